@@ -1,0 +1,39 @@
+// What a state says about itself: energy and constraint residuals (called in the loop), rank, redundancy and nearness
+// to a singular pose (load time only).
+#pragma once
+
+#include <vector>
+
+#include "core/index3/workspace.h"
+
+namespace rigstep::index3 {
+
+struct Energy {
+  double kinetic;    // [J]
+  double potential;  // of gravity and springs [J]
+};
+
+// w as left by the step that made x, or by evaluate_state.
+Energy energy(const Plan& plan, const State& x, const Workspace& w) noexcept;
+
+// Fills the residuals of the report: the largest row at each level. w as for energy().
+void residuals(const Plan& plan, const State& x, const Workspace& w, StepReport& report) noexcept;
+
+// Rank of the constraints at a pose, from the eigenvalues of J M^-1 J' scaled to unit diagonal: independent of units.
+struct Rank {
+  int rank = 0;
+  int redundant = 0;                     // rows - rank
+  int degrees_of_freedom = 0;            // 6 bodies - rank
+  std::vector<double> redundancy_share;  // per joint: its part in the redundant combinations; sums to `redundant`
+  double margin = 1.0;                   // square root of the smallest eigenvalue that is not zero, 0..1
+};
+Rank rank_at(const Plan& plan, const State& x);
+
+// Rank at the start, and at a consistent pose nearby: a higher one there says that the start pose is singular.
+struct StartRank {
+  Rank start;
+  int rank_nearby = 0;
+};
+StartRank start_rank(const Mechanism& mechanism);
+
+}  // namespace rigstep::index3

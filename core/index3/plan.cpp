@@ -1,0 +1,88 @@
+#include "core/index3/plan.h"
+
+#include <Eigen/Dense>
+#include <numeric>
+
+#include "core/index3/constraints.h"
+
+namespace rigstep::index3 {
+
+namespace {
+
+std::vector<int> number_rows(const Mechanism& mechanism) {
+  std::vector<int> first_row{0};
+  for (const Joint& joint : mechanism.joints())
+    first_row.push_back(first_row.back() + static_cast<int>(rows_of(joint.type).size()));
+  return first_row;
+}
+
+// Union-find over bodies and the ground: a joint between two already connected parts closes a loop.
+bool closes_loops(const Mechanism& mechanism) {
+  const int n = static_cast<int>(mechanism.bodies().size());
+  std::vector<int> parent(n + 1);
+  std::iota(parent.begin(), parent.end(), 0);
+  const auto root = [&parent, n](int body) {
+    int i = body == kGround ? n : body;
+    while (parent[i] != i) i = parent[i];
+    return i;
+  };
+  for (const Joint& joint : mechanism.joints()) {
+    const int a = root(joint.first), b = root(joint.second);
+    if (a == b) return true;
+    parent[a] = b;
+  }
+  return false;
+}
+
+// Diagonal of J M^-1 J' of one joint at the start pose, averaged over its rows of a kind: independent of the choice of
+// the rows' axes and of the unit of length.
+void choose_compliance(const Plan& plan, const State& start, int joint_index, std::vector<double>& compliance) {
+  const Mechanism& m = plan.mechanism;
+  const Joint& joint = m.joints()[joint_index];
+  const auto placement = [&](int body) { return body == kGround ? Placement{} : placement_of(start.body[body]); };
+  const Placement first = placement(joint.first), second = placement(joint.second);
+  const auto inverse_mass = [&m](int body, const Mat3& A, const Vec6& J) {
+    if (body == kGround) return 0.0;
+    const Vec3 torque_b = A.transpose() * J.tail<3>();
+    return J.head<3>().squaredNorm() / m.bodies()[body].mass +
+           torque_b.dot(m.bodies()[body].inertia_b.inverse() * torque_b);
+  };
+  const JointPlacement at = place(joint, first, second);
+  const auto rows = rows_of(joint.type);
+  double sum[2] = {0.0, 0.0};
+  int count[2] = {0, 0};
+  for (const Row& row : rows) {
+    const RowValue value = evaluate(row, at);
+    const int kind = row.form == Row::Form::cosine;
+    sum[kind] += inverse_mass(joint.first, first.A, value.J_first) + inverse_mass(joint.second, second.A, value.J_second);
+    ++count[kind];
+  }
+  for (std::size_t k = 0; k < rows.size(); ++k) {
+    const int kind = rows[k].form == Row::Form::cosine;
+    compliance[plan.first_row[joint_index] + k] = plan.settings.relative_compliance * sum[kind] / count[kind];
+  }
+}
+
+}  // namespace
+
+Plan::Plan(const Mechanism& mechanism_, const Settings& settings_)
+    : mechanism(mechanism_),
+      settings(settings_),
+      first_row(number_rows(mechanism)),
+      compliance(first_row.back()),
+      elimination(compile(mechanism, first_row, settings_.order)),
+      carries_spring(mechanism.bodies().size(), false),
+      has_loops(closes_loops(mechanism)) {
+  for (const Spring& spring : mechanism.springs())
+    for (const int body : {spring.first, spring.second})
+      if (body != kGround) carries_spring[body] = true;
+  if (settings.relative_compliance < 0.0) settings.relative_compliance = has_loops ? 1e-8 : 1e-10;
+  if (settings.sweeps == 0) settings.sweeps = has_loops ? 2 : 1;
+  const State start(mechanism, rows());
+  for (int j = 0; j < static_cast<int>(mechanism.joints().size()); ++j) {
+    joint_of_row.insert(joint_of_row.end(), first_row[j + 1] - first_row[j], j);
+    choose_compliance(*this, start, j, compliance);
+  }
+}
+
+}  // namespace rigstep::index3

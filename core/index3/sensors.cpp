@@ -1,0 +1,103 @@
+#include "core/index3/sensors.h"
+
+#include "core/index3/diagnostics.h"
+#include "core/index3/tangent.h"
+
+namespace rigstep::index3 {
+
+namespace {
+
+using Kind = Output::Kind;
+
+void write(double*& to, const Vec3& value) {
+  for (int k = 0; k < 3; ++k) *to++ = value[k];
+}
+
+// acceleration minus gravity of a body-fixed point, body frame
+Vec3 specific_force(const Mechanism& m, const Output& o, const BodyState& b, const Mat3& A) {
+  const Vec3 rotational = b.alpha_b.cross(o.point_b) + b.w_b.cross(b.w_b.cross(o.point_b));
+  return A.transpose() * (b.a - m.gravity_0()) + rotational;
+}
+
+double rate(const Mechanism& m, const Workspace& w, const JointCoordinate& followed) {
+  const Joint& joint = m.joints()[followed.joint];
+  return coordinate(followed.freedom, w.joint[followed.joint], placement(w, joint.first),
+                    placement(w, joint.second))
+      .rate;
+}
+
+void read_body(const Mechanism& m, const Output& o, const BodyState& b, const Mat3& A, double* to) {
+  switch (o.kind) {
+    case Kind::body_pose:
+      write(to, b.r);
+      for (int k = 0; k < 4; ++k) *to++ = b.p[k];
+      return;
+    case Kind::body_velocity:
+      write(to, b.v);
+      write(to, A * b.w_b);
+      return;
+    case Kind::body_acceleration:
+      write(to, b.a);
+      write(to, A * b.alpha_b);
+      return;
+    default:
+      write(to, specific_force(m, o, b, A));
+      return;
+  }
+}
+
+}  // namespace
+
+Vec6 joint_reaction(const Stepper& stepper, int j) noexcept {
+  const Plan& plan = stepper.plan();
+  const Workspace& w = stepper.workspace();
+  Vec6 load = Vec6::Zero();  // on the second body: -J_second' (lambda + kappa), in balance with the projected accelerations
+  for (int row = plan.first_row[j]; row < plan.first_row[j + 1]; ++row)
+    load -= (stepper.state().lambda[row] + w.kappa[row]) * w.J_second[row];
+  load.tail<3>() -= w.joint[j].s_second.cross(load.head<3>());
+  return load;
+}
+
+void read_outputs(const Stepper& stepper, const StepReport& report, Outputs& outputs) noexcept {
+  const Plan& plan = stepper.plan();
+  const Mechanism& m = plan.mechanism;
+  const State& x = stepper.state();
+  const Workspace& w = stepper.workspace();
+  outputs.count = static_cast<int>(m.output_channels().size());
+  for (const Output& o : m.outputs()) {
+    double* to = outputs.value.data() + o.first_channel;
+    switch (o.kind) {
+      case Kind::joint_coordinate:
+        *to = x.coordinate[o.coordinate];
+        break;
+      case Kind::joint_rate:
+        *to = rate(m, w, m.coordinates()[o.coordinate]);
+        break;
+      case Kind::joint_reaction: {
+        const Vec6 load = joint_reaction(stepper, o.joint);
+        for (int k = 0; k < 6; ++k) to[k] = load[k];
+        break;
+      }
+      case Kind::energy: {
+        const Energy e = energy(plan, x, w);
+        to[0] = e.kinetic;
+        to[1] = e.potential;
+        to[2] = e.kinetic + e.potential;
+        break;
+      }
+      case Kind::constraint_residual:
+        to[0] = report.position_residual;
+        to[1] = report.velocity_residual;
+        to[2] = report.acceleration_residual;
+        break;
+      case Kind::solver_status:
+        to[0] = static_cast<double>(report.status);
+        to[1] = report.last_increment;
+        break;
+      default:
+        read_body(m, o, x.body[o.body], w.placement[o.body].A, to);
+    }
+  }
+}
+
+}  // namespace rigstep::index3

@@ -1,0 +1,51 @@
+#include "core/index3/state.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/index3/kinematics.h"
+
+#define XXH_STATIC_LINKING_ONLY
+#include <xxhash.h>
+
+namespace rigstep::index3 {
+
+State::State(const Mechanism& mechanism, int rows)
+    : body(mechanism.bodies().size()),
+      lambda(static_cast<std::size_t>(rows), 0.0),
+      coordinate(mechanism.coordinates().size(), 0.0) {
+  for (std::size_t i = 0; i < body.size(); ++i) {
+    const Body& b = mechanism.bodies()[i];
+    const Vec3 w_b = rotation_matrix(b.orientation).transpose() * b.angular_velocity_0;
+    body[i] = {b.position_0, b.orientation, b.velocity_0, w_b, Vec3::Zero(), Vec3::Zero()};
+  }
+}
+
+std::size_t State::flat_size() const noexcept {
+  return body.size() * kDoublesPerBody + lambda.size() + coordinate.size();
+}
+
+void State::flatten(std::span<double> flat) const noexcept {
+  double* to = flat.data();
+  std::memcpy(to, body.data(), body.size() * sizeof(BodyState));
+  to += body.size() * kDoublesPerBody;
+  to = std::copy(lambda.begin(), lambda.end(), to);
+  std::copy(coordinate.begin(), coordinate.end(), to);
+}
+
+void State::restore(std::span<const double> flat, std::uint64_t step_index) noexcept {
+  const double* from = flat.data();
+  std::memcpy(static_cast<void*>(body.data()), from, body.size() * sizeof(BodyState));
+  from += body.size() * kDoublesPerBody;
+  std::copy_n(from, lambda.size(), lambda.begin());
+  std::copy_n(from + lambda.size(), coordinate.size(), coordinate.begin());
+  step = step_index;
+}
+
+std::uint64_t State::hash() const noexcept {
+  std::uint64_t h = XXH3_64bits_withSeed(body.data(), body.size() * sizeof(BodyState), step);
+  h = XXH3_64bits_withSeed(lambda.data(), lambda.size() * sizeof(double), h);
+  return XXH3_64bits_withSeed(coordinate.data(), coordinate.size() * sizeof(double), h);
+}
+
+}  // namespace rigstep::index3

@@ -1,0 +1,44 @@
+// Everything that survives a step. State plus Inputs determines the next State, which is what makes replay and
+// reset trivial. Sized once; flattens to doubles for the hash and the recording.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/mechanism/mechanism.h"
+
+namespace rigstep::index3 {
+
+// The seven coordinates q = (r, p) of a body and their two rates, the rates of p as angular velocity and acceleration.
+struct BodyState {
+  Vec3 r;             // mass centre, world frame [m]
+  EulerParameters p;  // body -> world, unit norm [-]
+  Vec3 v;             // world frame [m/s]
+  Vec3 w_b;           // angular velocity, body frame [rad/s]
+  Vec3 a;             // world frame [m/s^2]
+  Vec3 alpha_b;       // angular acceleration, body frame [rad/s^2]
+};
+inline constexpr int kDoublesPerBody = 19;
+static_assert(sizeof(BodyState) == kDoublesPerBody * sizeof(double), "hashed and recorded as it lies");
+
+struct State {
+  State() = default;
+  // Bodies at the mechanism's start pose with zero accelerations; everything else zero.
+  State(const Mechanism& mechanism, int rows);
+
+  std::vector<BodyState> body;
+  std::vector<double> lambda;      // multipliers of all constraint rows [N] or [N m], carried over between steps
+  std::vector<double> coordinate;  // followed joint coordinates, unwrapped [m] or [rad]
+  std::uint64_t step = 0;
+
+  // Number of doubles of the flat form: bodies, lambda, coordinates.
+  std::size_t flat_size() const noexcept;
+  // flat.size() == flat_size().
+  void flatten(std::span<double> flat) const noexcept;
+  void restore(std::span<const double> flat, std::uint64_t step_index) noexcept;
+  // xxHash (XXH3, 64 bit) over the flat form and the step index. Equal states have equal hashes; zero signs count.
+  std::uint64_t hash() const noexcept;
+};
+
+}  // namespace rigstep::index3

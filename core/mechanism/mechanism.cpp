@@ -1,0 +1,565 @@
+#include "core/mechanism/mechanism.h"
+
+#include <Eigen/Cholesky>
+#include <Eigen/Eigenvalues>
+#include <Eigen/Geometry>
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace rigstep {
+
+namespace {
+
+constexpr double kUnitTolerance = 1e-6;  // how far a direction or quaternion read from a file may be from unit norm
+
+std::string quoted(std::string_view name) { return "\"" + std::string(name) + "\""; }
+
+std::string number(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.6g", value);
+  return text;
+}
+
+void require_finite(const Eigen::Ref<const Eigen::MatrixXd>& value, const char* field) {
+  if (!value.allFinite()) throw MechanismError(field, "is not a finite number", "write a finite number");
+}
+
+void require_finite(double value, const char* field) {
+  if (!std::isfinite(value)) throw MechanismError(field, "is not a finite number", "write a finite number");
+}
+
+Vec3 unit(const Vec3& direction, const char* field) {
+  require_finite(direction, field);
+  const double norm = direction.norm();
+  if (!(norm > 1e-12)) throw MechanismError(field, "has no direction", "give a vector that is not zero");
+  return direction / norm;
+}
+
+Mat3 rotation(const EulerParameters& p) {
+  return Eigen::Quaterniond(p[0], p[1], p[2], p[3]).toRotationMatrix();
+}
+
+// Any unit vector perpendicular to a unit vector: crosses it with the world axis that is farthest from it.
+Vec3 any_normal(const Vec3& axis) {
+  Eigen::Index smallest = 0;
+  axis.cwiseAbs().minCoeff(&smallest);
+  return axis.cross(Vec3::Unit(smallest)).normalized();
+}
+
+Mat3 axes_from(const Vec3& axis, const Vec3& normal) {
+  Mat3 axes;
+  axes << normal, axis.cross(normal), axis;
+  return axes;
+}
+
+bool has_axis(JointType type) { return type != JointType::spherical && type != JointType::point_on_point; }
+
+bool has_second_axis(JointType type) {
+  return type == JointType::universal || type == JointType::perpendicular_axes;
+}
+
+// 64-bit FNV-1a over the content in a fixed order.
+class ContentHash {
+ public:
+  void add(const void* data, std::size_t size) {
+    const auto* bytes = static_cast<const unsigned char*>(data);
+    for (std::size_t i = 0; i < size; ++i) hash_ = (hash_ ^ bytes[i]) * 0x100000001b3u;
+  }
+  void add(const std::string& text) {
+    add(static_cast<std::int64_t>(text.size()));
+    add(text.data(), text.size());
+  }
+  void add(double value) { add(&value, sizeof value); }
+  void add(std::int64_t value) { add(&value, sizeof value); }
+  template <class Derived>
+  void add(const Eigen::MatrixBase<Derived>& matrix) {
+    for (Eigen::Index j = 0; j < matrix.cols(); ++j)
+      for (Eigen::Index i = 0; i < matrix.rows(); ++i) add(static_cast<double>(matrix(i, j)));
+  }
+  template <class Enum>
+    requires std::is_enum_v<Enum>
+  void add(Enum value) {
+    add(static_cast<std::int64_t>(value));
+  }
+  std::uint64_t value() const { return hash_; }
+
+ private:
+  std::uint64_t hash_ = 0xcbf29ce484222325u;
+};
+
+void add_structure(ContentHash& hash, const Mechanism& m) {
+  hash.add(m.name());
+  hash.add(m.gravity_0());
+  for (const Body& b : m.bodies()) {
+    hash.add(b.name);
+    hash.add(b.mass);
+    hash.add(b.inertia_b);
+    hash.add(b.position_0);
+    hash.add(b.orientation);
+    hash.add(b.velocity_0);
+    hash.add(b.angular_velocity_0);
+  }
+  for (const Joint& j : m.joints()) {
+    hash.add(j.name);
+    hash.add(j.type);
+    hash.add(static_cast<std::int64_t>(j.first));
+    hash.add(static_cast<std::int64_t>(j.second));
+    for (const JointFrame* side : {&j.in_first, &j.in_second}) {
+      hash.add(side->point_b);
+      hash.add(side->axes_b);
+    }
+  }
+  for (const JointCoordinate& c : m.coordinates()) {
+    hash.add(static_cast<std::int64_t>(c.joint));
+    hash.add(c.freedom);
+    hash.add(c.offset);
+  }
+}
+
+void add_loads_and_channels(ContentHash& hash, const Mechanism& m) {
+  for (const AppliedLoad& l : m.loads()) {
+    hash.add(l.name);
+    hash.add(static_cast<std::int64_t>(l.body));
+    hash.add(l.frame);
+    for (const Vec3* v : {&l.force, &l.torque, &l.point_b}) hash.add(*v);
+    for (const double x : {l.constant, l.amplitude, l.angular_frequency, l.phase}) hash.add(x);
+  }
+  for (const Spring& s : m.springs()) {
+    hash.add(s.name);
+    hash.add(s.kind);
+    for (const int i : {s.first, s.second, s.coordinate}) hash.add(static_cast<std::int64_t>(i));
+    for (const Vec3* v : {&s.first_point_b, &s.second_point_b, &s.direction_0}) hash.add(*v);
+    for (const double x : {s.stiffness, s.damping, s.rest}) hash.add(x);
+  }
+  for (const Input& i : m.inputs()) {
+    hash.add(i.name);
+    hash.add(i.kind);
+    hash.add(i.frame);
+    hash.add(i.freedom);
+    for (const int k : {i.body, i.joint}) hash.add(static_cast<std::int64_t>(k));
+    for (const Vec3* v : {&i.direction, &i.point_b}) hash.add(*v);
+  }
+  for (const Output& o : m.outputs()) {
+    hash.add(o.name);
+    hash.add(o.kind);
+    for (const int k : {o.body, o.joint, o.coordinate}) hash.add(static_cast<std::int64_t>(k));
+    hash.add(o.point_b);
+  }
+}
+
+const char* effort_unit(Freedom freedom) { return freedom == Freedom::displacement ? "N" : "N m"; }
+
+const char* coordinate_unit(Freedom freedom) { return freedom == Freedom::displacement ? "m" : "rad"; }
+
+std::vector<Channel> components(const Output& output, const Mechanism& m) {
+  using Kind = Output::Kind;
+  switch (output.kind) {
+    case Kind::body_pose:
+      return {{".x", "m"}, {".y", "m"}, {".z", "m"}, {".e0", "-"}, {".e1", "-"}, {".e2", "-"}, {".e3", "-"}};
+    case Kind::body_velocity:
+      return {{".vx", "m/s"},   {".vy", "m/s"},   {".vz", "m/s"},
+              {".wx", "rad/s"}, {".wy", "rad/s"}, {".wz", "rad/s"}};
+    case Kind::body_acceleration:
+      return {{".ax", "m/s^2"},    {".ay", "m/s^2"},    {".az", "m/s^2"},
+              {".alx", "rad/s^2"}, {".aly", "rad/s^2"}, {".alz", "rad/s^2"}};
+    case Kind::specific_force:
+      return {{".x", "m/s^2"}, {".y", "m/s^2"}, {".z", "m/s^2"}};
+    case Kind::joint_coordinate:
+      return {{"", coordinate_unit(m.coordinates()[output.coordinate].freedom)}};
+    case Kind::joint_rate:
+      return {{"", std::string(coordinate_unit(m.coordinates()[output.coordinate].freedom)) + "/s"}};
+    case Kind::joint_reaction:
+      return {{".fx", "N"}, {".fy", "N"}, {".fz", "N"}, {".tx", "N m"}, {".ty", "N m"}, {".tz", "N m"}};
+    case Kind::energy:
+      return {{".kinetic", "J"}, {".potential", "J"}, {".total", "J"}};
+    case Kind::constraint_residual:
+      return {{".position", "m"}, {".velocity", "m/s"}, {".acceleration", "m/s^2"}};
+    case Kind::solver_status:
+      return {{".status", "-"}, {".last_increment", "m"}};
+  }
+  return {};
+}
+
+}  // namespace
+
+MechanismError::MechanismError(std::string field_, std::string problem_, std::string remedy_)
+    : Error(field_ + ": " + problem_ + ": " + remedy_),
+      field(std::move(field_)),
+      problem(std::move(problem_)),
+      remedy(std::move(remedy_)) {}
+
+std::string_view Mechanism::body_name(int body) const {
+  return body == kGround ? std::string_view("ground") : std::string_view(bodies_[body].name);
+}
+
+std::vector<Freedom> freedoms(JointType type) {
+  switch (type) {
+    case JointType::revolute:
+    case JointType::parallel_axes:
+      return {Freedom::angle};
+    case JointType::prismatic:
+    case JointType::point_on_line:
+      return {Freedom::displacement};
+    case JointType::cylindrical:
+      return {Freedom::displacement, Freedom::angle};
+    case JointType::universal:
+      return {Freedom::first_angle, Freedom::second_angle};
+    default:
+      return {};
+  }
+}
+
+std::string_view to_string(JointType type) {
+  switch (type) {
+    case JointType::spherical:
+      return "spherical";
+    case JointType::revolute:
+      return "revolute";
+    case JointType::prismatic:
+      return "prismatic";
+    case JointType::cylindrical:
+      return "cylindrical";
+    case JointType::universal:
+      return "universal";
+    case JointType::fixed:
+      return "fixed";
+    case JointType::point_on_point:
+      return "point on point";
+    case JointType::point_on_line:
+      return "point on line";
+    case JointType::perpendicular_axes:
+      return "perpendicular axes";
+    case JointType::parallel_axes:
+      return "parallel axes";
+  }
+  return "unknown";
+}
+
+std::string_view to_string(Freedom freedom) {
+  switch (freedom) {
+    case Freedom::displacement:
+      return "displacement";
+    case Freedom::angle:
+      return "angle";
+    case Freedom::first_angle:
+      return "first_angle";
+    case Freedom::second_angle:
+      return "second_angle";
+  }
+  return "unknown";
+}
+
+void MechanismBuilder::check_name(const std::string& name, const char* kind) const {
+  if (name.empty()) throw MechanismError("name", "is missing", std::string("give the ") + kind + " a name");
+  const auto plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+  };
+  if (!std::all_of(name.begin(), name.end(), plain))
+    throw MechanismError("name", quoted(name) + " has a character that column and channel names cannot carry",
+                         "use letters, digits, '_' and '-'");
+}
+
+namespace {
+
+template <class Element>
+void require_new_name(const std::vector<Element>& elements, const std::string& name, const char* kind) {
+  for (const Element& element : elements)
+    if (element.name == name)
+      throw MechanismError("name", std::string("another ") + kind + " is named " + quoted(name), "rename one of them");
+}
+
+template <class Element>
+std::string names_of(const std::vector<Element>& elements) {
+  std::string names;
+  for (std::size_t i = 0; i < elements.size() && i < 12; ++i) names += (i ? ", " : "") + elements[i].name;
+  return elements.size() > 12 ? names + ", ..." : names;
+}
+
+}  // namespace
+
+int MechanismBuilder::find_body(const std::string& name, const char* field) const {
+  if (name == "ground") return kGround;
+  for (std::size_t i = 0; i < mechanism_.bodies_.size(); ++i)
+    if (mechanism_.bodies_[i].name == name) return static_cast<int>(i);
+  throw MechanismError(field, name.empty() ? "is missing" : "no body is named " + quoted(name),
+                       "use \"ground\" or one of: " + names_of(mechanism_.bodies_));
+}
+
+int MechanismBuilder::find_joint(const std::string& name) const {
+  for (std::size_t i = 0; i < mechanism_.joints_.size(); ++i)
+    if (mechanism_.joints_[i].name == name) return static_cast<int>(i);
+  throw MechanismError("joint", name.empty() ? "is missing" : "no joint is named " + quoted(name),
+                       "use one of: " + names_of(mechanism_.joints_));
+}
+
+void MechanismBuilder::set_gravity(const Vec3& gravity_0) {
+  require_finite(gravity_0, "gravity");
+  mechanism_.gravity_0_ = gravity_0;
+}
+
+void MechanismBuilder::add_body(Body body) {
+  check_name(body.name, "body");
+  if (body.name == "ground") throw MechanismError("name", "\"ground\" is the world itself", "choose another name");
+  require_new_name(mechanism_.bodies_, body.name, "body");
+  if (!(body.mass > 0.0) || !std::isfinite(body.mass))
+    throw MechanismError("mass", "is " + number(body.mass) + " kg", "give a finite mass above zero");
+  require_finite(body.inertia_b, "inertia");
+  require_finite(body.position_0, "position");
+  require_finite(body.orientation, "orientation");
+  require_finite(body.velocity_0, "velocity");
+  require_finite(body.angular_velocity_0, "angular_velocity");
+  const Vec3 moments = Eigen::SelfAdjointEigenSolver<Mat3>(body.inertia_b).eigenvalues();
+  if (!(moments[0] > 0.0))
+    throw MechanismError("inertia", "has the principal moment " + number(moments[0]) + " kg m^2",
+                         "every principal moment must be above zero; give a thin rod a small one about its axis");
+  if (moments[2] > (moments[0] + moments[1]) * (1.0 + 1e-6))
+    throw MechanismError("inertia",
+                         "no body has principal moments " + number(moments[0]) + ", " + number(moments[1]) + " and " +
+                             number(moments[2]) + " kg m^2",
+                         "the largest is at most the sum of the others; check the axes and the signs of xy, xz, yz");
+  const double norm = body.orientation.norm();
+  if (std::abs(norm - 1.0) > kUnitTolerance)
+    throw MechanismError("orientation", "Euler parameters have norm " + number(norm), "they must have norm 1");
+  body.orientation /= norm;
+  mechanism_.bodies_.push_back(std::move(body));
+}
+
+void MechanismBuilder::push_joint(Joint joint, double offset, double second_offset) {
+  if (joint.first == joint.second)
+    throw MechanismError("second", "a joint stands between two different bodies",
+                         "name another body than " + quoted(mechanism_.body_name(joint.first)));
+  mechanism_.joints_.push_back(std::move(joint));
+  coordinate_offsets_.emplace_back(offset, second_offset);
+}
+
+namespace {
+
+Mat3 body_rotation(const Mechanism& m, int body) {
+  return body == kGround ? Mat3::Identity() : rotation(m.bodies()[body].orientation);
+}
+
+// A joint frame given in the world at the start pose, in body coordinates.
+JointFrame into_body(const Mechanism& m, int body, const Vec3& point_0, const Mat3& axes_0) {
+  const Mat3 A = body_rotation(m, body);
+  const Vec3 r = body == kGround ? Vec3::Zero() : m.bodies()[body].position_0;
+  return {A.transpose() * (point_0 - r), A.transpose() * axes_0};
+}
+
+}  // namespace
+
+void MechanismBuilder::add_joint(const JointAtStart& joint) {
+  check_name(joint.name, "joint");
+  require_new_name(mechanism_.joints_, joint.name, "joint");
+  const int first = find_body(joint.first, "first");
+  const int second = find_body(joint.second, "second");
+  require_finite(joint.point, "at_start.point");
+  require_finite(joint.coordinate_at_start, "at_start.coordinate");
+  require_finite(joint.second_coordinate_at_start, "at_start.second_coordinate");
+  Mat3 first_axes = Mat3::Identity(), second_axes = Mat3::Identity();
+  if (has_second_axis(joint.type)) {
+    const Vec3 axis = unit(joint.axis, "at_start.axis");
+    const Vec3 second_axis = unit(joint.second_axis, "at_start.second_axis");
+    if (std::abs(axis.dot(second_axis)) > kUnitTolerance)
+      throw MechanismError("at_start.second_axis", "is not perpendicular to axis (cosine " +
+                           number(axis.dot(second_axis)) + ")", "the two axes of this joint are perpendicular");
+    first_axes = axes_from(axis, second_axis);    // the second axis is the zero direction of the first angle
+    second_axes = axes_from(second_axis, axis);
+  } else if (has_axis(joint.type) && joint.type != JointType::fixed) {
+    const Vec3 axis = unit(joint.axis, "at_start.axis");
+    first_axes = second_axes = axes_from(axis, any_normal(axis));
+  }
+  push_joint({joint.name, joint.type, first, second, into_body(mechanism_, first, joint.point, first_axes),
+              into_body(mechanism_, second, joint.point, second_axes)},
+             joint.coordinate_at_start, joint.second_coordinate_at_start);
+}
+
+void MechanismBuilder::add_joint(std::string name, JointType type, const std::string& first,
+                                 const std::string& second, const SideInBody& in_first, const SideInBody& in_second) {
+  check_name(name, "joint");
+  require_new_name(mechanism_.joints_, name, "joint");
+  Joint joint{std::move(name), type, find_body(first, "first"), find_body(second, "second"), {}, {}};
+  const bool measures_angle = !freedoms(type).empty() && type != JointType::point_on_line;
+  const bool needs_normal = measures_angle || type == JointType::fixed;
+  const auto side = [&](const SideInBody& in, const std::string& field) {
+    require_finite(in.point, (field + ".point").c_str());
+    JointFrame frame{in.point, Mat3::Identity()};
+    if (!has_axis(type)) return frame;
+    const Vec3 axis = unit(in.axis, (field + ".axis").c_str());
+    require_finite(in.normal, (field + ".normal").c_str());
+    if (in.normal.isZero(0.0)) {
+      if (needs_normal)
+        throw MechanismError(field + ".normal", "is missing", "give the direction from which the angle is measured");
+      frame.axes_b = axes_from(axis, any_normal(axis));
+      return frame;
+    }
+    const Vec3 normal = unit(in.normal, (field + ".normal").c_str());
+    if (std::abs(axis.dot(normal)) > kUnitTolerance)
+      throw MechanismError(field + ".normal", "is not perpendicular to axis (cosine " + number(axis.dot(normal)) + ")",
+                           "give a direction perpendicular to axis");
+    frame.axes_b = axes_from(axis, (normal - axis * axis.dot(normal)).normalized());
+    return frame;
+  };
+  joint.in_first = side(in_first, "in_first");
+  joint.in_second = side(in_second, "in_second");
+  push_joint(std::move(joint), 0.0, 0.0);  // coordinates are what the frames measure
+}
+
+bool MechanismBuilder::is_first_freedom(int joint, Freedom freedom) const {
+  const Joint& j = mechanism_.joints_[joint];
+  const std::vector<Freedom> open = freedoms(j.type);
+  const auto found = std::find(open.begin(), open.end(), freedom);
+  if (found == open.end()) {
+    std::string list;
+    for (const Freedom f : open) list += (list.empty() ? "" : ", ") + std::string(to_string(f));
+    throw MechanismError("freedom",
+                         "a " + std::string(to_string(j.type)) + " joint has no freedom " +
+                             std::string(to_string(freedom)),
+                         open.empty() ? "use a joint with a scalar freedom, or act on its bodies" : "use: " + list);
+  }
+  return found == open.begin();
+}
+
+int MechanismBuilder::follow_coordinate(int joint, Freedom freedom) {
+  const bool is_first = is_first_freedom(joint, freedom);
+  for (std::size_t i = 0; i < mechanism_.coordinates_.size(); ++i)
+    if (mechanism_.coordinates_[i].joint == joint && mechanism_.coordinates_[i].freedom == freedom)
+      return static_cast<int>(i);
+  const auto& [first_offset, second_offset] = coordinate_offsets_[joint];
+  mechanism_.coordinates_.push_back({joint, freedom, is_first ? first_offset : second_offset});
+  return static_cast<int>(mechanism_.coordinates_.size()) - 1;
+}
+
+namespace {
+
+int require_body(int body, const char* what) {
+  if (body == kGround)
+    throw MechanismError("body", std::string("the ground cannot carry ") + what, "name a moving body");
+  return body;
+}
+
+}  // namespace
+
+void MechanismBuilder::add_load(AppliedLoad load, const std::string& body) {
+  check_name(load.name, "load");
+  require_new_name(mechanism_.loads_, load.name, "load");
+  load.body = require_body(find_body(body, "body"), "a load");
+  require_finite(load.force, "force");
+  require_finite(load.torque, "torque");
+  require_finite(load.point_b, "point");
+  require_finite(load.constant, "constant");
+  require_finite(load.amplitude, "amplitude");
+  require_finite(load.angular_frequency, "angular_frequency");
+  require_finite(load.phase, "phase");
+  mechanism_.loads_.push_back(std::move(load));
+}
+
+namespace {
+
+void check_spring(const Spring& spring) {
+  if (!(spring.stiffness >= 0.0) || !std::isfinite(spring.stiffness))
+    throw MechanismError("stiffness", "is " + number(spring.stiffness), "give a finite number, zero or above");
+  if (!(spring.damping >= 0.0) || !std::isfinite(spring.damping))
+    throw MechanismError("damping", "is " + number(spring.damping), "give a finite number, zero or above");
+  require_finite(spring.rest, "rest");
+}
+
+}  // namespace
+
+void MechanismBuilder::add_spring(Spring spring, const std::string& first, const std::string& second) {
+  check_name(spring.name, "spring");
+  require_new_name(mechanism_.springs_, spring.name, "spring");
+  check_spring(spring);
+  spring.first = find_body(first, "first");
+  spring.second = find_body(second, "second");
+  if (spring.first == spring.second)
+    throw MechanismError("second", "a spring stands between two different bodies", "name another body");
+  require_finite(spring.first_point_b, "first_point");
+  require_finite(spring.second_point_b, "second_point");
+  if (spring.kind == Spring::Kind::along_direction) spring.direction_0 = unit(spring.direction_0, "direction");
+  mechanism_.springs_.push_back(std::move(spring));
+}
+
+void MechanismBuilder::add_joint_spring(Spring spring, const std::string& joint, Freedom freedom) {
+  check_name(spring.name, "spring");
+  require_new_name(mechanism_.springs_, spring.name, "spring");
+  check_spring(spring);
+  const int j = find_joint(joint);
+  spring.kind = Spring::Kind::in_joint;
+  spring.coordinate = follow_coordinate(j, freedom);
+  spring.first = mechanism_.joints_[j].first;
+  spring.second = mechanism_.joints_[j].second;
+  mechanism_.springs_.push_back(std::move(spring));
+}
+
+void MechanismBuilder::add_body_input(Input input, const std::string& body) {
+  check_name(input.name, "input");
+  require_new_name(mechanism_.inputs_, input.name, "input");
+  input.body = require_body(find_body(body, "body"), "an input");
+  input.direction = unit(input.direction, "direction");
+  require_finite(input.point_b, "point");
+  mechanism_.inputs_.push_back(std::move(input));
+}
+
+void MechanismBuilder::add_joint_input(Input input, const std::string& joint, Freedom freedom) {
+  check_name(input.name, "input");
+  require_new_name(mechanism_.inputs_, input.name, "input");
+  input.kind = Input::Kind::joint_effort;
+  input.joint = find_joint(joint);
+  input.freedom = freedom;
+  static_cast<void>(is_first_freedom(input.joint, freedom));  // throws unless the joint has it
+  mechanism_.inputs_.push_back(std::move(input));
+}
+
+void MechanismBuilder::push_output(Output output) { mechanism_.outputs_.push_back(std::move(output)); }
+
+void MechanismBuilder::add_body_output(Output output, const std::string& body) {
+  check_name(output.name, "output");
+  require_new_name(mechanism_.outputs_, output.name, "output");
+  output.body = require_body(find_body(body, "body"), "a sensor");
+  require_finite(output.point_b, "point");
+  push_output(std::move(output));
+}
+
+void MechanismBuilder::add_joint_output(Output output, const std::string& joint, Freedom freedom) {
+  check_name(output.name, "output");
+  require_new_name(mechanism_.outputs_, output.name, "output");
+  output.joint = find_joint(joint);
+  if (output.kind != Output::Kind::joint_reaction) output.coordinate = follow_coordinate(output.joint, freedom);
+  push_output(std::move(output));
+}
+
+void MechanismBuilder::add_output(Output output) {
+  check_name(output.name, "output");
+  require_new_name(mechanism_.outputs_, output.name, "output");
+  push_output(std::move(output));
+}
+
+Mechanism MechanismBuilder::build() {
+  check_name(mechanism_.name_, "mechanism");
+  if (mechanism_.bodies_.empty()) throw MechanismError("body", "there is none", "describe at least one body");
+  Mechanism m = mechanism_;
+  for (const Input& input : m.inputs_)
+    m.input_channels_.push_back({input.name, input.kind == Input::Kind::body_force    ? "N"
+                                             : input.kind == Input::Kind::body_torque ? "N m"
+                                                                                      : effort_unit(input.freedom)});
+  for (Output& output : m.outputs_) {
+    output.first_channel = static_cast<int>(m.output_channels_.size());
+    for (const Channel& part : components(output, m))
+      m.output_channels_.push_back({output.name + part.name, part.unit});
+  }
+  const auto check_count = [](std::size_t count, const char* field) {
+    if (count > static_cast<std::size_t>(kMaxChannels))
+      throw MechanismError(field, "make " + std::to_string(count) + " channels",
+                           "a mechanism has at most " + std::to_string(kMaxChannels) + "; remove some");
+  };
+  check_count(m.input_channels_.size(), "input");
+  check_count(m.output_channels_.size(), "output");
+  ContentHash hash;
+  add_structure(hash, m);
+  add_loads_and_channels(hash, m);
+  m.id_ = hash.value();
+  return m;
+}
+
+}  // namespace rigstep

@@ -1,0 +1,267 @@
+// WHAT is simulated: bodies, joints, force elements, input and output channels at the start pose.
+// The only thing that all solvers share. Built once by MechanismBuilder, which checks it; immutable
+// afterwards. Load time only: nothing here is called inside the loop except const accessors.
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/mechanism/types.h"
+
+namespace rigstep {
+
+inline constexpr int kGround = -1;  // body index of the ground (the world frame itself)
+
+struct Body {
+  std::string name;
+  double mass = 0.0;                                  // [kg]
+  Mat3 inertia_b = Mat3::Zero();                      // about the mass centre, body axes [kg m^2]
+  Vec3 position_0 = Vec3::Zero();                     // mass centre, world frame [m]
+  EulerParameters orientation{1.0, 0.0, 0.0, 0.0};    // body -> world, unit norm [-]
+  Vec3 velocity_0 = Vec3::Zero();                     // of the mass centre, world frame [m/s]
+  Vec3 angular_velocity_0 = Vec3::Zero();             // world frame [rad/s]
+};
+
+enum class JointType {
+  spherical,
+  revolute,
+  prismatic,
+  cylindrical,
+  universal,
+  fixed,
+  point_on_point,
+  point_on_line,
+  perpendicular_axes,
+  parallel_axes,
+};
+
+// One side of a joint. For the ground, body frame means world frame.
+struct JointFrame {
+  Vec3 point_b = Vec3::Zero();      // joint point, from the body's mass centre, body frame [m]
+  Mat3 axes_b = Mat3::Identity();   // columns x, y, z in body coordinates, right-handed; z is the joint axis
+};
+
+// A scalar freedom that a joint leaves open, and along which efforts, springs and sensors act.
+enum class Freedom {
+  displacement,  // along the first body's axis, of the second body's point from the first's [m]
+  angle,         // of the second body against the first about the joint axis [rad]
+  first_angle,   // universal: about the axis fixed in the first body [rad]
+  second_angle,  // universal: about the axis fixed in the second body [rad]
+};
+
+struct Joint {
+  std::string name;
+  JointType type = JointType::spherical;
+  int first = kGround;   // body index or kGround
+  int second = kGround;  // body index or kGround; reactions are those exerted on the second body
+  JointFrame in_first;
+  JointFrame in_second;
+};
+
+// A joint freedom whose unwrapped value is followed over time; index into State.coordinate.
+struct JointCoordinate {
+  int joint = 0;
+  Freedom freedom = Freedom::angle;
+  double offset = 0.0;  // added to what the joint frames measure [m] or [rad]
+};
+
+enum class Frame { world, body };
+
+// A load of the mechanism itself: scale(t) (force, torque), scale(t) = constant + amplitude sin(omega t + phase).
+struct AppliedLoad {
+  std::string name;
+  int body = 0;
+  Frame frame = Frame::world;      // of force and torque; the direction turns with the body if `body`
+  Vec3 force = Vec3::Zero();       // [N]
+  Vec3 torque = Vec3::Zero();      // [N m]
+  Vec3 point_b = Vec3::Zero();     // where the force acts, from the mass centre, body frame [m]
+  double constant = 1.0;           // [-]
+  double amplitude = 0.0;          // [-]
+  double angular_frequency = 0.0;  // [rad/s]
+  double phase = 0.0;              // [rad]
+};
+
+// A linear spring and damper on one scalar: effort = -stiffness (x - rest) - damping dx/dt.
+struct Spring {
+  enum class Kind {
+    between_points,   // x: distance of the two points [m]
+    along_direction,  // x: (second point - first point) . direction_0 [m]; the force has that direction
+    in_joint,         // x: a joint coordinate [m] or [rad]
+  };
+  std::string name;
+  Kind kind = Kind::between_points;
+  int first = kGround;                 // bodies; for in_joint those of the joint
+  int second = kGround;
+  Vec3 first_point_b = Vec3::Zero();   // from the mass centre, body frame; ground: world frame [m]
+  Vec3 second_point_b = Vec3::Zero();
+  Vec3 direction_0 = Vec3::UnitZ();    // unit, world frame
+  int coordinate = -1;                 // in_joint: index into Mechanism::coordinates()
+  double stiffness = 0.0;              // [N/m] or [N m/rad]
+  double damping = 0.0;                // [N s/m] or [N m s/rad]
+  double rest = 0.0;                   // x without load [m] or [rad]
+};
+
+// An input channel: one number per step that becomes a load. Held constant on (t_k, t_k+1].
+struct Input {
+  enum class Kind { body_force, body_torque, joint_effort };
+  std::string name;
+  Kind kind = Kind::body_force;
+  int body = 0;                         // body_force, body_torque
+  Frame frame = Frame::world;           // of direction
+  Vec3 direction = Vec3::UnitX();       // unit; the load is value * direction
+  Vec3 point_b = Vec3::Zero();          // body_force: where it acts, body frame [m]
+  int joint = -1;                       // joint_effort: positive effort increases the coordinate
+  Freedom freedom = Freedom::angle;
+};
+
+// An output quantity; takes channel_names(...).size() consecutive output channels.
+struct Output {
+  enum class Kind {
+    body_pose,            // x y z [m] e0 e1 e2 e3 [-]
+    body_velocity,        // vx vy vz [m/s] wx wy wz [rad/s], world frame
+    body_acceleration,    // ax ay az [m/s^2] alx aly alz [rad/s^2], world frame
+    specific_force,       // x y z [m/s^2]: acceleration minus gravity at a point, body frame (an accelerometer)
+    joint_coordinate,     // [m] or [rad]
+    joint_rate,           // [m/s] or [rad/s]
+    joint_reaction,       // fx fy fz [N] tx ty tz [N m] on the second body, about its joint point, world frame
+    energy,               // kinetic potential total [J]
+    constraint_residual,  // position [m] velocity [m/s] acceleration [m/s^2], largest row
+    solver_status,        // status [-] last_increment [m, rad]
+  };
+  std::string name;
+  Kind kind = Kind::energy;
+  int body = 0;
+  Vec3 point_b = Vec3::Zero();  // specific_force: sensor point from the mass centre, body frame [m]
+  int joint = -1;               // joint_reaction
+  int coordinate = -1;          // joint_coordinate, joint_rate: index into Mechanism::coordinates()
+  int first_channel = 0;        // set by the builder
+};
+
+struct Channel {
+  std::string name;
+  std::string unit;
+};
+
+class Mechanism {
+ public:
+  const std::string& name() const { return name_; }
+  const Vec3& gravity_0() const { return gravity_0_; }  // [m/s^2], world frame
+  const std::vector<Body>& bodies() const { return bodies_; }
+  const std::vector<Joint>& joints() const { return joints_; }
+  const std::vector<AppliedLoad>& loads() const { return loads_; }
+  const std::vector<Spring>& springs() const { return springs_; }
+  const std::vector<JointCoordinate>& coordinates() const { return coordinates_; }
+  const std::vector<Input>& inputs() const { return inputs_; }
+  const std::vector<Output>& outputs() const { return outputs_; }
+  const std::vector<Channel>& input_channels() const { return input_channels_; }
+  const std::vector<Channel>& output_channels() const { return output_channels_; }
+
+  // Identifies content, not file: equal for equal descriptions, different with any changed number or name.
+  std::uint64_t id() const { return id_; }
+
+  // "ground" for kGround.
+  std::string_view body_name(int body) const;
+
+ private:
+  friend class MechanismBuilder;
+  std::string name_;
+  Vec3 gravity_0_ = Vec3::Zero();
+  std::vector<Body> bodies_;
+  std::vector<Joint> joints_;
+  std::vector<AppliedLoad> loads_;
+  std::vector<Spring> springs_;
+  std::vector<JointCoordinate> coordinates_;
+  std::vector<Input> inputs_;
+  std::vector<Output> outputs_;
+  std::vector<Channel> input_channels_;
+  std::vector<Channel> output_channels_;
+  std::uint64_t id_ = 0;
+};
+
+// Base of every error that Rigstep throws at load time.
+struct Error : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// A mechanism that cannot be simulated as described.
+struct MechanismError : Error {
+  // field: the offending field in the schema's words, e.g. "mass"; remedy: what to do about it.
+  MechanismError(std::string field, std::string problem, std::string remedy);
+  std::string field;
+  std::string problem;
+  std::string remedy;
+};
+
+// Collects a description and checks each element as it is added. Every add_* throws MechanismError and leaves
+// the builder as it was. Names refer to elements added before; "ground" is the world.
+class MechanismBuilder {
+ public:
+  explicit MechanismBuilder(std::string name) { mechanism_.name_ = std::move(name); }
+
+  void set_gravity(const Vec3& gravity_0);  // [m/s^2]
+  void add_body(Body body);
+
+  // The joint as it stands at the start pose: point [m] and axes in the world frame. `axis` is the joint axis (of
+  // the first body for universal and perpendicular_axes), `second_axis` that of the second body (universal and
+  // perpendicular_axes only). Always consistent with the start pose.
+  struct JointAtStart {
+    std::string name;
+    JointType type = JointType::spherical;
+    std::string first, second;
+    Vec3 point = Vec3::Zero();
+    Vec3 axis = Vec3::Zero();
+    Vec3 second_axis = Vec3::Zero();
+    double coordinate_at_start = 0.0;         // [m] or [rad]; the displacement of a cylindrical joint
+    double second_coordinate_at_start = 0.0;  // [rad]; cylindrical: its angle; universal: its second angle
+  };
+  void add_joint(const JointAtStart& joint);
+
+  // The joint as built into each body: point [m] from the mass centre, axis and a reference direction normal to it,
+  // in body coordinates (world for the ground). Coordinates are zero where the reference directions coincide.
+  // May disagree with the start pose; that is found, and mended on request, when the start state is made.
+  struct SideInBody {
+    Vec3 point = Vec3::Zero();
+    Vec3 axis = Vec3::Zero();
+    Vec3 normal = Vec3::Zero();  // zero: any normal, allowed where no angle is measured or held
+  };
+  void add_joint(std::string name, JointType type, const std::string& first, const std::string& second,
+                 const SideInBody& in_first, const SideInBody& in_second);
+
+  void add_load(AppliedLoad load, const std::string& body);
+  void add_spring(Spring spring, const std::string& first, const std::string& second);
+  void add_joint_spring(Spring spring, const std::string& joint, Freedom freedom);
+  void add_body_input(Input input, const std::string& body);
+  void add_joint_input(Input input, const std::string& joint, Freedom freedom);
+  void add_body_output(Output output, const std::string& body);
+  void add_joint_output(Output output, const std::string& joint, Freedom freedom);  // freedom unused for reactions
+  void add_output(Output output);  // energy, constraint_residual, solver_status
+
+  // Checks what only the whole can show (at least one body, channel counts) and numbers the channels.
+  Mechanism build();
+
+ private:
+  int find_body(const std::string& name, const char* field) const;
+  int find_joint(const std::string& name) const;
+  void check_name(const std::string& name, const char* kind) const;
+  bool is_first_freedom(int joint, Freedom freedom) const;  // throws if the joint has no such freedom
+  int follow_coordinate(int joint, Freedom freedom);
+  void push_joint(Joint joint, double offset, double second_offset);
+  void push_output(Output output);
+
+  Mechanism mechanism_;
+  std::vector<std::pair<double, double>> coordinate_offsets_;  // per joint, of its first and second freedom
+};
+
+// Freedoms that a joint of this type leaves measurable; empty for joints without a scalar freedom.
+std::vector<Freedom> freedoms(JointType type);
+
+std::string_view to_string(JointType type);
+std::string_view to_string(Freedom freedom);
+
+// Largest number of input or of output channels of one mechanism.
+inline constexpr int kMaxChannels = 128;
+
+}  // namespace rigstep

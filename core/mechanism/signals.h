@@ -1,0 +1,87 @@
+// What crosses the boundary of one step: plain fixed-capacity structures, safe to copy in the loop.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "core/mechanism/mechanism.h"
+
+namespace rigstep {
+
+// Values of the input channels in the mechanism's order [channel's unit].
+struct Inputs {
+  std::array<double, kMaxChannels> value{};
+  int count = 0;
+};
+
+// Values of the output channels in the mechanism's order [channel's unit].
+struct Outputs {
+  std::array<double, kMaxChannels> value{};
+  int count = 0;
+};
+
+// Ordered by severity. From `singular` on the step is not committed and the state stays at the last good one.
+enum class StepStatus : std::uint8_t { ok = 0, not_converged = 1, singular = 2, not_finite = 3 };
+
+const char* to_string(StepStatus status) noexcept;
+
+// What one step says about itself.
+struct StepReport {
+  StepStatus status = StepStatus::ok;
+  int body = -1;                    // body that failed, or -1
+  int joint = -1;                   // joint that failed, or -1
+  double last_increment = 0.0;      // largest displacement [m] or rotation [rad] of a body in the last iteration
+  double position_residual = 0.0;   // largest constraint row [m] or [-]
+  double velocity_residual = 0.0;   // [m/s] or [1/s]
+  double acceleration_residual = 0.0;  // [m/s^2] or [1/s^2]
+};
+
+// Bits of Snapshot.flags and StepRecord.flags.
+enum Flag : std::uint32_t {
+  kStaleInput = 1u << 0,    // no input within the allowed age: the stale rule was applied
+  kOverrun = 1u << 1,       // deadlines were missed and skipped since the last step
+  kRecordLost = 1u << 2,    // the recorder did not keep up since the last step
+  kNotConverged = 1u << 3,  // last iteration above the tolerance; the result is used
+  kFaulted = 1u << 4,       // step failed: outputs repeat the last good state
+  kNoInputYet = 1u << 5,    // no rig has sent inputs so far
+};
+
+// What is applied when the newest input is older than allowed.
+enum class StaleRule : std::uint8_t { hold, zero, fault };
+
+// An input set as it arrived from the rig.
+struct InputSample {
+  Inputs inputs;
+  std::uint64_t sequence = 0;    // the rig's count, from 1
+  std::int64_t rig_time_ns = 0;  // the rig's clock, echoed and never compared with ours
+};
+
+// The answer to the rig after one step.
+struct Snapshot {
+  std::uint64_t step = 0;
+  std::int64_t sim_time_ns = 0;
+  std::uint64_t sequence = 0;    // newest input sequence used
+  std::int64_t rig_time_ns = 0;  // its rig time
+  StepStatus status = StepStatus::ok;
+  std::uint32_t flags = 0;
+  std::uint32_t input_age_steps = 0;
+  Outputs outputs;
+};
+
+// One step as recorded: replaying `inputs` from the start state gives `state_hash` again.
+struct StepRecord {
+  std::uint64_t step = 0;
+  std::int64_t sim_time_ns = 0;
+  std::int64_t log_time_ns = 0;  // wall clock at the step [ns since 1970]
+  Inputs inputs;                 // as applied
+  std::uint64_t sequence = 0;    // of the newest input used, 0 if none
+  std::uint32_t input_age_steps = 0;
+  StepStatus status = StepStatus::ok;
+  std::uint32_t flags = 0;
+  std::uint32_t missed_deadlines = 0;  // skipped before this step
+  std::uint32_t wake_up_ns = 0;        // from the deadline to the start of the tick
+  std::uint32_t step_ns = 0;           // duration of the step
+  std::uint64_t state_hash = 0;
+};
+
+}  // namespace rigstep

@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# Install what Rigstep needs from docker/packages.txt on Debian 12.
+#
+#   docker/setup.sh             everything: to build, test and develop
+#   docker/setup.sh --runtime   only what a built rigstep needs to run
+#   docker/setup.sh --help      this text
+#
+# Runs as root, or with sudo. Does nothing, quickly, where all is installed.
+# Exit status: 0 installed, 1 failed, 2 wrong usage.
+set -euo pipefail
+
+list=$(dirname "$0")/packages.txt
+section=all
+for argument in "$@"; do
+  case $argument in
+    --runtime) section=runtime ;;
+    --help | -h) sed -n '2,9s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    *) echo "setup: unknown argument '$argument'; see docker/setup.sh --help" >&2; exit 2 ;;
+  esac
+done
+
+fail() { echo "setup: $*" >&2; exit 1; }
+
+[[ -r $list ]] || fail "$list is missing"
+mapfile -t wanted < <(awk -v want="$section" '
+  /^# section:/ { section = $3 }
+  { sub(/#.*/, "") }
+  NF && (want == "all" || section == want) { print $1 }' "$list")
+command -v dpkg-query >/dev/null && command -v apt-get >/dev/null ||
+  fail "this system has no apt; install the equivalents of these Debian 12 packages by hand: ${wanted[*]}"
+
+# A package counts as present when it is installed or when an installed one provides it.
+present=" $(dpkg-query -W -f='${db:Status-Status} ${Package} ${Provides}\n' |
+  awk '$1 == "installed" { gsub(/\([^)]*\)|,/, " "); $1 = ""; print }' | tr -s '\n' ' ') "
+missing=()
+for package in "${wanted[@]}"; do
+  [[ $present == *" $package "* ]] || missing+=("$package")
+done
+if [[ ${#missing[@]} -eq 0 ]]; then
+  echo "setup: all ${#wanted[@]} packages are installed"
+  exit 0
+fi
+
+system=$(. /etc/os-release && echo "${ID:-unknown} ${VERSION_ID:-}")
+[[ $system == "debian 12" ]] ||
+  echo "setup: warning: made for Debian 12, this is $system; package names may differ" >&2
+
+as_root=(env DEBIAN_FRONTEND=noninteractive)
+if [[ $(id -u) -ne 0 ]]; then
+  command -v sudo >/dev/null || fail "run it as root, or install sudo; missing: ${missing[*]}"
+  as_root=(sudo "${as_root[@]}")
+fi
+
+log=$(mktemp -t rigstep-setup.XXXXXX)
+apt() {
+  "${as_root[@]}" apt-get -q -o Acquire::Retries=3 -o Dpkg::Use-Pty=0 "$@" </dev/null 2>&1 | tee -a "$log" |
+    awk '/^Setting up / && ++n % 50 == 0 { print "setup:   " n " set up"; fflush() }' ||
+    { tail -n 15 "$log" >&2; fail "apt-get $1 failed (all of its output: $log)"; }
+}
+SECONDS=0
+echo "setup: reading the package lists"
+apt update
+echo "setup: installing ${missing[*]}"
+apt install -y --no-install-recommends "${missing[@]}"
+rm -f "$log"
+echo "setup: done in ${SECONDS} s"

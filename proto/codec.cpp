@@ -1,0 +1,323 @@
+#include "proto/codec.h"
+
+#include <google/protobuf/stubs/logging.h>
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <utility>
+
+#include "proto/load.h"
+
+namespace rigstep::wire {
+namespace {
+
+// Parses into memory that is reused. Null: not a message.
+template <class Message>
+Message* parse(DecodeArena& arena, std::span<const std::byte> datagram) {
+  // protobuf would write a line to stderr for every string that is not UTF-8: a flood anyone could start
+  const google::protobuf::LogSilencer quiet;
+  auto* message = arena.fresh<Message>();
+  return message->ParseFromArray(datagram.data(), static_cast<int>(datagram.size())) ? message : nullptr;
+}
+
+template <class Message>
+std::span<const std::byte> serialise(const Message& message, std::span<std::byte> buffer) {
+  const std::size_t size = message.ByteSizeLong();
+  assert(size <= buffer.size());
+  if (size > buffer.size()) return {};
+  message.SerializeWithCachedSizesToArray(reinterpret_cast<std::uint8_t*>(buffer.data()));
+  return buffer.first(size);
+}
+
+bool all_finite(const google::protobuf::RepeatedField<double>& values) {
+  return std::all_of(values.begin(), values.end(), [](double value) { return std::isfinite(value); });
+}
+
+// At most max_bytes, never cut inside a UTF-8 character: its later bytes are 10xxxxxx.
+std::string_view cut(std::string_view text, std::size_t max_bytes) {
+  if (text.size() <= max_bytes) return text;
+  while (max_bytes > 0 && (static_cast<unsigned char>(text[max_bytes]) & 0xC0u) == 0x80u) --max_bytes;
+  return text.substr(0, max_bytes);
+}
+
+// The largest StateFrame of this many outputs.
+std::size_t worst_state_size(std::size_t outputs) {
+  ServerToRig message;
+  message.set_protocol_version(kProtocolVersion);
+  StateFrame& state = *message.mutable_state();
+  state.set_mechanism_id(~0ull);
+  state.set_step(~0ull);
+  state.set_sim_time_ns(-1);
+  state.set_sequence(~0ull);
+  state.set_rig_time_ns(-1);
+  state.set_status(NOT_FINITE);
+  state.set_flags(~0u);
+  state.set_input_age_steps(~0u);
+  state.mutable_value()->Resize(static_cast<int>(outputs), 0.0);
+  return message.ByteSizeLong();
+}
+
+// Outputs that fit one datagram and one Snapshot.
+std::size_t most_outputs() {
+  std::size_t outputs = kMaxChannels;
+  while (worst_state_size(outputs) > kMaxDatagram) --outputs;
+  return outputs;
+}
+
+}  // namespace
+
+const char* to_string(DecodeStatus status) noexcept {
+  switch (status) {
+    case DecodeStatus::ok:
+      return "ok";
+    case DecodeStatus::too_large:
+      return "too_large";
+    case DecodeStatus::malformed:
+      return "malformed";
+    case DecodeStatus::bad_version:
+      return "bad_version";
+    case DecodeStatus::wrong_mechanism:
+      return "wrong_mechanism";
+    case DecodeStatus::channel_count:
+      return "channel_count";
+    case DecodeStatus::not_finite:
+      return "not_finite";
+    case DecodeStatus::old_sequence:
+      return "old_sequence";
+    case DecodeStatus::unexpected_content:
+      return "unexpected_content";
+  }
+  return "unknown";
+}
+
+std::string printable(std::string_view text, std::size_t max_bytes) {
+  std::string name(cut(text, max_bytes));
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(name[i]);
+    const auto next = i + 1 < name.size() ? static_cast<unsigned char>(name[i + 1]) : 0u;
+    if (byte < 0x20 || byte == 0x7F) name[i] = '?';
+    // U+0080 to U+009F steer a terminal, too
+    if (byte == 0xC2 && next >= 0x80 && next <= 0x9F) name.replace(i, 2, "??");
+  }
+  return name;
+}
+
+ServerCodec::ServerCodec(const Mechanism& mechanism, std::vector<int> outputs, std::int64_t period_ns,
+                         std::string product_version)
+    : mechanism_name_(mechanism.name()),
+      mechanism_id_(mechanism.id()),
+      input_channels_(mechanism.input_channels()),
+      outputs_(std::move(outputs)),
+      period_ns_(period_ns),
+      product_version_(std::move(product_version)) {
+  for (const int output : outputs_) output_channels_.push_back(mechanism.output_channels().at(output));
+  check_sizes();
+  state_.set_protocol_version(kProtocolVersion);
+  state_.mutable_state()->mutable_value()->Reserve(static_cast<int>(outputs_.size()));
+}
+
+void ServerCodec::check_sizes() {
+  if (outputs_.size() > most_outputs()) {
+    throw ConfigError("output: " + std::to_string(outputs_.size()) +
+                      " output channels do not fit into one datagram of " + std::to_string(kMaxDatagram) +
+                      " bytes, at most " + std::to_string(most_outputs()) +
+                      " do: list fewer `output`s in the rig file");
+  }
+  const auto check_name = [](const std::string& name, const char* what) {
+    if (name.size() <= 500) return;
+    throw ConfigError("name: the " + std::string(what) + " name " + name.substr(0, 40) + "... has " +
+                      std::to_string(name.size()) +
+                      " bytes and cannot be sent to a rig: give it a name of at most 500 bytes");
+  };
+  check_name(mechanism_name_, "mechanism's");
+  for (const Channel& channel : input_channels_) check_name(channel.name, "input channel's");
+  for (const Channel& channel : output_channels_) check_name(channel.name, "output channel's");
+}
+
+DecodeStatus ServerCodec::decode(std::span<const std::byte> datagram, std::uint64_t last_sequence,
+                                 RigRequest& request) {
+  request.content = RigToServer::CONTENT_NOT_SET;
+  if (datagram.size() > kMaxDatagram) return DecodeStatus::too_large;
+  const auto* message = parse<RigToServer>(arena_, datagram);
+  if (message == nullptr) return DecodeStatus::malformed;
+
+  request.content = message->content_case();
+  if (message->has_hello()) {
+    request.rig_name = printable(message->hello().rig_name());
+    request.product_version = printable(message->hello().product_version());
+  }
+  if (message->protocol_version() != kProtocolVersion) return DecodeStatus::bad_version;
+
+  switch (message->content_case()) {
+    case RigToServer::kHello:
+    case RigToServer::kGoodbye:
+      return DecodeStatus::ok;
+    case RigToServer::kChannelQuery:
+      request.direction = message->channel_query().direction();
+      request.first = message->channel_query().first();
+      return Direction_IsValid(request.direction) ? DecodeStatus::ok : DecodeStatus::unexpected_content;
+    case RigToServer::kInput:
+      return read_input(message->input(), last_sequence, request.input);
+    case RigToServer::CONTENT_NOT_SET:
+      break;
+  }
+  return DecodeStatus::unexpected_content;
+}
+
+DecodeStatus ServerCodec::read_input(const InputFrame& frame, std::uint64_t last_sequence, InputSample& sample) const {
+  if (frame.mechanism_id() != mechanism_id_) return DecodeStatus::wrong_mechanism;
+  if (static_cast<std::size_t>(frame.value_size()) != input_channels_.size()) return DecodeStatus::channel_count;
+  if (!all_finite(frame.value())) return DecodeStatus::not_finite;
+  if (frame.sequence() <= last_sequence) return DecodeStatus::old_sequence;
+  sample.sequence = frame.sequence();
+  sample.rig_time_ns = frame.rig_time_ns();
+  sample.inputs.count = frame.value_size();
+  std::copy(frame.value().begin(), frame.value().end(), sample.inputs.value.begin());
+  return DecodeStatus::ok;
+}
+
+std::span<const std::byte> ServerCodec::encode_state(const Snapshot& snapshot) {
+  StateFrame& state = *state_.mutable_state();
+  state.set_mechanism_id(mechanism_id_);
+  state.set_step(snapshot.step);
+  state.set_sim_time_ns(snapshot.sim_time_ns);
+  state.set_sequence(snapshot.sequence);
+  state.set_rig_time_ns(snapshot.rig_time_ns);
+  state.set_status(static_cast<Status>(snapshot.status));
+  state.set_flags(snapshot.flags);
+  state.set_input_age_steps(snapshot.input_age_steps);
+  state.clear_value();
+  for (const int output : outputs_) state.add_value(snapshot.outputs.value[static_cast<std::size_t>(output)]);
+  return serialise(state_, buffer_);
+}
+
+std::span<const std::byte> ServerCodec::encode_welcome() {
+  reply_.set_protocol_version(kProtocolVersion);
+  Welcome& welcome = *reply_.mutable_welcome();
+  welcome.set_product_version(product_version_);
+  welcome.set_mechanism(mechanism_name_);
+  welcome.set_mechanism_id(mechanism_id_);
+  welcome.set_period_ns(static_cast<std::uint64_t>(period_ns_));
+  welcome.set_input_channels(static_cast<std::uint32_t>(input_channels_.size()));
+  welcome.set_output_channels(static_cast<std::uint32_t>(output_channels_.size()));
+  return serialise(reply_, buffer_);
+}
+
+std::span<const std::byte> ServerCodec::encode_refusal(RefusalReason reason, std::string_view text) {
+  reply_.set_protocol_version(kProtocolVersion);
+  reply_.mutable_refusal()->set_reason(reason);
+  reply_.mutable_refusal()->set_text(printable(text, kMaxTextBytes));
+  return serialise(reply_, buffer_);
+}
+
+std::span<const std::byte> ServerCodec::encode_channel_page(Direction direction, std::uint32_t first) {
+  const std::vector<Channel>& channels = direction == OUTPUT ? output_channels_ : input_channels_;
+  reply_.set_protocol_version(kProtocolVersion);
+  ChannelPage& page = *reply_.mutable_channel_page();
+  page.Clear();
+  page.set_direction(direction);
+  page.set_first(first);
+  page.set_total(static_cast<std::uint32_t>(channels.size()));
+  for (std::size_t i = first; i < channels.size(); ++i) {
+    ChannelDescription& channel = *page.add_channel();
+    channel.set_name(channels[i].name);
+    channel.set_unit(channels[i].unit);
+    if (reply_.ByteSizeLong() > kMaxDatagram) {
+      page.mutable_channel()->RemoveLast();
+      break;
+    }
+  }
+  return serialise(reply_, buffer_);
+}
+
+std::span<const std::byte> ServerCodec::encode_goodbye(std::string_view text) {
+  reply_.set_protocol_version(kProtocolVersion);
+  reply_.mutable_goodbye()->set_text(printable(text, kMaxTextBytes));
+  return serialise(reply_, buffer_);
+}
+
+std::span<const std::byte> RigCodec::encode_hello(std::string_view product_version, std::string_view rig_name) {
+  request_.set_protocol_version(kProtocolVersion);
+  request_.mutable_hello()->set_product_version(printable(product_version));
+  request_.mutable_hello()->set_rig_name(printable(rig_name));
+  return serialise(request_, buffer_);
+}
+
+std::span<const std::byte> RigCodec::encode_channel_query(Direction direction, std::uint32_t first) {
+  request_.set_protocol_version(kProtocolVersion);
+  request_.mutable_channel_query()->set_direction(direction);
+  request_.mutable_channel_query()->set_first(first);
+  return serialise(request_, buffer_);
+}
+
+std::span<const std::byte> RigCodec::encode_input(const InputSample& sample) {
+  assert(started_);
+  input_.set_protocol_version(kProtocolVersion);
+  InputFrame& frame = *input_.mutable_input();
+  frame.set_mechanism_id(mechanism_id_);
+  frame.set_sequence(sample.sequence);
+  frame.set_rig_time_ns(sample.rig_time_ns);
+  frame.clear_value();
+  for (int i = 0; i < sample.inputs.count; ++i) frame.add_value(sample.inputs.value[static_cast<std::size_t>(i)]);
+  return serialise(input_, buffer_);
+}
+
+std::span<const std::byte> RigCodec::encode_goodbye(std::string_view text) {
+  request_.set_protocol_version(kProtocolVersion);
+  request_.mutable_goodbye()->set_text(printable(text, kMaxTextBytes));
+  return serialise(request_, buffer_);
+}
+
+void RigCodec::start(const Welcome& welcome) {
+  started_ = true;
+  mechanism_id_ = welcome.mechanism_id();
+  input_channels_ = welcome.input_channels();
+  output_channels_ = welcome.output_channels();
+}
+
+DecodeStatus RigCodec::decode(std::span<const std::byte> datagram, std::uint64_t last_step, Snapshot& state) {
+  message_ = nullptr;
+  if (datagram.size() > kMaxDatagram) return DecodeStatus::too_large;
+  message_ = parse<ServerToRig>(arena_, datagram);
+  if (message_ == nullptr) return DecodeStatus::malformed;
+  if (message_->protocol_version() != kProtocolVersion) return DecodeStatus::bad_version;
+
+  switch (message_->content_case()) {
+    case ServerToRig::kWelcome: {
+      const Welcome& welcome = message_->welcome();
+      const bool fits = std::max(welcome.input_channels(), welcome.output_channels()) <= kMaxChannels;
+      return fits ? DecodeStatus::ok : DecodeStatus::channel_count;
+    }
+    case ServerToRig::kState:
+      return read_state(message_->state(), last_step, state);
+    case ServerToRig::kRefusal:
+    case ServerToRig::kChannelPage:
+    case ServerToRig::kGoodbye:
+      return DecodeStatus::ok;
+    case ServerToRig::CONTENT_NOT_SET:
+      break;
+  }
+  return DecodeStatus::unexpected_content;
+}
+
+DecodeStatus RigCodec::read_state(const StateFrame& frame, std::uint64_t last_step, Snapshot& state) const {
+  if (!started_) return DecodeStatus::unexpected_content;
+  if (frame.mechanism_id() != mechanism_id_) return DecodeStatus::wrong_mechanism;
+  if (static_cast<std::uint32_t>(frame.value_size()) != output_channels_) return DecodeStatus::channel_count;
+  if (!Status_IsValid(frame.status())) return DecodeStatus::malformed;
+  if (!all_finite(frame.value())) return DecodeStatus::not_finite;
+  if (frame.step() < last_step) return DecodeStatus::old_sequence;
+  state.step = frame.step();
+  state.sim_time_ns = frame.sim_time_ns();
+  state.sequence = frame.sequence();
+  state.rig_time_ns = frame.rig_time_ns();
+  state.status = static_cast<StepStatus>(frame.status());
+  state.flags = frame.flags();
+  state.input_age_steps = frame.input_age_steps();
+  state.outputs.count = frame.value_size();
+  std::copy(frame.value().begin(), frame.value().end(), state.outputs.value.begin());
+  return DecodeStatus::ok;
+}
+
+}  // namespace rigstep::wire

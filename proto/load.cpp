@@ -1,0 +1,425 @@
+#include "proto/load.h"
+
+#include <google/protobuf/io/tokenizer.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+#include <google/protobuf/text_format.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+
+#include "proto/mechanism.pb.h"
+#include "proto/rig.pb.h"
+
+namespace rigstep::wire {
+
+namespace {
+
+namespace pb = google::protobuf;
+using Tree = pb::TextFormat::ParseInfoTree;
+
+ConfigError error_at(const std::string& path, int line, const std::string& field, const std::string& problem,
+                     const std::string& remedy) {
+  const std::string where = line > 0 ? path + ":" + std::to_string(line) : path;
+  return ConfigError(where + ": " + field + ": " + problem + ": " + remedy);
+}
+
+// Keeps the first complaint of the text format parser.
+class FirstError : public pb::io::ErrorCollector {
+ public:
+  void AddError(int line, pb::io::ColumnNumber, const std::string& message) override {
+    if (!message_.empty()) return;
+    line_ = line + 1;
+    message_ = message;
+  }
+  int line_ = 0;
+  std::string message_;
+};
+
+// A parsed file that knows where each of its fields stands.
+class Source {
+ public:
+  Source(const std::string& text, std::string path, pb::Message& message) : path_(std::move(path)) {
+    FirstError first;
+    pb::TextFormat::Parser parser;
+    parser.RecordErrorsTo(&first);
+    parser.WriteLocationsTo(&tree_);
+    pb::io::ArrayInputStream stream(text.data(), static_cast<int>(text.size()));
+    if (!parser.Parse(&stream, &message))
+      throw error_at(path_, first.line_, "syntax", first.message_,
+                     "see the schema of " + message.GetDescriptor()->full_name() + " in proto/");
+  }
+
+  // Runs `add` for element `index` of the repeated field and says where the file is wrong if it throws.
+  template <class Add>
+  void element(const pb::Message& message, const char* field, int index, const Add& add) const {
+    try {
+      add();
+    } catch (const MechanismError& error) {
+      const auto* descriptor = message.GetDescriptor()->FindFieldByName(field);
+      const pb::Message& part = message.GetReflection()->GetRepeatedMessage(message, descriptor, index);
+      const auto* name = part.GetDescriptor()->FindFieldByName("name");
+      const std::string label = part.GetReflection()->GetString(part, name);
+      const Tree* tree = tree_.GetTreeForNested(descriptor, index);
+      const int line = line_in(part, tree, error.field, tree_.GetLocation(descriptor, index).line + 1);
+      const std::string element = label.empty() ? field : std::string(field) + " \"" + label + "\"";
+      throw error_at(path_, line, element + "." + error.field, error.problem, error.remedy);
+    }
+  }
+
+  int line_of(const pb::Message& message, const char* field, int index = -1) const {
+    return tree_.GetLocation(message.GetDescriptor()->FindFieldByName(field), index).line + 1;
+  }
+
+  [[noreturn]] void fail(const pb::Message& message, const std::string& field, const std::string& problem,
+                         const std::string& remedy) const {
+    throw error_at(path_, line_in(message, &tree_, field, 0), field, problem, remedy);
+  }
+
+ private:
+  // Line of a dotted field, or of what encloses it; `otherwise` if neither is written.
+  static int line_in(const pb::Message& message, const Tree* tree, std::string field, int otherwise) {
+    if (tree == nullptr) return otherwise;
+    const std::string head = field.substr(0, field.find('.'));
+    const auto* descriptor = message.GetDescriptor()->FindFieldByName(head);
+    if (descriptor == nullptr) return line_in_part(message, tree, field, otherwise);
+    const int line = tree->GetLocation(descriptor, descriptor->is_repeated() ? 0 : -1).line;
+    const int found = line >= 0 ? line + 1 : otherwise;
+    if (head.size() == field.size() || descriptor->message_type() == nullptr || descriptor->is_repeated()) return found;
+    return line_in(message.GetReflection()->GetMessage(message, descriptor), tree->GetTreeForNested(descriptor, -1),
+                   field.substr(head.size() + 1), found);
+  }
+
+  // Line of a field that belongs to a part such as `joint_effort`.
+  static int line_in_part(const pb::Message& message, const Tree* tree, const std::string& field, int otherwise) {
+    std::vector<const pb::FieldDescriptor*> set;
+    message.GetReflection()->ListFields(message, &set);
+    for (const auto* part : set)
+      if (part->message_type() != nullptr && !part->is_repeated() &&
+          part->message_type()->FindFieldByName(field) != nullptr)
+        return line_in(message.GetReflection()->GetMessage(message, part), tree->GetTreeForNested(part, -1), field,
+                       otherwise);
+    return otherwise;
+  }
+
+  std::string path_;
+  Tree tree_;
+};
+
+Vec3 vector(const Vector& v) { return {v.x(), v.y(), v.z()}; }
+
+rigstep::Frame frame(FrameOfReference frame) { return frame == BODY ? rigstep::Frame::body : rigstep::Frame::world; }
+
+rigstep::Body body(const wire::Body& in) {
+  rigstep::Body b;
+  b.name = in.name();
+  b.mass = in.mass();
+  const Inertia& i = in.inertia();
+  b.inertia_b << i.xx(), i.xy(), i.xz(), i.xy(), i.yy(), i.yz(), i.xz(), i.yz(), i.zz();
+  b.position_0 = vector(in.position());
+  if (in.has_orientation()) {
+    const auto& p = in.orientation();
+    b.orientation << p.e0(), p.e1(), p.e2(), p.e3();
+  }
+  b.velocity_0 = vector(in.velocity());
+  b.angular_velocity_0 = vector(in.angular_velocity());
+  return b;
+}
+
+rigstep::JointType joint_type(wire::JointType type) {
+  switch (type) {
+    case SPHERICAL:
+      return rigstep::JointType::spherical;
+    case REVOLUTE:
+      return rigstep::JointType::revolute;
+    case PRISMATIC:
+      return rigstep::JointType::prismatic;
+    case CYLINDRICAL:
+      return rigstep::JointType::cylindrical;
+    case UNIVERSAL:
+      return rigstep::JointType::universal;
+    case FIXED:
+      return rigstep::JointType::fixed;
+    case POINT_ON_POINT:
+      return rigstep::JointType::point_on_point;
+    case POINT_ON_LINE:
+      return rigstep::JointType::point_on_line;
+    case PERPENDICULAR_AXES:
+      return rigstep::JointType::perpendicular_axes;
+    case PARALLEL_AXES:
+      return rigstep::JointType::parallel_axes;
+    default:
+      throw MechanismError("type", "is missing", "write e.g. `type: REVOLUTE`");
+  }
+}
+
+void add_joint(const wire::Joint& in, MechanismBuilder& builder) {
+  const rigstep::JointType type = joint_type(in.type());
+  const bool in_bodies = in.has_in_first() || in.has_in_second();
+  if (in.has_at_start() == in_bodies)
+    throw MechanismError("at_start", in_bodies ? "stands beside in_first or in_second" : "is missing",
+                         "place the joint by at_start alone, or by in_first and in_second");
+  if (in.has_at_start()) {
+    const JointAtStart& at = in.at_start();
+    builder.add_joint({in.name(), type, in.first(), in.second(), vector(at.point()), vector(at.axis()),
+                       vector(at.second_axis()), at.coordinate(), at.second_coordinate()});
+    return;
+  }
+  if (!in.has_in_first() || !in.has_in_second())
+    throw MechanismError(in.has_in_first() ? "in_second" : "in_first", "is missing", "describe both sides");
+  const auto side = [](const JointSide& s) {
+    return MechanismBuilder::SideInBody{vector(s.point()), vector(s.axis()), vector(s.normal())};
+  };
+  builder.add_joint(in.name(), type, in.first(), in.second(), side(in.in_first()), side(in.in_second()));
+}
+
+// The freedom meant, where the file may leave it out if the joint has only one.
+rigstep::Freedom freedom(wire::Freedom written, const std::string& joint, const wire::Mechanism& file) {
+  switch (written) {
+    case DISPLACEMENT:
+      return rigstep::Freedom::displacement;
+    case ANGLE:
+      return rigstep::Freedom::angle;
+    case FIRST_ANGLE:
+      return rigstep::Freedom::first_angle;
+    case SECOND_ANGLE:
+      return rigstep::Freedom::second_angle;
+    default:
+      break;
+  }
+  for (const wire::Joint& candidate : file.joint()) {
+    if (candidate.name() != joint) continue;
+    const auto open = freedoms(joint_type(candidate.type()));
+    if (open.size() > 1)
+      throw MechanismError("freedom", "is missing and joint \"" + joint + "\" has two",
+                           "write `freedom: " + std::string(open[0] == rigstep::Freedom::displacement
+                                                                ? "DISPLACEMENT` or `ANGLE`"
+                                                                : "FIRST_ANGLE` or `SECOND_ANGLE`"));
+    if (!open.empty()) return open[0];
+  }
+  return rigstep::Freedom::angle;  // the builder says what is wrong with the joint
+}
+
+void add_load(const wire::Load& in, MechanismBuilder& builder) {
+  AppliedLoad load;
+  load.name = in.name();
+  load.frame = frame(in.frame());
+  load.force = vector(in.force());
+  load.torque = vector(in.torque());
+  load.point_b = vector(in.point());
+  load.constant = in.has_constant() ? in.constant() : (in.amplitude() != 0.0 ? 0.0 : 1.0);
+  load.amplitude = in.amplitude();
+  load.angular_frequency = in.angular_frequency();
+  load.phase = in.phase();
+  builder.add_load(std::move(load), in.body());
+}
+
+void add_spring(const wire::Spring& in, const wire::Mechanism& file, MechanismBuilder& builder) {
+  rigstep::Spring spring;
+  spring.name = in.name();
+  spring.stiffness = in.stiffness();
+  spring.damping = in.damping();
+  spring.rest = in.rest();
+  switch (in.acts_case()) {
+    case wire::Spring::kBetweenPoints:
+      spring.first_point_b = vector(in.between_points().first_point());
+      spring.second_point_b = vector(in.between_points().second_point());
+      return builder.add_spring(spring, in.between_points().first(), in.between_points().second());
+    case wire::Spring::kAlongDirection:
+      spring.kind = rigstep::Spring::Kind::along_direction;
+      spring.first_point_b = vector(in.along_direction().first_point());
+      spring.second_point_b = vector(in.along_direction().second_point());
+      spring.direction_0 = vector(in.along_direction().direction());
+      return builder.add_spring(spring, in.along_direction().first(), in.along_direction().second());
+    case wire::Spring::kInJoint:
+      return builder.add_joint_spring(spring, in.in_joint().joint(),
+                                      freedom(in.in_joint().freedom(), in.in_joint().joint(), file));
+    default:
+      throw MechanismError("between_points", "is missing", "write between_points, along_direction or in_joint");
+  }
+}
+
+void add_input(const wire::Input& in, const wire::Mechanism& file, MechanismBuilder& builder) {
+  rigstep::Input input;
+  input.name = in.name();
+  switch (in.acts_case()) {
+    case wire::Input::kBodyForce:
+      input.frame = frame(in.body_force().frame());
+      input.direction = vector(in.body_force().direction());
+      input.point_b = vector(in.body_force().point());
+      return builder.add_body_input(input, in.body_force().body());
+    case wire::Input::kBodyTorque:
+      input.kind = rigstep::Input::Kind::body_torque;
+      input.frame = frame(in.body_torque().frame());
+      input.direction = vector(in.body_torque().direction());
+      return builder.add_body_input(input, in.body_torque().body());
+    case wire::Input::kJointEffort:
+      return builder.add_joint_input(input, in.joint_effort().joint(),
+                                     freedom(in.joint_effort().freedom(), in.joint_effort().joint(), file));
+    default:
+      throw MechanismError("body_force", "is missing", "write body_force, body_torque or joint_effort");
+  }
+}
+
+void add_output(const wire::Output& in, const wire::Mechanism& file, MechanismBuilder& builder) {
+  using Kind = rigstep::Output::Kind;
+  rigstep::Output output;
+  output.name = in.name();
+  const auto of_kind = [&output](Kind kind) { return output.kind = kind, output; };
+  const auto joint_freedom = [&](const OfFreedom& of) { return freedom(of.freedom(), of.joint(), file); };
+  switch (in.measures_case()) {
+    case wire::Output::kBodyPose:
+      return builder.add_body_output(of_kind(Kind::body_pose), in.body_pose().body());
+    case wire::Output::kBodyVelocity:
+      return builder.add_body_output(of_kind(Kind::body_velocity), in.body_velocity().body());
+    case wire::Output::kBodyAcceleration:
+      return builder.add_body_output(of_kind(Kind::body_acceleration), in.body_acceleration().body());
+    case wire::Output::kSpecificForce:
+      output.point_b = vector(in.specific_force().point());
+      return builder.add_body_output(of_kind(Kind::specific_force), in.specific_force().body());
+    case wire::Output::kJointCoordinate:
+      return builder.add_joint_output(of_kind(Kind::joint_coordinate), in.joint_coordinate().joint(),
+                                      joint_freedom(in.joint_coordinate()));
+    case wire::Output::kJointRate:
+      return builder.add_joint_output(of_kind(Kind::joint_rate), in.joint_rate().joint(),
+                                      joint_freedom(in.joint_rate()));
+    case wire::Output::kJointReaction:
+      return builder.add_joint_output(of_kind(Kind::joint_reaction), in.joint_reaction().joint(),
+                                      rigstep::Freedom::angle);
+    case wire::Output::kEnergy:
+      return builder.add_output(of_kind(Kind::energy));
+    case wire::Output::kConstraintResidual:
+      return builder.add_output(of_kind(Kind::constraint_residual));
+    case wire::Output::kSolverStatus:
+      return builder.add_output(of_kind(Kind::solver_status));
+    default:
+      throw MechanismError("energy", "is missing", "say what the output measures, e.g. `body_pose { body: \"A\" }`");
+  }
+}
+
+rigstep::Mechanism build(const wire::Mechanism& file, const Source& source) {
+  MechanismBuilder builder(file.name());
+  if (file.has_gravity()) {
+    const Vec3 gravity = vector(file.gravity());
+    if (!gravity.allFinite()) source.fail(file, "gravity", "is not a finite number", "write finite components");
+    builder.set_gravity(gravity);
+  }
+  const auto each = [&](const char* field, int count, const auto& add) {
+    for (int i = 0; i < count; ++i) source.element(file, field, i, [&] { add(i); });
+  };
+  each("body", file.body_size(), [&](int i) { builder.add_body(body(file.body(i))); });
+  each("joint", file.joint_size(), [&](int i) { add_joint(file.joint(i), builder); });
+  each("load", file.load_size(), [&](int i) { add_load(file.load(i), builder); });
+  each("spring", file.spring_size(), [&](int i) { add_spring(file.spring(i), file, builder); });
+  each("input", file.input_size(), [&](int i) { add_input(file.input(i), file, builder); });
+  each("output", file.output_size(), [&](int i) { add_output(file.output(i), file, builder); });
+  try {
+    return builder.build();
+  } catch (const MechanismError& error) {
+    source.fail(file, error.field, error.problem, error.remedy);
+  }
+}
+
+}  // namespace
+
+std::string read_text_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  if (!file || !(text << file.rdbuf()) || std::filesystem::is_directory(path))
+    throw ConfigError(path + ": file: cannot be read: check the path and the permissions");
+  return std::move(text).str();
+}
+
+ConfigError LoadedMechanism::at_joint(int j, const MechanismError& error) const {
+  return error_at(path, joint_line[j], error.field, error.problem, error.remedy);
+}
+
+LoadedMechanism parse_mechanism(std::string text, const std::string& path) {
+  wire::Mechanism file;
+  const Source source(text, path, file);
+  LoadedMechanism loaded{build(file, source), std::move(text), path, {}};
+  for (int j = 0; j < file.joint_size(); ++j) loaded.joint_line.push_back(source.line_of(file, "joint", j));
+  return loaded;
+}
+
+LoadedMechanism load_mechanism(const std::string& path) { return parse_mechanism(read_text_file(path), path); }
+
+std::string with_start(const std::string& text, const std::vector<rigstep::Body>& bodies) {
+  wire::Mechanism file;
+  const Source source(text, "mechanism", file);
+  const auto set = [](const Vec3& from, Vector& to) {
+    to.set_x(from[0]);
+    to.set_y(from[1]);
+    to.set_z(from[2]);
+  };
+  for (int i = 0; i < file.body_size(); ++i) {
+    const rigstep::Body& from = bodies[i];
+    wire::Body& to = *file.mutable_body(i);
+    set(from.position_0, *to.mutable_position());
+    set(from.velocity_0, *to.mutable_velocity());
+    set(from.angular_velocity_0, *to.mutable_angular_velocity());
+    to.mutable_orientation()->set_e0(from.orientation[0]);
+    to.mutable_orientation()->set_e1(from.orientation[1]);
+    to.mutable_orientation()->set_e2(from.orientation[2]);
+    to.mutable_orientation()->set_e3(from.orientation[3]);
+  }
+  std::string out;
+  pb::TextFormat::PrintToString(file, &out);
+  return "# proto-file: proto/mechanism.proto\n# proto-message: rigstep.wire.Mechanism\n" + out;
+}
+
+RigConfig load_rig(const std::string& path) { return parse_rig(read_text_file(path), path); }
+
+namespace {
+
+void read_solver(const Rig& file, const Source& source, RigConfig& rig) {
+  if (file.solver().iterations() != 0) rig.iterations = static_cast<int>(file.solver().iterations());
+  if (rig.iterations > 50) source.fail(file, "solver.iterations", "are more than 50", "use 3, or a few more");
+  rig.sweeps = static_cast<int>(file.solver().sweeps());
+  if (rig.sweeps < 0 || rig.sweeps > 50) source.fail(file, "solver.sweeps", "are more than 50", "leave it out");
+  if (const double eps = file.solver().relative_compliance(); eps != 0.0) {
+    if (!(eps > 0.0 && eps < 1e-2))
+      source.fail(file, "solver.relative_compliance", "is not between 0 and 0.01", "leave it out, or use 1e-8");
+    rig.relative_compliance = eps;
+  }
+}
+
+void read_realtime(const Rig& file, const Source& source, RigConfig& rig) {
+  rig.enforce_realtime = file.realtime().mode() == ENFORCE;
+  if (file.realtime().priority() != 0) rig.priority = static_cast<int>(file.realtime().priority());
+  if (rig.priority < 1 || rig.priority > 99)
+    source.fail(file, "realtime.priority", "is not a SCHED_FIFO priority", "use 1 to 99, or leave it out for 80");
+  if (file.realtime().has_cpu()) rig.cpu = static_cast<int>(file.realtime().cpu());
+}
+
+}  // namespace
+
+RigConfig parse_rig(std::string text, const std::string& path) {
+  Rig file;
+  const Source source(text, path, file);
+  RigConfig rig;
+  if (file.mechanism().empty()) source.fail(file, "mechanism", "is missing", "name the mechanism file");
+  rig.mechanism_path = (std::filesystem::path(path).parent_path() / file.mechanism()).lexically_normal().string();
+  if (file.period_us() != 0) rig.period_ns = 1000 * static_cast<std::int64_t>(file.period_us());
+  if (rig.period_ns < 100'000 || rig.period_ns > 1'000'000'000)
+    source.fail(file, "period_us", "is not between 100 and 1000000", "use 1000 for 1 kHz");
+  read_solver(file, source, rig);
+  read_realtime(file, source, rig);
+  if (!file.link().address().empty()) rig.address = file.link().address();
+  if (file.link().port() > 65535) source.fail(file, "link.port", "is not a UDP port", "use 1 to 65535");
+  if (file.link().port() != 0) rig.port = static_cast<std::uint16_t>(file.link().port());
+  rig.recording_path = file.recording().path();
+  if (file.recording().full_state_every() != 0) rig.full_state_every = file.recording().full_state_every();
+  if (file.stale_input().max_age_steps() != 0) rig.max_input_age_steps = file.stale_input().max_age_steps();
+  rig.stale_rule = file.stale_input().rule() == ZERO    ? rigstep::StaleRule::zero
+                   : file.stale_input().rule() == FAULT ? rigstep::StaleRule::fault
+                                                        : rigstep::StaleRule::hold;
+  rig.outputs.assign(file.output().begin(), file.output().end());
+  rig.text = std::move(text);
+  rig.path = path;
+  return rig;
+}
+
+}  // namespace rigstep::wire

@@ -1,0 +1,65 @@
+// Text files (protobuf text format) -> Mechanism and rig settings. Load time only. Every error carries
+// file:line: field: what is wrong: what to do.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/mechanism/mechanism.h"
+#include "core/mechanism/signals.h"
+
+namespace rigstep::wire {
+
+// A file that cannot be used as written; what() is "file:line: field: problem: remedy" (no line where there is none).
+struct ConfigError : Error {
+  using Error::Error;
+};
+
+struct LoadedMechanism {
+  rigstep::Mechanism mechanism;
+  std::string text;              // the file's content
+  std::string path;              // as given
+  std::vector<int> joint_line;   // line of each joint, from 1
+
+  // The error about joint j as it reads for the person who wrote the file.
+  ConfigError at_joint(int j, const MechanismError& error) const;
+};
+
+LoadedMechanism load_mechanism(const std::string& path);
+// path: for messages only.
+LoadedMechanism parse_mechanism(std::string text, const std::string& path);
+
+// The mechanism file `text` with the start poses and velocities of `bodies` in place of its own; comments are lost.
+std::string with_start(const std::string& text, const std::vector<rigstep::Body>& bodies);
+
+struct RigConfig {
+  std::string mechanism_path;        // relative paths are resolved against the rig file
+  std::int64_t period_ns = 1'000'000;
+  int iterations = 3;
+  double relative_compliance = -1.0;  // negative: automatic
+  int sweeps = 0;                     // 0: automatic
+  std::string address = "127.0.0.1";
+  std::uint16_t port = 47001;
+  bool enforce_realtime = false;
+  int priority = 80;
+  std::optional<int> cpu;
+  std::string recording_path;         // empty: no recording
+  std::uint32_t full_state_every = 1000;
+  std::uint32_t max_input_age_steps = 20;
+  rigstep::StaleRule stale_rule = rigstep::StaleRule::hold;
+  std::vector<std::string> outputs;   // empty: all
+  std::string text;                   // the file's content
+  std::string path;                   // as given
+};
+
+RigConfig load_rig(const std::string& path);
+// path: for messages, and the folder of relative paths.
+RigConfig parse_rig(std::string text, const std::string& path);
+
+// Whole file. Throws ConfigError if it cannot be read.
+std::string read_text_file(const std::string& path);
+
+}  // namespace rigstep::wire

@@ -1,0 +1,51 @@
+// Where the loop gets its time from: a monotonic clock to keep deadlines by, and the wall clock to date records with.
+// Tests put a fake one in its place. May be called in the loop; reading is no system call (vDSO), sleeping is one.
+#pragma once
+
+#include <time.h>
+
+#include <cerrno>
+#include <concepts>
+#include <cstdint>
+
+namespace rigstep::rt {
+
+template <class C>
+concept Clock = requires(C& clock, std::int64_t time_ns) {
+  { clock.now_ns() }
+  noexcept->std::same_as<std::int64_t>;  // never used as a date
+  { clock.wall_ns() }
+  noexcept->std::same_as<std::int64_t>;  // [ns since 1970], may jump
+  { clock.sleep_until(time_ns) }
+  noexcept;  // of now_ns(); returns at once if that is past
+};
+
+struct MonotonicClock {
+  static std::int64_t now_ns() noexcept { return read(CLOCK_MONOTONIC); }
+  static std::int64_t wall_ns() noexcept { return read(CLOCK_REALTIME); }
+
+  static void sleep_until(std::int64_t time_ns) noexcept {
+    const timespec until{.tv_sec = time_ns / kSecond, .tv_nsec = time_ns % kSecond};
+    // a signal must not make a deadline early
+    while (::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr) == EINTR) {
+    }
+  }
+
+ private:
+  static constexpr std::int64_t kSecond = 1'000'000'000;  // [ns]
+
+  static std::int64_t read(clockid_t id) noexcept {
+    timespec time{};
+    ::clock_gettime(id, &time);
+    return time.tv_sec * kSecond + time.tv_nsec;
+  }
+};
+
+// How a tick came about; what drives the cycle fills it in.
+struct TickTiming {
+  std::uint64_t missed_deadlines = 0;  // skipped since the last tick
+  std::int64_t wake_up_ns = 0;         // from the scheduled deadline to the start of the tick [ns]
+  std::int64_t log_time_ns = 0;        // wall clock at the start of the tick [ns since 1970]
+};
+
+}  // namespace rigstep::rt

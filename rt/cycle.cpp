@@ -1,0 +1,207 @@
+#include "rt/cycle.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+#include <limits>
+
+#include "core/index3/plan.h"
+#include "core/index3/sensors.h"
+
+namespace rigstep::rt {
+namespace {
+
+constexpr std::uint32_t kInputFlags = kStaleInput | kNoInputYet;
+
+template <class Integer>
+std::uint32_t saturate(Integer value) noexcept {
+  constexpr Integer kLargest = std::numeric_limits<std::uint32_t>::max();
+  return static_cast<std::uint32_t>(std::clamp<Integer>(value, 0, kLargest));
+}
+
+// one writer: load and store instead of a locked increment
+void add(std::atomic<std::uint64_t>& total, std::uint64_t amount) noexcept {
+  total.store(total.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
+}
+
+void wake(int fd) noexcept {
+  const std::uint64_t one = 1;
+  // refused only when a wake-up is already pending, which is as good
+  [[maybe_unused]] const ssize_t written = ::write(fd, &one, sizeof(one));
+}
+
+struct FullStateHead {
+  std::uint64_t step;
+  std::int64_t sim_time_ns;
+};
+static_assert(sizeof(FullStateHead) % alignof(double) == 0);
+
+}  // namespace
+
+Cycle::Cycle(index3::Stepper& stepper, const CycleSettings& settings, const CyclePorts& ports) noexcept
+    : stepper_(stepper), settings_(settings), ports_(ports) {
+  assert(settings.max_age_steps > 0);
+  assert(ports.steps == nullptr || ports.steps->slot_bytes() >= sizeof(StepRecord));
+  assert(ports.states == nullptr || ports.states->slot_bytes() == full_state_bytes(stepper.state()));
+  newest_.inputs.count = static_cast<int>(stepper.plan().mechanism.input_channels().size());
+  // a fault in the very first step must have something good to repeat
+  read_state(StepReport{});
+}
+
+const Snapshot& Cycle::tick(const TickTiming& timing) noexcept {
+  take_newest();
+  const bool stale = connected_ && age_steps_ >= settings_.max_age_steps;
+  if (!faulted_) {
+    record_.inputs = newest_.inputs;
+    if (stale && settings_.stale_rule == StaleRule::zero) record_.inputs.value.fill(0.0);
+  }
+  return run({.sequence = newest_.sequence,
+              .rig_time_ns = newest_.rig_time_ns,
+              .age_steps = age_steps_,
+              .flags = !connected_ ? kNoInputYet : (stale ? kStaleInput : 0u),
+              .fault = stale && settings_.stale_rule == StaleRule::fault},
+             timing);
+}
+
+const Snapshot& Cycle::repeat(const StepRecord& recorded) noexcept {
+  if (!faulted_) record_.inputs = recorded.inputs;
+  // a fault without a failed step was decided by the stale rule; a failed step fails again by itself
+  const bool stopped = (recorded.flags & kFaulted) != 0 && recorded.status < StepStatus::singular;
+  return run({.sequence = recorded.sequence,
+              .rig_time_ns = 0,
+              .age_steps = recorded.input_age_steps,
+              .flags = recorded.flags & kInputFlags,
+              .fault = stopped},
+             {.missed_deadlines = recorded.missed_deadlines,
+              .wake_up_ns = recorded.wake_up_ns,
+              .log_time_ns = recorded.log_time_ns});
+}
+
+void Cycle::take_newest() noexcept {
+  if (ports_.in != nullptr && ports_.in->take(newest_)) {
+    connected_ = true;
+    age_steps_ = 0;
+  } else if (connected_ && age_steps_ < std::numeric_limits<std::uint32_t>::max()) {
+    ++age_steps_;
+  }
+}
+
+const Snapshot& Cycle::run(const InputOrigin& origin, const TickTiming& timing) noexcept {
+  count(origin, timing);
+  const bool was_faulted = faulted_;
+  if (!was_faulted) {
+    if (origin.fault) {
+      faulted_ = true;
+      record_.status = StepStatus::ok;
+      record_.step_ns = 0;
+    } else {
+      step();
+    }
+  }
+  answer(origin, timing);
+  if (!was_faulted) {
+    describe(origin, timing);
+    push_record();
+    push_full_state();
+  } else if (gap_) {
+    push_fault_again();
+  }
+  return snapshot_;
+}
+
+void Cycle::count(const InputOrigin& origin, const TickTiming& timing) noexcept {
+  add(missed_deadlines_, timing.missed_deadlines);
+  wake_up_ns_.record(timing.wake_up_ns);
+  if ((origin.flags & kNoInputYet) == 0) input_age_steps_.record(origin.age_steps);
+}
+
+void Cycle::step() noexcept {
+  const std::int64_t start_ns = MonotonicClock::now_ns();
+  const StepReport report = stepper_.step(record_.inputs);
+  const std::int64_t duration_ns = MonotonicClock::now_ns() - start_ns;
+  step_ns_.record(duration_ns);
+  record_.step_ns = saturate(duration_ns);
+  record_.status = report.status;
+  faulted_ = report.status >= StepStatus::singular;
+  if (faulted_) return;
+  read_state(report);
+}
+
+void Cycle::read_state(const StepReport& report) noexcept {
+  snapshot_.step = stepper_.state().step;
+  snapshot_.sim_time_ns = static_cast<std::int64_t>(snapshot_.step) * stepper_.plan().settings.dt_ns;
+  index3::read_outputs(stepper_, report, snapshot_.outputs);
+}
+
+void Cycle::answer(const InputOrigin& origin, const TickTiming& timing) noexcept {
+  snapshot_.sequence = origin.sequence;
+  snapshot_.rig_time_ns = origin.rig_time_ns;
+  snapshot_.input_age_steps = origin.age_steps;
+  snapshot_.status = record_.status;
+  snapshot_.flags = origin.flags;
+  if (timing.missed_deadlines > 0) snapshot_.flags |= kOverrun;
+  if (gap_) snapshot_.flags |= kRecordLost;
+  if (record_.status == StepStatus::not_converged) snapshot_.flags |= kNotConverged;
+  if (faulted_) snapshot_.flags |= kFaulted;
+  if (ports_.out != nullptr) ports_.out->publish(snapshot_);
+  if (ports_.wake_fd >= 0) wake(ports_.wake_fd);
+}
+
+void Cycle::describe(const InputOrigin& origin, const TickTiming& timing) noexcept {
+  record_.step = snapshot_.step;
+  record_.sim_time_ns = snapshot_.sim_time_ns;
+  record_.log_time_ns = timing.log_time_ns;
+  record_.sequence = origin.sequence;
+  record_.input_age_steps = origin.age_steps;
+  record_.flags = snapshot_.flags;
+  record_.missed_deadlines = saturate(timing.missed_deadlines);
+  record_.wake_up_ns = saturate(timing.wake_up_ns);
+  record_.state_hash = stepper_.state().hash();
+}
+
+void Cycle::push_record() noexcept {
+  if (ports_.steps == nullptr) return;
+  if (try_push(*ports_.steps, record_)) {
+    full_state_due_ = full_state_due_ || gap_;
+    gap_ = false;
+  } else {
+    add(lost_records_, 1);
+    gap_ = true;
+  }
+}
+
+// Why it stopped matters more than any other record: it is not given up.
+void Cycle::push_fault_again() noexcept {
+  if (!try_push(*ports_.steps, record_)) return;
+  gap_ = false;
+  lost_records_.store(lost_records() - 1, std::memory_order_relaxed);
+}
+
+void Cycle::push_full_state() noexcept {
+  if (ports_.states == nullptr || faulted_) return;
+  if (settings_.full_state_every != 0 && snapshot_.step % settings_.full_state_every == 0) full_state_due_ = true;
+  if (!full_state_due_) return;
+  const std::span<std::byte> slot = ports_.states->try_claim();
+  if (slot.empty()) return;  // still due
+  const FullStateHead head{snapshot_.step, snapshot_.sim_time_ns};
+  std::memcpy(slot.data(), &head, sizeof(head));
+  double* const flat = reinterpret_cast<double*>(slot.data() + sizeof(head));
+  stepper_.state().flatten({flat, (slot.size() - sizeof(head)) / sizeof(double)});
+  ports_.states->publish();
+  full_state_due_ = false;
+}
+
+std::size_t full_state_bytes(const index3::State& state) noexcept {
+  return sizeof(FullStateHead) + state.flat_size() * sizeof(double);
+}
+
+FullState read_full_state(std::span<const std::byte> slot) noexcept {
+  FullStateHead head{};
+  std::memcpy(&head, slot.data(), sizeof(head));
+  const double* const flat = reinterpret_cast<const double*>(slot.data() + sizeof(head));
+  return {head.step, head.sim_time_ns, {flat, (slot.size() - sizeof(head)) / sizeof(double)}};
+}
+
+}  // namespace rigstep::rt

@@ -1,0 +1,118 @@
+// One tick of a rig: newest inputs -> stale rule -> step -> outputs -> snapshot -> record. Driven by a deadline, by a
+// datagram or by a recorded file, and cannot tell which.
+//
+// Owned by a session, which also owns everything the cycle refers to. Construction is load time; tick() and repeat()
+// belong to the one thread that steps. They do not allocate, lock, log, throw or touch a file; the only system call
+// is one write to the eventfd. Totals and histograms may be read live from any thread.
+//
+// Contract:
+//   - Before the first sample inputs are zero and never stale (kNoInputYet). From max_age_steps ticks without a new
+//     sample on they are stale (kStaleInput) and the stale rule decides.
+//   - A step that fails, or the rule `fault`, latches kFaulted: time stands, the last good step, time and outputs are
+//     repeated, while sequence, rig time and age go on being echoed. A new cycle on a restored stepper leaves it.
+//   - Simulated time is step * dt: missed deadlines do not skip it.
+//   - The fault itself is recorded once, with the step index of the last good state; nothing is recorded after it.
+//   - A full ring costs records, never time: they are counted, and kRecordLost stands in every snapshot until a
+//     record gets through, which carries it too. A full state follows such a gap, so that a replay can go on there.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "core/index3/stepper.h"
+#include "core/mechanism/signals.h"
+#include "rt/clock.h"
+#include "rt/histogram.h"
+#include "rt/mailbox.h"
+#include "rt/ring.h"
+
+namespace rigstep::rt {
+
+struct CycleSettings {
+  std::uint32_t max_age_steps = 20;
+  StaleRule stale_rule = StaleRule::hold;
+  std::uint32_t full_state_every = 1000;  // [steps]; 0: only the first one and after a gap
+};
+
+// What the cycle is connected to; nullptr or -1: nothing.
+struct CyclePorts {
+  Mailbox<InputSample>* in = nullptr;
+  Mailbox<Snapshot>* out = nullptr;
+  Ring* steps = nullptr;   // slots of sizeof(StepRecord)
+  Ring* states = nullptr;  // slots of full_state_bytes()
+  int wake_fd = -1;        // non-blocking eventfd, written after each snapshot
+};
+
+class Cycle {
+ public:
+  Cycle(index3::Stepper& stepper, const CycleSettings& settings, const CyclePorts& ports) noexcept;
+
+  // Live: inputs from the mailbox, subject to the stale rule.
+  const Snapshot& tick(const TickTiming& timing) noexcept;
+
+  // Replay and simulation: inputs as applied then. Of the record only what went in counts: inputs, sequence, age,
+  // input flags, timing, and whether it stopped without a step.
+  const Snapshot& repeat(const StepRecord& recorded) noexcept;
+
+  // Of the last tick, whether or not it got through to the ring. Stepping thread only.
+  const StepRecord& record() const noexcept { return record_; }
+
+  std::uint64_t lost_records() const noexcept { return lost_records_.load(std::memory_order_relaxed); }
+  std::uint64_t missed_deadlines() const noexcept { return missed_deadlines_.load(std::memory_order_relaxed); }
+  const Histogram& wake_up_ns() const noexcept { return wake_up_ns_; }
+  const Histogram& step_ns() const noexcept { return step_ns_; }
+  const Histogram& input_age_steps() const noexcept { return input_age_steps_; }
+
+ private:
+  // What is known about the inputs of a tick besides their values.
+  struct InputOrigin {
+    std::uint64_t sequence;
+    std::int64_t rig_time_ns;
+    std::uint32_t age_steps;
+    std::uint32_t flags;  // kStaleInput, kNoInputYet
+    bool fault;           // stop here instead of stepping
+  };
+
+  void take_newest() noexcept;
+  const Snapshot& run(const InputOrigin& origin, const TickTiming& timing) noexcept;
+  void count(const InputOrigin& origin, const TickTiming& timing) noexcept;
+  void step() noexcept;
+  void read_state(const StepReport& report) noexcept;
+  void answer(const InputOrigin& origin, const TickTiming& timing) noexcept;
+  void describe(const InputOrigin& origin, const TickTiming& timing) noexcept;
+  void push_record() noexcept;
+  void push_fault_again() noexcept;
+  void push_full_state() noexcept;
+
+  index3::Stepper& stepper_;
+  const CycleSettings settings_;
+  const CyclePorts ports_;
+
+  InputSample newest_;
+  std::uint32_t age_steps_ = 0;  // ticks since newest_ arrived
+  bool connected_ = false;       // a sample has arrived
+  bool faulted_ = false;
+  bool gap_ = false;  // the newest record did not get through
+  bool full_state_due_ = true;
+  Snapshot snapshot_;
+  StepRecord record_;  // of the newest step, or of the fault once faulted
+
+  std::atomic<std::uint64_t> lost_records_{0};
+  std::atomic<std::uint64_t> missed_deadlines_{0};
+  Histogram wake_up_ns_;
+  Histogram step_ns_;
+  Histogram input_age_steps_;
+};
+
+// A slot of the states ring: step and time, then the flat state.
+struct FullState {
+  std::uint64_t step = 0;
+  std::int64_t sim_time_ns = 0;
+  std::span<const double> state;  // into the slot
+};
+std::size_t full_state_bytes(const index3::State& state) noexcept;
+FullState read_full_state(std::span<const std::byte> slot) noexcept;
+
+}  // namespace rigstep::rt

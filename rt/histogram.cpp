@@ -1,0 +1,50 @@
+#include "rt/histogram.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+namespace rigstep::rt {
+
+std::size_t Histogram::bucket_of(std::uint64_t value) noexcept {
+  const int shift = std::max(0, static_cast<int>(std::bit_width(value)) - kSubBits - 1);
+  // for shift > 0, value >> shift lies in [128, 255]: each octave goes on where the one below ended
+  const std::uint64_t bucket = (static_cast<std::uint64_t>(shift) << kSubBits) + (value >> shift);
+  return std::min<std::size_t>(bucket, kBuckets - 1);
+}
+
+std::uint64_t Histogram::upper_edge(std::size_t bucket) noexcept {
+  const int shift = std::max(0, static_cast<int>(bucket >> kSubBits) - 1);
+  const std::uint64_t leading = bucket - (static_cast<std::size_t>(shift) << kSubBits);
+  return ((leading + 1) << shift) - 1;
+}
+
+void Histogram::record(std::int64_t value) noexcept {
+  const std::uint64_t clamped = value < 0 ? 0 : static_cast<std::uint64_t>(value);
+  // one writer: load and store instead of a locked increment
+  if (clamped > max_.load(std::memory_order_relaxed)) max_.store(clamped, std::memory_order_relaxed);
+  std::atomic<std::uint64_t>& count = count_[bucket_of(clamped)];
+  count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+}
+
+std::uint64_t Histogram::count() const noexcept {
+  std::uint64_t total = 0;
+  for (const auto& count : count_) total += count.load(std::memory_order_relaxed);
+  return total;
+}
+
+std::uint64_t Histogram::max() const noexcept { return max_.load(std::memory_order_relaxed); }
+
+std::uint64_t Histogram::percentile(double percent) const noexcept {
+  const double wanted = std::ceil(static_cast<double>(count()) * std::clamp(percent, 0.0, 100.0) / 100.0);
+  const std::uint64_t rank = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(wanted));
+  std::uint64_t seen = 0;
+  // the last bucket has no upper edge of its own
+  for (std::size_t bucket = 0; bucket + 1 < kBuckets; ++bucket) {
+    seen += count_[bucket].load(std::memory_order_relaxed);
+    if (seen >= rank) return std::min(upper_edge(bucket), max());
+  }
+  return max();
+}
+
+}  // namespace rigstep::rt

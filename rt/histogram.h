@@ -1,0 +1,37 @@
+// Distribution of a non-negative quantity (nanoseconds, steps) over log-linear buckets fixed at compile time: exact
+// below 256, within 1/128 up to 17 s, everything above in the last bucket.
+// Owned by a session. record() belongs to one thread (the loop); the rest may be called live from any thread and
+// does not disturb it: what is read is a moment's view, each number right on its own.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace rigstep::rt {
+
+class Histogram {
+ public:
+  // Negative values count as 0.
+  void record(std::int64_t value) noexcept;
+
+  std::uint64_t count() const noexcept;
+  std::uint64_t max() const noexcept;  // exact
+  // Smallest value that at least `percent` of the recorded ones do not exceed, rounded up to its bucket's upper edge
+  // but never above max(). 0 if nothing was recorded.
+  std::uint64_t percentile(double percent) const noexcept;
+
+ private:
+  static constexpr int kValueBits = 34;
+  static constexpr int kSubBits = 7;  // 128 buckets per octave
+  static constexpr std::size_t kBuckets = static_cast<std::size_t>(kValueBits - kSubBits + 1) << kSubBits;
+
+  static std::size_t bucket_of(std::uint64_t value) noexcept;
+  static std::uint64_t upper_edge(std::size_t bucket) noexcept;
+
+  std::array<std::atomic<std::uint64_t>, kBuckets> count_;  // zeroed by their constructor
+  std::atomic<std::uint64_t> max_{0};
+};
+
+}  // namespace rigstep::rt

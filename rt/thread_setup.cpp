@@ -1,0 +1,221 @@
+#include "rt/thread_setup.h"
+
+#include <malloc.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <fstream>
+#include <system_error>
+#include <utility>
+
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
+namespace rigstep::rt {
+namespace {
+
+constexpr std::size_t kStackBytes = 256 * 1024;  // more than the loop ever uses
+constexpr int kCapIpcLock = 14;                  // numbers of <linux/capability.h>
+constexpr int kCapSysNice = 23;
+
+std::string reason(int error) { return "(" + std::generic_category().message(error) + ")"; }
+
+// The value of a field of /proc/self/status, or an empty string.
+std::string process_status(const std::string& field) {
+  std::ifstream status("/proc/thread-self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.rfind(field + ":", 0) != 0) continue;
+    const std::size_t value = line.find_first_not_of(" \t", field.size() + 1);
+    return value == std::string::npos ? std::string() : line.substr(value);
+  }
+  return {};
+}
+
+bool has_capability(int number) {
+  const std::string effective = process_status("CapEff");
+  return !effective.empty() && (std::stoull(effective, nullptr, 16) >> number & 1u) != 0;
+}
+
+rlim_t limit(__rlimit_resource_t resource) {
+  rlimit value{};
+  return ::getrlimit(resource, &value) == 0 ? value.rlim_cur : 0;
+}
+
+// The allowed cores as "0-2,5".
+std::string list(const cpu_set_t& cpus) {
+  std::string text;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &cpus)) continue;
+    int last = cpu;
+    while (last + 1 < CPU_SETSIZE && CPU_ISSET(last + 1, &cpus)) ++last;
+    text += (text.empty() ? "" : ",") + std::to_string(cpu);
+    if (last > cpu) text += "-" + std::to_string(last);
+    cpu = last;
+  }
+  return text;
+}
+
+Grant lock_memory() {
+  Grant grant{.what = "memory lock", .granted = false, .detail = {}};
+  const std::string remedy = ": run with CAP_IPC_LOCK or set `ulimit -l unlimited`";
+  const rlim_t allowed = limit(RLIMIT_MEMLOCK);
+  if (allowed != RLIM_INFINITY && !has_capability(kCapIpcLock)) {
+    // it might succeed now and make a later allocation fail
+    grant.detail = "(limited to " + std::to_string(allowed / 1024) + " KiB)" + remedy;
+    return grant;
+  }
+  if (::mlockall(MCL_CURRENT | MCL_FUTURE) != 0) {
+    grant.detail = reason(errno) + remedy;
+    return grant;
+  }
+  const std::string locked = process_status("VmLck");
+  grant.granted = !locked.empty() && locked != "0 kB";
+  grant.detail = grant.granted ? locked + " locked" : "(the kernel reports nothing locked)" + remedy;
+  return grant;
+}
+
+Grant keep_heap() {
+  const bool kept = ::mallopt(M_TRIM_THRESHOLD, -1) == 1 && ::mallopt(M_MMAP_MAX, 0) == 1;
+  return {"heap is kept", kept, kept ? "never returned to the system" : "(not supported by this C library)"};
+}
+
+Grant flush_denormals() {
+  set_floating_point_mode();
+#if defined(__x86_64__)
+  const bool on = (_mm_getcsr() & 0x8040u) == 0x8040u;
+  return {"denormals flushed", on, on ? "FTZ and DAZ set" : "(FTZ or DAZ not supported)"};
+#elif defined(__aarch64__)
+  std::uint64_t fpcr = 0;
+  asm volatile("mrs %0, fpcr" : "=r"(fpcr));
+  const bool on = (fpcr >> 24 & 1u) != 0;
+  return {"denormals flushed", on, on ? "FZ set" : "(FZ not supported)"};
+#else
+  return {"denormals flushed", false, "(not known for this processor): steps may take longer near standstill"};
+#endif
+}
+
+[[gnu::noinline]] Grant prefault_stack() {
+  volatile std::byte touched[kStackBytes];
+  for (std::size_t at = 0; at < kStackBytes; at += 1024) touched[at] = std::byte{1};
+  return {"stack prefault", touched[0] == std::byte{1}, std::to_string(kStackBytes / 1024) + " KiB touched"};
+}
+
+// before SCHED_FIFO, which has no slack of its own and ignores the request
+Grant tighten_timer() {
+  ::prctl(PR_SET_TIMERSLACK, 1ul);
+  const int slack_ns = ::prctl(PR_GET_TIMERSLACK);
+  const bool tight = slack_ns == 0 || slack_ns == 1;
+  return {"timer slack", tight, (tight ? "" : "(still) ") + std::to_string(slack_ns) + " ns"};
+}
+
+int last_of(const cpu_set_t& cpus) {
+  for (int cpu = CPU_SETSIZE - 1; cpu > 0; --cpu) {
+    if (CPU_ISSET(cpu, &cpus)) return cpu;
+  }
+  return 0;
+}
+
+Grant pin(std::optional<int> wanted) {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  ::sched_getaffinity(0, sizeof(allowed), &allowed);
+  const int cpu = wanted.value_or(last_of(allowed));
+  Grant grant{.what = "loop core " + std::to_string(cpu), .granted = false, .detail = {}};
+  const std::string remedy = ": choose one of " + list(allowed) + " or widen the cpuset";
+  if (cpu < 0 || cpu >= CPU_SETSIZE) {
+    grant.detail = "(no such core)" + remedy;
+    return grant;
+  }
+
+  // tried even if not in the mask: isolated cores are outside of it and yet permitted
+  cpu_set_t only;
+  CPU_ZERO(&only);
+  CPU_SET(cpu, &only);
+  const int error = ::sched_setaffinity(0, sizeof(only), &only) == 0 ? 0 : errno;
+  cpu_set_t achieved;
+  CPU_ZERO(&achieved);
+  ::sched_getaffinity(0, sizeof(achieved), &achieved);
+  grant.granted = error == 0 && CPU_EQUAL(&achieved, &only);
+  if (!grant.granted) {
+    grant.detail = (error != 0 ? reason(error) : "(the thread may run on " + list(achieved) + ")") + remedy;
+  } else {
+    grant.detail = CPU_COUNT(&allowed) == 1 ? "the only core allowed, shared with every other thread"
+                                            : "pinned, of " + list(allowed) + " allowed";
+  }
+  return grant;
+}
+
+std::string remedy_for_fifo(int error, int priority) {
+  if (error == EINVAL) return ": use a priority from 1 to 99";
+  const bool entitled = has_capability(kCapSysNice) || limit(RLIMIT_RTPRIO) >= static_cast<rlim_t>(priority);
+  // entitled and yet refused: the control group has no share of real-time
+  if (entitled) return ": give the control group real-time (cpu.rt_runtime_us, CONFIG_RT_GROUP_SCHED)";
+  return ": run with CAP_SYS_NICE or set `ulimit -r " + std::to_string(priority) + "`";
+}
+
+Grant raise_priority(int priority) {
+  Grant grant{.what = "SCHED_FIFO priority " + std::to_string(priority), .granted = false, .detail = {}};
+  sched_param wanted{};
+  wanted.sched_priority = priority;
+  const int error = ::sched_setscheduler(0, SCHED_FIFO, &wanted) == 0 ? 0 : errno;
+  sched_param achieved{};
+  ::sched_getparam(0, &achieved);
+  const int policy = ::sched_getscheduler(0) & ~SCHED_RESET_ON_FORK;
+  grant.granted = error == 0 && policy == SCHED_FIFO && achieved.sched_priority == priority;
+  if (grant.granted) {
+    grant.detail = "in force";
+  } else if (error != 0) {
+    grant.detail = reason(error) + remedy_for_fifo(error, priority);
+  } else {
+    grant.detail = "(policy " + std::to_string(policy) + " priority " + std::to_string(achieved.sched_priority) +
+                   " in force)" + remedy_for_fifo(EPERM, priority);
+  }
+  return grant;
+}
+
+void append(ThreadReport& report, Grant grant, const RealtimeSettings& settings) {
+  if (settings.enforce && !grant.granted) throw RealtimeError(to_string(grant));
+  report.push_back(std::move(grant));
+}
+
+}  // namespace
+
+std::string to_string(const Grant& grant) { return grant.what + (grant.granted ? ": " : ": refused ") + grant.detail; }
+
+ThreadReport set_up_process_memory(const RealtimeSettings& settings) {
+  ThreadReport report;
+  append(report, keep_heap(), settings);
+  append(report, lock_memory(), settings);
+  return report;
+}
+
+ThreadReport set_up_loop_thread(const RealtimeSettings& settings) {
+  ThreadReport report;
+  append(report, flush_denormals(), settings);
+  append(report, prefault_stack(), settings);
+  append(report, tighten_timer(), settings);
+  append(report, pin(settings.cpu), settings);
+  append(report, raise_priority(settings.priority), settings);
+  return report;
+}
+
+void set_floating_point_mode() noexcept {
+#if defined(__x86_64__)
+  constexpr unsigned kFlushToZero = 1u << 15;
+  constexpr unsigned kDenormalsAreZero = 1u << 6;
+  _mm_setcsr(_mm_getcsr() | kFlushToZero | kDenormalsAreZero);
+#elif defined(__aarch64__)
+  std::uint64_t fpcr = 0;
+  asm volatile("mrs %0, fpcr" : "=r"(fpcr));
+  asm volatile("msr fpcr, %0" : : "r"(fpcr | std::uint64_t{1} << 24));
+#endif
+}
+
+}  // namespace rigstep::rt

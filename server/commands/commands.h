@@ -1,0 +1,46 @@
+// The commands of the rigstep binary. Each adds its options to the command line and returns what to run; results go to
+// standard output, progress and logs to standard error.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <functional>
+#include <string>
+
+#include "server/exit_code.h"
+
+namespace rigstep::server {
+
+using Command = std::function<int()>;  // returns an ExitCode
+
+Command add_check(CLI::App& app);
+Command add_simulate(CLI::App& app);
+Command add_serve(CLI::App& app);
+Command add_rig(CLI::App& app);
+Command add_replay(CLI::App& app);
+Command add_demo(CLI::App& app);
+
+// Set by SIGINT and SIGTERM once watch_interrupts() was called.
+extern std::atomic<bool> interrupted;
+void watch_interrupts();
+// Exit code of a command that was stopped by a signal: 130 for SIGINT, 0 for SIGTERM, the way services are stopped.
+int interrupted_exit_code();
+
+// A line on standard error that is rewritten in place; silent unless that is a terminal.
+class Progress {
+ public:
+  Progress(std::string what, double total);
+  ~Progress();
+  void at(double done);
+
+ private:
+  std::string what_;
+  double total_;
+  bool shown_;
+  int percent_ = -1;
+};
+
+// A file that comes with Rigstep: NAME under ./config, or under the installed share folder. Throws wire::ConfigError.
+std::string shipped_file(const std::string& name);
+
+}  // namespace rigstep::server

@@ -1,0 +1,104 @@
+// rigstep rig: a rig in software.
+#include "server/rig.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "proto/load.h"
+#include "server/commands/commands.h"
+#include "server/session.h"
+
+namespace rigstep::server {
+
+namespace {
+
+std::string flag_names(std::uint32_t flags) {
+  const std::pair<std::uint32_t, const char*> names[] = {
+      {kStaleInput, "stale input"}, {kOverrun, "overrun"}, {kRecordLost, "record lost"},
+      {kNotConverged, "not converged"}, {kFaulted, "faulted"}, {kNoInputYet, "no input yet"}};
+  std::string text;
+  for (const auto& [bit, name] : names)
+    if ((flags & bit) != 0) text += (text.empty() ? "" : ", ") + std::string(name);
+  return text.empty() ? "none" : text;
+}
+
+void print(const RigReport& r) {
+  fmt::print("{} at {} us, {} ({})\n", r.link.mechanism, r.link.period_ns / 1000, to_string(r.end),
+             r.goodbye.empty() ? "no goodbye" : r.goodbye);
+  fmt::print("states           {} received at {:.1f} Hz, {} lost\n", r.states, r.state_rate_hz, r.lost);
+  fmt::print("inputs           {} sent in {:.2f} s, oldest used {} steps\n", r.inputs_sent, r.seconds,
+             r.max_input_age_steps);
+  fmt::print("round trip       p50 {:.0f}  p99 {:.0f}  p99.9 {:.0f}  max {:.0f} us, from input to the first state that "
+             "used it: up to one period of it is the wait for the deadline\n",
+             r.round_trip.p50_us, r.round_trip.p99_us, r.round_trip.p999_us, r.round_trip.max_us);
+  fmt::print("flags seen       {}; last status {}\n", flag_names(r.flags_seen), to_string(r.last_status));
+}
+
+nlohmann::json json(const RigReport& r) {
+  return {{"schema", 1},
+          {"mechanism", r.link.mechanism},
+          {"period_ns", r.link.period_ns},
+          {"end", to_string(r.end)},
+          {"seconds", r.seconds},
+          {"states", r.states},
+          {"state_rate_hz", r.state_rate_hz},
+          {"lost", r.lost},
+          {"inputs_sent", r.inputs_sent},
+          {"send_errors", r.send_errors},
+          {"max_input_age_steps", r.max_input_age_steps},
+          {"round_trip_us",
+           {{"p50", r.round_trip.p50_us}, {"p99", r.round_trip.p99_us}, {"p99.9", r.round_trip.p999_us},
+            {"max", r.round_trip.max_us}, {"count", r.round_trip.count}}},
+          {"flags", r.flags_seen},
+          {"status", to_string(r.last_status)}};
+}
+
+}  // namespace
+
+Command add_rig(CLI::App& app) {
+  struct Options {
+    std::string rig_file, host;
+    std::vector<std::string> drives;
+    double duration = 10.0, rate = 0.0;
+    int port = -1;
+    bool json = false;
+  };
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("rig", "A rig in software: drive inputs, read states, measure the link");
+  command->add_option("RIG_FILE", options->rig_file, "Rig file of the server: tells its address and port");
+  command->add_option("--host", options->host, "Server instead of the rig file's");
+  command->add_option("--port", options->port, "UDP port instead of the rig file's")->check(CLI::Range(1, 65535));
+  command->add_option("--drive", options->drives,
+                      "CHANNEL=sine:AMPLITUDE,FREQUENCY_HZ, CHANNEL=step:VALUE[,TIME_S] or CHANNEL=FILE.csv (columns "
+                      "t [s], value); repeatable; other inputs are zero");
+  command->add_option("--duration", options->duration, "Stop after this time [s]; 0: run until stopped")
+      ->capture_default_str();
+  command->add_option("--rate", options->rate, "Inputs per second [Hz]; 0: one per step of the server");
+  command->add_flag("--json", options->json, "Print the report as JSON");
+  command->footer(std::string("Examples:\n  rigstep rig config/rigs/ci_loopback.textproto --drive drive=sine:20,0.5\n"
+                              "  rigstep rig --host 127.0.0.1 --port 47001 --duration 5 --json\n\n") +
+                  kExitCodeHelp);
+  return [options] {
+    wire::RigConfig rig;
+    if (!options->rig_file.empty()) rig = wire::load_rig(options->rig_file);
+    RigOptions run;
+    run.host = !options->host.empty() ? options->host : rig.address;
+    run.port = options->port > 0 ? static_cast<std::uint16_t>(options->port) : rig.port;
+    run.product_version = product_version();
+    run.drives = options->drives;
+    run.rate_hz = options->rate;
+    run.duration_s = options->duration;
+    watch_interrupts();
+    const RigReport report = run_rig(run, interrupted);
+    if (options->json)
+      fmt::print("{}\n", json(report).dump(2));
+    else
+      print(report);
+    if (interrupted) return interrupted_exit_code();
+    return static_cast<int>(report.end == RigReport::End::server_silent ? kExitNetwork : kExitOk);
+  };
+}
+
+}  // namespace rigstep::server

@@ -1,0 +1,225 @@
+// rigstep simulate: a mechanism file, offline, as fast as it can.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cmath>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "core/index3/diagnostics.h"
+#include "core/index3/plan.h"
+#include "rt/thread_setup.h"
+#include "server/commands/commands.h"
+#include "server/csv.h"
+#include "server/recorder.h"
+#include "server/session.h"
+
+namespace rigstep::server {
+
+namespace {
+
+struct Options {
+  std::string mechanism, solver = "index3", inputs, output;
+  double duration = 10.0, dt = 1e-3;
+  std::uint64_t every = 1;
+  bool json = false;
+};
+
+// Where a run goes: the exchange format, a recording, or nowhere.
+class Sink {
+ public:
+  Sink(const Options& options, const wire::LoadedMechanism& mechanism, const index3::Stepper& stepper)
+      : every_(options.every) {
+    if (options.output.ends_with(".mcap")) {
+      start_ns_ = std::chrono::duration_cast<std::chrono::nanoseconds>(
+                      std::chrono::system_clock::now().time_since_epoch()).count();
+      recording_.emplace(options.output, recording_header(mechanism, nullptr, stepper, {}), start_ns_);
+    } else if (!options.output.empty()) {
+      trajectory_.emplace(options.output, stepper);
+    }
+  }
+
+  void write(const index3::Stepper& stepper, const StepReport& report, const Inputs& inputs) {
+    const index3::State& x = stepper.state();
+    const bool selected = x.step % every_ == 0;
+    if (trajectory_ && selected) trajectory_->write(stepper, report);
+    if (!recording_ || x.step == 0) return;
+    StepRecord record;
+    record.step = x.step;
+    record.sim_time_ns = static_cast<std::int64_t>(x.step) * stepper.plan().settings.dt_ns;
+    record.inputs = inputs;
+    record.status = report.status;
+    record.state_hash = x.hash();
+    recording_->write(to_message(record), start_ns_ + record.sim_time_ns);
+    if (!selected) return;
+    state_.set_step(x.step);
+    state_.set_sim_time_ns(record.sim_time_ns);
+    state_.mutable_state()->Resize(static_cast<int>(x.flat_size()), 0.0);
+    x.flatten({state_.mutable_state()->mutable_data(), x.flat_size()});
+    recording_->write(state_, start_ns_ + record.sim_time_ns);
+  }
+
+  void close(std::uint64_t steps, const std::string& reason) {
+    if (trajectory_) trajectory_->close();
+    if (!recording_) return;
+    wire::RecordingFooter footer;
+    footer.set_steps(steps);
+    footer.set_reason(reason);
+    recording_->finish(footer);
+  }
+
+ private:
+  std::uint64_t every_;
+  std::int64_t start_ns_ = 0;
+  std::optional<wire::RecordingWriter> recording_;
+  std::optional<TrajectoryWriter> trajectory_;
+  wire::RecordedState state_;
+};
+
+// What the run says about itself at its end.
+struct Summary {
+  std::uint64_t steps = 0, not_converged = 0;
+  double simulated = 0.0, wall = 0.0;  // [s]
+  double energy_start = 0.0, energy_end = 0.0, energy_lowest = 0.0, energy_highest = 0.0;  // total [J]
+  StepReport worst;  // largest of each number
+  std::string failure;
+
+  void add(const StepReport& report, double energy) {
+    ++steps;
+    not_converged += report.status == StepStatus::not_converged;
+    worst.last_increment = std::max(worst.last_increment, report.last_increment);
+    worst.position_residual = std::max(worst.position_residual, report.position_residual);
+    worst.velocity_residual = std::max(worst.velocity_residual, report.velocity_residual);
+    worst.acceleration_residual = std::max(worst.acceleration_residual, report.acceleration_residual);
+    energy_end = energy;
+    energy_lowest = std::min(energy_lowest, energy);
+    energy_highest = std::max(energy_highest, energy);
+  }
+};
+
+void print(const Options& options, const Summary& s) {
+  if (options.json) {
+    const nlohmann::json out{{"schema", 1}, {"solver", options.solver}, {"steps", s.steps}, {"dt", options.dt},
+                             {"simulated_s", s.simulated}, {"wall_s", s.wall}, {"energy_start_J", s.energy_start},
+                             {"energy_end_J", s.energy_end}, {"energy_lowest_J", s.energy_lowest},
+                             {"energy_highest_J", s.energy_highest},
+                             {"position_residual", s.worst.position_residual},
+                             {"velocity_residual", s.worst.velocity_residual},
+                             {"acceleration_residual", s.worst.acceleration_residual},
+                             {"last_increment", s.worst.last_increment}, {"not_converged", s.not_converged},
+                             {"failure", s.failure}};
+    fmt::print("{}\n", out.dump(2));
+    return;
+  }
+  fmt::print("{} steps of {:g} s with {} in {:.3f} s ({:.2f} us a step, output included)\n", s.steps, options.dt,
+             options.solver, s.wall, s.steps > 0 ? 1e6 * s.wall / static_cast<double>(s.steps) : 0.0);
+  fmt::print("total energy     {:.9g} J at the start, {:.9g} J at the end, {:+.3g} .. {:+.3g} J in between\n",
+             s.energy_start, s.energy_end, s.energy_lowest - s.energy_start, s.energy_highest - s.energy_start);
+  fmt::print("residuals        {:.1e} position, {:.1e} velocity, {:.1e} acceleration (largest row, SI units)\n",
+             s.worst.position_residual, s.worst.velocity_residual, s.worst.acceleration_residual);
+  fmt::print("last increment   {:.1e} m or rad at most; {} steps not converged\n", s.worst.last_increment,
+             s.not_converged);
+  if (!s.failure.empty()) fmt::print("FAILED           {}\n", s.failure);
+}
+
+std::string describe_failure(const index3::Stepper& stepper, const StepReport& report) {
+  const Mechanism& m = stepper.plan().mechanism;
+  std::string where = "the whole";
+  if (report.joint >= 0) where = "joint " + m.joints()[report.joint].name;
+  if (report.body >= 0) where = "body " + m.bodies()[report.body].name;
+  return fmt::format("step {} is {} at {}: the state stays at step {}; use a smaller --dt or look at the loads there",
+                     stepper.state().step + 1, to_string(report.status), where, stepper.state().step);
+}
+
+std::uint64_t step_count(const Options& options) {
+  const double steps = options.duration / options.dt;
+  if (!(options.duration >= 0.0) || steps > 1e12)
+    throw wire::ConfigError("--duration: " + fmt::format("{:g}", options.duration) +
+                            " s is no run: give a positive time and a step that fits");
+  return static_cast<std::uint64_t>(std::llround(steps));
+}
+
+index3::Settings settings_of(const Options& options) {
+  if (options.solver != "index3")
+    throw wire::ConfigError("--solver: \"" + options.solver + "\" is no solver: use index3");
+  if (!(options.dt >= 1e-9 && options.dt <= 1.0))
+    throw wire::ConfigError("--dt: " + fmt::format("{:g}", options.dt) + " s is no step: give 1e-9 to 1 s");
+  if (options.every == 0) throw wire::ConfigError("--every: 0: give 1 for every step");
+  index3::Settings settings;
+  settings.dt_ns = std::llround(options.dt * 1e9);
+  if (std::abs(static_cast<double>(settings.dt_ns) * 1e-9 - options.dt) > 1e-6 * options.dt)
+    throw wire::ConfigError("--dt: " + fmt::format("{:.12g}", options.dt) + " s is no whole number of nanoseconds");
+  return settings;
+}
+
+int simulate(const Options& options) {
+  rt::set_floating_point_mode();
+  const index3::Settings settings = settings_of(options);
+  const std::uint64_t steps = step_count(options);
+  const wire::LoadedMechanism mechanism = load_mechanism_file(options.mechanism);
+  index3::Stepper stepper = make_stepper(mechanism, settings);
+  std::optional<InputTable> table;
+  if (!options.inputs.empty()) table.emplace(options.inputs, mechanism.mechanism.input_channels());
+  Sink sink(options, mechanism, stepper);
+  watch_interrupts();
+
+  const auto energy = [&stepper] {
+    const index3::Energy e = index3::energy(stepper.plan(), stepper.state(), stepper.workspace());
+    return e.kinetic + e.potential;
+  };
+  Inputs inputs;
+  inputs.count = static_cast<int>(mechanism.mechanism.input_channels().size());
+  Summary summary;
+  summary.energy_start = summary.energy_end = summary.energy_lowest = summary.energy_highest = energy();
+  Progress progress("simulating", static_cast<double>(steps));
+  const auto begin = std::chrono::steady_clock::now();
+  sink.write(stepper, {}, inputs);
+  for (std::uint64_t k = 1; k <= steps && !interrupted.load(std::memory_order_relaxed); ++k) {
+    if (table) table->read(1e-9 * static_cast<double>(static_cast<std::int64_t>(k) * settings.dt_ns), inputs);
+    const StepReport report = stepper.step(inputs);
+    if (report.status >= StepStatus::singular) {
+      summary.failure = describe_failure(stepper, report);
+      break;
+    }
+    summary.add(report, energy());
+    sink.write(stepper, report, inputs);
+    if ((k & 0xff) == 0) progress.at(static_cast<double>(k));
+  }
+  const std::string reason = !summary.failure.empty() ? summary.failure : interrupted ? "interrupted" : "duration over";
+  sink.close(summary.steps, reason);
+  summary.wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  summary.simulated = options.dt * static_cast<double>(summary.steps);
+  if (options.output != "-") print(options, summary);
+  if (!summary.failure.empty()) {
+    fmt::print(stderr, "rigstep: {}\n", summary.failure);
+    return kExitNumerical;
+  }
+  return interrupted ? interrupted_exit_code() : kExitOk;
+}
+
+}  // namespace
+
+Command add_simulate(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("simulate", "Run a mechanism offline, as fast as it can");
+  command->add_option("MECHANISM", options->mechanism, "Mechanism file")->required();
+  command->add_option("--duration", options->duration, "Simulated time [s]")->capture_default_str();
+  command->add_option("--dt", options->dt, "Step [s]")->capture_default_str();
+  command->add_option("--solver", options->solver, "Solver: index3")->capture_default_str();
+  command->add_option("--inputs", options->inputs,
+                      "CSV with a column t [s] and columns named like input channels, interpolated linearly at the end "
+                      "of each step");
+  command->add_option("--output", options->output, "trajectory.csv, - for standard output, or recording.mcap");
+  command->add_option("--every", options->every, "Write every N-th step (recordings: full states)")
+      ->capture_default_str();
+  command->add_flag("--json", options->json, "Print the summary as JSON");
+  command->footer(std::string("Examples:\n"
+                              "  rigstep simulate config/mechanisms/double_pendulum.textproto --duration 10 --dt 0.01\n"
+                              "  rigstep simulate config/mechanisms/four_bar.textproto --duration 30 --dt 0.005 "
+                              "--output four_bar.csv --every 10\n\n") +
+                  kExitCodeHelp);
+  return [options] { return simulate(*options); };
+}
+
+}  // namespace rigstep::server

@@ -1,0 +1,167 @@
+#include "server/csv.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <sstream>
+
+#include "core/index3/diagnostics.h"
+#include "core/index3/plan.h"
+#include "core/index3/sensors.h"
+#include "proto/load.h"
+
+namespace rigstep::server {
+
+namespace {
+
+std::vector<std::string> split(const std::string& line) {
+  std::vector<std::string> cells;
+  std::stringstream stream(line);
+  for (std::string cell; std::getline(stream, cell, ',');) {
+    const auto first = cell.find_first_not_of(" \t\r"), last = cell.find_last_not_of(" \t\r");
+    cells.push_back(first == std::string::npos ? "" : cell.substr(first, last - first + 1));
+  }
+  return cells;
+}
+
+bool parse(const std::string& cell, double& value) {
+  const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
+  return error == std::errc() && end == cell.data() + cell.size() && std::isfinite(value);
+}
+
+}  // namespace
+
+int Table::column(const std::string& name) const {
+  const auto found = std::find(columns.begin(), columns.end(), name);
+  return found == columns.end() ? -1 : static_cast<int>(found - columns.begin());
+}
+
+Table read_csv(const std::string& path) {
+  std::istringstream text(wire::read_text_file(path));
+  Table table;
+  int number = 0;
+  for (std::string line; std::getline(text, line);) {
+    ++number;
+    if (line.empty() || line[0] == '#' || line == "\r") continue;
+    const std::vector<std::string> cells = split(line);
+    std::vector<double> row(cells.size());
+    std::size_t good = 0;
+    while (good < cells.size() && parse(cells[good], row[good])) ++good;
+    const bool is_names = good < cells.size() && table.columns.empty() && table.rows.empty();
+    if (is_names) {
+      table.columns = cells;
+      continue;
+    }
+    const std::string where = path + ":" + std::to_string(number) + ": ";
+    if (good < cells.size())
+      throw wire::ConfigError(where + "column " + std::to_string(good + 1) + ": \"" + cells[good] +
+                              "\" is not a finite number: write numbers with a decimal point");
+    const std::size_t width = table.columns.empty() ? (table.rows.empty() ? row.size() : table.rows[0].size())
+                                                    : table.columns.size();
+    if (row.size() != width)
+      throw wire::ConfigError(where + "row: has " + std::to_string(row.size()) + " values instead of " +
+                              std::to_string(width) + ": give every row one value per column");
+    table.rows.push_back(std::move(row));
+  }
+  if (table.rows.empty()) throw wire::ConfigError(path + ": rows: there are none: give at least one row of numbers");
+  return table;
+}
+
+InputTable::InputTable(const std::string& path, const std::vector<Channel>& channels)
+    : table_(read_csv(path)), channels_(channels.size()) {
+  time_column_ = table_.column("t");
+  if (time_column_ < 0)
+    throw wire::ConfigError(path + ": t: there is no such column: the first line names the columns, t in seconds");
+  for (const std::string& name : table_.columns) {
+    const auto found =
+        std::find_if(channels.begin(), channels.end(), [&name](const Channel& c) { return c.name == name; });
+    if (found == channels.end() && name != "t") {
+      std::string known;
+      for (const Channel& c : channels) known += (known.empty() ? "" : ", ") + c.name;
+      throw wire::ConfigError(path + ": " + name + ": is not an input channel: use " +
+                              (known.empty() ? "no inputs, this mechanism has none" : known));
+    }
+    channel_of_column_.push_back(name == "t" ? -1 : static_cast<int>(found - channels.begin()));
+  }
+  for (std::size_t k = 1; k < table_.rows.size(); ++k)
+    if (!(table_.rows[k][time_column_] > table_.rows[k - 1][time_column_]))
+      throw wire::ConfigError(path + ": t: does not ascend at row " + std::to_string(k + 1) + ": sort the rows by time");
+}
+
+void InputTable::read(double t, Inputs& inputs) const {
+  const auto after = std::upper_bound(table_.rows.begin(), table_.rows.end(), t,
+                                      [this](double time, const auto& row) { return time < row[time_column_]; });
+  const auto& right = after == table_.rows.end() ? table_.rows.back() : *after;
+  const auto& left = after == table_.rows.begin() ? right : *(after - 1);
+  const double span = right[time_column_] - left[time_column_];
+  const double part = span > 0.0 ? (t - left[time_column_]) / span : 0.0;
+  inputs.count = static_cast<int>(channels_);
+  for (std::size_t c = 0; c < channel_of_column_.size(); ++c)
+    if (channel_of_column_[c] >= 0) inputs.value[channel_of_column_[c]] = left[c] + part * (right[c] - left[c]);
+}
+
+namespace {
+
+constexpr const char* kBodyColumns[] = {"x",  "y",  "z",  "e0", "e1", "e2", "e3",  "vx",  "vy", "vz",
+                                        "wx", "wy", "wz", "ax", "ay", "az", "alx", "aly", "alz"};
+constexpr const char* kJointColumns[] = {"fx", "fy", "fz", "tx", "ty", "tz"};
+
+}  // namespace
+
+TrajectoryWriter::TrajectoryWriter(const std::string& path, const index3::Stepper& stepper)
+    : path_(path), file_(path == "-" ? stdout : std::fopen(path.c_str(), "w"), path == "-" ? std::fflush : std::fclose) {
+  if (!file_)
+    throw FileError(path + ": cannot be written (" + std::strerror(errno) + "): check the folder and its permissions");
+  const Mechanism& m = stepper.plan().mechanism;
+  line_ = "# units: s, m, m/s, rad/s, m/s^2, rad/s^2, N, N m, J; frame: world; e0..e3: Euler parameters, body -> world; "
+          "f, t of a joint: load it exerts on its second body, about its joint point; mechanism: " + m.name() + "\nt";
+  for (const Body& body : m.bodies())
+    for (const char* column : kBodyColumns) line_ += "," + body.name + "." + column;
+  for (const Joint& joint : m.joints())
+    for (const char* column : kJointColumns) line_ += "," + joint.name + "." + column;
+  line_ += ",energy.kinetic,energy.potential,energy.total,residual.position,residual.velocity,residual.acceleration\n";
+  std::fwrite(line_.data(), 1, line_.size(), file_.get());
+}
+
+void TrajectoryWriter::put(double value) {
+  char text[32];
+  const auto result = std::to_chars(text, text + sizeof text, value);
+  if (!line_.empty()) line_ += ',';
+  line_.append(text, result.ptr);
+}
+
+void TrajectoryWriter::write(const index3::Stepper& stepper, const StepReport& report) {
+  const index3::Plan& plan = stepper.plan();
+  const index3::State& x = stepper.state();
+  const auto put_all = [this](const auto& values) {
+    for (Eigen::Index k = 0; k < values.size(); ++k) put(values[k]);
+  };
+  line_.clear();
+  put(1e-9 * static_cast<double>(static_cast<std::int64_t>(x.step) * plan.settings.dt_ns));
+  for (std::size_t i = 0; i < x.body.size(); ++i) {
+    const index3::BodyState& b = x.body[i];
+    const Mat3& A = stepper.workspace().placement[i].A;
+    put_all(b.r);
+    put_all(b.p);
+    put_all(b.v);
+    put_all(Vec3(A * b.w_b));
+    put_all(b.a);
+    put_all(Vec3(A * b.alpha_b));
+  }
+  for (std::size_t j = 0; j < plan.mechanism.joints().size(); ++j)
+    put_all(index3::joint_reaction(stepper, static_cast<int>(j)));
+  const index3::Energy e = index3::energy(plan, x, stepper.workspace());
+  for (const double value : {e.kinetic, e.potential, e.kinetic + e.potential, report.position_residual,
+                             report.velocity_residual, report.acceleration_residual})
+    put(value);
+  line_ += '\n';
+  std::fwrite(line_.data(), 1, line_.size(), file_.get());
+}
+
+void TrajectoryWriter::close() {
+  if (std::fflush(file_.get()) != 0 || std::ferror(file_.get()) != 0)
+    throw FileError(path_ + ": not everything could be written (" + std::strerror(errno) + "): is the disk full?");
+}
+
+}  // namespace rigstep::server

@@ -1,0 +1,64 @@
+// Comma-separated tables of numbers: the project's exchange format for trajectories, inputs and references.
+// First comment lines beginning with '#', then one line of column names, then rows. Offline only.
+#pragma once
+
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/index3/stepper.h"
+#include "core/mechanism/signals.h"
+
+namespace rigstep::server {
+
+// A file of this machine that cannot be written or read.
+struct FileError : Error {
+  using Error::Error;
+};
+
+struct Table {
+  std::vector<std::string> columns;  // empty if the file has no line of names
+  std::vector<std::vector<double>> rows;
+
+  // Index of a column, or -1.
+  int column(const std::string& name) const;
+};
+
+// Throws wire::ConfigError with file:line for anything that is not a number in its place.
+Table read_csv(const std::string& path);
+
+// Inputs over time from a table with a column `t` [s] and columns named like input channels.
+class InputTable {
+ public:
+  // Throws wire::ConfigError for columns that are no channel, times that do not ascend, missing `t`.
+  InputTable(const std::string& path, const std::vector<Channel>& channels);
+  // Linear interpolation at t [s]; held before the first and after the last row. Channels without a column are zero.
+  void read(double t, Inputs& inputs) const;
+
+ private:
+  Table table_;
+  std::vector<int> channel_of_column_;  // -1 for t
+  int time_column_ = 0;
+  std::size_t channels_;
+};
+
+// Writes a run in the exchange format: t, per body pose, velocity and acceleration, per joint the load on its second
+// body, energies, residuals; world frame. "-" is standard output.
+class TrajectoryWriter {
+ public:
+  // Throws FileError.
+  TrajectoryWriter(const std::string& path, const index3::Stepper& stepper);
+  void write(const index3::Stepper& stepper, const StepReport& report);
+  // Throws FileError if not everything reached the file.
+  void close();
+
+ private:
+  void put(double value);
+
+  std::string path_;
+  std::unique_ptr<std::FILE, int (*)(std::FILE*)> file_;
+  std::string line_;
+};
+
+}  // namespace rigstep::server

@@ -1,0 +1,22 @@
+// Exit codes of the command line, the same for every command.
+#pragma once
+
+namespace rigstep::server {
+
+enum ExitCode : int {
+  kExitOk = 0,
+  kExitVerdict = 1,      // the work was done and its verdict is no: not bit-exact, out of tolerance
+  kExitUsage = 2,        // arguments or rig file
+  kExitMechanism = 3,    // mechanism file
+  kExitEnvironment = 4,  // permission, real-time set-up under `enforce`, output file
+  kExitNetwork = 5,      // address, port, protocol, nobody there
+  kExitNumerical = 6,    // a step failed
+  kExitRecording = 7,    // recording damaged; the whole part was used
+  kExitInterrupted = 130,
+};
+
+inline constexpr const char* kExitCodeHelp =
+    "Exit codes: 0 ok, 1 verdict is no, 2 usage or rig file, 3 mechanism file, 4 environment, 5 network,\n"
+    "            6 a step failed, 7 recording damaged, 130 interrupted";
+
+}  // namespace rigstep::server

@@ -1,0 +1,92 @@
+// One live run: a rig file brought to life. Owns the stepper, the cycle, the link, the recorder and their threads.
+//
+//   network thread   receives inputs, sends states         UdpEndpoint
+//   loop thread      one tick per deadline                 Cycle in run_deadline_loop
+//   recorder thread  record rings to the file              Recorder
+//
+// Constructed, started and stopped on the main thread.
+#pragma once
+
+#include <future>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "rt/cycle.h"
+#include "rt/thread_setup.h"
+#include "server/recorder.h"
+#include "server/session.h"
+#include "server/udp_endpoint.h"
+
+namespace rigstep::server {
+
+struct LiveSummary {
+  std::string mechanism;
+  double seconds = 0.0;             // from start to stop
+  std::uint64_t steps = 0;
+  std::uint64_t missed_deadlines = 0;
+  std::uint64_t lost_records = 0;
+  std::uint64_t recorded_steps = 0;
+  std::string recording;            // path, empty if none
+  std::string recording_error;      // empty if all was written
+  struct Distribution {
+    double p50 = 0.0, p99 = 0.0, p999 = 0.0, max = 0.0;
+  };
+  Distribution wake_up_us;          // from the deadline
+  Distribution step_us;
+  Distribution input_age_steps;
+  UdpCounters link;
+  bool faulted = false;
+  StepStatus last_status = StepStatus::ok;
+
+  nlohmann::json json() const;
+  std::string text() const;
+};
+
+class LiveRun {
+ public:
+  // Loads everything, locks memory, binds the port. Throws MechanismFileError, wire::ConfigError, NetworkError.
+  explicit LiveRun(wire::RigConfig rig);
+  ~LiveRun();
+
+  // Sets up the loop thread, opens the recording and begins to step. Throws rt::RealtimeError where the rig file
+  // enforces what is not granted, wire::RecordingError.
+  void start();
+  // Ends all threads in order and closes the recording.
+  LiveSummary stop(const std::string& reason);
+
+  const wire::RigConfig& rig() const { return rig_; }
+  const wire::LoadedMechanism& mechanism() const { return mechanism_; }
+  std::uint16_t port() const { return endpoint_.local_port(); }
+  const rt::ThreadReport& realtime() const { return realtime_; }
+  std::uint64_t missed_deadlines() const { return cycle_.missed_deadlines(); }
+  std::uint64_t lost_records() const { return cycle_.lost_records(); }
+  bool faulted() const { return faulted_.load(std::memory_order_relaxed); }
+
+ private:
+  void run_loop();
+
+  wire::RigConfig rig_;
+  wire::LoadedMechanism mechanism_;
+  rt::ThreadReport realtime_;  // memory first: everything below shall be locked
+  index3::Stepper stepper_;
+  rt::Mailbox<InputSample> inputs_;
+  rt::Mailbox<Snapshot> snapshots_;
+  rt::Ring steps_;
+  rt::Ring states_;
+  wire::ServerCodec codec_;
+  UdpEndpoint endpoint_;
+  rt::Cycle cycle_;
+  std::unique_ptr<Recorder> recorder_;
+
+  std::promise<rt::ThreadReport> set_up_;
+  std::promise<void> go_;
+  std::atomic<bool> stopping_{false};
+  std::atomic<bool> faulted_{false};
+  std::thread loop_;
+  std::chrono::steady_clock::time_point started_;
+};
+
+}  // namespace rigstep::server

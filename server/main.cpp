@@ -1,0 +1,124 @@
+// The rigstep binary: one command per job.
+#include <fmt/format.h>
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <iostream>
+
+#include "rt/thread_setup.h"
+#include "server/commands/commands.h"
+#include "server/csv.h"
+#include "server/session.h"
+#include "server/udp_endpoint.h"
+
+namespace rigstep::server {
+
+std::atomic<bool> interrupted{false};
+
+namespace {
+
+std::atomic<int> received_signal{0};
+
+void on_signal(int signal) {
+  received_signal.store(signal);
+  interrupted.store(true);
+}
+
+}  // namespace
+
+void watch_interrupts() {
+  struct sigaction action {};
+  action.sa_handler = on_signal;
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+}
+
+int interrupted_exit_code() { return received_signal.load() == SIGTERM ? kExitOk : kExitInterrupted; }
+
+Progress::Progress(std::string what, double total)
+    : what_(std::move(what)), total_(total), shown_(isatty(STDERR_FILENO) == 1) {}
+
+Progress::~Progress() {
+  if (shown_ && percent_ >= 0) std::fputs("\r\033[K", stderr);
+}
+
+void Progress::at(double done) {
+  const int percent = total_ > 0.0 ? static_cast<int>(100.0 * done / total_) : 0;
+  if (!shown_ || percent == percent_) return;
+  percent_ = percent;
+  fmt::print(stderr, "\r{} {} %\033[K", what_, percent);
+  std::fflush(stderr);
+}
+
+std::string shipped_file(const std::string& name) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const fs::path binary = fs::read_symlink("/proc/self/exe", error);
+  const fs::path folders[] = {"config", binary.parent_path() / "../share/rigstep/config", RIGSTEP_SOURCE_CONFIG};
+  for (const fs::path& folder : folders)
+    if (fs::exists(folder / name, error)) return (folder / name).lexically_normal().string();
+  throw wire::ConfigError(name + ": file: is neither in ./config nor beside the program: run in the folder that has it");
+}
+
+namespace {
+
+// Every error that a command lets out, in words and as an exit code.
+int run_reporting_errors(const Command& command) {
+  const auto report = [](const std::exception& error, int code) {
+    fmt::print(stderr, "rigstep: {}\n", error.what());
+    return code;
+  };
+  try {
+    return command();
+  } catch (const MechanismFileError& error) {
+    return report(error, kExitMechanism);
+  } catch (const MechanismError& error) {
+    return report(error, kExitMechanism);
+  } catch (const wire::ConfigError& error) {
+    return report(error, kExitUsage);
+  } catch (const wire::RecordingError& error) {
+    return report(error, kExitRecording);
+  } catch (const rt::RealtimeError& error) {
+    return report(error, kExitEnvironment);
+  } catch (const FileError& error) {
+    return report(error, kExitEnvironment);
+  } catch (const NetworkError& error) {
+    return report(error, kExitNetwork);
+  } catch (const std::exception& error) {
+    return report(error, kExitEnvironment);
+  }
+}
+
+int run(int argc, char** argv) {
+  CLI::App app("Rigstep: real-time multibody dynamics for hardware-in-the-loop rigs", "rigstep");
+  app.set_version_flag("--version", fmt::format("rigstep {} ({})", product_version(), build_fingerprint()));
+  app.require_subcommand(1);
+  app.footer(std::string("Try: rigstep demo\n\n") + kExitCodeHelp);
+  const std::pair<const char*, Command> commands[] = {
+      {"check", add_check(app)}, {"simulate", add_simulate(app)}, {"serve", add_serve(app)},
+      {"rig", add_rig(app)},     {"replay", add_replay(app)},     {"demo", add_demo(app)}};
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    const int code = app.exit(error, std::cout, std::cerr);
+    return code == 0 ? kExitOk : kExitUsage;
+  }
+  for (const auto& [name, command] : commands)
+    if (app.got_subcommand(name)) return run_reporting_errors(command);
+  return kExitUsage;
+}
+
+}  // namespace
+
+}  // namespace rigstep::server
+
+int main(int argc, char** argv) {
+  spdlog::set_default_logger(spdlog::stderr_color_mt("rigstep"));
+  spdlog::set_pattern("%H:%M:%S.%e %^%l%$ %v");
+  return rigstep::server::run(argc, argv);
+}

@@ -1,0 +1,209 @@
+#include "server/replay.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <optional>
+
+#include "core/index3/plan.h"
+#include "rt/cycle.h"
+#include "rt/thread_setup.h"
+#include "server/recorder.h"
+#include "server/session.h"
+
+namespace rigstep::server {
+
+namespace {
+
+constexpr double kOtherBuildTolerance = 1e-9;  // [m, m/s, ...] between builds or processors that round differently
+
+index3::Settings settings_of(const wire::RecordingHeader& header) {
+  index3::Settings settings;
+  settings.dt_ns = static_cast<std::int64_t>(header.dt_ns());
+  settings.iterations = static_cast<int>(header.iterations());
+  settings.relative_compliance = header.relative_compliance();
+  settings.sweeps = static_cast<int>(header.sweeps());
+  return settings;
+}
+
+void check_header(const std::string& path, const wire::RecordingHeader& header, const Mechanism& mechanism) {
+  if (header.mechanism_id() != mechanism.id())
+    throw wire::RecordingError(path, "its mechanism reads differently in this version than when it was recorded",
+                               "replay it with version " + header.product_version());
+  if (header.dt_ns() == 0 || header.dt_ns() > 1'000'000'000 || header.iterations() < 1 || header.iterations() > 1000 ||
+      header.sweeps() < 1 || header.sweeps() > 1000 || !(header.relative_compliance() >= 0.0))
+    throw wire::RecordingError(path, "its header has impossible solver settings", "the file is damaged: use a copy");
+}
+
+// One re-run: feeds recorded inputs to the same cycle as the live run and looks at the states.
+class Replay {
+ public:
+  Replay(const std::string& path, ReplayReport& report)
+      : report_(report),
+        path_(path),
+        reader_(path),
+        mechanism_(wire::parse_mechanism(reader_.header().mechanism_text(), reader_.header().mechanism_file())),
+        checked_((check_header(path, reader_.header(), mechanism_.mechanism), true)),
+        stepper_(make_stepper(mechanism_, settings_of(reader_.header()))),
+        cycle_(stepper_, {}, {}) {
+    const wire::RecordingHeader& header = reader_.header();
+    report_.recording = path;
+    report_.mechanism = mechanism_.mechanism.name();
+    report_.same_build = header.compiler() == build_fingerprint() && header.cpu() == cpu_fingerprint();
+    if (!report_.same_build) report_.recorded_on = header.compiler() + " on " + header.cpu();
+    require_size(header.start_state());
+    stepper_.restore({header.start_state().data(), stepper_.state().flat_size()}, 0);
+    if (stepper_.state().hash() != header.start_hash()) differ(0);
+  }
+
+  void run(const std::function<void(std::uint64_t)>& progress) {
+    wire::RecordedStep step;
+    wire::RecordedState state;
+    for (;;) {
+      const auto item = reader_.next(step, state);
+      if (item == wire::RecordingReader::Item::end) break;
+      if (item == wire::RecordingReader::Item::step)
+        repeat(from_message(step));
+      else
+        compare(state);
+      if (progress && (report_.steps & 0xfff) == 0) progress(stepper_.state().step);
+    }
+    if (reader_.damage())
+      report_.damage = fmt::format("byte {}: {}", reader_.damage()->offset, reader_.damage()->what);
+    if (reader_.footer()) report_.reason = reader_.footer()->reason();
+  }
+
+ private:
+  void require_size(const google::protobuf::RepeatedField<double>& state) const {
+    if (static_cast<std::size_t>(state.size()) != stepper_.state().flat_size())
+      throw wire::RecordingError(path_, "a recorded state does not fit its mechanism", "the file is damaged: use a copy");
+  }
+
+  void repeat(const StepRecord& record) {
+    const bool fault = (record.flags & kFaulted) != 0;
+    const std::uint64_t expected = stepper_.state().step + (fault ? 0 : 1);
+    if (record.step != expected) {
+      if (record.step > expected) report_.not_recorded += record.step - expected;
+      skipping_ = true;  // until the full state that the recorder writes after a gap
+    }
+    if (skipping_) {
+      waiting_.emplace(record);
+      return;
+    }
+    cycle_.repeat(record);
+    ++report_.steps;
+    if (stepper_.state().hash() != record.state_hash) differ(record.step);
+    if (fault)
+      report_.fault = fmt::format("after step {}: {}", record.step,
+                                  record.status >= StepStatus::singular ? to_string(record.status)
+                                                                        : "no inputs for too long (stale rule)");
+  }
+
+  void compare(const wire::RecordedState& state) {
+    require_size(state.state());
+    if (skipping_) {
+      if (waiting_ && state.step() == waiting_->step) {
+        stepper_.restore({state.state().data(), stepper_.state().flat_size()}, state.step());
+        skipping_ = false;
+        if (stepper_.state().hash() != waiting_->state_hash) differ(state.step());
+      }
+      return;
+    }
+    if (state.step() != stepper_.state().step) return;
+    ++report_.states;
+    const bool first = report_.verdict != ReplayReport::Verdict::bit_exact && report_.difference_step == 0;
+    if (first || !report_.same_build) measure(state);
+  }
+
+  // largest difference of a body's numbers at a full state
+  void measure(const wire::RecordedState& state) {
+    const index3::State& x = stepper_.state();
+    for (std::size_t i = 0; i < x.body.size(); ++i) {
+      double numbers[index3::kDoublesPerBody];
+      std::memcpy(numbers, &x.body[i], sizeof numbers);
+      for (int k = 0; k < index3::kDoublesPerBody; ++k) {
+        const double d = std::abs(numbers[k] - state.state(static_cast<int>(i) * index3::kDoublesPerBody + k));
+        if (d <= report_.difference) continue;
+        report_.difference = d;
+        report_.difference_body = mechanism_.mechanism.bodies()[i].name;
+        report_.difference_step = state.step();
+      }
+    }
+  }
+
+  void differ(std::uint64_t step) {
+    if (report_.verdict != ReplayReport::Verdict::bit_exact) return;
+    report_.verdict = ReplayReport::Verdict::differs;
+    report_.first_difference = step;
+  }
+
+  ReplayReport& report_;
+  std::string path_;
+  wire::RecordingReader reader_;
+  wire::LoadedMechanism mechanism_;
+  bool checked_;
+  index3::Stepper stepper_;
+  rt::Cycle cycle_;
+  bool skipping_ = false;
+  std::optional<StepRecord> waiting_;  // newest step seen while skipping
+};
+
+}  // namespace
+
+ReplayReport replay(const std::string& path, const std::function<void(std::uint64_t)>& progress) {
+  rt::set_floating_point_mode();
+  ReplayReport report;
+  const auto begin = std::chrono::steady_clock::now();
+  Replay(path, report).run(progress);
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  using Verdict = ReplayReport::Verdict;
+  const bool close = report.states > 0 && report.difference <= kOtherBuildTolerance;
+  if (report.verdict == Verdict::differs && !report.same_build && close) report.verdict = Verdict::within_tolerance;
+  return report;
+}
+
+nlohmann::json ReplayReport::json() const {
+  const char* verdicts[] = {"bit_exact", "within_tolerance", "differs"};
+  return {{"schema", 1},
+          {"verdict", verdicts[static_cast<int>(verdict)]},
+          {"recording", recording},
+          {"mechanism", mechanism},
+          {"steps", steps},
+          {"states", states},
+          {"not_recorded", not_recorded},
+          {"first_difference", first_difference},
+          {"difference_step", difference_step},
+          {"difference_body", difference_body},
+          {"difference", difference},
+          {"same_build", same_build},
+          {"recorded_on", recorded_on},
+          {"damage", damage},
+          {"reason", reason},
+          {"fault", fault},
+          {"seconds", seconds}};
+}
+
+std::string ReplayReport::text() const {
+  std::string out = fmt::format("{}: {}, {} steps replayed in {:.2f} s\n", recording, mechanism, steps, seconds);
+  if (!same_build) out += fmt::format("recorded by another build or processor: {}\n", recorded_on);
+  if (not_recorded > 0)
+    out += fmt::format("{} steps were not recorded; replay went on at the next full state\n", not_recorded);
+  if (!fault.empty()) out += fmt::format("the run faulted {}\n", fault);
+  if (!damage.empty()) out += fmt::format("damaged at {}; everything before it was replayed\n", damage);
+  if (verdict == Verdict::bit_exact) return out + fmt::format("bit-exact over {} steps\n", steps);
+  if (verdict == Verdict::within_tolerance)
+    return out + fmt::format("not bit-exact from step {} on, as expected of another build; within {:.1e} at every full "
+                             "state (largest {:.2e}, body {})\n",
+                             first_difference, kOtherBuildTolerance, difference, difference_body);
+  out += fmt::format("DIFFERS from step {} on", first_difference);
+  if (difference_step > 0)
+    out += fmt::format("; at the full state of step {} by {:.3e}, most in body {}", difference_step, difference,
+                       difference_body);
+  else
+    out += "; the run ended before the next full state, so that only the hash tells";
+  return out + "\n";
+}
+
+}  // namespace rigstep::server

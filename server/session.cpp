@@ -1,0 +1,84 @@
+#include "server/session.h"
+
+#include <fstream>
+
+#include "core/index3/initial_state.h"
+#include "core/index3/plan.h"
+
+namespace rigstep::server {
+
+const char* product_version() { return RIGSTEP_VERSION; }
+
+std::string build_fingerprint() { return RIGSTEP_BUILD_FINGERPRINT; }
+
+std::string cpu_fingerprint() {
+  std::ifstream file("/proc/cpuinfo");
+  std::string line, model = "unknown processor";
+  while (std::getline(file, line))
+    if (line.rfind("model name", 0) == 0 || line.rfind("CPU part", 0) == 0) {
+      model = line.substr(line.find(':') + 2);
+      break;
+    }
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx2")) model += ", AVX2";
+  if (__builtin_cpu_supports("fma")) model += ", FMA";
+  if (__builtin_cpu_supports("avx512f")) model += ", AVX-512";
+#endif
+  return model;
+}
+
+wire::LoadedMechanism load_mechanism_file(const std::string& path) {
+  try {
+    return wire::load_mechanism(path);
+  } catch (const wire::ConfigError& error) {
+    throw MechanismFileError(error.what());
+  }
+}
+
+index3::Stepper make_stepper(const wire::LoadedMechanism& mechanism, const index3::Settings& settings) {
+  try {
+    return index3::Stepper(mechanism.mechanism, settings);
+  } catch (const index3::StartError& error) {
+    throw MechanismFileError(mechanism.at_joint(error.joint, error).what());
+  }
+}
+
+index3::Settings settings_of(const wire::RigConfig& rig) {
+  index3::Settings settings;
+  settings.dt_ns = rig.period_ns;
+  settings.iterations = rig.iterations;
+  settings.relative_compliance = rig.relative_compliance;
+  settings.sweeps = rig.sweeps;
+  return settings;
+}
+
+wire::RecordingHeader recording_header(const wire::LoadedMechanism& mechanism, const wire::RigConfig* rig,
+                                       const index3::Stepper& stepper, const std::vector<std::string>& realtime) {
+  const index3::Settings& settings = stepper.plan().settings;
+  const index3::State& start = stepper.state();
+  wire::RecordingHeader header;
+  header.set_format_version(wire::kRecordingFormat);
+  header.set_product_version(product_version());
+  header.set_compiler(build_fingerprint());
+  header.set_cpu(cpu_fingerprint());
+  header.set_mechanism_file(mechanism.path);
+  header.set_mechanism_text(mechanism.text);
+  if (rig != nullptr) {
+    header.set_rig_file(rig->path);
+    header.set_rig_text(rig->text);
+  }
+  header.set_mechanism_id(mechanism.mechanism.id());
+  header.set_dt_ns(static_cast<std::uint64_t>(settings.dt_ns));
+  header.set_iterations(static_cast<std::uint32_t>(settings.iterations));
+  header.set_relative_compliance(settings.relative_compliance);
+  header.set_sweeps(static_cast<std::uint32_t>(settings.sweeps));
+  header.set_start_hash(start.hash());
+  header.mutable_start_state()->Resize(static_cast<int>(start.flat_size()), 0.0);
+  start.flatten({header.mutable_start_state()->mutable_data(), start.flat_size()});
+  for (const Channel& channel : mechanism.mechanism.input_channels())
+    header.add_input_channel(channel.name + " [" + channel.unit + "]");
+  for (const std::string& line : realtime) header.add_realtime(line);
+  return header;
+}
+
+}  // namespace rigstep::server

@@ -1,0 +1,40 @@
+// From files to a stepper, and what a recording says about where it came from. Shared by every command that steps.
+// Load time only.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/index3/stepper.h"
+#include "proto/load.h"
+#include "proto/recording.h"
+
+namespace rigstep::server {
+
+// Version of the product, e.g. "0.1.0".
+const char* product_version();
+// Compiler, version and flags that decide the bits of a run.
+std::string build_fingerprint();
+// Processor model and instruction sets that decide the bits of a run.
+std::string cpu_fingerprint();
+
+// The stepper at its consistent start. A start pose that contradicts a joint is a MechanismFileError with the line.
+index3::Stepper make_stepper(const wire::LoadedMechanism& mechanism, const index3::Settings& settings);
+
+// Settings of a rig file.
+index3::Settings settings_of(const wire::RigConfig& rig);
+
+// Header of a recording that begins with the stepper's present state. rig: absent for an offline simulation.
+wire::RecordingHeader recording_header(const wire::LoadedMechanism& mechanism, const wire::RigConfig* rig,
+                                       const index3::Stepper& stepper, const std::vector<std::string>& realtime);
+
+// A mechanism file that cannot be used; everything else that load throws is about the rig file or the arguments.
+struct MechanismFileError : Error {
+  using Error::Error;
+};
+
+// load_mechanism with its errors as MechanismFileError.
+wire::LoadedMechanism load_mechanism_file(const std::string& path);
+
+}  // namespace rigstep::server

@@ -1,0 +1,322 @@
+#include "rt/cycle.h"
+
+#include <doctest/doctest.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "core/mechanism/mechanism.h"
+#include "rt/deadline_loop.h"
+#include "rt/thread_setup.h"
+
+namespace rigstep::rt {
+namespace {
+
+// A free body of 1 kg on one force channel, without gravity.
+Mechanism free_body() {
+  MechanismBuilder builder("free_body");
+  builder.set_gravity(Vec3::Zero());
+  Body body;
+  body.name = "body";
+  body.mass = 1.0;
+  body.inertia_b = Mat3::Identity();
+  builder.add_body(body);
+  Input input;
+  input.name = "force";
+  input.kind = Input::Kind::body_force;
+  builder.add_body_input(input, "body");
+  Output output;
+  output.name = "pose";
+  output.kind = Output::Kind::body_pose;
+  builder.add_body_output(output, "body");
+  return builder.build();
+}
+
+// A cycle with everything connected, and both sides of its mailboxes.
+struct Bench {
+  explicit Bench(const CycleSettings& settings = {}, std::size_t records = 10'000)
+      : steps(sizeof(StepRecord), records),
+        states(full_state_bytes(stepper.state()), 16),
+        cycle(stepper, settings, {.in = &in, .out = &out, .steps = &steps, .states = &states}) {}
+
+  void send(double force) {
+    InputSample sample;
+    sample.inputs.value[0] = force;
+    sample.inputs.count = 1;
+    sample.sequence = ++sequence;
+    sample.rig_time_ns = 1000 * static_cast<std::int64_t>(sequence);
+    in.publish(sample);
+  }
+  const Snapshot& tick(std::uint64_t missed = 0) { return cycle.tick({.missed_deadlines = missed}); }
+  std::vector<StepRecord> drain() {
+    std::vector<StepRecord> records;
+    for (StepRecord record; try_pop(steps, record);) records.push_back(record);
+    return records;
+  }
+  std::vector<std::uint64_t> drain_states() {
+    std::vector<std::uint64_t> indices;
+    for (; !states.front().empty(); states.pop()) indices.push_back(read_full_state(states.front()).step);
+    return indices;
+  }
+
+  index3::Stepper stepper{free_body(), index3::Settings{}};
+  Mailbox<InputSample> in;
+  Mailbox<Snapshot> out;
+  Ring steps;
+  Ring states;
+  Cycle cycle;
+  std::uint64_t sequence = 0;
+};
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+}  // namespace
+
+TEST_CASE("before the first sample inputs are zero, flagged, and never stale") {
+  const auto bench = std::make_unique<Bench>(CycleSettings{.max_age_steps = 2, .stale_rule = StaleRule::fault});
+  for (std::uint64_t step = 1; step <= 10; ++step) {
+    const Snapshot& snapshot = bench->tick();
+    CHECK(snapshot.flags == kNoInputYet);
+    CHECK(snapshot.step == step);
+    CHECK(snapshot.sequence == 0);
+  }
+  for (const StepRecord& record : bench->drain()) {
+    CHECK(record.inputs.count == 1);
+    CHECK(record.inputs.value[0] == 0.0);
+  }
+  CHECK(bench->cycle.input_age_steps().count() == 0);
+}
+
+TEST_CASE("the newest sample is applied, echoed and ages by one each step without a new one") {
+  const auto bench = std::make_unique<Bench>();
+  bench->send(1.0);
+  bench->send(2.0);
+  const Snapshot& snapshot = bench->tick();
+  CHECK(snapshot.flags == 0);
+  CHECK(snapshot.sequence == 2);
+  CHECK(snapshot.rig_time_ns == 2000);
+  CHECK(snapshot.input_age_steps == 0);
+  CHECK(bench->cycle.record().inputs.value[0] == 2.0);
+  CHECK(bench->tick().input_age_steps == 1);
+  CHECK(bench->tick().input_age_steps == 2);
+  bench->send(3.0);
+  CHECK(bench->tick().input_age_steps == 0);
+}
+
+TEST_CASE("inputs of the allowed age are stale: hold keeps them, zero drops them, a new sample mends it") {
+  for (const StaleRule rule : {StaleRule::hold, StaleRule::zero}) {
+    const auto bench = std::make_unique<Bench>(CycleSettings{.max_age_steps = 3, .stale_rule = rule});
+    bench->send(5.0);
+    for (int tick = 0; tick < 3; ++tick) {
+      CHECK(bench->tick().flags == 0);
+      CHECK(bench->cycle.record().inputs.value[0] == 5.0);
+    }
+    CHECK(bench->tick().flags == kStaleInput);
+    CHECK(bench->cycle.record().inputs.value[0] == (rule == StaleRule::hold ? 5.0 : 0.0));
+    CHECK(bench->cycle.record().inputs.count == 1);
+    bench->send(6.0);
+    CHECK(bench->tick().flags == 0);
+    CHECK(bench->cycle.record().inputs.value[0] == 6.0);
+  }
+}
+
+TEST_CASE("the rule fault stops time, repeats the last good outputs and is recorded once") {
+  const auto bench = std::make_unique<Bench>(CycleSettings{.max_age_steps = 2, .stale_rule = StaleRule::fault});
+  bench->send(5.0);
+  bench->tick();
+  const Snapshot good = bench->tick();
+  CHECK(bench->tick().flags == (kStaleInput | kFaulted));
+  bench->send(7.0);  // too late: latched
+  for (int tick = 0; tick < 5; ++tick) {
+    const Snapshot& snapshot = bench->tick();
+    CHECK((snapshot.flags & kFaulted) != 0);
+    CHECK(snapshot.step == good.step);
+    CHECK(snapshot.sim_time_ns == good.sim_time_ns);
+    CHECK(snapshot.outputs.value == good.outputs.value);
+    CHECK(snapshot.sequence == 2);
+    CHECK(snapshot.status == StepStatus::ok);
+  }
+  const auto records = bench->drain();
+  REQUIRE(records.size() == 3);
+  CHECK(records[2].step == good.step);
+  CHECK(records[2].flags == (kStaleInput | kFaulted));
+  CHECK(records[2].state_hash == records[1].state_hash);
+}
+
+TEST_CASE("a failed step latches the fault at the last good state with the status that says why") {
+  const auto bench = std::make_unique<Bench>();
+  bench->send(1.0);
+  const Snapshot good = bench->tick();
+  bench->send(kNan);
+  const StepStatus why = bench->tick().status;
+  CHECK(why >= StepStatus::singular);
+  bench->send(1.0);
+  const Snapshot& snapshot = bench->tick();
+  CHECK(snapshot.flags == kFaulted);
+  CHECK(snapshot.status == why);
+  CHECK(snapshot.step == good.step);
+  CHECK(snapshot.outputs.value == good.outputs.value);
+  const auto records = bench->drain();
+  REQUIRE(records.size() == 2);
+  CHECK(records[1].status == why);
+  CHECK(std::isnan(records[1].inputs.value[0]));
+}
+
+TEST_CASE("a fault in the very first step repeats the start") {
+  const auto bench = std::make_unique<Bench>();
+  bench->send(kNan);
+  const Snapshot& snapshot = bench->tick();
+  CHECK(snapshot.flags == kFaulted);
+  CHECK(snapshot.step == 0);
+  CHECK(snapshot.outputs.count == 7);
+}
+
+TEST_CASE("missed deadlines are flagged and counted, and simulated time does not skip them") {
+  const auto bench = std::make_unique<Bench>();
+  bench->tick();
+  const Snapshot& snapshot = bench->tick(4);
+  CHECK((snapshot.flags & kOverrun) != 0);
+  CHECK(snapshot.step == 2);
+  CHECK(snapshot.sim_time_ns == 2'000'000);
+  CHECK(bench->cycle.record().missed_deadlines == 4);
+  CHECK((bench->tick().flags & kOverrun) == 0);
+  CHECK(bench->cycle.missed_deadlines() == 4);
+}
+
+TEST_CASE("a full ring costs records, never steps; the loss is counted, told, and followed by a full state") {
+  const auto bench = std::make_unique<Bench>(CycleSettings{.full_state_every = 0}, 2);
+  bench->tick();
+  bench->tick();
+  CHECK((bench->tick().flags & kRecordLost) == 0);  // answered before it was lost
+  CHECK((bench->tick().flags & kRecordLost) != 0);
+  CHECK(bench->cycle.lost_records() == 2);
+  CHECK(bench->drain().size() == 2);
+  CHECK(bench->drain_states() == std::vector<std::uint64_t>{1});
+  CHECK((bench->tick().flags & kRecordLost) != 0);  // the first to get through carries it
+  CHECK((bench->tick().flags & kRecordLost) == 0);
+  const auto records = bench->drain();
+  REQUIRE(records.size() == 2);
+  CHECK(records[0].step == 5);
+  CHECK((records[0].flags & kRecordLost) != 0);
+  CHECK(records[1].flags == kNoInputYet);
+  CHECK(bench->drain_states() == std::vector<std::uint64_t>{5});
+  CHECK(bench->cycle.lost_records() == 2);
+}
+
+TEST_CASE("the record of a fault is not given up to a full ring") {
+  const auto bench = std::make_unique<Bench>(CycleSettings{}, 1);
+  bench->tick();
+  bench->send(kNan);
+  bench->tick();
+  bench->tick();
+  CHECK(bench->cycle.lost_records() == 1);
+  CHECK(bench->drain().size() == 1);
+  bench->tick();
+  const auto records = bench->drain();
+  REQUIRE(records.size() == 1);
+  CHECK(records[0].status >= StepStatus::singular);
+  CHECK(bench->cycle.lost_records() == 0);
+  bench->tick();
+  CHECK(bench->drain().empty());
+}
+
+TEST_CASE("full states stand at the first step and every so many steps, and are the state of that step") {
+  const auto bench = std::make_unique<Bench>(CycleSettings{.full_state_every = 4});
+  bench->send(1.0);
+  for (int tick = 0; tick < 5; ++tick) bench->tick();
+  const FullState first = read_full_state(bench->states.front());
+  CHECK(first.step == 1);
+  CHECK(first.sim_time_ns == 1'000'000);
+  bench->states.pop();
+  const FullState second = read_full_state(bench->states.front());
+  CHECK(second.step == 4);
+  index3::Stepper other(free_body(), index3::Settings{});
+  other.restore(second.state, second.step);
+  CHECK(other.state().hash() == bench->drain()[3].state_hash);
+}
+
+TEST_CASE("repeating the records gives every state and every answer again, faults included") {
+  for (const bool by_rule : {true, false}) {
+    const CycleSettings settings{.max_age_steps = 3, .stale_rule = by_rule ? StaleRule::fault : StaleRule::zero};
+    const auto live = std::make_unique<Bench>(settings);
+    std::vector<Snapshot> answers;
+    for (int tick = 0; tick < 40; ++tick) {
+      if (tick > 2 && tick < 30 && tick % 2 == 0) live->send(0.5 * tick);
+      if (!by_rule && tick == 36) live->send(kNan);
+      answers.push_back(live->tick(tick == 7 ? 2 : 0));
+    }
+    const auto records = live->drain();
+    CHECK((records.back().flags & kFaulted) != 0);
+
+    // another stale rule and no mailboxes: neither may matter
+    index3::Stepper stepper(free_body(), index3::Settings{});
+    const auto again = std::make_unique<Cycle>(stepper, CycleSettings{.max_age_steps = 1}, CyclePorts{});
+    for (std::size_t n = 0; n < records.size(); ++n) {
+      const Snapshot& snapshot = again->repeat(records[n]);
+      REQUIRE(again->record().state_hash == records[n].state_hash);
+      REQUIRE(again->record().flags == records[n].flags);
+      REQUIRE(again->record().step == records[n].step);
+      REQUIRE(snapshot.status == answers[n].status);
+      REQUIRE(snapshot.outputs.value == answers[n].outputs.value);
+    }
+  }
+}
+
+TEST_CASE("a rig, the loop and a recorder in three threads: what was recorded repeats bit for bit") {
+  constexpr int kTicks = 300;
+  const auto bench = std::make_unique<Bench>(CycleSettings{}, 64);
+  std::atomic<bool> stop{false};
+  std::jthread loop([&] {
+    set_floating_point_mode();
+    MonotonicClock clock;
+    int ticks = 0;
+    run_deadline_loop(clock, 200'000, stop, [&](const TickTiming& timing) noexcept {
+      bench->cycle.tick(timing);
+      stop = stop || ++ticks == kTicks;
+    });
+  });
+  std::vector<StepRecord> records;
+  std::uint64_t replies = 0;
+  while (!stop) {
+    bench->send(std::sin(static_cast<double>(replies)));
+    Snapshot snapshot;
+    replies += bench->out.take(snapshot) ? 1 : 0;
+    for (const StepRecord& record : bench->drain()) records.push_back(record);
+    (void)bench->cycle.wake_up_ns().percentile(99.0);
+    std::this_thread::yield();
+  }
+  loop.join();
+  for (const StepRecord& record : bench->drain()) records.push_back(record);
+  CHECK(replies > 0);
+  REQUIRE(records.size() + bench->cycle.lost_records() == kTicks);
+
+  index3::Stepper stepper(free_body(), index3::Settings{});
+  const auto again = std::make_unique<Cycle>(stepper, CycleSettings{}, CyclePorts{});
+  std::jthread([&] {
+    set_floating_point_mode();
+    for (const StepRecord& record : records) again->repeat(record);
+  }).join();
+  if (bench->cycle.lost_records() == 0) CHECK(again->record().state_hash == records.back().state_hash);
+}
+
+TEST_CASE("every snapshot is published and followed by one wake-up") {
+  const auto bench = std::make_unique<Bench>();
+  const int fd = ::eventfd(0, EFD_NONBLOCK);
+  Cycle cycle(bench->stepper, {}, {.in = &bench->in, .out = &bench->out, .wake_fd = fd});
+  for (int tick = 0; tick < 3; ++tick) cycle.tick({});
+  std::uint64_t wake_ups = 0;
+  CHECK(::read(fd, &wake_ups, sizeof(wake_ups)) == sizeof(wake_ups));
+  CHECK(wake_ups == 3);
+  Snapshot snapshot;
+  CHECK(bench->out.take(snapshot));
+  CHECK(snapshot.step == 3);
+  ::close(fd);
+}
+
+}  // namespace rigstep::rt

@@ -1,0 +1,352 @@
+#include "proto/codec.h"
+
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <random>
+
+#include "proto/load.h"
+
+namespace rigstep::wire {
+namespace {
+
+constexpr std::int64_t kPeriod = 1'000'000;
+
+// One body with `inputs` force channels and `poses` poses of seven channels.
+Mechanism block(int inputs, int poses) {
+  MechanismBuilder builder("block");
+  Body body;
+  body.name = "body";
+  body.mass = 2.0;
+  body.inertia_b = Mat3::Identity();
+  builder.add_body(body);
+  for (int i = 0; i < inputs; ++i) {
+    Input input;
+    input.name = "force_" + std::to_string(i);
+    builder.add_body_input(input, "body");
+  }
+  for (int i = 0; i < poses; ++i) {
+    Output output;
+    output.name = "pose_" + std::to_string(i);
+    output.kind = Output::Kind::body_pose;
+    builder.add_body_output(output, "body");
+  }
+  return builder.build();
+}
+
+std::vector<int> first_outputs(int count) {
+  std::vector<int> outputs(count);
+  std::iota(outputs.begin(), outputs.end(), 0);
+  return outputs;
+}
+
+// Both ends of a link, connected.
+struct Link {
+  explicit Link(int inputs = 2, int poses = 1, std::vector<int> outputs = {6, 0, 3})
+      : mechanism(block(inputs, poses)), server(mechanism, std::move(outputs), kPeriod, "1.2.3"), input_count(inputs) {
+    REQUIRE(rig.decode(server.encode_welcome(), 0, state) == DecodeStatus::ok);
+    welcome = rig.message()->welcome();
+    rig.start(welcome);
+  }
+
+  InputSample sample(std::uint64_t sequence) const {
+    InputSample made;
+    made.sequence = sequence;
+    made.rig_time_ns = 77;
+    made.inputs.count = input_count;
+    for (int i = 0; i < input_count; ++i) made.inputs.value[i] = 0.5 * i - 1.0;
+    return made;
+  }
+
+  // What the server says to an InputFrame that was changed by `change`.
+  template <class Change>
+  DecodeStatus status_of_changed_input(Change change) {
+    RigToServer message;
+    const auto bytes = rig.encode_input(sample(8));
+    REQUIRE(message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())));
+    change(message);
+    const std::string changed = message.SerializeAsString();
+    return server.decode(std::as_bytes(std::span(changed)), 7, request);
+  }
+
+  // What the rig says to a StateFrame that was changed by `change`.
+  template <class Change>
+  DecodeStatus status_of_changed_state(Change change) {
+    Snapshot sent;
+    sent.step = 5;
+    ServerToRig message;
+    const auto bytes = server.encode_state(sent);
+    REQUIRE(message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())));
+    change(message);
+    const std::string changed = message.SerializeAsString();
+    return rig.decode(std::as_bytes(std::span(changed)), 4, state);
+  }
+
+  Mechanism mechanism;
+  ServerCodec server;
+  RigCodec rig;
+  RigRequest request;
+  Snapshot state;
+  Welcome welcome;
+  int input_count;
+};
+
+TEST_CASE("an input arrives as the rig sent it") {
+  Link link;
+  const InputSample sent = link.sample(1);
+  REQUIRE(link.server.decode(link.rig.encode_input(sent), 0, link.request) == DecodeStatus::ok);
+  CHECK(link.request.content == RigToServer::kInput);
+  CHECK(link.request.input.sequence == 1);
+  CHECK(link.request.input.rig_time_ns == 77);
+  CHECK(link.request.input.inputs.count == 2);
+  CHECK(link.request.input.inputs.value == sent.inputs.value);
+}
+
+TEST_CASE("a state carries the selected outputs in the order of selection") {
+  Link link;
+  Snapshot sent;
+  sent.step = 12;
+  sent.sim_time_ns = 12 * kPeriod;
+  sent.sequence = 9;
+  sent.rig_time_ns = -5;
+  sent.status = StepStatus::not_converged;
+  sent.flags = kOverrun | kNotConverged;
+  sent.input_age_steps = 3;
+  sent.outputs.count = 7;
+  std::iota(sent.outputs.value.begin(), sent.outputs.value.begin() + 7, 100.0);
+  REQUIRE(link.rig.decode(link.server.encode_state(sent), 11, link.state) == DecodeStatus::ok);
+  CHECK(link.state.step == 12);
+  CHECK(link.state.sim_time_ns == 12 * kPeriod);
+  CHECK(link.state.sequence == 9);
+  CHECK(link.state.rig_time_ns == -5);
+  CHECK(link.state.status == StepStatus::not_converged);
+  CHECK(link.state.flags == (kOverrun | kNotConverged));
+  CHECK(link.state.input_age_steps == 3);
+  REQUIRE(link.state.outputs.count == 3);
+  CHECK(link.state.outputs.value[0] == 106.0);
+  CHECK(link.state.outputs.value[1] == 100.0);
+  CHECK(link.state.outputs.value[2] == 103.0);
+}
+
+TEST_CASE("the welcome says which mechanism runs, how fast and with how many channels") {
+  const Link link;
+  CHECK(link.welcome.product_version() == "1.2.3");
+  CHECK(link.welcome.mechanism() == "block");
+  CHECK(link.welcome.mechanism_id() == link.mechanism.id());
+  CHECK(link.welcome.period_ns() == kPeriod);
+  CHECK(link.welcome.input_channels() == 2);
+  CHECK(link.welcome.output_channels() == 3);
+}
+
+TEST_CASE("every other message survives the way") {
+  Link link;
+  REQUIRE(link.server.decode(link.rig.encode_hello("0.9", "bench"), 0, link.request) == DecodeStatus::ok);
+  CHECK(link.request.content == RigToServer::kHello);
+  CHECK(link.request.product_version == "0.9");
+  CHECK(link.request.rig_name == "bench");
+  REQUIRE(link.server.decode(link.rig.encode_channel_query(OUTPUT, 3), 0, link.request) == DecodeStatus::ok);
+  CHECK(link.request.content == RigToServer::kChannelQuery);
+  CHECK(link.request.direction == OUTPUT);
+  CHECK(link.request.first == 3);
+  REQUIRE(link.server.decode(link.rig.encode_goodbye("done"), 0, link.request) == DecodeStatus::ok);
+  CHECK(link.request.content == RigToServer::kGoodbye);
+  REQUIRE(link.rig.decode(link.server.encode_refusal(OTHER_RIG, "busy"), 0, link.state) == DecodeStatus::ok);
+  CHECK(link.rig.message()->refusal().reason() == OTHER_RIG);
+  CHECK(link.rig.message()->refusal().text() == "busy");
+  REQUIRE(link.rig.decode(link.server.encode_goodbye("bye"), 0, link.state) == DecodeStatus::ok);
+  CHECK(link.rig.message()->goodbye().text() == "bye");
+}
+
+TEST_CASE("an input is refused for exactly the reason that it has") {
+  Link link;
+  CHECK(link.status_of_changed_input([](RigToServer&) {}) == DecodeStatus::ok);
+  CHECK(link.status_of_changed_input([](RigToServer& m) { m.set_protocol_version(2); }) == DecodeStatus::bad_version);
+  CHECK(link.status_of_changed_input([](RigToServer& m) { m.clear_content(); }) == DecodeStatus::unexpected_content);
+  CHECK(link.status_of_changed_input([](RigToServer& m) { m.mutable_input()->set_mechanism_id(1); }) ==
+        DecodeStatus::wrong_mechanism);
+  CHECK(link.status_of_changed_input([](RigToServer& m) { m.mutable_input()->add_value(0.0); }) ==
+        DecodeStatus::channel_count);
+  CHECK(link.status_of_changed_input([](RigToServer& m) { m.mutable_input()->clear_value(); }) ==
+        DecodeStatus::channel_count);
+  for (const double bad : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+    CHECK(link.status_of_changed_input([&](RigToServer& m) { m.mutable_input()->set_value(1, bad); }) ==
+          DecodeStatus::not_finite);
+  }
+  for (const std::uint64_t old : {0, 6, 7}) {
+    CHECK(link.status_of_changed_input([&](RigToServer& m) { m.mutable_input()->set_sequence(old); }) ==
+          DecodeStatus::old_sequence);
+  }
+  CHECK(link.status_of_changed_input([](RigToServer& m) {
+    m.mutable_channel_query()->set_direction(static_cast<Direction>(9));
+  }) == DecodeStatus::unexpected_content);
+}
+
+TEST_CASE("a refused input leaves the last accepted one as it was") {
+  Link link;
+  REQUIRE(link.server.decode(link.rig.encode_input(link.sample(8)), 7, link.request) == DecodeStatus::ok);
+  link.status_of_changed_input([](RigToServer& m) {
+    m.mutable_input()->set_value(0, 5.0);
+    m.mutable_input()->set_value(1, std::numeric_limits<double>::quiet_NaN());
+  });
+  CHECK(link.request.input.inputs.value == link.sample(8).inputs.value);
+}
+
+TEST_CASE("a state is refused for exactly the reason that it has") {
+  Link link;
+  CHECK(link.status_of_changed_state([](ServerToRig&) {}) == DecodeStatus::ok);
+  CHECK(link.status_of_changed_state([](ServerToRig& m) { m.set_protocol_version(0); }) == DecodeStatus::bad_version);
+  CHECK(link.status_of_changed_state([](ServerToRig& m) { m.clear_content(); }) == DecodeStatus::unexpected_content);
+  CHECK(link.status_of_changed_state([](ServerToRig& m) { m.mutable_state()->set_mechanism_id(1); }) ==
+        DecodeStatus::wrong_mechanism);
+  CHECK(link.status_of_changed_state([](ServerToRig& m) { m.mutable_state()->add_value(0.0); }) ==
+        DecodeStatus::channel_count);
+  CHECK(link.status_of_changed_state([](ServerToRig& m) { m.mutable_state()->set_value(0, HUGE_VAL); }) ==
+        DecodeStatus::not_finite);
+  CHECK(link.status_of_changed_state([](ServerToRig& m) { m.mutable_state()->set_step(3); }) ==
+        DecodeStatus::old_sequence);
+  CHECK(link.status_of_changed_state([](ServerToRig& m) { m.mutable_state()->set_status(static_cast<Status>(4)); }) ==
+        DecodeStatus::malformed);
+  CHECK(link.status_of_changed_state([](ServerToRig& m) { m.mutable_welcome()->set_output_channels(129); }) ==
+        DecodeStatus::channel_count);
+}
+
+TEST_CASE("a rig accepts a repeated step, as a faulted server sends it") {
+  Link link;
+  CHECK(link.status_of_changed_state([](ServerToRig& m) { m.mutable_state()->set_step(4); }) == DecodeStatus::ok);
+}
+
+TEST_CASE("a state before the welcome is unexpected") {
+  Link link;
+  RigCodec stranger;
+  CHECK(stranger.decode(link.server.encode_state({}), 0, link.state) == DecodeStatus::unexpected_content);
+}
+
+TEST_CASE("a datagram above 1200 bytes is refused unread") {
+  Link link;
+  const std::vector<std::byte> zeros(kMaxDatagram + 1);
+  CHECK(link.server.decode(zeros, 0, link.request) == DecodeStatus::too_large);
+  CHECK(link.rig.decode(zeros, 0, link.state) == DecodeStatus::too_large);
+  CHECK(link.rig.message() == nullptr);
+}
+
+TEST_CASE("an empty datagram has no version") {
+  Link link;
+  CHECK(link.server.decode({}, 0, link.request) == DecodeStatus::bad_version);
+  CHECK(link.request.content == RigToServer::CONTENT_NOT_SET);
+}
+
+TEST_CASE("the largest mechanism's frames stay within 1200 bytes") {
+  Link link(kMaxChannels, 18, first_outputs(126));
+  Snapshot state;
+  state.step = state.sequence = ~0ull;
+  state.sim_time_ns = state.rig_time_ns = -1;
+  state.flags = state.input_age_steps = ~0u;
+  const std::size_t state_size = link.server.encode_state(state).size();
+  CHECK(state_size > 126 * sizeof(double));
+  CHECK(state_size <= kMaxDatagram);
+  InputSample input = link.sample(~0ull);
+  input.rig_time_ns = -1;
+  const std::size_t input_size = link.rig.encode_input(input).size();
+  CHECK(input_size > kMaxChannels * sizeof(double));
+  CHECK(input_size <= kMaxDatagram);
+}
+
+TEST_CASE("outputs that do not fit one datagram are refused with the number that does") {
+  const Mechanism mechanism = block(1, 18);
+  std::vector<int> outputs = first_outputs(126);
+  outputs.insert(outputs.end(), {0, 1, 2});
+  try {
+    ServerCodec codec(mechanism, outputs, kPeriod, "1.2.3");
+    FAIL("129 outputs were taken");
+  } catch (const ConfigError& error) {
+    const std::string text = error.what();
+    CHECK(text.find("129") != std::string::npos);
+    CHECK(text.find("at most 128") != std::string::npos);
+    CHECK(text.find("list fewer `output`s in the rig file") != std::string::npos);
+  }
+}
+
+TEST_CASE("channel pages give every channel once, each page in one datagram") {
+  Link link(3, 18, first_outputs(126));
+  const std::vector<Channel>& channels = link.mechanism.output_channels();
+  std::uint32_t known = 0;
+  int pages = 0;
+  while (known < 126) {
+    const auto bytes = link.server.encode_channel_page(OUTPUT, known);
+    REQUIRE(bytes.size() <= kMaxDatagram);
+    REQUIRE(link.rig.decode(bytes, 0, link.state) == DecodeStatus::ok);
+    const ChannelPage& page = link.rig.message()->channel_page();
+    REQUIRE(page.first() == known);
+    REQUIRE(page.total() == 126);
+    REQUIRE(page.channel_size() > 0);
+    for (const ChannelDescription& channel : page.channel()) {
+      CHECK(channel.name() == channels[known].name);
+      CHECK(channel.unit() == channels[known].unit);
+      ++known;
+    }
+    ++pages;
+  }
+  CHECK(pages > 1);
+  REQUIRE(link.rig.decode(link.server.encode_channel_page(OUTPUT, ~0u), 0, link.state) == DecodeStatus::ok);
+  CHECK(link.rig.message()->channel_page().channel_size() == 0);
+  CHECK(link.rig.message()->channel_page().total() == 126);
+}
+
+TEST_CASE("names from outside are cut and cannot steer a terminal") {
+  CHECK(printable("bench\x1b[2J\n") == "bench?[2J?");
+  CHECK(printable("a\xC2\x9B"
+                  "b") == "a??b");
+  CHECK(printable("Pr\xC3\xBC"
+                  "fstand") ==
+        "Pr\xC3\xBC"
+        "fstand");
+  CHECK(printable(std::string(63, 'x') + "\xC3\xBC") == std::string(63, 'x'));
+  CHECK(printable(std::string(1000, 'x')).size() == kMaxNameBytes);
+}
+
+TEST_CASE("hostile bytes are refused, never believed and never fatal") {
+  Link link;
+  const auto bytes = link.rig.encode_input(link.sample(8));
+  const std::vector<std::byte> good(bytes.begin(), bytes.end());
+  const auto try_both = [&](std::span<const std::byte> datagram) {
+    link.rig.decode(datagram, 0, link.state);
+    const DecodeStatus status = link.server.decode(datagram, 7, link.request);
+    if (status == DecodeStatus::ok && link.request.content == RigToServer::kInput) {
+      REQUIRE(link.request.input.sequence > 7);
+      REQUIRE(link.request.input.inputs.count == 2);
+      REQUIRE(std::isfinite(link.request.input.inputs.value[0]));
+      REQUIRE(std::isfinite(link.request.input.inputs.value[1]));
+    }
+    return status;
+  };
+
+  for (std::size_t size = 0; size < good.size(); ++size)
+    CHECK(try_both(std::span(good).first(size)) != DecodeStatus::ok);
+  for (std::size_t bit = 0; bit < 8 * good.size(); ++bit) {
+    std::vector<std::byte> flipped = good;
+    flipped[bit / 8] ^= static_cast<std::byte>(1u << (bit % 8));
+    try_both(flipped);
+  }
+  std::mt19937 random(1);
+  for (int i = 0; i < 20000; ++i) {
+    std::vector<std::byte> noise(random() % 1300);
+    for (std::byte& byte : noise) byte = static_cast<std::byte>(random());
+    // half of them look like a message at first
+    if (i % 2 == 0) std::copy_n(good.begin(), std::min<std::size_t>(6, noise.size()), noise.begin());
+    try_both(noise);
+  }
+}
+
+TEST_CASE("every decode status has a name of its own") {
+  for (std::size_t i = 0; i < kDecodeStatusCount; ++i) {
+    const std::string name = to_string(static_cast<DecodeStatus>(i));
+    CHECK(name != "unknown");
+    for (std::size_t j = 0; j < i; ++j) CHECK(name != to_string(static_cast<DecodeStatus>(j)));
+  }
+  CHECK(std::string(to_string(static_cast<DecodeStatus>(kDecodeStatusCount))) == "unknown");
+}
+
+}  // namespace
+}  // namespace rigstep::wire
