@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Install what Rigstep needs from docker/packages.txt on Debian 12.
 #
-#   docker/setup.sh             everything: to build, test and develop
+#   docker/setup.sh             what it takes to build, test and run
+#   docker/setup.sh --develop   that, and the second compiler with its checkers
 #   docker/setup.sh --runtime   only what a built rigstep needs to run
 #   docker/setup.sh --help      this text
 #
@@ -10,11 +11,12 @@
 set -euo pipefail
 
 list=$(dirname "$0")/packages.txt
-section=all
+sections='build test runtime'
 for argument in "$@"; do
   case $argument in
-    --runtime) section=runtime ;;
-    --help | -h) sed -n '2,9s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    --develop) sections='build test runtime develop' ;;
+    --runtime) sections=runtime ;;
+    --help | -h) sed -n '2,10s/^# \{0,1\}//p' "$0"; exit 0 ;;
     *) echo "setup: unknown argument '$argument'; see docker/setup.sh --help" >&2; exit 2 ;;
   esac
 done
@@ -22,10 +24,10 @@ done
 fail() { echo "setup: $*" >&2; exit 1; }
 
 [[ -r $list ]] || fail "$list is missing"
-mapfile -t wanted < <(awk -v want="$section" '
+mapfile -t wanted < <(awk -v wanted=" $sections " '
   /^# section:/ { section = $3 }
   { sub(/#.*/, "") }
-  NF && (want == "all" || section == want) { print $1 }' "$list")
+  NF && index(wanted, " " section " ") { print $1 }' "$list")
 command -v dpkg-query >/dev/null && command -v apt-get >/dev/null ||
   fail "this system has no apt; install the equivalents of these Debian 12 packages by hand: ${wanted[*]}"
 

@@ -20,9 +20,9 @@ struct ConfigError : Error {
 
 struct LoadedMechanism {
   rigstep::Mechanism mechanism;
-  std::string text;              // the file's content
-  std::string path;              // as given
-  std::vector<int> joint_line;   // line of each joint, from 1
+  std::string text;             // the file's content
+  std::string path;             // as given
+  std::vector<int> joint_line;  // line of each joint, from 1
 
   // The error about joint j as it reads for the person who wrote the file.
   ConfigError at_joint(int j, const MechanismError& error) const;
@@ -36,7 +36,7 @@ LoadedMechanism parse_mechanism(std::string text, const std::string& path);
 std::string with_start(const std::string& text, const std::vector<rigstep::Body>& bodies);
 
 struct RigConfig {
-  std::string mechanism_path;        // relative paths are resolved against the rig file
+  std::string mechanism_path;  // relative paths are resolved against the rig file
   std::int64_t period_ns = 1'000'000;
   int iterations = 3;
   double relative_compliance = -1.0;  // negative: automatic
@@ -46,13 +46,13 @@ struct RigConfig {
   bool enforce_realtime = false;
   int priority = 80;
   std::optional<int> cpu;
-  std::string recording_path;         // empty: no recording
+  std::string recording_path;  // empty: no recording
   std::uint32_t full_state_every = 1000;
   std::uint32_t max_input_age_steps = 20;
   rigstep::StaleRule stale_rule = rigstep::StaleRule::hold;
-  std::vector<std::string> outputs;   // empty: all
-  std::string text;                   // the file's content
-  std::string path;                   // as given
+  std::vector<std::string> outputs;  // empty: all
+  std::string text;                  // the file's content
+  std::string path;                  // as given
 };
 
 RigConfig load_rig(const std::string& path);

@@ -57,8 +57,8 @@ Table read_csv(const std::string& path) {
     if (good < cells.size())
       throw wire::ConfigError(where + "column " + std::to_string(good + 1) + ": \"" + cells[good] +
                               "\" is not a finite number: write numbers with a decimal point");
-    const std::size_t width = table.columns.empty() ? (table.rows.empty() ? row.size() : table.rows[0].size())
-                                                    : table.columns.size();
+    const std::size_t width =
+        table.columns.empty() ? (table.rows.empty() ? row.size() : table.rows[0].size()) : table.columns.size();
     if (row.size() != width)
       throw wire::ConfigError(where + "row: has " + std::to_string(row.size()) + " values instead of " +
                               std::to_string(width) + ": give every row one value per column");
@@ -86,7 +86,8 @@ InputTable::InputTable(const std::string& path, const std::vector<Channel>& chan
   }
   for (std::size_t k = 1; k < table_.rows.size(); ++k)
     if (!(table_.rows[k][time_column_] > table_.rows[k - 1][time_column_]))
-      throw wire::ConfigError(path + ": t: does not ascend at row " + std::to_string(k + 1) + ": sort the rows by time");
+      throw wire::ConfigError(path + ": t: does not ascend at row " + std::to_string(k + 1) +
+                              ": sort the rows by time");
 }
 
 void InputTable::read(double t, Inputs& inputs) const {
@@ -110,12 +111,15 @@ constexpr const char* kJointColumns[] = {"fx", "fy", "fz", "tx", "ty", "tz"};
 }  // namespace
 
 TrajectoryWriter::TrajectoryWriter(const std::string& path, const index3::Stepper& stepper)
-    : path_(path), file_(path == "-" ? stdout : std::fopen(path.c_str(), "w"), path == "-" ? std::fflush : std::fclose) {
+    : path_(path),
+      file_(path == "-" ? stdout : std::fopen(path.c_str(), "w"), path == "-" ? std::fflush : std::fclose) {
   if (!file_)
     throw FileError(path + ": cannot be written (" + std::strerror(errno) + "): check the folder and its permissions");
   const Mechanism& m = stepper.plan().mechanism;
-  line_ = "# units: s, m, m/s, rad/s, m/s^2, rad/s^2, N, N m, J; frame: world; e0..e3: Euler parameters, body -> world; "
-          "f, t of a joint: load it exerts on its second body, about its joint point; mechanism: " + m.name() + "\nt";
+  line_ =
+      "# units: s, m, m/s, rad/s, m/s^2, rad/s^2, N, N m, J; frame: world; e0..e3: Euler parameters, body -> world; "
+      "f, t of a joint: load it exerts on its second body, about its joint point; mechanism: " +
+      m.name() + "\nt";
   for (const Body& body : m.bodies())
     for (const char* column : kBodyColumns) line_ += "," + body.name + "." + column;
   for (const Joint& joint : m.joints())

@@ -12,8 +12,8 @@ namespace rigstep::server {
 
 namespace {
 
-constexpr std::size_t kStepSlots = 16384;              // 16 s at 1 kHz: more than any disk stall
-constexpr std::size_t kStateRingBytes = 32u << 20;     // at least 4 states
+constexpr std::size_t kStepSlots = 16384;           // 16 s at 1 kHz: more than any disk stall
+constexpr std::size_t kStateRingBytes = 32u << 20;  // at least 4 states
 
 wire::LoadedMechanism load(const wire::RigConfig& rig) { return load_mechanism_file(rig.mechanism_path); }
 
@@ -25,13 +25,13 @@ rt::RealtimeSettings realtime_settings(const wire::RigConfig& rig) {
 std::vector<int> selected_channels(const wire::RigConfig& rig, const Mechanism& m) {
   std::vector<int> channels;
   const auto add = [&](std::size_t k) {
-    const int end = k + 1 < m.outputs().size() ? m.outputs()[k + 1].first_channel
-                                               : static_cast<int>(m.output_channels().size());
+    const int end =
+        k + 1 < m.outputs().size() ? m.outputs()[k + 1].first_channel : static_cast<int>(m.output_channels().size());
     for (int c = m.outputs()[k].first_channel; c < end; ++c) channels.push_back(c);
   };
   for (const std::string& name : rig.outputs) {
-    const auto found = std::find_if(m.outputs().begin(), m.outputs().end(),
-                                    [&name](const Output& o) { return o.name == name; });
+    const auto found =
+        std::find_if(m.outputs().begin(), m.outputs().end(), [&name](const Output& o) { return o.name == name; });
     if (found == m.outputs().end())
       throw wire::ConfigError(rig.path + ": output: \"" + name + "\" is no output of " + m.name() +
                               ": list names of its outputs, or none for all");
@@ -93,8 +93,8 @@ nlohmann::json LiveSummary::json() const {
 }
 
 std::string LiveSummary::text() const {
-  std::string out = fmt::format("{:<22}{} steps in {:.2f} s, {} deadlines missed\n", mechanism, steps, seconds,
-                                missed_deadlines);
+  std::string out =
+      fmt::format("{:<22}{} steps in {:.2f} s, {} deadlines missed\n", mechanism, steps, seconds, missed_deadlines);
   out += line("wake-up", wake_up_us, "us after the deadline");
   out += line("step", step_us, "us");
   out += line("input age", input_age_steps, "steps");
@@ -119,8 +119,8 @@ LiveRun::LiveRun(wire::RigConfig rig)
       stepper_(make_stepper(mechanism_, settings_of(rig_))),
       steps_(sizeof(StepRecord), kStepSlots),
       states_(rt::full_state_bytes(stepper_.state()),
-              std::max<std::size_t>(4, std::min<std::size_t>(
-                                           256, kStateRingBytes / rt::full_state_bytes(stepper_.state())))),
+              std::max<std::size_t>(
+                  4, std::min<std::size_t>(256, kStateRingBytes / rt::full_state_bytes(stepper_.state())))),
       codec_(mechanism_.mechanism, selected_channels(rig_, mechanism_.mechanism), rig_.period_ns, product_version()),
       endpoint_({.address = rig_.address, .port = rig_.port}, codec_, inputs_, snapshots_, log_event),
       cycle_(stepper_,

@@ -24,17 +24,17 @@ namespace rigstep::server {
 
 struct LiveSummary {
   std::string mechanism;
-  double seconds = 0.0;             // from start to stop
+  double seconds = 0.0;  // from start to stop
   std::uint64_t steps = 0;
   std::uint64_t missed_deadlines = 0;
   std::uint64_t lost_records = 0;
   std::uint64_t recorded_steps = 0;
-  std::string recording;            // path, empty if none
-  std::string recording_error;      // empty if all was written
+  std::string recording;        // path, empty if none
+  std::string recording_error;  // empty if all was written
   struct Distribution {
     double p50 = 0.0, p99 = 0.0, p999 = 0.0, max = 0.0;
   };
-  Distribution wake_up_us;          // from the deadline
+  Distribution wake_up_us;  // from the deadline
   Distribution step_us;
   Distribution input_age_steps;
   UdpCounters link;

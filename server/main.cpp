@@ -62,7 +62,8 @@ std::string shipped_file(const std::string& name) {
   const fs::path folders[] = {"config", binary.parent_path() / "../share/rigstep/config", RIGSTEP_SOURCE_CONFIG};
   for (const fs::path& folder : folders)
     if (fs::exists(folder / name, error)) return (folder / name).lexically_normal().string();
-  throw wire::ConfigError(name + ": file: is neither in ./config nor beside the program: run in the folder that has it");
+  throw wire::ConfigError(name +
+                          ": file: is neither in ./config nor beside the program: run in the folder that has it");
 }
 
 namespace {
@@ -99,9 +100,9 @@ int run(int argc, char** argv) {
   app.set_version_flag("--version", fmt::format("rigstep {} ({})", product_version(), build_fingerprint()));
   app.require_subcommand(1);
   app.footer(std::string("Try: rigstep demo\n\n") + kExitCodeHelp);
-  const std::pair<const char*, Command> commands[] = {
-      {"check", add_check(app)}, {"simulate", add_simulate(app)}, {"serve", add_serve(app)},
-      {"rig", add_rig(app)},     {"replay", add_replay(app)},     {"demo", add_demo(app)}};
+  const std::pair<const char*, Command> commands[] = {{"check", add_check(app)},   {"simulate", add_simulate(app)},
+                                                      {"serve", add_serve(app)},   {"rig", add_rig(app)},
+                                                      {"replay", add_replay(app)}, {"demo", add_demo(app)}};
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

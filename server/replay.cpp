@@ -70,15 +70,15 @@ class Replay {
         compare(state);
       if (progress && (report_.steps & 0xfff) == 0) progress(stepper_.state().step);
     }
-    if (reader_.damage())
-      report_.damage = fmt::format("byte {}: {}", reader_.damage()->offset, reader_.damage()->what);
+    if (reader_.damage()) report_.damage = fmt::format("byte {}: {}", reader_.damage()->offset, reader_.damage()->what);
     if (reader_.footer()) report_.reason = reader_.footer()->reason();
   }
 
  private:
   void require_size(const google::protobuf::RepeatedField<double>& state) const {
     if (static_cast<std::size_t>(state.size()) != stepper_.state().flat_size())
-      throw wire::RecordingError(path_, "a recorded state does not fit its mechanism", "the file is damaged: use a copy");
+      throw wire::RecordingError(path_, "a recorded state does not fit its mechanism",
+                                 "the file is damaged: use a copy");
   }
 
   void repeat(const StepRecord& record) {
@@ -96,9 +96,9 @@ class Replay {
     ++report_.steps;
     if (stepper_.state().hash() != record.state_hash) differ(record.step);
     if (fault)
-      report_.fault = fmt::format("after step {}: {}", record.step,
-                                  record.status >= StepStatus::singular ? to_string(record.status)
-                                                                        : "no inputs for too long (stale rule)");
+      report_.fault = fmt::format(
+          "after step {}: {}", record.step,
+          record.status >= StepStatus::singular ? to_string(record.status) : "no inputs for too long (stale rule)");
   }
 
   void compare(const wire::RecordedState& state) {
@@ -194,9 +194,10 @@ std::string ReplayReport::text() const {
   if (!damage.empty()) out += fmt::format("damaged at {}; everything before it was replayed\n", damage);
   if (verdict == Verdict::bit_exact) return out + fmt::format("bit-exact over {} steps\n", steps);
   if (verdict == Verdict::within_tolerance)
-    return out + fmt::format("not bit-exact from step {} on, as expected of another build; within {:.1e} at every full "
-                             "state (largest {:.2e}, body {})\n",
-                             first_difference, kOtherBuildTolerance, difference, difference_body);
+    return out + fmt::format(
+                     "not bit-exact from step {} on, as expected of another build; within {:.1e} at every full "
+                     "state (largest {:.2e}, body {})\n",
+                     first_difference, kOtherBuildTolerance, difference, difference_body);
   out += fmt::format("DIFFERS from step {} on", first_difference);
   if (difference_step > 0)
     out += fmt::format("; at the full state of step {} by {:.3e}, most in body {}", difference_step, difference,

@@ -97,8 +97,7 @@ double quadratic(const Row& row, const JointPlacement& at, const Placement& firs
       return gap_quadratic[row.first_axis];
     case Row::Form::line: {
       const Vec3 n = at.axes_first.col(row.first_axis);
-      const Vec3 gap_rate =
-          (first.v + first.w.cross(at.s_first)) - (second.v + second.w.cross(at.s_second));
+      const Vec3 gap_rate = (first.v + first.w.cross(at.s_first)) - (second.v + second.w.cross(at.s_second));
       return centripetal(first.w, n).dot(at.gap) + 2.0 * first.w.cross(n).dot(gap_rate) + n.dot(gap_quadratic);
     }
     case Row::Form::cosine: {
@@ -161,16 +160,16 @@ Coordinate coordinate(Freedom freedom, const JointPlacement& at, const Placement
       c.value = -at.axes_first.col(Z).dot(at.gap);
       break;
     case Freedom::angle:  // of the second body's x in the first body's x-y plane
-      c.value = arctangent(at.axes_second.col(X).dot(at.axes_first.col(Y)),
-                           at.axes_second.col(X).dot(at.axes_first.col(X)));
+      c.value =
+          arctangent(at.axes_second.col(X).dot(at.axes_first.col(Y)), at.axes_second.col(X).dot(at.axes_first.col(X)));
       break;
     case Freedom::first_angle:  // of the second body's axis in the first body's x-y plane
-      c.value = arctangent(at.axes_second.col(Z).dot(at.axes_first.col(Y)),
-                           at.axes_second.col(Z).dot(at.axes_first.col(X)));
+      c.value =
+          arctangent(at.axes_second.col(Z).dot(at.axes_first.col(Y)), at.axes_second.col(Z).dot(at.axes_first.col(X)));
       break;
     case Freedom::second_angle:  // seen from the second body, the first body's axis turns backwards
-      c.value = -arctangent(at.axes_first.col(Z).dot(at.axes_second.col(Y)),
-                            at.axes_first.col(Z).dot(at.axes_second.col(X)));
+      c.value =
+          -arctangent(at.axes_first.col(Z).dot(at.axes_second.col(Y)), at.axes_first.col(Z).dot(at.axes_second.col(X)));
       break;
   }
   return c;

@@ -29,9 +29,9 @@ std::span<const Row> rows_of(JointType type) noexcept;
 
 // Both sides of a joint in the world frame.
 struct JointPlacement {
-  Vec3 s_first, s_second;     // from the mass centre to the joint point [m]
+  Vec3 s_first, s_second;  // from the mass centre to the joint point [m]
   Mat3 axes_first, axes_second;
-  Vec3 gap;                   // P_A - P_B [m]
+  Vec3 gap;  // P_A - P_B [m]
 };
 JointPlacement place(const Joint& joint, const Placement& first, const Placement& second) noexcept;
 

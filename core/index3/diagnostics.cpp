@@ -65,8 +65,7 @@ Energy energy(const Plan& plan, const State& x, const Workspace& w) noexcept {
   double kinetic = 0.0;
   for (std::size_t i = 0; i < x.body.size(); ++i) {
     const Body& body = plan.mechanism.bodies()[i];
-    kinetic += 0.5 * body.mass * x.body[i].v.squaredNorm() +
-               0.5 * x.body[i].w_b.dot(body.inertia_b * x.body[i].w_b);
+    kinetic += 0.5 * body.mass * x.body[i].v.squaredNorm() + 0.5 * x.body[i].w_b.dot(body.inertia_b * x.body[i].w_b);
   }
   return {kinetic, potential_energy(plan, w)};
 }

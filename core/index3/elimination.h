@@ -16,27 +16,27 @@
 namespace rigstep::index3 {
 
 struct Front {
-  int body = -1;               // leaf: its body
-  int left = -1, right = -1;   // merge: the two compounds, as indices of earlier fronts
-  int eliminated = 0;          // rows eliminated here; they come first
-  int pending = 0;             // rows left open for later
-  int first_row = 0;           // into Elimination::row: the front's rows as global constraint rows
-  int left_place = 0;          // into Elimination::place: where each pending row of `left` goes in this front
+  int body = -1;              // leaf: its body
+  int left = -1, right = -1;  // merge: the two compounds, as indices of earlier fronts
+  int eliminated = 0;         // rows eliminated here; they come first
+  int pending = 0;            // rows left open for later
+  int first_row = 0;          // into Elimination::row: the front's rows as global constraint rows
+  int left_place = 0;         // into Elimination::place: where each pending row of `left` goes in this front
   int right_place = 0;
-  std::size_t matrix = 0;      // offset of its (size x size) matrix, column-major, lower half used
-  std::size_t vector = 0;      // offset of its right-hand side
+  std::size_t matrix = 0;  // offset of its (size x size) matrix, column-major, lower half used
+  std::size_t vector = 0;  // offset of its right-hand side
   int size() const { return eliminated + pending; }
 };
 
 struct Elimination {
-  std::vector<Front> fronts;       // children before parents
+  std::vector<Front> fronts;  // children before parents
   std::vector<int> row;
   std::vector<int> place;
   std::size_t matrix_doubles = 0;  // of all fronts together
   std::size_t vector_doubles = 0;
-  int largest_front = 0;           // rows
-  int levels = 0;                  // longest chain of operations
-  long multiply_adds = 0;          // per factorisation, leaves included
+  int largest_front = 0;   // rows
+  int levels = 0;          // longest chain of operations
+  long multiply_adds = 0;  // per factorisation, leaves included
 };
 
 // first_row[j]: global row where joint j begins; one more entry at the end.

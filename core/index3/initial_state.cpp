@@ -12,7 +12,7 @@ namespace rigstep::index3 {
 
 namespace {
 
-constexpr double kGapTolerance = 1e-6;   // [-] of an arm, [rad], of the velocities
+constexpr double kGapTolerance = 1e-6;  // [-] of an arm, [rad], of the velocities
 constexpr int kAssemblyIterations = 100;
 constexpr int kAccelerationPasses = 4;
 
@@ -134,16 +134,14 @@ JointGap gap_of(const Plan& plan, int j, const Workspace& w) {
   }
   gap.distance = std::sqrt(distance2);
   gap.length = std::max(at.s_first.norm(), at.s_second.norm());
-  gap.upside_down =
-      (keeps_axes_parallel(joint.type) && at.axes_first.col(2).dot(at.axes_second.col(2)) < 0.0) ||
-      (keeps_normals_parallel(joint.type) && at.axes_first.col(0).dot(at.axes_second.col(0)) < 0.0);
+  gap.upside_down = (keeps_axes_parallel(joint.type) && at.axes_first.col(2).dot(at.axes_second.col(2)) < 0.0) ||
+                    (keeps_normals_parallel(joint.type) && at.axes_first.col(0).dot(at.axes_second.col(0)) < 0.0);
   return gap;
 }
 
 double velocity_scale(const Mechanism& mechanism) {
   double scale = 0.0;
-  for (const Body& b : mechanism.bodies())
-    scale = std::max({scale, b.velocity_0.norm(), b.angular_velocity_0.norm()});
+  for (const Body& b : mechanism.bodies()) scale = std::max({scale, b.velocity_0.norm(), b.angular_velocity_0.norm()});
   return scale;
 }
 

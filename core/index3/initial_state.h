@@ -10,11 +10,11 @@ namespace rigstep::index3 {
 
 // How far a joint is from being closed at the start.
 struct JointGap {
-  double distance = 0.0;          // between the points that should coincide [m]
-  double angle = 0.0;             // between directions that should be parallel or perpendicular [rad]
-  double velocity = 0.0;          // largest violated velocity constraint [m/s] or [rad/s]
-  bool upside_down = false;       // axes point in opposite directions
-  double length = 0.0;            // arm of the joint point, to judge distance [m]
+  double distance = 0.0;     // between the points that should coincide [m]
+  double angle = 0.0;        // between directions that should be parallel or perpendicular [rad]
+  double velocity = 0.0;     // largest violated velocity constraint [m/s] or [rad/s]
+  bool upside_down = false;  // axes point in opposite directions
+  double length = 0.0;       // arm of the joint point, to judge distance [m]
 };
 
 // One per joint, at the start pose.
@@ -32,12 +32,12 @@ void require_consistent_start(const Mechanism& mechanism);
 
 // Closes the joints with the smallest mass-weighted motion from the start pose.
 struct Assembly {
-  std::vector<Body> bodies;       // with consistent poses and velocities
-  double largest_move = 0.0;      // of a mass centre [m]
-  double largest_turn = 0.0;      // of a body [rad]
-  std::string most_moved;         // body of largest_move
-  double residual = 0.0;          // largest position constraint left [m] or [-]
-  bool closed = false;            // residual is rounding
+  std::vector<Body> bodies;   // with consistent poses and velocities
+  double largest_move = 0.0;  // of a mass centre [m]
+  double largest_turn = 0.0;  // of a body [rad]
+  std::string most_moved;     // body of largest_move
+  double residual = 0.0;      // largest position constraint left [m] or [-]
+  bool closed = false;        // residual is rounding
 };
 Assembly assemble(const Mechanism& mechanism);
 

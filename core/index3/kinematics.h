@@ -10,10 +10,10 @@ namespace rigstep::index3 {
 
 // Position and motion of one body; the ground is a Placement that never changes.
 struct Placement {
-  Vec3 r = Vec3::Zero();        // mass centre, world frame [m]
-  Mat3 A = Mat3::Identity();    // body -> world
-  Vec3 v = Vec3::Zero();        // world frame [m/s]
-  Vec3 w = Vec3::Zero();        // angular velocity, world frame [rad/s]
+  Vec3 r = Vec3::Zero();      // mass centre, world frame [m]
+  Mat3 A = Mat3::Identity();  // body -> world
+  Vec3 v = Vec3::Zero();      // world frame [m/s]
+  Vec3 w = Vec3::Zero();      // angular velocity, world frame [rad/s]
 };
 
 inline Mat3 skew(const Vec3& x) {

@@ -54,7 +54,8 @@ void choose_compliance(const Plan& plan, const State& start, int joint_index, st
   for (const Row& row : rows) {
     const RowValue value = evaluate(row, at);
     const int kind = row.form == Row::Form::cosine;
-    sum[kind] += inverse_mass(joint.first, first.A, value.J_first) + inverse_mass(joint.second, second.A, value.J_second);
+    sum[kind] +=
+        inverse_mass(joint.first, first.A, value.J_first) + inverse_mass(joint.second, second.A, value.J_second);
     ++count[kind];
   }
   for (std::size_t k = 0; k < rows.size(); ++k) {

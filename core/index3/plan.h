@@ -13,13 +13,13 @@ struct Plan {
   Plan(const Mechanism& mechanism, const Settings& settings);
 
   Mechanism mechanism;
-  Settings settings;             // with the automatic values filled in
-  std::vector<int> first_row;    // (joints + 1) global row where each joint begins
-  std::vector<int> joint_of_row; // (rows)
+  Settings settings;               // with the automatic values filled in
+  std::vector<int> first_row;      // (joints + 1) global row where each joint begins
+  std::vector<int> joint_of_row;   // (rows)
   std::vector<double> compliance;  // (rows) added to the diagonal of J M^-1 J'
   Elimination elimination;
   std::vector<bool> carries_spring;  // (bodies) its tangent couples displacement and rotation
-  bool has_loops = false;        // more joints than a tree (the ground included) can have
+  bool has_loops = false;            // more joints than a tree (the ground included) can have
 
   int rows() const { return first_row.back(); }
   double dt() const { return 1e-9 * static_cast<double>(settings.dt_ns); }  // [s]

@@ -21,8 +21,7 @@ Vec3 specific_force(const Mechanism& m, const Output& o, const BodyState& b, con
 
 double rate(const Mechanism& m, const Workspace& w, const JointCoordinate& followed) {
   const Joint& joint = m.joints()[followed.joint];
-  return coordinate(followed.freedom, w.joint[followed.joint], placement(w, joint.first),
-                    placement(w, joint.second))
+  return coordinate(followed.freedom, w.joint[followed.joint], placement(w, joint.first), placement(w, joint.second))
       .rate;
 }
 
@@ -51,7 +50,8 @@ void read_body(const Mechanism& m, const Output& o, const BodyState& b, const Ma
 Vec6 joint_reaction(const Stepper& stepper, int j) noexcept {
   const Plan& plan = stepper.plan();
   const Workspace& w = stepper.workspace();
-  Vec6 load = Vec6::Zero();  // on the second body: -J_second' (lambda + kappa), in balance with the projected accelerations
+  Vec6 load =
+      Vec6::Zero();  // on the second body: -J_second' (lambda + kappa), in balance with the projected accelerations
   for (int row = plan.first_row[j]; row < plan.first_row[j + 1]; ++row)
     load -= (stepper.state().lambda[row] + w.kappa[row]) * w.J_second[row];
   load.tail<3>() -= w.joint[j].s_second.cross(load.head<3>());

@@ -39,8 +39,8 @@ void predict(const Plan& plan, const State& last, State& x, Workspace& w) {
     const EulerParameters pd = half_G_transposed(b.p, b.w_b);
     const EulerParameters pdd = half_G_transposed(b.p, b.alpha_b) - 0.25 * b.w_b.squaredNorm() * b.p;
     History& h = w.history[i];
-    h.h1 = -(2.0 / dt * b.p + pd);                            // (15)
-    h.h2 = -(4.0 / (dt * dt) * b.p + 4.0 / dt * pd + pdd);    // (16)
+    h.h1 = -(2.0 / dt * b.p + pd);                          // (15)
+    h.h2 = -(4.0 / (dt * dt) * b.p + 4.0 / dt * pd + pdd);  // (16)
     h.r = b.r;
     h.v = b.v;
     h.a = 4.0 / dt * b.v + b.a;
@@ -72,8 +72,8 @@ void evaluate_residuals(const Plan& plan, const State& last, const State& x, con
     const Vec3 w_b = twice_G(x.body[i].p, h.h1);
     const Vec3 momentum_b = body.inertia_b * w_b;
     const double p_dot_pd = 2.0 / plan.dt() + x.body[i].p.dot(h.h1);  // not quite 0 before convergence
-    const Vec3 torque_b = body.inertia_b * angular_acceleration_b(x.body[i], h) + w_b.cross(momentum_b) +
-                          2.0 * p_dot_pd * momentum_b;
+    const Vec3 torque_b =
+        body.inertia_b * angular_acceleration_b(x.body[i], h) + w_b.cross(momentum_b) + 2.0 * p_dot_pd * momentum_b;
     w.bias[i] << body.mass * acceleration(plan, x.body[i], h), w.placement[i].A * torque_b;
     w.bias[i] -= w.Q[i];
   }
@@ -202,17 +202,17 @@ StepReport Stepper::step(const Inputs& inputs) noexcept {
   Workspace& w = *workspace_;
   State& x = next_;
   const double h2 = 0.25 * plan.dt() * plan.dt(), half_dt = 0.5 * plan.dt();
-  predict(plan, last_, x, w);                         // 3a, 3b   (15) (16)
-  factorise(plan, x.lambda, h2, half_dt, w);          // 3d, 3e   (26) (36)-(38), tangent at the predictor
+  predict(plan, last_, x, w);                 // 3a, 3b   (15) (16)
+  factorise(plan, x.lambda, h2, half_dt, w);  // 3d, 3e   (26) (36)-(38), tangent at the predictor
   for (int k = 0; k < plan.settings.iterations; ++k) {
-    evaluate_residuals(plan, last_, x, inputs, w);    // 3c       (17) (18)
-    assemble(plan, w);                                // 3e       (27) (39), leaves to root
-    disassemble(plan, w);                             // 3f-3h    (34), root to leaves
-    update(plan, x, w);                               // 3h, 3b   (24) (25) (15) (16)
+    evaluate_residuals(plan, last_, x, inputs, w);  // 3c       (17) (18)
+    assemble(plan, w);                              // 3e       (27) (39), leaves to root
+    disassemble(plan, w);                           // 3f-3h    (34), root to leaves
+    update(plan, x, w);                             // 3h, 3b   (24) (25) (15) (16)
   }
-  factorise(plan, x.lambda, h2, half_dt, w);          //          tangent at the converged pose
-  project_velocities(plan, x, w);                     // 4        (40)-(54)
-  project_accelerations(plan, x, w);                  // 5        (55)-(69)
+  factorise(plan, x.lambda, h2, half_dt, w);  //          tangent at the converged pose
+  project_velocities(plan, x, w);             // 4        (40)-(54)
+  project_accelerations(plan, x, w);          // 5        (55)-(69)
   apply_forces(plan, inputs, time_at(plan, x.step), last_.coordinate, w);
   std::copy(w.coordinate.begin(), w.coordinate.end(), x.coordinate.begin());
   const StepReport report = judge(plan, x, w);

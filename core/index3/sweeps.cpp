@@ -29,8 +29,8 @@ void fill_merge(const Plan& plan, const Front& f, Workspace& w) {
   std::fill_n(W, f.size() * f.size(), 0.0);
   const auto add_compound = [&](int child, int place) {
     const Front& c = plan.elimination.fronts[child];
-    kernels::scatter_add(w.fronts.data() + c.matrix, c.size(), c.eliminated, plan.elimination.place.data() + place,
-                         W, f.size());
+    kernels::scatter_add(w.fronts.data() + c.matrix, c.size(), c.eliminated, plan.elimination.place.data() + place, W,
+                         f.size());
   };
   add_compound(f.left, f.left_place);
   add_compound(f.right, f.right_place);

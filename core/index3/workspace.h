@@ -23,42 +23,42 @@ struct Workspace {
   std::size_t bytes() const noexcept;
 
   // written by predict
-  std::vector<History> history;             // (bodies)
+  std::vector<History> history;  // (bodies)
 
   // written by predict and update
-  std::vector<Placement> placement;         // (bodies) of the current iterate
+  std::vector<Placement> placement;  // (bodies) of the current iterate
 
   // written by evaluate_constraints
-  std::vector<JointPlacement> joint;        // (joints)
-  std::vector<Vec6> J_first;                // (rows) Jacobian with respect to the first body   (3)
-  std::vector<Vec6> J_second;               // (rows)                      the second body
-  std::vector<double> Phi;                  // (rows) position constraints [m] or [-]           (1)
+  std::vector<JointPlacement> joint;  // (joints)
+  std::vector<Vec6> J_first;          // (rows) Jacobian with respect to the first body   (3)
+  std::vector<Vec6> J_second;         // (rows)                      the second body
+  std::vector<double> Phi;            // (rows) position constraints [m] or [-]           (1)
 
   // written by apply_forces
-  std::vector<Vec6> Q;                      // (bodies) force [N] and torque [N m], world frame
-  std::vector<double> coordinate;           // (followed coordinates) unwrapped [m] or [rad]
+  std::vector<Vec6> Q;             // (bodies) force [N] and torque [N m], world frame
+  std::vector<double> coordinate;  // (followed coordinates) unwrapped [m] or [rad]
 
   // written by factorise
-  std::vector<Mat6> M_inverse;              // (bodies) inverse of the tangent mass matrix, world frame     (26)
-  std::vector<Mat6> tangent;                // (bodies) force tangent h2 K + dt/2 C, world frame
-  std::vector<Mat3> geometric;              // (bodies) geometric stiffness of the joint loads [N m/rad]
-  std::vector<double> fronts;               // factor of every compound                         (36)-(38)
+  std::vector<Mat6> M_inverse;  // (bodies) inverse of the tangent mass matrix, world frame     (26)
+  std::vector<Mat6> tangent;    // (bodies) force tangent h2 K + dt/2 C, world frame
+  std::vector<Mat3> geometric;  // (bodies) geometric stiffness of the joint loads [N m/rad]
+  std::vector<double> fronts;   // factor of every compound                         (36)-(38)
 
   // written by evaluate_residuals and the projections
-  std::vector<Vec6> bias;                   // (bodies) motion of the body if no joint held it              (27) (45) (60)
-  std::vector<double> rhs_term;             // (rows) Phi | 0 | quadratic, by level                         (34) (52) (65)
+  std::vector<Vec6> bias;        // (bodies) motion of the body if no joint held it              (27) (45) (60)
+  std::vector<double> rhs_term;  // (rows) Phi | 0 | quadratic, by level                         (34) (52) (65)
 
   // written by assemble and disassemble
-  std::vector<double> vectors;              // right-hand side of every compound                            (39)
-  std::vector<double> Lambda;               // (rows) increment of the multipliers                          (34)
+  std::vector<double> vectors;  // right-hand side of every compound                            (39)
+  std::vector<double> Lambda;   // (rows) increment of the multipliers                          (34)
 
   // written by project_accelerations
-  std::vector<double> kappa;                // (rows) its multipliers: what the projected accelerations add to lambda (56)
+  std::vector<double> kappa;  // (rows) its multipliers: what the projected accelerations add to lambda (56)
 
   // written by the step as a whole
-  double last_increment;                    // [m, rad]
-  int failed_body;                          // first body whose free motion was not finite, or -1
-  int failed_row;                           // first row without a positive pivot, or -1
+  double last_increment;  // [m, rad]
+  int failed_body;        // first body whose free motion was not finite, or -1
+  int failed_row;         // first row without a positive pivot, or -1
 };
 
 }  // namespace rigstep::index3

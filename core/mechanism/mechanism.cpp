@@ -36,9 +36,7 @@ Vec3 unit(const Vec3& direction, const char* field) {
   return direction / norm;
 }
 
-Mat3 rotation(const EulerParameters& p) {
-  return Eigen::Quaterniond(p[0], p[1], p[2], p[3]).toRotationMatrix();
-}
+Mat3 rotation(const EulerParameters& p) { return Eigen::Quaterniond(p[0], p[1], p[2], p[3]).toRotationMatrix(); }
 
 // Any unit vector perpendicular to a unit vector: crosses it with the world axis that is farthest from it.
 Vec3 any_normal(const Vec3& axis) {
@@ -55,9 +53,7 @@ Mat3 axes_from(const Vec3& axis, const Vec3& normal) {
 
 bool has_axis(JointType type) { return type != JointType::spherical && type != JointType::point_on_point; }
 
-bool has_second_axis(JointType type) {
-  return type == JointType::universal || type == JointType::perpendicular_axes;
-}
+bool has_second_axis(JointType type) { return type == JointType::universal || type == JointType::perpendicular_axes; }
 
 // 64-bit FNV-1a over the content in a fixed order.
 class ContentHash {
@@ -78,10 +74,8 @@ class ContentHash {
       for (Eigen::Index i = 0; i < matrix.rows(); ++i) add(static_cast<double>(matrix(i, j)));
   }
   template <class Enum>
-    requires std::is_enum_v<Enum>
-  void add(Enum value) {
-    add(static_cast<std::int64_t>(value));
-  }
+  requires std::is_enum_v<Enum>
+  void add(Enum value) { add(static_cast<std::int64_t>(value)); }
   std::uint64_t value() const { return hash_; }
 
  private:
@@ -158,8 +152,7 @@ std::vector<Channel> components(const Output& output, const Mechanism& m) {
     case Kind::body_pose:
       return {{".x", "m"}, {".y", "m"}, {".z", "m"}, {".e0", "-"}, {".e1", "-"}, {".e2", "-"}, {".e3", "-"}};
     case Kind::body_velocity:
-      return {{".vx", "m/s"},   {".vy", "m/s"},   {".vz", "m/s"},
-              {".wx", "rad/s"}, {".wy", "rad/s"}, {".wz", "rad/s"}};
+      return {{".vx", "m/s"}, {".vy", "m/s"}, {".vz", "m/s"}, {".wx", "rad/s"}, {".wy", "rad/s"}, {".wz", "rad/s"}};
     case Kind::body_acceleration:
       return {{".ax", "m/s^2"},    {".ay", "m/s^2"},    {".az", "m/s^2"},
               {".alx", "rad/s^2"}, {".aly", "rad/s^2"}, {".alz", "rad/s^2"}};
@@ -361,9 +354,10 @@ void MechanismBuilder::add_joint(const JointAtStart& joint) {
     const Vec3 axis = unit(joint.axis, "at_start.axis");
     const Vec3 second_axis = unit(joint.second_axis, "at_start.second_axis");
     if (std::abs(axis.dot(second_axis)) > kUnitTolerance)
-      throw MechanismError("at_start.second_axis", "is not perpendicular to axis (cosine " +
-                           number(axis.dot(second_axis)) + ")", "the two axes of this joint are perpendicular");
-    first_axes = axes_from(axis, second_axis);    // the second axis is the zero direction of the first angle
+      throw MechanismError("at_start.second_axis",
+                           "is not perpendicular to axis (cosine " + number(axis.dot(second_axis)) + ")",
+                           "the two axes of this joint are perpendicular");
+    first_axes = axes_from(axis, second_axis);  // the second axis is the zero direction of the first angle
     second_axes = axes_from(second_axis, axis);
   } else if (has_axis(joint.type) && joint.type != JointType::fixed) {
     const Vec3 axis = unit(joint.axis, "at_start.axis");
@@ -374,8 +368,8 @@ void MechanismBuilder::add_joint(const JointAtStart& joint) {
              joint.coordinate_at_start, joint.second_coordinate_at_start);
 }
 
-void MechanismBuilder::add_joint(std::string name, JointType type, const std::string& first,
-                                 const std::string& second, const SideInBody& in_first, const SideInBody& in_second) {
+void MechanismBuilder::add_joint(std::string name, JointType type, const std::string& first, const std::string& second,
+                                 const SideInBody& in_first, const SideInBody& in_second) {
   check_name(name, "joint");
   require_new_name(mechanism_.joints_, name, "joint");
   Joint joint{std::move(name), type, find_body(first, "first"), find_body(second, "second"), {}, {}};
@@ -412,10 +406,9 @@ bool MechanismBuilder::is_first_freedom(int joint, Freedom freedom) const {
   if (found == open.end()) {
     std::string list;
     for (const Freedom f : open) list += (list.empty() ? "" : ", ") + std::string(to_string(f));
-    throw MechanismError("freedom",
-                         "a " + std::string(to_string(j.type)) + " joint has no freedom " +
-                             std::string(to_string(freedom)),
-                         open.empty() ? "use a joint with a scalar freedom, or act on its bodies" : "use: " + list);
+    throw MechanismError(
+        "freedom", "a " + std::string(to_string(j.type)) + " joint has no freedom " + std::string(to_string(freedom)),
+        open.empty() ? "use a joint with a scalar freedom, or act on its bodies" : "use: " + list);
   }
   return found == open.begin();
 }

@@ -17,12 +17,12 @@ inline constexpr int kGround = -1;  // body index of the ground (the world frame
 
 struct Body {
   std::string name;
-  double mass = 0.0;                                  // [kg]
-  Mat3 inertia_b = Mat3::Zero();                      // about the mass centre, body axes [kg m^2]
-  Vec3 position_0 = Vec3::Zero();                     // mass centre, world frame [m]
-  EulerParameters orientation{1.0, 0.0, 0.0, 0.0};    // body -> world, unit norm [-]
-  Vec3 velocity_0 = Vec3::Zero();                     // of the mass centre, world frame [m/s]
-  Vec3 angular_velocity_0 = Vec3::Zero();             // world frame [rad/s]
+  double mass = 0.0;                                // [kg]
+  Mat3 inertia_b = Mat3::Zero();                    // about the mass centre, body axes [kg m^2]
+  Vec3 position_0 = Vec3::Zero();                   // mass centre, world frame [m]
+  EulerParameters orientation{1.0, 0.0, 0.0, 0.0};  // body -> world, unit norm [-]
+  Vec3 velocity_0 = Vec3::Zero();                   // of the mass centre, world frame [m/s]
+  Vec3 angular_velocity_0 = Vec3::Zero();           // world frame [rad/s]
 };
 
 enum class JointType {
@@ -40,8 +40,8 @@ enum class JointType {
 
 // One side of a joint. For the ground, body frame means world frame.
 struct JointFrame {
-  Vec3 point_b = Vec3::Zero();      // joint point, from the body's mass centre, body frame [m]
-  Mat3 axes_b = Mat3::Identity();   // columns x, y, z in body coordinates, right-handed; z is the joint axis
+  Vec3 point_b = Vec3::Zero();     // joint point, from the body's mass centre, body frame [m]
+  Mat3 axes_b = Mat3::Identity();  // columns x, y, z in body coordinates, right-handed; z is the joint axis
 };
 
 // A scalar freedom that a joint leaves open, and along which efforts, springs and sensors act.
@@ -93,15 +93,15 @@ struct Spring {
   };
   std::string name;
   Kind kind = Kind::between_points;
-  int first = kGround;                 // bodies; for in_joint those of the joint
+  int first = kGround;  // bodies; for in_joint those of the joint
   int second = kGround;
-  Vec3 first_point_b = Vec3::Zero();   // from the mass centre, body frame; ground: world frame [m]
+  Vec3 first_point_b = Vec3::Zero();  // from the mass centre, body frame; ground: world frame [m]
   Vec3 second_point_b = Vec3::Zero();
-  Vec3 direction_0 = Vec3::UnitZ();    // unit, world frame
-  int coordinate = -1;                 // in_joint: index into Mechanism::coordinates()
-  double stiffness = 0.0;              // [N/m] or [N m/rad]
-  double damping = 0.0;                // [N s/m] or [N m s/rad]
-  double rest = 0.0;                   // x without load [m] or [rad]
+  Vec3 direction_0 = Vec3::UnitZ();  // unit, world frame
+  int coordinate = -1;               // in_joint: index into Mechanism::coordinates()
+  double stiffness = 0.0;            // [N/m] or [N m/rad]
+  double damping = 0.0;              // [N s/m] or [N m s/rad]
+  double rest = 0.0;                 // x without load [m] or [rad]
 };
 
 // An input channel: one number per step that becomes a load. Held constant on (t_k, t_k+1].
@@ -109,11 +109,11 @@ struct Input {
   enum class Kind { body_force, body_torque, joint_effort };
   std::string name;
   Kind kind = Kind::body_force;
-  int body = 0;                         // body_force, body_torque
-  Frame frame = Frame::world;           // of direction
-  Vec3 direction = Vec3::UnitX();       // unit; the load is value * direction
-  Vec3 point_b = Vec3::Zero();          // body_force: where it acts, body frame [m]
-  int joint = -1;                       // joint_effort: positive effort increases the coordinate
+  int body = 0;                    // body_force, body_torque
+  Frame frame = Frame::world;      // of direction
+  Vec3 direction = Vec3::UnitX();  // unit; the load is value * direction
+  Vec3 point_b = Vec3::Zero();     // body_force: where it acts, body frame [m]
+  int joint = -1;                  // joint_effort: positive effort increases the coordinate
   Freedom freedom = Freedom::angle;
 };
 

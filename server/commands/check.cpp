@@ -116,8 +116,9 @@ void print_text(const Report& r) {
   if (r.rank.start.redundant > 0)
     fmt::print("  redundant in   (their reactions are not unique)\n{}", redundancy_text(r));
   fmt::print("singular pose    {}, margin {:.2e} (0: singular, 1: constraints independent)\n",
-             r.singular() ? fmt::format("THE START IS ONE: rank {} here, {} nearby", r.rank.start.rank, r.rank.rank_nearby)
-                          : "no",
+             r.singular()
+                 ? fmt::format("THE START IS ONE: rank {} here, {} nearby", r.rank.start.rank, r.rank.rank_nearby)
+                 : "no",
              r.rank.start.margin);
   fmt::print("start as written {:.1e} m, {:.1e} rad, {:.1e} m/s or rad/s largest gap\n",
              largest_gap(r, &index3::JointGap::distance), largest_gap(r, &index3::JointGap::angle),
@@ -164,20 +165,24 @@ int assemble(const Options& options, const wire::LoadedMechanism& loaded) {
   const index3::Assembly assembly = index3::assemble(loaded.mechanism);
   const auto& was = loaded.mechanism.bodies();
   if (options.json) {
-    fmt::print("{}\n", nlohmann::json{{"schema", 1}, {"closed", assembly.closed}, {"residual", assembly.residual},
+    fmt::print("{}\n", nlohmann::json{{"schema", 1},
+                                      {"closed", assembly.closed},
+                                      {"residual", assembly.residual},
                                       {"largest_move_m", assembly.largest_move},
                                       {"largest_turn_rad", assembly.largest_turn},
-                                      {"most_moved", assembly.most_moved}}.dump(2));
+                                      {"most_moved", assembly.most_moved}}
+                           .dump(2));
   } else {
     fmt::print("nearest start    {}: residual {:.1e}; moved {:.6g} m at most (body {}), turned {:.6g} rad at most\n",
                assembly.closed ? "found" : "NOT FOUND", assembly.residual, assembly.largest_move, assembly.most_moved,
                assembly.largest_turn);
     for (std::size_t i = 0; i < was.size(); ++i) {
       const Body& b = assembly.bodies[i];
-      fmt::print("    {:<20} moved {:.6g} m to position {{ x: {:.17g} y: {:.17g} z: {:.17g} }} orientation {{ e0: "
-                 "{:.17g} e1: {:.17g} e2: {:.17g} e3: {:.17g} }}\n",
-                 b.name, (b.position_0 - was[i].position_0).norm(), b.position_0[0], b.position_0[1], b.position_0[2],
-                 b.orientation[0], b.orientation[1], b.orientation[2], b.orientation[3]);
+      fmt::print(
+          "    {:<20} moved {:.6g} m to position {{ x: {:.17g} y: {:.17g} z: {:.17g} }} orientation {{ e0: "
+          "{:.17g} e1: {:.17g} e2: {:.17g} e3: {:.17g} }}\n",
+          b.name, (b.position_0 - was[i].position_0).norm(), b.position_0[0], b.position_0[1], b.position_0[2],
+          b.orientation[0], b.orientation[1], b.orientation[2], b.orientation[3]);
     }
   }
   if (!assembly.closed) {

@@ -19,10 +19,11 @@ Command add_replay(CLI::App& app) {
   CLI::App* command = app.add_subcommand("replay", "Re-run a recording and compare every step bit for bit");
   command->add_option("RECORDING", options->recording, "MCAP file of a live run or a simulation")->required();
   command->add_flag("--json", options->json, "Print the report as JSON");
-  command->footer(std::string("Examples:\n  rigstep replay four_bar.mcap\n  rigstep replay --json four_bar.mcap\n\n"
-                              "Steps at which the recorder fell behind are passed over and counted. A recording by "
-                              "another build or\nprocessor is compared within a tolerance, and the report says so.\n\n") +
-                  kExitCodeHelp);
+  command->footer(
+      std::string("Examples:\n  rigstep replay four_bar.mcap\n  rigstep replay --json four_bar.mcap\n\n"
+                  "Steps at which the recorder fell behind are passed over and counted. A recording by "
+                  "another build or\nprocessor is compared within a tolerance, and the report says so.\n\n") +
+      kExitCodeHelp);
   return [options] {
     Progress progress("replaying", 0.0);
     const ReplayReport report = replay(options->recording, [&progress](std::uint64_t) { progress.at(0.0); });

@@ -15,9 +15,9 @@ namespace rigstep::server {
 namespace {
 
 std::string flag_names(std::uint32_t flags) {
-  const std::pair<std::uint32_t, const char*> names[] = {
-      {kStaleInput, "stale input"}, {kOverrun, "overrun"}, {kRecordLost, "record lost"},
-      {kNotConverged, "not converged"}, {kFaulted, "faulted"}, {kNoInputYet, "no input yet"}};
+  const std::pair<std::uint32_t, const char*> names[] = {{kStaleInput, "stale input"}, {kOverrun, "overrun"},
+                                                         {kRecordLost, "record lost"}, {kNotConverged, "not converged"},
+                                                         {kFaulted, "faulted"},        {kNoInputYet, "no input yet"}};
   std::string text;
   for (const auto& [bit, name] : names)
     if ((flags & bit) != 0) text += (text.empty() ? "" : ", ") + std::string(name);
@@ -30,9 +30,10 @@ void print(const RigReport& r) {
   fmt::print("states           {} received at {:.1f} Hz, {} lost\n", r.states, r.state_rate_hz, r.lost);
   fmt::print("inputs           {} sent in {:.2f} s, oldest used {} steps\n", r.inputs_sent, r.seconds,
              r.max_input_age_steps);
-  fmt::print("round trip       p50 {:.0f}  p99 {:.0f}  p99.9 {:.0f}  max {:.0f} us, from input to the first state that "
-             "used it: up to one period of it is the wait for the deadline\n",
-             r.round_trip.p50_us, r.round_trip.p99_us, r.round_trip.p999_us, r.round_trip.max_us);
+  fmt::print(
+      "round trip       p50 {:.0f}  p99 {:.0f}  p99.9 {:.0f}  max {:.0f} us, from input to the first state that "
+      "used it: up to one period of it is the wait for the deadline\n",
+      r.round_trip.p50_us, r.round_trip.p99_us, r.round_trip.p999_us, r.round_trip.max_us);
   fmt::print("flags seen       {}; last status {}\n", flag_names(r.flags_seen), to_string(r.last_status));
 }
 
@@ -49,8 +50,11 @@ nlohmann::json json(const RigReport& r) {
           {"send_errors", r.send_errors},
           {"max_input_age_steps", r.max_input_age_steps},
           {"round_trip_us",
-           {{"p50", r.round_trip.p50_us}, {"p99", r.round_trip.p99_us}, {"p99.9", r.round_trip.p999_us},
-            {"max", r.round_trip.max_us}, {"count", r.round_trip.count}}},
+           {{"p50", r.round_trip.p50_us},
+            {"p99", r.round_trip.p99_us},
+            {"p99.9", r.round_trip.p999_us},
+            {"max", r.round_trip.max_us},
+            {"count", r.round_trip.count}}},
           {"flags", r.flags_seen},
           {"status", to_string(r.last_status)}};
 }

@@ -86,10 +86,11 @@ Command add_serve(CLI::App& app) {
   command->add_option("--port", options->port, "UDP port instead of the rig file's; 0: any free one")
       ->check(CLI::Range(0, 65535));
   command->add_flag("--json", options->json, "Print the summary as JSON");
-  command->footer(std::string("Examples:\n  rigstep serve config/rigs/ci_loopback.textproto\n"
-                              "  rigstep serve config/rigs/ci_loopback.textproto --duration 60 --record run.mcap --json\n\n"
-                              "Stops on SIGINT (exit code 130) or SIGTERM (0); the recording is closed properly either way.\n\n") +
-                  kExitCodeHelp);
+  command->footer(
+      std::string("Examples:\n  rigstep serve config/rigs/ci_loopback.textproto\n"
+                  "  rigstep serve config/rigs/ci_loopback.textproto --duration 60 --record run.mcap --json\n\n"
+                  "Stops on SIGINT (exit code 130) or SIGTERM (0); the recording is closed properly either way.\n\n") +
+      kExitCodeHelp);
   return [options] { return serve(*options); };
 }
 

@@ -32,8 +32,9 @@ class Sink {
   Sink(const Options& options, const wire::LoadedMechanism& mechanism, const index3::Stepper& stepper)
       : every_(options.every) {
     if (options.output.ends_with(".mcap")) {
-      start_ns_ = std::chrono::duration_cast<std::chrono::nanoseconds>(
-                      std::chrono::system_clock::now().time_since_epoch()).count();
+      start_ns_ =
+          std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
+              .count();
       recording_.emplace(options.output, recording_header(mechanism, nullptr, stepper, {}), start_ns_);
     } else if (!options.output.empty()) {
       trajectory_.emplace(options.output, stepper);
@@ -80,9 +81,9 @@ class Sink {
 // What the run says about itself at its end.
 struct Summary {
   std::uint64_t steps = 0, not_converged = 0;
-  double simulated = 0.0, wall = 0.0;  // [s]
+  double simulated = 0.0, wall = 0.0;                                                      // [s]
   double energy_start = 0.0, energy_end = 0.0, energy_lowest = 0.0, energy_highest = 0.0;  // total [J]
-  StepReport worst;  // largest of each number
+  StepReport worst;                                                                        // largest of each number
   std::string failure;
 
   void add(const StepReport& report, double energy) {
@@ -100,14 +101,21 @@ struct Summary {
 
 void print(const Options& options, const Summary& s) {
   if (options.json) {
-    const nlohmann::json out{{"schema", 1}, {"solver", options.solver}, {"steps", s.steps}, {"dt", options.dt},
-                             {"simulated_s", s.simulated}, {"wall_s", s.wall}, {"energy_start_J", s.energy_start},
-                             {"energy_end_J", s.energy_end}, {"energy_lowest_J", s.energy_lowest},
+    const nlohmann::json out{{"schema", 1},
+                             {"solver", options.solver},
+                             {"steps", s.steps},
+                             {"dt", options.dt},
+                             {"simulated_s", s.simulated},
+                             {"wall_s", s.wall},
+                             {"energy_start_J", s.energy_start},
+                             {"energy_end_J", s.energy_end},
+                             {"energy_lowest_J", s.energy_lowest},
                              {"energy_highest_J", s.energy_highest},
                              {"position_residual", s.worst.position_residual},
                              {"velocity_residual", s.worst.velocity_residual},
                              {"acceleration_residual", s.worst.acceleration_residual},
-                             {"last_increment", s.worst.last_increment}, {"not_converged", s.not_converged},
+                             {"last_increment", s.worst.last_increment},
+                             {"not_converged", s.not_converged},
                              {"failure", s.failure}};
     fmt::print("{}\n", out.dump(2));
     return;

@@ -36,7 +36,7 @@ struct Deviation {
   double orientation = 0.0;  // of Euler parameters, up to their common sign
   double velocity = 0.0;
   double angular_velocity = 0.0;
-  double force = 0.0;        // of joint reactions, relative to the largest of that instant
+  double force = 0.0;  // of joint reactions, relative to the largest of that instant
   double lowest_energy_change = 0.0, highest_energy_change = 0.0;  // against the start [J]
   double position_residual = 0.0, velocity_residual = 0.0, acceleration_residual = 0.0;
   double last_increment = 0.0;

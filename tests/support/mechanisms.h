@@ -1,0 +1,310 @@
+// Mechanisms that the tests build themselves, as descriptions that a test may change before they are built.
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "core/index3/initial_state.h"
+#include "core/index3/portable_math.h"
+#include "core/mechanism/mechanism.h"
+#include "tests/support/random.h"
+
+namespace rigstep::test {
+
+inline constexpr std::array kAllJointTypes{
+    JointType::spherical,   JointType::revolute,       JointType::prismatic,     JointType::cylindrical,
+    JointType::universal,   JointType::fixed,          JointType::point_on_point, JointType::point_on_line,
+    JointType::perpendicular_axes, JointType::parallel_axes};
+
+// What a MechanismBuilder is fed with, in the order of the vectors.
+struct Description {
+  using JointAtStart = MechanismBuilder::JointAtStart;
+  struct BodySpring {
+    Spring spring;
+    std::string first, second;
+  };
+  struct JointSpring {
+    Spring spring;
+    std::string joint;
+    Freedom freedom;
+  };
+  struct BodyInput {
+    Input input;
+    std::string body;
+  };
+  struct JointInput {
+    std::string name, joint;
+    Freedom freedom;
+  };
+  std::string name = "test";
+  Vec3 gravity = Vec3::Zero();
+  std::vector<Body> bodies;
+  std::vector<JointAtStart> joints;
+  std::vector<BodySpring> springs;
+  std::vector<JointSpring> joint_springs;
+  std::vector<BodyInput> body_inputs;
+  std::vector<JointInput> joint_inputs;
+};
+
+inline Mechanism build(const Description& d) {
+  MechanismBuilder builder(d.name);
+  builder.set_gravity(d.gravity);
+  for (const Body& body : d.bodies) builder.add_body(body);
+  for (const auto& joint : d.joints) builder.add_joint(joint);
+  for (const auto& s : d.springs) builder.add_spring(s.spring, s.first, s.second);
+  for (const auto& s : d.joint_springs) builder.add_joint_spring(s.spring, s.joint, s.freedom);
+  for (const auto& i : d.body_inputs) builder.add_body_input(i.input, i.body);
+  for (const auto& i : d.joint_inputs) {
+    Input input;
+    input.name = i.name;
+    builder.add_joint_input(input, i.joint, i.freedom);
+  }
+  return builder.build();
+}
+
+inline int rows(JointType type) { return static_cast<int>(index3::rows_of(type).size()); }
+
+inline int rows(const Description& d) {
+  int n = 0;
+  for (const auto& joint : d.joints) n += rows(joint.type);
+  return n;
+}
+
+inline std::string body_name(int index) { return index == kGround ? "ground" : "body" + std::to_string(index); }
+
+inline Body make_body(const std::string& name, const Vec3& position, double mass = 1.0,
+                      const Mat3& inertia = Mat3::Identity()) {
+  Body b;
+  b.name = name;
+  b.mass = mass;
+  b.inertia_b = inertia;
+  b.position_0 = position;
+  return b;
+}
+
+inline Body make_rod(const std::string& name, const Vec3& from, const Vec3& to) {
+  return make_body(name, 0.5 * (from + to), 1.0, Vec3(0.1, 0.1, 0.1).asDiagonal());
+}
+
+inline Description::JointAtStart make_joint(const std::string& name, JointType type, const std::string& first,
+                                            const std::string& second, const Vec3& point,
+                                            const Vec3& axis = Vec3::UnitZ(), const Vec3& other = Vec3::UnitX()) {
+  return {name, type, first, second, point, axis, other};
+}
+
+// The spatial double pendulum of [001] 4.2.
+inline Description double_pendulum() {
+  Description d;
+  d.name = "double_pendulum";
+  d.gravity = {0.0, -9.81, 0.0};
+  d.bodies = {make_body("A", {0.5, 0.0, 0.0}), make_body("B", {1.0, 0.0, 0.5})};
+  d.joints = {make_joint("joint1", JointType::spherical, "ground", "A", Vec3::Zero()),
+              make_joint("joint2", JointType::spherical, "A", "B", {1.0, 0.0, 0.0})};
+  return d;
+}
+
+// The rhombus of [001] 4.3 with link A at angle phi from +x; four spatial revolutes, three redundant rows.
+inline Description four_bar(double phi) {
+  const auto turned = [](double angle) {
+    return EulerParameters{std::cos(0.5 * angle), 0.0, 0.0, std::sin(0.5 * angle)};
+  };
+  const Vec3 up{0.0, 1.0, 0.0}, link{std::cos(phi), std::sin(phi), 0.0};
+  Description d;
+  d.name = "four_bar";
+  d.gravity = {0.0, -9.81, 0.0};
+  d.bodies = {make_body("A", 0.5 * link), make_body("B", link + 0.5 * up), make_body("C", up + 0.5 * link)};
+  d.bodies[0].orientation = turned(phi);
+  d.bodies[1].orientation = turned(0.5 * index3::kPi);
+  d.bodies[2].orientation = turned(phi - index3::kPi);
+  d.joints = {make_joint("joint1", JointType::revolute, "ground", "A", Vec3::Zero()),
+              make_joint("joint2", JointType::revolute, "A", "B", link),
+              make_joint("joint3", JointType::revolute, "B", "C", link + up),
+              make_joint("joint4", JointType::revolute, "ground", "C", up)};
+  d.joints[0].coordinate_at_start = phi;
+  return d;
+}
+
+// n links of 1 m along x, each hung on the one before by a joint of the same type.
+inline Description chain(int n, JointType type) {
+  Description d;
+  d.name = "chain";
+  d.gravity = {0.0, -9.81, 0.0};
+  for (int i = 0; i < n; ++i) {
+    const Vec3 point{static_cast<double>(i), 0.0, 0.0};
+    d.bodies.push_back(make_rod(body_name(i), point, point + Vec3::UnitX()));
+    d.joints.push_back(make_joint("joint" + std::to_string(i), type, body_name(i - 1), body_name(i), point));
+  }
+  return d;
+}
+
+// Body i hangs on body (i - 1) / branching; the first one on the ground.
+inline Description tree(int n, int branching, JointType type) {
+  Description d;
+  d.name = "tree";
+  d.gravity = {0.0, -9.81, 0.0};
+  for (int i = 0; i < n; ++i) {
+    const int parent = i == 0 ? kGround : (i - 1) / branching;
+    const Vec3 from = parent == kGround ? Vec3(Vec3::Zero()) : d.bodies[parent].position_0;
+    const double side = static_cast<double>((i - 1) % branching) - 0.5 * (branching - 1);
+    const Vec3 at = from + Vec3{1.0, side, 0.0};
+    d.bodies.push_back(make_body(body_name(i), at, 1.0, Vec3(0.1, 0.2, 0.2).asDiagonal()));
+    d.joints.push_back(make_joint("joint" + std::to_string(i), type, body_name(parent), body_name(i), 0.5 * (from + at)));
+  }
+  return d;
+}
+
+// A planar ladder of n square loops that hangs on one revolute: three redundant rows a loop.
+inline Description ladder(int n) {
+  Description d;
+  d.name = "ladder";
+  d.gravity = {0.0, -9.81, 0.0};
+  const auto rod = [&d](const std::string& name, const Vec3& from, const Vec3& to) {
+    d.bodies.push_back(make_rod(name, from, to));
+  };
+  const auto pin = [&d](const std::string& first, const std::string& second, const Vec3& at) {
+    d.joints.push_back(make_joint(first + "_" + second, JointType::revolute, first, second, at));
+  };
+  const auto at = [](int i, int side) { return Vec3{static_cast<double>(i), static_cast<double>(side), 0.0}; };
+  const auto name = [](const char* part, int i) { return part + std::to_string(i); };
+  rod("rung0", at(0, 0), at(0, 1));
+  pin("ground", "rung0", at(0, 0));
+  for (int i = 1; i <= n; ++i) {
+    rod(name("low", i), at(i - 1, 0), at(i, 0));
+    rod(name("high", i), at(i - 1, 1), at(i, 1));
+    rod(name("rung", i), at(i, 0), at(i, 1));
+    pin(name("rung", i - 1), name("low", i), at(i - 1, 0));
+    pin(name("rung", i - 1), name("high", i), at(i - 1, 1));
+    pin(name("low", i), name("rung", i), at(i, 0));
+    pin(name("high", i), name("rung", i), at(i, 1));
+  }
+  return d;
+}
+
+inline Description::JointAtStart random_joint(Random& random, const std::string& name, JointType type,
+                                              const std::string& first, const std::string& second, const Vec3& near) {
+  const Vec3 axis = random.direction();
+  const Vec3 other = axis.cross(random.direction()).normalized();
+  return {name, type, first, second, near + random.vector(0.3), axis, other, random.uniform(), random.uniform()};
+}
+
+namespace detail {
+
+inline Body random_body(Random& random, int index, const Vec3& near) {
+  const double mass = random.uniform(0.5, 3.0);
+  Body b = make_body(body_name(index), near + random.vector(), mass, random.inertia(mass, 0.5));
+  b.orientation = random.orientation();
+  b.velocity_0 = random.vector();
+  b.angular_velocity_0 = random.vector();
+  return b;
+}
+
+inline void add_random_inputs(Random& random, Description& d) {
+  for (int k = 0; k < 2; ++k) {
+    Description::BodyInput in;
+    in.input.name = k == 0 ? "push" : "twist";
+    in.input.kind = k == 0 ? Input::Kind::body_force : Input::Kind::body_torque;
+    in.input.frame = random.below(2) == 0 ? Frame::world : Frame::body;
+    in.input.direction = random.direction();
+    in.input.point_b = random.vector(0.3);
+    in.body = d.bodies[random.below(static_cast<int>(d.bodies.size()))].name;
+    d.body_inputs.push_back(in);
+  }
+  for (const auto& joint : d.joints)
+    for (const Freedom freedom : freedoms(joint.type))
+      if (d.joint_inputs.size() < 4)
+        d.joint_inputs.push_back({"effort" + std::to_string(d.joint_inputs.size()), joint.name, freedom});
+}
+
+inline Spring random_spring(Random& random, const std::string& name, Spring::Kind kind) {
+  Spring s;
+  s.name = name;
+  s.kind = kind;
+  s.first_point_b = random.vector(0.3);
+  s.second_point_b = random.vector(0.3);
+  s.direction_0 = random.direction();
+  s.stiffness = random.uniform(10.0, 100.0);
+  s.damping = random.uniform(0.1, 1.0);
+  s.rest = random.uniform(0.0, 1.0);
+  return s;
+}
+
+}  // namespace detail
+
+// Springs of all three kinds, where the mechanism has a joint with a freedom.
+inline void add_random_springs(Random& random, Description& d) {
+  const int n = static_cast<int>(d.bodies.size());
+  const std::string last = body_name(n - 1), other = body_name(n > 1 ? random.below(n - 1) : kGround);
+  d.springs.push_back({detail::random_spring(random, "rope", Spring::Kind::between_points), other, last});
+  d.springs.push_back({detail::random_spring(random, "pad", Spring::Kind::along_direction), "ground", last});
+  for (const auto& joint : d.joints)
+    for (const Freedom freedom : freedoms(joint.type))
+      if (d.joint_springs.size() < 3)
+        d.joint_springs.push_back(
+            {detail::random_spring(random, "in_" + joint.name + "_" + std::string(to_string(freedom)),
+                                   Spring::Kind::in_joint),
+             joint.name, freedom});
+}
+
+// Each body hangs on an earlier one, or on the ground if it may, by a joint of any type: from n = 10 on all types occur.
+// Start velocities are random and still to be made consistent. No springs.
+inline Description random_bare_tree(unsigned seed, int n, bool on_ground = true) {
+  Random random(seed);
+  Description d;
+  d.name = "random_tree";
+  const int shift = random.below(static_cast<int>(kAllJointTypes.size()));
+  for (int i = 0; i < n; ++i) {
+    const int parent = i == 0 ? kGround : random.below(i + (on_ground ? 1 : 0)) - (on_ground ? 1 : 0);
+    const Vec3 near = parent == kGround ? Vec3(Vec3::Zero()) : d.bodies[parent].position_0;
+    d.bodies.push_back(detail::random_body(random, i, near));
+    if (parent == kGround && !on_ground) continue;
+    const JointType type = kAllJointTypes[static_cast<std::size_t>(i + shift) % kAllJointTypes.size()];
+    d.joints.push_back(random_joint(random, "joint" + std::to_string(i), type, body_name(parent), body_name(i),
+                                    0.5 * (near + d.bodies[i].position_0)));
+  }
+  return d;
+}
+
+// The same description with velocities that its joints allow.
+inline Description made_consistent(Description d) {
+  d.bodies = index3::assemble(build(d)).bodies;
+  return d;
+}
+
+inline Description random_tree(unsigned seed, int n) {
+  Description d = random_bare_tree(seed, n);
+  Random random(seed + 1000);
+  d.gravity = 9.81 * random.direction();
+  add_random_springs(random, d);
+  detail::add_random_inputs(random, d);
+  return made_consistent(std::move(d));
+}
+
+// A random tree whose freedoms are used up by further joints of any type, between any two parts, down to a few.
+inline Description random_loops(unsigned seed, int n) {
+  Description d = random_bare_tree(seed, n);
+  Random random(seed + 2000);
+  d.name = "random_loops";
+  d.gravity = 9.81 * random.direction();
+  for (int k = 0; k < 2 * n; ++k) {
+    const JointType type = kAllJointTypes[static_cast<std::size_t>(random.below(static_cast<int>(kAllJointTypes.size())))];
+    const int first = random.below(n + 1) - 1, second = random.below(n);
+    if (first == second || 6 * n - rows(d) - rows(type) < 2) continue;
+    d.joints.push_back(random_joint(random, "loop" + std::to_string(k), type, body_name(first), body_name(second),
+                                    d.bodies[second].position_0));
+  }
+  add_random_springs(random, d);
+  detail::add_random_inputs(random, d);
+  return made_consistent(std::move(d));
+}
+
+// Smooth inputs of a few units at a step, the same for every run.
+inline Inputs test_inputs(const Mechanism& m, std::uint64_t step) {
+  Inputs u;
+  u.count = static_cast<int>(m.input_channels().size());
+  for (int k = 0; k < u.count; ++k) u.value[k] = 2.0 * std::sin(0.02 * static_cast<double>(step) + k);
+  return u;
+}
+
+}  // namespace rigstep::test
