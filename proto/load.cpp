@@ -7,8 +7,8 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
-#include <sstream>
 
 #include "proto/mechanism.pb.h"
 #include "proto/rig.pb.h"
@@ -29,13 +29,13 @@ ConfigError error_at(const std::string& path, int line, const std::string& field
 // Keeps the first complaint of the text format parser.
 class FirstError : public pb::io::ErrorCollector {
  public:
-  void AddError(int line, pb::io::ColumnNumber, const std::string& message) override {
-    if (!message_.empty()) return;
-    line_ = line + 1;
-    message_ = message;
+  void AddError(int at_line, pb::io::ColumnNumber, const std::string& what) override {
+    if (!message.empty()) return;
+    line = at_line + 1;
+    message = what;
   }
-  int line_ = 0;
-  std::string message_;
+  int line = 0;
+  std::string message;
 };
 
 // A parsed file that knows where each of its fields stands.
@@ -48,7 +48,7 @@ class Source {
     parser.WriteLocationsTo(&tree_);
     pb::io::ArrayInputStream stream(text.data(), static_cast<int>(text.size()));
     if (!parser.Parse(&stream, &message))
-      throw error_at(path_, first.line_, "syntax", first.message_,
+      throw error_at(path_, first.line, "syntax", first.message,
                      "see the schema of " + message.GetDescriptor()->full_name() + " in proto/");
   }
 
@@ -80,7 +80,7 @@ class Source {
 
  private:
   // Line of a dotted field, or of what encloses it; `otherwise` if neither is written.
-  static int line_in(const pb::Message& message, const Tree* tree, std::string field, int otherwise) {
+  static int line_in(const pb::Message& message, const Tree* tree, const std::string& field, int otherwise) {
     if (tree == nullptr) return otherwise;
     const std::string head = field.substr(0, field.find('.'));
     const auto* descriptor = message.GetDescriptor()->FindFieldByName(head);
@@ -326,10 +326,12 @@ rigstep::Mechanism build(const wire::Mechanism& file, const Source& source) {
 
 std::string read_text_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (!file || !(text << file.rdbuf()) || std::filesystem::is_directory(path))
+  if (!file || std::filesystem::is_directory(path))
     throw ConfigError(path + ": file: cannot be read: check the path and the permissions");
-  return std::move(text).str();
+  std::string content{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  if (!pb::internal::IsStructurallyValidUTF8(content.data(), static_cast<int>(content.size())))
+    throw ConfigError(path + ": file: is not UTF-8 text: save it as UTF-8");
+  return content;
 }
 
 ConfigError LoadedMechanism::at_joint(int j, const MechanismError& error) const {
@@ -375,10 +377,11 @@ RigConfig load_rig(const std::string& path) { return parse_rig(read_text_file(pa
 namespace {
 
 void read_solver(const Rig& file, const Source& source, RigConfig& rig) {
+  if (file.solver().iterations() > 50)
+    source.fail(file, "solver.iterations", "are more than 50", "use 3, or a few more");
+  if (file.solver().sweeps() > 50) source.fail(file, "solver.sweeps", "are more than 50", "leave it out");
   if (file.solver().iterations() != 0) rig.iterations = static_cast<int>(file.solver().iterations());
-  if (rig.iterations > 50) source.fail(file, "solver.iterations", "are more than 50", "use 3, or a few more");
   rig.sweeps = static_cast<int>(file.solver().sweeps());
-  if (rig.sweeps < 0 || rig.sweeps > 50) source.fail(file, "solver.sweeps", "are more than 50", "leave it out");
   if (const double eps = file.solver().relative_compliance(); eps != 0.0) {
     if (!(eps > 0.0 && eps < 1e-2))
       source.fail(file, "solver.relative_compliance", "is not between 0 and 0.01", "leave it out, or use 1e-8");
@@ -389,8 +392,9 @@ void read_solver(const Rig& file, const Source& source, RigConfig& rig) {
 void read_realtime(const Rig& file, const Source& source, RigConfig& rig) {
   rig.enforce_realtime = file.realtime().mode() == ENFORCE;
   if (file.realtime().priority() != 0) rig.priority = static_cast<int>(file.realtime().priority());
-  if (rig.priority < 1 || rig.priority > 99)
+  if (file.realtime().priority() > 99)
     source.fail(file, "realtime.priority", "is not a SCHED_FIFO priority", "use 1 to 99, or leave it out for 80");
+  if (file.realtime().cpu() > 4095) source.fail(file, "realtime.cpu", "is no core", "use 0 to the last core");
   if (file.realtime().has_cpu()) rig.cpu = static_cast<int>(file.realtime().cpu());
 }
 

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <google/protobuf/descriptor.pb.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -222,21 +223,27 @@ RecordingWriter::~RecordingWriter() {
 void RecordingWriter::check_header(const RecordingHeader& header) const {
   const std::size_t size = header.ByteSizeLong();
   if (size > kLargestMessage) {
-    throw RecordingError(path_, "the header has " + std::to_string(size) + " bytes, a recording takes 62 MiB",
-                         "shorten the mechanism or rig file");
+    throw RecordingWriteError(path_, "the header has " + std::to_string(size) + " bytes, a recording takes 62 MiB",
+                              "shorten the mechanism or rig file");
   }
   RecordingHeader back;
   if (!back.ParseFromString(header.SerializeAsString())) {
-    throw RecordingError(path_, "the header holds text that is not UTF-8 and could not be read back",
-                         "store the mechanism and rig file as UTF-8");
+    throw RecordingWriteError(path_, "the header holds text that is not UTF-8 and could not be read back",
+                              "store the mechanism and rig file as UTF-8");
   }
 }
 
 void RecordingWriter::open() {
-  file_.descriptor = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (file_.descriptor >= 0) return;
-  throw RecordingError(path_, "cannot create the recording: " + errno_text(errno),
-                       "name a file in a directory that exists and may be written to");
+  file_.descriptor = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+  if (file_.descriptor < 0)
+    throw RecordingWriteError(path_, "cannot create the recording: " + errno_text(errno),
+                              "name a file in a directory that exists and may be written to");
+  // two writers would destroy each other's file without a word
+  if (::flock(file_.descriptor, LOCK_EX | LOCK_NB) != 0)
+    throw RecordingWriteError(path_, "another process is recording to this file", "name another file");
+  struct stat status {};
+  if (::fstat(file_.descriptor, &status) == 0 && S_ISREG(status.st_mode) && ::ftruncate(file_.descriptor, 0) != 0)
+    throw RecordingWriteError(path_, "cannot replace the file: " + errno_text(errno), "name another file");
 }
 
 void RecordingWriter::write(const RecordedStep& step, std::int64_t log_time_ns) { append(kSteps, step, log_time_ns); }
@@ -447,7 +454,7 @@ void RecordingWriter::write_buffer() {
 }
 
 void RecordingWriter::fail(const std::string& problem, const std::string& remedy) {
-  const RecordingError error(path_, problem, remedy);
+  const RecordingWriteError error(path_, problem, remedy);
   failure_ = error.problem;
   failure_remedy_ = error.remedy;
   throw error;

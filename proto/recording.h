@@ -27,6 +27,11 @@ struct RecordingError : Error {
   std::string remedy;
 };
 
+// A recording that cannot be written.
+struct RecordingWriteError : RecordingError {
+  using RecordingError::RecordingError;
+};
+
 inline constexpr std::uint32_t kRecordingFormat = 1;  // RecordingHeader.format_version that this code reads
 
 // Writes one recording. Every method throws RecordingError when the file takes no more (disk full, file limit) and

@@ -124,6 +124,8 @@ void Cycle::step() noexcept {
   step_ns_.record(duration_ns);
   record_.step_ns = saturate(duration_ns);
   record_.status = report.status;
+  record_.failed_body = report.body;
+  record_.failed_joint = report.joint;
   faulted_ = report.status >= StepStatus::singular;
   if (faulted_) return;
   read_state(report);

@@ -1,9 +1,12 @@
 #include "server/live_run.h"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <ctime>
+#include <filesystem>
+#include <utility>
 
 #include "core/index3/plan.h"
 #include "rt/deadline_loop.h"
@@ -12,13 +15,23 @@ namespace rigstep::server {
 
 namespace {
 
-constexpr std::size_t kStepSlots = 16384;           // 16 s at 1 kHz: more than any disk stall
+constexpr std::size_t kStepSlots = 16384;  // 16 s at 1 kHz: more than any disk stall
+constexpr std::size_t kMaxEvents = 100;
 constexpr std::size_t kStateRingBytes = 32u << 20;  // at least 4 states
 
 wire::LoadedMechanism load(const wire::RigConfig& rig) { return load_mechanism_file(rig.mechanism_path); }
 
 rt::RealtimeSettings realtime_settings(const wire::RigConfig& rig) {
   return {.enforce = rig.enforce_realtime, .priority = rig.priority, .cpu = rig.cpu};
+}
+
+// yesterday's run is not today's to overwrite
+wire::RigConfig with_fresh_recording(wire::RigConfig rig) {
+  if (rig.recording_path.empty() || !std::filesystem::is_regular_file(rig.recording_path)) return rig;
+  const std::filesystem::path path(rig.recording_path);
+  const std::string stamp = fmt::format("{:%Y%m%dT%H%M%S}", fmt::gmtime(std::time(nullptr)));
+  rig.recording_path = (path.parent_path() / (path.stem().string() + "." + stamp + path.extension().string())).string();
+  return rig;
 }
 
 // Output channels that the rig file selects, in its order.
@@ -40,13 +53,6 @@ std::vector<int> selected_channels(const wire::RigConfig& rig, const Mechanism& 
   if (rig.outputs.empty())
     for (std::size_t k = 0; k < m.outputs().size(); ++k) add(k);
   return channels;
-}
-
-void log_event(const RigEvent& event) {
-  const char* what = event.kind == RigEvent::Kind::connected ? "connected"
-                     : event.kind == RigEvent::Kind::left    ? "left"
-                                                             : "went silent and was dropped";
-  spdlog::info("rig \"{}\" (version {}) at {} {}", event.rig_name, event.product_version, event.address, what);
 }
 
 LiveSummary::Distribution distribution(const rt::Histogram& histogram, double unit) {
@@ -88,7 +94,7 @@ nlohmann::json LiveSummary::json() const {
             {"dropped", dropped},
             {"sent", link.sent},
             {"send_errors", link.send_errors}}},
-          {"faulted", faulted},
+          {"fault", fault},
           {"status", rigstep::to_string(last_status)}};
 }
 
@@ -108,12 +114,12 @@ std::string LiveSummary::text() const {
   if (!recording.empty())
     out += fmt::format("{:<22}{}: {} steps, {} lost\n", "recording", recording, recorded_steps, lost_records);
   if (!recording_error.empty()) out += fmt::format("{:<22}{}\n", "recording failed", recording_error);
-  if (faulted) out += fmt::format("{:<22}stepping stopped: {}\n", "fault", rigstep::to_string(last_status));
+  if (!fault.empty()) out += fmt::format("{:<22}stepping stopped: {}\n", "fault", fault);
   return out;
 }
 
 LiveRun::LiveRun(wire::RigConfig rig)
-    : rig_(std::move(rig)),
+    : rig_(with_fresh_recording(std::move(rig))),
       mechanism_(load(rig_)),
       realtime_(rt::set_up_process_memory(realtime_settings(rig_))),
       stepper_(make_stepper(mechanism_, settings_of(rig_))),
@@ -122,7 +128,8 @@ LiveRun::LiveRun(wire::RigConfig rig)
               std::max<std::size_t>(
                   4, std::min<std::size_t>(256, kStateRingBytes / rt::full_state_bytes(stepper_.state())))),
       codec_(mechanism_.mechanism, selected_channels(rig_, mechanism_.mechanism), rig_.period_ns, product_version()),
-      endpoint_({.address = rig_.address, .port = rig_.port}, codec_, inputs_, snapshots_, log_event),
+      endpoint_({.address = rig_.address, .port = rig_.port}, codec_, inputs_, snapshots_,
+                [this](const RigEvent& event) { keep_event(event); }),
       cycle_(stepper_,
              {.max_age_steps = rig_.max_input_age_steps,
               .stale_rule = rig_.stale_rule,
@@ -148,8 +155,24 @@ void LiveRun::run_loop() {
   rt::MonotonicClock clock;
   rt::run_deadline_loop(clock, rig_.period_ns, stopping_, [this](const rt::TickTiming& timing) noexcept {
     const Snapshot& snapshot = cycle_.tick(timing);
-    if ((snapshot.flags & kFaulted) != 0) faulted_.store(true, std::memory_order_relaxed);
+    if ((snapshot.flags & kFaulted) != 0) faulted_.store(true, std::memory_order_release);
   });
+}
+
+std::string LiveRun::fault() const {
+  if (!faulted_.load(std::memory_order_acquire)) return {};
+  const StepRecord& record = cycle_.record();
+  return describe_fault(mechanism_.mechanism, record.status, record.failed_body, record.failed_joint);
+}
+
+void LiveRun::keep_event(const RigEvent& event) {
+  const std::lock_guard lock(events_mutex_);
+  if (events_.size() < kMaxEvents) events_.push_back(event);
+}
+
+std::vector<RigEvent> LiveRun::take_events() {
+  const std::lock_guard lock(events_mutex_);
+  return std::exchange(events_, {});
 }
 
 void LiveRun::start() {
@@ -193,12 +216,14 @@ LiveSummary LiveRun::stop(const std::string& reason) {
     summary.recording = rig_.recording_path;
     summary.recording_error = recorder_->stop(footer);
     summary.recorded_steps = recorder_->steps_written();
+    if (!summary.recording_error.empty())  // what the loop handed over did not all arrive
+      summary.lost_records = summary.steps - std::min(summary.steps, summary.recorded_steps);
   }
   summary.wake_up_us = distribution(cycle_.wake_up_ns(), 1e-3);
   summary.step_us = distribution(cycle_.step_ns(), 1e-3);
   summary.input_age_steps = distribution(cycle_.input_age_steps(), 1.0);
   summary.link = endpoint_.counters();
-  summary.faulted = faulted();
+  summary.fault = fault();
   summary.last_status = cycle_.record().status;
   return summary;
 }

@@ -9,6 +9,7 @@
 
 #include <future>
 #include <memory>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -38,8 +39,8 @@ struct LiveSummary {
   Distribution step_us;
   Distribution input_age_steps;
   UdpCounters link;
-  bool faulted = false;
   StepStatus last_status = StepStatus::ok;
+  std::string fault;  // why stepping stopped, empty if it did not
 
   nlohmann::json json() const;
   std::string text() const;
@@ -47,7 +48,8 @@ struct LiveSummary {
 
 class LiveRun {
  public:
-  // Loads everything, locks memory, binds the port. Throws MechanismFileError, wire::ConfigError, NetworkError.
+  // Loads everything, locks memory, binds the port. A recording never replaces a file: where there is one, the time
+  // goes into the new one's name. Throws MechanismFileError, wire::ConfigError, NetworkError.
   explicit LiveRun(wire::RigConfig rig);
   ~LiveRun();
 
@@ -63,10 +65,16 @@ class LiveRun {
   const rt::ThreadReport& realtime() const { return realtime_; }
   std::uint64_t missed_deadlines() const { return cycle_.missed_deadlines(); }
   std::uint64_t lost_records() const { return cycle_.lost_records(); }
-  bool faulted() const { return faulted_.load(std::memory_order_relaxed); }
+  // Why stepping stopped, empty if it did not.
+  std::string fault() const;
+  // True once the recorder could not write any more; stepping goes on.
+  bool recording_failed() const { return recorder_ != nullptr && recorder_->failed(); }
+  // Rigs that came and went since the last call; at most a hundred are kept.
+  std::vector<RigEvent> take_events();
 
  private:
   void run_loop();
+  void keep_event(const RigEvent& event);
 
   wire::RigConfig rig_;
   wire::LoadedMechanism mechanism_;
@@ -76,6 +84,8 @@ class LiveRun {
   rt::Mailbox<Snapshot> snapshots_;
   rt::Ring steps_;
   rt::Ring states_;
+  std::mutex events_mutex_;  // between the network thread and the main thread
+  std::vector<RigEvent> events_;
   wire::ServerCodec codec_;
   UdpEndpoint endpoint_;
   rt::Cycle cycle_;
@@ -84,7 +94,7 @@ class LiveRun {
   std::promise<rt::ThreadReport> set_up_;
   std::promise<void> go_;
   std::atomic<bool> stopping_{false};
-  std::atomic<bool> faulted_{false};
+  std::atomic<bool> faulted_{false};  // released after the record of the fault, which does not change any more
   std::thread loop_;
   std::chrono::steady_clock::time_point started_;
 };

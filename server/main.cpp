@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -36,9 +35,10 @@ void watch_interrupts() {
   action.sa_handler = on_signal;
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
+  sigaction(SIGHUP, &action, nullptr);
 }
 
-int interrupted_exit_code() { return received_signal.load() == SIGTERM ? kExitOk : kExitInterrupted; }
+int interrupted_exit_code() { return received_signal.load() == SIGINT ? kExitInterrupted : kExitOk; }
 
 Progress::Progress(std::string what, double total)
     : what_(std::move(what)), total_(total), shown_(isatty(STDERR_FILENO) == 1) {}
@@ -48,10 +48,14 @@ Progress::~Progress() {
 }
 
 void Progress::at(double done) {
-  const int percent = total_ > 0.0 ? static_cast<int>(100.0 * done / total_) : 0;
-  if (!shown_ || percent == percent_) return;
+  if (!shown_) return;
+  const int percent = total_ > 0.0 ? static_cast<int>(100.0 * done / total_) : static_cast<int>(done / 1e4);
+  if (percent == percent_) return;
   percent_ = percent;
-  fmt::print(stderr, "\r{} {} %\033[K", what_, percent);
+  if (total_ > 0.0)
+    fmt::print(stderr, "\r{} {} %\033[K", what_, percent);
+  else
+    fmt::print(stderr, "\r{} {:.0f}\033[K", what_, done);
   std::fflush(stderr);
 }
 
@@ -82,6 +86,8 @@ int run_reporting_errors(const Command& command) {
     return report(error, kExitMechanism);
   } catch (const wire::ConfigError& error) {
     return report(error, kExitUsage);
+  } catch (const wire::RecordingWriteError& error) {
+    return report(error, kExitEnvironment);
   } catch (const wire::RecordingError& error) {
     return report(error, kExitRecording);
   } catch (const rt::RealtimeError& error) {
@@ -106,6 +112,10 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
+    if (argc > 1 && argv[1][0] != '-' && app.get_subcommands().empty()) {
+      fmt::print(stderr, "rigstep: \"{}\" is no command: see rigstep --help\n", argv[1]);
+      return kExitUsage;
+    }
     const int code = app.exit(error, std::cout, std::cerr);
     return code == 0 ? kExitOk : kExitUsage;
   }
@@ -119,6 +129,7 @@ int run(int argc, char** argv) {
 }  // namespace rigstep::server
 
 int main(int argc, char** argv) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a file at its size limit is an error of that file, not the end of the process
   spdlog::set_default_logger(spdlog::stderr_color_mt("rigstep"));
   spdlog::set_pattern("%H:%M:%S.%e %^%l%$ %v");
   return rigstep::server::run(argc, argv);

@@ -1,6 +1,7 @@
 #include "server/recorder.h"
 
 #include <chrono>
+#include <limits>
 
 #include "rt/cycle.h"
 
@@ -25,6 +26,10 @@ void fill(const StepRecord& record, wire::RecordedStep& message) {
   message.set_wake_up_ns(record.wake_up_ns);
   message.set_step_ns(record.step_ns);
   message.set_state_hash(record.state_hash);
+  message.clear_failed_body();
+  message.clear_failed_joint();
+  if (record.failed_body >= 0) message.set_failed_body(static_cast<std::uint32_t>(record.failed_body));
+  if (record.failed_joint >= 0) message.set_failed_joint(static_cast<std::uint32_t>(record.failed_joint));
 }
 
 }  // namespace
@@ -49,6 +54,8 @@ StepRecord from_message(const wire::RecordedStep& message) {
   record.wake_up_ns = message.wake_up_ns();
   record.step_ns = message.step_ns();
   record.state_hash = message.state_hash();
+  if (message.has_failed_body()) record.failed_body = static_cast<std::int32_t>(message.failed_body());
+  if (message.has_failed_joint()) record.failed_joint = static_cast<std::int32_t>(message.failed_joint());
   return record;
 }
 
@@ -70,9 +77,11 @@ std::string Recorder::stop(const wire::RecordingFooter& footer) {
   if (!error_.empty()) return error_;
   try {
     drain();
+    write_states_before(std::numeric_limits<std::uint64_t>::max());
     wire::RecordingFooter counted = footer;
-    counted.set_steps(steps_written());
+    counted.set_steps(steps_taken_);
     writer_.finish(counted);
+    steps_written_.store(steps_taken_);
   } catch (const Error& error) {
     return error.what();
   }
@@ -86,27 +95,38 @@ void Recorder::run() {
       drain();
       const auto now = std::chrono::steady_clock::now();
       if (now - flushed >= kFlush) {
-        writer_.flush();
+        flush();
         flushed = now;
       }
       std::this_thread::sleep_for(kPoll);
     }
-  } catch (const Error& error) {
+  } catch (const std::exception& error) {
     error_ = error.what();
     failed_.store(true);
   }
 }
 
+void Recorder::flush() {
+  writer_.flush();
+  steps_written_.store(steps_taken_, std::memory_order_relaxed);
+}
+
+// A full state stands right behind its step: the cycle hands it over before the next step.
 void Recorder::drain() {
   StepRecord record;
   while (rt::try_pop(steps_, record)) {
+    write_states_before(record.step);
     fill(record, step_message_);
     newest_log_time_ns_ = record.log_time_ns;
     writer_.write(step_message_, record.log_time_ns);
-    steps_written_.fetch_add(1, std::memory_order_relaxed);
+    ++steps_taken_;
   }
+}
+
+void Recorder::write_states_before(std::uint64_t step) {
   for (auto slot = states_.front(); !slot.empty(); slot = states_.front()) {
     const rt::FullState full = rt::read_full_state(slot);
+    if (full.step >= step) return;
     state_message_.set_step(full.step);
     state_message_.set_sim_time_ns(full.sim_time_ns);
     state_message_.mutable_state()->Assign(full.state.begin(), full.state.end());

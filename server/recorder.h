@@ -17,7 +17,7 @@ StepRecord from_message(const wire::RecordedStep& message);
 
 class Recorder {
  public:
-  // Creates the file. dt_ns: to give full states their time. Throws wire::RecordingError.
+  // Creates the file. Throws wire::RecordingWriteError.
   Recorder(const std::string& path, const wire::RecordingHeader& header, rt::Ring& steps, rt::Ring& states);
   ~Recorder();
 
@@ -25,12 +25,15 @@ class Recorder {
   // Drains what is left, closes the file properly and returns an error text, empty if all was written.
   std::string stop(const wire::RecordingFooter& footer);
 
+  // Steps that are with the operating system.
   std::uint64_t steps_written() const noexcept { return steps_written_.load(std::memory_order_relaxed); }
   bool failed() const noexcept { return failed_.load(std::memory_order_relaxed); }
 
  private:
   void run();
   void drain();
+  void flush();
+  void write_states_before(std::uint64_t step);
 
   wire::RecordingWriter writer_;
   rt::Ring& steps_;
@@ -38,6 +41,7 @@ class Recorder {
   wire::RecordedState state_message_;
   wire::RecordedStep step_message_;
   std::int64_t newest_log_time_ns_ = 0;
+  std::uint64_t steps_taken_ = 0;  // recorder thread, then whoever joined it
   std::atomic<bool> stopping_{false};
   std::atomic<bool> failed_{false};
   std::atomic<std::uint64_t> steps_written_{0};

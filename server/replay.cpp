@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
-#include <optional>
 
 #include "core/index3/plan.h"
 #include "rt/cycle.h"
@@ -44,7 +43,7 @@ class Replay {
       : report_(report),
         path_(path),
         reader_(path),
-        mechanism_(wire::parse_mechanism(reader_.header().mechanism_text(), reader_.header().mechanism_file())),
+        mechanism_(parse_mechanism_text(reader_.header().mechanism_text(), reader_.header().mechanism_file())),
         checked_((check_header(path, reader_.header(), mechanism_.mechanism), true)),
         stepper_(make_stepper(mechanism_, settings_of(reader_.header()))),
         cycle_(stepper_, {}, {}) {
@@ -82,55 +81,59 @@ class Replay {
   }
 
   void repeat(const StepRecord& record) {
-    const bool fault = (record.flags & kFaulted) != 0;
-    const std::uint64_t expected = stepper_.state().step + (fault ? 0 : 1);
-    if (record.step != expected) {
-      if (record.step > expected) report_.not_recorded += record.step - expected;
-      skipping_ = true;  // until the full state that the recorder writes after a gap
-    }
-    if (skipping_) {
-      waiting_.emplace(record);
+    const bool fault = (record.flags & kFaulted) != 0;  // repeats the index of the last good step
+    if (record.step > last_recorded_ + 1) report_.not_recorded += record.step - last_recorded_ - 1;
+    last_recorded_ = record.step;
+    if (record.step != stepper_.state().step + (fault ? 0 : 1)) behind_gap_ = true;
+    if (behind_gap_) {
+      ++report_.not_compared;
+      newest_hash_ = record.state_hash;
       return;
     }
     cycle_.repeat(record);
     ++report_.steps;
-    if (stepper_.state().hash() != record.state_hash) differ(record.step);
+    if (stepper_.state().step != record.step || stepper_.state().hash() != record.state_hash) differ(record.step);
     if (fault)
-      report_.fault = fmt::format(
-          "after step {}: {}", record.step,
-          record.status >= StepStatus::singular ? to_string(record.status) : "no inputs for too long (stale rule)");
+      report_.fault =
+          fmt::format("after step {}: {}", record.step,
+                      describe_fault(mechanism_.mechanism, record.status, record.failed_body, record.failed_joint));
   }
 
   void compare(const wire::RecordedState& state) {
     require_size(state.state());
-    if (skipping_) {
-      if (waiting_ && state.step() == waiting_->step) {
-        stepper_.restore({state.state().data(), stepper_.state().flat_size()}, state.step());
-        skipping_ = false;
-        if (stepper_.state().hash() != waiting_->state_hash) differ(state.step());
-      }
-      return;
+    if (behind_gap_ && state.step() == last_recorded_) {
+      stepper_.restore({state.state().data(), stepper_.state().flat_size()}, state.step());
+      behind_gap_ = false;
+      if (stepper_.state().hash() != newest_hash_) differ(state.step());
+    } else if (!behind_gap_ && state.step() == stepper_.state().step) {
+      ++report_.states;
+      measure(state);
     }
-    if (state.step() != stepper_.state().step) return;
-    ++report_.states;
-    const bool first = report_.verdict != ReplayReport::Verdict::bit_exact && report_.difference_step == 0;
-    if (first || !report_.same_build) measure(state);
   }
 
-  // largest difference of a body's numbers at a full state
+  // largest difference of a body's numbers at a full state; kept is the first one, of another build the largest
   void measure(const wire::RecordedState& state) {
     const index3::State& x = stepper_.state();
+    double largest = 0.0;
+    std::size_t body = 0;
     for (std::size_t i = 0; i < x.body.size(); ++i) {
       double numbers[index3::kDoublesPerBody];
       std::memcpy(numbers, &x.body[i], sizeof numbers);
       for (int k = 0; k < index3::kDoublesPerBody; ++k) {
         const double d = std::abs(numbers[k] - state.state(static_cast<int>(i) * index3::kDoublesPerBody + k));
-        if (d <= report_.difference) continue;
-        report_.difference = d;
-        report_.difference_body = mechanism_.mechanism.bodies()[i].name;
-        report_.difference_step = state.step();
+        if (!(d <= largest)) {
+          largest = d;
+          body = i;
+        }
       }
     }
+    if (report_.verdict != ReplayReport::Verdict::bit_exact) ++report_.states_after_difference;
+    if (largest == 0.0) return;
+    differ(state.step());
+    if (report_.difference_step > 0 && (report_.same_build || !(largest > report_.difference))) return;
+    report_.difference = largest;
+    report_.difference_body = mechanism_.mechanism.bodies()[body].name;
+    report_.difference_step = state.step();
   }
 
   void differ(std::uint64_t step) {
@@ -146,8 +149,9 @@ class Replay {
   bool checked_;
   index3::Stepper stepper_;
   rt::Cycle cycle_;
-  bool skipping_ = false;
-  std::optional<StepRecord> waiting_;  // newest step seen while skipping
+  std::uint64_t last_recorded_ = 0;  // step of the newest record
+  bool behind_gap_ = false;          // until the full state that the cycle writes after a gap
+  std::uint64_t newest_hash_ = 0;    // of the newest record behind a gap
 };
 
 }  // namespace
@@ -173,6 +177,7 @@ nlohmann::json ReplayReport::json() const {
           {"steps", steps},
           {"states", states},
           {"not_recorded", not_recorded},
+          {"not_compared", not_compared},
           {"first_difference", first_difference},
           {"difference_step", difference_step},
           {"difference_body", difference_body},
@@ -188,8 +193,9 @@ nlohmann::json ReplayReport::json() const {
 std::string ReplayReport::text() const {
   std::string out = fmt::format("{}: {}, {} steps replayed in {:.2f} s\n", recording, mechanism, steps, seconds);
   if (!same_build) out += fmt::format("recorded by another build or processor: {}\n", recorded_on);
-  if (not_recorded > 0)
-    out += fmt::format("{} steps were not recorded; replay went on at the next full state\n", not_recorded);
+  if (not_recorded > 0 || not_compared > 0)
+    out += fmt::format("{} steps were not recorded, {} more not compared until the next full state\n", not_recorded,
+                       not_compared);
   if (!fault.empty()) out += fmt::format("the run faulted {}\n", fault);
   if (!damage.empty()) out += fmt::format("damaged at {}; everything before it was replayed\n", damage);
   if (verdict == Verdict::bit_exact) return out + fmt::format("bit-exact over {} steps\n", steps);
@@ -202,6 +208,8 @@ std::string ReplayReport::text() const {
   if (difference_step > 0)
     out += fmt::format("; at the full state of step {} by {:.3e}, most in body {}", difference_step, difference,
                        difference_body);
+  else if (states_after_difference > 0)
+    out += "; yet every full state after it agrees, so that only what was recorded of that step differs";
   else
     out += "; the run ended before the next full state, so that only the hash tells";
   return out + "\n";

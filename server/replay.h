@@ -17,16 +17,18 @@ struct ReplayReport {
   std::string mechanism;
   std::uint64_t steps = 0;             // compared
   std::uint64_t states = 0;            // full states compared
-  std::uint64_t not_recorded = 0;      // steps that the recorder lost; replay went on at the next full state
+  std::uint64_t not_recorded = 0;      // steps that the recorder lost
+  std::uint64_t not_compared = 0;      // recorded steps between such a gap and the next full state
   std::uint64_t first_difference = 0;  // step whose hash differs, if it does
-  std::uint64_t difference_step = 0;   // full state at which the difference was measured, 0 if there was none
-  std::string difference_body;         // where it is largest
-  double difference = 0.0;             // largest difference of a position [m], velocity or acceleration there
-  bool same_build = true;              // compiler and processor as recorded
-  std::string recorded_on;             // build and processor of the recording, if they are others
-  std::string damage;                  // why the file could not be read to its end, empty if it could
-  std::string reason;                  // why the run ended, empty if it did not end cleanly
-  std::string fault;                   // how the run faulted, empty if it did not
+  std::uint64_t states_after_difference = 0;
+  std::uint64_t difference_step = 0;  // first full state that differs, 0 if none does
+  std::string difference_body;        // where it is largest
+  double difference = 0.0;            // largest difference of a position [m], velocity or acceleration there
+  bool same_build = true;             // compiler and processor as recorded
+  std::string recorded_on;            // build and processor of the recording, if they are others
+  std::string damage;                 // why the file could not be read to its end, empty if it could
+  std::string reason;                 // why the run ended, empty if it did not end cleanly
+  std::string fault;                  // how the run faulted, empty if it did not
   double seconds = 0.0;
 
   nlohmann::json json() const;

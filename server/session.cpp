@@ -35,12 +35,31 @@ wire::LoadedMechanism load_mechanism_file(const std::string& path) {
   }
 }
 
+wire::LoadedMechanism parse_mechanism_text(const std::string& text, const std::string& path) {
+  try {
+    return wire::parse_mechanism(text, path);
+  } catch (const wire::ConfigError& error) {
+    throw MechanismFileError(error.what());
+  }
+}
+
 index3::Stepper make_stepper(const wire::LoadedMechanism& mechanism, const index3::Settings& settings) {
   try {
     return index3::Stepper(mechanism.mechanism, settings);
   } catch (const index3::StartError& error) {
     throw MechanismFileError(mechanism.at_joint(error.joint, error).what());
   }
+}
+
+std::string describe_fault(const Mechanism& mechanism, StepStatus status, int body, int joint) {
+  if (status < StepStatus::singular) return "no inputs for too long (stale rule)";
+  const auto in = [](int index, const auto& elements) {
+    return index >= 0 && index < static_cast<int>(elements.size());
+  };
+  if (in(joint, mechanism.joints()))
+    return std::string(to_string(status)) + " at joint " + mechanism.joints()[joint].name;
+  if (in(body, mechanism.bodies())) return std::string(to_string(status)) + " at body " + mechanism.bodies()[body].name;
+  return to_string(status);
 }
 
 index3::Settings settings_of(const wire::RigConfig& rig) {

@@ -22,6 +22,9 @@ std::string cpu_fingerprint();
 // The stepper at its consistent start. A start pose that contradicts a joint is a MechanismFileError with the line.
 index3::Stepper make_stepper(const wire::LoadedMechanism& mechanism, const index3::Settings& settings);
 
+// Why stepping stopped, with the name of the body or joint where a failed step began: for people.
+std::string describe_fault(const Mechanism& mechanism, StepStatus status, int body, int joint);
+
 // Settings of a rig file.
 index3::Settings settings_of(const wire::RigConfig& rig);
 
@@ -34,7 +37,8 @@ struct MechanismFileError : Error {
   using Error::Error;
 };
 
-// load_mechanism with its errors as MechanismFileError.
+// wire::load_mechanism and wire::parse_mechanism with their errors as MechanismFileError.
 wire::LoadedMechanism load_mechanism_file(const std::string& path);
+wire::LoadedMechanism parse_mechanism_text(const std::string& text, const std::string& path);
 
 }  // namespace rigstep::server

@@ -77,6 +77,8 @@ struct StepRecord {
   std::uint64_t sequence = 0;    // of the newest input used, 0 if none
   std::uint32_t input_age_steps = 0;
   StepStatus status = StepStatus::ok;
+  std::int32_t failed_body = -1;  // where a failed step began, index or -1
+  std::int32_t failed_joint = -1;
   std::uint32_t flags = 0;
   std::uint32_t missed_deadlines = 0;  // skipped before this step
   std::uint32_t wake_up_ns = 0;        // from the deadline to the start of the tick

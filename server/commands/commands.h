@@ -20,13 +20,15 @@ Command add_rig(CLI::App& app);
 Command add_replay(CLI::App& app);
 Command add_demo(CLI::App& app);
 
-// Set by SIGINT and SIGTERM once watch_interrupts() was called.
+// Set by SIGINT, SIGTERM and SIGHUP once watch_interrupts() was called.
 extern std::atomic<bool> interrupted;
 void watch_interrupts();
-// Exit code of a command that was stopped by a signal: 130 for SIGINT, 0 for SIGTERM, the way services are stopped.
+// Exit code of a command that was stopped by a signal: 130 for SIGINT, 0 for the others, by which services are
+// stopped.
 int interrupted_exit_code();
 
-// A line on standard error that is rewritten in place; silent unless that is a terminal.
+// A line on standard error that is rewritten in place; silent unless that is a terminal. total: of what at() tells;
+// 0: unknown, the count itself is shown.
 class Progress {
  public:
   Progress(std::string what, double total);
@@ -39,6 +41,18 @@ class Progress {
   bool shown_;
   int percent_ = -1;
 };
+
+inline constexpr double kLongest = 1e8;  // [s] three years: what durations are checked against
+
+// Accepts finite numbers from low to high.
+inline CLI::Validator between(double low, double high) {
+  return {[low, high](std::string& text) -> std::string {
+            double value = 0.0;
+            const bool good = CLI::detail::lexical_cast(text, value) && value >= low && value <= high;
+            return good ? std::string() : "give a number from " + std::to_string(low) + " to " + std::to_string(high);
+          },
+          "NUMBER"};
+}
 
 // A file that comes with Rigstep: NAME under ./config, or under the installed share folder. Throws wire::ConfigError.
 std::string shipped_file(const std::string& name);

@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <cmath>
+#include <filesystem>
 #include <memory>
 #include <thread>
 
@@ -109,7 +110,7 @@ int print_verdict(const LiveSummary& live, const RigReport& rig, const Seen& see
              fmt::format("p50 {:.0f}  p99 {:.0f}  p99.9 {:.0f}  max {:.0f} us, the wait for the "
                          "deadline included",
                          rig.round_trip.p50_us, rig.round_trip.p99_us, rig.round_trip.p999_us, rig.round_trip.max_us));
-  print_line("mechanism", pass(tight && !live.faulted),
+  print_line("mechanism", pass(tight && live.fault.empty()),
              fmt::format("crank from {:.0f} to {:.0f} deg; singular at -90 and 90", degrees * seen.angle_low,
                          degrees * seen.angle_high));
   print_line(
@@ -122,7 +123,7 @@ int print_verdict(const LiveSummary& live, const RigReport& rig, const Seen& see
                                  live.seconds / std::max(1e-9, replay.seconds))
                    : replay.text());
   print_line("reference", pass(close), fmt::format("undriven, {:.1e} m from the exact solution over 10 s", deviation));
-  const bool good = linked && recorded && exact && close && tight && !live.faulted;
+  const bool good = linked && recorded && exact && close && tight && live.fault.empty();
   fmt::print("verdict: {}\n", good ? "Rigstep does its job on this machine" : "NOT GOOD, see above");
   return good ? kExitOk : kExitVerdict;
 }
@@ -130,6 +131,8 @@ int print_verdict(const LiveSummary& live, const RigReport& rig, const Seen& see
 int demo(const Options& options) {
   wire::RigConfig rig = wire::load_rig(shipped_file("rigs/demo.textproto"));
   rig.recording_path = options.recording;
+  std::error_code not_there;
+  std::filesystem::remove(options.recording, not_there);  // of the demo before
   rig.port = 0;
   LiveRun live(std::move(rig));
   watch_interrupts();
@@ -142,7 +145,7 @@ int demo(const Options& options) {
   const index3::Settings settings = settings_of(live.rig());
   const LiveSummary summary = live.stop(interrupted ? "stopped by the operator" : "duration over");
   if (interrupted) return interrupted_exit_code();
-  const ReplayReport replayed = replay(options.recording, {});
+  const ReplayReport replayed = replay(summary.recording, {});
   return print_verdict(summary, report, seen, replayed, reference_deviation(mechanism, settings));
 }
 
@@ -155,7 +158,7 @@ Command add_demo(CLI::App& app) {
   command->add_option("--record", options->recording, "Recording to write")->capture_default_str();
   command->add_option("--duration", options->duration, "Live time [s]")
       ->capture_default_str()
-      ->check(CLI::Range(0.5, 3600.0));
+      ->check(between(0.5, 3600.0));
   command->footer(std::string("Examples:\n  rigstep demo\n  rigstep demo --duration 60 --record /tmp/demo.mcap\n\n"
                               "Needs no privileges; without them it warns, and deadlines may be missed.\n\n") +
                   kExitCodeHelp);

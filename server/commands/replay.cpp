@@ -25,8 +25,9 @@ Command add_replay(CLI::App& app) {
                   "another build or\nprocessor is compared within a tolerance, and the report says so.\n\n") +
       kExitCodeHelp);
   return [options] {
-    Progress progress("replaying", 0.0);
-    const ReplayReport report = replay(options->recording, [&progress](std::uint64_t) { progress.at(0.0); });
+    Progress progress("replaying step", 0.0);
+    const ReplayReport report =
+        replay(options->recording, [&progress](std::uint64_t step) { progress.at(static_cast<double>(step)); });
     if (options->json)
       fmt::print("{}\n", report.json().dump(2));
     else

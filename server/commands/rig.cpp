@@ -78,13 +78,15 @@ Command add_rig(CLI::App& app) {
                       "CHANNEL=sine:AMPLITUDE,FREQUENCY_HZ, CHANNEL=step:VALUE[,TIME_S] or CHANNEL=FILE.csv (columns "
                       "t [s], value); repeatable; other inputs are zero");
   command->add_option("--duration", options->duration, "Stop after this time [s]; 0: run until stopped")
-      ->capture_default_str();
-  command->add_option("--rate", options->rate, "Inputs per second [Hz]; 0: one per step of the server");
+      ->capture_default_str()
+      ->check(between(0.0, kLongest));
+  command->add_option("--rate", options->rate, "Inputs per second [Hz]; one per step of the server if not given")
+      ->check(between(0.1, 1e5));
   command->add_flag("--json", options->json, "Print the report as JSON");
   command->footer(std::string("Examples:\n  rigstep rig config/rigs/ci_loopback.textproto --drive drive=sine:20,0.5\n"
                               "  rigstep rig --host 127.0.0.1 --port 47001 --duration 5 --json\n\n") +
                   kExitCodeHelp);
-  return [options] {
+  return [options]() -> int {
     wire::RigConfig rig;
     if (!options->rig_file.empty()) rig = wire::load_rig(options->rig_file);
     RigOptions run;
@@ -101,7 +103,8 @@ Command add_rig(CLI::App& app) {
     else
       print(report);
     if (interrupted) return interrupted_exit_code();
-    return static_cast<int>(report.end == RigReport::End::server_silent ? kExitNetwork : kExitOk);
+    if (report.end == RigReport::End::server_silent) return kExitNetwork;
+    return (report.last.flags & kFaulted) != 0 ? kExitVerdict : kExitOk;
   };
 }
 

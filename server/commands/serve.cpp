@@ -5,6 +5,7 @@
 #include <chrono>
 #include <memory>
 #include <thread>
+#include <utility>
 
 #include "server/commands/commands.h"
 #include "server/live_run.h"
@@ -23,27 +24,37 @@ struct Options {
 // Says what happened in the loop since the last look; the loop itself never logs.
 class Watch {
  public:
-  explicit Watch(const LiveRun& live) : live_(live) {}
+  explicit Watch(LiveRun& live) : live_(live) {}
 
   void look() {
+    for (const RigEvent& event : live_.take_events()) log(event);
     const std::uint64_t missed = live_.missed_deadlines(), lost = live_.lost_records();
     if (missed > missed_) spdlog::warn("{} deadlines missed and skipped ({} so far)", missed - missed_, missed);
     if (lost > lost_) spdlog::warn("{} records lost, the disk did not keep up ({} so far)", lost - lost_, lost);
-    if (live_.faulted() && !faulted_) spdlog::error("stepping stopped: the last good state is repeated");
     missed_ = missed;
     lost_ = lost;
-    faulted_ = live_.faulted();
+    if (live_.recording_failed() && !std::exchange(recording_failed_, true))
+      spdlog::error("the recording failed: steps from now on are lost; is the disk full?");
+    if (const std::string fault = live_.fault(); !fault.empty() && !std::exchange(faulted_, true))
+      spdlog::error("stepping stopped: {}; the last good state is repeated", fault);
   }
 
  private:
-  const LiveRun& live_;
+  static void log(const RigEvent& event) {
+    const char* what = event.kind == RigEvent::Kind::connected ? "connected"
+                       : event.kind == RigEvent::Kind::left    ? "left"
+                                                               : "went silent and was dropped";
+    spdlog::info("rig \"{}\" (version {}) at {} {}", event.rig_name, event.product_version, event.address, what);
+  }
+
+  LiveRun& live_;
   std::uint64_t missed_ = 0, lost_ = 0;
-  bool faulted_ = false;
+  bool faulted_ = false, recording_failed_ = false;
 };
 
 int exit_code(const LiveSummary& summary) {
   if (!summary.recording_error.empty()) return kExitEnvironment;
-  if (summary.faulted) return kExitNumerical;
+  if (!summary.fault.empty()) return summary.last_status >= StepStatus::singular ? kExitNumerical : kExitNetwork;
   return interrupted ? interrupted_exit_code() : kExitOk;
 }
 
@@ -66,6 +77,7 @@ int serve(const Options& options) {
     std::this_thread::sleep_for(50ms);
     watch.look();
   }
+  watch.look();
   const LiveSummary summary = live.stop(interrupted ? "stopped by the operator" : "duration over");
   if (options.json)
     fmt::print("{}\n", summary.json().dump(2));
@@ -81,7 +93,8 @@ Command add_serve(CLI::App& app) {
   CLI::App* command = app.add_subcommand("serve", "Step a mechanism under a deadline and talk to a rig over UDP");
   command->add_option("RIG_FILE", options->rig, "Rig file")->required();
   command->add_option("--duration", options->duration, "Stop after this time [s]; 0: run until stopped")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->check(between(0.0, kLongest));
   command->add_option("--record", options->record, "Record to this MCAP file instead of the rig file's");
   command->add_option("--port", options->port, "UDP port instead of the rig file's; 0: any free one")
       ->check(CLI::Range(0, 65535));

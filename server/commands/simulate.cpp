@@ -132,12 +132,10 @@ void print(const Options& options, const Summary& s) {
 }
 
 std::string describe_failure(const index3::Stepper& stepper, const StepReport& report) {
-  const Mechanism& m = stepper.plan().mechanism;
-  std::string where = "the whole";
-  if (report.joint >= 0) where = "joint " + m.joints()[report.joint].name;
-  if (report.body >= 0) where = "body " + m.bodies()[report.body].name;
-  return fmt::format("step {} is {} at {}: the state stays at step {}; use a smaller --dt or look at the loads there",
-                     stepper.state().step + 1, to_string(report.status), where, stepper.state().step);
+  return fmt::format("step {} is {}: the state stays at step {}; use a smaller --dt or look at the loads there",
+                     stepper.state().step + 1,
+                     describe_fault(stepper.plan().mechanism, report.status, report.body, report.joint),
+                     stepper.state().step);
 }
 
 std::uint64_t step_count(const Options& options) {
@@ -182,7 +180,9 @@ int simulate(const Options& options) {
   summary.energy_start = summary.energy_end = summary.energy_lowest = summary.energy_highest = energy();
   Progress progress("simulating", static_cast<double>(steps));
   const auto begin = std::chrono::steady_clock::now();
-  sink.write(stepper, {}, inputs);
+  StepReport start;
+  index3::residuals(stepper.plan(), stepper.state(), stepper.workspace(), start);
+  sink.write(stepper, start, inputs);
   for (std::uint64_t k = 1; k <= steps && !interrupted.load(std::memory_order_relaxed); ++k) {
     if (table) table->read(1e-9 * static_cast<double>(static_cast<std::int64_t>(k) * settings.dt_ns), inputs);
     const StepReport report = stepper.step(inputs);

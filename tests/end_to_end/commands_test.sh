@@ -1,0 +1,215 @@
+#!/usr/bin/env bash
+# Every exit status of the command line, provoked by a real command, and what it says then.
+source "$(dirname "$0")/lib.sh"
+mechanisms=$SOURCE/config/mechanisms
+pendulum=$mechanisms/double_pendulum.textproto
+rig=$SOURCE/config/rigs/ci_loopback.textproto
+
+# --- help and version: 0
+for command in check simulate serve rig replay demo; do
+  expect 0 "$RIGSTEP" "$command" --help
+  says out 'Examples:'
+  says out "rigstep $command"
+  says out 'Exit codes: 0 ok'
+done
+expect 0 "$RIGSTEP" --help && says out 'Exit codes: 0 ok'
+expect 0 "$RIGSTEP" --version && says out '^rigstep [0-9]+\.[0-9]+\.[0-9]+'
+
+# --- usage: 2
+expect 2 "$RIGSTEP"
+expect 2 "$RIGSTEP" no_such_command && says err 'no_such_command'
+expect 2 "$RIGSTEP" check
+expect 2 "$RIGSTEP" check "$pendulum" --no-such-option
+expect 2 "$RIGSTEP" serve
+expect 2 "$RIGSTEP" serve "$rig" --port 70000
+expect 2 "$RIGSTEP" serve no_such_file.textproto && says err 'no_such_file.textproto'
+for dt in 0 -1 nan 2 1e-12 1.005e-7; do
+  expect 2 "$RIGSTEP" simulate "$pendulum" --dt=$dt && says err '--dt: '
+done
+for duration in -1 nan 1e300; do
+  expect 2 "$RIGSTEP" simulate "$pendulum" --duration=$duration && says err '--duration: '
+  expect 2 timeout -s KILL 2 "$RIGSTEP" serve "$rig" --port 0 --record d.mcap --duration=$duration
+  expect 2 "$RIGSTEP" rig --port 9 --duration=$duration
+done
+for rate in -1 nan 1e-300 1e6; do
+  expect 2 "$RIGSTEP" rig --port 9 --rate=$rate
+done
+expect 2 "$RIGSTEP" simulate "$pendulum" --solver no_such_solver && says err 'no_such_solver'
+expect 2 "$RIGSTEP" simulate "$pendulum" --every 0
+expect 2 "$RIGSTEP" simulate "$pendulum" --inputs no_such_file.csv && says err 'no_such_file.csv'
+printf 't,push_y\n0,1\n1,x\n' >bad.csv
+expect 2 "$RIGSTEP" simulate "$pendulum" --inputs bad.csv && says err 'bad\.csv:3: column 2'
+printf 't,no_such_input\n0,1\n' >bad.csv
+expect 2 "$RIGSTEP" simulate "$pendulum" --inputs bad.csv && says err 'no_such_input.*push_y, push_z'
+
+# --- mechanism files: 0 for those we ship, 3 for those that are wrong
+for file in "$mechanisms"/*.textproto; do
+  expect 0 "$RIGSTEP" check "$file" && says out '^freedom +[0-9]+ degrees'
+  expect 0 "$RIGSTEP" check --json "$file"
+  is_json out && assert_json out 'd["schema"] == 1 and d["bodies"] > 0 and d["start_gap_m"] < 1e-6'
+done
+expect 3 "$RIGSTEP" check no_such_file.textproto && says err 'no_such_file.textproto'
+sed 's/mass: 1$/mass: -1/' "$pendulum" >bad.textproto
+expect 3 "$RIGSTEP" check bad.textproto && says err 'bad\.textproto:[0-9]+: body "A"\.mass: '
+silent out
+sed 's/mass: 1$/mass: heavy/' "$pendulum" >bad.textproto
+expect 3 "$RIGSTEP" check bad.textproto && says err 'bad\.textproto:[0-9]+: syntax: '
+sed 's/second: "B"/second: "X"/' "$pendulum" >bad.textproto
+expect 3 "$RIGSTEP" simulate bad.textproto && says err 'bad\.textproto:[0-9]+: joint "joint2"\.second: '
+
+# --- a start that does not fit: 3 with the joint and the gap, and a way out
+sed 's/position { x: 1 z: 0.5 }/position { x: 1.2 z: 0.5 }/; s/at_start { point { x: 1 } }/in_first { point { x: 0.5 } } in_second { point { z: -0.5 } }/' \
+  "$pendulum" >open.textproto
+expect 3 "$RIGSTEP" check open.textproto && says err 'open\.textproto:[0-9]+: .*joint2.* 0\.2 ?m'
+expect 3 "$RIGSTEP" simulate open.textproto
+expect 0 "$RIGSTEP" check open.textproto --assemble --write closed.textproto && says out 'nearest start +found'
+expect 0 "$RIGSTEP" check closed.textproto
+expect 0 "$RIGSTEP" check open.textproto --assemble --json && is_json out
+expect 4 "$RIGSTEP" check open.textproto --assemble --write /no/such/folder/x.textproto && says err '/no/such/folder'
+cat >torn_apart.textproto <<END
+name: "torn_apart"
+body { name: "A" mass: 1 inertia { xx: 1 yy: 1 zz: 1 } position { x: 0.5 } }
+joint { name: "left" type: SPHERICAL first: "ground" second: "A" in_first {} in_second { point { x: -0.5 } } }
+joint { name: "right" type: SPHERICAL first: "ground" second: "A" in_first { point { x: 3 } } in_second { point { x: 0.5 } } }
+END
+expect 3 "$RIGSTEP" check torn_apart.textproto --assemble && says out 'NOT FOUND'
+
+# --- simulate: 0 with a table, a stream or a recording
+expect 0 "$RIGSTEP" simulate "$pendulum" --duration 0.1 --dt 0.01 --output run.csv && says out '^10 steps of 0\.01 s'
+grep -v '^#' run.csv | head -n 1 >header
+for name in t A.{x,y,z,e0,e1,e2,e3,vx,vy,vz,wx,wy,wz,ax,ay,az,alx,aly,alz} B.x B.wz joint1.{fx,fy,fz,tx,ty,tz} joint2.fx \
+  energy.{kinetic,potential,total} residual.{position,velocity,acceleration}; do
+  grep -Eq "(^|,)$name(,|\$)" header || fail "column $name is not in the header of run.csv"
+done
+[[ $(grep -cv '^#' run.csv) -eq 12 ]] || fail "run.csv does not have a header and 11 rows"
+expect 0 "$RIGSTEP" simulate "$pendulum" --duration 0.1 --dt 0.01 --output -
+cmp -s out run.csv || fail "--output - is not the same table as a file's"
+silent err
+expect 0 "$RIGSTEP" simulate "$pendulum" --duration 0.1 --dt 0.01 --json && is_json out
+silent err
+expect 4 "$RIGSTEP" simulate "$pendulum" --duration 0.1 --output /no/such/folder/run.csv && says err '/no/such/folder'
+expect 4 "$RIGSTEP" simulate "$pendulum" --duration 0.1 --output /no/such/folder/run.mcap && says err '/no/such/folder'
+expect 4 "$RIGSTEP" simulate "$pendulum" --duration 1 --output /dev/full && says err '/dev/full'
+# a limit on the size of files is an error with words, not the end by a signal
+for output in limited.csv limited.mcap; do
+  expect 4 bash -c 'ulimit -f 100; "$@"' limited "$RIGSTEP" simulate "$pendulum" --duration 5 --output $output &&
+    says err "$output"
+done
+
+# --- a step that fails: 6, and what was recorded before replays
+printf 't,push_y\n0,0\n0.5,0\n0.6,1e300\n' >huge.csv
+expect 6 "$RIGSTEP" simulate "$pendulum" --duration 1 --dt 0.01 --inputs huge.csv --output failed.mcap &&
+  says err 'step [0-9]+ is (singular|not finite) at (body|joint) '
+expect 0 "$RIGSTEP" replay failed.mcap && says out '^bit-exact over [1-9]'
+expect 6 "$RIGSTEP" simulate "$pendulum" --duration 1 --dt 0.01 --inputs huge.csv --json
+is_json out && assert_json out 'd["failure"] and d["steps"] < 100'
+
+# --- replay: 0, 1, 7
+expect 0 "$RIGSTEP" simulate "$pendulum" --duration 2 --every 500 --output run.mcap
+expect 0 "$RIGSTEP" replay run.mcap && says out '^bit-exact over 2000 steps'
+expect 0 "$RIGSTEP" replay run.mcap --json
+is_json out && assert_json out 'd["verdict"] == "bit_exact" and d["steps"] == 2000 and d["damage"] == ""'
+expect 7 "$RIGSTEP" replay no_such_file.mcap && says err 'no_such_file.mcap'
+expect 7 "$RIGSTEP" replay /dev/null
+expect 7 "$RIGSTEP" replay "$pendulum" && says err 'double_pendulum.textproto: '
+head -c 100000 /dev/urandom >garbage.mcap
+expect 7 "$RIGSTEP" replay garbage.mcap && says err 'garbage.mcap: '
+head -c "$(($(stat -c %s run.mcap) - 3000))" run.mcap >torn.mcap
+expect 7 "$RIGSTEP" replay torn.mcap && says out '[0-9]+ steps replayed' && says out '^damaged at byte [0-9]+: ' &&
+  says out '^bit-exact over [0-9]+ steps'
+"$python" - run.mcap tampered.mcap <<'END' || fail "could not make a tampered recording"
+# flips the last bit of the last state hash of the first chunk with steps and mends the chunk's checksum
+import struct, sys, zlib
+data = bytearray(open(sys.argv[1], "rb").read())
+at, steps = 8, None
+while at + 9 < len(data):
+    opcode, length = data[at], struct.unpack_from("<Q", data, at + 1)[0]
+    begin = at + 9
+    if opcode == 6:
+        records = begin + 40
+        inner, end = records, begin + length
+        while inner < end:
+            size = struct.unpack_from("<Q", data, inner + 1)[0]
+            # a step ends with its hash: tag of field 11, 64 bits
+            if data[inner] == 5 and data[inner + 9 + size - 9] == 0x59:
+                steps = inner + 9 + size - 1
+            inner += 9 + size
+        if steps:
+            data[steps] ^= 1
+            struct.pack_into("<I", data, begin + 24, zlib.crc32(data[records:end]))
+            open(sys.argv[2], "wb").write(data)
+            sys.exit(0)
+    at = begin + length
+sys.exit(1)
+END
+expect 1 "$RIGSTEP" replay tampered.mcap && says out '^DIFFERS from step [0-9]+ on'
+expect 1 "$RIGSTEP" replay tampered.mcap --json
+is_json out && assert_json out 'd["verdict"] == "differs" and d["first_difference"] > 0'
+
+# --- serve: 130 and 0 by signal, 0 by duration, 5 for the port, 4 for permissions
+serve "$rig" --record served.mcap || failures=$((failures + 1))
+expect 0 "$RIGSTEP" rig --port "$port" --duration 0.5 --drive drive=sine:2,1 --json
+is_json out && assert_json out 'd["mechanism"] == "four_bar" and d["states"] > 200 and d["status"] == "ok"'
+expect 2 "$RIGSTEP" rig --port "$port" --drive no_such_channel=step:1 && says err 'no_such_channel.*Input channels: drive'
+expect 5 "$RIGSTEP" serve "$rig" --port "$port" --record second.mcap && says err "127\.0\.0\.1 port $port"
+[[ ! -e second.mcap ]] || fail "a server without a port has made a recording"
+end_server INT
+[[ $code -eq 130 ]] || fail "serve ended with $code after SIGINT: $(cat serve.err)"
+expect 0 "$RIGSTEP" replay served.mcap && says out '^bit-exact over [0-9]{3,} steps'
+serve "$rig" --record served.mcap --json || failures=$((failures + 1))
+sleep 0.3
+end_server TERM
+[[ $code -eq 0 ]] || fail "serve ended with $code after SIGTERM: $(cat serve.err)"
+is_json serve.out && assert_json serve.out 'd["recorded_steps"] == d["steps"] > 100 and d["fault"] == ""'
+expect 0 "$RIGSTEP" replay served.mcap
+expect 0 "$RIGSTEP" serve "$rig" --port 0 --record served.mcap --duration 0.3
+sed "s#\.\./mechanisms#$mechanisms#; s/four_bar.mcap/served.mcap/" "$rig" >rig.textproto
+sed 's/port: 47001/port: 99999/' rig.textproto >bad_rig.textproto
+expect 2 "$RIGSTEP" serve bad_rig.textproto && says err 'bad_rig\.textproto:[0-9]+: link\.port: '
+(cat rig.textproto; echo 'output: "no_such_output"') >bad_rig.textproto
+expect 2 "$RIGSTEP" serve bad_rig.textproto --port 0 && says err 'no_such_output'
+sed 's#four_bar.textproto#no_such_file.textproto#' rig.textproto >bad_rig.textproto
+expect 3 "$RIGSTEP" serve bad_rig.textproto --port 0 && says err 'no_such_file.textproto'
+sed 's/127\.0\.0\.1/192.0.2.1/' rig.textproto >bad_rig.textproto
+expect 5 "$RIGSTEP" serve bad_rig.textproto --port 0 && says err 'no such address'
+expect 4 "$RIGSTEP" serve rig.textproto --port 0 --record /no/such/folder/x.mcap && says err '/no/such/folder'
+
+# the stale rule stops the run: 6 and a reason
+sed 's/rule: HOLD/rule: FAULT/' rig.textproto >fault_rig.textproto
+serve fault_rig.textproto --record fault.mcap || failures=$((failures + 1))
+expect 0 "$RIGSTEP" rig --port "$port" --duration 0.2
+sleep 0.2
+end_server TERM
+[[ $code -eq 5 ]] || fail "serve ended with $code after a stale fault"
+grep -q 'stepping stopped' serve.err || fail "the fault was not logged: $(cat serve.err)"
+grep -qi 'stale\|no input' serve.out || fail "the summary does not say why stepping stopped: $(cat serve.out)"
+expect 0 "$RIGSTEP" replay fault.mcap && says out 'faulted after step [0-9]+: no inputs for too long'
+
+# --- rig without a server: 5
+expect 5 "$RIGSTEP" rig --port "$port" --duration 1 && says err "127\.0\.0\.1:$port.*rigstep serve"
+silent out
+
+# --- enforced real time without permissions: 4
+chmod 755 "$WORK"
+sed 's/BEST_EFFORT/ENFORCE/; s/^recording.*//' rig.textproto >"enforce.textproto"
+unprivileged=(setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all --bounding-set=-all)
+if "${unprivileged[@]}" test -x "$RIGSTEP" -a -r enforce.textproto 2>/dev/null; then
+  (ulimit -r 0 -l 64; expect 4 "${unprivileged[@]}" "$RIGSTEP" serve enforce.textproto --port 0 --duration 0.1
+    says err 'refused .*: '; exit "$failures") || failures=$((failures + 1))
+else
+  echo "skipped: enforced real time without permissions (no other user can run $RIGSTEP)"
+fi
+
+# --- simulate and demo are interrupted: 130
+"$RIGSTEP" simulate "$pendulum" --duration 100000 --output interrupted.mcap >out 2>err &
+server=$!
+sleep 0.5
+end_server INT
+# a background job of a script ignores SIGINT unless the program asks for it
+[[ $code -eq 130 ]] || fail "simulate ended with $code after SIGINT"
+expect 0 "$RIGSTEP" replay interrupted.mcap
+
+# --- the demo: 0 with its verdict
+expect 0 "$RIGSTEP" demo --duration 2 --record demo.mcap && says out '^verdict: Rigstep does its job'
+
+finish

@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# The reference implementation of MCAP opens our recordings, whole and torn.
+source "$(dirname "$0")/lib.sh"
+command -v npm >/dev/null || { echo "npm is missing: run docker/setup.sh"; exit 1; }
+cp "$SOURCE"/tests/end_to_end/mcap/{package.json,package-lock.json,read_recording.mjs} . || exit 1
+if ! timeout 120 npm ci --no-audit --no-fund --no-progress >npm.log 2>&1; then
+  cat npm.log
+  if grep -Eq 'ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT|ENETUNREACH|ERR_SOCKET_TIMEOUT' npm.log; then
+    echo "skipped: the npm registry cannot be reached"
+    exit 77
+  fi
+  exit 1
+fi
+
+rig=$SOURCE/config/rigs/ci_loopback.textproto
+serve "$rig" --record whole.mcap --json || exit 1
+sleep 1.5
+end_server TERM
+expect 0 node read_recording.mjs whole.mcap
+cp out whole.json
+steps=$("$python" -c 'import json; print(json.load(open("serve.out"))["steps"])')
+assert_json whole.json "d['indexed'] and d['topics']['/steps'] == $steps > 1000 and d['topics']['/states'] >= 1"
+
+serve "$rig" --record torn.mcap || exit 1
+sleep 1.5
+end_server KILL
+expect 0 node read_recording.mjs torn.mcap --torn
+cp out torn.json
+assert_json torn.json '"/footer" not in d["topics"] and d["topics"]["/steps"] > 1000'
+# our reader gets as much out of it
+expect 7 "$RIGSTEP" replay torn.mcap --json
+assert_json out "d['steps'] == $("$python" -c 'import json; print(json.load(open("torn.json"))["topics"]["/steps"])')"
+
+expect 0 "$RIGSTEP" simulate "$SOURCE/config/mechanisms/chain_8.textproto" --duration 0.5 --output simulated.mcap
+expect 0 node read_recording.mjs simulated.mcap
+assert_json out 'd["topics"] == {"/header": 1, "/steps": 500, "/states": 500, "/footer": 1}'
+finish

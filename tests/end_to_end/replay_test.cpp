@@ -1,0 +1,439 @@
+// A run, its recording and the replay of it: bit-exact where nothing was changed, and an answer that names step, body
+// and size where something was.
+#include "server/replay.h"
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "proto/recording.h"
+#include "server/live_run.h"
+#include "server/recorder.h"
+#include "server/rig.h"
+#include "server/session.h"
+
+namespace rigstep::server {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+using Verdict = ReplayReport::Verdict;
+
+constexpr std::uint32_t kFullStateEvery = 100;
+
+// A folder that goes away with the test.
+class Folder {
+ public:
+  Folder() {
+    std::string name = (fs::temp_directory_path() / "rigstep_replay_XXXXXX").string();
+    REQUIRE(::mkdtemp(name.data()) != nullptr);
+    path_ = name;
+  }
+  ~Folder() { fs::remove_all(path_); }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+
+  std::string file(const std::string& name) const { return path_ + "/" + name; }
+  std::string write(const std::string& name, const std::string& text) const {
+    std::ofstream(file(name)) << text;
+    return file(name);
+  }
+
+ private:
+  std::string path_;
+};
+
+// A rig file for the four-bar that records to run.mcap in the folder.
+std::string rig_file(const Folder& folder, const std::string& stale_input = "") {
+  return folder.write("rig.textproto", "mechanism: \"" RIGSTEP_SOURCE_DIR
+                                       "/config/mechanisms/four_bar.textproto\"\n"
+                                       "period_us: 1000\n"
+                                       "recording { path: \"" +
+                                           folder.file("run.mcap") + "\" full_state_every: " +
+                                           std::to_string(kFullStateEvery) + " }\n" + stale_input);
+}
+
+wire::RigConfig rig_config(const Folder& folder, const std::string& stale_input = "") {
+  wire::RigConfig rig = wire::load_rig(rig_file(folder, stale_input));
+  rig.port = 0;
+  return rig;
+}
+
+const std::atomic<bool> kNeverStop{false};
+
+RigReport drive(std::uint16_t port, double seconds) {
+  RigOptions options;
+  options.port = port;
+  options.product_version = product_version();
+  options.drives = {"drive=sine:2,1"};
+  options.duration_s = seconds;
+  return run_rig(options, kNeverStop);
+}
+
+// The live run that the tests below take apart; made once.
+struct Recorded {
+  Recorded() {
+    LiveRun live(rig_config(folder));
+    live.start();
+    rig = drive(live.port(), 2.0);
+    summary = live.stop("the test is over");
+  }
+  Folder folder;
+  std::string path = folder.file("run.mcap");
+  RigReport rig;
+  LiveSummary summary;
+};
+
+const Recorded& recorded() {
+  static const Recorded run;
+  return run;
+}
+
+// What rewrite() lets a test change, item by item; false leaves the item out.
+struct Changes {
+  std::function<void(wire::RecordingHeader&)> header = [](wire::RecordingHeader&) {};
+  std::function<bool(wire::RecordedStep&)> step = [](wire::RecordedStep&) { return true; };
+  std::function<bool(wire::RecordedState&)> state = [](wire::RecordedState&) { return true; };
+};
+
+// A copy of a recording with changes, closed properly. Full states follow the step they belong to at once.
+std::string rewrite(const Folder& folder, const std::string& from, const Changes& changes) {
+  wire::RecordingReader reader(from);
+  std::vector<wire::RecordedStep> steps;
+  std::map<std::uint64_t, wire::RecordedState> states;
+  wire::RecordedStep step;
+  wire::RecordedState state;
+  for (auto item = reader.next(step, state); item != wire::RecordingReader::Item::end; item = reader.next(step, state))
+    item == wire::RecordingReader::Item::step ? steps.push_back(step) : void(states[state.step()] = state);
+  REQUIRE_FALSE(reader.damage());
+  REQUIRE(reader.footer());
+
+  wire::RecordingHeader header = reader.header();
+  changes.header(header);
+  const std::string path = folder.file("changed.mcap");
+  wire::RecordingWriter writer(path, header, 1);
+  for (wire::RecordedStep& next : steps) {
+    const auto full = states.find(next.step());
+    if (changes.step(next)) writer.write(next, next.sim_time_ns());
+    if (full != states.end() && changes.state(full->second)) writer.write(full->second, full->second.sim_time_ns());
+  }
+  writer.finish(*reader.footer());
+  return path;
+}
+
+// Much less is rounded away within a few steps.
+double a_millionth_more(double value) { return value + 1e-6; }
+
+struct Finished {
+  int code = -1;
+  std::string output;
+};
+
+// Runs the rigstep binary to its end; both of its streams come back.
+Finished rigstep(const std::string& arguments) {
+  std::FILE* pipe = ::popen((std::string(RIGSTEP_BINARY) + " " + arguments + " 2>&1").c_str(), "r");
+  REQUIRE(pipe != nullptr);
+  Finished run;
+  for (int c = std::fgetc(pipe); c != EOF; c = std::fgetc(pipe)) run.output += static_cast<char>(c);
+  const int status = ::pclose(pipe);
+  if (WIFEXITED(status)) run.code = WEXITSTATUS(status);
+  return run;
+}
+
+// `rigstep serve` as a process of its own, killed without warning.
+class Served {
+ public:
+  Served(const Folder& folder, const std::string& rig) : log_(folder.file("serve.log")) {
+    child_ = ::fork();
+    REQUIRE(child_ >= 0);
+    if (child_ == 0) {
+      const int log = ::open(log_.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
+      ::dup2(log, STDOUT_FILENO);
+      ::dup2(log, STDERR_FILENO);
+      ::execl(RIGSTEP_BINARY, "rigstep", "serve", rig.c_str(), "--port", "0", nullptr);
+      ::_exit(127);
+    }
+  }
+  ~Served() { kill(); }
+  Served(const Served&) = delete;
+  Served& operator=(const Served&) = delete;
+
+  void kill() {
+    if (child_ <= 0) return;
+    ::kill(child_, SIGKILL);
+    ::waitpid(child_, nullptr, 0);
+    child_ = -1;
+  }
+  std::uint16_t port() const {
+    for (const auto end = std::chrono::steady_clock::now() + 10s; std::chrono::steady_clock::now() < end;) {
+      std::ifstream file(log_);
+      const std::string text(std::istreambuf_iterator<char>(file), {});
+      const auto at = text.find("listening on 127.0.0.1:");
+      const auto line_end = text.find('\n', at);
+      if (at != std::string::npos && line_end != std::string::npos)
+        return static_cast<std::uint16_t>(std::stoi(text.substr(at + 23)));
+      std::this_thread::sleep_for(10ms);
+    }
+    FAIL("the server did not start");
+    return 0;
+  }
+
+ private:
+  std::string log_;
+  ::pid_t child_ = -1;
+};
+
+TEST_CASE("a live run replays bit for bit over every step") {
+  const Recorded& run = recorded();
+  CHECK(run.rig.end == RigReport::End::duration_over);
+  CHECK(run.rig.states > 1000);
+  CHECK(run.summary.lost_records == 0);
+  CHECK(run.summary.recording_error.empty());
+  CHECK(run.summary.recorded_steps == run.summary.steps);
+
+  const ReplayReport report = replay(run.path, {});
+  CHECK(report.verdict == Verdict::bit_exact);
+  CHECK(report.same_build);
+  CHECK(report.steps == run.summary.steps);
+  CHECK(report.not_recorded == 0);
+  CHECK(report.damage.empty());
+  CHECK(report.fault.empty());
+  CHECK(report.reason == "the test is over");
+  CHECK(report.mechanism == "four_bar");
+}
+
+TEST_CASE("every full state of a live run is compared") {
+  const Recorded& run = recorded();
+  std::uint64_t states = 0;
+  wire::RecordingReader reader(run.path);
+  wire::RecordedStep step;
+  wire::RecordedState state;
+  for (auto item = reader.next(step, state); item != wire::RecordingReader::Item::end; item = reader.next(step, state))
+    states += item == wire::RecordingReader::Item::state;
+  CHECK(states >= run.summary.steps / kFullStateEvery);
+  CHECK(replay(run.path, {}).states == states);
+}
+
+TEST_CASE("the sine of the rig is in the recording as it was applied") {
+  wire::RecordingReader reader(recorded().path);
+  double low = 0.0, high = 0.0;
+  for (wire::RecordedStep step; reader.next(step);) {
+    REQUIRE(step.input_size() == 1);
+    low = std::min(low, step.input(0));
+    high = std::max(high, step.input(0));
+  }
+  CHECK(low == doctest::Approx(-2.0).epsilon(0.01));
+  CHECK(high == doctest::Approx(2.0).epsilon(0.01));
+}
+
+TEST_CASE("a simulation's recording replays bit for bit, whatever is written of it") {
+  const Folder folder;
+  for (const char* every : {"1", "7"}) {
+    const std::string path = folder.file("simulated.mcap");
+    const Finished run = rigstep("simulate " RIGSTEP_SOURCE_DIR
+                                 "/config/mechanisms/double_pendulum.textproto --duration 1 --dt 0.002 --every " +
+                                 std::string(every) + " --output " + path);
+    CAPTURE(run.output);
+    REQUIRE(run.code == 0);
+    const ReplayReport report = replay(path, {});
+    CHECK(report.verdict == Verdict::bit_exact);
+    CHECK(report.steps == 500);
+    CHECK(report.states == 500 / static_cast<std::uint64_t>(std::atoi(every)));
+  }
+}
+
+TEST_CASE("one input changed by a millionth is found at its step, with body and size") {
+  constexpr std::uint64_t kStep = 777;
+  const Folder folder;
+  Changes changes;
+  changes.step = [](wire::RecordedStep& step) {
+    if (step.step() == kStep) step.set_input(0, a_millionth_more(step.input(0)));
+    return true;
+  };
+  const ReplayReport report = replay(rewrite(folder, recorded().path, changes), {});
+  CHECK(report.verdict == Verdict::differs);
+  CHECK(report.first_difference == kStep);
+  CHECK(report.difference_step == 800);
+  CHECK((report.difference_body == "A" || report.difference_body == "B" || report.difference_body == "C"));
+  CHECK(report.difference > 0.0);
+  CHECK(report.difference < 1e-3);
+  CHECK(report.text().find("DIFFERS from step 777 on; at the full state of step 800") != std::string::npos);
+}
+
+TEST_CASE("a changed hash is a difference at its step though every number agrees") {
+  const Folder folder;
+  Changes changes;
+  changes.step = [](wire::RecordedStep& step) {
+    if (step.step() == 555) step.set_state_hash(step.state_hash() ^ 1);
+    return true;
+  };
+  const ReplayReport report = replay(rewrite(folder, recorded().path, changes), {});
+  CHECK(report.verdict == Verdict::differs);
+  CHECK(report.first_difference == 555);
+  CHECK(report.difference == 0.0);
+  CHECK(report.steps == recorded().summary.steps);
+  CHECK(report.text().find("ended before the next full state") == std::string::npos);  // there are more than ten
+}
+
+TEST_CASE("a changed full state is a difference though every hash agrees") {
+  const Folder folder;
+  Changes changes;
+  changes.state = [](wire::RecordedState& state) {
+    if (state.step() == 500) state.set_state(1, state.state(1) + 1e-6);
+    return true;
+  };
+  const ReplayReport report = replay(rewrite(folder, recorded().path, changes), {});
+  CHECK(report.verdict == Verdict::differs);
+  CHECK(report.difference_step == 500);
+  CHECK(report.difference == doctest::Approx(1e-6));
+}
+
+TEST_CASE("steps that were not recorded are counted and the rest is compared from the next full state on") {
+  const Folder folder;
+  Changes changes;
+  changes.step = [](wire::RecordedStep& step) { return step.step() < 350 || step.step() >= 395; };
+  const ReplayReport report = replay(rewrite(folder, recorded().path, changes), {});
+  CHECK(report.verdict == Verdict::bit_exact);
+  // 350 to 394 are missing; 395 to 400 are there, but what came before them is not
+  CHECK(report.not_recorded == 45);
+  CHECK(report.steps == recorded().summary.steps - 51);
+}
+
+TEST_CASE("a difference behind a gap is found") {
+  const Folder folder;
+  Changes changes;
+  changes.step = [](wire::RecordedStep& step) {
+    if (step.step() == 950) step.set_input(0, a_millionth_more(step.input(0)));
+    return step.step() < 350 || step.step() >= 395;
+  };
+  const ReplayReport report = replay(rewrite(folder, recorded().path, changes), {});
+  CHECK(report.verdict == Verdict::differs);
+  CHECK(report.first_difference == 950);
+  CHECK(report.difference_step == 1000);
+}
+
+TEST_CASE("a replay goes on behind a gap that the recorder left") {
+  constexpr std::uint64_t kSlots = 64, kBeforeRecorder = 100, kAfter = 200;
+  const Folder folder;
+  const wire::LoadedMechanism mechanism =
+      load_mechanism_file(RIGSTEP_SOURCE_DIR "/config/mechanisms/double_pendulum.textproto");
+  index3::Stepper stepper = make_stepper(mechanism, {});
+  rt::Ring steps(sizeof(StepRecord), kSlots);
+  rt::Ring states(rt::full_state_bytes(stepper.state()), 4);
+  rt::Cycle cycle(stepper, {}, {.steps = &steps, .states = &states});
+  const std::string path = folder.file("gap.mcap");
+  {
+    Recorder recorder(path, recording_header(mechanism, nullptr, stepper, {}), steps, states);
+    // nobody empties the ring: 36 of these are lost
+    for (std::uint64_t k = 0; k < kBeforeRecorder; ++k) cycle.tick({});
+    recorder.start();
+    while (recorder.steps_written() < kSlots) std::this_thread::sleep_for(1ms);
+    for (std::uint64_t k = 0; k < kAfter; ++k) {
+      std::this_thread::sleep_for(500us);
+      cycle.tick({});
+    }
+    CHECK(recorder.stop({}).empty());
+  }
+  CHECK(cycle.lost_records() == kBeforeRecorder - kSlots);
+  const ReplayReport report = replay(path, {});
+  CHECK(report.verdict == Verdict::bit_exact);
+  CHECK(report.not_recorded == kBeforeRecorder - kSlots);
+  CHECK(report.steps == kSlots + kAfter - 1);  // one is the full state that it goes on from
+}
+
+TEST_CASE("a recording of another build says so and is compared within a tolerance") {
+  const Folder folder;
+  Changes changes;
+  changes.header = [](wire::RecordingHeader& header) { header.set_compiler("another compiler 99"); };
+  const ReplayReport same = replay(rewrite(folder, recorded().path, changes), {});
+  CHECK_FALSE(same.same_build);
+  CHECK(same.recorded_on.find("another compiler 99") != std::string::npos);
+  CHECK(same.verdict == Verdict::bit_exact);
+
+  const auto change_input = [&changes](double amount) {
+    changes.step = [amount](wire::RecordedStep& step) {
+      if (step.step() == 777) step.set_input(0, step.input(0) + amount);
+      return true;
+    };
+  };
+  change_input(1e-9);
+  CHECK(replay(rewrite(folder, recorded().path, changes), {}).verdict == Verdict::within_tolerance);
+  change_input(1.0);
+  CHECK(replay(rewrite(folder, recorded().path, changes), {}).verdict == Verdict::differs);
+}
+
+TEST_CASE("a recording for another mechanism than it holds is refused") {
+  const Folder folder;
+  Changes changes;
+  changes.header = [](wire::RecordingHeader& header) { header.set_mechanism_id(header.mechanism_id() + 1); };
+  const std::string path = rewrite(folder, recorded().path, changes);
+  CHECK_THROWS_AS(replay(path, {}), wire::RecordingError);
+}
+
+TEST_CASE("a recording whose mechanism cannot be read is refused as such") {
+  const Folder folder;
+  Changes changes;
+  changes.header = [](wire::RecordingHeader& header) { header.set_mechanism_text("body { mass: x }"); };
+  const std::string path = rewrite(folder, recorded().path, changes);
+  CHECK_THROWS_AS(replay(path, {}), MechanismFileError);
+}
+
+TEST_CASE("a run that the stale rule stopped replays with its fault") {
+  const Folder folder;
+  LiveRun live(rig_config(folder, "stale_input { max_age_steps: 20 rule: FAULT }\n"));
+  live.start();
+  const RigReport rig = drive(live.port(), 0.5);
+  for (const auto end = std::chrono::steady_clock::now() + 5s; live.fault().empty();) {
+    REQUIRE(std::chrono::steady_clock::now() < end);
+    std::this_thread::sleep_for(1ms);
+  }
+  const LiveSummary summary = live.stop("the test is over");
+  CHECK(summary.fault == "no inputs for too long (stale rule)");
+  CHECK(summary.steps >= rig.last.step + 18);
+
+  const ReplayReport report = replay(folder.file("run.mcap"), {});
+  CHECK(report.verdict == Verdict::bit_exact);
+  CHECK(report.not_recorded == 0);
+  CHECK(report.fault == "after step " + std::to_string(summary.steps) + ": no inputs for too long (stale rule)");
+}
+
+TEST_CASE("a killed server loses at most the last 0.2 s of its recording") {
+  const Folder folder;
+  Served served(folder, rig_file(folder));
+  RigOptions options;
+  options.port = served.port();
+  options.product_version = product_version();
+  options.drives = {"drive=sine:2,1"};
+  options.duration_s = 0.0;
+  options.timeout_s = 0.3;
+  std::uint64_t seen = 0;
+  options.on_state = [&](const Snapshot& state) {
+    seen = state.step;
+    if (state.step >= 2000) served.kill();
+  };
+  const RigReport rig = run_rig(options, kNeverStop);
+  CHECK(rig.end == RigReport::End::server_silent);
+  CHECK(seen >= 2000);
+
+  const ReplayReport report = replay(folder.file("run.mcap"), {});
+  CHECK(report.verdict == Verdict::bit_exact);
+  CHECK_FALSE(report.damage.empty());
+  CHECK(report.reason.empty());
+  CHECK(report.steps + 200 >= seen);
+  CHECK(report.not_recorded == 0);
+}
+
+}  // namespace
+}  // namespace rigstep::server

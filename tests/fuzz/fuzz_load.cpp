@@ -1,0 +1,65 @@
+// Any bytes as a mechanism file and as a rig file: an error with words, or settings within their limits and a mechanism
+// that survives being written, stepped and read again. libFuzzer entry.
+#include <cstdlib>
+#include <string>
+
+#include "core/index3/stepper.h"
+#include "proto/load.h"
+
+namespace {
+
+using namespace rigstep;
+
+constexpr std::size_t kLargestStepped = 12;  // bodies and joints; larger ones only take longer
+
+void require(bool condition) {
+  if (!condition) std::abort();
+}
+
+void try_steps(const Mechanism& mechanism) {
+  if (mechanism.bodies().size() > kLargestStepped || mechanism.joints().size() > kLargestStepped) return;
+  try {
+    index3::Stepper stepper(mechanism, {});
+    Inputs inputs;
+    inputs.count = static_cast<int>(mechanism.input_channels().size());
+    for (int k = 0; k < 3; ++k) {
+      const std::uint64_t before = stepper.state().step;
+      const StepReport report = stepper.step(inputs);
+      require(stepper.state().step == before + (report.status < StepStatus::singular ? 1 : 0));
+    }
+  } catch (const MechanismError&) {
+  }
+}
+
+void as_mechanism(const std::string& text) {
+  try {
+    const wire::LoadedMechanism loaded = wire::parse_mechanism(text, "fuzz.textproto");
+    require(loaded.joint_line.size() == loaded.mechanism.joints().size());
+    require(loaded.mechanism.input_channels().size() <= static_cast<std::size_t>(kMaxChannels));
+    require(loaded.mechanism.output_channels().size() <= static_cast<std::size_t>(kMaxChannels));
+    require(wire::parse_mechanism(text, "elsewhere").mechanism.id() == loaded.mechanism.id());
+    wire::parse_mechanism(wire::with_start(text, loaded.mechanism.bodies()), "fuzz.textproto");
+    try_steps(loaded.mechanism);
+  } catch (const wire::ConfigError&) {
+  }
+}
+
+void as_rig(const std::string& text) {
+  try {
+    const wire::RigConfig rig = wire::parse_rig(text, "rigs/fuzz.textproto");
+    require(rig.period_ns >= 100'000 && rig.period_ns <= 1'000'000'000);
+    require(rig.iterations >= 1 && rig.iterations <= 50 && rig.sweeps >= 0 && rig.sweeps <= 50);
+    require(rig.priority >= 1 && rig.priority <= 99 && rig.max_input_age_steps >= 1);
+    require(rig.relative_compliance < 1e-2);
+  } catch (const wire::ConfigError&) {
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string text(reinterpret_cast<const char*>(data), size);
+  as_mechanism(text);
+  as_rig(text);
+  return 0;
+}

@@ -1,0 +1,233 @@
+// Every closed-form derivative against finite differences.
+#include <doctest/doctest.h>
+
+#include <functional>
+
+#include "core/index3/forces.h"
+#include "core/index3/initial_state.h"
+#include "core/index3/tangent.h"
+#include "tests/support/mechanisms.h"
+
+namespace rigstep::index3 {
+namespace {
+
+// error of a central difference with step 1e-5 on functions of size 1 to 10: 1e-10 truncation, 1e-10 rounding
+constexpr double kStep = 1e-5;
+constexpr double kError = 2e-9;
+
+Placement moved(const Placement& at, const Vec3& dr, const Vec3& dtheta) {
+  Placement to = at;
+  to.r += dr;
+  if (dtheta.norm() > 0.0) to.A = Eigen::AngleAxisd(dtheta.norm(), dtheta.normalized()) * at.A;
+  return to;
+}
+
+Placement moved(const Placement& at, int component, double step) {
+  const Vec3 d = step * Vec3::Unit(component % 3);
+  return component < 3 ? moved(at, d, Vec3::Zero()) : moved(at, Vec3::Zero(), d);
+}
+
+// Gradient of f with respect to displacement and rotation of one body.
+Vec6 gradient(const Placement& at, const std::function<double(const Placement&)>& f) {
+  Vec6 g;
+  for (int k = 0; k < 6; ++k) g[k] = (f(moved(at, k, kStep)) - f(moved(at, k, -kStep))) / (2.0 * kStep);
+  return g;
+}
+
+Placement random_placement(test::Random& random) {
+  return {random.vector(), random.rotation().toRotationMatrix(), random.vector(), random.vector()};
+}
+
+JointFrame random_frame(test::Random& random) { return {random.vector(), random.rotation().toRotationMatrix()}; }
+
+// A joint in an arbitrary pose, far from closed.
+struct OpenJoint {
+  OpenJoint(JointType type, unsigned seed) {
+    test::Random random(seed);
+    joint.type = type;
+    joint.in_first = random_frame(random);
+    joint.in_second = random_frame(random);
+    first = random_placement(random);
+    second = random_placement(random);
+  }
+  double Phi(const Row& row, const Placement& a, const Placement& b) const {
+    return evaluate(row, place(joint, a, b)).Phi;
+  }
+
+  Joint joint;
+  Placement first, second;
+};
+
+}  // namespace
+
+TEST_CASE("the rows of every joint are the derivatives of Phi with respect to both bodies, open joints included") {
+  for (const JointType type : test::kAllJointTypes)
+    for (unsigned seed = 1; seed <= 5; ++seed) {
+      const OpenJoint open(type, seed);
+      for (const Row& row : rows_of(type)) {
+        const RowValue value = evaluate(row, place(open.joint, open.first, open.second));
+        const Vec6 on_first = gradient(open.first, [&](const Placement& p) { return open.Phi(row, p, open.second); });
+        const Vec6 on_second = gradient(open.second, [&](const Placement& p) { return open.Phi(row, open.first, p); });
+        CAPTURE(to_string(type));
+        CHECK((value.J_first - on_first).norm() < kError);
+        CHECK((value.J_second - on_second).norm() < kError);
+      }
+    }
+}
+
+TEST_CASE("the quadratic term is the rate of J v along a motion with constant twists") {
+  for (const JointType type : test::kAllJointTypes)
+    for (unsigned seed = 1; seed <= 5; ++seed) {
+      const OpenJoint open(type, seed);
+      const auto later = [](const Placement& at, double t) { return moved(at, t * at.v, t * at.w); };
+      const auto row_velocity = [&](const Row& row, double t) {
+        const RowValue value = evaluate(row, place(open.joint, later(open.first, t), later(open.second, t)));
+        Vec6 v_first, v_second;
+        v_first << open.first.v, open.first.w;
+        v_second << open.second.v, open.second.w;
+        return value.J_first.dot(v_first) + value.J_second.dot(v_second);
+      };
+      for (const Row& row : rows_of(type)) {
+        const double rate = (row_velocity(row, kStep) - row_velocity(row, -kStep)) / (2.0 * kStep);
+        CAPTURE(to_string(type));
+        CHECK(quadratic(row, place(open.joint, open.first, open.second), open.first, open.second) ==
+              doctest::Approx(rate).epsilon(kError));
+      }
+    }
+}
+
+TEST_CASE("the geometric stiffness is the symmetric part of how J' lambda turns with its own body") {
+  constexpr double lambda = 1.7;
+  for (const JointType type : test::kAllJointTypes)
+    for (unsigned seed = 1; seed <= 5; ++seed) {
+      const OpenJoint open(type, seed);
+      for (const Row& row : rows_of(type)) {
+        Mat3 K_first = Mat3::Zero(), K_second = Mat3::Zero(), by_first, by_second;
+        add_geometric_stiffness(row, lambda, place(open.joint, open.first, open.second), K_first, K_second);
+        for (int k = 0; k < 3; ++k) {
+          const auto torque = [&](const Placement& a, const Placement& b, bool on_first) {
+            const RowValue value = evaluate(row, place(open.joint, a, b));
+            return Vec3(lambda * (on_first ? value.J_first : value.J_second).tail<3>());
+          };
+          by_first.col(k) = (torque(moved(open.first, 3 + k, kStep), open.second, true) -
+                             torque(moved(open.first, 3 + k, -kStep), open.second, true)) /
+                            (2.0 * kStep);
+          by_second.col(k) = (torque(open.first, moved(open.second, 3 + k, kStep), false) -
+                              torque(open.first, moved(open.second, 3 + k, -kStep), false)) /
+                             (2.0 * kStep);
+        }
+        CAPTURE(to_string(type));
+        CHECK((K_first - 0.5 * (by_first + by_first.transpose())).norm() < kError);
+        CHECK((K_second - 0.5 * (by_second + by_second.transpose())).norm() < kError);
+      }
+    }
+}
+
+TEST_CASE("coordinate gradients and rates are the derivatives of the coordinate of a closed joint") {
+  test::Random random(7);
+  for (const JointType type : test::kAllJointTypes)
+    for (const Freedom freedom : freedoms(type)) {
+      test::Description d = test::random_bare_tree(3, 2);
+      d.joints = {test::random_joint(random, "j", type, "body0", "body1", Vec3::Zero())};
+      const Mechanism m = test::build(test::made_consistent(d));
+      const Joint& joint = m.joints()[0];
+      const State x(m, 0);
+      const Placement first = placement_of(x.body[0]), second = placement_of(x.body[1]);
+      const auto value = [&](const Placement& a, const Placement& b) {
+        return coordinate(freedom, place(joint, a, b), a, b).value;
+      };
+      const Coordinate c = coordinate(freedom, place(joint, first, second), first, second);
+      const auto later = [](const Placement& at, double t) { return moved(at, t * at.v, t * at.w); };
+      const double rate =
+          (value(later(first, kStep), later(second, kStep)) - value(later(first, -kStep), later(second, -kStep))) /
+          (2.0 * kStep);
+      CAPTURE(to_string(type));
+      CAPTURE(to_string(freedom));
+      CHECK((c.first - gradient(first, [&](const Placement& p) { return value(p, second); })).norm() < kError);
+      CHECK((c.second - gradient(second, [&](const Placement& p) { return value(first, p); })).norm() < kError);
+      CHECK(c.rate == doctest::Approx(rate).epsilon(kError));
+    }
+}
+
+namespace {
+
+// A mechanism with one spring of its kind between two bodies, at its rest length and without damping.
+Mechanism with_one_spring(Spring::Kind kind, Freedom freedom, JointType type, double stiffness, double damping) {
+  test::Description d = test::random_bare_tree(5, 2);
+  test::Random random(11);
+  d.joints = {test::random_joint(random, "j", type, "body0", "body1", Vec3::Zero())};
+  Spring s = test::detail::random_spring(random, "spring", kind);
+  s.stiffness = stiffness;
+  s.damping = damping;
+  if (kind == Spring::Kind::in_joint)
+    d.joint_springs = {{s, "j", freedom}};
+  else
+    d.springs = {{s, "body0", "body1"}};
+  const auto rest = [&]() -> double& {
+    return kind == Spring::Kind::in_joint ? d.joint_springs[0].spring.rest : d.springs[0].spring.rest;
+  };
+  const Mechanism m = test::build(d);
+  const Plan plan(m, {});
+  Workspace w(plan);
+  State x(m, plan.rows());
+  evaluate_state(plan, x, w);
+  if (kind == Spring::Kind::in_joint)
+    rest() = w.coordinate[0];
+  else
+    rest() = spring_coordinate(m.springs()[0], w, m, w.coordinate).value;
+  return test::build(d);
+}
+
+// dQ/d(displacement, rotation) or dQ/d(velocity, angular velocity) of one body's own load
+Eigen::Matrix<double, 6, 6> load_derivative(const Plan& plan, const State& x, Workspace& w, int body,
+                                            bool by_velocity) {
+  const auto load = [&](int k, double step) {
+    evaluate_state(plan, x, w);
+    Placement& at = w.placement[body];
+    if (!by_velocity)
+      at = moved(at, k, step);
+    else
+      (k < 3 ? at.v : at.w)[k % 3] += step;
+    evaluate_constraints(plan, w);
+    const std::vector<double> reference = w.coordinate;
+    apply_forces(plan, Inputs{}, 0.0, reference, w);
+    return w.Q[body];
+  };
+  Eigen::Matrix<double, 6, 6> D;
+  for (int k = 0; k < 6; ++k) D.col(k) = (load(k, kStep) - load(k, -kStep)) / (2.0 * kStep);
+  return D;
+}
+
+void check_spring(const Mechanism& m, bool damping) {
+  const Plan plan(m, {});
+  Workspace w(plan);
+  const State x(m, plan.rows());
+  for (const int body : {0, 1}) {
+    evaluate_state(plan, x, w);
+    force_tangent(plan, damping ? 0.0 : 1.0, damping ? 1.0 : 0.0, w);
+    const Mat6 tangent = w.tangent[body];
+    CHECK(tangent.norm() > 0.1);
+    CHECK((tangent + load_derivative(plan, x, w, body, damping)).norm() < kError * tangent.norm());
+  }
+}
+
+}  // namespace
+
+TEST_CASE("the spring tangent is minus the derivative of a spring's load on its own body, at rest length") {
+  check_spring(with_one_spring(Spring::Kind::between_points, {}, JointType::spherical, 50.0, 0.0), false);
+  check_spring(with_one_spring(Spring::Kind::along_direction, {}, JointType::spherical, 50.0, 0.0), false);
+  check_spring(with_one_spring(Spring::Kind::in_joint, Freedom::angle, JointType::revolute, 50.0, 0.0), false);
+  check_spring(with_one_spring(Spring::Kind::in_joint, Freedom::displacement, JointType::cylindrical, 50.0, 0.0),
+               false);
+  check_spring(with_one_spring(Spring::Kind::in_joint, Freedom::first_angle, JointType::universal, 50.0, 0.0), false);
+  check_spring(with_one_spring(Spring::Kind::in_joint, Freedom::second_angle, JointType::universal, 50.0, 0.0), false);
+}
+
+TEST_CASE("the damper tangent is minus the derivative of a damper's load with respect to its own body's velocities") {
+  check_spring(with_one_spring(Spring::Kind::between_points, {}, JointType::spherical, 0.0, 3.0), true);
+  check_spring(with_one_spring(Spring::Kind::along_direction, {}, JointType::spherical, 0.0, 3.0), true);
+  check_spring(with_one_spring(Spring::Kind::in_joint, Freedom::angle, JointType::revolute, 0.0, 3.0), true);
+  check_spring(with_one_spring(Spring::Kind::in_joint, Freedom::displacement, JointType::prismatic, 0.0, 3.0), true);
+}
+
+}  // namespace rigstep::index3

@@ -1,0 +1,197 @@
+// The loop allocates nothing, in good steps and in bad ones.
+#include "tests/support/no_alloc.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <memory>
+#include <new>
+#include <thread>
+
+#include "core/index3/plan.h"
+#include "core/index3/sensors.h"
+#include "rt/cycle.h"
+#include "tests/support/reference.h"
+
+namespace rigstep {
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+// False, with the reason printed, where a sanitizer has taken the allocation functions.
+bool can_count() {
+  if (!test::kCountsAllocations) MESSAGE("skipped: the sanitizer's allocator cannot be counted");
+  return test::kCountsAllocations;
+}
+
+// keeps the compiler from dropping an allocation that nobody reads
+template <class T>
+T* kept(T* block) {
+  asm volatile("" : "+r"(block) : : "memory");
+  return block;
+}
+
+Inputs inputs(const Mechanism& m, int step, double size) {
+  Inputs u;
+  u.count = static_cast<int>(m.input_channels().size());
+  for (int k = 0; k < u.count; ++k) u.value[k] = size * (((step / 100 + k) & 1) != 0 ? 1.0 : -1.0);
+  return u;
+}
+
+Inputs first_input(const Mechanism& m, double value) {
+  Inputs u = inputs(m, 0, 0.0);
+  u.value[0] = value;
+  return u;
+}
+
+}  // namespace
+
+TEST_CASE("the counter sees every way to allocate, in its own thread and scope only") {
+  if (!can_count()) return;
+  CHECK(test::allocations([] { delete kept(new int(1)); }) == 1);
+  CHECK(test::allocations([] { delete[] kept(new double[100]); }) == 1);
+  struct alignas(64) Line {
+    char bytes[64];
+  };
+  CHECK(test::allocations([] { delete kept(new Line); }) == 1);
+  CHECK(test::allocations([] { std::free(kept(std::malloc(10))); }) == 1);
+  CHECK(test::allocations([] { std::free(kept(std::calloc(10, 10))); }) == 1);
+  CHECK(test::allocations([] { std::free(kept(std::aligned_alloc(64, 64))); }) == 1);
+  CHECK(test::allocations([] { std::free(kept(std::realloc(kept(std::malloc(10)), 10'000))); }) == 2);
+  CHECK(test::allocations([] {
+          void* block = nullptr;
+          if (::posix_memalign(&block, 64, 64) == 0) std::free(kept(block));
+        }) == 1);
+  CHECK(test::allocations([] {
+          Eigen::MatrixXd m(10, 10);
+          kept(m.data());
+        }) == 1);
+  CHECK(test::allocations([] {}) == 0);
+  std::free(kept(std::malloc(10)));
+  CHECK(test::allocation_counter.armed == false);
+  std::thread other([] { std::free(kept(std::malloc(10))); });
+  CHECK(test::allocations([&] { other.join(); }) == 0);
+}
+
+TEST_CASE("ten thousand steps and their outputs allocate nothing") {
+  if (!can_count()) return;
+  for (const std::string name : {"four_bar", "mcpherson_redundant", "pipelayer"}) {
+    const Mechanism m = test::mechanism(name);
+    index3::Stepper stepper(m, {});
+    const auto outputs = std::make_unique<Outputs>();
+    StepStatus worst = StepStatus::ok;
+    std::uint64_t hash = 0;
+    const long count = test::allocations([&] {
+      for (int k = 0; k < 10'000; ++k) {
+        const StepReport report = stepper.step(inputs(m, k, 0.5));
+        index3::read_outputs(stepper, report, *outputs);
+        hash ^= stepper.state().hash();
+        worst = std::max(worst, report.status);
+      }
+    });
+    CAPTURE(name);
+    CHECK(count == 0);
+    CHECK(worst == StepStatus::ok);
+    CHECK(stepper.state().step == 10'000);
+  }
+}
+
+TEST_CASE("steps that fail, flattening and restoring allocate nothing") {
+  if (!can_count()) return;
+  for (const std::string name : {"four_bar", "pipelayer"}) {
+    const Mechanism m = test::mechanism(name);
+    index3::Stepper stepper(m, {});
+    const Inputs good = inputs(m, 0, 0.5), nan = first_input(m, kNan), huge = first_input(m, 1e300);
+    std::vector<double> flat(stepper.state().flat_size());
+    int failed = 0, named = 0;
+    const long count = test::allocations([&] {
+      for (int k = 0; k < 300; ++k) {
+        const StepReport report = stepper.step(k % 3 == 0 ? good : k % 3 == 1 ? nan : huge);
+        failed += report.status >= StepStatus::singular ? 1 : 0;
+        named += report.body >= 0 || report.joint >= 0 ? 1 : 0;
+        stepper.state().flatten(flat);
+        stepper.restore(flat, stepper.state().step);
+      }
+    });
+    CAPTURE(name);
+    CHECK(count == 0);
+    CHECK(failed == 200);
+    CHECK(named == 200);
+    CHECK(stepper.state().step == 100);
+  }
+}
+
+namespace {
+
+// A cycle with mailboxes on both sides and rings that hold only a few slots.
+struct Rig {
+  Rig(const std::string& name, const rt::CycleSettings& settings)
+      : mechanism(test::mechanism(name)),
+        stepper(mechanism, {}),
+        steps(sizeof(StepRecord), 8),
+        states(rt::full_state_bytes(stepper.state()), 2),
+        cycle(stepper, settings, {.in = &in, .out = &out, .steps = &steps, .states = &states}) {}
+
+  void send(double value) {
+    InputSample sample;
+    sample.inputs = first_input(mechanism, value);
+    sample.sequence = ++sequence;
+    in.publish(sample);
+  }
+
+  Mechanism mechanism;
+  index3::Stepper stepper;
+  rt::Mailbox<InputSample> in;
+  rt::Mailbox<Snapshot> out;
+  rt::Ring steps;
+  rt::Ring states;
+  rt::Cycle cycle;
+  std::uint64_t sequence = 0;
+};
+
+}  // namespace
+
+TEST_CASE("ten thousand ticks into full rings and mailboxes allocate nothing") {
+  if (!can_count()) return;
+  for (const std::string name : {"four_bar", "mcpherson_redundant", "pipelayer"}) {
+    const auto rig = std::make_unique<Rig>(
+        name, rt::CycleSettings{.max_age_steps = 3, .stale_rule = StaleRule::zero, .full_state_every = 10});
+    std::uint32_t flags = 0;
+    const long count = test::allocations([&] {
+      for (int k = 0; k < 10'000; ++k) {
+        if (k % 8 == 0) rig->send(0.1);  // stale before the next one comes
+        flags |= rig->cycle.tick({.missed_deadlines = k % 100 == 0 ? 2u : 0u, .wake_up_ns = 50}).flags;
+      }
+    });
+    CAPTURE(name);
+    CHECK(count == 0);
+    CHECK(rig->stepper.state().step == 10'000);
+    CHECK(rig->cycle.lost_records() == 10'000 - 8);
+    CHECK((flags & kStaleInput) != 0);
+    CHECK((flags & kRecordLost) != 0);
+    CHECK((flags & kOverrun) != 0);
+    CHECK((flags & kFaulted) == 0);
+  }
+}
+
+TEST_CASE("ticks that fault, and all that follow, allocate nothing") {
+  if (!can_count()) return;
+  for (const double bad : {kNan, 1e300}) {
+    const auto rig = std::make_unique<Rig>("four_bar", rt::CycleSettings{});
+    std::uint32_t flags = 0;
+    const long count = test::allocations([&] {
+      for (int k = 0; k < 200; ++k) {
+        rig->send(k == 20 ? bad : 0.1);
+        flags = rig->cycle.tick({}).flags;
+        if (k == 100) rig->steps.pop();  // room for the record of the fault
+      }
+    });
+    CHECK(count == 0);
+    CHECK((flags & kFaulted) != 0);
+    CHECK(rig->stepper.state().step == 20);
+  }
+}
+
+}  // namespace rigstep

@@ -1,0 +1,322 @@
+#include "proto/load.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "tests/support/mechanisms.h"
+#include "tests/support/reference.h"
+
+namespace rigstep::wire {
+namespace {
+
+// A good file; line numbers below count from here, name at 1.
+constexpr const char* kGood = R"(name: "good"
+gravity { y: -9.81 }
+body {
+  name: "A"
+  mass: 2
+  inertia { xx: 1 yy: 1 zz: 1 }
+  position { x: 0.5 }
+}
+body {
+  name: "B"
+  mass: 1
+  inertia { xx: 1 yy: 1 zz: 1 }
+}
+joint {
+  name: "hinge"
+  type: REVOLUTE
+  first: "ground"
+  second: "A"
+  at_start { point {} axis { z: 1 } }
+}
+joint {
+  name: "rod"
+  type: CYLINDRICAL
+  first: "A"
+  second: "B"
+  at_start { point {} axis { x: 1 } }
+}
+spring {
+  name: "soft"
+  in_joint { joint: "hinge" }
+  stiffness: 3
+}
+load { name: "hum" body: "A" force { x: 1 } amplitude: 2 angular_frequency: 3 }
+input { name: "drive" joint_effort { joint: "hinge" } }
+output { name: "pose" body_pose { body: "B" } }
+)";
+
+std::string replaced(const std::string& from, const std::string& to) {
+  std::string text = kGood;
+  const std::size_t at = text.find(from);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, from.size(), to);
+}
+
+// What the loader says about the good file with `from` replaced.
+std::string complaint(const std::string& from, const std::string& to) {
+  try {
+    parse_mechanism(replaced(from, to), "m.textproto");
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return {};
+}
+
+bool starts_with(const std::string& text, const std::string& start) { return text.rfind(start, 0) == 0; }
+
+// "file:line: field: problem: remedy"
+void check_complaint(const std::string& from, const std::string& to, int line, const std::string& field,
+                     const std::string& problem) {
+  const std::string text = complaint(from, to);
+  CAPTURE(text);
+  const std::string start = "m.textproto:" + std::to_string(line) + ": " + field + ": ";
+  CHECK(starts_with(text, start));
+  CHECK(text.find(problem, std::min(start.size(), text.size())) != std::string::npos);
+  CHECK(std::count(text.begin(), text.end(), ':') >= 4);  // a remedy follows
+}
+
+}  // namespace
+
+TEST_CASE("a good file gives the mechanism that it describes") {
+  const LoadedMechanism loaded = parse_mechanism(kGood, "m.textproto");
+  const Mechanism& m = loaded.mechanism;
+  CHECK(m.name() == "good");
+  CHECK(m.gravity_0() == Vec3(0.0, -9.81, 0.0));
+  REQUIRE(m.bodies().size() == 2);
+  CHECK(m.bodies()[0].mass == 2.0);
+  CHECK(m.bodies()[0].position_0 == Vec3(0.5, 0.0, 0.0));
+  REQUIRE(m.joints().size() == 2);
+  CHECK(m.joints()[0].first == kGround);
+  CHECK(m.joints()[1].type == JointType::cylindrical);
+  CHECK(loaded.joint_line == std::vector<int>{14, 21});
+  CHECK(m.springs()[0].stiffness == 3.0);
+  CHECK(m.input_channels()[0].unit == "N m");
+  CHECK(m.output_channels().size() == 7);
+  CHECK(m.id() == parse_mechanism(kGood, "elsewhere").mechanism.id());
+}
+
+TEST_CASE("a mistake is told as file:line: field: problem: remedy, at the line where it stands") {
+  check_complaint("mass: 2\n", "mass: \n", 6, "syntax", "");  // the parser sees what stands where the number should
+  check_complaint("  mass: 2", "  weight: 2", 5, "syntax", "weight");
+  check_complaint("type: REVOLUTE\n", "type: HINGE", 16, "syntax", "HINGE");
+  check_complaint("mass: 2", "mass: 0", 5, "body \"A\".mass", "0 kg");
+  check_complaint("inertia { xx: 1 yy: 1 zz: 1 }", "inertia { xx: 1 yy: 1 zz: 3 }", 6, "body \"A\".inertia",
+                  "principal");
+  check_complaint("name: \"B\"", "name: \"A\"", 10, "body \"A\".name", "another body");
+  check_complaint("name: \"B\"", "name: \"B 2\"", 10, "body \"B 2\".name", "character");
+  check_complaint("  position { x: 0.5 }", "  orientation { e0: 2 }", 7, "body \"A\".orientation", "norm 2");
+  check_complaint("second: \"A\"", "second: \"C\"", 18, "joint \"hinge\".second", "\"C\"");
+  check_complaint("second: \"B\"", "second: \"A\"", 25, "joint \"rod\".second", "two different");
+  check_complaint("point {} axis { z: 1 }", "point {} axis {}", 19, "joint \"hinge\".at_start.axis", "no direction");
+  check_complaint("point {} axis { z: 1 } }", "point {} axis { z: 1 } }\n  in_first {}", 19, "joint \"hinge\".at_start",
+                  "stands beside");
+  check_complaint("  type: REVOLUTE\n", "", 14, "joint \"hinge\".type", "is missing");
+  check_complaint("joint: \"hinge\" }\n  stiff", "joint: \"hing\" }\n  stiff", 30, "spring \"soft\".joint", "\"hing\"");
+  check_complaint("joint: \"hinge\" }\n  stiff", "joint: \"rod\" }\n  stiff", 28, "spring \"soft\".freedom", "has two");
+  check_complaint("stiffness: 3", "stiffness: -3", 31, "spring \"soft\".stiffness", "-3");
+  check_complaint("body: \"A\" force", "body: \"ground\" force", 33, "load \"hum\".body", "ground");
+  check_complaint("joint_effort { joint: \"hinge\" }", "", 34, "input \"drive\".body_force", "is missing");
+  check_complaint("joint_effort { joint: \"hinge\" }", "joint_effort { joint: \"hinge\" freedom: DISPLACEMENT }", 34,
+                  "input \"drive\".freedom", "displacement");
+  check_complaint("body_pose { body: \"B\" }", "body_pose { body: \"\" }", 35, "output \"pose\".body", "is missing");
+  check_complaint("y: -9.81", "y: nan", 2, "gravity", "finite");
+}
+
+TEST_CASE("a joint is placed once, and on both sides") {
+  const std::string at_start = "at_start { point {} axis { z: 1 } }";
+  check_complaint(at_start, "", 14, "joint \"hinge\".at_start", "is missing");
+  check_complaint(at_start, "in_first { axis { z: 1 } normal { x: 1 } }", 14, "joint \"hinge\".in_second",
+                  "is missing");
+  check_complaint(at_start, "in_first { axis { z: 1 } normal { x: 1 } }\n  in_second { axis { z: 1 } }", 20,
+                  "joint \"hinge\".in_second.normal", "is missing");
+  CHECK(complaint(at_start, "in_first { axis { z: 1 } normal { x: 1 } } in_second { axis { z: 1 } normal { x: 1 } }")
+            .empty());
+}
+
+TEST_CASE("a mechanism without a body, without a name or with too many channels is refused") {
+  CHECK_THROWS_WITH_AS(parse_mechanism("name: \"empty\"\n", "m"), doctest::Contains("body: there is none"),
+                       ConfigError);
+  CHECK(complaint("name: \"good\"\n", "").find("name: is missing") != std::string::npos);
+  std::string poses = "pose\" body_pose { body: \"B\" } }\n";
+  for (int k = 0; k < 18; ++k) poses += "output { name: \"p" + std::to_string(k) + "\" body_pose { body: \"B\" } }\n";
+  CHECK(complaint("pose\" body_pose { body: \"B\" } }\n", poses).find("output: make 133 channels") !=
+        std::string::npos);
+}
+
+TEST_CASE("the constant part of a load is 1 if it is left out, but 0 beside an amplitude") {
+  const auto constant = [](const std::string& rest) {
+    return parse_mechanism(replaced("amplitude: 2 angular_frequency: 3", rest), "m").mechanism.loads()[0].constant;
+  };
+  CHECK(constant("") == 1.0);
+  CHECK(constant("amplitude: 2 angular_frequency: 3") == 0.0);
+  CHECK(constant("constant: 0.5 amplitude: 2") == 0.5);
+  CHECK(constant("constant: 0") == 0.0);
+}
+
+TEST_CASE("the freedom may be left out where a joint has only one") {
+  const std::string in_joint = "in_joint { joint: \"hinge\" }";
+  const auto coordinate = [&](const std::string& text) {
+    return parse_mechanism(replaced(in_joint, text), "m").mechanism.coordinates()[0];
+  };
+  CHECK(coordinate(in_joint).freedom == Freedom::angle);
+  CHECK(coordinate("in_joint { joint: \"rod\" freedom: DISPLACEMENT }").freedom == Freedom::displacement);
+  CHECK(coordinate("in_joint { joint: \"rod\" freedom: ANGLE }").joint == 1);
+}
+
+TEST_CASE("a start that contradicts a joint is told at the joint's line") {
+  const LoadedMechanism loaded = parse_mechanism(
+      replaced(
+          "at_start { point {} axis { z: 1 } }",
+          "in_first { point { x: 1 } axis { z: 1 } normal { x: 1 } }\n  in_second { axis { z: 1 } normal { x: 1 } }"),
+      "m.textproto");
+  try {
+    index3::require_consistent_start(loaded.mechanism);
+    FAIL("an open joint was accepted");
+  } catch (const index3::StartError& error) {
+    CHECK(error.joint == 0);
+    CHECK(starts_with(loaded.at_joint(error.joint, error).what(), "m.textproto:14: joint \"hinge\": is open by 0.5 m"));
+  }
+}
+
+TEST_CASE("a file with another start pose is written and read back to the last bit") {
+  const Mechanism before = parse_mechanism(kGood, "m").mechanism;
+  std::vector<rigstep::Body> bodies = before.bodies();
+  test::Random random(9);
+  for (rigstep::Body& b : bodies) {
+    b.position_0 = random.vector();
+    b.velocity_0 = random.vector();
+    b.angular_velocity_0 = random.vector();
+    b.orientation = EulerParameters{0.6, 0.0, -0.8, 0.0};
+  }
+  const Mechanism after = parse_mechanism(with_start(kGood, bodies), "m").mechanism;
+  for (std::size_t i = 0; i < bodies.size(); ++i) {
+    CHECK(after.bodies()[i].position_0 == bodies[i].position_0);
+    CHECK(after.bodies()[i].velocity_0 == bodies[i].velocity_0);
+    CHECK(after.bodies()[i].angular_velocity_0 == bodies[i].angular_velocity_0);
+    CHECK((after.bodies()[i].orientation - bodies[i].orientation).norm() < 1e-15);
+    CHECK(after.bodies()[i].mass == before.bodies()[i].mass);
+  }
+  CHECK(after.joints().size() == before.joints().size());
+  CHECK(after.outputs().size() == before.outputs().size());
+}
+
+TEST_CASE("a file that is not there is told by its path") {
+  CHECK_THROWS_WITH_AS(load_mechanism("/no/such/file"), doctest::Contains("/no/such/file: file: cannot be read"),
+                       ConfigError);
+  CHECK_THROWS_AS(load_mechanism("/"), ConfigError);
+  CHECK_THROWS_AS(load_rig("/no/such/file"), ConfigError);
+}
+
+namespace {
+
+std::string rig_complaint(const std::string& text) {
+  try {
+    parse_rig(text, "rig.textproto");
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("a rig file needs a mechanism and takes its defaults for the rest") {
+  const RigConfig rig = parse_rig("mechanism: \"../a/b.textproto\"", "/x/y/rig.textproto");
+  CHECK(rig.mechanism_path == "/x/a/b.textproto");
+  CHECK(rig.period_ns == 1'000'000);
+  CHECK(rig.iterations == 3);
+  CHECK(rig.relative_compliance < 0.0);
+  CHECK(rig.sweeps == 0);
+  CHECK(rig.address == "127.0.0.1");
+  CHECK(rig.port == 47001);
+  CHECK(rig.priority == 80);
+  CHECK_FALSE(rig.cpu.has_value());
+  CHECK(rig.max_input_age_steps == 20);
+  CHECK(rig.stale_rule == StaleRule::hold);
+  CHECK(starts_with(rig_complaint(""), "rig.textproto: mechanism: is missing"));
+}
+
+TEST_CASE("settings of a rig that cannot work are told at their line") {
+  const std::string start = "mechanism: \"m\"\n";
+  CHECK(starts_with(rig_complaint(start + "period_us: 99"), "rig.textproto:2: period_us: "));
+  CHECK(starts_with(rig_complaint(start + "period_us: 1000001"), "rig.textproto:2: period_us: "));
+  CHECK(starts_with(rig_complaint(start + "solver {\n iterations: 51 }"), "rig.textproto:3: solver.iterations: "));
+  CHECK(starts_with(rig_complaint(start + "solver {\n sweeps: 51 }"), "rig.textproto:3: solver.sweeps: "));
+  CHECK(starts_with(rig_complaint(start + "solver {\n\n relative_compliance: 0.5 }"),
+                    "rig.textproto:4: solver.relative_compliance: "));
+  CHECK(starts_with(rig_complaint(start + "link { port: 70000 }"), "rig.textproto:2: link.port: "));
+  CHECK(starts_with(rig_complaint(start + "realtime { priority: 100 }"), "rig.textproto:2: realtime.priority: "));
+  CHECK(starts_with(rig_complaint(start + "speed: 3"), "rig.textproto:2: syntax: "));
+}
+
+namespace {
+
+std::vector<std::string> files_in(const std::string& folder) {
+  std::vector<std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(test::source_path(folder)))
+    if (entry.path().extension() == ".textproto") files.push_back(entry.path().string());
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+}  // namespace
+
+TEST_CASE("every mechanism that comes with the program loads and starts") {
+  const auto files = files_in("config/mechanisms");
+  CHECK(files.size() >= 11);
+  for (const std::string& file : files) {
+    CAPTURE(file);
+    const LoadedMechanism loaded = load_mechanism(file);
+    CHECK(loaded.mechanism.name() == std::filesystem::path(file).stem().string());
+    CHECK_NOTHROW(index3::require_consistent_start(loaded.mechanism));
+    index3::Stepper stepper(loaded.mechanism, {});
+    CHECK(stepper.step(Inputs{}).status < StepStatus::singular);
+  }
+}
+
+TEST_CASE("every rig that comes with the program loads with its mechanism, and its outputs exist") {
+  const auto files = files_in("config/rigs");
+  CHECK(files.size() >= 3);
+  for (const std::string& file : files) {
+    CAPTURE(file);
+    const RigConfig rig = load_rig(file);
+    const Mechanism m = load_mechanism(rig.mechanism_path).mechanism;
+    for (const std::string& name : rig.outputs) {
+      const auto named = [&](const rigstep::Output& o) { return o.name == name; };
+      CHECK(std::any_of(m.outputs().begin(), m.outputs().end(), named));
+    }
+  }
+}
+
+TEST_CASE("the mechanism files are the mechanisms of the papers as the tests build them") {
+  const std::pair<std::string, rigstep::Mechanism> cases[] = {
+      {"double_pendulum", test::build(test::double_pendulum())},
+      {"four_bar", test::build(test::four_bar(0.25 * index3::kPi))}};
+  for (const auto& each : cases) {
+    const std::string& name = each.first;
+    const rigstep::Mechanism& built = each.second;
+    const Mechanism file = test::mechanism(name);
+    CAPTURE(name);
+    REQUIRE(file.bodies().size() == built.bodies().size());
+    REQUIRE(file.joints().size() == built.joints().size());
+    for (std::size_t i = 0; i < file.bodies().size(); ++i) {
+      CHECK(file.bodies()[i].name == built.bodies()[i].name);
+      CHECK((file.bodies()[i].position_0 - built.bodies()[i].position_0).norm() < 1e-15);
+      const EulerParameters p = file.bodies()[i].orientation, q = built.bodies()[i].orientation;
+      CHECK(std::min((p - q).norm(), (p + q).norm()) < 1e-15);
+    }
+    for (std::size_t j = 0; j < file.joints().size(); ++j) {
+      CHECK(file.joints()[j].name == built.joints()[j].name);
+      CHECK(file.joints()[j].type == built.joints()[j].type);
+      CHECK((file.joints()[j].in_first.point_b - built.joints()[j].in_first.point_b).norm() < 1e-15);
+      CHECK((file.joints()[j].in_second.point_b - built.joints()[j].in_second.point_b).norm() < 1e-15);
+    }
+  }
+}
+
+}  // namespace rigstep::wire

@@ -1,0 +1,158 @@
+// What a step says about itself, and that a failed one leaves no trace.
+#include "core/index3/stepper.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "core/index3/diagnostics.h"
+#include "core/index3/plan.h"
+#include "core/index3/sensors.h"
+#include "tests/support/mechanisms.h"
+
+namespace rigstep::index3 {
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
+Inputs all_inputs(const Mechanism& m, double value) {
+  Inputs u;
+  u.count = static_cast<int>(m.input_channels().size());
+  for (int k = 0; k < u.count; ++k) u.value[k] = value;
+  return u;
+}
+
+// a chain of three links with one force on the body named
+Mechanism pushed_chain(int body) {
+  test::Description d = test::chain(3, JointType::revolute);
+  test::Description::BodyInput push;
+  push.input.name = "push";
+  push.body = test::body_name(body);
+  d.body_inputs = {push};
+  return test::build(d);
+}
+
+}  // namespace
+
+TEST_CASE("a step advances the state by one and reports small residuals") {
+  const Mechanism m = test::build(test::random_loops(2, 6));
+  Stepper s(m, {});
+  for (std::uint64_t k = 1; k <= 100; ++k) {
+    const StepReport report = s.step(test::test_inputs(m, k));
+    REQUIRE(report.status == StepStatus::ok);
+    CHECK(s.state().step == k);
+    CHECK(report.body == -1);
+    CHECK(report.joint == -1);
+    CHECK(report.position_residual < 1e-13);
+    CHECK(report.velocity_residual < 1e-9);
+    CHECK(report.acceleration_residual < 1e-6);
+  }
+}
+
+TEST_CASE("a step with an input that is not finite is not committed and names the body that it acts on") {
+  for (const int body : {0, 1, 2})
+    for (const double bad : {kNan, kInf, -kInf}) {
+      const Mechanism m = pushed_chain(body);
+      Stepper s(m, {});
+      for (int k = 0; k < 10; ++k) REQUIRE(s.step(all_inputs(m, 1.0)).status == StepStatus::ok);
+      const std::uint64_t hash = s.state().hash();
+      const StepReport report = s.step(all_inputs(m, bad));
+      CAPTURE(body);
+      CAPTURE(bad);
+      CHECK(report.status == StepStatus::not_finite);
+      CHECK(report.body == body);
+      CHECK(s.state().hash() == hash);
+      CHECK(s.state().step == 10);
+    }
+}
+
+TEST_CASE("a force beyond all measure fails the step and leaves the state as it was") {
+  for (const double force : {1e170, -1e200, 1e300}) {
+    const Mechanism m = pushed_chain(1);
+    Stepper s(m, {});
+    const std::uint64_t hash = s.state().hash();
+    const StepReport report = s.step(all_inputs(m, force));
+    CAPTURE(force);
+    CHECK(report.status >= StepStatus::singular);
+    CHECK((report.body >= 0 || report.joint >= 0));
+    CHECK(s.state().hash() == hash);
+  }
+}
+
+TEST_CASE("after a failed step the next good one is the one that would have come without it") {
+  for (const test::Description& d : {test::random_tree(1, 8), test::random_loops(2, 6), test::four_bar(0.5)})
+    for (const double bad : {kNan, 1e300}) {
+      test::Description driven = d;
+      if (driven.body_inputs.empty()) driven.body_inputs = {{Input{.name = "push"}, "A"}};
+      const Mechanism m = test::build(driven);
+      Stepper a(m, {}), b(m, {});
+      for (std::uint64_t k = 0; k < 60; ++k) {
+        const Inputs u = test::test_inputs(m, k);
+        if (k % 7 == 3) REQUIRE(a.step(all_inputs(m, bad)).status >= StepStatus::singular);
+        REQUIRE(a.step(u).status == StepStatus::ok);
+        REQUIRE(b.step(u).status == StepStatus::ok);
+        REQUIRE(a.state().hash() == b.state().hash());
+      }
+      for (std::size_t j = 0; j < m.joints().size(); ++j)
+        CHECK(joint_reaction(a, static_cast<int>(j)) == joint_reaction(b, static_cast<int>(j)));
+    }
+}
+
+TEST_CASE("one iteration from a violent start is reported as not converged, but committed") {
+  test::Description d = test::double_pendulum();
+  d.bodies[1].angular_velocity_0 = {0.0, 60.0, 0.0};
+  d.bodies[1].position_0 = {1.5, 0.0, 0.0};
+  d.bodies[0].angular_velocity_0 = {0.0, 0.0, 40.0};
+  const Mechanism m = test::build(test::made_consistent(d));
+  Stepper one(m, {.dt_ns = 20'000'000, .iterations = 1}), many(m, {.dt_ns = 20'000'000, .iterations = 20});
+  const StepReport rough = one.step(Inputs{});
+  CHECK(rough.status == StepStatus::not_converged);
+  CHECK(rough.last_increment > 1e-4);
+  CHECK(one.state().step == 1);
+  CHECK(many.step(Inputs{}).status == StepStatus::ok);
+}
+
+TEST_CASE("the increment shrinks with every iteration") {
+  const Mechanism m = test::build(test::random_tree(5, 8));
+  double last = kInf;
+  for (int iterations = 1; iterations <= 4; ++iterations) {
+    Stepper s(m, {.iterations = iterations});
+    const double increment = s.step(Inputs{}).last_increment;
+    CHECK(increment < 0.1 * last);
+    last = std::max(increment, 1e-14);  // rounding
+  }
+}
+
+TEST_CASE("the tolerance alone decides what is called converged") {
+  const Mechanism m = test::build(test::double_pendulum());
+  Stepper strict(m, {.increment_tolerance = 0.0}), lenient(m, {.increment_tolerance = 1.0});
+  CHECK(strict.step(Inputs{}).status == StepStatus::not_converged);
+  CHECK(lenient.step(Inputs{}).status == StepStatus::ok);
+  CHECK(strict.state().hash() == lenient.state().hash());
+}
+
+TEST_CASE("a moved stepper goes on where it was") {
+  const Mechanism m = test::build(test::random_tree(2, 6));
+  Stepper a(m, {}), b(m, {});
+  a.step(Inputs{});
+  b.step(Inputs{});
+  Stepper c(std::move(a));
+  c.step(Inputs{});
+  b.step(Inputs{});
+  CHECK(c.state().hash() == b.state().hash());
+}
+
+TEST_CASE("a free body without joints falls as Galileo says") {
+  test::Description d;
+  d.gravity = {0.0, 0.0, -9.81};
+  d.bodies = {test::make_body("stone", Vec3::Zero(), 2.0)};
+  d.bodies[0].velocity_0 = {1.0, 0.0, 5.0};
+  Stepper s(test::build(d), {});
+  for (int k = 0; k < 1000; ++k) REQUIRE(s.step(Inputs{}).status == StepStatus::ok);
+  CHECK((s.state().body[0].r - Vec3(1.0, 0.0, 5.0 - 0.5 * 9.81)).norm() < 1e-10);
+  CHECK((s.state().body[0].v - Vec3(1.0, 0.0, 5.0 - 9.81)).norm() < 1e-10);
+}
+
+}  // namespace rigstep::index3
