@@ -68,7 +68,7 @@ const Snapshot& Cycle::tick(const TickTiming& timing) noexcept {
 const Snapshot& Cycle::repeat(const StepRecord& recorded) noexcept {
   if (!faulted_) record_.inputs = recorded.inputs;
   // a fault without a failed step was decided by the stale rule; a failed step fails again by itself
-  const bool stopped = (recorded.flags & kFaulted) != 0 && recorded.status < StepStatus::singular;
+  const bool stopped = (recorded.flags & kFaulted) != 0 && !failed(recorded.status);
   return run({.sequence = recorded.sequence,
               .rig_time_ns = 0,
               .age_steps = recorded.input_age_steps,
@@ -126,7 +126,7 @@ void Cycle::step() noexcept {
   record_.status = report.status;
   record_.failed_body = report.body;
   record_.failed_joint = report.joint;
-  faulted_ = report.status >= StepStatus::singular;
+  faulted_ = failed(report.status);
   if (faulted_) return;
   read_state(report);
 }

@@ -52,7 +52,7 @@ index3::Stepper make_stepper(const wire::LoadedMechanism& mechanism, const index
 }
 
 std::string describe_fault(const Mechanism& mechanism, StepStatus status, int body, int joint) {
-  if (status < StepStatus::singular) return "no inputs for too long (stale rule)";
+  if (!failed(status)) return "no inputs for too long (stale rule)";
   const auto in = [](int index, const auto& elements) {
     return index >= 0 && index < static_cast<int>(elements.size());
   };

@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kGapTolerance = 1e-6;  // [-] of an arm, [rad], of the velocities
 constexpr int kAssemblyIterations = 100;
-constexpr int kAccelerationPasses = 4;
+constexpr int kPasses = 20;  // of one sweep each; close to a singular pose a few do not suffice
 
 void place_bodies(const State& x, Workspace& w) {
   for (std::size_t i = 0; i < x.body.size(); ++i) w.placement[i] = placement_of(x.body[i]);
@@ -40,7 +40,7 @@ double close_positions(const Plan& plan, State& x, Workspace& w, int iterations)
     evaluate_constraints(plan, w);
     const double residual = largest(w.Phi);
     if (k == iterations || residual < 1e-15) return residual;
-    factorise(plan, x.lambda, 0.0, 0.0, w);
+    factorise(plan, x.lambda, {}, w);
     std::fill(w.bias.begin(), w.bias.end(), Vec6(Vec6::Zero()));
     w.rhs_term = w.Phi;
     close_once(plan, w);
@@ -57,10 +57,10 @@ double close_positions(const Plan& plan, State& x, Workspace& w, int iterations)
 void close_velocities(const Plan& plan, State& x, Workspace& w) {
   place_bodies(x, w);
   evaluate_constraints(plan, w);
-  factorise(plan, x.lambda, 0.0, 0.0, w);
+  factorise(plan, x.lambda, {}, w);
   for (std::size_t i = 0; i < x.body.size(); ++i) w.bias[i] << w.placement[i].v, w.placement[i].w;
   std::fill(w.rhs_term.begin(), w.rhs_term.end(), 0.0);
-  for (int sweep = 0; sweep < kAccelerationPasses; ++sweep) close_once(plan, w);
+  for (int sweep = 0; sweep < kPasses; ++sweep) close_once(plan, w);
   for (std::size_t i = 0; i < x.body.size(); ++i) {
     x.body[i].v = w.bias[i].head<3>();
     x.body[i].w_b = w.placement[i].A.transpose() * w.bias[i].tail<3>();
@@ -80,7 +80,7 @@ void solve_accelerations(const Plan& plan, State& x, Workspace& w) {
   evaluate_quadratic_terms(plan, w);
   std::fill(x.lambda.begin(), x.lambda.end(), 0.0);
   std::vector<Vec6> loads(x.body.size());
-  for (int pass = 0; pass < kAccelerationPasses; ++pass) {
+  for (int pass = 0; pass < kPasses; ++pass) {
     std::fill(loads.begin(), loads.end(), Vec6(Vec6::Zero()));
     add_joint_loads(plan, w, x.lambda, loads);
     for (std::size_t i = 0; i < x.body.size(); ++i) {
@@ -133,7 +133,8 @@ JointGap gap_of(const Plan& plan, int j, const Workspace& w) {
     gap.velocity = std::max(gap.velocity, std::abs(row_velocity(w, joint, row)));
   }
   gap.distance = std::sqrt(distance2);
-  gap.length = std::max(at.s_first.norm(), at.s_second.norm());
+  gap.length =
+      std::max(joint.first == kGround ? 0.0 : at.s_first.norm(), joint.second == kGround ? 0.0 : at.s_second.norm());
   gap.upside_down = (keeps_axes_parallel(joint.type) && at.axes_first.col(2).dot(at.axes_second.col(2)) < 0.0) ||
                     (keeps_normals_parallel(joint.type) && at.axes_first.col(0).dot(at.axes_second.col(0)) < 0.0);
   return gap;
@@ -191,7 +192,12 @@ Assembly assemble(const Mechanism& mechanism) {
   Assembly result;
   result.residual = close_positions(plan, x, w, kAssemblyIterations);
   close_velocities(plan, x, w);
-  result.closed = result.residual < 1e-12;
+  place_bodies(x, w);
+  double velocity = 0.0, speed = 0.0;
+  for (std::size_t j = 0; j < w.joint.size(); ++j)
+    velocity = std::max(velocity, gap_of(plan, static_cast<int>(j), w).velocity);
+  for (const Placement& at : w.placement) speed = std::max({speed, at.v.norm(), at.w.norm()});
+  result.closed = result.residual < 1e-12 && velocity <= kGapTolerance * speed;
   result.bodies = mechanism.bodies();
   for (std::size_t i = 0; i < x.body.size(); ++i) {
     Body& b = result.bodies[i];

@@ -14,7 +14,7 @@ struct JointGap {
   double angle = 0.0;        // between directions that should be parallel or perpendicular [rad]
   double velocity = 0.0;     // largest violated velocity constraint [m/s] or [rad/s]
   bool upside_down = false;  // axes point in opposite directions
-  double length = 0.0;       // arm of the joint point, to judge distance [m]
+  double length = 0.0;       // arm of the joint point on the bodies, to judge distance [m]
 };
 
 // One per joint, at the start pose.
@@ -37,7 +37,7 @@ struct Assembly {
   double largest_turn = 0.0;  // of a body [rad]
   std::string most_moved;     // body of largest_move
   double residual = 0.0;      // largest position constraint left [m] or [-]
-  bool closed = false;        // residual is rounding
+  bool closed = false;        // residual is rounding, and so are the velocities'
 };
 Assembly assemble(const Mechanism& mechanism);
 

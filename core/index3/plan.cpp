@@ -1,6 +1,7 @@
 #include "core/index3/plan.h"
 
 #include <Eigen/Dense>
+#include <algorithm>
 #include <numeric>
 
 #include "core/index3/constraints.h"
@@ -79,6 +80,12 @@ Plan::Plan(const Mechanism& mechanism_, const Settings& settings_)
       if (body != kGround) carries_spring[body] = true;
   if (settings.relative_compliance < 0.0) settings.relative_compliance = has_loops ? 1e-8 : 1e-10;
   if (settings.sweeps == 0) settings.sweeps = has_loops ? 2 : 1;
+  double longest = 0.0;
+  for (const Joint& joint : mechanism.joints()) {
+    if (joint.first != kGround) longest = std::max(longest, joint.in_first.point_b.norm());
+    if (joint.second != kGround) longest = std::max(longest, joint.in_second.point_b.norm());
+  }
+  if (longest > 0.0) length = longest;
   const State start(mechanism, rows());
   for (int j = 0; j < static_cast<int>(mechanism.joints().size()); ++j) {
     joint_of_row.insert(joint_of_row.end(), first_row[j + 1] - first_row[j], j);

@@ -19,6 +19,7 @@ struct Plan {
   std::vector<double> compliance;  // (rows) added to the diagonal of J M^-1 J'
   Elimination elimination;
   std::vector<bool> carries_spring;  // (bodies) its tangent couples displacement and rotation
+  double length = 1.0;               // largest arm of a joint on a body; 1 where there is none [m]
   bool has_loops = false;            // more joints than a tree (the ground included) can have
 
   int rows() const { return first_row.back(); }

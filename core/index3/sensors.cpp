@@ -53,7 +53,7 @@ Vec6 joint_reaction(const Stepper& stepper, int j) noexcept {
   Vec6 load =
       Vec6::Zero();  // on the second body: -J_second' (lambda + kappa), in balance with the projected accelerations
   for (int row = plan.first_row[j]; row < plan.first_row[j + 1]; ++row)
-    load -= (stepper.state().lambda[row] + w.kappa[row]) * w.J_second[row];
+    load -= (stepper.state().lambda[row] + stepper.state().kappa[row]) * w.J_second[row];
   load.tail<3>() -= w.joint[j].s_second.cross(load.head<3>());
   return load;
 }

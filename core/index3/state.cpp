@@ -13,6 +13,7 @@ namespace rigstep::index3 {
 State::State(const Mechanism& mechanism, int rows)
     : body(mechanism.bodies().size()),
       lambda(static_cast<std::size_t>(rows), 0.0),
+      kappa(static_cast<std::size_t>(rows), 0.0),
       coordinate(mechanism.coordinates().size(), 0.0) {
   for (std::size_t i = 0; i < body.size(); ++i) {
     const Body& b = mechanism.bodies()[i];
@@ -22,7 +23,7 @@ State::State(const Mechanism& mechanism, int rows)
 }
 
 std::size_t State::flat_size() const noexcept {
-  return body.size() * kDoublesPerBody + lambda.size() + coordinate.size();
+  return body.size() * kDoublesPerBody + lambda.size() + kappa.size() + coordinate.size();
 }
 
 void State::flatten(std::span<double> flat) const noexcept {
@@ -30,6 +31,7 @@ void State::flatten(std::span<double> flat) const noexcept {
   std::memcpy(to, body.data(), body.size() * sizeof(BodyState));
   to += body.size() * kDoublesPerBody;
   to = std::copy(lambda.begin(), lambda.end(), to);
+  to = std::copy(kappa.begin(), kappa.end(), to);
   std::copy(coordinate.begin(), coordinate.end(), to);
 }
 
@@ -38,13 +40,16 @@ void State::restore(std::span<const double> flat, std::uint64_t step_index) noex
   std::memcpy(static_cast<void*>(body.data()), from, body.size() * sizeof(BodyState));
   from += body.size() * kDoublesPerBody;
   std::copy_n(from, lambda.size(), lambda.begin());
-  std::copy_n(from + lambda.size(), coordinate.size(), coordinate.begin());
+  from += lambda.size();
+  std::copy_n(from, kappa.size(), kappa.begin());
+  std::copy_n(from + kappa.size(), coordinate.size(), coordinate.begin());
   step = step_index;
 }
 
 std::uint64_t State::hash() const noexcept {
   std::uint64_t h = XXH3_64bits_withSeed(body.data(), body.size() * sizeof(BodyState), step);
   h = XXH3_64bits_withSeed(lambda.data(), lambda.size() * sizeof(double), h);
+  h = XXH3_64bits_withSeed(kappa.data(), kappa.size() * sizeof(double), h);
   return XXH3_64bits_withSeed(coordinate.data(), coordinate.size() * sizeof(double), h);
 }
 

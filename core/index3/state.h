@@ -29,10 +29,11 @@ struct State {
 
   std::vector<BodyState> body;
   std::vector<double> lambda;      // multipliers of all constraint rows [N] or [N m], carried over between steps
+  std::vector<double> kappa;       // what the projected accelerations add to lambda, for the reported reactions
   std::vector<double> coordinate;  // followed joint coordinates, unwrapped [m] or [rad]
   std::uint64_t step = 0;
 
-  // Number of doubles of the flat form: bodies, lambda, coordinates.
+  // Number of doubles of the flat form: bodies, lambda, kappa, coordinates.
   std::size_t flat_size() const noexcept;
   // flat.size() == flat_size().
   void flatten(std::span<double> flat) const noexcept;

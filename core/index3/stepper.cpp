@@ -14,6 +14,8 @@ namespace rigstep::index3 {
 // The phases of one step; numbers in brackets are the equations of [001]. x is the state being made, w the workspace.
 namespace {
 
+constexpr double kTornJoint = 1e-2;  // position residual of a step that is not used, against the largest arm or 1
+
 double time_at(const Plan& plan, std::uint64_t step) {
   return 1e-9 * static_cast<double>(static_cast<std::int64_t>(step) * plan.settings.dt_ns);
 }
@@ -90,14 +92,16 @@ void update(const Plan& plan, State& x, Workspace& w) {
   close_joints(plan, w);
   const double four_over_dt2 = 4.0 / (plan.dt() * plan.dt());
   for (std::size_t row = 0; row < x.lambda.size(); ++row) x.lambda[row] += four_over_dt2 * w.Lambda[row];
-  double largest2 = 0.0;
+  w.last_move = w.last_turn = 0.0;
   for (std::size_t i = 0; i < x.body.size(); ++i) {
     const Vec3 dr = w.bias[i].head<3>(), dtheta = w.bias[i].tail<3>();
     x.body[i].r += dr;
     x.body[i].p = turned(x.body[i].p, dtheta);
-    largest2 = std::max({largest2, dr.squaredNorm(), dtheta.squaredNorm()});
+    if (std::max(dr.norm() / plan.length, dtheta.norm()) > std::max(w.last_move / plan.length, w.last_turn))
+      w.last_moved_body = static_cast<int>(i);
+    w.last_move = std::max(w.last_move, dr.norm());
+    w.last_turn = std::max(w.last_turn, dtheta.norm());
   }
-  w.last_increment = std::sqrt(largest2);
   place_iterate(plan, x, w);
   evaluate_constraints(plan, w);
 }
@@ -131,9 +135,9 @@ void project_accelerations(const Plan& plan, State& x, Workspace& w) {
     w.bias[i] << acceleration(plan, x.body[i], w.history[i]),
         w.placement[i].A * angular_acceleration_b(x.body[i], w.history[i]);
   evaluate_quadratic_terms(plan, w);
-  std::fill(w.kappa.begin(), w.kappa.end(), 0.0);
-  close_in_sweeps(plan, w, [&w] {
-    for (std::size_t row = 0; row < w.kappa.size(); ++row) w.kappa[row] += w.Lambda[row];
+  std::fill(x.kappa.begin(), x.kappa.end(), 0.0);
+  close_in_sweeps(plan, w, [&x, &w] {
+    for (std::size_t row = 0; row < x.kappa.size(); ++row) x.kappa[row] += w.Lambda[row];
   });
   for (std::size_t i = 0; i < x.body.size(); ++i) {
     x.body[i].a = w.bias[i].head<3>();
@@ -150,15 +154,19 @@ bool is_finite(const BodyState& b) {
 void name_failure(const Plan& plan, const State& next, const Workspace& w, StepReport& report) {
   if (w.failed_row >= 0) {
     report.status = StepStatus::singular;
+    report.body = -1;
     report.joint = plan.joint_of_row[w.failed_row];
     return;
   }
+  int body = -1, joint = -1;
   for (std::size_t i = 0; i < next.body.size(); ++i)
-    if (!is_finite(next.body[i]) && report.body < 0) report.body = static_cast<int>(i);
+    if (!is_finite(next.body[i]) && body < 0) body = static_cast<int>(i);
   for (std::size_t row = 0; row < next.lambda.size(); ++row)
-    if (!std::isfinite(next.lambda[row]) && report.joint < 0) report.joint = plan.joint_of_row[row];
-  if (report.body < 0 && report.joint < 0) return;
+    if (!std::isfinite(next.lambda[row]) && joint < 0) joint = plan.joint_of_row[row];
+  if (body < 0 && joint < 0) return;
   report.status = StepStatus::not_finite;
+  report.body = body;
+  report.joint = joint;
   if (w.failed_body >= 0) {
     report.body = w.failed_body;
     report.joint = -1;
@@ -168,9 +176,14 @@ void name_failure(const Plan& plan, const State& next, const Workspace& w, StepR
 // what the step says about itself; `next` is the state that would be committed
 StepReport judge(const Plan& plan, const State& next, const Workspace& w) {
   StepReport report;
-  report.last_increment = w.last_increment;
-  if (w.last_increment > plan.settings.increment_tolerance) report.status = StepStatus::not_converged;
+  report.last_increment = std::max(w.last_move, w.last_turn);
+  if (report.last_increment > plan.settings.increment_tolerance) report.status = StepStatus::not_converged;
   residuals(plan, next, w, report);
+  const bool torn = report.position_residual > kTornJoint * std::min(1.0, plan.length);
+  if (torn || w.last_turn > 1.0 || w.last_move > plan.length) {
+    report.status = StepStatus::diverged;
+    report.body = w.last_moved_body;
+  }
   name_failure(plan, next, w, report);
   return report;
 }
@@ -202,21 +215,26 @@ StepReport Stepper::step(const Inputs& inputs) noexcept {
   Workspace& w = *workspace_;
   State& x = next_;
   const double h2 = 0.25 * plan.dt() * plan.dt(), half_dt = 0.5 * plan.dt();
-  predict(plan, last_, x, w);                 // 3a, 3b   (15) (16)
-  factorise(plan, x.lambda, h2, half_dt, w);  // 3d, 3e   (26) (36)-(38), tangent at the predictor
+  predict(plan, last_, x, w);  // 3a, 3b   (15) (16)
+  factorise(plan, x.lambda, {.geometric = h2, .stiffness = h2, .damping = half_dt},
+            w);  // 3d, 3e   (26) (36)-(38), tangent at the predictor
   for (int k = 0; k < plan.settings.iterations; ++k) {
     evaluate_residuals(plan, last_, x, inputs, w);  // 3c       (17) (18)
     assemble(plan, w);                              // 3e       (27) (39), leaves to root
     disassemble(plan, w);                           // 3f-3h    (34), root to leaves
     update(plan, x, w);                             // 3h, 3b   (24) (25) (15) (16)
   }
-  factorise(plan, x.lambda, h2, half_dt, w);  //          tangent at the converged pose
-  project_velocities(plan, x, w);             // 4        (40)-(54)
-  project_accelerations(plan, x, w);          // 5        (55)-(69)
+  factorise(plan, x.lambda, {.geometric = h2},
+            w);                       //          at the converged pose, no springs: they would take momentum
+  project_velocities(plan, x, w);     // 4        (40)-(54)
+  project_accelerations(plan, x, w);  // 5        (55)-(69)
   apply_forces(plan, inputs, time_at(plan, x.step), last_.coordinate, w);
   std::copy(w.coordinate.begin(), w.coordinate.end(), x.coordinate.begin());
   const StepReport report = judge(plan, x, w);
-  if (report.status < StepStatus::singular) std::swap(last_, next_);  // commit
+  if (failed(report.status))
+    evaluate_state(plan, last_, w);  // what sensors read belongs to the last good state again
+  else
+    std::swap(last_, next_);  // commit
   return report;
 }
 

@@ -15,7 +15,8 @@
 //   alpha      not a physical parameter: what acts is the compliance 4 / (alpha dt^2) against Phi_q M^-1 Phi_q',
 //              so each joint's compliance is chosen relative to that
 //   3.3, 6     the tangent is factorised anew at the converged pose for both projections: re-using the one of the
-//              Newton iterations is unstable
+//              Newton iterations is unstable; the applied forces' partials stay out of it, since a projection in a
+//              metric that holds springs to the ground or to other bodies does not keep momentum
 //   3.4        the acceleration projection uses the projected velocities in gamma
 //   4.4        geometric stiffness enters the tangent with its own-body blocks
 //

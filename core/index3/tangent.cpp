@@ -29,20 +29,20 @@ void geometric_stiffness(const Plan& plan, const std::vector<double>& lambda, Wo
 }
 
 // tangent of the rotation; the geometric part must leave a tenth of the inertia, or it is left out for this body
-Mat3 rotational_tangent(const Plan& plan, int body, double stiffness_factor, const Workspace& w) {
+Mat3 rotational_tangent(const Plan& plan, int body, double geometric_factor, const Workspace& w) {
   const Mat3& A = w.placement[body].A;
   const Mat3 inertia = A * plan.mechanism.bodies()[body].inertia_b * A.transpose();
-  if (stiffness_factor == 0.0) return inertia;
-  const Mat3 geometric = stiffness_factor * w.geometric[body];
+  if (geometric_factor == 0.0) return inertia;
+  const Mat3 geometric = geometric_factor * w.geometric[body];
   return is_positive_definite(0.9 * inertia + geometric) ? Mat3(inertia + geometric) : inertia;
 }
 
-void invert_tangent_mass(const Plan& plan, int body, double stiffness_factor, double damping_factor, Workspace& w) {
+void invert_tangent_mass(const Plan& plan, int body, const TangentFactors& factors, Workspace& w) {
   const double mass = plan.mechanism.bodies()[body].mass;
-  const Mat3 rotation = rotational_tangent(plan, body, stiffness_factor, w);
+  const Mat3 rotation = rotational_tangent(plan, body, factors.geometric, w);
   Mat6& inverse = w.M_inverse[body];
   inverse.setZero();
-  if (plan.carries_spring[body] && (stiffness_factor > 0.0 || damping_factor > 0.0)) {
+  if (plan.carries_spring[body] && (factors.stiffness > 0.0 || factors.damping > 0.0)) {
     Eigen::Matrix<double, 6, 6> M = w.tangent[body];
     M.topLeftCorner<3, 3>().diagonal().array() += mass;
     M.bottomRightCorner<3, 3>() += rotation;
@@ -88,12 +88,11 @@ void add_joint_loads(const Plan& plan, const Workspace& w, const std::vector<dou
   }
 }
 
-void factorise(const Plan& plan, const std::vector<double>& lambda, double stiffness_factor, double damping_factor,
+void factorise(const Plan& plan, const std::vector<double>& lambda, const TangentFactors& factors,
                Workspace& w) noexcept {
-  if (stiffness_factor > 0.0) geometric_stiffness(plan, lambda, w);
-  force_tangent(plan, stiffness_factor, damping_factor, w);
-  for (std::size_t i = 0; i < w.placement.size(); ++i)
-    invert_tangent_mass(plan, static_cast<int>(i), stiffness_factor, damping_factor, w);
+  if (factors.geometric > 0.0) geometric_stiffness(plan, lambda, w);
+  if (factors.stiffness > 0.0 || factors.damping > 0.0) force_tangent(plan, factors.stiffness, factors.damping, w);
+  for (std::size_t i = 0; i < w.placement.size(); ++i) invert_tangent_mass(plan, static_cast<int>(i), factors, w);
   factorise_compounds(plan, w);
 }
 

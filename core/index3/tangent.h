@@ -22,10 +22,17 @@ void evaluate_quadratic_terms(const Plan& plan, Workspace& w) noexcept;
 void add_joint_loads(const Plan& plan, const Workspace& w, const std::vector<double>& lambda,
                      std::vector<Vec6>& result) noexcept;
 
+// What enters the tangent mass matrix besides the mass; all zero: the plain mass matrix.
+struct TangentFactors {
+  double geometric = 0.0;  // of (J' lambda)_q: dt^2/4 [s^2]
+  double stiffness = 0.0;  // of -dQ/dq: dt^2/4 [s^2]
+  double damping = 0.0;    // of -dQ/dqd: dt/2 [s]
+};
+
 // Tangent mass matrices M - (dt^2/4) dQ/dq - (dt/2) dQ/dqd + (dt^2/4) (J' lambda)_q inverted, and all compounds
-// factorised. stiffness_factor dt^2/4 [s^2], damping_factor dt/2 [s]; both zero: the plain mass matrix.
+// factorised.
 // A row without positive pivot is noted in w.failed_row.
-void factorise(const Plan& plan, const std::vector<double>& lambda, double stiffness_factor, double damping_factor,
+void factorise(const Plan& plan, const std::vector<double>& lambda, const TangentFactors& factors,
                Workspace& w) noexcept;
 
 }  // namespace rigstep::index3

@@ -20,7 +20,8 @@ void fill(std::vector<T>& values, std::size_t count) {
 
 }  // namespace
 
-Workspace::Workspace(const Plan& plan) : last_increment(kNaN), failed_body(-1), failed_row(-1) {
+Workspace::Workspace(const Plan& plan)
+    : last_move(kNaN), last_turn(kNaN), last_moved_body(-1), failed_body(-1), failed_row(-1) {
   const std::size_t bodies = plan.mechanism.bodies().size();
   const std::size_t rows = static_cast<std::size_t>(plan.rows());
   fill(history, bodies);
@@ -39,14 +40,13 @@ Workspace::Workspace(const Plan& plan) : last_increment(kNaN), failed_body(-1), 
   fill(rhs_term, rows);
   fill(vectors, plan.elimination.vector_doubles);
   fill(Lambda, rows);
-  kappa.assign(rows, 0.0);  // no projection has been made of the start state
 }
 
 std::size_t Workspace::bytes() const noexcept {
   const auto size = [](const auto& values) { return values.size() * sizeof(values[0]); };
   return size(history) + size(placement) + size(joint) + size(J_first) + size(J_second) + size(Phi) + size(Q) +
          size(coordinate) + size(M_inverse) + size(tangent) + size(geometric) + size(fronts) + size(bias) +
-         size(rhs_term) + size(vectors) + size(Lambda) + size(kappa);
+         size(rhs_term) + size(vectors) + size(Lambda);
 }
 
 }  // namespace rigstep::index3

@@ -52,13 +52,12 @@ struct Workspace {
   std::vector<double> vectors;  // right-hand side of every compound                            (39)
   std::vector<double> Lambda;   // (rows) increment of the multipliers                          (34)
 
-  // written by project_accelerations
-  std::vector<double> kappa;  // (rows) its multipliers: what the projected accelerations add to lambda (56)
-
   // written by the step as a whole
-  double last_increment;  // [m, rad]
-  int failed_body;        // first body whose free motion was not finite, or -1
-  int failed_row;         // first row without a positive pivot, or -1
+  double last_move;     // largest displacement of a body in the last iteration [m]
+  double last_turn;     // largest rotation [rad]
+  int last_moved_body;  // ... of this body
+  int failed_body;      // first body whose free motion was not finite, or -1
+  int failed_row;       // first row without a positive pivot, or -1
 };
 
 }  // namespace rigstep::index3

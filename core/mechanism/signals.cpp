@@ -8,6 +8,8 @@ const char* to_string(StepStatus status) noexcept {
       return "ok";
     case StepStatus::not_converged:
       return "not converged";
+    case StepStatus::diverged:
+      return "diverged";
     case StepStatus::singular:
       return "singular";
     case StepStatus::not_finite:

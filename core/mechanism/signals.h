@@ -20,8 +20,14 @@ struct Outputs {
   int count = 0;
 };
 
-// Ordered by severity. From `singular` on the step is not committed and the state stays at the last good one.
-enum class StepStatus : std::uint8_t { ok = 0, not_converged = 1, singular = 2, not_finite = 3 };
+// Ordered by severity. From `diverged` on the step is not committed and the state stays at the last good one.
+//   not_converged  the last iteration still moved a body by more than the tolerance; the result is used
+//   diverged       it moved a body by more than a radian or the largest arm of a joint, or a joint is open by 1 % of
+//   that singular       a joint could not be eliminated not_finite     a result is NaN or infinite
+enum class StepStatus : std::uint8_t { ok = 0, not_converged = 1, diverged = 2, singular = 3, not_finite = 4 };
+
+// The step was not committed.
+inline bool failed(StepStatus status) noexcept { return status >= StepStatus::diverged; }
 
 const char* to_string(StepStatus status) noexcept;
 

@@ -54,7 +54,7 @@ class Watch {
 
 int exit_code(const LiveSummary& summary) {
   if (!summary.recording_error.empty()) return kExitEnvironment;
-  if (!summary.fault.empty()) return summary.last_status >= StepStatus::singular ? kExitNumerical : kExitNetwork;
+  if (!summary.fault.empty()) return failed(summary.last_status) ? kExitNumerical : kExitNetwork;
   return interrupted ? interrupted_exit_code() : kExitOk;
 }
 

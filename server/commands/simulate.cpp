@@ -186,7 +186,7 @@ int simulate(const Options& options) {
   for (std::uint64_t k = 1; k <= steps && !interrupted.load(std::memory_order_relaxed); ++k) {
     if (table) table->read(1e-9 * static_cast<double>(static_cast<std::int64_t>(k) * settings.dt_ns), inputs);
     const StepReport report = stepper.step(inputs);
-    if (report.status >= StepStatus::singular) {
+    if (failed(report.status)) {
       summary.failure = describe_failure(stepper, report);
       break;
     }

@@ -25,7 +25,7 @@ void try_steps(const Mechanism& mechanism) {
     for (int k = 0; k < 3; ++k) {
       const std::uint64_t before = stepper.state().step;
       const StepReport report = stepper.step(inputs);
-      require(stepper.state().step == before + (report.status < StepStatus::singular ? 1 : 0));
+      require(stepper.state().step == before + (failed(report.status) ? 0 : 1));
     }
   } catch (const MechanismError&) {
   }

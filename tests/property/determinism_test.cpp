@@ -24,7 +24,7 @@ TEST_CASE("two steppers of one mechanism pass through the same bits") {
     for (std::uint64_t k = 0; k < 500; ++k) {
       const Inputs u = test::test_inputs(m, k);
       const StepReport from_a = a.step(u), from_b = b.step(u);
-      REQUIRE(from_a.status < StepStatus::singular);
+      REQUIRE_FALSE(failed(from_a.status));
       REQUIRE(from_a.last_increment == from_b.last_increment);
       REQUIRE(a.state().hash() == b.state().hash());
     }

@@ -186,6 +186,21 @@ TEST_CASE("a floating mechanism keeps its linear momentum to rounding") {
   }
 }
 
+TEST_CASE("a spring inside a floating mechanism takes no linear momentum beyond Newton's remainder") {
+  for (unsigned seed = 1; seed <= 3; ++seed) {
+    test::Description d = floating(seed, 8);
+    test::Description::BodySpring inside;
+    inside.spring.name = "spring";
+    inside.spring.stiffness = 1000.0;
+    inside.first = d.bodies[0].name;
+    inside.second = d.bodies[7].name;
+    inside.spring.rest = 0.5 * (d.bodies[7].position_0 - d.bodies[0].position_0).norm();
+    d.springs = {inside};
+    CAPTURE(seed);
+    CHECK(change(test::build(d), 1'000'000, 1.0).linear.norm() < 1e-7);
+  }
+}
+
 TEST_CASE("a floating mechanism keeps its angular momentum with an error of second order in dt") {
   for (unsigned seed = 1; seed <= 5; ++seed) {
     const Mechanism m = test::build(floating(seed, 8));

@@ -46,7 +46,7 @@ Errors sweep_errors(const Mechanism& m, MergeOrder order, unsigned seed, bool co
   evaluate_state(plan, x, w);
   test::Random random(seed);
   for (double& lambda : x.lambda) lambda = random.uniform();
-  factorise(plan, x.lambda, 0.25e-4, 0.5e-2, w);
+  factorise(plan, x.lambda, {.geometric = 0.25e-4, .stiffness = 0.25e-4, .damping = 0.5e-2}, w);
   const Dense d = dense(plan, w);
   VectorXd bias = random.values(d.J.cols());
   const VectorXd rhs = consistent ? VectorXd(d.J * random.values(d.J.cols())) : random.values(plan.rows());

@@ -91,7 +91,7 @@ inline Deviation deviation(const Mechanism& m, const nlohmann::json& ref, std::i
     while (stepper.state().step < target) {
       const StepReport report = stepper.step(none);
       d.worst = std::max(d.worst, report.status);
-      if (report.status >= StepStatus::singular) return d;
+      if (failed(report.status)) return d;
       d.position_residual = std::max(d.position_residual, report.position_residual);
       d.velocity_residual = std::max(d.velocity_residual, report.velocity_residual);
       d.acceleration_residual = std::max(d.acceleration_residual, report.acceleration_residual);

