@@ -68,6 +68,23 @@ Table read_csv(const std::string& path) {
   return table;
 }
 
+void require_ascending(const Table& table, int time_column, const std::string& path) {
+  for (std::size_t k = 1; k < table.rows.size(); ++k)
+    if (!(table.rows[k][time_column] > table.rows[k - 1][time_column]))
+      throw wire::ConfigError(path + ": t: does not ascend at row " + std::to_string(k + 1) +
+                              ": sort the rows by time");
+}
+
+double interpolated(const Table& table, int time_column, int column, double t) {
+  const auto after = std::upper_bound(table.rows.begin(), table.rows.end(), t,
+                                      [time_column](double time, const auto& row) { return time < row[time_column]; });
+  if (after == table.rows.begin()) return after->at(column);
+  const auto& left = *(after - 1);
+  if (after == table.rows.end()) return left[column];
+  const double part = (t - left[time_column]) / ((*after)[time_column] - left[time_column]);
+  return left[column] + part * ((*after)[column] - left[column]);
+}
+
 InputTable::InputTable(const std::string& path, const std::vector<Channel>& channels)
     : table_(read_csv(path)), channels_(channels.size()) {
   time_column_ = table_.column("t");
@@ -84,22 +101,14 @@ InputTable::InputTable(const std::string& path, const std::vector<Channel>& chan
     }
     channel_of_column_.push_back(name == "t" ? -1 : static_cast<int>(found - channels.begin()));
   }
-  for (std::size_t k = 1; k < table_.rows.size(); ++k)
-    if (!(table_.rows[k][time_column_] > table_.rows[k - 1][time_column_]))
-      throw wire::ConfigError(path + ": t: does not ascend at row " + std::to_string(k + 1) +
-                              ": sort the rows by time");
+  require_ascending(table_, time_column_, path);
 }
 
 void InputTable::read(double t, Inputs& inputs) const {
-  const auto after = std::upper_bound(table_.rows.begin(), table_.rows.end(), t,
-                                      [this](double time, const auto& row) { return time < row[time_column_]; });
-  const auto& right = after == table_.rows.end() ? table_.rows.back() : *after;
-  const auto& left = after == table_.rows.begin() ? right : *(after - 1);
-  const double span = right[time_column_] - left[time_column_];
-  const double part = span > 0.0 ? (t - left[time_column_]) / span : 0.0;
   inputs.count = static_cast<int>(channels_);
   for (std::size_t c = 0; c < channel_of_column_.size(); ++c)
-    if (channel_of_column_[c] >= 0) inputs.value[channel_of_column_[c]] = left[c] + part * (right[c] - left[c]);
+    if (channel_of_column_[c] >= 0)
+      inputs.value[channel_of_column_[c]] = interpolated(table_, time_column_, static_cast<int>(c), t);
 }
 
 namespace {

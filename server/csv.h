@@ -28,6 +28,12 @@ struct Table {
 // Throws wire::ConfigError with file:line for anything that is not a number in its place.
 Table read_csv(const std::string& path);
 
+// Throws wire::ConfigError unless the times ascend from row to row.
+void require_ascending(const Table& table, int time_column, const std::string& path);
+
+// A column at time t, linear between rows, held before the first and after the last.
+double interpolated(const Table& table, int time_column, int column, double t);
+
 // Inputs over time from a table with a column `t` [s] and columns named like input channels.
 class InputTable {
  public:

@@ -8,7 +8,6 @@
 #include <asio.hpp>
 #include <charconv>
 #include <cmath>
-#include <fstream>
 #include <memory>
 #include <numbers>
 #include <optional>
@@ -101,25 +100,10 @@ Drive Drive::parse(const std::string& text, const std::vector<Channel>& inputs) 
   return drive;
 }
 
-Drive::Table Drive::read_table(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) throw Error("cannot open " + path);
-  Table table;
-  bool header_allowed = true;
-  std::string line;
-  for (int number = 1; std::getline(file, line); ++number) {
-    const std::string_view text = trimmed(line);
-    if (text.empty() || text.front() == '#') continue;
-    const auto row = to_pair(text, std::nullopt);
-    const bool is_header = !row && header_allowed;
-    header_allowed = false;
-    if (is_header) continue;
-    const std::string where = path + ":" + std::to_string(number) + ": ";
-    if (!row) throw Error(where + "expected two finite numbers, time [s] and value, separated by a comma");
-    if (!table.empty() && row->first <= table.back().first) throw Error(where + "the time must increase");
-    table.push_back(*row);
-  }
-  if (table.empty()) throw Error(path + " has no rows");
+Table Drive::read_table(const std::string& path) {
+  Table table = read_csv(path);
+  if (table.rows[0].size() != 2) throw Error(path + " does not have two columns, time [s] and value");
+  require_ascending(table, 0, path);
   return table;
 }
 
@@ -128,14 +112,7 @@ double Drive::value(double time_s) const {
     return sine->amplitude * std::sin(2.0 * std::numbers::pi * sine->frequency_hz * time_s);
   }
   if (const auto* step = std::get_if<Step>(&shape_)) return time_s >= step->time_s ? step->value : 0.0;
-  const auto& table = std::get<Table>(shape_);
-  const auto after = std::upper_bound(table.begin(), table.end(), time_s,
-                                      [](double time, const auto& row) { return time < row.first; });
-  if (after == table.begin()) return table.front().second;
-  if (after == table.end()) return table.back().second;
-  const auto before = after - 1;
-  const double share = (time_s - before->first) / (after->first - before->first);
-  return before->second + share * (after->second - before->second);
+  return interpolated(std::get<Table>(shape_), 0, 1, time_s);
 }
 
 const char* to_string(RigReport::End end) noexcept {

@@ -14,6 +14,7 @@
 #include "core/mechanism/mechanism.h"
 #include "core/mechanism/signals.h"
 #include "proto/codec.h"
+#include "server/csv.h"
 
 namespace rigstep::server {
 
@@ -35,8 +36,6 @@ class Drive {
   struct Step {
     double value, time_s;
   };
-  using Table = std::vector<std::pair<double, double>>;  // time [s], value; time ascending, never empty
-
   static Table read_table(const std::string& path);
 
   int channel_ = 0;

@@ -22,6 +22,9 @@ void check_order_two(const std::string& name, const std::string& reference_name,
                   c = deviation(m, ref, dt_ns / 4, until);
   CAPTURE(name);
   REQUIRE(c.position > 0.0);
+  MESSAGE(name << ": position error " << a.position << ", " << b.position << ", " << c.position << " m at "
+               << 1e-6 * static_cast<double>(dt_ns) << " ms, half and a quarter of it; order "
+               << slope(a.position, b.position) << ", " << slope(b.position, c.position));
   for (const double order : {slope(a.position, b.position), slope(b.position, c.position),
                              slope(a.velocity, b.velocity), slope(b.velocity, c.velocity)})
     CHECK(order == doctest::Approx(2.0).epsilon(tolerance / 2.0));
@@ -46,6 +49,7 @@ TEST_CASE("double pendulum: the position error over 10 s is second order and 3.8
     for (int body = 0; body < 2; ++body)
       largest = std::max(largest, (a.state().body[body].r - b.state().body[body].r).norm());
   }
+  MESSAGE("double_pendulum: largest error at any step " << largest << " m at 10 ms");
   CHECK(largest == doctest::Approx(3.75e-3).epsilon(0.02));
 }
 
@@ -79,6 +83,8 @@ TEST_CASE("chain of 128: the whip costs 46.85 J at 10 ms, and the tip goes where
     const Vec3 tip = last.r + index3::rotation_matrix(last.p) * Vec3(0.5, 0.0, 0.0);
     tip_error = std::max(tip_error, (tip - vec3(ref["reference"][sample]["tip"]["r"])).norm());
   }
+  MESSAGE("chain_128: energy dip " << dip << " J, largest kinetic energy at " << when << " s, tip error to 5 s "
+                                   << tip_error << " m");
   CHECK(std::abs(dip + 46.85) < 0.5);
   CHECK(when >= 5.219);
   CHECK(when <= 5.231);
@@ -114,6 +120,9 @@ TEST_CASE("four-bars: 30 s through the singular pose on the right branch, with c
       CAPTURE(name);
       CAPTURE(dt);
       const Deviation d = deviation(mechanism(name), reference(name), dt, 30.0);
+      MESSAGE(std::string(name) << " at " << 1e-6 * static_cast<double>(dt) << " ms: position error " << d.position
+                                << " m, residuals " << d.position_residual << " " << d.velocity_residual << " "
+                                << d.acceleration_residual << ", energy " << d.lowest_energy_change << " J");
       CHECK(d.worst == StepStatus::ok);
       CHECK(d.position < 5e-3);  // the other branch is order 1 m away
       CHECK(d.position_residual <= 1e-13);
@@ -144,6 +153,8 @@ TEST_CASE("Andrews' squeezer: converges to the published end values at 0.03 s wi
     angle_error.push_back(std::abs(std::remainder(angle - beta, 2.0 * M_PI)));
     rate_error.push_back(std::abs(crank.w_b[2] - rate));
   }
+  MESSAGE("andrews: crank angle error " << angle_error[0] << ", " << angle_error[1] << ", " << angle_error[2] << ", "
+                                        << angle_error[3] << " rad at 0.1, 0.05, 0.025, 0.0125 ms");
   for (int k = 1; k < 3; ++k) {
     CHECK(slope(angle_error[k], angle_error[k + 1]) == doctest::Approx(2.0).epsilon(0.1));
     CHECK(slope(rate_error[k], rate_error[k + 1]) == doctest::Approx(2.0).epsilon(0.1));
@@ -162,6 +173,7 @@ TEST_CASE("McPherson struts: the redundant and the simplified one agree to 1e-9 
     for (std::size_t i = 0; i < 5; ++i)
       largest = std::max(largest, (simplified.state().body[i].r - redundant.state().body[i].r).norm());
   }
+  MESSAGE("mcpherson: simplified and redundant differ by " << largest << " m at most");
   CHECK(largest < 1e-9);
 }
 
