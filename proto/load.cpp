@@ -348,14 +348,48 @@ LoadedMechanism parse_mechanism(std::string text, const std::string& path) {
 
 LoadedMechanism load_mechanism(const std::string& path) { return parse_mechanism(read_text_file(path), path); }
 
-std::string with_start(const std::string& text, const std::vector<rigstep::Body>& bodies) {
+namespace {
+
+void set(const Vec3& from, Vector& to) {
+  to.set_x(from[0]);
+  to.set_y(from[1]);
+  to.set_z(from[2]);
+}
+
+Vec3 turned_about(const Vec3& axis, const Vec3& normal, double angle) {
+  return std::cos(angle) * normal + std::sin(angle) * axis.cross(normal);
+}
+
+// The same joint as built into its bodies; what it measured at the start goes into its points and normals.
+void build_in(const rigstep::Joint& joint, wire::Joint& file) {
+  const JointAtStart at = file.at_start();
+  file.clear_at_start();
+  Vec3 first_point = joint.in_first.point_b;
+  Vec3 first_normal = joint.in_first.axes_b.col(0), second_normal = joint.in_second.axes_b.col(0);
+  const Vec3 first_axis = joint.in_first.axes_b.col(2), second_axis = joint.in_second.axes_b.col(2);
+  const auto open = freedoms(joint.type);
+  for (std::size_t k = 0; k < open.size(); ++k) {
+    const double start = k == 0 ? at.coordinate() : at.second_coordinate();
+    if (open[k] == rigstep::Freedom::displacement)
+      first_point -= start * first_axis;
+    else if (open[k] == rigstep::Freedom::second_angle)
+      second_normal = turned_about(second_axis, second_normal, start);
+    else
+      first_normal = turned_about(first_axis, first_normal, -start);
+  }
+  set(first_point, *file.mutable_in_first()->mutable_point());
+  set(first_axis, *file.mutable_in_first()->mutable_axis());
+  set(first_normal, *file.mutable_in_first()->mutable_normal());
+  set(joint.in_second.point_b, *file.mutable_in_second()->mutable_point());
+  set(second_axis, *file.mutable_in_second()->mutable_axis());
+  set(second_normal, *file.mutable_in_second()->mutable_normal());
+}
+
+}  // namespace
+
+std::string with_start(const LoadedMechanism& loaded, const std::vector<rigstep::Body>& bodies) {
   wire::Mechanism file;
-  const Source source(text, "mechanism", file);
-  const auto set = [](const Vec3& from, Vector& to) {
-    to.set_x(from[0]);
-    to.set_y(from[1]);
-    to.set_z(from[2]);
-  };
+  const Source source(loaded.text, loaded.path, file);
   for (int i = 0; i < file.body_size(); ++i) {
     const rigstep::Body& from = bodies[i];
     wire::Body& to = *file.mutable_body(i);
@@ -367,6 +401,8 @@ std::string with_start(const std::string& text, const std::vector<rigstep::Body>
     to.mutable_orientation()->set_e2(from.orientation[2]);
     to.mutable_orientation()->set_e3(from.orientation[3]);
   }
+  for (int j = 0; j < file.joint_size(); ++j)
+    if (file.joint(j).has_at_start()) build_in(loaded.mechanism.joints()[j], *file.mutable_joint(j));
   std::string out;
   pb::TextFormat::PrintToString(file, &out);
   return "# proto-file: proto/mechanism.proto\n# proto-message: rigstep.wire.Mechanism\n" + out;

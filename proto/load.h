@@ -32,8 +32,9 @@ LoadedMechanism load_mechanism(const std::string& path);
 // path: for messages only.
 LoadedMechanism parse_mechanism(std::string text, const std::string& path);
 
-// The mechanism file `text` with the start poses and velocities of `bodies` in place of its own; comments are lost.
-std::string with_start(const std::string& text, const std::vector<rigstep::Body>& bodies);
+// The mechanism file with the start poses and velocities of `bodies` in place of its own. Joints placed at_start are
+// written as they are built into the bodies, so that they stay the same joints. Comments are lost.
+std::string with_start(const LoadedMechanism& loaded, const std::vector<rigstep::Body>& bodies);
 
 struct RigConfig {
   std::string mechanism_path;  // relative paths are resolved against the rig file

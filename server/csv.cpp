@@ -1,6 +1,7 @@
 #include "server/csv.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <cstring>

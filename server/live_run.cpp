@@ -27,10 +27,14 @@ rt::RealtimeSettings realtime_settings(const wire::RigConfig& rig) {
 
 // yesterday's run is not today's to overwrite
 wire::RigConfig with_fresh_recording(wire::RigConfig rig) {
-  if (rig.recording_path.empty() || !std::filesystem::is_regular_file(rig.recording_path)) return rig;
-  const std::filesystem::path path(rig.recording_path);
-  const std::string stamp = fmt::format("{:%Y%m%dT%H%M%S}", fmt::gmtime(std::time(nullptr)));
-  rig.recording_path = (path.parent_path() / (path.stem().string() + "." + stamp + path.extension().string())).string();
+  namespace fs = std::filesystem;
+  const fs::path path(rig.recording_path);
+  if (rig.recording_path.empty() || !fs::is_regular_file(path)) return rig;
+  const std::string stem = fmt::format("{}.{:%Y%m%dT%H%M%S}", path.stem().string(), fmt::gmtime(std::time(nullptr)));
+  fs::path fresh = path.parent_path() / (stem + path.extension().string());
+  for (int n = 2; fs::exists(fresh); ++n)
+    fresh = path.parent_path() / fmt::format("{}-{}{}", stem, n, path.extension().string());
+  rig.recording_path = fresh.string();
   return rig;
 }
 
@@ -93,6 +97,7 @@ nlohmann::json LiveSummary::json() const {
             {"second_rig", link.second_rig},
             {"dropped", dropped},
             {"sent", link.sent},
+            {"overtaken", link.overtaken},
             {"send_errors", link.send_errors}}},
           {"fault", fault},
           {"status", rigstep::to_string(last_status)}};
@@ -105,6 +110,9 @@ std::string LiveSummary::text() const {
   out += line("step", step_us, "us");
   out += line("input age", input_age_steps, "steps");
   out += fmt::format("{:<22}{} received, {} accepted, {} sent\n", "datagrams", link.received, link.accepted, link.sent);
+  if (link.overtaken > 0)
+    out +=
+        fmt::format("{:<22}{} states, replaced by a newer one before they were sent\n", "  overtaken", link.overtaken);
   for (std::size_t k = 1; k < wire::kDecodeStatusCount; ++k)
     if (link.dropped[k] > 0)
       out += fmt::format("{:<22}{} ({})\n", "  refused", link.dropped[k],
@@ -186,13 +194,13 @@ void LiveRun::start() {
       recorder_ = std::make_unique<Recorder>(rig_.recording_path, header, steps_, states_);
       recorder_->start();
     }
+    endpoint_.start();
   } catch (...) {
     stopping_.store(true);
     go_.set_value();
     loop_.join();
     throw;
   }
-  endpoint_.start();
   started_ = std::chrono::steady_clock::now();
   go_.set_value();
 }

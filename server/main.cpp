@@ -103,7 +103,7 @@ int run_reporting_errors(const Command& command) {
 
 int run(int argc, char** argv) {
   CLI::App app("Rigstep: real-time multibody dynamics for hardware-in-the-loop rigs", "rigstep");
-  app.set_version_flag("--version", fmt::format("rigstep {} ({})", product_version(), build_fingerprint()));
+  app.set_version_flag("--version", build_fingerprint());
   app.require_subcommand(1);
   app.footer(std::string("Try: rigstep demo\n\n") + kExitCodeHelp);
   const std::pair<const char*, Command> commands[] = {{"check", add_check(app)},   {"simulate", add_simulate(app)},

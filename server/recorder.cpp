@@ -1,5 +1,6 @@
 #include "server/recorder.h"
 
+#include <algorithm>
 #include <chrono>
 #include <limits>
 
@@ -119,7 +120,7 @@ void Recorder::drain() {
     fill(record, step_message_);
     newest_log_time_ns_ = record.log_time_ns;
     writer_.write(step_message_, record.log_time_ns);
-    ++steps_taken_;
+    if ((record.flags & kFaulted) == 0) ++steps_taken_;  // the record of a fault is no step
   }
 }
 

@@ -16,6 +16,7 @@ namespace rigstep::server {
 
 namespace {
 
+constexpr std::uint64_t kMostSteps = 1'000'000'000'000;  // beyond any run, and safe to multiply with a period
 constexpr double kOtherBuildTolerance = 1e-9;  // [m, m/s, ...] between builds or processors that round differently
 
 index3::Settings settings_of(const wire::RecordingHeader& header) {
@@ -83,6 +84,8 @@ class Replay {
   void repeat(const StepRecord& record) {
     const bool fault = (record.flags & kFaulted) != 0;  // repeats the index of the last good step
     if (record.step > last_recorded_ + 1) report_.not_recorded += record.step - last_recorded_ - 1;
+    if (record.step > kMostSteps)
+      throw wire::RecordingError(path_, "a step number is impossible", "the file is damaged: use a copy");
     last_recorded_ = record.step;
     if (record.step != stepper_.state().step + (fault ? 0 : 1)) behind_gap_ = true;
     if (behind_gap_) {
@@ -91,7 +94,7 @@ class Replay {
       return;
     }
     cycle_.repeat(record);
-    ++report_.steps;
+    if (!fault) ++report_.steps;
     if (stepper_.state().step != record.step || stepper_.state().hash() != record.state_hash) differ(record.step);
     if (fault)
       report_.fault =

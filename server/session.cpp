@@ -1,5 +1,7 @@
 #include "server/session.h"
 
+#include <fmt/format.h>
+
 #include <fstream>
 
 #include "core/index3/initial_state.h"
@@ -9,7 +11,10 @@ namespace rigstep::server {
 
 const char* product_version() { return RIGSTEP_VERSION; }
 
-std::string build_fingerprint() { return RIGSTEP_BUILD_FINGERPRINT; }
+std::string build_fingerprint() {
+  return fmt::format("rigstep {}, {}, Eigen {}.{}.{}", product_version(), RIGSTEP_BUILD_FINGERPRINT,
+                     EIGEN_WORLD_VERSION, EIGEN_MAJOR_VERSION, EIGEN_MINOR_VERSION);
+}
 
 std::string cpu_fingerprint() {
   std::ifstream file("/proc/cpuinfo");

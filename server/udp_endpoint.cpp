@@ -16,7 +16,9 @@ namespace {
 
 constexpr int kReceivePerTurn = 64;  // so that a flood of datagrams cannot hold up the states
 
-void count(std::atomic<std::uint64_t>& counter) { counter.fetch_add(1, std::memory_order_relaxed); }
+void count(std::atomic<std::uint64_t>& counter, std::uint64_t amount = 1) {
+  counter.fetch_add(amount, std::memory_order_relaxed);
+}
 
 std::string to_text(const asio::ip::udp::endpoint& endpoint) {
   const std::string address = endpoint.address().to_string();
@@ -96,6 +98,7 @@ UdpCounters UdpEndpoint::counters() const noexcept {
   now.second_rig = read(counters_.second_rig);
   std::transform(counters_.dropped.begin(), counters_.dropped.end(), now.dropped.begin(), read);
   now.sent = read(counters_.sent);
+  now.overtaken = read(counters_.overtaken);
   now.send_errors = read(counters_.send_errors);
   return now;
 }
@@ -123,7 +126,10 @@ void UdpEndpoint::wait() {
 }
 
 void UdpEndpoint::send_newest_state() {
-  if (snapshots_.take(snapshot_) && rig_) send(codec_.encode_state(snapshot_), rig_->endpoint);
+  const std::uint64_t last_step = snapshot_.step;
+  if (!snapshots_.take(snapshot_)) return;
+  if (snapshot_.step > last_step + 1) count(counters_.overtaken, snapshot_.step - last_step - 1);
+  if (rig_) send(codec_.encode_state(snapshot_), rig_->endpoint);
 }
 
 void UdpEndpoint::receive_waiting() {

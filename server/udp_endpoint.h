@@ -42,6 +42,7 @@ struct UdpCounters {
   std::uint64_t second_rig = 0;                                   // Hello refused because another rig is connected
   std::array<std::uint64_t, wire::kDecodeStatusCount> dropped{};  // by DecodeStatus; [ok] stays 0
   std::uint64_t sent = 0;
+  std::uint64_t overtaken = 0;    // states replaced by a newer one before the network thread came to send them
   std::uint64_t send_errors = 0;  // datagrams the system did not take
 };
 
@@ -103,7 +104,8 @@ class UdpEndpoint {
   void send(std::span<const std::byte> datagram, const Endpoint& receiver);
 
   struct AtomicCounters {
-    std::atomic<std::uint64_t> received{0}, accepted{0}, unknown_source{0}, second_rig{0}, sent{0}, send_errors{0};
+    std::atomic<std::uint64_t> received{0}, accepted{0}, unknown_source{0}, second_rig{0}, sent{0}, overtaken{0},
+        send_errors{0};
     std::array<std::atomic<std::uint64_t>, wire::kDecodeStatusCount> dropped{};
   };
 

@@ -51,10 +51,14 @@ State nearby(const Plan& plan, const State& x, const Workspace& w) {
   std::mt19937 random(1);
   for (Eigen::Index k = 0; k < motion.size(); ++k) motion[k] = static_cast<double>(random()) / 4294967296.0 - 0.5;
   if (J.rows() > 0) motion -= J.completeOrthogonalDecomposition().solve(J * motion);
+  double largest = 0.0;
+  for (Eigen::Index k = 0; k < motion.size(); k += 6)
+    largest = std::max({largest, motion.segment<3>(k).norm() / plan.length, motion.segment<3>(k + 3).norm()});
+  if (largest > 0.0) motion *= 0.01 / largest;
   State y = x;
   for (std::size_t i = 0; i < y.body.size(); ++i) {
-    y.body[i].r += 0.01 * motion.segment<3>(6 * static_cast<Eigen::Index>(i));
-    y.body[i].p = turned(y.body[i].p, 0.01 * motion.segment<3>(6 * static_cast<Eigen::Index>(i) + 3));
+    y.body[i].r += motion.segment<3>(6 * static_cast<Eigen::Index>(i));
+    y.body[i].p = turned(y.body[i].p, motion.segment<3>(6 * static_cast<Eigen::Index>(i) + 3));
   }
   return y;
 }

@@ -7,7 +7,8 @@
 namespace rigstep::index3::kernels {
 
 // Adds the pending block of a child (n_child x n_child, first e_child rows eliminated) to a parent (n x n) at `place`.
-inline void scatter_add(const double* child, int n_child, int e_child, const int* place, double* parent, int n) {
+inline void scatter_add(const double* child, int n_child, int e_child, const int* place, double* parent,
+                        int n) noexcept {
   for (int k = e_child; k < n_child; ++k) {
     const int column = place[k - e_child];
     for (int i = k; i < n_child; ++i) {
@@ -20,7 +21,7 @@ inline void scatter_add(const double* child, int n_child, int e_child, const int
 
 // Partial Cholesky: W_ee = L L', rows below become W_pe L^-T, the pending block its Schur complement (36) (38).
 // The diagonal of L is stored inverted. Returns the first row whose pivot is zero or negative, or -1; NaN goes through.
-inline int eliminate(double* W, int n, int e) {
+inline int eliminate(double* W, int n, int e) noexcept {
   int failed = -1;
   for (int c = 0; c < e; ++c) {
     double* column = W + c * n;
@@ -39,7 +40,7 @@ inline int eliminate(double* W, int n, int e) {
 }
 
 // b_e := L^-1 b_e, b_p -= (W_pe L^-T) b_e.
-inline void solve_up(const double* W, int n, int e, double* b) {
+inline void solve_up(const double* W, int n, int e, double* b) noexcept {
   for (int c = 0; c < e; ++c) {
     const double* column = W + c * n;
     const double y = b[c] * column[c];
@@ -49,7 +50,7 @@ inline void solve_up(const double* W, int n, int e, double* b) {
 }
 
 // b_e := L^-T (b_e - (W_pe L^-T)' b_p) with b_p the solution of the pending rows.
-inline void solve_down(const double* W, int n, int e, double* b) {
+inline void solve_down(const double* W, int n, int e, double* b) noexcept {
   for (int c = e - 1; c >= 0; --c) {
     const double* column = W + c * n;
     double sum = b[c];

@@ -10,7 +10,23 @@ namespace rigstep::index3 {
 
 namespace {
 
+constexpr int kMostRowsOfBody = 1500;  // its compliance between all its joints is one dense block
+
+void require_moderate_hubs(const Mechanism& mechanism) {
+  std::vector<int> rows(mechanism.bodies().size(), 0);
+  for (const Joint& joint : mechanism.joints())
+    for (const int body : {joint.first, joint.second})
+      if (body != kGround) rows[body] += static_cast<int>(rows_of(joint.type).size());
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    if (rows[i] > kMostRowsOfBody)
+      throw MechanismError(
+          "body \"" + mechanism.bodies()[i].name + "\"",
+          "carries joints with " + std::to_string(rows[i]) + " constraint rows",
+          "a body carries at most " + std::to_string(kMostRowsOfBody) + "; split it with fixed joints");
+}
+
 std::vector<int> number_rows(const Mechanism& mechanism) {
+  require_moderate_hubs(mechanism);
   std::vector<int> first_row{0};
   for (const Joint& joint : mechanism.joints())
     first_row.push_back(first_row.back() + static_cast<int>(rows_of(joint.type).size()));

@@ -20,7 +20,7 @@ struct Plan {
   Elimination elimination;
   std::vector<bool> carries_spring;  // (bodies) its tangent couples displacement and rotation
   double length = 1.0;               // largest arm of a joint on a body; 1 where there is none [m]
-  bool has_loops = false;            // more joints than a tree (the ground included) can have
+  bool has_loops = false;            // some joint stands between parts that are connected already, the ground included
 
   int rows() const { return first_row.back(); }
   double dt() const { return 1e-9 * static_cast<double>(settings.dt_ns); }  // [s]

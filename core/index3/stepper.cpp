@@ -14,7 +14,7 @@ namespace rigstep::index3 {
 // The phases of one step; numbers in brackets are the equations of [001]. x is the state being made, w the workspace.
 namespace {
 
-constexpr double kTornJoint = 1e-2;  // position residual of a step that is not used, against the largest arm or 1
+constexpr double kTornJoint = 1e-2;  // opening of a joint that makes a step useless, against the largest arm
 
 double time_at(const Plan& plan, std::uint64_t step) {
   return 1e-9 * static_cast<double>(static_cast<std::int64_t>(step) * plan.settings.dt_ns);
@@ -173,16 +173,30 @@ void name_failure(const Plan& plan, const State& next, const Workspace& w, StepR
   }
 }
 
+// first joint that the step left open, or -1
+int torn_joint(const Plan& plan, const Workspace& w) {
+  for (std::size_t j = 0; j < w.joint.size(); ++j) {
+    int row = plan.first_row[j];
+    for (const Row& r : rows_of(plan.mechanism.joints()[j].type)) {
+      const double scale = r.form == Row::Form::cosine ? 1.0 : plan.length;
+      if (std::abs(w.Phi[row++]) > kTornJoint * scale) return static_cast<int>(j);
+    }
+  }
+  return -1;
+}
+
 // what the step says about itself; `next` is the state that would be committed
 StepReport judge(const Plan& plan, const State& next, const Workspace& w) {
   StepReport report;
   report.last_increment = std::max(w.last_move, w.last_turn);
-  if (report.last_increment > plan.settings.increment_tolerance) report.status = StepStatus::not_converged;
+  if (std::max(w.last_move / plan.length, w.last_turn) > plan.settings.increment_tolerance)
+    report.status = StepStatus::not_converged;
   residuals(plan, next, w, report);
-  const bool torn = report.position_residual > kTornJoint * std::min(1.0, plan.length);
-  if (torn || w.last_turn > 1.0 || w.last_move > plan.length) {
+  const int torn = torn_joint(plan, w);
+  if (torn >= 0 || w.last_turn > 1.0 || w.last_move > plan.length) {
     report.status = StepStatus::diverged;
-    report.body = w.last_moved_body;
+    report.joint = torn;
+    if (torn < 0) report.body = w.last_moved_body;
   }
   name_failure(plan, next, w, report);
   return report;

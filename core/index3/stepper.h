@@ -41,7 +41,7 @@ struct Settings {
                                       // loops, 1e-10 without
   int sweeps = 0;                     // passes of each projection; 0: 2 with closed loops, 1 without
   MergeOrder order = MergeOrder::fewest_operations;
-  double increment_tolerance = 1e-4;  // above this the last iteration is reported as not converged [m, rad]
+  double increment_tolerance = 1e-4;  // above this the last iteration is reported as not converged [largest arm, rad]
 };
 
 struct Plan;       // plan.h: everything that never changes
@@ -55,7 +55,7 @@ class Stepper {
   ~Stepper();
   Stepper(Stepper&&) noexcept;
 
-  // Advances by one dt with the inputs held on (t_k, t_k+1]. A step that fails (status singular or not_finite) is not
+  // Advances by one dt with the inputs held on (t_k, t_k+1]. A step that fails (see failed()) is not
   // committed: the state stays at the last good one and the report names the joint or body.
   StepReport step(const Inputs& inputs) noexcept;
 

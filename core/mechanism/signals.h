@@ -21,10 +21,13 @@ struct Outputs {
 };
 
 // Ordered by severity. From `diverged` on the step is not committed and the state stays at the last good one.
-//   not_converged  the last iteration still moved a body by more than the tolerance; the result is used
-//   diverged       it moved a body by more than a radian or the largest arm of a joint, or a joint is open by 1 % of
-//   that singular       a joint could not be eliminated not_finite     a result is NaN or infinite
-enum class StepStatus : std::uint8_t { ok = 0, not_converged = 1, diverged = 2, singular = 3, not_finite = 4 };
+enum class StepStatus : std::uint8_t {
+  ok = 0,
+  not_converged = 1,  // the last iteration still moved a body by more than the tolerance; the result is used
+  diverged = 2,       // it moved one by more than a radian or the largest arm, or a joint is open by 1 % of that
+  singular = 3,       // a joint could not be eliminated
+  not_finite = 4,     // a result is NaN or infinite
+};
 
 // The step was not committed.
 inline bool failed(StepStatus status) noexcept { return status >= StepStatus::diverged; }
@@ -46,9 +49,9 @@ struct StepReport {
 enum Flag : std::uint32_t {
   kStaleInput = 1u << 0,    // no input within the allowed age: the stale rule was applied
   kOverrun = 1u << 1,       // deadlines were missed and skipped since the last step
-  kRecordLost = 1u << 2,    // the recorder did not keep up since the last step
+  kRecordLost = 1u << 2,    // the recorder does not keep up: from a lost record until one gets through
   kNotConverged = 1u << 3,  // last iteration above the tolerance; the result is used
-  kFaulted = 1u << 4,       // step failed: outputs repeat the last good state
+  kFaulted = 1u << 4,       // a step failed or the stale rule stopped it: outputs repeat the last good state
   kNoInputYet = 1u << 5,    // no rig has sent inputs so far
 };
 

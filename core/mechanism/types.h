@@ -13,6 +13,7 @@
 #pragma once
 
 #include <Eigen/Core>
+#include <Eigen/Geometry>  // cross products
 
 namespace rigstep {
 

@@ -192,7 +192,7 @@ int assemble(const Options& options, const wire::LoadedMechanism& loaded) {
   }
   if (options.write.empty()) return kExitOk;
   std::ofstream file(options.write);
-  file << wire::with_start(loaded.text, assembly.bodies);
+  file << wire::with_start(loaded, assembly.bodies);
   if (!file.flush()) throw FileError(options.write + ": cannot be written: check the folder and its permissions");
   return kExitOk;
 }

@@ -23,7 +23,7 @@ Command add_demo(CLI::App& app);
 // Set by SIGINT, SIGTERM and SIGHUP once watch_interrupts() was called.
 extern std::atomic<bool> interrupted;
 void watch_interrupts();
-// Exit code of a command that was stopped by a signal: 130 for SIGINT, 0 for the others, by which services are
+// Exit code of a service that was stopped by a signal: 130 for SIGINT, 0 for the others, by which services are
 // stopped.
 int interrupted_exit_code();
 

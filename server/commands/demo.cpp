@@ -22,8 +22,10 @@ namespace {
 constexpr double kReferenceTolerance = 1e-3;  // [m]; at 1 ms the four-bar stays well below through its singular poses
 constexpr const char* kDrive = "drive=sine:2,0.5";  // through -90 degrees twice a swing, never slowly
 
+constexpr const char* kDefaultRecording = "rigstep_demo.mcap";
+
 struct Options {
-  std::string recording = "rigstep_demo.mcap";
+  std::string recording = kDefaultRecording;
   double duration = 10.0;
 };
 
@@ -132,7 +134,7 @@ int demo(const Options& options) {
   wire::RigConfig rig = wire::load_rig(shipped_file("rigs/demo.textproto"));
   rig.recording_path = options.recording;
   std::error_code not_there;
-  std::filesystem::remove(options.recording, not_there);  // of the demo before
+  if (options.recording == kDefaultRecording) std::filesystem::remove(options.recording, not_there);  // the last demo's
   rig.port = 0;
   LiveRun live(std::move(rig));
   watch_interrupts();
@@ -144,7 +146,7 @@ int demo(const Options& options) {
   const wire::LoadedMechanism mechanism = live.mechanism();
   const index3::Settings settings = settings_of(live.rig());
   const LiveSummary summary = live.stop(interrupted ? "stopped by the operator" : "duration over");
-  if (interrupted) return interrupted_exit_code();
+  if (interrupted) return kExitInterrupted;
   const ReplayReport replayed = replay(summary.recording, {});
   return print_verdict(summary, report, seen, replayed, reference_deviation(mechanism, settings));
 }

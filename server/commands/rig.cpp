@@ -34,6 +34,9 @@ void print(const RigReport& r) {
       "round trip       p50 {:.0f}  p99 {:.0f}  p99.9 {:.0f}  max {:.0f} us, from input to the first state that "
       "used it: up to one period of it is the wait for the deadline\n",
       r.round_trip.p50_us, r.round_trip.p99_us, r.round_trip.p999_us, r.round_trip.max_us);
+  for (std::size_t k = 1; k < wire::kDecodeStatusCount; ++k)
+    if (r.dropped[k] > 0)
+      fmt::print("datagrams refused {} ({})\n", r.dropped[k], wire::to_string(static_cast<wire::DecodeStatus>(k)));
   fmt::print("flags seen       {}; last status {}\n", flag_names(r.flags_seen), to_string(r.last_status));
 }
 
@@ -80,10 +83,12 @@ Command add_rig(CLI::App& app) {
   command->add_option("--duration", options->duration, "Stop after this time [s]; 0: run until stopped")
       ->capture_default_str()
       ->check(between(0.0, kLongest));
-  command->add_option("--rate", options->rate, "Inputs per second [Hz]; one per step of the server if not given")
-      ->check(between(0.1, 1e5));
+  command
+      ->add_option("--rate", options->rate,
+                   "Inputs per second [Hz], at least 1; one per step of the server if not given")
+      ->check(between(1.0, 1e5));
   command->add_flag("--json", options->json, "Print the report as JSON");
-  command->footer(std::string("Examples:\n  rigstep rig config/rigs/ci_loopback.textproto --drive drive=sine:20,0.5\n"
+  command->footer(std::string("Examples:\n  rigstep rig config/rigs/ci_loopback.textproto --drive drive=sine:2,0.5\n"
                               "  rigstep rig --host 127.0.0.1 --port 47001 --duration 5 --json\n\n") +
                   kExitCodeHelp);
   return [options]() -> int {

@@ -151,6 +151,11 @@ index3::Settings settings_of(const Options& options) {
     throw wire::ConfigError("--solver: \"" + options.solver + "\" is no solver: use index3");
   if (!(options.dt >= 1e-9 && options.dt <= 1.0))
     throw wire::ConfigError("--dt: " + fmt::format("{:g}", options.dt) + " s is no step: give 1e-9 to 1 s");
+  const bool known = options.output.empty() || options.output == "-" || options.output.ends_with(".csv") ||
+                     options.output.ends_with(".mcap") || options.output.starts_with("/dev/");
+  if (!known || (!options.inputs.empty() && options.output == options.inputs))
+    throw wire::ConfigError("--output: \"" + options.output +
+                            "\" is no place for a trajectory: name a new .csv or .mcap");
   if (options.every == 0) throw wire::ConfigError("--every: 0: give 1 for every step");
   index3::Settings settings;
   settings.dt_ns = std::llround(options.dt * 1e9);
@@ -203,7 +208,7 @@ int simulate(const Options& options) {
     fmt::print(stderr, "rigstep: {}\n", summary.failure);
     return kExitNumerical;
   }
-  return interrupted ? interrupted_exit_code() : kExitOk;
+  return interrupted ? kExitInterrupted : kExitOk;
 }
 
 }  // namespace

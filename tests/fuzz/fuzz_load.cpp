@@ -38,7 +38,7 @@ void as_mechanism(const std::string& text) {
     require(loaded.mechanism.input_channels().size() <= static_cast<std::size_t>(kMaxChannels));
     require(loaded.mechanism.output_channels().size() <= static_cast<std::size_t>(kMaxChannels));
     require(wire::parse_mechanism(text, "elsewhere").mechanism.id() == loaded.mechanism.id());
-    wire::parse_mechanism(wire::with_start(text, loaded.mechanism.bodies()), "fuzz.textproto");
+    wire::parse_mechanism(wire::with_start(loaded, loaded.mechanism.bodies()), "fuzz.textproto");
     try_steps(loaded.mechanism);
   } catch (const wire::ConfigError&) {
   }

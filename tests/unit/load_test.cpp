@@ -193,7 +193,7 @@ TEST_CASE("a file with another start pose is written and read back to the last b
     b.angular_velocity_0 = random.vector();
     b.orientation = EulerParameters{0.6, 0.0, -0.8, 0.0};
   }
-  const Mechanism after = parse_mechanism(with_start(kGood, bodies), "m").mechanism;
+  const Mechanism after = parse_mechanism(with_start(parse_mechanism(kGood, "m"), bodies), "m").mechanism;
   for (std::size_t i = 0; i < bodies.size(); ++i) {
     CHECK(after.bodies()[i].position_0 == bodies[i].position_0);
     CHECK(after.bodies()[i].velocity_0 == bodies[i].velocity_0);
@@ -317,6 +317,33 @@ TEST_CASE("the mechanism files are the mechanisms of the papers as the tests bui
       CHECK((file.joints()[j].in_second.point_b - built.joints()[j].in_second.point_b).norm() < 1e-15);
     }
   }
+}
+
+TEST_CASE("a mechanism written with another start keeps its joints, with what their coordinates measure") {
+  for (const auto& entry : std::filesystem::directory_iterator(test::source_path("config/mechanisms"))) {
+    const LoadedMechanism loaded = load_mechanism(entry.path().string());
+    CAPTURE(loaded.path);
+    const Mechanism again = parse_mechanism(with_start(loaded, loaded.mechanism.bodies()), "again").mechanism;
+    const index3::Settings settings{.dt_ns = 100'000};
+    index3::Stepper a(loaded.mechanism, settings), b(again, settings);
+    for (int k = 0; k < 50; ++k) {
+      REQUIRE_FALSE(failed(a.step(Inputs{}).status));
+      REQUIRE_FALSE(failed(b.step(Inputs{}).status));
+    }
+    for (std::size_t i = 0; i < a.state().body.size(); ++i)
+      CHECK((a.state().body[i].r - b.state().body[i].r).norm() < 1e-12);
+    for (std::size_t c = 0; c < a.state().coordinate.size(); ++c)
+      CHECK(a.state().coordinate[c] == doctest::Approx(b.state().coordinate[c]).epsilon(1e-9));
+  }
+}
+
+TEST_CASE("a joint placed at the start stays where it is in its bodies when the start moves") {
+  const LoadedMechanism loaded = load_mechanism(test::source_path("config/mechanisms/pipelayer.textproto"));
+  std::vector<rigstep::Body> moved = loaded.mechanism.bodies();
+  for (rigstep::Body& body : moved) body.position_0 += Vec3(0.1, -0.2, 0.3) * static_cast<double>(&body - moved.data());
+  const Mechanism again = parse_mechanism(with_start(loaded, moved), "again").mechanism;
+  for (std::size_t j = 0; j < again.joints().size(); ++j)
+    CHECK((again.joints()[j].in_second.point_b - loaded.mechanism.joints()[j].in_second.point_b).norm() < 1e-14);
 }
 
 }  // namespace rigstep::wire
