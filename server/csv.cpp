@@ -96,7 +96,10 @@ InputTable::InputTable(const std::string& path, const std::vector<Channel>& chan
         std::find_if(channels.begin(), channels.end(), [&name](const Channel& c) { return c.name == name; });
     if (found == channels.end() && name != "t") {
       std::string known;
-      for (const Channel& c : channels) known.append(known.empty() ? "" : ", ").append(c.name);
+      for (const Channel& c : channels) {
+        if (!known.empty()) known += ", ";
+        known += c.name;
+      }
       throw wire::ConfigError(path + ": " + name + ": is not an input channel: use " +
                               (known.empty() ? "no inputs, this mechanism has none" : known));
     }
