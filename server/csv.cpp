@@ -86,6 +86,21 @@ double interpolated(const Table& table, int time_column, int column, double t) {
   return left[column] + part * ((*after)[column] - left[column]);
 }
 
+namespace {
+
+wire::ConfigError unknown_channel(const std::string& path, const std::string& name,
+                                  const std::vector<Channel>& channels) {
+  std::string known;
+  for (const Channel& c : channels) {
+    if (!known.empty()) known += ", ";
+    known += c.name;
+  }
+  return wire::ConfigError(path + ": " + name + ": is not an input channel: use " +
+                           (known.empty() ? "no inputs, this mechanism has none" : known));
+}
+
+}  // namespace
+
 InputTable::InputTable(const std::string& path, const std::vector<Channel>& channels)
     : table_(read_csv(path)), channels_(channels.size()) {
   time_column_ = table_.column("t");
@@ -94,15 +109,7 @@ InputTable::InputTable(const std::string& path, const std::vector<Channel>& chan
   for (const std::string& name : table_.columns) {
     const auto found =
         std::find_if(channels.begin(), channels.end(), [&name](const Channel& c) { return c.name == name; });
-    if (found == channels.end() && name != "t") {
-      std::string known;
-      for (const Channel& c : channels) {
-        if (!known.empty()) known += ", ";
-        known += c.name;
-      }
-      throw wire::ConfigError(path + ": " + name + ": is not an input channel: use " +
-                              (known.empty() ? "no inputs, this mechanism has none" : known));
-    }
+    if (found == channels.end() && name != "t") throw unknown_channel(path, name, channels);
     channel_of_column_.push_back(name == "t" ? -1 : static_cast<int>(found - channels.begin()));
   }
   require_ascending(table_, time_column_, path);
