@@ -165,7 +165,7 @@ void TrajectoryWriter::write(const index3::Stepper& stepper, const StepReport& r
   put(1e-9 * static_cast<double>(static_cast<std::int64_t>(x.step) * plan.settings.dt_ns));
   for (std::size_t i = 0; i < x.body.size(); ++i) {
     const index3::BodyState& b = x.body[i];
-    const Mat3& A = stepper.workspace().placement[i].A;
+    const Mat3 A = index3::rotation_matrix(b.p);
     put_all(b.r);
     put_all(b.p);
     put_all(b.v);

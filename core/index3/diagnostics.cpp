@@ -7,7 +7,7 @@
 
 #include "core/index3/forces.h"
 #include "core/index3/initial_state.h"
-#include "core/index3/tangent.h"
+#include "core/index3/lane_access.h"
 
 namespace rigstep::index3 {
 
@@ -44,6 +44,49 @@ Eigen::MatrixXd scaled_jacobian(const Plan& plan, const Workspace& w) {
   return J;
 }
 
+// Motion of both bodies of a joint.
+struct Ends {
+  Ends(const State& x, const Joint& joint) {
+    const auto fill = [&x](int body, Placement& at, Vec3& a, Vec3& alpha) {
+      if (body == kGround) return;
+      at = placement_of(x.body[body]);
+      a = x.body[body].a;
+      alpha = at.A * x.body[body].alpha_b;
+    };
+    fill(joint.first, first, a_first, alpha_first);
+    fill(joint.second, second, a_second, alpha_second);
+  }
+  // of the step that the lanes have just made
+  Ends(const Plan& plan, const Workspace& w, const Joint& joint)
+      : first(placement(w, joint.first)), second(placement(w, joint.second)) {
+    const auto fill = [&](int body, Vec3& a, Vec3& alpha) {
+      if (body == kGround) return;
+      const Vec6 both = motion(plan, w, body);
+      a = both.head<3>();
+      alpha = both.tail<3>();
+    };
+    fill(joint.first, a_first, alpha_first);
+    fill(joint.second, a_second, alpha_second);
+  }
+
+  Placement first, second;
+  Vec3 a_first = Vec3::Zero(), alpha_first = Vec3::Zero(), a_second = Vec3::Zero(), alpha_second = Vec3::Zero();
+};
+
+void add_residuals(const Joint& joint, const JointPlacement& at, const Ends& ends, StepReport& report) {
+  for (const Row& r : rows_of(joint.type)) {
+    const RowValue row = evaluate(r, at);
+    const double velocity =
+        along(row.J_first, ends.first.v, ends.first.w) + along(row.J_second, ends.second.v, ends.second.w);
+    const double acceleration = along(row.J_first, ends.a_first, ends.alpha_first) +
+                                along(row.J_second, ends.a_second, ends.alpha_second) +
+                                quadratic(r, at, ends.first, ends.second);
+    report.position_residual = std::max(report.position_residual, std::abs(row.Phi));
+    report.velocity_residual = std::max(report.velocity_residual, std::abs(velocity));
+    report.acceleration_residual = std::max(report.acceleration_residual, std::abs(acceleration));
+  }
+}
+
 // moves along a random admissible motion and closes the joints again
 State nearby(const Plan& plan, const State& x, const Workspace& w) {
   const Eigen::MatrixXd J = dense_jacobian(plan, w);
@@ -71,33 +114,27 @@ Energy energy(const Plan& plan, const State& x, const Workspace& w) noexcept {
     const Body& body = plan.mechanism.bodies()[i];
     kinetic += 0.5 * body.mass * x.body[i].v.squaredNorm() + 0.5 * x.body[i].w_b.dot(body.inertia_b * x.body[i].w_b);
   }
-  return {kinetic, potential_energy(plan, w)};
+  return {kinetic, potential_energy(plan, x, w)};
 }
 
-void residuals(const Plan& plan, const State& x, const Workspace& w, StepReport& report) noexcept {
-  double position = 0.0, velocity = 0.0, acceleration = 0.0;
-  for (std::size_t j = 0; j < w.joint.size(); ++j) {
+void residuals(const Plan& plan, const State& x, StepReport& report) noexcept {
+  report.position_residual = report.velocity_residual = report.acceleration_residual = 0.0;
+  for (std::size_t j = 0; j < plan.mechanism.joints().size(); ++j) {
     const Joint& joint = plan.mechanism.joints()[j];
-    const Placement &first = placement(w, joint.first), &second = placement(w, joint.second);
-    const auto linear = [&x](int body) { return body == kGround ? Vec3(Vec3::Zero()) : x.body[body].a; };
-    const auto angular = [&x, &w](int body) {
-      return body == kGround ? Vec3(Vec3::Zero()) : Vec3(w.placement[body].A * x.body[body].alpha_b);
-    };
-    const Vec3 a1 = linear(joint.first), a2 = linear(joint.second);
-    const Vec3 alpha1 = angular(joint.first), alpha2 = angular(joint.second);
-    int row = plan.first_row[j];
-    for (const Row& r : rows_of(joint.type)) {
-      const Vec6 &J1 = w.J_first[row], &J2 = w.J_second[row];
-      position = std::max(position, std::abs(w.Phi[row]));
-      velocity = std::max(velocity, std::abs(along(J1, first.v, first.w) + along(J2, second.v, second.w)));
-      acceleration = std::max(acceleration, std::abs(along(J1, a1, alpha1) + along(J2, a2, alpha2) +
-                                                     quadratic(r, w.joint[j], first, second)));
-      ++row;
-    }
+    const Ends ends(x, joint);
+    add_residuals(joint, place(joint, ends.first, ends.second), ends, report);
   }
-  report.position_residual = position;
-  report.velocity_residual = velocity;
-  report.acceleration_residual = acceleration;
+}
+
+void measure_residuals(const Plan& plan, const Workspace& w, StepReport& report) noexcept {
+  const Residuals found = plan.kernels->residuals(w.lanes);
+  report.position_residual = found.position;
+  report.velocity_residual = found.velocity;
+  report.acceleration_residual = found.acceleration;
+  for (const int j : plan.general_joints) {
+    const Joint& joint = plan.mechanism.joints()[j];
+    add_residuals(joint, w.joint[j], Ends(plan, w, joint), report);
+  }
 }
 
 Rank rank_at(const Plan& plan, const State& x) {

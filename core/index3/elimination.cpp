@@ -1,26 +1,249 @@
 #include "core/index3/elimination.h"
 
 #include <algorithm>
-#include <iterator>
+#include <functional>
+#include <map>
+#include <numeric>
+#include <set>
+#include <string>
 #include <tuple>
+#include <utility>
 
 namespace rigstep::index3 {
 
 namespace {
 
+constexpr int kShortestPath = 8;         // bodies; below that cutting a chain into segments does not pay
+constexpr int kBodiesPerPartition = 64;  // of a path: fewer are not worth another thread's while
+
+int rows_of(const std::vector<Constraint>& constraints, const std::vector<int>& list) {
+  int n = 0;
+  for (const int c : list) n += constraints[c].format.rows;
+  return n;
+}
+
+// ---- the tree of compounds
+
+struct OpenConstraint {
+  int constraint;
+  int missing;  // bodies outside the compound
+  bool operator<(const OpenConstraint& other) const { return constraint < other.constraint; }
+};
+
 struct Compound {
   int body = -1, left = -1, right = -1;
-  std::vector<int> eliminated;  // joints
-  std::vector<int> pending;     // joints, ascending
+  std::vector<int> eliminated;          // constraints that this compound closes
+  std::vector<OpenConstraint> pending;  // ascending
   int depth = 0;
   bool merged = false;
 };
 
-class Compiler {
+// A serial chain: bodies in order, each held by the constraint before and the one after it.
+struct Path {
+  std::vector<int> bodies;
+  std::vector<int> constraints;  // one more than bodies; -1: free end
+};
+
+class Tree {
  public:
-  Compiler(const Mechanism& mechanism, const std::vector<int>& first_row)
-      : joints_(mechanism.joints()), first_row_(first_row) {
-    for (int i = 0; i < static_cast<int>(mechanism.bodies().size()); ++i) make_leaf(i);
+  Tree(std::vector<Constraint>& constraints, int bodies)
+      : constraints_(constraints), held_by_(bodies), deferred_(constraints.size(), false), order_(constraints.size()) {
+    std::iota(order_.begin(), order_.end(), 0);
+    for (int c = 0; c < static_cast<int>(constraints.size()); ++c)
+      for (const int body : distinct_bodies(c)) held_by_[body].push_back(c);
+  }
+
+  const std::vector<Compound>& compounds() const { return compounds_; }
+  const std::vector<int>& order() const { return order_; }
+  int fillers() const { return fillers_; }
+
+  void build(MergeOrder order) {
+    std::vector<Path> paths = order == MergeOrder::in_lanes ? find_paths() : std::vector<Path>{};
+    for (Path& path : paths) prepare(path);
+    for (int i = 0; i < static_cast<int>(held_by_.size()); ++i) make_leaf(i);
+    for (const Path& path : paths) merge_path(path);
+    if (order == MergeOrder::fewest_levels)
+      merge_by_levels();
+    else
+      merge_by_operations();
+    close_deferred();
+  }
+
+ private:
+  using Pair = std::tuple<long, int, int, int>;  // cost, depth, compounds: compared in this order
+
+  std::vector<int> distinct_bodies(int c) const {
+    std::vector<int> bodies;
+    for (const int body : constraints_[c].bodies)
+      if (body != kGround && std::find(bodies.begin(), bodies.end(), body) == bodies.end()) bodies.push_back(body);
+    return bodies;
+  }
+
+  // ---- paths
+
+  bool is_link(int body) const {  // of a path: at most two constraints, each of two sides
+    if (held_by_[body].size() > 2) return false;
+    return std::all_of(held_by_[body].begin(), held_by_[body].end(),
+                       [&](int c) { return constraints_[c].bodies.size() == 2 && !constraints_[c].format.general(); });
+  }
+
+  int beyond(int c, int body) const {
+    const auto& sides = constraints_[c].bodies;
+    return sides[0] == body ? sides[1] : sides[0];
+  }
+
+  // bodies from `body` on through `c`, and the constraint at the end
+  void follow(int body, int c, std::vector<bool>& used, std::vector<int>& bodies, std::vector<int>& passed) const {
+    for (;;) {
+      passed.push_back(c);
+      if (c < 0) return;
+      const int next = beyond(c, body);
+      if (next == kGround || !is_link(next) || used[next]) return;
+      used[next] = true;
+      bodies.push_back(next);
+      int onward = -1;
+      for (const int other : held_by_[next])
+        if (other != c) onward = other;
+      body = next;
+      c = onward;
+    }
+  }
+
+  std::vector<Path> find_paths() const {
+    std::vector<Path> paths;
+    std::vector<bool> used(held_by_.size(), false);
+    for (int start = 0; start < static_cast<int>(held_by_.size()); ++start) {
+      if (used[start] || !is_link(start)) continue;
+      used[start] = true;
+      const auto constraint = [&](std::size_t k) { return k < held_by_[start].size() ? held_by_[start][k] : -1; };
+      std::vector<int> before, before_constraints, after{start}, after_constraints;
+      follow(start, constraint(0), used, before, before_constraints);
+      follow(start, constraint(1), used, after, after_constraints);
+      Path path;
+      path.bodies.assign(before.rbegin(), before.rend());
+      path.bodies.insert(path.bodies.end(), after.begin(), after.end());
+      path.constraints.assign(before_constraints.rbegin(), before_constraints.rend());
+      path.constraints.insert(path.constraints.end(), after_constraints.begin(), after_constraints.end());
+      if (path.constraints.front() < 0 && path.constraints.back() >= 0) {
+        std::reverse(path.bodies.begin(), path.bodies.end());
+        std::reverse(path.constraints.begin(), path.constraints.end());
+      }
+      const bool is_ring = path.constraints.front() >= 0 && path.constraints.front() == path.constraints.back();
+      if (path.bodies.size() >= kShortestPath && !is_ring) paths.push_back(std::move(path));
+    }
+    return paths;
+  }
+
+  static int segments(const Path& path) {
+    int partitions = 1;
+    while (static_cast<int>(path.bodies.size()) >= kBodiesPerPartition * 2 * partitions) partitions *= 2;
+    return kLanes * partitions;
+  }
+
+  // its ends stay open until the whole path is one compound; a free end is filled up where it ends a segment
+  void prepare(Path& path) {
+    fill_up(path);
+    std::vector<int> in_order;
+    for (const int c : path.constraints)
+      if (c >= 0) in_order.push_back(order_[c]);
+    std::sort(in_order.begin(), in_order.end());
+    auto next = in_order.begin();
+    for (const int c : path.constraints)
+      if (c >= 0) order_[c] = *next++;
+  }
+
+  void fill_up(Path& path) {
+    for (const int end : {path.constraints.front(), path.constraints.back()})
+      if (end >= 0 && distinct_bodies(end).size() == 1) deferred_[end] = true;
+    if (path.constraints.back() >= 0 || path.bodies.size() % segments(path) != 0) return;
+    Constraint filler = constraints_[path.constraints.front() < 0 ? path.constraints[1] : path.constraints.front()];
+    const bool outward = filler.bodies[1] == path.bodies[path.constraints.front() < 0 ? 1 : 0];
+    const int tip = path.bodies.back();
+    filler.bodies = outward ? std::vector<int>{tip, kGround} : std::vector<int>{kGround, tip};
+    path.constraints.back() = static_cast<int>(constraints_.size());
+    held_by_[tip].push_back(path.constraints.back());
+    constraints_.push_back(filler);
+    deferred_.push_back(true);
+    order_.push_back(path.constraints.back());
+    ++fillers_;
+  }
+
+  void merge_path(const Path& path) {
+    const int count = segments(path), length = static_cast<int>(path.bodies.size()) / count;
+    std::vector<int> roots;
+    for (int s = 0; s < count; ++s) roots.push_back(merge_run(path.bodies, s * length, (s + 1) * length));
+    int root = merge_run(roots, 0, count);
+    if (static_cast<std::size_t>(count * length) < path.bodies.size())
+      merge(root, merge_run(path.bodies, count * length, static_cast<int>(path.bodies.size())));
+  }
+
+  int merge_run(const std::vector<int>& compounds, int begin, int end) {
+    if (end - begin == 1) return compounds[begin];
+    const int middle = begin + (end - begin) / 2;
+    const int left = merge_run(compounds, begin, middle), right = merge_run(compounds, middle, end);
+    return merge(left, right);
+  }
+
+  // ---- general merging
+
+  void make_leaf(int body) {
+    Compound c;
+    c.body = body;
+    for (const int constraint : held_by_[body]) {
+      const int missing = static_cast<int>(distinct_bodies(constraint).size()) - 1 + (deferred_[constraint] ? 1 : 0);
+      if (missing == 0)
+        c.eliminated.push_back(constraint);
+      else
+        c.pending.push_back({constraint, missing});
+    }
+    compounds_.push_back(std::move(c));
+  }
+
+  struct Union {
+    std::vector<int> closed;
+    std::vector<OpenConstraint> open;
+  };
+  Union united(int a, int b) const {
+    Union u;
+    const auto &left = compounds_[a].pending, &right = compounds_[b].pending;
+    auto l = left.begin();
+    auto r = right.begin();
+    while (l != left.end() || r != right.end()) {
+      if (r == right.end() || (l != left.end() && l->constraint < r->constraint)) {
+        u.open.push_back(*l++);
+      } else if (l == left.end() || r->constraint < l->constraint) {
+        u.open.push_back(*r++);
+      } else {
+        const int all = static_cast<int>(distinct_bodies(l->constraint).size()) + (deferred_[l->constraint] ? 1 : 0);
+        const int missing = l->missing + r->missing - all;
+        if (missing == 0)
+          u.closed.push_back(l->constraint);
+        else
+          u.open.push_back({l->constraint, missing});
+        ++l, ++r;
+      }
+    }
+    return u;
+  }
+
+  std::vector<Pair> adjacent_pairs() const {
+    std::map<int, std::vector<int>> owners;
+    for (int c = 0; c < static_cast<int>(compounds_.size()); ++c)
+      if (!compounds_[c].merged)
+        for (const OpenConstraint& open : compounds_[c].pending) owners[open.constraint].push_back(c);
+    std::set<std::pair<int, int>> neighbours;
+    for (const auto& [constraint, list] : owners)
+      for (std::size_t i = 0; i < list.size(); ++i)
+        for (std::size_t k = i + 1; k < list.size(); ++k) neighbours.emplace(list[i], list[k]);
+    std::vector<Pair> pairs;
+    for (const auto& [a, b] : neighbours) {
+      const Union u = united(a, b);
+      long open = 0;
+      for (const OpenConstraint& c : u.open) open += constraints_[c.constraint].format.rows;
+      const long e = rows_of(constraints_, u.closed), size = open + e;
+      pairs.emplace_back(std::max(e, 1L) * size * size, std::max(compounds_[a].depth, compounds_[b].depth), a, b);
+    }
+    return pairs;
   }
 
   void merge_by_operations() {
@@ -42,148 +265,516 @@ class Compiler {
     }
   }
 
-  Elimination flatten() const {
-    Elimination e;
-    std::vector<int> front_of(compounds_.size(), -1);
-    for (std::size_t c = 0; c < compounds_.size(); ++c)
-      if (!compounds_[c].merged) emit_tree(static_cast<int>(c), e, front_of);
-    return e;
-  }
-
- private:
-  using Pair = std::tuple<long, int, int, int>;  // cost, depth, compounds: compared in this order
-
-  int rows(const std::vector<int>& joints) const {
-    int n = 0;
-    for (const int j : joints) n += first_row_[j + 1] - first_row_[j];
-    return n;
-  }
-
-  void make_leaf(int body) {
-    Compound c;
-    c.body = body;
-    for (int j = 0; j < static_cast<int>(joints_.size()); ++j) {
-      const Joint& joint = joints_[j];
-      if (joint.first != body && joint.second != body) continue;
-      const bool on_ground = joint.first == kGround || joint.second == kGround;
-      (on_ground ? c.eliminated : c.pending).push_back(j);
-    }
-    compounds_.push_back(std::move(c));
-  }
-
-  std::vector<int> shared(int a, int b) const {
-    std::vector<int> joints;
-    std::set_intersection(compounds_[a].pending.begin(), compounds_[a].pending.end(), compounds_[b].pending.begin(),
-                          compounds_[b].pending.end(), std::back_inserter(joints));
-    return joints;
-  }
-
-  std::vector<Pair> adjacent_pairs() const {
-    std::vector<int> owner(joints_.size(), -1);
-    std::vector<std::pair<int, int>> neighbours;
-    for (int c = 0; c < static_cast<int>(compounds_.size()); ++c) {
-      if (compounds_[c].merged) continue;
-      for (const int j : compounds_[c].pending) {
-        if (owner[j] >= 0) neighbours.emplace_back(owner[j], c);
-        owner[j] = c;
-      }
-    }
-    std::sort(neighbours.begin(), neighbours.end());
-    neighbours.erase(std::unique(neighbours.begin(), neighbours.end()), neighbours.end());
-    std::vector<Pair> pairs;
-    for (const auto& [a, b] : neighbours) {
-      const long e = rows(shared(a, b));
-      const long size = rows(compounds_[a].pending) + rows(compounds_[b].pending) - e;
-      pairs.emplace_back(e * size * size, std::max(compounds_[a].depth, compounds_[b].depth), a, b);
-    }
-    return pairs;
-  }
-
-  void merge(int a, int b) {
+  int merge(int a, int b) {
+    Union u = united(a, b);
     Compound c;
     c.left = a;
     c.right = b;
-    c.eliminated = shared(a, b);
-    std::set_symmetric_difference(compounds_[a].pending.begin(), compounds_[a].pending.end(),
-                                  compounds_[b].pending.begin(), compounds_[b].pending.end(),
-                                  std::back_inserter(c.pending));
+    c.eliminated = std::move(u.closed);
+    c.pending = std::move(u.open);
     c.depth = std::max(compounds_[a].depth, compounds_[b].depth) + 1;
     compounds_[a].merged = compounds_[b].merged = true;
     compounds_.push_back(std::move(c));
+    return static_cast<int>(compounds_.size()) - 1;
   }
 
-  // children right before their parent: what a merge reads is still in the cache
-  void emit_tree(int root, Elimination& e, std::vector<int>& front_of) const {
-    std::vector<int> stack{root}, order;
-    while (!stack.empty()) {
-      const int c = stack.back();
-      stack.pop_back();
-      order.push_back(c);
-      if (compounds_[c].left >= 0) stack.insert(stack.end(), {compounds_[c].left, compounds_[c].right});
-    }
-    for (auto c = order.rbegin(); c != order.rend(); ++c) {
-      front_of[*c] = static_cast<int>(e.fronts.size());
-      emit(compounds_[*c], e, front_of);
-    }
-    e.levels = std::max(e.levels, compounds_[root].depth + 1);
+  void close_deferred() {
+    for (Compound& c : compounds_)
+      if (!c.merged)
+        for (const OpenConstraint& open : std::exchange(c.pending, {})) c.eliminated.push_back(open.constraint);
   }
 
-  void emit(const Compound& c, Elimination& e, const std::vector<int>& front_of) const {
-    Front f;
-    f.body = c.body;
-    f.eliminated = rows(c.eliminated);
-    f.pending = rows(c.pending);
-    f.first_row = static_cast<int>(e.row.size());
-    for (const auto* joints : {&c.eliminated, &c.pending})
-      for (const int j : *joints)
-        for (int row = first_row_[j]; row < first_row_[j + 1]; ++row) e.row.push_back(row);
-    if (c.left >= 0) {
-      f.left = front_of[c.left];
-      f.right = front_of[c.right];
-      f.left_place = add_places(e.fronts[f.left], f, e);
-      f.right_place = add_places(e.fronts[f.right], f, e);
-    }
-    f.matrix = e.matrix_doubles;
-    f.vector = e.vector_doubles;
-    const long size = f.size();
-    e.matrix_doubles += static_cast<std::size_t>(size * size);
-    e.vector_doubles += static_cast<std::size_t>(size);
-    e.largest_front = std::max(e.largest_front, f.size());
-    e.multiply_adds += operations(f);
-    e.fronts.push_back(f);
-  }
-
-  static long operations(const Front& f) {
-    const long size = f.size();
-    long n = f.body >= 0 ? 36 * size + 6 * size * (size + 1) / 2 : 0;  // J M^-1 and J M^-1 J'
-    for (long c = 0; c < f.eliminated; ++c) n += (size - c) * (size - c + 1) / 2;
-    return n;
-  }
-
-  static int add_places(const Front& child, const Front& parent, Elimination& e) {
-    const int first = static_cast<int>(e.place.size());
-    const auto begin = e.row.begin() + parent.first_row;
-    for (int k = 0; k < child.pending; ++k) {
-      const int row = e.row[child.first_row + child.eliminated + k];
-      e.place.push_back(static_cast<int>(std::find(begin, e.row.end(), row) - begin));
-    }
-    return first;
-  }
-
-  const std::vector<Joint>& joints_;
-  const std::vector<int>& first_row_;
+  std::vector<Constraint>& constraints_;
+  std::vector<std::vector<int>> held_by_;
+  std::vector<bool> deferred_;  // eliminated last, though all its bodies are there earlier
+  std::vector<int> order_;      // of the constraints as the bodies list them: along a path where there is one
   std::vector<Compound> compounds_;
+  int fillers_ = 0;
+};
+
+// ---- nodes: every compound as one leaf and as many fronts as it eliminates constraints
+
+struct Node {
+  int body = -1;
+  int pivot = -1;  // constraint
+  int child[2] = {-1, -1};
+  std::vector<int> pending;  // constraints: of a body in order, of a front those of its children one after the other
+  int size = 1;              // nodes of the subtree
+  int level = 1;
+  std::string signature;  // equal for subtrees of equal work
+  int batch = -1, lane = -1;
+};
+
+class Nodes {
+ public:
+  Nodes(const Tree& tree, const std::vector<Constraint>& constraints, const std::vector<bool>& dense)
+      : compounds_(tree.compounds()), order_(tree.order()), constraints_(constraints), dense_(dense) {
+    for (std::size_t c = 0; c < compounds_.size(); ++c)
+      if (!compounds_[c].merged) roots_.push_back(add(static_cast<int>(c)));
+    for (Node& node : nodes_) sign(node);
+  }
+  std::vector<Node>& nodes() { return nodes_; }
+  const std::vector<int>& roots() const { return roots_; }
+
+ private:
+  int push(Node node) {
+    for (const int child : node.child)
+      if (child >= 0) {
+        node.size += nodes_[child].size;
+        node.level = std::max(node.level, nodes_[child].level + 1);
+      }
+    nodes_.push_back(std::move(node));
+    return static_cast<int>(nodes_.size()) - 1;
+  }
+
+  int add(int index) {
+    const Compound& c = compounds_[index];
+    std::vector<int> still = c.eliminated;
+    Node first;
+    if (c.body >= 0) {
+      first.body = c.body;
+      for (const OpenConstraint& each : c.pending) first.pending.push_back(each.constraint);
+      first.pending.insert(first.pending.end(), still.begin(), still.end());
+      std::sort(first.pending.begin(), first.pending.end(), [this](int a, int b) { return order_[a] < order_[b]; });
+    } else {
+      first.child[0] = add(c.left);
+      first.child[1] = add(c.right);
+      if (!still.empty()) {
+        first.pivot = still.front();
+        still.erase(still.begin());
+      }
+      inherit(first);
+    }
+    int top = push(std::move(first));
+    for (const int pivot : still) {
+      Node next;
+      next.child[0] = top;
+      next.pivot = pivot;
+      inherit(next);
+      top = push(std::move(next));
+    }
+    return top;
+  }
+
+  void inherit(Node& node) const {
+    for (const int child : node.child)
+      if (child >= 0)
+        for (const int c : nodes_[child].pending)
+          if (c != node.pivot && std::find(node.pending.begin(), node.pending.end(), c) == node.pending.end())
+            node.pending.push_back(c);
+  }
+
+  static std::string text(const RowFormat& f) { return std::to_string(f.rows) + "." + std::to_string(f.cosines); }
+
+  // children come first in nodes_, so their signatures are there already
+  void sign(Node& node) {
+    std::string& s = node.signature;
+    if (node.body >= 0) {
+      s = dense_[node.body] ? "D" : "B";
+      for (const int c : node.pending) {
+        const auto& sides = constraints_[c].bodies;
+        const auto side = std::find(sides.begin(), sides.end(), node.body) - sides.begin();
+        s += text(constraints_[c].format) + "/" + std::to_string(side) + " ";
+      }
+    } else {
+      s = "F" + (node.pivot >= 0 ? text(constraints_[node.pivot].format) : std::string("-"));
+      for (const int child : node.child) {
+        if (child < 0) continue;
+        const Node& below = nodes_[child];
+        s += "(" + std::to_string(id_of(below.signature)) + ":";
+        for (const int c : below.pending) {
+          const auto at = std::find(node.pending.begin(), node.pending.end(), c);
+          s += at == node.pending.end() ? std::string("p,") : std::to_string(at - node.pending.begin()) + ",";
+        }
+        s += ")";
+      }
+    }
+  }
+
+  int id_of(const std::string& signature) {
+    return signature_ids_.emplace(signature, static_cast<int>(signature_ids_.size())).first->second;
+  }
+
+  const std::vector<Compound>& compounds_;
+  const std::vector<int>& order_;
+  const std::vector<Constraint>& constraints_;
+  const std::vector<bool>& dense_;
+  std::vector<Node> nodes_;
+  std::vector<int> roots_;
+  std::map<std::string, int> signature_ids_;
+};
+
+// ---- lanes: equal subtrees side by side
+
+struct Batch {
+  std::vector<int> nodes;  // by lane; fewer than the width: the others repeat the first
+  int width() const { return nodes.size() > 1 ? kLanes : 1; }
+};
+
+class Lanes {
+ public:
+  explicit Lanes(std::vector<Node>& nodes, bool side_by_side) : nodes_(nodes) {
+    std::map<std::pair<int, std::string>, std::vector<int>> alike;  // by falling size
+    for (std::size_t i = 0; i < nodes.size(); ++i)
+      alike[{-nodes[i].size, nodes[i].signature}].push_back(static_cast<int>(i));
+    if (side_by_side)
+      for (const std::size_t least : {static_cast<std::size_t>(kLanes), std::size_t{2}})
+        for (const auto& [key, list] : alike) place_alike(list, least);
+    for (std::size_t i = 0; i < nodes.size(); ++i)
+      if (nodes[i].batch < 0) place({static_cast<int>(i)});
+  }
+  const std::vector<Batch>& batches() const { return batches_; }
+
+ private:
+  void place_alike(const std::vector<int>& list, std::size_t least) {
+    std::vector<int> group;
+    std::vector<int> open;
+    for (const int node : list)
+      if (nodes_[node].batch < 0) open.push_back(node);
+    for (std::size_t k = 0; k + least <= open.size(); k += group.size()) {
+      group.assign(open.begin() + static_cast<std::ptrdiff_t>(k),
+                   open.begin() + static_cast<std::ptrdiff_t>(std::min(open.size(), k + kLanes)));
+      place(group);
+    }
+  }
+
+  void place(const std::vector<int>& group) {
+    for (std::size_t lane = 0; lane < group.size(); ++lane) {
+      nodes_[group[lane]].batch = static_cast<int>(batches_.size());
+      nodes_[group[lane]].lane = static_cast<int>(lane);
+    }
+    batches_.push_back({group});
+    if (group.size() == 1) return;
+    for (int side = 0; side < 2; ++side) {
+      std::vector<int> children;
+      for (const int node : group)
+        if (nodes_[node].child[side] >= 0 && nodes_[nodes_[node].child[side]].batch < 0)
+          children.push_back(nodes_[node].child[side]);
+      if (children.size() == group.size()) place(children);
+    }
+  }
+
+  std::vector<Node>& nodes_;
+  std::vector<Batch> batches_;
+};
+
+// ---- flat tables
+
+class Layout {
+ public:
+  Layout(const std::vector<Constraint>& constraints, const std::vector<bool>& dense, std::vector<Node>& nodes,
+         const std::vector<int>& roots, const std::vector<Batch>& batches)
+      : dense_(dense), nodes_(nodes), batches_(batches), index_(batches.size(), -1), is_done_(batches.size(), false) {
+    e_.constraints = constraints;
+    e_.body.resize(dense.size());
+    e_.body_copies.resize(dense.size());
+    e_.leaf_of_body.resize(dense.size());
+    e_.constraint.resize(constraints.size());
+    for (std::size_t c = 0; c < constraints.size(); ++c) e_.constraint[c].handles.resize(constraints[c].bodies.size());
+    for (const int root : roots) visit(nodes[root].batch);
+    // lanes first, so that they are aligned
+    for (const int width : {kLanes, 1})
+      for (const Operation& o : e_.operations)
+        if (width_of(o) == width) reserve(o);
+    e_.rows = (e_.rows + kLanes - 1) / kLanes * kLanes;  // arrays of rows may stand one behind the other
+    place_ground();
+    for (const Operation& o : e_.operations) o.is_leaf ? fill_leaf(o.index) : fill_front(o.index);
+    for (std::size_t k = 0; k < e_.fronts.size(); ++k) fill_constraint(static_cast<int>(k));
+    for (const Node& node : nodes) e_.levels = std::max(e_.levels, node.level);
+  }
+  Elimination take() { return std::move(e_); }
+
+ private:
+  const Batch& batch_of(const Operation& o) const {
+    return batches_[o.is_leaf ? leaf_batch_[o.index] : front_batch_[o.index]];
+  }
+  int width_of(const Operation& o) const { return batch_of(o).width(); }
+  const Node& node(const Batch& b, int lane) const {
+    return nodes_[b.nodes[lane < static_cast<int>(b.nodes.size()) ? lane : 0]];
+  }
+
+  void visit(int batch) {
+    if (is_done_[batch]) return;
+    is_done_[batch] = true;
+    const Batch& b = batches_[batch];
+    for (int side = 0; side < 2; ++side)
+      for (const int n : b.nodes)
+        if (nodes_[n].child[side] >= 0) visit(nodes_[nodes_[n].child[side]].batch);
+    if (nodes_[b.nodes[0]].body >= 0) {
+      index_[batch] = static_cast<int>(e_.leaves.size());
+      e_.leaves.emplace_back();
+      leaf_batch_.push_back(batch);
+      e_.operations.push_back({true, index_[batch]});
+    } else {
+      index_[batch] = static_cast<int>(e_.fronts.size());
+      e_.fronts.emplace_back();
+      front_batch_.push_back(batch);
+      e_.operations.push_back({false, index_[batch]});
+    }
+  }
+
+  static int packed(int rows) { return rows * (rows + 1) / 2; }
+
+  int arena(int doubles) {
+    const int at = static_cast<int>(e_.arena_doubles);
+    e_.arena_doubles += static_cast<std::size_t>(doubles);
+    return at;
+  }
+
+  void reserve(const Operation& o) {
+    const Batch& b = batch_of(o);
+    const Node& n = node(b, 0);
+    const int W = b.width(), rows = rows_of(e_.constraints, n.pending);
+    e_.zeros = std::max(e_.zeros, std::max(rows, kMaxRows) * W);
+    if (o.is_leaf) {
+      Leaf& leaf = e_.leaves[o.index];
+      leaf.width = W;
+      leaf.rows = rows;
+      leaf.position = e_.positions;
+      e_.positions += W;
+      leaf.matrix = arena(packed(rows) * W);
+      leaf.vector = arena(rows * W);
+      if (dense_[n.body]) {
+        leaf.dense = static_cast<int>(e_.dense_doubles);
+        e_.dense_doubles += static_cast<std::size_t>(packed(6) * W);
+      }
+      e_.multiply_adds += static_cast<long>(b.nodes.size()) * (36L * rows + 6L * packed(rows));
+    } else {
+      Front& f = e_.fronts[o.index];
+      f.width = W;
+      f.rows = rows;
+      f.pivots = n.pivot < 0 ? 0 : e_.constraints[n.pivot].format.rows;
+      f.matrix = arena(packed(rows) * W);
+      f.vector = arena(rows * W);
+      f.factor = arena((packed(f.pivots) + f.pivots + rows * f.pivots + f.pivots) * W);
+      if (n.pivot >= 0) {
+        f.constraint = static_cast<int>(e_.batches.size());
+        f.row_position = e_.rows;
+        ConstraintBatch c;
+        c.format = e_.constraints[n.pivot].format;
+        c.width = W;
+        c.row_position = e_.rows;
+        c.position = e_.constraint_positions;
+        e_.rows += f.pivots * W;
+        e_.constraint_positions += W;
+        e_.batches.push_back(c);
+      }
+      const int size = rows + f.pivots;
+      e_.largest_front = std::max(e_.largest_front, size);
+      for (int k = 0; k < f.pivots; ++k) e_.multiply_adds += static_cast<long>(b.nodes.size()) * packed(size - k);
+    }
+    for (int lane = 0; lane < W; ++lane) {
+      const Node& each = node(b, lane);
+      const bool copy = lane >= static_cast<int>(b.nodes.size());
+      if (o.is_leaf) {
+        const BodyPlace place{e_.leaves[o.index].position, W, lane};
+        copy ? e_.body_copies[each.body].push_back(place) : void(e_.body[each.body] = place);
+        e_.leaf_of_body[each.body] = o.index;
+      } else if (each.pivot >= 0) {
+        ConstraintPlace& c = e_.constraint[each.pivot];
+        const Place rows_at{e_.fronts[o.index].row_position + lane, W};
+        if (copy) {
+          c.copies.push_back(rows_at);
+        } else {
+          c.batch = e_.fronts[o.index].constraint;
+          c.lane = lane;
+          c.rows = rows_at;
+        }
+      }
+    }
+  }
+
+  void place_ground() {
+    const auto align = [this] { e_.positions = (e_.positions + kLanes - 1) / kLanes * kLanes; };
+    e_.ground_single = {e_.positions++, 1, 0};
+    align();
+    e_.ground_lanes = {e_.positions, kLanes, 0};
+    e_.positions += kLanes;
+    // what nobody reads, but the ground's side of a constraint writes
+    RowFormat largest{kMaxRows, RowFormat::kGeneral};
+    ground_handle_ = 0;
+    e_.handle_doubles = static_cast<std::size_t>(largest.handle_size() * kLanes);
+  }
+
+  void fill_leaf(int index) {
+    Leaf& leaf = e_.leaves[index];
+    const Batch& b = batches_[leaf_batch_[index]];
+    leaf.first_handle = static_cast<int>(e_.handles.size());
+    int row = 0;
+    const auto& pending = node(b, 0).pending;
+    for (std::size_t k = 0; k < pending.size(); ++k) {
+      Handle h;
+      h.format = e_.constraints[pending[k]].format;
+      h.row = row;
+      h.at = static_cast<int>(e_.handle_doubles);
+      row += h.format.rows;
+      e_.handle_doubles += static_cast<std::size_t>(h.format.handle_size() * leaf.width);
+      for (int lane = 0; lane < leaf.width; ++lane) {
+        const Node& each = node(b, lane);
+        const auto& sides = e_.constraints[each.pending[k]].bodies;
+        const auto side = std::find(sides.begin(), sides.end(), each.body) - sides.begin();
+        if (!h.format.general()) h.sign = side == 0 ? 1.0 : -1.0;
+        e_.constraint[each.pending[k]].handles[side].push_back({h.at + lane, leaf.width});
+      }
+      e_.handles.push_back(h);
+    }
+    leaf.handles = static_cast<int>(pending.size());
+    const Handle* h = e_.handles.data() + leaf.first_handle;
+    leaf.is_link = leaf.handles == 2 && !h->format.general() && h[0].format.rows == h[1].format.rows &&
+                   h[0].format.cosines == h[1].format.cosines;
+    align_handles();
+  }
+
+  void align_handles() { e_.handle_doubles = (e_.handle_doubles + kLanes - 1) / kLanes * kLanes; }
+
+  struct Compliance {
+    int width, rows, matrix, vector;
+  };
+  Compliance compliance_of(int batch) const {
+    if (nodes_[batches_[batch].nodes[0]].body >= 0) {
+      const Leaf& l = e_.leaves[index_[batch]];
+      return {l.width, l.rows, l.matrix, l.vector};
+    }
+    const Front& f = e_.fronts[index_[batch]];
+    return {f.width, f.rows, f.matrix, f.vector};
+  }
+
+  int row_in(const Node& n, int constraint) const {
+    int row = 0;
+    for (const int c : n.pending) {
+      if (c == constraint) return row;
+      row += e_.constraints[c].format.rows;
+    }
+    return -1;
+  }
+
+  void fill_front(int index) {
+    const Batch& b = batches_[front_batch_[index]];
+    Front& f = e_.fronts[index];
+    const Node& first = node(b, 0);
+    const std::size_t scratch = static_cast<std::size_t>(f.rows * f.pivots);
+    for (int side = 0; side < 2; ++side) {
+      if (first.child[side] < 0) continue;
+      fill_child(b, side, f.child[side]);
+    }
+    e_.scratch_doubles = std::max(e_.scratch_doubles, scratch * static_cast<std::size_t>(f.width));
+    f.first_pending = static_cast<int>(e_.pending.size());
+    f.pendings = static_cast<int>(first.pending.size());
+    int row = 0;
+    for (const int c : first.pending) {
+      Pending p;
+      p.row = row;
+      p.rows = e_.constraints[c].format.rows;
+      for (int side = 0; side < 2; ++side)
+        if (first.child[side] >= 0) p.in_child[side] = row_in(nodes_[first.child[side]], c);
+      row += p.rows;
+      e_.pending.push_back(p);
+    }
+    f.serial = is_serial(f);
+    while (e_.constraint_of_front.size() < e_.fronts.size()) e_.constraint_of_front.push_back(-1);
+    e_.constraint_of_front[index] = first.pivot;
+  }
+
+  bool is_serial(const Front& f) const {
+    if (f.pivots < 3 || f.pendings != 2) return false;
+    const Pending *a = &e_.pending[f.first_pending], *z = a + 1;
+    return a->rows == f.pivots && z->rows == f.pivots && a->in_child[0] == 0 && a->in_child[1] < 0 &&
+           f.child[0].pivot == f.pivots && f.child[1].present && f.child[1].pivot == 0 && z->in_child[0] < 0 &&
+           z->in_child[1] == f.pivots;
+  }
+
+  void fill_child(const Batch& b, int side, Child& child) {
+    const int lanes = static_cast<int>(b.nodes.size());
+    child.present = true;
+    child.aligned = true;
+    for (int lane = 0; lane < b.width(); ++lane) {
+      const Node& below = nodes_[node(b, lane).child[side]];
+      const Compliance c = compliance_of(below.batch);
+      child.rows = c.rows;
+      child.matrix[lane] = {c.matrix + below.lane, c.width};
+      child.vector[lane] = {c.vector + below.lane, c.width};
+      child.aligned = child.aligned && below.batch == nodes_[node(b, 0).child[side]].batch &&
+                      below.lane == (lane < lanes ? lane : 0) && batches_[below.batch].nodes.size() == b.nodes.size();
+    }
+    if (node(b, 0).pivot >= 0) child.pivot = row_in(nodes_[node(b, 0).child[side]], node(b, 0).pivot);
+    child.first_copy = static_cast<int>(e_.copies.size());
+    if (child.aligned) return;
+    for (int lane = 0; lane < lanes; ++lane) {
+      const Node& below = nodes_[node(b, lane).child[side]];
+      const Compliance c = compliance_of(below.batch);
+      if (below.lane == 0)
+        for (int pad = static_cast<int>(batches_[below.batch].nodes.size()); pad < c.width; ++pad)
+          e_.copies.push_back({{c.vector, c.width}, {c.vector + pad, c.width}});
+    }
+    child.copies = static_cast<int>(e_.copies.size()) - child.first_copy;
+  }
+
+  void fill_constraint(int front) {
+    const Front& f = e_.fronts[front];
+    if (f.constraint < 0) return;
+    ConstraintBatch& c = e_.batches[f.constraint];
+    if (c.format.general()) return;
+    const Batch& b = batches_[front_batch_[front]];
+    for (int s = 0; s < 2; ++s) fill_side(b, s, c.side[s]);
+  }
+
+  void fill_side(const Batch& b, int s, Side& side) {
+    const int lanes = static_cast<int>(b.nodes.size());
+    const bool grounded = std::all_of(b.nodes.begin(), b.nodes.end(),
+                                      [&](int n) { return e_.constraints[nodes_[n].pivot].bodies[s] == kGround; });
+    side.first_copy = static_cast<int>(e_.copies.size());
+    for (int lane = 0; lane < b.width(); ++lane) {
+      const int constraint = node(b, lane).pivot, body = e_.constraints[constraint].bodies[s];
+      if (body == kGround) {
+        side.body[lane] = b.width() == 1 ? e_.ground_single : e_.ground_lanes;
+        side.body[lane].lane = b.width() == 1 ? 0 : lane;
+        side.handle[lane] = {ground_handle_ + lane, b.width()};
+        side.aligned = side.aligned && grounded;
+        continue;
+      }
+      const auto& handles = e_.constraint[constraint].handles[s];
+      side.body[lane] = e_.body[body];
+      side.handle[lane] = handles[0];
+      side.aligned = side.aligned && side.body[lane].width == b.width() &&
+                     side.body[lane].position == side.body[0].position &&
+                     side.body[lane].lane == (lane < lanes ? lane : 0) &&
+                     batches_[nodes_[leaf_node(body)].batch].nodes.size() == b.nodes.size();
+      for (std::size_t k = 1; k < handles.size() && lane < lanes; ++k) e_.copies.push_back({handles[0], handles[k]});
+    }
+    side.copies = side.aligned ? 0 : static_cast<int>(e_.copies.size()) - side.first_copy;
+  }
+
+  int leaf_node(int body) {
+    if (leaf_of_body_.empty()) {
+      leaf_of_body_.assign(dense_.size(), -1);
+      for (std::size_t n = 0; n < nodes_.size(); ++n)
+        if (nodes_[n].body >= 0) leaf_of_body_[nodes_[n].body] = static_cast<int>(n);
+    }
+    return leaf_of_body_[body];
+  }
+
+  const std::vector<bool>& dense_;
+  std::vector<Node>& nodes_;
+  const std::vector<Batch>& batches_;
+  std::vector<int> index_;  // of a batch among leaves or fronts
+  std::vector<bool> is_done_;
+  std::vector<int> leaf_batch_, front_batch_;
+  std::vector<int> leaf_of_body_;
+  int ground_handle_ = 0;
+  Elimination e_;
 };
 
 }  // namespace
 
-Elimination compile(const Mechanism& mechanism, const std::vector<int>& first_row, MergeOrder order) {
-  Compiler compiler(mechanism, first_row);
-  if (order == MergeOrder::fewest_operations)
-    compiler.merge_by_operations();
-  else
-    compiler.merge_by_levels();
-  return compiler.flatten();
+Elimination compile(const std::vector<Constraint>& model, const std::vector<bool>& dense, MergeOrder order) {
+  std::vector<Constraint> constraints = model;
+  Tree tree(constraints, static_cast<int>(dense.size()));
+  tree.build(order);
+  Nodes nodes(tree, constraints, dense);
+  const Lanes lanes(nodes.nodes(), order == MergeOrder::in_lanes);
+  Elimination e = Layout(constraints, dense, nodes.nodes(), nodes.roots(), lanes.batches()).take();
+  e.fillers = tree.fillers();
+  return e;
 }
 
 }  // namespace rigstep::index3

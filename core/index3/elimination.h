@@ -1,45 +1,71 @@
-// Load-time compiler: from a mechanism's topology to a flat list of operations over one arena.
+// Load-time compiler: from a mechanism's topology to flat tables of operations over one arena (schedule.h).
 //
-// A compound body is a set of bodies with joints still pending to the outside; it stores only the compliance between
-// those. An operation (front) makes one compound: a leaf from one body, or a merge of two compounds that eliminates
-// the joints between them, which is block elimination of the dual system (compliance + J M^-1 J') Lambda = b in the
-// order of the tree. The ground is a partner without compliance: its joints are eliminated with the body's own leaf.
-// Any topology: a loop closes when two compounds share several joints.
+// A compound body is a set of bodies with constraints still pending to the outside; it stores only the compliance
+// between those. A leaf makes a compound of one body; a front joins at most two compounds and eliminates one
+// constraint that is closed thereby, which is block elimination of the dual system (compliance + J M^-1 J') Lambda = b
+// in the order of the tree. The ground is a partner without compliance. Any topology: a loop closes when two compounds
+// share several constraints, which are then eliminated one after the other.
+//
+// Equal subtrees are laid side by side into lanes. A serial chain is cut into equal segments for that purpose, and
+// filled up by a constraint without stiffness at its free end, so that its segments are equal.
 #pragma once
 
 #include <cstddef>
 #include <vector>
 
+#include "core/index3/schedule.h"
 #include "core/index3/stepper.h"
-#include "core/mechanism/mechanism.h"
 
 namespace rigstep::index3 {
 
-struct Front {
-  int body = -1;              // leaf: its body
-  int left = -1, right = -1;  // merge: the two compounds, as indices of earlier fronts
-  int eliminated = 0;         // rows eliminated here; they come first
-  int pending = 0;            // rows left open for later
-  int first_row = 0;          // into Elimination::row: the front's rows as global constraint rows
-  int left_place = 0;         // into Elimination::place: where each pending row of `left` goes in this front
-  int right_place = 0;
-  std::size_t matrix = 0;  // offset of its (size x size) matrix, column-major, lower half used
-  std::size_t vector = 0;  // offset of its right-hand side
-  int size() const { return eliminated + pending; }
+// A constraint as the elimination sees it.
+struct Constraint {
+  RowFormat format;
+  std::vector<int> bodies;  // its sides in order, kGround allowed
+};
+
+// Where a constraint of the model lies: its row k at rows.base + k rows.stride in every array of rows.
+struct ConstraintPlace {
+  int batch = -1;
+  int lane = 0;
+  Place rows;
+  std::vector<Place> copies;                // of its rows, in lanes that only fill up
+  std::vector<std::vector<Place>> handles;  // per side, with those of lanes that only fill up; none for the ground
 };
 
 struct Elimination {
-  std::vector<Front> fronts;  // children before parents
-  std::vector<int> row;
-  std::vector<int> place;
-  std::size_t matrix_doubles = 0;  // of all fronts together
-  std::size_t vector_doubles = 0;
+  std::vector<Leaf> leaves;
+  std::vector<Handle> handles;
+  std::vector<Front> fronts;
+  std::vector<Operation> operations;  // children before parents
+  std::vector<Pending> pending;
+  std::vector<Copy> copies;
+  std::vector<ConstraintBatch> batches;
+
+  std::vector<BodyPlace> body;  // of every body of the model
+  std::vector<int> leaf_of_body;
+  std::vector<std::vector<BodyPlace>> body_copies;  // ... in lanes that only fill up
+  BodyPlace ground_single, ground_lanes;            // a body at rest, for either width
+  std::vector<ConstraintPlace> constraint;          // of every constraint of the model, then of the fillers
+  std::vector<Constraint> constraints;              // the same
+  std::vector<int> constraint_of_front;             // of the first lane, or -1
+  int fillers = 0;
+
+  int positions = 0;  // of bodies, ground included
+  int constraint_positions = 0;
+  int rows = 0;  // of all constraints, in lanes
+  std::size_t handle_doubles = 0;
+  std::size_t dense_doubles = 0;
+  std::size_t arena_doubles = 0;  // leaves and fronts
+  std::size_t scratch_doubles = 0;
+  int zeros = 0;  // longest run of entries that a compound does not have
+
   int largest_front = 0;   // rows
   int levels = 0;          // longest chain of operations
   long multiply_adds = 0;  // per factorisation, leaves included
 };
 
-// first_row[j]: global row where joint j begins; one more entry at the end.
-Elimination compile(const Mechanism& mechanism, const std::vector<int>& first_row, MergeOrder order);
+// dense[i]: body i carries force elements, so that its tangent mass matrix couples displacement and rotation.
+Elimination compile(const std::vector<Constraint>& constraints, const std::vector<bool>& dense, MergeOrder order);
 
 }  // namespace rigstep::index3

@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "core/index3/portable_math.h"
-#include "core/index3/tangent.h"
 
 namespace rigstep::index3 {
 
@@ -72,12 +71,8 @@ Coordinate spring_coordinate(const Spring& spring, const Workspace& w, const Mec
   return c;
 }
 
-void apply_forces(const Plan& plan, const Inputs& inputs, double t, const std::vector<double>& last_coordinate,
-                  Workspace& w) noexcept {
+void follow_coordinates(const Plan& plan, const std::vector<double>& last_coordinate, Workspace& w) noexcept {
   const Mechanism& m = plan.mechanism;
-  for (std::size_t i = 0; i < w.Q.size(); ++i) w.Q[i] << m.bodies()[i].mass * m.gravity_0(), Vec3::Zero();
-  for (const AppliedLoad& load : m.loads()) apply_load(load, t, w);
-  for (std::size_t k = 0; k < m.inputs().size(); ++k) apply_input(m, m.inputs()[k], inputs.value[k], w);
   for (std::size_t k = 0; k < m.coordinates().size(); ++k) {
     const JointCoordinate& followed = m.coordinates()[k];
     const Joint& joint = m.joints()[followed.joint];
@@ -87,6 +82,15 @@ void apply_forces(const Plan& plan, const Inputs& inputs, double t, const std::v
         followed.offset;
     w.coordinate[k] = followed.freedom == Freedom::displacement ? measured : unwrapped(measured, last_coordinate[k]);
   }
+}
+
+void apply_forces(const Plan& plan, const Inputs& inputs, double t, const std::vector<double>& last_coordinate,
+                  Workspace& w) noexcept {
+  const Mechanism& m = plan.mechanism;
+  for (const int i : plan.observed_bodies) w.Q[i] << m.bodies()[i].mass * m.gravity_0(), Vec3::Zero();
+  for (const AppliedLoad& load : m.loads()) apply_load(load, t, w);
+  for (std::size_t k = 0; k < m.inputs().size(); ++k) apply_input(m, m.inputs()[k], inputs.value[k], w);
+  follow_coordinates(plan, last_coordinate, w);
   for (const Spring& spring : m.springs()) {
     const Coordinate x = spring_coordinate(spring, w, m, w.coordinate);
     const double effort = -spring.stiffness * (x.value - spring.rest) - spring.damping * x.rate;
@@ -97,7 +101,7 @@ void apply_forces(const Plan& plan, const Inputs& inputs, double t, const std::v
 
 void force_tangent(const Plan& plan, double stiffness_factor, double damping_factor, Workspace& w) noexcept {
   if (plan.mechanism.springs().empty()) return;
-  for (Mat6& tangent : w.tangent) tangent.setZero();
+  for (const int i : plan.observed_bodies) w.tangent[i].setZero();
   for (const Spring& spring : plan.mechanism.springs()) {
     const Coordinate x = spring_coordinate(spring, w, plan.mechanism, w.coordinate);
     const double factor = stiffness_factor * spring.stiffness + damping_factor * spring.damping;
@@ -106,11 +110,10 @@ void force_tangent(const Plan& plan, double stiffness_factor, double damping_fac
   }
 }
 
-double potential_energy(const Plan& plan, const Workspace& w) noexcept {
+double potential_energy(const Plan& plan, const State& x, const Workspace& w) noexcept {
   const Mechanism& m = plan.mechanism;
   double energy = 0.0;
-  for (std::size_t i = 0; i < m.bodies().size(); ++i)
-    energy -= m.bodies()[i].mass * m.gravity_0().dot(w.placement[i].r);
+  for (std::size_t i = 0; i < m.bodies().size(); ++i) energy -= m.bodies()[i].mass * m.gravity_0().dot(x.body[i].r);
   for (const Spring& spring : m.springs()) {
     const double stretch = spring_coordinate(spring, w, m, w.coordinate).value - spring.rest;
     energy += 0.5 * spring.stiffness * stretch * stretch;

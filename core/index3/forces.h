@@ -12,7 +12,10 @@ namespace rigstep::index3 {
 Coordinate spring_coordinate(const Spring& spring, const Workspace& w, const Mechanism& mechanism,
                              const std::vector<double>& coordinate) noexcept;
 
-// Follows the joint coordinates from their values at the last instant, and sums every load at time t [s] into w.Q.
+// w.coordinate: the followed joint coordinates, unwrapped from their values at the last instant.
+void follow_coordinates(const Plan& plan, const std::vector<double>& last_coordinate, Workspace& w) noexcept;
+
+// Follows the joint coordinates, and sums every load at time t [s] on the observed bodies into w.Q.
 void apply_forces(const Plan& plan, const Inputs& inputs, double t, const std::vector<double>& last_coordinate,
                   Workspace& w) noexcept;
 
@@ -20,6 +23,6 @@ void apply_forces(const Plan& plan, const Inputs& inputs, double t, const std::v
 void force_tangent(const Plan& plan, double stiffness_factor, double damping_factor, Workspace& w) noexcept;
 
 // Energy stored in gravity and springs [J]; zero height is the world's origin.
-double potential_energy(const Plan& plan, const Workspace& w) noexcept;
+double potential_energy(const Plan& plan, const State& x, const Workspace& w) noexcept;
 
 }  // namespace rigstep::index3

@@ -1,12 +1,12 @@
 #include "core/index3/initial_state.h"
 
+#include <Eigen/Dense>
+#include <Eigen/SparseCholesky>
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 
 #include "core/index3/forces.h"
-#include "core/index3/sweeps.h"
-#include "core/index3/tangent.h"
 
 namespace rigstep::index3 {
 
@@ -26,30 +26,98 @@ double largest(const std::vector<double>& values) {
   return most;
 }
 
-// one solve of the dual system for the motion in w.bias
-void close_once(const Plan& plan, Workspace& w) {
-  assemble(plan, w);
-  disassemble(plan, w);
-  close_joints(plan, w);
-}
+// (compliance + J M^-1 J') Lambda = J motion + term at the pose in w, by a sparse Cholesky factorisation: at load time,
+// and a check on the elimination that the loop uses.
+class DualSystem {
+ public:
+  DualSystem(const Plan& plan, const Workspace& w) : plan_(plan), w_(w), on_body_(w.placement.size()) {
+    for (int row = 0; row < plan.rows(); ++row) {
+      const Joint& joint = plan.mechanism.joints()[plan.joint_of_row[row]];
+      if (joint.first != kGround) on_body_[joint.first].push_back({row, w.J_first[row]});
+      if (joint.second != kGround) on_body_[joint.second].push_back({row, w.J_second[row]});
+    }
+    for (std::size_t i = 0; i < w.placement.size(); ++i) {
+      const Body& body = plan.mechanism.bodies()[i];
+      const Mat3& A = w.placement[i].A;
+      Eigen::Matrix<double, 6, 6> inverse = Eigen::Matrix<double, 6, 6>::Zero();
+      inverse.topLeftCorner<3, 3>().diagonal().setConstant(1.0 / body.mass);
+      inverse.bottomRightCorner<3, 3>() = A * body.inertia_b.inverse() * A.transpose();
+      M_inverse_.push_back(inverse);
+    }
+    factorise();
+  }
+
+  // motion := the nearest one, in the metric of the mass, with J motion + term = 0; adds to Lambda
+  void close(std::vector<Vec6>& motion, const std::vector<double>& term, std::vector<double>& Lambda) const {
+    if (plan_.rows() == 0) return;
+    Eigen::VectorXd b = Eigen::Map<const Eigen::VectorXd>(term.data(), plan_.rows());
+    for (std::size_t i = 0; i < motion.size(); ++i)
+      for (const auto& [row, J] : on_body_[i]) b[row] += J.dot(motion[i]);
+    const Eigen::VectorXd x = cholesky_.solve(b);
+    for (int row = 0; row < plan_.rows(); ++row) Lambda[row] += x[row];
+    for (std::size_t i = 0; i < motion.size(); ++i) {
+      Vec6 load = Vec6::Zero();
+      for (const auto& [row, J] : on_body_[i]) load += x[row] * J;
+      motion[i] -= M_inverse_[i] * load;
+    }
+  }
+
+  // M^-1 (Q - gyroscopic - J' lambda)
+  std::vector<Vec6> accelerations(const State& x) const {
+    std::vector<Vec6> result;
+    for (std::size_t i = 0; i < x.body.size(); ++i) {
+      const Vec3& w_b = x.body[i].w_b;
+      Vec6 load = w_.Q[i];
+      load.tail<3>() -= w_.placement[i].A * w_b.cross(plan_.mechanism.bodies()[i].inertia_b * w_b);
+      for (const auto& [row, J] : on_body_[i]) load -= x.lambda[row] * J;
+      result.push_back(M_inverse_[i] * load);
+    }
+    return result;
+  }
+
+ private:
+  struct RowOnBody {
+    int row;
+    Vec6 J;
+  };
+
+  void factorise() {
+    std::vector<Eigen::Triplet<double>> entries;
+    for (int row = 0; row < plan_.rows(); ++row) entries.emplace_back(row, row, plan_.compliance[row]);
+    for (std::size_t i = 0; i < on_body_.size(); ++i)
+      for (const RowOnBody& k : on_body_[i]) {
+        const Vec6 y = M_inverse_[i] * k.J;
+        for (const RowOnBody& other : on_body_[i])
+          if (other.row >= k.row) entries.emplace_back(other.row, k.row, other.J.dot(y));
+      }
+    Eigen::SparseMatrix<double> S(plan_.rows(), plan_.rows());
+    S.setFromTriplets(entries.begin(), entries.end());
+    cholesky_.compute(S);
+  }
+
+  const Plan& plan_;
+  const Workspace& w_;
+  std::vector<std::vector<RowOnBody>> on_body_;
+  std::vector<Eigen::Matrix<double, 6, 6>> M_inverse_;
+  Eigen::SimplicialLDLT<Eigen::SparseMatrix<double>> cholesky_;
+};
 
 // mass-orthogonal Newton steps on the position constraints; returns the residual left
 double close_positions(const Plan& plan, State& x, Workspace& w, int iterations) {
+  std::vector<double> Lambda(w.Phi.size());
   for (int k = 0;; ++k) {
     place_bodies(x, w);
     evaluate_constraints(plan, w);
     const double residual = largest(w.Phi);
     if (k == iterations || residual < 1e-15) return residual;
-    factorise(plan, x.lambda, {}, w);
-    std::fill(w.bias.begin(), w.bias.end(), Vec6(Vec6::Zero()));
-    w.rhs_term = w.Phi;
-    close_once(plan, w);
+    std::vector<Vec6> move(x.body.size(), Vec6::Zero());
+    DualSystem(plan, w).close(move, w.Phi, Lambda);
     double turn = 0.0;
-    for (const Vec6& d : w.bias) turn = std::max(turn, d.tail<3>().norm());
+    for (const Vec6& d : move) turn = std::max(turn, d.tail<3>().norm());
     const double damping = std::min(1.0, 0.5 / std::max(turn, 1e-300));  // half a radian at most in one step
     for (std::size_t i = 0; i < x.body.size(); ++i) {
-      x.body[i].r += damping * w.bias[i].head<3>();
-      x.body[i].p = turned(x.body[i].p, damping * w.bias[i].tail<3>());
+      x.body[i].r += damping * move[i].head<3>();
+      x.body[i].p = turned(x.body[i].p, damping * move[i].tail<3>());
     }
   }
 }
@@ -57,45 +125,39 @@ double close_positions(const Plan& plan, State& x, Workspace& w, int iterations)
 void close_velocities(const Plan& plan, State& x, Workspace& w) {
   place_bodies(x, w);
   evaluate_constraints(plan, w);
-  factorise(plan, x.lambda, {}, w);
-  for (std::size_t i = 0; i < x.body.size(); ++i) w.bias[i] << w.placement[i].v, w.placement[i].w;
-  std::fill(w.rhs_term.begin(), w.rhs_term.end(), 0.0);
-  for (int sweep = 0; sweep < kPasses; ++sweep) close_once(plan, w);
+  const DualSystem system(plan, w);
+  std::vector<Vec6> twist(x.body.size());
+  for (std::size_t i = 0; i < x.body.size(); ++i) twist[i] << w.placement[i].v, w.placement[i].w;
+  const std::vector<double> zero(w.Phi.size(), 0.0);
+  std::vector<double> impulse(w.Phi.size());
+  for (int pass = 0; pass < kPasses; ++pass) system.close(twist, zero, impulse);
   for (std::size_t i = 0; i < x.body.size(); ++i) {
-    x.body[i].v = w.bias[i].head<3>();
-    x.body[i].w_b = w.placement[i].A.transpose() * w.bias[i].tail<3>();
+    x.body[i].v = twist[i].head<3>();
+    x.body[i].w_b = w.placement[i].A.transpose() * twist[i].tail<3>();
   }
 }
 
-void follow_coordinates(const Plan& plan, State& x, Workspace& w) {
-  std::fill(x.coordinate.begin(), x.coordinate.end(), 0.0);
+void start_coordinates(const Plan& plan, State& x, Workspace& w) {
   for (std::size_t k = 0; k < x.coordinate.size(); ++k)  // unwrapping starts at what the description says
     x.coordinate[k] = plan.mechanism.coordinates()[k].offset;
   apply_forces(plan, Inputs{}, 0.0, x.coordinate, w);
   x.coordinate = w.coordinate;
 }
 
-// M a + J' lambda = Q, J a + quadratic = 0 with the factorisation of the plain mass matrix
+// M a + J' lambda = Q, J a + quadratic = 0
 void solve_accelerations(const Plan& plan, State& x, Workspace& w) {
-  evaluate_quadratic_terms(plan, w);
+  std::vector<double> quadratic_terms(w.Phi.size());
+  evaluate_quadratic_terms(plan, w, quadratic_terms);
   std::fill(x.lambda.begin(), x.lambda.end(), 0.0);
-  std::vector<Vec6> loads(x.body.size());
+  const DualSystem system(plan, w);
+  std::vector<Vec6> a;
   for (int pass = 0; pass < kPasses; ++pass) {
-    std::fill(loads.begin(), loads.end(), Vec6(Vec6::Zero()));
-    add_joint_loads(plan, w, x.lambda, loads);
-    for (std::size_t i = 0; i < x.body.size(); ++i) {
-      const Vec3& w_b = x.body[i].w_b;
-      const Vec3 gyroscopic_b = w_b.cross(plan.mechanism.bodies()[i].inertia_b * w_b);
-      Vec6 load = w.Q[i] - loads[i];
-      load.tail<3>() -= w.placement[i].A * gyroscopic_b;
-      w.bias[i] = w.M_inverse[i] * load;
-    }
-    close_once(plan, w);
-    for (std::size_t row = 0; row < x.lambda.size(); ++row) x.lambda[row] += w.Lambda[row];
+    a = system.accelerations(x);
+    system.close(a, quadratic_terms, x.lambda);
   }
   for (std::size_t i = 0; i < x.body.size(); ++i) {
-    x.body[i].a = w.bias[i].head<3>();
-    x.body[i].alpha_b = w.placement[i].A.transpose() * w.bias[i].tail<3>();
+    x.body[i].a = a[i].head<3>();
+    x.body[i].alpha_b = w.placement[i].A.transpose() * a[i].tail<3>();
   }
 }
 
@@ -227,7 +289,7 @@ State initial_state(const Plan& plan, Workspace& w) {
   close_positions(plan, x, w, 3);
   close_velocities(plan, x, w);
   place_bodies(x, w);
-  follow_coordinates(plan, x, w);
+  start_coordinates(plan, x, w);
   solve_accelerations(plan, x, w);
   evaluate_state(plan, x, w);
   return x;

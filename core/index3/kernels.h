@@ -1,62 +1,393 @@
-// Dense algebra of ONE operation of the elimination. Matrices are symmetric, column-major, n x n, lower half used; the
-// first e rows are eliminated, the others stay pending. Called in the loop.
+// The algebra of ONE operation, for one mechanism part or four side by side: a body, a constraint, a leaf or a front of
+// the elimination. T is double or Lanes4; arrays are strided by its width. Symmetric matrices are packed by rows, lower
+// half. Called in the loop.
 #pragma once
 
-#include <cmath>
+#include "core/index3/lanes.h"
+#include "core/index3/schedule.h"
 
-namespace rigstep::index3::kernels {
+namespace rigstep::index3::RIGSTEP_ISA {
 
-// Adds the pending block of a child (n_child x n_child, first e_child rows eliminated) to a parent (n x n) at `place`.
-inline void scatter_add(const double* child, int n_child, int e_child, const int* place, double* parent,
-                        int n) noexcept {
-  for (int k = e_child; k < n_child; ++k) {
-    const int column = place[k - e_child];
-    for (int i = k; i < n_child; ++i) {
-      const int row = place[i - e_child];
-      const int low = row > column ? row : column, high = row > column ? column : row;
-      parent[low + high * n] += child[i + k * n_child];
+constexpr int packed(int row) { return row * (row + 1) / 2; }
+
+// ---- where operands lie: element k of an array, in the lanes of an operation
+
+// In its own lanes; a single lane may stand among others.
+template <class T>
+struct Direct {
+  double* p;
+  int stride;
+  RIGSTEP_INLINE int step() const { return kWidth<T> == 1 ? stride : kWidth<T>; }
+  RIGSTEP_INLINE T operator()(int k) const { return load<T>(p + k * step()); }
+  RIGSTEP_INLINE void put(int k, T value) const { store(p + k * step(), value); }
+};
+
+// Anywhere.
+struct Gathered {
+  double* p[kLanes];
+  int stride[kLanes];
+  RIGSTEP_INLINE Lanes4 operator()(int k) const {
+    return Lanes4::Vector{p[0][k * stride[0]], p[1][k * stride[1]], p[2][k * stride[2]], p[3][k * stride[3]]};
+  }
+  RIGSTEP_INLINE void put(int k, Lanes4 value) const {
+    for (int l = 0; l < kLanes; ++l) p[l][k * stride[l]] = lane(value, l);
+  }
+};
+
+template <class T>
+RIGSTEP_INLINE Direct<T> direct(double* array, const Place& at) {
+  return {array + at.base, at.stride};
+}
+template <class Get>
+RIGSTEP_INLINE Gathered gathered(double* array, const Get& place_of_lane) {
+  Gathered g;
+  for (int l = 0; l < kLanes; ++l) {
+    const Place at = place_of_lane(l);
+    g.p[l] = array + at.base, g.stride[l] = at.stride;
+  }
+  return g;
+}
+
+template <class Source>
+RIGSTEP_INLINE auto three(const Source& s, int k) -> V3<decltype(s(0))> {
+  return {s(k), s(k + 1), s(k + 2)};
+}
+template <class Sink, class T>
+RIGSTEP_INLINE void put3(const Sink& s, int k, V3<T> v) {
+  s.put(k, v.x), s.put(k + 1, v.y), s.put(k + 2, v.z);
+}
+template <class Source>
+RIGSTEP_INLINE auto nine(const Source& s) -> M3<decltype(s(0))> {
+  return {three(s, 0), three(s, 3), three(s, 6)};
+}
+
+// ---- bodies
+
+template <class T>
+struct Quaternion {
+  T w;
+  V3<T> e;
+};
+template <class T>
+RIGSTEP_INLINE Quaternion<T> load_quaternion(const double* p) {
+  constexpr int W = kWidth<T>;
+  return {load<T>(p), load3<T>(p + W)};
+}
+template <class T>
+RIGSTEP_INLINE void store_quaternion(double* p, Quaternion<T> q) {
+  store(p, q.w), store3(p + kWidth<T>, q.e);
+}
+
+// 2 G(p) x: turns rates of p into body-frame angular velocity
+template <class T>
+RIGSTEP_INLINE V3<T> twice_G(Quaternion<T> p, Quaternion<T> x) {
+  const V3<T> half = add_cross(fnma(x.w, p.e, p.w * x.e), x.e, p.e);
+  return half + half;
+}
+
+template <class T>
+RIGSTEP_INLINE Quaternion<T> normalised(Quaternion<T> p) {
+  const T scale = T(1.0) / square_root(fma(p.w, p.w, dot(p.e, p.e)));
+  return {scale * p.w, scale * p.e};
+}
+
+template <class T>
+RIGSTEP_INLINE M3<T> rotation(Quaternion<T> p) {
+  const V3<T> d = p.e + p.e;
+  const T xx = d.x * p.e.x, yy = d.y * p.e.y, zz = d.z * p.e.z;
+  const T wx = d.x * p.w, wy = d.y * p.w, wz = d.z * p.w;
+  const T one(1.0);
+  return {{one - (yy + zz), fma(d.x, p.e.y, -wz), fma(d.x, p.e.z, wy)},
+          {fma(d.x, p.e.y, wz), one - (xx + zz), fma(d.y, p.e.z, -wx)},
+          {fma(d.x, p.e.z, -wy), fma(d.y, p.e.z, wx), one - (xx + yy)}};
+}
+
+// fields of a body's state
+constexpr int kR = 0, kP = 3, kV = 7, kOmega = 10, kA = 13, kAlpha = 16;
+
+template <class T>
+struct BodyArrays {
+  static constexpr int W = kWidth<T>;
+  double *last, *next, *history, *rotation, *twist, *load, *motion, *inertia_inverse;
+  const double* constants;
+  RIGSTEP_INLINE BodyArrays(const StepArrays& a, int position)
+      : last(a.last + kStateFields * position),
+        next(a.next + kStateFields * position),
+        history(a.history + kHistoryFields * position),
+        rotation(a.rotation + 9 * position),
+        twist(a.twist + 6 * position),
+        load(a.load + 6 * position),
+        motion(a.motion + 6 * position),
+        inertia_inverse(a.inertia_inverse + 6 * position),
+        constants(a.body_constants + kBodyConstants * position) {}
+};
+
+template <class T>
+RIGSTEP_INLINE void place_body(const BodyArrays<T>& b, Quaternion<T> p) {
+  const M3<T> A = rotation(p);
+  constexpr int W = kWidth<T>;
+  store3(b.rotation, A.x), store3(b.rotation + 3 * W, A.y), store3(b.rotation + 6 * W, A.z);
+}
+
+// (15) (16)
+template <class T>
+RIGSTEP_INLINE void predict_body(const BodyArrays<T>& b, double dt_) {
+  constexpr int W = kWidth<T>;
+  const T dt(dt_), half_dt2(0.5 * dt_ * dt_), two_over_dt(2.0 / dt_), four_over_dt(4.0 / dt_),
+      four_over_dt2(4.0 / (dt_ * dt_)), half(0.5), quarter(0.25);
+  const Quaternion<T> p = load_quaternion<T>(b.last + kP * W);
+  const V3<T> w = load3<T>(b.last + kOmega * W), al = load3<T>(b.last + kAlpha * W);
+  const Quaternion<T> pd{-(half * dot(p.e, w)), half * add_cross(p.w * w, p.e, w)};
+  const T w2 = quarter * dot(w, w);
+  const Quaternion<T> pdd{fnma(w2, p.w, -(half * dot(p.e, al))), fnma(w2, p.e, half * add_cross(p.w * al, p.e, al))};
+  store_quaternion<T>(b.history, {-fma(two_over_dt, p.w, pd.w), T(-1.0) * fma(two_over_dt, p.e, pd.e)});
+  store_quaternion<T>(b.history + 4 * W, {-fma(four_over_dt2, p.w, fma(four_over_dt, pd.w, pdd.w)),
+                                          T(-1.0) * fma(four_over_dt2, p.e, fma(four_over_dt, pd.e, pdd.e))});
+  const Quaternion<T> moved = normalised<T>({fma(half_dt2, pdd.w, fma(dt, pd.w, p.w)),  //
+                                             fma(half_dt2, pdd.e, fma(dt, pd.e, p.e))});
+  const V3<T> r = load3<T>(b.last + kR * W), v = load3<T>(b.last + kV * W), a = load3<T>(b.last + kA * W);
+  store3(b.next + kR * W, fma(half_dt2, a, fma(dt, v, r)));
+  store_quaternion<T>(b.next + kP * W, moved);
+  place_body(b, moved);
+}
+
+template <class T>
+RIGSTEP_INLINE V3<T> velocity(const BodyArrays<T>& b, double dt) {
+  constexpr int W = kWidth<T>;
+  return fma(T(2.0 / dt), load3<T>(b.next + kR * W) - load3<T>(b.last + kR * W), T(-1.0) * load3<T>(b.last + kV * W));
+}
+template <class T>
+RIGSTEP_INLINE V3<T> acceleration(const BodyArrays<T>& b, double dt) {
+  constexpr int W = kWidth<T>;
+  const V3<T> moved = load3<T>(b.next + kR * W) - load3<T>(b.last + kR * W);
+  return fma(T(4.0 / (dt * dt)), moved,
+             fma(T(-4.0 / dt), load3<T>(b.last + kV * W), T(-1.0) * load3<T>(b.last + kA * W)));
+}
+
+// ---- tangent mass matrix of a body
+
+template <class T>
+RIGSTEP_INLINE S3<T> inverse(const S3<T>& S) {
+  const T cxx = fnma(S.zy, S.zy, S.yy * S.zz), cyx = fnma(S.yx, S.zz, S.zx * S.zy), czx = fnma(S.zx, S.yy, S.yx * S.zy);
+  const T scale = T(1.0) / fma(S.xx, cxx, fma(S.yx, cyx, S.zx * czx));
+  return {scale * cxx, scale * fnma(S.zx, S.zx, S.xx * S.zz), scale * fnma(S.yx, S.yx, S.xx * S.yy), scale * cyx,
+          scale * czx, scale * fnma(S.xx, S.zy, S.yx * S.zx)};
+}
+
+// Inertia plus the geometric stiffness, which must leave a tenth of the inertia, or is left out for this body.
+template <class T>
+RIGSTEP_INLINE S3<T> with_stiffness(const S3<T>& I, const S3<T>& K, T factor) {
+  const auto sum = [&](T share) {
+    return S3<T>{fma(factor, K.xx, share * I.xx), fma(factor, K.yy, share * I.yy), fma(factor, K.zz, share * I.zz),
+                 fma(factor, K.yx, share * I.yx), fma(factor, K.zx, share * I.zx), fma(factor, K.zy, share * I.zy)};
+  };
+  const S3<T> S = sum(T(0.9));
+  const T minor = fnma(S.yx, S.yx, S.xx * S.yy);
+  const T det = fma(S.zz, minor, fma(S.zx, fnma(S.zx, S.yy, S.yx * S.zy), S.zy * fnma(S.xx, S.zy, S.yx * S.zx)));
+  const T least = smaller(smaller(S.xx, minor), det);
+  const S3<T> full = sum(T(1.0));
+  const auto pick = [&](T with, T without) { return where_positive(least, with, without); };
+  return {pick(full.xx, I.xx), pick(full.yy, I.yy), pick(full.zz, I.zz),
+          pick(full.yx, I.yx), pick(full.zx, I.zx), pick(full.zy, I.zy)};
+}
+
+template <class T>
+struct Motion {
+  V3<T> v, w;
+};
+
+// M^-1 (force, torque), M the tangent mass matrix
+template <class T>
+struct InverseMass {
+  T inverse_mass;
+  S3<T> inertia_inverse;
+  RIGSTEP_INLINE Motion<T> operator()(V3<T> force, V3<T> torque) const {
+    return {inverse_mass * force, inertia_inverse * torque};
+  }
+};
+
+template <class T>
+struct DenseInverseMass {
+  const double* at;  // 6 x 6, packed
+  RIGSTEP_INLINE T entry(int i, int k) const {
+    return load<T>(at + (i > k ? packed(i) + k : packed(k) + i) * kWidth<T>);
+  }
+  RIGSTEP_INLINE T row(int i, V3<T> f, V3<T> t) const {
+    return fma(
+        entry(i, 0), f.x,
+        fma(entry(i, 1), f.y, fma(entry(i, 2), f.z, fma(entry(i, 3), t.x, fma(entry(i, 4), t.y, entry(i, 5) * t.z)))));
+  }
+  RIGSTEP_INLINE Motion<T> operator()(V3<T> f, V3<T> t) const {
+    return {{row(0, f, t), row(1, f, t), row(2, f, t)}, {row(3, f, t), row(4, f, t), row(5, f, t)}};
+  }
+};
+
+// ---- LDL' of a constraint's own block
+
+// A (packed) becomes L below the diagonal; inverse: 1 / D. Returns the least pivot.
+template <int N, class T>
+RIGSTEP_INLINE T factorise_pivots(T* A, T* inverse_d) {
+  T least(1.0);
+#pragma GCC unroll 6
+  for (int j = 0; j < N; ++j) {
+    T* row = A + packed(j);
+    T scaled[N];
+    T d = row[j];
+#pragma GCC unroll 6
+    for (int k = 0; k < j; ++k) {  // row holds L D so far
+      scaled[k] = row[k];
+      row[k] = row[k] * inverse_d[k];
+      d = fnma(scaled[k], row[k], d);
+    }
+    least = j == 0 ? d : smaller(d, least);
+    inverse_d[j] = T(1.0) / d;
+#pragma GCC unroll 6
+    for (int i = j + 1; i < N; ++i) {
+      T* below = A + packed(i);
+      T sum = below[j];
+#pragma GCC unroll 6
+      for (int k = 0; k < j; ++k) sum = fnma(below[k], row[k], sum);
+      below[j] = sum;
     }
   }
+  return least;
 }
 
-// Partial Cholesky: W_ee = L L', rows below become W_pe L^-T, the pending block its Schur complement (36) (38).
-// The diagonal of L is stored inverted. Returns the first row whose pivot is zero or negative, or -1; NaN goes through.
-inline int eliminate(double* W, int n, int e) noexcept {
-  int failed = -1;
-  for (int c = 0; c < e; ++c) {
-    double* column = W + c * n;
-    const double pivot = column[c];
-    if (pivot <= 0.0 && failed < 0) failed = c;
-    const double inverse = 1.0 / std::sqrt(pivot);
-    column[c] = inverse;
-    for (int i = c + 1; i < n; ++i) column[i] *= inverse;
-    for (int k = c + 1; k < n; ++k) {
-      const double factor = column[k];
-      double* to = W + k * n;
-      for (int i = k; i < n; ++i) to[i] -= column[i] * factor;
-    }
+// x := L^-1 x
+template <int N, class T>
+RIGSTEP_INLINE void forward(const T* L, T* x) {
+#pragma GCC unroll 6
+  for (int k = 1; k < N; ++k)
+#pragma GCC unroll 6
+    for (int j = 0; j < k; ++j) x[k] = fnma(L[packed(k) + j], x[j], x[k]);
+}
+
+// x := L'^-1 x
+template <int N, class T>
+RIGSTEP_INLINE void backward(const T* L, T* x) {
+#pragma GCC unroll 6
+  for (int k = N - 2; k >= 0; --k)
+#pragma GCC unroll 6
+    for (int j = k + 1; j < N; ++j) x[k] = fnma(L[packed(j) + k], x[j], x[k]);
+}
+
+// ---- constraints: three rows of a common point P_A - P_B, then cosines u_A . h_B
+
+// Which axis of the first and of the second body each cosine row joins.
+template <int C>
+constexpr int first_axis(int k) {
+  return C == 3 && k == 2 ? 0 : k;
+}
+template <int C>
+constexpr int second_axis(int k) {
+  return C == 3 && k == 2 ? 1 : 0;
+}
+template <int C>
+constexpr int first_axes() {
+  return C > 1 ? 2 : C;
+}
+template <int C>
+constexpr int second_axes() {
+  return C == 3 ? 2 : (C > 0 ? 1 : 0);
+}
+
+// Both sides of a point constraint in the world frame.
+template <int C, class T>
+struct PointSides {
+  V3<T> s_first, s_second, u[2], h[2];
+  RIGSTEP_INLINE V3<T> axis_first(int k) const { return u[first_axis<C>(k)]; }
+  RIGSTEP_INLINE V3<T> axis_second(int k) const { return h[second_axis<C>(k)]; }
+  RIGSTEP_INLINE V3<T> normal(int k) const { return cross(axis_first(k), axis_second(k)); }
+};
+
+template <int C, class T>
+RIGSTEP_INLINE PointSides<C, T> load_sides(const double* p) {
+  constexpr int W = kWidth<T>;
+  PointSides<C, T> s;
+  s.s_first = load3<T>(p), s.s_second = load3<T>(p + 3 * W);
+#pragma GCC unroll 2
+  for (int k = 0; k < first_axes<C>(); ++k) s.u[k] = load3<T>(p + (6 + 3 * k) * W);
+#pragma GCC unroll 2
+  for (int k = 0; k < second_axes<C>(); ++k) s.h[k] = load3<T>(p + (12 + 3 * k) * W);
+  return s;
+}
+
+template <int C, class T>
+RIGSTEP_INLINE PointSides<C, T> turned_sides(const double* constants, const M3<T>& A_first, const M3<T>& A_second,
+                                             double* keep) {
+  constexpr int W = kWidth<T>;
+  PointSides<C, T> s = load_sides<C, T>(constants);
+  s.s_first = A_first * s.s_first, s.s_second = A_second * s.s_second;
+  store3(keep, s.s_first), store3(keep + 3 * W, s.s_second);
+#pragma GCC unroll 2
+  for (int k = 0; k < first_axes<C>(); ++k) store3(keep + (6 + 3 * k) * W, s.u[k] = A_first * s.u[k]);
+#pragma GCC unroll 2
+  for (int k = 0; k < second_axes<C>(); ++k) store3(keep + (12 + 3 * k) * W, s.h[k] = A_second * s.h[k]);
+  return s;
+}
+
+template <class T>
+RIGSTEP_INLINE void add_outer(S3<T>& K, T scale, V3<T> a, V3<T> b) {  // scale (1/2 (a b' + b a') - (a . b) E)
+  const T half = T(0.5) * scale, minus = -(scale * dot(a, b));
+  K.xx += fma(scale * a.x, b.x, minus), K.yy += fma(scale * a.y, b.y, minus), K.zz += fma(scale * a.z, b.z, minus);
+  K.yx += half * fma(a.x, b.y, a.y * b.x), K.zx += half * fma(a.x, b.z, a.z * b.x);
+  K.zy += half * fma(a.y, b.z, a.z * b.y);
+}
+
+// What the constraint does to one of its bodies: load J' lambda, geometric stiffness, arm, normals.
+template <int C, class T, class Sink>
+RIGSTEP_INLINE void put_handle(const Sink& to, const PointSides<C, T>& at, V3<T> arm, double sign, V3<T> force,
+                               V3<T> moment, const T* lambda_cosines, bool with_stiffness) {
+  put3(to, 0, T(sign) * force), put3(to, 3, T(sign) * add_cross(moment, arm, force));
+  if (with_stiffness) {
+    S3<T> K{T(0.0), T(0.0), T(0.0), T(0.0), T(0.0), T(0.0)};
+    add_outer(K, T(sign), arm, force);
+#pragma GCC unroll 3
+    for (int k = 0; k < C; ++k) add_outer(K, lambda_cosines[k], at.axis_first(k), at.axis_second(k));
+    to.put(6, K.xx), to.put(7, K.yy), to.put(8, K.zz), to.put(9, K.yx), to.put(10, K.zx), to.put(11, K.zy);
   }
-  return failed;
+  put3(to, 12, arm);
+#pragma GCC unroll 3
+  for (int k = 0; k < C; ++k) put3(to, 15 + 3 * k, at.normal(k));
 }
 
-// b_e := L^-1 b_e, b_p -= (W_pe L^-T) b_e.
-inline void solve_up(const double* W, int n, int e, double* b) noexcept {
-  for (int c = 0; c < e; ++c) {
-    const double* column = W + c * n;
-    const double y = b[c] * column[c];
-    b[c] = y;
-    for (int i = c + 1; i < n; ++i) b[i] -= column[i] * y;
-  }
+// ---- Jacobians as the leaf of a body sees them
+
+template <class T>
+struct PointHandle {
+  V3<T> arm;
+  const double* normals;
+  RIGSTEP_INLINE explicit PointHandle(const double* at)
+      : arm(load3<T>(at + 12 * kWidth<T>)), normals(at + 15 * kWidth<T>) {}
+  RIGSTEP_INLINE V3<T> normal(int k) const { return load3<T>(normals + 3 * k * kWidth<T>); }
+};
+
+template <class T>
+struct GeneralHandle {
+  const double* rows;
+  RIGSTEP_INLINE explicit GeneralHandle(const double* at) : rows(at + 12 * kWidth<T>) {}
+  RIGSTEP_INLINE V3<T> force(int k) const { return load3<T>(rows + 6 * k * kWidth<T>); }
+  RIGSTEP_INLINE V3<T> torque(int k) const { return load3<T>(rows + (6 * k + 3) * kWidth<T>); }
+};
+
+// y[k] = M^-1 J' of every row, without the sign of the side
+template <int C, class T, class Inverse>
+RIGSTEP_INLINE void compliance_columns(const PointHandle<T>& h, const Inverse& inverse, Motion<T>* y) {
+  const T zero(0.0), one(1.0);
+  y[0] = inverse(V3<T>{one, zero, zero}, V3<T>{zero, h.arm.z, -h.arm.y});
+  y[1] = inverse(V3<T>{zero, one, zero}, V3<T>{-h.arm.z, zero, h.arm.x});
+  y[2] = inverse(V3<T>{zero, zero, one}, V3<T>{h.arm.y, -h.arm.x, zero});
+#pragma GCC unroll 3
+  for (int k = 0; k < C; ++k) y[3 + k] = inverse(V3<T>{zero, zero, zero}, h.normal(k));
 }
 
-// b_e := L^-T (b_e - (W_pe L^-T)' b_p) with b_p the solution of the pending rows.
-inline void solve_down(const double* W, int n, int e, double* b) noexcept {
-  for (int c = e - 1; c >= 0; --c) {
-    const double* column = W + c * n;
-    double sum = b[c];
-    for (int i = c + 1; i < n; ++i) sum -= column[i] * b[i];
-    b[c] = sum * column[c];
-  }
+// one column of a block: J_b y
+template <int C, class T>
+RIGSTEP_INLINE void block_column(const PointHandle<T>& h, const Motion<T>& y, T* column) {
+  const V3<T> at_point = add_cross(y.v, y.w, h.arm);
+  column[0] = at_point.x, column[1] = at_point.y, column[2] = at_point.z;
+#pragma GCC unroll 3
+  for (int k = 0; k < C; ++k) column[3 + k] = dot(h.normal(k), y.w);
 }
 
-}  // namespace rigstep::index3::kernels
+}  // namespace rigstep::index3::RIGSTEP_ISA

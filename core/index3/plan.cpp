@@ -3,6 +3,7 @@
 #include <Eigen/Dense>
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 #include "core/index3/constraints.h"
 
@@ -81,6 +82,117 @@ void choose_compliance(const Plan& plan, const State& start, int joint_index, st
   }
 }
 
+RowFormat format_of(JointType type) {
+  const int rows = static_cast<int>(rows_of(type).size());
+  switch (type) {
+    case JointType::spherical:
+    case JointType::point_on_point:
+    case JointType::revolute:
+    case JointType::universal:
+    case JointType::fixed:
+      return {rows, rows - 3};
+    default:
+      return {rows, RowFormat::kGeneral};
+  }
+}
+
+std::vector<Constraint> constraints_of(Plan& plan) {
+  std::vector<Constraint> constraints;
+  const auto& joints = plan.mechanism.joints();
+  for (int j = 0; j < static_cast<int>(joints.size()); ++j) {
+    plan.constraint_of_joint.push_back(-1);
+    if (rows_of(joints[j].type).empty()) continue;
+    plan.constraint_of_joint.back() = static_cast<int>(constraints.size());
+    plan.joint_of_constraint.push_back(j);
+    constraints.push_back({format_of(joints[j].type), {joints[j].first, joints[j].second}});
+  }
+  return constraints;
+}
+
+void observe(Plan& plan, const std::vector<Constraint>& constraints) {
+  const Mechanism& m = plan.mechanism;
+  std::set<int> bodies, joints;
+  for (std::size_t c = 0; c < constraints.size(); ++c)
+    if (constraints[c].format.general()) plan.general_joints.push_back(plan.joint_of_constraint[c]);
+  joints.insert(plan.general_joints.begin(), plan.general_joints.end());
+  for (const JointCoordinate& coordinate : m.coordinates()) joints.insert(coordinate.joint);
+  for (const Input& input : m.inputs())
+    input.kind == Input::Kind::joint_effort ? joints.insert(input.joint) : bodies.insert(input.body);
+  for (const AppliedLoad& load : m.loads()) bodies.insert(load.body);
+  for (const Spring& spring : m.springs()) bodies.insert({spring.first, spring.second});
+  for (const int j : joints) bodies.insert({m.joints()[j].first, m.joints()[j].second});
+  bodies.erase(kGround);
+  plan.observed_bodies.assign(bodies.begin(), bodies.end());
+  plan.observed_joints.assign(joints.begin(), joints.end());
+}
+
+// ---- constants in lanes
+
+void write(AlignedDoubles& to, Place at, std::initializer_list<double> values) {
+  int k = 0;
+  for (const double value : values) to[static_cast<std::size_t>(at.base + at.stride * k++)] = value;
+}
+
+void write_body(Plan& plan, int body, const BodyPlace& place) {
+  const Body& b = plan.mechanism.bodies()[body];
+  const Mat3& J = b.inertia_b;
+  write(plan.body_constants, place.of(kBodyConstants),
+        {1.0 / b.mass, b.mass, J(0, 0), J(1, 1), J(2, 2), J(1, 0), J(2, 0), J(2, 1)});
+}
+
+// Points and axes of a constraint on the lane-th place of its batch.
+void write_constraint(Plan& plan, const Joint& joint, RowFormat format, int position, int width, int lane) {
+  const Mat3 &first = joint.in_first.axes_b, &second = joint.in_second.axes_b;
+  const bool universal = format.cosines == 1;
+  const Vec3 vectors[] = {joint.in_first.point_b, joint.in_second.point_b, universal ? first.col(2) : first.col(0),
+                          first.col(1),           second.col(2),           second.col(1)};
+  int k = 0;
+  for (const Vec3& v : vectors)
+    for (int i = 0; i < 3; ++i)
+      plan.constraint_constants[static_cast<std::size_t>(kConstraintConstants * position + width * k++ + lane)] = v[i];
+}
+
+void write_rows(Plan& plan, Place at, const std::vector<double>& compliance, double gain) {
+  const std::size_t projections = static_cast<std::size_t>(plan.elimination.rows);
+  for (std::size_t k = 0; k < compliance.size(); ++k) {
+    const std::size_t row = static_cast<std::size_t>(at.base) + k * static_cast<std::size_t>(at.stride);
+    plan.compliance_in_lanes[row] = plan.compliance_in_lanes[projections + row] = compliance[k];
+    plan.gain[row] = gain;
+  }
+}
+
+// A joint that only fills a lane holds nothing: its compliance is beyond any other.
+constexpr double kNoStiffness = 1e30;
+
+void write_constants(Plan& plan) {
+  const Elimination& e = plan.elimination;
+  for (int i = 0; i < static_cast<int>(e.body.size()); ++i) {
+    write_body(plan, i, e.body[i]);
+    for (const BodyPlace& copy : e.body_copies[i]) write_body(plan, i, copy);
+  }
+  const double four_over_dt2 = 4.0 / (plan.dt() * plan.dt());
+  const int of_joints = static_cast<int>(plan.joint_of_constraint.size());
+  for (int c = 0; c < static_cast<int>(e.constraint.size()); ++c) {
+    const ConstraintPlace& place = e.constraint[c];
+    const bool filler = c >= of_joints;
+    const ConstraintBatch& batch = e.batches[place.batch];
+    // a filler looks like the first constraint of its format: only its rows' numbers must be sound
+    Joint joint;
+    if (!filler) joint = plan.mechanism.joints()[plan.joint_of_constraint[c]];
+    std::vector<double> compliance(static_cast<std::size_t>(batch.format.rows), kNoStiffness);
+    if (!filler)
+      std::copy_n(plan.compliance.begin() + plan.first_row[plan.joint_of_constraint[c]], batch.format.rows,
+                  compliance.begin());
+    std::vector<Place> places{place.rows};
+    places.insert(places.end(), place.copies.begin(), place.copies.end());
+    for (const Place& at : places) {
+      write_rows(plan, at, compliance, filler ? 0.0 : four_over_dt2);
+      if (!batch.format.general())
+        write_constraint(plan, joint, batch.format, batch.position, batch.width, at.base - batch.row_position);
+    }
+  }
+}
+
 }  // namespace
 
 Plan::Plan(const Mechanism& mechanism_, const Settings& settings_)
@@ -88,9 +200,9 @@ Plan::Plan(const Mechanism& mechanism_, const Settings& settings_)
       settings(settings_),
       first_row(number_rows(mechanism)),
       compliance(first_row.back()),
-      elimination(compile(mechanism, first_row, settings_.order)),
       carries_spring(mechanism.bodies().size(), false),
-      has_loops(closes_loops(mechanism)) {
+      has_loops(closes_loops(mechanism)),
+      kernels(&kernels_for_this_processor(settings.instruction_set)) {
   for (const Spring& spring : mechanism.springs())
     for (const int body : {spring.first, spring.second})
       if (body != kGround) carries_spring[body] = true;
@@ -107,6 +219,16 @@ Plan::Plan(const Mechanism& mechanism_, const Settings& settings_)
     joint_of_row.insert(joint_of_row.end(), first_row[j + 1] - first_row[j], j);
     choose_compliance(*this, start, j, compliance);
   }
+  const std::vector<Constraint> constraints = constraints_of(*this);
+  observe(*this, constraints);
+  elimination = compile(constraints, carries_spring, settings.order);
+  const auto size = [](int n) { return static_cast<std::size_t>(n); };
+  body_constants = AlignedDoubles(size(kBodyConstants * elimination.positions), 1.0);
+  constraint_constants = AlignedDoubles(size(kConstraintConstants * elimination.constraint_positions), 0.0);
+  compliance_in_lanes = AlignedDoubles(size(2 * elimination.rows), 0.0);
+  gain = AlignedDoubles(size(elimination.rows), 0.0);
+  zeros = AlignedDoubles(size(std::max(elimination.zeros, elimination.rows)), 0.0);
+  write_constants(*this);
 }
 
 }  // namespace rigstep::index3

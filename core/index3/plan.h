@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "core/index3/aligned.h"
 #include "core/index3/elimination.h"
 #include "core/index3/stepper.h"
 
@@ -10,17 +11,30 @@ namespace rigstep::index3 {
 
 struct Plan {
   // Numbers the constraint rows, compiles the elimination and chooses each joint's compliance at the start pose.
+  // Throws MechanismError for a body with too many joints, and for an instruction set that this processor lacks.
   Plan(const Mechanism& mechanism, const Settings& settings);
 
   Mechanism mechanism;
-  Settings settings;               // with the automatic values filled in
-  std::vector<int> first_row;      // (joints + 1) global row where each joint begins
-  std::vector<int> joint_of_row;   // (rows)
-  std::vector<double> compliance;  // (rows) added to the diagonal of J M^-1 J'
-  Elimination elimination;
+  Settings settings;                 // with the automatic values filled in
+  std::vector<int> first_row;        // (joints + 1) global row where each joint begins
+  std::vector<int> joint_of_row;     // (rows)
+  std::vector<double> compliance;    // (rows) added to the diagonal of J M^-1 J'
   std::vector<bool> carries_spring;  // (bodies) its tangent couples displacement and rotation
   double length = 1.0;               // largest arm of a joint on a body; 1 where there is none [m]
   bool has_loops = false;            // some joint stands between parts that are connected already, the ground included
+
+  std::vector<int> constraint_of_joint;  // (joints) -1: no rows
+  std::vector<int> joint_of_constraint;
+  Elimination elimination;
+  const Kernels* kernels = nullptr;
+
+  // what the loop must see one by one: bodies and joints with force elements, inputs, followed coordinates
+  std::vector<int> observed_bodies;
+  std::vector<int> observed_joints;
+  std::vector<int> general_joints;  // evaluated one by one, subset of observed_joints
+
+  // in lanes (schedule.h)
+  AlignedDoubles body_constants, constraint_constants, compliance_in_lanes, gain, zeros;
 
   int rows() const { return first_row.back(); }
   double dt() const { return 1e-9 * static_cast<double>(settings.dt_ns); }  // [s]

@@ -1,7 +1,7 @@
 #include "core/index3/sensors.h"
 
 #include "core/index3/diagnostics.h"
-#include "core/index3/tangent.h"
+#include "core/index3/workspace.h"
 
 namespace rigstep::index3 {
 
@@ -19,10 +19,12 @@ Vec3 specific_force(const Mechanism& m, const Output& o, const BodyState& b, con
   return A.transpose() * (b.a - m.gravity_0()) + rotational;
 }
 
-double rate(const Mechanism& m, const Workspace& w, const JointCoordinate& followed) {
+Placement placement_in(const State& x, int body) { return body == kGround ? Placement{} : placement_of(x.body[body]); }
+
+double rate(const Mechanism& m, const State& x, const JointCoordinate& followed) {
   const Joint& joint = m.joints()[followed.joint];
-  return coordinate(followed.freedom, w.joint[followed.joint], placement(w, joint.first), placement(w, joint.second))
-      .rate;
+  const Placement first = placement_in(x, joint.first), second = placement_in(x, joint.second);
+  return coordinate(followed.freedom, place(joint, first, second), first, second).rate;
 }
 
 void read_body(const Mechanism& m, const Output& o, const BodyState& b, const Mat3& A, double* to) {
@@ -49,12 +51,17 @@ void read_body(const Mechanism& m, const Output& o, const BodyState& b, const Ma
 
 Vec6 joint_reaction(const Stepper& stepper, int j) noexcept {
   const Plan& plan = stepper.plan();
-  const Workspace& w = stepper.workspace();
-  Vec6 load =
-      Vec6::Zero();  // on the second body: -J_second' (lambda + kappa), in balance with the projected accelerations
-  for (int row = plan.first_row[j]; row < plan.first_row[j + 1]; ++row)
-    load -= (stepper.state().lambda[row] + stepper.state().kappa[row]) * w.J_second[row];
-  load.tail<3>() -= w.joint[j].s_second.cross(load.head<3>());
+  const State& x = stepper.state();
+  const Joint& joint = plan.mechanism.joints()[j];
+  const JointPlacement at = place(joint, placement_in(x, joint.first), placement_in(x, joint.second));
+  // on the second body: -J_second' (lambda + kappa), in balance with the projected accelerations
+  Vec6 load = Vec6::Zero();
+  int row = plan.first_row[j];
+  for (const Row& r : rows_of(joint.type)) {
+    load -= (x.lambda[row] + x.kappa[row]) * evaluate(r, at).J_second;
+    ++row;
+  }
+  load.tail<3>() -= at.s_second.cross(load.head<3>());
   return load;
 }
 
@@ -71,7 +78,7 @@ void read_outputs(const Stepper& stepper, const StepReport& report, Outputs& out
         *to = x.coordinate[o.coordinate];
         break;
       case Kind::joint_rate:
-        *to = rate(m, w, m.coordinates()[o.coordinate]);
+        *to = rate(m, x, m.coordinates()[o.coordinate]);
         break;
       case Kind::joint_reaction: {
         const Vec6 load = joint_reaction(stepper, o.joint);
@@ -95,7 +102,7 @@ void read_outputs(const Stepper& stepper, const StepReport& report, Outputs& out
         to[1] = report.last_increment;
         break;
       default:
-        read_body(m, o, x.body[o.body], w.placement[o.body].A, to);
+        read_body(m, o, x.body[o.body], rotation_matrix(x.body[o.body].p), to);
     }
   }
 }

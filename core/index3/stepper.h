@@ -32,7 +32,11 @@
 namespace rigstep::index3 {
 
 // Order in which compounds are merged; the result is the same up to rounding.
-enum class MergeOrder { fewest_operations, fewest_levels };
+enum class MergeOrder {
+  in_lanes,           // fewest operations, chains in equal segments, equal parts side by side
+  fewest_operations,  // one part at a time
+  fewest_levels,
+};
 
 struct Settings {
   std::int64_t dt_ns = 1'000'000;     // step [ns]
@@ -40,7 +44,8 @@ struct Settings {
   double relative_compliance = -1.0;  // of each joint against its own inverse inertia [-]; negative: 1e-8 with closed
                                       // loops, 1e-10 without
   int sweeps = 0;                     // passes of each projection; 0: 2 with closed loops, 1 without
-  MergeOrder order = MergeOrder::fewest_operations;
+  MergeOrder order = MergeOrder::in_lanes;
+  const char* instruction_set = nullptr;  // "x86-64", "x86-64-v3", ...; null: the fastest of this processor. Same bits
   double increment_tolerance = 1e-4;  // above this the last iteration is reported as not converged [largest arm, rad]
 };
 
@@ -67,10 +72,14 @@ class Stepper {
   void restore(std::span<const double> flat, std::uint64_t step_index) noexcept;
 
  private:
+  StepReport commit(const StepReport& report) noexcept;
+  StepReport reject(const Inputs& inputs, StepReport report) noexcept;
+
   std::unique_ptr<Plan> plan_;
   std::unique_ptr<Workspace> workspace_;
-  State last_;
-  State next_;
+  mutable State state_;                   // the last committed one
+  mutable bool state_is_current_ = true;  // else it is still in the lanes, from where state() fetches it
+  State failed_;                          // what a failed step would have committed
 };
 
 }  // namespace rigstep::index3

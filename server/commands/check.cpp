@@ -71,7 +71,7 @@ struct Report {
         gaps(index3::start_gaps(m)),
         plan(m, {}) {
     index3::Stepper stepper = make_stepper(loaded, {});
-    index3::residuals(stepper.plan(), stepper.state(), stepper.workspace(), start);
+    index3::residuals(stepper.plan(), stepper.state(), start);
     memory_bytes = stepper.workspace().bytes() + 2 * stepper.state().flat_size() * sizeof(double);
     step_us = measured_step_us(std::move(stepper));
   }

@@ -186,7 +186,7 @@ int simulate(const Options& options) {
   Progress progress("simulating", static_cast<double>(steps));
   const auto begin = std::chrono::steady_clock::now();
   StepReport start;
-  index3::residuals(stepper.plan(), stepper.state(), stepper.workspace(), start);
+  index3::residuals(stepper.plan(), stepper.state(), start);
   sink.write(stepper, start, inputs);
   for (std::uint64_t k = 1; k <= steps && !interrupted.load(std::memory_order_relaxed); ++k) {
     if (table) table->read(1e-9 * static_cast<double>(static_cast<std::int64_t>(k) * settings.dt_ns), inputs);

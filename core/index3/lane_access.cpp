@@ -1,0 +1,202 @@
+#include "core/index3/lane_access.h"
+
+#include <algorithm>
+
+#include "core/index3/forces.h"
+
+namespace rigstep::index3 {
+
+namespace {
+
+template <int N>
+Eigen::Matrix<double, N, 1> gather(const double* array, Place at, int first = 0) {
+  Eigen::Matrix<double, N, 1> values;
+  for (int k = 0; k < N; ++k) values[k] = array[at.base + (first + k) * at.stride];
+  return values;
+}
+
+template <class Values>
+void scatter(double* array, Place at, int first, const Values& values) {
+  for (int k = 0; k < static_cast<int>(values.size()); ++k) array[at.base + (first + k) * at.stride] = values[k];
+}
+
+// the place of body i and those that repeat it
+template <class F>
+void at_all_places(const Elimination& e, int body, const F& f) {
+  f(e.body[body]);
+  for (const BodyPlace& copy : e.body_copies[body]) f(copy);
+}
+
+template <class F>
+void at_all_rows(const ConstraintPlace& c, const F& f) {
+  f(c.rows);
+  for (const Place& copy : c.copies) f(copy);
+}
+
+void write_loads(const Plan& plan, Workspace& w, int body) {
+  at_all_places(plan.elimination, body, [&](const BodyPlace& at) { scatter(w.lanes.load, at.of(6), 0, w.Q[body]); });
+}
+
+Mat3 rotation_at(const Workspace& w, const BodyPlace& at) {
+  const auto a = gather<9>(w.lanes.rotation, at.of(9));
+  Mat3 A;
+  A << a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8];
+  return A;
+}
+
+void look_at_joints(const Plan& plan, Workspace& w) {
+  for (const int j : plan.observed_joints) {
+    const Joint& joint = plan.mechanism.joints()[j];
+    w.joint[j] = place(joint, placement(w, joint.first), placement(w, joint.second));
+  }
+}
+
+// What a general joint does to one of its bodies.
+struct GeneralHandle {
+  Vec6 load = Vec6::Zero();
+  Mat3 K = Mat3::Zero();
+  Vec6 rows[kMaxRows];
+};
+
+void write_handle(const Workspace& w, Place at, const GeneralHandle& h, int rows) {
+  scatter(w.lanes.handles, at, 0, h.load);
+  const double K[] = {h.K(0, 0), h.K(1, 1), h.K(2, 2), h.K(1, 0), h.K(2, 0), h.K(2, 1)};
+  for (int k = 0; k < 6; ++k) w.lanes.handles[at.base + (6 + k) * at.stride] = K[k];
+  for (int k = 0; k < rows; ++k) scatter(w.lanes.handles, at, 12 + 6 * k, h.rows[k]);
+}
+
+void constrain_general(const Plan& plan, int j, Workspace& w) {
+  const Joint& joint = plan.mechanism.joints()[j];
+  const ConstraintPlace& c = plan.elimination.constraint[plan.constraint_of_joint[j]];
+  GeneralHandle side[2];
+  int row = 0;
+  for (const Row& r : rows_of(joint.type)) {
+    const RowValue value = evaluate(r, w.joint[j]);
+    const double lambda = row_value(plan, w.lanes.lambda, j, row);
+    side[0].rows[row] = value.J_first;
+    side[1].rows[row] = value.J_second;
+    side[0].load += lambda * value.J_first;
+    side[1].load += lambda * value.J_second;
+    add_geometric_stiffness(r, lambda, w.joint[j], side[0].K, side[1].K);
+    at_all_rows(c, [&](Place at) { w.lanes.Phi[at.base + row * at.stride] = value.Phi; });
+    ++row;
+  }
+  for (int s = 0; s < 2; ++s)
+    for (const Place& at : c.handles[s]) write_handle(w, at, side[s], row);
+}
+
+}  // namespace
+
+void enter_lanes(const Plan& plan, const State& x, Workspace& w) noexcept {
+  const Elimination& e = plan.elimination;
+  StepArrays& a = w.lanes;
+  for (int i = 0; i < static_cast<int>(x.body.size()); ++i) {
+    const Eigen::Map<const Eigen::Matrix<double, kStateFields, 1>> values(x.body[i].r.data());
+    at_all_places(e, i, [&](const BodyPlace& at) { scatter(a.last, at.of(kStateFields), 0, values); });
+    write_loads(plan, w, i);
+  }
+  std::fill_n(a.last_lambda, e.rows, 0.0);  // also of what only fills a lane
+  std::fill_n(a.last_kappa, e.rows, 0.0);
+  std::fill_n(a.rate, e.rows, 0.0);  // only drivers write theirs
+  std::fill_n(a.quadratic, e.rows, 0.0);
+  for (int c = 0; c < static_cast<int>(plan.joint_of_constraint.size()); ++c) {
+    const int first = plan.first_row[plan.joint_of_constraint[c]];
+    const int rows = plan.first_row[plan.joint_of_constraint[c] + 1] - first;
+    at_all_rows(e.constraint[c], [&](Place at) {
+      for (int k = 0; k < rows; ++k) {
+        a.last_lambda[at.base + k * at.stride] = x.lambda[first + k];
+        a.last_kappa[at.base + k * at.stride] = x.kappa[first + k];
+      }
+    });
+  }
+}
+
+void leave_lanes(const Plan& plan, const Workspace& w, Instant instant, State& x) noexcept {
+  const Elimination& e = plan.elimination;
+  const StepArrays& a = w.lanes;
+  const bool last = instant == Instant::last;
+  const double *bodies = last ? a.last : a.next, *lambda = last ? a.last_lambda : a.lambda,
+               *kappa = last ? a.last_kappa : a.kappa;
+  for (std::size_t i = 0; i < x.body.size(); ++i) {
+    const Place at = e.body[i].of(kStateFields);
+    double* to = x.body[i].r.data();
+    for (int k = 0; k < kStateFields; ++k) to[k] = bodies[at.base + k * at.stride];
+  }
+  int row = 0;
+  for (std::size_t c = 0; c < plan.joint_of_constraint.size(); ++c) {
+    const Place& at = e.constraint[c].rows;
+    const int end = plan.first_row[plan.joint_of_constraint[c] + 1];
+    for (int k = 0; row < end; ++k, ++row) {
+      x.lambda[row] = lambda[at.base + k * at.stride];
+      x.kappa[row] = kappa[at.base + k * at.stride];
+    }
+  }
+}
+
+void look_at_iterate(const Plan& plan, Workspace& w) noexcept {
+  const double dt = plan.dt();
+  for (const int i : plan.observed_bodies) {
+    const BodyPlace& place = plan.elimination.body[i];
+    const Place state = place.of(kStateFields);
+    Placement& at = w.placement[i];
+    at.r = gather<3>(w.lanes.next, state);
+    at.A = rotation_at(w, place);
+    at.v = 2.0 / dt * (at.r - gather<3>(w.lanes.last, state)) - gather<3>(w.lanes.last, state, 7);
+    const EulerParameters p = gather<4>(w.lanes.next, state, 3);
+    const EulerParameters h1 = gather<4>(w.lanes.history, place.of(kHistoryFields));
+    at.w = at.A * twice_G(p, h1);
+  }
+  look_at_joints(plan, w);
+}
+
+void look_at_velocities(const Plan& plan, Workspace& w) noexcept {
+  for (const int i : plan.observed_bodies) {
+    const Vec6 twist = gather<6>(w.lanes.twist, plan.elimination.body[i].of(6));
+    w.placement[i].v = twist.head<3>();
+    w.placement[i].w = twist.tail<3>();
+  }
+}
+
+void constrain(const Plan& plan, Workspace& w, bool with_stiffness) noexcept {
+  plan.kernels->constrain(w.lanes, with_stiffness);
+  for (const int j : plan.general_joints) constrain_general(plan, j, w);
+}
+
+void add_quadratic_terms(const Plan& plan, Workspace& w) noexcept {
+  for (const int j : plan.general_joints) {
+    const Joint& joint = plan.mechanism.joints()[j];
+    int row = 0;
+    for (const Row& r : rows_of(joint.type)) {
+      const double value = quadratic(r, w.joint[j], placement(w, joint.first), placement(w, joint.second));
+      at_all_rows(plan.elimination.constraint[plan.constraint_of_joint[j]],
+                  [&](Place at) { w.lanes.quadratic[at.base + row * at.stride] = value; });
+      ++row;
+    }
+  }
+}
+
+void load_bodies(const Plan& plan, const Inputs& inputs, double t, const std::vector<double>& last_coordinate,
+                 Workspace& w) noexcept {
+  apply_forces(plan, inputs, t, last_coordinate, w);
+  for (const int i : plan.observed_bodies) write_loads(plan, w, i);
+}
+
+void tangent_of_forces(const Plan& plan, double stiffness_factor, double damping_factor, Workspace& w) noexcept {
+  force_tangent(plan, stiffness_factor, damping_factor, w);
+  for (const int i : plan.observed_bodies) {
+    if (!plan.carries_spring[i]) continue;
+    const Leaf& leaf = plan.elimination.leaves[plan.elimination.leaf_of_body[i]];
+    at_all_places(plan.elimination, i, [&](const BodyPlace& at) {
+      int k = 0;
+      for (int row = 0; row < 6; ++row)
+        for (int column = 0; column <= row; ++column, ++k)
+          w.lanes.tangent[leaf.dense + k * at.width + at.lane] = w.tangent[i](row, column);
+    });
+  }
+}
+
+Vec6 motion(const Plan& plan, const Workspace& w, int body) noexcept {
+  return gather<6>(w.lanes.motion, plan.elimination.body[body].of(6));
+}
+
+}  // namespace rigstep::index3

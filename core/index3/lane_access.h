@@ -1,0 +1,45 @@
+// Between lanes and the things of the model: what must be seen one by one (force elements, general constraints,
+// sensors) looks through here. Called in the loop.
+#pragma once
+
+#include "core/index3/workspace.h"
+
+namespace rigstep::index3 {
+
+// A committed state into the lanes, as the instant that the next step starts from.
+void enter_lanes(const Plan& plan, const State& x, Workspace& w) noexcept;
+
+// The bodies and multipliers of the committed state, or those that the step has reached.
+enum class Instant { last, next };
+void leave_lanes(const Plan& plan, const Workspace& w, Instant instant, State& x) noexcept;
+
+// w.placement of the observed bodies and w.joint of the observed joints, of the iterate; its velocities are those that
+// the trapezoidal rule gives, (15).
+void look_at_iterate(const Plan& plan, Workspace& w) noexcept;
+
+// The projected velocities of the observed bodies into w.placement.
+void look_at_velocities(const Plan& plan, Workspace& w) noexcept;
+
+// Phi, Jacobians, loads J' lambda and, on request, geometric stiffness of every joint, (1) (3).
+void constrain(const Plan& plan, Workspace& w, bool with_stiffness) noexcept;
+
+// J-dot v of the general joints; the others' come with the velocities.
+void add_quadratic_terms(const Plan& plan, Workspace& w) noexcept;
+
+// All loads at time t [s], and the followed coordinates.
+void load_bodies(const Plan& plan, const Inputs& inputs, double t, const std::vector<double>& last_coordinate,
+                 Workspace& w) noexcept;
+
+// stiffness_factor K + damping_factor C of the force elements.
+void tangent_of_forces(const Plan& plan, double stiffness_factor, double damping_factor, Workspace& w) noexcept;
+
+// One row of a joint in an array of rows.
+inline double row_value(const Plan& plan, const double* rows, int joint, int row) noexcept {
+  const Place& at = plan.elimination.constraint[plan.constraint_of_joint[joint]].rows;
+  return rows[at.base + row * at.stride];
+}
+
+// Displacement | velocity | acceleration of a body and the like for its rotation, world frame.
+Vec6 motion(const Plan& plan, const Workspace& w, int body) noexcept;
+
+}  // namespace rigstep::index3

@@ -1,0 +1,199 @@
+// Numbers that are computed side by side: one template serves a single mechanism part (double) and four of them
+// (Lanes4). Every multiply-add is an explicit fused one, so that scalar code, every vector width and every instruction
+// set give the same bits; a processor without it computes it slowly. Compiled once per instruction set, in a namespace
+// of its own: nothing here may leave its translation unit.
+#pragma once
+
+#if defined(__AVX__)
+#include <immintrin.h>
+#endif
+
+#define RIGSTEP_INLINE inline __attribute__((always_inline))
+
+namespace rigstep::index3::RIGSTEP_ISA {
+
+struct Lanes4 {
+  using Vector __attribute__((vector_size(32), may_alias)) = double;
+  Vector v;
+
+  Lanes4() = default;
+  RIGSTEP_INLINE Lanes4(Vector vector) : v(vector) {}
+  RIGSTEP_INLINE Lanes4(double x) : v{x, x, x, x} {}
+};
+
+template <class T>
+inline constexpr int kWidth = sizeof(T) / sizeof(double);
+
+RIGSTEP_INLINE Lanes4 operator+(Lanes4 a, Lanes4 b) { return {a.v + b.v}; }
+RIGSTEP_INLINE Lanes4 operator-(Lanes4 a, Lanes4 b) { return {a.v - b.v}; }
+RIGSTEP_INLINE Lanes4 operator-(Lanes4 a) { return {-a.v}; }
+RIGSTEP_INLINE Lanes4 operator*(Lanes4 a, Lanes4 b) { return {a.v * b.v}; }
+RIGSTEP_INLINE Lanes4& operator+=(Lanes4& a, Lanes4 b) { return a = a + b; }
+RIGSTEP_INLINE Lanes4 operator/(Lanes4 a, Lanes4 b) { return {a.v / b.v}; }
+
+// a b + c, rounded once
+RIGSTEP_INLINE double fma(double a, double b, double c) { return __builtin_fma(a, b, c); }
+RIGSTEP_INLINE Lanes4 fma(Lanes4 a, Lanes4 b, Lanes4 c) {
+#if defined(__FMA__)
+  return {_mm256_fmadd_pd(a.v, b.v, c.v)};
+#else
+  Lanes4 r;
+  for (int k = 0; k < 4; ++k) r.v[k] = __builtin_fma(a.v[k], b.v[k], c.v[k]);
+  return r;
+#endif
+}
+
+// c - a b, rounded once
+RIGSTEP_INLINE double fnma(double a, double b, double c) { return __builtin_fma(-a, b, c); }
+RIGSTEP_INLINE Lanes4 fnma(Lanes4 a, Lanes4 b, Lanes4 c) {
+#if defined(__FMA__)
+  return {_mm256_fnmadd_pd(a.v, b.v, c.v)};
+#else
+  return fma(-a, b, c);
+#endif
+}
+
+RIGSTEP_INLINE double square_root(double a) { return __builtin_sqrt(a); }
+RIGSTEP_INLINE Lanes4 square_root(Lanes4 a) {
+#if defined(__AVX__)
+  return {_mm256_sqrt_pd(a.v)};
+#else
+  Lanes4 r;
+  for (int k = 0; k < 4; ++k) r.v[k] = __builtin_sqrt(a.v[k]);
+  return r;
+#endif
+}
+
+// the larger one; b where either is not a number
+RIGSTEP_INLINE double larger(double a, double b) { return a > b ? a : b; }
+RIGSTEP_INLINE Lanes4 larger(Lanes4 a, Lanes4 b) { return {a.v > b.v ? a.v : b.v}; }
+RIGSTEP_INLINE double smaller(double a, double b) { return a < b ? a : b; }
+RIGSTEP_INLINE Lanes4 smaller(Lanes4 a, Lanes4 b) { return {a.v < b.v ? a.v : b.v}; }
+
+// yes where a > 0, otherwise (also where a is not a number) no
+RIGSTEP_INLINE double where_positive(double a, double yes, double no) { return a > 0.0 ? yes : no; }
+RIGSTEP_INLINE Lanes4 where_positive(Lanes4 a, Lanes4 yes, Lanes4 no) { return {a.v > 0.0 ? yes.v : no.v}; }
+
+RIGSTEP_INLINE double magnitude(double a) { return larger(a, -a); }
+RIGSTEP_INLINE Lanes4 magnitude(Lanes4 a) { return larger(a, -a); }
+
+RIGSTEP_INLINE double lane(double a, int) { return a; }
+RIGSTEP_INLINE double lane(Lanes4 a, int k) { return a.v[k]; }
+
+RIGSTEP_INLINE double largest_lane(double a) { return a; }
+RIGSTEP_INLINE double largest_lane(Lanes4 a) { return larger(larger(a.v[0], a.v[1]), larger(a.v[2], a.v[3])); }
+RIGSTEP_INLINE bool all_positive(double a) { return a > 0.0; }
+RIGSTEP_INLINE bool all_positive(Lanes4 a) { return a.v[0] > 0.0 && a.v[1] > 0.0 && a.v[2] > 0.0 && a.v[3] > 0.0; }
+
+template <class T>
+RIGSTEP_INLINE T load(const double* p) {
+  if constexpr (kWidth<T> == 1)
+    return *p;
+  else
+    return T(*reinterpret_cast<const typename T::Vector*>(p));
+}
+RIGSTEP_INLINE void store(double* p, double a) { *p = a; }
+RIGSTEP_INLINE void store(double* p, Lanes4 a) { *reinterpret_cast<Lanes4::Vector*>(p) = a.v; }
+
+// ---- vectors and matrices of the space that the bodies live in
+
+template <class T>
+struct V3 {
+  T x, y, z;
+};
+// row by row
+template <class T>
+struct M3 {
+  V3<T> x, y, z;
+};
+// symmetric
+template <class T>
+struct S3 {
+  T xx, yy, zz, yx, zx, zy;
+};
+
+template <class T>
+RIGSTEP_INLINE V3<T> load3(const double* p) {
+  constexpr int W = kWidth<T>;
+  return {load<T>(p), load<T>(p + W), load<T>(p + 2 * W)};
+}
+template <class T>
+RIGSTEP_INLINE void store3(double* p, V3<T> a) {
+  constexpr int W = kWidth<T>;
+  store(p, a.x), store(p + W, a.y), store(p + 2 * W, a.z);
+}
+template <class T>
+RIGSTEP_INLINE M3<T> load33(const double* p) {
+  constexpr int W = kWidth<T>;
+  return {load3<T>(p), load3<T>(p + 3 * W), load3<T>(p + 6 * W)};
+}
+template <class T>
+RIGSTEP_INLINE S3<T> load_symmetric(const double* p) {
+  constexpr int W = kWidth<T>;
+  return {load<T>(p), load<T>(p + W), load<T>(p + 2 * W), load<T>(p + 3 * W), load<T>(p + 4 * W), load<T>(p + 5 * W)};
+}
+template <class T>
+RIGSTEP_INLINE void store_symmetric(double* p, S3<T> a) {
+  constexpr int W = kWidth<T>;
+  store(p, a.xx), store(p + W, a.yy), store(p + 2 * W, a.zz);
+  store(p + 3 * W, a.yx), store(p + 4 * W, a.zx), store(p + 5 * W, a.zy);
+}
+
+template <class T>
+RIGSTEP_INLINE V3<T> operator+(V3<T> a, V3<T> b) {
+  return {a.x + b.x, a.y + b.y, a.z + b.z};
+}
+template <class T>
+RIGSTEP_INLINE V3<T> operator-(V3<T> a, V3<T> b) {
+  return {a.x - b.x, a.y - b.y, a.z - b.z};
+}
+template <class T>
+RIGSTEP_INLINE V3<T> operator*(T s, V3<T> a) {
+  return {s * a.x, s * a.y, s * a.z};
+}
+// c + s a
+template <class T>
+RIGSTEP_INLINE V3<T> fma(T s, V3<T> a, V3<T> c) {
+  return {fma(s, a.x, c.x), fma(s, a.y, c.y), fma(s, a.z, c.z)};
+}
+// c - s a
+template <class T>
+RIGSTEP_INLINE V3<T> fnma(T s, V3<T> a, V3<T> c) {
+  return {fnma(s, a.x, c.x), fnma(s, a.y, c.y), fnma(s, a.z, c.z)};
+}
+template <class T>
+RIGSTEP_INLINE T dot(V3<T> a, V3<T> b) {
+  return fma(a.x, b.x, fma(a.y, b.y, a.z * b.z));
+}
+template <class T>
+RIGSTEP_INLINE V3<T> cross(V3<T> a, V3<T> b) {
+  return {fnma(a.z, b.y, a.y * b.z), fnma(a.x, b.z, a.z * b.x), fnma(a.y, b.x, a.x * b.y)};
+}
+// c + a x b
+template <class T>
+RIGSTEP_INLINE V3<T> add_cross(V3<T> c, V3<T> a, V3<T> b) {
+  return {fma(a.y, b.z, fnma(a.z, b.y, c.x)), fma(a.z, b.x, fnma(a.x, b.z, c.y)), fma(a.x, b.y, fnma(a.y, b.x, c.z))};
+}
+template <class T>
+RIGSTEP_INLINE V3<T> operator*(const M3<T>& A, V3<T> b) {
+  return {dot(A.x, b), dot(A.y, b), dot(A.z, b)};
+}
+template <class T>
+RIGSTEP_INLINE V3<T> operator*(const S3<T>& S, V3<T> b) {
+  return {fma(S.xx, b.x, fma(S.yx, b.y, S.zx * b.z)), fma(S.yx, b.x, fma(S.yy, b.y, S.zy * b.z)),
+          fma(S.zx, b.x, fma(S.zy, b.y, S.zz * b.z))};
+}
+// A' b
+template <class T>
+RIGSTEP_INLINE V3<T> transposed_times(const M3<T>& A, V3<T> b) {
+  return {fma(A.x.x, b.x, fma(A.y.x, b.y, A.z.x * b.z)), fma(A.x.y, b.x, fma(A.y.y, b.y, A.z.y * b.z)),
+          fma(A.x.z, b.x, fma(A.y.z, b.y, A.z.z * b.z))};
+}
+// A S A'
+template <class T>
+RIGSTEP_INLINE S3<T> rotated(const M3<T>& A, const S3<T>& S) {
+  const V3<T> x = S * A.x, y = S * A.y, z = S * A.z;
+  return {dot(A.x, x), dot(A.y, y), dot(A.z, z), dot(A.y, x), dot(A.z, x), dot(A.z, y)};
+}
+
+}  // namespace rigstep::index3::RIGSTEP_ISA

@@ -1,0 +1,205 @@
+// The elimination as flat tables: what the kernels walk over, in lanes of equal work. Plain data, made at load time
+// from the model alone, never from the machine.
+//
+// Parts of a mechanism with equal structure (segments of a chain, legs of a platform, corners of a car) lie side by
+// side in the four lanes of a batch; what has no likeness is a batch of its own, one lane wide. Element k of an array
+// with F numbers per body stands at F position + k width + lane.
+#pragma once
+
+#include <cstdint>
+
+namespace rigstep::index3 {
+
+inline constexpr int kLanes = 4;
+inline constexpr int kMaxRows = 6;   // of one constraint
+inline constexpr int kMaxSides = 4;  // bodies of one constraint
+
+// Where one lane of something lies: element k at base + k stride.
+struct Place {
+  int base = 0;
+  int stride = 1;
+};
+
+struct BodyPlace {
+  int position = 0;
+  int width = 1;
+  int lane = 0;
+  Place of(int fields) const { return {fields * position + lane, width}; }
+};
+
+// What a constraint looks like to the bodies that it holds.
+struct RowFormat {
+  int rows = 0;
+  int cosines = 0;  // after the three rows of a common point; kGeneral: rows of any kind
+  static constexpr int kGeneral = -1;
+  bool general() const { return cosines == kGeneral; }
+  // Numbers per lane of a handle: load (6), geometric stiffness (6), then arm and normals or full rows.
+  int handle_size() const { return 12 + (general() ? 6 * rows : 3 + 3 * cosines); }
+};
+
+// A constraint's hold on one body, in that body's lanes.
+struct Handle {
+  RowFormat format;
+  double sign = 1.0;  // of its Jacobian: +1 first body, -1 second; general rows carry their own
+  int at = 0;         // into the handles
+  int row = 0;        // first of its rows in the leaf
+};
+
+// Numbers that a lane which only fills up takes over from another place.
+struct Copy {
+  Place from, to;
+};
+
+struct Child {
+  bool present = false;
+  bool aligned = true;             // lanes coincide with the parent's
+  int rows = 0;                    // pending
+  int pivot = 0;                   // its first row of the constraint that the parent eliminates
+  Place matrix[kLanes];            // packed compliance, by the parent's lanes
+  Place vector[kLanes];            // right-hand side, later the solution
+  int first_copy = 0, copies = 0;  // of the solution
+};
+
+// A constraint that stays open after a front, as a block of its rows.
+struct Pending {
+  int row = 0;  // first row in the front
+  int rows = 0;
+  int in_child[2] = {-1, -1};  // first row there, -1: not pending there
+};
+
+struct Leaf {
+  int width = 1;
+  int position = 0;
+  int rows = 0;
+  int first_handle = 0, handles = 0;
+  int matrix = 0, vector = 0;  // as in Child
+  bool is_link = false;        // two point constraints of one format
+  int dense = -1;              // into the full tangent mass matrices, -1: mass and inertia only
+};
+
+struct Front {
+  int width = 1;
+  int rows = 0;          // pending
+  int pivots = 0;        // rows eliminated: one constraint, or none
+  bool serial = false;   // joins two compounds of two constraints each, all of as many rows: [a p] and [p b] to [a b]
+  int constraint = -1;   // batch of the eliminated constraint
+  int row_position = 0;  // its rows: element k at row_position + k width + lane
+  Child child[2];
+  int first_pending = 0, pendings = 0;
+  int matrix = 0, vector = 0;
+  int factor = 0;  // L, inverse diagonal, rows below, y
+};
+
+// One side of a constraint in lanes.
+struct Side {
+  bool aligned = true;  // body and handle lie in the lanes of the constraint
+  BodyPlace body[kLanes];
+  Place handle[kLanes];
+  int first_copy = 0, copies = 0;  // of the handle
+};
+
+// Point constraints (with cosines) of equal format, side by side; general ones are evaluated one by one.
+struct ConstraintBatch {
+  RowFormat format;
+  int width = 1;
+  int row_position = 0;
+  int position = 0;  // of arrays per constraint
+  Side side[2];
+};
+
+struct Operation {
+  bool is_leaf = true;
+  int index = 0;
+};
+
+// Sizes of the arrays per body and per constraint.
+inline constexpr int kStateFields = 19;          // r p v w_b a alpha_b
+inline constexpr int kBodyConstants = 8;         // 1/m, m, inertia xx yy zz yx zx zy
+inline constexpr int kHistoryFields = 8;         // h1 h2
+inline constexpr int kConstraintConstants = 18;  // points in both bodies, u0 u1 in the first, h0 h1 in the second
+inline constexpr int kConstraintFields = 18;     // the same, world frame
+
+// Everything the kernels read and write.
+struct StepArrays {
+  // tables
+  const Leaf* leaf;
+  int leaves;
+  const Handle* handle;
+  const Front* front;
+  int fronts;
+  const Operation* operation;
+  int operations;
+  const Pending* pending;
+  const Copy* copy;
+  const ConstraintBatch* constraint;
+  int constraints;
+  const double* body_constants;
+  const double* constraint_constants;
+  const double* compliance[2];  // of every row: in the iterations, in the projections
+  const double* gain;           // of every row: 4/dt^2, 0 for what is there only to fill a lane
+  const double* zeros;
+  double dt;
+  int rows;  // of all constraints, lanes included
+
+  // written by the step, by phase
+  double* last;      // state at the last instant
+  double* next;      // state of the iterate
+  double* history;   // of the last instant, (15) (16)
+  double* rotation;  // A, row by row
+  double* twist;     // v, w: world frame
+  double* load;      // Q: force, torque: world frame
+  double* motion;    // displacement | velocity | acceleration of a body, world frame
+  double* inertia_inverse;
+  double* tangent;  // of bodies with force elements, 6 x 6 lower half, and their inverse tangent mass matrix
+  double* mass_inverse;
+  double* constraint_fields;
+  double* handles;
+  double* Phi;
+  double* rate;       // rheonomic part of the velocity constraints, J v + rate = 0
+  double* quadratic;  // the rest of the acceleration constraints, J a + quadratic = 0
+  double* last_lambda;
+  double* last_kappa;
+  double* lambda;
+  double* kappa;
+  double* Lambda;
+  double* arena;  // of leaves and fronts
+  double* scratch;
+};
+
+struct Residuals {
+  double position, velocity, acceleration;
+};
+
+// Largest displacement [m] and rotation [rad] of a body.
+struct Moves {
+  double move, turn;
+};
+
+enum class RightHandSide { Phi, rate, quadratic };
+
+// The phases of a step, compiled once per instruction set.
+struct Kernels {
+  const char* name;
+  void (*predict)(const StepArrays&);
+  void (*place)(const StepArrays&);
+  void (*constrain)(const StepArrays&, bool with_stiffness);
+  // returns the first front without a positive pivot, or -1; geometric: factor of the geometric stiffness;
+  // with_tangent: bodies with force elements use their tangent; stage: which compliance
+  int (*factorise)(const StepArrays&, double geometric, bool with_tangent, int stage);
+  void (*free_motion)(const StepArrays&);
+  void (*assemble)(const StepArrays&, RightHandSide);
+  void (*disassemble)(const StepArrays&);
+  void (*close)(const StepArrays&);
+  Moves (*update)(const StepArrays&);
+  void (*start_velocities)(const StepArrays&);
+  void (*keep_velocities)(const StepArrays&);
+  void (*start_accelerations)(const StepArrays&);
+  void (*add_kappa)(const StepArrays&, bool first);
+  bool (*keep_accelerations)(const StepArrays&);
+  Residuals (*residuals)(const StepArrays&);
+};
+
+// The fastest set that this processor runs; every set gives the same bits. `wanted`: its name, or null for that.
+const Kernels& kernels_for_this_processor(const char* wanted = nullptr);
+
+}  // namespace rigstep::index3
