@@ -37,9 +37,11 @@ struct Elimination {
   std::vector<Leaf> leaves;
   std::vector<Handle> handles;
   std::vector<Front> fronts;
-  std::vector<Operation> operations;  // children before parents
+  std::vector<Run> runs;  // children before parents
   std::vector<Pending> pending;
   std::vector<Copy> copies;
+  std::vector<ScatteredChild> scattered_children;
+  std::vector<ScatteredSide> scattered_sides;
   std::vector<ConstraintBatch> batches;
 
   std::vector<BodyPlace> body;  // of every body of the model
@@ -58,7 +60,6 @@ struct Elimination {
   std::size_t dense_doubles = 0;
   std::size_t arena_doubles = 0;  // leaves and fronts
   std::size_t scratch_doubles = 0;
-  int zeros = 0;  // longest run of entries that a compound does not have
 
   int largest_front = 0;   // rows
   int levels = 0;          // longest chain of operations

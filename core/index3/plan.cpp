@@ -227,7 +227,6 @@ Plan::Plan(const Mechanism& mechanism_, const Settings& settings_)
   constraint_constants = AlignedDoubles(size(kConstraintConstants * elimination.constraint_positions), 0.0);
   compliance_in_lanes = AlignedDoubles(size(2 * elimination.rows), 0.0);
   gain = AlignedDoubles(size(elimination.rows), 0.0);
-  zeros = AlignedDoubles(size(std::max(elimination.zeros, elimination.rows)), 0.0);
   write_constants(*this);
 }
 

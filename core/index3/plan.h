@@ -34,7 +34,7 @@ struct Plan {
   std::vector<int> general_joints;  // evaluated one by one, subset of observed_joints
 
   // in lanes (schedule.h)
-  AlignedDoubles body_constants, constraint_constants, compliance_in_lanes, gain, zeros;
+  AlignedDoubles body_constants, constraint_constants, compliance_in_lanes, gain;
 
   int rows() const { return first_row.back(); }
   double dt() const { return 1e-9 * static_cast<double>(settings.dt_ns); }  // [s]

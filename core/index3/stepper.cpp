@@ -34,10 +34,10 @@ void evaluate_residuals(const Plan& plan, const State& last, const Inputs& u, Wo
 }
 
 // closes the joints and accumulates the multipliers, (24) (25) (34)
-Moves update(const Plan& plan, Workspace& w) {
+Moves update(const Plan& plan, Workspace& w, bool with_stiffness) {
   const Moves moves = plan.kernels->update(w.lanes);
   look_at_iterate(plan, w);
-  constrain(plan, w, true);
+  constrain(plan, w, with_stiffness);
   return moves;
 }
 
@@ -45,6 +45,7 @@ Moves update(const Plan& plan, Workspace& w) {
 template <class AfterSweep>
 void close_in_sweeps(const Plan& plan, Workspace& w, RightHandSide rhs, const AfterSweep& after_sweep) {
   for (int sweep = 0; sweep < plan.settings.sweeps; ++sweep) {
+    if (sweep > 0) plan.kernels->project(w.lanes);
     plan.kernels->assemble(w.lanes, rhs);
     plan.kernels->disassemble(w.lanes);
     plan.kernels->close(w.lanes);
@@ -84,9 +85,9 @@ int iterate(const Plan& plan, const State& last, const Inputs& inputs, Workspace
   for (int k = 0; k < plan.settings.iterations; ++k) {
     evaluate_residuals(plan, last, inputs, w);  // 3c       (17) (18)
     after_free_motion();
-    kernels.assemble(w.lanes, RightHandSide::Phi);  // 3e       (27) (39), leaves to root
-    kernels.disassemble(w.lanes);                   // 3f-3h    (34), root to leaves
-    moves = update(plan, w);                        // 3h, 3b   (24) (25) (15) (16)
+    kernels.assemble(w.lanes, RightHandSide::Phi);               // 3e       (27) (39), leaves to root
+    kernels.disassemble(w.lanes);                                // 3f-3h    (34), root to leaves
+    moves = update(plan, w, k + 1 == plan.settings.iterations);  // 3h, 3b   (24) (25) (15) (16)
   }
   return failed;
 }

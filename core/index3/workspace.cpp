@@ -77,10 +77,12 @@ Workspace::Workspace(const Plan& plan) : lanes{} {
   lanes.handle = e.handles.data();
   lanes.front = e.fronts.data();
   lanes.fronts = static_cast<int>(e.fronts.size());
-  lanes.operation = e.operations.data();
-  lanes.operations = static_cast<int>(e.operations.size());
+  lanes.run = e.runs.data();
+  lanes.runs = static_cast<int>(e.runs.size());
   lanes.pending = e.pending.data();
   lanes.copy = e.copies.data();
+  lanes.scattered_child = e.scattered_children.data();
+  lanes.scattered_side = e.scattered_sides.data();
   lanes.constraint = e.batches.data();
   lanes.constraints = static_cast<int>(e.batches.size());
   lanes.body_constants = plan.body_constants.data();
@@ -88,7 +90,6 @@ Workspace::Workspace(const Plan& plan) : lanes{} {
   lanes.compliance[0] = plan.compliance_in_lanes.data();
   lanes.compliance[1] = plan.compliance_in_lanes.data() + e.rows;
   lanes.gain = plan.gain.data();
-  lanes.zeros = plan.zeros.data();
   lanes.dt = plan.dt();
   lanes.rows = e.rows;
   block = AlignedDoubles(carve(e, nullptr, lanes), kNaN);
