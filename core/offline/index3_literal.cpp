@@ -8,15 +8,32 @@ namespace rigstep::offline {
 namespace {
 
 // Seven coordinates in eight lanes, the last one zero: a compound's algebra is made of these.
-using Lanes = double __attribute__((vector_size(64), aligned(64)));
+using Quad = double __attribute__((vector_size(32)));
+
+struct alignas(64) Lanes {
+  union {
+    Quad half[2];
+    double value[8];
+  };
+  double operator[](int k) const { return value[k]; }
+  double& operator[](int k) { return value[k]; }
+  Lanes& operator+=(const Lanes& b) {
+    half[0] += b.half[0];
+    half[1] += b.half[1];
+    return *this;
+  }
+};
+
+inline Lanes lanes(double a, double b, double c, double d, double e, double f, double g) {
+  return {{{Quad{a, b, c, d}, Quad{e, f, g, 0.0}}}};
+}
+
+inline Lanes operator+(const Lanes& a, const Lanes& b) { return {{{a.half[0] + b.half[0], a.half[1] + b.half[1]}}}; }
+
+inline Lanes operator*(const Lanes& a, double s) { return {{{a.half[0] * s, a.half[1] * s}}}; }
 
 struct Columns {
   Lanes column[7];
-};
-
-// One of them as an element: a type with attributes of its own is no template argument.
-struct Handle {
-  Lanes motion, load;
 };
 
 using Vec4 = Eigen::Matrix<double, 4, 1, Eigen::DontAlign>;
@@ -27,20 +44,18 @@ constexpr int kMaxRows = 5;
 
 // a . b + c . d
 inline double dot2(const Lanes& a, const Lanes& b, const Lanes& c, const Lanes& d) {
-  const Lanes s = a * b + c * d;
-  return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
+  const Quad s = a.half[0] * b.half[0] + a.half[1] * b.half[1] + c.half[0] * d.half[0] + c.half[1] * d.half[1];
+  return (s[0] + s[2]) + (s[1] + s[3]);
 }
 
-// out = columns * x
-inline void multiply(const Columns& m, const Lanes& x, Lanes& out) {
-  out = m.column[0] * x[0];
+// columns * x
+inline Lanes product(const Columns& m, const Lanes& x) {
+  Lanes out = m.column[0] * x[0];
   for (int k = 1; k < 7; ++k) out += m.column[k] * x[k];
+  return out;
 }
 
-inline void load_lanes(const Vec7& x, Lanes& out) {
-  for (int k = 0; k < 7; ++k) out[k] = x[k];
-  out[7] = 0.0;
-}
+inline Lanes to_lanes(const Vec7& x) { return lanes(x[0], x[1], x[2], x[3], x[4], x[5], x[6]); }
 
 inline Mat34 G_of(const Vec4& p) {
   Mat34 G;
@@ -145,8 +160,9 @@ struct LiteralStepper::Chain {
   std::vector<Hinge> hinge;           // (n), one more if the end is on the ground
   std::vector<Merge> merge;           // in order; the last one ties the whole chain to the ground
   std::vector<Compound> compound;     // one per merge; the last one, which nothing moves, stays empty
-  std::vector<Handle> handle[2];      // (nodes) motion: delta_i3, theta_i3 or xi_i3; load: by its joint
-  std::vector<Handle> x;              // (n) motion: increments, velocities or accelerations that a solution finds
+  std::vector<Lanes> motion[2];       // (nodes) delta_i3, theta_i3 or xi_i3 of handles 1 and 2
+  std::vector<Lanes> load[2];         // (nodes) on handles 1 and 2
+  std::vector<Lanes> x;               // (n) what a solution finds: increments, velocities or accelerations
   std::vector<Vec7> qd_hat, qdd_hat;  // (n) (15) (16)
   LiteralState state;
 
@@ -202,7 +218,7 @@ inline void set_delta(Leaf& leaf, const Vec4& p, double h2, double alpha) {
     leaf.delta.column[k][k] = -h2 / leaf.mass;
   }
   for (int k = 0; k < 4; ++k)
-    leaf.delta.column[3 + k] = Lanes{0.0, 0.0, 0.0, block(0, k), block(1, k), block(2, k), block(3, k), 0.0};
+    leaf.delta.column[3 + k] = lanes(0.0, 0.0, 0.0, block(0, k), block(1, k), block(2, k), block(3, k));
 }
 
 }  // namespace
@@ -229,8 +245,8 @@ void LiteralStepper::Chain::set_joint_terms() {
     const Mat34 B = rotated_p(p, j.left.point_b), D = rotated_p(o, j.right.point_b);
     for (int i = 0; i < 3; ++i) {
       j.Phi[i] = gap[i];
-      j.J_left[i] = Lanes{0.0, 0.0, 0.0, B(i, 0), B(i, 1), B(i, 2), B(i, 3), 0.0};
-      j.J_right[i] = Lanes{0.0, 0.0, 0.0, -D(i, 0), -D(i, 1), -D(i, 2), -D(i, 3), 0.0};
+      j.J_left[i] = lanes(0.0, 0.0, 0.0, B(i, 0), B(i, 1), B(i, 2), B(i, 3));
+      j.J_right[i] = lanes(0.0, 0.0, 0.0, -D(i, 0), -D(i, 1), -D(i, 2), -D(i, 3));
       j.J_left[i][i] = 1.0;
       j.J_right[i][i] = -1.0;
     }
@@ -242,8 +258,8 @@ void LiteralStepper::Chain::set_joint_terms() {
         const Vec4 left = rotated_p(p, j.left.axes_b.col(i)).transpose() * axis;
         const Vec4 right = axis_p.transpose() * normal;
         j.Phi[3 + i] = normal.dot(axis);
-        j.J_left[3 + i] = Lanes{0.0, 0.0, 0.0, left[0], left[1], left[2], left[3], 0.0};
-        j.J_right[3 + i] = Lanes{0.0, 0.0, 0.0, right[0], right[1], right[2], right[3], 0.0};
+        j.J_left[3 + i] = lanes(0.0, 0.0, 0.0, left[0], left[1], left[2], left[3]);
+        j.J_right[3 + i] = lanes(0.0, 0.0, 0.0, right[0], right[1], right[2], right[3]);
       }
     }
     if (j.left_ground)
@@ -305,11 +321,9 @@ void LiteralStepper::Chain::merge_blocks(const Merge& op, Compound& out, bool to
   const Columns& right_21 = delta(op.right, 2, 1);
   double D[m][m];
   for (int r = 0; r < m; ++r) {
-    Lanes left, right;
-    multiply(left_22, j.J_left[r], left);
-    multiply(right_11, j.J_right[r], right);
-    multiply(left_12, j.J_left[r], j.U[r]);
-    multiply(right_21, j.J_right[r], j.V[r]);
+    const Lanes left = product(left_22, j.J_left[r]), right = product(right_11, j.J_right[r]);
+    j.U[r] = product(left_12, j.J_left[r]);
+    j.V[r] = product(right_21, j.J_right[r]);
     for (int s = r; s < m; ++s) D[s][r] = -dot2(j.J_left[s], left, j.J_right[s], right);
     D[r][r] += 1.0 / settings.alpha;
   }
@@ -348,10 +362,10 @@ void LiteralStepper::Chain::merge_blocks(const Merge& op, Compound& out, bool to
 template <int m>
 void LiteralStepper::Chain::assemble(const Merge& op, int out) {
   Hinge& j = hinge[op.hinge];
-  const Lanes &left = handle[1][op.left].motion, &right = handle[0][op.right].motion;
+  const Lanes &left = motion[1][op.left], &right = motion[0][op.right];
   double beta[m];
   for (int r = 0; r < m; ++r) beta[r] = j.Phi[r] + dot2(j.J_left[r], left, j.J_right[r], right);
-  Lanes a = handle[0][op.left].motion, b = handle[1][op.right].motion;
+  Lanes a = motion[0][op.left], b = motion[1][op.right];
   for (int r = 0; r < m; ++r) {
     double s = 0.0;
     for (int k = 0; k < m; ++k) s += j.C[r][k] * beta[k];
@@ -359,14 +373,14 @@ void LiteralStepper::Chain::assemble(const Merge& op, int out) {
     a += j.U[r] * s;
     b += j.V[r] * s;
   }
-  handle[0][out].motion = a;  // (39)
-  handle[1][out].motion = b;
+  motion[0][out] = a;  // (39)
+  motion[1][out] = b;
 }
 
 template <int m>
 void LiteralStepper::Chain::disassemble(const Merge& op, int out) {
   Hinge& j = hinge[op.hinge];
-  const Lanes &one = handle[0][out].load, &two = handle[1][out].load;
+  const Lanes &one = load[0][out], &two = load[1][out];
   double by_ends[m];
   for (int r = 0; r < m; ++r) by_ends[r] = dot2(j.U[r], one, j.V[r], two);
   Lanes a{}, b{};
@@ -377,10 +391,10 @@ void LiteralStepper::Chain::disassemble(const Merge& op, int out) {
     a += j.J_left[r] * s;
     b += j.J_right[r] * s;
   }
-  handle[0][op.left].load = one;
-  handle[1][op.left].load = a;
-  handle[0][op.right].load = b;
-  handle[1][op.right].load = two;
+  load[0][op.left] = one;
+  load[1][op.left] = a;
+  load[0][op.right] = b;
+  load[1][op.right] = two;
 }
 
 void LiteralStepper::Chain::factorise() {
@@ -402,7 +416,7 @@ void LiteralStepper::Chain::solve() {
     else
       assemble<5>(merge[k], first + k);
   }
-  handle[0][first + count - 1].load = handle[1][first + count - 1].load = Lanes{};
+  load[0][first + count - 1] = load[1][first + count - 1] = Lanes{};
   for (int k = count - 1; k >= 0; --k) {
     if (hinge[merge[k].hinge].rows == 3)
       disassemble<3>(merge[k], first + k);
@@ -410,9 +424,8 @@ void LiteralStepper::Chain::solve() {
       disassemble<5>(merge[k], first + k);
   }
   for (int i = 0; i < n(); ++i) {
-    const Lanes both = handle[0][i].load + handle[1][i].load;
-    multiply(leaf[i].delta, both, x[i].motion);  // (24) (25)
-    x[i].motion += handle[0][i].motion;
+    const Lanes both = load[0][i] + load[1][i];
+    x[i] = motion[0][i] + product(leaf[i].delta, both);  // (24) (25)
   }
 }
 
@@ -428,8 +441,8 @@ void LiteralStepper::Chain::set_position_bias() {
     Lanes g{};
     for (int k = 0; k < 3; ++k) g[k] = body.g[k] + body.mass * state.qdd[i][k];
     for (int k = 0; k < 4; ++k) g[3 + k] = body.g[3 + k] + inertia[k] + penalty * p[k];
-    multiply(body.delta, g, handle[0][i].motion);
-    handle[1][i].motion = handle[0][i].motion;
+    motion[0][i] = product(body.delta, g);
+    motion[1][i] = motion[0][i];
   }
 }
 
@@ -440,11 +453,11 @@ double LiteralStepper::Chain::update() {
     Vec7& q = state.q[i];
     const Vec4 p = p_of(q);
     double psi = 0.5 * (p.squaredNorm() - 1.0);
-    for (int k = 0; k < 4; ++k) psi += p[k] * x[i].motion[3 + k];
+    for (int k = 0; k < 4; ++k) psi += p[k] * x[i][3 + k];
     state.mu[i] += settings.alpha * psi;
     for (int k = 0; k < 7; ++k) {
-      q[k] += x[i].motion[k];
-      sum += x[i].motion[k] * x[i].motion[k];
+      q[k] += x[i][k];
+      sum += x[i][k] * x[i][k];
       state.qd[i][k] = 2.0 / dt * q[k] + qd_hat[i][k];
       state.qdd[i][k] = 4.0 / (dt * dt) * q[k] + qdd_hat[i][k];
     }
@@ -460,16 +473,13 @@ void LiteralStepper::Chain::project_velocities() {
   for (int i = 0; i < n(); ++i) {
     const Vec4 p = p_of(state.q[i]);
     const double penalty = settings.alpha * p.dot(p_of(state.qd[i]));
-    const Lanes row{0.0, 0.0, 0.0, penalty * p[0], penalty * p[1], penalty * p[2], penalty * p[3], 0.0};
-    Lanes qd;
-    load_lanes(state.qd[i], qd);
-    multiply(leaf[i].delta, row, handle[0][i].motion);
-    handle[0][i].motion += qd;
-    handle[1][i].motion = handle[0][i].motion;
+    const Lanes row = lanes(0.0, 0.0, 0.0, penalty * p[0], penalty * p[1], penalty * p[2], penalty * p[3]);
+    motion[0][i] = to_lanes(state.qd[i]) + product(leaf[i].delta, row);
+    motion[1][i] = motion[0][i];
   }
   solve();
   for (int i = 0; i < n(); ++i)
-    for (int k = 0; k < 7; ++k) state.qd[i][k] = x[i].motion[k];
+    for (int k = 0; k < 7; ++k) state.qd[i][k] = x[i][k];
 }
 
 // xi (60) with nu = -pd'pd of the projected velocities.
@@ -478,16 +488,13 @@ void LiteralStepper::Chain::project_accelerations() {
   for (int i = 0; i < n(); ++i) {
     const Vec4 p = p_of(state.q[i]);
     const double penalty = settings.alpha * (p.dot(p_of(state.qdd[i])) + p_of(state.qd[i]).squaredNorm());
-    const Lanes row{0.0, 0.0, 0.0, penalty * p[0], penalty * p[1], penalty * p[2], penalty * p[3], 0.0};
-    Lanes qdd;
-    load_lanes(state.qdd[i], qdd);
-    multiply(leaf[i].delta, row, handle[0][i].motion);
-    handle[0][i].motion += qdd;
-    handle[1][i].motion = handle[0][i].motion;
+    const Lanes row = lanes(0.0, 0.0, 0.0, penalty * p[0], penalty * p[1], penalty * p[2], penalty * p[3]);
+    motion[0][i] = to_lanes(state.qdd[i]) + product(leaf[i].delta, row);
+    motion[1][i] = motion[0][i];
   }
   solve();
   for (int i = 0; i < n(); ++i)
-    for (int k = 0; k < 7; ++k) state.qdd[i][k] = x[i].motion[k];
+    for (int k = 0; k < 7; ++k) state.qdd[i][k] = x[i][k];
 }
 
 double LiteralStepper::Chain::step_once() {
@@ -620,9 +627,10 @@ void LiteralStepper::Chain::size_buffers() {
   compound.resize(merge.size());
   const std::size_t nodes = leaf.size() + merge.size();
   for (int side = 0; side < 2; ++side) {
-    handle[side].assign(nodes, Handle{});
+    motion[side].assign(nodes, Lanes{});
+    load[side].assign(nodes, Lanes{});
   }
-  x.assign(static_cast<std::size_t>(n()), Handle{});
+  x.assign(static_cast<std::size_t>(n()), Lanes{});
   qd_hat.resize(x.size());
   qdd_hat.resize(x.size());
 }
@@ -643,16 +651,16 @@ void LiteralStepper::Chain::find_start() {
       Lanes g{};
       for (int k = 0; k < 3; ++k) g[k] = leaf[i].g[k] / h2;
       for (int k = 0; k < 4; ++k) g[3 + k] = leaf[i].g[3 + k] / h2 + penalty * p[k];
-      multiply(leaf[i].delta, g, handle[0][i].motion);
-      handle[1][i].motion = handle[0][i].motion;
+      motion[0][i] = product(leaf[i].delta, g);
+      motion[1][i] = motion[0][i];
     }
     solve();
     for (int i = 0; i < n(); ++i) {
       const Vec4 p = p_of(state.q[i]);
       double psi = p_of(state.qd[i]).squaredNorm();
-      for (int k = 0; k < 4; ++k) psi += p[k] * x[i].motion[3 + k];
+      for (int k = 0; k < 4; ++k) psi += p[k] * x[i][3 + k];
       state.mu[i] += h2 * settings.alpha * psi;
-      for (int k = 0; k < 7; ++k) state.qdd[i][k] = x[i].motion[k];
+      for (int k = 0; k < 7; ++k) state.qdd[i][k] = x[i][k];
     }
     for (const Hinge& j : hinge)
       for (int r = 0; r < j.rows; ++r) state.lambda[j.first_row + r] += h2 * j.increment[r];
@@ -695,8 +703,8 @@ Vec3 LiteralStepper::angular_velocity_0(int body) const {
 std::size_t LiteralStepper::bytes() const noexcept {
   const Chain& c = *chain_;
   const auto size = [](const auto& v) { return v.size() * sizeof(v[0]); };
-  return size(c.leaf) + size(c.hinge) + size(c.merge) + size(c.compound) + 2 * size(c.handle[0]) + size(c.x) +
-         size(c.qd_hat) + size(c.qdd_hat) + size(c.state.q) * 3 + size(c.state.lambda) + size(c.state.mu);
+  return size(c.leaf) + size(c.hinge) + size(c.merge) + size(c.compound) + 2 * size(c.motion[0]) + 2 * size(c.load[0]) +
+         size(c.x) + size(c.qd_hat) + size(c.qdd_hat) + size(c.state.q) * 3 + size(c.state.lambda) + size(c.state.mu);
 }
 
 }  // namespace rigstep::offline
