@@ -93,7 +93,7 @@ ReferenceMotion reference_motion(const BenchMechanism& which, double duration) {
 std::vector<AccuracyPoint> climb_down(const MakeSolver& make, const ReferenceMotion& reference,
                                       const AccuracyLadder& ladder) {
   using Clock = std::chrono::steady_clock;
-  constexpr double kSteps[] = {2e-2, 1e-2, 5e-3, 2e-3, 1e-3, 5e-4, 2e-4, 1e-4, 5e-5, 2e-5, 1e-5};
+  constexpr double kSteps[] = {1e-1, 5e-2, 2e-2, 1e-2, 5e-3, 2e-3, 1e-3, 5e-4, 2e-4, 1e-4, 5e-5, 2e-5, 1e-5};
   std::vector<AccuracyPoint> points;
   for (const double dt : kSteps) {
     if (dt < 0.99 * ladder.smallest_dt) break;

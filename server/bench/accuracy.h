@@ -41,7 +41,7 @@ struct AccuracyLadder {
 // A solver at its start, for a step [s].
 using MakeSolver = std::function<TimedSolver(double dt)>;
 
-// From 20 ms down in steps of about two.
+// From 100 ms down, by factors of two and two and a half.
 std::vector<AccuracyPoint> climb_down(const MakeSolver& make, const ReferenceMotion& reference,
                                       const AccuracyLadder& ladder);
 

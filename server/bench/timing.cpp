@@ -76,7 +76,7 @@ double rate(double (*loop)(long), int width) {
 }  // namespace
 
 TimingProtocol full_protocol() { return {}; }
-TimingProtocol quick_protocol() { return {5, 20, 2, 0.005}; }
+TimingProtocol quick_protocol() { return {5, 20, 2, 0.005, 1.0}; }
 
 double clock_cost_us() {
   std::vector<double> costs(10'001);
@@ -89,15 +89,17 @@ double clock_cost_us() {
 
 StepTimes time_steps(const TimedSolver& solver, const TimingProtocol& protocol) {
   constexpr std::size_t kMostSamples = 2'000'000;
-  for (int k = 0; k < protocol.warm_up; ++k) solver.step();
-  solver.save();
   std::vector<double> times;
   times.reserve(kMostSamples + static_cast<std::size_t>(protocol.window));
   const auto start = Clock::now();
+  const auto longer_than = [start](double seconds) { return us_between(start, Clock::now()) > 1e6 * seconds; };
+  for (int k = 0; k < protocol.warm_up && !longer_than(0.5 * protocol.longest); ++k) solver.step();
+  solver.save();
   for (int repeat = 0; times.size() < kMostSamples; ++repeat) {
-    if (repeat >= protocol.repeats && us_between(start, Clock::now()) > 1e6 * protocol.budget) break;
+    if (repeat >= protocol.repeats && longer_than(protocol.budget)) break;
+    if (repeat > 0 && longer_than(protocol.longest)) break;
     solver.restore();
-    for (int k = 0; k < protocol.window; ++k) {
+    for (int k = 0; k < protocol.window && (k == 0 || !longer_than(protocol.longest)); ++k) {
       const auto begin = Clock::now();
       solver.step();
       times.push_back(us_between(begin, Clock::now()));

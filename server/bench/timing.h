@@ -25,10 +25,11 @@ struct TimedSolver {
 };
 
 struct TimingProtocol {
-  int warm_up = 50;     // steps before the window
-  int window = 200;     // steps measured each time
-  int repeats = 5;      // at least
-  double budget = 0.5;  // further repeats until this much time is used [s]
+  int warm_up = 50;       // steps before the window
+  int window = 200;       // steps measured each time
+  int repeats = 5;        // at least
+  double budget = 0.5;    // further repeats until this much time is used [s]
+  double longest = 10.0;  // stop after this, even within the first window [s]
 };
 TimingProtocol full_protocol();
 TimingProtocol quick_protocol();
