@@ -3,6 +3,7 @@
 #include <BulletDynamics/Featherstone/btMultiBody.h>
 #include <BulletDynamics/Featherstone/btMultiBodyConstraintSolver.h>
 #include <BulletDynamics/Featherstone/btMultiBodyDynamicsWorld.h>
+#include <BulletDynamics/Featherstone/btMultiBodyLinkCollider.h>
 #include <BulletDynamics/Featherstone/btMultiBodyPoint2Point.h>
 #include <btBulletDynamicsCommon.h>
 
@@ -25,6 +26,8 @@ struct Simulation {
   btMultiBodyDynamicsWorld world{&dispatcher, &broadphase, &solver, &configuration};
   std::unique_ptr<btMultiBody> multibody;
   std::vector<std::unique_ptr<btMultiBodyPoint2Point>> loops;
+  btSphereShape shape{0.01};
+  std::vector<std::unique_ptr<btMultiBodyLinkCollider>> colliders;
   std::vector<int> link_of_body;
   std::vector<double> saved;
 
@@ -33,6 +36,7 @@ struct Simulation {
   Simulation& operator=(const Simulation&) = delete;
   ~Simulation() {
     for (const auto& loop : loops) world.removeMultiBodyConstraint(loop.get());
+    for (const auto& collider : colliders) world.removeCollisionObject(collider.get());
     world.removeMultiBody(multibody.get());
   }
 
@@ -93,6 +97,13 @@ server::TimedSolver make(const Mechanism& m, double dt) {
   s->world.addMultiBody(&b);
   for (const TreeJoint& j : tree.loops) {
     if (j.parent != kGround) throw Unsupported("loops that do not close on the ground are left out");
+    // its solver finds constraints by the colliders of their bodies; these collide with nothing
+    const int link = s->link_of_body[static_cast<std::size_t>(j.body)];
+    s->colliders.push_back(std::make_unique<btMultiBodyLinkCollider>(&b, link));
+    s->colliders.back()->setCollisionShape(&s->shape);
+    s->colliders.back()->setActivationState(DISABLE_DEACTIVATION);
+    b.getLink(link).m_collider = s->colliders.back().get();
+    s->world.addCollisionObject(s->colliders.back().get(), 0, 0);
     s->loops.push_back(std::make_unique<btMultiBodyPoint2Point>(&b, s->link_of_body[static_cast<std::size_t>(j.body)],
                                                                 nullptr, vector(j.point_in_body),
                                                                 vector(j.point_in_parent)));
