@@ -1,7 +1,11 @@
 // rigstep_bench_peers: what server/bench/peers.h says, with the engines that were there when this was built.
 #include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <csignal>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "server/bench/accuracy.h"
@@ -60,7 +64,41 @@ nlohmann::json errors(const Peer& peer, const Mechanism& mechanism, const Option
   return {{"points", points}};
 }
 
+// `work` in a process of its own, which ends after `limit_s`: engines whose cost grows fast with size must not hold up
+// the others, nor one that breaks.
+nlohmann::json in_child(const std::function<nlohmann::json()>& work, unsigned limit_s) {
+  int ends[2];
+  if (pipe(ends) != 0) return {{"problem", "no pipe to its process"}};
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(limit_s);
+    nlohmann::json result;
+    try {
+      result = work();
+    } catch (const std::exception& error) {
+      result = {{"problem", error.what()}};
+    }
+    const std::string text = result.dump();
+    const bool written = write(ends[1], text.data(), text.size()) == static_cast<ssize_t>(text.size());
+    _exit(written ? 0 : 1);
+  }
+  close(ends[1]);
+  std::string text;
+  char buffer[4096];
+  for (ssize_t count; child > 0 && (count = read(ends[0], buffer, sizeof(buffer))) > 0;)
+    text.append(buffer, static_cast<std::size_t>(count));
+  close(ends[0]);
+  int status = 0;
+  if (child < 0 || waitpid(child, &status, 0) != child) return {{"problem", "no process for it"}};
+  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
+    return {{"problem", fmt::format("not done within {} s", limit_s)}};
+  nlohmann::json result = nlohmann::json::parse(text, nullptr, false);
+  if (status != 0 || result.is_discarded()) return {{"problem", "its process broke"}};
+  return result;
+}
+
 int run(const Options& options, bool time) {
+  const unsigned limit_s = options.quick ? 10 : time ? 40 : 300;
   const Mechanism mechanism = server::make_mechanism(options.which);
   server::ReferenceMotion reference;
   if (!time) reference = server::reference_motion(options.which, options.duration);
@@ -69,11 +107,9 @@ int run(const Options& options, bool time) {
     if (engine.peers.empty()) out["missing"].push_back({{"solver", engine.name}, {"package", engine.package}});
     for (const Peer& peer : engine.peers) {
       nlohmann::json row{{"solver", peer.name}, {"version", peer.version()}};
-      try {
-        row.update(time ? times(peer, mechanism, options) : errors(peer, mechanism, options, reference));
-      } catch (const std::exception& error) {
-        row["problem"] = error.what();
-      }
+      row.update(
+          in_child([&] { return time ? times(peer, mechanism, options) : errors(peer, mechanism, options, reference); },
+                   limit_s));
       out["peers"].push_back(row);
     }
   }
