@@ -12,6 +12,7 @@
 
 #include "core/index3/plan.h"
 #include "core/index3/sensors.h"
+#include "core/offline/index3_literal.h"
 #include "rt/cycle.h"
 #include "tests/support/reference.h"
 
@@ -192,6 +193,16 @@ TEST_CASE("ticks that fault, and all that follow, allocate nothing") {
     CHECK((flags & kFaulted) != 0);
     CHECK(rig->stepper.state().step == 20);
   }
+}
+
+TEST_CASE("steps of the printed form, the speed baseline, allocate nothing") {
+  if (!can_count()) return;
+  offline::LiteralStepper stepper(test::mechanism("four_bar"), {});
+  const offline::LiteralState start = stepper.state();
+  CHECK(test::allocations([&] {
+          for (int k = 0; k < 100; ++k) stepper.step();
+          stepper.restore(start);
+        }) == 0);
 }
 
 }  // namespace rigstep
