@@ -21,11 +21,9 @@ double along(const Vec6& J, const Vec3& linear, const Vec3& angular) {
 
 Eigen::MatrixXd dense_jacobian(const Plan& plan, const Workspace& w) {
   Eigen::MatrixXd J = Eigen::MatrixXd::Zero(plan.rows(), 6 * static_cast<int>(w.placement.size()));
-  for (int row = 0; row < plan.rows(); ++row) {
-    const Joint& joint = plan.mechanism.joints()[plan.joint_of_row[row]];
-    if (joint.first != kGround) J.block<1, 6>(row, 6 * joint.first) = w.J_first[row].transpose();
-    if (joint.second != kGround) J.block<1, 6>(row, 6 * joint.second) = w.J_second[row].transpose();
-  }
+  for (int row = 0; row < plan.rows(); ++row)
+    for_each_block(plan, w, row,
+                   [&](int body, const Vec6& J_body) { J.block<1, 6>(row, 6 * body) = J_body.transpose(); });
   return J;
 }
 
@@ -95,6 +93,18 @@ void residuals(const Plan& plan, const State& x, const Workspace& w, StepReport&
       ++row;
     }
   }
+  for (int c = plan.first_coupling(); c < plan.mechanism.constraints(); ++c) {
+    const int row = plan.first_row[c];
+    RowTerms terms = row_terms(plan, w, c);
+    for_each_block(plan, w, row, [&](int body, const Vec6& J) {
+      const Placement& at = w.placement[body];
+      terms.velocity += along(J, at.v, at.w);
+      terms.acceleration += along(J, x.body[body].a, at.A * x.body[body].alpha_b);
+    });
+    position = std::max(position, std::abs(w.Phi[row]));
+    velocity = std::max(velocity, std::abs(terms.velocity));
+    acceleration = std::max(acceleration, std::abs(terms.acceleration));
+  }
   report.position_residual = position;
   report.velocity_residual = velocity;
   report.acceleration_residual = acceleration;
@@ -104,7 +114,7 @@ Rank rank_at(const Plan& plan, const State& x) {
   Workspace w(plan);
   evaluate_state(plan, x, w);
   Rank result;
-  result.redundancy_share.assign(plan.mechanism.joints().size(), 0.0);
+  result.redundancy_share.assign(static_cast<std::size_t>(plan.mechanism.constraints()), 0.0);
   result.degrees_of_freedom = 6 * static_cast<int>(x.body.size());
   if (plan.rows() == 0) return result;
   const Eigen::MatrixXd J = scaled_jacobian(plan, w);
@@ -126,7 +136,7 @@ Rank rank_at(const Plan& plan, const State& x) {
 
 StartRank start_rank(const Mechanism& mechanism) {
   const Plan plan(mechanism, {});
-  const State x(mechanism, plan.rows());
+  const State x = start_pose(plan);
   StartRank result;
   result.start = rank_at(plan, x);
   Workspace w(plan);

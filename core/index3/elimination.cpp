@@ -10,17 +10,18 @@ namespace {
 
 struct Compound {
   int body = -1, left = -1, right = -1;
-  std::vector<int> eliminated;  // joints
-  std::vector<int> pending;     // joints, ascending
+  std::vector<int> bodies;
+  std::vector<int> eliminated;  // constraints
+  std::vector<int> pending;     // constraints, ascending
   int depth = 0;
   bool merged = false;
 };
 
 class Compiler {
  public:
-  Compiler(const Mechanism& mechanism, const std::vector<int>& first_row)
-      : joints_(mechanism.joints()), first_row_(first_row) {
-    for (int i = 0; i < static_cast<int>(mechanism.bodies().size()); ++i) make_leaf(i);
+  Compiler(int body_count, const std::vector<CoupledBodies>& bodies, const std::vector<int>& first_row)
+      : bodies_(bodies), first_row_(first_row), compound_of_(body_count) {
+    for (int i = 0; i < body_count; ++i) make_leaf(i);
   }
 
   void merge_by_operations() {
@@ -62,51 +63,57 @@ class Compiler {
   void make_leaf(int body) {
     Compound c;
     c.body = body;
-    for (int j = 0; j < static_cast<int>(joints_.size()); ++j) {
-      const Joint& joint = joints_[j];
-      if (joint.first != body && joint.second != body) continue;
-      const bool on_ground = joint.first == kGround || joint.second == kGround;
-      (on_ground ? c.eliminated : c.pending).push_back(j);
+    c.bodies = {body};
+    for (int j = 0; j < static_cast<int>(bodies_.size()); ++j) {
+      if (std::find(bodies_[j].begin(), bodies_[j].end(), body) == bodies_[j].end()) continue;
+      const bool alone = std::all_of(bodies_[j].begin(), bodies_[j].end(),
+                                     [body](int other) { return other == kGround || other == body; });
+      (alone ? c.eliminated : c.pending).push_back(j);
     }
+    compound_of_[body] = static_cast<int>(compounds_.size());
     compounds_.push_back(std::move(c));
   }
 
-  std::vector<int> shared(int a, int b) const {
-    std::vector<int> joints;
-    std::set_intersection(compounds_[a].pending.begin(), compounds_[a].pending.end(), compounds_[b].pending.begin(),
-                          compounds_[b].pending.end(), std::back_inserter(joints));
-    return joints;
+  // pending constraints of both compounds, those that a merge completes apart from those that stay pending
+  std::pair<std::vector<int>, std::vector<int>> merged_constraints(int a, int b) const {
+    std::vector<int> all, complete, open;
+    std::set_union(compounds_[a].pending.begin(), compounds_[a].pending.end(), compounds_[b].pending.begin(),
+                   compounds_[b].pending.end(), std::back_inserter(all));
+    const auto inside = [&](int body) { return body == kGround || compound_of_[body] == a || compound_of_[body] == b; };
+    for (const int j : all) (std::all_of(bodies_[j].begin(), bodies_[j].end(), inside) ? complete : open).push_back(j);
+    return {complete, open};
   }
 
   std::vector<Pair> adjacent_pairs() const {
-    std::vector<int> owner(joints_.size(), -1);
+    std::vector<std::vector<int>> owners(bodies_.size());
     std::vector<std::pair<int, int>> neighbours;
     for (int c = 0; c < static_cast<int>(compounds_.size()); ++c) {
       if (compounds_[c].merged) continue;
       for (const int j : compounds_[c].pending) {
-        if (owner[j] >= 0) neighbours.emplace_back(owner[j], c);
-        owner[j] = c;
+        for (const int owner : owners[j]) neighbours.emplace_back(owner, c);
+        owners[j].push_back(c);
       }
     }
     std::sort(neighbours.begin(), neighbours.end());
     neighbours.erase(std::unique(neighbours.begin(), neighbours.end()), neighbours.end());
-    std::vector<Pair> pairs;
+    std::vector<Pair> pairs, fruitless;  // a merge that eliminates nothing only makes the next one possible
     for (const auto& [a, b] : neighbours) {
-      const long e = rows(shared(a, b));
-      const long size = rows(compounds_[a].pending) + rows(compounds_[b].pending) - e;
-      pairs.emplace_back(e * size * size, std::max(compounds_[a].depth, compounds_[b].depth), a, b);
+      const auto [complete, open] = merged_constraints(a, b);
+      const long e = rows(complete), size = e + rows(open);
+      (e > 0 ? pairs : fruitless)
+          .emplace_back(std::max(e, 1L) * size * size, std::max(compounds_[a].depth, compounds_[b].depth), a, b);
     }
-    return pairs;
+    return pairs.empty() ? fruitless : pairs;
   }
 
   void merge(int a, int b) {
     Compound c;
     c.left = a;
     c.right = b;
-    c.eliminated = shared(a, b);
-    std::set_symmetric_difference(compounds_[a].pending.begin(), compounds_[a].pending.end(),
-                                  compounds_[b].pending.begin(), compounds_[b].pending.end(),
-                                  std::back_inserter(c.pending));
+    std::tie(c.eliminated, c.pending) = merged_constraints(a, b);
+    for (const int part : {a, b})
+      c.bodies.insert(c.bodies.end(), compounds_[part].bodies.begin(), compounds_[part].bodies.end());
+    for (const int body : c.bodies) compound_of_[body] = static_cast<int>(compounds_.size());
     c.depth = std::max(compounds_[a].depth, compounds_[b].depth) + 1;
     compounds_[a].merged = compounds_[b].merged = true;
     compounds_.push_back(std::move(c));
@@ -170,15 +177,17 @@ class Compiler {
     return first;
   }
 
-  const std::vector<Joint>& joints_;
+  const std::vector<CoupledBodies>& bodies_;
   const std::vector<int>& first_row_;
+  std::vector<int> compound_of_;  // (bodies) the largest one that holds it
   std::vector<Compound> compounds_;
 };
 
 }  // namespace
 
-Elimination compile(const Mechanism& mechanism, const std::vector<int>& first_row, MergeOrder order) {
-  Compiler compiler(mechanism, first_row);
+Elimination compile(int body_count, const std::vector<CoupledBodies>& bodies, const std::vector<int>& first_row,
+                    MergeOrder order) {
+  Compiler compiler(body_count, bodies, first_row);
   if (order == MergeOrder::fewest_operations)
     compiler.merge_by_operations();
   else

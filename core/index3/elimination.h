@@ -3,15 +3,16 @@
 // A compound body is a set of bodies with joints still pending to the outside; it stores only the compliance between
 // those. An operation (front) makes one compound: a leaf from one body, or a merge of two compounds that eliminates
 // the joints between them, which is block elimination of the dual system (compliance + J M^-1 J') Lambda = b in the
-// order of the tree. The ground is a partner without compliance: its joints are eliminated with the body's own leaf.
-// Any topology: a loop closes when two compounds share several joints.
+// order of the tree. A coupling acts on up to four bodies: two compounds may merge and leave it pending. The ground is
+// a partner without compliance: its joints are eliminated with the body's own leaf. Any topology: a loop closes when
+// two compounds share several joints.
 #pragma once
 
 #include <cstddef>
 #include <vector>
 
+#include "core/index3/constraints.h"
 #include "core/index3/stepper.h"
-#include "core/mechanism/mechanism.h"
 
 namespace rigstep::index3 {
 
@@ -39,7 +40,9 @@ struct Elimination {
   long multiply_adds = 0;  // per factorisation, leaves included
 };
 
-// first_row[j]: global row where joint j begins; one more entry at the end.
-Elimination compile(const Mechanism& mechanism, const std::vector<int>& first_row, MergeOrder order);
+// bodies[c]: the bodies that constraint c acts on, kGround where there are fewer than four; it is pending until all of
+// them are in one compound. first_row[c]: global row where it begins; one more entry at the end.
+Elimination compile(int body_count, const std::vector<CoupledBodies>& bodies, const std::vector<int>& first_row,
+                    MergeOrder order);
 
 }  // namespace rigstep::index3

@@ -81,11 +81,10 @@ void apply_forces(const Plan& plan, const Inputs& inputs, double t, const std::v
   for (std::size_t k = 0; k < m.coordinates().size(); ++k) {
     const JointCoordinate& followed = m.coordinates()[k];
     const Joint& joint = m.joints()[followed.joint];
+    const JointPlacement& at = w.joint[followed.joint];
     const double measured =
-        coordinate(followed.freedom, w.joint[followed.joint], placement(w, joint.first), placement(w, joint.second))
-            .value +
-        followed.offset;
-    w.coordinate[k] = followed.freedom == Freedom::displacement ? measured : unwrapped(measured, last_coordinate[k]);
+        coordinate(followed.freedom, at, placement(w, joint.first), placement(w, joint.second)).value + followed.offset;
+    w.coordinate[k] = index3::followed(followed.freedom, at, measured, last_coordinate[k]);
   }
   for (const Spring& spring : m.springs()) {
     const Coordinate x = spring_coordinate(spring, w, m, w.coordinate);

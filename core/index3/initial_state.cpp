@@ -59,7 +59,7 @@ void close_velocities(const Plan& plan, State& x, Workspace& w) {
   evaluate_constraints(plan, w);
   factorise(plan, x.lambda, {}, w);
   for (std::size_t i = 0; i < x.body.size(); ++i) w.bias[i] << w.placement[i].v, w.placement[i].w;
-  std::fill(w.rhs_term.begin(), w.rhs_term.end(), 0.0);
+  evaluate_velocity_terms(plan, w);
   for (int sweep = 0; sweep < kPasses; ++sweep) close_once(plan, w);
   for (std::size_t i = 0; i < x.body.size(); ++i) {
     x.body[i].v = w.bias[i].head<3>();
@@ -67,10 +67,8 @@ void close_velocities(const Plan& plan, State& x, Workspace& w) {
   }
 }
 
+// unwrapping starts at what the description says, as start_pose sets it
 void follow_coordinates(const Plan& plan, State& x, Workspace& w) {
-  std::fill(x.coordinate.begin(), x.coordinate.end(), 0.0);
-  for (std::size_t k = 0; k < x.coordinate.size(); ++k)  // unwrapping starts at what the description says
-    x.coordinate[k] = plan.mechanism.coordinates()[k].offset;
   apply_forces(plan, Inputs{}, 0.0, x.coordinate, w);
   x.coordinate = w.coordinate;
 }
@@ -108,17 +106,28 @@ std::string text(const char* format, double a, double b = 0.0) {
 bool keeps_normals_parallel(JointType type) { return type == JointType::prismatic || type == JointType::fixed; }
 
 bool keeps_axes_parallel(JointType type) {
-  return type == JointType::revolute || type == JointType::cylindrical || type == JointType::parallel_axes ||
-         keeps_normals_parallel(type);
+  return type == JointType::planar || type == JointType::screw || type == JointType::revolute ||
+         type == JointType::cylindrical || type == JointType::parallel_axes || keeps_normals_parallel(type);
 }
 
-double row_velocity(const Workspace& w, const Joint& joint, int row) {
-  const Placement &first = placement(w, joint.first), &second = placement(w, joint.second);
-  return w.J_first[row].head<3>().dot(first.v) + w.J_first[row].tail<3>().dot(first.w) +
-         w.J_second[row].head<3>().dot(second.v) + w.J_second[row].tail<3>().dot(second.w);
+double row_velocity(const Plan& plan, const Workspace& w, int row) {
+  const int constraint = plan.joint_of_row[row];
+  double rate = constraint < plan.first_driver() ? 0.0 : row_terms(plan, w, constraint).velocity;
+  for_each_block(plan, w, row, [&](int body, const Vec6& J) {
+    rate += J.head<3>().dot(w.placement[body].v) + J.tail<3>().dot(w.placement[body].w);
+  });
+  return rate;
+}
+
+JointGap gap_of_row(const Plan& plan, int row, const Workspace& w) {
+  JointGap gap;
+  (plan.is_length[row] ? gap.distance : gap.angle) = std::abs(w.Phi[row]);
+  gap.velocity = std::abs(row_velocity(plan, w, row));
+  return gap;
 }
 
 JointGap gap_of(const Plan& plan, int j, const Workspace& w) {
+  if (j >= plan.first_coupling()) return gap_of_row(plan, plan.first_row[j], w);
   const Joint& joint = plan.mechanism.joints()[j];
   const JointPlacement& at = w.joint[j];
   JointGap gap;
@@ -130,7 +139,7 @@ JointGap gap_of(const Plan& plan, int j, const Workspace& w) {
       gap.angle = std::max(gap.angle, std::asin(std::min(1.0, std::abs(w.Phi[row]))));
     else
       distance2 += w.Phi[row] * w.Phi[row];
-    gap.velocity = std::max(gap.velocity, std::abs(row_velocity(w, joint, row)));
+    gap.velocity = std::max(gap.velocity, std::abs(row_velocity(plan, w, row)));
   }
   gap.distance = std::sqrt(distance2);
   gap.length =
@@ -140,8 +149,10 @@ JointGap gap_of(const Plan& plan, int j, const Workspace& w) {
   return gap;
 }
 
-double velocity_scale(const Mechanism& mechanism) {
+// Largest velocity of the bodies and of the drivers.
+double velocity_scale(const Mechanism& mechanism, const Plan& plan) {
   double scale = 0.0;
+  for (const Prescribed& drive : plan.start_drive) scale = std::max(scale, std::abs(drive.rate));
   for (const Body& b : mechanism.bodies()) scale = std::max({scale, b.velocity_0.norm(), b.angular_velocity_0.norm()});
   return scale;
 }
@@ -154,16 +165,16 @@ StartError::StartError(int joint_, std::string field_, std::string problem_, std
 std::vector<JointGap> start_gaps(const Mechanism& mechanism) {
   const Plan plan(mechanism, {});
   Workspace w(plan);
-  place_bodies(State(mechanism, plan.rows()), w);
+  place_bodies(start_pose(plan), w);
   evaluate_constraints(plan, w);
   std::vector<JointGap> gaps;
-  for (std::size_t j = 0; j < mechanism.joints().size(); ++j) gaps.push_back(gap_of(plan, static_cast<int>(j), w));
+  for (int j = 0; j < mechanism.constraints(); ++j) gaps.push_back(gap_of(plan, j, w));
   return gaps;
 }
 
 void require_consistent_start(const Mechanism& mechanism) {
   const std::vector<JointGap> gaps = start_gaps(mechanism);
-  const double speed = velocity_scale(mechanism);
+  const double speed = velocity_scale(mechanism, Plan(mechanism, {}));
   const auto badness = [speed](const JointGap& g) {
     const double distance = g.distance / (g.length > 0.0 ? g.length : 1.0);
     const double velocity = speed > 0.0 ? g.velocity / (speed * std::max(1.0, g.length)) : 0.0;
@@ -173,11 +184,24 @@ void require_consistent_start(const Mechanism& mechanism) {
                                       [&](const JointGap& a, const JointGap& b) { return badness(a) < badness(b); });
   if (worst == gaps.end() || badness(*worst) <= kGapTolerance) return;
   const int j = static_cast<int>(worst - gaps.begin());
-  const std::string field = "joint \"" + mechanism.joints()[j].name + "\"";
+  const std::string field = mechanism.constraint_name(j);
   const std::string remedy = "correct the start pose, or let `rigstep check FILE --assemble` find the nearest one";
   if (worst->upside_down)
     throw StartError(j, field, "the axes of its two sides point in opposite directions at the start",
                      "turn the axis or normal of one side round");
+  const bool is_driver = j >= mechanism.constraints() - static_cast<int>(mechanism.drivers().size());
+  if (is_driver && std::max(worst->distance, worst->angle) > kGapTolerance)
+    throw StartError(
+        j, field,
+        text("prescribes a value at time 0 that is %.6g m or %.6g rad from the start pose", worst->distance,
+             worst->angle),
+        "correct the motion or the start pose, or let `rigstep check FILE --assemble` find the nearest one");
+  if (is_driver)
+    throw StartError(
+        j, field,
+        text("prescribes a rate at time 0 that is %.6g m/s or rad/s from the start velocities", worst->velocity),
+        "correct the motion or the start velocities, or let `rigstep check FILE --assemble` find the "
+        "nearest ones");
   if (worst->distance > kGapTolerance * (worst->length > 0.0 ? worst->length : 1.0) || worst->angle > kGapTolerance)
     throw StartError(j, field, text("is open by %.6g m and %.6g rad at the start", worst->distance, worst->angle),
                      remedy);
@@ -188,14 +212,13 @@ void require_consistent_start(const Mechanism& mechanism) {
 Assembly assemble(const Mechanism& mechanism) {
   const Plan plan(mechanism, {});
   Workspace w(plan);
-  State x(mechanism, plan.rows());
+  State x = start_pose(plan);
   Assembly result;
   result.residual = close_positions(plan, x, w, kAssemblyIterations);
   close_velocities(plan, x, w);
   place_bodies(x, w);
   double velocity = 0.0, speed = 0.0;
-  for (std::size_t j = 0; j < w.joint.size(); ++j)
-    velocity = std::max(velocity, gap_of(plan, static_cast<int>(j), w).velocity);
+  for (int j = 0; j < mechanism.constraints(); ++j) velocity = std::max(velocity, gap_of(plan, j, w).velocity);
   for (const Placement& at : w.placement) speed = std::max({speed, at.v.norm(), at.w.norm()});
   result.closed = result.residual < 1e-12 && velocity <= kGapTolerance * speed;
   result.bodies = mechanism.bodies();
@@ -216,6 +239,13 @@ Assembly assemble(const Mechanism& mechanism) {
   return result;
 }
 
+State start_pose(const Plan& plan) {
+  State x(plan.mechanism, plan.rows());
+  x.drive = plan.start_drive;
+  for (std::size_t k = 0; k < x.coordinate.size(); ++k) x.coordinate[k] = plan.mechanism.coordinates()[k].offset;
+  return x;
+}
+
 State closed(const Plan& plan, State x, Workspace& w) {
   close_positions(plan, x, w, kAssemblyIterations);
   return x;
@@ -223,7 +253,7 @@ State closed(const Plan& plan, State x, Workspace& w) {
 
 State initial_state(const Plan& plan, Workspace& w) {
   require_consistent_start(plan.mechanism);
-  State x(plan.mechanism, plan.rows());
+  State x = start_pose(plan);
   close_positions(plan, x, w, 3);
   close_velocities(plan, x, w);
   place_bodies(x, w);
@@ -235,6 +265,8 @@ State initial_state(const Plan& plan, Workspace& w) {
 
 void evaluate_state(const Plan& plan, const State& x, Workspace& w) noexcept {
   place_bodies(x, w);
+  w.drive = x.drive;
+  w.reference = x.coordinate;
   evaluate_constraints(plan, w);
   apply_forces(plan, Inputs{}, 0.0, x.coordinate, w);
 }

@@ -3,6 +3,8 @@
 
 #include <vector>
 
+#include "core/index3/constraints.h"
+#include "core/index3/drivers.h"
 #include "core/index3/elimination.h"
 #include "core/index3/stepper.h"
 
@@ -13,16 +15,23 @@ struct Plan {
   Plan(const Mechanism& mechanism, const Settings& settings);
 
   Mechanism mechanism;
-  Settings settings;               // with the automatic values filled in
-  std::vector<int> first_row;      // (joints + 1) global row where each joint begins
-  std::vector<int> joint_of_row;   // (rows)
-  std::vector<double> compliance;  // (rows) added to the diagonal of J M^-1 J'
+  Settings settings;                      // with the automatic values filled in
+  std::vector<int> first_row;             // (constraints + 1) global row where each joint, coupling or driver begins
+  std::vector<int> joint_of_row;          // (rows) constraint: joints, then couplings, then drivers
+  std::vector<bool> is_length;            // (rows) measured in metres, else in radians or as a cosine
+  std::vector<double> compliance;         // (rows) added to the diagonal of J M^-1 J'
+  std::vector<CoupledBodies> bodies;      // (constraints) that it acts on; the first two are those of the joint
+  std::vector<double> coupling_constant;  // (couplings) first coordinate + ratio * second [unit of the first]
+  std::vector<DriverPlan> drivers;        // (drivers)
+  std::vector<Prescribed> start_drive;    // (drivers) at the start; inputs: at rest where the start pose is
   Elimination elimination;
   std::vector<bool> carries_spring;  // (bodies) its tangent couples displacement and rotation
   double length = 1.0;               // largest arm of a joint on a body; 1 where there is none [m]
   bool has_loops = false;            // some joint stands between parts that are connected already, the ground included
 
   int rows() const { return first_row.back(); }
+  int first_coupling() const { return static_cast<int>(mechanism.joints().size()); }  // as a constraint
+  int first_driver() const { return first_coupling() + static_cast<int>(mechanism.couplings().size()); }
   double dt() const { return 1e-9 * static_cast<double>(settings.dt_ns); }  // [s]
 };
 

@@ -34,6 +34,15 @@ void place_iterate(const Plan& plan, const State& x, Workspace& w) {
   }
 }
 
+// what the drivers prescribe at the end of the step, and from where angles are unwrapped
+void drive(const Plan& plan, const State& last, const Inputs& u, State& x, Workspace& w) {
+  const double t = time_at(plan, last.step + 1);
+  for (std::size_t k = 0; k < x.drive.size(); ++k)
+    x.drive[k] = prescribed_next(plan.mechanism.drivers()[k], plan.drivers[k], last.drive[k], u, t);
+  std::copy(x.drive.begin(), x.drive.end(), w.drive.begin());
+  std::copy(last.coordinate.begin(), last.coordinate.end(), w.reference.begin());
+}
+
 void predict(const Plan& plan, const State& last, State& x, Workspace& w) {
   const double dt = plan.dt();
   for (std::size_t i = 0; i < x.body.size(); ++i) {
@@ -117,10 +126,10 @@ void close_in_sweeps(const Plan& plan, Workspace& w, const AfterSweep& after_swe
   }
 }
 
-// (40)-(54): the nearest velocities, in the metric of the tangent, that satisfy J v = 0
+// (40)-(54): the nearest velocities, in the metric of the tangent, that satisfy J v + Phi_t = 0
 void project_velocities(const Plan& plan, State& x, Workspace& w) {
   for (std::size_t i = 0; i < x.body.size(); ++i) w.bias[i] << w.placement[i].v, w.placement[i].w;  // (45)
-  std::fill(w.rhs_term.begin(), w.rhs_term.end(), 0.0);
+  evaluate_velocity_terms(plan, w);
   close_in_sweeps(plan, w, [] {});
   for (std::size_t i = 0; i < x.body.size(); ++i) {
     w.placement[i].v = x.body[i].v = w.bias[i].head<3>();
@@ -173,15 +182,10 @@ void name_failure(const Plan& plan, const State& next, const Workspace& w, StepR
   }
 }
 
-// first joint that the step left open, or -1
+// first joint, coupling or driver that the step left open, or -1
 int torn_joint(const Plan& plan, const Workspace& w) {
-  for (std::size_t j = 0; j < w.joint.size(); ++j) {
-    int row = plan.first_row[j];
-    for (const Row& r : rows_of(plan.mechanism.joints()[j].type)) {
-      const double scale = r.form == Row::Form::cosine ? 1.0 : plan.length;
-      if (std::abs(w.Phi[row++]) > kTornJoint * scale) return static_cast<int>(j);
-    }
-  }
+  for (int row = 0; row < plan.rows(); ++row)
+    if (std::abs(w.Phi[row]) > kTornJoint * (plan.is_length[row] ? plan.length : 1.0)) return plan.joint_of_row[row];
   return -1;
 }
 
@@ -229,6 +233,7 @@ StepReport Stepper::step(const Inputs& inputs) noexcept {
   Workspace& w = *workspace_;
   State& x = next_;
   const double h2 = 0.25 * plan.dt() * plan.dt(), half_dt = 0.5 * plan.dt();
+  drive(plan, last_, inputs, x, w);
   predict(plan, last_, x, w);  // 3a, 3b   (15) (16)
   factorise(plan, x.lambda, {.geometric = h2, .stiffness = h2, .damping = half_dt},
             w);  // 3d, 3e   (26) (36)-(38), tangent at the predictor

@@ -4,13 +4,17 @@
 #include <cmath>
 
 #include "core/index3/kernels.h"
+#include "core/index3/tangent.h"
 
 namespace rigstep::index3 {
 
 namespace {
 
 const Vec6& jacobian(const Plan& plan, const Workspace& w, int row, int body) {
-  return plan.mechanism.joints()[plan.joint_of_row[row]].first == body ? w.J_first[row] : w.J_second[row];
+  const CoupledBodies& bodies = plan.bodies[plan.joint_of_row[row]];
+  int k = 0;
+  while (bodies[k] != body) ++k;
+  return block(plan, w, row, k);
 }
 
 // (26) projected: the leaf's compliance J M^-1 J' between all its joints

@@ -25,10 +25,14 @@ Workspace::Workspace(const Plan& plan)
   const std::size_t bodies = plan.mechanism.bodies().size();
   const std::size_t rows = static_cast<std::size_t>(plan.rows());
   fill(history, bodies);
+  for (const JointCoordinate& followed : plan.mechanism.coordinates()) reference.push_back(followed.offset);
+  drive = plan.start_drive;
   fill(placement, bodies);
   fill(joint, plan.mechanism.joints().size());
   fill(J_first, rows);
   fill(J_second, rows);
+  fill(J_third, plan.mechanism.couplings().size());
+  fill(J_fourth, plan.mechanism.couplings().size());
   fill(Phi, rows);
   fill(Q, bodies);
   fill(coordinate, plan.mechanism.coordinates().size());
@@ -44,9 +48,9 @@ Workspace::Workspace(const Plan& plan)
 
 std::size_t Workspace::bytes() const noexcept {
   const auto size = [](const auto& values) { return values.size() * sizeof(values[0]); };
-  return size(history) + size(placement) + size(joint) + size(J_first) + size(J_second) + size(Phi) + size(Q) +
-         size(coordinate) + size(M_inverse) + size(tangent) + size(geometric) + size(fronts) + size(bias) +
-         size(rhs_term) + size(vectors) + size(Lambda);
+  return size(history) + size(reference) + size(drive) + size(placement) + size(joint) + size(J_first) +
+         size(J_second) + size(J_third) + size(J_fourth) + size(Phi) + size(Q) + size(coordinate) + size(M_inverse) +
+         size(tangent) + size(geometric) + size(fronts) + size(bias) + size(rhs_term) + size(vectors) + size(Lambda);
 }
 
 }  // namespace rigstep::index3

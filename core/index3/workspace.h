@@ -25,6 +25,9 @@ struct Workspace {
   // written by predict
   std::vector<History> history;  // (bodies)
 
+  std::vector<double> reference;  // (followed coordinates) at the last instant: angles are unwrapped from there
+  std::vector<Prescribed> drive;  // (drivers) prescribed motion at the end of the step
+
   // written by predict and update
   std::vector<Placement> placement;  // (bodies) of the current iterate
 
@@ -32,6 +35,8 @@ struct Workspace {
   std::vector<JointPlacement> joint;  // (joints)
   std::vector<Vec6> J_first;          // (rows) Jacobian with respect to the first body   (3)
   std::vector<Vec6> J_second;         // (rows)                      the second body
+  std::vector<Vec6> J_third;          // (couplings) the bodies of the second joint
+  std::vector<Vec6> J_fourth;         // (couplings)
   std::vector<double> Phi;            // (rows) position constraints [m] or [-]           (1)
 
   // written by apply_forces
@@ -45,8 +50,9 @@ struct Workspace {
   std::vector<double> fronts;   // factor of every compound                         (36)-(38)
 
   // written by evaluate_residuals and the projections
-  std::vector<Vec6> bias;        // (bodies) motion of the body if no joint held it              (27) (45) (60)
-  std::vector<double> rhs_term;  // (rows) Phi | 0 | quadratic, by level                         (34) (52) (65)
+  std::vector<Vec6> bias;  // (bodies) motion of the body if no joint held it              (27) (45) (60)
+  std::vector<double>
+      rhs_term;  // (rows) Phi | -rate of a drive | quadratic, by level                         (34) (52) (65)
 
   // written by assemble and disassemble
   std::vector<double> vectors;  // right-hand side of every compound                            (39)
