@@ -113,7 +113,7 @@ Mat3 direction_stiffness(Freedom freedom, const JointPlacement& at) {
   const Vec3 n = direction_of(freedom, at);
   if (is_middle(freedom, at)) {
     const double c = std::sqrt(c2);
-    return (e * Mat3::Identity() - symmetric(t.axis, t.h)) / c - e / c2 * (n * n.transpose());
+    return (e * Mat3::Identity() - symmetric(t.axis, t.h)) / c - e / c * (n * n.transpose());
   }
   const Mat3 K = symmetric(t.h - 2.0 * e * n, t.axis.cross(t.h)) / c2;
   return t.axis_in_first ? K : Mat3(-K);

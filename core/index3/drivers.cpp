@@ -1,6 +1,7 @@
 #include "core/index3/drivers.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/index3/portable_math.h"
 
@@ -99,6 +100,23 @@ Prescribed prescribed(const Driver& driver, const DriverPlan& plan, double t) no
       return table(driver, plan.curvature, t);
     default:
       return {0.0, 0.0, 0.0};
+  }
+}
+
+double typical_rate(const Driver& driver) noexcept {
+  double rate = 0.0;
+  switch (driver.motion) {
+    case Driver::Motion::harmonic:
+      return std::abs(driver.amplitude * driver.angular_frequency);
+    case Driver::Motion::polynomial:
+      return driver.coefficient.size() > 1 ? std::abs(driver.coefficient[1]) : 0.0;
+    case Driver::Motion::table:
+      for (std::size_t k = 1; k < driver.time.size(); ++k)
+        rate =
+            std::max(rate, std::abs((driver.value[k] - driver.value[k - 1]) / (driver.time[k] - driver.time[k - 1])));
+      return rate;
+    default:
+      return 0.0;
   }
 }
 

@@ -25,6 +25,9 @@ DriverPlan prepare(const Driver& driver, double dt);
 // table.
 Prescribed prescribed(const Driver& driver, const DriverPlan& plan, double t) noexcept;
 
+// A rate that is typical of the motion, to judge rates that should be zero [unit/s]; 0 for inputs.
+double typical_rate(const Driver& driver) noexcept;
+
 // The motion at the end of a step, at time t [s], from that at its beginning and the inputs held over it.
 Prescribed prescribed_next(const Driver& driver, const DriverPlan& plan, const Prescribed& last, const Inputs& inputs,
                            double t) noexcept;

@@ -149,10 +149,10 @@ JointGap gap_of(const Plan& plan, int j, const Workspace& w) {
   return gap;
 }
 
-// Largest velocity of the bodies and of the drivers.
-double velocity_scale(const Mechanism& mechanism, const Plan& plan) {
+// Largest velocity of the bodies, or typical one of the drivers.
+double velocity_scale(const Mechanism& mechanism) {
   double scale = 0.0;
-  for (const Prescribed& drive : plan.start_drive) scale = std::max(scale, std::abs(drive.rate));
+  for (const Driver& driver : mechanism.drivers()) scale = std::max(scale, typical_rate(driver));
   for (const Body& b : mechanism.bodies()) scale = std::max({scale, b.velocity_0.norm(), b.angular_velocity_0.norm()});
   return scale;
 }
@@ -174,7 +174,7 @@ std::vector<JointGap> start_gaps(const Mechanism& mechanism) {
 
 void require_consistent_start(const Mechanism& mechanism) {
   const std::vector<JointGap> gaps = start_gaps(mechanism);
-  const double speed = velocity_scale(mechanism, Plan(mechanism, {}));
+  const double speed = velocity_scale(mechanism);
   const auto badness = [speed](const JointGap& g) {
     const double distance = g.distance / (g.length > 0.0 ? g.length : 1.0);
     const double velocity = speed > 0.0 ? g.velocity / (speed * std::max(1.0, g.length)) : 0.0;

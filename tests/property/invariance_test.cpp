@@ -26,6 +26,8 @@ test::Description seen_from(test::Description d, const Eigen::Quaterniond& R, co
     joint.point = R * joint.point + t;
     joint.axis = R * joint.axis;
     joint.second_axis = R * joint.second_axis;
+    joint.normal = R * joint.normal;
+    joint.second_point = R * joint.second_point + t;
   }
   for (auto& s : d.springs) {
     s.spring.direction_0 = R * s.spring.direction_0;
@@ -50,7 +52,7 @@ Mechanism with_frames(const test::Description& d, const Mechanism& m, const Mat3
   };
   for (const Joint& j : m.joints())
     builder.add_joint(j.name, j.type, std::string(m.body_name(j.first)), std::string(m.body_name(j.second)),
-                      side(j.first, j.in_first), side(j.second, j.in_second));
+                      side(j.first, j.in_first), side(j.second, j.in_second), j.lead + j.length);
   test::add_forces(builder, d);
   return builder.build();
 }

@@ -68,6 +68,26 @@ void append_constraints(const Joint& joint, const Side& a, const Side& b, std::v
       return;
     case JointType::parallel_axes:
       return parallel();
+    case JointType::planar:
+      Phi.push_back(d.dot(z));
+      return parallel();
+    case JointType::gimbal:
+      return coincide();
+    case JointType::screw: {
+      Phi.insert(Phi.end(), {d.dot(x), d.dot(y)});
+      // the thread as the sine of half the difference of the angles: no turns to count
+      const double thread = 2.0 * M_PI / joint.lead * d.dot(z), angle = std::atan2(u.dot(y), u.dot(x));
+      Phi.push_back(std::sin(0.5 * (std::remainder(angle - thread, 2.0 * M_PI))));
+      return parallel();
+    }
+    case JointType::point_on_plane:
+      Phi.push_back(d.dot(z));
+      return;
+    case JointType::distance:
+      Phi.push_back(d.norm() - joint.length);
+      return;
+    case JointType::floating:
+      return;
   }
 }
 
@@ -264,6 +284,9 @@ TEST_CASE("a step with every type of joint is the Newton solution of the discret
                      5'000'000, 3) < 1e-12);
     CHECK(difference(moving_chain(seed, JointType::cylindrical, JointType::perpendicular_axes, JointType::spherical),
                      5'000'000, 3) < 1e-12);
+    CHECK(difference(moving_chain(seed, JointType::planar, JointType::screw, JointType::gimbal), 5'000'000, 3) < 1e-12);
+    CHECK(difference(moving_chain(seed, JointType::screw, JointType::distance, JointType::point_on_plane), 5'000'000,
+                     3) < 1e-12);
   }
 }
 
