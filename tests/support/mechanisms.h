@@ -295,7 +295,7 @@ inline void add_random_springs(Random& random, Description& d) {
              joint.name, freedom});
 }
 
-// Each body hangs on an earlier one, or on the ground if it may, by a joint of any type: from n = 10 on all types
+// Each body hangs on an earlier one, or on the ground if it may, by a joint of any type: from n = 16 on all types
 // occur. Start velocities are random and still to be made consistent. No springs.
 inline Description random_bare_tree(unsigned seed, int n, bool on_ground = true) {
   Random random(seed);

@@ -62,7 +62,8 @@ TEST_CASE("a nut on a screw falls as if it had the mass m + J (2 pi / lead)^2") 
     CHECK(s.state().body[0].alpha_b[2] == doctest::Approx(a / pitch).epsilon(1e-10));
     CHECK(s.state().coordinate[1] == doctest::Approx(0.3 / pitch).epsilon(1e-12));
     for (int k = 0; k < 2000; ++k) REQUIRE(s.step(Inputs{}).status == StepStatus::ok);
-    CHECK(s.state().coordinate[0] == doctest::Approx(0.3 + 2.0 * a).epsilon(1e-4));
+    // the trapezoidal rule turns too slowly by (w dt)^2 / 48 and more, with w dt up to 0.11
+    CHECK(s.state().coordinate[0] == doctest::Approx(0.3 + 2.0 * a).epsilon(1e-3));
     CHECK(s.state().coordinate[0] == doctest::Approx(pitch * s.state().coordinate[1]).epsilon(1e-10));
     CHECK(std::abs(s.state().coordinate[1] - 0.3 / pitch) > 2.0 * kPi);  // over full turns
   }
