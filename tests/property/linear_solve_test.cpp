@@ -97,6 +97,17 @@ TEST_CASE("one sweep over random closed loops solves the dual system of all thei
     }
 }
 
+TEST_CASE("one sweep with couplings over up to four bodies solves the dual system") {
+  for (unsigned seed = 1; seed <= 10; ++seed)
+    for (const MergeOrder order : kOrders) {
+      test::Description d = test::random_bare_tree(seed, 14);
+      test::add_random_couplings(seed, d, 3);
+      const Errors error = sweep_errors(test::build(d), order, seed, true);
+      CAPTURE(seed);
+      CHECK(error.motion < 1e-10);
+    }
+}
+
 TEST_CASE("one sweep gives the motion of chains, branches and redundant ladders") {
   for (const MergeOrder order : kOrders) {
     for (const JointType type : {JointType::spherical, JointType::revolute, JointType::universal})

@@ -314,6 +314,20 @@ inline Description random_bare_tree(unsigned seed, int n, bool on_ground = true)
   return d;
 }
 
+// Up to `count` couplings between the freedoms of random joints.
+inline void add_random_couplings(unsigned seed, Description& d, int count) {
+  Random random(seed + 3000);
+  std::vector<Description::JointFreedom> open;
+  for (const auto& joint : d.joints)
+    for (const Freedom freedom : freedoms(joint.type)) open.push_back({joint.name, freedom});
+  for (int k = 0; k < count && open.size() > 1; ++k) {
+    const auto draw = [&] { return open[static_cast<std::size_t>(random.below(static_cast<int>(open.size())))]; };
+    const Description::JointFreedom first = draw(), second = draw();
+    if (first.joint == second.joint) continue;
+    d.couplings.push_back({"coupling" + std::to_string(k), first, second, random.uniform(0.5, 2.0)});
+  }
+}
+
 // The same description with velocities that its joints allow.
 inline Description made_consistent(Description d) {
   d.bodies = index3::assemble(build(d)).bodies;
