@@ -112,6 +112,7 @@ TEST_CASE("a turned and shifted world with turned gravity gives the turned and s
 }
 
 TEST_CASE("the normals that the program chooses for a joint matter in the third order of dt") {
+  int seen = 0;
   // through the own-body geometric stiffness of the row that keeps a prismatic or fixed joint from turning; with 16
   // bodies there is one of each
   for (unsigned seed = 1; seed <= 6; ++seed) {
@@ -127,9 +128,12 @@ TEST_CASE("the normals that the program chooses for a joint matter in the third 
     const double coarse = at_step(4'000'000), fine = at_step(2'000'000);
     CAPTURE(seed);
     CHECK(fine < 1e-6);
+    if (coarse < 1e-10) continue;  // rounding: such a joint carries nothing here
     CHECK(coarse / fine > 7.0);
     CHECK(coarse / fine < 9.0);
+    ++seen;
   }
+  CHECK(seen >= 4);
 }
 
 TEST_CASE("bodies and joints listed in another order give the same run") {
