@@ -76,11 +76,10 @@ void follow_coordinates(const Plan& plan, const std::vector<double>& last_coordi
   for (std::size_t k = 0; k < m.coordinates().size(); ++k) {
     const JointCoordinate& followed = m.coordinates()[k];
     const Joint& joint = m.joints()[followed.joint];
+    const JointPlacement& at = w.joint[followed.joint];
     const double measured =
-        coordinate(followed.freedom, w.joint[followed.joint], placement(w, joint.first), placement(w, joint.second))
-            .value +
-        followed.offset;
-    w.coordinate[k] = followed.freedom == Freedom::displacement ? measured : unwrapped(measured, last_coordinate[k]);
+        coordinate(followed.freedom, at, placement(w, joint.first), placement(w, joint.second)).value + followed.offset;
+    w.coordinate[k] = index3::followed(followed.freedom, at, measured, last_coordinate[k]);
   }
 }
 

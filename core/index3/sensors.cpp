@@ -65,6 +65,12 @@ Vec6 joint_reaction(const Stepper& stepper, int j) noexcept {
   return load;
 }
 
+double driver_effort(const Stepper& stepper, int driver) noexcept {
+  const Plan& plan = stepper.plan();
+  const int row = plan.first_row[plan.first_driver() + driver];
+  return -(stepper.state().lambda[row] + stepper.state().kappa[row]);
+}
+
 void read_outputs(const Stepper& stepper, const StepReport& report, Outputs& outputs) noexcept {
   const Plan& plan = stepper.plan();
   const Mechanism& m = plan.mechanism;
@@ -79,6 +85,9 @@ void read_outputs(const Stepper& stepper, const StepReport& report, Outputs& out
         break;
       case Kind::joint_rate:
         *to = rate(m, x, m.coordinates()[o.coordinate]);
+        break;
+      case Kind::driver_effort:
+        *to = driver_effort(stepper, o.driver);
         break;
       case Kind::joint_reaction: {
         const Vec6 load = joint_reaction(stepper, o.joint);

@@ -25,9 +25,7 @@ Dense dense(const Plan& plan, const Workspace& w) {
   const Index bodies = static_cast<Index>(w.placement.size());
   Dense d{MatrixXd::Zero(plan.rows(), 6 * bodies), MatrixXd::Zero(6 * bodies, 6 * bodies), VectorXd(plan.rows())};
   for (int row = 0; row < plan.rows(); ++row) {
-    const Joint& joint = plan.mechanism.joints()[plan.joint_of_row[row]];
-    if (joint.first != kGround) d.J.block<1, 6>(row, 6 * joint.first) = w.J_first[row].transpose();
-    if (joint.second != kGround) d.J.block<1, 6>(row, 6 * joint.second) = w.J_second[row].transpose();
+    for_each_block(plan, w, row, [&](int body, const Vec6& J) { d.J.block<1, 6>(row, 6 * body) = J.transpose(); });
     d.compliance[row] = plan.compliance[row];
   }
   for (Index i = 0; i < bodies; ++i) d.M_inverse.block<6, 6>(6 * i, 6 * i) = w.M_inverse[static_cast<std::size_t>(i)];
@@ -96,6 +94,17 @@ TEST_CASE("one sweep over random closed loops solves the dual system of all thei
       CHECK(error.motion < 1e-10);
       // a redundant row is held by its compliance alone, 1e-8 of the others: that much accuracy is lost
       CHECK(error.Lambda < 1e-7);
+    }
+}
+
+TEST_CASE("one sweep with couplings over up to four bodies solves the dual system") {
+  for (unsigned seed = 1; seed <= 10; ++seed)
+    for (const MergeOrder order : kOrders) {
+      test::Description d = test::random_bare_tree(seed, 14);
+      test::add_random_couplings(seed, d, 3);
+      const Errors error = sweep_errors(test::build(d), order, seed, true);
+      CAPTURE(seed);
+      CHECK(error.motion < 1e-10);
     }
 }
 

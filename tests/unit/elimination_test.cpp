@@ -25,8 +25,8 @@ std::vector<int> sorted(std::vector<int> v) {
 std::vector<int> rows_on_body(const Plan& plan, int body) {
   std::vector<int> rows;
   for (int row = 0; row < plan.rows(); ++row) {
-    const Joint& joint = plan.mechanism.joints()[plan.joint_of_row[row]];
-    if (joint.first == body || joint.second == body) rows.push_back(row);
+    const CoupledBodies& on = plan.bodies[plan.joint_of_row[row]];
+    if (std::find(on.begin(), on.end(), body) != on.end()) rows.push_back(row);
   }
   return rows;
 }
@@ -35,8 +35,7 @@ void check_leaf(const Plan& plan, const Front& f) {
   const Elimination& e = plan.elimination;
   std::vector<int> all = eliminated(e, f);
   for (const int row : all) {
-    const Joint& joint = plan.mechanism.joints()[plan.joint_of_row[row]];
-    CHECK((joint.first == kGround || joint.second == kGround));
+    for (const int body : plan.bodies[plan.joint_of_row[row]]) CHECK((body == kGround || body == f.body));
   }
   const std::vector<int> open = pending(e, f);
   all.insert(all.end(), open.begin(), open.end());
@@ -49,17 +48,33 @@ void check_places(const Elimination& e, const Front& f, int child, int first_pla
     CHECK(e.row[f.first_row + e.place[first_place + static_cast<int>(k)]] == open[k]);
 }
 
-void check_merge(const Elimination& e, int index) {
+std::set<int> bodies_of(const Elimination& e, int front) {
+  const Front& f = e.fronts[front];
+  if (f.body >= 0) return {f.body};
+  std::set<int> bodies = bodies_of(e, f.left);
+  bodies.merge(bodies_of(e, f.right));
+  return bodies;
+}
+
+void check_merge(const Plan& plan, int index) {
+  const Elimination& e = plan.elimination;
   const Front& f = e.fronts[index];
   REQUIRE(f.left >= 0);
   REQUIRE(f.right >= 0);
   CHECK(f.left < index);
   CHECK(f.right < index);
   const std::vector<int> a = sorted(pending(e, e.fronts[f.left])), b = sorted(pending(e, e.fronts[f.right]));
-  std::vector<int> shared, rest;
+  std::vector<int> shared, all, complete, rest;
   std::set_intersection(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(shared));
-  std::set_symmetric_difference(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(rest));
-  CHECK(sorted(eliminated(e, f)) == shared);
+  std::set_union(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(all));
+  const std::set<int> inside = bodies_of(e, index);
+  for (const int row : all) {
+    const CoupledBodies& on = plan.bodies[plan.joint_of_row[row]];
+    const bool done =
+        std::all_of(on.begin(), on.end(), [&](int body) { return body == kGround || inside.count(body) == 1; });
+    (done ? complete : rest).push_back(row);
+  }
+  CHECK(sorted(eliminated(e, f)) == complete);
   CHECK(sorted(pending(e, f)) == rest);
   CHECK(!shared.empty());
   check_places(e, f, f.left, f.left_place);
@@ -78,7 +93,7 @@ void check_elimination(const Mechanism& m, MergeOrder order) {
       bodies.insert(f.body);
       check_leaf(plan, f);
     } else {
-      check_merge(e, k);
+      check_merge(plan, k);
       used.insert({f.left, f.right});
     }
     for (const int row : eliminated(e, f)) gone.insert(row);
@@ -127,6 +142,21 @@ TEST_CASE("chains, branches and loops of any kind are eliminated row by row, exa
     check_both_orders(test::random_bare_tree(seed, 3 + static_cast<int>(seed)));
     check_both_orders(test::random_loops(seed, 3 + static_cast<int>(seed) / 2));
   }
+}
+
+TEST_CASE("a coupling stays pending until all its bodies are in one compound") {
+  for (unsigned seed = 1; seed <= 10; ++seed) {
+    test::Description d = test::random_bare_tree(seed, 12);
+    test::add_random_couplings(seed, d, 4);
+    check_both_orders(d);
+  }
+  test::Description gears;  // only the coupling holds the four together
+  for (int i = 0; i < 4; ++i) gears.bodies.push_back(test::make_body(test::body_name(i), {1.0 * i, 0.0, 0.0}));
+  gears.joints = {test::make_joint("a", JointType::revolute, "body0", "body1", {0.5, 0.0, 0.0}),
+                  test::make_joint("b", JointType::revolute, "body2", "body3", {2.5, 0.0, 0.0})};
+  gears.couplings = {{"mesh", {"a", Freedom::angle}, {"b", Freedom::angle}, 2.0}};
+  check_both_orders(gears);
+  CHECK(Plan(test::build(gears), {}).elimination.fronts.back().eliminated == 1);
 }
 
 TEST_CASE("several joints between the same two bodies, or on the ground, are eliminated together") {
