@@ -19,7 +19,7 @@ struct Compound {
 class Compiler {
  public:
   Compiler(const Mechanism& mechanism, const std::vector<int>& first_row)
-      : joints_(mechanism.joints()), first_row_(first_row) {
+      : joints_(connections(mechanism)), first_row_(first_row) {
     for (int i = 0; i < static_cast<int>(mechanism.bodies().size()); ++i) make_leaf(i);
   }
 
@@ -63,7 +63,7 @@ class Compiler {
     Compound c;
     c.body = body;
     for (int j = 0; j < static_cast<int>(joints_.size()); ++j) {
-      const Joint& joint = joints_[j];
+      const Connection& joint = joints_[j];
       if (joint.first != body && joint.second != body) continue;
       const bool on_ground = joint.first == kGround || joint.second == kGround;
       (on_ground ? c.eliminated : c.pending).push_back(j);
@@ -170,12 +170,19 @@ class Compiler {
     return first;
   }
 
-  const std::vector<Joint>& joints_;
+  const std::vector<Connection> joints_;
   const std::vector<int>& first_row_;
   std::vector<Compound> compounds_;
 };
 
 }  // namespace
+
+std::vector<Connection> connections(const Mechanism& mechanism) {
+  std::vector<Connection> all;
+  for (const Joint& joint : mechanism.joints()) all.push_back({joint.first, joint.second});
+  for (const Bushing& bushing : mechanism.bushings()) all.push_back({bushing.first, bushing.second});
+  return all;
+}
 
 Elimination compile(const Mechanism& mechanism, const std::vector<int>& first_row, MergeOrder order) {
   Compiler compiler(mechanism, first_row);

@@ -15,6 +15,12 @@
 
 namespace rigstep::index3 {
 
+// Two bodies, or a body and the ground, with rows between them: a joint, or an element that is eliminated like one.
+struct Connection {
+  int first, second;
+};
+std::vector<Connection> connections(const Mechanism& mechanism);  // joints, then bushings
+
 struct Front {
   int body = -1;              // leaf: its body
   int left = -1, right = -1;  // merge: the two compounds, as indices of earlier fronts
@@ -39,7 +45,7 @@ struct Elimination {
   long multiply_adds = 0;  // per factorisation, leaves included
 };
 
-// first_row[j]: global row where joint j begins; one more entry at the end.
+// first_row[c]: global row where connection c begins; one more entry at the end.
 Elimination compile(const Mechanism& mechanism, const std::vector<int>& first_row, MergeOrder order);
 
 }  // namespace rigstep::index3

@@ -42,7 +42,7 @@ double close_positions(const Plan& plan, State& x, Workspace& w, int iterations)
     if (k == iterations || residual < 1e-15) return residual;
     factorise(plan, x.lambda, {}, w);
     std::fill(w.bias.begin(), w.bias.end(), Vec6(Vec6::Zero()));
-    w.rhs_term = w.Phi;
+    std::copy(w.Phi.begin(), w.Phi.end(), w.rhs_term.begin());
     close_once(plan, w);
     double turn = 0.0;
     for (const Vec6& d : w.bias) turn = std::max(turn, d.tail<3>().norm());

@@ -10,6 +10,7 @@ namespace rigstep::index3 {
 
 namespace {
 
+constexpr double kIdle = 1e60;  // compliance of a row that takes no part: its multiplier vanishes against any other
 constexpr int kMostRowsOfBody = 1500;  // its compliance between all its joints is one dense block
 
 void require_moderate_hubs(const Mechanism& mechanism) {
@@ -25,11 +26,18 @@ void require_moderate_hubs(const Mechanism& mechanism) {
           "a body carries at most " + std::to_string(kMostRowsOfBody) + "; split it with fixed joints");
 }
 
-std::vector<int> number_rows(const Mechanism& mechanism) {
+std::vector<BushingRows> rows_of_bushings(const Mechanism& mechanism, double dt) {
+  std::vector<BushingRows> rows;
+  for (const Bushing& bushing : mechanism.bushings()) rows.push_back(bushing_rows(bushing, dt));
+  return rows;
+}
+
+std::vector<int> number_rows(const Mechanism& mechanism, const std::vector<BushingRows>& bushings) {
   require_moderate_hubs(mechanism);
   std::vector<int> first_row{0};
   for (const Joint& joint : mechanism.joints())
     first_row.push_back(first_row.back() + static_cast<int>(rows_of(joint.type).size()));
+  for (const BushingRows& rows : bushings) first_row.push_back(first_row.back() + rows.count);
   return first_row;
 }
 
@@ -86,14 +94,27 @@ void choose_compliance(const Plan& plan, const State& start, int joint_index, st
 Plan::Plan(const Mechanism& mechanism_, const Settings& settings_)
     : mechanism(mechanism_),
       settings(settings_),
-      first_row(number_rows(mechanism)),
-      compliance(first_row.back()),
+      connection(connections(mechanism)),
+      bushing_rows(rows_of_bushings(mechanism, dt())),
+      first_row(number_rows(mechanism, bushing_rows)),
+      compliance(first_row.back(), kIdle),
       elimination(compile(mechanism, first_row, settings_.order)),
       carries_spring(mechanism.bodies().size(), false),
       has_loops(closes_loops(mechanism)) {
-  for (const Spring& spring : mechanism.springs())
-    for (const int body : {spring.first, spring.second})
-      if (body != kGround) carries_spring[body] = true;
+  const auto carries = [this](int body) {
+    if (body != kGround) carries_spring[body] = true;
+  };
+  const auto carry = [&carries](const auto& elements) {
+    for (const auto& element : elements) {
+      carries(element.first);
+      carries(element.second);
+    }
+  };
+  carry(mechanism.springs());
+  carry(mechanism.frictions());
+  carry(mechanism.motors());
+  for (const Drag& drag : mechanism.drags()) carries(drag.body);
+  for (const Tyre& tyre : mechanism.tyres()) carries(tyre.body);
   if (settings.relative_compliance < 0.0) settings.relative_compliance = has_loops ? 1e-8 : 1e-10;
   if (settings.sweeps == 0) settings.sweeps = has_loops ? 2 : 1;
   double longest = 0.0;
@@ -107,6 +128,10 @@ Plan::Plan(const Mechanism& mechanism_, const Settings& settings_)
     joint_of_row.insert(joint_of_row.end(), first_row[j + 1] - first_row[j], j);
     choose_compliance(*this, start, j, compliance);
   }
+  for (std::size_t c = 0; c < connection.size(); ++c)
+    connection_of_row.insert(connection_of_row.end(), first_row[c + 1] - first_row[c], static_cast<int>(c));
+  newton_compliance = compliance;
+  std::fill(newton_compliance.begin() + rows(), newton_compliance.end(), 4.0 / (dt() * dt()));
 }
 
 }  // namespace rigstep::index3

@@ -155,7 +155,7 @@ void name_failure(const Plan& plan, const State& next, const Workspace& w, StepR
   if (w.failed_row >= 0) {
     report.status = StepStatus::singular;
     report.body = -1;
-    report.joint = plan.joint_of_row[w.failed_row];
+    report.joint = w.failed_row < plan.rows() ? plan.joint_of_row[w.failed_row] : -1;
     return;
   }
   int body = -1, joint = -1;
@@ -229,6 +229,7 @@ StepReport Stepper::step(const Inputs& inputs) noexcept {
   Workspace& w = *workspace_;
   State& x = next_;
   const double h2 = 0.25 * plan.dt() * plan.dt(), half_dt = 0.5 * plan.dt();
+  take_inputs(plan, inputs, w);
   predict(plan, last_, x, w);  // 3a, 3b   (15) (16)
   factorise(plan, x.lambda, {.geometric = h2, .stiffness = h2, .damping = half_dt},
             w);  // 3d, 3e   (26) (36)-(38), tangent at the predictor

@@ -10,7 +10,7 @@ namespace rigstep::index3 {
 namespace {
 
 const Vec6& jacobian(const Plan& plan, const Workspace& w, int row, int body) {
-  return plan.mechanism.joints()[plan.joint_of_row[row]].first == body ? w.J_first[row] : w.J_second[row];
+  return plan.connection[plan.connection_of_row[row]].first == body ? w.J_first[row] : w.J_second[row];
 }
 
 // (26) projected: the leaf's compliance J M^-1 J' between all its joints
@@ -38,7 +38,7 @@ void fill_merge(const Plan& plan, const Front& f, Workspace& w) {
 
 }  // namespace
 
-void factorise_compounds(const Plan& plan, Workspace& w) noexcept {
+void factorise_compounds(const Plan& plan, const std::vector<double>& compliance, Workspace& w) noexcept {
   for (const Front& f : plan.elimination.fronts) {
     if (f.body >= 0)
       fill_leaf(plan, f, w);
@@ -46,7 +46,7 @@ void factorise_compounds(const Plan& plan, Workspace& w) noexcept {
       fill_merge(plan, f, w);
     double* W = w.fronts.data() + f.matrix;
     const int* row = plan.elimination.row.data() + f.first_row;
-    for (int k = 0; k < f.eliminated; ++k) W[k + k * f.size()] += plan.compliance[row[k]];
+    for (int k = 0; k < f.eliminated; ++k) W[k + k * f.size()] += compliance[row[k]];
     const int failed = kernels::eliminate(W, f.size(), f.eliminated);
     if (failed >= 0 && w.failed_row < 0) w.failed_row = row[failed];
   }

@@ -11,8 +11,9 @@
 namespace rigstep::index3 {
 
 // Compliance of every compound between its pending joints, (26) (36)-(38), from w.M_inverse and the Jacobians.
+// compliance: of every row, plan.compliance or plan.newton_compliance.
 // A pivot that is not positive is noted in w.failed_row.
-void factorise_compounds(const Plan& plan, Workspace& w) noexcept;
+void factorise_compounds(const Plan& plan, const std::vector<double>& compliance, Workspace& w) noexcept;
 
 // (39): carries w.bias and w.rhs_term from the leaves to the root, which solves for its own joints on the way.
 void assemble(const Plan& plan, Workspace& w) noexcept;

@@ -91,9 +91,13 @@ void add_joint_loads(const Plan& plan, const Workspace& w, const std::vector<dou
 void factorise(const Plan& plan, const std::vector<double>& lambda, const TangentFactors& factors,
                Workspace& w) noexcept {
   if (factors.geometric > 0.0) geometric_stiffness(plan, lambda, w);
-  if (factors.stiffness > 0.0 || factors.damping > 0.0) force_tangent(plan, factors.stiffness, factors.damping, w);
+  const bool with_forces = factors.stiffness > 0.0 || factors.damping > 0.0;
+  if (with_forces) {
+    force_tangent(plan, factors.stiffness, factors.damping, w);
+    evaluate_element_rows(plan, w);
+  }
   for (std::size_t i = 0; i < w.placement.size(); ++i) invert_tangent_mass(plan, static_cast<int>(i), factors, w);
-  factorise_compounds(plan, w);
+  factorise_compounds(plan, with_forces ? plan.newton_compliance : plan.compliance, w);
 }
 
 }  // namespace rigstep::index3

@@ -27,26 +27,39 @@ Workspace::Workspace(const Plan& plan)
   fill(history, bodies);
   fill(placement, bodies);
   fill(joint, plan.mechanism.joints().size());
-  fill(J_first, rows);
-  fill(J_second, rows);
+  const std::size_t all_rows = static_cast<std::size_t>(plan.all_rows());
+  fill(J_first, all_rows);
+  fill(J_second, all_rows);
   fill(Phi, rows);
   fill(Q, bodies);
   fill(coordinate, plan.mechanism.coordinates().size());
+  fill(spring, plan.mechanism.springs().size());
+  fill(friction, plan.mechanism.frictions().size());
+  fill(motor, plan.mechanism.motors().size());
+  fill(bushing, plan.mechanism.bushings().size());
+  fill(tyre, plan.mechanism.tyres().size());
+  fill(input, plan.mechanism.inputs().size());
   fill(M_inverse, bodies);
   fill(tangent, bodies);
   fill(geometric, bodies);
   fill(fronts, plan.elimination.matrix_doubles);
   fill(bias, bodies);
-  fill(rhs_term, rows);
+  fill(rhs_term, all_rows);
   fill(vectors, plan.elimination.vector_doubles);
-  fill(Lambda, rows);
+  fill(Lambda, all_rows);
+  for (std::size_t row = rows; row < all_rows; ++row) {  // elements: no position error; idle until the first tangent
+    J_first[row].setZero();
+    J_second[row].setZero();
+    rhs_term[row] = 0.0;
+  }
 }
 
 std::size_t Workspace::bytes() const noexcept {
   const auto size = [](const auto& values) { return values.size() * sizeof(values[0]); };
   return size(history) + size(placement) + size(joint) + size(J_first) + size(J_second) + size(Phi) + size(Q) +
          size(coordinate) + size(M_inverse) + size(tangent) + size(geometric) + size(fronts) + size(bias) +
-         size(rhs_term) + size(vectors) + size(Lambda);
+         size(rhs_term) + size(vectors) + size(Lambda) + size(spring) + size(friction) + size(motor) + size(bushing) +
+         size(tyre) + size(input);
 }
 
 }  // namespace rigstep::index3

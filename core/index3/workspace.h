@@ -6,6 +6,7 @@
 
 #include "core/index3/constraints.h"
 #include "core/index3/plan.h"
+#include "core/index3/tyre.h"
 
 namespace rigstep::index3 {
 
@@ -16,6 +17,18 @@ struct History {
   Vec3 r;              // last position                  [m]
   Vec3 v;              // last velocity                  [m/s]
   Vec3 a;              // 4/dt v + a                     [m/s^2]
+};
+
+// What a force element along one scalar does.
+struct ElementReading {
+  double deflection;  // [m] or [rad]; friction and motor: the joint coordinate
+  double rate;        // [m/s] or [rad/s]
+  double effort;      // [N] or [N m]
+};
+
+struct BushingReading {
+  Vec6 deflection;  // first frame's axes [m] and [-]
+  Vec6 load;        // on the second body, first frame's axes [N] and [N m]
 };
 
 struct Workspace {
@@ -35,8 +48,16 @@ struct Workspace {
   std::vector<double> Phi;            // (rows) position constraints [m] or [-]           (1)
 
   // written by apply_forces
-  std::vector<Vec6> Q;             // (bodies) force [N] and torque [N m], world frame
-  std::vector<double> coordinate;  // (followed coordinates) unwrapped [m] or [rad]
+  std::vector<Vec6> Q;                   // (bodies) force [N] and torque [N m], world frame
+  std::vector<double> coordinate;        // (followed coordinates) unwrapped [m] or [rad]
+  std::vector<ElementReading> spring;    // (springs)
+  std::vector<ElementReading> friction;  // (joint frictions)
+  std::vector<ElementReading> motor;     // (motors)
+  std::vector<BushingReading> bushing;   // (bushings)
+  std::vector<TyreReading> tyre;         // (tyres)
+
+  // written by take_inputs
+  std::vector<double> input;  // (input channels) of this step
 
   // written by factorise
   std::vector<Mat6> M_inverse;  // (bodies) inverse of the tangent mass matrix, world frame     (26)
