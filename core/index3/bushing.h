@@ -2,12 +2,12 @@
 // without a multiplier of their own.
 //
 // The load K x + C xd is an ordinary applied force. What the trapezoidal rule makes of it in Newton's tangent is
-// (dt^2/4) J' S J with S = K + (2/dt) C, which couples both bodies. With S = L L' and rows L' J it is eliminated
-// exactly like a joint whose rows have the compliance 4/dt^2, no position error and no memory:
+// (dt^2/4) J' S J with S = K + (2/dt) C, which couples both bodies. With S = L L' and rows R = (dt/2) L' J it is
+// eliminated exactly like a joint whose rows have the compliance 1, no position error and no memory:
 //
-//   (4/dt^2 + L' J M^-1 J' L) Lambda = L' J bias,    motion = bias - M^-1 J' L Lambda,
+//   (1 + R M^-1 R') Lambda = R bias,    motion = bias - M^-1 R' Lambda,
 //
-// which is (M + (dt^2/4) J' S J)^-1 M bias. So a stiffness far above m / dt^2 is as harmless as a rigid joint.
+// which is (M + R' R)^-1 M bias. So a stiffness far above m / dt^2 is as harmless as a rigid joint.
 // Deflection and gradients are called in the loop; bushing_rows at load time.
 #pragma once
 

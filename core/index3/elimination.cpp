@@ -178,9 +178,18 @@ class Compiler {
 }  // namespace
 
 std::vector<Connection> connections(const Mechanism& mechanism) {
+  using Kind = Connection::Kind;
   std::vector<Connection> all;
-  for (const Joint& joint : mechanism.joints()) all.push_back({joint.first, joint.second});
-  for (const Bushing& bushing : mechanism.bushings()) all.push_back({bushing.first, bushing.second});
+  const auto add = [&all](Kind kind, const auto& elements, bool also_on_ground) {
+    for (std::size_t i = 0; i < elements.size(); ++i)
+      if (also_on_ground || (elements[i].first != kGround && elements[i].second != kGround))
+        all.push_back({kind, static_cast<int>(i), elements[i].first, elements[i].second});
+  };
+  add(Kind::joint, mechanism.joints(), true);
+  add(Kind::bushing, mechanism.bushings(), true);
+  add(Kind::spring, mechanism.springs(), false);
+  add(Kind::friction, mechanism.frictions(), false);
+  add(Kind::motor, mechanism.motors(), false);
   return all;
 }
 

@@ -17,9 +17,12 @@ namespace rigstep::index3 {
 
 // Two bodies, or a body and the ground, with rows between them: a joint, or an element that is eliminated like one.
 struct Connection {
+  enum class Kind { joint, bushing, spring, friction, motor } kind;
+  int index;  // among the mechanism's elements of this kind
   int first, second;
 };
-std::vector<Connection> connections(const Mechanism& mechanism);  // joints, then bushings
+// Joints, then bushings, then springs, frictions and motors between two moving bodies.
+std::vector<Connection> connections(const Mechanism& mechanism);
 
 struct Front {
   int body = -1;              // leaf: its body

@@ -236,34 +236,44 @@ void add_string(const Spring& spring, double tension, double stiffness_factor, W
   add_to(spring.second, arm_second);
 }
 
-void add_spring_tangent(const Mechanism& m, double stiffness_factor, double damping_factor, Workspace& w) {
-  for (const Spring& spring : m.springs()) {
-    Coordinate x = spring_coordinate(spring, w, m, w.coordinate);
-    if (spring.kind == Spring::Kind::in_joint && !spring.stiffness_table.empty())
-      x.value = measured_coordinate(m, static_cast<std::size_t>(spring.coordinate), x.value, w);
-    const ScalarEffort e = spring_effort(spring, x.value, x.rate);
-    const double factor = stiffness_factor * e.stiffness + damping_factor * e.damping;
-    add_own_body(spring.first, factor, x.first, w);
-    add_own_body(spring.second, factor, x.second, w);
-    if (spring.kind == Spring::Kind::between_points) add_string(spring, -e.effort, stiffness_factor, w);
-  }
+// What an element along one scalar adds to the tangent: factor gradient gradient', over both bodies.
+struct ScalarTangent {
+  Coordinate x;
+  double factor;
+};
+
+ScalarTangent spring_tangent(const Mechanism& m, const Spring& spring, double stiffness_factor, double damping_factor,
+                             const Workspace& w) {
+  Coordinate x = spring_coordinate(spring, w, m, w.coordinate);
+  if (spring.kind == Spring::Kind::in_joint && !spring.stiffness_table.empty())
+    x.value = measured_coordinate(m, static_cast<std::size_t>(spring.coordinate), x.value, w);
+  const ScalarEffort e = spring_effort(spring, x.value, x.rate);
+  return {x, stiffness_factor * e.stiffness + damping_factor * e.damping};
 }
 
-void add_friction_and_motor_tangent(const Mechanism& m, double stiffness_factor, double damping_factor, Workspace& w) {
-  for (const JointFriction& friction : m.frictions()) {
-    const Coordinate x = followed_coordinate(m, friction.coordinate, friction.first, friction.second, w, w.coordinate);
-    const double factor = damping_factor * friction_effort(friction, x.rate).damping;
-    add_own_body(friction.first, factor, x.first, w);
-    add_own_body(friction.second, factor, x.second, w);
-  }
-  for (const Motor& motor : m.motors()) {
-    Coordinate x = followed_coordinate(m, motor.coordinate, motor.first, motor.second, w, w.coordinate);
-    x.value = measured_coordinate(m, static_cast<std::size_t>(motor.coordinate), x.value, w);
-    const ScalarEffort e = motor_effort(motor, x.value, x.rate, w.input.data());
-    const double factor = stiffness_factor * e.stiffness + damping_factor * e.damping;
-    add_own_body(motor.first, factor, x.first, w);
-    add_own_body(motor.second, factor, x.second, w);
-  }
+ScalarTangent friction_tangent(const Mechanism& m, const JointFriction& friction, double damping_factor,
+                               const Workspace& w) {
+  const Coordinate x = followed_coordinate(m, friction.coordinate, friction.first, friction.second, w, w.coordinate);
+  return {x, damping_factor * friction_effort(friction, x.rate).damping};
+}
+
+ScalarTangent motor_tangent(const Mechanism& m, const Motor& motor, double stiffness_factor, double damping_factor,
+                            const Workspace& w) {
+  Coordinate x = followed_coordinate(m, motor.coordinate, motor.first, motor.second, w, w.coordinate);
+  x.value = measured_coordinate(m, static_cast<std::size_t>(motor.coordinate), x.value, w);
+  const ScalarEffort e = motor_effort(motor, x.value, x.rate, w.input.data());
+  return {x, stiffness_factor * e.stiffness + damping_factor * e.damping};
+}
+
+template <class Element>
+bool on_ground(const Element& element) {
+  return element.first == kGround || element.second == kGround;
+}
+
+template <class Element>
+void add_own_body(const Element& element, const ScalarTangent& tangent, Workspace& w) {
+  add_own_body(element.first, tangent.factor, tangent.x.first, w);
+  add_own_body(element.second, tangent.factor, tangent.x.second, w);
 }
 
 void add_drag_and_tyre_tangent(const Mechanism& m, double stiffness_factor, double damping_factor, Workspace& w) {
@@ -285,20 +295,54 @@ void add_drag_and_tyre_tangent(const Mechanism& m, double stiffness_factor, doub
 void force_tangent(const Plan& plan, double stiffness_factor, double damping_factor, Workspace& w) noexcept {
   for (std::size_t i = 0; i < w.tangent.size(); ++i)
     if (plan.carries_spring[i]) w.tangent[i].setZero();
-  add_spring_tangent(plan.mechanism, stiffness_factor, damping_factor, w);
-  add_friction_and_motor_tangent(plan.mechanism, stiffness_factor, damping_factor, w);
-  add_drag_and_tyre_tangent(plan.mechanism, stiffness_factor, damping_factor, w);
+  const Mechanism& m = plan.mechanism;
+  for (const Spring& spring : m.springs()) {
+    if (on_ground(spring)) add_own_body(spring, spring_tangent(m, spring, stiffness_factor, damping_factor, w), w);
+    if (spring.kind == Spring::Kind::between_points) {
+      const Coordinate x = spring_coordinate(spring, w, m, w.coordinate);
+      add_string(spring, -spring_effort(spring, x.value, x.rate).effort, stiffness_factor, w);
+    }
+  }
+  for (const JointFriction& friction : m.frictions())
+    if (on_ground(friction)) add_own_body(friction, friction_tangent(m, friction, damping_factor, w), w);
+  for (const Motor& motor : m.motors())
+    if (on_ground(motor)) add_own_body(motor, motor_tangent(m, motor, stiffness_factor, damping_factor, w), w);
+  add_drag_and_tyre_tangent(m, stiffness_factor, damping_factor, w);
 }
 
-void evaluate_element_rows(const Plan& plan, Workspace& w) noexcept {
-  const std::vector<Bushing>& bushings = plan.mechanism.bushings();
-  for (std::size_t k = 0; k < bushings.size(); ++k) {
-    const BushingDeflection at =
-        deflection(bushings[k], placement(w, bushings[k].first), placement(w, bushings[k].second));
-    const int first_row = plan.first_row[w.joint.size() + k];
-    for (int i = 0; i < plan.bushing_rows[k].count; ++i) {
-      w.J_first[first_row + i] = at.J_first.transpose() * plan.bushing_rows[k].L.col(i);
-      w.J_second[first_row + i] = at.J_second.transpose() * plan.bushing_rows[k].L.col(i);
+void evaluate_element_rows(const Plan& plan, double stiffness_factor, double damping_factor, Workspace& w) noexcept {
+  const Mechanism& m = plan.mechanism;
+  const auto set_row = [&w](int row, const ScalarTangent& tangent) {
+    const double root = std::sqrt(tangent.factor);
+    w.J_first[row] = root * tangent.x.first;
+    w.J_second[row] = root * tangent.x.second;
+  };
+  for (std::size_t c = m.joints().size(); c < plan.connection.size(); ++c) {
+    const Connection& connection = plan.connection[c];
+    const int row = plan.first_row[c];
+    switch (connection.kind) {
+      case Connection::Kind::joint:
+        break;
+      case Connection::Kind::bushing: {
+        const BushingDeflection at =
+            deflection(m.bushings()[connection.index], placement(w, connection.first), placement(w, connection.second));
+        const BushingRows& rows = plan.bushing_rows[connection.index];
+        for (int i = 0; i < rows.count; ++i) {
+          const Vec6 column = std::sqrt(stiffness_factor) * rows.L.col(i);
+          w.J_first[row + i] = at.J_first.transpose() * column;
+          w.J_second[row + i] = at.J_second.transpose() * column;
+        }
+        break;
+      }
+      case Connection::Kind::spring:
+        set_row(row, spring_tangent(m, m.springs()[connection.index], stiffness_factor, damping_factor, w));
+        break;
+      case Connection::Kind::friction:
+        set_row(row, friction_tangent(m, m.frictions()[connection.index], damping_factor, w));
+        break;
+      case Connection::Kind::motor:
+        set_row(row, motor_tangent(m, m.motors()[connection.index], stiffness_factor, damping_factor, w));
+        break;
     }
   }
 }

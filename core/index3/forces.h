@@ -37,12 +37,15 @@ Mat3 drag_damping(const Drag& drag, const Vec3& u) noexcept;
 void apply_forces(const Plan& plan, const Inputs& inputs, double t, const std::vector<double>& last_coordinate,
                   Workspace& w) noexcept;
 
-// w.tangent = stiffness_factor K + damping_factor C of the force elements, own-body blocks, positive semidefinite.
-// Bushings are not in it: they are rows of the elimination.
+// w.tangent = stiffness_factor K + damping_factor C of the elements that act on one body, of those between a body and
+// the ground, and of pulled springs as strings; own-body blocks, positive semidefinite. The others are in element rows.
 void force_tangent(const Plan& plan, double stiffness_factor, double damping_factor, Workspace& w) noexcept;
 
-// Element rows of w.J_first and w.J_second: each bushing's L' J.
-void evaluate_element_rows(const Plan& plan, Workspace& w) noexcept;
+// Element rows of w.J_first and w.J_second, of compliance 1: the tangent of bushings, and of springs, friction and
+// motors between two moving bodies, is the sum of J' J over these rows, the blocks across both bodies included;
+// own-body blocks alone would not converge where an element is stiffer than its bodies are heavy. damping_factor is
+// 2/dt stiffness_factor, as bushing_rows assumes.
+void evaluate_element_rows(const Plan& plan, double stiffness_factor, double damping_factor, Workspace& w) noexcept;
 
 // Energy stored in gravity, springs, bushings and tyres [J] as of the last apply_forces; zero height is the world's
 // origin.

@@ -32,12 +32,16 @@ std::vector<BushingRows> rows_of_bushings(const Mechanism& mechanism, double dt)
   return rows;
 }
 
-std::vector<int> number_rows(const Mechanism& mechanism, const std::vector<BushingRows>& bushings) {
+std::vector<int> number_rows(const Mechanism& mechanism, const std::vector<Connection>& connections,
+                             const std::vector<BushingRows>& bushings) {
   require_moderate_hubs(mechanism);
   std::vector<int> first_row{0};
-  for (const Joint& joint : mechanism.joints())
-    first_row.push_back(first_row.back() + static_cast<int>(rows_of(joint.type).size()));
-  for (const BushingRows& rows : bushings) first_row.push_back(first_row.back() + rows.count);
+  for (const Connection& c : connections) {
+    int rows = 1;
+    if (c.kind == Connection::Kind::joint) rows = static_cast<int>(rows_of(mechanism.joints()[c.index].type).size());
+    if (c.kind == Connection::Kind::bushing) rows = bushings[c.index].count;
+    first_row.push_back(first_row.back() + rows);
+  }
   return first_row;
 }
 
@@ -96,7 +100,7 @@ Plan::Plan(const Mechanism& mechanism_, const Settings& settings_)
       settings(settings_),
       connection(connections(mechanism)),
       bushing_rows(rows_of_bushings(mechanism, dt())),
-      first_row(number_rows(mechanism, bushing_rows)),
+      first_row(number_rows(mechanism, connection, bushing_rows)),
       compliance(first_row.back(), kIdle),
       elimination(compile(mechanism, first_row, settings_.order)),
       carries_spring(mechanism.bodies().size(), false),
@@ -106,11 +110,17 @@ Plan::Plan(const Mechanism& mechanism_, const Settings& settings_)
   };
   const auto carry = [&carries](const auto& elements) {
     for (const auto& element : elements) {
+      if (element.first != kGround && element.second != kGround) continue;  // element rows
       carries(element.first);
       carries(element.second);
     }
   };
   carry(mechanism.springs());
+  for (const Spring& spring : mechanism.springs())
+    if (spring.kind == Spring::Kind::between_points) {
+      carries(spring.first);
+      carries(spring.second);
+    }
   carry(mechanism.frictions());
   carry(mechanism.motors());
   for (const Drag& drag : mechanism.drags()) carries(drag.body);
@@ -131,7 +141,7 @@ Plan::Plan(const Mechanism& mechanism_, const Settings& settings_)
   for (std::size_t c = 0; c < connection.size(); ++c)
     connection_of_row.insert(connection_of_row.end(), first_row[c + 1] - first_row[c], static_cast<int>(c));
   newton_compliance = compliance;
-  std::fill(newton_compliance.begin() + rows(), newton_compliance.end(), 4.0 / (dt() * dt()));
+  std::fill(newton_compliance.begin() + rows(), newton_compliance.end(), 1.0);
 }
 
 }  // namespace rigstep::index3

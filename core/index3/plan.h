@@ -15,13 +15,13 @@ struct Plan {
 
   Mechanism mechanism;
   Settings settings;                      // with the automatic values filled in
-  std::vector<Connection> connection;     // (joints, then bushings) the bodies that rows connect
+  std::vector<Connection> connection;     // joints first; the bodies that rows connect
   std::vector<BushingRows> bushing_rows;  // (bushings)
   std::vector<int> first_row;             // (connections + 1) global row where each one begins
   std::vector<int> joint_of_row;          // (rows)
   std::vector<int> connection_of_row;     // (all rows)
   std::vector<double> compliance;         // (all rows) added to the diagonal of J M^-1 J'; element rows take no part
-  std::vector<double> newton_compliance;  // ... in Newton's iterations: element rows have 4/dt^2
+  std::vector<double> newton_compliance;  // ... in Newton's iterations: element rows have 1
   Elimination elimination;
   std::vector<bool>
       carries_spring;      // (bodies) has a tangent of force elements, which couples displacement and rotation

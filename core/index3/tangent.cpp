@@ -94,7 +94,7 @@ void factorise(const Plan& plan, const std::vector<double>& lambda, const Tangen
   const bool with_forces = factors.stiffness > 0.0 || factors.damping > 0.0;
   if (with_forces) {
     force_tangent(plan, factors.stiffness, factors.damping, w);
-    evaluate_element_rows(plan, w);
+    evaluate_element_rows(plan, factors.stiffness, factors.damping, w);
   }
   for (std::size_t i = 0; i < w.placement.size(); ++i) invert_tangent_mass(plan, static_cast<int>(i), factors, w);
   factorise_compounds(plan, with_forces ? plan.newton_compliance : plan.compliance, w);

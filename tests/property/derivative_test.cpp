@@ -204,8 +204,14 @@ void check_spring(const Mechanism& m, bool damping) {
   const State x(m, plan.rows());
   for (const int body : {0, 1}) {
     evaluate_state(plan, x, w);
+    take_inputs(plan, {}, w);
     force_tangent(plan, damping ? 0.0 : 1.0, damping ? 1.0 : 0.0, w);
-    const Mat6 tangent = w.tangent[body];
+    evaluate_element_rows(plan, damping ? 0.0 : 1.0, damping ? 1.0 : 0.0, w);
+    Mat6 tangent = plan.carries_spring[body] ? w.tangent[body] : Mat6(Mat6::Zero());
+    for (int row = plan.rows(); row < plan.all_rows(); ++row) {
+      const Vec6& J = body == 0 ? w.J_first[row] : w.J_second[row];
+      tangent += J * J.transpose();
+    }
     CHECK(tangent.norm() > 0.1);
     CHECK((tangent + load_derivative(plan, x, w, body, damping)).norm() < kError * tangent.norm());
   }

@@ -3,6 +3,7 @@
 
 #include <Eigen/Dense>
 
+#include "core/index3/forces.h"
 #include "core/index3/initial_state.h"
 #include "core/index3/sweeps.h"
 #include "core/index3/tangent.h"
@@ -23,12 +24,13 @@ struct Dense {
 
 Dense dense(const Plan& plan, const Workspace& w) {
   const Index bodies = static_cast<Index>(w.placement.size());
-  Dense d{MatrixXd::Zero(plan.rows(), 6 * bodies), MatrixXd::Zero(6 * bodies, 6 * bodies), VectorXd(plan.rows())};
-  for (int row = 0; row < plan.rows(); ++row) {
-    const Joint& joint = plan.mechanism.joints()[plan.joint_of_row[row]];
+  Dense d{MatrixXd::Zero(plan.all_rows(), 6 * bodies), MatrixXd::Zero(6 * bodies, 6 * bodies),
+          VectorXd(plan.all_rows())};
+  for (int row = 0; row < plan.all_rows(); ++row) {
+    const Connection& joint = plan.connection[plan.connection_of_row[row]];
     if (joint.first != kGround) d.J.block<1, 6>(row, 6 * joint.first) = w.J_first[row].transpose();
     if (joint.second != kGround) d.J.block<1, 6>(row, 6 * joint.second) = w.J_second[row].transpose();
-    d.compliance[row] = plan.compliance[row];
+    d.compliance[row] = plan.newton_compliance[row];
   }
   for (Index i = 0; i < bodies; ++i) d.M_inverse.block<6, 6>(6 * i, 6 * i) = w.M_inverse[static_cast<std::size_t>(i)];
   return d;
@@ -38,6 +40,7 @@ struct Errors {
   double Lambda, motion;  // relative to the largest element
 };
 
+// .stiffness and .damping are dt^2/4 and dt/2 of one dt, as element rows assume
 // random bias and right-hand side through one sweep and through the dense solver
 Errors sweep_errors(const Mechanism& m, MergeOrder order, unsigned seed, bool consistent) {
   const Plan plan(m, {.order = order});
@@ -46,12 +49,13 @@ Errors sweep_errors(const Mechanism& m, MergeOrder order, unsigned seed, bool co
   evaluate_state(plan, x, w);
   test::Random random(seed);
   for (double& lambda : x.lambda) lambda = random.uniform();
+  take_inputs(plan, {}, w);
   factorise(plan, x.lambda, {.geometric = 0.25e-4, .stiffness = 0.25e-4, .damping = 0.5e-2}, w);
   const Dense d = dense(plan, w);
   VectorXd bias = random.values(d.J.cols());
-  const VectorXd rhs = consistent ? VectorXd(d.J * random.values(d.J.cols())) : random.values(plan.rows());
+  const VectorXd rhs = consistent ? VectorXd(d.J * random.values(d.J.cols())) : random.values(plan.all_rows());
   for (std::size_t i = 0; i < w.bias.size(); ++i) w.bias[i] = bias.segment<6>(6 * static_cast<Index>(i));
-  for (int row = 0; row < plan.rows(); ++row) w.rhs_term[row] = rhs[row];
+  for (int row = 0; row < plan.all_rows(); ++row) w.rhs_term[row] = rhs[row];
   assemble(plan, w);
   disassemble(plan, w);
   close_joints(plan, w);
@@ -65,7 +69,7 @@ Errors sweep_errors(const Mechanism& m, MergeOrder order, unsigned seed, bool co
   const VectorXd want = S.partialPivLu().solve(b).cast<double>();
   const VectorXd motion =
       (bias.cast<long double>() - M_inverse * J.transpose() * S.partialPivLu().solve(b)).cast<double>();
-  const VectorXd Lambda = Eigen::Map<const VectorXd>(w.Lambda.data(), plan.rows());
+  const VectorXd Lambda = Eigen::Map<const VectorXd>(w.Lambda.data(), plan.all_rows());
   VectorXd moved(bias.size());
   for (std::size_t i = 0; i < w.bias.size(); ++i) moved.segment<6>(6 * static_cast<Index>(i)) = w.bias[i];
   return {(Lambda - want).cwiseAbs().maxCoeff() / want.cwiseAbs().maxCoeff(),

@@ -24,8 +24,8 @@ std::vector<int> sorted(std::vector<int> v) {
 
 std::vector<int> rows_on_body(const Plan& plan, int body) {
   std::vector<int> rows;
-  for (int row = 0; row < plan.rows(); ++row) {
-    const Joint& joint = plan.mechanism.joints()[plan.joint_of_row[row]];
+  for (int row = 0; row < plan.all_rows(); ++row) {
+    const Connection& joint = plan.connection[plan.connection_of_row[row]];
     if (joint.first == body || joint.second == body) rows.push_back(row);
   }
   return rows;
@@ -35,7 +35,7 @@ void check_leaf(const Plan& plan, const Front& f) {
   const Elimination& e = plan.elimination;
   std::vector<int> all = eliminated(e, f);
   for (const int row : all) {
-    const Joint& joint = plan.mechanism.joints()[plan.joint_of_row[row]];
+    const Connection& joint = plan.connection[plan.connection_of_row[row]];
     CHECK((joint.first == kGround || joint.second == kGround));
   }
   const std::vector<int> open = pending(e, f);
@@ -92,7 +92,7 @@ void check_elimination(const Mechanism& m, MergeOrder order) {
   CHECK(vector == e.vector_doubles);
   std::multiset<int> every_body, every_row;
   for (int i = 0; i < static_cast<int>(m.bodies().size()); ++i) every_body.insert(i);
-  for (int row = 0; row < plan.rows(); ++row) every_row.insert(row);
+  for (int row = 0; row < plan.all_rows(); ++row) every_row.insert(row);
   CHECK(bodies == every_body);
   CHECK(gone == every_row);  // each row exactly once
   for (int k = 0; k < static_cast<int>(e.fronts.size()); ++k) {
