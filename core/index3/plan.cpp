@@ -13,16 +13,17 @@ namespace {
 constexpr double kIdle = 1e60;  // compliance of a row that takes no part: its multiplier vanishes against any other
 constexpr int kMostRowsOfBody = 1500;  // its compliance between all its joints is one dense block
 
-void require_moderate_hubs(const Mechanism& mechanism) {
+void require_moderate_hubs(const Mechanism& mechanism, const std::vector<Connection>& connections,
+                           const std::vector<int>& first_row) {
   std::vector<int> rows(mechanism.bodies().size(), 0);
-  for (const Joint& joint : mechanism.joints())
-    for (const int body : {joint.first, joint.second})
-      if (body != kGround) rows[body] += static_cast<int>(rows_of(joint.type).size());
+  for (std::size_t c = 0; c < connections.size(); ++c)
+    for (const int body : {connections[c].first, connections[c].second})
+      if (body != kGround) rows[body] += first_row[c + 1] - first_row[c];
   for (std::size_t i = 0; i < rows.size(); ++i)
     if (rows[i] > kMostRowsOfBody)
       throw MechanismError(
           "body \"" + mechanism.bodies()[i].name + "\"",
-          "carries joints with " + std::to_string(rows[i]) + " constraint rows",
+          "carries joints with " + std::to_string(rows[i]) + " constraint rows, bushings and springs included",
           "a body carries at most " + std::to_string(kMostRowsOfBody) + "; split it with fixed joints");
 }
 
@@ -34,7 +35,6 @@ std::vector<BushingRows> rows_of_bushings(const Mechanism& mechanism, double dt)
 
 std::vector<int> number_rows(const Mechanism& mechanism, const std::vector<Connection>& connections,
                              const std::vector<BushingRows>& bushings) {
-  require_moderate_hubs(mechanism);
   std::vector<int> first_row{0};
   for (const Connection& c : connections) {
     int rows = 1;
@@ -42,6 +42,7 @@ std::vector<int> number_rows(const Mechanism& mechanism, const std::vector<Conne
     if (c.kind == Connection::Kind::bushing) rows = bushings[c.index].count;
     first_row.push_back(first_row.back() + rows);
   }
+  require_moderate_hubs(mechanism, connections, first_row);
   return first_row;
 }
 

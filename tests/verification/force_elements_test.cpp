@@ -5,8 +5,10 @@
 
 #include "core/index3/bushing.h"
 #include "core/index3/diagnostics.h"
+#include "core/index3/portable_math.h"
 #include "core/index3/sensors.h"
 #include "tests/support/force_cases.h"
+#include "tests/support/reference.h"
 
 namespace rigstep::index3 {
 namespace {
@@ -109,6 +111,50 @@ TEST_CASE("a bushing between two moving bodies oscillates with their reduced mas
   const double coarse = error(2e-3), fine = error(1e-3);
   CHECK(order(coarse, fine) > 1.9);
   CHECK(order(coarse, fine) < 2.1);
+}
+
+TEST_CASE("a pendulum on a stiff bushing that is free about one axis swings with order 2") {
+  const auto height = [](double dt) {
+    MechanismBuilder b("pendulum");
+    b.set_gravity({0.0, -9.81, 0.0});
+    b.add_body(test::make_body("bob", {0.6, -0.8, 0.0}, 1.0, 0.01 * Mat3::Identity()));
+    Bushing hinge = diagonal_bushing(1e7, 1e4, 1e-2);
+    hinge.stiffness(5, 5) = hinge.damping(5, 5) = 0.0;
+    b.add_bushing(hinge, "ground", "bob", MechanismBuilder::SideInBody{});
+    Stepper s(b.build(), step_of(dt));
+    CHECK(s.plan().all_rows() == 5);
+    REQUIRE(run(s, 0.6));
+    return s.state().body[0].r[1];
+  };
+  const double reference = height(1e-4);
+  const double coarse = std::abs(height(4e-3) - reference), fine = std::abs(height(2e-3) - reference);
+  CAPTURE(coarse);
+  CHECK(order(coarse, fine) > 1.9);
+  CHECK(order(coarse, fine) < 2.1);
+  CHECK(fine < 1e-4);
+}
+
+TEST_CASE("the quarter car stands still, and follows a wavy road with order two") {
+  const Mechanism m = test::mechanism("quarter_car");
+  Stepper still(m, step_of(1e-3));
+  REQUIRE(run(still, 3.0));
+  for (std::size_t i = 0; i < m.bodies().size(); ++i)
+    CHECK((still.state().body[i].r - m.bodies()[i].position_0).norm() < 1e-8);
+  const auto chassis = [&m](double dt) {
+    Stepper s(m, step_of(dt));
+    for (int k = 1; k <= static_cast<int>(1.0 / dt + 0.5); ++k) {
+      const double phase = 4.0 * kPi * k * dt;
+      REQUIRE(s.step(inputs_of({0.01 * (1.0 - std::cos(phase)), 0.04 * kPi * std::sin(phase)})).status ==
+              StepStatus::ok);
+    }
+    return s.state().body[0].r[2];
+  };
+  const double reference = chassis(1.25e-4);
+  const double coarse = std::abs(chassis(2e-3) - reference), fine = std::abs(chassis(1e-3) - reference);
+  CAPTURE(coarse);
+  CAPTURE(fine);
+  CHECK(order(coarse, fine) > 1.7);  // the damper's characteristic has kinks
+  CHECK(fine < 1e-5);
 }
 
 TEST_CASE("stiff mounts of light bodies stay bounded at 1 ms, whatever they connect") {
