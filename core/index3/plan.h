@@ -23,10 +23,9 @@ struct Plan {
   std::vector<double> compliance;         // (all rows) added to the diagonal of J M^-1 J'; element rows take no part
   std::vector<double> newton_compliance;  // ... in Newton's iterations: element rows have 1
   Elimination elimination;
-  std::vector<bool>
-      carries_spring;      // (bodies) has a tangent of force elements, which couples displacement and rotation
-  double length = 1.0;     // largest arm of a joint on a body; 1 where there is none [m]
-  bool has_loops = false;  // some joint stands between parts that are connected already, the ground included
+  std::vector<bool> carries_spring;  // (bodies) has own-body blocks in the force tangent
+  double length = 1.0;               // largest arm of a joint on a body; 1 where there is none [m]
+  bool has_loops = false;            // some joint stands between parts that are connected already, the ground included
 
   int rows() const { return first_row[mechanism.joints().size()]; }         // of the joints: they have multipliers
   int all_rows() const { return first_row.back(); }                         // ... and of the elements after them

@@ -38,7 +38,7 @@ TyreContact contact(const Tyre& tyre, const Placement& wheel, double road_height
   const double sine_camber = axis.dot(n), cosine_camber = axis.cross(n).norm();
   const double height = (wheel.r + s_centre - tyre.road_point_0).dot(n) - road_height;
   at.deflection = tyre.radius * cosine_camber - height;
-  at.touches = at.deflection > 0.0 && cosine_camber > kFlat;
+  at.touches = !(at.deflection <= 0.0) && cosine_camber > kFlat;  // not a number must come out, and fail the step
   if (!at.touches) return at;
   const Vec3 down = (axis * sine_camber - n) / cosine_camber;  // in the wheel's plane
   const double loaded_radius = std::max(0.0, height / cosine_camber);
@@ -58,8 +58,8 @@ TyreContact contact(const Tyre& tyre, const Placement& wheel, double road_height
 }
 
 double normal_force(const Tyre& tyre, double deflection, double deflection_rate) noexcept {
-  return std::max(0.0,
-                  tyre.stiffness * std::max(0.0, deflection) + tyre.damping * ramp(tyre, deflection) * deflection_rate);
+  const double spring = tyre.stiffness * std::max(deflection, 0.0);
+  return std::max(spring + tyre.damping * ramp(tyre, deflection) * deflection_rate, 0.0);
 }
 
 SlipForce slip_force(const Tyre& tyre, double normal_force, double speed, double slip_velocity_x,

@@ -1,6 +1,10 @@
 // State and inputs determine the next state, to the last bit.
 #include <doctest/doctest.h>
 
+#include <cmath>
+#include <limits>
+
+#include "tests/support/force_cases.h"
 #include "tests/support/mechanisms.h"
 
 namespace rigstep::index3 {
@@ -47,6 +51,29 @@ TEST_CASE("a stepper restored from a flat state goes on with the same bits, what
       REQUIRE(a.state().hash() == b.state().hash());
     }
   }
+}
+
+TEST_CASE("a stepper with force elements goes on with the same bits after a restore and after a failed step") {
+  const Mechanism m = test::every_force_element();
+  Stepper a(m, {}), b(m, {}), c(m, {});
+  Inputs bad = test::every_input(0);
+  bad.value[0] = bad.value[2] = std::numeric_limits<double>::quiet_NaN();
+  std::vector<double> flat(a.state().flat_size());
+  for (std::uint64_t k = 0; k < 1500; ++k) {
+    const Inputs u = test::every_input(k);
+    if (k % 100 == 50) {
+      a.state().flatten(flat);
+      b.restore(flat, a.state().step);
+      REQUIRE(failed(c.step(bad).status));
+    }
+    const StepReport report = a.step(u);
+    REQUIRE(report.status == StepStatus::ok);
+    b.step(u);
+    c.step(u);
+    REQUIRE(a.state().hash() == b.state().hash());
+    REQUIRE(a.state().hash() == c.state().hash());
+  }
+  CHECK(std::abs(a.workspace().tyre[0].fz) > 100.0);  // still on its wheel
 }
 
 TEST_CASE("the hash sees every number of the state and the step index") {

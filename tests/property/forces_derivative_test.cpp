@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <Eigen/Eigenvalues>
+#include <cmath>
 #include <functional>
 
 #include "core/index3/bushing.h"
@@ -378,6 +379,7 @@ TEST_CASE("a tyre in the air or on a wheel that lies flat does nothing") {
   p.r = {0.0, 0.0, -0.01};
   CHECK(tyre_load(t, p, 0.0, 0.0).wrench.isZero(0.0));
   CHECK(normal_force(t, 0.001, -100.0) == 0.0);
+  CHECK(std::isnan(tyre_load(test_tyre(), wheel_at(0.03, 1), std::nan(""), 0.0).wrench.sum()));
 }
 
 }  // namespace rigstep::index3
