@@ -258,12 +258,24 @@ void add_load(const wire::Load& in, MechanismBuilder& builder) {
   builder.add_load(std::move(load), in.body());
 }
 
+Characteristic characteristic(const pb::RepeatedField<double>& x, const pb::RepeatedField<double>& y,
+                              const char* field) {
+  if (x.empty() && y.empty()) throw MechanismError(field, "is empty", "give two points at least, or leave it out");
+  return {{x.begin(), x.end()}, {y.begin(), y.end()}};
+}
+
 void add_spring(const wire::Spring& in, const wire::Mechanism& file, MechanismBuilder& builder) {
   rigstep::Spring spring;
   spring.name = in.name();
   spring.stiffness = in.stiffness();
   spring.damping = in.damping();
   spring.rest = in.rest();
+  spring.preload = in.preload();
+  if (in.has_stiffness_table())
+    spring.stiffness_table =
+        characteristic(in.stiffness_table().deflection(), in.stiffness_table().effort(), "stiffness_table");
+  if (in.has_damping_table())
+    spring.damping_table = characteristic(in.damping_table().rate(), in.damping_table().effort(), "damping_table");
   switch (in.acts_case()) {
     case wire::Spring::kBetweenPoints:
       spring.first_point_b = vector(in.between_points().first_point());
@@ -300,8 +312,11 @@ void add_input(const wire::Input& in, const wire::Mechanism& file, MechanismBuil
     case wire::Input::kJointEffort:
       return builder.add_joint_input(input, in.joint_effort().joint(),
                                      freedom(in.joint_effort().freedom(), in.joint_effort().joint(), file));
+    case wire::Input::kSignal:
+      if (!in.signal().unit().empty()) input.unit = in.signal().unit();
+      return builder.add_signal_input(input);
     default:
-      throw MechanismError("body_force", "is missing", "write body_force, body_torque or joint_effort");
+      throw MechanismError("body_force", "is missing", "write body_force, body_torque, joint_effort or signal");
   }
 }
 
@@ -369,6 +384,12 @@ void add_output(const wire::Output& in, const wire::Mechanism& file, MechanismBu
     case wire::Output::kJointReaction:
       return builder.add_joint_output(of_kind(Kind::joint_reaction), in.joint_reaction().joint(),
                                       rigstep::Freedom::angle);
+    case wire::Output::kForceElement:
+      return builder.add_element_output(of_kind(Kind::force_element), in.force_element().element());
+    case wire::Output::kTyre:
+      return builder.add_element_output(of_kind(Kind::tyre), in.tyre().element());
+    case wire::Output::kBushing:
+      return builder.add_element_output(of_kind(Kind::bushing), in.bushing().element());
     case wire::Output::kEnergy:
       return builder.add_output(of_kind(Kind::energy));
     case wire::Output::kConstraintResidual:
@@ -380,6 +401,99 @@ void add_output(const wire::Output& in, const wire::Mechanism& file, MechanismBu
     default:
       throw MechanismError("energy", "is missing", "say what the output measures, e.g. `body_pose { body: \"A\" }`");
   }
+}
+
+Mat6 symmetric(const Symmetric6& in, const char* field) {
+  Mat6 matrix = Mat6::Zero();
+  if (in.diagonal_size() == 6 && in.rows_size() == 0) {
+    for (int i = 0; i < 6; ++i) matrix(i, i) = in.diagonal(i);
+  } else if (in.rows_size() == 36 && in.diagonal_size() == 0) {
+    for (int i = 0; i < 36; ++i) matrix(i / 6, i % 6) = in.rows(i);
+  } else {
+    throw MechanismError(field,
+                         "has " + std::to_string(in.diagonal_size()) + " values of diagonal and " +
+                             std::to_string(in.rows_size()) + " of rows",
+                         "give either 6 of diagonal or 36 of rows");
+  }
+  return matrix;
+}
+
+MechanismBuilder::SideInBody bushing_side(const JointSide& side) {
+  return {vector(side.point()), vector(side.axis()), vector(side.normal())};
+}
+
+void add_bushing(const wire::Bushing& in, MechanismBuilder& builder) {
+  rigstep::Bushing bushing;
+  bushing.name = in.name();
+  if (!in.has_stiffness() && !in.has_damping())
+    throw MechanismError("stiffness", "is missing",
+                         "write e.g. `stiffness { diagonal: [1e6, 1e6, 1e6, 1e3, 1e3, 1e3] }`");
+  if (in.has_stiffness()) bushing.stiffness = symmetric(in.stiffness(), "stiffness");
+  if (in.has_damping()) bushing.damping = symmetric(in.damping(), "damping");
+  const bool in_bodies = in.has_in_first() || in.has_in_second();
+  if (in.has_at_start() == in_bodies)
+    throw MechanismError("at_start", in_bodies ? "stands beside in_first or in_second" : "is missing",
+                         "place the bushing by at_start alone, or by in_first and in_second");
+  if (in.has_at_start()) return builder.add_bushing(bushing, in.first(), in.second(), bushing_side(in.at_start()));
+  if (!in.has_in_first() || !in.has_in_second())
+    throw MechanismError(in.has_in_first() ? "in_second" : "in_first", "is missing", "describe both sides");
+  builder.add_bushing(bushing, in.first(), in.second(), bushing_side(in.in_first()), bushing_side(in.in_second()));
+}
+
+void add_friction(const wire::JointFriction& in, const wire::Mechanism& file, MechanismBuilder& builder) {
+  rigstep::JointFriction friction;
+  friction.name = in.name();
+  friction.coulomb = in.coulomb();
+  friction.viscous = in.viscous();
+  if (in.regularisation_speed() != 0.0) friction.regularisation_speed = in.regularisation_speed();
+  builder.add_friction(std::move(friction), in.joint(), freedom(in.freedom(), in.joint(), file));
+}
+
+void add_motor(const wire::Motor& in, const wire::Mechanism& file, MechanismBuilder& builder) {
+  rigstep::Motor motor;
+  motor.name = in.name();
+  motor.constant = in.constant();
+  motor.position_gain = in.position_gain();
+  motor.rate_gain = in.rate_gain();
+  motor.effort_limit = in.effort_limit();
+  motor.no_load_speed = in.no_load_speed();
+  builder.add_motor(std::move(motor), in.joint(), freedom(in.freedom(), in.joint(), file),
+                    {in.effort_input(), in.position_input(), in.rate_input()});
+}
+
+void add_drag(const wire::Drag& in, MechanismBuilder& builder) {
+  rigstep::Drag drag;
+  drag.name = in.name();
+  drag.point_b = vector(in.point());
+  drag.drag_area = in.drag_area();
+  if (in.has_density()) drag.density = in.density();
+  drag.wind_0 = vector(in.wind());
+  builder.add_drag(std::move(drag), in.body());
+}
+
+rigstep::SlipCurve slip_curve(const wire::SlipCurve& in) {
+  rigstep::SlipCurve curve;
+  if (in.has_b()) curve.B = in.b();
+  if (in.has_c()) curve.C = in.c();
+  if (in.has_e()) curve.E = in.e();
+  if (in.has_friction()) curve.friction = in.friction();
+  return curve;
+}
+
+void add_tyre(const wire::Tyre& in, MechanismBuilder& builder) {
+  rigstep::Tyre tyre;
+  tyre.name = in.name();
+  tyre.centre_b = vector(in.centre());
+  if (in.has_axis()) tyre.axis_b = vector(in.axis());
+  tyre.radius = in.radius();
+  tyre.stiffness = in.stiffness();
+  tyre.damping = in.damping();
+  tyre.longitudinal = slip_curve(in.longitudinal());
+  tyre.lateral = slip_curve(in.lateral());
+  if (in.low_speed() != 0.0) tyre.low_speed = in.low_speed();
+  tyre.road_point_0 = vector(in.road_point());
+  if (in.has_road_normal()) tyre.road_normal_0 = vector(in.road_normal());
+  builder.add_tyre(std::move(tyre), in.body(), in.height_input(), in.height_rate_input());
 }
 
 rigstep::Mechanism build(const wire::Mechanism& file, const Source& source) {
@@ -399,6 +513,12 @@ rigstep::Mechanism build(const wire::Mechanism& file, const Source& source) {
   each("input", file.input_size(), [&](int i) { add_input(file.input(i), file, builder); });
   each("coupling", file.coupling_size(), [&](int i) { add_coupling(file.coupling(i), file, builder); });
   each("driver", file.driver_size(), [&](int i) { add_driver(file.driver(i), file, builder); });
+  each("bushing", file.bushing_size(), [&](int i) { add_bushing(file.bushing(i), builder); });
+  each("joint_friction", file.joint_friction_size(),
+       [&](int i) { add_friction(file.joint_friction(i), file, builder); });
+  each("motor", file.motor_size(), [&](int i) { add_motor(file.motor(i), file, builder); });
+  each("drag", file.drag_size(), [&](int i) { add_drag(file.drag(i), builder); });
+  each("tyre", file.tyre_size(), [&](int i) { add_tyre(file.tyre(i), builder); });
   each("output", file.output_size(), [&](int i) { add_output(file.output(i), file, builder); });
   try {
     return builder.build();
@@ -479,6 +599,18 @@ void build_in(const rigstep::Joint& joint, wire::Joint& file) {
   set(second_normal, *file.mutable_in_second()->mutable_normal());
 }
 
+// A bushing measures nothing at the start: its two frames are all.
+void build_in(const rigstep::Bushing& bushing, wire::Bushing& file) {
+  file.clear_at_start();
+  const auto write = [](const JointFrame& frame, JointSide& side) {
+    set(frame.point_b, *side.mutable_point());
+    set(frame.axes_b.col(2), *side.mutable_axis());
+    set(frame.axes_b.col(0), *side.mutable_normal());
+  };
+  write(bushing.in_first, *file.mutable_in_first());
+  write(bushing.in_second, *file.mutable_in_second());
+}
+
 }  // namespace
 
 std::string with_start(const LoadedMechanism& loaded, const std::vector<rigstep::Body>& bodies) {
@@ -497,6 +629,8 @@ std::string with_start(const LoadedMechanism& loaded, const std::vector<rigstep:
   }
   for (int j = 0; j < file.joint_size(); ++j)
     if (file.joint(j).has_at_start()) build_in(loaded.mechanism.joints()[j], *file.mutable_joint(j));
+  for (int b = 0; b < file.bushing_size(); ++b)
+    if (file.bushing(b).has_at_start()) build_in(loaded.mechanism.bushings()[b], *file.mutable_bushing(b));
   std::string out;
   pb::TextFormat::PrintToString(file, &out);
   return "# proto-file: proto/mechanism.proto\n# proto-message: rigstep.wire.Mechanism\n" + out;

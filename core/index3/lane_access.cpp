@@ -96,6 +96,18 @@ void constrain_general(const Plan& plan, int c, bool with_stiffness, Workspace& 
   }
 }
 
+void write_element(const Plan& plan, std::size_t k, double stiffness_factor, double damping_factor, Workspace& w) {
+  const Element& element = plan.elements[k];
+  ElementRows rows;
+  evaluate_element(plan, element, stiffness_factor, damping_factor, w, rows);
+  GeneralHandle first, second;
+  std::copy_n(rows.first, element.rows, first.rows);
+  std::copy_n(rows.second, element.rows, second.rows);
+  const ConstraintPlace& place = plan.elimination.constraint[plan.first_element() + static_cast<int>(k)];
+  for (const Place& at : place.handles[0]) write_handle(w, at, first, element.rows);
+  for (const Place& at : place.handles[1]) write_handle(w, at, second, element.rows);
+}
+
 }  // namespace
 
 void enter_lanes(const Plan& plan, const State& x, Workspace& w) noexcept {
@@ -110,6 +122,10 @@ void enter_lanes(const Plan& plan, const State& x, Workspace& w) noexcept {
   std::fill_n(a.last_kappa, e.rows, 0.0);
   std::fill_n(a.rate, e.rows, 0.0);  // only drivers write theirs
   std::fill_n(a.quadratic, e.rows, 0.0);
+  for (std::size_t k = 0; k < plan.elements.size(); ++k)  // never open, no multiplier
+    at_all_rows(e.constraint[plan.first_element() + static_cast<int>(k)], [&](Place at) {
+      for (int row = 0; row < plan.elements[k].rows; ++row) a.Phi[at.base + row * at.stride] = 0.0;
+    });
   for (int c = 0; c < plan.mechanism.constraints(); ++c) {
     const int first = plan.first_row[c], rows = plan.first_row[c + 1] - first;
     if (rows == 0) continue;
@@ -203,6 +219,7 @@ void load_bodies(const Plan& plan, const Inputs& inputs, double t, const std::ve
 
 void tangent_of_forces(const Plan& plan, double stiffness_factor, double damping_factor, Workspace& w) noexcept {
   force_tangent(plan, stiffness_factor, damping_factor, w);
+  for (std::size_t k = 0; k < plan.elements.size(); ++k) write_element(plan, k, stiffness_factor, damping_factor, w);
   for (const int i : plan.observed_bodies) {
     if (!plan.carries_spring[i]) continue;
     const Leaf& leaf = plan.elimination.leaves[plan.elimination.leaf_of_body[i]];

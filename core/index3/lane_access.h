@@ -33,7 +33,8 @@ void add_quadratic_terms(const Plan& plan, Workspace& w) noexcept;
 void load_bodies(const Plan& plan, const Inputs& inputs, double t, const std::vector<double>& last_coordinate,
                  Workspace& w) noexcept;
 
-// stiffness_factor K + damping_factor C of the force elements.
+// stiffness_factor K + damping_factor C of the force elements: own-body blocks, and the rows of those between two
+// bodies.
 void tangent_of_forces(const Plan& plan, double stiffness_factor, double damping_factor, Workspace& w) noexcept;
 
 // One row of a constraint that has rows, in an array of rows.

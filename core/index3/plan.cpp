@@ -2,6 +2,7 @@
 
 #include <Eigen/Dense>
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <set>
 
@@ -32,18 +33,28 @@ std::vector<CoupledBodies> acted_on(const Mechanism& mechanism) {
   return bodies;
 }
 
-void require_moderate_hubs(const Mechanism& mechanism, const std::vector<int>& first_row) {
-  std::vector<int> rows(mechanism.bodies().size(), 0);
-  const std::vector<CoupledBodies> bodies = acted_on(mechanism);
-  for (std::size_t c = 0; c < bodies.size(); ++c)
-    for (const int body : bodies[c])
-      if (body != kGround) rows[body] += first_row[c + 1] - first_row[c];
-  for (std::size_t i = 0; i < rows.size(); ++i)
-    if (rows[i] > kMostRowsOfBody)
-      throw MechanismError(
-          "body \"" + mechanism.bodies()[i].name + "\"",
-          "carries joints with " + std::to_string(rows[i]) + " constraint rows",
-          "a body carries at most " + std::to_string(kMostRowsOfBody) + "; split it with fixed joints");
+std::vector<BushingRows> rows_of_bushings(const Mechanism& mechanism, double dt) {
+  std::vector<BushingRows> rows;
+  for (const Bushing& bushing : mechanism.bushings()) rows.push_back(bushing_rows(bushing, dt));
+  return rows;
+}
+
+std::vector<Element> elements_of(const Mechanism& m, const std::vector<BushingRows>& bushings) {
+  using Kind = Element::Kind;
+  std::vector<Element> all;
+  const auto add = [&all](Kind kind, std::size_t index, const auto& element, int rows) {
+    all.push_back({kind, static_cast<int>(index), element.first, element.second, rows});
+  };
+  const auto add_between = [&add](Kind kind, const auto& elements) {
+    for (std::size_t k = 0; k < elements.size(); ++k)
+      if (elements[k].first != kGround && elements[k].second != kGround) add(kind, k, elements[k], 1);
+  };
+  for (std::size_t k = 0; k < bushings.size(); ++k)
+    if (bushings[k].count > 0) add(Kind::bushing, k, m.bushings()[k], bushings[k].count);
+  add_between(Kind::spring, m.springs());
+  add_between(Kind::friction, m.frictions());
+  add_between(Kind::motor, m.motors());
+  return all;
 }
 
 std::vector<int> number_rows(const Mechanism& mechanism) {
@@ -52,8 +63,23 @@ std::vector<int> number_rows(const Mechanism& mechanism) {
     first_row.push_back(first_row.back() + static_cast<int>(rows_of(joint.type).size()));
   for (std::size_t k = 0; k < mechanism.couplings().size() + mechanism.drivers().size(); ++k)
     first_row.push_back(first_row.back() + 1);
-  require_moderate_hubs(mechanism, first_row);
   return first_row;
+}
+
+void require_moderate_hubs(const Plan& plan) {
+  std::vector<int> rows(plan.mechanism.bodies().size(), 0);
+  for (std::size_t c = 0; c < plan.bodies.size(); ++c)
+    for (const int body : plan.bodies[c])
+      if (body != kGround) rows[body] += plan.first_row[c + 1] - plan.first_row[c];
+  for (const Element& element : plan.elements)
+    for (const int body : {element.first, element.second})
+      if (body != kGround) rows[body] += element.rows;
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    if (rows[i] > kMostRowsOfBody)
+      throw MechanismError(
+          "body \"" + plan.mechanism.bodies()[i].name + "\"",
+          "carries joints with " + std::to_string(rows[i]) + " constraint rows, bushings and springs included",
+          "a body carries at most " + std::to_string(kMostRowsOfBody) + "; split it with fixed joints");
 }
 
 // Union-find over bodies and the ground: a joint between two already connected parts closes a loop, and so does a
@@ -195,20 +221,30 @@ std::vector<Constraint> constraints_of(Plan& plan) {
 void observe(Plan& plan, const std::vector<Constraint>& constraints) {
   const Mechanism& m = plan.mechanism;
   std::set<int> bodies, joints;
-  for (std::size_t c = 0; c < constraints.size(); ++c) {
+  for (std::size_t c = 0; c < plan.eliminated.size(); ++c) {
     if (!constraints[c].format.general()) continue;
     plan.general_constraints.push_back(plan.eliminated[c]);
     if (plan.eliminated[c] < plan.first_coupling()) joints.insert(plan.eliminated[c]);
   }
   for (const JointCoordinate& coordinate : m.coordinates()) joints.insert(coordinate.joint);
-  for (const Input& input : m.inputs())
+  for (const Input& input : m.inputs()) {
+    if (input.kind == Input::Kind::signal) continue;
     input.kind == Input::Kind::joint_effort ? joints.insert(input.joint) : bodies.insert(input.body);
+  }
   for (const AppliedLoad& load : m.loads()) bodies.insert(load.body);
-  for (const Spring& spring : m.springs()) bodies.insert({spring.first, spring.second});
+  const auto add_both = [&bodies](const auto& elements) {
+    for (const auto& element : elements) bodies.insert({element.first, element.second});
+  };
+  add_both(m.springs()), add_both(m.frictions()), add_both(m.motors()), add_both(m.bushings());
+  for (const Drag& drag : m.drags()) bodies.insert(drag.body);
+  for (const Tyre& tyre : m.tyres()) bodies.insert(tyre.body);
   for (const int j : joints) bodies.insert({m.joints()[j].first, m.joints()[j].second});
   bodies.erase(kGround);
   plan.observed_bodies.assign(bodies.begin(), bodies.end());
   plan.observed_joints.assign(joints.begin(), joints.end());
+  plan.shows_forces = !m.bushings().empty() || !m.tyres().empty() ||  // their energy
+                      std::any_of(m.outputs().begin(), m.outputs().end(),
+                                  [](const Output& o) { return o.kind == Output::Kind::force_element; });
 }
 
 // ---- constants in lanes
@@ -237,17 +273,30 @@ void write_constraint(Plan& plan, const Joint& joint, RowFormat format, int posi
       plan.constraint_constants[static_cast<std::size_t>(kConstraintConstants * position + width * k++ + lane)] = v[i];
 }
 
-void write_rows(Plan& plan, Place at, const std::vector<double>& compliance, double gain) {
+// compliance: of each row, in the iterations and in the projections
+void write_rows(Plan& plan, Place at, const std::vector<std::array<double, 2>>& compliance, double gain) {
   const std::size_t projections = static_cast<std::size_t>(plan.elimination.rows);
   for (std::size_t k = 0; k < compliance.size(); ++k) {
     const std::size_t row = static_cast<std::size_t>(at.base) + k * static_cast<std::size_t>(at.stride);
-    plan.compliance_in_lanes[row] = plan.compliance_in_lanes[projections + row] = compliance[k];
+    plan.compliance_in_lanes[row] = compliance[k][0];
+    plan.compliance_in_lanes[projections + row] = compliance[k][1];
     plan.gain[row] = gain;
   }
 }
 
 // A joint that only fills a lane holds nothing: its compliance is beyond any other.
 constexpr double kNoStiffness = 1e30;
+// Element rows take no part in the projections: their multiplier vanishes against any other.
+constexpr double kIdle = 1e60;
+
+std::vector<std::array<double, 2>> compliances(const Plan& plan, int c, int rows) {
+  std::vector<std::array<double, 2>> result(static_cast<std::size_t>(rows), {kNoStiffness, kNoStiffness});
+  if (c < plan.first_element())
+    for (int k = 0; k < rows; ++k) result[k].fill(plan.compliance[plan.first_row[plan.eliminated[c]] + k]);
+  else if (c < plan.first_element() + static_cast<int>(plan.elements.size()))
+    for (auto& both : result) both = {1.0, kIdle};
+  return result;
+}
 
 void write_constants(Plan& plan) {
   const Elimination& e = plan.elimination;
@@ -256,21 +305,19 @@ void write_constants(Plan& plan) {
     for (const BodyPlace& copy : e.body_copies[i]) write_body(plan, i, copy);
   }
   const double four_over_dt2 = 4.0 / (plan.dt() * plan.dt());
-  const int of_model = static_cast<int>(plan.eliminated.size());
   for (int c = 0; c < static_cast<int>(e.constraint.size()); ++c) {
     const ConstraintPlace& place = e.constraint[c];
-    const bool filler = c >= of_model;
+    const bool has_multiplier = c < plan.first_element();
     const ConstraintBatch& batch = e.batches[place.batch];
     // a filler looks like the first constraint of its format: only its rows' numbers must be sound
     Joint joint;
-    if (!filler && plan.eliminated[c] < plan.first_coupling()) joint = plan.mechanism.joints()[plan.eliminated[c]];
-    std::vector<double> compliance(static_cast<std::size_t>(batch.format.rows), kNoStiffness);
-    if (!filler)
-      std::copy_n(plan.compliance.begin() + plan.first_row[plan.eliminated[c]], batch.format.rows, compliance.begin());
+    if (has_multiplier && plan.eliminated[c] < plan.first_coupling())
+      joint = plan.mechanism.joints()[plan.eliminated[c]];
+    const auto compliance = compliances(plan, c, batch.format.rows);
     std::vector<Place> places{place.rows};
     places.insert(places.end(), place.copies.begin(), place.copies.end());
     for (const Place& at : places) {
-      write_rows(plan, at, compliance, filler ? 0.0 : four_over_dt2);
+      write_rows(plan, at, compliance, has_multiplier ? four_over_dt2 : 0.0);
       if (!batch.format.general())
         write_constraint(plan, joint, batch.format, batch.position, batch.width, at.base - batch.row_position);
     }
@@ -285,12 +332,32 @@ Plan::Plan(const Mechanism& mechanism_, const Settings& settings_)
       first_row(number_rows(mechanism)),
       compliance(first_row.back()),
       bodies(acted_on(mechanism)),
+      bushing_rows(rows_of_bushings(mechanism, dt())),
+      elements(elements_of(mechanism, bushing_rows)),
       carries_spring(mechanism.bodies().size(), false),
       has_loops(closes_loops(mechanism)),
       kernels(&kernels_for_this_processor(settings.instruction_set)) {
+  require_moderate_hubs(*this);
+  const auto carries = [this](int body) {
+    if (body != kGround) carries_spring[body] = true;
+  };
+  const auto carry = [&carries](const auto& all) {
+    for (const auto& element : all) {
+      if (element.first != kGround && element.second != kGround) continue;  // element rows
+      carries(element.first);
+      carries(element.second);
+    }
+  };
+  carry(mechanism.springs());
   for (const Spring& spring : mechanism.springs())
-    for (const int body : {spring.first, spring.second})
-      if (body != kGround) carries_spring[body] = true;
+    if (spring.kind == Spring::Kind::between_points) {
+      carries(spring.first);
+      carries(spring.second);
+    }
+  carry(mechanism.frictions());
+  carry(mechanism.motors());
+  for (const Drag& drag : mechanism.drags()) carries(drag.body);
+  for (const Tyre& tyre : mechanism.tyres()) carries(tyre.body);
   if (settings.relative_compliance < 0.0) settings.relative_compliance = has_loops ? 1e-8 : 1e-10;
   if (settings.sweeps == 0) settings.sweeps = has_loops ? 2 : 1;
   double longest = 0.0;

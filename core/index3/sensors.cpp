@@ -106,6 +106,26 @@ void read_outputs(const Stepper& stepper, const StepReport& report, Outputs& out
         to[1] = report.velocity_residual;
         to[2] = report.acceleration_residual;
         break;
+      case Kind::force_element: {
+        const auto& readings = o.element_kind == Output::Element::spring  ? w.spring
+                               : o.element_kind == Output::Element::motor ? w.motor
+                                                                          : w.friction;
+        const ElementReading& element = readings[o.element];
+        to[0] = element.deflection;
+        to[1] = element.rate;
+        to[2] = element.effort;
+        break;
+      }
+      case Kind::tyre: {
+        const TyreReading& tyre = w.tyre[o.element];
+        for (const double value : {tyre.fx, tyre.fy, tyre.fz, tyre.slip, tyre.slip_angle, tyre.deflection})
+          *to++ = value;
+        break;
+      }
+      case Kind::bushing:
+        for (int k = 0; k < 6; ++k) to[k] = w.bushing[o.element].deflection[k];
+        for (int k = 0; k < 6; ++k) to[6 + k] = w.bushing[o.element].load[k];
+        break;
       case Kind::solver_status:
         to[0] = static_cast<double>(report.status);
         to[1] = report.last_increment;

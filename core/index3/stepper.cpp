@@ -79,6 +79,7 @@ int iterate(const Plan& plan, const State& last, const Inputs& inputs, Workspace
   const Kernels& kernels = *plan.kernels;
   const double h2 = 0.25 * plan.dt() * plan.dt(), half_dt = 0.5 * plan.dt();
   drive(plan, last, inputs, time_at(plan, last.step + 1), w);
+  take_inputs(plan, inputs, w);
   predict(plan, w);                                            // 3a, 3b   (15) (16)
   tangent_of_forces(plan, h2, half_dt, w);                     // (8)
   const int failed = kernels.factorise(w.lanes, h2, true, 0);  // 3d, 3e   (26) (36)-(38), tangent at the predictor
@@ -215,15 +216,18 @@ StepReport Stepper::step(const Inputs& inputs) noexcept {
   project_velocities(plan, w);                      // 4        (40)-(54)
   attempt.finite = project_accelerations(plan, w);  // 5        (55)-(69)
   const StepReport report = judge(plan, w, attempt);
-  return failed(report.status) ? reject(inputs, report) : commit(report);
+  return failed(report.status) ? reject(inputs, report) : commit(inputs, report);
 }
 
-StepReport Stepper::commit(const StepReport& report) noexcept {
+StepReport Stepper::commit(const Inputs& inputs, const StepReport& report) noexcept {
   StepArrays& a = workspace_->lanes;
   std::swap(a.last, a.next);
   std::swap(a.last_lambda, a.lambda);
   std::swap(a.last_kappa, a.kappa);
-  follow_coordinates(*plan_, state_.coordinate, *workspace_);
+  if (plan_->shows_forces)
+    apply_forces(*plan_, inputs, time_at(*plan_, state_.step + 1), state_.coordinate, *workspace_);
+  else
+    follow_coordinates(*plan_, state_.coordinate, *workspace_);
   std::copy(workspace_->coordinate.begin(), workspace_->coordinate.end(), state_.coordinate.begin());
   std::copy(workspace_->drive.begin(), workspace_->drive.end(), state_.drive.begin());
   ++state_.step;

@@ -114,12 +114,19 @@ Workspace::Workspace(const Plan& plan) : lanes{} {
   }
   fill(coordinate, plan.mechanism.coordinates().size());
   fill(tangent, bodies);
+  fill(spring, plan.mechanism.springs().size());
+  fill(friction, plan.mechanism.frictions().size());
+  fill(motor, plan.mechanism.motors().size());
+  fill(bushing, plan.mechanism.bushings().size());
+  fill(tyre, plan.mechanism.tyres().size());
+  fill(input, plan.mechanism.inputs().size());
 }
 
 std::size_t Workspace::bytes() const noexcept {
   const auto size = [](const auto& values) { return values.size() * sizeof(values[0]); };
   return size(block) + size(reference) + size(drive) + size(placement) + size(joint) + size(J_first) + size(J_second) +
-         size(J_third) + size(J_fourth) + size(Phi) + size(Q) + size(coordinate) + size(tangent);
+         size(J_third) + size(J_fourth) + size(Phi) + size(Q) + size(coordinate) + size(tangent) + size(spring) +
+         size(friction) + size(motor) + size(bushing) + size(tyre) + size(input);
 }
 
 namespace {

@@ -7,8 +7,21 @@
 #include "core/index3/aligned.h"
 #include "core/index3/constraints.h"
 #include "core/index3/plan.h"
+#include "core/index3/tyre.h"
 
 namespace rigstep::index3 {
+
+// What a force element along one scalar does.
+struct ElementReading {
+  double deflection;  // [m] or [rad]; friction and motor: the joint coordinate
+  double rate;        // [m/s] or [rad/s]
+  double effort;      // [N] or [N m]
+};
+
+struct BushingReading {
+  Vec6 deflection;  // first frame's axes [m] and [-]
+  Vec6 load;        // on the second body, first frame's axes [N] and [N m]
+};
 
 struct Workspace {
   explicit Workspace(const Plan& plan);
@@ -36,9 +49,17 @@ struct Workspace {
   std::vector<double> Phi;            // (rows) position constraints [m] or [-]           (1)
 
   // written by apply_forces, force_tangent
-  std::vector<Vec6> Q;             // (bodies) force [N] and torque [N m], world frame
-  std::vector<double> coordinate;  // (followed coordinates) unwrapped [m] or [rad]
-  std::vector<Mat6> tangent;       // (bodies) h2 K + dt/2 C, world frame
+  std::vector<Vec6> Q;                   // (bodies) force [N] and torque [N m], world frame
+  std::vector<double> coordinate;        // (followed coordinates) unwrapped [m] or [rad]
+  std::vector<ElementReading> spring;    // (springs)
+  std::vector<ElementReading> friction;  // (joint frictions)
+  std::vector<ElementReading> motor;     // (motors)
+  std::vector<BushingReading> bushing;   // (bushings)
+  std::vector<TyreReading> tyre;         // (tyres)
+  std::vector<Mat6> tangent;             // (bodies) h2 K + dt/2 C, world frame
+
+  // written by take_inputs
+  std::vector<double> input;  // (input channels) of this step
 };
 
 inline const Placement kGroundPlacement{};

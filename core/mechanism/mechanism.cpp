@@ -5,8 +5,9 @@
 #include <Eigen/Geometry>
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <cstring>
+
+#include "core/mechanism/checks.h"
 
 namespace rigstep {
 
@@ -14,28 +15,10 @@ namespace {
 
 constexpr double kUnitTolerance = 1e-6;  // how far a direction or quaternion read from a file may be from unit norm
 
-std::string quoted(std::string_view name) { return "\"" + std::string(name) + "\""; }
-
-std::string number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.6g", value);
-  return text;
-}
-
-void require_finite(const Eigen::Ref<const Eigen::MatrixXd>& value, const char* field) {
-  if (!value.allFinite()) throw MechanismError(field, "is not a finite number", "write a finite number");
-}
-
-void require_finite(double value, const char* field) {
-  if (!std::isfinite(value)) throw MechanismError(field, "is not a finite number", "write a finite number");
-}
-
-Vec3 unit(const Vec3& direction, const char* field) {
-  require_finite(direction, field);
-  const double norm = direction.norm();
-  if (!(norm > 1e-12)) throw MechanismError(field, "has no direction", "give a vector that is not zero");
-  return direction / norm;
-}
+using checks::number;
+using checks::quoted;
+using checks::require_finite;
+using checks::unit;
 
 Mat3 rotation(const EulerParameters& p) { return Eigen::Quaterniond(p[0], p[1], p[2], p[3]).toRotationMatrix(); }
 
@@ -146,6 +129,12 @@ void add_couplings_and_drivers(ContentHash& hash, const Mechanism& m) {
   }
 }
 
+void add_characteristic(ContentHash& hash, const Characteristic& table) {
+  hash.add(static_cast<std::int64_t>(table.x.size()));
+  for (const double x : table.x) hash.add(x);
+  for (const double y : table.y) hash.add(y);
+}
+
 void add_loads_and_channels(ContentHash& hash, const Mechanism& m) {
   for (const AppliedLoad& l : m.loads()) {
     hash.add(l.name);
@@ -159,28 +148,87 @@ void add_loads_and_channels(ContentHash& hash, const Mechanism& m) {
     hash.add(s.kind);
     for (const int i : {s.first, s.second, s.coordinate}) hash.add(static_cast<std::int64_t>(i));
     for (const Vec3* v : {&s.first_point_b, &s.second_point_b, &s.direction_0}) hash.add(*v);
-    for (const double x : {s.stiffness, s.damping, s.rest}) hash.add(x);
+    for (const double x : {s.stiffness, s.damping, s.rest, s.preload}) hash.add(x);
+    add_characteristic(hash, s.stiffness_table);
+    add_characteristic(hash, s.damping_table);
   }
   for (const Input& i : m.inputs()) {
     hash.add(i.name);
     hash.add(i.kind);
     hash.add(i.frame);
     hash.add(i.freedom);
+    hash.add(i.unit);
     for (const int k : {i.body, i.joint}) hash.add(static_cast<std::int64_t>(k));
     for (const Vec3* v : {&i.direction, &i.point_b}) hash.add(*v);
   }
   for (const Output& o : m.outputs()) {
     hash.add(o.name);
     hash.add(o.kind);
-    for (const int k : {o.body, o.joint, o.coordinate}) hash.add(static_cast<std::int64_t>(k));
+    hash.add(o.element_kind);
+    for (const int k : {o.body, o.joint, o.coordinate, o.element}) hash.add(static_cast<std::int64_t>(k));
     hash.add(o.point_b);
     if (o.driver >= 0) hash.add(static_cast<std::int64_t>(o.driver));
+  }
+}
+
+void add_force_elements(ContentHash& hash, const Mechanism& m) {
+  const auto integers = [&hash](std::initializer_list<int> values) {
+    for (const int i : values) hash.add(static_cast<std::int64_t>(i));
+  };
+  const auto numbers = [&hash](std::initializer_list<double> values) {
+    for (const double x : values) hash.add(x);
+  };
+  for (const Bushing& b : m.bushings()) {
+    hash.add(b.name);
+    integers({b.first, b.second});
+    for (const JointFrame* side : {&b.in_first, &b.in_second}) {
+      hash.add(side->point_b);
+      hash.add(side->axes_b);
+    }
+    hash.add(b.stiffness);
+    hash.add(b.damping);
+  }
+  for (const JointFriction& f : m.frictions()) {
+    hash.add(f.name);
+    integers({f.coordinate});
+    numbers({f.coulomb, f.viscous, f.regularisation_speed});
+  }
+  for (const Motor& a : m.motors()) {
+    hash.add(a.name);
+    integers({a.coordinate, a.effort_input, a.position_input, a.rate_input});
+    numbers({a.constant, a.position_gain, a.rate_gain, a.effort_limit, a.no_load_speed});
+  }
+  for (const Drag& d : m.drags()) {
+    hash.add(d.name);
+    integers({d.body});
+    hash.add(d.point_b);
+    numbers({d.density, d.drag_area});
+    hash.add(d.wind_0);
+  }
+  for (const Tyre& t : m.tyres()) {
+    hash.add(t.name);
+    integers({t.body, t.height_input, t.height_rate_input});
+    for (const Vec3* v : {&t.centre_b, &t.axis_b, &t.road_point_0, &t.road_normal_0}) hash.add(*v);
+    numbers({t.radius, t.stiffness, t.damping, t.low_speed});
+    for (const SlipCurve* c : {&t.longitudinal, &t.lateral}) numbers({c->B, c->C, c->E, c->friction});
   }
 }
 
 const char* effort_unit(Freedom freedom) { return is_length(freedom) ? "N" : "N m"; }
 
 const char* coordinate_unit(Freedom freedom) { return is_length(freedom) ? "m" : "rad"; }
+
+bool acts_along_length(const Output& output, const Mechanism& m) {
+  int coordinate = -1;
+  if (output.element_kind == Output::Element::spring) {
+    coordinate = m.springs()[output.element].coordinate;
+    if (m.springs()[output.element].kind != Spring::Kind::in_joint) return true;
+  } else {
+    coordinate = output.element_kind == Output::Element::motor ? m.motors()[output.element].coordinate
+                                                               : m.frictions()[output.element].coordinate;
+  }
+  return is_length(m.coordinates()[coordinate].freedom);
+}
 
 std::vector<Channel> components(const Output& output, const Mechanism& m) {
   using Kind = Output::Kind;
@@ -208,6 +256,16 @@ std::vector<Channel> components(const Output& output, const Mechanism& m) {
       return {{".status", "-"}, {".last_increment", "m"}};
     case Kind::driver_effort:
       return {{"", effort_unit(m.coordinates()[m.drivers()[output.driver].coordinate].freedom)}};
+    case Kind::force_element: {
+      const bool linear = acts_along_length(output, m);
+      const std::string x = linear ? "m" : "rad";
+      return {{".deflection", x}, {".rate", x + "/s"}, {".effort", linear ? "N" : "N m"}};
+    }
+    case Kind::tyre:
+      return {{".fx", "N"}, {".fy", "N"}, {".fz", "N"}, {".slip", "-"}, {".slip_angle", "rad"}, {".deflection", "m"}};
+    case Kind::bushing:
+      return {{".x", "m"},  {".y", "m"},  {".z", "m"},  {".rx", "rad"}, {".ry", "rad"}, {".rz", "rad"},
+              {".fx", "N"}, {".fy", "N"}, {".fz", "N"}, {".tx", "N m"}, {".ty", "N m"}, {".tz", "N m"}};
   }
   return {};
 }
@@ -557,13 +615,16 @@ void check_spring(const Spring& spring) {
   if (!(spring.damping >= 0.0) || !std::isfinite(spring.damping))
     throw MechanismError("damping", "is " + number(spring.damping), "give a finite number, zero or above");
   require_finite(spring.rest, "rest");
+  require_finite(spring.preload, "preload");
+  checks::check_characteristic(spring.stiffness_table, "stiffness_table", "deflection");
+  checks::check_characteristic(spring.damping_table, "damping_table", "rate");
 }
 
 }  // namespace
 
 void MechanismBuilder::add_spring(Spring spring, const std::string& first, const std::string& second) {
   check_name(spring.name, "spring");
-  require_new_name(mechanism_.springs_, spring.name, "spring");
+  require_new_element(spring.name, "spring");
   check_spring(spring);
   spring.first = find_body(first, "first");
   spring.second = find_body(second, "second");
@@ -577,7 +638,7 @@ void MechanismBuilder::add_spring(Spring spring, const std::string& first, const
 
 void MechanismBuilder::add_joint_spring(Spring spring, const std::string& joint, Freedom freedom) {
   check_name(spring.name, "spring");
-  require_new_name(mechanism_.springs_, spring.name, "spring");
+  require_new_element(spring.name, "spring");
   check_spring(spring);
   const int j = find_joint(joint);
   spring.kind = Spring::Kind::in_joint;
@@ -742,7 +803,9 @@ Mechanism MechanismBuilder::build() {
   for (const Input& input : m.inputs_)
     m.input_channels_.push_back({input.name, input.kind == Input::Kind::body_force    ? "N"
                                              : input.kind == Input::Kind::body_torque ? "N m"
-                                                                                      : effort_unit(input.freedom)});
+                                             : input.kind == Input::Kind::signal
+                                                 ? input.unit
+                                                 : std::string(effort_unit(input.freedom))});
   add_driver_channels(m.coordinates_, m.drivers_, m.input_channels_);
   for (Output& output : m.outputs_) {
     output.first_channel = static_cast<int>(m.output_channels_.size());
@@ -760,6 +823,7 @@ Mechanism MechanismBuilder::build() {
   add_structure(hash, m);
   add_couplings_and_drivers(hash, m);
   add_loads_and_channels(hash, m);
+  add_force_elements(hash, m);
   m.id_ = hash.value();
   return m;
 }

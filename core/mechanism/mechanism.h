@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/mechanism/force_elements.h"
 #include "core/mechanism/types.h"
 
 namespace rigstep {
@@ -42,12 +43,6 @@ enum class JointType {
   point_on_plane,  // the second point stays in the plane through the first one normal to the first body's axis
   distance,        // the two points keep their distance: a rod without mass between two balls
   floating,        // no constraint: measures, loads or drives the pose of the second body against the first
-};
-
-// One side of a joint. For the ground, body frame means world frame.
-struct JointFrame {
-  Vec3 point_b = Vec3::Zero();     // joint point, from the body's mass centre, body frame [m]
-  Mat3 axes_b = Mat3::Identity();  // columns x, y, z in body coordinates, right-handed; z is the joint axis
 };
 
 // A scalar freedom that a joint leaves open, and along which efforts, springs, sensors, couplings and drivers act.
@@ -138,7 +133,8 @@ struct AppliedLoad {
   double phase = 0.0;              // [rad]
 };
 
-// A linear spring and damper on one scalar: effort = -stiffness (x - rest) - damping dx/dt.
+// A spring and damper on one scalar, linear parts and measured characteristics added:
+// effort = preload - stiffness (x - rest) - stiffness_table(x - rest) - damping dx/dt - damping_table(dx/dt).
 struct Spring {
   enum class Kind {
     between_points,   // x: distance of the two points [m]
@@ -155,12 +151,20 @@ struct Spring {
   int coordinate = -1;               // in_joint: index into Mechanism::coordinates()
   double stiffness = 0.0;            // [N/m] or [N m/rad]
   double damping = 0.0;              // [N s/m] or [N m s/rad]
-  double rest = 0.0;                 // x without load [m] or [rad]
+  double rest = 0.0;                 // x from which the deflection x - rest counts [m] or [rad]
+  double preload = 0.0;              // effort at rest; positive pushes the ends apart [N] or [N m]
+  Characteristic stiffness_table;    // opposing effort [N] or [N m] over deflection [m] or [rad]
+  Characteristic damping_table;      // opposing effort over rate [m/s] or [rad/s]
 };
 
 // An input channel: one number per step that becomes a load. Held constant on (t_k, t_k+1].
 struct Input {
-  enum class Kind { body_force, body_torque, joint_effort };
+  enum class Kind {
+    body_force,
+    body_torque,
+    joint_effort,
+    signal,  // no load of its own: motors and tyres read it
+  };
   std::string name;
   Kind kind = Kind::body_force;
   int body = 0;                    // body_force, body_torque
@@ -169,6 +173,7 @@ struct Input {
   Vec3 point_b = Vec3::Zero();     // body_force: where it acts, body frame [m]
   int joint = -1;                  // joint_effort: positive effort increases the coordinate
   Freedom freedom = Freedom::angle;
+  std::string unit = "-";  // signal: as its readers understand it
 };
 
 // An output quantity; takes channel_names(...).size() consecutive output channels.
@@ -185,15 +190,22 @@ struct Output {
     constraint_residual,  // position [m] velocity [m/s] acceleration [m/s^2], largest row
     solver_status,        // status [-] last_increment [m, rad]
     driver_effort,        // of a driver along its freedom, positive increases the coordinate [N] or [N m]
+    force_element,        // deflection [m] or [rad], rate, effort [N] or [N m] of a spring, friction or motor
+    tyre,                 // fx fy fz [N] on the wheel, road axes; slip [-] slip_angle [rad] deflection [m]
+    bushing,              // x y z [m] rx ry rz [rad] deflection; fx fy fz [N] tx ty tz [N m] on the second body; both
+                          // in the first frame's axes
   };
+  enum class Element { spring, friction, motor };
   std::string name;
   Kind kind = Kind::energy;
   int body = 0;
-  Vec3 point_b = Vec3::Zero();  // specific_force: sensor point from the mass centre, body frame [m]
-  int joint = -1;               // joint_reaction
-  int coordinate = -1;          // joint_coordinate, joint_rate: index into Mechanism::coordinates()
-  int first_channel = 0;        // set by the builder
-  int driver = -1;              // driver_effort
+  Vec3 point_b = Vec3::Zero();             // specific_force: sensor point from the mass centre, body frame [m]
+  int joint = -1;                          // joint_reaction
+  int coordinate = -1;                     // joint_coordinate, joint_rate: index into Mechanism::coordinates()
+  int first_channel = 0;                   // set by the builder
+  int element = -1;                        // force_element, tyre, bushing: index among the elements of its kind
+  Element element_kind = Element::spring;  // force_element
+  int driver = -1;                         // driver_effort
 };
 
 struct Channel {
@@ -209,6 +221,11 @@ class Mechanism {
   const std::vector<Joint>& joints() const { return joints_; }
   const std::vector<AppliedLoad>& loads() const { return loads_; }
   const std::vector<Spring>& springs() const { return springs_; }
+  const std::vector<Bushing>& bushings() const { return bushings_; }
+  const std::vector<JointFriction>& frictions() const { return frictions_; }
+  const std::vector<Motor>& motors() const { return motors_; }
+  const std::vector<Drag>& drags() const { return drags_; }
+  const std::vector<Tyre>& tyres() const { return tyres_; }
   const std::vector<JointCoordinate>& coordinates() const { return coordinates_; }
   const std::vector<Input>& inputs() const { return inputs_; }
   const std::vector<Output>& outputs() const { return outputs_; }
@@ -236,6 +253,11 @@ class Mechanism {
   std::vector<Joint> joints_;
   std::vector<AppliedLoad> loads_;
   std::vector<Spring> springs_;
+  std::vector<Bushing> bushings_;
+  std::vector<JointFriction> frictions_;
+  std::vector<Motor> motors_;
+  std::vector<Drag> drags_;
+  std::vector<Tyre> tyres_;
   std::vector<JointCoordinate> coordinates_;
   std::vector<Input> inputs_;
   std::vector<Output> outputs_;
@@ -313,6 +335,26 @@ class MechanismBuilder {
   void add_driver(Driver driver, const std::string& joint, Freedom freedom);
   void add_driver_output(Output output, const std::string& driver);
 
+  // A bushing without deflection at the start pose: point [m], axis (z) and normal (x) in the world frame; zero axis
+  // and normal: parallel to the world.
+  void add_bushing(Bushing bushing, const std::string& first, const std::string& second, const SideInBody& at_start);
+  // ... or as built into each body, in body coordinates (world for the ground).
+  void add_bushing(Bushing bushing, const std::string& first, const std::string& second, const SideInBody& in_first,
+                   const SideInBody& in_second);
+  void add_friction(JointFriction friction, const std::string& joint, Freedom freedom);
+  void add_signal_input(Input input);  // an input that only motors and tyres read
+
+  // Channel names; empty: none. They refer to inputs added before.
+  struct MotorInputs {
+    std::string effort, position, rate;
+  };
+  void add_motor(Motor motor, const std::string& joint, Freedom freedom, const MotorInputs& inputs);
+  void add_drag(Drag drag, const std::string& body);
+  void add_tyre(Tyre tyre, const std::string& body, const std::string& height_input,
+                const std::string& height_rate_input);
+  // force_element, tyre or bushing, by the element's name
+  void add_element_output(Output output, const std::string& element);
+
   // Checks what only the whole can show (at least one body, channel counts) and numbers the channels.
   Mechanism build();
 
@@ -323,6 +365,9 @@ class MechanismBuilder {
   // Place of the freedom among those of the joint; throws if it has no such freedom.
   int require_freedom(int joint, Freedom freedom, const char* field) const;
   int follow_coordinate(int joint, Freedom freedom);
+  void require_new_element(const std::string& name, const char* kind) const;  // among all force elements
+  int find_input(const std::string& name, const char* field) const;
+  void push_bushing(Bushing bushing);
   void push_joint(Joint joint, double offset, double second_offset);
   void push_output(Output output);
 

@@ -128,6 +128,10 @@ void print_text(const Report& r) {
     fmt::print("    {:<20} {:<18} {} of {}\n", d.name, "driver", to_string(x.freedom), r.m.joints()[x.joint].name);
   }
   fmt::print("loads, springs   {}, {}\n", r.m.loads().size(), r.m.springs().size());
+  if (r.m.bushings().size() + r.m.frictions().size() + r.m.motors().size() + r.m.drags().size() + r.m.tyres().size() >
+      0)
+    fmt::print("other forces     bushings {}, frictions {}, motors {}, drags {}, tyres {}\n", r.m.bushings().size(),
+               r.m.frictions().size(), r.m.motors().size(), r.m.drags().size(), r.m.tyres().size());
   fmt::print("channels         {} in, {} out\n", r.m.input_channels().size(), r.m.output_channels().size());
   fmt::print("freedom          {} degrees, rank {} of {} rows, {} redundant\n", r.rank.start.degrees_of_freedom,
              r.rank.start.rank, r.plan.rows(), r.rank.start.redundant);

@@ -382,4 +382,17 @@ inline Inputs test_inputs(const Mechanism& m, std::uint64_t step) {
   return u;
 }
 
+// Names of the instruction sets that this processor runs.
+inline std::vector<const char*> instruction_sets() {
+  std::vector<const char*> sets;
+  for (const char* name : {"x86-64", "x86-64-v3", "x86-64-v4", "native"}) {
+    try {
+      index3::kernels_for_this_processor(name);
+      sets.push_back(name);
+    } catch (const MechanismError&) {
+    }
+  }
+  return sets;
+}
+
 }  // namespace rigstep::test
