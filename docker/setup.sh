@@ -3,6 +3,7 @@
 #
 #   docker/setup.sh             what it takes to build, test and run
 #   docker/setup.sh --develop   that, and the second compiler with its checkers
+#   docker/setup.sh --bench     the first, and the other engines that rigstep bench compares with
 #   docker/setup.sh --runtime   only what a built rigstep needs to run
 #   docker/setup.sh --help      this text
 #
@@ -15,8 +16,9 @@ sections='build test runtime'
 for argument in "$@"; do
   case $argument in
     --develop) sections='build test runtime develop' ;;
+    --bench) sections='build test runtime bench' ;;
     --runtime) sections=runtime ;;
-    --help | -h) sed -n '2,10s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    --help | -h) sed -n '2,11s/^# \{0,1\}//p' "$0"; exit 0 ;;
     *) echo "setup: unknown argument '$argument'; see docker/setup.sh --help" >&2; exit 2 ;;
   esac
 done

@@ -150,13 +150,37 @@ rigstep::JointType joint_type(wire::JointType type) {
       return rigstep::JointType::perpendicular_axes;
     case PARALLEL_AXES:
       return rigstep::JointType::parallel_axes;
+    case PLANAR:
+      return rigstep::JointType::planar;
+    case GIMBAL:
+      return rigstep::JointType::gimbal;
+    case SCREW:
+      return rigstep::JointType::screw;
+    case POINT_ON_PLANE:
+      return rigstep::JointType::point_on_plane;
+    case DISTANCE:
+      return rigstep::JointType::distance;
+    case FLOATING:
+      return rigstep::JointType::floating;
     default:
       throw MechanismError("type", "is missing", "write e.g. `type: REVOLUTE`");
   }
 }
 
+void require_own_fields(const wire::Joint& in, rigstep::JointType type) {
+  if (in.lead() != 0.0 && type != rigstep::JointType::screw)
+    throw MechanismError("lead", "belongs to a screw", "leave it out, or write `type: SCREW`");
+  if (in.length() == 0.0) return;
+  if (type != rigstep::JointType::distance)
+    throw MechanismError("length", "belongs to a distance", "leave it out, or write `type: DISTANCE`");
+  if (in.has_at_start())
+    throw MechanismError("length", "is that of the start pose beside at_start",
+                         "leave it out, or place the joint by in_first and in_second");
+}
+
 void add_joint(const wire::Joint& in, MechanismBuilder& builder) {
   const rigstep::JointType type = joint_type(in.type());
+  require_own_fields(in, type);
   const bool in_bodies = in.has_in_first() || in.has_in_second();
   if (in.has_at_start() == in_bodies)
     throw MechanismError("at_start", in_bodies ? "stands beside in_first or in_second" : "is missing",
@@ -164,7 +188,8 @@ void add_joint(const wire::Joint& in, MechanismBuilder& builder) {
   if (in.has_at_start()) {
     const JointAtStart& at = in.at_start();
     builder.add_joint({in.name(), type, in.first(), in.second(), vector(at.point()), vector(at.axis()),
-                       vector(at.second_axis()), at.coordinate(), at.second_coordinate()});
+                       vector(at.second_axis()), at.coordinate(), at.second_coordinate(), vector(at.normal()),
+                       vector(at.second_point()), in.lead()});
     return;
   }
   if (!in.has_in_first() || !in.has_in_second())
@@ -172,11 +197,20 @@ void add_joint(const wire::Joint& in, MechanismBuilder& builder) {
   const auto side = [](const JointSide& s) {
     return MechanismBuilder::SideInBody{vector(s.point()), vector(s.axis()), vector(s.normal())};
   };
-  builder.add_joint(in.name(), type, in.first(), in.second(), side(in.in_first()), side(in.in_second()));
+  builder.add_joint(in.name(), type, in.first(), in.second(), side(in.in_first()), side(in.in_second()),
+                    type == rigstep::JointType::screw ? in.lead() : in.length());
+}
+
+std::string in_capitals(rigstep::Freedom freedom) {
+  std::string text(to_string(freedom));
+  for (char& c : text)
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+  return text;
 }
 
 // The freedom meant, where the file may leave it out if the joint has only one.
-rigstep::Freedom freedom(wire::Freedom written, const std::string& joint, const wire::Mechanism& file) {
+rigstep::Freedom freedom(wire::Freedom written, const std::string& joint, const wire::Mechanism& file,
+                         const char* field = "freedom") {
   switch (written) {
     case DISPLACEMENT:
       return rigstep::Freedom::displacement;
@@ -186,6 +220,14 @@ rigstep::Freedom freedom(wire::Freedom written, const std::string& joint, const 
       return rigstep::Freedom::first_angle;
     case SECOND_ANGLE:
       return rigstep::Freedom::second_angle;
+    case THIRD_ANGLE:
+      return rigstep::Freedom::third_angle;
+    case DISPLACEMENT_X:
+      return rigstep::Freedom::displacement_x;
+    case DISPLACEMENT_Y:
+      return rigstep::Freedom::displacement_y;
+    case DISPLACEMENT_Z:
+      return rigstep::Freedom::displacement_z;
     default:
       break;
   }
@@ -193,10 +235,10 @@ rigstep::Freedom freedom(wire::Freedom written, const std::string& joint, const 
     if (candidate.name() != joint) continue;
     const auto open = freedoms(joint_type(candidate.type()));
     if (open.size() > 1)
-      throw MechanismError("freedom", "is missing and joint \"" + joint + "\" has two",
-                           "write `freedom: " + std::string(open[0] == rigstep::Freedom::displacement
-                                                                ? "DISPLACEMENT` or `ANGLE`"
-                                                                : "FIRST_ANGLE` or `SECOND_ANGLE`"));
+      throw MechanismError(
+          field,
+          "is missing and joint \"" + joint + "\" has " + (open.size() == 2 ? "two" : std::to_string(open.size())),
+          "write `" + std::string(field) + ": " + in_capitals(open[0]) + "` or another of them");
     if (!open.empty()) return open[0];
   }
   return rigstep::Freedom::angle;  // the builder says what is wrong with the joint
@@ -216,12 +258,24 @@ void add_load(const wire::Load& in, MechanismBuilder& builder) {
   builder.add_load(std::move(load), in.body());
 }
 
+Characteristic characteristic(const pb::RepeatedField<double>& x, const pb::RepeatedField<double>& y,
+                              const char* field) {
+  if (x.empty() && y.empty()) throw MechanismError(field, "is empty", "give two points at least, or leave it out");
+  return {{x.begin(), x.end()}, {y.begin(), y.end()}};
+}
+
 void add_spring(const wire::Spring& in, const wire::Mechanism& file, MechanismBuilder& builder) {
   rigstep::Spring spring;
   spring.name = in.name();
   spring.stiffness = in.stiffness();
   spring.damping = in.damping();
   spring.rest = in.rest();
+  spring.preload = in.preload();
+  if (in.has_stiffness_table())
+    spring.stiffness_table =
+        characteristic(in.stiffness_table().deflection(), in.stiffness_table().effort(), "stiffness_table");
+  if (in.has_damping_table())
+    spring.damping_table = characteristic(in.damping_table().rate(), in.damping_table().effort(), "damping_table");
   switch (in.acts_case()) {
     case wire::Spring::kBetweenPoints:
       spring.first_point_b = vector(in.between_points().first_point());
@@ -258,9 +312,51 @@ void add_input(const wire::Input& in, const wire::Mechanism& file, MechanismBuil
     case wire::Input::kJointEffort:
       return builder.add_joint_input(input, in.joint_effort().joint(),
                                      freedom(in.joint_effort().freedom(), in.joint_effort().joint(), file));
+    case wire::Input::kSignal:
+      if (!in.signal().unit().empty()) input.unit = in.signal().unit();
+      return builder.add_signal_input(input);
     default:
-      throw MechanismError("body_force", "is missing", "write body_force, body_torque or joint_effort");
+      throw MechanismError("body_force", "is missing", "write body_force, body_torque, joint_effort or signal");
   }
+}
+
+void add_coupling(const wire::Coupling& in, const wire::Mechanism& file, MechanismBuilder& builder) {
+  rigstep::Coupling coupling;
+  coupling.name = in.name();
+  coupling.ratio = in.ratio();
+  builder.add_coupling(coupling, in.first_joint(), freedom(in.first_freedom(), in.first_joint(), file, "first_freedom"),
+                       in.second_joint(), freedom(in.second_freedom(), in.second_joint(), file, "second_freedom"));
+}
+
+void add_driver(const wire::Driver& in, const wire::Mechanism& file, MechanismBuilder& builder) {
+  using Motion = rigstep::Driver::Motion;
+  rigstep::Driver driver;
+  driver.name = in.name();
+  switch (in.motion_case()) {
+    case wire::Driver::kHarmonic:
+      driver.motion = Motion::harmonic;
+      driver.constant = in.harmonic().constant();
+      driver.amplitude = in.harmonic().amplitude();
+      driver.angular_frequency = in.harmonic().angular_frequency();
+      driver.phase = in.harmonic().phase();
+      break;
+    case wire::Driver::kPolynomial:
+      driver.motion = Motion::polynomial;
+      driver.coefficient.assign(in.polynomial().coefficient().begin(), in.polynomial().coefficient().end());
+      break;
+    case wire::Driver::kTable:
+      driver.motion = Motion::table;
+      driver.time.assign(in.table().time().begin(), in.table().time().end());
+      driver.value.assign(in.table().value().begin(), in.table().value().end());
+      break;
+    case wire::Driver::kInput:
+      driver.motion = in.input().has_position_only() ? Motion::filtered_input : Motion::input;
+      driver.time_constant = in.input().position_only().time_constant();
+      break;
+    default:
+      throw MechanismError("polynomial", "is missing", "write harmonic, polynomial, table or input");
+  }
+  builder.add_driver(std::move(driver), in.joint(), freedom(in.freedom(), in.joint(), file));
 }
 
 void add_output(const wire::Output& in, const wire::Mechanism& file, MechanismBuilder& builder) {
@@ -288,15 +384,116 @@ void add_output(const wire::Output& in, const wire::Mechanism& file, MechanismBu
     case wire::Output::kJointReaction:
       return builder.add_joint_output(of_kind(Kind::joint_reaction), in.joint_reaction().joint(),
                                       rigstep::Freedom::angle);
+    case wire::Output::kForceElement:
+      return builder.add_element_output(of_kind(Kind::force_element), in.force_element().element());
+    case wire::Output::kTyre:
+      return builder.add_element_output(of_kind(Kind::tyre), in.tyre().element());
+    case wire::Output::kBushing:
+      return builder.add_element_output(of_kind(Kind::bushing), in.bushing().element());
     case wire::Output::kEnergy:
       return builder.add_output(of_kind(Kind::energy));
     case wire::Output::kConstraintResidual:
       return builder.add_output(of_kind(Kind::constraint_residual));
     case wire::Output::kSolverStatus:
       return builder.add_output(of_kind(Kind::solver_status));
+    case wire::Output::kDriverEffort:
+      return builder.add_driver_output(of_kind(Kind::driver_effort), in.driver_effort().driver());
     default:
       throw MechanismError("energy", "is missing", "say what the output measures, e.g. `body_pose { body: \"A\" }`");
   }
+}
+
+Mat6 symmetric(const Symmetric6& in, const char* field) {
+  Mat6 matrix = Mat6::Zero();
+  if (in.diagonal_size() == 6 && in.rows_size() == 0) {
+    for (int i = 0; i < 6; ++i) matrix(i, i) = in.diagonal(i);
+  } else if (in.rows_size() == 36 && in.diagonal_size() == 0) {
+    for (int i = 0; i < 36; ++i) matrix(i / 6, i % 6) = in.rows(i);
+  } else {
+    throw MechanismError(field,
+                         "has " + std::to_string(in.diagonal_size()) + " values of diagonal and " +
+                             std::to_string(in.rows_size()) + " of rows",
+                         "give either 6 of diagonal or 36 of rows");
+  }
+  return matrix;
+}
+
+MechanismBuilder::SideInBody bushing_side(const JointSide& side) {
+  return {vector(side.point()), vector(side.axis()), vector(side.normal())};
+}
+
+void add_bushing(const wire::Bushing& in, MechanismBuilder& builder) {
+  rigstep::Bushing bushing;
+  bushing.name = in.name();
+  if (!in.has_stiffness() && !in.has_damping())
+    throw MechanismError("stiffness", "is missing",
+                         "write e.g. `stiffness { diagonal: [1e6, 1e6, 1e6, 1e3, 1e3, 1e3] }`");
+  if (in.has_stiffness()) bushing.stiffness = symmetric(in.stiffness(), "stiffness");
+  if (in.has_damping()) bushing.damping = symmetric(in.damping(), "damping");
+  const bool in_bodies = in.has_in_first() || in.has_in_second();
+  if (in.has_at_start() == in_bodies)
+    throw MechanismError("at_start", in_bodies ? "stands beside in_first or in_second" : "is missing",
+                         "place the bushing by at_start alone, or by in_first and in_second");
+  if (in.has_at_start()) return builder.add_bushing(bushing, in.first(), in.second(), bushing_side(in.at_start()));
+  if (!in.has_in_first() || !in.has_in_second())
+    throw MechanismError(in.has_in_first() ? "in_second" : "in_first", "is missing", "describe both sides");
+  builder.add_bushing(bushing, in.first(), in.second(), bushing_side(in.in_first()), bushing_side(in.in_second()));
+}
+
+void add_friction(const wire::JointFriction& in, const wire::Mechanism& file, MechanismBuilder& builder) {
+  rigstep::JointFriction friction;
+  friction.name = in.name();
+  friction.coulomb = in.coulomb();
+  friction.viscous = in.viscous();
+  if (in.regularisation_speed() != 0.0) friction.regularisation_speed = in.regularisation_speed();
+  builder.add_friction(std::move(friction), in.joint(), freedom(in.freedom(), in.joint(), file));
+}
+
+void add_motor(const wire::Motor& in, const wire::Mechanism& file, MechanismBuilder& builder) {
+  rigstep::Motor motor;
+  motor.name = in.name();
+  motor.constant = in.constant();
+  motor.position_gain = in.position_gain();
+  motor.rate_gain = in.rate_gain();
+  motor.effort_limit = in.effort_limit();
+  motor.no_load_speed = in.no_load_speed();
+  builder.add_motor(std::move(motor), in.joint(), freedom(in.freedom(), in.joint(), file),
+                    {in.effort_input(), in.position_input(), in.rate_input()});
+}
+
+void add_drag(const wire::Drag& in, MechanismBuilder& builder) {
+  rigstep::Drag drag;
+  drag.name = in.name();
+  drag.point_b = vector(in.point());
+  drag.drag_area = in.drag_area();
+  if (in.has_density()) drag.density = in.density();
+  drag.wind_0 = vector(in.wind());
+  builder.add_drag(std::move(drag), in.body());
+}
+
+rigstep::SlipCurve slip_curve(const wire::SlipCurve& in) {
+  rigstep::SlipCurve curve;
+  if (in.has_b()) curve.B = in.b();
+  if (in.has_c()) curve.C = in.c();
+  if (in.has_e()) curve.E = in.e();
+  if (in.has_friction()) curve.friction = in.friction();
+  return curve;
+}
+
+void add_tyre(const wire::Tyre& in, MechanismBuilder& builder) {
+  rigstep::Tyre tyre;
+  tyre.name = in.name();
+  tyre.centre_b = vector(in.centre());
+  if (in.has_axis()) tyre.axis_b = vector(in.axis());
+  tyre.radius = in.radius();
+  tyre.stiffness = in.stiffness();
+  tyre.damping = in.damping();
+  tyre.longitudinal = slip_curve(in.longitudinal());
+  tyre.lateral = slip_curve(in.lateral());
+  if (in.low_speed() != 0.0) tyre.low_speed = in.low_speed();
+  tyre.road_point_0 = vector(in.road_point());
+  if (in.has_road_normal()) tyre.road_normal_0 = vector(in.road_normal());
+  builder.add_tyre(std::move(tyre), in.body(), in.height_input(), in.height_rate_input());
 }
 
 rigstep::Mechanism build(const wire::Mechanism& file, const Source& source) {
@@ -314,6 +511,14 @@ rigstep::Mechanism build(const wire::Mechanism& file, const Source& source) {
   each("load", file.load_size(), [&](int i) { add_load(file.load(i), builder); });
   each("spring", file.spring_size(), [&](int i) { add_spring(file.spring(i), file, builder); });
   each("input", file.input_size(), [&](int i) { add_input(file.input(i), file, builder); });
+  each("coupling", file.coupling_size(), [&](int i) { add_coupling(file.coupling(i), file, builder); });
+  each("driver", file.driver_size(), [&](int i) { add_driver(file.driver(i), file, builder); });
+  each("bushing", file.bushing_size(), [&](int i) { add_bushing(file.bushing(i), builder); });
+  each("joint_friction", file.joint_friction_size(),
+       [&](int i) { add_friction(file.joint_friction(i), file, builder); });
+  each("motor", file.motor_size(), [&](int i) { add_motor(file.motor(i), file, builder); });
+  each("drag", file.drag_size(), [&](int i) { add_drag(file.drag(i), builder); });
+  each("tyre", file.tyre_size(), [&](int i) { add_tyre(file.tyre(i), builder); });
   each("output", file.output_size(), [&](int i) { add_output(file.output(i), file, builder); });
   try {
     return builder.build();
@@ -335,14 +540,19 @@ std::string read_text_file(const std::string& path) {
 }
 
 ConfigError LoadedMechanism::at_joint(int j, const MechanismError& error) const {
-  return error_at(path, joint_line[j], error.field, error.problem, error.remedy);
+  std::vector<int> line = joint_line;
+  line.insert(line.end(), coupling_line.begin(), coupling_line.end());
+  line.insert(line.end(), driver_line.begin(), driver_line.end());
+  return error_at(path, line[j], error.field, error.problem, error.remedy);
 }
 
 LoadedMechanism parse_mechanism(std::string text, const std::string& path) {
   wire::Mechanism file;
   const Source source(text, path, file);
-  LoadedMechanism loaded{build(file, source), std::move(text), path, {}};
+  LoadedMechanism loaded{build(file, source), std::move(text), path, {}, {}, {}};
   for (int j = 0; j < file.joint_size(); ++j) loaded.joint_line.push_back(source.line_of(file, "joint", j));
+  for (int k = 0; k < file.coupling_size(); ++k) loaded.coupling_line.push_back(source.line_of(file, "coupling", k));
+  for (int k = 0; k < file.driver_size(); ++k) loaded.driver_line.push_back(source.line_of(file, "driver", k));
   return loaded;
 }
 
@@ -364,14 +574,18 @@ Vec3 turned_about(const Vec3& axis, const Vec3& normal, double angle) {
 void build_in(const rigstep::Joint& joint, wire::Joint& file) {
   const JointAtStart at = file.at_start();
   file.clear_at_start();
+  if (joint.type == rigstep::JointType::distance) file.set_length(joint.length);
   Vec3 first_point = joint.in_first.point_b;
   Vec3 first_normal = joint.in_first.axes_b.col(0), second_normal = joint.in_second.axes_b.col(0);
   const Vec3 first_axis = joint.in_first.axes_b.col(2), second_axis = joint.in_second.axes_b.col(2);
   const auto open = freedoms(joint.type);
   for (std::size_t k = 0; k < open.size(); ++k) {
-    const double start = k == 0 ? at.coordinate() : at.second_coordinate();
+    double start = k == 0 ? at.coordinate() : k == 1 ? at.second_coordinate() : 0.0;
+    if (joint.type == rigstep::JointType::screw && k == 1) start = at.coordinate() * (2.0 * M_PI / joint.lead);
     if (open[k] == rigstep::Freedom::displacement)
       first_point -= start * first_axis;
+    else if (is_length(open[k]))
+      first_point -= start * joint.in_first.axes_b.col(open[k] == rigstep::Freedom::displacement_x ? 0 : 1);
     else if (open[k] == rigstep::Freedom::second_angle)
       second_normal = turned_about(second_axis, second_normal, start);
     else
@@ -383,6 +597,18 @@ void build_in(const rigstep::Joint& joint, wire::Joint& file) {
   set(joint.in_second.point_b, *file.mutable_in_second()->mutable_point());
   set(second_axis, *file.mutable_in_second()->mutable_axis());
   set(second_normal, *file.mutable_in_second()->mutable_normal());
+}
+
+// A bushing measures nothing at the start: its two frames are all.
+void build_in(const rigstep::Bushing& bushing, wire::Bushing& file) {
+  file.clear_at_start();
+  const auto write = [](const JointFrame& frame, JointSide& side) {
+    set(frame.point_b, *side.mutable_point());
+    set(frame.axes_b.col(2), *side.mutable_axis());
+    set(frame.axes_b.col(0), *side.mutable_normal());
+  };
+  write(bushing.in_first, *file.mutable_in_first());
+  write(bushing.in_second, *file.mutable_in_second());
 }
 
 }  // namespace
@@ -403,6 +629,8 @@ std::string with_start(const LoadedMechanism& loaded, const std::vector<rigstep:
   }
   for (int j = 0; j < file.joint_size(); ++j)
     if (file.joint(j).has_at_start()) build_in(loaded.mechanism.joints()[j], *file.mutable_joint(j));
+  for (int b = 0; b < file.bushing_size(); ++b)
+    if (file.bushing(b).has_at_start()) build_in(loaded.mechanism.bushings()[b], *file.mutable_bushing(b));
   std::string out;
   pb::TextFormat::PrintToString(file, &out);
   return "# proto-file: proto/mechanism.proto\n# proto-message: rigstep.wire.Mechanism\n" + out;

@@ -23,8 +23,11 @@ struct LoadedMechanism {
   std::string text;             // the file's content
   std::string path;             // as given
   std::vector<int> joint_line;  // line of each joint, from 1
+  std::vector<int> coupling_line;
+  std::vector<int> driver_line;
 
-  // The error about joint j as it reads for the person who wrote the file.
+  // The error about joint j as it reads for the person who wrote the file. Couplings and drivers count on after the
+  // joints.
   ConfigError at_joint(int j, const MechanismError& error) const;
 };
 

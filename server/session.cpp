@@ -63,6 +63,8 @@ std::string describe_fault(const Mechanism& mechanism, StepStatus status, int bo
   };
   if (in(joint, mechanism.joints()))
     return std::string(to_string(status)) + " at joint " + mechanism.joints()[joint].name;
+  if (joint >= 0 && joint < mechanism.constraints())
+    return std::string(to_string(status)) + " at " + mechanism.constraint_name(joint);
   if (in(body, mechanism.bodies())) return std::string(to_string(status)) + " at body " + mechanism.bodies()[body].name;
   return to_string(status);
 }

@@ -21,11 +21,9 @@ double along(const Vec6& J, const Vec3& linear, const Vec3& angular) {
 
 Eigen::MatrixXd dense_jacobian(const Plan& plan, const Workspace& w) {
   Eigen::MatrixXd J = Eigen::MatrixXd::Zero(plan.rows(), 6 * static_cast<int>(w.placement.size()));
-  for (int row = 0; row < plan.rows(); ++row) {
-    const Joint& joint = plan.mechanism.joints()[plan.joint_of_row[row]];
-    if (joint.first != kGround) J.block<1, 6>(row, 6 * joint.first) = w.J_first[row].transpose();
-    if (joint.second != kGround) J.block<1, 6>(row, 6 * joint.second) = w.J_second[row].transpose();
-  }
+  for (int row = 0; row < plan.rows(); ++row)
+    for_each_block(plan, w, row,
+                   [&](int body, const Vec6& J_body) { J.block<1, 6>(row, 6 * body) = J_body.transpose(); });
   return J;
 }
 
@@ -73,18 +71,59 @@ struct Ends {
   Vec3 a_first = Vec3::Zero(), alpha_first = Vec3::Zero(), a_second = Vec3::Zero(), alpha_second = Vec3::Zero();
 };
 
+void note(double position, double velocity, double acceleration, StepReport& report) {
+  report.position_residual = std::max(report.position_residual, std::abs(position));
+  report.velocity_residual = std::max(report.velocity_residual, std::abs(velocity));
+  report.acceleration_residual = std::max(report.acceleration_residual, std::abs(acceleration));
+}
+
 void add_residuals(const Joint& joint, const JointPlacement& at, const Ends& ends, StepReport& report) {
   for (const Row& r : rows_of(joint.type)) {
     const RowValue row = evaluate(r, at);
-    const double velocity =
-        along(row.J_first, ends.first.v, ends.first.w) + along(row.J_second, ends.second.v, ends.second.w);
-    const double acceleration = along(row.J_first, ends.a_first, ends.alpha_first) +
-                                along(row.J_second, ends.a_second, ends.alpha_second) +
-                                quadratic(r, at, ends.first, ends.second);
-    report.position_residual = std::max(report.position_residual, std::abs(row.Phi));
-    report.velocity_residual = std::max(report.velocity_residual, std::abs(velocity));
-    report.acceleration_residual = std::max(report.acceleration_residual, std::abs(acceleration));
+    note(row.Phi, along(row.J_first, ends.first.v, ends.first.w) + along(row.J_second, ends.second.v, ends.second.w),
+         along(row.J_first, ends.a_first, ends.alpha_first) + along(row.J_second, ends.a_second, ends.alpha_second) +
+             quadratic(r, at, ends.first, ends.second),
+         report);
   }
+}
+
+// A joint coordinate and its derivatives with respect to time; the value is not unwrapped.
+struct CoordinateMotion {
+  double value, rate, acceleration;
+};
+
+CoordinateMotion motion_of(const JointCoordinate& c, const JointPlacement& at, const Ends& ends) {
+  const Coordinate x = coordinate(c.freedom, at, ends.first, ends.second);
+  return {x.value + c.offset, x.rate,
+          along(x.first, ends.a_first, ends.alpha_first) + along(x.second, ends.a_second, ends.alpha_second) +
+              coordinate_quadratic(c.freedom, at, ends.first, ends.second)};
+}
+
+// of a coupling or driver; ends_of(joint); reference: from where angles are unwrapped
+template <class EndsOf>
+void add_residuals(const Plan& plan, int constraint, const std::vector<double>& reference,
+                   const std::vector<Prescribed>& drive, const EndsOf& ends_of, StepReport& report) {
+  const Mechanism& m = plan.mechanism;
+  const auto moving = [&](int k) {
+    const JointCoordinate& c = m.coordinates()[k];
+    const Joint& joint = m.joints()[c.joint];
+    const Ends ends = ends_of(joint);
+    const JointPlacement at = place(joint, ends.first, ends.second);
+    CoordinateMotion x = motion_of(c, at, ends);
+    x.value = followed(c.freedom, at, x.value, reference[k]);
+    return x;
+  };
+  if (const int k = constraint - plan.first_driver(); k >= 0) {
+    const int driven = m.drivers()[k].coordinate;
+    const CoordinateMotion x = moving(driven);
+    return note(driver_gap(m.coordinates()[driven].freedom, x.value, drive[k].value), x.rate - drive[k].rate,
+                x.acceleration - drive[k].acceleration, report);
+  }
+  const int k = constraint - plan.first_coupling();
+  const Coupling& c = m.couplings()[k];
+  const CoordinateMotion x = moving(c.first), y = moving(c.second);
+  note(x.value + c.ratio * y.value - plan.coupling_constant[k], x.rate + c.ratio * y.rate,
+       x.acceleration + c.ratio * y.acceleration, report);
 }
 
 // moves along a random admissible motion and closes the joints again
@@ -124,6 +163,9 @@ void residuals(const Plan& plan, const State& x, StepReport& report) noexcept {
     const Ends ends(x, joint);
     add_residuals(joint, place(joint, ends.first, ends.second), ends, report);
   }
+  for (int c = plan.first_coupling(); c < plan.mechanism.constraints(); ++c)
+    add_residuals(
+        plan, c, x.coordinate, x.drive, [&x](const Joint& joint) { return Ends(x, joint); }, report);
 }
 
 void measure_residuals(const Plan& plan, const Workspace& w, StepReport& report) noexcept {
@@ -131,9 +173,14 @@ void measure_residuals(const Plan& plan, const Workspace& w, StepReport& report)
   report.position_residual = found.position;
   report.velocity_residual = found.velocity;
   report.acceleration_residual = found.acceleration;
-  for (const int j : plan.general_joints) {
-    const Joint& joint = plan.mechanism.joints()[j];
-    add_residuals(joint, w.joint[j], Ends(plan, w, joint), report);
+  const auto ends_of = [&](const Joint& joint) { return Ends(plan, w, joint); };
+  for (const int c : plan.general_constraints) {
+    if (c >= plan.first_coupling()) {
+      add_residuals(plan, c, w.reference, w.drive, ends_of, report);
+    } else {
+      const Joint& joint = plan.mechanism.joints()[c];
+      add_residuals(joint, w.joint[c], ends_of(joint), report);
+    }
   }
 }
 
@@ -141,7 +188,7 @@ Rank rank_at(const Plan& plan, const State& x) {
   Workspace w(plan);
   evaluate_state(plan, x, w);
   Rank result;
-  result.redundancy_share.assign(plan.mechanism.joints().size(), 0.0);
+  result.redundancy_share.assign(static_cast<std::size_t>(plan.mechanism.constraints()), 0.0);
   result.degrees_of_freedom = 6 * static_cast<int>(x.body.size());
   if (plan.rows() == 0) return result;
   const Eigen::MatrixXd J = scaled_jacobian(plan, w);
@@ -163,7 +210,7 @@ Rank rank_at(const Plan& plan, const State& x) {
 
 StartRank start_rank(const Mechanism& mechanism) {
   const Plan plan(mechanism, {});
-  const State x(mechanism, plan.rows());
+  const State x = start_pose(plan);
   StartRank result;
   result.start = rank_at(plan, x);
   Workspace w(plan);

@@ -27,7 +27,7 @@ struct Rank {
   int rank = 0;
   int redundant = 0;                     // rows - rank
   int degrees_of_freedom = 0;            // 6 bodies - rank
-  std::vector<double> redundancy_share;  // per joint: its part in the redundant combinations; sums to `redundant`
+  std::vector<double> redundancy_share;  // per constraint: its part in the redundant combinations; sums to `redundant`
   double margin = 1.0;                   // square root of the smallest eigenvalue that is not zero, 0..1
 };
 Rank rank_at(const Plan& plan, const State& x);

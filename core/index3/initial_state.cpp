@@ -31,11 +31,8 @@ double largest(const std::vector<double>& values) {
 class DualSystem {
  public:
   DualSystem(const Plan& plan, const Workspace& w) : plan_(plan), w_(w), on_body_(w.placement.size()) {
-    for (int row = 0; row < plan.rows(); ++row) {
-      const Joint& joint = plan.mechanism.joints()[plan.joint_of_row[row]];
-      if (joint.first != kGround) on_body_[joint.first].push_back({row, w.J_first[row]});
-      if (joint.second != kGround) on_body_[joint.second].push_back({row, w.J_second[row]});
-    }
+    for (int row = 0; row < plan.rows(); ++row)
+      for_each_block(plan, w, row, [&](int body, const Vec6& J) { on_body_[body].push_back({row, J}); });
     for (std::size_t i = 0; i < w.placement.size(); ++i) {
       const Body& body = plan.mechanism.bodies()[i];
       const Mat3& A = w.placement[i].A;
@@ -128,18 +125,18 @@ void close_velocities(const Plan& plan, State& x, Workspace& w) {
   const DualSystem system(plan, w);
   std::vector<Vec6> twist(x.body.size());
   for (std::size_t i = 0; i < x.body.size(); ++i) twist[i] << w.placement[i].v, w.placement[i].w;
-  const std::vector<double> zero(w.Phi.size(), 0.0);
+  std::vector<double> rates(w.Phi.size());
+  evaluate_velocity_terms(plan, w, rates);
   std::vector<double> impulse(w.Phi.size());
-  for (int pass = 0; pass < kPasses; ++pass) system.close(twist, zero, impulse);
+  for (int pass = 0; pass < kPasses; ++pass) system.close(twist, rates, impulse);
   for (std::size_t i = 0; i < x.body.size(); ++i) {
     x.body[i].v = twist[i].head<3>();
     x.body[i].w_b = w.placement[i].A.transpose() * twist[i].tail<3>();
   }
 }
 
+// unwrapping starts at what the description says, as start_pose sets it
 void start_coordinates(const Plan& plan, State& x, Workspace& w) {
-  for (std::size_t k = 0; k < x.coordinate.size(); ++k)  // unwrapping starts at what the description says
-    x.coordinate[k] = plan.mechanism.coordinates()[k].offset;
   apply_forces(plan, Inputs{}, 0.0, x.coordinate, w);
   x.coordinate = w.coordinate;
 }
@@ -170,17 +167,28 @@ std::string text(const char* format, double a, double b = 0.0) {
 bool keeps_normals_parallel(JointType type) { return type == JointType::prismatic || type == JointType::fixed; }
 
 bool keeps_axes_parallel(JointType type) {
-  return type == JointType::revolute || type == JointType::cylindrical || type == JointType::parallel_axes ||
-         keeps_normals_parallel(type);
+  return type == JointType::planar || type == JointType::screw || type == JointType::revolute ||
+         type == JointType::cylindrical || type == JointType::parallel_axes || keeps_normals_parallel(type);
 }
 
-double row_velocity(const Workspace& w, const Joint& joint, int row) {
-  const Placement &first = placement(w, joint.first), &second = placement(w, joint.second);
-  return w.J_first[row].head<3>().dot(first.v) + w.J_first[row].tail<3>().dot(first.w) +
-         w.J_second[row].head<3>().dot(second.v) + w.J_second[row].tail<3>().dot(second.w);
+double row_velocity(const Plan& plan, const Workspace& w, int row) {
+  const int constraint = plan.joint_of_row[row];
+  double rate = constraint < plan.first_driver() ? 0.0 : row_terms(plan, w, constraint).velocity;
+  for_each_block(plan, w, row, [&](int body, const Vec6& J) {
+    rate += J.head<3>().dot(w.placement[body].v) + J.tail<3>().dot(w.placement[body].w);
+  });
+  return rate;
+}
+
+JointGap gap_of_row(const Plan& plan, int row, const Workspace& w) {
+  JointGap gap;
+  (plan.is_length[row] ? gap.distance : gap.angle) = std::abs(w.Phi[row]);
+  gap.velocity = std::abs(row_velocity(plan, w, row));
+  return gap;
 }
 
 JointGap gap_of(const Plan& plan, int j, const Workspace& w) {
+  if (j >= plan.first_coupling()) return gap_of_row(plan, plan.first_row[j], w);
   const Joint& joint = plan.mechanism.joints()[j];
   const JointPlacement& at = w.joint[j];
   JointGap gap;
@@ -192,7 +200,7 @@ JointGap gap_of(const Plan& plan, int j, const Workspace& w) {
       gap.angle = std::max(gap.angle, std::asin(std::min(1.0, std::abs(w.Phi[row]))));
     else
       distance2 += w.Phi[row] * w.Phi[row];
-    gap.velocity = std::max(gap.velocity, std::abs(row_velocity(w, joint, row)));
+    gap.velocity = std::max(gap.velocity, std::abs(row_velocity(plan, w, row)));
   }
   gap.distance = std::sqrt(distance2);
   gap.length =
@@ -202,8 +210,10 @@ JointGap gap_of(const Plan& plan, int j, const Workspace& w) {
   return gap;
 }
 
+// Largest velocity of the bodies, or typical one of the drivers.
 double velocity_scale(const Mechanism& mechanism) {
   double scale = 0.0;
+  for (const Driver& driver : mechanism.drivers()) scale = std::max(scale, typical_rate(driver));
   for (const Body& b : mechanism.bodies()) scale = std::max({scale, b.velocity_0.norm(), b.angular_velocity_0.norm()});
   return scale;
 }
@@ -216,10 +226,10 @@ StartError::StartError(int joint_, std::string field_, std::string problem_, std
 std::vector<JointGap> start_gaps(const Mechanism& mechanism) {
   const Plan plan(mechanism, {});
   Workspace w(plan);
-  place_bodies(State(mechanism, plan.rows()), w);
+  place_bodies(start_pose(plan), w);
   evaluate_constraints(plan, w);
   std::vector<JointGap> gaps;
-  for (std::size_t j = 0; j < mechanism.joints().size(); ++j) gaps.push_back(gap_of(plan, static_cast<int>(j), w));
+  for (int j = 0; j < mechanism.constraints(); ++j) gaps.push_back(gap_of(plan, j, w));
   return gaps;
 }
 
@@ -235,11 +245,24 @@ void require_consistent_start(const Mechanism& mechanism) {
                                       [&](const JointGap& a, const JointGap& b) { return badness(a) < badness(b); });
   if (worst == gaps.end() || badness(*worst) <= kGapTolerance) return;
   const int j = static_cast<int>(worst - gaps.begin());
-  const std::string field = "joint \"" + mechanism.joints()[j].name + "\"";
+  const std::string field = mechanism.constraint_name(j);
   const std::string remedy = "correct the start pose, or let `rigstep check FILE --assemble` find the nearest one";
   if (worst->upside_down)
     throw StartError(j, field, "the axes of its two sides point in opposite directions at the start",
                      "turn the axis or normal of one side round");
+  const bool is_driver = j >= mechanism.constraints() - static_cast<int>(mechanism.drivers().size());
+  if (is_driver && std::max(worst->distance, worst->angle) > kGapTolerance)
+    throw StartError(
+        j, field,
+        text("prescribes a value at time 0 that is %.6g m or %.6g rad from the start pose", worst->distance,
+             worst->angle),
+        "correct the motion or the start pose, or let `rigstep check FILE --assemble` find the nearest one");
+  if (is_driver)
+    throw StartError(
+        j, field,
+        text("prescribes a rate at time 0 that is %.6g m/s or rad/s from the start velocities", worst->velocity),
+        "correct the motion or the start velocities, or let `rigstep check FILE --assemble` find the "
+        "nearest ones");
   if (worst->distance > kGapTolerance * (worst->length > 0.0 ? worst->length : 1.0) || worst->angle > kGapTolerance)
     throw StartError(j, field, text("is open by %.6g m and %.6g rad at the start", worst->distance, worst->angle),
                      remedy);
@@ -250,14 +273,13 @@ void require_consistent_start(const Mechanism& mechanism) {
 Assembly assemble(const Mechanism& mechanism) {
   const Plan plan(mechanism, {});
   Workspace w(plan);
-  State x(mechanism, plan.rows());
+  State x = start_pose(plan);
   Assembly result;
   result.residual = close_positions(plan, x, w, kAssemblyIterations);
   close_velocities(plan, x, w);
   place_bodies(x, w);
   double velocity = 0.0, speed = 0.0;
-  for (std::size_t j = 0; j < w.joint.size(); ++j)
-    velocity = std::max(velocity, gap_of(plan, static_cast<int>(j), w).velocity);
+  for (int j = 0; j < mechanism.constraints(); ++j) velocity = std::max(velocity, gap_of(plan, j, w).velocity);
   for (const Placement& at : w.placement) speed = std::max({speed, at.v.norm(), at.w.norm()});
   result.closed = result.residual < 1e-12 && velocity <= kGapTolerance * speed;
   result.bodies = mechanism.bodies();
@@ -278,6 +300,13 @@ Assembly assemble(const Mechanism& mechanism) {
   return result;
 }
 
+State start_pose(const Plan& plan) {
+  State x(plan.mechanism, plan.rows());
+  x.drive = plan.start_drive;
+  for (std::size_t k = 0; k < x.coordinate.size(); ++k) x.coordinate[k] = plan.mechanism.coordinates()[k].offset;
+  return x;
+}
+
 State closed(const Plan& plan, State x, Workspace& w) {
   close_positions(plan, x, w, kAssemblyIterations);
   return x;
@@ -285,7 +314,7 @@ State closed(const Plan& plan, State x, Workspace& w) {
 
 State initial_state(const Plan& plan, Workspace& w) {
   require_consistent_start(plan.mechanism);
-  State x(plan.mechanism, plan.rows());
+  State x = start_pose(plan);
   close_positions(plan, x, w, 3);
   close_velocities(plan, x, w);
   place_bodies(x, w);
@@ -297,6 +326,8 @@ State initial_state(const Plan& plan, Workspace& w) {
 
 void evaluate_state(const Plan& plan, const State& x, Workspace& w) noexcept {
   place_bodies(x, w);
+  w.drive = x.drive;
+  w.reference = x.coordinate;
   evaluate_constraints(plan, w);
   apply_forces(plan, Inputs{}, 0.0, x.coordinate, w);
 }

@@ -17,13 +17,13 @@ struct JointGap {
   double length = 0.0;       // arm of the joint point on the bodies, to judge distance [m]
 };
 
-// One per joint, at the start pose.
+// One per joint, coupling and driver, at the start pose.
 std::vector<JointGap> start_gaps(const Mechanism& mechanism);
 
 // Start pose or velocity that contradicts a joint.
 struct StartError : MechanismError {
   StartError(int joint, std::string field, std::string problem, std::string remedy);
-  int joint;  // index
+  int joint;  // index of the constraint: joints, then couplings, then drivers
 };
 
 // Throws StartError for the worst joint if a gap is more than rounding in a written file: 1e-6 of the joint's arm,
@@ -40,6 +40,9 @@ struct Assembly {
   bool closed = false;        // residual is rounding, and so are the velocities'
 };
 Assembly assemble(const Mechanism& mechanism);
+
+// The start pose as described, with the drives of the start.
+State start_pose(const Plan& plan);
 
 // The pose of x with its joints closed by the smallest mass-weighted motion; other quantities as in x.
 State closed(const Plan& plan, State x, Workspace& w);

@@ -1,6 +1,7 @@
 #include "core/index3/lane_access.h"
 
 #include <algorithm>
+#include <array>
 
 #include "core/index3/forces.h"
 
@@ -51,7 +52,7 @@ void look_at_joints(const Plan& plan, Workspace& w) {
   }
 }
 
-// What a general joint does to one of its bodies.
+// What a general constraint does to one of its bodies.
 struct GeneralHandle {
   Vec6 load = Vec6::Zero();
   Mat3 K = Mat3::Zero();
@@ -65,24 +66,46 @@ void write_handle(const Workspace& w, Place at, const GeneralHandle& h, int rows
   for (int k = 0; k < rows; ++k) scatter(w.lanes.handles, at, 12 + 6 * k, h.rows[k]);
 }
 
-void constrain_general(const Plan& plan, int j, Workspace& w) {
-  const Joint& joint = plan.mechanism.joints()[j];
-  const ConstraintPlace& c = plan.elimination.constraint[plan.constraint_of_joint[j]];
-  GeneralHandle side[2];
-  int row = 0;
-  for (const Row& r : rows_of(joint.type)) {
-    const RowValue value = evaluate(r, w.joint[j]);
-    const double lambda = row_value(plan, w.lanes.lambda, j, row);
-    side[0].rows[row] = value.J_first;
-    side[1].rows[row] = value.J_second;
-    side[0].load += lambda * value.J_first;
-    side[1].load += lambda * value.J_second;
-    add_geometric_stiffness(r, lambda, w.joint[j], side[0].K, side[1].K);
-    at_all_rows(c, [&](Place at) { w.lanes.Phi[at.base + row * at.stride] = value.Phi; });
-    ++row;
+// value: of row k, into all its places
+void write_row(const Plan& plan, int constraint, int row, double value, double* array) {
+  at_all_rows(plan.elimination.constraint[plan.eliminated_as[constraint]],
+              [&](Place at) { array[at.base + row * at.stride] = value; });
+}
+
+void constrain_general(const Plan& plan, int c, bool with_stiffness, Workspace& w) {
+  evaluate_constraint(plan, c, w);
+  const ConstraintPlace& place = plan.elimination.constraint[plan.eliminated_as[c]];
+  const CoupledBodies& bodies = plan.bodies[c];
+  const int first = plan.first_row[c], rows = plan.first_row[c + 1] - first;
+  double lambda[kMaxRows];
+  for (int k = 0; k < rows; ++k) {
+    lambda[k] = row_value(plan, w.lanes.lambda, c, k);
+    write_row(plan, c, k, w.Phi[first + k], w.lanes.Phi);
   }
-  for (int s = 0; s < 2; ++s)
-    for (const Place& at : c.handles[s]) write_handle(w, at, side[s], row);
+  std::array<Mat3, kMaxSides> K;
+  if (with_stiffness) geometric_stiffness(plan, c, lambda, w, K);
+  for (int s = 0; s < static_cast<int>(place.handles.size()); ++s) {
+    if (bodies[s] == kGround) continue;
+    GeneralHandle side;
+    if (with_stiffness) side.K = K[s];
+    for (int k = 0; k < rows; ++k) {
+      side.rows[k] = block(plan, w, first + k, s);
+      side.load += lambda[k] * side.rows[k];
+    }
+    for (const Place& at : place.handles[s]) write_handle(w, at, side, rows);
+  }
+}
+
+void write_element(const Plan& plan, std::size_t k, double stiffness_factor, double damping_factor, Workspace& w) {
+  const Element& element = plan.elements[k];
+  ElementRows rows;
+  evaluate_element(plan, element, stiffness_factor, damping_factor, w, rows);
+  GeneralHandle first, second;
+  std::copy_n(rows.first, element.rows, first.rows);
+  std::copy_n(rows.second, element.rows, second.rows);
+  const ConstraintPlace& place = plan.elimination.constraint[plan.first_element() + static_cast<int>(k)];
+  for (const Place& at : place.handles[0]) write_handle(w, at, first, element.rows);
+  for (const Place& at : place.handles[1]) write_handle(w, at, second, element.rows);
 }
 
 }  // namespace
@@ -99,10 +122,14 @@ void enter_lanes(const Plan& plan, const State& x, Workspace& w) noexcept {
   std::fill_n(a.last_kappa, e.rows, 0.0);
   std::fill_n(a.rate, e.rows, 0.0);  // only drivers write theirs
   std::fill_n(a.quadratic, e.rows, 0.0);
-  for (int c = 0; c < static_cast<int>(plan.joint_of_constraint.size()); ++c) {
-    const int first = plan.first_row[plan.joint_of_constraint[c]];
-    const int rows = plan.first_row[plan.joint_of_constraint[c] + 1] - first;
-    at_all_rows(e.constraint[c], [&](Place at) {
+  for (std::size_t k = 0; k < plan.elements.size(); ++k)  // never open, no multiplier
+    at_all_rows(e.constraint[plan.first_element() + static_cast<int>(k)], [&](Place at) {
+      for (int row = 0; row < plan.elements[k].rows; ++row) a.Phi[at.base + row * at.stride] = 0.0;
+    });
+  for (int c = 0; c < plan.mechanism.constraints(); ++c) {
+    const int first = plan.first_row[c], rows = plan.first_row[c + 1] - first;
+    if (rows == 0) continue;
+    at_all_rows(e.constraint[plan.eliminated_as[c]], [&](Place at) {
       for (int k = 0; k < rows; ++k) {
         a.last_lambda[at.base + k * at.stride] = x.lambda[first + k];
         a.last_kappa[at.base + k * at.stride] = x.kappa[first + k];
@@ -122,11 +149,11 @@ void leave_lanes(const Plan& plan, const Workspace& w, Instant instant, State& x
     double* to = x.body[i].r.data();
     for (int k = 0; k < kStateFields; ++k) to[k] = bodies[at.base + k * at.stride];
   }
-  int row = 0;
-  for (std::size_t c = 0; c < plan.joint_of_constraint.size(); ++c) {
-    const Place& at = e.constraint[c].rows;
-    const int end = plan.first_row[plan.joint_of_constraint[c] + 1];
-    for (int k = 0; row < end; ++k, ++row) {
+  for (int c = 0; c < plan.mechanism.constraints(); ++c) {
+    if (plan.eliminated_as[c] < 0) continue;
+    const Place& at = e.constraint[plan.eliminated_as[c]].rows;
+    int row = plan.first_row[c];
+    for (int k = 0; row < plan.first_row[c + 1]; ++k, ++row) {
       x.lambda[row] = lambda[at.base + k * at.stride];
       x.kappa[row] = kappa[at.base + k * at.stride];
     }
@@ -157,21 +184,30 @@ void look_at_velocities(const Plan& plan, Workspace& w) noexcept {
   }
 }
 
+void drive(const Plan& plan, const State& last, const Inputs& inputs, double t, Workspace& w) noexcept {
+  std::copy(last.coordinate.begin(), last.coordinate.end(), w.reference.begin());
+  for (std::size_t k = 0; k < w.drive.size(); ++k) {
+    w.drive[k] = prescribed_next(plan.mechanism.drivers()[k], plan.drivers[k], last.drive[k], inputs, t);
+    write_row(plan, plan.first_driver() + static_cast<int>(k), 0, -w.drive[k].rate, w.lanes.rate);
+  }
+}
+
 void constrain(const Plan& plan, Workspace& w, bool with_stiffness) noexcept {
   plan.kernels->constrain(w.lanes, with_stiffness);
-  for (const int j : plan.general_joints) constrain_general(plan, j, w);
+  for (const int c : plan.general_constraints) constrain_general(plan, c, with_stiffness, w);
 }
 
 void add_quadratic_terms(const Plan& plan, Workspace& w) noexcept {
-  for (const int j : plan.general_joints) {
-    const Joint& joint = plan.mechanism.joints()[j];
-    int row = 0;
-    for (const Row& r : rows_of(joint.type)) {
-      const double value = quadratic(r, w.joint[j], placement(w, joint.first), placement(w, joint.second));
-      at_all_rows(plan.elimination.constraint[plan.constraint_of_joint[j]],
-                  [&](Place at) { w.lanes.quadratic[at.base + row * at.stride] = value; });
-      ++row;
+  for (const int c : plan.general_constraints) {
+    if (c >= plan.first_coupling()) {
+      write_row(plan, c, 0, row_terms(plan, w, c).acceleration, w.lanes.quadratic);
+      continue;
     }
+    const Joint& joint = plan.mechanism.joints()[c];
+    int row = 0;
+    for (const Row& r : rows_of(joint.type))
+      write_row(plan, c, row++, quadratic(r, w.joint[c], placement(w, joint.first), placement(w, joint.second)),
+                w.lanes.quadratic);
   }
 }
 
@@ -183,6 +219,7 @@ void load_bodies(const Plan& plan, const Inputs& inputs, double t, const std::ve
 
 void tangent_of_forces(const Plan& plan, double stiffness_factor, double damping_factor, Workspace& w) noexcept {
   force_tangent(plan, stiffness_factor, damping_factor, w);
+  for (std::size_t k = 0; k < plan.elements.size(); ++k) write_element(plan, k, stiffness_factor, damping_factor, w);
   for (const int i : plan.observed_bodies) {
     if (!plan.carries_spring[i]) continue;
     const Leaf& leaf = plan.elimination.leaves[plan.elimination.leaf_of_body[i]];

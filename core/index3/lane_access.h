@@ -20,22 +20,26 @@ void look_at_iterate(const Plan& plan, Workspace& w) noexcept;
 // The projected velocities of the observed bodies into w.placement.
 void look_at_velocities(const Plan& plan, Workspace& w) noexcept;
 
-// Phi, Jacobians, loads J' lambda and, on request, geometric stiffness of every joint, (1) (3).
+// What the drivers prescribe for the end of the step, at time t [s], and from where angles are unwrapped.
+void drive(const Plan& plan, const State& last, const Inputs& inputs, double t, Workspace& w) noexcept;
+
+// Phi, Jacobians, loads J' lambda and, on request, geometric stiffness of every constraint, (1) (3).
 void constrain(const Plan& plan, Workspace& w, bool with_stiffness) noexcept;
 
-// J-dot v of the general joints; the others' come with the velocities.
+// J-dot v + Phi_tt of the general constraints; the others' come with the velocities.
 void add_quadratic_terms(const Plan& plan, Workspace& w) noexcept;
 
 // All loads at time t [s], and the followed coordinates.
 void load_bodies(const Plan& plan, const Inputs& inputs, double t, const std::vector<double>& last_coordinate,
                  Workspace& w) noexcept;
 
-// stiffness_factor K + damping_factor C of the force elements.
+// stiffness_factor K + damping_factor C of the force elements: own-body blocks, and the rows of those between two
+// bodies.
 void tangent_of_forces(const Plan& plan, double stiffness_factor, double damping_factor, Workspace& w) noexcept;
 
-// One row of a joint in an array of rows.
-inline double row_value(const Plan& plan, const double* rows, int joint, int row) noexcept {
-  const Place& at = plan.elimination.constraint[plan.constraint_of_joint[joint]].rows;
+// One row of a constraint that has rows, in an array of rows.
+inline double row_value(const Plan& plan, const double* rows, int constraint, int row) noexcept {
+  const Place& at = plan.elimination.constraint[plan.eliminated_as[constraint]].rows;
   return rows[at.base + row * at.stride];
 }
 

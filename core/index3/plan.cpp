@@ -2,6 +2,7 @@
 
 #include <Eigen/Dense>
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <set>
 
@@ -13,28 +14,76 @@ namespace {
 
 constexpr int kMostRowsOfBody = 1500;  // its compliance between all its joints is one dense block
 
-void require_moderate_hubs(const Mechanism& mechanism) {
-  std::vector<int> rows(mechanism.bodies().size(), 0);
+const Joint& joint_of(const Mechanism& mechanism, int coordinate) {
+  return mechanism.joints()[mechanism.coordinates()[coordinate].joint];
+}
+
+// A joint without rows holds nothing, so it acts on no body.
+std::vector<CoupledBodies> acted_on(const Mechanism& mechanism) {
+  std::vector<CoupledBodies> bodies;
   for (const Joint& joint : mechanism.joints())
-    for (const int body : {joint.first, joint.second})
-      if (body != kGround) rows[body] += static_cast<int>(rows_of(joint.type).size());
-  for (std::size_t i = 0; i < rows.size(); ++i)
-    if (rows[i] > kMostRowsOfBody)
-      throw MechanismError(
-          "body \"" + mechanism.bodies()[i].name + "\"",
-          "carries joints with " + std::to_string(rows[i]) + " constraint rows",
-          "a body carries at most " + std::to_string(kMostRowsOfBody) + "; split it with fixed joints");
+    bodies.push_back(rows_of(joint.type).empty() ? CoupledBodies{kGround, kGround, kGround, kGround}
+                                                 : CoupledBodies{joint.first, joint.second, kGround, kGround});
+  for (const Coupling& coupling : mechanism.couplings())
+    bodies.push_back(coupled_bodies(joint_of(mechanism, coupling.first), joint_of(mechanism, coupling.second)));
+  for (const Driver& driver : mechanism.drivers()) {
+    const Joint& joint = joint_of(mechanism, driver.coordinate);
+    bodies.push_back({joint.first, joint.second, kGround, kGround});
+  }
+  return bodies;
+}
+
+std::vector<BushingRows> rows_of_bushings(const Mechanism& mechanism, double dt) {
+  std::vector<BushingRows> rows;
+  for (const Bushing& bushing : mechanism.bushings()) rows.push_back(bushing_rows(bushing, dt));
+  return rows;
+}
+
+std::vector<Element> elements_of(const Mechanism& m, const std::vector<BushingRows>& bushings) {
+  using Kind = Element::Kind;
+  std::vector<Element> all;
+  const auto add = [&all](Kind kind, std::size_t index, const auto& element, int rows) {
+    all.push_back({kind, static_cast<int>(index), element.first, element.second, rows});
+  };
+  const auto add_between = [&add](Kind kind, const auto& elements) {
+    for (std::size_t k = 0; k < elements.size(); ++k)
+      if (elements[k].first != kGround && elements[k].second != kGround) add(kind, k, elements[k], 1);
+  };
+  for (std::size_t k = 0; k < bushings.size(); ++k)
+    if (bushings[k].count > 0) add(Kind::bushing, k, m.bushings()[k], bushings[k].count);
+  add_between(Kind::spring, m.springs());
+  add_between(Kind::friction, m.frictions());
+  add_between(Kind::motor, m.motors());
+  return all;
 }
 
 std::vector<int> number_rows(const Mechanism& mechanism) {
-  require_moderate_hubs(mechanism);
   std::vector<int> first_row{0};
   for (const Joint& joint : mechanism.joints())
     first_row.push_back(first_row.back() + static_cast<int>(rows_of(joint.type).size()));
+  for (std::size_t k = 0; k < mechanism.couplings().size() + mechanism.drivers().size(); ++k)
+    first_row.push_back(first_row.back() + 1);
   return first_row;
 }
 
-// Union-find over bodies and the ground: a joint between two already connected parts closes a loop.
+void require_moderate_hubs(const Plan& plan) {
+  std::vector<int> rows(plan.mechanism.bodies().size(), 0);
+  for (std::size_t c = 0; c < plan.bodies.size(); ++c)
+    for (const int body : plan.bodies[c])
+      if (body != kGround) rows[body] += plan.first_row[c + 1] - plan.first_row[c];
+  for (const Element& element : plan.elements)
+    for (const int body : {element.first, element.second})
+      if (body != kGround) rows[body] += element.rows;
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    if (rows[i] > kMostRowsOfBody)
+      throw MechanismError(
+          "body \"" + plan.mechanism.bodies()[i].name + "\"",
+          "carries joints with " + std::to_string(rows[i]) + " constraint rows, bushings and springs included",
+          "a body carries at most " + std::to_string(kMostRowsOfBody) + "; split it with fixed joints");
+}
+
+// Union-find over bodies and the ground: a joint between two already connected parts closes a loop, and so does a
+// coupling or a driver, which hold what a joint leaves free.
 bool closes_loops(const Mechanism& mechanism) {
   const int n = static_cast<int>(mechanism.bodies().size());
   std::vector<int> parent(n + 1);
@@ -44,12 +93,21 @@ bool closes_loops(const Mechanism& mechanism) {
     while (parent[i] != i) i = parent[i];
     return i;
   };
-  for (const Joint& joint : mechanism.joints()) {
-    const int a = root(joint.first), b = root(joint.second);
+  if (!mechanism.couplings().empty()) return true;
+  for (const CoupledBodies& pair : acted_on(mechanism)) {
+    if (pair[0] == pair[1]) continue;  // a joint without rows
+    const int a = root(pair[0]), b = root(pair[1]);
     if (a == b) return true;
     parent[a] = b;
   }
   return false;
+}
+
+double inverse_mass_along(const Mechanism& m, int body, const Mat3& A, const Vec6& J) {
+  if (body == kGround) return 0.0;
+  const Vec3 torque_b = A.transpose() * J.tail<3>();
+  return J.head<3>().squaredNorm() / m.bodies()[body].mass +
+         torque_b.dot(m.bodies()[body].inertia_b.inverse() * torque_b);
 }
 
 // Diagonal of J M^-1 J' of one joint at the start pose, averaged over its rows of a kind: independent of the choice of
@@ -59,12 +117,6 @@ void choose_compliance(const Plan& plan, const State& start, int joint_index, st
   const Joint& joint = m.joints()[joint_index];
   const auto placement = [&](int body) { return body == kGround ? Placement{} : placement_of(start.body[body]); };
   const Placement first = placement(joint.first), second = placement(joint.second);
-  const auto inverse_mass = [&m](int body, const Mat3& A, const Vec6& J) {
-    if (body == kGround) return 0.0;
-    const Vec3 torque_b = A.transpose() * J.tail<3>();
-    return J.head<3>().squaredNorm() / m.bodies()[body].mass +
-           torque_b.dot(m.bodies()[body].inertia_b.inverse() * torque_b);
-  };
   const JointPlacement at = place(joint, first, second);
   const auto rows = rows_of(joint.type);
   double sum[2] = {0.0, 0.0};
@@ -72,8 +124,8 @@ void choose_compliance(const Plan& plan, const State& start, int joint_index, st
   for (const Row& row : rows) {
     const RowValue value = evaluate(row, at);
     const int kind = row.form == Row::Form::cosine;
-    sum[kind] +=
-        inverse_mass(joint.first, first.A, value.J_first) + inverse_mass(joint.second, second.A, value.J_second);
+    sum[kind] += inverse_mass_along(m, joint.first, first.A, value.J_first) +
+                 inverse_mass_along(m, joint.second, second.A, value.J_second);
     ++count[kind];
   }
   for (std::size_t k = 0; k < rows.size(); ++k) {
@@ -82,10 +134,61 @@ void choose_compliance(const Plan& plan, const State& start, int joint_index, st
   }
 }
 
+// Couplings and drivers at the start pose: compliance of their rows, constants, start of the drives.
+void prepare_couplings_and_drivers(Plan& plan, const State& start) {
+  const Mechanism& m = plan.mechanism;
+  const auto placement = [&](int body) { return body == kGround ? Placement{} : placement_of(start.body[body]); };
+  const auto coordinate_at_start = [&](int k) {
+    const auto& [joint_index, freedom, offset] = m.coordinates()[k];
+    const Joint& joint = m.joints()[joint_index];
+    const Placement first = placement(joint.first), second = placement(joint.second);
+    const JointPlacement at = place(joint, first, second);
+    Coordinate c = coordinate(freedom, at, first, second);
+    c.value = followed(freedom, at, c.value + offset, offset);
+    return c;
+  };
+  const auto set_compliance = [&](int constraint, const CoupledJacobians& J) {
+    double sum = 0.0;
+    for (std::size_t k = 0; k < J.size(); ++k)
+      sum += inverse_mass_along(m, plan.bodies[constraint][k], placement(plan.bodies[constraint][k]).A, J[k]);
+    plan.compliance[plan.first_row[constraint]] = plan.settings.relative_compliance * sum;
+  };
+  int constraint = plan.first_coupling();
+  for (const Coupling& coupling : m.couplings()) {
+    const Coordinate first = coordinate_at_start(coupling.first), second = coordinate_at_start(coupling.second);
+    plan.coupling_constant.push_back(first.value + coupling.ratio * second.value);
+    set_compliance(constraint, coupled_jacobians(plan.bodies[constraint], joint_of(m, coupling.first), first,
+                                                 joint_of(m, coupling.second), second, coupling.ratio));
+    ++constraint;
+  }
+  for (const Driver& driver : m.drivers()) {
+    const Coordinate c = coordinate_at_start(driver.coordinate);
+    plan.drivers.push_back(prepare(driver, plan.dt()));
+    plan.start_drive.push_back(driver.channels() > 0 ? Prescribed{c.value, 0.0, 0.0}
+                                                     : prescribed(driver, plan.drivers.back(), 0.0));
+    set_compliance(constraint, {c.first, c.second, Vec6::Zero(), Vec6::Zero()});
+    ++constraint;
+  }
+}
+
+// which rows are measured in metres
+void name_rows(const Plan& plan, std::vector<int>& constraint_of, std::vector<bool>& is_length_row) {
+  const Mechanism& m = plan.mechanism;
+  for (int c = 0; c < m.constraints(); ++c)
+    constraint_of.insert(constraint_of.end(), static_cast<std::size_t>(plan.first_row[c + 1] - plan.first_row[c]), c);
+  for (const Joint& joint : m.joints())
+    for (const Row& row : rows_of(joint.type)) is_length_row.push_back(row.form != Row::Form::cosine);
+  for (const Coupling& coupling : m.couplings())
+    is_length_row.push_back(rigstep::is_length(m.coordinates()[coupling.first].freedom));
+  for (const Driver& driver : m.drivers())
+    is_length_row.push_back(rigstep::is_length(m.coordinates()[driver.coordinate].freedom));
+}
+
 RowFormat format_of(JointType type) {
   const int rows = static_cast<int>(rows_of(type).size());
   switch (type) {
     case JointType::spherical:
+    case JointType::gimbal:
     case JointType::point_on_point:
     case JointType::revolute:
     case JointType::universal:
@@ -96,15 +199,21 @@ RowFormat format_of(JointType type) {
   }
 }
 
+// What has rows, as the elimination sees it.
 std::vector<Constraint> constraints_of(Plan& plan) {
+  const Mechanism& m = plan.mechanism;
   std::vector<Constraint> constraints;
-  const auto& joints = plan.mechanism.joints();
-  for (int j = 0; j < static_cast<int>(joints.size()); ++j) {
-    plan.constraint_of_joint.push_back(-1);
-    if (rows_of(joints[j].type).empty()) continue;
-    plan.constraint_of_joint.back() = static_cast<int>(constraints.size());
-    plan.joint_of_constraint.push_back(j);
-    constraints.push_back({format_of(joints[j].type), {joints[j].first, joints[j].second}});
+  for (int c = 0; c < m.constraints(); ++c) {
+    plan.eliminated_as.push_back(-1);
+    const int rows = plan.first_row[c + 1] - plan.first_row[c];
+    if (rows == 0) continue;
+    plan.eliminated_as.back() = static_cast<int>(constraints.size());
+    plan.eliminated.push_back(c);
+    const CoupledBodies& on = plan.bodies[c];
+    const bool is_coupling = c >= plan.first_coupling() && c < plan.first_driver();
+    constraints.push_back(
+        {c < plan.first_coupling() ? format_of(m.joints()[c].type) : RowFormat{rows, RowFormat::kGeneral},
+         {on.begin(), on.begin() + (is_coupling ? 4 : 2)}});
   }
   return constraints;
 }
@@ -112,18 +221,30 @@ std::vector<Constraint> constraints_of(Plan& plan) {
 void observe(Plan& plan, const std::vector<Constraint>& constraints) {
   const Mechanism& m = plan.mechanism;
   std::set<int> bodies, joints;
-  for (std::size_t c = 0; c < constraints.size(); ++c)
-    if (constraints[c].format.general()) plan.general_joints.push_back(plan.joint_of_constraint[c]);
-  joints.insert(plan.general_joints.begin(), plan.general_joints.end());
+  for (std::size_t c = 0; c < plan.eliminated.size(); ++c) {
+    if (!constraints[c].format.general()) continue;
+    plan.general_constraints.push_back(plan.eliminated[c]);
+    if (plan.eliminated[c] < plan.first_coupling()) joints.insert(plan.eliminated[c]);
+  }
   for (const JointCoordinate& coordinate : m.coordinates()) joints.insert(coordinate.joint);
-  for (const Input& input : m.inputs())
+  for (const Input& input : m.inputs()) {
+    if (input.kind == Input::Kind::signal) continue;
     input.kind == Input::Kind::joint_effort ? joints.insert(input.joint) : bodies.insert(input.body);
+  }
   for (const AppliedLoad& load : m.loads()) bodies.insert(load.body);
-  for (const Spring& spring : m.springs()) bodies.insert({spring.first, spring.second});
+  const auto add_both = [&bodies](const auto& elements) {
+    for (const auto& element : elements) bodies.insert({element.first, element.second});
+  };
+  add_both(m.springs()), add_both(m.frictions()), add_both(m.motors()), add_both(m.bushings());
+  for (const Drag& drag : m.drags()) bodies.insert(drag.body);
+  for (const Tyre& tyre : m.tyres()) bodies.insert(tyre.body);
   for (const int j : joints) bodies.insert({m.joints()[j].first, m.joints()[j].second});
   bodies.erase(kGround);
   plan.observed_bodies.assign(bodies.begin(), bodies.end());
   plan.observed_joints.assign(joints.begin(), joints.end());
+  plan.shows_forces = !m.bushings().empty() || !m.tyres().empty() ||  // their energy
+                      std::any_of(m.outputs().begin(), m.outputs().end(),
+                                  [](const Output& o) { return o.kind == Output::Kind::force_element; });
 }
 
 // ---- constants in lanes
@@ -152,17 +273,30 @@ void write_constraint(Plan& plan, const Joint& joint, RowFormat format, int posi
       plan.constraint_constants[static_cast<std::size_t>(kConstraintConstants * position + width * k++ + lane)] = v[i];
 }
 
-void write_rows(Plan& plan, Place at, const std::vector<double>& compliance, double gain) {
+// compliance: of each row, in the iterations and in the projections
+void write_rows(Plan& plan, Place at, const std::vector<std::array<double, 2>>& compliance, double gain) {
   const std::size_t projections = static_cast<std::size_t>(plan.elimination.rows);
   for (std::size_t k = 0; k < compliance.size(); ++k) {
     const std::size_t row = static_cast<std::size_t>(at.base) + k * static_cast<std::size_t>(at.stride);
-    plan.compliance_in_lanes[row] = plan.compliance_in_lanes[projections + row] = compliance[k];
+    plan.compliance_in_lanes[row] = compliance[k][0];
+    plan.compliance_in_lanes[projections + row] = compliance[k][1];
     plan.gain[row] = gain;
   }
 }
 
 // A joint that only fills a lane holds nothing: its compliance is beyond any other.
 constexpr double kNoStiffness = 1e30;
+// Element rows take no part in the projections: their multiplier vanishes against any other.
+constexpr double kIdle = 1e60;
+
+std::vector<std::array<double, 2>> compliances(const Plan& plan, int c, int rows) {
+  std::vector<std::array<double, 2>> result(static_cast<std::size_t>(rows), {kNoStiffness, kNoStiffness});
+  if (c < plan.first_element())
+    for (int k = 0; k < rows; ++k) result[k].fill(plan.compliance[plan.first_row[plan.eliminated[c]] + k]);
+  else if (c < plan.first_element() + static_cast<int>(plan.elements.size()))
+    for (auto& both : result) both = {1.0, kIdle};
+  return result;
+}
 
 void write_constants(Plan& plan) {
   const Elimination& e = plan.elimination;
@@ -171,22 +305,19 @@ void write_constants(Plan& plan) {
     for (const BodyPlace& copy : e.body_copies[i]) write_body(plan, i, copy);
   }
   const double four_over_dt2 = 4.0 / (plan.dt() * plan.dt());
-  const int of_joints = static_cast<int>(plan.joint_of_constraint.size());
   for (int c = 0; c < static_cast<int>(e.constraint.size()); ++c) {
     const ConstraintPlace& place = e.constraint[c];
-    const bool filler = c >= of_joints;
+    const bool has_multiplier = c < plan.first_element();
     const ConstraintBatch& batch = e.batches[place.batch];
     // a filler looks like the first constraint of its format: only its rows' numbers must be sound
     Joint joint;
-    if (!filler) joint = plan.mechanism.joints()[plan.joint_of_constraint[c]];
-    std::vector<double> compliance(static_cast<std::size_t>(batch.format.rows), kNoStiffness);
-    if (!filler)
-      std::copy_n(plan.compliance.begin() + plan.first_row[plan.joint_of_constraint[c]], batch.format.rows,
-                  compliance.begin());
+    if (has_multiplier && plan.eliminated[c] < plan.first_coupling())
+      joint = plan.mechanism.joints()[plan.eliminated[c]];
+    const auto compliance = compliances(plan, c, batch.format.rows);
     std::vector<Place> places{place.rows};
     places.insert(places.end(), place.copies.begin(), place.copies.end());
     for (const Place& at : places) {
-      write_rows(plan, at, compliance, filler ? 0.0 : four_over_dt2);
+      write_rows(plan, at, compliance, has_multiplier ? four_over_dt2 : 0.0);
       if (!batch.format.general())
         write_constraint(plan, joint, batch.format, batch.position, batch.width, at.base - batch.row_position);
     }
@@ -200,12 +331,33 @@ Plan::Plan(const Mechanism& mechanism_, const Settings& settings_)
       settings(settings_),
       first_row(number_rows(mechanism)),
       compliance(first_row.back()),
+      bodies(acted_on(mechanism)),
+      bushing_rows(rows_of_bushings(mechanism, dt())),
+      elements(elements_of(mechanism, bushing_rows)),
       carries_spring(mechanism.bodies().size(), false),
       has_loops(closes_loops(mechanism)),
       kernels(&kernels_for_this_processor(settings.instruction_set)) {
+  require_moderate_hubs(*this);
+  const auto carries = [this](int body) {
+    if (body != kGround) carries_spring[body] = true;
+  };
+  const auto carry = [&carries](const auto& all) {
+    for (const auto& element : all) {
+      if (element.first != kGround && element.second != kGround) continue;  // element rows
+      carries(element.first);
+      carries(element.second);
+    }
+  };
+  carry(mechanism.springs());
   for (const Spring& spring : mechanism.springs())
-    for (const int body : {spring.first, spring.second})
-      if (body != kGround) carries_spring[body] = true;
+    if (spring.kind == Spring::Kind::between_points) {
+      carries(spring.first);
+      carries(spring.second);
+    }
+  carry(mechanism.frictions());
+  carry(mechanism.motors());
+  for (const Drag& drag : mechanism.drags()) carries(drag.body);
+  for (const Tyre& tyre : mechanism.tyres()) carries(tyre.body);
   if (settings.relative_compliance < 0.0) settings.relative_compliance = has_loops ? 1e-8 : 1e-10;
   if (settings.sweeps == 0) settings.sweeps = has_loops ? 2 : 1;
   double longest = 0.0;
@@ -215,10 +367,9 @@ Plan::Plan(const Mechanism& mechanism_, const Settings& settings_)
   }
   if (longest > 0.0) length = longest;
   const State start(mechanism, rows());
-  for (int j = 0; j < static_cast<int>(mechanism.joints().size()); ++j) {
-    joint_of_row.insert(joint_of_row.end(), first_row[j + 1] - first_row[j], j);
-    choose_compliance(*this, start, j, compliance);
-  }
+  for (int j = 0; j < static_cast<int>(mechanism.joints().size()); ++j) choose_compliance(*this, start, j, compliance);
+  name_rows(*this, joint_of_row, is_length);
+  prepare_couplings_and_drivers(*this, start);
   const std::vector<Constraint> constraints = constraints_of(*this);
   observe(*this, constraints);
   elimination = compile(constraints, carries_spring, settings.order);

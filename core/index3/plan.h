@@ -4,10 +4,22 @@
 #include <vector>
 
 #include "core/index3/aligned.h"
+#include "core/index3/bushing.h"
+#include "core/index3/constraints.h"
+#include "core/index3/drivers.h"
 #include "core/index3/elimination.h"
 #include "core/index3/stepper.h"
 
 namespace rigstep::index3 {
+
+// What is eliminated like a joint between two bodies, or a body and the ground, but with rows of compliance 1 and
+// without a multiplier: Newton's tangent of a force element. It takes no part in the projections.
+struct Element {
+  enum class Kind { bushing, spring, friction, motor } kind;
+  int index;  // among the mechanism's elements of this kind
+  int first, second;
+  int rows;
+};
 
 struct Plan {
   // Numbers the constraint rows, compiles the elimination and chooses each joint's compliance at the start pose.
@@ -15,28 +27,40 @@ struct Plan {
   Plan(const Mechanism& mechanism, const Settings& settings);
 
   Mechanism mechanism;
-  Settings settings;                 // with the automatic values filled in
-  std::vector<int> first_row;        // (joints + 1) global row where each joint begins
-  std::vector<int> joint_of_row;     // (rows)
-  std::vector<double> compliance;    // (rows) added to the diagonal of J M^-1 J'
-  std::vector<bool> carries_spring;  // (bodies) its tangent couples displacement and rotation
-  double length = 1.0;               // largest arm of a joint on a body; 1 where there is none [m]
-  bool has_loops = false;            // some joint stands between parts that are connected already, the ground included
+  Settings settings;                      // with the automatic values filled in
+  std::vector<int> first_row;             // (constraints + 1) global row where each joint, coupling or driver begins
+  std::vector<int> joint_of_row;          // (rows) constraint: joints, then couplings, then drivers
+  std::vector<bool> is_length;            // (rows) measured in metres, else in radians or as a cosine
+  std::vector<double> compliance;         // (rows) added to the diagonal of J M^-1 J'
+  std::vector<CoupledBodies> bodies;      // (constraints) that it acts on; the first two are those of the joint
+  std::vector<double> coupling_constant;  // (couplings) first coordinate + ratio * second [unit of the first]
+  std::vector<DriverPlan> drivers;        // (drivers)
+  std::vector<Prescribed> start_drive;    // (drivers) at the start; inputs: at rest where the start pose is
+  std::vector<BushingRows> bushing_rows;  // (bushings)
+  std::vector<Element> elements;          // bushings, then springs, frictions and motors between two moving bodies
+  std::vector<bool> carries_spring;       // (bodies) has own-body blocks in the force tangent
+  double length = 1.0;                    // largest arm of a joint on a body; 1 where there is none [m]
+  bool has_loops = false;  // some joint stands between parts that are connected already, the ground included
 
-  std::vector<int> constraint_of_joint;  // (joints) -1: no rows
-  std::vector<int> joint_of_constraint;
+  std::vector<int> eliminated_as;  // (constraints) as which constraint of the elimination; -1: no rows
+  std::vector<int> eliminated;     // the other way round: which constraint; there the elements follow
   Elimination elimination;
   const Kernels* kernels = nullptr;
 
   // what the loop must see one by one: bodies and joints with force elements, inputs, followed coordinates
   std::vector<int> observed_bodies;
   std::vector<int> observed_joints;
-  std::vector<int> general_joints;  // evaluated one by one, subset of observed_joints
+  std::vector<int> general_constraints;  // evaluated one by one; their joints are observed
+
+  bool shows_forces = false;  // what force elements do at the end of a step is asked for
 
   // in lanes (schedule.h)
   AlignedDoubles body_constants, constraint_constants, compliance_in_lanes, gain;
 
   int rows() const { return first_row.back(); }
+  int first_coupling() const { return static_cast<int>(mechanism.joints().size()); }  // as a constraint
+  int first_element() const { return static_cast<int>(eliminated.size()); }           // in the elimination
+  int first_driver() const { return first_coupling() + static_cast<int>(mechanism.couplings().size()); }
   double dt() const { return 1e-9 * static_cast<double>(settings.dt_ns); }  // [s]
 };
 

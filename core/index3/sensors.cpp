@@ -65,6 +65,12 @@ Vec6 joint_reaction(const Stepper& stepper, int j) noexcept {
   return load;
 }
 
+double driver_effort(const Stepper& stepper, int driver) noexcept {
+  const Plan& plan = stepper.plan();
+  const int row = plan.first_row[plan.first_driver() + driver];
+  return -(stepper.state().lambda[row] + stepper.state().kappa[row]);
+}
+
 void read_outputs(const Stepper& stepper, const StepReport& report, Outputs& outputs) noexcept {
   const Plan& plan = stepper.plan();
   const Mechanism& m = plan.mechanism;
@@ -79,6 +85,9 @@ void read_outputs(const Stepper& stepper, const StepReport& report, Outputs& out
         break;
       case Kind::joint_rate:
         *to = rate(m, x, m.coordinates()[o.coordinate]);
+        break;
+      case Kind::driver_effort:
+        *to = driver_effort(stepper, o.driver);
         break;
       case Kind::joint_reaction: {
         const Vec6 load = joint_reaction(stepper, o.joint);
@@ -96,6 +105,26 @@ void read_outputs(const Stepper& stepper, const StepReport& report, Outputs& out
         to[0] = report.position_residual;
         to[1] = report.velocity_residual;
         to[2] = report.acceleration_residual;
+        break;
+      case Kind::force_element: {
+        const auto& readings = o.element_kind == Output::Element::spring  ? w.spring
+                               : o.element_kind == Output::Element::motor ? w.motor
+                                                                          : w.friction;
+        const ElementReading& element = readings[o.element];
+        to[0] = element.deflection;
+        to[1] = element.rate;
+        to[2] = element.effort;
+        break;
+      }
+      case Kind::tyre: {
+        const TyreReading& tyre = w.tyre[o.element];
+        for (const double value : {tyre.fx, tyre.fy, tyre.fz, tyre.slip, tyre.slip_angle, tyre.deflection})
+          *to++ = value;
+        break;
+      }
+      case Kind::bushing:
+        for (int k = 0; k < 6; ++k) to[k] = w.bushing[o.element].deflection[k];
+        for (int k = 0; k < 6; ++k) to[6 + k] = w.bushing[o.element].load[k];
         break;
       case Kind::solver_status:
         to[0] = static_cast<double>(report.status);

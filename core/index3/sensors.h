@@ -12,4 +12,7 @@ void read_outputs(const Stepper& stepper, const StepReport& report, Outputs& out
 // body [N m]. Where constraints are redundant, what is unique of it is right and the rest is one possible distribution.
 Vec6 joint_reaction(const Stepper& stepper, int j) noexcept;
 
+// Generalised force of a driver along its freedom; positive increases the coordinate [N] or [N m].
+double driver_effort(const Stepper& stepper, int driver) noexcept;
+
 }  // namespace rigstep::index3

@@ -14,7 +14,8 @@ State::State(const Mechanism& mechanism, int rows)
     : body(mechanism.bodies().size()),
       lambda(static_cast<std::size_t>(rows), 0.0),
       kappa(static_cast<std::size_t>(rows), 0.0),
-      coordinate(mechanism.coordinates().size(), 0.0) {
+      coordinate(mechanism.coordinates().size(), 0.0),
+      drive(mechanism.drivers().size(), Prescribed{0.0, 0.0, 0.0}) {
   for (std::size_t i = 0; i < body.size(); ++i) {
     const Body& b = mechanism.bodies()[i];
     const Vec3 w_b = rotation_matrix(b.orientation).transpose() * b.angular_velocity_0;
@@ -23,7 +24,8 @@ State::State(const Mechanism& mechanism, int rows)
 }
 
 std::size_t State::flat_size() const noexcept {
-  return body.size() * kDoublesPerBody + lambda.size() + kappa.size() + coordinate.size();
+  return body.size() * kDoublesPerBody + lambda.size() + kappa.size() + coordinate.size() +
+         drive.size() * kDoublesPerDriver;
 }
 
 void State::flatten(std::span<double> flat) const noexcept {
@@ -32,7 +34,8 @@ void State::flatten(std::span<double> flat) const noexcept {
   to += body.size() * kDoublesPerBody;
   to = std::copy(lambda.begin(), lambda.end(), to);
   to = std::copy(kappa.begin(), kappa.end(), to);
-  std::copy(coordinate.begin(), coordinate.end(), to);
+  to = std::copy(coordinate.begin(), coordinate.end(), to);
+  if (!drive.empty()) std::memcpy(to, drive.data(), drive.size() * sizeof(Prescribed));
 }
 
 void State::restore(std::span<const double> flat, std::uint64_t step_index) noexcept {
@@ -42,7 +45,10 @@ void State::restore(std::span<const double> flat, std::uint64_t step_index) noex
   std::copy_n(from, lambda.size(), lambda.begin());
   from += lambda.size();
   std::copy_n(from, kappa.size(), kappa.begin());
-  std::copy_n(from + kappa.size(), coordinate.size(), coordinate.begin());
+  from += kappa.size();
+  std::copy_n(from, coordinate.size(), coordinate.begin());
+  from += coordinate.size();
+  if (!drive.empty()) std::memcpy(static_cast<void*>(drive.data()), from, drive.size() * sizeof(Prescribed));
   step = step_index;
 }
 
@@ -50,7 +56,9 @@ std::uint64_t State::hash() const noexcept {
   std::uint64_t h = XXH3_64bits_withSeed(body.data(), body.size() * sizeof(BodyState), step);
   h = XXH3_64bits_withSeed(lambda.data(), lambda.size() * sizeof(double), h);
   h = XXH3_64bits_withSeed(kappa.data(), kappa.size() * sizeof(double), h);
-  return XXH3_64bits_withSeed(coordinate.data(), coordinate.size() * sizeof(double), h);
+  h = XXH3_64bits_withSeed(coordinate.data(), coordinate.size() * sizeof(double), h);
+  if (drive.empty()) return h;
+  return XXH3_64bits_withSeed(drive.data(), drive.size() * sizeof(Prescribed), h);
 }
 
 }  // namespace rigstep::index3

@@ -22,6 +22,15 @@ struct BodyState {
 inline constexpr int kDoublesPerBody = 19;
 static_assert(sizeof(BodyState) == kDoublesPerBody * sizeof(double), "hashed and recorded as it lies");
 
+// What a driver prescribes at an instant.
+struct Prescribed {
+  double value;         // [m] or [rad]
+  double rate;          // [m/s] or [rad/s]
+  double acceleration;  // [m/s^2] or [rad/s^2]
+};
+inline constexpr int kDoublesPerDriver = 3;
+static_assert(sizeof(Prescribed) == kDoublesPerDriver * sizeof(double), "hashed and recorded as it lies");
+
 struct State {
   State() = default;
   // Bodies at the mechanism's start pose with zero accelerations; everything else zero.
@@ -31,9 +40,10 @@ struct State {
   std::vector<double> lambda;      // multipliers of all constraint rows [N] or [N m], carried over between steps
   std::vector<double> kappa;       // what the projected accelerations add to lambda, for the reported reactions
   std::vector<double> coordinate;  // followed joint coordinates, unwrapped [m] or [rad]
+  std::vector<Prescribed> drive;   // of every driver; the state of its filter where it has one
   std::uint64_t step = 0;
 
-  // Number of doubles of the flat form: bodies, lambda, kappa, coordinates.
+  // Number of doubles of the flat form: bodies, lambda, kappa, coordinates, drives.
   std::size_t flat_size() const noexcept;
   // flat.size() == flat_size().
   void flatten(std::span<double> flat) const noexcept;

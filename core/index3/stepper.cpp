@@ -53,7 +53,7 @@ void close_in_sweeps(const Plan& plan, Workspace& w, RightHandSide rhs, const Af
   }
 }
 
-// (40)-(54): the nearest velocities, in the metric of the tangent, that satisfy J v = 0
+// (40)-(54): the nearest velocities, in the metric of the tangent, that satisfy J v + Phi_t = 0
 void project_velocities(const Plan& plan, Workspace& w) {
   plan.kernels->start_velocities(w.lanes);
   close_in_sweeps(plan, w, RightHandSide::rate, [](int) {});
@@ -79,6 +79,8 @@ int iterate(const Plan& plan, const State& last, const Inputs& inputs, Workspace
             const Watch& after_free_motion) {
   const Kernels& kernels = *plan.kernels;
   const double h2 = 0.25 * plan.dt() * plan.dt(), half_dt = 0.5 * plan.dt();
+  drive(plan, last, inputs, time_at(plan, last.step + 1), w);
+  take_inputs(plan, inputs, w);
   predict(plan, w);                                            // 3a, 3b   (15) (16)
   tangent_of_forces(plan, h2, half_dt, w);                     // (8)
   const int failed = kernels.factorise(w.lanes, h2, true, 0);  // 3d, 3e   (26) (36)-(38), tangent at the predictor
@@ -99,21 +101,18 @@ struct Attempt {
   bool finite = true;
 };
 
-// first joint whose constraint could not be eliminated
-int joint_of_front(const Plan& plan, int front) {
+// first joint, coupling or driver that could not be eliminated
+int constraint_of_front(const Plan& plan, int front) {
   const int constraint = plan.elimination.constraint_of_front[front];
-  return constraint < static_cast<int>(plan.joint_of_constraint.size()) ? plan.joint_of_constraint[constraint] : -1;
+  return constraint < static_cast<int>(plan.eliminated.size()) ? plan.eliminated[constraint] : -1;
 }
 
-// first joint that the step left open, or -1
+// first joint, coupling or driver that the step left open, or -1
 int torn_joint(const Plan& plan, const Workspace& w) {
-  for (std::size_t j = 0; j < plan.mechanism.joints().size(); ++j) {
-    int row = 0;
-    for (const Row& r : rows_of(plan.mechanism.joints()[j].type)) {
-      const double scale = r.form == Row::Form::cosine ? 1.0 : plan.length;
-      if (std::abs(row_value(plan, w.lanes.Phi, static_cast<int>(j), row++)) > kTornJoint * scale)
-        return static_cast<int>(j);
-    }
+  for (int row = 0; row < plan.rows(); ++row) {
+    const int c = plan.joint_of_row[row];
+    const double Phi = row_value(plan, w.lanes.Phi, c, row - plan.first_row[c]);
+    if (std::abs(Phi) > kTornJoint * (plan.is_length[row] ? plan.length : 1.0)) return c;
   }
   return -1;
 }
@@ -151,7 +150,7 @@ StepReport judge(const Plan& plan, const Workspace& w, const Attempt& attempt) {
   } else if (attempt.failed_front >= 0) {
     report.status = StepStatus::singular;
     report.body = -1;
-    report.joint = joint_of_front(plan, attempt.failed_front);
+    report.joint = constraint_of_front(plan, attempt.failed_front);
   }
   return report;
 }
@@ -218,16 +217,20 @@ StepReport Stepper::step(const Inputs& inputs) noexcept {
   project_velocities(plan, w);                      // 4        (40)-(54)
   attempt.finite = project_accelerations(plan, w);  // 5        (55)-(69)
   const StepReport report = judge(plan, w, attempt);
-  return failed(report.status) ? reject(inputs, report) : commit(report);
+  return failed(report.status) ? reject(inputs, report) : commit(inputs, report);
 }
 
-StepReport Stepper::commit(const StepReport& report) noexcept {
+StepReport Stepper::commit(const Inputs& inputs, const StepReport& report) noexcept {
   StepArrays& a = workspace_->lanes;
   std::swap(a.last, a.next);
   std::swap(a.last_lambda, a.lambda);
   std::swap(a.last_kappa, a.kappa);
-  follow_coordinates(*plan_, state_.coordinate, *workspace_);
+  if (plan_->shows_forces)
+    apply_forces(*plan_, inputs, time_at(*plan_, state_.step + 1), state_.coordinate, *workspace_);
+  else
+    follow_coordinates(*plan_, state_.coordinate, *workspace_);
   std::copy(workspace_->coordinate.begin(), workspace_->coordinate.end(), state_.coordinate.begin());
+  std::copy(workspace_->drive.begin(), workspace_->drive.end(), state_.drive.begin());
   ++state_.step;
   state_is_current_ = false;
   return report;

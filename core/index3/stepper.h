@@ -72,7 +72,7 @@ class Stepper {
   void restore(std::span<const double> flat, std::uint64_t step_index) noexcept;
 
  private:
-  StepReport commit(const StepReport& report) noexcept;
+  StepReport commit(const Inputs& inputs, const StepReport& report) noexcept;
   StepReport reject(const Inputs& inputs, StepReport report) noexcept;
 
   std::unique_ptr<Plan> plan_;

@@ -1,5 +1,6 @@
 #include "core/index3/workspace.h"
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 
@@ -99,10 +100,14 @@ Workspace::Workspace(const Plan& plan) : lanes{} {
 
   const std::size_t bodies = plan.mechanism.bodies().size();
   const std::size_t rows = static_cast<std::size_t>(plan.rows());
+  for (const JointCoordinate& followed : plan.mechanism.coordinates()) reference.push_back(followed.offset);
+  drive = plan.start_drive;
   fill(placement, bodies);
   fill(joint, plan.mechanism.joints().size());
   fill(J_first, rows);
   fill(J_second, rows);
+  fill(J_third, plan.mechanism.couplings().size());
+  fill(J_fourth, plan.mechanism.couplings().size());
   fill(Phi, rows);
   for (const Body& body : plan.mechanism.bodies()) {
     Q.emplace_back();
@@ -110,27 +115,134 @@ Workspace::Workspace(const Plan& plan) : lanes{} {
   }
   fill(coordinate, plan.mechanism.coordinates().size());
   fill(tangent, bodies);
+  fill(spring, plan.mechanism.springs().size());
+  fill(friction, plan.mechanism.frictions().size());
+  fill(motor, plan.mechanism.motors().size());
+  fill(bushing, plan.mechanism.bushings().size());
+  fill(tyre, plan.mechanism.tyres().size());
+  fill(input, plan.mechanism.inputs().size());
 }
 
 std::size_t Workspace::bytes() const noexcept {
   const auto size = [](const auto& values) { return values.size() * sizeof(values[0]); };
-  return size(block) + size(placement) + size(joint) + size(J_first) + size(J_second) + size(Phi) + size(Q) +
-         size(coordinate) + size(tangent);
+  return size(block) + size(reference) + size(drive) + size(placement) + size(joint) + size(J_first) + size(J_second) +
+         size(J_third) + size(J_fourth) + size(Phi) + size(Q) + size(coordinate) + size(tangent) + size(spring) +
+         size(friction) + size(motor) + size(bushing) + size(tyre) + size(input);
+}
+
+namespace {
+
+// a joint coordinate at the pose in w, with its angle unwrapped
+Coordinate coordinate_at(const Plan& plan, const Workspace& w, int k) {
+  const JointCoordinate& c = plan.mechanism.coordinates()[k];
+  const Joint& joint = plan.mechanism.joints()[c.joint];
+  Coordinate x = coordinate(c.freedom, w.joint[c.joint], placement(w, joint.first), placement(w, joint.second));
+  x.value = followed(c.freedom, w.joint[c.joint], x.value + c.offset, w.reference[k]);
+  return x;
+}
+
+const Joint& joint_of(const Plan& plan, int coordinate) {
+  return plan.mechanism.joints()[plan.mechanism.coordinates()[coordinate].joint];
+}
+
+void evaluate_coupling(const Plan& plan, int k, Workspace& w) {
+  const Coupling& coupling = plan.mechanism.couplings()[k];
+  const int constraint = plan.first_coupling() + k, row = plan.first_row[constraint];
+  const Coordinate first = coordinate_at(plan, w, coupling.first), second = coordinate_at(plan, w, coupling.second);
+  w.Phi[row] = first.value + coupling.ratio * second.value - plan.coupling_constant[k];
+  const CoupledJacobians J = coupled_jacobians(plan.bodies[constraint], joint_of(plan, coupling.first), first,
+                                               joint_of(plan, coupling.second), second, coupling.ratio);
+  w.J_first[row] = J[0];
+  w.J_second[row] = J[1];
+  w.J_third[k] = J[2];
+  w.J_fourth[k] = J[3];
+}
+
+void evaluate_driver(const Plan& plan, int k, Workspace& w) {
+  const JointCoordinate& driven = plan.mechanism.coordinates()[plan.mechanism.drivers()[k].coordinate];
+  const Joint& joint = plan.mechanism.joints()[driven.joint];
+  const int row = plan.first_row[plan.first_driver() + k];
+  const Coordinate x =
+      coordinate(driven.freedom, w.joint[driven.joint], placement(w, joint.first), placement(w, joint.second));
+  w.Phi[row] = driver_gap(driven.freedom, x.value + driven.offset, w.drive[k].value);
+  w.J_first[row] = x.first;
+  w.J_second[row] = x.second;
+}
+
+double quadratic_of(const Plan& plan, const Workspace& w, int k) {
+  const JointCoordinate& c = plan.mechanism.coordinates()[k];
+  const Joint& joint = plan.mechanism.joints()[c.joint];
+  return coordinate_quadratic(c.freedom, w.joint[c.joint], placement(w, joint.first), placement(w, joint.second));
+}
+
+// of a load `weight` along a joint coordinate
+void add_stiffness(const Plan& plan, int k, double weight, const Workspace& w, const CoupledBodies& bodies,
+                   std::array<Mat3, 4>& K) {
+  const JointCoordinate& c = plan.mechanism.coordinates()[k];
+  const Joint& joint = plan.mechanism.joints()[c.joint];
+  Mat3 K_first = Mat3::Zero(), K_second = Mat3::Zero();
+  add_coordinate_stiffness(c.freedom, weight, w.joint[c.joint], K_first, K_second);
+  for (std::size_t side = 0; side < K.size(); ++side) {
+    if (bodies[side] == kGround) continue;
+    if (bodies[side] == joint.first) K[side] += K_first;
+    if (bodies[side] == joint.second) K[side] += K_second;
+  }
+}
+
+}  // namespace
+
+void evaluate_constraint(const Plan& plan, int constraint, Workspace& w) noexcept {
+  if (constraint >= plan.first_driver()) return evaluate_driver(plan, constraint - plan.first_driver(), w);
+  if (constraint >= plan.first_coupling()) return evaluate_coupling(plan, constraint - plan.first_coupling(), w);
+  int row = plan.first_row[constraint];
+  for (const Row& r : rows_of(plan.mechanism.joints()[constraint].type)) {
+    const RowValue value = evaluate(r, w.joint[constraint]);
+    w.Phi[row] = value.Phi;
+    w.J_first[row] = value.J_first;
+    w.J_second[row] = value.J_second;
+    ++row;
+  }
 }
 
 void evaluate_constraints(const Plan& plan, Workspace& w) noexcept {
   for (std::size_t j = 0; j < w.joint.size(); ++j) {
     const Joint& joint = plan.mechanism.joints()[j];
     w.joint[j] = place(joint, placement(w, joint.first), placement(w, joint.second));
-    int row = plan.first_row[j];
-    for (const Row& r : rows_of(joint.type)) {
-      const RowValue value = evaluate(r, w.joint[j]);
-      w.Phi[row] = value.Phi;
-      w.J_first[row] = value.J_first;
-      w.J_second[row] = value.J_second;
-      ++row;
-    }
   }
+  for (int c = 0; c < plan.mechanism.constraints(); ++c) evaluate_constraint(plan, c, w);
+}
+
+void geometric_stiffness(const Plan& plan, int constraint, const double* lambda, const Workspace& w,
+                         std::array<Mat3, 4>& K) noexcept {
+  K.fill(Mat3::Zero());
+  const Mechanism& m = plan.mechanism;
+  const CoupledBodies& bodies = plan.bodies[constraint];
+  if (constraint >= plan.first_driver()) {
+    add_stiffness(plan, m.drivers()[constraint - plan.first_driver()].coordinate, lambda[0], w, bodies, K);
+  } else if (constraint >= plan.first_coupling()) {
+    const Coupling& coupling = m.couplings()[constraint - plan.first_coupling()];
+    add_stiffness(plan, coupling.first, lambda[0], w, bodies, K);
+    add_stiffness(plan, coupling.second, coupling.ratio * lambda[0], w, bodies, K);
+  } else {
+    for (const Row& r : rows_of(m.joints()[constraint].type))
+      add_geometric_stiffness(r, *lambda++, w.joint[constraint], K[0], K[1]);
+  }
+}
+
+RowTerms row_terms(const Plan& plan, const Workspace& w, int constraint) noexcept {
+  const int driver = constraint - plan.first_driver();
+  if (driver < 0) {
+    const Coupling& coupling = plan.mechanism.couplings()[constraint - plan.first_coupling()];
+    return {0.0, quadratic_of(plan, w, coupling.first) + coupling.ratio * quadratic_of(plan, w, coupling.second)};
+  }
+  const Prescribed& drive = w.drive[driver];
+  return {-drive.rate, quadratic_of(plan, w, plan.mechanism.drivers()[driver].coordinate) - drive.acceleration};
+}
+
+void evaluate_velocity_terms(const Plan& plan, const Workspace& w, std::vector<double>& rates) noexcept {
+  std::fill(rates.begin(), rates.end(), 0.0);
+  for (int c = plan.first_driver(); c < plan.mechanism.constraints(); ++c)
+    rates[plan.first_row[c]] = row_terms(plan, w, c).velocity;
 }
 
 void evaluate_quadratic_terms(const Plan& plan, const Workspace& w, std::vector<double>& terms) noexcept {
@@ -140,6 +252,8 @@ void evaluate_quadratic_terms(const Plan& plan, const Workspace& w, std::vector<
     for (const Row& r : rows_of(joint.type))
       terms[row++] = quadratic(r, w.joint[j], placement(w, joint.first), placement(w, joint.second));
   }
+  for (int c = plan.first_coupling(); c < plan.mechanism.constraints(); ++c)
+    terms[plan.first_row[c]] = row_terms(plan, w, c).acceleration;
 }
 
 }  // namespace rigstep::index3

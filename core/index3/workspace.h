@@ -7,8 +7,21 @@
 #include "core/index3/aligned.h"
 #include "core/index3/constraints.h"
 #include "core/index3/plan.h"
+#include "core/index3/tyre.h"
 
 namespace rigstep::index3 {
+
+// What a force element along one scalar does.
+struct ElementReading {
+  double deflection;  // [m] or [rad]; friction and motor: the joint coordinate
+  double rate;        // [m/s] or [rad/s]
+  double effort;      // [N] or [N m]
+};
+
+struct BushingReading {
+  Vec6 deflection;  // first frame's axes [m] and [-]
+  Vec6 load;        // on the second body, first frame's axes [N] and [N m]
+};
 
 struct Workspace {
   explicit Workspace(const Plan& plan);
@@ -20,6 +33,10 @@ struct Workspace {
 
   // The same quantities one by one: in the loop only for what the plan observes, at load time for everything.
 
+  // written by drive, evaluate_state
+  std::vector<double> reference;  // (followed coordinates) at the last instant: angles are unwrapped from there
+  std::vector<Prescribed> drive;  // (drivers) prescribed motion at the end of the step
+
   // written by look_at_bodies, evaluate_state
   std::vector<Placement> placement;  // (bodies) of the current iterate
 
@@ -27,12 +44,22 @@ struct Workspace {
   std::vector<JointPlacement> joint;  // (joints)
   std::vector<Vec6> J_first;          // (rows) Jacobian with respect to the first body   (3)
   std::vector<Vec6> J_second;         // (rows)                      the second body
+  std::vector<Vec6> J_third;          // (couplings) the bodies of the second joint
+  std::vector<Vec6> J_fourth;         // (couplings)
   std::vector<double> Phi;            // (rows) position constraints [m] or [-]           (1)
 
   // written by apply_forces, force_tangent
-  std::vector<Vec6> Q;             // (bodies) force [N] and torque [N m], world frame
-  std::vector<double> coordinate;  // (followed coordinates) unwrapped [m] or [rad]
-  std::vector<Mat6> tangent;       // (bodies) h2 K + dt/2 C, world frame
+  std::vector<Vec6> Q;                   // (bodies) force [N] and torque [N m], world frame
+  std::vector<double> coordinate;        // (followed coordinates) unwrapped [m] or [rad]
+  std::vector<ElementReading> spring;    // (springs)
+  std::vector<ElementReading> friction;  // (joint frictions)
+  std::vector<ElementReading> motor;     // (motors)
+  std::vector<BushingReading> bushing;   // (bushings)
+  std::vector<TyreReading> tyre;         // (tyres)
+  std::vector<Mat6> tangent;             // (bodies) h2 K + dt/2 C, world frame
+
+  // written by take_inputs
+  std::vector<double> input;  // (input channels) of this step
 };
 
 inline const Placement kGroundPlacement{};
@@ -41,10 +68,44 @@ inline const Placement& placement(const Workspace& w, int body) noexcept {
   return body == kGround ? kGroundPlacement : w.placement[body];
 }
 
-// w.joint, w.J_first, w.J_second, w.Phi of every joint from w.placement, (1) (3). Load time and diagnostics.
+// Jacobian of a row with respect to body k of its constraint, plan.bodies[plan.joint_of_row[row]][k].
+inline const Vec6& block(const Plan& plan, const Workspace& w, int row, int k) noexcept {
+  if (k < 2) return k == 0 ? w.J_first[row] : w.J_second[row];
+  const int coupling = plan.joint_of_row[row] - plan.first_coupling();
+  return k == 2 ? w.J_third[coupling] : w.J_fourth[coupling];
+}
+
+// Runs f(body, Jacobian) for every moving body that the row acts on.
+template <class Visit>
+void for_each_block(const Plan& plan, const Workspace& w, int row, const Visit& f) {
+  const CoupledBodies& bodies = plan.bodies[plan.joint_of_row[row]];
+  for (int k = 0; k < 4; ++k)
+    if (bodies[k] != kGround) f(bodies[k], block(plan, w, row, k));
+}
+
+// The Jacobians and w.Phi of a joint, coupling or driver, from w.joint, w.placement, w.reference and w.drive, (1) (3).
+void evaluate_constraint(const Plan& plan, int constraint, Workspace& w) noexcept;
+
+// w.joint and the above of all constraints. Load time and diagnostics.
 void evaluate_constraints(const Plan& plan, Workspace& w) noexcept;
 
-// J-dot v of every row from w.joint and the velocities in w.placement. Load time and diagnostics.
+// Rotational own-body blocks of d(J' lambda)/d(theta), symmetric part, of the bodies of a constraint; lambda: of its
+// rows. K: per body as in plan.bodies, zero where it adds nothing.
+void geometric_stiffness(const Plan& plan, int constraint, const double* lambda, const Workspace& w,
+                         std::array<Mat3, 4>& K) noexcept;
+
+// What a row adds to J v and to J a besides the bodies' motion: Phi_t, and J-dot v + Phi_tt. Of a coupling or driver.
+struct RowTerms {
+  double velocity;
+  double acceleration;
+};
+RowTerms row_terms(const Plan& plan, const Workspace& w, int constraint) noexcept;
+
+// Phi_t of every row: minus the prescribed rate of a driver, else zero. Load time and diagnostics.
+void evaluate_velocity_terms(const Plan& plan, const Workspace& w, std::vector<double>& rates) noexcept;
+
+// J-dot v + Phi_tt of every row, from w.joint, the velocities in w.placement and the prescribed accelerations. Load
+// time and diagnostics.
 void evaluate_quadratic_terms(const Plan& plan, const Workspace& w, std::vector<double>& quadratic) noexcept;
 
 }  // namespace rigstep::index3

@@ -5,8 +5,9 @@
 #include <Eigen/Geometry>
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <cstring>
+
+#include "core/mechanism/checks.h"
 
 namespace rigstep {
 
@@ -14,28 +15,10 @@ namespace {
 
 constexpr double kUnitTolerance = 1e-6;  // how far a direction or quaternion read from a file may be from unit norm
 
-std::string quoted(std::string_view name) { return "\"" + std::string(name) + "\""; }
-
-std::string number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.6g", value);
-  return text;
-}
-
-void require_finite(const Eigen::Ref<const Eigen::MatrixXd>& value, const char* field) {
-  if (!value.allFinite()) throw MechanismError(field, "is not a finite number", "write a finite number");
-}
-
-void require_finite(double value, const char* field) {
-  if (!std::isfinite(value)) throw MechanismError(field, "is not a finite number", "write a finite number");
-}
-
-Vec3 unit(const Vec3& direction, const char* field) {
-  require_finite(direction, field);
-  const double norm = direction.norm();
-  if (!(norm > 1e-12)) throw MechanismError(field, "has no direction", "give a vector that is not zero");
-  return direction / norm;
-}
+using checks::number;
+using checks::quoted;
+using checks::require_finite;
+using checks::unit;
 
 Mat3 rotation(const EulerParameters& p) { return Eigen::Quaterniond(p[0], p[1], p[2], p[3]).toRotationMatrix(); }
 
@@ -46,13 +29,27 @@ Vec3 any_normal(const Vec3& axis) {
   return axis.cross(Vec3::Unit(smallest)).normalized();
 }
 
+// `normal` as a unit vector, which must be perpendicular to a unit `axis`.
+Vec3 normal_to(const Vec3& axis, const Vec3& normal, const std::string& field) {
+  const Vec3 n = unit(normal, (field + ".normal").c_str());
+  if (std::abs(axis.dot(n)) > kUnitTolerance)
+    throw MechanismError(field + ".normal", "is not perpendicular to axis (cosine " + number(axis.dot(n)) + ")",
+                         "give a direction perpendicular to axis");
+  return (n - axis * axis.dot(n)).normalized();
+}
+
 Mat3 axes_from(const Vec3& axis, const Vec3& normal) {
   Mat3 axes;
   axes << normal, axis.cross(normal), axis;
   return axes;
 }
 
-bool has_axis(JointType type) { return type != JointType::spherical && type != JointType::point_on_point; }
+bool has_axis(JointType type) {
+  return type != JointType::spherical && type != JointType::point_on_point && type != JointType::distance;
+}
+
+// Three freedoms or more: too many for a coordinate at the start.
+bool measures_from_start(JointType type) { return freedoms(type).size() > 2; }
 
 bool has_second_axis(JointType type) { return type == JointType::universal || type == JointType::perpendicular_axes; }
 
@@ -104,12 +101,38 @@ void add_structure(ContentHash& hash, const Mechanism& m) {
       hash.add(side->point_b);
       hash.add(side->axes_b);
     }
+    if (j.type == JointType::screw) hash.add(j.lead);
+    if (j.type == JointType::distance) hash.add(j.length);
   }
   for (const JointCoordinate& c : m.coordinates()) {
     hash.add(static_cast<std::int64_t>(c.joint));
     hash.add(c.freedom);
     hash.add(c.offset);
   }
+}
+
+void add_couplings_and_drivers(ContentHash& hash, const Mechanism& m) {
+  for (const Coupling& c : m.couplings()) {
+    hash.add(c.name);
+    for (const int i : {c.first, c.second}) hash.add(static_cast<std::int64_t>(i));
+    hash.add(c.ratio);
+  }
+  for (const Driver& d : m.drivers()) {
+    hash.add(d.name);
+    hash.add(static_cast<std::int64_t>(d.coordinate));
+    hash.add(d.motion);
+    for (const double x : {d.constant, d.amplitude, d.angular_frequency, d.phase, d.time_constant}) hash.add(x);
+    for (const auto* values : {&d.coefficient, &d.time, &d.value}) {
+      hash.add(static_cast<std::int64_t>(values->size()));
+      for (const double x : *values) hash.add(x);
+    }
+  }
+}
+
+void add_characteristic(ContentHash& hash, const Characteristic& table) {
+  hash.add(static_cast<std::int64_t>(table.x.size()));
+  for (const double x : table.x) hash.add(x);
+  for (const double y : table.y) hash.add(y);
 }
 
 void add_loads_and_channels(ContentHash& hash, const Mechanism& m) {
@@ -125,27 +148,87 @@ void add_loads_and_channels(ContentHash& hash, const Mechanism& m) {
     hash.add(s.kind);
     for (const int i : {s.first, s.second, s.coordinate}) hash.add(static_cast<std::int64_t>(i));
     for (const Vec3* v : {&s.first_point_b, &s.second_point_b, &s.direction_0}) hash.add(*v);
-    for (const double x : {s.stiffness, s.damping, s.rest}) hash.add(x);
+    for (const double x : {s.stiffness, s.damping, s.rest, s.preload}) hash.add(x);
+    add_characteristic(hash, s.stiffness_table);
+    add_characteristic(hash, s.damping_table);
   }
   for (const Input& i : m.inputs()) {
     hash.add(i.name);
     hash.add(i.kind);
     hash.add(i.frame);
     hash.add(i.freedom);
+    hash.add(i.unit);
     for (const int k : {i.body, i.joint}) hash.add(static_cast<std::int64_t>(k));
     for (const Vec3* v : {&i.direction, &i.point_b}) hash.add(*v);
   }
   for (const Output& o : m.outputs()) {
     hash.add(o.name);
     hash.add(o.kind);
-    for (const int k : {o.body, o.joint, o.coordinate}) hash.add(static_cast<std::int64_t>(k));
+    hash.add(o.element_kind);
+    for (const int k : {o.body, o.joint, o.coordinate, o.element}) hash.add(static_cast<std::int64_t>(k));
     hash.add(o.point_b);
+    if (o.driver >= 0) hash.add(static_cast<std::int64_t>(o.driver));
   }
 }
 
-const char* effort_unit(Freedom freedom) { return freedom == Freedom::displacement ? "N" : "N m"; }
+void add_force_elements(ContentHash& hash, const Mechanism& m) {
+  const auto integers = [&hash](std::initializer_list<int> values) {
+    for (const int i : values) hash.add(static_cast<std::int64_t>(i));
+  };
+  const auto numbers = [&hash](std::initializer_list<double> values) {
+    for (const double x : values) hash.add(x);
+  };
+  for (const Bushing& b : m.bushings()) {
+    hash.add(b.name);
+    integers({b.first, b.second});
+    for (const JointFrame* side : {&b.in_first, &b.in_second}) {
+      hash.add(side->point_b);
+      hash.add(side->axes_b);
+    }
+    hash.add(b.stiffness);
+    hash.add(b.damping);
+  }
+  for (const JointFriction& f : m.frictions()) {
+    hash.add(f.name);
+    integers({f.coordinate});
+    numbers({f.coulomb, f.viscous, f.regularisation_speed});
+  }
+  for (const Motor& a : m.motors()) {
+    hash.add(a.name);
+    integers({a.coordinate, a.effort_input, a.position_input, a.rate_input});
+    numbers({a.constant, a.position_gain, a.rate_gain, a.effort_limit, a.no_load_speed});
+  }
+  for (const Drag& d : m.drags()) {
+    hash.add(d.name);
+    integers({d.body});
+    hash.add(d.point_b);
+    numbers({d.density, d.drag_area});
+    hash.add(d.wind_0);
+  }
+  for (const Tyre& t : m.tyres()) {
+    hash.add(t.name);
+    integers({t.body, t.height_input, t.height_rate_input});
+    for (const Vec3* v : {&t.centre_b, &t.axis_b, &t.road_point_0, &t.road_normal_0}) hash.add(*v);
+    numbers({t.radius, t.stiffness, t.damping, t.low_speed});
+    for (const SlipCurve* c : {&t.longitudinal, &t.lateral}) numbers({c->B, c->C, c->E, c->friction});
+  }
+}
 
-const char* coordinate_unit(Freedom freedom) { return freedom == Freedom::displacement ? "m" : "rad"; }
+const char* effort_unit(Freedom freedom) { return is_length(freedom) ? "N" : "N m"; }
+
+const char* coordinate_unit(Freedom freedom) { return is_length(freedom) ? "m" : "rad"; }
+
+bool acts_along_length(const Output& output, const Mechanism& m) {
+  int coordinate = -1;
+  if (output.element_kind == Output::Element::spring) {
+    coordinate = m.springs()[output.element].coordinate;
+    if (m.springs()[output.element].kind != Spring::Kind::in_joint) return true;
+  } else {
+    coordinate = output.element_kind == Output::Element::motor ? m.motors()[output.element].coordinate
+                                                               : m.frictions()[output.element].coordinate;
+  }
+  return is_length(m.coordinates()[coordinate].freedom);
+}
 
 std::vector<Channel> components(const Output& output, const Mechanism& m) {
   using Kind = Output::Kind;
@@ -171,6 +254,18 @@ std::vector<Channel> components(const Output& output, const Mechanism& m) {
       return {{".position", "m"}, {".velocity", "m/s"}, {".acceleration", "m/s^2"}};
     case Kind::solver_status:
       return {{".status", "-"}, {".last_increment", "m"}};
+    case Kind::driver_effort:
+      return {{"", effort_unit(m.coordinates()[m.drivers()[output.driver].coordinate].freedom)}};
+    case Kind::force_element: {
+      const bool linear = acts_along_length(output, m);
+      const std::string x = linear ? "m" : "rad";
+      return {{".deflection", x}, {".rate", x + "/s"}, {".effort", linear ? "N" : "N m"}};
+    }
+    case Kind::tyre:
+      return {{".fx", "N"}, {".fy", "N"}, {".fz", "N"}, {".slip", "-"}, {".slip_angle", "rad"}, {".deflection", "m"}};
+    case Kind::bushing:
+      return {{".x", "m"},  {".y", "m"},  {".z", "m"},  {".rx", "rad"}, {".ry", "rad"}, {".rz", "rad"},
+              {".fx", "N"}, {".fy", "N"}, {".fz", "N"}, {".tx", "N m"}, {".ty", "N m"}, {".tz", "N m"}};
   }
   return {};
 }
@@ -187,6 +282,14 @@ std::string_view Mechanism::body_name(int body) const {
   return body == kGround ? std::string_view("ground") : std::string_view(bodies_[body].name);
 }
 
+std::string Mechanism::constraint_name(int constraint) const {
+  const int coupling = constraint - static_cast<int>(joints_.size());
+  const int driver = coupling - static_cast<int>(couplings_.size());
+  if (coupling < 0) return "joint " + quoted(joints_[constraint].name);
+  if (driver < 0) return "coupling " + quoted(couplings_[coupling].name);
+  return "driver " + quoted(drivers_[driver].name);
+}
+
 std::vector<Freedom> freedoms(JointType type) {
   switch (type) {
     case JointType::revolute:
@@ -199,6 +302,17 @@ std::vector<Freedom> freedoms(JointType type) {
       return {Freedom::displacement, Freedom::angle};
     case JointType::universal:
       return {Freedom::first_angle, Freedom::second_angle};
+    case JointType::planar:
+      return {Freedom::displacement_x, Freedom::displacement_y, Freedom::angle};
+    case JointType::gimbal:
+      return {Freedom::first_angle, Freedom::second_angle, Freedom::third_angle};
+    case JointType::screw:
+      return {Freedom::displacement, Freedom::angle};
+    case JointType::point_on_plane:
+      return {Freedom::displacement_x, Freedom::displacement_y};
+    case JointType::floating:
+      return {Freedom::displacement_x, Freedom::displacement_y, Freedom::displacement_z,
+              Freedom::first_angle,    Freedom::second_angle,   Freedom::third_angle};
     default:
       return {};
   }
@@ -226,6 +340,18 @@ std::string_view to_string(JointType type) {
       return "perpendicular axes";
     case JointType::parallel_axes:
       return "parallel axes";
+    case JointType::planar:
+      return "planar";
+    case JointType::gimbal:
+      return "gimbal";
+    case JointType::screw:
+      return "screw";
+    case JointType::point_on_plane:
+      return "point on plane";
+    case JointType::distance:
+      return "distance";
+    case JointType::floating:
+      return "floating";
   }
   return "unknown";
 }
@@ -240,6 +366,14 @@ std::string_view to_string(Freedom freedom) {
       return "first_angle";
     case Freedom::second_angle:
       return "second_angle";
+    case Freedom::third_angle:
+      return "third_angle";
+    case Freedom::displacement_x:
+      return "displacement_x";
+    case Freedom::displacement_y:
+      return "displacement_y";
+    case Freedom::displacement_z:
+      return "displacement_z";
   }
   return "unknown";
 }
@@ -280,10 +414,10 @@ int MechanismBuilder::find_body(const std::string& name, const char* field) cons
                        "use \"ground\" or one of: " + names_of(mechanism_.bodies_));
 }
 
-int MechanismBuilder::find_joint(const std::string& name) const {
+int MechanismBuilder::find_joint(const std::string& name, const char* field) const {
   for (std::size_t i = 0; i < mechanism_.joints_.size(); ++i)
     if (mechanism_.joints_[i].name == name) return static_cast<int>(i);
-  throw MechanismError("joint", name.empty() ? "is missing" : "no joint is named " + quoted(name),
+  throw MechanismError(field, name.empty() ? "is missing" : "no joint is named " + quoted(name),
                        "use one of: " + names_of(mechanism_.joints_));
 }
 
@@ -320,6 +454,11 @@ void MechanismBuilder::add_body(Body body) {
 }
 
 void MechanismBuilder::push_joint(Joint joint, double offset, double second_offset) {
+  if (joint.type == JointType::screw && (joint.lead == 0.0 || !std::isfinite(joint.lead)))
+    throw MechanismError("lead", "is " + number(joint.lead) + " m",
+                         "give the displacement per turn, positive for a right-handed thread");
+  if (joint.type == JointType::distance && (!(joint.length > 0.0) || !std::isfinite(joint.length)))
+    throw MechanismError("length", "is " + number(joint.length) + " m", "the two points must be apart");
   if (joint.first == joint.second)
     throw MechanismError("second", "a joint stands between two different bodies",
                          "name another body than " + quoted(mechanism_.body_name(joint.first)));
@@ -350,6 +489,14 @@ void MechanismBuilder::add_joint(const JointAtStart& joint) {
   require_finite(joint.point, "at_start.point");
   require_finite(joint.coordinate_at_start, "at_start.coordinate");
   require_finite(joint.second_coordinate_at_start, "at_start.second_coordinate");
+  require_finite(joint.second_point, "at_start.second_point");
+  if (measures_from_start(joint.type) && (joint.coordinate_at_start != 0.0 || joint.second_coordinate_at_start != 0.0))
+    throw MechanismError("at_start.coordinate",
+                         "is not zero, but a " + std::string(to_string(joint.type)) + " joint measures from the start",
+                         "leave it out, or place the joint by in_first and in_second");
+  if (joint.type == JointType::screw && joint.second_coordinate_at_start != 0.0)
+    throw MechanismError("at_start.second_coordinate", "is the angle of a screw, which follows from its displacement",
+                         "leave it out");
   Mat3 first_axes = Mat3::Identity(), second_axes = Mat3::Identity();
   if (has_second_axis(joint.type)) {
     const Vec3 axis = unit(joint.axis, "at_start.axis");
@@ -362,19 +509,35 @@ void MechanismBuilder::add_joint(const JointAtStart& joint) {
     second_axes = axes_from(second_axis, axis);
   } else if (has_axis(joint.type) && joint.type != JointType::fixed) {
     const Vec3 axis = unit(joint.axis, "at_start.axis");
-    first_axes = second_axes = axes_from(axis, any_normal(axis));
+    require_finite(joint.normal, "at_start.normal");
+    first_axes = second_axes =
+        axes_from(axis, joint.normal.isZero(0.0) ? any_normal(axis) : normal_to(axis, joint.normal, "at_start"));
   }
-  push_joint({joint.name, joint.type, first, second, into_body(mechanism_, first, joint.point, first_axes),
-              into_body(mechanism_, second, joint.point, second_axes)},
-             joint.coordinate_at_start, joint.second_coordinate_at_start);
+  Joint made{
+      joint.name,
+      joint.type,
+      first,
+      second,
+      into_body(mechanism_, first, joint.point, first_axes),
+      into_body(mechanism_, second, joint.type == JointType::distance ? joint.second_point : joint.point, second_axes)};
+  double second_offset = joint.second_coordinate_at_start;
+  if (joint.type == JointType::distance) made.length = (joint.second_point - joint.point).norm();
+  if (joint.type == JointType::screw) {
+    made.lead = joint.lead;
+    second_offset = joint.coordinate_at_start * (2.0 * 3.14159265358979323846 / joint.lead);
+  }
+  push_joint(std::move(made), joint.coordinate_at_start, second_offset);
 }
 
 void MechanismBuilder::add_joint(std::string name, JointType type, const std::string& first, const std::string& second,
-                                 const SideInBody& in_first, const SideInBody& in_second) {
+                                 const SideInBody& in_first, const SideInBody& in_second, double size) {
   check_name(name, "joint");
   require_new_name(mechanism_.joints_, name, "joint");
   Joint joint{std::move(name), type, find_body(first, "first"), find_body(second, "second"), {}, {}};
-  const bool measures_angle = !freedoms(type).empty() && type != JointType::point_on_line;
+  joint.lead = type == JointType::screw ? size : 0.0;
+  joint.length = type == JointType::distance ? size : 0.0;
+  const bool measures_angle =
+      !freedoms(type).empty() && type != JointType::point_on_line && type != JointType::point_on_plane;
   const bool needs_normal = measures_angle || type == JointType::fixed;
   const auto side = [&](const SideInBody& in, const std::string& field) {
     require_finite(in.point, (field + ".point").c_str());
@@ -383,16 +546,12 @@ void MechanismBuilder::add_joint(std::string name, JointType type, const std::st
     const Vec3 axis = unit(in.axis, (field + ".axis").c_str());
     require_finite(in.normal, (field + ".normal").c_str());
     if (in.normal.isZero(0.0)) {
-      if (needs_normal)
+      if (needs_normal || (type == JointType::point_on_plane && field == "in_first"))
         throw MechanismError(field + ".normal", "is missing", "give the direction from which the angle is measured");
       frame.axes_b = axes_from(axis, any_normal(axis));
       return frame;
     }
-    const Vec3 normal = unit(in.normal, (field + ".normal").c_str());
-    if (std::abs(axis.dot(normal)) > kUnitTolerance)
-      throw MechanismError(field + ".normal", "is not perpendicular to axis (cosine " + number(axis.dot(normal)) + ")",
-                           "give a direction perpendicular to axis");
-    frame.axes_b = axes_from(axis, (normal - axis * axis.dot(normal)).normalized());
+    frame.axes_b = axes_from(axis, normal_to(axis, in.normal, field));
     return frame;
   };
   joint.in_first = side(in_first, "in_first");
@@ -400,7 +559,7 @@ void MechanismBuilder::add_joint(std::string name, JointType type, const std::st
   push_joint(std::move(joint), 0.0, 0.0);  // coordinates are what the frames measure
 }
 
-bool MechanismBuilder::is_first_freedom(int joint, Freedom freedom) const {
+int MechanismBuilder::require_freedom(int joint, Freedom freedom, const char* field) const {
   const Joint& j = mechanism_.joints_[joint];
   const std::vector<Freedom> open = freedoms(j.type);
   const auto found = std::find(open.begin(), open.end(), freedom);
@@ -408,19 +567,19 @@ bool MechanismBuilder::is_first_freedom(int joint, Freedom freedom) const {
     std::string list;
     for (const Freedom f : open) list += (list.empty() ? "" : ", ") + std::string(to_string(f));
     throw MechanismError(
-        "freedom", "a " + std::string(to_string(j.type)) + " joint has no freedom " + std::string(to_string(freedom)),
+        field, "a " + std::string(to_string(j.type)) + " joint has no freedom " + std::string(to_string(freedom)),
         open.empty() ? "use a joint with a scalar freedom, or act on its bodies" : "use: " + list);
   }
-  return found == open.begin();
+  return static_cast<int>(found - open.begin());
 }
 
 int MechanismBuilder::follow_coordinate(int joint, Freedom freedom) {
-  const bool is_first = is_first_freedom(joint, freedom);
+  const int place = require_freedom(joint, freedom, "freedom");
   for (std::size_t i = 0; i < mechanism_.coordinates_.size(); ++i)
     if (mechanism_.coordinates_[i].joint == joint && mechanism_.coordinates_[i].freedom == freedom)
       return static_cast<int>(i);
   const auto& [first_offset, second_offset] = coordinate_offsets_[joint];
-  mechanism_.coordinates_.push_back({joint, freedom, is_first ? first_offset : second_offset});
+  mechanism_.coordinates_.push_back({joint, freedom, place == 0 ? first_offset : place == 1 ? second_offset : 0.0});
   return static_cast<int>(mechanism_.coordinates_.size()) - 1;
 }
 
@@ -456,13 +615,16 @@ void check_spring(const Spring& spring) {
   if (!(spring.damping >= 0.0) || !std::isfinite(spring.damping))
     throw MechanismError("damping", "is " + number(spring.damping), "give a finite number, zero or above");
   require_finite(spring.rest, "rest");
+  require_finite(spring.preload, "preload");
+  checks::check_characteristic(spring.stiffness_table, "stiffness_table", "deflection");
+  checks::check_characteristic(spring.damping_table, "damping_table", "rate");
 }
 
 }  // namespace
 
 void MechanismBuilder::add_spring(Spring spring, const std::string& first, const std::string& second) {
   check_name(spring.name, "spring");
-  require_new_name(mechanism_.springs_, spring.name, "spring");
+  require_new_element(spring.name, "spring");
   check_spring(spring);
   spring.first = find_body(first, "first");
   spring.second = find_body(second, "second");
@@ -476,7 +638,7 @@ void MechanismBuilder::add_spring(Spring spring, const std::string& first, const
 
 void MechanismBuilder::add_joint_spring(Spring spring, const std::string& joint, Freedom freedom) {
   check_name(spring.name, "spring");
-  require_new_name(mechanism_.springs_, spring.name, "spring");
+  require_new_element(spring.name, "spring");
   check_spring(spring);
   const int j = find_joint(joint);
   spring.kind = Spring::Kind::in_joint;
@@ -501,8 +663,98 @@ void MechanismBuilder::add_joint_input(Input input, const std::string& joint, Fr
   input.kind = Input::Kind::joint_effort;
   input.joint = find_joint(joint);
   input.freedom = freedom;
-  static_cast<void>(is_first_freedom(input.joint, freedom));  // throws unless the joint has it
+  require_freedom(input.joint, freedom, "freedom");
   mechanism_.inputs_.push_back(std::move(input));
+}
+
+void MechanismBuilder::add_coupling(Coupling coupling, const std::string& first_joint, Freedom first_freedom,
+                                    const std::string& second_joint, Freedom second_freedom) {
+  check_name(coupling.name, "coupling");
+  require_new_name(mechanism_.couplings_, coupling.name, "coupling");
+  if (coupling.ratio == 0.0 || !std::isfinite(coupling.ratio))
+    throw MechanismError("ratio", "is " + number(coupling.ratio), "give a finite number that is not zero");
+  const int first = find_joint(first_joint, "first_joint"), second = find_joint(second_joint, "second_joint");
+  if (first == second && first_freedom == second_freedom)
+    throw MechanismError("second_freedom", "is the first one again", "couple two different joint coordinates");
+  require_freedom(first, first_freedom, "first_freedom");
+  require_freedom(second, second_freedom, "second_freedom");
+  coupling.first = follow_coordinate(first, first_freedom);
+  coupling.second = follow_coordinate(second, second_freedom);
+  mechanism_.couplings_.push_back(std::move(coupling));
+}
+
+namespace {
+
+void check_table(const Driver& driver) {
+  if (driver.time.size() < 2)
+    throw MechanismError("time", "has " + std::to_string(driver.time.size()) + " points", "give two or more");
+  if (driver.value.size() != driver.time.size())
+    throw MechanismError(
+        "value",
+        "has " + std::to_string(driver.value.size()) + " numbers for " + std::to_string(driver.time.size()) + " times",
+        "give one for each time");
+  for (std::size_t k = 0; k < driver.time.size(); ++k) {
+    require_finite(driver.time[k], "time");
+    require_finite(driver.value[k], "value");
+    if (k > 0 && !(driver.time[k] > driver.time[k - 1]))
+      throw MechanismError("time", number(driver.time[k]) + " s comes after " + number(driver.time[k - 1]) + " s",
+                           "times must ascend");
+  }
+}
+
+void check_motion(const Driver& driver) {
+  using Motion = Driver::Motion;
+  switch (driver.motion) {
+    case Motion::harmonic:
+      require_finite(driver.constant, "constant");
+      require_finite(driver.amplitude, "amplitude");
+      require_finite(driver.angular_frequency, "angular_frequency");
+      require_finite(driver.phase, "phase");
+      return;
+    case Motion::polynomial:
+      if (driver.coefficient.empty())
+        throw MechanismError("coefficient", "is missing", "give at least the constant one");
+      for (const double c : driver.coefficient) require_finite(c, "coefficient");
+      return;
+    case Motion::table:
+      return check_table(driver);
+    case Motion::input:
+      return;
+    case Motion::filtered_input:
+      if (!(driver.time_constant > 0.0) || !std::isfinite(driver.time_constant))
+        throw MechanismError("time_constant", "is " + number(driver.time_constant) + " s",
+                             "give a finite time above zero");
+      return;
+  }
+}
+
+}  // namespace
+
+void MechanismBuilder::add_driver(Driver driver, const std::string& joint, Freedom freedom) {
+  check_name(driver.name, "driver");
+  require_new_name(mechanism_.drivers_, driver.name, "driver");
+  check_motion(driver);
+  const int j = find_joint(joint);
+  require_freedom(j, freedom, "freedom");
+  for (const Driver& other : mechanism_.drivers_) {
+    const JointCoordinate& driven = mechanism_.coordinates_[other.coordinate];
+    if (driven.joint == j && driven.freedom == freedom)
+      throw MechanismError("freedom", "is driven by " + quoted(other.name) + " already", "remove one of the drivers");
+  }
+  driver.coordinate = follow_coordinate(j, freedom);
+  mechanism_.drivers_.push_back(std::move(driver));
+}
+
+void MechanismBuilder::add_driver_output(Output output, const std::string& driver) {
+  check_name(output.name, "output");
+  require_new_name(mechanism_.outputs_, output.name, "output");
+  for (std::size_t i = 0; i < mechanism_.drivers_.size(); ++i)
+    if (mechanism_.drivers_[i].name == driver) output.driver = static_cast<int>(i);
+  if (output.driver < 0)
+    throw MechanismError(
+        "driver", driver.empty() ? "is missing" : "no driver is named " + quoted(driver),
+        mechanism_.drivers_.empty() ? "describe a driver first" : "use one of: " + names_of(mechanism_.drivers_));
+  push_output(std::move(output));
 }
 
 void MechanismBuilder::push_output(Output output) { mechanism_.outputs_.push_back(std::move(output)); }
@@ -529,6 +781,21 @@ void MechanismBuilder::add_output(Output output) {
   push_output(std::move(output));
 }
 
+namespace {
+
+void add_driver_channels(const std::vector<JointCoordinate>& coordinates, std::vector<Driver>& drivers,
+                         std::vector<Channel>& channels) {
+  constexpr const char* kNames[] = {".position", ".velocity", ".acceleration"};
+  constexpr const char* kPer[] = {"", "/s", "/s^2"};
+  for (Driver& driver : drivers) {
+    driver.first_channel = static_cast<int>(channels.size());
+    const std::string unit = coordinate_unit(coordinates[driver.coordinate].freedom);
+    for (int k = 0; k < driver.channels(); ++k) channels.push_back({driver.name + kNames[k], unit + kPer[k]});
+  }
+}
+
+}  // namespace
+
 Mechanism MechanismBuilder::build() {
   check_name(mechanism_.name_, "mechanism");
   if (mechanism_.bodies_.empty()) throw MechanismError("body", "there is none", "describe at least one body");
@@ -536,7 +803,10 @@ Mechanism MechanismBuilder::build() {
   for (const Input& input : m.inputs_)
     m.input_channels_.push_back({input.name, input.kind == Input::Kind::body_force    ? "N"
                                              : input.kind == Input::Kind::body_torque ? "N m"
-                                                                                      : effort_unit(input.freedom)});
+                                             : input.kind == Input::Kind::signal
+                                                 ? input.unit
+                                                 : std::string(effort_unit(input.freedom))});
+  add_driver_channels(m.coordinates_, m.drivers_, m.input_channels_);
   for (Output& output : m.outputs_) {
     output.first_channel = static_cast<int>(m.output_channels_.size());
     for (const Channel& part : components(output, m))
@@ -551,7 +821,9 @@ Mechanism MechanismBuilder::build() {
   check_count(m.output_channels_.size(), "output");
   ContentHash hash;
   add_structure(hash, m);
+  add_couplings_and_drivers(hash, m);
   add_loads_and_channels(hash, m);
+  add_force_elements(hash, m);
   m.id_ = hash.value();
   return m;
 }

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/mechanism/force_elements.h"
 #include "core/mechanism/types.h"
 
 namespace rigstep {
@@ -36,21 +37,32 @@ enum class JointType {
   point_on_line,
   perpendicular_axes,
   parallel_axes,
+  planar,          // the second point stays in the plane through the first one normal to the axis; parallel axes
+  gimbal,          // as spherical, with its three Cardan angles as freedoms
+  screw,           // cylindrical, with displacement = lead / (2 pi) * angle
+  point_on_plane,  // the second point stays in the plane through the first one normal to the first body's axis
+  distance,        // the two points keep their distance: a rod without mass between two balls
+  floating,        // no constraint: measures, loads or drives the pose of the second body against the first
 };
 
-// One side of a joint. For the ground, body frame means world frame.
-struct JointFrame {
-  Vec3 point_b = Vec3::Zero();     // joint point, from the body's mass centre, body frame [m]
-  Mat3 axes_b = Mat3::Identity();  // columns x, y, z in body coordinates, right-handed; z is the joint axis
-};
-
-// A scalar freedom that a joint leaves open, and along which efforts, springs and sensors act.
+// A scalar freedom that a joint leaves open, and along which efforts, springs, sensors, couplings and drivers act.
+// Gimbal and floating: Cardan angles z-y'-x'', A_second = A_first Rz(first) Ry(second) Rx(third) in the joint frames.
+// Regular where the frames coincide; singular at a second angle of +-90 degrees, beyond which it does not count.
 enum class Freedom {
-  displacement,  // along the first body's axis, of the second body's point from the first's [m]
-  angle,         // of the second body against the first about the joint axis [rad]
-  first_angle,   // universal: about the axis fixed in the first body [rad]
-  second_angle,  // universal: about the axis fixed in the second body [rad]
+  displacement,    // along the first body's axis, of the second body's point from the first's [m]
+  angle,           // of the second body against the first about the joint axis [rad]
+  first_angle,     // universal: about the axis fixed in the first body; gimbal, floating: about the first's z [rad]
+  second_angle,    // universal: about the axis fixed in the second body; gimbal, floating: about the turned y [rad]
+  third_angle,     // gimbal, floating: about the second body's x [rad]
+  displacement_x,  // of the second body's point from the first's, along x of the first body's joint frame [m]
+  displacement_y,  // ... along y [m]
+  displacement_z,  // ... along z [m]
 };
+
+// A freedom measured in metres; the others are angles.
+inline bool is_length(Freedom freedom) {
+  return freedom == Freedom::displacement || freedom >= Freedom::displacement_x;
+}
 
 struct Joint {
   std::string name;
@@ -59,6 +71,8 @@ struct Joint {
   int second = kGround;  // body index or kGround; reactions are those exerted on the second body
   JointFrame in_first;
   JointFrame in_second;
+  double lead = 0.0;    // screw: displacement per turn, positive for a right-handed thread [m]
+  double length = 0.0;  // distance: of the two points [m]
 };
 
 // A joint freedom whose unwrapped value is followed over time; index into State.coordinate.
@@ -66,6 +80,41 @@ struct JointCoordinate {
   int joint = 0;
   Freedom freedom = Freedom::angle;
   double offset = 0.0;  // added to what the joint frames measure [m] or [rad]
+};
+
+// A gear, belt or rack: first coordinate + ratio * second coordinate keeps its value of the start pose. It acts on the
+// bodies of both joints.
+struct Coupling {
+  std::string name;
+  int first = -1;  // indices into Mechanism::coordinates()
+  int second = -1;
+  double ratio = 0.0;  // [unit of the first coordinate per unit of the second]: rad/rad, m/rad, rad/m or m/m
+};
+
+// A joint coordinate that follows a given function of time or an input, whatever effort that takes.
+struct Driver {
+  enum class Motion {
+    harmonic,        // constant + amplitude sin(angular_frequency t + phase)
+    polynomial,      // coefficient[0] + coefficient[1] t + coefficient[2] t^2 + ...
+    table,           // cubic spline through (time, value), clamped: it starts and ends with rate zero and stays at the
+                     // first and last value outside
+    input,           // channels NAME.position, NAME.velocity, NAME.acceleration
+    filtered_input,  // channel NAME.position alone, through 1 / (time_constant p + 1)^3
+  };
+  std::string name;
+  int coordinate = -1;  // index into Mechanism::coordinates()
+  Motion motion = Motion::polynomial;
+  double constant = 0.0;            // [m] or [rad]
+  double amplitude = 0.0;           // [m] or [rad]
+  double angular_frequency = 0.0;   // [rad/s]
+  double phase = 0.0;               // [rad]
+  std::vector<double> coefficient;  // [m/s^k] or [rad/s^k], constant first
+  std::vector<double> time;         // ascending [s]
+  std::vector<double> value;        // [m] or [rad]
+  double time_constant = 0.0;       // [s]
+  int first_channel = -1;           // input, filtered_input: set by the builder
+
+  int channels() const { return motion == Motion::input ? 3 : motion == Motion::filtered_input ? 1 : 0; }
 };
 
 enum class Frame { world, body };
@@ -84,7 +133,8 @@ struct AppliedLoad {
   double phase = 0.0;              // [rad]
 };
 
-// A linear spring and damper on one scalar: effort = -stiffness (x - rest) - damping dx/dt.
+// A spring and damper on one scalar, linear parts and measured characteristics added:
+// effort = preload - stiffness (x - rest) - stiffness_table(x - rest) - damping dx/dt - damping_table(dx/dt).
 struct Spring {
   enum class Kind {
     between_points,   // x: distance of the two points [m]
@@ -101,12 +151,20 @@ struct Spring {
   int coordinate = -1;               // in_joint: index into Mechanism::coordinates()
   double stiffness = 0.0;            // [N/m] or [N m/rad]
   double damping = 0.0;              // [N s/m] or [N m s/rad]
-  double rest = 0.0;                 // x without load [m] or [rad]
+  double rest = 0.0;                 // x from which the deflection x - rest counts [m] or [rad]
+  double preload = 0.0;              // effort at rest; positive pushes the ends apart [N] or [N m]
+  Characteristic stiffness_table;    // opposing effort [N] or [N m] over deflection [m] or [rad]
+  Characteristic damping_table;      // opposing effort over rate [m/s] or [rad/s]
 };
 
 // An input channel: one number per step that becomes a load. Held constant on (t_k, t_k+1].
 struct Input {
-  enum class Kind { body_force, body_torque, joint_effort };
+  enum class Kind {
+    body_force,
+    body_torque,
+    joint_effort,
+    signal,  // no load of its own: motors and tyres read it
+  };
   std::string name;
   Kind kind = Kind::body_force;
   int body = 0;                    // body_force, body_torque
@@ -115,6 +173,7 @@ struct Input {
   Vec3 point_b = Vec3::Zero();     // body_force: where it acts, body frame [m]
   int joint = -1;                  // joint_effort: positive effort increases the coordinate
   Freedom freedom = Freedom::angle;
+  std::string unit = "-";  // signal: as its readers understand it
 };
 
 // An output quantity; takes channel_names(...).size() consecutive output channels.
@@ -130,14 +189,23 @@ struct Output {
     energy,               // kinetic potential total [J]
     constraint_residual,  // position [m] velocity [m/s] acceleration [m/s^2], largest row
     solver_status,        // status [-] last_increment [m, rad]
+    driver_effort,        // of a driver along its freedom, positive increases the coordinate [N] or [N m]
+    force_element,        // deflection [m] or [rad], rate, effort [N] or [N m] of a spring, friction or motor
+    tyre,                 // fx fy fz [N] on the wheel, road axes; slip [-] slip_angle [rad] deflection [m]
+    bushing,              // x y z [m] rx ry rz [rad] deflection; fx fy fz [N] tx ty tz [N m] on the second body; both
+                          // in the first frame's axes
   };
+  enum class Element { spring, friction, motor };
   std::string name;
   Kind kind = Kind::energy;
   int body = 0;
-  Vec3 point_b = Vec3::Zero();  // specific_force: sensor point from the mass centre, body frame [m]
-  int joint = -1;               // joint_reaction
-  int coordinate = -1;          // joint_coordinate, joint_rate: index into Mechanism::coordinates()
-  int first_channel = 0;        // set by the builder
+  Vec3 point_b = Vec3::Zero();             // specific_force: sensor point from the mass centre, body frame [m]
+  int joint = -1;                          // joint_reaction
+  int coordinate = -1;                     // joint_coordinate, joint_rate: index into Mechanism::coordinates()
+  int first_channel = 0;                   // set by the builder
+  int element = -1;                        // force_element, tyre, bushing: index among the elements of its kind
+  Element element_kind = Element::spring;  // force_element
+  int driver = -1;                         // driver_effort
 };
 
 struct Channel {
@@ -153,14 +221,26 @@ class Mechanism {
   const std::vector<Joint>& joints() const { return joints_; }
   const std::vector<AppliedLoad>& loads() const { return loads_; }
   const std::vector<Spring>& springs() const { return springs_; }
+  const std::vector<Bushing>& bushings() const { return bushings_; }
+  const std::vector<JointFriction>& frictions() const { return frictions_; }
+  const std::vector<Motor>& motors() const { return motors_; }
+  const std::vector<Drag>& drags() const { return drags_; }
+  const std::vector<Tyre>& tyres() const { return tyres_; }
   const std::vector<JointCoordinate>& coordinates() const { return coordinates_; }
   const std::vector<Input>& inputs() const { return inputs_; }
   const std::vector<Output>& outputs() const { return outputs_; }
+  const std::vector<Coupling>& couplings() const { return couplings_; }
+  const std::vector<Driver>& drivers() const { return drivers_; }
   const std::vector<Channel>& input_channels() const { return input_channels_; }
   const std::vector<Channel>& output_channels() const { return output_channels_; }
 
   // Identifies content, not file: equal for equal descriptions, different with any changed number or name.
   std::uint64_t id() const { return id_; }
+
+  // Constraints in the order of their rows: joints, then couplings, then drivers. The name says of which kind it is,
+  // e.g. `coupling "mesh"`.
+  int constraints() const { return static_cast<int>(joints_.size() + couplings_.size() + drivers_.size()); }
+  std::string constraint_name(int constraint) const;
 
   // "ground" for kGround.
   std::string_view body_name(int body) const;
@@ -173,9 +253,16 @@ class Mechanism {
   std::vector<Joint> joints_;
   std::vector<AppliedLoad> loads_;
   std::vector<Spring> springs_;
+  std::vector<Bushing> bushings_;
+  std::vector<JointFriction> frictions_;
+  std::vector<Motor> motors_;
+  std::vector<Drag> drags_;
+  std::vector<Tyre> tyres_;
   std::vector<JointCoordinate> coordinates_;
   std::vector<Input> inputs_;
   std::vector<Output> outputs_;
+  std::vector<Coupling> couplings_;
+  std::vector<Driver> drivers_;
   std::vector<Channel> input_channels_;
   std::vector<Channel> output_channels_;
   std::uint64_t id_ = 0;
@@ -206,7 +293,8 @@ class MechanismBuilder {
 
   // The joint as it stands at the start pose: point [m] and axes in the world frame. `axis` is the joint axis (of
   // the first body for universal and perpendicular_axes), `second_axis` that of the second body (universal and
-  // perpendicular_axes only). Always consistent with the start pose.
+  // perpendicular_axes only). Always consistent with the start pose. Planar, gimbal and floating joints measure from
+  // the start pose; the coordinate of a screw is its displacement, its angle follows.
   struct JointAtStart {
     std::string name;
     JointType type = JointType::spherical;
@@ -216,6 +304,9 @@ class MechanismBuilder {
     Vec3 second_axis = Vec3::Zero();
     double coordinate_at_start = 0.0;         // [m] or [rad]; the displacement of a cylindrical joint
     double second_coordinate_at_start = 0.0;  // [rad]; cylindrical: its angle; universal: its second angle
+    Vec3 normal = Vec3::Zero();               // x of the joint frame; zero: any normal to the axis
+    Vec3 second_point = Vec3::Zero();         // distance: the point on the second body [m]
+    double lead = 0.0;                        // screw [m]
   };
   void add_joint(const JointAtStart& joint);
 
@@ -227,8 +318,9 @@ class MechanismBuilder {
     Vec3 axis = Vec3::Zero();
     Vec3 normal = Vec3::Zero();  // zero: any normal, allowed where no angle is measured or held
   };
+  // size: the lead of a screw or the length of a distance [m]; the displacement of a screw is zero where its angle is.
   void add_joint(std::string name, JointType type, const std::string& first, const std::string& second,
-                 const SideInBody& in_first, const SideInBody& in_second);
+                 const SideInBody& in_first, const SideInBody& in_second, double size = 0.0);
 
   void add_load(AppliedLoad load, const std::string& body);
   void add_spring(Spring spring, const std::string& first, const std::string& second);
@@ -238,16 +330,44 @@ class MechanismBuilder {
   void add_body_output(Output output, const std::string& body);
   void add_joint_output(Output output, const std::string& joint, Freedom freedom);  // freedom unused for reactions
   void add_output(Output output);  // energy, constraint_residual, solver_status
+  void add_coupling(Coupling coupling, const std::string& first_joint, Freedom first_freedom,
+                    const std::string& second_joint, Freedom second_freedom);
+  void add_driver(Driver driver, const std::string& joint, Freedom freedom);
+  void add_driver_output(Output output, const std::string& driver);
+
+  // A bushing without deflection at the start pose: point [m], axis (z) and normal (x) in the world frame; zero axis
+  // and normal: parallel to the world.
+  void add_bushing(Bushing bushing, const std::string& first, const std::string& second, const SideInBody& at_start);
+  // ... or as built into each body, in body coordinates (world for the ground).
+  void add_bushing(Bushing bushing, const std::string& first, const std::string& second, const SideInBody& in_first,
+                   const SideInBody& in_second);
+  void add_friction(JointFriction friction, const std::string& joint, Freedom freedom);
+  void add_signal_input(Input input);  // an input that only motors and tyres read
+
+  // Channel names; empty: none. They refer to inputs added before.
+  struct MotorInputs {
+    std::string effort, position, rate;
+  };
+  void add_motor(Motor motor, const std::string& joint, Freedom freedom, const MotorInputs& inputs);
+  void add_drag(Drag drag, const std::string& body);
+  void add_tyre(Tyre tyre, const std::string& body, const std::string& height_input,
+                const std::string& height_rate_input);
+  // force_element, tyre or bushing, by the element's name
+  void add_element_output(Output output, const std::string& element);
 
   // Checks what only the whole can show (at least one body, channel counts) and numbers the channels.
   Mechanism build();
 
  private:
   int find_body(const std::string& name, const char* field) const;
-  int find_joint(const std::string& name) const;
+  int find_joint(const std::string& name, const char* field = "joint") const;
   void check_name(const std::string& name, const char* kind) const;
-  bool is_first_freedom(int joint, Freedom freedom) const;  // throws if the joint has no such freedom
+  // Place of the freedom among those of the joint; throws if it has no such freedom.
+  int require_freedom(int joint, Freedom freedom, const char* field) const;
   int follow_coordinate(int joint, Freedom freedom);
+  void require_new_element(const std::string& name, const char* kind) const;  // among all force elements
+  int find_input(const std::string& name, const char* field) const;
+  void push_bushing(Bushing bushing);
   void push_joint(Joint joint, double offset, double second_offset);
   void push_output(Output output);
 

@@ -38,7 +38,7 @@ const char* to_string(StepStatus status) noexcept;
 struct StepReport {
   StepStatus status = StepStatus::ok;
   int body = -1;                       // body that failed, or -1
-  int joint = -1;                      // joint that failed, or -1
+  int joint = -1;                      // joint that failed (couplings, then drivers count on after), or -1
   double last_increment = 0.0;         // largest displacement [m] or rotation [rad] of a body in the last iteration
   double position_residual = 0.0;      // largest constraint row [m] or [-]
   double velocity_residual = 0.0;      // [m/s] or [1/s]

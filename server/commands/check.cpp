@@ -46,6 +46,7 @@ int loop_count(const Mechanism& m) {
   for (std::size_t i = 0; i < group.size(); ++i) group[i] = static_cast<int>(i);
   int loops = 0;
   for (const Joint& joint : m.joints()) {
+    if (index3::rows_of(joint.type).empty()) continue;
     const auto of = [&](int body) { return group[body == kGround ? m.bodies().size() : body]; };
     const int a = of(joint.first), b = of(joint.second);
     if (a == b) ++loops;
@@ -79,11 +80,17 @@ struct Report {
   bool singular() const { return rank.rank_nearby > rank.start.rank; }
 };
 
+// a joint by its name alone, couplings and drivers with their kind
+std::string short_name(const Mechanism& m, int constraint) {
+  const auto joints = static_cast<int>(m.joints().size());
+  return constraint < joints ? m.joints()[constraint].name : m.constraint_name(constraint);
+}
+
 std::string redundancy_text(const Report& r) {
   std::string text;
-  for (std::size_t j = 0; j < r.m.joints().size(); ++j)
+  for (int j = 0; j < r.m.constraints(); ++j)
     if (r.rank.start.redundancy_share[j] > 1e-6)
-      text += fmt::format("    {:<20} {} of its {} rows' worth\n", r.m.joints()[j].name,
+      text += fmt::format("    {:<20} {} of its {} rows' worth\n", short_name(r.m, j),
                           fmt::format("{:.2f}", r.rank.start.redundancy_share[j]),
                           r.plan.first_row[j + 1] - r.plan.first_row[j]);
   return text;
@@ -109,7 +116,22 @@ void print_text(const Report& r) {
                r.m.body_name(joint.second));
   }
   if (r.m.joints().size() > 40) fmt::print("    ... and {} more\n", r.m.joints().size() - 40);
+  for (const Coupling& c : r.m.couplings()) {
+    const auto text = [&r](int k) {
+      const JointCoordinate& x = r.m.coordinates()[k];
+      return fmt::format("{} of {}", to_string(x.freedom), r.m.joints()[x.joint].name);
+    };
+    fmt::print("    {:<20} {:<18} {} + {:.6g} x {}\n", c.name, "coupling", text(c.first), c.ratio, text(c.second));
+  }
+  for (const Driver& d : r.m.drivers()) {
+    const JointCoordinate& x = r.m.coordinates()[d.coordinate];
+    fmt::print("    {:<20} {:<18} {} of {}\n", d.name, "driver", to_string(x.freedom), r.m.joints()[x.joint].name);
+  }
   fmt::print("loads, springs   {}, {}\n", r.m.loads().size(), r.m.springs().size());
+  if (r.m.bushings().size() + r.m.frictions().size() + r.m.motors().size() + r.m.drags().size() + r.m.tyres().size() >
+      0)
+    fmt::print("other forces     bushings {}, frictions {}, motors {}, drags {}, tyres {}\n", r.m.bushings().size(),
+               r.m.frictions().size(), r.m.motors().size(), r.m.drags().size(), r.m.tyres().size());
   fmt::print("channels         {} in, {} out\n", r.m.input_channels().size(), r.m.output_channels().size());
   fmt::print("freedom          {} degrees, rank {} of {} rows, {} redundant\n", r.rank.start.degrees_of_freedom,
              r.rank.start.rank, r.plan.rows(), r.rank.start.redundant);
@@ -133,14 +155,16 @@ void print_text(const Report& r) {
 
 nlohmann::json to_json(const Report& r) {
   nlohmann::json redundant = nlohmann::json::object();
-  for (std::size_t j = 0; j < r.m.joints().size(); ++j)
-    if (r.rank.start.redundancy_share[j] > 1e-6) redundant[r.m.joints()[j].name] = r.rank.start.redundancy_share[j];
+  for (int j = 0; j < r.m.constraints(); ++j)
+    if (r.rank.start.redundancy_share[j] > 1e-6) redundant[short_name(r.m, j)] = r.rank.start.redundancy_share[j];
   const index3::Elimination& e = r.plan.elimination;
   return {{"schema", 1},
           {"mechanism", r.m.name()},
           {"mechanism_id", fmt::format("{:016x}", r.m.id())},
           {"bodies", r.m.bodies().size()},
           {"joints", r.m.joints().size()},
+          {"couplings", r.m.couplings().size()},
+          {"drivers", r.m.drivers().size()},
           {"loops", loop_count(r.m)},
           {"rows", r.plan.rows()},
           {"rank", r.rank.start.rank},

@@ -18,6 +18,7 @@ Command add_simulate(CLI::App& app);
 Command add_serve(CLI::App& app);
 Command add_rig(CLI::App& app);
 Command add_replay(CLI::App& app);
+Command add_bench(CLI::App& app);
 Command add_demo(CLI::App& app);
 
 // Set by SIGINT, SIGTERM and SIGHUP once watch_interrupts() was called.

@@ -6,8 +6,9 @@ pendulum=$mechanisms/double_pendulum.textproto
 rig=$SOURCE/config/rigs/ci_loopback.textproto
 
 # --- help and version: 0
-for command in check simulate serve rig replay demo; do
-  expect 0 "$RIGSTEP" "$command" --help
+for command in check simulate serve rig replay demo bench 'bench step' 'bench error'; do
+  # shellcheck disable=SC2086
+  expect 0 "$RIGSTEP" $command --help
   says out 'Examples:'
   says out "rigstep $command"
   says out 'Exit codes: 0 ok'
@@ -145,6 +146,27 @@ END
 expect 1 "$RIGSTEP" replay tampered.mcap && says out '^DIFFERS from step [0-9]+ on'
 expect 1 "$RIGSTEP" replay tampered.mcap --json
 is_json out && assert_json out 'd["verdict"] == "differs" and d["first_difference"] > 0'
+
+# --- bench: 0 with plausible numbers, no timing asserted; other engines only where they were built
+expect 0 "$RIGSTEP" bench step --quick --json --config-dir "$SOURCE/config" --output figures
+is_json out && silent err && assert_json out 'd["schema"] == 1 and d["machine"]["peak_multiply_adds_per_s"] > 1e6'
+assert_json out '{(r["mechanism"], r["bodies"]) for r in d["rows"] if r["solver"] == "literal"} >= {("spherical_chain", 2),
+  ("spherical_chain", 8), ("revolute_chain", 2), ("revolute_chain", 8), ("four_bar", 3)}'
+assert_json out 'all(r.get("problem") or 0 < r["lowest_us"] <= r["median_us"] <= r["p999_us"] for r in d["rows"])'
+assert_json out 'all(r["samples"] >= 20 and r["bytes_per_body"] > 100 and r["efficiency"] * r["threads"] == r["speedup"]
+  for r in d["rows"] if r["solver"] == "rigstep")'
+grep -q '^spherical_chain,8,rigstep,1,0\.01,' figures/step.csv || fail "step.csv has no line of the chain of 8"
+"$python" -c 'import sys, xml.dom.minidom as x; [x.parse(f) for f in sys.argv[1:]]' figures/*.svg || fail "a figure is not XML"
+expect 0 "$RIGSTEP" bench step --quick --without-peers --mechanism spherical_chain --bodies 3 && says out '^spherical_chain +3 rigstep'
+expect 0 "$RIGSTEP" bench error --quick --json --without-peers --config-dir "$SOURCE/config" --duration 0.5
+is_json out && assert_json out '{r["mechanism"] for r in d["rows"]} == {"spherical_chain", "four_bar"}'
+assert_json out 'all(len(r["points"]) > 2 and r["points"][-1]["error_m"] < 0.1 * r["points"][0]["error_m"] for r in d["rows"])'
+expect 2 "$RIGSTEP" bench step --mechanism no_such_mechanism && says err 'no_such_mechanism'
+expect 2 "$RIGSTEP" bench step --quick --peers no_such_file && says err 'no_such_file'
+expect 2 "$RIGSTEP" bench step --bodies 0
+expect 2 "$RIGSTEP" bench error --mechanism stewart --config-dir "$SOURCE/config"
+expect 2 "$RIGSTEP" bench
+expect 4 "$RIGSTEP" bench step --quick --output /dev/null/x && says err '/dev/null/x'
 
 # --- serve: 130 and 0 by signal, 0 by duration, 5 for the port, 4 for permissions
 serve "$rig" --record served.mcap || failures=$((failures + 1))

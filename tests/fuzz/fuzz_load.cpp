@@ -35,6 +35,8 @@ void as_mechanism(const std::string& text) {
   try {
     const wire::LoadedMechanism loaded = wire::parse_mechanism(text, "fuzz.textproto");
     require(loaded.joint_line.size() == loaded.mechanism.joints().size());
+    require(loaded.coupling_line.size() == loaded.mechanism.couplings().size());
+    require(loaded.driver_line.size() == loaded.mechanism.drivers().size());
     require(loaded.mechanism.input_channels().size() <= static_cast<std::size_t>(kMaxChannels));
     require(loaded.mechanism.output_channels().size() <= static_cast<std::size_t>(kMaxChannels));
     require(wire::parse_mechanism(text, "elsewhere").mechanism.id() == loaded.mechanism.id());

@@ -1,6 +1,10 @@
 // State and inputs determine the next state, to the last bit.
 #include <doctest/doctest.h>
 
+#include <cmath>
+#include <limits>
+
+#include "tests/support/force_cases.h"
 #include "tests/support/mechanisms.h"
 
 namespace rigstep::index3 {
@@ -13,6 +17,21 @@ std::vector<Mechanism> mechanisms() {
   all.push_back(test::build(test::four_bar(0.8)));
   all.push_back(test::build(test::ladder(4)));
   return all;
+}
+
+Mechanism with_drivers_and_couplings() {
+  test::Description d = test::chain(9, JointType::revolute);
+  Driver swing, servo;
+  swing.name = "swing";
+  swing.motion = Driver::Motion::harmonic;
+  swing.amplitude = 0.2;
+  swing.angular_frequency = 3.0;
+  servo.name = "servo";
+  servo.motion = Driver::Motion::filtered_input;
+  servo.time_constant = 0.05;
+  d.drivers = {{swing, {"joint0", Freedom::angle}}, {servo, {"joint3", Freedom::angle}}};
+  d.couplings = {{"mesh", {"joint5", Freedom::angle}, {"joint7", Freedom::angle}, -1.5}};
+  return test::build(test::made_consistent(d));
 }
 
 }  // namespace
@@ -45,6 +64,53 @@ TEST_CASE("a stepper restored from a flat state goes on with the same bits, what
       a.step(u);
       b.step(u);
       REQUIRE(a.state().hash() == b.state().hash());
+    }
+  }
+}
+
+TEST_CASE("a stepper with force elements goes on with the same bits after a restore and after a failed step") {
+  const Mechanism m = test::every_force_element();
+  Stepper a(m, {}), b(m, {}), c(m, {});
+  Inputs bad = test::every_input(0);
+  bad.value[0] = bad.value[2] = std::numeric_limits<double>::quiet_NaN();
+  std::vector<double> flat(a.state().flat_size());
+  for (std::uint64_t k = 0; k < 1500; ++k) {
+    const Inputs u = test::every_input(k);
+    if (k % 100 == 50) {
+      a.state().flatten(flat);
+      b.restore(flat, a.state().step);
+      REQUIRE(failed(c.step(bad).status));
+    }
+    const StepReport report = a.step(u);
+    REQUIRE(report.status == StepStatus::ok);
+    b.step(u);
+    c.step(u);
+    REQUIRE(a.state().hash() == b.state().hash());
+    REQUIRE(a.state().hash() == c.state().hash());
+  }
+  CHECK(std::abs(a.workspace().tyre[0].fz) > 100.0);  // still on its wheel
+}
+
+TEST_CASE("every instruction set passes through the same bits") {
+  std::vector<Mechanism> all = mechanisms();
+  for (const int n : {3, 9, 16, 130}) all.push_back(test::build(test::chain(n, JointType::revolute)));
+  all.push_back(test::build(test::chain(37, JointType::universal)));
+  all.push_back(test::build(test::tree(31, 2, JointType::spherical)));
+  all.push_back(with_drivers_and_couplings());
+  all.push_back(test::every_force_element());
+  const std::vector<const char*> sets = test::instruction_sets();
+  REQUIRE(!sets.empty());
+  MESSAGE("compared: ", sets.size());
+  for (const Mechanism& m : all) {
+    CAPTURE(m.name());
+    std::vector<Stepper> steppers;
+    for (const char* set : sets) steppers.emplace_back(m, Settings{.instruction_set = set});
+    for (std::uint64_t k = 0; k < 200; ++k) {
+      const Inputs u = m.name() == "every_force_element" ? test::every_input(k) : test::test_inputs(m, k);
+      for (Stepper& stepper : steppers) {
+        REQUIRE_FALSE(failed(stepper.step(u).status));
+        REQUIRE(stepper.state().hash() == steppers[0].state().hash());
+      }
     }
   }
 }

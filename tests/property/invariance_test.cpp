@@ -26,6 +26,8 @@ test::Description seen_from(test::Description d, const Eigen::Quaterniond& R, co
     joint.point = R * joint.point + t;
     joint.axis = R * joint.axis;
     joint.second_axis = R * joint.second_axis;
+    joint.normal = R * joint.normal;
+    joint.second_point = R * joint.second_point + t;
   }
   for (auto& s : d.springs) {
     s.spring.direction_0 = R * s.spring.direction_0;
@@ -50,7 +52,7 @@ Mechanism with_frames(const test::Description& d, const Mechanism& m, const Mat3
   };
   for (const Joint& j : m.joints())
     builder.add_joint(j.name, j.type, std::string(m.body_name(j.first)), std::string(m.body_name(j.second)),
-                      side(j.first, j.in_first), side(j.second, j.in_second));
+                      side(j.first, j.in_first), side(j.second, j.in_second), j.lead + j.length);
   test::add_forces(builder, d);
   return builder.build();
 }
@@ -110,11 +112,13 @@ TEST_CASE("a turned and shifted world with turned gravity gives the turned and s
 }
 
 TEST_CASE("the normals that the program chooses for a joint matter in the third order of dt") {
-  // through the own-body geometric stiffness of the row that keeps a prismatic or fixed joint from turning
+  int seen = 0;
+  // through the own-body geometric stiffness of the row that keeps a prismatic or fixed joint from turning; with 16
+  // bodies there is one of each
   for (unsigned seed = 1; seed <= 6; ++seed) {
     test::Random random(seed + 50);
     const Eigen::Quaterniond R = random.rotation();
-    const test::Description d = test::random_tree(seed, 8);
+    const test::Description d = test::random_tree(seed, 16);
     const auto at_step = [&](std::int64_t dt_ns) {
       const int steps = static_cast<int>(200'000'000 / dt_ns);
       return difference(run(test::build(d), steps, dt_ns),
@@ -124,9 +128,12 @@ TEST_CASE("the normals that the program chooses for a joint matter in the third 
     const double coarse = at_step(4'000'000), fine = at_step(2'000'000);
     CAPTURE(seed);
     CHECK(fine < 1e-6);
+    if (coarse < 1e-10) continue;  // rounding: such a joint carries nothing here
     CHECK(coarse / fine > 7.0);
     CHECK(coarse / fine < 9.0);
+    ++seen;
   }
+  CHECK(seen >= 4);
 }
 
 TEST_CASE("bodies and joints listed in another order give the same run") {

@@ -12,7 +12,9 @@
 
 #include "core/index3/plan.h"
 #include "core/index3/sensors.h"
+#include "core/offline/index3_literal.h"
 #include "rt/cycle.h"
+#include "tests/support/force_cases.h"
 #include "tests/support/reference.h"
 
 namespace rigstep {
@@ -96,6 +98,19 @@ TEST_CASE("ten thousand steps and their outputs allocate nothing") {
     CHECK(worst == StepStatus::ok);
     CHECK(stepper.state().step == 10'000);
   }
+}
+
+TEST_CASE("steps with every force element and their outputs allocate nothing") {
+  if (!can_count()) return;
+  const Mechanism m = test::every_force_element();
+  index3::Stepper stepper(m, {});
+  const auto outputs = std::make_unique<Outputs>();
+  const long count = test::allocations([&] {
+    for (std::uint64_t k = 0; k < 1500; ++k)
+      index3::read_outputs(stepper, stepper.step(test::every_input(k)), *outputs);
+  });
+  CHECK(count == 0);
+  CHECK(stepper.state().step == 1500);
 }
 
 TEST_CASE("steps that fail, flattening and restoring allocate nothing") {
@@ -192,6 +207,16 @@ TEST_CASE("ticks that fault, and all that follow, allocate nothing") {
     CHECK((flags & kFaulted) != 0);
     CHECK(rig->stepper.state().step == 20);
   }
+}
+
+TEST_CASE("steps of the printed form, the speed baseline, allocate nothing") {
+  if (!can_count()) return;
+  offline::LiteralStepper stepper(test::mechanism("four_bar"), {});
+  const offline::LiteralState start = stepper.state();
+  CHECK(test::allocations([&] {
+          for (int k = 0; k < 100; ++k) stepper.step();
+          stepper.restore(start);
+        }) == 0);
 }
 
 }  // namespace rigstep

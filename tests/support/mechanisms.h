@@ -15,9 +15,12 @@
 namespace rigstep::test {
 
 inline constexpr std::array kAllJointTypes{
-    JointType::spherical,          JointType::revolute,     JointType::prismatic,      JointType::cylindrical,
-    JointType::universal,          JointType::fixed,        JointType::point_on_point, JointType::point_on_line,
-    JointType::perpendicular_axes, JointType::parallel_axes};
+    JointType::spherical,      JointType::revolute,       JointType::prismatic,
+    JointType::cylindrical,    JointType::universal,      JointType::fixed,
+    JointType::point_on_point, JointType::point_on_line,  JointType::perpendicular_axes,
+    JointType::parallel_axes,  JointType::planar,         JointType::gimbal,
+    JointType::screw,          JointType::point_on_plane, JointType::distance,
+    JointType::floating};
 
 // What a MechanismBuilder is fed with, in the order of the vectors.
 struct Description {
@@ -47,6 +50,21 @@ struct Description {
   std::vector<JointSpring> joint_springs;
   std::vector<BodyInput> body_inputs;
   std::vector<JointInput> joint_inputs;
+  struct JointFreedom {
+    std::string joint;
+    Freedom freedom;
+  };
+  struct Coupled {
+    std::string name;
+    JointFreedom first, second;
+    double ratio;
+  };
+  struct Driven {
+    Driver driver;
+    JointFreedom at;
+  };
+  std::vector<Coupled> couplings;
+  std::vector<Driven> drivers;
 };
 
 inline void add_forces(MechanismBuilder& builder, const Description& d) {
@@ -58,6 +76,13 @@ inline void add_forces(MechanismBuilder& builder, const Description& d) {
     input.name = i.name;
     builder.add_joint_input(input, i.joint, i.freedom);
   }
+  for (const auto& c : d.couplings) {
+    Coupling coupling;
+    coupling.name = c.name;
+    coupling.ratio = c.ratio;
+    builder.add_coupling(coupling, c.first.joint, c.first.freedom, c.second.joint, c.second.freedom);
+  }
+  for (const auto& each : d.drivers) builder.add_driver(each.driver, each.at.joint, each.at.freedom);
 }
 
 inline Mechanism build(const Description& d) {
@@ -96,7 +121,15 @@ inline Body make_rod(const std::string& name, const Vec3& from, const Vec3& to) 
 inline Description::JointAtStart make_joint(const std::string& name, JointType type, const std::string& first,
                                             const std::string& second, const Vec3& point,
                                             const Vec3& axis = Vec3::UnitZ(), const Vec3& other = Vec3::UnitX()) {
-  return {name, type, first, second, point, axis, other};
+  Description::JointAtStart joint;
+  joint.name = name;
+  joint.type = type;
+  joint.first = first;
+  joint.second = second;
+  joint.point = point;
+  joint.axis = axis;
+  joint.second_axis = other;
+  return joint;
 }
 
 // The spatial double pendulum of [001] 4.2.
@@ -192,7 +225,16 @@ inline Description::JointAtStart random_joint(Random& random, const std::string&
                                               const std::string& first, const std::string& second, const Vec3& near) {
   const Vec3 axis = random.direction();
   const Vec3 other = axis.cross(random.direction()).normalized();
-  return {name, type, first, second, near + random.vector(0.3), axis, other, random.uniform(), random.uniform()};
+  Description::JointAtStart joint{
+      name, type, first, second, near + random.vector(0.3), axis, other, random.uniform(), random.uniform()};
+  if (freedoms(type).size() > 2) joint.coordinate_at_start = joint.second_coordinate_at_start = 0.0;
+  if (type == JointType::screw) {
+    joint.second_coordinate_at_start = 0.0;
+    joint.lead = random.below(2) == 0 ? 0.4 : -0.7;
+  }
+  joint.second_point = joint.point + 0.6 * other;
+  if (type >= JointType::planar) joint.normal = other;  // displacements are measured along it
+  return joint;
 }
 
 namespace detail {
@@ -253,7 +295,7 @@ inline void add_random_springs(Random& random, Description& d) {
              joint.name, freedom});
 }
 
-// Each body hangs on an earlier one, or on the ground if it may, by a joint of any type: from n = 10 on all types
+// Each body hangs on an earlier one, or on the ground if it may, by a joint of any type: from n = 16 on all types
 // occur. Start velocities are random and still to be made consistent. No springs.
 inline Description random_bare_tree(unsigned seed, int n, bool on_ground = true) {
   Random random(seed);
@@ -270,6 +312,20 @@ inline Description random_bare_tree(unsigned seed, int n, bool on_ground = true)
                                     0.5 * (near + d.bodies[i].position_0)));
   }
   return d;
+}
+
+// Up to `count` couplings between the freedoms of random joints.
+inline void add_random_couplings(unsigned seed, Description& d, int count) {
+  Random random(seed + 3000);
+  std::vector<Description::JointFreedom> open;
+  for (const auto& joint : d.joints)
+    for (const Freedom freedom : freedoms(joint.type)) open.push_back({joint.name, freedom});
+  for (int k = 0; k < count && open.size() > 1; ++k) {
+    const auto draw = [&] { return open[static_cast<std::size_t>(random.below(static_cast<int>(open.size())))]; };
+    const Description::JointFreedom first = draw(), second = draw();
+    if (first.joint == second.joint) continue;
+    d.couplings.push_back({"coupling" + std::to_string(k), first, second, random.uniform(0.5, 2.0)});
+  }
 }
 
 // The same description with velocities that its joints allow.
@@ -324,6 +380,19 @@ inline Inputs test_inputs(const Mechanism& m, std::uint64_t step) {
   u.count = static_cast<int>(m.input_channels().size());
   for (int k = 0; k < u.count; ++k) u.value[k] = 2.0 * std::sin(0.02 * static_cast<double>(step) + k);
   return u;
+}
+
+// Names of the instruction sets that this processor runs.
+inline std::vector<const char*> instruction_sets() {
+  std::vector<const char*> sets;
+  for (const char* name : {"x86-64", "x86-64-v3", "x86-64-v4", "native"}) {
+    try {
+      index3::kernels_for_this_processor(name);
+      sets.push_back(name);
+    } catch (const MechanismError&) {
+    }
+  }
+  return sets;
 }
 
 }  // namespace rigstep::test

@@ -3,110 +3,179 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "core/index3/plan.h"
+#include "tests/support/force_cases.h"
 #include "tests/support/mechanisms.h"
 
 namespace rigstep::index3 {
 namespace {
 
-std::vector<int> rows(const Elimination& e, const Front& f, int from, int to) {
-  return {e.row.begin() + f.first_row + from, e.row.begin() + f.first_row + to};
-}
-std::vector<int> eliminated(const Elimination& e, const Front& f) { return rows(e, f, 0, f.eliminated); }
-std::vector<int> pending(const Elimination& e, const Front& f) { return rows(e, f, f.eliminated, f.size()); }
+constexpr MergeOrder kOrders[] = {MergeOrder::in_lanes, MergeOrder::fewest_operations, MergeOrder::fewest_levels};
 
-std::vector<int> sorted(std::vector<int> v) {
-  std::sort(v.begin(), v.end());
-  return v;
-}
+// What one lane of an operation stands for.
+struct Compound {
+  std::set<int> bodies;
+  std::vector<int> pending;  // constraints, in the order of their rows
+};
 
-std::vector<int> rows_on_body(const Plan& plan, int body) {
-  std::vector<int> rows;
-  for (int row = 0; row < plan.rows(); ++row) {
-    const Joint& joint = plan.mechanism.joints()[plan.joint_of_row[row]];
-    if (joint.first == body || joint.second == body) rows.push_back(row);
+// Goes through the tables as the kernels do, with names instead of numbers.
+class Walk {
+ public:
+  explicit Walk(const Elimination& e) : e_(e) {
+    for (int c = 0; c < static_cast<int>(e.constraint.size()); ++c) {
+      const ConstraintPlace& place = e.constraint[c];
+      for (const auto& side : place.handles)
+        for (const Place& at : side) constraint_of_handle_[at.base] = c;
+      add_rows(c, place.rows);
+      for (const Place& copy : place.copies) add_rows(c, copy);
+    }
+    for (int i = 0; i < static_cast<int>(e.body.size()); ++i) {
+      body_at_[e.body[i].position + e.body[i].lane] = i;
+      for (const BodyPlace& copy : e.body_copies[i]) body_at_[copy.position + copy.lane] = i;
+    }
+    for (const Operation& o : e.operations) o.is_leaf ? leaf(e.leaves[o.index]) : front(e.fronts[o.index]);
   }
-  return rows;
-}
 
-void check_leaf(const Plan& plan, const Front& f) {
-  const Elimination& e = plan.elimination;
-  std::vector<int> all = eliminated(e, f);
-  for (const int row : all) {
-    const Joint& joint = plan.mechanism.joints()[plan.joint_of_row[row]];
-    CHECK((joint.first == kGround || joint.second == kGround));
+  // every compound that no other one took
+  std::vector<Compound> roots() const {
+    std::vector<Compound> result;
+    for (const auto& [matrix, compound] : compounds_)
+      if (used_.count(matrix) == 0) result.push_back(compound);
+    return result;
   }
-  const std::vector<int> open = pending(e, f);
-  all.insert(all.end(), open.begin(), open.end());
-  CHECK(sorted(all) == rows_on_body(plan, f.body));
-}
 
-void check_places(const Elimination& e, const Front& f, int child, int first_place) {
-  const std::vector<int> open = pending(e, e.fronts[child]);
-  for (std::size_t k = 0; k < open.size(); ++k)
-    CHECK(e.row[f.first_row + e.place[first_place + static_cast<int>(k)]] == open[k]);
-}
+ private:
+  void add_rows(int c, const Place& rows) {
+    CHECK(constraint_of_rows_.emplace(rows.base, c).second);  // no place twice
+  }
+  int rows_of(const std::vector<int>& constraints) const {
+    int rows = 0;
+    for (const int c : constraints) rows += e_.constraints[c].format.rows;
+    return rows;
+  }
+  // of the constraint that begins at that row, -1: none does
+  int constraint_at(const Compound& compound, int row) const {
+    for (const int c : compound.pending) {
+      if (row == 0) return c;
+      row -= e_.constraints[c].format.rows;
+    }
+    return -1;
+  }
 
-void check_merge(const Elimination& e, int index) {
-  const Front& f = e.fronts[index];
-  REQUIRE(f.left >= 0);
-  REQUIRE(f.right >= 0);
-  CHECK(f.left < index);
-  CHECK(f.right < index);
-  const std::vector<int> a = sorted(pending(e, e.fronts[f.left])), b = sorted(pending(e, e.fronts[f.right]));
-  std::vector<int> shared, rest;
-  std::set_intersection(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(shared));
-  std::set_symmetric_difference(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(rest));
-  CHECK(sorted(eliminated(e, f)) == shared);
-  CHECK(sorted(pending(e, f)) == rest);
-  CHECK(!shared.empty());
-  check_places(e, f, f.left, f.left_place);
-  check_places(e, f, f.right, f.right_place);
-}
+  void store(int matrix, int rows, int lane, int width, Compound compound) {
+    CHECK(rows == rows_of(compound.pending));
+    CHECK(matrix + width * rows * (rows + 1) / 2 <= static_cast<int>(e_.arena_doubles));
+    // without rows there is no matrix: a key of its own
+    const long key = rows == 0 ? -1 - ++empty_ : matrix + lane;
+    CHECK(compounds_.emplace(key, std::move(compound)).second);
+  }
+
+  void leaf(const Leaf& l) {
+    for (int lane = 0; lane < l.width; ++lane) {
+      Compound compound;
+      compound.bodies = {body_at_.at(l.position + lane)};
+      for (int h = l.first_handle; h < l.first_handle + l.handles; ++h) {
+        const Handle& handle = e_.handles[h];
+        CHECK(handle.row == rows_of(compound.pending));
+        const int c = constraint_of_handle_.at(handle.at + lane);
+        CHECK(handle.format.rows == e_.constraints[c].format.rows);
+        CHECK(handle.format.cosines == e_.constraints[c].format.cosines);
+        compound.pending.push_back(c);
+      }
+      store(l.matrix, l.rows, lane, l.width, std::move(compound));
+    }
+  }
+
+  void front(const Front& f) {
+    for (int lane = 0; lane < f.width; ++lane) {
+      Compound below[2], compound;
+      for (int side = 0; side < 2; ++side) {
+        if (!f.child[side].present) continue;
+        const int matrix = f.child[side].matrix[lane].base;
+        REQUIRE(compounds_.count(matrix) == 1);  // children first
+        below[side] = compounds_.at(matrix);
+        used_.insert(matrix);
+        CHECK(rows_of(below[side].pending) == f.child[side].rows);
+        compound.bodies.insert(below[side].bodies.begin(), below[side].bodies.end());
+      }
+      std::set<int> open;
+      for (const Compound& each : below) open.insert(each.pending.begin(), each.pending.end());
+      if (f.pivots > 0) {
+        const int pivot = constraint_of_rows_.at(f.row_position + lane);
+        CHECK(e_.constraints[pivot].format.rows == f.pivots);
+        for (int side = 0; side < 2; ++side)
+          if (f.child[side].present) CHECK(constraint_at(below[side], f.child[side].pivot) == pivot);
+        for (const int body : e_.constraints[pivot].bodies)
+          if (body != kGround) CHECK(compound.bodies.count(body) == 1);
+        CHECK(open.erase(pivot) == 1);
+      }
+      for (int k = 0; k < f.pendings; ++k) {
+        const Pending& p = e_.pending[f.first_pending + k];
+        int c = -1;
+        for (int side = 0; side < 2; ++side) {
+          if (p.in_child[side] < 0) continue;
+          const int found = constraint_at(below[side], p.in_child[side]);
+          CHECK((c < 0 || c == found));
+          c = found;
+        }
+        REQUIRE(c >= 0);
+        CHECK(p.row == rows_of(compound.pending));
+        CHECK(p.rows == e_.constraints[c].format.rows);
+        for (int side = 0; side < 2; ++side) {
+          const auto& there = below[side].pending;
+          CHECK((std::find(there.begin(), there.end(), c) != there.end()) == (p.in_child[side] >= 0));
+        }
+        compound.pending.push_back(c);
+      }
+      CHECK(std::set<int>(compound.pending.begin(), compound.pending.end()) == open);
+      store(f.matrix, f.rows, lane, f.width, std::move(compound));
+    }
+  }
+
+  const Elimination& e_;
+  std::map<int, int> constraint_of_handle_, constraint_of_rows_, body_at_;
+  std::map<long, Compound> compounds_;  // by where their compliance lies
+  std::set<long> used_;
+  long empty_ = 0;
+};
 
 // Everything that the sweeps rely on.
 void check_elimination(const Mechanism& m, MergeOrder order) {
   const Plan plan(m, {.order = order});
   const Elimination& e = plan.elimination;
-  std::multiset<int> bodies, gone, used;
-  std::size_t matrix = 0, vector = 0;
-  for (int k = 0; k < static_cast<int>(e.fronts.size()); ++k) {
-    const Front& f = e.fronts[k];
-    if (f.body >= 0) {
-      bodies.insert(f.body);
-      check_leaf(plan, f);
-    } else {
-      check_merge(e, k);
-      used.insert({f.left, f.right});
-    }
-    for (const int row : eliminated(e, f)) gone.insert(row);
-    CHECK(f.matrix == matrix);  // the arena is filled without gaps
-    CHECK(f.vector == vector);
-    matrix += static_cast<std::size_t>(f.size() * f.size());
-    vector += static_cast<std::size_t>(f.size());
-    CHECK(f.size() <= e.largest_front);
+  CAPTURE(static_cast<int>(order));
+  const Walk walk(e);
+  std::multiset<int> bodies;
+  for (const Compound& root : walk.roots()) {
+    CHECK(root.pending.empty());
+    bodies.insert(root.bodies.begin(), root.bodies.end());
   }
-  CHECK(matrix == e.matrix_doubles);
-  CHECK(vector == e.vector_doubles);
-  std::multiset<int> every_body, every_row;
-  for (int i = 0; i < static_cast<int>(m.bodies().size()); ++i) every_body.insert(i);
-  for (int row = 0; row < plan.rows(); ++row) every_row.insert(row);
-  CHECK(bodies == every_body);
-  CHECK(gone == every_row);  // each row exactly once
-  for (int k = 0; k < static_cast<int>(e.fronts.size()); ++k) {
-    CHECK(used.count(k) <= 1);
-    if (used.count(k) == 0) CHECK(e.fronts[k].pending == 0);  // a root
+  for (int i = 0; i < static_cast<int>(m.bodies().size()); ++i) CHECK(bodies.count(i) >= 1);  // copies count again
+
+  std::set<std::pair<int, int>> gone;  // every constraint is eliminated exactly once: in a lane of a batch of its own
+  for (const ConstraintPlace& place : e.constraint) {
+    REQUIRE(place.batch >= 0);
+    CHECK(gone.emplace(place.batch, place.lane).second);
   }
+  CHECK(e.constraint.size() == plan.eliminated.size() + plan.elements.size() + static_cast<std::size_t>(e.fillers));
+  std::set<int> batches;
+  for (const Front& f : e.fronts)
+    if (f.pivots > 0) CHECK(batches.insert(f.constraint).second);
+  CHECK(batches.size() == e.batches.size());
+  std::multiset<std::pair<bool, int>> operations;
+  for (const Operation& o : e.operations) operations.emplace(o.is_leaf, o.index);
+  CHECK(operations.size() == e.leaves.size() + e.fronts.size());
+  CHECK(std::set<std::pair<bool, int>>(operations.begin(), operations.end()).size() == operations.size());
 }
 
-void check_both_orders(const test::Description& d) {
-  const Mechanism m = test::build(d);
-  CAPTURE(d.name);
-  check_elimination(m, MergeOrder::fewest_operations);
-  check_elimination(m, MergeOrder::fewest_levels);
+void check_all_orders(const Mechanism& m) {
+  CAPTURE(m.name());
+  for (const MergeOrder order : kOrders) check_elimination(m, order);
 }
+void check_all_orders(const test::Description& d) { check_all_orders(test::build(d)); }
 
 test::Description with_joint(test::Description d, const std::string& first, const std::string& second, JointType type) {
   d.joints.push_back(test::make_joint("more" + std::to_string(d.joints.size()), type, first, second, Vec3::Zero()));
@@ -115,31 +184,54 @@ test::Description with_joint(test::Description d, const std::string& first, cons
 
 }  // namespace
 
-TEST_CASE("chains, branches and loops of any kind are eliminated row by row, exactly once, children first") {
-  check_both_orders(test::double_pendulum());
-  check_both_orders(test::chain(1, JointType::revolute));
-  check_both_orders(test::chain(37, JointType::spherical));
-  check_both_orders(test::tree(31, 2, JointType::revolute));
-  check_both_orders(test::tree(25, 24, JointType::universal));
-  check_both_orders(test::four_bar(0.5));
-  check_both_orders(test::ladder(9));
+TEST_CASE("chains, branches and loops of any kind are eliminated constraint by constraint, once, children first") {
+  check_all_orders(test::double_pendulum());
+  for (const int n : {1, 7, 8, 9, 37, 64, 130, 256}) check_all_orders(test::chain(n, JointType::spherical));
+  check_all_orders(test::tree(31, 2, JointType::revolute));
+  check_all_orders(test::tree(25, 24, JointType::universal));
+  check_all_orders(test::four_bar(0.5));
+  check_all_orders(test::ladder(9));
   for (unsigned seed = 1; seed <= 20; ++seed) {
-    check_both_orders(test::random_bare_tree(seed, 3 + static_cast<int>(seed)));
-    check_both_orders(test::random_loops(seed, 3 + static_cast<int>(seed) / 2));
+    check_all_orders(test::random_bare_tree(seed, 3 + static_cast<int>(seed)));
+    check_all_orders(test::random_loops(seed, 3 + static_cast<int>(seed) / 2));
   }
 }
 
-TEST_CASE("several joints between the same two bodies, or on the ground, are eliminated together") {
+TEST_CASE("a coupling stays pending until all its bodies are in one compound") {
+  for (unsigned seed = 1; seed <= 10; ++seed) {
+    test::Description d = test::random_bare_tree(seed, 12);
+    test::add_random_couplings(seed, d, 4);
+    check_all_orders(d);
+  }
+  test::Description gears;  // only the coupling holds the four together
+  for (int i = 0; i < 4; ++i) gears.bodies.push_back(test::make_body(test::body_name(i), {1.0 * i, 0.0, 0.0}));
+  gears.joints = {test::make_joint("a", JointType::revolute, "body0", "body1", {0.5, 0.0, 0.0}),
+                  test::make_joint("b", JointType::revolute, "body2", "body3", {2.5, 0.0, 0.0})};
+  gears.couplings = {{"mesh", {"a", Freedom::angle}, {"b", Freedom::angle}, 2.0}};
+  check_all_orders(gears);
+  for (const MergeOrder order : kOrders)
+    CHECK(Plan(test::build(gears), {.order = order}).elimination.fronts.back().pivots == 1);
+}
+
+TEST_CASE("force elements between two bodies are eliminated like joints") {
+  const Mechanism m = test::every_force_element();
+  check_all_orders(m);
+  const Plan plan(m, {});
+  CHECK(plan.elements.size() == 4);  // mount, strut, seal, drive; the others act on one body
+}
+
+TEST_CASE("several joints between the same two bodies, or on the ground, are eliminated one after the other") {
   test::Description d = test::double_pendulum();
   d = with_joint(d, "A", "B", JointType::perpendicular_axes);
   d = with_joint(d, "B", "A", JointType::parallel_axes);
   d = with_joint(d, "ground", "A", JointType::point_on_line);
   d = with_joint(d, "B", "ground", JointType::perpendicular_axes);
-  check_both_orders(d);
-  const Plan plan(test::build(d), {});
-  const Front& root = plan.elimination.fronts.back();
-  CHECK(root.eliminated == 3 + 1 + 2);  // all between A and B
-  CHECK(plan.elimination.fronts.size() == 3);
+  check_all_orders(d);
+  for (const MergeOrder order : kOrders) {
+    const Plan plan(test::build(d), {.order = order});
+    CHECK(plan.elimination.leaves.size() == 2);
+    CHECK(plan.elimination.fronts.size() == d.joints.size());
+  }
 }
 
 TEST_CASE("bodies without joints and separate mechanisms stand beside one another") {
@@ -148,17 +240,19 @@ TEST_CASE("bodies without joints and separate mechanisms stand beside one anothe
   d.bodies.push_back(test::make_body("C", {5.0, 0.0, 0.0}));
   d.bodies.push_back(test::make_body("D", {6.0, 0.0, 0.0}));
   d.joints.push_back(test::make_joint("cd", JointType::revolute, "C", "D", {5.5, 0.0, 0.0}));
-  check_both_orders(d);
-  const Plan plan(test::build(d), {});
-  CHECK(plan.elimination.fronts.size() == 5 + 2);
+  check_all_orders(d);
+  const Plan plan(test::build(d), {.order = MergeOrder::fewest_operations});
+  CHECK(plan.elimination.leaves.size() == 5);
+  CHECK(plan.elimination.fronts.size() == d.joints.size());
 }
 
 TEST_CASE("one free body has nothing to eliminate") {
   test::Description d;
   d.bodies = {test::make_body("free", Vec3::Zero())};
-  check_both_orders(d);
+  check_all_orders(d);
   const Plan plan(test::build(d), {});
-  CHECK(plan.elimination.matrix_doubles == 0);
+  CHECK(plan.elimination.fronts.empty());
+  CHECK(plan.elimination.arena_doubles == 0);
   CHECK_FALSE(plan.has_loops);
 }
 
@@ -174,10 +268,17 @@ TEST_CASE("one compound per body is merged level by level where levels count") {
     return Plan(test::build(test::chain(n, JointType::revolute)), {.order = MergeOrder::fewest_levels})
         .elimination.levels;
   };
-  CHECK(levels(1) == 1);
-  CHECK(levels(2) == 2);
-  CHECK(levels(16) == 5);
-  CHECK(levels(256) == 9);
+  CHECK(levels(1) == 2);  // the body and its joint with the ground
+  CHECK(levels(2) == 3);
+  CHECK(levels(16) == 6);
+  CHECK(levels(256) == 10);
+}
+
+TEST_CASE("equal parts lie side by side: segments of a chain, branches of a tree") {
+  const auto leaves = [](const test::Description& d) { return Plan(test::build(d), {}).elimination.leaves.size(); };
+  CHECK(leaves(test::chain(64, JointType::revolute)) == 64 / kLanes);
+  CHECK(leaves(test::chain(67, JointType::revolute)) == 64 / kLanes + 3);
+  CHECK(leaves(test::tree(25, 24, JointType::universal)) == 24 / kLanes + 1);
 }
 
 }  // namespace rigstep::index3

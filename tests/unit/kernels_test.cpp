@@ -1,11 +1,14 @@
-#include "core/index3/kernels.h"
-
+// The algebra of one front against dense algebra, for every instruction set, one lane and several.
 #include <doctest/doctest.h>
 
 #include <Eigen/Dense>
 #include <limits>
+#include <numeric>
 #include <vector>
 
+#include "core/index3/aligned.h"
+#include "core/index3/schedule.h"
+#include "tests/support/mechanisms.h"
 #include "tests/support/random.h"
 
 namespace rigstep::index3 {
@@ -15,104 +18,297 @@ using Eigen::Index;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
+constexpr double kRounding = 1e-12;
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
 MatrixXd positive_definite(test::Random& random, Index n) {
   MatrixXd R(n, n);
   for (Index k = 0; k < n; ++k) R.col(k) = random.values(n);
   return R * R.transpose() + MatrixXd::Identity(n, n);
 }
 
-MatrixXd lower_only(const MatrixXd& W) {  // the upper half may hold anything
-  MatrixXd L = MatrixXd::Constant(W.rows(), W.cols(), std::numeric_limits<double>::quiet_NaN());
-  L.triangularView<Eigen::Lower>() = W;
-  return L;
+int packed(int row) { return row * (row + 1) / 2; }
+
+// Rows of the pending constraints: in the left child alone, in both, in the right child alone; fewer where there is no
+// right child.
+struct Shape {
+  int pivots, left, both, right;
+  bool two_children = true, serial = false, aligned = true;
+  int rows() const { return left + both + right; }
+};
+
+// One front between two compounds with random compliance, in all lanes of its width.
+class OneFront {
+ public:
+  OneFront(const Shape& shape, int width, unsigned seed) : shape_(shape), width_(width) {
+    test::Random random(seed);
+    const int N = shape.pivots;
+    // rows of the front: pivots, left, both, right; where each child has them
+    for (int side = 0; side < 2; ++side) {
+      if (side == 1 && !shape.two_children) continue;
+      std::vector<int>& rows = child_rows_[side];
+      const auto add = [&rows](int first, int count) {
+        for (int k = 0; k < count; ++k) rows.push_back(first + k);
+      };
+      if (side == 0) add(N, shape.left);
+      add(0, N);
+      add(N + shape.left, shape.both);
+      if (side == 1) add(N + shape.left + shape.both, shape.right);
+    }
+    for (int lane = 0; lane < width; ++lane) {
+      const Index n = N + shape.rows();
+      MatrixXd S = MatrixXd::Zero(n, n);
+      VectorXd b = VectorXd::Zero(n);
+      for (int side = 0; side < 2; ++side) {
+        const std::vector<int>& rows = child_rows_[side];
+        const Index size = static_cast<Index>(rows.size());
+        child_matrix_[side].push_back(positive_definite(random, size));
+        child_vector_[side].push_back(random.values(size));
+        for (Index i = 0; i < size; ++i) {
+          b[rows[i]] += child_vector_[side][lane][i];
+          for (Index k = 0; k < size; ++k) S(rows[i], rows[k]) += child_matrix_[side][lane](i, k);
+        }
+      }
+      const VectorXd compliance = random.values(N).cwiseAbs(), rhs = random.values(N);
+      S.diagonal().head(N) += compliance;
+      b.head(N) += rhs;
+      S_.push_back(S);
+      b_.push_back(b);
+      compliance_.push_back(compliance);
+      rhs_.push_back(rhs);
+    }
+    lay_out();
+  }
+
+  const MatrixXd& S(int lane) const { return S_[lane]; }
+  const VectorXd& b(int lane) const { return b_[lane]; }
+  StepArrays& arrays() { return arrays_; }
+  double& compliance(int row, int lane) { return rows_[0][static_cast<std::size_t>(row * width_ + lane)]; }
+
+  MatrixXd schur(int lane) const {
+    MatrixXd result(shape_.rows(), shape_.rows());
+    for (int i = 0; i < shape_.rows(); ++i)
+      for (int k = 0; k <= i; ++k) result(i, k) = result(k, i) = at(front_.matrix, packed(i) + k, lane);
+    return result;
+  }
+  VectorXd vector(int lane) const {
+    VectorXd result(shape_.rows());
+    for (int i = 0; i < shape_.rows(); ++i) result[i] = at(front_.vector, i, lane);
+    return result;
+  }
+  void set_vector(int lane, const VectorXd& value) {
+    for (int i = 0; i < shape_.rows(); ++i) at(front_.vector, i, lane) = value[i];
+  }
+  VectorXd Lambda(int lane) const {
+    VectorXd result(shape_.pivots);
+    for (int i = 0; i < shape_.pivots; ++i) result[i] = rows_[2][static_cast<std::size_t>(i * width_ + lane)];
+    return result;
+  }
+  // what a child got back, against the solution of the whole
+  double error_of_child(int side, int lane, const VectorXd& x) const {
+    double most = 0.0;
+    const Place& place = front_.child[side].vector[lane];
+    for (std::size_t k = 0; k < child_rows_[side].size(); ++k)
+      most = std::max(
+          most, std::abs(arena_[static_cast<std::size_t>(place.base) + k * static_cast<std::size_t>(place.stride)] -
+                         x[child_rows_[side][k]]));
+    return most;
+  }
+  int children() const { return shape_.two_children ? 2 : 1; }
+
+ private:
+  double& at(int first, int element, int lane) const {
+    return arena_[static_cast<std::size_t>(first + element * width_ + lane)];
+  }
+
+  int take(int doubles) {
+    const int at = used_;
+    used_ += (doubles + 7) / 8 * 8;
+    return at;
+  }
+
+  void lay_out() {
+    const int N = shape_.pivots, rows = shape_.rows();
+    front_.width = width_;
+    front_.rows = rows;
+    front_.pivots = N;
+    front_.serial = shape_.serial;
+    front_.constraint = 0;
+    for (int side = 0; side < children(); ++side) place_child(side);
+    front_.matrix = take(packed(rows) * width_);
+    front_.vector = take(rows * width_);
+    front_.factor = take((packed(N) + N + rows * N + N) * width_);
+    arena_ = AlignedDoubles(static_cast<std::size_t>(used_), kNaN);
+    for (int side = 0; side < children(); ++side) fill_child(side);
+    for (AlignedDoubles& each : rows_) each = AlignedDoubles(static_cast<std::size_t>(8 * width_), kNaN);
+    for (int lane = 0; lane < width_; ++lane)
+      for (int k = 0; k < N; ++k) {
+        rows_[0][static_cast<std::size_t>(k * width_ + lane)] = compliance_[lane][k];
+        rows_[1][static_cast<std::size_t>(k * width_ + lane)] = rhs_[lane][k];
+      }
+    scratch_ = AlignedDoubles(static_cast<std::size_t>(rows * N * width_ + 8), kNaN);
+    int row = 0;
+    const auto add = [&](int count, int in_left, int in_right) {
+      if (count > 0) pending_.push_back({row, count, {in_left, in_right}});
+      row += count;
+    };
+    add(shape_.left, 0, -1);
+    add(shape_.both, shape_.left + N, shape_.two_children ? N : -1);
+    add(shape_.right, -1, N + shape_.both);
+    front_.pendings = static_cast<int>(pending_.size());
+    arrays_ = StepArrays{};
+    arrays_.front = &front_;
+    arrays_.fronts = 1;
+    arrays_.operation = &operation_;
+    arrays_.operations = 1;
+    arrays_.pending = pending_.data();
+    arrays_.compliance[0] = arrays_.compliance[1] = rows_[0].data();
+    arrays_.Phi = rows_[1].data();
+    arrays_.Lambda = rows_[2].data();
+    arrays_.arena = arena_.data();
+    arrays_.scratch = scratch_.data();
+  }
+
+  // aligned: lane by lane; otherwise each lane of the front finds its child elsewhere
+  void place_child(int side) {
+    Child& child = front_.child[side];
+    const int size = static_cast<int>(child_rows_[side].size());
+    child.present = true;
+    child.aligned = shape_.aligned;
+    child.rows = size;
+    child.pivot = side == 0 ? shape_.left : 0;
+    if (shape_.aligned) {
+      const int matrix = take(packed(size) * width_), vector = take(size * width_);
+      for (int lane = 0; lane < width_; ++lane) {
+        child.matrix[lane] = {matrix + lane, width_};
+        child.vector[lane] = {vector + lane, width_};
+      }
+    } else {
+      for (int lane = width_ - 1; lane >= 0; --lane) {
+        const int stride = lane % 2 == 0 ? 1 : kLanes;
+        child.matrix[lane] = {take(packed(size) * stride), stride};
+        child.vector[lane] = {take(size * stride), stride};
+      }
+    }
+  }
+
+  void fill_child(int side) {
+    const Child& child = front_.child[side];
+    for (int lane = 0; lane < width_; ++lane)
+      for (int i = 0; i < child.rows; ++i) {
+        arena_[static_cast<std::size_t>(child.vector[lane].base + i * child.vector[lane].stride)] =
+            child_vector_[side][lane][i];
+        for (int k = 0; k <= i; ++k)
+          arena_[static_cast<std::size_t>(child.matrix[lane].base + (packed(i) + k) * child.matrix[lane].stride)] =
+              child_matrix_[side][lane](i, k);
+      }
+  }
+
+  Shape shape_;
+  int width_;
+  std::vector<int> child_rows_[2];
+  std::vector<MatrixXd> child_matrix_[2], S_;
+  std::vector<VectorXd> child_vector_[2], b_, compliance_, rhs_;
+  Front front_;
+  Operation operation_{false, 0};
+  std::vector<Pending> pending_;
+  AlignedDoubles arena_, scratch_, rows_[3];  // rows: compliance, right-hand side, Lambda
+  StepArrays arrays_{};
+  int used_ = 0;
+};
+
+void check(const Kernels& kernels, const Shape& shape, int width, unsigned seed) {
+  CAPTURE(kernels.name);
+  CAPTURE(shape.pivots);
+  CAPTURE(shape.left);
+  CAPTURE(shape.both);
+  CAPTURE(shape.right);
+  CAPTURE(width);
+  CAPTURE(shape.serial);
+  CAPTURE(shape.aligned);
+  OneFront f(shape, width, seed);
+  const Index N = shape.pivots, p = shape.rows();
+  REQUIRE(kernels.factorise(f.arrays(), 0.0, false, 0) == -1);
+  kernels.assemble(f.arrays(), RightHandSide::Phi);
+  std::vector<VectorXd> x;
+  for (int lane = 0; lane < width; ++lane) {
+    const MatrixXd& S = f.S(lane);
+    const VectorXd& b = f.b(lane);
+    x.push_back(S.ldlt().solve(b));
+    const auto pivot_solve = S.topLeftCorner(N, N).ldlt();
+    const MatrixXd schur =
+        S.bottomRightCorner(p, p) - S.bottomLeftCorner(p, N) * pivot_solve.solve(S.topRightCorner(N, p));
+    CHECK((f.schur(lane) - schur).norm() < kRounding * S.norm());
+    const VectorXd reduced = b.tail(p) - S.bottomLeftCorner(p, N) * pivot_solve.solve(b.head(N));
+    CHECK((f.vector(lane) - reduced).norm() < kRounding * S.norm());
+    f.set_vector(lane, x[lane].tail(p));
+  }
+  kernels.disassemble(f.arrays());
+  for (int lane = 0; lane < width; ++lane) {
+    CHECK((f.Lambda(lane) - x[lane].head(N)).norm() < kRounding * static_cast<double>(N + p));
+    for (int side = 0; side < f.children(); ++side)
+      CHECK(f.error_of_child(side, lane, x[lane]) < kRounding * static_cast<double>(N + p));
+  }
 }
 
-constexpr double kRounding = 1e-12;
+template <class F>
+void for_all_kernels(const F& f) {
+  for (const char* set : test::instruction_sets()) f(kernels_for_this_processor(set));
+}
 
 }  // namespace
 
-TEST_CASE("elimination leaves the Schur complement between the pending rows and the factor of the others") {
-  test::Random random(1);
-  for (int n = 1; n <= 24; ++n)
-    for (int e = 0; e <= n; ++e) {
-      const MatrixXd W = positive_definite(random, n);
-      MatrixXd F = lower_only(W);
-      REQUIRE(kernels::eliminate(F.data(), n, e) == -1);
-      const Index p = n - e;
-      const MatrixXd schur = W.bottomRightCorner(p, p) -
-                             W.bottomLeftCorner(p, e) * W.topLeftCorner(e, e).ldlt().solve(W.topRightCorner(e, p));
-      const MatrixXd left = F.bottomRightCorner(p, p);
-      CHECK((left - schur).triangularView<Eigen::Lower>().toDenseMatrix().norm() < kRounding * W.norm());
-      MatrixXd L = F.topLeftCorner(e, e).triangularView<Eigen::Lower>();
-      L.diagonal() = L.diagonal().cwiseInverse();
-      CHECK((L * L.transpose() - W.topLeftCorner(e, e)).norm() < kRounding * W.norm());
-    }
+TEST_CASE("a front leaves the Schur complement of its pending rows; up reduces and down solves like dense algebra") {
+  for_all_kernels([](const Kernels& kernels) {
+    unsigned seed = 0;
+    for (const int width : {1, kLanes})
+      for (int pivots = 1; pivots <= kMaxRows; ++pivots)
+        for (const Shape& pending : {Shape{0, 0, 0, 0}, Shape{0, 3, 0, 0}, Shape{0, 5, 0, 6}, Shape{0, 0, 4, 0},
+                                     Shape{0, 1, 2, 3}, Shape{0, 6, 11, 2}, Shape{0, 12, 1, 12}})
+          for (const bool aligned : {true, false}) {
+            Shape shape = pending;
+            shape.pivots = pivots;
+            shape.aligned = aligned;
+            check(kernels, shape, width, ++seed);
+          }
+  });
 }
 
-TEST_CASE("up and down solve the whole system when every row is eliminated") {
-  test::Random random(2);
-  for (int n = 1; n <= 24; ++n) {
-    const MatrixXd W = positive_definite(random, n);
-    const VectorXd b = random.values(n);
-    MatrixXd F = lower_only(W);
-    kernels::eliminate(F.data(), n, n);
-    VectorXd x = b;
-    kernels::solve_up(F.data(), n, n, x.data());
-    kernels::solve_down(F.data(), n, n, x.data());
-    CHECK((x - W.ldlt().solve(b)).norm() < kRounding * n);
-  }
+TEST_CASE("a front of one compound, and one that only joins two compounds, follow the same laws") {
+  for_all_kernels([](const Kernels& kernels) {
+    for (const int width : {1, kLanes})
+      for (const bool aligned : {true, false}) {
+        check(kernels, {.pivots = 3, .left = 4, .both = 5, .right = 0, .two_children = false, .aligned = aligned},
+              width, 1);
+        check(kernels, {.pivots = 6, .left = 0, .both = 0, .right = 0, .two_children = false, .aligned = aligned},
+              width, 2);
+        check(kernels, {.pivots = 0, .left = 3, .both = 4, .right = 5, .aligned = aligned}, width, 3);
+      }
+  });
 }
 
-TEST_CASE("with pending rows, up reduces their right-hand side and down uses their solution") {
-  test::Random random(3);
-  for (int n = 2; n <= 24; ++n)
-    for (int e = 1; e < n; ++e) {
-      const MatrixXd W = positive_definite(random, n);
-      const VectorXd b = random.values(n), x = W.ldlt().solve(b);
-      const Index p = n - e;
-      MatrixXd F = lower_only(W);
-      kernels::eliminate(F.data(), n, e);
-      VectorXd v = b;
-      kernels::solve_up(F.data(), n, e, v.data());
-      const VectorXd reduced = b.tail(p) - W.bottomLeftCorner(p, e) * W.topLeftCorner(e, e).ldlt().solve(b.head(e));
-      CHECK((v.tail(p) - reduced).norm() < kRounding * n);
-      v.tail(p) = x.tail(p);
-      kernels::solve_down(F.data(), n, e, v.data());
-      CHECK((v - x).norm() < kRounding * n);
-    }
+TEST_CASE("the link of a chain follows the same laws") {
+  for_all_kernels([](const Kernels& kernels) {
+    for (const int width : {1, kLanes})
+      for (int n = 3; n <= kMaxRows; ++n)
+        for (const bool aligned : {true, false})
+          check(
+              kernels,
+              {.pivots = n, .left = n, .both = 0, .right = n, .two_children = true, .serial = true, .aligned = aligned},
+              width, static_cast<unsigned>(n));
+  });
 }
 
-TEST_CASE("a child's pending block lands on its places in the lower half of the parent, in any order of places") {
-  test::Random random(4);
-  for (int trial = 0; trial < 50; ++trial) {
-    const int e = random.below(4), p = 1 + random.below(6), n = p + random.below(5), size = e + p;
-    std::vector<int> place(static_cast<std::size_t>(n));
-    for (int k = 0; k < n; ++k) place[k] = k;
-    for (int k = n; k > 1; --k) std::swap(place[k - 1], place[random.below(k)]);
-    const MatrixXd child = positive_definite(random, size);
-    MatrixXd parent = MatrixXd::Ones(n, n), want = parent;
-    for (Index i = 0; i < p; ++i)
-      for (Index k = 0; k < p; ++k) want(place[i], place[k]) += child(e + i, e + k);
-    const MatrixXd lower = lower_only(child);
-    kernels::scatter_add(lower.data(), size, e, place.data(), parent.data(), n);
-    CHECK((parent - want).triangularView<Eigen::Lower>().toDenseMatrix().norm() < kRounding);
-  }
-}
-
-TEST_CASE("the first pivot that is not positive is named; what is not a number goes through") {
-  MatrixXd W = MatrixXd::Identity(4, 4);
-  W(1, 1) = 0.0;
-  W(2, 2) = -1.0;
-  CHECK(kernels::eliminate(W.data(), 4, 4) == 1);
-  MatrixXd V = MatrixXd::Identity(4, 4);
-  V(3, 3) = -1.0;
-  MatrixXd V_pending = V;
-  CHECK(kernels::eliminate(V.data(), 4, 4) == 3);
-  CHECK(kernels::eliminate(V_pending.data(), 4, 3) == -1);
-  MatrixXd N = MatrixXd::Identity(2, 2);
-  N(0, 0) = std::numeric_limits<double>::quiet_NaN();
-  CHECK(kernels::eliminate(N.data(), 2, 2) == -1);
-  CHECK(std::isnan(N(0, 0)));
+TEST_CASE("a pivot that is not positive is noticed, in whatever lane, and so is what is not a number") {
+  for_all_kernels([](const Kernels& kernels) {
+    for (const int width : {1, kLanes})
+      for (int lane = 0; lane < width; ++lane)
+        for (const double wrong : {-1e3, kNaN}) {
+          OneFront f({.pivots = 4, .left = 2, .both = 0, .right = 3}, width, 5);
+          f.compliance(2, lane) = wrong;
+          CHECK(kernels.factorise(f.arrays(), 0.0, false, 0) == 0);
+        }
+  });
 }
 
 }  // namespace rigstep::index3

@@ -138,6 +138,96 @@ TEST_CASE("a joint is placed once, and on both sides") {
             .empty());
 }
 
+TEST_CASE("leads, lengths, couplings and drivers that cannot work are told where they stand") {
+  const std::string rod = "  type: CYLINDRICAL\n";  // line 23 of the joint that begins at 21
+  check_complaint(rod, "  type: SCREW\n", 21, "joint \"rod\".lead", "is 0 m");
+  check_complaint(rod, "  type: SCREW lead: nan\n", 23, "joint \"rod\".lead", "nan");
+  check_complaint(rod, "  type: CYLINDRICAL lead: 0.1\n", 23, "joint \"rod\".lead", "belongs to a screw");
+  check_complaint(rod, "  type: CYLINDRICAL length: 0.1\n", 23, "joint \"rod\".length", "belongs to a distance");
+  check_complaint(rod, "  type: DISTANCE\n", 21, "joint \"rod\".length", "is 0 m");
+  check_complaint(rod, "  type: DISTANCE length: 1\n", 23, "joint \"rod\".length", "start pose");
+  check_complaint("point {} axis { x: 1 } }", "point {} axis { x: 1 } normal { x: 1 } }", 26,
+                  "joint \"rod\".at_start.normal", "perpendicular");
+  check_complaint("type: CYLINDRICAL\n  first: \"A\"\n  second: \"B\"\n  at_start { point {} axis { x: 1 } }",
+                  "type: PLANAR\n  first: \"A\"\n  second: \"B\"\n  at_start { point {} axis { x: 1 } coordinate: 1 }",
+                  26, "joint \"rod\".at_start.coordinate", "measures from the start");
+
+  const std::string pose = "output { name: \"pose\" body_pose { body: \"B\" } }";  // line 35
+  const auto coupling = [&](const std::string& text, const std::string& field, const std::string& problem) {
+    check_complaint(pose, "coupling { name: \"mesh\" " + text + " }", 35, "coupling \"mesh\"." + field, problem);
+  };
+  const std::string hinge = "first_joint: \"hinge\" ", angle = "second_joint: \"rod\" second_freedom: ANGLE ";
+  coupling(hinge + angle, "ratio", "is 0");
+  coupling("first_joint: \"hing\" ratio: 2 " + angle, "first_joint", "\"hing\"");
+  coupling(hinge + "ratio: 2", "second_joint", "is missing");
+  coupling(hinge + "second_joint: \"rod\" ratio: 2", "second_freedom", "has two");
+  coupling(hinge + "second_joint: \"rod\" second_freedom: DISPLACEMENT_X ratio: 2", "second_freedom", "displacement_x");
+  coupling(hinge + "second_joint: \"hinge\" ratio: 2", "second_freedom", "first one again");
+
+  const auto driver = [&](const std::string& text, const std::string& field, const std::string& problem) {
+    check_complaint(pose, "driver { name: \"motor\" joint: \"hinge\" " + text + " }", 35, "driver \"motor\"." + field,
+                    problem);
+  };
+  driver("", "polynomial", "is missing");
+  driver("polynomial {}", "coefficient", "is missing");
+  driver("polynomial { coefficient: inf }", "coefficient", "finite");
+  driver("harmonic { amplitude: nan }", "amplitude", "finite");
+  driver("table { time: 0 value: 1 }", "time", "has 1 points");
+  driver("table { time: [0, 1] value: 1 }", "value", "has 1 numbers for 2 times");
+  driver("table { time: [0, 1, 1] value: [0, 0, 0] }", "time", "1 s comes after 1 s");
+  driver("input { position_only {} }", "time_constant", "is 0 s");
+  driver("freedom: DISPLACEMENT polynomial { coefficient: 0 }", "freedom", "displacement");
+  check_complaint(pose,
+                  "driver { name: \"one\" joint: \"hinge\" polynomial { coefficient: 0 } }\n"
+                  "driver { name: \"two\" joint: \"hinge\" polynomial { coefficient: 0 } }",
+                  36, "driver \"two\".freedom", "driven by \"one\"");
+  check_complaint(pose, "output { name: \"torque\" driver_effort { driver: \"motor\" } }", 35,
+                  "output \"torque\".driver", "\"motor\"");
+}
+
+TEST_CASE("couplings and drivers are read as they are written") {
+  const std::string pose = "output { name: \"pose\" body_pose { body: \"B\" } }";
+  const LoadedMechanism loaded = parse_mechanism(
+      replaced(
+          pose,
+          "coupling { name: \"mesh\" first_joint: \"rod\" first_freedom: ANGLE second_joint: \"hinge\" ratio: 2 }\n"
+          "driver { name: \"a\" joint: \"rod\" freedom: DISPLACEMENT input {} }\n"
+          "driver { name: \"b\" joint: \"hinge\" input { position_only { time_constant: 0.1 } } }\n"
+          "output { name: \"force\" driver_effort { driver: \"a\" } }"),
+      "m.textproto");
+  const Mechanism& m = loaded.mechanism;
+  REQUIRE(m.couplings().size() == 1);
+  CHECK(m.coordinates()[m.couplings()[0].first].joint == 1);
+  CHECK(m.coordinates()[m.couplings()[0].second].joint == 0);
+  CHECK(m.couplings()[0].ratio == 2.0);
+  REQUIRE(m.drivers().size() == 2);
+  CHECK(m.drivers()[1].time_constant == 0.1);
+  std::vector<std::string> names;
+  for (const Channel& channel : m.input_channels()) names.push_back(channel.name + " " + channel.unit);
+  CHECK(names == std::vector<std::string>{"drive N m", "a.position m", "a.velocity m/s", "a.acceleration m/s^2",
+                                          "b.position rad"});
+  CHECK(m.drivers()[1].first_channel == 4);
+  CHECK(m.output_channels()[0].unit == "N");
+  CHECK(loaded.coupling_line == std::vector<int>{35});
+  CHECK(loaded.driver_line == std::vector<int>{36, 37});
+  CHECK(m.constraint_name(1) == "joint \"rod\"");
+  CHECK(m.constraint_name(2) == "coupling \"mesh\"");
+  CHECK(m.constraint_name(4) == "driver \"b\"");
+}
+
+TEST_CASE("a driver that contradicts the start is told at its line") {
+  const LoadedMechanism loaded = parse_mechanism(
+      replaced("output { name",
+               "driver { name: \"motor\" joint: \"hinge\" polynomial { coefficient: 0.5 } }\noutput { name"),
+      "m.textproto");
+  try {
+    index3::require_consistent_start(loaded.mechanism);
+    FAIL("accepted");
+  } catch (const index3::StartError& error) {
+    CHECK(starts_with(loaded.at_joint(error.joint, error).what(), "m.textproto:35: driver \"motor\": prescribes"));
+  }
+}
+
 TEST_CASE("a mechanism without a body, without a name or with too many channels is refused") {
   CHECK_THROWS_WITH_AS(parse_mechanism("name: \"empty\"\n", "m"), doctest::Contains("body: there is none"),
                        ConfigError);

@@ -68,12 +68,33 @@ void append_constraints(const Joint& joint, const Side& a, const Side& b, std::v
       return;
     case JointType::parallel_axes:
       return parallel();
+    case JointType::planar:
+      Phi.push_back(d.dot(z));
+      return parallel();
+    case JointType::gimbal:
+      return coincide();
+    case JointType::screw: {
+      Phi.insert(Phi.end(), {d.dot(x), d.dot(y)});
+      // the thread as the sine of half the difference of the angles: no turns to count
+      const double thread = 2.0 * M_PI / joint.lead * d.dot(z), angle = std::atan2(u.dot(y), u.dot(x));
+      Phi.push_back(std::sin(0.5 * (std::remainder(angle - thread, 2.0 * M_PI))));
+      return parallel();
+    }
+    case JointType::point_on_plane:
+      Phi.push_back(d.dot(z));
+      return;
+    case JointType::distance:
+      Phi.push_back(d.norm() - joint.length);
+      return;
+    case JointType::floating:
+      return;
   }
 }
 
 class Discretised {
  public:
-  Discretised(const Mechanism& m, const index3::State& last, double dt) : m_(m), dt_(dt) {
+  Discretised(const Mechanism& m, const index3::State& last, double dt)
+      : m_(m), dt_(dt), time_(dt * static_cast<double>(last.step)) {
     for (const index3::BodyState& b : last.body) {
       const Vector4d p = b.p, pd = 0.5 * G(p).transpose() * b.w_b;
       // pd = 1/2 G' w, so pdd = 1/2 G' alpha + 1/2 Gd' w
@@ -155,7 +176,30 @@ class Discretised {
     std::vector<double> Phi;
     for (const Joint& j : m_.joints())
       append_constraints(j, side(x, j.first, j.in_first), side(x, j.second, j.in_second), Phi);
+    const VectorXd at_start = start_pose();
+    for (const Coupling& c : m_.couplings())
+      Phi.push_back(coordinate(x, c.first) - coordinate(at_start, c.first) +
+                    c.ratio * (coordinate(x, c.second) - coordinate(at_start, c.second)));
+    for (const Driver& d : m_.drivers()) {  // polynomials of second order
+      const double t = time_ + dt_;
+      Phi.push_back(coordinate(x, d.coordinate) - d.coefficient[0] - t * (d.coefficient[1] + t * d.coefficient[2]));
+    }
     return Phi;
+  }
+  // of a revolute or prismatic joint, below half a turn and zero at the start of the description
+  double coordinate(const VectorXd& x, int k) const {
+    const Joint& j = m_.joints()[static_cast<std::size_t>(m_.coordinates()[static_cast<std::size_t>(k)].joint)];
+    const Side a = side(x, j.first, j.in_first), b = side(x, j.second, j.in_second);
+    if (j.type == JointType::prismatic) return (b.point - a.point).dot(a.axes.col(2));
+    return std::atan2(b.axes.col(0).dot(a.axes.col(1)), b.axes.col(0).dot(a.axes.col(0)));
+  }
+  VectorXd start_pose() const {
+    VectorXd x(7 * bodies());
+    for (Index i = 0; i < bodies(); ++i) {
+      const Body& b = m_.bodies()[static_cast<std::size_t>(i)];
+      x.segment<7>(7 * i) = stacked(b.position_0, b.orientation);
+    }
+    return x;
   }
   MatrixXd constraint_jacobian(const VectorXd& x) const {
     MatrixXd J(rows_, 7 * bodies());
@@ -205,7 +249,7 @@ class Discretised {
   }
 
   const Mechanism& m_;
-  double dt_;
+  double dt_, time_;
   std::vector<Vec7> q_, qd_, qdd_;
   Index rows_ = 0;
 };
@@ -264,6 +308,22 @@ TEST_CASE("a step with every type of joint is the Newton solution of the discret
                      5'000'000, 3) < 1e-12);
     CHECK(difference(moving_chain(seed, JointType::cylindrical, JointType::perpendicular_axes, JointType::spherical),
                      5'000'000, 3) < 1e-12);
+    CHECK(difference(moving_chain(seed, JointType::planar, JointType::screw, JointType::gimbal), 5'000'000, 3) < 1e-12);
+    CHECK(difference(moving_chain(seed, JointType::screw, JointType::distance, JointType::point_on_plane), 5'000'000,
+                     3) < 1e-12);
+  }
+}
+
+TEST_CASE("a step with a coupling and a driver is the Newton solution of the discretised equations") {
+  for (unsigned seed = 1; seed <= 3; ++seed) {
+    test::Description d = moving_chain(seed, JointType::revolute, JointType::prismatic, JointType::revolute);
+    for (auto& joint : d.joints) joint.coordinate_at_start = joint.second_coordinate_at_start = 0.0;
+    d.couplings = {{"rack", {"joint1", Freedom::displacement}, {"joint2", Freedom::angle}, 0.4}};
+    Driver driver;
+    driver.name = "motor";
+    driver.coefficient = {0.0, 0.5, 2.0};
+    d.drivers = {{driver, {"joint0", Freedom::angle}}};
+    CHECK(difference(test::made_consistent(d), 5'000'000, 5) < 1e-12);
   }
 }
 

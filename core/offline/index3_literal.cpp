@@ -1,0 +1,710 @@
+#include "core/offline/index3_literal.h"
+
+#include <Eigen/LU>
+#include <cmath>
+
+namespace rigstep::offline {
+
+namespace {
+
+// Seven coordinates in eight lanes, the last one zero: a compound's algebra is made of these.
+using Quad = double __attribute__((vector_size(32)));
+
+struct alignas(64) Lanes {
+  union {
+    Quad half[2];
+    double value[8];
+  };
+  double operator[](int k) const { return value[k]; }
+  double& operator[](int k) { return value[k]; }
+  Lanes& operator+=(const Lanes& b) {
+    half[0] += b.half[0];
+    half[1] += b.half[1];
+    return *this;
+  }
+};
+
+inline Lanes lanes(double a, double b, double c, double d, double e, double f, double g) {
+  return {{{Quad{a, b, c, d}, Quad{e, f, g, 0.0}}}};
+}
+
+inline Lanes operator+(const Lanes& a, const Lanes& b) { return {{{a.half[0] + b.half[0], a.half[1] + b.half[1]}}}; }
+
+inline Lanes operator*(const Lanes& a, double s) { return {{{a.half[0] * s, a.half[1] * s}}}; }
+
+struct Columns {
+  Lanes column[7];
+};
+
+using Vec4 = Eigen::Matrix<double, 4, 1, Eigen::DontAlign>;
+using Mat4 = Eigen::Matrix<double, 4, 4, Eigen::DontAlign>;
+using Mat34 = Eigen::Matrix<double, 3, 4, Eigen::DontAlign>;
+
+constexpr int kMaxRows = 5;
+
+// a . b + c . d
+inline double dot2(const Lanes& a, const Lanes& b, const Lanes& c, const Lanes& d) {
+  const Quad s = a.half[0] * b.half[0] + a.half[1] * b.half[1] + c.half[0] * d.half[0] + c.half[1] * d.half[1];
+  return (s[0] + s[2]) + (s[1] + s[3]);
+}
+
+// columns * x
+inline Lanes product(const Columns& m, const Lanes& x) {
+  Lanes out = m.column[0] * x[0];
+  for (int k = 1; k < 7; ++k) out += m.column[k] * x[k];
+  return out;
+}
+
+inline Lanes to_lanes(const Vec7& x) { return lanes(x[0], x[1], x[2], x[3], x[4], x[5], x[6]); }
+
+inline Mat34 G_of(const Vec4& p) {
+  Mat34 G;
+  G << -p[1], p[0], p[3], -p[2],  //
+      -p[2], -p[3], p[0], p[1],   //
+      -p[3], p[2], -p[1], p[0];
+  return G;
+}
+
+// A(p) s, quadratic in p.
+inline Vec3 rotated(const Vec4& p, const Vec3& s) {
+  const Vec3 e = p.tail<3>();
+  return (p[0] * p[0] - e.squaredNorm()) * s + 2.0 * e.dot(s) * e + 2.0 * p[0] * e.cross(s);
+}
+
+// d(A(p) s) / dp
+inline Mat34 rotated_p(const Vec4& p, const Vec3& s) {
+  const Vec3 e = p.tail<3>();
+  Mat34 B;
+  B.col(0) = 2.0 * (p[0] * s + e.cross(s));
+  Mat3 skew;
+  skew << 0.0, -s[2], s[1], s[2], 0.0, -s[0], -s[1], s[0], 0.0;
+  B.rightCols<3>() = 2.0 * (e * s.transpose() - s * e.transpose() + e.dot(s) * Mat3::Identity() - p[0] * skew);
+  return B;
+}
+
+// Inverse of a symmetric positive definite matrix, in place, by L D L'.
+template <int m>
+inline void invert(double (&D)[m][m]) {
+  double L[m][m], pivot[m], inverse[m][m];  // inverse: of L
+  for (int i = 0; i < m; ++i) {
+    double d = D[i][i];
+    for (int j = 0; j < i; ++j) {
+      double s = D[i][j];
+      for (int k = 0; k < j; ++k) s -= L[i][k] * L[j][k] * pivot[k];
+      L[i][j] = s / pivot[j];
+      d -= L[i][j] * s;
+    }
+    pivot[i] = d;
+  }
+  for (int i = 0; i < m; ++i) {
+    inverse[i][i] = 1.0;
+    for (int j = 0; j < i; ++j) {
+      double s = L[i][j];
+      for (int k = j + 1; k < i; ++k) s += L[i][k] * inverse[k][j];
+      inverse[i][j] = -s;
+    }
+  }
+  double reciprocal[m];
+  for (int i = 0; i < m; ++i) reciprocal[i] = 1.0 / pivot[i];
+  for (int i = 0; i < m; ++i)
+    for (int j = 0; j <= i; ++j) {
+      double s = 0.0;
+      for (int k = i; k < m; ++k) s += inverse[k][i] * inverse[k][j] * reciprocal[k];
+      D[i][j] = D[j][i] = s;
+    }
+}
+
+// A joint between a body or the ground on its left and one on its right.
+struct Hinge {
+  int rows = 3;
+  int first_row = 0;
+  bool left_ground = false, right_ground = false;
+  JointFrame left, right;
+
+  double Phi[kMaxRows];    // (1), or what takes its place in the projections: 0, -gamma
+  Lanes J_left[kMaxRows];  // (3) rows of Phi_q with respect to the left body
+  Lanes J_right[kMaxRows];
+
+  // factor, and the result of a solution
+  double C[kMaxRows][kMaxRows];  // (35)
+  Lanes U[kMaxRows];             // rows of Phi_q delta_21 of the left compound
+  Lanes V[kMaxRows];             // rows of Phi_q delta_12 of the right compound
+  double C_beta[kMaxRows];
+  double increment[kMaxRows];  // of lambda, sigma or kappa
+};
+
+// (24) (28)-(33): motion of both handles by the loads on them.
+struct Compound {
+  Columns delta_11, delta_12, delta_21, delta_22;
+};
+
+struct Leaf {
+  double mass = 0.0;
+  Mat3 J_b, J_b_inverse;
+  Columns delta;  // (26), the same for all four
+  Vec7 g;         // (12)
+};
+
+struct Merge {
+  int left = 0, right = 0, hinge = 0;  // nodes: leaves, then compounds in the order of merging
+};
+
+}  // namespace
+
+struct LiteralStepper::Chain {
+  LiteralSettings settings;
+  double dt = 0.0, h2 = 0.0;  // step and dt^2 / 4 [s] [s^2]
+  Vec3 gravity;
+  std::vector<int> place;             // (bodies of the mechanism) place in the chain
+  std::vector<Leaf> leaf;             // (n + 1) the last one is the ground, which no load moves
+  std::vector<Hinge> hinge;           // (n), one more if the end is on the ground
+  std::vector<Merge> merge;           // in order; the last one ties the whole chain to the ground
+  std::vector<Compound> compound;     // one per merge; the last one, which nothing moves, stays empty
+  std::vector<Lanes> motion[2];       // (nodes) delta_i3, theta_i3 or xi_i3 of handles 1 and 2
+  std::vector<Lanes> load[2];         // (nodes) on handles 1 and 2
+  std::vector<Lanes> x;               // (n) what a solution finds: increments, velocities or accelerations
+  std::vector<Vec7> qd_hat, qdd_hat;  // (n) (15) (16)
+  LiteralState state;
+
+  int n() const { return static_cast<int>(leaf.size()) - 1; }
+
+  const Columns& delta(int node, int row, int column) const {
+    if (node <= n()) return leaf[node].delta;
+    const Compound& c = compound[node - n() - 1];
+    return row == 1 ? (column == 1 ? c.delta_11 : c.delta_12) : (column == 1 ? c.delta_21 : c.delta_22);
+  }
+
+  void read(const Mechanism& mechanism);
+  void size_buffers();
+  int add_merges(int first, int last);
+  void find_start();
+
+  void set_joint_terms();
+  void set_acceleration_terms();
+  void clear_terms();
+  void evaluate_body(int i);
+  void set_position_bias();
+  template <int m>
+  void merge_blocks(const Merge& op, Compound& out, bool top);
+  template <int m>
+  void assemble(const Merge& op, int out);
+  template <int m>
+  void disassemble(const Merge& op, int out);
+  void factorise();
+  void solve();
+  double update();
+  void project_velocities();
+  void project_accelerations();
+  double step_once();
+  double step_wide();
+};
+
+namespace {
+
+inline Vec4 p_of(const Vec7& q) { return q.tail<4>(); }
+
+// The inverse of M with the penalty of normalisation, times -dt^2/4 (26): closed form, since G p = 0.
+inline void set_delta(Leaf& leaf, const Vec4& p, double h2, double alpha) {
+  const double norm2 = p.squaredNorm(), scale = 1.0 / (norm2 * norm2);
+  const Mat34 G = G_of(p);
+  const Mat34 JG = leaf.J_b_inverse * G;
+  Mat4 block;
+  for (int k = 0; k < 4; ++k)
+    for (int j = 0; j < 4; ++j)
+      block(j, k) =
+          -scale * (0.25 * h2 * (G(0, j) * JG(0, k) + G(1, j) * JG(1, k) + G(2, j) * JG(2, k)) + p[j] * p[k] / alpha);
+  for (int k = 0; k < 3; ++k) {
+    leaf.delta.column[k] = Lanes{};
+    leaf.delta.column[k][k] = -h2 / leaf.mass;
+  }
+  for (int k = 0; k < 4; ++k)
+    leaf.delta.column[3 + k] = lanes(0.0, 0.0, 0.0, block(0, k), block(1, k), block(2, k), block(3, k));
+}
+
+}  // namespace
+
+// Balanced tree over the leaves first .. last - 1; returns its node.
+int LiteralStepper::Chain::add_merges(int first, int last) {
+  if (last - first == 1) return first;
+  const int middle = first + (last - first) / 2;
+  const int left = add_merges(first, middle), right = add_merges(middle, last);
+  merge.push_back({left, right, middle});
+  return n() + static_cast<int>(merge.size());
+}
+
+// Phi and its Jacobians at the present pose (1) (3).
+void LiteralStepper::Chain::set_joint_terms() {
+  for (std::size_t k = 0; k < hinge.size(); ++k) {
+    Hinge& j = hinge[k];
+    const Vec4 identity{1.0, 0.0, 0.0, 0.0};
+    const Vec4 p = j.left_ground ? identity : p_of(state.q[k - 1]);
+    const Vec4 o = j.right_ground ? identity : p_of(state.q[k]);
+    const Vec3 r = j.left_ground ? Vec3(Vec3::Zero()) : Vec3(state.q[k - 1].head<3>());
+    const Vec3 s = j.right_ground ? Vec3(Vec3::Zero()) : Vec3(state.q[k].head<3>());
+    const Vec3 gap = r + rotated(p, j.left.point_b) - s - rotated(o, j.right.point_b);
+    const Mat34 B = rotated_p(p, j.left.point_b), D = rotated_p(o, j.right.point_b);
+    for (int i = 0; i < 3; ++i) {
+      j.Phi[i] = gap[i];
+      j.J_left[i] = lanes(0.0, 0.0, 0.0, B(i, 0), B(i, 1), B(i, 2), B(i, 3));
+      j.J_right[i] = lanes(0.0, 0.0, 0.0, -D(i, 0), -D(i, 1), -D(i, 2), -D(i, 3));
+      j.J_left[i][i] = 1.0;
+      j.J_right[i][i] = -1.0;
+    }
+    if (j.rows == 5) {
+      const Vec3 axis = rotated(o, j.right.axes_b.col(2));
+      const Mat34 axis_p = rotated_p(o, j.right.axes_b.col(2));
+      for (int i = 0; i < 2; ++i) {
+        const Vec3 normal = rotated(p, j.left.axes_b.col(i));
+        const Vec4 left = rotated_p(p, j.left.axes_b.col(i)).transpose() * axis;
+        const Vec4 right = axis_p.transpose() * normal;
+        j.Phi[3 + i] = normal.dot(axis);
+        j.J_left[3 + i] = lanes(0.0, 0.0, 0.0, left[0], left[1], left[2], left[3]);
+        j.J_right[3 + i] = lanes(0.0, 0.0, 0.0, right[0], right[1], right[2], right[3]);
+      }
+    }
+    if (j.left_ground)
+      for (int i = 0; i < j.rows; ++i) j.J_left[i] = Lanes{};
+    if (j.right_ground)
+      for (int i = 0; i < j.rows; ++i) j.J_right[i] = Lanes{};
+  }
+}
+
+// What takes the place of Phi in the velocity projection (52).
+void LiteralStepper::Chain::clear_terms() {
+  for (Hinge& j : hinge)
+    for (int i = 0; i < j.rows; ++i) j.Phi[i] = 0.0;
+}
+
+// What takes the place of Phi in the acceleration projection: -gamma (65).
+void LiteralStepper::Chain::set_acceleration_terms() {
+  for (std::size_t k = 0; k < hinge.size(); ++k) {
+    Hinge& j = hinge[k];
+    const Vec4 identity{1.0, 0.0, 0.0, 0.0}, rest = Vec4::Zero();
+    const Vec4 p = j.left_ground ? identity : p_of(state.q[k - 1]), pd = j.left_ground ? rest : p_of(state.qd[k - 1]);
+    const Vec4 o = j.right_ground ? identity : p_of(state.q[k]), od = j.right_ground ? rest : p_of(state.qd[k]);
+    const Vec3 point = 2.0 * (rotated(pd, j.left.point_b) - rotated(od, j.right.point_b));
+    for (int i = 0; i < 3; ++i) j.Phi[i] = point[i];
+    if (j.rows != 5) continue;
+    const Vec3 h = j.right.axes_b.col(2), axis = rotated(o, h), axis_rate = rotated_p(o, h) * od;
+    for (int i = 0; i < 2; ++i) {
+      const Vec3 u = j.left.axes_b.col(i);
+      j.Phi[3 + i] = 2.0 * (rotated(pd, u).dot(axis) + rotated(p, u).dot(rotated(od, h)) +
+                            Vec3(rotated_p(p, u) * pd).dot(axis_rate));
+    }
+  }
+}
+
+// delta (26) of one body, and its g without the term M qdd: joint loads, normalisation, gravity, gyroscopic terms
+// (8) (12) (14).
+void LiteralStepper::Chain::evaluate_body(int i) {
+  Leaf& body = leaf[i];
+  const Vec4 p = p_of(state.q[i]), pd = p_of(state.qd[i]);
+  Lanes loads{};
+  const Hinge& one = hinge[i];
+  for (int k = 0; k < one.rows; ++k) loads += one.J_right[k] * state.lambda[one.first_row + k];
+  if (i + 1 < static_cast<int>(hinge.size())) {
+    const Hinge& two = hinge[i + 1];
+    for (int k = 0; k < two.rows; ++k) loads += two.J_left[k] * state.lambda[two.first_row + k];
+  }
+  const Vec4 gyroscopic = 8.0 * (G_of(pd).transpose() * Vec3(body.J_b * (G_of(p) * pd)));
+  for (int k = 0; k < 3; ++k) body.g[k] = loads[k] - body.mass * gravity[k];
+  for (int k = 0; k < 4; ++k) body.g[3 + k] = loads[3 + k] + gyroscopic[k] + state.mu[i] * p[k];
+  set_delta(body, p, h2, settings.alpha);
+}
+
+template <int m>
+void LiteralStepper::Chain::merge_blocks(const Merge& op, Compound& out, bool top) {
+  Hinge& j = hinge[op.hinge];
+  const Columns& left_22 = delta(op.left, 2, 2);
+  const Columns& left_12 = delta(op.left, 1, 2);
+  const Columns& right_11 = delta(op.right, 1, 1);
+  const Columns& right_21 = delta(op.right, 2, 1);
+  double D[m][m];
+  for (int r = 0; r < m; ++r) {
+    const Lanes left = product(left_22, j.J_left[r]), right = product(right_11, j.J_right[r]);
+    j.U[r] = product(left_12, j.J_left[r]);
+    j.V[r] = product(right_21, j.J_right[r]);
+    for (int s = r; s < m; ++s) D[s][r] = -dot2(j.J_left[s], left, j.J_right[s], right);
+    D[r][r] += 1.0 / settings.alpha;
+  }
+  invert<m>(D);
+  for (int r = 0; r < m; ++r)
+    for (int s = 0; s < m; ++s) j.C[r][s] = D[r][s];
+  if (top) return;
+  Lanes UC[m], VC[m];
+  for (int r = 0; r < m; ++r) {
+    UC[r] = j.U[0] * D[0][r];
+    VC[r] = j.V[0] * D[0][r];
+    for (int s = 1; s < m; ++s) {
+      UC[r] += j.U[s] * D[s][r];
+      VC[r] += j.V[s] * D[s][r];
+    }
+  }
+  const Columns& left_11 = delta(op.left, 1, 1);
+  const Columns& right_22 = delta(op.right, 2, 2);
+  for (int k = 0; k < 7; ++k) {
+    Lanes a = left_11.column[k], b = UC[0] * j.V[0][k], c = VC[0] * j.U[0][k], d = right_22.column[k];
+    a += UC[0] * j.U[0][k];
+    d += VC[0] * j.V[0][k];
+    for (int r = 1; r < m; ++r) {
+      a += UC[r] * j.U[r][k];
+      b += UC[r] * j.V[r][k];
+      c += VC[r] * j.U[r][k];
+      d += VC[r] * j.V[r][k];
+    }
+    out.delta_11.column[k] = a;  // (36)
+    out.delta_12.column[k] = b;  // (37)
+    out.delta_21.column[k] = c;  // (37)
+    out.delta_22.column[k] = d;  // (38)
+  }
+}
+
+template <int m>
+void LiteralStepper::Chain::assemble(const Merge& op, int out) {
+  Hinge& j = hinge[op.hinge];
+  const Lanes &left = motion[1][op.left], &right = motion[0][op.right];
+  double beta[m];
+  for (int r = 0; r < m; ++r) beta[r] = j.Phi[r] + dot2(j.J_left[r], left, j.J_right[r], right);
+  Lanes a = motion[0][op.left], b = motion[1][op.right];
+  for (int r = 0; r < m; ++r) {
+    double s = 0.0;
+    for (int k = 0; k < m; ++k) s += j.C[r][k] * beta[k];
+    j.C_beta[r] = s;
+    a += j.U[r] * s;
+    b += j.V[r] * s;
+  }
+  motion[0][out] = a;  // (39)
+  motion[1][out] = b;
+}
+
+template <int m>
+void LiteralStepper::Chain::disassemble(const Merge& op, int out) {
+  Hinge& j = hinge[op.hinge];
+  const Lanes &one = load[0][out], &two = load[1][out];
+  double by_ends[m];
+  for (int r = 0; r < m; ++r) by_ends[r] = dot2(j.U[r], one, j.V[r], two);
+  Lanes a{}, b{};
+  for (int r = 0; r < m; ++r) {
+    double s = j.C_beta[r];
+    for (int k = 0; k < m; ++k) s += j.C[r][k] * by_ends[k];
+    j.increment[r] = s;  // (34)
+    a += j.J_left[r] * s;
+    b += j.J_right[r] * s;
+  }
+  load[0][op.left] = one;
+  load[1][op.left] = a;
+  load[0][op.right] = b;
+  load[1][op.right] = two;
+}
+
+void LiteralStepper::Chain::factorise() {
+  const std::size_t last = merge.size() - 1;
+  for (std::size_t k = 0; k <= last; ++k) {
+    if (hinge[merge[k].hinge].rows == 3)
+      merge_blocks<3>(merge[k], compound[k], k == last);
+    else
+      merge_blocks<5>(merge[k], compound[k], k == last);
+  }
+}
+
+// x and the increments of all joints from the biases of the bodies and the Phi of the joints.
+void LiteralStepper::Chain::solve() {
+  const int count = static_cast<int>(merge.size()), first = n() + 1;
+  for (int k = 0; k < count; ++k) {
+    if (hinge[merge[k].hinge].rows == 3)
+      assemble<3>(merge[k], first + k);
+    else
+      assemble<5>(merge[k], first + k);
+  }
+  load[0][first + count - 1] = load[1][first + count - 1] = Lanes{};
+  for (int k = count - 1; k >= 0; --k) {
+    if (hinge[merge[k].hinge].rows == 3)
+      disassemble<3>(merge[k], first + k);
+    else
+      disassemble<5>(merge[k], first + k);
+  }
+  for (int i = 0; i < n(); ++i) {
+    const Lanes both = load[0][i] + load[1][i];
+    x[i] = motion[0][i] + product(leaf[i].delta, both);  // (24) (25)
+  }
+}
+
+// delta_13 = delta_23 = -(dt^2/4) M^-1 (g + Psi_q' alpha Psi) (27).
+void LiteralStepper::Chain::set_position_bias() {
+  for (int i = 0; i < n(); ++i) {
+    evaluate_body(i);
+    Leaf& body = leaf[i];
+    const Vec4 p = p_of(state.q[i]);
+    const double penalty = settings.alpha * 0.5 * (p.squaredNorm() - 1.0);
+    const Mat34 G = G_of(p);
+    const Vec4 inertia = 4.0 * (G.transpose() * Vec3(body.J_b * (G * p_of(state.qdd[i]))));
+    Lanes g{};
+    for (int k = 0; k < 3; ++k) g[k] = body.g[k] + body.mass * state.qdd[i][k];
+    for (int k = 0; k < 4; ++k) g[3 + k] = body.g[3 + k] + inertia[k] + penalty * p[k];
+    motion[0][i] = product(body.delta, g);
+    motion[1][i] = motion[0][i];
+  }
+}
+
+// Adds the increments to q, lambda and mu (21) (34) and renews qd and qdd (15) (16); the norm of the increments.
+double LiteralStepper::Chain::update() {
+  double sum = 0.0;
+  for (int i = 0; i < n(); ++i) {
+    Vec7& q = state.q[i];
+    const Vec4 p = p_of(q);
+    double psi = 0.5 * (p.squaredNorm() - 1.0);
+    for (int k = 0; k < 4; ++k) psi += p[k] * x[i][3 + k];
+    state.mu[i] += settings.alpha * psi;
+    for (int k = 0; k < 7; ++k) {
+      q[k] += x[i][k];
+      sum += x[i][k] * x[i][k];
+      state.qd[i][k] = 2.0 / dt * q[k] + qd_hat[i][k];
+      state.qdd[i][k] = 4.0 / (dt * dt) * q[k] + qdd_hat[i][k];
+    }
+  }
+  for (const Hinge& j : hinge)
+    for (int r = 0; r < j.rows; ++r) state.lambda[j.first_row + r] += j.increment[r];
+  return std::sqrt(sum);
+}
+
+// theta = M^-1 M qd*, the outer M with the penalty of normalisation (45).
+void LiteralStepper::Chain::project_velocities() {
+  clear_terms();
+  for (int i = 0; i < n(); ++i) {
+    const Vec4 p = p_of(state.q[i]);
+    const double penalty = settings.alpha * p.dot(p_of(state.qd[i]));
+    const Lanes row = lanes(0.0, 0.0, 0.0, penalty * p[0], penalty * p[1], penalty * p[2], penalty * p[3]);
+    motion[0][i] = to_lanes(state.qd[i]) + product(leaf[i].delta, row);
+    motion[1][i] = motion[0][i];
+  }
+  solve();
+  for (int i = 0; i < n(); ++i)
+    for (int k = 0; k < 7; ++k) state.qd[i][k] = x[i][k];
+}
+
+// xi (60) with nu = -pd'pd of the projected velocities.
+void LiteralStepper::Chain::project_accelerations() {
+  set_acceleration_terms();
+  for (int i = 0; i < n(); ++i) {
+    const Vec4 p = p_of(state.q[i]);
+    const double penalty = settings.alpha * (p.dot(p_of(state.qdd[i])) + p_of(state.qd[i]).squaredNorm());
+    const Lanes row = lanes(0.0, 0.0, 0.0, penalty * p[0], penalty * p[1], penalty * p[2], penalty * p[3]);
+    motion[0][i] = to_lanes(state.qdd[i]) + product(leaf[i].delta, row);
+    motion[1][i] = motion[0][i];
+  }
+  solve();
+  for (int i = 0; i < n(); ++i)
+    for (int k = 0; k < 7; ++k) state.qdd[i][k] = x[i][k];
+}
+
+double LiteralStepper::Chain::step_once() {
+  for (int i = 0; i < n(); ++i) {  // 3a, 3b
+    Vec7 &q = state.q[i], &qd = state.qd[i], &qdd = state.qdd[i];
+    qd_hat[i] = -(2.0 / dt * q + qd);
+    qdd_hat[i] = -(4.0 / (dt * dt) * q + 4.0 / dt * qd + qdd);
+    q += dt * qd + 0.5 * dt * dt * qdd;
+    qd = 2.0 / dt * q + qd_hat[i];
+    qdd = 4.0 / (dt * dt) * q + qdd_hat[i];
+  }
+  double increment = 0.0;
+  for (int k = 0; k < settings.iterations; ++k) {
+    set_joint_terms();     // 3c
+    set_position_bias();   // 3d
+    factorise();           // 3e
+    solve();               // 3e, 3f, 3g
+    increment = update();  // 3h
+  }
+  if (settings.refactorise_for_projections) {
+    set_joint_terms();
+    for (int i = 0; i < n(); ++i) set_delta(leaf[i], p_of(state.q[i]), h2, settings.alpha);
+    factorise();
+  }
+  project_velocities();     // 4
+  project_accelerations();  // 5
+  ++state.step;
+  return increment;
+}
+
+#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
+// The same source for processors with 256-bit fused multiply-adds.
+__attribute__((target("avx2,fma"), flatten)) double LiteralStepper::Chain::step_wide() { return step_once(); }
+
+namespace {
+bool has_wide_arithmetic() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
+}  // namespace
+#else
+double LiteralStepper::Chain::step_wide() { return step_once(); }
+
+namespace {
+bool has_wide_arithmetic() { return false; }
+}  // namespace
+#endif
+
+namespace {
+
+[[noreturn]] void refuse(const std::string& field, const std::string& problem) {
+  throw MechanismError(field, problem, "the literal form takes serial chains of spherical and revolute joints");
+}
+
+// Joints in their order along the chain, which begins at the first joint of the ground.
+std::vector<int> order_along_chain(const Mechanism& mechanism) {
+  const auto& joints = mechanism.joints();
+  std::vector<bool> used(joints.size(), false);
+  std::vector<int> order;
+  int at = kGround;
+  do {
+    int next = -1;
+    for (std::size_t k = 0; k < joints.size(); ++k) {
+      if (used[k] || (joints[k].first != at && joints[k].second != at)) continue;
+      if (next >= 0 && at != kGround) refuse("joint", "\"" + joints[k].name + "\" makes a branch");
+      if (next < 0) next = static_cast<int>(k);
+    }
+    if (next < 0) break;
+    used[next] = true;
+    order.push_back(next);
+    at = joints[next].first == at ? joints[next].second : joints[next].first;
+  } while (at != kGround);
+  if (order.size() != joints.size()) refuse("joint", "not all joints are on one chain from the ground");
+  return order;
+}
+
+}  // namespace
+
+void LiteralStepper::Chain::read(const Mechanism& mechanism) {
+  if (!mechanism.springs().empty() || !mechanism.loads().empty()) refuse("spring", "springs and loads are left out");
+  gravity = mechanism.gravity_0();
+  const std::size_t bodies = mechanism.bodies().size();
+  place.assign(bodies, -1);
+  int at = kGround, rows = 0, count = 0;
+  for (const int index : order_along_chain(mechanism)) {
+    const Joint& joint = mechanism.joints()[index];
+    if (joint.type != JointType::spherical && joint.type != JointType::revolute)
+      refuse("type", "joint \"" + joint.name + "\" is " + std::string(to_string(joint.type)));
+    const bool forward = joint.first == at;
+    const int next = forward ? joint.second : joint.first;
+    Hinge j{};
+    j.rows = joint.type == JointType::spherical ? 3 : 5;
+    j.first_row = rows;
+    j.left_ground = at == kGround;
+    j.right_ground = next == kGround;
+    j.left = forward ? joint.in_first : joint.in_second;
+    j.right = forward ? joint.in_second : joint.in_first;
+    hinge.push_back(j);
+    rows += j.rows;
+    if (next != kGround) place[next] = count++;
+    at = next;
+  }
+  if (count != static_cast<int>(bodies)) refuse("body", "not all bodies are on one chain from the ground");
+  leaf.resize(bodies + 1);
+  leaf.back().delta = {};
+  state.q.resize(bodies);
+  state.qd.resize(bodies);
+  state.qdd.assign(bodies, Vec7::Zero());
+  state.mu.assign(bodies, 0.0);
+  state.lambda.assign(static_cast<std::size_t>(rows), 0.0);
+  for (std::size_t b = 0; b < bodies; ++b) {
+    const Body& body = mechanism.bodies()[b];
+    const int i = place[b];
+    leaf[i].mass = body.mass;
+    leaf[i].J_b = body.inertia_b;
+    leaf[i].J_b_inverse = body.inertia_b.inverse();
+    const Eigen::Quaterniond A(body.orientation[0], body.orientation[1], body.orientation[2], body.orientation[3]);
+    const Vec3 w_b = A.conjugate() * body.angular_velocity_0;
+    state.q[i] << body.position_0, body.orientation;
+    state.qd[i] << body.velocity_0, 0.5 * (G_of(body.orientation).transpose() * w_b);
+  }
+}
+
+void LiteralStepper::Chain::size_buffers() {
+  const int root = add_merges(0, n());
+  const int ground = n();
+  int whole = root;
+  if (static_cast<int>(hinge.size()) > n()) {
+    merge.push_back({root, ground, n()});
+    whole = n() + static_cast<int>(merge.size());
+  }
+  merge.push_back({ground, whole, 0});
+  compound.resize(merge.size());
+  const std::size_t nodes = leaf.size() + merge.size();
+  for (int side = 0; side < 2; ++side) {
+    motion[side].assign(nodes, Lanes{});
+    load[side].assign(nodes, Lanes{});
+  }
+  x.assign(static_cast<std::size_t>(n()), Lanes{});
+  qd_hat.resize(x.size());
+  qdd_hat.resize(x.size());
+}
+
+// 3.5 step 1: M qdd + Phi_q' lambda + Psi_q' mu = Q, Phi_q qdd = gamma by the same factor, the multipliers
+// accumulated until even the smallest sensible penalty has converged.
+void LiteralStepper::Chain::find_start() {
+  constexpr int kPasses = 30;
+  set_joint_terms();
+  for (int i = 0; i < n(); ++i) evaluate_body(i);
+  factorise();
+  set_acceleration_terms();
+  for (int pass = 0; pass < kPasses; ++pass) {
+    for (int i = 0; i < n(); ++i) {
+      evaluate_body(i);
+      const Vec4 p = p_of(state.q[i]);
+      const double penalty = settings.alpha * p_of(state.qd[i]).squaredNorm();
+      Lanes g{};
+      for (int k = 0; k < 3; ++k) g[k] = leaf[i].g[k] / h2;
+      for (int k = 0; k < 4; ++k) g[3 + k] = leaf[i].g[3 + k] / h2 + penalty * p[k];
+      motion[0][i] = product(leaf[i].delta, g);
+      motion[1][i] = motion[0][i];
+    }
+    solve();
+    for (int i = 0; i < n(); ++i) {
+      const Vec4 p = p_of(state.q[i]);
+      double psi = p_of(state.qd[i]).squaredNorm();
+      for (int k = 0; k < 4; ++k) psi += p[k] * x[i][3 + k];
+      state.mu[i] += h2 * settings.alpha * psi;
+      for (int k = 0; k < 7; ++k) state.qdd[i][k] = x[i][k];
+    }
+    for (const Hinge& j : hinge)
+      for (int r = 0; r < j.rows; ++r) state.lambda[j.first_row + r] += h2 * j.increment[r];
+  }
+}
+
+LiteralStepper::LiteralStepper(const Mechanism& mechanism, const LiteralSettings& settings)
+    : chain_(std::make_unique<Chain>()) {
+  chain_->settings = settings;
+  chain_->dt = 1e-9 * static_cast<double>(settings.dt_ns);
+  chain_->h2 = 0.25 * chain_->dt * chain_->dt;
+  chain_->read(mechanism);
+  chain_->size_buffers();
+  chain_->find_start();
+}
+
+LiteralStepper::~LiteralStepper() = default;
+LiteralStepper::LiteralStepper(LiteralStepper&&) noexcept = default;
+
+double LiteralStepper::step() noexcept {
+  static const bool wide = has_wide_arithmetic();
+  return wide ? chain_->step_wide() : chain_->step_once();
+}
+
+const LiteralState& LiteralStepper::state() const noexcept { return chain_->state; }
+
+void LiteralStepper::restore(const LiteralState& state) noexcept { chain_->state = state; }
+
+Vec3 LiteralStepper::position_0(int body) const { return chain_->state.q[chain_->place[body]].head<3>(); }
+
+EulerParameters LiteralStepper::orientation(int body) const { return chain_->state.q[chain_->place[body]].tail<4>(); }
+
+Vec3 LiteralStepper::velocity_0(int body) const { return chain_->state.qd[chain_->place[body]].head<3>(); }
+
+Vec3 LiteralStepper::angular_velocity_0(int body) const {
+  const Vec4 p = orientation(body), pd = chain_->state.qd[chain_->place[body]].tail<4>();
+  return rotated(p, Vec3(2.0 * (G_of(p) * pd)));
+}
+
+std::size_t LiteralStepper::bytes() const noexcept {
+  const Chain& c = *chain_;
+  const auto size = [](const auto& v) { return v.size() * sizeof(v[0]); };
+  return size(c.leaf) + size(c.hinge) + size(c.merge) + size(c.compound) + 2 * size(c.motion[0]) + 2 * size(c.load[0]) +
+         size(c.x) + size(c.qd_hat) + size(c.qdd_hat) + size(c.state.q) * 3 + size(c.state.lambda) + size(c.state.mu);
+}
+
+}  // namespace rigstep::offline

@@ -1,0 +1,78 @@
+// The index-3 divide-and-conquer algorithm as printed in
+//
+//   [001] P. Malczyk, J. Fraczek, F. Gonzalez, J. Cuadrado: Index-3 divide-and-conquer algorithm for efficient
+//         multibody system dynamics simulations: theory and parallel implementation. Nonlinear Dynamics, 2019.
+//
+// with seven coordinates a body, its normalisation constraint and 7 x 7 blocks delta of every compound body on a
+// binary assembly tree. Written from the paper: the twin of the real-time stepper for small cases, and the baseline
+// that its speed is compared with. Only what makes the printed scheme run at all is mended:
+//
+//   (4)-(6)    Psi = (p'p - 1) / 2, so that Psi_q = p' is its derivative; nu = -pd'pd
+//   (22) (27)  the right-hand side is -(dt^2/4) (g + Psi_q' alpha Psi)
+//   (37)       the first Jacobian needs a transpose
+//   (21) (34)  lambda and mu are accumulated over iterations and carried over steps
+//   3.3, 6     delta is evaluated anew at the converged pose for both projections; as printed, with that of the last
+//              iteration, on request
+//   3.4        gamma holds the projected velocities
+//
+// The tangent is M with the penalty of normalisation: gravity has no partials, those of the gyroscopic terms are left
+// out. Serial chains on the ground, their end free or on the ground too, of spherical and revolute joints, under
+// gravity. Load time and offline; a step allocates nothing.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/mechanism/mechanism.h"
+
+namespace rigstep::offline {
+
+struct LiteralSettings {
+  std::int64_t dt_ns = 10'000'000;          // step [ns]
+  int iterations = 3;                       // Newton iterations per step, each with a factorisation of its own
+  double alpha = 1e10;                      // penalty factor of every constraint row [N/m], [N m] or [-]
+  bool refactorise_for_projections = true;  // false: projections with the blocks of the last iteration, as printed
+};
+
+using Vec7 = Eigen::Matrix<double, 7, 1>;
+
+// Everything that survives a step, in the order of the chain from the ground on.
+struct LiteralState {
+  std::vector<Vec7> q;         // (bodies) r [m] and Euler parameters p [-]
+  std::vector<Vec7> qd;        // (bodies) [m/s] [1/s]
+  std::vector<Vec7> qdd;       // (bodies) [m/s^2] [1/s^2]
+  std::vector<double> lambda;  // (rows) multipliers of the joints [N] or [N m]
+  std::vector<double> mu;      // (bodies) multipliers of normalisation [N m]
+  std::uint64_t step = 0;
+};
+
+class LiteralStepper {
+ public:
+  // Throws MechanismError for mechanisms that are no such chain, or have springs or loads of their own.
+  LiteralStepper(const Mechanism& mechanism, const LiteralSettings& settings);
+  ~LiteralStepper();
+  LiteralStepper(LiteralStepper&&) noexcept;
+
+  // Advances by one dt without inputs. Returns the norm of the last increment of all q [m, -]; not finite once
+  // the iteration has diverged.
+  double step() noexcept;
+
+  const LiteralState& state() const noexcept;
+  // Goes on from a state of the same mechanism; allocates nothing.
+  void restore(const LiteralState& state) noexcept;
+
+  // By index into Mechanism::bodies().
+  Vec3 position_0(int body) const;              // [m]
+  EulerParameters orientation(int body) const;  // [-]
+  Vec3 velocity_0(int body) const;              // [m/s]
+  Vec3 angular_velocity_0(int body) const;      // [rad/s]
+
+  std::size_t bytes() const noexcept;  // of state and intermediates
+
+ private:
+  struct Chain;
+  std::unique_ptr<Chain> chain_;
+};
+
+}  // namespace rigstep::offline

@@ -1,0 +1,132 @@
+#include "server/bench/accuracy.h"
+
+#include <Eigen/Cholesky>
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+
+#include "proto/load.h"
+
+namespace rigstep::server {
+
+namespace {
+
+constexpr double kGravity = 9.81;  // [m/s^2]
+using Eigen::VectorXd;
+
+// One step of the classical Runge-Kutta scheme for x'' = f(x, x').
+template <class Acceleration>
+void runge_kutta(VectorXd& x, VectorXd& v, double dt, const Acceleration& f) {
+  const VectorXd a1 = f(x, v);
+  const VectorXd v2 = v + 0.5 * dt * a1, a2 = f(x + 0.5 * dt * v, v2);
+  const VectorXd v3 = v + 0.5 * dt * a2, a3 = f(x + 0.5 * dt * v2, v3);
+  const VectorXd v4 = v + dt * a3, a4 = f(x + dt * v3, v4);
+  x += dt / 6.0 * (v + 2.0 * v2 + 2.0 * v3 + v4);
+  v += dt / 6.0 * (a1 + 2.0 * a2 + 2.0 * a3 + a4);
+}
+
+template <class Acceleration, class Place>
+ReferenceMotion integrate(VectorXd x, double duration, const Acceleration& f, const Place& place) {
+  constexpr double kStep = 2e-4;  // errors below 1e-9 m in what follows
+  ReferenceMotion motion;
+  VectorXd v = VectorXd::Zero(x.size());
+  const int steps = static_cast<int>(std::lround(motion.interval / kStep));
+  for (int k = 1; k * motion.interval <= duration + 1e-9; ++k) {
+    for (int i = 0; i < steps; ++i) runge_kutta(x, v, kStep, f);
+    motion.bodies.push_back(place(x));
+  }
+  return motion;
+}
+
+}  // namespace
+
+ReferenceMotion chain_motion(int links, double duration) {
+  const int n = links;
+  // r_i = sum_{j<i} u(theta_j) + u(theta_i) / 2; b_ij = sum over bodies k of (d r_k / d theta_i) (d r_k / d theta_j)
+  const auto b = [n](int i, int j) {
+    const int high = std::max(i, j);
+    return i == j ? 0.25 + (n - 1 - high) : 0.5 + (n - 1 - high);
+  };
+  const auto acceleration = [n, b](const VectorXd& theta, const VectorXd& rate) {
+    Eigen::MatrixXd M(n, n);
+    VectorXd rhs(n);
+    for (int i = 0; i < n; ++i) {
+      rhs[i] = -kGravity * (0.5 + (n - 1 - i)) * std::cos(theta[i]);
+      for (int j = 0; j < n; ++j) {
+        M(i, j) = b(i, j) * std::cos(theta[i] - theta[j]) + (i == j ? 1.0 : 0.0);
+        rhs[i] -= b(i, j) * std::sin(theta[i] - theta[j]) * rate[j] * rate[j];
+      }
+    }
+    return VectorXd(M.llt().solve(rhs));
+  };
+  const auto place = [n](const VectorXd& theta) {
+    std::vector<Vec3> r;
+    Vec3 joint = Vec3::Zero();
+    for (int i = 0; i < n; ++i) {
+      const Vec3 link{std::cos(theta[i]), std::sin(theta[i]), 0.0};
+      r.push_back(joint + 0.5 * link);
+      joint += link;
+    }
+    return r;
+  };
+  return integrate(VectorXd::Zero(n), duration, acceleration, place);
+}
+
+ReferenceMotion four_bar_motion(double duration) {
+  const auto acceleration = [](const VectorXd& phi, const VectorXd&) {
+    return VectorXd(VectorXd::Constant(1, -2.0 * kGravity / 3.5 * std::cos(phi[0])));
+  };
+  const auto place = [](const VectorXd& phi) {
+    const Vec3 link{std::cos(phi[0]), std::sin(phi[0]), 0.0}, up = Vec3::UnitY();
+    return std::vector<Vec3>{0.5 * link, link + 0.5 * up, up + 0.5 * link};
+  };
+  return integrate(VectorXd::Constant(1, std::atan(1.0)), duration, acceleration, place);
+}
+
+ReferenceMotion reference_motion(const BenchMechanism& which, double duration) {
+  if (which.name == "four_bar") return four_bar_motion(duration);
+  if (which.name == "spherical_chain" || which.name == "revolute_chain") return chain_motion(which.bodies, duration);
+  throw wire::ConfigError("--mechanism: there is no reference for \"" + which.name +
+                          "\": use spherical_chain, revolute_chain or four_bar");
+}
+
+std::vector<AccuracyPoint> climb_down(const MakeSolver& make, const ReferenceMotion& reference,
+                                      const AccuracyLadder& ladder) {
+  using Clock = std::chrono::steady_clock;
+  constexpr double kSteps[] = {1e-1, 5e-2, 2e-2, 1e-2, 5e-3, 2e-3, 1e-3, 5e-4, 2e-4, 1e-4, 5e-5, 2e-5, 1e-5};
+  std::vector<AccuracyPoint> points;
+  for (const double dt : kSteps) {
+    if (dt < 0.99 * ladder.smallest_dt) break;
+    if (!points.empty() && points.back().us_per_step * 1e-6 * reference.duration() / dt > ladder.longest_run) break;
+    const TimedSolver solver = make(dt);
+    const int steps = static_cast<int>(std::lround(reference.interval / dt));
+    AccuracyPoint point{dt, 0.0, 0.0, 0.0};
+    std::vector<double> us;  // per step, of each interval
+    for (const std::vector<Vec3>& bodies : reference.bodies) {
+      const auto begin = Clock::now();
+      try {
+        for (int k = 0; k < steps; ++k) solver.step();
+      } catch (const StepFailed&) {
+        point.error = std::numeric_limits<double>::infinity();
+      }
+      us.push_back(std::chrono::duration<double, std::micro>(Clock::now() - begin).count() / steps);
+      for (std::size_t i = 0; i < bodies.size(); ++i) {
+        const double distance = (solver.position_0(static_cast<int>(i)) - bodies[i]).norm();
+        point.error =
+            std::isfinite(distance) ? std::max(point.error, distance) : std::numeric_limits<double>::infinity();
+      }
+      if (!(point.error < 1e6)) break;
+    }
+    // the median, for other work on the machine shows in some of them
+    const auto middle = us.begin() + static_cast<std::ptrdiff_t>(us.size() / 2);
+    std::nth_element(us.begin(), middle, us.end());
+    point.us_per_step = *middle;
+    point.ms_per_second = 1e-3 * point.us_per_step / dt;
+    points.push_back(point);
+    if (point.error < ladder.smallest_error) break;
+  }
+  return points;
+}
+
+}  // namespace rigstep::server

@@ -1,0 +1,25 @@
+// The mechanisms that are benchmarked, by name and size, the same for the stepper and for everything it is compared
+// with. Offline.
+#pragma once
+
+#include <string>
+
+#include "core/mechanism/mechanism.h"
+
+namespace rigstep::server {
+
+struct BenchMechanism {
+  std::string name;  // spherical_chain, revolute_chain, or that of a mechanism file
+  int bodies = 0;    // of a chain
+  std::string file;  // empty for chains
+  double dt = 1e-2;  // step to measure at [s]
+};
+
+// Links of 1 m and 1 kg along x, at rest, hinged by spherical joints or by revolutes about z; inertia 1 kg m^2 about
+// each axis as in the paper's chain.
+Mechanism make_chain(int bodies, JointType type);
+
+// Throws wire::ConfigError for files that cannot be used and for sizes below one body.
+Mechanism make_mechanism(const BenchMechanism& which);
+
+}  // namespace rigstep::server

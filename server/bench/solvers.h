@@ -1,0 +1,21 @@
+// The stepper and the literal form of its paper, ready for timing. Offline.
+#pragma once
+
+#include "core/index3/stepper.h"
+#include "core/offline/index3_literal.h"
+#include "server/bench/timing.h"
+
+namespace rigstep::server {
+
+// Largest number of threads that the stepper can be asked for.
+int most_threads();
+
+// What the stepper holds beside the mechanism itself: both states and every intermediate [byte].
+std::size_t bytes_of(const index3::Stepper& stepper);
+// The solver owns a stepper, throws StepFailed for steps that were not made; `bytes`, if given, receives bytes_of it.
+TimedSolver timed_stepper(const Mechanism& mechanism, double dt, int threads, std::size_t* bytes = nullptr);
+
+// Throws MechanismError where the literal form does not apply.
+TimedSolver timed_literal(const Mechanism& mechanism, double dt, std::size_t* bytes = nullptr);
+
+}  // namespace rigstep::server

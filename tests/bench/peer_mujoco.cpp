@@ -1,0 +1,142 @@
+// MuJoCo: joint coordinates and a dense-along-branches factor; loops are closed by its soft `connect` constraints, as
+// stiff as it allows. A revolute that closes a planar loop needs one point only.
+#include <fmt/format.h>
+#include <mujoco/mujoco.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <vector>
+
+#include "tests/bench/peer.h"
+
+namespace rigstep::bench {
+
+namespace {
+
+std::string numbers(const Eigen::Ref<const Eigen::VectorXd>& v) {
+  std::string out;
+  for (const double x : v) out += fmt::format("{}{:.17g}", out.empty() ? "" : " ", x);
+  return out;
+}
+
+// The model as a folder of files: the reader nests no deeper than a hundred elements in a file, chains do.
+class ModelFiles {
+ public:
+  ModelFiles(const Mechanism& m, double dt, const char* integrator) : m_(m), tree_(joint_tree(m)) {
+    std::string name = "/tmp/rigstep_bench_XXXXXX";
+    if (mkdtemp(name.data()) == nullptr) throw Unsupported("no temporary folder for its model");
+    folder_ = name;
+    children_.resize(m.bodies().size());
+    std::string xml = fmt::format(
+        "<mujoco><compiler angle=\"radian\"/><option timestep=\"{:.17g}\" gravity=\"{}\" integrator=\"{}\">"
+        "<flag contact=\"disable\"/></option><worldbody>\n",
+        dt, numbers(m.gravity_0()), integrator);
+    for (std::size_t k = 0; k < tree_.tree.size(); ++k)
+      if (tree_.tree[k].parent != kGround) children_[static_cast<std::size_t>(tree_.tree[k].parent)].push_back(k);
+    for (std::size_t k = 0; k < tree_.tree.size(); ++k)
+      if (tree_.tree[k].parent == kGround) xml += body(k, 1);
+    xml += "</worldbody><equality>\n";
+    for (const TreeJoint& j : tree_.loops)
+      xml +=
+          fmt::format("<connect body1=\"b{}\"{} anchor=\"{}\" solref=\"{:.17g} 1\" solimp=\"0.9999 0.9999 0.001\"/>\n",
+                      j.body, j.parent == kGround ? std::string() : fmt::format(" body2=\"b{}\"", j.parent),
+                      numbers(j.point_in_body), 2.0 * dt);
+    std::ofstream(path()) << xml + "</equality></mujoco>\n";
+  }
+  ModelFiles(const ModelFiles&) = delete;
+  ModelFiles& operator=(const ModelFiles&) = delete;
+  ~ModelFiles() {
+    std::error_code error;
+    std::filesystem::remove_all(folder_, error);
+  }
+  std::string path() const { return folder_ + "/model.xml"; }
+
+ private:
+  // The start pose of a body in its parent's frame, with its joint; children nested inside or in a further file.
+  std::string body(std::size_t index, int depth) {
+    constexpr int kDeepest = 40;
+    const TreeJoint& j = tree_.tree[index];
+    const Body& b = m_.bodies()[static_cast<std::size_t>(j.body)];
+    const Mat3 parent = start_rotation(m_, j.parent);
+    const Vec3 at = parent.transpose() * (b.position_0 - start_position(m_, j.parent));
+    const Eigen::Quaterniond turned(Mat3(parent.transpose() * start_rotation(m_, j.body)));
+    const Mat3& J = b.inertia_b;
+    Eigen::VectorXd inertia(6);
+    inertia << J(0, 0), J(1, 1), J(2, 2), J(0, 1), J(0, 2), J(1, 2);
+    std::string xml = fmt::format(
+        "<body name=\"b{}\" pos=\"{}\" quat=\"{:.17g} {:.17g} {:.17g} {:.17g}\"><inertial pos=\"0 0 0\" "
+        "mass=\"{:.17g}\" "
+        "fullinertia=\"{}\"/><joint type=\"{}\" pos=\"{}\" axis=\"{}\"/>\n",
+        j.body, numbers(at), turned.w(), turned.x(), turned.y(), turned.z(), b.mass, numbers(inertia),
+        j.type == JointType::spherical ? "ball" : "hinge", numbers(j.point_in_body), numbers(j.axes_in_body.col(2)));
+    std::string inside;
+    const bool further_file = depth >= kDeepest;
+    for (const std::size_t child : children_[static_cast<std::size_t>(j.body)])
+      inside += body(child, further_file ? 1 : depth + 1);
+    if (further_file && !inside.empty()) {
+      const std::string name = fmt::format("below_b{}.xml", j.body);
+      std::ofstream(folder_ + "/" + name) << "<mujocoinclude>" + inside + "</mujocoinclude>\n";
+      inside = "<include file=\"" + name + "\"/>\n";
+    }
+    return xml + inside + "</body>\n";
+  }
+
+  const Mechanism& m_;
+  JointTree tree_;
+  std::vector<std::vector<std::size_t>> children_;
+  std::string folder_;
+};
+
+struct Simulation {
+  mjModel* model = nullptr;
+  mjData *data = nullptr, *saved = nullptr;
+  Simulation() = default;
+  Simulation(const Simulation&) = delete;
+  Simulation& operator=(const Simulation&) = delete;
+  ~Simulation() {
+    mj_deleteData(saved);
+    mj_deleteData(data);
+    mj_deleteModel(model);
+  }
+};
+
+server::TimedSolver make(const Mechanism& m, double dt, const char* name, const char* integrator) {
+  const ModelFiles files(m, dt, integrator);
+  char problem[500] = "";
+  const auto simulation = std::make_shared<Simulation>();
+  simulation->model = mj_loadXML(files.path().c_str(), nullptr, problem, sizeof(problem));
+  if (simulation->model == nullptr) {
+    std::string text = problem;
+    for (char& c : text)
+      if (c == '\n') c = ' ';
+    throw Unsupported("its reader says: " + text);
+  }
+  simulation->data = mj_makeData(simulation->model);
+  simulation->saved = mj_makeData(simulation->model);
+  mj_forward(simulation->model, simulation->data);
+  server::TimedSolver solver;
+  solver.name = name;
+  solver.step = [simulation] { mj_step(simulation->model, simulation->data); };
+  solver.save = [simulation] { mj_copyData(simulation->saved, simulation->model, simulation->data); };
+  solver.restore = [simulation] { mj_copyData(simulation->data, simulation->model, simulation->saved); };
+  solver.position_0 = [simulation](int body) {
+    mj_kinematics(simulation->model, simulation->data);  // a step leaves them at its beginning
+    const int id = mj_name2id(simulation->model, mjOBJ_BODY, fmt::format("b{}", body).c_str());
+    const mjtNum* at = simulation->data->xipos + 3 * id;
+    return Vec3(at[0], at[1], at[2]);
+  };
+  return solver;
+}
+
+std::string version() { return mj_versionString(); }
+
+}  // namespace
+
+std::vector<Peer> mujoco_peers() {
+  return {{"mujoco_euler", version, [](const Mechanism& m, double dt) { return make(m, dt, "mujoco_euler", "Euler"); }},
+          {"mujoco_rk4", version, [](const Mechanism& m, double dt) { return make(m, dt, "mujoco_rk4", "RK4"); }}};
+}
+
+}  // namespace rigstep::bench

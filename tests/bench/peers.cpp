@@ -1,0 +1,147 @@
+// rigstep_bench_peers: what server/bench/peers.h says, with the engines that were there when this was built.
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "server/bench/accuracy.h"
+#include "server/bench/mechanisms.h"
+#include "tests/bench/peer.h"
+
+namespace rigstep::bench {
+
+namespace {
+
+struct Options {
+  server::BenchMechanism which;
+  double duration = 2.0;
+  bool quick = false;
+};
+
+struct Engine {
+  const char* name;
+  const char* package;
+  std::vector<Peer> peers;  // empty: not built
+};
+
+std::vector<Engine> engines() {
+  return {{"mujoco", "libmujoco-dev",
+#if RIGSTEP_PEER_MUJOCO
+           mujoco_peers()
+#endif
+          },
+          {"bullet", "libbullet-dev",
+#if RIGSTEP_PEER_BULLET
+           bullet_peers()
+#endif
+          },
+          {"simbody", "libsimbody-dev",
+#if RIGSTEP_PEER_SIMBODY
+           simbody_peers()
+#endif
+          }};
+}
+
+nlohmann::json times(const Peer& peer, const Mechanism& mechanism, const Options& options) {
+  const server::StepTimes t = server::time_steps(peer.make(mechanism, options.which.dt),
+                                                 options.quick ? server::quick_protocol() : server::full_protocol());
+  return {{"lowest_us", t.lowest}, {"median_us", t.median}, {"p999_us", t.p999}, {"samples", t.samples}};
+}
+
+nlohmann::json errors(const Peer& peer, const Mechanism& mechanism, const Options& options,
+                      const server::ReferenceMotion& reference) {
+  server::AccuracyLadder ladder;
+  if (options.quick) ladder.smallest_dt = 2e-3;
+  nlohmann::json points = nlohmann::json::array();
+  for (const server::AccuracyPoint& p :
+       server::climb_down([&](double dt) { return peer.make(mechanism, dt); }, reference, ladder))
+    points.push_back(
+        {{"dt", p.dt}, {"error", p.error}, {"us_per_step", p.us_per_step}, {"ms_per_second", p.ms_per_second}});
+  return {{"points", points}};
+}
+
+// `work` in a process of its own, which ends after `limit_s`: engines whose cost grows fast with size must not hold up
+// the others, nor one that breaks.
+nlohmann::json in_child(const std::function<nlohmann::json()>& work, unsigned limit_s) {
+  int ends[2];
+  if (pipe(ends) != 0) return {{"problem", "no pipe to its process"}};
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(limit_s);
+    nlohmann::json result;
+    try {
+      result = work();
+    } catch (const std::exception& error) {
+      result = {{"problem", error.what()}};
+    }
+    const std::string text = result.dump();
+    const bool written = write(ends[1], text.data(), text.size()) == static_cast<ssize_t>(text.size());
+    _exit(written ? 0 : 1);
+  }
+  close(ends[1]);
+  std::string text;
+  char buffer[4096];
+  for (ssize_t count; child > 0 && (count = read(ends[0], buffer, sizeof(buffer))) > 0;)
+    text.append(buffer, static_cast<std::size_t>(count));
+  close(ends[0]);
+  int status = 0;
+  if (child < 0 || waitpid(child, &status, 0) != child) return {{"problem", "no process for it"}};
+  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
+    return {{"problem", fmt::format("not done within {} s", limit_s)}};
+  nlohmann::json result = nlohmann::json::parse(text, nullptr, false);
+  if (status != 0 || result.is_discarded()) return {{"problem", "its process broke"}};
+  return result;
+}
+
+int run(const Options& options, bool time) {
+  const unsigned limit_s = options.quick ? 10 : time ? 40 : 300;
+  const Mechanism mechanism = server::make_mechanism(options.which);
+  server::ReferenceMotion reference;
+  if (!time) reference = server::reference_motion(options.which, options.duration);
+  nlohmann::json out{{"peers", nlohmann::json::array()}, {"missing", nlohmann::json::array()}};
+  for (const Engine& engine : engines()) {
+    if (engine.peers.empty()) out["missing"].push_back({{"solver", engine.name}, {"package", engine.package}});
+    for (const Peer& peer : engine.peers) {
+      nlohmann::json row{{"solver", peer.name}, {"version", peer.version()}};
+      row.update(
+          in_child([&] { return time ? times(peer, mechanism, options) : errors(peer, mechanism, options, reference); },
+                   limit_s));
+      out["peers"].push_back(row);
+    }
+  }
+  fmt::print("{}\n", out.dump());
+  return 0;
+}
+
+int main(int argc, char** argv) {
+  CLI::App app("Other multibody engines on the mechanisms of rigstep bench, as JSON", "rigstep_bench_peers");
+  app.require_subcommand(1);
+  Options options;
+  CLI::App* const time = app.add_subcommand("time", "Time per step");
+  CLI::App* const error = app.add_subcommand("error", "Errors and times over steps");
+  for (CLI::App* command : {time, error}) {
+    command->add_option("--mechanism", options.which.name)->required();
+    command->add_option("--bodies", options.which.bodies);
+    command->add_option("--file", options.which.file);
+    command->add_option("--dt", options.which.dt, "[s]");
+    command->add_option("--duration", options.duration, "[s]");
+    command->add_flag("--quick", options.quick);
+  }
+  CLI11_PARSE(app, argc, argv);
+  try {
+    return run(options, time->parsed());
+  } catch (const std::exception& problem) {
+    fmt::print(stderr, "rigstep_bench_peers: {}\n", problem.what());
+    return 1;
+  }
+}
+
+}  // namespace
+
+}  // namespace rigstep::bench
+
+int main(int argc, char** argv) { return rigstep::bench::main(argc, argv); }

@@ -1,0 +1,99 @@
+// The references and the protocol of rigstep bench.
+#include <doctest/doctest.h>
+
+#include "server/bench/accuracy.h"
+#include "server/bench/chart.h"
+#include "server/bench/mechanisms.h"
+#include "server/bench/solvers.h"
+#include "server/bench/timing.h"
+#include "tests/support/reference.h"
+
+using namespace rigstep;
+using namespace rigstep::server;
+using rigstep::test::reference;
+using rigstep::test::vec3;
+
+TEST_CASE("bench: the chain's reference is the recorded one") {
+  const ReferenceMotion motion = chain_motion(8, 2.0);
+  REQUIRE(motion.bodies.size() == 20);
+  double largest = 0.0;
+  const nlohmann::json recorded = reference("chain_n8");
+  for (std::size_t k = 0; k < motion.bodies.size(); ++k) {
+    const auto& sample = recorded["reference"][k + 1];
+    REQUIRE(sample["t"].get<double>() == doctest::Approx(0.1 * static_cast<double>(k + 1)));
+    largest = std::max(largest, (motion.bodies[k][7] - vec3(sample["last_body"]["r"])).norm());
+  }
+  CHECK(largest < 1e-9);
+}
+
+TEST_CASE("bench: the four-bar's reference is the recorded one") {
+  const ReferenceMotion motion = four_bar_motion(10.0);
+  REQUIRE(motion.bodies.size() == 100);
+  double largest = 0.0;
+  const nlohmann::json recorded = reference("four_bar");
+  for (std::size_t k = 1; k <= 20; ++k)  // every 0.5 s
+    for (std::size_t i = 0; i < 3; ++i) {
+      const char* const name[] = {"A", "B", "C"};
+      largest = std::max(largest,
+                         (motion.bodies[5 * k - 1][i] - vec3(recorded["reference"][k]["bodies"][name[i]]["r"])).norm());
+    }
+  CHECK(largest < 1e-9);
+}
+
+TEST_CASE("bench: the chain built in code is that of config/mechanisms") {
+  const Mechanism code = make_chain(8, JointType::spherical), file = test::mechanism("chain_8");
+  REQUIRE(code.bodies().size() == file.bodies().size());
+  for (std::size_t i = 0; i < code.bodies().size(); ++i) {
+    CHECK(code.bodies()[i].mass == file.bodies()[i].mass);
+    CHECK(code.bodies()[i].inertia_b == file.bodies()[i].inertia_b);
+    CHECK(code.bodies()[i].position_0 == file.bodies()[i].position_0);
+    CHECK(code.joints()[i].in_first.point_b == file.joints()[i].in_first.point_b);
+    CHECK(code.joints()[i].in_second.point_b == file.joints()[i].in_second.point_b);
+  }
+}
+
+TEST_CASE("bench: every measured window begins at the saved state") {
+  const Mechanism m = make_chain(3, JointType::revolute);
+  for (const TimedSolver& solver : {timed_stepper(m, 1e-2, 1), timed_literal(m, 1e-2)}) {
+    CAPTURE(solver.name);
+    for (int k = 0; k < 5; ++k) solver.step();
+    solver.save();
+    for (int k = 0; k < 5; ++k) solver.step();
+    const Vec3 after = solver.position_0(2);
+    solver.restore();
+    for (int k = 0; k < 5; ++k) solver.step();
+    CHECK(solver.position_0(2) == after);
+
+    int steps = 0;
+    TimedSolver counted = solver;
+    counted.step = [&] { ++steps; };
+    TimingProtocol protocol = quick_protocol();
+    protocol.budget = 0.0;
+    const StepTimes times = time_steps(counted, protocol);
+    CHECK(times.samples == static_cast<std::size_t>(protocol.repeats * protocol.window));
+    CHECK(steps == protocol.warm_up + protocol.repeats * protocol.window);
+  }
+}
+
+TEST_CASE("bench: errors fall with the step, and the ladder ends where the tolerance is met") {
+  AccuracyLadder ladder;
+  ladder.smallest_error = 1e-3;
+  const std::vector<AccuracyPoint> points =
+      climb_down([](double dt) { return timed_stepper(make_chain(2, JointType::spherical), dt, 1); },
+                 chain_motion(2, 1.0), ladder);
+  REQUIRE(points.size() > 2);
+  for (std::size_t k = 1; k < points.size(); ++k) CHECK(points[k].error < points[k - 1].error);
+  CHECK(points.back().error < 1e-3);
+  CHECK(points[points.size() - 2].error >= 1e-3);
+}
+
+TEST_CASE("bench: a chart names its lines and marks every point") {
+  const std::string svg =
+      to_svg({"a < b", "bodies", "us", true, true, {{"one", {{1, 2}, {10, 20}}}, {"two", {{5, 3}}}}});
+  CHECK(svg.find("a &lt; b") != std::string::npos);
+  CHECK(svg.find(">two</text>") != std::string::npos);
+  std::size_t marks = 0;
+  for (std::size_t at = svg.find("<circle"); at != std::string::npos; at = svg.find("<circle", at + 1)) ++marks;
+  CHECK(marks == 3);
+  CHECK(to_svg({"empty", "x", "y", true, true, {}}).find("</svg>") != std::string::npos);
+}
