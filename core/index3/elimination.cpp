@@ -479,6 +479,7 @@ class Layout {
     place_ground();
     for (const int batch : order_) is_leaf(batch) ? fill_leaf(index_[batch]) : fill_front(index_[batch]);
     for (std::size_t k = 0; k < e_.fronts.size(); ++k) fill_constraint(static_cast<int>(k));
+    for (const int batch : order_) add_unit(batch);
     for (const Node& node : nodes) e_.levels = std::max(e_.levels, node.level);
   }
   Elimination take() { return std::move(e_); }
@@ -488,6 +489,27 @@ class Layout {
   int level(int batch) const { return nodes_[batches_[batch].nodes[0]].level; }
   const Node& node(const Batch& b, int lane) const {
     return nodes_[b.nodes[lane < static_cast<int>(b.nodes.size()) ? lane : 0]];
+  }
+
+  void add_unit(int batch) {
+    Elimination::Unit unit;
+    const int index = index_[batch];
+    const auto holds = [&](const Run& r) {
+      return r.leaves == is_leaf(batch) && index >= r.first && index < r.first + r.count;
+    };
+    unit.run = static_cast<int>(std::find_if(e_.runs.begin(), e_.runs.end(), holds) - e_.runs.begin());
+    if (is_leaf(batch)) {
+      unit.cost = 400 + 36L * e_.leaves[index].rows;
+    } else {
+      const Front& f = e_.fronts[index];
+      unit.constraint = f.constraint;
+      unit.cost = 200 + static_cast<long>(f.pivots) * (f.rows + f.pivots) * (f.rows + f.pivots);
+    }
+    for (const int child : below(batch)) {
+      const int position = static_cast<int>(std::find(order_.begin(), order_.end(), child) - order_.begin());
+      if (std::find(unit.below.begin(), unit.below.end(), position) == unit.below.end()) unit.below.push_back(position);
+    }
+    e_.units.push_back(std::move(unit));
   }
 
   std::vector<int> below(int batch) const {

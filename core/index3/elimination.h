@@ -53,6 +53,15 @@ struct Elimination {
   std::vector<int> constraint_of_front;             // of the first lane, or -1
   int fillers = 0;
 
+  // The same operations as a graph, in order, for the division among threads.
+  struct Unit {
+    int run = 0;
+    int constraint = -1;     // batch that it eliminates
+    long cost = 0;           // multiply-adds of a lane
+    std::vector<int> below;  // units whose results it takes
+  };
+  std::vector<Unit> units;
+
   int positions = 0;  // of bodies, ground included
   int constraint_positions = 0;
   int rows = 0;  // of all constraints, in lanes

@@ -63,8 +63,16 @@ RIGSTEP_INLINE void for_leaves(const StepArrays& a, F&& f) {
   }
 }
 
+template <class F>
+RIGSTEP_INLINE void for_rows(const StepArrays& a, F&& f) {
+  for (int i = 0; i < a.constraints; ++i) {
+    const ConstraintBatch& c = a.constraint[i];
+    for (int k = c.row_position; k < c.row_position + c.format.rows * c.width; ++k) f(k);
+  }
+}
+
 void predict(const StepArrays& a) {
-  for (int k = 0; k < a.rows; ++k) a.lambda[k] = a.last_lambda[k];
+  for_rows(a, [&](int k) { a.lambda[k] = a.last_lambda[k]; });
   for_bodies(a, [&]<class T>(const Leaf&, const BodyArrays<T>& b) { predict_body(b, a.dt); });
 }
 
@@ -787,7 +795,7 @@ void close(const StepArrays& a) {
 
 // (24) (25) (34): closes the joints, moves the bodies, accumulates the multipliers
 Moves update(const StepArrays& a) {
-  for (int k = 0; k < a.rows; ++k) a.lambda[k] = fma(a.gain[k], a.Lambda[k], a.lambda[k]);
+  for_rows(a, [&](int k) { a.lambda[k] = fma(a.gain[k], a.Lambda[k], a.lambda[k]); });
   Lanes4 wide_move(0.0), wide_turn(0.0);
   double move = 0.0, turn = 0.0;
   for_leaves(a, [&]<class T, int C>(const Leaf& leaf, const BodyArrays<T>& b) RIGSTEP_INLINED {
@@ -852,7 +860,7 @@ void start_accelerations(const StepArrays& a) {  // (60)
 }
 
 void add_kappa(const StepArrays& a, bool first) {
-  for (int k = 0; k < a.rows; ++k) a.kappa[k] = first ? a.Lambda[k] : a.kappa[k] + a.Lambda[k];
+  for_rows(a, [&](int k) { a.kappa[k] = first ? a.Lambda[k] : a.kappa[k] + a.Lambda[k]; });
 }
 
 bool keep_accelerations(const StepArrays& a) {
@@ -916,9 +924,22 @@ Residuals residuals(const StepArrays& a) {
 }  // namespace
 
 extern const Kernels kKernels;
-const Kernels kKernels{
-    RIGSTEP_ISA_NAME,   predict,  place,  constrain,        factorise,       free_motion, project, assemble,
-    disassemble,        close,    update, start_velocities, keep_velocities, start_accelerations, add_kappa,
-    keep_accelerations, residuals};
+const Kernels kKernels{RIGSTEP_ISA_NAME,
+                       predict,
+                       place,
+                       constrain,
+                       factorise,
+                       free_motion,
+                       project,
+                       assemble,
+                       disassemble,
+                       close,
+                       update,
+                       start_velocities,
+                       keep_velocities,
+                       start_accelerations,
+                       add_kappa,
+                       keep_accelerations,
+                       residuals};
 
 }  // namespace rigstep::index3::RIGSTEP_ISA

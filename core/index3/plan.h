@@ -8,6 +8,7 @@
 #include "core/index3/constraints.h"
 #include "core/index3/drivers.h"
 #include "core/index3/elimination.h"
+#include "core/index3/partition.h"
 #include "core/index3/stepper.h"
 
 namespace rigstep::index3 {
@@ -45,6 +46,7 @@ struct Plan {
   std::vector<int> eliminated_as;  // (constraints) as which constraint of the elimination; -1: no rows
   std::vector<int> eliminated;     // the other way round: which constraint; there the elements follow
   Elimination elimination;
+  Partition partition;  // of its operations among the threads
   const Kernels* kernels = nullptr;
 
   // what the loop must see one by one: bodies and joints with force elements, inputs, followed coordinates
