@@ -657,6 +657,9 @@ class Layout {
       if (first.child[side] < 0) continue;
       fill_child(b, side, f.child[side]);
     }
+    if (!f.child[0].aligned || !f.child[1].aligned)  // then both are reached lane by lane
+      for (int side = 0; side < 2; ++side)
+        if (first.child[side] >= 0) add_copies(b, side, f.child[side]);
     e_.scratch_doubles = std::max(e_.scratch_doubles, scratch * static_cast<std::size_t>(f.width));
     f.first_pending = static_cast<int>(e_.pending.size());
     f.pendings = static_cast<int>(first.pending.size());
@@ -697,9 +700,11 @@ class Layout {
                       below.lane == (lane < lanes ? lane : 0) && batches_[below.batch].nodes.size() == b.nodes.size();
     }
     if (node(b, 0).pivot >= 0) child.pivot = row_in(nodes_[node(b, 0).child[side]], node(b, 0).pivot);
+  }
+
+  void add_copies(const Batch& b, int side, Child& child) {
     child.first_copy = static_cast<int>(e_.copies.size());
-    if (child.aligned) return;
-    for (int lane = 0; lane < lanes; ++lane) {
+    for (int lane = 0; lane < static_cast<int>(b.nodes.size()); ++lane) {
       const Node& below = nodes_[node(b, lane).child[side]];
       const Compliance c = compliance_of(below.batch);
       if (below.lane == 0)
@@ -716,6 +721,8 @@ class Layout {
     if (c.format.general()) return;
     const Batch& b = batches_[front_batch_[front]];
     for (int s = 0; s < 2; ++s) fill_side(b, s, c.side[s]);
+    if (c.side[0].aligned && c.side[1].aligned)  // else both are reached lane by lane
+      for (Side& side : c.side) side.copies = 0;
   }
 
   void fill_side(const Batch& b, int s, Side& side) {
@@ -741,7 +748,7 @@ class Layout {
                      batches_[nodes_[leaf_node(body)].batch].nodes.size() == b.nodes.size();
       for (std::size_t k = 1; k < handles.size() && lane < lanes; ++k) e_.copies.push_back({handles[0], handles[k]});
     }
-    side.copies = side.aligned ? 0 : static_cast<int>(e_.copies.size()) - side.first_copy;
+    side.copies = static_cast<int>(e_.copies.size()) - side.first_copy;
   }
 
   int leaf_node(int body) {

@@ -201,8 +201,9 @@ TEST_CASE("one sweep gives the motion of chains, branches and redundant ladders"
   for (const MergeOrder order : kOrders) {
     for (const JointType type : {JointType::spherical, JointType::revolute, JointType::universal})
       CHECK(sweep_errors(test::build(test::chain(20, type)), order, 1, false).motion < 1e-10);
-    for (const int n : {8, 13, 16, 37, 130})  // segments side by side, with and without a rest
-      CHECK(sweep_errors(test::build(test::chain(n, JointType::revolute)), order, 6, false).motion < 1e-10);
+    for (const int n :
+         {8, 13, 16, 37, 130})  // segments side by side, with and without a rest; longer: worse conditioned
+      CHECK(sweep_errors(test::build(test::chain(n, JointType::revolute)), order, 6, false).motion < 1e-12 * n * n);
     CHECK(sweep_errors(test::build(test::tree(31, 2, JointType::revolute)), order, 2, false).motion < 1e-10);
     CHECK(sweep_errors(test::build(test::tree(21, 20, JointType::revolute)), order, 3, false).motion < 1e-10);
     CHECK(sweep_errors(test::build(test::ladder(8)), order, 4, true).motion < 1e-10);
