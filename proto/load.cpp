@@ -659,6 +659,9 @@ void read_realtime(const Rig& file, const Source& source, RigConfig& rig) {
   if (file.realtime().priority() > 99)
     source.fail(file, "realtime.priority", "is not a SCHED_FIFO priority", "use 1 to 99, or leave it out for 80");
   if (file.realtime().cpu() > 4095) source.fail(file, "realtime.cpu", "is no core", "use 0 to the last core");
+  if (file.realtime().threads() > 64)
+    source.fail(file, "realtime.threads", "are more than 64", "use 1, or the cores to spare");
+  if (file.realtime().threads() != 0) rig.threads = static_cast<int>(file.realtime().threads());
   if (file.realtime().has_cpu()) rig.cpu = static_cast<int>(file.realtime().cpu());
 }
 

@@ -73,6 +73,7 @@ index3::Settings settings_of(const wire::RigConfig& rig) {
   index3::Settings settings;
   settings.dt_ns = rig.period_ns;
   settings.iterations = rig.iterations;
+  settings.threads = rig.threads;
   settings.relative_compliance = rig.relative_compliance;
   settings.sweeps = rig.sweeps;
   return settings;

@@ -235,15 +235,16 @@ class Tree {
     for (const auto& [constraint, list] : owners)
       for (std::size_t i = 0; i < list.size(); ++i)
         for (std::size_t k = i + 1; k < list.size(); ++k) neighbours.emplace(list[i], list[k]);
-    std::vector<Pair> pairs;
+    std::vector<Pair> pairs, fruitless;  // a merge that eliminates nothing only makes the next one possible
     for (const auto& [a, b] : neighbours) {
       const Union u = united(a, b);
       long open = 0;
       for (const OpenConstraint& c : u.open) open += constraints_[c.constraint].format.rows;
       const long e = rows_of(constraints_, u.closed), size = open + e;
-      pairs.emplace_back(std::max(e, 1L) * size * size, std::max(compounds_[a].depth, compounds_[b].depth), a, b);
+      (e > 0 ? pairs : fruitless)
+          .emplace_back(std::max(e, 1L) * size * size, std::max(compounds_[a].depth, compounds_[b].depth), a, b);
     }
-    return pairs;
+    return pairs.empty() ? fruitless : pairs;
   }
 
   void merge_by_operations() {

@@ -129,12 +129,11 @@ RIGSTEP_INLINE void constrain_points(const StepArrays& a, const ConstraintBatch&
     const V3<T> force = load3<T>(lambda);
     T lambda_cosines[3];
     V3<T> moment{T(0.0), T(0.0), T(0.0)};
-#pragma GCC unroll 3
-    for (int k = 0; k < C; ++k) {
+    each<C>([&](int k) RIGSTEP_INLINED {
       store(Phi + (3 + k) * W, dot(at.axis_first(k), at.axis_second(k)));
       lambda_cosines[k] = load<T>(lambda + (3 + k) * W);
       moment = fma(lambda_cosines[k], at.normal(k), moment);
-    }
+    });
     put_handle<C, T>(handle(a.handles, 0), at, at.s_first, 1.0, force, moment, lambda_cosines, with_stiffness);
     put_handle<C, T>(handle(a.handles, 1), at, at.s_second, -1.0, force, moment, lambda_cosines, with_stiffness);
   });
@@ -249,22 +248,19 @@ RIGSTEP_INLINE void fill_link(const StepArrays& a, const Handle* h, const Invers
   Motion<T> y[N];
   T column[N];
   compliance_columns<C>(first, inverse, y);
-#pragma GCC unroll 6
-  for (int k = 0; k < N; ++k) {
+  each<N>([&](int k) RIGSTEP_INLINED {
     block_column<C>(first, y[k], column);
 #pragma GCC unroll 6
     for (int i = k; i < N; ++i) store(S + (packed(i) + k) * W, column[i]);
     block_column<C>(second, y[k], column);
-#pragma GCC unroll 6
-    for (int i = 0; i < N; ++i) store(S + (packed(N + i) + k) * W, sign * column[i]);
-  }
+    each<N>([&](int i) RIGSTEP_INLINED { store(S + (packed(N + i) + k) * W, sign * column[i]); });
+  });
   compliance_columns<C>(second, inverse, y);
-#pragma GCC unroll 6
-  for (int k = 0; k < N; ++k) {
+  each<N>([&](int k) RIGSTEP_INLINED {
     block_column<C>(second, y[k], column);
 #pragma GCC unroll 6
     for (int i = k; i < N; ++i) store(S + (packed(N + i) + N + k) * W, column[i]);
-  }
+  });
 }
 
 // (26) projected: the compliance J M^-1 J' of a body between all its joints
@@ -317,10 +313,8 @@ template <int N, class T>
 RIGSTEP_INLINE bool keep_pivots(T* D, T* inverse_d, double* factor) {
   constexpr int W = kWidth<T>;
   const bool positive = all_positive(factorise_pivots<N>(D, inverse_d));
-#pragma GCC unroll 21
-  for (int k = 0; k < packed(N); ++k) store(factor + k * W, D[k]);
-#pragma GCC unroll 6
-  for (int k = 0; k < N; ++k) store(factor + (packed(N) + k) * W, inverse_d[k]);
+  each<packed(N)>([&](int k) RIGSTEP_INLINED { store(factor + k * W, D[k]); });
+  each<N>([&](int k) RIGSTEP_INLINED { store(factor + (packed(N) + k) * W, inverse_d[k]); });
   return positive;
 }
 
@@ -328,17 +322,15 @@ RIGSTEP_INLINE bool keep_pivots(T* D, T* inverse_d, double* factor) {
 template <int N, class T>
 RIGSTEP_INLINE void reduce_row(const T* L, const T* inverse_d, T* z, T* p, double* P) {
   forward<N>(L, z);
-#pragma GCC unroll 6
-  for (int k = 0; k < N; ++k) {
+  each<N>([&](int k) RIGSTEP_INLINED {
     p[k] = z[k] * inverse_d[k];
     store(P + k * kWidth<T>, p[k]);
-  }
+  });
 }
 
 template <int N, class T>
 RIGSTEP_INLINE T minus_dot(T sum, const T* p, const T* z) {
-#pragma GCC unroll 6
-  for (int k = 0; k < N; ++k) sum = fnma(p[k], z[k], sum);
+  each<N>([&](int k) RIGSTEP_INLINED { sum = fnma(p[k], z[k], sum); });
   return sum;
 }
 
@@ -356,8 +348,7 @@ RIGSTEP_INLINE bool eliminate_two_sided(const StepArrays& a, const Front& f, int
     const double* const compliance = a.compliance[stage] + f.row_position;
     T L[packed(N)], inverse_d[N], Z_a[N][N], Z_b[N][N], p[N];
     const int p_left = has_a ? N : 0;
-#pragma GCC unroll 6
-    for (int i = 0; i < N; ++i) {
+    each<N>([&](int i) RIGSTEP_INLINED {
 #pragma GCC unroll 6
       for (int k = 0; k <= i; ++k) {
         T value(0.0);
@@ -366,34 +357,31 @@ RIGSTEP_INLINE bool eliminate_two_sided(const StepArrays& a, const Front& f, int
         L[packed(i) + k] = value;
       }
       L[packed(i) + i] = L[packed(i) + i] + load<T>(compliance + i * W);
-    }
+    });
     positive = keep_pivots<N>(L, inverse_d, factor);
     if (has_a) {
-#pragma GCC unroll 6
-      for (int i = 0; i < N; ++i) {
-#pragma GCC unroll 6
-        for (int k = 0; k < N; ++k) Z_a[i][k] = left(packed(N + k) + i);
+      each<N>([&](int i) RIGSTEP_INLINED {
+        each<N>([&](int k) RIGSTEP_INLINED { Z_a[i][k] = left(packed(N + k) + i); });
         reduce_row<N>(L, inverse_d, Z_a[i], p, P + i * N * W);
 #pragma GCC unroll 6
         for (int j = 0; j <= i; ++j) store(S + (packed(i) + j) * W, minus_dot<N>(left(packed(i) + j), p, Z_a[j]));
-      }
+      });
       P += N * N * W;
     }
+    if (!link && !has_a)
+      each<N>([&](int i) RIGSTEP_INLINED { each<N>([&](int k) RIGSTEP_INLINED { Z_a[i][k] = T(0.0); }); });
     if (!has_b) return;
     const int first_b = has_a ? N : 0;
-#pragma GCC unroll 6
-    for (int i = 0; i < N; ++i) {
-#pragma GCC unroll 6
-      for (int k = 0; k < N; ++k) Z_b[i][k] = right(packed(N + i) + k);
+    each<N>([&](int i) RIGSTEP_INLINED {
+      each<N>([&](int k) RIGSTEP_INLINED { Z_b[i][k] = right(packed(N + i) + k); });
       reduce_row<N>(L, inverse_d, Z_b[i], p, P + i * N * W);
       if (has_a) {
-#pragma GCC unroll 6
-        for (int j = 0; j < N; ++j) store(S + (packed(N + i) + j) * W, minus_dot<N>(T(0.0), p, Z_a[j]));
+        each<N>([&](int j) RIGSTEP_INLINED { store(S + (packed(N + i) + j) * W, minus_dot<N>(T(0.0), p, Z_a[j])); });
       }
 #pragma GCC unroll 6
       for (int j = 0; j <= i; ++j)
         store(S + (packed(first_b + i) + first_b + j) * W, minus_dot<N>(right(packed(N + i) + N + j), p, Z_b[j]));
-    }
+    });
   });
   return positive;
 }
@@ -420,13 +408,12 @@ RIGSTEP_INLINE bool eliminate(const StepArrays& a, const Front& f, int stage) {
     T L[packed(N) + 1], inverse_d[N + 1];
     if constexpr (N > 0) {
       const double* compliance = a.compliance[stage] + f.row_position;
-#pragma GCC unroll 6
-      for (int i = 0; i < N; ++i) {
+      each<N>([&](int i) RIGSTEP_INLINED {
 #pragma GCC unroll 6
         for (int k = 0; k <= i; ++k)
           L[packed(i) + k] = sum(left_pivot + i, left_pivot + k, right_pivot + i, right_pivot + k);
         L[packed(i) + i] = L[packed(i) + i] + load<T>(compliance + i * W);
-      }
+      });
       positive = keep_pivots<N>(L, inverse_d, factor);
     }
     const Pending* const pending = a.pending + f.first_pending;
@@ -438,11 +425,9 @@ RIGSTEP_INLINE bool eliminate(const StepArrays& a, const Front& f, int stage) {
         const int in_right = block.in_child[1] < 0 ? -1 : block.in_child[1] + i;
         T z[N + 1], p[N + 1];
         if constexpr (N > 0) {
-#pragma GCC unroll 6
-          for (int k = 0; k < N; ++k) z[k] = sum(in_left, left_pivot + k, in_right, right_pivot + k);
+          each<N>([&](int k) RIGSTEP_INLINED { z[k] = sum(in_left, left_pivot + k, in_right, right_pivot + k); });
           reduce_row<N>(L, inverse_d, z, p, P + row * N * W);
-#pragma GCC unroll 6
-          for (int k = 0; k < N; ++k) store(Z + (row * N + k) * W, z[k]);
+          each<N>([&](int k) RIGSTEP_INLINED { store(Z + (row * N + k) * W, z[k]); });
         }
         for (int q = 0; q <= b; ++q) {
           const Pending& other = pending[q];
@@ -454,8 +439,7 @@ RIGSTEP_INLINE bool eliminate(const StepArrays& a, const Front& f, int stage) {
             if (from_left) value = left(entry(in_left, other.in_child[0] + j));
             if (from_right) value = value + right(entry(in_right, other.in_child[1] + j));
             const double* z_j = Z + (other.row + j) * N * W;
-#pragma GCC unroll 6
-            for (int k = 0; k < N; ++k) value = fnma(p[k], load<T>(z_j + k * W), value);
+            each<N>([&](int k) RIGSTEP_INLINED { value = fnma(p[k], load<T>(z_j + k * W), value); });
             store(S + (packed(row) + other.row + j) * W, value);
           }
         }
@@ -535,8 +519,7 @@ RIGSTEP_INLINE void project_point(const StepArrays& a, const Handle& h, const Mo
   T column[3 + C];
   block_column<C>(PointHandle<T>(a.handles + h.at), m, column);
   const T sign(h.sign);
-#pragma GCC unroll 6
-  for (int i = 0; i < 3 + C; ++i) store(to + (h.row + i) * kWidth<T>, sign * column[i]);
+  each<3 + C>([&](int i) RIGSTEP_INLINED { store(to + (h.row + i) * kWidth<T>, sign * column[i]); });
 }
 
 // right-hand side of a leaf
@@ -597,17 +580,14 @@ template <int N, class T>
 RIGSTEP_INLINE void reduce_pivots(const Front& f, const double* factor, const double* rhs, T* y) {
   constexpr int W = kWidth<T>;
   T L[packed(N)];
-#pragma GCC unroll 21
-  for (int k = 0; k < packed(N); ++k) L[k] = load<T>(factor + k * W);
-#pragma GCC unroll 6
-  for (int k = 0; k < N; ++k) y[k] = y[k] + load<T>(rhs + (f.row_position + k * W));
+  each<packed(N)>([&](int k) RIGSTEP_INLINED { L[k] = load<T>(factor + k * W); });
+  each<N>([&](int k) RIGSTEP_INLINED { y[k] = y[k] + load<T>(rhs + (f.row_position + k * W)); });
   forward<N>(L, y);
 }
 
 template <int N, class T>
 RIGSTEP_INLINE T minus_row(T sum, const double* row, const T* y) {
-#pragma GCC unroll 6
-  for (int k = 0; k < N; ++k) sum = fnma(load<T>(row + k * kWidth<T>), y[k], sum);
+  each<N>([&](int k) RIGSTEP_INLINED { sum = fnma(load<T>(row + k * kWidth<T>), y[k], sum); });
   return sum;
 }
 
@@ -623,26 +603,22 @@ RIGSTEP_INLINE void solve_up(const StepArrays& a, const Front& f, const double* 
     T y[N + 1];
     if constexpr (N > 0) {
       const int in_left = link ? N : f.child[0].pivot, in_right = link ? 0 : f.child[1].pivot;
-#pragma GCC unroll 6
-      for (int k = 0; k < N; ++k) {
+      each<N>([&](int k) RIGSTEP_INLINED {
         y[k] = T(0.0);
         if (has_left) y[k] = left(in_left + k);
         if (has_right) y[k] = has_left ? y[k] + right(in_right + k) : right(in_right + k);
-      }
+      });
       reduce_pivots<N>(f, factor, rhs, y);
       double* const keep = P + (link ? 2 * N : f.rows) * N * W;
-#pragma GCC unroll 6
-      for (int k = 0; k < N; ++k) store(keep + k * W, y[k]);
+      each<N>([&](int k) RIGSTEP_INLINED { store(keep + k * W, y[k]); });
     }
     if constexpr (form != Form::general) {
       if (link || (f.form & kLeftOpen)) {
-#pragma GCC unroll 6
-        for (int i = 0; i < N; ++i) store(b + i * W, minus_row<N>(left(i), P + i * N * W, y));
+        each<N>([&](int i) RIGSTEP_INLINED { store(b + i * W, minus_row<N>(left(i), P + i * N * W, y)); });
         P += N * N * W, b += N * W;
       }
       if (link || (f.form & kRightOpen)) {
-#pragma GCC unroll 6
-        for (int i = 0; i < N; ++i) store(b + i * W, minus_row<N>(right(N + i), P + i * N * W, y));
+        each<N>([&](int i) RIGSTEP_INLINED { store(b + i * W, minus_row<N>(right(N + i), P + i * N * W, y)); });
       }
     } else {
       for (int p = 0; p < f.pendings; ++p) {
@@ -689,34 +665,28 @@ RIGSTEP_INLINE void solve_down(const StepArrays& a, const Front& f) {
     if constexpr (N > 0) {
       const double* y = P + rows * N * W;
       T L[packed(N)];
-#pragma GCC unroll 21
-      for (int k = 0; k < packed(N); ++k) L[k] = load<T>(factor + k * W);
-#pragma GCC unroll 6
-      for (int k = 0; k < N; ++k) z[k] = load<T>(y + k * W) * load<T>(factor + (packed(N) + k) * W);
+      each<packed(N)>([&](int k) RIGSTEP_INLINED { L[k] = load<T>(factor + k * W); });
+      each<N>([&](int k) RIGSTEP_INLINED { z[k] = load<T>(y + k * W) * load<T>(factor + (packed(N) + k) * W); });
       for (int i = 0; i < rows; ++i) {
         const T xi = load<T>(x + i * W);
-#pragma GCC unroll 6
-        for (int k = 0; k < N; ++k) z[k] = fnma(load<T>(P + (i * N + k) * W), xi, z[k]);
+        each<N>([&](int k) RIGSTEP_INLINED { z[k] = fnma(load<T>(P + (i * N + k) * W), xi, z[k]); });
       }
       backward<N>(L, z);
       const int in_left = link ? N : f.child[0].pivot, in_right = link ? 0 : f.child[1].pivot;
-#pragma GCC unroll 6
-      for (int k = 0; k < N; ++k) {
+      each<N>([&](int k) RIGSTEP_INLINED {
         store(a.Lambda + f.row_position + k * W, z[k]);
         if (has_left) left.put(in_left + k, z[k]);
         if (has_right) right.put(in_right + k, z[k]);
-      }
+      });
     }
     if constexpr (form != Form::general) {
       const double* open = x;
       if (link || (f.form & kLeftOpen)) {
-#pragma GCC unroll 6
-        for (int i = 0; i < N; ++i) left.put(i, load<T>(open + i * W));
+        each<N>([&](int i) RIGSTEP_INLINED { left.put(i, load<T>(open + i * W)); });
         open += N * W;
       }
       if (link || (f.form & kRightOpen)) {
-#pragma GCC unroll 6
-        for (int i = 0; i < N; ++i) right.put(N + i, load<T>(open + i * W));
+        each<N>([&](int i) RIGSTEP_INLINED { right.put(N + i, load<T>(open + i * W)); });
       }
     } else {
       for (int p = 0; p < f.pendings; ++p) {
@@ -750,8 +720,7 @@ RIGSTEP_INLINE void add_point_load(const StepArrays& a, const Handle& h, const d
   const T sign(h.sign);
   const V3<T> f = sign * load3<T>(Lambda);
   force = force + f, torque = add_cross(torque, p.arm, f);
-#pragma GCC unroll 3
-  for (int i = 0; i < C; ++i) torque = fma(sign * load<T>(Lambda + (3 + i) * W), p.normal(i), torque);
+  each<C>([&](int i) RIGSTEP_INLINED { torque = fma(sign * load<T>(Lambda + (3 + i) * W), p.normal(i), torque); });
 }
 
 // motion of a body with the joints closed: motion - M^-1 J' Lambda
@@ -833,11 +802,10 @@ RIGSTEP_INLINE void quadratic_terms(const StepArrays& a, const ConstraintBatch& 
     const PointSides<C, T> at = load_sides<C, T>(a.constraint_fields + kConstraintFields * c.position);
     double* to = a.quadratic + c.row_position;
     store3(to, cross(w1, cross(w1, at.s_first)) - cross(w2, cross(w2, at.s_second)));
-#pragma GCC unroll 3
-    for (int k = 0; k < C; ++k) {
+    each<C>([&](int k) RIGSTEP_INLINED {
       const V3<T> u = at.axis_first(k), h = at.axis_second(k), ud = cross(w1, u), hd = cross(w2, h);
       store(to + (3 + k) * W, dot(cross(w1, ud), h) + fma(T(2.0), dot(ud, hd), dot(u, cross(w2, hd))));
-    }
+    });
   });
 }
 
@@ -895,16 +863,14 @@ RIGSTEP_INLINE void largest_residuals(const StepArrays& a, const ConstraintBatch
     const V3<T> gap = load3<T>(Phi);
     const auto most_of = [](V3<T> x) { return larger(magnitude(x.x), larger(magnitude(x.y), magnitude(x.z))); };
     T found[3] = {most_of(gap), most_of(v), most_of(acc)};
-#pragma GCC unroll 3
-    for (int k = 0; k < C; ++k) {
+    each<C>([&](int k) RIGSTEP_INLINED {
       const V3<T> n = at.normal(k);
       found[0] = larger(magnitude(load<T>(Phi + (3 + k) * W)), found[0]);
       found[1] = larger(magnitude(dot(n, w1 - w2)), found[1]);
       found[2] = larger(magnitude(dot(n, al1 - al2) + load<T>(quadratic + (3 + k) * W)), found[2]);
-    }
+    });
     const T real = load<T>(a.gain + c.row_position);  // 0: only fills a lane
-#pragma GCC unroll 3
-    for (int k = 0; k < 3; ++k) most[k] = larger(where_positive(real, found[k], T(0.0)), most[k]);
+    each<3>([&](int k) RIGSTEP_INLINED { most[k] = larger(where_positive(real, found[k], T(0.0)), most[k]); });
   });
 }
 

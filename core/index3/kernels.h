@@ -228,8 +228,7 @@ struct DenseInverseMass {
 template <int N, class T>
 RIGSTEP_INLINE T factorise_pivots(T* A, T* inverse_d) {
   T least(1.0);
-#pragma GCC unroll 6
-  for (int j = 0; j < N; ++j) {
+  each<N>([&](int j) RIGSTEP_INLINED {
     T* row = A + packed(j);
     T scaled[N];
     T d = row[j];
@@ -249,7 +248,7 @@ RIGSTEP_INLINE T factorise_pivots(T* A, T* inverse_d) {
       for (int k = 0; k < j; ++k) sum = fnma(below[k], row[k], sum);
       below[j] = sum;
     }
-  }
+  });
   return least;
 }
 
@@ -305,10 +304,8 @@ RIGSTEP_INLINE PointSides<C, T> load_sides(const double* p) {
   constexpr int W = kWidth<T>;
   PointSides<C, T> s;
   s.s_first = load3<T>(p), s.s_second = load3<T>(p + 3 * W);
-#pragma GCC unroll 2
-  for (int k = 0; k < first_axes<C>(); ++k) s.u[k] = load3<T>(p + (6 + 3 * k) * W);
-#pragma GCC unroll 2
-  for (int k = 0; k < second_axes<C>(); ++k) s.h[k] = load3<T>(p + (12 + 3 * k) * W);
+  each<first_axes<C>()>([&](int k) RIGSTEP_INLINED { s.u[k] = load3<T>(p + (6 + 3 * k) * W); });
+  each<second_axes<C>()>([&](int k) RIGSTEP_INLINED { s.h[k] = load3<T>(p + (12 + 3 * k) * W); });
   return s;
 }
 
@@ -319,10 +316,8 @@ RIGSTEP_INLINE PointSides<C, T> turned_sides(const double* constants, const M3<T
   PointSides<C, T> s = load_sides<C, T>(constants);
   s.s_first = A_first * s.s_first, s.s_second = A_second * s.s_second;
   store3(keep, s.s_first), store3(keep + 3 * W, s.s_second);
-#pragma GCC unroll 2
-  for (int k = 0; k < first_axes<C>(); ++k) store3(keep + (6 + 3 * k) * W, s.u[k] = A_first * s.u[k]);
-#pragma GCC unroll 2
-  for (int k = 0; k < second_axes<C>(); ++k) store3(keep + (12 + 3 * k) * W, s.h[k] = A_second * s.h[k]);
+  each<first_axes<C>()>([&](int k) RIGSTEP_INLINED { store3(keep + (6 + 3 * k) * W, s.u[k] = A_first * s.u[k]); });
+  each<second_axes<C>()>([&](int k) RIGSTEP_INLINED { store3(keep + (12 + 3 * k) * W, s.h[k] = A_second * s.h[k]); });
   return s;
 }
 
@@ -345,13 +340,11 @@ RIGSTEP_INLINE void put_handle(const Sink& to, const PointSides<C, T>& at, V3<T>
   put3(to, 0, T(sign) * force), put3(to, 3, T(sign) * add_cross(moment, arm, force));
   if (with_stiffness) {
     S3<T> K = outer(T(sign), arm, force);
-#pragma GCC unroll 3
-    for (int k = 0; k < C; ++k) K = K + outer(lambda_cosines[k], at.axis_first(k), at.axis_second(k));
+    each<C>([&](int k) RIGSTEP_INLINED { K = K + outer(lambda_cosines[k], at.axis_first(k), at.axis_second(k)); });
     to.put(6, K.xx), to.put(7, K.yy), to.put(8, K.zz), to.put(9, K.yx), to.put(10, K.zx), to.put(11, K.zy);
   }
   put3(to, 12, arm);
-#pragma GCC unroll 3
-  for (int k = 0; k < C; ++k) put3(to, 15 + 3 * k, at.normal(k));
+  each<C>([&](int k) RIGSTEP_INLINED { put3(to, 15 + 3 * k, at.normal(k)); });
 }
 
 // ---- Jacobians as the leaf of a body sees them
@@ -380,8 +373,7 @@ RIGSTEP_INLINE void compliance_columns(const PointHandle<T>& h, const Inverse& i
   y[0] = inverse(V3<T>{one, zero, zero}, V3<T>{zero, h.arm.z, -h.arm.y});
   y[1] = inverse(V3<T>{zero, one, zero}, V3<T>{-h.arm.z, zero, h.arm.x});
   y[2] = inverse(V3<T>{zero, zero, one}, V3<T>{h.arm.y, -h.arm.x, zero});
-#pragma GCC unroll 3
-  for (int k = 0; k < C; ++k) y[3 + k] = inverse(V3<T>{zero, zero, zero}, h.normal(k));
+  each<C>([&](int k) RIGSTEP_INLINED { y[3 + k] = inverse(V3<T>{zero, zero, zero}, h.normal(k)); });
 }
 
 // one column of a block: J_b y
@@ -389,8 +381,7 @@ template <int C, class T>
 RIGSTEP_INLINE void block_column(const PointHandle<T>& h, const Motion<T>& y, T* column) {
   const V3<T> at_point = add_cross(y.v, y.w, h.arm);
   column[0] = at_point.x, column[1] = at_point.y, column[2] = at_point.z;
-#pragma GCC unroll 3
-  for (int k = 0; k < C; ++k) column[3 + k] = dot(h.normal(k), y.w);
+  each<C>([&](int k) RIGSTEP_INLINED { column[3 + k] = dot(h.normal(k), y.w); });
 }
 
 }  // namespace rigstep::index3::RIGSTEP_ISA

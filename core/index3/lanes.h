@@ -25,6 +25,13 @@ struct Lanes4 {
 template <class T>
 inline constexpr int kWidth = sizeof(T) / sizeof(double);
 
+// f(0) ... f(N - 1), unrolled
+template <int N, class F>
+RIGSTEP_INLINE void each(const F& f) {
+  if constexpr (N > 1) each<N - 1>(f);
+  if constexpr (N > 0) f(N - 1);
+}
+
 RIGSTEP_INLINE Lanes4 operator+(Lanes4 a, Lanes4 b) { return {a.v + b.v}; }
 RIGSTEP_INLINE Lanes4 operator-(Lanes4 a, Lanes4 b) { return {a.v - b.v}; }
 RIGSTEP_INLINE Lanes4 operator-(Lanes4 a) { return {-a.v}; }

@@ -215,6 +215,8 @@ std::vector<Constraint> constraints_of(Plan& plan) {
         {c < plan.first_coupling() ? format_of(m.joints()[c].type) : RowFormat{rows, RowFormat::kGeneral},
          {on.begin(), on.begin() + (is_coupling ? 4 : 2)}});
   }
+  for (const Element& element : plan.elements)
+    constraints.push_back({{element.rows, RowFormat::kGeneral}, {element.first, element.second}});
   return constraints;
 }
 

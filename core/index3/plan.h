@@ -54,7 +54,7 @@ struct Plan {
   std::vector<int> observed_joints;
   std::vector<int> general_constraints;  // evaluated one by one; their joints are observed
 
-  bool shows_forces = false;  // what force elements do at the end of a step is asked for
+  bool shows_forces = false;  // what force elements do at the end of a step is an output, or part of the energy
 
   // in lanes (schedule.h)
   AlignedDoubles body_constants, constraint_constants, compliance_in_lanes, gain;

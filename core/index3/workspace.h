@@ -60,7 +60,7 @@ struct Workspace {
   std::vector<Vec6> J_fourth;         // (couplings)
   std::vector<double> Phi;            // (rows) position constraints [m] or [-]           (1)
 
-  // written by apply_forces, force_tangent
+  // written by apply_forces, force_tangent; of the committed step where plan.shows_forces, else of its last iterate
   std::vector<Vec6> Q;                   // (bodies) force [N] and torque [N m], world frame
   std::vector<double> coordinate;        // (followed coordinates) unwrapped [m] or [rad]
   std::vector<ElementReading> spring;    // (springs)

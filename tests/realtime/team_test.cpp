@@ -1,0 +1,78 @@
+// The threads that share a step: everybody works, nobody waits without bound.
+#include <doctest/doctest.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "core/index3/stepper.h"
+#include "core/index3/team.h"
+#include "tests/support/mechanisms.h"
+
+namespace rigstep::index3 {
+namespace {
+
+void wait_until_ready(const Team& team) {
+  const auto since = std::chrono::steady_clock::now();
+  while (!team.is_ready() && std::chrono::steady_clock::now() - since < std::chrono::seconds(10))
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  REQUIRE(team.is_ready());
+}
+
+}  // namespace
+
+TEST_CASE("every part of a split is worked on exactly once, call after call, also after a long sleep") {
+  Team team(3);
+  std::array<std::atomic<int>, 3> calls{};
+  int in_time = 0;
+  for (int k = 0; k < 1000; ++k) {
+    if (k == 500) std::this_thread::sleep_for(std::chrono::milliseconds(50));  // the partners have gone to sleep
+    wait_until_ready(team);
+    in_time += team.split([&calls](int part) { ++calls[static_cast<std::size_t>(part)]; }) ? 1 : 0;
+  }
+  wait_until_ready(team);
+  for (const auto& each : calls) CHECK(each == 1000);
+  CHECK(in_time > 0);
+}
+
+TEST_CASE("a partner that comes late is not waited for, and is welcome again afterwards") {
+  Team team(2);
+  wait_until_ready(team);
+  const auto since = std::chrono::steady_clock::now();
+  const bool in_time = team.split([](int part) {
+    if (part == 1) std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  });
+  const auto waited = std::chrono::steady_clock::now() - since;
+  CHECK_FALSE(in_time);
+  CHECK(waited < std::chrono::milliseconds(250));
+  CHECK_FALSE(team.is_ready());
+  wait_until_ready(team);
+}
+
+TEST_CASE("steps shared by any number of threads, some of them late, have the bits of one thread") {
+  for (const JointType type : {JointType::spherical, JointType::revolute}) {
+    const Mechanism m = test::build(test::chain(192, type));
+    Settings settings;
+    settings.dt_ns = 5'000'000;
+    Stepper alone(m, settings);
+    for (int k = 0; k < 60; ++k) alone.step(Inputs{});
+    for (const int threads : {2, 3, 4}) {
+      settings.threads = threads;
+      Stepper shared(m, settings);
+      CHECK(shared.threads() > 1);
+      for (int k = 0; k < 60; ++k) CHECK(shared.step(Inputs{}).status == StepStatus::ok);
+      CHECK(shared.state().hash() == alone.state().hash());
+      MESSAGE(shared.threads() << " threads: " << shared.late_partners() << " of 60 steps made anew alone");
+    }
+  }
+}
+
+TEST_CASE("a mechanism with little work per step stays on one thread") {
+  Settings settings;
+  settings.threads = 4;
+  CHECK(Stepper(test::build(test::four_bar(0.5)), settings).threads() == 1);
+  CHECK(Stepper(test::build(test::chain(8, JointType::spherical)), settings).threads() == 1);
+}
+
+}  // namespace rigstep::index3
