@@ -168,8 +168,7 @@ void residuals(const Plan& plan, const State& x, StepReport& report) noexcept {
         plan, c, x.coordinate, x.drive, [&x](const Joint& joint) { return Ends(x, joint); }, report);
 }
 
-void measure_residuals(const Plan& plan, const Workspace& w, StepReport& report) noexcept {
-  const Residuals found = plan.kernels->residuals(w.lanes);
+void measure_residuals(const Plan& plan, const Workspace& w, const Residuals& found, StepReport& report) noexcept {
   report.position_residual = found.position;
   report.velocity_residual = found.velocity;
   report.acceleration_residual = found.acceleration;

@@ -19,8 +19,8 @@ Energy energy(const Plan& plan, const State& x, const Workspace& w) noexcept;
 // Largest constraint rows at position, velocity and acceleration level of a state, one joint after the other.
 void residuals(const Plan& plan, const State& x, StepReport& report) noexcept;
 
-// The same of the step that the lanes have just made. Called in the loop.
-void measure_residuals(const Plan& plan, const Workspace& w, StepReport& report) noexcept;
+// The same of the step that the lanes have just made; found: by its kernels. Called in the loop.
+void measure_residuals(const Plan& plan, const Workspace& w, const Residuals& found, StepReport& report) noexcept;
 
 // Rank of the constraints at a pose, from the eigenvalues of J M^-1 J' scaled to unit diagonal: independent of units.
 struct Rank {

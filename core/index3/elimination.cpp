@@ -473,44 +473,101 @@ class Layout {
     e_.constraint.resize(constraints.size());
     for (std::size_t c = 0; c < constraints.size(); ++c) e_.constraint[c].handles.resize(constraints[c].bodies.size());
     for (const int root : roots) visit(nodes[root].batch);
-    // lanes first, so that they are aligned
-    for (const int width : {kLanes, 1})
-      for (const Operation& o : e_.operations)
-        if (width_of(o) == width) reserve(o);
+    for (const int width : {kLanes, 1})  // lanes first, so that they are aligned
+      for (const int batch : order_)
+        if (batches_[batch].width() == width) reserve(batch);
     e_.rows = (e_.rows + kLanes - 1) / kLanes * kLanes;  // arrays of rows may stand one behind the other
     place_ground();
-    for (const Operation& o : e_.operations) o.is_leaf ? fill_leaf(o.index) : fill_front(o.index);
+    for (const int batch : order_) is_leaf(batch) ? fill_leaf(index_[batch]) : fill_front(index_[batch]);
     for (std::size_t k = 0; k < e_.fronts.size(); ++k) fill_constraint(static_cast<int>(k));
+    for (const int batch : order_) add_unit(batch);
     for (const Node& node : nodes) e_.levels = std::max(e_.levels, node.level);
   }
   Elimination take() { return std::move(e_); }
 
  private:
-  const Batch& batch_of(const Operation& o) const {
-    return batches_[o.is_leaf ? leaf_batch_[o.index] : front_batch_[o.index]];
-  }
-  int width_of(const Operation& o) const { return batch_of(o).width(); }
+  bool is_leaf(int batch) const { return nodes_[batches_[batch].nodes[0]].body >= 0; }
+  int level(int batch) const { return nodes_[batches_[batch].nodes[0]].level; }
   const Node& node(const Batch& b, int lane) const {
     return nodes_[b.nodes[lane < static_cast<int>(b.nodes.size()) ? lane : 0]];
   }
 
+  void add_unit(int batch) {
+    Elimination::Unit unit;
+    const int index = index_[batch];
+    const auto holds = [&](const Run& r) {
+      return r.leaves == is_leaf(batch) && index >= r.first && index < r.first + r.count;
+    };
+    unit.run = static_cast<int>(std::find_if(e_.runs.begin(), e_.runs.end(), holds) - e_.runs.begin());
+    if (is_leaf(batch)) {
+      unit.cost = 400 + 36L * e_.leaves[index].rows;
+    } else {
+      const Front& f = e_.fronts[index];
+      unit.constraint = f.constraint;
+      unit.cost = 200 + static_cast<long>(f.pivots) * (f.rows + f.pivots) * (f.rows + f.pivots);
+    }
+    for (const int child : below(batch)) {
+      const int position = static_cast<int>(std::find(order_.begin(), order_.end(), child) - order_.begin());
+      if (std::find(unit.below.begin(), unit.below.end(), position) == unit.below.end()) unit.below.push_back(position);
+    }
+    e_.units.push_back(std::move(unit));
+  }
+
+  std::vector<int> below(int batch) const {
+    std::vector<int> children;
+    for (int side = 0; side < 2; ++side)
+      for (const int n : batches_[batch].nodes)
+        if (nodes_[n].child[side] >= 0) children.push_back(nodes_[nodes_[n].child[side]].batch);
+    return children;
+  }
+
+  // Small subtrees level by level, so that many operations of one shape follow each other that do not wait for one
+  // another and yet what they leave is still in the cache.
+  static constexpr int kLevelsTogether = 4;
+
   void visit(int batch) {
     if (is_done_[batch]) return;
+    std::vector<int> group;
+    if (level(batch) <= kLevelsTogether) {
+      collect(batch, group);
+      std::stable_sort(group.begin(), group.end(), [this](int a, int b) {
+        return std::pair(level(a), signature(a)) < std::pair(level(b), signature(b));
+      });
+    } else {
+      is_done_[batch] = true;
+      for (const int child : below(batch)) visit(child);
+      group.push_back(batch);
+    }
+    for (const int each : group) append(each);
+  }
+
+  void collect(int batch, std::vector<int>& group) {
+    if (is_done_[batch]) return;
     is_done_[batch] = true;
-    const Batch& b = batches_[batch];
-    for (int side = 0; side < 2; ++side)
-      for (const int n : b.nodes)
-        if (nodes_[n].child[side] >= 0) visit(nodes_[nodes_[n].child[side]].batch);
-    if (nodes_[b.nodes[0]].body >= 0) {
-      index_[batch] = static_cast<int>(e_.leaves.size());
+    for (const int child : below(batch)) collect(child, group);
+    group.push_back(batch);
+  }
+
+  // work and width, not the places of operands
+  std::string signature(int batch) const {
+    const Node& n = nodes_[batches_[batch].nodes[0]];
+    return std::to_string(batches_[batch].width()) + n.signature;
+  }
+
+  void append(int batch) {
+    const bool leaf = is_leaf(batch);
+    index_[batch] = static_cast<int>(leaf ? e_.leaves.size() : e_.fronts.size());
+    if (e_.runs.empty() || order_.empty() || signature(order_.back()) != signature(batch) ||
+        level(order_.back()) != level(batch))
+      e_.runs.push_back({leaf, index_[batch], 0});
+    ++e_.runs.back().count;
+    order_.push_back(batch);
+    if (leaf) {
       e_.leaves.emplace_back();
       leaf_batch_.push_back(batch);
-      e_.operations.push_back({true, index_[batch]});
     } else {
-      index_[batch] = static_cast<int>(e_.fronts.size());
       e_.fronts.emplace_back();
       front_batch_.push_back(batch);
-      e_.operations.push_back({false, index_[batch]});
     }
   }
 
@@ -522,13 +579,13 @@ class Layout {
     return at;
   }
 
-  void reserve(const Operation& o) {
-    const Batch& b = batch_of(o);
+  void reserve(int batch) {
+    const Batch& b = batches_[batch];
+    const int index = index_[batch];
     const Node& n = node(b, 0);
     const int W = b.width(), rows = rows_of(e_.constraints, n.pending);
-    e_.zeros = std::max(e_.zeros, std::max(rows, kMaxRows) * W);
-    if (o.is_leaf) {
-      Leaf& leaf = e_.leaves[o.index];
+    if (is_leaf(batch)) {
+      Leaf& leaf = e_.leaves[index];
       leaf.width = W;
       leaf.rows = rows;
       leaf.position = e_.positions;
@@ -541,7 +598,7 @@ class Layout {
       }
       e_.multiply_adds += static_cast<long>(b.nodes.size()) * (36L * rows + 6L * packed(rows));
     } else {
-      Front& f = e_.fronts[o.index];
+      Front& f = e_.fronts[index];
       f.width = W;
       f.rows = rows;
       f.pivots = n.pivot < 0 ? 0 : e_.constraints[n.pivot].format.rows;
@@ -567,17 +624,17 @@ class Layout {
     for (int lane = 0; lane < W; ++lane) {
       const Node& each = node(b, lane);
       const bool copy = lane >= static_cast<int>(b.nodes.size());
-      if (o.is_leaf) {
-        const BodyPlace place{e_.leaves[o.index].position, W, lane};
+      if (is_leaf(batch)) {
+        const BodyPlace place{e_.leaves[index].position, W, lane};
         copy ? e_.body_copies[each.body].push_back(place) : void(e_.body[each.body] = place);
-        e_.leaf_of_body[each.body] = o.index;
+        e_.leaf_of_body[each.body] = index;
       } else if (each.pivot >= 0) {
         ConstraintPlace& c = e_.constraint[each.pivot];
-        const Place rows_at{e_.fronts[o.index].row_position + lane, W};
+        const Place rows_at{e_.fronts[index].row_position + lane, W};
         if (copy) {
           c.copies.push_back(rows_at);
         } else {
-          c.batch = e_.fronts[o.index].constraint;
+          c.batch = e_.fronts[index].constraint;
           c.lane = lane;
           c.rows = rows_at;
         }
@@ -653,15 +710,11 @@ class Layout {
     const Batch& b = batches_[front_batch_[index]];
     Front& f = e_.fronts[index];
     const Node& first = node(b, 0);
-    const std::size_t scratch = static_cast<std::size_t>(f.rows * f.pivots);
-    for (int side = 0; side < 2; ++side) {
-      if (first.child[side] < 0) continue;
-      fill_child(b, side, f.child[side]);
-    }
-    if (!f.child[0].aligned || !f.child[1].aligned)  // then both are reached lane by lane
-      for (int side = 0; side < 2; ++side)
-        if (first.child[side] >= 0) add_copies(b, side, f.child[side]);
-    e_.scratch_doubles = std::max(e_.scratch_doubles, scratch * static_cast<std::size_t>(f.width));
+    e_.scratch_doubles = std::max(e_.scratch_doubles, static_cast<std::size_t>(f.rows * f.pivots * f.width));
+    // one compound alone stands on the side where its pivots are
+    const bool alone = first.child[1] < 0;
+    const bool right_alone = alone && first.pivot >= 0 && row_in(nodes_[first.child[0]], first.pivot) == 0 &&
+                             nodes_[first.child[0]].pending.size() > 1;
     f.first_pending = static_cast<int>(e_.pending.size());
     f.pendings = static_cast<int>(first.pending.size());
     int row = 0;
@@ -670,42 +723,65 @@ class Layout {
       p.row = row;
       p.rows = e_.constraints[c].format.rows;
       for (int side = 0; side < 2; ++side)
-        if (first.child[side] >= 0) p.in_child[side] = row_in(nodes_[first.child[side]], c);
+        if (first.child[side] >= 0) p.in_child[right_alone ? 1 : side] = row_in(nodes_[first.child[side]], c);
       row += p.rows;
       e_.pending.push_back(p);
     }
-    f.serial = is_serial(f);
+    for (int side = 0; side < 2; ++side)
+      if (first.child[side] >= 0) fill_child(b, side, f.child[right_alone ? 1 : side]);
+    f.form = form_of(f);
     while (e_.constraint_of_front.size() < e_.fronts.size()) e_.constraint_of_front.push_back(-1);
     e_.constraint_of_front[index] = first.pivot;
   }
 
-  bool is_serial(const Front& f) const {
-    if (f.pivots < 3 || f.pendings != 2) return false;
-    const Pending *a = &e_.pending[f.first_pending], *z = a + 1;
-    return a->rows == f.pivots && z->rows == f.pivots && a->in_child[0] == 0 && a->in_child[1] < 0 &&
-           f.child[0].pivot == f.pivots && f.child[1].present && f.child[1].pivot == 0 && z->in_child[0] < 0 &&
-           z->in_child[1] == f.pivots;
+  unsigned char form_of(const Front& f) const {
+    const int N = f.pivots;
+    if (N < 3) return kGeneral;
+    const auto is_side = [&](const Child& c, int pivot_when_open) {
+      return !c.present || (c.rows == N && c.pivot == 0) || (c.rows == 2 * N && c.pivot == pivot_when_open);
+    };
+    const Child &left = f.child[0], &right = f.child[1];
+    if (!is_side(left, N) || !is_side(right, 0)) return kGeneral;
+    unsigned char form = 0;
+    if (left.present) form |= kLeft;
+    if (right.present) form |= kRight;
+    if (left.rows == 2 * N) form |= kLeftOpen;
+    if (right.rows == 2 * N) form |= kRightOpen;
+    int open = 0;
+    for (int k = f.first_pending; k < f.first_pending + f.pendings; ++k) {
+      const Pending& p = e_.pending[k];
+      if (p.rows != N || (p.in_child[0] >= 0 && p.in_child[1] >= 0)) return kGeneral;
+      open += p.rows;
+    }
+    const int expected = ((form & kLeftOpen) ? N : 0) + ((form & kRightOpen) ? N : 0);
+    return open == expected ? form : static_cast<unsigned char>(kGeneral);
   }
 
   void fill_child(const Batch& b, int side, Child& child) {
     const int lanes = static_cast<int>(b.nodes.size());
-    child.present = true;
-    child.aligned = true;
+    bool aligned = true;
+    ScatteredChild places;
     for (int lane = 0; lane < b.width(); ++lane) {
       const Node& below = nodes_[node(b, lane).child[side]];
       const Compliance c = compliance_of(below.batch);
       child.rows = c.rows;
-      child.matrix[lane] = {c.matrix + below.lane, c.width};
-      child.vector[lane] = {c.vector + below.lane, c.width};
-      child.aligned = child.aligned && below.batch == nodes_[node(b, 0).child[side]].batch &&
-                      below.lane == (lane < lanes ? lane : 0) && batches_[below.batch].nodes.size() == b.nodes.size();
+      places.matrix[lane] = {c.matrix + below.lane, c.width};
+      places.vector[lane] = {c.vector + below.lane, c.width};
+      aligned = aligned && below.batch == nodes_[node(b, 0).child[side]].batch &&
+                below.lane == (lane < lanes ? lane : 0) && batches_[below.batch].nodes.size() == b.nodes.size();
     }
+    child.present = true;
+    child.matrix = places.matrix[0].base;
+    child.vector = places.vector[0].base;
+    child.stride = places.matrix[0].stride;
     if (node(b, 0).pivot >= 0) child.pivot = row_in(nodes_[node(b, 0).child[side]], node(b, 0).pivot);
-  }
-
-  void add_copies(const Batch& b, int side, Child& child) {
+    if (aligned) return;
+    if (b.width() > 1) {
+      child.scattered = static_cast<int>(e_.scattered_children.size());
+      e_.scattered_children.push_back(places);
+    }
     child.first_copy = static_cast<int>(e_.copies.size());
-    for (int lane = 0; lane < static_cast<int>(b.nodes.size()); ++lane) {
+    for (int lane = 0; lane < lanes; ++lane) {
       const Node& below = nodes_[node(b, lane).child[side]];
       const Compliance c = compliance_of(below.batch);
       if (below.lane == 0)
@@ -722,34 +798,40 @@ class Layout {
     if (c.format.general()) return;
     const Batch& b = batches_[front_batch_[front]];
     for (int s = 0; s < 2; ++s) fill_side(b, s, c.side[s]);
-    if (c.side[0].aligned && c.side[1].aligned)  // else both are reached lane by lane
-      for (Side& side : c.side) side.copies = 0;
   }
 
   void fill_side(const Batch& b, int s, Side& side) {
     const int lanes = static_cast<int>(b.nodes.size());
     const bool grounded = std::all_of(b.nodes.begin(), b.nodes.end(),
                                       [&](int n) { return e_.constraints[nodes_[n].pivot].bodies[s] == kGround; });
+    bool aligned = true;
+    ScatteredSide places;
     side.first_copy = static_cast<int>(e_.copies.size());
     for (int lane = 0; lane < b.width(); ++lane) {
       const int constraint = node(b, lane).pivot, body = e_.constraints[constraint].bodies[s];
       if (body == kGround) {
-        side.body[lane] = b.width() == 1 ? e_.ground_single : e_.ground_lanes;
-        side.body[lane].lane = b.width() == 1 ? 0 : lane;
-        side.handle[lane] = {ground_handle_ + lane, b.width()};
-        side.aligned = side.aligned && grounded;
+        places.body[lane] = b.width() == 1 ? e_.ground_single : e_.ground_lanes;
+        places.body[lane].lane = b.width() == 1 ? 0 : lane;
+        places.handle[lane] = {ground_handle_ + lane, b.width()};
+        aligned = aligned && grounded;
         continue;
       }
       const auto& handles = e_.constraint[constraint].handles[s];
-      side.body[lane] = e_.body[body];
-      side.handle[lane] = handles[0];
-      side.aligned = side.aligned && side.body[lane].width == b.width() &&
-                     side.body[lane].position == side.body[0].position &&
-                     side.body[lane].lane == (lane < lanes ? lane : 0) &&
-                     batches_[nodes_[leaf_node(body)].batch].nodes.size() == b.nodes.size();
+      places.body[lane] = e_.body[body];
+      places.handle[lane] = handles[0];
+      aligned = aligned && places.body[lane].width == b.width() &&
+                places.body[lane].position == places.body[0].position &&
+                places.body[lane].lane == (lane < lanes ? lane : 0) &&
+                batches_[nodes_[leaf_node(body)].batch].nodes.size() == b.nodes.size();
       for (std::size_t k = 1; k < handles.size() && lane < lanes; ++k) e_.copies.push_back({handles[0], handles[k]});
     }
+    side.body = places.body[0];
+    side.handle = places.handle[0];
+    if (aligned) return;
     side.copies = static_cast<int>(e_.copies.size()) - side.first_copy;
+    if (b.width() == 1) return;
+    side.scattered = static_cast<int>(e_.scattered_sides.size());
+    e_.scattered_sides.push_back(places);
   }
 
   int leaf_node(int body) {
@@ -765,6 +847,7 @@ class Layout {
   std::vector<Node>& nodes_;
   const std::vector<Batch>& batches_;
   std::vector<int> index_;  // of a batch among leaves or fronts
+  std::vector<int> order_;
   std::vector<bool> is_done_;
   std::vector<int> leaf_batch_, front_batch_;
   std::vector<int> leaf_of_body_;

@@ -37,9 +37,11 @@ struct Elimination {
   std::vector<Leaf> leaves;
   std::vector<Handle> handles;
   std::vector<Front> fronts;
-  std::vector<Operation> operations;  // children before parents
+  std::vector<Run> runs;  // children before parents
   std::vector<Pending> pending;
   std::vector<Copy> copies;
+  std::vector<ScatteredChild> scattered_children;
+  std::vector<ScatteredSide> scattered_sides;
   std::vector<ConstraintBatch> batches;
 
   std::vector<BodyPlace> body;  // of every body of the model
@@ -51,6 +53,15 @@ struct Elimination {
   std::vector<int> constraint_of_front;             // of the first lane, or -1
   int fillers = 0;
 
+  // The same operations as a graph, in order, for the division among threads.
+  struct Unit {
+    int run = 0;
+    int constraint = -1;     // batch that it eliminates
+    long cost = 0;           // multiply-adds of a lane
+    std::vector<int> below;  // units whose results it takes
+  };
+  std::vector<Unit> units;
+
   int positions = 0;  // of bodies, ground included
   int constraint_positions = 0;
   int rows = 0;  // of all constraints, in lanes
@@ -58,7 +69,6 @@ struct Elimination {
   std::size_t dense_doubles = 0;
   std::size_t arena_doubles = 0;  // leaves and fronts
   std::size_t scratch_doubles = 0;
-  int zeros = 0;  // longest run of entries that a compound does not have
 
   int largest_front = 0;   // rows
   int levels = 0;          // longest chain of operations

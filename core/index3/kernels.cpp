@@ -15,15 +15,64 @@ RIGSTEP_INLINE void with_width(int width, F&& f) {
 }
 
 template <class F>
+RIGSTEP_INLINE void with_cosines(int cosines, F&& f) {
+  switch (cosines) {
+    case 0:
+      return f.template operator()<0>();
+    case 1:
+      return f.template operator()<1>();
+    case 2:
+      return f.template operator()<2>();
+    case 3:
+      return f.template operator()<3>();
+    default:
+      return;
+  }
+}
+
+template <class F>
 RIGSTEP_INLINE void for_bodies(const StepArrays& a, F&& f) {
-  for (int i = 0; i < a.leaves; ++i) {
-    const Leaf& leaf = a.leaf[i];
-    with_width(leaf.width, [&]<class T>() { f.template operator()<T>(leaf, BodyArrays<T>(a, leaf.position)); });
+  for (const Run* run = a.run; run < a.run + a.runs; ++run) {
+    if (!run->leaves) continue;
+    const Leaf* leaf = a.leaf + run->first;
+    with_width(leaf->width, [&]<class T>() RIGSTEP_INLINED {
+      for (const Leaf* end = leaf + run->count; leaf < end; ++leaf)
+        f.template operator()<T>(*leaf, BodyArrays<T>(a, leaf->position));
+    });
+  }
+}
+
+// What the leaves of a run have in common: C cosines of both constraints of a link, kAnyLeaf otherwise.
+constexpr int kAnyLeaf = -2;
+
+// f<T, C>(leaf, body) of every leaf
+template <class F>
+RIGSTEP_INLINE void for_leaves(const StepArrays& a, F&& f) {
+  for (const Run* run = a.run; run < a.run + a.runs; ++run) {
+    if (!run->leaves) continue;
+    const Leaf *leaf = a.leaf + run->first, *end = leaf + run->count;
+    with_width(leaf->width, [&]<class T>() RIGSTEP_INLINED {
+      const auto each = [&]<int C>() RIGSTEP_INLINED {
+        for (; leaf < end; ++leaf) f.template operator()<T, C>(*leaf, BodyArrays<T>(a, leaf->position));
+      };
+      if (leaf->is_link)
+        with_cosines(a.handle[leaf->first_handle].format.cosines, each);
+      else
+        each.template operator()<kAnyLeaf>();
+    });
+  }
+}
+
+template <class F>
+RIGSTEP_INLINE void for_rows(const StepArrays& a, F&& f) {
+  for (int i = 0; i < a.constraints; ++i) {
+    const ConstraintBatch& c = a.constraint[i];
+    for (int k = c.row_position; k < c.row_position + c.format.rows * c.width; ++k) f(k);
   }
 }
 
 void predict(const StepArrays& a) {
-  for (int k = 0; k < a.rows; ++k) a.lambda[k] = a.last_lambda[k];
+  for_rows(a, [&](int k) { a.lambda[k] = a.last_lambda[k]; });
   for_bodies(a, [&]<class T>(const Leaf&, const BodyArrays<T>& b) { predict_body(b, a.dt); });
 }
 
@@ -35,17 +84,27 @@ void place(const StepArrays& a) {
 
 // ---- constraints
 
-// f(source of F numbers of a body for either side), by the way they lie
+// f(source of F numbers of a body for either side, ...), by the way they lie
 template <class T, class F>
-RIGSTEP_INLINE void with_sides(const ConstraintBatch& c, F&& f) {
-  const auto place = [](const Side& side, int fields, int l) { return side.body[l].of(fields); };
-  if (kWidth<T> == 1 || (c.side[0].aligned && c.side[1].aligned)) {
-    f([&](double* array, int fields, int side) { return direct<T>(array, place(c.side[side], fields, 0)); },
-      [&](double* handles, int side) { return direct<T>(handles, c.side[side].handle[0]); });
+RIGSTEP_INLINE void with_sides(const StepArrays& a, const ConstraintBatch& c, F&& f) {
+  if (kWidth<T> == 1 || (c.side[0].scattered < 0 && c.side[1].scattered < 0)) {
+    f([&](double* array, int fields, int side)
+          RIGSTEP_INLINED { return direct<T>(array, c.side[side].body.of(fields)); },
+      [&](double* handles, int side) RIGSTEP_INLINED { return direct<T>(handles, c.side[side].handle); });
   } else if constexpr (kWidth<T> > 1) {
+    // a side in order among scattered ones: lane after lane
+    const auto places = [&](int side) RIGSTEP_INLINED { return a.scattered_side + c.side[side].scattered; };
+    const auto body_of = [&](int side, int l) RIGSTEP_INLINED {
+      BodyPlace at = c.side[side].body;
+      at.lane = l;
+      return c.side[side].scattered < 0 ? at : places(side)->body[l];
+    };
+    const auto handle_of = [&](int side, int l) RIGSTEP_INLINED {
+      return c.side[side].scattered < 0 ? Place{c.side[side].handle.base + l, kLanes} : places(side)->handle[l];
+    };
     f([&](double* array, int fields,
-          int side) { return gathered(array, [&](int l) { return place(c.side[side], fields, l); }); },
-      [&](double* handles, int side) { return gathered(handles, [&](int l) { return c.side[side].handle[l]; }); });
+          int side) { return gathered(array, [&](int l) { return body_of(side, l).of(fields); }); },
+      [&](double* handles, int side) { return gathered(handles, [&](int l) { return handle_of(side, l); }); });
   }
 }
 
@@ -59,7 +118,7 @@ RIGSTEP_INLINE void copy(const StepArrays& a, double* array, int first, int copi
 template <int C, class T>
 RIGSTEP_INLINE void constrain_points(const StepArrays& a, const ConstraintBatch& c, bool with_stiffness) {
   constexpr int W = kWidth<T>;
-  with_sides<T>(c, [&](const auto& body, const auto& handle) {
+  with_sides<T>(a, c, [&](const auto& body, const auto& handle) RIGSTEP_INLINED {
     const PointSides<C, T> at =
         turned_sides<C, T>(a.constraint_constants + kConstraintConstants * c.position, nine(body(a.rotation, 9, 0)),
                            nine(body(a.rotation, 9, 1)), a.constraint_fields + kConstraintFields * c.position);
@@ -80,22 +139,6 @@ RIGSTEP_INLINE void constrain_points(const StepArrays& a, const ConstraintBatch&
     put_handle<C, T>(handle(a.handles, 1), at, at.s_second, -1.0, force, moment, lambda_cosines, with_stiffness);
   });
   for (const Side& side : c.side) copy(a, a.handles, side.first_copy, side.copies, 0, 15 + 3 * C);
-}
-
-template <class F>
-RIGSTEP_INLINE void with_cosines(int cosines, F&& f) {
-  switch (cosines) {
-    case 0:
-      return f.template operator()<0>();
-    case 1:
-      return f.template operator()<1>();
-    case 2:
-      return f.template operator()<2>();
-    case 3:
-      return f.template operator()<3>();
-    default:
-      return;
-  }
 }
 
 template <class F>
@@ -120,10 +163,8 @@ RIGSTEP_INLINE void invert_inertia(const StepArrays& a, const Leaf& leaf, const 
   S3<T> I = rotated(load33<T>(b.rotation), load_symmetric<T>(b.constants + 2 * W));
   if (geometric != 0.0) {
     S3<T> K{T(0.0), T(0.0), T(0.0), T(0.0), T(0.0), T(0.0)};
-    for (int h = leaf.first_handle; h < leaf.first_handle + leaf.handles; ++h) {
-      const S3<T> add = load_symmetric<T>(a.handles + a.handle[h].at + 6 * W);
-      K = {K.xx + add.xx, K.yy + add.yy, K.zz + add.zz, K.yx + add.yx, K.zx + add.zx, K.zy + add.zy};
-    }
+    for (int h = leaf.first_handle; h < leaf.first_handle + leaf.handles; ++h)
+      K = K + load_symmetric<T>(a.handles + a.handle[h].at + 6 * W);
     I = index3::RIGSTEP_ISA::with_stiffness(I, K, T(geometric));
   }
   if (leaf.dense >= 0)
@@ -233,9 +274,10 @@ RIGSTEP_INLINE void fill_leaf(const StepArrays& a, const Leaf& leaf, double geom
   invert_inertia(a, leaf, b, geometric);
   if (leaf.dense >= 0) invert_dense(a, leaf, b, with_tangent);
   double* S = a.arena + leaf.matrix;
-  with_inverse_mass(a, leaf, b, [&](const auto& inverse) {
+  with_inverse_mass(a, leaf, b, [&](const auto& inverse) RIGSTEP_INLINED {
     const Handle* h = a.handle + leaf.first_handle;
-    if (leaf.is_link) return with_cosines(h->format.cosines, [&]<int C>() { fill_link<C, T>(a, h, inverse, S); });
+    if (leaf.is_link)
+      return with_cosines(h->format.cosines, [&]<int C>() RIGSTEP_INLINED { fill_link<C, T>(a, h, inverse, S); });
     for (int k = 0; k < leaf.handles; ++k) {
       Motion<T> y[kMaxRows];
       columns_of(a, h[k], inverse, y);
@@ -244,18 +286,29 @@ RIGSTEP_INLINE void fill_leaf(const StepArrays& a, const Leaf& leaf, double geom
   });
 }
 
-// f(left, right): sources of the children's numbers at the places that `place` names, by the way they lie
-template <class T, class Get, class F>
-RIGSTEP_INLINE void with_children(const StepArrays& a, const Front& f, const Get& place, F&& body) {
-  if (kWidth<T> == 1 || (f.child[0].aligned && f.child[1].aligned)) {
-    body(direct<T>(a.arena, place(f.child[0], 0)), direct<T>(a.arena, place(f.child[1], 0)));
+// f(left, right): sources of the children's numbers, by the way they lie; `what`: matrix or vector
+template <class T, class What, class F>
+RIGSTEP_INLINE void with_children(const StepArrays& a, const Front& f, const What& what, F&& body) {
+  const auto place = [&](const Child& c) RIGSTEP_INLINED { return Place{what.of(c), c.stride}; };
+  if (kWidth<T> == 1 || (f.child[0].scattered < 0 && f.child[1].scattered < 0)) {
+    body(direct<T>(a.arena, place(f.child[0])), direct<T>(a.arena, place(f.child[1])));
   } else if constexpr (kWidth<T> > 1) {
-    body(gathered(a.arena, [&](int l) { return place(f.child[0], l); }),
-         gathered(a.arena, [&](int l) { return place(f.child[1], l); }));
+    const auto scattered = [&](const Child& c) {
+      return gathered(a.arena, [&](int l) {
+        return c.scattered < 0 ? Place{what.of(c) + l, kLanes} : what.of(a.scattered_child[c.scattered])[l];
+      });
+    };
+    body(scattered(f.child[0]), scattered(f.child[1]));
   }
 }
-RIGSTEP_INLINE const Place& matrix_of(const Child& c, int l) { return c.matrix[l]; }
-RIGSTEP_INLINE const Place& vector_of(const Child& c, int l) { return c.vector[l]; }
+struct Matrix {
+  RIGSTEP_INLINE int of(const Child& c) const { return c.matrix; }
+  RIGSTEP_INLINE const Place* of(const ScatteredChild& c) const { return c.matrix; }
+};
+struct Vector {
+  RIGSTEP_INLINE int of(const Child& c) const { return c.vector; }
+  RIGSTEP_INLINE const Place* of(const ScatteredChild& c) const { return c.vector; }
+};
 
 RIGSTEP_INLINE int entry(int i, int k) { return i >= k ? packed(i) + k : packed(k) + i; }
 
@@ -289,42 +342,57 @@ RIGSTEP_INLINE T minus_dot(T sum, const T* p, const T* z) {
   return sum;
 }
 
-// (36)-(38) where compounds [a p] and [p b] become [a b], all of N rows: the link of a chain.
-template <int N, class T>
-RIGSTEP_INLINE bool eliminate_serial(const StepArrays& a, const Front& f, int stage) {
+// (36)-(38) where compounds [a p] and [p b] become [a b], all of N rows; what is missing is skipped.
+template <int N, bool link, class T>
+RIGSTEP_INLINE bool eliminate_two_sided(const StepArrays& a, const Front& f, int stage) {
   constexpr int W = kWidth<T>;
+  const bool has_left = link || (f.form & kLeft), has_right = link || (f.form & kRight);
+  const bool has_a = link || (f.form & kLeftOpen), has_b = link || (f.form & kRightOpen);
   bool positive = true;
-  with_children<T>(a, f, matrix_of, [&](const auto& left, const auto& right) {
+  with_children<T>(a, f, Matrix{}, [&](const auto& left, const auto& right) RIGSTEP_INLINED {
     double* const factor = a.arena + f.factor;
-    double* const P = factor + (packed(N) + N) * W;
+    double* P = factor + (packed(N) + N) * W;
     double* const S = a.arena + f.matrix;
     const double* const compliance = a.compliance[stage] + f.row_position;
     T L[packed(N)], inverse_d[N], Z_a[N][N], Z_b[N][N], p[N];
+    const int p_left = has_a ? N : 0;
 #pragma GCC unroll 6
     for (int i = 0; i < N; ++i) {
 #pragma GCC unroll 6
-      for (int k = 0; k <= i; ++k) L[packed(i) + k] = left(packed(N + i) + N + k) + right(packed(i) + k);
+      for (int k = 0; k <= i; ++k) {
+        T value(0.0);
+        if (has_left) value = left(packed(p_left + i) + p_left + k);
+        if (has_right) value = has_left ? value + right(packed(i) + k) : right(packed(i) + k);
+        L[packed(i) + k] = value;
+      }
       L[packed(i) + i] = L[packed(i) + i] + load<T>(compliance + i * W);
     }
     positive = keep_pivots<N>(L, inverse_d, factor);
+    if (has_a) {
 #pragma GCC unroll 6
-    for (int i = 0; i < N; ++i) {
+      for (int i = 0; i < N; ++i) {
 #pragma GCC unroll 6
-      for (int k = 0; k < N; ++k) Z_a[i][k] = left(packed(N + k) + i);
-      reduce_row<N>(L, inverse_d, Z_a[i], p, P + i * N * W);
+        for (int k = 0; k < N; ++k) Z_a[i][k] = left(packed(N + k) + i);
+        reduce_row<N>(L, inverse_d, Z_a[i], p, P + i * N * W);
 #pragma GCC unroll 6
-      for (int j = 0; j <= i; ++j) store(S + (packed(i) + j) * W, minus_dot<N>(left(packed(i) + j), p, Z_a[j]));
+        for (int j = 0; j <= i; ++j) store(S + (packed(i) + j) * W, minus_dot<N>(left(packed(i) + j), p, Z_a[j]));
+      }
+      P += N * N * W;
     }
+    if (!has_b) return;
+    const int first_b = has_a ? N : 0;
 #pragma GCC unroll 6
     for (int i = 0; i < N; ++i) {
 #pragma GCC unroll 6
       for (int k = 0; k < N; ++k) Z_b[i][k] = right(packed(N + i) + k);
-      reduce_row<N>(L, inverse_d, Z_b[i], p, P + (N + i) * N * W);
+      reduce_row<N>(L, inverse_d, Z_b[i], p, P + i * N * W);
+      if (has_a) {
 #pragma GCC unroll 6
-      for (int j = 0; j < N; ++j) store(S + (packed(N + i) + j) * W, minus_dot<N>(T(0.0), p, Z_a[j]));
+        for (int j = 0; j < N; ++j) store(S + (packed(N + i) + j) * W, minus_dot<N>(T(0.0), p, Z_a[j]));
+      }
 #pragma GCC unroll 6
       for (int j = 0; j <= i; ++j)
-        store(S + (packed(N + i) + N + j) * W, minus_dot<N>(right(packed(N + i) + N + j), p, Z_b[j]));
+        store(S + (packed(first_b + i) + first_b + j) * W, minus_dot<N>(right(packed(N + i) + N + j), p, Z_b[j]));
     }
   });
   return positive;
@@ -335,7 +403,7 @@ template <int N, class T>
 RIGSTEP_INLINE bool eliminate(const StepArrays& a, const Front& f, int stage) {
   constexpr int W = kWidth<T>;
   bool positive = true;
-  with_children<T>(a, f, matrix_of, [&](const auto& left, const auto& right) {
+  with_children<T>(a, f, Matrix{}, [&](const auto& left, const auto& right) RIGSTEP_INLINED {
     double* const Z = a.scratch;  // rows below, times D
     double* const factor = a.arena + f.factor;
     double* const P = factor + (packed(N) + N) * W;  // after L with its diagonal, and 1/D
@@ -347,7 +415,8 @@ RIGSTEP_INLINE bool eliminate(const StepArrays& a, const Front& f, int stage) {
       if (right_i >= 0 && right_k >= 0) value = value + right(entry(right_i, right_k));
       return value;
     };
-    const int left_pivot = f.child[0].pivot, right_pivot = f.child[1].present ? f.child[1].pivot : -1 - N;
+    const int left_pivot = f.child[0].present ? f.child[0].pivot : -1 - N;
+    const int right_pivot = f.child[1].present ? f.child[1].pivot : -1 - N;
     T L[packed(N) + 1], inverse_d[N + 1];
     if constexpr (N > 0) {
       const double* compliance = a.compliance[stage] + f.row_position;
@@ -416,35 +485,43 @@ RIGSTEP_INLINE void with_pivots(int pivots, F&& f) {
   }
 }
 
-// f<N, serial, T>() of a front
+// What the fronts of a run have in common, as constants for the compiler.
+enum class Form { general, two_sided, link };
+
+// f<N, form, T>() of a run of fronts
 template <class F>
 RIGSTEP_INLINE void with_shape(const Front& f, F&& body) {
-  with_pivots(f.pivots, [&]<int N>() {
-    with_width(f.width, [&]<class T>() {
-      if constexpr (N >= 3)
-        if (f.serial) return body.template operator()<N, true, T>();
-      body.template operator()<N, false, T>();
+  with_pivots(f.pivots, [&]<int N>() RIGSTEP_INLINED {
+    with_width(f.width, [&]<class T>() RIGSTEP_INLINED {
+      if constexpr (N >= 3) {
+        if (f.form == kChainLink) return body.template operator()<N, Form::link, T>();
+        if (f.form != kGeneral) return body.template operator()<N, Form::two_sided, T>();
+      }
+      body.template operator()<N, Form::general, T>();
     });
   });
 }
 
 int factorise(const StepArrays& a, double geometric, bool with_tangent, int stage) {
   int failed = -1;
-  for (int i = 0; i < a.operations; ++i) {
-    const Operation& o = a.operation[i];
-    if (o.is_leaf) {
-      const Leaf& leaf = a.leaf[o.index];
-      with_width(leaf.width, [&]<class T>() { fill_leaf<T>(a, leaf, geometric, with_tangent); });
-    } else {
-      const Front& f = a.front[o.index];
-      bool positive = true;
-      with_shape(f, [&]<int N, bool serial, class T>() {
-        if constexpr (serial)
-          positive = eliminate_serial<N, T>(a, f, stage);
-        else
-          positive = eliminate<N, T>(a, f, stage);
+  for (const Run* run = a.run; run < a.run + a.runs; ++run) {
+    if (run->leaves) {
+      const Leaf* leaf = a.leaf + run->first;
+      with_width(leaf->width, [&]<class T>() {
+        for (const Leaf* end = leaf + run->count; leaf < end; ++leaf) fill_leaf<T>(a, *leaf, geometric, with_tangent);
       });
-      if (!positive && failed < 0) failed = o.index;
+    } else {
+      const Front* f = a.front + run->first;
+      with_shape(*f, [&]<int N, Form form, class T>() {
+        for (const Front* end = f + run->count; f < end; ++f) {
+          bool positive;
+          if constexpr (form == Form::general)
+            positive = eliminate<N, T>(a, *f, stage);
+          else
+            positive = eliminate_two_sided<N, form == Form::link, T>(a, *f, stage);
+          if (!positive && failed < 0) failed = static_cast<int>(f - a.front);
+        }
+      });
     }
   }
   return failed;
@@ -452,9 +529,47 @@ int factorise(const StepArrays& a, double geometric, bool with_tangent, int stag
 
 // ---- right-hand sides
 
+// what a point constraint sees of a body's motion: J motion
+template <int C, class T>
+RIGSTEP_INLINE void project_point(const StepArrays& a, const Handle& h, const Motion<T>& m, double* to) {
+  T column[3 + C];
+  block_column<C>(PointHandle<T>(a.handles + h.at), m, column);
+  const T sign(h.sign);
+#pragma GCC unroll 6
+  for (int i = 0; i < 3 + C; ++i) store(to + (h.row + i) * kWidth<T>, sign * column[i]);
+}
+
+// right-hand side of a leaf
+template <int C, class T>
+RIGSTEP_INLINE void project_motion(const StepArrays& a, const Leaf& leaf, const Motion<T>& m) {
+  constexpr int W = kWidth<T>;
+  double* const to = a.arena + leaf.vector;
+  const Handle* h = a.handle + leaf.first_handle;
+  if constexpr (C != kAnyLeaf) {
+    project_point<C>(a, h[0], m, to), project_point<C>(a, h[1], m, to);
+    return;
+  }
+  for (const Handle* end = h + leaf.handles; h < end; ++h) {
+    if (h->format.general()) {
+      const GeneralHandle<T> g(a.handles + h->at);
+      for (int i = 0; i < h->format.rows; ++i)
+        store(to + (h->row + i) * W, dot(g.force(i), m.v) + dot(g.torque(i), m.w));
+    } else {
+      with_cosines(h->format.cosines, [&]<int D>() RIGSTEP_INLINED { project_point<D>(a, *h, m, to); });
+    }
+  }
+}
+
+// keeps a body's motion without its joints and passes it on to the elimination
+template <int C, class T>
+RIGSTEP_INLINE void start_motion(const StepArrays& a, const Leaf& leaf, const BodyArrays<T>& b, const Motion<T>& m) {
+  store3(b.motion, m.v), store3(b.motion + 3 * kWidth<T>, m.w);
+  project_motion<C>(a, leaf, m);
+}
+
 // g of (17) (18) on every body, and the free motion -(dt^2/4) M^-1 g that it causes, (27)
 void free_motion(const StepArrays& a) {
-  for_bodies(a, [&]<class T>(const Leaf& leaf, const BodyArrays<T>& b) {
+  for_leaves(a, [&]<class T, int C>(const Leaf& leaf, const BodyArrays<T>& b) RIGSTEP_INLINED {
     constexpr int W = kWidth<T>;
     const double h2 = 0.25 * a.dt * a.dt;
     const Quaternion<T> p = load_quaternion<T>(b.next + kP * W), h1 = load_quaternion<T>(b.history);
@@ -465,40 +580,16 @@ void free_motion(const StepArrays& a) {
     const V3<T> torque_b = fma(p_dot_pd + p_dot_pd, momentum, add_cross(J * al, w, momentum));
     V3<T> force = load<T>(b.constants + W) * acceleration(b, a.dt) - load3<T>(b.load);
     V3<T> torque = load33<T>(b.rotation) * torque_b - load3<T>(b.load + 3 * W);
-    for (int h = leaf.first_handle; h < leaf.first_handle + leaf.handles; ++h) {
-      const double* at = a.handles + a.handle[h].at;
+    const int handles = C == kAnyLeaf ? leaf.handles : 2;
+#pragma GCC unroll 2
+    for (int h = 0; h < handles; ++h) {
+      const double* at = a.handles + a.handle[leaf.first_handle + h].at;
       force = force + load3<T>(at), torque = torque + load3<T>(at + 3 * W);
     }
-    with_inverse_mass(a, leaf, b, [&](const auto& inverse) {
-      const Motion<T> free = inverse(T(-h2) * force, T(-h2) * torque);
-      store3(b.motion, free.v), store3(b.motion + 3 * W, free.w);
+    with_inverse_mass(a, leaf, b, [&](const auto& inverse) RIGSTEP_INLINED {
+      start_motion<C>(a, leaf, b, inverse(T(-h2) * force, T(-h2) * torque));
     });
   });
-}
-
-template <class T>
-RIGSTEP_INLINE void project_motion(const StepArrays& a, const Leaf& leaf) {
-  constexpr int W = kWidth<T>;
-  const BodyArrays<T> b(a, leaf.position);
-  const Motion<T> m{load3<T>(b.motion), load3<T>(b.motion + 3 * W)};
-  double* to = a.arena + leaf.vector;
-  for (int k = leaf.first_handle; k < leaf.first_handle + leaf.handles; ++k) {
-    const Handle& h = a.handle[k];
-    const T sign(h.sign);
-    if (h.format.general()) {
-      const GeneralHandle<T> g(a.handles + h.at);
-      for (int i = 0; i < h.format.rows; ++i)
-        store(to + (h.row + i) * W, sign * (dot(g.force(i), m.v) + dot(g.torque(i), m.w)));
-    } else {
-      const PointHandle<T> p(a.handles + h.at);
-      with_cosines(h.format.cosines, [&]<int C>() {
-        T column[3 + C];
-        block_column<C>(p, m, column);
-#pragma GCC unroll 6
-        for (int i = 0; i < 3 + C; ++i) store(to + (h.row + i) * W, sign * column[i]);
-      });
-    }
-  }
 }
 
 // y = L^-1 (b + rhs) of the pivots, kept behind the rows below
@@ -520,69 +611,80 @@ RIGSTEP_INLINE T minus_row(T sum, const double* row, const T* y) {
   return sum;
 }
 
-template <int N, bool serial, class T>
+template <int N, Form form, class T>
 RIGSTEP_INLINE void solve_up(const StepArrays& a, const Front& f, const double* rhs) {
   constexpr int W = kWidth<T>;
-  with_children<T>(a, f, vector_of, [&](const auto& left, const auto& right) {
+  constexpr bool link = form == Form::link;
+  const bool has_left = link || f.child[0].present, has_right = link || f.child[1].present;
+  with_children<T>(a, f, Vector{}, [&](const auto& left, const auto& right) RIGSTEP_INLINED {
     double* const factor = a.arena + f.factor;
-    double* const P = factor + (packed(N) + N) * W;
-    double* const b = a.arena + f.vector;
+    double* P = factor + (packed(N) + N) * W;
+    double* b = a.arena + f.vector;
     T y[N + 1];
     if constexpr (N > 0) {
+      const int in_left = link ? N : f.child[0].pivot, in_right = link ? 0 : f.child[1].pivot;
 #pragma GCC unroll 6
       for (int k = 0; k < N; ++k) {
-        if (serial)
-          y[k] = left(N + k) + right(k);
-        else
-          y[k] = f.child[1].present ? left(f.child[0].pivot + k) + right(f.child[1].pivot + k)
-                                    : left(f.child[0].pivot + k);
+        y[k] = T(0.0);
+        if (has_left) y[k] = left(in_left + k);
+        if (has_right) y[k] = has_left ? y[k] + right(in_right + k) : right(in_right + k);
       }
       reduce_pivots<N>(f, factor, rhs, y);
-      double* const keep = P + f.rows * N * W;
+      double* const keep = P + (link ? 2 * N : f.rows) * N * W;
 #pragma GCC unroll 6
       for (int k = 0; k < N; ++k) store(keep + k * W, y[k]);
     }
-    if constexpr (serial) {
+    if constexpr (form != Form::general) {
+      if (link || (f.form & kLeftOpen)) {
 #pragma GCC unroll 6
-      for (int i = 0; i < N; ++i) store(b + i * W, minus_row<N>(left(i), P + i * N * W, y));
+        for (int i = 0; i < N; ++i) store(b + i * W, minus_row<N>(left(i), P + i * N * W, y));
+        P += N * N * W, b += N * W;
+      }
+      if (link || (f.form & kRightOpen)) {
 #pragma GCC unroll 6
-      for (int i = 0; i < N; ++i) store(b + (N + i) * W, minus_row<N>(right(N + i), P + (N + i) * N * W, y));
-      return;
-    }
-    for (int p = 0; p < f.pendings; ++p) {
-      const Pending& block = a.pending[f.first_pending + p];
-      for (int i = 0; i < block.rows; ++i) {
-        T sum(0.0);
-        if (block.in_child[0] >= 0) sum = left(block.in_child[0] + i);
-        if (block.in_child[1] >= 0) sum = sum + right(block.in_child[1] + i);
-        store(b + (block.row + i) * W, minus_row<N>(sum, P + (block.row + i) * N * W, y));
+        for (int i = 0; i < N; ++i) store(b + i * W, minus_row<N>(right(N + i), P + i * N * W, y));
+      }
+    } else {
+      for (int p = 0; p < f.pendings; ++p) {
+        const Pending& block = a.pending[f.first_pending + p];
+        for (int i = 0; i < block.rows; ++i) {
+          T sum(0.0);
+          if (block.in_child[0] >= 0) sum = left(block.in_child[0] + i);
+          if (block.in_child[1] >= 0) sum = sum + right(block.in_child[1] + i);
+          store(b + (block.row + i) * W, minus_row<N>(sum, P + (block.row + i) * N * W, y));
+        }
       }
     }
   });
 }
 
+void project(const StepArrays& a) {
+  for_leaves(a, [&]<class T, int C>(const Leaf& leaf, const BodyArrays<T>& b) RIGSTEP_INLINED {
+    project_motion<C>(a, leaf, Motion<T>{load3<T>(b.motion), load3<T>(b.motion + 3 * kWidth<T>)});
+  });
+}
+
 void assemble(const StepArrays& a, RightHandSide side) {
   const double* rhs = side == RightHandSide::Phi ? a.Phi : side == RightHandSide::rate ? a.rate : a.quadratic;
-  for (int i = 0; i < a.operations; ++i) {
-    const Operation& o = a.operation[i];
-    if (o.is_leaf) {
-      const Leaf& leaf = a.leaf[o.index];
-      with_width(leaf.width, [&]<class T>() { project_motion<T>(a, leaf); });
-    } else {
-      const Front& f = a.front[o.index];
-      with_shape(f, [&]<int N, bool serial, class T>() { solve_up<N, serial, T>(a, f, rhs); });
-    }
+  for (const Run* run = a.run; run < a.run + a.runs; ++run) {
+    if (run->leaves) continue;
+    const Front* f = a.front + run->first;
+    with_shape(*f, [&]<int N, Form form, class T>() {
+      for (const Front* end = f + run->count; f < end; ++f) solve_up<N, form, T>(a, *f, rhs);
+    });
   }
 }
 
-template <int N, bool serial, class T>
+template <int N, Form form, class T>
 RIGSTEP_INLINE void solve_down(const StepArrays& a, const Front& f) {
   constexpr int W = kWidth<T>;
-  with_children<T>(a, f, vector_of, [&](const auto& left, const auto& right) {
+  constexpr bool link = form == Form::link;
+  const bool has_left = link || f.child[0].present, has_right = link || f.child[1].present;
+  with_children<T>(a, f, Vector{}, [&](const auto& left, const auto& right) RIGSTEP_INLINED {
     const double* const factor = a.arena + f.factor;
     const double* const P = factor + (packed(N) + N) * W;
     const double* const x = a.arena + f.vector;
-    const int rows = serial ? 2 * N : f.rows;
+    const int rows = link ? 2 * N : f.rows;
     T z[N + 1];
     if constexpr (N > 0) {
       const double* y = P + rows * N * W;
@@ -597,16 +699,25 @@ RIGSTEP_INLINE void solve_down(const StepArrays& a, const Front& f) {
         for (int k = 0; k < N; ++k) z[k] = fnma(load<T>(P + (i * N + k) * W), xi, z[k]);
       }
       backward<N>(L, z);
+      const int in_left = link ? N : f.child[0].pivot, in_right = link ? 0 : f.child[1].pivot;
 #pragma GCC unroll 6
       for (int k = 0; k < N; ++k) {
         store(a.Lambda + f.row_position + k * W, z[k]);
-        left.put((serial ? N : f.child[0].pivot) + k, z[k]);
-        if (serial || f.child[1].present) right.put((serial ? 0 : f.child[1].pivot) + k, z[k]);
+        if (has_left) left.put(in_left + k, z[k]);
+        if (has_right) right.put(in_right + k, z[k]);
       }
     }
-    if constexpr (serial) {
+    if constexpr (form != Form::general) {
+      const double* open = x;
+      if (link || (f.form & kLeftOpen)) {
 #pragma GCC unroll 6
-      for (int i = 0; i < N; ++i) left.put(i, load<T>(x + i * W)), right.put(N + i, load<T>(x + (N + i) * W));
+        for (int i = 0; i < N; ++i) left.put(i, load<T>(open + i * W));
+        open += N * W;
+      }
+      if (link || (f.form & kRightOpen)) {
+#pragma GCC unroll 6
+        for (int i = 0; i < N; ++i) right.put(N + i, load<T>(open + i * W));
+      }
     } else {
       for (int p = 0; p < f.pendings; ++p) {
         const Pending& block = a.pending[f.first_pending + p];
@@ -622,42 +733,51 @@ RIGSTEP_INLINE void solve_down(const StepArrays& a, const Front& f) {
 }
 
 void disassemble(const StepArrays& a) {
-  for (int i = a.operations - 1; i >= 0; --i) {
-    const Operation& o = a.operation[i];
-    if (o.is_leaf) continue;
-    const Front& f = a.front[o.index];
-    with_shape(f, [&]<int N, bool serial, class T>() { solve_down<N, serial, T>(a, f); });
+  for (const Run* run = a.run + a.runs; run-- > a.run;) {
+    if (run->leaves) continue;
+    const Front* first = a.front + run->first;
+    with_shape(*first, [&]<int N, Form form, class T>() {
+      for (const Front* f = first + run->count; f-- > first;) solve_down<N, form, T>(a, *f);
+    });
   }
 }
 
+template <int C, class T>
+RIGSTEP_INLINE void add_point_load(const StepArrays& a, const Handle& h, const double* x, V3<T>& force, V3<T>& torque) {
+  constexpr int W = kWidth<T>;
+  const PointHandle<T> p(a.handles + h.at);
+  const double* Lambda = x + h.row * W;
+  const T sign(h.sign);
+  const V3<T> f = sign * load3<T>(Lambda);
+  force = force + f, torque = add_cross(torque, p.arm, f);
+#pragma GCC unroll 3
+  for (int i = 0; i < C; ++i) torque = fma(sign * load<T>(Lambda + (3 + i) * W), p.normal(i), torque);
+}
+
 // motion of a body with the joints closed: motion - M^-1 J' Lambda
-template <class T>
+template <int C, class T>
 RIGSTEP_INLINE Motion<T> closed_motion(const StepArrays& a, const Leaf& leaf, const BodyArrays<T>& b) {
   constexpr int W = kWidth<T>;
   V3<T> force{T(0.0), T(0.0), T(0.0)}, torque = force;
   const double* x = a.arena + leaf.vector;
-  for (int k = leaf.first_handle; k < leaf.first_handle + leaf.handles; ++k) {
-    const Handle& h = a.handle[k];
-    const double* Lambda = x + h.row * W;
-    const T sign(h.sign);
-    if (h.format.general()) {
-      const GeneralHandle<T> g(a.handles + h.at);
-      for (int i = 0; i < h.format.rows; ++i) {
-        const T l = sign * load<T>(Lambda + i * W);
-        force = fma(l, g.force(i), force), torque = fma(l, g.torque(i), torque);
+  const Handle* h = a.handle + leaf.first_handle;
+  if constexpr (C != kAnyLeaf) {
+    add_point_load<C>(a, h[0], x, force, torque), add_point_load<C>(a, h[1], x, force, torque);
+  } else {
+    for (const Handle* end = h + leaf.handles; h < end; ++h) {
+      if (h->format.general()) {
+        const GeneralHandle<T> g(a.handles + h->at);
+        for (int i = 0; i < h->format.rows; ++i) {
+          const T l = load<T>(x + (h->row + i) * W);
+          force = fma(l, g.force(i), force), torque = fma(l, g.torque(i), torque);
+        }
+      } else {
+        with_cosines(h->format.cosines, [&]<int D>() RIGSTEP_INLINED { add_point_load<D>(a, *h, x, force, torque); });
       }
-    } else {
-      const PointHandle<T> p(a.handles + h.at);
-      const V3<T> f = sign * load3<T>(Lambda);
-      force = force + f, torque = add_cross(torque, p.arm, f);
-      with_cosines(h.format.cosines, [&]<int C>() {
-#pragma GCC unroll 3
-        for (int i = 0; i < C; ++i) torque = fma(sign * load<T>(Lambda + (3 + i) * W), p.normal(i), torque);
-      });
     }
   }
   Motion<T> m{load3<T>(b.motion), load3<T>(b.motion + 3 * W)};
-  with_inverse_mass(a, leaf, b, [&](const auto& inverse) {
+  with_inverse_mass(a, leaf, b, [&](const auto& inverse) RIGSTEP_INLINED {
     const Motion<T> back = inverse(force, torque);
     m = {m.v - back.v, m.w - back.w};
   });
@@ -665,8 +785,8 @@ RIGSTEP_INLINE Motion<T> closed_motion(const StepArrays& a, const Leaf& leaf, co
 }
 
 void close(const StepArrays& a) {
-  for_bodies(a, [&]<class T>(const Leaf& leaf, const BodyArrays<T>& b) {
-    const Motion<T> m = closed_motion(a, leaf, b);
+  for_leaves(a, [&]<class T, int C>(const Leaf& leaf, const BodyArrays<T>& b) RIGSTEP_INLINED {
+    const Motion<T> m = closed_motion<C>(a, leaf, b);
     store3(b.motion, m.v), store3(b.motion + 3 * kWidth<T>, m.w);
   });
 }
@@ -675,12 +795,12 @@ void close(const StepArrays& a) {
 
 // (24) (25) (34): closes the joints, moves the bodies, accumulates the multipliers
 Moves update(const StepArrays& a) {
-  for (int k = 0; k < a.rows; ++k) a.lambda[k] = fma(a.gain[k], a.Lambda[k], a.lambda[k]);
+  for_rows(a, [&](int k) { a.lambda[k] = fma(a.gain[k], a.Lambda[k], a.lambda[k]); });
   Lanes4 wide_move(0.0), wide_turn(0.0);
   double move = 0.0, turn = 0.0;
-  for_bodies(a, [&]<class T>(const Leaf& leaf, const BodyArrays<T>& b) {
+  for_leaves(a, [&]<class T, int C>(const Leaf& leaf, const BodyArrays<T>& b) RIGSTEP_INLINED {
     constexpr int W = kWidth<T>;
-    const Motion<T> m = closed_motion(a, leaf, b);
+    const Motion<T> m = closed_motion<C>(a, leaf, b);
     store3(b.motion, m.v), store3(b.motion + 3 * W, m.w);
     store3(b.next + kR * W, load3<T>(b.next + kR * W) + m.v);
     const Quaternion<T> p = load_quaternion<T>(b.next + kP * W);
@@ -699,17 +819,16 @@ Moves update(const StepArrays& a) {
 }
 
 void start_velocities(const StepArrays& a) {  // (45)
-  for_bodies(a, [&]<class T>(const Leaf&, const BodyArrays<T>& b) {
-    constexpr int W = kWidth<T>;
-    const V3<T> w_b = twice_G(load_quaternion<T>(b.next + kP * W), load_quaternion<T>(b.history));
-    store3(b.motion, velocity(b, a.dt)), store3(b.motion + 3 * W, load33<T>(b.rotation) * w_b);
+  for_leaves(a, [&]<class T, int C>(const Leaf& leaf, const BodyArrays<T>& b) RIGSTEP_INLINED {
+    const V3<T> w_b = twice_G(load_quaternion<T>(b.next + kP * kWidth<T>), load_quaternion<T>(b.history));
+    start_motion<C>(a, leaf, b, Motion<T>{velocity(b, a.dt), load33<T>(b.rotation) * w_b});
   });
 }
 
 template <int C, class T>
 RIGSTEP_INLINE void quadratic_terms(const StepArrays& a, const ConstraintBatch& c) {
   constexpr int W = kWidth<T>;
-  with_sides<T>(c, [&](const auto& body, const auto&) {
+  with_sides<T>(a, c, [&](const auto& body, const auto&) RIGSTEP_INLINED {
     const V3<T> w1 = three(body(a.twist, 6, 0), 3), w2 = three(body(a.twist, 6, 1), 3);
     const PointSides<C, T> at = load_sides<C, T>(a.constraint_fields + kConstraintFields * c.position);
     double* to = a.quadratic + c.row_position;
@@ -733,15 +852,15 @@ void keep_velocities(const StepArrays& a) {
 }
 
 void start_accelerations(const StepArrays& a) {  // (60)
-  for_bodies(a, [&]<class T>(const Leaf&, const BodyArrays<T>& b) {
+  for_leaves(a, [&]<class T, int C>(const Leaf& leaf, const BodyArrays<T>& b) RIGSTEP_INLINED {
     constexpr int W = kWidth<T>;
     const V3<T> al = twice_G(load_quaternion<T>(b.next + kP * W), load_quaternion<T>(b.history + 4 * W));
-    store3(b.motion, acceleration(b, a.dt)), store3(b.motion + 3 * W, load33<T>(b.rotation) * al);
+    start_motion<C>(a, leaf, b, Motion<T>{acceleration(b, a.dt), load33<T>(b.rotation) * al});
   });
 }
 
 void add_kappa(const StepArrays& a, bool first) {
-  for (int k = 0; k < a.rows; ++k) a.kappa[k] = first ? a.Lambda[k] : a.kappa[k] + a.Lambda[k];
+  for_rows(a, [&](int k) { a.kappa[k] = first ? a.Lambda[k] : a.kappa[k] + a.Lambda[k]; });
 }
 
 bool keep_accelerations(const StepArrays& a) {
@@ -765,7 +884,7 @@ bool keep_accelerations(const StepArrays& a) {
 template <int C, class T>
 RIGSTEP_INLINE void largest_residuals(const StepArrays& a, const ConstraintBatch& c, T* most) {
   constexpr int W = kWidth<T>;
-  with_sides<T>(c, [&](const auto& body, const auto&) {
+  with_sides<T>(a, c, [&](const auto& body, const auto&) RIGSTEP_INLINED {
     const auto t1 = body(a.twist, 6, 0), t2 = body(a.twist, 6, 1), m1 = body(a.motion, 6, 0), m2 = body(a.motion, 6, 1);
     const V3<T> w1 = three(t1, 3), w2 = three(t2, 3), al1 = three(m1, 3), al2 = three(m2, 3);
     const PointSides<C, T> at = load_sides<C, T>(a.constraint_fields + kConstraintFields * c.position);
@@ -805,9 +924,22 @@ Residuals residuals(const StepArrays& a) {
 }  // namespace
 
 extern const Kernels kKernels;
-const Kernels kKernels{
-    RIGSTEP_ISA_NAME,   predict,  place,  constrain,        factorise,       free_motion,         assemble,
-    disassemble,        close,    update, start_velocities, keep_velocities, start_accelerations, add_kappa,
-    keep_accelerations, residuals};
+const Kernels kKernels{RIGSTEP_ISA_NAME,
+                       predict,
+                       place,
+                       constrain,
+                       factorise,
+                       free_motion,
+                       project,
+                       assemble,
+                       disassemble,
+                       close,
+                       update,
+                       start_velocities,
+                       keep_velocities,
+                       start_accelerations,
+                       add_kappa,
+                       keep_accelerations,
+                       residuals};
 
 }  // namespace rigstep::index3::RIGSTEP_ISA

@@ -326,12 +326,16 @@ RIGSTEP_INLINE PointSides<C, T> turned_sides(const double* constants, const M3<T
   return s;
 }
 
+// scale (1/2 (a b' + b a') - (a . b) E)
 template <class T>
-RIGSTEP_INLINE void add_outer(S3<T>& K, T scale, V3<T> a, V3<T> b) {  // scale (1/2 (a b' + b a') - (a . b) E)
-  const T half = T(0.5) * scale, minus = -(scale * dot(a, b));
-  K.xx += fma(scale * a.x, b.x, minus), K.yy += fma(scale * a.y, b.y, minus), K.zz += fma(scale * a.z, b.z, minus);
-  K.yx += half * fma(a.x, b.y, a.y * b.x), K.zx += half * fma(a.x, b.z, a.z * b.x);
-  K.zy += half * fma(a.y, b.z, a.z * b.y);
+RIGSTEP_INLINE S3<T> outer(T scale, V3<T> a, V3<T> b) {
+  const V3<T> s = scale * a, half = T(0.5) * s;
+  return {-fma(s.y, b.y, s.z * b.z),      -fma(s.x, b.x, s.z * b.z),      -fma(s.x, b.x, s.y * b.y),
+          fma(half.x, b.y, half.y * b.x), fma(half.x, b.z, half.z * b.x), fma(half.y, b.z, half.z * b.y)};
+}
+template <class T>
+RIGSTEP_INLINE S3<T> operator+(const S3<T>& a, const S3<T>& b) {
+  return {a.xx + b.xx, a.yy + b.yy, a.zz + b.zz, a.yx + b.yx, a.zx + b.zx, a.zy + b.zy};
 }
 
 // What the constraint does to one of its bodies: load J' lambda, geometric stiffness, arm, normals.
@@ -340,10 +344,9 @@ RIGSTEP_INLINE void put_handle(const Sink& to, const PointSides<C, T>& at, V3<T>
                                V3<T> moment, const T* lambda_cosines, bool with_stiffness) {
   put3(to, 0, T(sign) * force), put3(to, 3, T(sign) * add_cross(moment, arm, force));
   if (with_stiffness) {
-    S3<T> K{T(0.0), T(0.0), T(0.0), T(0.0), T(0.0), T(0.0)};
-    add_outer(K, T(sign), arm, force);
+    S3<T> K = outer(T(sign), arm, force);
 #pragma GCC unroll 3
-    for (int k = 0; k < C; ++k) add_outer(K, lambda_cosines[k], at.axis_first(k), at.axis_second(k));
+    for (int k = 0; k < C; ++k) K = K + outer(lambda_cosines[k], at.axis_first(k), at.axis_second(k));
     to.put(6, K.xx), to.put(7, K.yy), to.put(8, K.zz), to.put(9, K.yx), to.put(10, K.zx), to.put(11, K.zy);
   }
   put3(to, 12, arm);

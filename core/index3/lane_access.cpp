@@ -192,8 +192,7 @@ void drive(const Plan& plan, const State& last, const Inputs& inputs, double t, 
   }
 }
 
-void constrain(const Plan& plan, Workspace& w, bool with_stiffness) noexcept {
-  plan.kernels->constrain(w.lanes, with_stiffness);
+void constrain_general(const Plan& plan, Workspace& w, bool with_stiffness) noexcept {
   for (const int c : plan.general_constraints) constrain_general(plan, c, with_stiffness, w);
 }
 

@@ -23,8 +23,8 @@ void look_at_velocities(const Plan& plan, Workspace& w) noexcept;
 // What the drivers prescribe for the end of the step, at time t [s], and from where angles are unwrapped.
 void drive(const Plan& plan, const State& last, const Inputs& inputs, double t, Workspace& w) noexcept;
 
-// Phi, Jacobians, loads J' lambda and, on request, geometric stiffness of every constraint, (1) (3).
-void constrain(const Plan& plan, Workspace& w, bool with_stiffness) noexcept;
+// Phi, Jacobians, loads J' lambda and, on request, geometric stiffness of the general constraints, (1) (3).
+void constrain_general(const Plan& plan, Workspace& w, bool with_stiffness) noexcept;
 
 // J-dot v + Phi_tt of the general constraints; the others' come with the velocities.
 void add_quadratic_terms(const Plan& plan, Workspace& w) noexcept;

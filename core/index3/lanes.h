@@ -9,11 +9,12 @@
 #endif
 
 #define RIGSTEP_INLINE inline __attribute__((always_inline))
+#define RIGSTEP_INLINED __attribute__((always_inline))  // of a lambda
 
 namespace rigstep::index3::RIGSTEP_ISA {
 
 struct Lanes4 {
-  using Vector __attribute__((vector_size(32), may_alias)) = double;
+  using Vector __attribute__((vector_size(32))) = double;
   Vector v;
 
   Lanes4() = default;

@@ -375,12 +375,12 @@ Plan::Plan(const Mechanism& mechanism_, const Settings& settings_)
   const std::vector<Constraint> constraints = constraints_of(*this);
   observe(*this, constraints);
   elimination = compile(constraints, carries_spring, settings.order);
+  partition = divide(elimination, std::clamp(settings.threads, 1, kMostThreads));
   const auto size = [](int n) { return static_cast<std::size_t>(n); };
   body_constants = AlignedDoubles(size(kBodyConstants * elimination.positions), 1.0);
   constraint_constants = AlignedDoubles(size(kConstraintConstants * elimination.constraint_positions), 0.0);
   compliance_in_lanes = AlignedDoubles(size(2 * elimination.rows), 0.0);
   gain = AlignedDoubles(size(elimination.rows), 0.0);
-  zeros = AlignedDoubles(size(std::max(elimination.zeros, elimination.rows)), 0.0);
   write_constants(*this);
 }
 

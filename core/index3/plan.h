@@ -8,6 +8,7 @@
 #include "core/index3/constraints.h"
 #include "core/index3/drivers.h"
 #include "core/index3/elimination.h"
+#include "core/index3/partition.h"
 #include "core/index3/stepper.h"
 
 namespace rigstep::index3 {
@@ -45,6 +46,7 @@ struct Plan {
   std::vector<int> eliminated_as;  // (constraints) as which constraint of the elimination; -1: no rows
   std::vector<int> eliminated;     // the other way round: which constraint; there the elements follow
   Elimination elimination;
+  Partition partition;  // of its operations among the threads
   const Kernels* kernels = nullptr;
 
   // what the loop must see one by one: bodies and joints with force elements, inputs, followed coordinates
@@ -55,7 +57,7 @@ struct Plan {
   bool shows_forces = false;  // what force elements do at the end of a step is an output, or part of the energy
 
   // in lanes (schedule.h)
-  AlignedDoubles body_constants, constraint_constants, compliance_in_lanes, gain, zeros;
+  AlignedDoubles body_constants, constraint_constants, compliance_in_lanes, gain;
 
   int rows() const { return first_row.back(); }
   int first_coupling() const { return static_cast<int>(mechanism.joints().size()); }  // as a constraint

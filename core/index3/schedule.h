@@ -52,12 +52,22 @@ struct Copy {
 
 struct Child {
   bool present = false;
-  bool aligned = true;             // lanes coincide with the parent's
-  int rows = 0;                    // pending
-  int pivot = 0;                   // its first row of the constraint that the parent eliminates
-  Place matrix[kLanes];            // packed compliance, by the parent's lanes
-  Place vector[kLanes];            // right-hand side, later the solution
+  int rows = 0;    // pending
+  int pivot = 0;   // its first row of the constraint that the parent eliminates
+  int matrix = 0;  // packed compliance
+  int vector = 0;  // right-hand side, later the solution
+  int stride = 1;
+  int scattered = -1;              // into the tables of places, where its lanes are not the parent's
   int first_copy = 0, copies = 0;  // of the solution
+};
+
+// Where the parent's lanes find a child, or a constraint its bodies.
+struct ScatteredChild {
+  Place matrix[kLanes], vector[kLanes];
+};
+struct ScatteredSide {
+  BodyPlace body[kLanes];
+  Place handle[kLanes];
 };
 
 // A constraint that stays open after a front, as a block of its rows.
@@ -77,11 +87,14 @@ struct Leaf {
   int dense = -1;              // into the full tangent mass matrices, -1: mass and inertia only
 };
 
+// Compounds [a p] and [p b] become [a b]: the link of a chain. Bits say what there is; all parts of as many rows.
+enum TwoSided : unsigned char { kLeft = 1, kRight = 2, kLeftOpen = 4, kRightOpen = 8, kChainLink = 15, kGeneral = 16 };
+
 struct Front {
   int width = 1;
-  int rows = 0;          // pending
-  int pivots = 0;        // rows eliminated: one constraint, or none
-  bool serial = false;   // joins two compounds of two constraints each, all of as many rows: [a p] and [p b] to [a b]
+  int rows = 0;    // pending
+  int pivots = 0;  // rows eliminated: one constraint, or none
+  unsigned char form = kGeneral;
   int constraint = -1;   // batch of the eliminated constraint
   int row_position = 0;  // its rows: element k at row_position + k width + lane
   Child child[2];
@@ -92,9 +105,9 @@ struct Front {
 
 // One side of a constraint in lanes.
 struct Side {
-  bool aligned = true;  // body and handle lie in the lanes of the constraint
-  BodyPlace body[kLanes];
-  Place handle[kLanes];
+  BodyPlace body;
+  Place handle;
+  int scattered = -1;              // into the tables of places, where body or handle lie in other lanes
   int first_copy = 0, copies = 0;  // of the handle
 };
 
@@ -107,9 +120,10 @@ struct ConstraintBatch {
   Side side[2];
 };
 
-struct Operation {
-  bool is_leaf = true;
-  int index = 0;
+// Leaves or fronts of one shape, one behind the other, none of which needs another.
+struct Run {
+  bool leaves = true;
+  int first = 0, count = 0;
 };
 
 // Sizes of the arrays per body and per constraint.
@@ -127,17 +141,18 @@ struct StepArrays {
   const Handle* handle;
   const Front* front;
   int fronts;
-  const Operation* operation;
-  int operations;
+  const Run* run;
+  int runs;
   const Pending* pending;
   const Copy* copy;
+  const ScatteredChild* scattered_child;
+  const ScatteredSide* scattered_side;
   const ConstraintBatch* constraint;
   int constraints;
   const double* body_constants;
   const double* constraint_constants;
   const double* compliance[2];  // of every row: in the iterations, in the projections
   const double* gain;           // of every row: 4/dt^2, 0 for what is there only to fill a lane
-  const double* zeros;
   double dt;
   int rows;  // of all constraints, lanes included
 
@@ -186,7 +201,8 @@ struct Kernels {
   // returns the first front without a positive pivot, or -1; geometric: factor of the geometric stiffness;
   // with_tangent: bodies with force elements use their tangent; stage: which compliance
   int (*factorise)(const StepArrays&, double geometric, bool with_tangent, int stage);
-  void (*free_motion)(const StepArrays&);
+  void (*free_motion)(const StepArrays&);  // this and the two below start a solve: motion and right-hand sides
+  void (*project)(const StepArrays&);      // right-hand sides of the motion as it is
   void (*assemble)(const StepArrays&, RightHandSide);
   void (*disassemble)(const StepArrays&);
   void (*close)(const StepArrays&);

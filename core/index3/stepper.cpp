@@ -8,6 +8,7 @@
 #include "core/index3/forces.h"
 #include "core/index3/initial_state.h"
 #include "core/index3/lane_access.h"
+#include "core/index3/team.h"
 
 namespace rigstep::index3 {
 
@@ -20,85 +21,205 @@ double time_at(const Plan& plan, std::uint64_t step) {
   return 1e-9 * static_cast<double>(static_cast<std::int64_t>(step) * plan.settings.dt_ns);
 }
 
-// predictor, (15) (16): every body, then the joints between them
-void predict(const Plan& plan, Workspace& w) {
-  plan.kernels->predict(w.lanes);
-  look_at_iterate(plan, w);
-  constrain(plan, w, true);
-}
+// What a thread has noticed in its part of a step.
+struct Notice {
+  int failed_front = -1;
+  Moves moves{};
+  bool finite = true;
+  Residuals residuals{};
 
-// g of (17) (18) on every body, and the free motion -(dt^2/4) M^-1 g that it causes, (27)
-void evaluate_residuals(const Plan& plan, const State& last, const Inputs& u, Workspace& w) {
-  load_bodies(plan, u, time_at(plan, last.step + 1), last.coordinate, w);
-  plan.kernels->free_motion(w.lanes);
-}
-
-// closes the joints and accumulates the multipliers, (24) (25) (34)
-Moves update(const Plan& plan, Workspace& w) {
-  const Moves moves = plan.kernels->update(w.lanes);
-  look_at_iterate(plan, w);
-  constrain(plan, w, true);
-  return moves;
-}
-
-// one pass leaves a residual of the order of the compliance, a second one its square
-template <class AfterSweep>
-void close_in_sweeps(const Plan& plan, Workspace& w, RightHandSide rhs, const AfterSweep& after_sweep) {
-  for (int sweep = 0; sweep < plan.settings.sweeps; ++sweep) {
-    plan.kernels->assemble(w.lanes, rhs);
-    plan.kernels->disassemble(w.lanes);
-    plan.kernels->close(w.lanes);
-    after_sweep(sweep);
+  void add(const Notice& other) {
+    if (failed_front < 0) failed_front = other.failed_front;
+    moves = {std::max(moves.move, other.moves.move), std::max(moves.turn, other.moves.turn)};
+    finite = finite && other.finite;
+    residuals = {std::max(residuals.position, other.residuals.position),
+                 std::max(residuals.velocity, other.residuals.velocity),
+                 std::max(residuals.acceleration, other.residuals.acceleration)};
   }
-}
+};
 
-// (40)-(54): the nearest velocities, in the metric of the tangent, that satisfy J v + Phi_t = 0
-void project_velocities(const Plan& plan, Workspace& w) {
-  plan.kernels->start_velocities(w.lanes);
-  close_in_sweeps(plan, w, RightHandSide::rate, [](int) {});
-  plan.kernels->keep_velocities(w.lanes);
-  look_at_velocities(plan, w);
-  add_quadratic_terms(plan, w);
-}
+// One attempt at a step, by a team or alone. The parts of the mechanism are worked on side by side; what joins them
+// (the top of the elimination, force elements, general constraints) is the caller's. Every phase ends with all threads
+// together; false: a partner was late, and the attempt is void.
+class Attempt {
+ public:
+  Attempt(const Plan& plan, const State& last, const Inputs& inputs, Workspace& w, Team* team)
+      : plan_(plan), kernels_(*plan.kernels), last_(last), inputs_(inputs), w_(w), team_(team) {
+    for (int t = 0; t < kMostThreads; ++t) notice_at(t) = {};
+  }
 
-// (55)-(69): the nearest accelerations that satisfy J a = gamma, with gamma of the projected velocities
-bool project_accelerations(const Plan& plan, Workspace& w) {
-  plan.kernels->start_accelerations(w.lanes);
-  close_in_sweeps(plan, w, RightHandSide::quadratic, [&](int sweep) { plan.kernels->add_kappa(w.lanes, sweep == 0); });
-  return plan.kernels->keep_accelerations(w.lanes);
-}
+  const Notice& notice() const { return all_; }
+  const StepArrays& top() const { return team_ ? w_.top : w_.nothing; }
+
+  // Newton's iterations from the predictor on, with one tangent
+  template <class Watch>
+  bool iterate(const Watch& after_free_motion) {
+    const double half_dt = 0.5 * plan_.dt();
+    drive(plan_, last_, inputs_, time(), w_);
+    take_inputs(plan_, inputs_, w_);
+    if (!predict()) return false;                 // 3a, 3b   (15) (16)
+    tangent_of_forces(plan_, h2(), half_dt, w_);  // (8)
+    for (int k = 0; k < plan_.settings.iterations; ++k) {
+      load_bodies(plan_, inputs_, time(), last_.coordinate, w_);
+      if (!(k == 0 ? solve_first() : solve())) return false;  // 3c-3e   (17) (18) (26) (27) (36)-(39), leaves to root
+      after_free_motion();
+      root(RightHandSide::Phi);                                       // 3f
+      if (!update(k + 1 == plan_.settings.iterations)) return false;  // 3g, 3h, 3b   (34) (24) (25) (15) (16)
+    }
+    return true;
+  }
+
+  // (40)-(54): the nearest velocities, in the metric of the tangent, that satisfy J v + Phi_t = 0. The tangent is that
+  // of the converged pose, without the force elements: a metric that holds springs does not keep momentum.
+  bool project_velocities() {
+    if (!split([h2 = h2(), &k = kernels_](const StepArrays& part, Notice& notice) {
+          k.constrain(part, true);
+          const int failed = k.factorise(part, h2, false, 1);
+          if (notice.failed_front < 0) notice.failed_front = failed;
+          k.start_velocities(part);
+          k.assemble(part, RightHandSide::rate);
+        }))
+      return false;
+    note_front(kernels_.factorise(top(), h2(), false, 1));
+    root(RightHandSide::rate);
+    if (!sweep_again(RightHandSide::rate, false)) return false;
+    if (!split([&k = kernels_](const StepArrays& part, Notice&) {
+          k.disassemble(part);
+          k.close(part);
+          k.keep_velocities(part);
+        }))
+      return false;
+    kernels_.keep_velocities(top());
+    look_at_velocities(plan_, w_);
+    add_quadratic_terms(plan_, w_);
+    return true;
+  }
+
+  // (55)-(69): the nearest accelerations that satisfy J a = gamma, with gamma of the projected velocities
+  bool project_accelerations() {
+    if (!split([&k = kernels_](const StepArrays& part, Notice&) {
+          k.start_accelerations(part);
+          k.assemble(part, RightHandSide::quadratic);
+        }))
+      return false;
+    root(RightHandSide::quadratic);
+    if (!sweep_again(RightHandSide::quadratic, true)) return false;
+    const bool first = plan_.settings.sweeps == 1;
+    if (!split([first, &k = kernels_](const StepArrays& part, Notice& notice) {
+          k.disassemble(part);
+          k.close(part);
+          k.add_kappa(part, first);
+          notice.finite = k.keep_accelerations(part);
+          notice.residuals = k.residuals(part);
+        }))
+      return false;
+    kernels_.add_kappa(top(), first);
+    all_.residuals = kernels_.residuals(top());
+    for (int t = 0; t < parts(); ++t) all_.add(notice_at(t));
+    return true;
+  }
+
+ private:
+  double h2() const { return 0.25 * plan_.dt() * plan_.dt(); }
+  double time() const { return time_at(plan_, last_.step + 1); }
+  int parts() const { return team_ ? team_->threads() : 1; }
+  Notice& notice_at(int part) { return *reinterpret_cast<Notice*>(w_.notices[part].bytes); }
+  void note_front(int failed) {
+    if (all_.failed_front < 0) all_.failed_front = failed;
+  }
+
+  // f(part, notice) on all parts; it outlives this call where a partner is late, so it may hold only what stays
+  template <class F>
+  bool split(const F& f) {
+    if (!team_) {
+      f(w_.lanes, notice_at(0));
+      return true;
+    }
+    return team_->split(
+        [f, &w = w_](int part) { f(w.parts[part], *reinterpret_cast<Notice*>(w.notices[part].bytes)); });
+  }
+
+  bool predict() {
+    if (!split([&k = kernels_](const StepArrays& part, Notice&) { k.predict(part); })) return false;
+    kernels_.predict(top());
+    constrain_between(true);
+    return true;
+  }
+
+  // what stands between the parts, and what must be looked at one by one
+  void constrain_between(bool with_stiffness) {
+    look_at_iterate(plan_, w_);
+    kernels_.constrain(top(), with_stiffness);
+    constrain_general(plan_, w_, with_stiffness);
+  }
+
+  bool solve_first() {
+    if (!split([h2 = h2(), &k = kernels_](const StepArrays& part, Notice& notice) {
+          k.constrain(part, true);
+          notice.failed_front = k.factorise(part, h2, true, 0);
+          k.free_motion(part);
+          k.assemble(part, RightHandSide::Phi);
+        }))
+      return false;
+    note_front(kernels_.factorise(top(), h2(), true, 0));
+    return true;
+  }
+
+  bool solve() {
+    return split([&k = kernels_](const StepArrays& part, Notice&) {
+      k.constrain(part, false);
+      k.free_motion(part);
+      k.assemble(part, RightHandSide::Phi);
+    });
+  }
+
+  void root(RightHandSide rhs) {
+    kernels_.assemble(top(), rhs);
+    kernels_.disassemble(top());
+  }
+
+  bool update(bool with_stiffness) {
+    if (!split([&k = kernels_](const StepArrays& part, Notice& notice) {
+          k.disassemble(part);
+          notice.moves = k.update(part);
+        }))
+      return false;
+    kernels_.update(top());
+    constrain_between(with_stiffness);
+    return true;
+  }
+
+  // one pass leaves a residual of the order of the compliance, a second one its square
+  bool sweep_again(RightHandSide rhs, bool keep_multipliers) {
+    for (int sweep = 1; sweep < plan_.settings.sweeps; ++sweep) {
+      const bool first = sweep == 1;
+      if (!split([rhs, keep_multipliers, first, &k = kernels_](const StepArrays& part, Notice&) {
+            k.disassemble(part);
+            k.close(part);
+            if (keep_multipliers) k.add_kappa(part, first);
+            k.project(part);
+            k.assemble(part, rhs);
+          }))
+        return false;
+      if (keep_multipliers) kernels_.add_kappa(top(), first);
+      root(rhs);
+    }
+    return true;
+  }
+
+  const Plan& plan_;
+  const Kernels& kernels_;
+  const State& last_;
+  const Inputs& inputs_;
+  Workspace& w_;
+  Team* team_;  // null: alone
+  Notice all_;
+};
+static_assert(sizeof(Notice) <= sizeof(NoticeSpace) && std::is_trivially_copyable_v<Notice>, "kept in the workspace");
 
 bool is_finite(const BodyState& b) {
   return std::isfinite(b.r.sum() + b.p.sum() + b.v.sum() + b.w_b.sum() + b.a.sum() + b.alpha_b.sum());
 }
-
-// Newton's iterations from the predictor on, with one tangent; returns the front that could not be factorised, or -1
-template <class Watch>
-int iterate(const Plan& plan, const State& last, const Inputs& inputs, Workspace& w, Moves& moves,
-            const Watch& after_free_motion) {
-  const Kernels& kernels = *plan.kernels;
-  const double h2 = 0.25 * plan.dt() * plan.dt(), half_dt = 0.5 * plan.dt();
-  drive(plan, last, inputs, time_at(plan, last.step + 1), w);
-  take_inputs(plan, inputs, w);
-  predict(plan, w);                                            // 3a, 3b   (15) (16)
-  tangent_of_forces(plan, h2, half_dt, w);                     // (8)
-  const int failed = kernels.factorise(w.lanes, h2, true, 0);  // 3d, 3e   (26) (36)-(38), tangent at the predictor
-  for (int k = 0; k < plan.settings.iterations; ++k) {
-    evaluate_residuals(plan, last, inputs, w);  // 3c       (17) (18)
-    after_free_motion();
-    kernels.assemble(w.lanes, RightHandSide::Phi);  // 3e       (27) (39), leaves to root
-    kernels.disassemble(w.lanes);                   // 3f-3h    (34), root to leaves
-    moves = update(plan, w);                        // 3h, 3b   (24) (25) (15) (16)
-  }
-  return failed;
-}
-
-// What the phases of one step have noticed.
-struct Attempt {
-  int failed_front = -1;
-  Moves moves{};
-  bool finite = true;
-};
 
 // first joint, coupling or driver that could not be eliminated
 int constraint_of_front(const Plan& plan, int front) {
@@ -128,13 +249,13 @@ int most_moved_body(const Plan& plan, const Workspace& w) {
 }
 
 // what the step says about itself
-StepReport judge(const Plan& plan, const Workspace& w, const Attempt& attempt) {
-  const Moves& last = attempt.moves;
+StepReport judge(const Plan& plan, const Workspace& w, const Notice& notice) {
+  const Moves& last = notice.moves;
   StepReport report;
   report.last_increment = std::max(last.move, last.turn);
   if (std::max(last.move / plan.length, last.turn) > plan.settings.increment_tolerance)
     report.status = StepStatus::not_converged;
-  measure_residuals(plan, w, report);
+  measure_residuals(plan, w, notice.residuals, report);
   if (last.turn > 1.0 || last.move > plan.length ||
       report.position_residual > kTornJoint * std::min(1.0, plan.length)) {
     const int torn = torn_joint(plan, w);
@@ -144,12 +265,12 @@ StepReport judge(const Plan& plan, const Workspace& w, const Attempt& attempt) {
       if (torn < 0) report.body = most_moved_body(plan, w);
     }
   }
-  if (!attempt.finite) {
+  if (!notice.finite) {
     report.status = StepStatus::not_finite;
-  } else if (attempt.failed_front >= 0) {
+  } else if (notice.failed_front >= 0) {
     report.status = StepStatus::singular;
     report.body = -1;
-    report.joint = constraint_of_front(plan, attempt.failed_front);
+    report.joint = constraint_of_front(plan, notice.failed_front);
   }
   return report;
 }
@@ -165,8 +286,7 @@ void find_origin(const Plan& plan, const State& last, const Inputs& inputs, Work
   for (std::size_t i = 0; i < reached.body.size() && report.body < 0; ++i)
     if (!is_finite(reached.body[i])) report.body = static_cast<int>(i);
   int body = -1;
-  Moves moves;
-  iterate(plan, last, inputs, w, moves, [&] {
+  Attempt(plan, last, inputs, w, nullptr).iterate([&] {
     for (int i = 0; i < static_cast<int>(last.body.size()) && body < 0; ++i)
       if (!std::isfinite(motion(plan, w, i).sum())) body = i;
   });
@@ -183,6 +303,10 @@ Stepper::Stepper(const Mechanism& mechanism, const Settings& settings)
       state_(initial_state(*plan_, *workspace_)),
       failed_(state_) {
   enter_lanes(*plan_, state_, *workspace_);
+  const int threads = static_cast<int>(plan_->partition.parts.size());
+  if (threads == 1) return;
+  spare_ = std::make_unique<Workspace>(*plan_);
+  team_ = std::make_unique<Team>(threads);
 }
 
 Stepper::~Stepper() = default;
@@ -193,6 +317,7 @@ const State& Stepper::state() const noexcept {
   return state_;
 }
 const Plan& Stepper::plan() const noexcept { return *plan_; }
+int Stepper::threads() const noexcept { return team_ ? team_->threads() : 1; }
 const Workspace& Stepper::workspace() const noexcept { return *workspace_; }
 
 void Stepper::restore(std::span<const double> flat, std::uint64_t step_index) noexcept {
@@ -205,25 +330,31 @@ void Stepper::restore(std::span<const double> flat, std::uint64_t step_index) no
 // [001] 3.5, figure 2: predictor, a fixed number of Newton iterations with one tangent, both projections with the
 // tangent of the converged pose.
 StepReport Stepper::step(const Inputs& inputs) noexcept {
-  const Plan& plan = *plan_;
-  Workspace& w = *workspace_;
-  Attempt attempt;
-  attempt.failed_front = iterate(plan, state_, inputs, w, attempt.moves, [] {});  // 3
-  const double h2 = 0.25 * plan.dt() * plan.dt();
-  // at the converged pose, without the force elements: a metric that holds springs does not keep momentum
-  const int failed_front = plan.kernels->factorise(w.lanes, h2, false, 1);
-  if (attempt.failed_front < 0) attempt.failed_front = failed_front;
-  project_velocities(plan, w);                      // 4        (40)-(54)
-  attempt.finite = project_accelerations(plan, w);  // 5        (55)-(69)
-  const StepReport report = judge(plan, w, attempt);
-  return failed(report.status) ? reject(inputs, report) : commit(inputs, report);
+  Team* team = team_ && team_->is_ready() ? team_.get() : nullptr;
+  for (;;) {
+    Attempt attempt(*plan_, state_, inputs, *workspace_, team);
+    if (attempt.iterate([] {})              // 3
+        && attempt.project_velocities()     // 4        (40)-(54)
+        && attempt.project_accelerations()  // 5        (55)-(69)
+    ) {
+      const StepReport report = judge(*plan_, *workspace_, attempt.notice());
+      return failed(report.status) ? reject(inputs, report) : commit(inputs, report);
+    }
+    go_on_alone();
+    team = nullptr;
+  }
+}
+
+// a late partner may still write: the step is made anew in memory that it does not know
+void Stepper::go_on_alone() noexcept {
+  enter_lanes(*plan_, state(), *spare_);
+  evaluate_state(*plan_, state_, *spare_);
+  std::swap(workspace_, spare_);
+  ++late_partners_;
 }
 
 StepReport Stepper::commit(const Inputs& inputs, const StepReport& report) noexcept {
-  StepArrays& a = workspace_->lanes;
-  std::swap(a.last, a.next);
-  std::swap(a.last_lambda, a.lambda);
-  std::swap(a.last_kappa, a.kappa);
+  workspace_->advance();
   if (plan_->shows_forces)
     apply_forces(*plan_, inputs, time_at(*plan_, state_.step + 1), state_.coordinate, *workspace_);
   else

@@ -38,12 +38,15 @@ enum class MergeOrder {
   fewest_levels,
 };
 
+inline constexpr int kMostThreads = 64;
+
 struct Settings {
   std::int64_t dt_ns = 1'000'000;     // step [ns]
   int iterations = 3;                 // Newton iterations per step: a fixed count, never "until converged"
   double relative_compliance = -1.0;  // of each joint against its own inverse inertia [-]; negative: 1e-8 with closed
                                       // loops, 1e-10 without
   int sweeps = 0;                     // passes of each projection; 0: 2 with closed loops, 1 without
+  int threads = 1;                    // that share a step, at most kMostThreads; same bits for any number
   MergeOrder order = MergeOrder::in_lanes;
   const char* instruction_set = nullptr;  // "x86-64", "x86-64-v3", ...; null: the fastest of this processor. Same bits
   double increment_tolerance = 1e-4;  // above this the last iteration is reported as not converged [largest arm, rad]
@@ -51,6 +54,7 @@ struct Settings {
 
 struct Plan;       // plan.h: everything that never changes
 struct Workspace;  // workspace.h: every byte the step may touch
+class Team;        // team.h: the threads that share a step
 
 class Stepper {
  public:
@@ -68,15 +72,24 @@ class Stepper {
   const Plan& plan() const noexcept;
   const Workspace& workspace() const noexcept;  // of the last committed step, for sensors and diagnostics
 
+  // Threads that share a step, the caller included; 1 where the mechanism is too small to be divided.
+  int threads() const noexcept;
+  // Steps that were made anew alone because a partner was late.
+  std::uint64_t late_partners() const noexcept { return late_partners_; }
+
   // Goes on from a flat state as written by State::flatten; flat.size() must equal state().flat_size().
   void restore(std::span<const double> flat, std::uint64_t step_index) noexcept;
 
  private:
   StepReport commit(const Inputs& inputs, const StepReport& report) noexcept;
   StepReport reject(const Inputs& inputs, StepReport report) noexcept;
+  void go_on_alone() noexcept;
 
   std::unique_ptr<Plan> plan_;
   std::unique_ptr<Workspace> workspace_;
+  std::unique_ptr<Workspace> spare_;  // with a team: for steps that a late partner spoils
+  std::unique_ptr<Team> team_;        // null: alone
+  std::uint64_t late_partners_ = 0;
   mutable State state_;                   // the last committed one
   mutable bool state_is_current_ = true;  // else it is still in the lanes, from where state() fetches it
   State failed_;                          // what a failed step would have committed

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 namespace rigstep::index3 {
 
@@ -35,7 +36,7 @@ class Carver {
   std::size_t used_ = 0;
 };
 
-std::size_t carve(const Elimination& e, double* block, StepArrays& a) {
+std::size_t carve(const Elimination& e, std::size_t parts, double* block, StepArrays& a) {
   Carver carver(block);
   const auto bodies = [&](int fields) { return carver.take(static_cast<std::size_t>(fields * e.positions)); };
   const auto rows = [&] { return carver.take(static_cast<std::size_t>(e.rows)); };
@@ -54,8 +55,15 @@ std::size_t carve(const Elimination& e, double* block, StepArrays& a) {
   for (double** each : {&a.Phi, &a.rate, &a.quadratic, &a.last_lambda, &a.last_kappa, &a.lambda, &a.kappa, &a.Lambda})
     *each = rows();
   a.arena = carver.take(e.arena_doubles);
-  a.scratch = carver.take(e.scratch_doubles);
+  a.scratch = carver.take((e.scratch_doubles + 7) / 8 * 8 * (parts + 1));
   return carver.used();
+}
+
+void take_over(const Part& part, StepArrays& a) {
+  a.run = part.runs.data();
+  a.runs = static_cast<int>(part.runs.size());
+  a.constraint = part.constraints.data();
+  a.constraints = static_cast<int>(part.constraints.size());
 }
 
 void rest_on_ground(StepArrays& a, const BodyPlace& place) {
@@ -78,10 +86,12 @@ Workspace::Workspace(const Plan& plan) : lanes{} {
   lanes.handle = e.handles.data();
   lanes.front = e.fronts.data();
   lanes.fronts = static_cast<int>(e.fronts.size());
-  lanes.operation = e.operations.data();
-  lanes.operations = static_cast<int>(e.operations.size());
+  lanes.run = e.runs.data();
+  lanes.runs = static_cast<int>(e.runs.size());
   lanes.pending = e.pending.data();
   lanes.copy = e.copies.data();
+  lanes.scattered_child = e.scattered_children.data();
+  lanes.scattered_side = e.scattered_sides.data();
   lanes.constraint = e.batches.data();
   lanes.constraints = static_cast<int>(e.batches.size());
   lanes.body_constants = plan.body_constants.data();
@@ -89,11 +99,19 @@ Workspace::Workspace(const Plan& plan) : lanes{} {
   lanes.compliance[0] = plan.compliance_in_lanes.data();
   lanes.compliance[1] = plan.compliance_in_lanes.data() + e.rows;
   lanes.gain = plan.gain.data();
-  lanes.zeros = plan.zeros.data();
   lanes.dt = plan.dt();
   lanes.rows = e.rows;
-  block = AlignedDoubles(carve(e, nullptr, lanes), kNaN);
-  carve(e, block.data(), lanes);
+  block = AlignedDoubles(carve(e, plan.partition.parts.size(), nullptr, lanes), kNaN);
+  carve(e, plan.partition.parts.size(), block.data(), lanes);
+  parts.assign(plan.partition.parts.size(), lanes);
+  top = nothing = lanes;
+  const std::size_t scratch = (e.scratch_doubles + 7) / 8 * 8;
+  for (std::size_t t = 0; t < parts.size(); ++t) {
+    take_over(plan.partition.parts[t], parts[t]);
+    parts[t].scratch = lanes.scratch + (t + 1) * scratch;
+  }
+  take_over(plan.partition.top, top);
+  take_over(Part{}, nothing);
   rest_on_ground(lanes, e.ground_single);
   rest_on_ground(lanes, e.ground_lanes);
 
@@ -120,6 +138,16 @@ Workspace::Workspace(const Plan& plan) : lanes{} {
   fill(bushing, plan.mechanism.bushings().size());
   fill(tyre, plan.mechanism.tyres().size());
   fill(input, plan.mechanism.inputs().size());
+}
+
+void Workspace::advance() noexcept {
+  const auto swap_instants = [](StepArrays& a) {
+    std::swap(a.last, a.next);
+    std::swap(a.last_lambda, a.lambda);
+    std::swap(a.last_kappa, a.kappa);
+  };
+  swap_instants(lanes), swap_instants(top), swap_instants(nothing);
+  for (StepArrays& part : parts) swap_instants(part);
 }
 
 std::size_t Workspace::bytes() const noexcept {

@@ -2,6 +2,7 @@
 // Sized once; starts as NaN, so that anything read before it is written shows at once.
 #pragma once
 
+#include <array>
 #include <vector>
 
 #include "core/index3/aligned.h"
@@ -23,13 +24,24 @@ struct BushingReading {
   Vec6 load;        // on the second body, first frame's axes [N] and [N m]
 };
 
+// What a thread notes about its part of a step, on a cache line of its own.
+struct alignas(64) NoticeSpace {
+  unsigned char bytes[64] = {};
+};
+
 struct Workspace {
   explicit Workspace(const Plan& plan);
   std::size_t bytes() const noexcept;
 
+  // The instant that the step has reached becomes the last one.
+  void advance() noexcept;
+
   // the step in lanes, written by its kernels (schedule.h says what)
-  AlignedDoubles block;  // all of it
-  StepArrays lanes;      // views into it
+  AlignedDoubles block;           // all of it
+  StepArrays lanes;               // views into it
+  std::vector<StepArrays> parts;  // of a team: the same arrays, each with the operations of one thread
+  StepArrays top, nothing;        // ... with those between the parts, and with none
+  std::array<NoticeSpace, kMostThreads> notices;
 
   // The same quantities one by one: in the loop only for what the plan observes, at load time for everything.
 

@@ -92,7 +92,8 @@ void factorise(const Plan& plan, const State& x, Workspace& w) {
   std::copy_n(a.last, kStateFields * plan.elimination.positions, a.next);
   std::copy_n(a.last_lambda, a.rows, a.lambda);
   plan.kernels->place(a);
-  constrain(plan, w, true);
+  plan.kernels->constrain(a, true);
+  constrain_general(plan, w, true);
   take_inputs(plan, {}, w);
   tangent_of_forces(plan, kStiffnessFactor, kDampingFactor, w);
   REQUIRE(plan.kernels->factorise(a, kStiffnessFactor, true, 0) == -1);
@@ -137,6 +138,7 @@ Errors sweep_errors(const Mechanism& m, MergeOrder order, unsigned seed, bool co
   const VectorXd rhs = consistent ? VectorXd(d.J * random.values(d.J.cols())) : random.values(d.J.rows());
   set_motion(plan, bias, w);
   set_right_hand_side(plan, rhs, w);
+  plan.kernels->project(w.lanes);
   plan.kernels->assemble(w.lanes, RightHandSide::Phi);
   plan.kernels->disassemble(w.lanes);
   plan.kernels->close(w.lanes);
@@ -230,6 +232,7 @@ TEST_CASE("element rows leave the projections alone") {
   const VectorXd bias = random.values(static_cast<Index>(6 * m.bodies().size()));
   set_motion(plan, bias, w);
   set_right_hand_side(plan, VectorXd::Zero(plan.rows() + element_rows(plan)), w);
+  plan.kernels->project(w.lanes);
   plan.kernels->assemble(w.lanes, RightHandSide::Phi);
   plan.kernels->disassemble(w.lanes);
   plan.kernels->close(w.lanes);

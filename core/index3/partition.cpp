@@ -1,0 +1,113 @@
+#include "core/index3/partition.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace rigstep::index3 {
+
+namespace {
+
+constexpr int kTop = -1;
+constexpr long kLeastCostOfPart = 16'000;  // below that, handing over costs more than it saves
+
+class Divider {
+ public:
+  Divider(const Elimination& e, int threads)
+      : e_(e), threads_(threads), cost_(e.units.size()), part_(e.units.size(), kTop) {
+    for (std::size_t u = 0; u < e.units.size(); ++u) {
+      cost_[u] = e.units[u].cost;
+      for (const int below : e.units[u].below) cost_[u] += cost_[below];
+    }
+  }
+
+  Partition divide() {
+    const long all = std::accumulate(e_.units.begin(), e_.units.end(), 0L,
+                                     [](long sum, const Elimination::Unit& u) { return sum + u.cost; });
+    const int most = static_cast<int>(std::min<long>(threads_, all / kLeastCostOfPart));
+    for (int parts = most; parts > 1; --parts)
+      if (assign(subtrees(all / (2 * parts)), parts)) return tables(parts);
+    part_.assign(e_.units.size(), 0);
+    return tables(1);
+  }
+
+ private:
+  // roots of disjoint subtrees of at most `most` each, where they can be divided so far
+  std::vector<int> subtrees(long most) const {
+    std::vector<bool> is_below(e_.units.size(), false);
+    for (const Elimination::Unit& u : e_.units)
+      for (const int below : u.below) is_below[below] = true;
+    std::vector<int> open, done;
+    for (std::size_t u = 0; u < e_.units.size(); ++u)
+      if (!is_below[u]) open.push_back(static_cast<int>(u));
+    while (!open.empty()) {
+      const int u = open.back();
+      open.pop_back();
+      if (cost_[u] <= most || e_.units[u].below.empty())
+        done.push_back(u);
+      else
+        for (const int below : e_.units[u].below)
+          if (std::find(open.begin(), open.end(), below) == open.end()) open.push_back(below);
+    }
+    std::sort(done.begin(), done.end());
+    done.erase(std::unique(done.begin(), done.end()), done.end());
+    return done;
+  }
+
+  bool claim(int unit, int part) {
+    if (part_[unit] == part) return true;
+    if (part_[unit] != kTop) return false;
+    part_[unit] = part;
+    return std::all_of(e_.units[unit].below.begin(), e_.units[unit].below.end(),
+                       [&](int below) { return claim(below, part); });
+  }
+
+  // the costliest subtree goes to the thread with the least to do; false if that does not divide the work
+  bool assign(std::vector<int> roots, int parts) {
+    part_.assign(e_.units.size(), kTop);
+    std::stable_sort(roots.begin(), roots.end(), [&](int a, int b) { return cost_[a] > cost_[b]; });
+    std::vector<long> load(parts, 0);
+    for (const int root : roots) {
+      const auto least = std::min_element(load.begin(), load.end()) - load.begin();
+      if (!claim(root, static_cast<int>(least))) return false;
+      load[least] += cost_[root];
+    }
+    const long largest = *std::max_element(load.begin(), load.end());
+    const long smallest = *std::min_element(load.begin(), load.end());
+    return 2 * smallest > largest && runs_are_whole();
+  }
+
+  bool runs_are_whole() const {
+    std::vector<int> of_run(e_.runs.size(), kTop - 1);
+    for (std::size_t u = 0; u < e_.units.size(); ++u) {
+      int& part = of_run[e_.units[u].run];
+      if (part != kTop - 1 && part != part_[u]) return false;
+      part = part_[u];
+    }
+    return true;
+  }
+
+  Partition tables(int parts) const {
+    Partition result;
+    result.parts.resize(parts);
+    std::vector<bool> has_run(e_.runs.size(), false);
+    for (std::size_t u = 0; u < e_.units.size(); ++u) {
+      const Elimination::Unit& unit = e_.units[u];
+      Part& part = part_[u] == kTop ? result.top : result.parts[part_[u]];
+      if (!has_run[unit.run]) part.runs.push_back(e_.runs[unit.run]);
+      has_run[unit.run] = true;
+      if (unit.constraint >= 0) part.constraints.push_back(e_.batches[unit.constraint]);
+    }
+    return result;
+  }
+
+  const Elimination& e_;
+  int threads_;
+  std::vector<long> cost_;  // of the subtree
+  std::vector<int> part_;
+};
+
+}  // namespace
+
+Partition divide(const Elimination& elimination, int threads) { return Divider(elimination, threads).divide(); }
+
+}  // namespace rigstep::index3

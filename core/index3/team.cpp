@@ -1,0 +1,115 @@
+#include "core/index3/team.h"
+
+#include <omp.h>
+#include <pthread.h>
+#include <sched.h>
+
+#include <chrono>
+
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
+namespace rigstep::index3 {
+
+namespace {
+
+constexpr auto kLongestWait = std::chrono::microseconds(200);  // for a partner; its share of a step takes less
+constexpr int kSpinsBeforeSleep = 100'000;                     // of a partner without work, about a millisecond
+
+void relax() noexcept {
+#if defined(__x86_64__)
+  _mm_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+unsigned floating_point_mode() noexcept {
+#if defined(__x86_64__)
+  return _mm_getcsr();
+#else
+  return 0;
+#endif
+}
+
+void set_floating_point_mode([[maybe_unused]] unsigned mode) noexcept {
+#if defined(__x86_64__)
+  _mm_setcsr(mode);
+#endif
+}
+
+// partner k on the k-th of the allowed cores, counted from the last but one downwards: the loop has the last
+void pin(int part) {
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
+  int skip = part;
+  for (int cpu = CPU_SETSIZE - 1; cpu >= 0; --cpu)
+    if (CPU_ISSET(cpu, &allowed) && skip-- == 0) {
+      cpu_set_t one;
+      CPU_ZERO(&one);
+      CPU_SET(cpu, &one);
+      pthread_setaffinity_np(pthread_self(), sizeof one, &one);
+      return;
+    }
+}
+
+}  // namespace
+
+Team::Team(int threads)
+    : threads_(threads), host_([this] {
+        const int partners = threads_ - 1;
+#pragma omp parallel num_threads(partners)
+        {
+          const int part = omp_get_thread_num() + 1;
+          pin(part);
+          serve(part);
+        }
+      }) {
+}
+
+Team::~Team() {
+  stop_.store(true, std::memory_order_release);
+  round_.fetch_add(1, std::memory_order_acq_rel);
+  round_.notify_all();
+  host_.join();
+}
+
+void Team::start() noexcept {
+  floating_point_mode_ = floating_point_mode();
+  busy_.store(threads_ - 1, std::memory_order_relaxed);
+  round_.fetch_add(1, std::memory_order_release);
+  round_.notify_all();  // a system call only if somebody has gone to sleep
+}
+
+bool Team::finish() noexcept {
+  for (int spins = 0; busy_.load(std::memory_order_acquire) != 0; ++spins) {
+    relax();
+    if (spins < 256) continue;
+    const auto since = std::chrono::steady_clock::now();
+    while (busy_.load(std::memory_order_acquire) != 0) {
+      relax();
+      if (std::chrono::steady_clock::now() - since > kLongestWait) return false;
+    }
+    return true;
+  }
+  return true;
+}
+
+void Team::serve(int part) noexcept {
+  unsigned seen = 0;
+  for (;;) {
+    int spins = 0;
+    while (round_.load(std::memory_order_acquire) == seen) {
+      relax();
+      if (++spins == kSpinsBeforeSleep) round_.wait(seen, std::memory_order_acquire);
+    }
+    seen = round_.load(std::memory_order_acquire);
+    if (stop_.load(std::memory_order_acquire)) return;
+    set_floating_point_mode(floating_point_mode_);
+    call_(work_, part);
+    busy_.fetch_sub(1, std::memory_order_release);
+  }
+}
+
+}  // namespace rigstep::index3
