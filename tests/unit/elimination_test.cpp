@@ -36,8 +36,10 @@ class Walk {
       body_at_[e.body[i].position + e.body[i].lane] = i;
       for (const BodyPlace& copy : e.body_copies[i]) body_at_[copy.position + copy.lane] = i;
     }
-    for (const Run& run : e.runs)
+    for (const Run& run : e.runs) {
+      ++run_;
       for (int k = run.first; k < run.first + run.count; ++k) run.leaves ? leaf(e.leaves[k]) : front(e.fronts[k]);
+    }
   }
 
   // every compound that no other one took, but those of lanes that only repeat another
@@ -74,6 +76,7 @@ class Walk {
     // without rows there is no matrix: a key of its own
     const long key = rows == 0 ? -1 - ++empty_ : matrix + lane;
     CHECK(compounds_.emplace(key, std::move(compound)).second);
+    run_of_[key] = run_;
   }
 
   void leaf(const Leaf& l) {
@@ -92,16 +95,21 @@ class Walk {
     }
   }
 
+  int matrix_of(const Front& f, const Child& child, int lane) const {
+    if (child.scattered >= 0) return e_.scattered_children[child.scattered].matrix[lane].base;
+    if (f.width > 1) CHECK(child.stride == f.width);
+    return child.matrix + lane;
+  }
+
   void front(const Front& f) {
     for (int lane = 0; lane < f.width; ++lane) {
       Compound below[2], compound;
       for (int side = 0; side < 2; ++side) {
         if (!f.child[side].present) continue;
-        const Child& child = f.child[side];
-        const int matrix =
-            child.scattered < 0 ? child.matrix + lane : e_.scattered_children[child.scattered].matrix[lane].base;
+        const int matrix = matrix_of(f, f.child[side], lane);
         REQUIRE(compounds_.count(matrix) == 1);  // children first
         below[side] = compounds_.at(matrix);
+        CHECK(run_of_.at(matrix) < run_);
         used_.insert(matrix);
         CHECK(rows_of(below[side].pending) == f.child[side].rows);
         compound.bodies.insert(below[side].bodies.begin(), below[side].bodies.end());
@@ -143,6 +151,8 @@ class Walk {
   const Elimination& e_;
   std::map<int, int> constraint_of_handle_, constraint_of_rows_, body_at_;
   std::map<long, Compound> compounds_;  // by where their compliance lies
+  std::map<long, int> run_of_;
+  int run_ = -1;
   std::set<long> used_;
   long empty_ = 0;
 };

@@ -29,12 +29,14 @@ MatrixXd positive_definite(test::Random& random, Index n) {
 
 int packed(int row) { return row * (row + 1) / 2; }
 
-// Rows of the pending constraints: in the left child alone, in both, in the right child alone; fewer where there is no
-// right child.
+// Rows of the pending constraints: in the left child alone, in both, in the right child alone.
 struct Shape {
   int pivots, left, both, right;
-  bool two_children = true, serial = false, aligned = true;
+  bool left_child = true, right_child = true;
+  unsigned char form = kGeneral;
+  bool in_order = true;  // the children's lanes are the front's
   int rows() const { return left + both + right; }
+  bool has_child(int side) const { return side == 0 ? left_child : right_child; }
 };
 
 // One front between two compounds with random compliance, in all lanes of its width.
@@ -45,7 +47,7 @@ class OneFront {
     const int N = shape.pivots;
     // rows of the front: pivots, left, both, right; where each child has them
     for (int side = 0; side < 2; ++side) {
-      if (side == 1 && !shape.two_children) continue;
+      if (!shape.has_child(side)) continue;
       std::vector<int>& rows = child_rows_[side];
       const auto add = [&rows](int first, int count) {
         for (int k = 0; k < count; ++k) rows.push_back(first + k);
@@ -114,7 +116,7 @@ class OneFront {
                          x[child_rows_[side][k]]));
     return most;
   }
-  int children() const { return shape_.two_children ? 2 : 1; }
+  bool has_child(int side) const { return shape_.has_child(side); }
 
  private:
   double& at(int first, int element, int lane) const {
@@ -132,14 +134,16 @@ class OneFront {
     front_.width = width_;
     front_.rows = rows;
     front_.pivots = N;
-    front_.form = shape_.serial ? kChainLink : kGeneral;
+    front_.form = shape_.form;
     front_.constraint = 0;
-    for (int side = 0; side < children(); ++side) place_child(side);
+    for (int side = 0; side < 2; ++side)
+      if (has_child(side)) place_child(side);
     front_.matrix = take(packed(rows) * width_);
     front_.vector = take(rows * width_);
     front_.factor = take((packed(N) + N + rows * N + N) * width_);
     arena_ = AlignedDoubles(static_cast<std::size_t>(used_), kNaN);
-    for (int side = 0; side < children(); ++side) fill_child(side);
+    for (int side = 0; side < 2; ++side)
+      if (has_child(side)) fill_child(side);
     for (AlignedDoubles& each : rows_) each = AlignedDoubles(static_cast<std::size_t>(8 * width_), kNaN);
     for (int lane = 0; lane < width_; ++lane)
       for (int k = 0; k < N; ++k) {
@@ -153,7 +157,7 @@ class OneFront {
       row += count;
     };
     add(shape_.left, 0, -1);
-    add(shape_.both, shape_.left + N, shape_.two_children ? N : -1);
+    add(shape_.both, shape_.left_child ? shape_.left + N : -1, shape_.right_child ? N : -1);
     add(shape_.right, -1, N + shape_.both);
     front_.pendings = static_cast<int>(pending_.size());
     arrays_ = StepArrays{};
@@ -170,41 +174,42 @@ class OneFront {
     arrays_.scratch = scratch_.data();
   }
 
-  // aligned: lane by lane; otherwise each lane of the front finds its child elsewhere
+  // in order: lane by lane; otherwise each lane of the front finds its child elsewhere
   void place_child(int side) {
     Child& child = front_.child[side];
+    ScatteredChild& places = places_[side];
     const int size = static_cast<int>(child_rows_[side].size());
-    ScatteredChild& at = places_[side];
     child.present = true;
     child.rows = size;
     child.pivot = side == 0 ? shape_.left : 0;
-    if (shape_.aligned) {
+    if (shape_.in_order) {
       const int matrix = take(packed(size) * width_), vector = take(size * width_);
       for (int lane = 0; lane < width_; ++lane) {
-        at.matrix[lane] = {matrix + lane, width_};
-        at.vector[lane] = {vector + lane, width_};
+        places.matrix[lane] = {matrix + lane, width_};
+        places.vector[lane] = {vector + lane, width_};
       }
     } else {
       for (int lane = width_ - 1; lane >= 0; --lane) {
-        const int stride = lane % 2 == 0 ? 1 : kLanes;
-        at.matrix[lane] = {take(packed(size) * stride), stride};
-        at.vector[lane] = {take(size * stride), stride};
+        const int stride = lane % 2 == 0 ? kLanes : 1;
+        places.matrix[lane] = {take(packed(size) * stride), stride};
+        places.vector[lane] = {take(size * stride), stride};
       }
       if (width_ > 1) child.scattered = side;
     }
-    child.matrix = at.matrix[0].base;
-    child.vector = at.vector[0].base;
-    child.stride = at.matrix[0].stride;
+    child.matrix = places.matrix[0].base;
+    child.vector = places.vector[0].base;
+    child.stride = places.matrix[0].stride;
   }
 
   void fill_child(int side) {
-    const ScatteredChild& at = places_[side];
+    const Child& child = front_.child[side];
     for (int lane = 0; lane < width_; ++lane)
-      for (int i = 0; i < front_.child[side].rows; ++i) {
-        arena_[static_cast<std::size_t>(at.vector[lane].base + i * at.vector[lane].stride)] =
+      for (int i = 0; i < child.rows; ++i) {
+        arena_[static_cast<std::size_t>(places_[side].vector[lane].base + i * places_[side].vector[lane].stride)] =
             child_vector_[side][lane][i];
         for (int k = 0; k <= i; ++k)
-          arena_[static_cast<std::size_t>(at.matrix[lane].base + (packed(i) + k) * at.matrix[lane].stride)] =
+          arena_[static_cast<std::size_t>(places_[side].matrix[lane].base +
+                                          (packed(i) + k) * places_[side].matrix[lane].stride)] =
               child_matrix_[side][lane](i, k);
       }
   }
@@ -230,8 +235,8 @@ void check(const Kernels& kernels, const Shape& shape, int width, unsigned seed)
   CAPTURE(shape.both);
   CAPTURE(shape.right);
   CAPTURE(width);
-  CAPTURE(shape.serial);
-  CAPTURE(shape.aligned);
+  CAPTURE(static_cast<int>(shape.form));
+  CAPTURE(shape.in_order);
   OneFront f(shape, width, seed);
   const Index N = shape.pivots, p = shape.rows();
   REQUIRE(kernels.factorise(f.arrays(), 0.0, false, 0) == -1);
@@ -252,8 +257,8 @@ void check(const Kernels& kernels, const Shape& shape, int width, unsigned seed)
   kernels.disassemble(f.arrays());
   for (int lane = 0; lane < width; ++lane) {
     CHECK((f.Lambda(lane) - x[lane].head(N)).norm() < kRounding * static_cast<double>(N + p));
-    for (int side = 0; side < f.children(); ++side)
-      CHECK(f.error_of_child(side, lane, x[lane]) < kRounding * static_cast<double>(N + p));
+    for (int side = 0; side < 2; ++side)
+      if (f.has_child(side)) CHECK(f.error_of_child(side, lane, x[lane]) < kRounding * static_cast<double>(N + p));
   }
 }
 
@@ -271,10 +276,10 @@ TEST_CASE("a front leaves the Schur complement of its pending rows; up reduces a
       for (int pivots = 1; pivots <= kMaxRows; ++pivots)
         for (const Shape& pending : {Shape{0, 0, 0, 0}, Shape{0, 3, 0, 0}, Shape{0, 5, 0, 6}, Shape{0, 0, 4, 0},
                                      Shape{0, 1, 2, 3}, Shape{0, 6, 11, 2}, Shape{0, 12, 1, 12}})
-          for (const bool aligned : {true, false}) {
+          for (const bool in_order : {true, false}) {
             Shape shape = pending;
             shape.pivots = pivots;
-            shape.aligned = aligned;
+            shape.in_order = in_order;
             check(kernels, shape, width, ++seed);
           }
   });
@@ -283,25 +288,36 @@ TEST_CASE("a front leaves the Schur complement of its pending rows; up reduces a
 TEST_CASE("a front of one compound, and one that only joins two compounds, follow the same laws") {
   for_all_kernels([](const Kernels& kernels) {
     for (const int width : {1, kLanes})
-      for (const bool aligned : {true, false}) {
-        check(kernels, {.pivots = 3, .left = 4, .both = 5, .right = 0, .two_children = false, .aligned = aligned},
+      for (const bool in_order : {true, false}) {
+        check(kernels, {.pivots = 3, .left = 4, .both = 5, .right = 0, .right_child = false, .in_order = in_order},
               width, 1);
-        check(kernels, {.pivots = 6, .left = 0, .both = 0, .right = 0, .two_children = false, .aligned = aligned},
+        check(kernels, {.pivots = 6, .left = 0, .both = 0, .right = 0, .right_child = false, .in_order = in_order},
               width, 2);
-        check(kernels, {.pivots = 0, .left = 3, .both = 4, .right = 5, .aligned = aligned}, width, 3);
+        check(kernels, {.pivots = 0, .left = 3, .both = 4, .right = 5, .in_order = in_order}, width, 3);
       }
   });
 }
 
-TEST_CASE("the link of a chain follows the same laws") {
+TEST_CASE("the links of a chain, and its ends, follow the same laws") {
   for_all_kernels([](const Kernels& kernels) {
     for (const int width : {1, kLanes})
       for (int n = 3; n <= kMaxRows; ++n)
-        for (const bool aligned : {true, false})
-          check(
-              kernels,
-              {.pivots = n, .left = n, .both = 0, .right = n, .two_children = true, .serial = true, .aligned = aligned},
-              width, static_cast<unsigned>(n));
+        for (unsigned char form = 1; form <= kChainLink; ++form) {
+          const bool left = (form & kLeft) != 0, right = (form & kRight) != 0;
+          const bool left_open = (form & kLeftOpen) != 0, right_open = (form & kRightOpen) != 0;
+          if ((left_open && !left) || (right_open && !right)) continue;
+          for (const bool in_order : {true, false})
+            check(kernels,
+                  {.pivots = n,
+                   .left = left_open ? n : 0,
+                   .both = 0,
+                   .right = right_open ? n : 0,
+                   .left_child = left,
+                   .right_child = right,
+                   .form = form,
+                   .in_order = in_order},
+                  width, static_cast<unsigned>(16 * n + form));
+        }
   });
 }
 
