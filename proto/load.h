@@ -43,7 +43,7 @@ struct RigConfig {
   std::string mechanism_path;  // relative paths are resolved against the rig file
   std::int64_t period_ns = 1'000'000;
   int iterations = 3;
-  int threads = 1;  // that share a step
+  int threads = 1;                    // that share a step
   double relative_compliance = -1.0;  // negative: automatic
   int sweeps = 0;                     // 0: automatic
   std::string address = "127.0.0.1";

@@ -4,8 +4,6 @@
 #include <pthread.h>
 #include <sched.h>
 
-#include <chrono>
-
 #if defined(__x86_64__)
 #include <xmmintrin.h>
 #endif
@@ -14,8 +12,8 @@ namespace rigstep::index3 {
 
 namespace {
 
-constexpr auto kLongestWait = std::chrono::microseconds(200);  // for a partner; its share of a step takes less
-constexpr int kSpinsBeforeSleep = 100'000;                     // of a partner without work, about a millisecond
+constexpr int kSpinsForPartner = 20'000;    // about 0.2 ms; its share of a step takes less
+constexpr int kSpinsBeforeSleep = 100'000;  // of a partner without work, about a millisecond
 
 void relax() noexcept {
 #if defined(__x86_64__)
@@ -84,14 +82,8 @@ void Team::start() noexcept {
 
 bool Team::finish() noexcept {
   for (int spins = 0; busy_.load(std::memory_order_acquire) != 0; ++spins) {
+    if (spins == kSpinsForPartner) return false;
     relax();
-    if (spins < 256) continue;
-    const auto since = std::chrono::steady_clock::now();
-    while (busy_.load(std::memory_order_acquire) != 0) {
-      relax();
-      if (std::chrono::steady_clock::now() - since > kLongestWait) return false;
-    }
-    return true;
   }
   return true;
 }
