@@ -212,7 +212,7 @@ void apply_forces(const Plan& plan, const Inputs& inputs, double t, const std::v
   for (const int i : plan.observed_bodies) w.Q[i] << m.bodies()[i].mass * m.gravity_0(), Vec3::Zero();
   for (const AppliedLoad& load : m.loads()) apply_load(load, t, w);
   for (std::size_t k = 0; k < m.inputs().size(); ++k) apply_input(m, m.inputs()[k], inputs.value[k], w);
-  follow_coordinates(plan, last_coordinate, w);
+  if (plan.loads_follow_coordinates) follow_coordinates(plan, last_coordinate, w);
   apply_springs(m, w);
   apply_frictions_and_motors(m, inputs.value.data(), w);
   apply_bushings(m, w);

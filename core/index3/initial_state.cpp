@@ -137,6 +137,7 @@ void close_velocities(const Plan& plan, State& x, Workspace& w) {
 
 // unwrapping starts at what the description says, as start_pose sets it
 void start_coordinates(const Plan& plan, State& x, Workspace& w) {
+  follow_coordinates(plan, x.coordinate, w);
   apply_forces(plan, Inputs{}, 0.0, x.coordinate, w);
   x.coordinate = w.coordinate;
 }
@@ -329,6 +330,7 @@ void evaluate_state(const Plan& plan, const State& x, Workspace& w) noexcept {
   w.drive = x.drive;
   w.reference = x.coordinate;
   evaluate_constraints(plan, w);
+  follow_coordinates(plan, x.coordinate, w);
   apply_forces(plan, Inputs{}, 0.0, x.coordinate, w);
 }
 

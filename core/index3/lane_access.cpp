@@ -45,8 +45,20 @@ Mat3 rotation_at(const Workspace& w, const BodyPlace& at) {
   return A;
 }
 
-void look_at_joints(const Plan& plan, Workspace& w) {
-  for (const int j : plan.observed_joints) {
+void look_at(const Plan& plan, const std::vector<int>& bodies, const std::vector<int>& joints, Workspace& w) {
+  const double dt = plan.dt();
+  for (const int i : bodies) {
+    const BodyPlace& place = plan.elimination.body[i];
+    const Place state = place.of(kStateFields);
+    Placement& at = w.placement[i];
+    at.r = gather<3>(w.lanes.next, state);
+    at.A = rotation_at(w, place);
+    at.v = 2.0 / dt * (at.r - gather<3>(w.lanes.last, state)) - gather<3>(w.lanes.last, state, 7);
+    const EulerParameters p = gather<4>(w.lanes.next, state, 3);
+    const EulerParameters h1 = gather<4>(w.lanes.history, place.of(kHistoryFields));
+    at.w = at.A * twice_G(p, h1);
+  }
+  for (const int j : joints) {
     const Joint& joint = plan.mechanism.joints()[j];
     w.joint[j] = place(joint, placement(w, joint.first), placement(w, joint.second));
   }
@@ -161,19 +173,11 @@ void leave_lanes(const Plan& plan, const Workspace& w, Instant instant, State& x
 }
 
 void look_at_iterate(const Plan& plan, Workspace& w) noexcept {
-  const double dt = plan.dt();
-  for (const int i : plan.observed_bodies) {
-    const BodyPlace& place = plan.elimination.body[i];
-    const Place state = place.of(kStateFields);
-    Placement& at = w.placement[i];
-    at.r = gather<3>(w.lanes.next, state);
-    at.A = rotation_at(w, place);
-    at.v = 2.0 / dt * (at.r - gather<3>(w.lanes.last, state)) - gather<3>(w.lanes.last, state, 7);
-    const EulerParameters p = gather<4>(w.lanes.next, state, 3);
-    const EulerParameters h1 = gather<4>(w.lanes.history, place.of(kHistoryFields));
-    at.w = at.A * twice_G(p, h1);
-  }
-  look_at_joints(plan, w);
+  look_at(plan, plan.observed_bodies, plan.observed_joints, w);
+}
+
+void look_at_followed(const Plan& plan, Workspace& w) noexcept {
+  look_at(plan, plan.followed_bodies, plan.followed_joints, w);
 }
 
 void look_at_velocities(const Plan& plan, Workspace& w) noexcept {

@@ -17,6 +17,9 @@ void leave_lanes(const Plan& plan, const Workspace& w, Instant instant, State& x
 // the trapezoidal rule gives, (15).
 void look_at_iterate(const Plan& plan, Workspace& w) noexcept;
 
+// The same of the bodies and joints that only the step's end needs.
+void look_at_followed(const Plan& plan, Workspace& w) noexcept;
+
 // The projected velocities of the observed bodies into w.placement.
 void look_at_velocities(const Plan& plan, Workspace& w) noexcept;
 

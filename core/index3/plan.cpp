@@ -228,7 +228,12 @@ void observe(Plan& plan, const std::vector<Constraint>& constraints) {
     plan.general_constraints.push_back(plan.eliminated[c]);
     if (plan.eliminated[c] < plan.first_coupling()) joints.insert(plan.eliminated[c]);
   }
-  for (const JointCoordinate& coordinate : m.coordinates()) joints.insert(coordinate.joint);
+  plan.loads_follow_coordinates = !m.frictions().empty() || !m.motors().empty() || !m.couplings().empty() ||
+                                  !m.drivers().empty() ||
+                                  std::any_of(m.springs().begin(), m.springs().end(),
+                                              [](const Spring& s) { return s.kind == Spring::Kind::in_joint; });
+  if (plan.loads_follow_coordinates)
+    for (const JointCoordinate& coordinate : m.coordinates()) joints.insert(coordinate.joint);
   for (const Input& input : m.inputs()) {
     if (input.kind == Input::Kind::signal) continue;
     input.kind == Input::Kind::joint_effort ? joints.insert(input.joint) : bodies.insert(input.body);
@@ -244,6 +249,12 @@ void observe(Plan& plan, const std::vector<Constraint>& constraints) {
   bodies.erase(kGround);
   plan.observed_bodies.assign(bodies.begin(), bodies.end());
   plan.observed_joints.assign(joints.begin(), joints.end());
+  for (const JointCoordinate& coordinate : m.coordinates()) {
+    const Joint& joint = m.joints()[coordinate.joint];
+    if (joints.insert(coordinate.joint).second) plan.followed_joints.push_back(coordinate.joint);
+    for (const int body : {joint.first, joint.second})
+      if (body != kGround && bodies.insert(body).second) plan.followed_bodies.push_back(body);
+  }
   plan.shows_forces = !m.bushings().empty() || !m.tyres().empty() ||  // their energy
                       std::any_of(m.outputs().begin(), m.outputs().end(),
                                   [](const Output& o) { return o.kind == Output::Kind::force_element; });

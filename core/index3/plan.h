@@ -49,10 +49,14 @@ struct Plan {
   Partition partition;  // of its operations among the threads
   const Kernels* kernels = nullptr;
 
-  // what the loop must see one by one: bodies and joints with force elements, inputs, followed coordinates
+  // what every iteration must see one by one: bodies and joints with force elements, inputs, general constraints
   std::vector<int> observed_bodies;
   std::vector<int> observed_joints;
-  std::vector<int> general_constraints;  // evaluated one by one; their joints are observed
+  // what must be seen only when a step is made, for its joint coordinates; none of the above
+  std::vector<int> followed_bodies;
+  std::vector<int> followed_joints;
+  bool loads_follow_coordinates = false;  // some load or constraint is a function of joint coordinates
+  std::vector<int> general_constraints;   // evaluated one by one; their joints are observed
 
   bool shows_forces = false;  // what force elements do at the end of a step is an output, or part of the energy
 

@@ -354,11 +354,11 @@ void Stepper::go_on_alone() noexcept {
 }
 
 StepReport Stepper::commit(const Inputs& inputs, const StepReport& report) noexcept {
+  look_at_followed(*plan_, *workspace_);
   workspace_->advance();
   if (plan_->shows_forces)
     apply_forces(*plan_, inputs, time_at(*plan_, state_.step + 1), state_.coordinate, *workspace_);
-  else
-    follow_coordinates(*plan_, state_.coordinate, *workspace_);
+  follow_coordinates(*plan_, state_.coordinate, *workspace_);
   std::copy(workspace_->coordinate.begin(), workspace_->coordinate.end(), state_.coordinate.begin());
   std::copy(workspace_->drive.begin(), workspace_->drive.end(), state_.drive.begin());
   ++state_.step;
