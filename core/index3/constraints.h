@@ -26,8 +26,6 @@ struct Row {
   unsigned char second_axis;  // cosine: column of the second body's joint frame
 };
 
-inline constexpr int kMaxJointRows = 6;
-
 // The rows that a joint type is made of.
 std::span<const Row> rows_of(JointType type) noexcept;
 

@@ -137,10 +137,8 @@ inline constexpr int kConstraintFields = 18;     // the same, world frame
 struct StepArrays {
   // tables
   const Leaf* leaf;
-  int leaves;
   const Handle* handle;
   const Front* front;
-  int fronts;
   const Run* run;
   int runs;
   const Pending* pending;

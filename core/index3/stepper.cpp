@@ -21,22 +21,14 @@ double time_at(const Plan& plan, std::uint64_t step) {
   return 1e-9 * static_cast<double>(static_cast<std::int64_t>(step) * plan.settings.dt_ns);
 }
 
-// What a thread has noticed in its part of a step.
-struct Notice {
-  int failed_front = -1;
-  Moves moves{};
-  bool finite = true;
-  Residuals residuals{};
-
-  void add(const Notice& other) {
-    if (failed_front < 0) failed_front = other.failed_front;
-    moves = {std::max(moves.move, other.moves.move), std::max(moves.turn, other.moves.turn)};
-    finite = finite && other.finite;
-    residuals = {std::max(residuals.position, other.residuals.position),
-                 std::max(residuals.velocity, other.residuals.velocity),
-                 std::max(residuals.acceleration, other.residuals.acceleration)};
-  }
-};
+void add(const Notice& part, Notice& all) {
+  if (all.failed_front < 0) all.failed_front = part.failed_front;
+  all.moves = {std::max(all.moves.move, part.moves.move), std::max(all.moves.turn, part.moves.turn)};
+  all.finite = all.finite && part.finite;
+  all.residuals = {std::max(all.residuals.position, part.residuals.position),
+                   std::max(all.residuals.velocity, part.residuals.velocity),
+                   std::max(all.residuals.acceleration, part.residuals.acceleration)};
+}
 
 // One attempt at a step, by a team or alone. The parts of the mechanism are worked on side by side; what joins them
 // (the top of the elimination, force elements, general constraints) is the caller's. Every phase ends with all threads
@@ -45,7 +37,7 @@ class Attempt {
  public:
   Attempt(const Plan& plan, const State& last, const Inputs& inputs, Workspace& w, Team* team)
       : plan_(plan), kernels_(*plan.kernels), last_(last), inputs_(inputs), w_(w), team_(team) {
-    for (int t = 0; t < kMostThreads; ++t) notice_at(t) = {};
+    for (Notice& notice : w.notices) notice = {};
   }
 
   const Notice& notice() const { return all_; }
@@ -115,15 +107,13 @@ class Attempt {
       return false;
     kernels_.add_kappa(top(), first);
     all_.residuals = kernels_.residuals(top());
-    for (int t = 0; t < parts(); ++t) all_.add(notice_at(t));
+    for (const Notice& part : w_.notices) add(part, all_);  // of those who had no part: nothing
     return true;
   }
 
  private:
   double h2() const { return 0.25 * plan_.dt() * plan_.dt(); }
   double time() const { return time_at(plan_, last_.step + 1); }
-  int parts() const { return team_ ? team_->threads() : 1; }
-  Notice& notice_at(int part) { return *reinterpret_cast<Notice*>(w_.notices[part].bytes); }
   void note_front(int failed) {
     if (all_.failed_front < 0) all_.failed_front = failed;
   }
@@ -132,11 +122,10 @@ class Attempt {
   template <class F>
   bool split(const F& f) {
     if (!team_) {
-      f(w_.lanes, notice_at(0));
+      f(w_.lanes, w_.notices[0]);
       return true;
     }
-    return team_->split(
-        [f, &w = w_](int part) { f(w.parts[part], *reinterpret_cast<Notice*>(w.notices[part].bytes)); });
+    return team_->split([f, &w = w_](int part) { f(w.parts[part], w.notices[part]); });
   }
 
   bool predict() {
@@ -215,7 +204,6 @@ class Attempt {
   Team* team_;  // null: alone
   Notice all_;
 };
-static_assert(sizeof(Notice) <= sizeof(NoticeSpace) && std::is_trivially_copyable_v<Notice>, "kept in the workspace");
 
 bool is_finite(const BodyState& b) {
   return std::isfinite(b.r.sum() + b.p.sum() + b.v.sum() + b.w_b.sum() + b.a.sum() + b.alpha_b.sum());
@@ -317,6 +305,7 @@ const State& Stepper::state() const noexcept {
   return state_;
 }
 const Plan& Stepper::plan() const noexcept { return *plan_; }
+std::size_t Stepper::bytes() const noexcept { return workspace_->bytes() + 2 * sizeof(double) * state_.flat_size(); }
 int Stepper::threads() const noexcept { return team_ ? team_->threads() : 1; }
 const Workspace& Stepper::workspace() const noexcept { return *workspace_; }
 

@@ -72,6 +72,9 @@ class Stepper {
   const Plan& plan() const noexcept;
   const Workspace& workspace() const noexcept;  // of the last committed step, for sensors and diagnostics
 
+  // Memory of a step: workspace and states. A team has another workspace in reserve.
+  std::size_t bytes() const noexcept;
+
   // Threads that share a step, the caller included; 1 where the mechanism is too small to be divided.
   int threads() const noexcept;
   // Steps that were made anew alone because a partner was late.

@@ -82,10 +82,8 @@ void rest_on_ground(StepArrays& a, const BodyPlace& place) {
 Workspace::Workspace(const Plan& plan) : lanes{} {
   const Elimination& e = plan.elimination;
   lanes.leaf = e.leaves.data();
-  lanes.leaves = static_cast<int>(e.leaves.size());
   lanes.handle = e.handles.data();
   lanes.front = e.fronts.data();
-  lanes.fronts = static_cast<int>(e.fronts.size());
   lanes.run = e.runs.data();
   lanes.runs = static_cast<int>(e.runs.size());
   lanes.pending = e.pending.data();
@@ -104,6 +102,7 @@ Workspace::Workspace(const Plan& plan) : lanes{} {
   block = AlignedDoubles(carve(e, plan.partition.parts.size(), nullptr, lanes), kNaN);
   carve(e, plan.partition.parts.size(), block.data(), lanes);
   parts.assign(plan.partition.parts.size(), lanes);
+  notices.resize(parts.size());
   top = nothing = lanes;
   const std::size_t scratch = (e.scratch_doubles + 7) / 8 * 8;
   for (std::size_t t = 0; t < parts.size(); ++t) {

@@ -2,7 +2,6 @@
 // Sized once; starts as NaN, so that anything read before it is written shows at once.
 #pragma once
 
-#include <array>
 #include <vector>
 
 #include "core/index3/aligned.h"
@@ -24,9 +23,12 @@ struct BushingReading {
   Vec6 load;        // on the second body, first frame's axes [N] and [N m]
 };
 
-// What a thread notes about its part of a step, on a cache line of its own.
-struct alignas(64) NoticeSpace {
-  unsigned char bytes[64] = {};
+// What a thread has noticed in its part of a step, on a cache line of its own.
+struct alignas(64) Notice {
+  int failed_front = -1;
+  Moves moves{};
+  bool finite = true;
+  Residuals residuals{};
 };
 
 struct Workspace {
@@ -41,7 +43,7 @@ struct Workspace {
   StepArrays lanes;               // views into it
   std::vector<StepArrays> parts;  // of a team: the same arrays, each with the operations of one thread
   StepArrays top, nothing;        // ... with those between the parts, and with none
-  std::array<NoticeSpace, kMostThreads> notices;
+  std::vector<Notice> notices;    // (parts)
 
   // The same quantities one by one: in the loop only for what the plan observes, at load time for everything.
 

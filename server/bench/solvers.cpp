@@ -1,5 +1,6 @@
 #include "server/bench/solvers.h"
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <thread>
@@ -10,35 +11,16 @@
 
 namespace rigstep::server {
 
-namespace {
-
-// Takes the number of threads if these settings have one.
-template <class Settings>
-constexpr bool set_threads(Settings& settings, int threads) {
-  if constexpr (requires { settings.threads; }) {
-    settings.threads = threads;
-    return true;
-  }
-  return threads == 1;
-}
-
-}  // namespace
-
 int most_threads() {
-  index3::Settings settings;
-  return set_threads(settings, 2) ? static_cast<int>(std::max(1u, std::thread::hardware_concurrency())) : 1;
-}
-
-std::size_t bytes_of(const index3::Stepper& stepper) {
-  return stepper.workspace().bytes() + 2 * sizeof(double) * stepper.state().flat_size();
+  return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, index3::kMostThreads);
 }
 
 TimedSolver timed_stepper(const Mechanism& mechanism, double dt, int threads, std::size_t* bytes) {
   index3::Settings settings;
   settings.dt_ns = std::llround(1e9 * dt);
-  if (!set_threads(settings, threads)) throw Error("the stepper runs on one thread only");
+  settings.threads = threads;
   const auto stepper = std::make_shared<index3::Stepper>(mechanism, settings);
-  if (bytes != nullptr) *bytes = bytes_of(*stepper);
+  if (bytes != nullptr) *bytes = stepper->bytes();
   struct Saved {
     std::vector<double> flat;
     std::uint64_t step = 0;

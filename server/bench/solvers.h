@@ -10,9 +10,8 @@ namespace rigstep::server {
 // Largest number of threads that the stepper can be asked for.
 int most_threads();
 
-// What the stepper holds beside the mechanism itself: both states and every intermediate [byte].
-std::size_t bytes_of(const index3::Stepper& stepper);
-// The solver owns a stepper, throws StepFailed for steps that were not made; `bytes`, if given, receives bytes_of it.
+// The solver owns a stepper and throws StepFailed for steps that were not made; `bytes`, if given, receives what the
+// stepper holds beside the mechanism itself: both states and every intermediate [byte].
 TimedSolver timed_stepper(const Mechanism& mechanism, double dt, int threads, std::size_t* bytes = nullptr);
 
 // Throws MechanismError where the literal form does not apply.

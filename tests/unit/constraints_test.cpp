@@ -1,4 +1,5 @@
 #include "core/index3/constraints.h"
+#include "core/index3/schedule.h"
 
 #include <doctest/doctest.h>
 
@@ -50,7 +51,7 @@ TEST_CASE("each joint type takes its number of freedoms and leaves its measurabl
     CAPTURE(to_string(type));
     CHECK(test::rows(type) == want.at(type).first);
     CHECK(freedoms(type) == want.at(type).second);
-    CHECK(test::rows(type) <= kMaxJointRows);
+    CHECK(test::rows(type) <= kMaxRows);
   }
 }
 

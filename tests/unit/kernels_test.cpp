@@ -162,7 +162,6 @@ class OneFront {
     front_.pendings = static_cast<int>(pending_.size());
     arrays_ = StepArrays{};
     arrays_.front = &front_;
-    arrays_.fronts = 1;
     arrays_.run = &run_;
     arrays_.runs = 1;
     arrays_.scattered_child = places_;

@@ -7,6 +7,7 @@
 #include "core/index3/sensors.h"
 #include "core/index3/stepper.h"
 #include "proto/load.h"
+#include "tests/support/complaint.h"
 
 namespace rigstep::wire {
 namespace {
@@ -65,31 +66,11 @@ output { name: "tyre" tyre { element: "tyre" } }
 output { name: "mount" bushing { element: "mount" } }
 )";
 
-std::string replaced(const std::string& from, const std::string& to) {
-  std::string text = kGood;
-  const std::size_t at = text.find(from);
-  REQUIRE(at != std::string::npos);
-  return text.replace(at, from.size(), to);
-}
-
-std::string complaint(const std::string& from, const std::string& to) {
-  try {
-    parse_mechanism(replaced(from, to), "m.textproto");
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return {};
-}
-
-// "file:line: field: problem: remedy"
+std::string replaced(const std::string& from, const std::string& to) { return test::replaced(kGood, from, to); }
+std::string complaint(const std::string& from, const std::string& to) { return test::complaint(replaced(from, to)); }
 void check_complaint(const std::string& from, const std::string& to, int line, const std::string& field,
                      const std::string& problem) {
-  const std::string text = complaint(from, to);
-  CAPTURE(text);
-  const std::string start = "m.textproto:" + std::to_string(line) + ": " + field + ": ";
-  CHECK(text.rfind(start, 0) == 0);
-  CHECK(text.find(problem, std::min(start.size(), text.size())) != std::string::npos);
-  CHECK(std::count(text.begin(), text.end(), ':') >= 4);  // a remedy follows
+  test::check_complaint(replaced(from, to), line, field, problem);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tests/support/complaint.h"
 #include "tests/support/mechanisms.h"
 #include "tests/support/reference.h"
 
@@ -50,34 +51,12 @@ input { name: "drive" joint_effort { joint: "hinge" } }
 output { name: "pose" body_pose { body: "B" } }
 )";
 
-std::string replaced(const std::string& from, const std::string& to) {
-  std::string text = kGood;
-  const std::size_t at = text.find(from);
-  REQUIRE(at != std::string::npos);
-  return text.replace(at, from.size(), to);
-}
-
-// What the loader says about the good file with `from` replaced.
-std::string complaint(const std::string& from, const std::string& to) {
-  try {
-    parse_mechanism(replaced(from, to), "m.textproto");
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return {};
-}
-
 bool starts_with(const std::string& text, const std::string& start) { return text.rfind(start, 0) == 0; }
-
-// "file:line: field: problem: remedy"
+std::string replaced(const std::string& from, const std::string& to) { return test::replaced(kGood, from, to); }
+std::string complaint(const std::string& from, const std::string& to) { return test::complaint(replaced(from, to)); }
 void check_complaint(const std::string& from, const std::string& to, int line, const std::string& field,
                      const std::string& problem) {
-  const std::string text = complaint(from, to);
-  CAPTURE(text);
-  const std::string start = "m.textproto:" + std::to_string(line) + ": " + field + ": ";
-  CHECK(starts_with(text, start));
-  CHECK(text.find(problem, std::min(start.size(), text.size())) != std::string::npos);
-  CHECK(std::count(text.begin(), text.end(), ':') >= 4);  // a remedy follows
+  test::check_complaint(replaced(from, to), line, field, problem);
 }
 
 }  // namespace
