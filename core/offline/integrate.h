@@ -1,0 +1,34 @@
+// Ordinary differential equations y' = f(t, y) with error control, by SUNDIALS: ARKODE's explicit Runge-Kutta pairs and
+// CVODE's Adams method.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "core/offline/solver.h"
+
+namespace rigstep::offline {
+
+struct Problem {
+  std::size_t size = 0;                                                              // of y
+  std::function<void(double t, std::span<const double> y, std::span<double> yd)> f;  // may throw: the run ends with it
+  // Called at each break after the values before it were delivered: inputs jump here, y may be changed (re-projected,
+  // re-charted). The integrator starts afresh after it, so that no step straddles a jump.
+  std::function<void(double t, std::span<double> y)> at_break;
+  std::vector<double> breaks;  // ascending [s]
+};
+
+struct Effort {
+  long right_hand_sides = 0;
+  long steps = 0;
+  double right_hand_side_seconds = 0.0;
+};
+
+// From y at instants.front() on; calls deliver at each instant, the first included, with dense output. Throws
+// SolverError with the time at which the integrator gave up, and std::invalid_argument for tolerances that are not
+// positive.
+Effort integrate(const Problem& problem, std::vector<double> y, std::span<const double> instants,
+                 const Options& options, const std::function<void(double t, std::span<const double> y)>& deliver);
+
+}  // namespace rigstep::offline
