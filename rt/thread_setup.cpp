@@ -218,4 +218,15 @@ void set_floating_point_mode() noexcept {
 #endif
 }
 
+LastCoreOnly::LastCoreOnly() noexcept {
+  CPU_ZERO(&before_);
+  ::sched_getaffinity(0, sizeof(before_), &before_);
+  cpu_set_t only;
+  CPU_ZERO(&only);
+  CPU_SET(last_of(before_), &only);
+  ::sched_setaffinity(0, sizeof(only), &only);
+}
+
+LastCoreOnly::~LastCoreOnly() { ::sched_setaffinity(0, sizeof(before_), &before_); }
+
 }  // namespace rigstep::rt

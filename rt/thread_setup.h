@@ -4,6 +4,8 @@
 // rtprio and memlock; without them the best effort runs on and says what is missing.
 #pragma once
 
+#include <sched.h>
+
 #include <optional>
 #include <string>
 #include <vector>
@@ -41,6 +43,19 @@ ThreadReport set_up_process_memory(const RealtimeSettings& settings);
 // The loop thread on itself, before the first deadline: floating point mode, stack, timer slack, core, SCHED_FIFO.
 // Threads it creates later inherit core and priority. Throws RealtimeError under `enforce`.
 ThreadReport set_up_loop_thread(const RealtimeSettings& settings);
+
+// Keeps the calling thread on the last allowed core, where the loop of a team belongs, as long as it lives: for those
+// who step outside the loop. Make the stepper first, so that its team may use the other cores.
+class LastCoreOnly {
+ public:
+  LastCoreOnly() noexcept;
+  ~LastCoreOnly();
+  LastCoreOnly(const LastCoreOnly&) = delete;
+  LastCoreOnly& operator=(const LastCoreOnly&) = delete;
+
+ private:
+  cpu_set_t before_;
+};
 
 // Flushes denormal numbers to zero, in results and operands: they cost time when motion dies out. Decides bits, so
 // every thread that steps calls it before its first step: live, replay and simulation alike.

@@ -481,6 +481,9 @@ class Layout {
     for (const int batch : order_) is_leaf(batch) ? fill_leaf(index_[batch]) : fill_front(index_[batch]);
     for (std::size_t k = 0; k < e_.fronts.size(); ++k) fill_constraint(static_cast<int>(k));
     for (const int batch : order_) add_unit(batch);
+    std::vector<int> all(e_.units.size());
+    std::iota(all.begin(), all.end(), 0);
+    e_.whole = part_of(e_, all);
     for (const Node& node : nodes) e_.levels = std::max(e_.levels, node.level);
   }
   Elimination take() { return std::move(e_); }
@@ -494,15 +497,12 @@ class Layout {
 
   void add_unit(int batch) {
     Elimination::Unit unit;
-    const int index = index_[batch];
-    const auto holds = [&](const Run& r) {
-      return r.leaves == is_leaf(batch) && index >= r.first && index < r.first + r.count;
-    };
-    unit.run = static_cast<int>(std::find_if(e_.runs.begin(), e_.runs.end(), holds) - e_.runs.begin());
-    if (is_leaf(batch)) {
-      unit.cost = 400 + 36L * e_.leaves[index].rows;
+    unit.is_leaf = is_leaf(batch);
+    unit.index = index_[batch];
+    if (unit.is_leaf) {
+      unit.cost = 400 + 36L * e_.leaves[unit.index].rows;
     } else {
-      const Front& f = e_.fronts[index];
+      const Front& f = e_.fronts[unit.index];
       unit.constraint = f.constraint;
       unit.cost = 200 + static_cast<long>(f.pivots) * (f.rows + f.pivots) * (f.rows + f.pivots);
     }
@@ -510,6 +510,12 @@ class Layout {
       const int position = static_cast<int>(std::find(order_.begin(), order_.end(), child) - order_.begin());
       if (std::find(unit.below.begin(), unit.below.end(), position) == unit.below.end()) unit.below.push_back(position);
     }
+    if (!unit.is_leaf)
+      for (const int n : batches_[batch].nodes) {
+        if (nodes_[n].pivot < 0) continue;
+        for (const int body : e_.constraints[nodes_[n].pivot].bodies)
+          if (body != kGround) unit.holds.push_back(e_.leaf_of_body[body]);
+      }
     e_.units.push_back(std::move(unit));
   }
 
@@ -523,7 +529,7 @@ class Layout {
 
   // Small subtrees level by level, so that many operations of one shape follow each other that do not wait for one
   // another and yet what they leave is still in the cache.
-  static constexpr int kLevelsTogether = 4;
+  static constexpr int kLevelsTogether = 3;
 
   void visit(int batch) {
     if (is_done_[batch]) return;
@@ -557,10 +563,6 @@ class Layout {
   void append(int batch) {
     const bool leaf = is_leaf(batch);
     index_[batch] = static_cast<int>(leaf ? e_.leaves.size() : e_.fronts.size());
-    if (e_.runs.empty() || order_.empty() || signature(order_.back()) != signature(batch) ||
-        level(order_.back()) != level(batch))
-      e_.runs.push_back({leaf, index_[batch], 0});
-    ++e_.runs.back().count;
     order_.push_back(batch);
     if (leaf) {
       e_.leaves.emplace_back();
@@ -588,7 +590,7 @@ class Layout {
       Leaf& leaf = e_.leaves[index];
       leaf.width = W;
       leaf.rows = rows;
-      leaf.position = e_.positions;
+      leaf.record = kBodyFields * e_.positions;
       e_.positions += W;
       leaf.matrix = arena(packed(rows) * W);
       leaf.vector = arena(rows * W);
@@ -625,7 +627,7 @@ class Layout {
       const Node& each = node(b, lane);
       const bool copy = lane >= static_cast<int>(b.nodes.size());
       if (is_leaf(batch)) {
-        const BodyPlace place{e_.leaves[index].position, W, lane};
+        const BodyPlace place{e_.leaves[index].record / kBodyFields, W, lane};
         copy ? e_.body_copies[each.body].push_back(place) : void(e_.body[each.body] = place);
         e_.leaf_of_body[each.body] = index;
       } else if (each.pivot >= 0) {
@@ -728,7 +730,7 @@ class Layout {
       e_.pending.push_back(p);
     }
     for (int side = 0; side < 2; ++side)
-      if (first.child[side] >= 0) fill_child(b, side, f.child[right_alone ? 1 : side]);
+      if (first.child[side] >= 0) fill_child(b, side, f, f.child[right_alone ? 1 : side]);
     f.form = form_of(f);
     while (e_.constraint_of_front.size() < e_.fronts.size()) e_.constraint_of_front.push_back(-1);
     e_.constraint_of_front[index] = first.pivot;
@@ -757,7 +759,7 @@ class Layout {
     return open == expected ? form : static_cast<unsigned char>(kGeneral);
   }
 
-  void fill_child(const Batch& b, int side, Child& child) {
+  void fill_child(const Batch& b, int side, Front& front, Child& child) {
     const int lanes = static_cast<int>(b.nodes.size());
     bool aligned = true;
     ScatteredChild places;
@@ -789,6 +791,7 @@ class Layout {
           e_.copies.push_back({{c.vector, c.width}, {c.vector + pad, c.width}});
     }
     child.copies = static_cast<int>(e_.copies.size()) - child.first_copy;
+    front.aligned = front.aligned && child.scattered < 0 && child.copies == 0;
   }
 
   void fill_constraint(int front) {
@@ -797,7 +800,10 @@ class Layout {
     ConstraintBatch& c = e_.batches[f.constraint];
     if (c.format.general()) return;
     const Batch& b = batches_[front_batch_[front]];
-    for (int s = 0; s < 2; ++s) fill_side(b, s, c.side[s]);
+    for (int s = 0; s < 2; ++s) {
+      fill_side(b, s, c.side[s]);
+      c.aligned = c.aligned && c.side[s].scattered < 0 && c.side[s].copies == 0;
+    }
   }
 
   void fill_side(const Batch& b, int s, Side& side) {
@@ -810,22 +816,23 @@ class Layout {
     for (int lane = 0; lane < b.width(); ++lane) {
       const int constraint = node(b, lane).pivot, body = e_.constraints[constraint].bodies[s];
       if (body == kGround) {
-        places.body[lane] = b.width() == 1 ? e_.ground_single : e_.ground_lanes;
-        places.body[lane].lane = b.width() == 1 ? 0 : lane;
+        BodyPlace ground = b.width() == 1 ? e_.ground_single : e_.ground_lanes;
+        ground.lane = b.width() == 1 ? 0 : lane;
+        places.record[lane] = ground.of(0);
         places.handle[lane] = {ground_handle_ + lane, b.width()};
         aligned = aligned && grounded;
         continue;
       }
       const auto& handles = e_.constraint[constraint].handles[s];
-      places.body[lane] = e_.body[body];
+      const BodyPlace& at = e_.body[body];
+      places.record[lane] = at.of(0);
       places.handle[lane] = handles[0];
-      aligned = aligned && places.body[lane].width == b.width() &&
-                places.body[lane].position == places.body[0].position &&
-                places.body[lane].lane == (lane < lanes ? lane : 0) &&
+      aligned = aligned && at.width == b.width() && places.record[lane].base == places.record[0].base + at.lane &&
+                at.lane == (lane < lanes ? lane : 0) &&
                 batches_[nodes_[leaf_node(body)].batch].nodes.size() == b.nodes.size();
       for (std::size_t k = 1; k < handles.size() && lane < lanes; ++k) e_.copies.push_back({handles[0], handles[k]});
     }
-    side.body = places.body[0];
+    side.record = places.record[0];
     side.handle = places.handle[0];
     if (aligned) return;
     side.copies = static_cast<int>(e_.copies.size()) - side.first_copy;
@@ -855,7 +862,61 @@ class Layout {
   Elimination e_;
 };
 
+// what the kernels' loops are made for
+std::array<int, 4> shape_of(const Elimination& e, const Elimination::Unit& unit) {
+  if (unit.is_leaf) {
+    const Leaf& l = e.leaves[unit.index];
+    return {0, l.width, l.is_link, l.is_link ? e.handles[l.first_handle].format.cosines : 0};
+  }
+  const Front& f = e.fronts[unit.index];
+  return {1, f.width, f.pivots, f.form == kGeneral ? 0 : f.form == kChainLink ? 2 : 1};
+}
+
 }  // namespace
+
+Part part_of(const Elimination& e, const std::vector<int>& units) {
+  struct Held {
+    int needed = 0;  // position of the first leaf that needs it
+    int batch = 0;
+    bool general = false;
+  };
+  std::vector<int> position(e.leaves.size(), -1);
+  std::vector<Held> held;
+  for (std::size_t k = 0; k < units.size(); ++k)
+    if (e.units[units[k]].is_leaf) position[e.units[units[k]].index] = static_cast<int>(k);
+  for (const int u : units) {
+    const Elimination::Unit& unit = e.units[u];
+    if (unit.constraint < 0) continue;
+    int needed = static_cast<int>(units.size());
+    for (const int leaf : unit.holds)
+      if (position[leaf] >= 0) needed = std::min(needed, position[leaf]);
+    held.push_back({needed, unit.constraint, e.batches[unit.constraint].format.general()});
+  }
+  std::stable_sort(held.begin(), held.end(), [](const Held& a, const Held& b) {
+    return std::pair(a.general, a.needed) < std::pair(b.general, b.needed);
+  });
+  Part part;
+  const auto evaluate_before = [&](int end) {  // the constraints of the leaves before that position
+    const int first = static_cast<int>(part.constraints.size());
+    for (std::size_t k = part.constraints.size(); k < held.size() && !held[k].general && held[k].needed < end; ++k)
+      part.constraints.push_back(e.batches[held[k].batch]);
+    const int count = static_cast<int>(part.constraints.size()) - first;
+    if (count > 0) part.runs.push_back({Run::Of::constraints, first, count});
+  };
+  for (std::size_t k = 0; k < units.size();) {
+    const Elimination::Unit& unit = e.units[units[k]];
+    const std::size_t begin = k++;
+    while (k < units.size() && shape_of(e, e.units[units[k]]) == shape_of(e, unit) &&
+           e.units[units[k]].index == unit.index + static_cast<int>(k - begin))
+      ++k;
+    if (unit.is_leaf) evaluate_before(static_cast<int>(k));
+    part.runs.push_back({unit.is_leaf ? Run::Of::leaves : Run::Of::fronts, unit.index, static_cast<int>(k - begin)});
+  }
+  evaluate_before(static_cast<int>(units.size()) + 1);
+  for (std::size_t k = part.constraints.size(); k < held.size(); ++k)
+    part.constraints.push_back(e.batches[held[k].batch]);
+  return part;
+}
 
 Elimination compile(const std::vector<Constraint>& model, const std::vector<bool>& dense, MergeOrder order) {
   std::vector<Constraint> constraints = model;

@@ -33,11 +33,16 @@ struct ConstraintPlace {
   std::vector<std::vector<Place>> handles;  // per side, with those of lanes that only fill up; none for the ground
 };
 
+// Tables for the kernels: a selection of the elimination's.
+struct Part {
+  std::vector<Run> runs;
+  std::vector<ConstraintBatch> constraints;  // eliminated here; those that runs evaluate first
+};
+
 struct Elimination {
   std::vector<Leaf> leaves;
   std::vector<Handle> handles;
   std::vector<Front> fronts;
-  std::vector<Run> runs;  // children before parents
   std::vector<Pending> pending;
   std::vector<Copy> copies;
   std::vector<ScatteredChild> scattered_children;
@@ -55,12 +60,15 @@ struct Elimination {
 
   // The same operations as a graph, in order, for the division among threads.
   struct Unit {
-    int run = 0;
+    bool is_leaf = true;
+    int index = 0;           // among leaves or fronts
     int constraint = -1;     // batch that it eliminates
     long cost = 0;           // multiply-adds of a lane
     std::vector<int> below;  // units whose results it takes
+    std::vector<int> holds;  // leaves of the bodies of its constraint
   };
   std::vector<Unit> units;
+  Part whole;
 
   int positions = 0;  // of bodies, ground included
   int constraint_positions = 0;
@@ -74,6 +82,9 @@ struct Elimination {
   int levels = 0;          // longest chain of operations
   long multiply_adds = 0;  // per factorisation, leaves included
 };
+
+// The tables of some units in order.
+Part part_of(const Elimination& elimination, const std::vector<int>& units);
 
 // dense[i]: body i carries force elements, so that its tangent mass matrix couples displacement and rotation.
 Elimination compile(const std::vector<Constraint>& constraints, const std::vector<bool>& dense, MergeOrder order);

@@ -33,11 +33,11 @@ RIGSTEP_INLINE void with_cosines(int cosines, F&& f) {
 template <class F>
 RIGSTEP_INLINE void for_bodies(const StepArrays& a, F&& f) {
   for (const Run* run = a.run; run < a.run + a.runs; ++run) {
-    if (!run->leaves) continue;
+    if (run->of != Run::Of::leaves) continue;
     const Leaf* leaf = a.leaf + run->first;
     with_width(leaf->width, [&]<class T>() RIGSTEP_INLINED {
       for (const Leaf* end = leaf + run->count; leaf < end; ++leaf)
-        f.template operator()<T>(*leaf, BodyArrays<T>(a, leaf->position));
+        f.template operator()<T>(BodyArrays<T>(a, a.body + leaf->record));
     });
   }
 }
@@ -45,66 +45,67 @@ RIGSTEP_INLINE void for_bodies(const StepArrays& a, F&& f) {
 // What the leaves of a run have in common: C cosines of both constraints of a link, kAnyLeaf otherwise.
 constexpr int kAnyLeaf = -2;
 
-// f<T, C>(leaf, body) of every leaf
+// f<T, C>(leaf, body) of every leaf of a run
 template <class F>
-RIGSTEP_INLINE void for_leaves(const StepArrays& a, F&& f) {
-  for (const Run* run = a.run; run < a.run + a.runs; ++run) {
-    if (!run->leaves) continue;
-    const Leaf *leaf = a.leaf + run->first, *end = leaf + run->count;
-    with_width(leaf->width, [&]<class T>() RIGSTEP_INLINED {
-      const auto each = [&]<int C>() RIGSTEP_INLINED {
-        for (; leaf < end; ++leaf) f.template operator()<T, C>(*leaf, BodyArrays<T>(a, leaf->position));
-      };
-      if (leaf->is_link)
-        with_cosines(a.handle[leaf->first_handle].format.cosines, each);
-      else
-        each.template operator()<kAnyLeaf>();
+RIGSTEP_INLINE void for_leaves(const StepArrays& a, const Run& run, F&& f) {
+  const Leaf *leaf = a.leaf + run.first, *end = leaf + run.count;
+  with_width(leaf->width, [&]<class T>() RIGSTEP_INLINED {
+    const auto each = [&]<int C>() RIGSTEP_INLINED {
+      for (; leaf < end; ++leaf) f.template operator()<T, C>(*leaf, BodyArrays<T>(a, a.body + leaf->record));
+    };
+    if (leaf->is_link)
+      with_cosines(a.handle[leaf->first_handle].format.cosines, each);
+    else
+      each.template operator()<kAnyLeaf>();
+  });
+}
+
+void carry_over_multipliers(const StepArrays& a) {
+  for (int i = 0; i < a.constraints; ++i) {
+    const ConstraintBatch& c = a.constraint[i];
+    const double* from = a.last_lambda + c.row_position;
+    double* to = a.lambda + c.row_position;
+    with_width(c.width, [&]<class T>() RIGSTEP_INLINED {
+      for (int k = 0; k < c.format.rows; ++k) store(to + k * kWidth<T>, load<T>(from + k * kWidth<T>));
     });
   }
 }
 
-template <class F>
-RIGSTEP_INLINE void for_rows(const StepArrays& a, F&& f) {
-  for (int i = 0; i < a.constraints; ++i) {
-    const ConstraintBatch& c = a.constraint[i];
-    for (int k = c.row_position; k < c.row_position + c.format.rows * c.width; ++k) f(k);
-  }
-}
-
 void predict(const StepArrays& a) {
-  for_rows(a, [&](int k) { a.lambda[k] = a.last_lambda[k]; });
-  for_bodies(a, [&]<class T>(const Leaf&, const BodyArrays<T>& b) { predict_body(b, a.dt); });
+  carry_over_multipliers(a);
+  for_bodies(a, [&]<class T>(const BodyArrays<T>& b) { predict_body(b, a.dt); });
 }
 
 void place(const StepArrays& a) {
-  for_bodies(a, [&]<class T>(const Leaf&, const BodyArrays<T>& b) {
-    place_body(b, load_quaternion<T>(b.next + kP * kWidth<T>));
-  });
+  for_bodies(a, [&]<class T>(const BodyArrays<T>& b) { place_body(b, load_quaternion<T>(b.next + kP * kWidth<T>)); });
 }
 
 // ---- constraints
 
-// f(source of F numbers of a body for either side, ...), by the way they lie
+template <class T>
+RIGSTEP_INLINE Place field_of(const Place& record, int field) {
+  return {record.base + field * (kWidth<T> == 1 ? record.stride : kWidth<T>), record.stride};
+}
+
+// f(source of a field of either side's body, of its handle), by the way they lie
 template <class T, class F>
 RIGSTEP_INLINE void with_sides(const StepArrays& a, const ConstraintBatch& c, F&& f) {
-  if (kWidth<T> == 1 || (c.side[0].scattered < 0 && c.side[1].scattered < 0)) {
-    f([&](double* array, int fields, int side)
-          RIGSTEP_INLINED { return direct<T>(array, c.side[side].body.of(fields)); },
-      [&](double* handles, int side) RIGSTEP_INLINED { return direct<T>(handles, c.side[side].handle); });
+  if (kWidth<T> == 1 || c.aligned) {
+    f([&](int field, int side) RIGSTEP_INLINED { return direct<T>(a.body, field_of<T>(c.side[side].record, field)); },
+      [&](int side) RIGSTEP_INLINED { return direct<T>(a.handles, c.side[side].handle); });
   } else if constexpr (kWidth<T> > 1) {
     // a side in order among scattered ones: lane after lane
     const auto places = [&](int side) RIGSTEP_INLINED { return a.scattered_side + c.side[side].scattered; };
-    const auto body_of = [&](int side, int l) RIGSTEP_INLINED {
-      BodyPlace at = c.side[side].body;
-      at.lane = l;
-      return c.side[side].scattered < 0 ? at : places(side)->body[l];
+    const auto body_of = [&](int field, int side, int l) RIGSTEP_INLINED {
+      const Place in_order{c.side[side].record.base + l, kLanes};
+      const Place& at = c.side[side].scattered < 0 ? in_order : places(side)->record[l];
+      return Place{at.base + field * at.stride, at.stride};
     };
     const auto handle_of = [&](int side, int l) RIGSTEP_INLINED {
       return c.side[side].scattered < 0 ? Place{c.side[side].handle.base + l, kLanes} : places(side)->handle[l];
     };
-    f([&](double* array, int fields,
-          int side) { return gathered(array, [&](int l) { return body_of(side, l).of(fields); }); },
-      [&](double* handles, int side) { return gathered(handles, [&](int l) { return handle_of(side, l); }); });
+    f([&](int field, int side) { return gathered(a.body, [&](int l) { return body_of(field, side, l); }); },
+      [&](int side) { return gathered(a.handles, [&](int l) { return handle_of(side, l); }); });
   }
 }
 
@@ -120,11 +121,11 @@ RIGSTEP_INLINE void constrain_points(const StepArrays& a, const ConstraintBatch&
   constexpr int W = kWidth<T>;
   with_sides<T>(a, c, [&](const auto& body, const auto& handle) RIGSTEP_INLINED {
     const PointSides<C, T> at =
-        turned_sides<C, T>(a.constraint_constants + kConstraintConstants * c.position, nine(body(a.rotation, 9, 0)),
-                           nine(body(a.rotation, 9, 1)), a.constraint_fields + kConstraintFields * c.position);
+        turned_sides<C, T>(a.constraint_constants + kConstraintConstants * c.position, nine(body(kRotationField, 0)),
+                           nine(body(kRotationField, 1)), a.constraint_fields + kConstraintFields * c.position);
     double* Phi = a.Phi + c.row_position;
     const double* lambda = a.lambda + c.row_position;
-    const V3<T> distance = three(body(a.next, kStateFields, 0), kR) - three(body(a.next, kStateFields, 1), kR);
+    const V3<T> distance = three(body(a.next, 0), kR) - three(body(a.next, 1), kR);
     store3(Phi, distance + (at.s_first - at.s_second));
     const V3<T> force = load3<T>(lambda);
     T lambda_cosines[3];
@@ -134,24 +135,31 @@ RIGSTEP_INLINE void constrain_points(const StepArrays& a, const ConstraintBatch&
       lambda_cosines[k] = load<T>(lambda + (3 + k) * W);
       moment = fma(lambda_cosines[k], at.normal(k), moment);
     });
-    put_handle<C, T>(handle(a.handles, 0), at, at.s_first, 1.0, force, moment, lambda_cosines, with_stiffness);
-    put_handle<C, T>(handle(a.handles, 1), at, at.s_second, -1.0, force, moment, lambda_cosines, with_stiffness);
+    put_handle<C, T>(handle(0), at, at.s_first, 1.0, force, moment, lambda_cosines, with_stiffness);
+    put_handle<C, T>(handle(1), at, at.s_second, -1.0, force, moment, lambda_cosines, with_stiffness);
   });
-  for (const Side& side : c.side) copy(a, a.handles, side.first_copy, side.copies, 0, 15 + 3 * C);
+  if (!c.aligned)
+    for (const Side& side : c.side) copy(a, a.handles, side.first_copy, side.copies, 0, 15 + 3 * C);
 }
 
+// f<C, T>(constraint) of every point constraint of a run
 template <class F>
-RIGSTEP_INLINE void for_point_constraints(const StepArrays& a, F&& f) {
-  for (int i = 0; i < a.constraints; ++i) {
-    const ConstraintBatch& c = a.constraint[i];
-    with_cosines(c.format.cosines,
-                 [&]<int C>() { with_width(c.width, [&]<class T>() { f.template operator()<C, T>(c); }); });
+RIGSTEP_INLINE void for_constraints(const StepArrays& a, const Run& run, F&& f) {
+  const ConstraintBatch *c = a.constraint + run.first, *const end = c + run.count;
+  while (c < end) {
+    const int cosines = c->format.cosines, width = c->width;
+    const auto is_alike = [&] { return c < end && c->format.cosines == cosines && c->width == width; };
+    with_cosines(cosines, [&]<int C>() {
+      with_width(width, [&]<class T>() {
+        for (; is_alike(); ++c) f.template operator()<C, T>(*c);
+      });
+    });
   }
 }
 
-void constrain(const StepArrays& a, bool with_stiffness) {
-  for_point_constraints(
-      a, [&]<int C, class T>(const ConstraintBatch& c) { constrain_points<C, T>(a, c, with_stiffness); });
+void constrain(const StepArrays& a, const Run& run, bool with_stiffness) {
+  for_constraints(a, run,
+                  [&]<int C, class T>(const ConstraintBatch& c) { constrain_points<C, T>(a, c, with_stiffness); });
 }
 
 // ---- factorisation
@@ -265,10 +273,10 @@ RIGSTEP_INLINE void fill_link(const StepArrays& a, const Handle* h, const Invers
 
 // (26) projected: the compliance J M^-1 J' of a body between all its joints
 template <class T>
-RIGSTEP_INLINE void fill_leaf(const StepArrays& a, const Leaf& leaf, double geometric, bool with_tangent) {
-  const BodyArrays<T> b(a, leaf.position);
-  invert_inertia(a, leaf, b, geometric);
-  if (leaf.dense >= 0) invert_dense(a, leaf, b, with_tangent);
+RIGSTEP_INLINE void fill_leaf(const StepArrays& a, const Leaf& leaf, const LeavesToRoot::Factorise& how) {
+  const BodyArrays<T> b(a, a.body + leaf.record);
+  invert_inertia(a, leaf, b, how.geometric);
+  if (leaf.dense >= 0) invert_dense(a, leaf, b, how.with_tangent);
   double* S = a.arena + leaf.matrix;
   with_inverse_mass(a, leaf, b, [&](const auto& inverse) RIGSTEP_INLINED {
     const Handle* h = a.handle + leaf.first_handle;
@@ -286,7 +294,7 @@ RIGSTEP_INLINE void fill_leaf(const StepArrays& a, const Leaf& leaf, double geom
 template <class T, class What, class F>
 RIGSTEP_INLINE void with_children(const StepArrays& a, const Front& f, const What& what, F&& body) {
   const auto place = [&](const Child& c) RIGSTEP_INLINED { return Place{what.of(c), c.stride}; };
-  if (kWidth<T> == 1 || (f.child[0].scattered < 0 && f.child[1].scattered < 0)) {
+  if (kWidth<T> == 1 || f.aligned) {
     body(direct<T>(a.arena, place(f.child[0])), direct<T>(a.arena, place(f.child[1])));
   } else if constexpr (kWidth<T> > 1) {
     const auto scattered = [&](const Child& c) {
@@ -318,14 +326,14 @@ RIGSTEP_INLINE bool keep_pivots(T* D, T* inverse_d, double* factor) {
   return positive;
 }
 
-// A row below the pivots: z = L^-1 x, p = D^-1 z, kept in P.
+// A row x below the pivots: z = L^-1 x, p = D^-1 z; kept: P = x times the inverse of the pivots.
 template <int N, class T>
 RIGSTEP_INLINE void reduce_row(const T* L, const T* inverse_d, T* z, T* p, double* P) {
   forward<N>(L, z);
-  each<N>([&](int k) RIGSTEP_INLINED {
-    p[k] = z[k] * inverse_d[k];
-    store(P + k * kWidth<T>, p[k]);
-  });
+  T solved[N];
+  each<N>([&](int k) RIGSTEP_INLINED { solved[k] = p[k] = z[k] * inverse_d[k]; });
+  backward<N>(L, solved);
+  each<N>([&](int k) RIGSTEP_INLINED { store(P + k * kWidth<T>, solved[k]); });
 }
 
 template <int N, class T>
@@ -486,28 +494,27 @@ RIGSTEP_INLINE void with_shape(const Front& f, F&& body) {
   });
 }
 
-int factorise(const StepArrays& a, double geometric, bool with_tangent, int stage) {
+void fill_leaves(const StepArrays& a, const Run& run, const LeavesToRoot::Factorise& how) {
+  const Leaf* leaf = a.leaf + run.first;
+  with_width(leaf->width, [&]<class T>() {
+    for (const Leaf* end = leaf + run.count; leaf < end; ++leaf) fill_leaf<T>(a, *leaf, how);
+  });
+}
+
+// the first front without a positive pivot, or -1
+int eliminate_fronts(const StepArrays& a, const Run& run, int stage) {
   int failed = -1;
-  for (const Run* run = a.run; run < a.run + a.runs; ++run) {
-    if (run->leaves) {
-      const Leaf* leaf = a.leaf + run->first;
-      with_width(leaf->width, [&]<class T>() {
-        for (const Leaf* end = leaf + run->count; leaf < end; ++leaf) fill_leaf<T>(a, *leaf, geometric, with_tangent);
-      });
-    } else {
-      const Front* f = a.front + run->first;
-      with_shape(*f, [&]<int N, Form form, class T>() {
-        for (const Front* end = f + run->count; f < end; ++f) {
-          bool positive;
-          if constexpr (form == Form::general)
-            positive = eliminate<N, T>(a, *f, stage);
-          else
-            positive = eliminate_two_sided<N, form == Form::link, T>(a, *f, stage);
-          if (!positive && failed < 0) failed = static_cast<int>(f - a.front);
-        }
-      });
+  const Front* f = a.front + run.first;
+  with_shape(*f, [&]<int N, Form form, class T>() {
+    for (const Front* end = f + run.count; f < end; ++f) {
+      bool positive;
+      if constexpr (form == Form::general)
+        positive = eliminate<N, T>(a, *f, stage);
+      else
+        positive = eliminate_two_sided<N, form == Form::link, T>(a, *f, stage);
+      if (!positive && failed < 0) failed = static_cast<int>(f - a.front);
     }
-  }
+  });
   return failed;
 }
 
@@ -551,8 +558,8 @@ RIGSTEP_INLINE void start_motion(const StepArrays& a, const Leaf& leaf, const Bo
 }
 
 // g of (17) (18) on every body, and the free motion -(dt^2/4) M^-1 g that it causes, (27)
-void free_motion(const StepArrays& a) {
-  for_leaves(a, [&]<class T, int C>(const Leaf& leaf, const BodyArrays<T>& b) RIGSTEP_INLINED {
+void free_motion(const StepArrays& a, const Run& run) {
+  for_leaves(a, run, [&]<class T, int C>(const Leaf& leaf, const BodyArrays<T>& b) RIGSTEP_INLINED {
     constexpr int W = kWidth<T>;
     const double h2 = 0.25 * a.dt * a.dt;
     const Quaternion<T> p = load_quaternion<T>(b.next + kP * W), h1 = load_quaternion<T>(b.history);
@@ -575,14 +582,15 @@ void free_motion(const StepArrays& a) {
   });
 }
 
-// y = L^-1 (b + rhs) of the pivots, kept behind the rows below
+// x := D^-1 x of the pivots
 template <int N, class T>
-RIGSTEP_INLINE void reduce_pivots(const Front& f, const double* factor, const double* rhs, T* y) {
+RIGSTEP_INLINE void solve_pivots(const double* factor, T* x) {
   constexpr int W = kWidth<T>;
   T L[packed(N)];
   each<packed(N)>([&](int k) RIGSTEP_INLINED { L[k] = load<T>(factor + k * W); });
-  each<N>([&](int k) RIGSTEP_INLINED { y[k] = y[k] + load<T>(rhs + (f.row_position + k * W)); });
-  forward<N>(L, y);
+  forward<N>(L, x);
+  each<N>([&](int k) RIGSTEP_INLINED { x[k] = x[k] * load<T>(factor + (packed(N) + k) * W); });
+  backward<N>(L, x);
 }
 
 template <int N, class T>
@@ -608,9 +616,12 @@ RIGSTEP_INLINE void solve_up(const StepArrays& a, const Front& f, const double* 
         if (has_left) y[k] = left(in_left + k);
         if (has_right) y[k] = has_left ? y[k] + right(in_right + k) : right(in_right + k);
       });
-      reduce_pivots<N>(f, factor, rhs, y);
+      each<N>([&](int k) RIGSTEP_INLINED { y[k] = y[k] + load<T>(rhs + (f.row_position + k * W)); });
+      T solution[N];
+      each<N>([&](int k) RIGSTEP_INLINED { solution[k] = y[k]; });
+      solve_pivots<N>(factor, solution);
       double* const keep = P + (link ? 2 * N : f.rows) * N * W;
-      each<N>([&](int k) RIGSTEP_INLINED { store(keep + k * W, y[k]); });
+      each<N>([&](int k) RIGSTEP_INLINED { store(keep + k * W, solution[k]); });
     }
     if constexpr (form != Form::general) {
       if (link || (f.form & kLeftOpen)) {
@@ -634,25 +645,43 @@ RIGSTEP_INLINE void solve_up(const StepArrays& a, const Front& f, const double* 
   });
 }
 
-void project(const StepArrays& a) {
-  for_leaves(a, [&]<class T, int C>(const Leaf& leaf, const BodyArrays<T>& b) RIGSTEP_INLINED {
+void keep_motion(const StepArrays& a, const Run& run) {
+  for_leaves(a, run, [&]<class T, int C>(const Leaf& leaf, const BodyArrays<T>& b) RIGSTEP_INLINED {
     project_motion<C>(a, leaf, Motion<T>{load3<T>(b.motion), load3<T>(b.motion + 3 * kWidth<T>)});
   });
 }
 
-void assemble(const StepArrays& a, RightHandSide side) {
+void solve_up(const StepArrays& a, const Run& run, RightHandSide side) {
   const double* rhs = side == RightHandSide::Phi ? a.Phi : side == RightHandSide::rate ? a.rate : a.quadratic;
-  for (const Run* run = a.run; run < a.run + a.runs; ++run) {
-    if (run->leaves) continue;
-    const Front* f = a.front + run->first;
-    with_shape(*f, [&]<int N, Form form, class T>() {
-      for (const Front* end = f + run->count; f < end; ++f) solve_up<N, form, T>(a, *f, rhs);
-    });
+  const Front* f = a.front + run.first;
+  with_shape(*f, [&]<int N, Form form, class T>() {
+    for (const Front* end = f + run.count; f < end; ++f) solve_up<N, form, T>(a, *f, rhs);
+  });
+}
+
+// z: solution of the eliminated constraint
+template <int N, class T>
+RIGSTEP_INLINE void keep_multipliers(const StepArrays& a, const Front& f, Multiplier kind, const T* z) {
+  constexpr int W = kWidth<T>;
+  const int at = f.row_position;
+  switch (kind) {
+    case Multiplier::lambda:  // accumulated, (21) (34)
+      return each<N>([&](int k) RIGSTEP_INLINED {
+        double* lambda = a.lambda + (at + k * W);
+        store(lambda, fma(load<T>(a.gain + (at + k * W)), z[k], load<T>(lambda)));
+      });
+    case Multiplier::sigma:
+      return each<N>([&](int k) RIGSTEP_INLINED { store(a.sigma + (at + k * W), z[k]); });
+    case Multiplier::kappa:
+      return each<N>([&](int k) RIGSTEP_INLINED { store(a.kappa + (at + k * W), z[k]); });
+    case Multiplier::more_kappa:
+      return each<N>([&](int k)
+                         RIGSTEP_INLINED { store(a.kappa + (at + k * W), load<T>(a.kappa + (at + k * W)) + z[k]); });
   }
 }
 
 template <int N, Form form, class T>
-RIGSTEP_INLINE void solve_down(const StepArrays& a, const Front& f) {
+RIGSTEP_INLINE void solve_down(const StepArrays& a, const Front& f, Multiplier kind) {
   constexpr int W = kWidth<T>;
   constexpr bool link = form == Form::link;
   const bool has_left = link || f.child[0].present, has_right = link || f.child[1].present;
@@ -663,18 +692,19 @@ RIGSTEP_INLINE void solve_down(const StepArrays& a, const Front& f) {
     const int rows = link ? 2 * N : f.rows;
     T z[N + 1];
     if constexpr (N > 0) {
-      const double* y = P + rows * N * W;
-      T L[packed(N)];
-      each<packed(N)>([&](int k) RIGSTEP_INLINED { L[k] = load<T>(factor + k * W); });
-      each<N>([&](int k) RIGSTEP_INLINED { z[k] = load<T>(y + k * W) * load<T>(factor + (packed(N) + k) * W); });
-      for (int i = 0; i < rows; ++i) {
+      const double* solution = P + rows * N * W;
+      each<N>([&](int k) RIGSTEP_INLINED { z[k] = load<T>(solution + k * W); });
+      const auto subtract = [&](int i) RIGSTEP_INLINED {
         const T xi = load<T>(x + i * W);
         each<N>([&](int k) RIGSTEP_INLINED { z[k] = fnma(load<T>(P + (i * N + k) * W), xi, z[k]); });
-      }
-      backward<N>(L, z);
+      };
+      if constexpr (link)
+        each<2 * N>(subtract);
+      else
+        for (int i = 0; i < rows; ++i) subtract(i);
+      keep_multipliers<N>(a, f, kind, z);
       const int in_left = link ? N : f.child[0].pivot, in_right = link ? 0 : f.child[1].pivot;
       each<N>([&](int k) RIGSTEP_INLINED {
-        store(a.Lambda + f.row_position + k * W, z[k]);
         if (has_left) left.put(in_left + k, z[k]);
         if (has_right) right.put(in_right + k, z[k]);
       });
@@ -699,17 +729,15 @@ RIGSTEP_INLINE void solve_down(const StepArrays& a, const Front& f) {
       }
     }
   });
-  for (const Child& c : f.child) copy(a, a.arena, c.first_copy, c.copies, 0, c.rows);
+  if (!f.aligned)
+    for (const Child& c : f.child) copy(a, a.arena, c.first_copy, c.copies, 0, c.rows);
 }
 
-void disassemble(const StepArrays& a) {
-  for (const Run* run = a.run + a.runs; run-- > a.run;) {
-    if (run->leaves) continue;
-    const Front* first = a.front + run->first;
-    with_shape(*first, [&]<int N, Form form, class T>() {
-      for (const Front* f = first + run->count; f-- > first;) solve_down<N, form, T>(a, *f);
-    });
-  }
+void solve_down(const StepArrays& a, const Run& run, Multiplier kind) {
+  const Front* first = a.front + run.first;
+  with_shape(*first, [&]<int N, Form form, class T>() {
+    for (const Front* f = first + run.count; f-- > first;) solve_down<N, form, T>(a, *f, kind);
+  });
 }
 
 template <int C, class T>
@@ -753,8 +781,8 @@ RIGSTEP_INLINE Motion<T> closed_motion(const StepArrays& a, const Leaf& leaf, co
   return m;
 }
 
-void close(const StepArrays& a) {
-  for_leaves(a, [&]<class T, int C>(const Leaf& leaf, const BodyArrays<T>& b) RIGSTEP_INLINED {
+void close(const StepArrays& a, const Run& run) {
+  for_leaves(a, run, [&]<class T, int C>(const Leaf& leaf, const BodyArrays<T>& b) RIGSTEP_INLINED {
     const Motion<T> m = closed_motion<C>(a, leaf, b);
     store3(b.motion, m.v), store3(b.motion + 3 * kWidth<T>, m.w);
   });
@@ -762,15 +790,13 @@ void close(const StepArrays& a) {
 
 // ---- Newton update and projections
 
-// (24) (25) (34): closes the joints, moves the bodies, accumulates the multipliers
-Moves update(const StepArrays& a) {
-  for_rows(a, [&](int k) { a.lambda[k] = fma(a.gain[k], a.Lambda[k], a.lambda[k]); });
+// (24) (25): closes the joints and moves the bodies
+void update(const StepArrays& a, const Run& run, Moves& largest) {
   Lanes4 wide_move(0.0), wide_turn(0.0);
   double move = 0.0, turn = 0.0;
-  for_leaves(a, [&]<class T, int C>(const Leaf& leaf, const BodyArrays<T>& b) RIGSTEP_INLINED {
+  for_leaves(a, run, [&]<class T, int C>(const Leaf& leaf, const BodyArrays<T>& b) RIGSTEP_INLINED {
     constexpr int W = kWidth<T>;
     const Motion<T> m = closed_motion<C>(a, leaf, b);
-    store3(b.motion, m.v), store3(b.motion + 3 * W, m.w);
     store3(b.next + kR * W, load3<T>(b.next + kR * W) + m.v);
     const Quaternion<T> p = load_quaternion<T>(b.next + kP * W);
     const T half(0.5);
@@ -784,11 +810,12 @@ Moves update(const StepArrays& a) {
     else
       wide_move = larger(moved2, wide_move), wide_turn = larger(turned2, wide_turn);
   });
-  return {square_root(larger(largest_lane(wide_move), move)), square_root(larger(largest_lane(wide_turn), turn))};
+  largest.move = larger(square_root(larger(largest_lane(wide_move), move)), largest.move);
+  largest.turn = larger(square_root(larger(largest_lane(wide_turn), turn)), largest.turn);
 }
 
-void start_velocities(const StepArrays& a) {  // (45)
-  for_leaves(a, [&]<class T, int C>(const Leaf& leaf, const BodyArrays<T>& b) RIGSTEP_INLINED {
+void start_velocities(const StepArrays& a, const Run& run) {  // (45)
+  for_leaves(a, run, [&]<class T, int C>(const Leaf& leaf, const BodyArrays<T>& b) RIGSTEP_INLINED {
     const V3<T> w_b = twice_G(load_quaternion<T>(b.next + kP * kWidth<T>), load_quaternion<T>(b.history));
     start_motion<C>(a, leaf, b, Motion<T>{velocity(b, a.dt), load33<T>(b.rotation) * w_b});
   });
@@ -798,7 +825,7 @@ template <int C, class T>
 RIGSTEP_INLINE void quadratic_terms(const StepArrays& a, const ConstraintBatch& c) {
   constexpr int W = kWidth<T>;
   with_sides<T>(a, c, [&](const auto& body, const auto&) RIGSTEP_INLINED {
-    const V3<T> w1 = three(body(a.twist, 6, 0), 3), w2 = three(body(a.twist, 6, 1), 3);
+    const V3<T> w1 = three(body(kTwistField, 0), 3), w2 = three(body(kTwistField, 1), 3);
     const PointSides<C, T> at = load_sides<C, T>(a.constraint_fields + kConstraintFields * c.position);
     double* to = a.quadratic + c.row_position;
     store3(to, cross(w1, cross(w1, at.s_first)) - cross(w2, cross(w2, at.s_second)));
@@ -809,34 +836,36 @@ RIGSTEP_INLINE void quadratic_terms(const StepArrays& a, const ConstraintBatch& 
   });
 }
 
-void keep_velocities(const StepArrays& a) {
-  for_bodies(a, [&]<class T>(const Leaf&, const BodyArrays<T>& b) {
+void close_velocities(const StepArrays& a, const Run& run) {  // (54)
+  for_leaves(a, run, [&]<class T, int C>(const Leaf& leaf, const BodyArrays<T>& b) RIGSTEP_INLINED {
     constexpr int W = kWidth<T>;
-    const V3<T> v = load3<T>(b.motion), w = load3<T>(b.motion + 3 * W);
-    store3(b.twist, v), store3(b.twist + 3 * W, w);
-    store3(b.next + kV * W, v), store3(b.next + kOmega * W, transposed_times(load33<T>(b.rotation), w));
+    const Motion<T> m = closed_motion<C>(a, leaf, b);
+    store3(b.twist, m.v), store3(b.twist + 3 * W, m.w);
+    store3(b.next + kV * W, m.v), store3(b.next + kOmega * W, transposed_times(load33<T>(b.rotation), m.w));
   });
-  for_point_constraints(a, [&]<int C, class T>(const ConstraintBatch& c) { quadratic_terms<C, T>(a, c); });
 }
 
-void start_accelerations(const StepArrays& a) {  // (60)
-  for_leaves(a, [&]<class T, int C>(const Leaf& leaf, const BodyArrays<T>& b) RIGSTEP_INLINED {
+void quadratic_terms(const StepArrays& a, const Run& run) {
+  for_constraints(a, run, [&]<int C, class T>(const ConstraintBatch& c) { quadratic_terms<C, T>(a, c); });
+}
+
+void start_accelerations(const StepArrays& a, const Run& run) {  // (60)
+  for_leaves(a, run, [&]<class T, int C>(const Leaf& leaf, const BodyArrays<T>& b) RIGSTEP_INLINED {
     constexpr int W = kWidth<T>;
     const V3<T> al = twice_G(load_quaternion<T>(b.next + kP * W), load_quaternion<T>(b.history + 4 * W));
     start_motion<C>(a, leaf, b, Motion<T>{acceleration(b, a.dt), load33<T>(b.rotation) * al});
   });
 }
 
-void add_kappa(const StepArrays& a, bool first) {
-  for_rows(a, [&](int k) { a.kappa[k] = first ? a.Lambda[k] : a.kappa[k] + a.Lambda[k]; });
-}
-
-bool keep_accelerations(const StepArrays& a) {
+// says whether they are finite
+bool close_accelerations(const StepArrays& a, const Run& run) {  // (69)
   double check = 0.0;
   Lanes4 wide(0.0);
-  for_bodies(a, [&]<class T>(const Leaf&, const BodyArrays<T>& b) {
+  for_leaves(a, run, [&]<class T, int C>(const Leaf& leaf, const BodyArrays<T>& b) RIGSTEP_INLINED {
     constexpr int W = kWidth<T>;
-    const V3<T> acc = load3<T>(b.motion), al = transposed_times(load33<T>(b.rotation), load3<T>(b.motion + 3 * W));
+    const Motion<T> m = closed_motion<C>(a, leaf, b);
+    const V3<T> acc = m.v, al = transposed_times(load33<T>(b.rotation), m.w);
+    store3(b.motion, m.v), store3(b.motion + 3 * W, m.w);
     store3(b.next + kA * W, acc), store3(b.next + kAlpha * W, al);
     // 0 for finite numbers, otherwise not a number; this depends on everything that the step computed
     const T zero = T(0.0) * (((acc.x + acc.y) + acc.z) + ((al.x + al.y) + al.z));
@@ -853,7 +882,8 @@ template <int C, class T>
 RIGSTEP_INLINE void largest_residuals(const StepArrays& a, const ConstraintBatch& c, T* most) {
   constexpr int W = kWidth<T>;
   with_sides<T>(a, c, [&](const auto& body, const auto&) RIGSTEP_INLINED {
-    const auto t1 = body(a.twist, 6, 0), t2 = body(a.twist, 6, 1), m1 = body(a.motion, 6, 0), m2 = body(a.motion, 6, 1);
+    const auto t1 = body(kTwistField, 0), t2 = body(kTwistField, 1), m1 = body(kMotionField, 0),
+               m2 = body(kMotionField, 1);
     const V3<T> w1 = three(t1, 3), w2 = three(t2, 3), al1 = three(m1, 3), al2 = three(m2, 3);
     const PointSides<C, T> at = load_sides<C, T>(a.constraint_fields + kConstraintFields * c.position);
     const V3<T> v = add_cross(three(t1, 0), w1, at.s_first) - add_cross(three(t2, 0), w2, at.s_second);
@@ -874,38 +904,87 @@ RIGSTEP_INLINE void largest_residuals(const StepArrays& a, const ConstraintBatch
   });
 }
 
-Residuals residuals(const StepArrays& a) {
+void residuals(const StepArrays& a, const Run& run, Residuals& largest) {
   double most[3] = {0.0, 0.0, 0.0};
   Lanes4 wide[3] = {0.0, 0.0, 0.0};
-  for_point_constraints(a, [&]<int C, class T>(const ConstraintBatch& c) {
+  for_constraints(a, run, [&]<int C, class T>(const ConstraintBatch& c) {
     if constexpr (kWidth<T> == 1)
       largest_residuals<C, T>(a, c, most);
     else
       largest_residuals<C, T>(a, c, wide);
   });
-  const auto all = [&](int k) { return larger(largest_lane(wide[k]), most[k]); };
-  return {all(0), all(1), all(2)};
+  double* const all[3] = {&largest.position, &largest.velocity, &largest.acceleration};
+  for (int k = 0; k < 3; ++k) *all[k] = larger(larger(largest_lane(wide[k]), most[k]), *all[k]);
+}
+
+// ---- from the leaves to the root, and back
+
+void start(const StepArrays& a, const Run& run, LeavesToRoot::Start motion) {
+  switch (motion) {
+    case LeavesToRoot::Start::nothing:
+      return;
+    case LeavesToRoot::Start::free_motion:
+      return free_motion(a, run);
+    case LeavesToRoot::Start::velocities:
+      return start_velocities(a, run);
+    case LeavesToRoot::Start::accelerations:
+      return start_accelerations(a, run);
+    case LeavesToRoot::Start::same_motion:
+      return keep_motion(a, run);
+  }
+}
+
+int assemble(const StepArrays& a, const LeavesToRoot& what) {
+  int failed = -1;
+  for (const Run* run = a.run; run < a.run + a.runs; ++run) {
+    if (run->of == Run::Of::constraints) {
+      if (what.constrain) constrain(a, *run, what.with_stiffness);
+    } else if (run->of == Run::Of::leaves) {
+      if (what.factorise.wanted) fill_leaves(a, *run, what.factorise);
+      start(a, *run, what.start);
+    } else {
+      const int front = what.factorise.wanted ? eliminate_fronts(a, *run, what.factorise.stage) : -1;
+      if (failed < 0) failed = front;
+      if (what.assemble) solve_up(a, *run, what.rhs);
+    }
+  }
+  return failed;
+}
+
+void finish(const StepArrays& a, const Run& run, RootToLeaves::Finish motion, Found& found) {
+  switch (motion) {
+    case RootToLeaves::Finish::nothing:
+      return;
+    case RootToLeaves::Finish::motion:
+      return close(a, run);
+    case RootToLeaves::Finish::displacements:
+      return update(a, run, found.moves);
+    case RootToLeaves::Finish::velocities:
+      return close_velocities(a, run);
+    case RootToLeaves::Finish::accelerations:
+      found.finite = close_accelerations(a, run) && found.finite;
+  }
+}
+
+Found disassemble(const StepArrays& a, const RootToLeaves& what) {
+  Found found;
+  for (const Run* run = a.run + a.runs; run-- > a.run;) {
+    if (run->of == Run::Of::fronts) {
+      if (what.disassemble) solve_down(a, *run, what.kind);
+    } else if (run->of == Run::Of::leaves) {
+      finish(a, *run, what.finish, found);
+    } else if (what.finish == RootToLeaves::Finish::velocities) {
+      quadratic_terms(a, *run);
+    } else if (what.finish == RootToLeaves::Finish::accelerations) {
+      residuals(a, *run, found.residuals);
+    }
+  }
+  return found;
 }
 
 }  // namespace
 
 extern const Kernels kKernels;
-const Kernels kKernels{RIGSTEP_ISA_NAME,
-                       predict,
-                       place,
-                       constrain,
-                       factorise,
-                       free_motion,
-                       project,
-                       assemble,
-                       disassemble,
-                       close,
-                       update,
-                       start_velocities,
-                       keep_velocities,
-                       start_accelerations,
-                       add_kappa,
-                       keep_accelerations,
-                       residuals};
+const Kernels kKernels{RIGSTEP_ISA_NAME, predict, place, assemble, disassemble};
 
 }  // namespace rigstep::index3::RIGSTEP_ISA

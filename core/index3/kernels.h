@@ -108,18 +108,17 @@ constexpr int kR = 0, kP = 3, kV = 7, kOmega = 10, kA = 13, kAlpha = 16;
 template <class T>
 struct BodyArrays {
   static constexpr int W = kWidth<T>;
-  double *last, *next, *history, *rotation, *twist, *load, *motion, *inertia_inverse;
-  const double* constants;
-  RIGSTEP_INLINE BodyArrays(const StepArrays& a, int position)
-      : last(a.last + kStateFields * position),
-        next(a.next + kStateFields * position),
-        history(a.history + kHistoryFields * position),
-        rotation(a.rotation + 9 * position),
-        twist(a.twist + 6 * position),
-        load(a.load + 6 * position),
-        motion(a.motion + 6 * position),
-        inertia_inverse(a.inertia_inverse + 6 * position),
-        constants(a.body_constants + kBodyConstants * position) {}
+  double *last, *next, *history, *rotation, *twist, *load, *motion, *inertia_inverse, *constants;
+  RIGSTEP_INLINE BodyArrays(const StepArrays& a, double* record)
+      : last(record + W * a.last),
+        next(record + W * a.next),
+        history(record + W * kHistoryField),
+        rotation(record + W * kRotationField),
+        twist(record + W * kTwistField),
+        load(record + W * kLoadField),
+        motion(record + W * kMotionField),
+        inertia_inverse(record + W * kInertiaInverseField),
+        constants(record + W * kConstantsField) {}
 };
 
 template <class T>
@@ -366,14 +365,45 @@ struct GeneralHandle {
   RIGSTEP_INLINE V3<T> torque(int k) const { return load3<T>(rows + (6 * k + 3) * kWidth<T>); }
 };
 
+// M^-1 of a unit force at a point, or of a unit moment.
+template <class T>
+RIGSTEP_INLINE Motion<T> response_to_force(const DenseInverseMass<T>& inverse, int axis, V3<T> arm) {
+  const T zero(0.0), one(1.0);
+  if (axis == 0) return inverse(V3<T>{one, zero, zero}, V3<T>{zero, arm.z, -arm.y});
+  if (axis == 1) return inverse(V3<T>{zero, one, zero}, V3<T>{-arm.z, zero, arm.x});
+  return inverse(V3<T>{zero, zero, one}, V3<T>{arm.y, -arm.x, zero});
+}
+template <class T>
+RIGSTEP_INLINE Motion<T> response_to_moment(const DenseInverseMass<T>& inverse, V3<T> moment) {
+  const T zero(0.0);
+  return inverse(V3<T>{zero, zero, zero}, moment);
+}
+
+// ... of mass and inertia alone, without the products that vanish
+template <class T>
+RIGSTEP_INLINE Motion<T> response_to_force(const InverseMass<T>& inverse, int axis, V3<T> s) {
+  const S3<T>& S = inverse.inertia_inverse;
+  const T zero(0.0), m = inverse.inverse_mass;
+  if (axis == 0)
+    return {{m, zero, zero},
+            {fma(S.yx, s.z, -(S.zx * s.y)), fma(S.yy, s.z, -(S.zy * s.y)), fma(S.zy, s.z, -(S.zz * s.y))}};
+  if (axis == 1)
+    return {{zero, m, zero},
+            {fma(S.zx, s.x, -(S.xx * s.z)), fma(S.zy, s.x, -(S.yx * s.z)), fma(S.zz, s.x, -(S.zx * s.z))}};
+  return {{zero, zero, m},
+          {fma(S.xx, s.y, -(S.yx * s.x)), fma(S.yx, s.y, -(S.yy * s.x)), fma(S.zx, s.y, -(S.zy * s.x))}};
+}
+template <class T>
+RIGSTEP_INLINE Motion<T> response_to_moment(const InverseMass<T>& inverse, V3<T> moment) {
+  const T zero(0.0);
+  return {{zero, zero, zero}, inverse.inertia_inverse * moment};
+}
+
 // y[k] = M^-1 J' of every row, without the sign of the side
 template <int C, class T, class Inverse>
 RIGSTEP_INLINE void compliance_columns(const PointHandle<T>& h, const Inverse& inverse, Motion<T>* y) {
-  const T zero(0.0), one(1.0);
-  y[0] = inverse(V3<T>{one, zero, zero}, V3<T>{zero, h.arm.z, -h.arm.y});
-  y[1] = inverse(V3<T>{zero, one, zero}, V3<T>{-h.arm.z, zero, h.arm.x});
-  y[2] = inverse(V3<T>{zero, zero, one}, V3<T>{h.arm.y, -h.arm.x, zero});
-  each<C>([&](int k) RIGSTEP_INLINED { y[3 + k] = inverse(V3<T>{zero, zero, zero}, h.normal(k)); });
+  each<3>([&](int k) RIGSTEP_INLINED { y[k] = response_to_force(inverse, k, h.arm); });
+  each<C>([&](int k) RIGSTEP_INLINED { y[3 + k] = response_to_moment(inverse, h.normal(k)); });
 }
 
 // one column of a block: J_b y

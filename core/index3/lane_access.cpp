@@ -35,11 +35,12 @@ void at_all_rows(const ConstraintPlace& c, const F& f) {
 }
 
 void write_loads(const Plan& plan, Workspace& w, int body) {
-  at_all_places(plan.elimination, body, [&](const BodyPlace& at) { scatter(w.lanes.load, at.of(6), 0, w.Q[body]); });
+  at_all_places(plan.elimination, body,
+                [&](const BodyPlace& at) { scatter(w.lanes.body, at.of(kLoadField), 0, w.Q[body]); });
 }
 
 Mat3 rotation_at(const Workspace& w, const BodyPlace& at) {
-  const auto a = gather<9>(w.lanes.rotation, at.of(9));
+  const auto a = gather<9>(w.lanes.body, at.of(kRotationField));
   Mat3 A;
   A << a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8];
   return A;
@@ -49,13 +50,13 @@ void look_at(const Plan& plan, const std::vector<int>& bodies, const std::vector
   const double dt = plan.dt();
   for (const int i : bodies) {
     const BodyPlace& place = plan.elimination.body[i];
-    const Place state = place.of(kStateFields);
+    const Place last = place.of(w.lanes.last), next = place.of(w.lanes.next);
     Placement& at = w.placement[i];
-    at.r = gather<3>(w.lanes.next, state);
+    at.r = gather<3>(w.lanes.body, next);
     at.A = rotation_at(w, place);
-    at.v = 2.0 / dt * (at.r - gather<3>(w.lanes.last, state)) - gather<3>(w.lanes.last, state, 7);
-    const EulerParameters p = gather<4>(w.lanes.next, state, 3);
-    const EulerParameters h1 = gather<4>(w.lanes.history, place.of(kHistoryFields));
+    at.v = 2.0 / dt * (at.r - gather<3>(w.lanes.body, last)) - gather<3>(w.lanes.body, last, 7);
+    const EulerParameters p = gather<4>(w.lanes.body, next, 3);
+    const EulerParameters h1 = gather<4>(w.lanes.body, place.of(kHistoryField));
     at.w = at.A * twice_G(p, h1);
   }
   for (const int j : joints) {
@@ -127,7 +128,7 @@ void enter_lanes(const Plan& plan, const State& x, Workspace& w) noexcept {
   StepArrays& a = w.lanes;
   for (int i = 0; i < static_cast<int>(x.body.size()); ++i) {
     const Eigen::Map<const Eigen::Matrix<double, kStateFields, 1>> values(x.body[i].r.data());
-    at_all_places(e, i, [&](const BodyPlace& at) { scatter(a.last, at.of(kStateFields), 0, values); });
+    at_all_places(e, i, [&](const BodyPlace& at) { scatter(a.body, at.of(a.last), 0, values); });
     write_loads(plan, w, i);
   }
   std::fill_n(a.last_lambda, e.rows, 0.0);  // also of what only fills a lane
@@ -154,12 +155,12 @@ void leave_lanes(const Plan& plan, const Workspace& w, Instant instant, State& x
   const Elimination& e = plan.elimination;
   const StepArrays& a = w.lanes;
   const bool last = instant == Instant::last;
-  const double *bodies = last ? a.last : a.next, *lambda = last ? a.last_lambda : a.lambda,
-               *kappa = last ? a.last_kappa : a.kappa;
+  const int state = last ? a.last : a.next;
+  const double *lambda = last ? a.last_lambda : a.lambda, *kappa = last ? a.last_kappa : a.kappa;
   for (std::size_t i = 0; i < x.body.size(); ++i) {
-    const Place at = e.body[i].of(kStateFields);
+    const Place at = e.body[i].of(state);
     double* to = x.body[i].r.data();
-    for (int k = 0; k < kStateFields; ++k) to[k] = bodies[at.base + k * at.stride];
+    for (int k = 0; k < kStateFields; ++k) to[k] = a.body[at.base + k * at.stride];
   }
   for (int c = 0; c < plan.mechanism.constraints(); ++c) {
     if (plan.eliminated_as[c] < 0) continue;
@@ -182,7 +183,7 @@ void look_at_followed(const Plan& plan, Workspace& w) noexcept {
 
 void look_at_velocities(const Plan& plan, Workspace& w) noexcept {
   for (const int i : plan.observed_bodies) {
-    const Vec6 twist = gather<6>(w.lanes.twist, plan.elimination.body[i].of(6));
+    const Vec6 twist = gather<6>(w.lanes.body, plan.elimination.body[i].of(kTwistField));
     w.placement[i].v = twist.head<3>();
     w.placement[i].w = twist.tail<3>();
   }
@@ -236,7 +237,7 @@ void tangent_of_forces(const Plan& plan, double stiffness_factor, double damping
 }
 
 Vec6 motion(const Plan& plan, const Workspace& w, int body) noexcept {
-  return gather<6>(w.lanes.motion, plan.elimination.body[body].of(6));
+  return gather<6>(w.lanes.body, plan.elimination.body[body].of(kMotionField));
 }
 
 }  // namespace rigstep::index3

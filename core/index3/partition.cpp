@@ -73,29 +73,17 @@ class Divider {
     }
     const long largest = *std::max_element(load.begin(), load.end());
     const long smallest = *std::min_element(load.begin(), load.end());
-    return 2 * smallest > largest && runs_are_whole();
-  }
-
-  bool runs_are_whole() const {
-    std::vector<int> of_run(e_.runs.size(), kTop - 1);
-    for (std::size_t u = 0; u < e_.units.size(); ++u) {
-      int& part = of_run[e_.units[u].run];
-      if (part != kTop - 1 && part != part_[u]) return false;
-      part = part_[u];
-    }
-    return true;
+    return 2 * smallest > largest;
   }
 
   Partition tables(int parts) const {
     Partition result;
     result.parts.resize(parts);
-    std::vector<bool> has_run(e_.runs.size(), false);
-    for (std::size_t u = 0; u < e_.units.size(); ++u) {
-      const Elimination::Unit& unit = e_.units[u];
-      Part& part = part_[u] == kTop ? result.top : result.parts[part_[u]];
-      if (!has_run[unit.run]) part.runs.push_back(e_.runs[unit.run]);
-      has_run[unit.run] = true;
-      if (unit.constraint >= 0) part.constraints.push_back(e_.batches[unit.constraint]);
+    for (int p = kTop; p < parts; ++p) {
+      std::vector<int> units;
+      for (std::size_t u = 0; u < e_.units.size(); ++u)
+        if (part_[u] == p) units.push_back(static_cast<int>(u));
+      (p == kTop ? result.top : result.parts[p]) = part_of(e_, units);
     }
     return result;
   }

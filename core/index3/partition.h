@@ -8,12 +8,6 @@
 
 namespace rigstep::index3 {
 
-// Tables for the kernels: a selection of the elimination's.
-struct Part {
-  std::vector<Run> runs;
-  std::vector<ConstraintBatch> constraints;  // eliminated here
-};
-
 struct Partition {
   std::vector<Part> parts;  // one per thread; a single one has everything
   Part top;

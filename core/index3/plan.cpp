@@ -262,18 +262,6 @@ void observe(Plan& plan, const std::vector<Constraint>& constraints) {
 
 // ---- constants in lanes
 
-void write(AlignedDoubles& to, Place at, std::initializer_list<double> values) {
-  int k = 0;
-  for (const double value : values) to[static_cast<std::size_t>(at.base + at.stride * k++)] = value;
-}
-
-void write_body(Plan& plan, int body, const BodyPlace& place) {
-  const Body& b = plan.mechanism.bodies()[body];
-  const Mat3& J = b.inertia_b;
-  write(plan.body_constants, place.of(kBodyConstants),
-        {1.0 / b.mass, b.mass, J(0, 0), J(1, 1), J(2, 2), J(1, 0), J(2, 0), J(2, 1)});
-}
-
 // Points and axes of a constraint on the lane-th place of its batch.
 void write_constraint(Plan& plan, const Joint& joint, RowFormat format, int position, int width, int lane) {
   const Mat3 &first = joint.in_first.axes_b, &second = joint.in_second.axes_b;
@@ -313,10 +301,6 @@ std::vector<std::array<double, 2>> compliances(const Plan& plan, int c, int rows
 
 void write_constants(Plan& plan) {
   const Elimination& e = plan.elimination;
-  for (int i = 0; i < static_cast<int>(e.body.size()); ++i) {
-    write_body(plan, i, e.body[i]);
-    for (const BodyPlace& copy : e.body_copies[i]) write_body(plan, i, copy);
-  }
   const double four_over_dt2 = 4.0 / (plan.dt() * plan.dt());
   for (int c = 0; c < static_cast<int>(e.constraint.size()); ++c) {
     const ConstraintPlace& place = e.constraint[c];
@@ -388,7 +372,6 @@ Plan::Plan(const Mechanism& mechanism_, const Settings& settings_)
   elimination = compile(constraints, carries_spring, settings.order);
   partition = divide(elimination, std::clamp(settings.threads, 1, kMostThreads));
   const auto size = [](int n) { return static_cast<std::size_t>(n); };
-  body_constants = AlignedDoubles(size(kBodyConstants * elimination.positions), 1.0);
   constraint_constants = AlignedDoubles(size(kConstraintConstants * elimination.constraint_positions), 0.0);
   compliance_in_lanes = AlignedDoubles(size(2 * elimination.rows), 0.0);
   gain = AlignedDoubles(size(elimination.rows), 0.0);

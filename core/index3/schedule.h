@@ -24,8 +24,22 @@ struct BodyPlace {
   int position = 0;
   int width = 1;
   int lane = 0;
-  Place of(int fields) const { return {fields * position + lane, width}; }
+  Place of(int field) const;  // in the records of the bodies
 };
+
+// The record of a body: its state at two instants, which change places, then what the phases of a step write.
+inline constexpr int kStateFields = 19;  // r p v w_b a alpha_b
+inline constexpr int kStatesField = 0;
+inline constexpr int kHistoryField = kStatesField + 2 * kStateFields;  // h1 h2 of the last instant, (15) (16)
+inline constexpr int kRotationField = kHistoryField + 8;               // A, row by row
+inline constexpr int kTwistField = kRotationField + 9;                 // v, w: world frame
+inline constexpr int kLoadField = kTwistField + 6;                     // Q: force, torque: world frame
+inline constexpr int kMotionField = kLoadField + 6;  // displacement | velocity | acceleration, world frame
+inline constexpr int kInertiaInverseField = kMotionField + 6;
+inline constexpr int kConstantsField = kInertiaInverseField + 6;  // 1/m, m, inertia xx yy zz yx zx zy
+inline constexpr int kBodyFields = kConstantsField + 9;           // a whole number of cache lines in lanes
+
+inline Place BodyPlace::of(int field) const { return {kBodyFields * position + field * width + lane, width}; }
 
 // What a constraint looks like to the bodies that it holds.
 struct RowFormat {
@@ -66,7 +80,7 @@ struct ScatteredChild {
   Place matrix[kLanes], vector[kLanes];
 };
 struct ScatteredSide {
-  BodyPlace body[kLanes];
+  Place record[kLanes];
   Place handle[kLanes];
 };
 
@@ -79,7 +93,7 @@ struct Pending {
 
 struct Leaf {
   int width = 1;
-  int position = 0;
+  int record = 0;  // of the body
   int rows = 0;
   int first_handle = 0, handles = 0;
   int matrix = 0, vector = 0;  // as in Child
@@ -91,6 +105,7 @@ struct Leaf {
 enum TwoSided : unsigned char { kLeft = 1, kRight = 2, kLeftOpen = 4, kRightOpen = 8, kChainLink = 15, kGeneral = 16 };
 
 struct Front {
+  bool aligned = true;  // its children lie in its own lanes, and nothing is to be copied
   int width = 1;
   int rows = 0;    // pending
   int pivots = 0;  // rows eliminated: one constraint, or none
@@ -100,12 +115,12 @@ struct Front {
   Child child[2];
   int first_pending = 0, pendings = 0;
   int matrix = 0, vector = 0;
-  int factor = 0;  // L, inverse diagonal, rows below, y
+  int factor = 0;  // L, inverse diagonal, rows below times the inverse of the pivots, their solution
 };
 
 // One side of a constraint in lanes.
 struct Side {
-  BodyPlace body;
+  Place record;  // of the body
   Place handle;
   int scattered = -1;              // into the tables of places, where body or handle lie in other lanes
   int first_copy = 0, copies = 0;  // of the handle
@@ -114,22 +129,22 @@ struct Side {
 // Point constraints (with cosines) of equal format, side by side; general ones are evaluated one by one.
 struct ConstraintBatch {
   RowFormat format;
+  bool aligned = true;  // its bodies lie in its own lanes, and nothing is to be copied
   int width = 1;
   int row_position = 0;
   int position = 0;  // of arrays per constraint
   Side side[2];
 };
 
-// Leaves or fronts of one shape, one behind the other, none of which needs another.
+// Constraints, leaves or fronts of one shape, one behind the other: the order of a way from the leaves to the root.
+// Constraints stand before the leaves of their bodies, children before parents.
 struct Run {
-  bool leaves = true;
+  enum class Of { constraints, leaves, fronts };
+  Of of = Of::leaves;
   int first = 0, count = 0;
 };
 
-// Sizes of the arrays per body and per constraint.
-inline constexpr int kStateFields = 19;          // r p v w_b a alpha_b
-inline constexpr int kBodyConstants = 8;         // 1/m, m, inertia xx yy zz yx zx zy
-inline constexpr int kHistoryFields = 8;         // h1 h2
+// Sizes of the arrays per constraint.
 inline constexpr int kConstraintConstants = 18;  // points in both bodies, u0 u1 in the first, h0 h1 in the second
 inline constexpr int kConstraintFields = 18;     // the same, world frame
 
@@ -147,7 +162,6 @@ struct StepArrays {
   const ScatteredSide* scattered_side;
   const ConstraintBatch* constraint;
   int constraints;
-  const double* body_constants;
   const double* constraint_constants;
   const double* compliance[2];  // of every row: in the iterations, in the projections
   const double* gain;           // of every row: 4/dt^2, 0 for what is there only to fill a lane
@@ -155,14 +169,9 @@ struct StepArrays {
   int rows;  // of all constraints, lanes included
 
   // written by the step, by phase
-  double* last;      // state at the last instant
-  double* next;      // state of the iterate
-  double* history;   // of the last instant, (15) (16)
-  double* rotation;  // A, row by row
-  double* twist;     // v, w: world frame
-  double* load;      // Q: force, torque: world frame
-  double* motion;    // displacement | velocity | acceleration of a body, world frame
-  double* inertia_inverse;
+  double* body;     // records
+  int last;         // field of the state at the last instant
+  int next;         // ... of the iterate
   double* tangent;  // of bodies with force elements, 6 x 6 lower half, and their inverse tangent mass matrix
   double* mass_inverse;
   double* constraint_fields;
@@ -174,7 +183,7 @@ struct StepArrays {
   double* last_kappa;
   double* lambda;
   double* kappa;
-  double* Lambda;
+  double* sigma;
   double* arena;  // of leaves and fronts
   double* scratch;
 };
@@ -190,27 +199,49 @@ struct Moves {
 
 enum class RightHandSide { Phi, rate, quadratic };
 
+// What is done on a way from the leaves to the root, run by run in this order, so that a run's numbers stay near.
+struct LeavesToRoot {
+  bool constrain = false;       // rows, Jacobians and loads of the point constraints, (1) (3)
+  bool with_stiffness = false;  // ... and their geometric stiffness
+  struct Factorise {
+    bool wanted = false;
+    double geometric = 0.0;     // factor of the geometric stiffness
+    bool with_tangent = false;  // bodies with force elements use their tangent
+    int stage = 0;              // which compliance
+  } factorise;                  // tangent mass matrices, their compliance, its elimination, (26) (36)-(38)
+  // The motion of the bodies without their joints, (27) (45) (60), or the one that they have.
+  enum class Start { nothing, free_motion, velocities, accelerations, same_motion } start = Start::nothing;
+  bool assemble = false;  // right-hand sides, (39)
+  RightHandSide rhs = RightHandSide::Phi;
+};
+
+// What becomes of the solution of a solve: it adds to the multipliers, is their first or a further correction by the
+// acceleration projection, or is only an impulse.
+enum class Multiplier { lambda, sigma, kappa, more_kappa };
+
+// What is done on the way back from the root to the leaves.
+struct RootToLeaves {
+  bool disassemble = true;  // solutions, (34)
+  Multiplier kind = Multiplier::sigma;
+  // The motion of the bodies with their joints: kept as it is, or what follows from it. Displacements move the bodies
+  // (24) (25), velocities are kept (54) and give the quadratic terms, accelerations are kept (69) and give the
+  // residuals.
+  enum class Finish { nothing, motion, displacements, velocities, accelerations } finish = Finish::nothing;
+};
+
+struct Found {
+  Moves moves{};
+  bool finite = true;
+  Residuals residuals{};
+};
+
 // The phases of a step, compiled once per instruction set.
 struct Kernels {
   const char* name;
   void (*predict)(const StepArrays&);
   void (*place)(const StepArrays&);
-  void (*constrain)(const StepArrays&, bool with_stiffness);
-  // returns the first front without a positive pivot, or -1; geometric: factor of the geometric stiffness;
-  // with_tangent: bodies with force elements use their tangent; stage: which compliance
-  int (*factorise)(const StepArrays&, double geometric, bool with_tangent, int stage);
-  void (*free_motion)(const StepArrays&);  // this and the two below start a solve: motion and right-hand sides
-  void (*project)(const StepArrays&);      // right-hand sides of the motion as it is
-  void (*assemble)(const StepArrays&, RightHandSide);
-  void (*disassemble)(const StepArrays&);
-  void (*close)(const StepArrays&);
-  Moves (*update)(const StepArrays&);
-  void (*start_velocities)(const StepArrays&);
-  void (*keep_velocities)(const StepArrays&);
-  void (*start_accelerations)(const StepArrays&);
-  void (*add_kappa)(const StepArrays&, bool first);
-  bool (*keep_accelerations)(const StepArrays&);
-  Residuals (*residuals)(const StepArrays&);
+  int (*assemble)(const StepArrays&, const LeavesToRoot&);  // the first front without a positive pivot, or -1
+  Found (*disassemble)(const StepArrays&, const RootToLeaves&);
 };
 
 // The fastest set that this processor runs; every set gives the same bits. `wanted`: its name, or null for that.

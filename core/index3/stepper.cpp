@@ -23,11 +23,13 @@ double time_at(const Plan& plan, std::uint64_t step) {
 
 void add(const Notice& part, Notice& all) {
   if (all.failed_front < 0) all.failed_front = part.failed_front;
-  all.moves = {std::max(all.moves.move, part.moves.move), std::max(all.moves.turn, part.moves.turn)};
-  all.finite = all.finite && part.finite;
-  all.residuals = {std::max(all.residuals.position, part.residuals.position),
-                   std::max(all.residuals.velocity, part.residuals.velocity),
-                   std::max(all.residuals.acceleration, part.residuals.acceleration)};
+  const Found& found = part.found;
+  Found& sum = all.found;
+  sum.moves = {std::max(sum.moves.move, found.moves.move), std::max(sum.moves.turn, found.moves.turn)};
+  sum.finite = sum.finite && found.finite;
+  sum.residuals = {std::max(sum.residuals.position, found.residuals.position),
+                   std::max(sum.residuals.velocity, found.residuals.velocity),
+                   std::max(sum.residuals.acceleration, found.residuals.acceleration)};
 }
 
 // One attempt at a step, by a team or alone. The parts of the mechanism are worked on side by side; what joins them
@@ -41,22 +43,25 @@ class Attempt {
   }
 
   const Notice& notice() const { return all_; }
-  const StepArrays& top() const { return team_ ? w_.top : w_.nothing; }
 
   // Newton's iterations from the predictor on, with one tangent
   template <class Watch>
   bool iterate(const Watch& after_free_motion) {
-    const double half_dt = 0.5 * plan_.dt();
     drive(plan_, last_, inputs_, time(), w_);
     take_inputs(plan_, inputs_, w_);
-    if (!predict()) return false;                 // 3a, 3b   (15) (16)
-    tangent_of_forces(plan_, h2(), half_dt, w_);  // (8)
+    if (!predict()) return false;                          // 3a, 3b   (15) (16)
+    tangent_of_forces(plan_, h2(), 0.5 * plan_.dt(), w_);  // (8)
     for (int k = 0; k < plan_.settings.iterations; ++k) {
       load_bodies(plan_, inputs_, time(), last_.coordinate, w_);
-      if (!(k == 0 ? solve_first() : solve())) return false;  // 3c-3e   (17) (18) (26) (27) (36)-(39), leaves to root
+      LeavesToRoot up = solve(LeavesToRoot::Start::free_motion, RightHandSide::Phi);
+      up.constrain = true;
+      if (k == 0) up.with_stiffness = true, up.factorise = {true, h2(), true, 0};
+      if (!assemble(up)) return false;  // 3c-3e   (17) (18) (26) (27) (36)-(39), leaves to root
       after_free_motion();
-      root(RightHandSide::Phi);                                       // 3f
-      if (!update(k + 1 == plan_.settings.iterations)) return false;  // 3g, 3h, 3b   (34) (24) (25) (15) (16)
+      if (!disassemble(Multiplier::lambda,
+                       RootToLeaves::Finish::displacements))  // 3f-3h, 3b   (34) (24) (25) (15) (16)
+        return false;
+      constrain_between(k + 1 == plan_.settings.iterations);
     }
     return true;
   }
@@ -64,24 +69,13 @@ class Attempt {
   // (40)-(54): the nearest velocities, in the metric of the tangent, that satisfy J v + Phi_t = 0. The tangent is that
   // of the converged pose, without the force elements: a metric that holds springs does not keep momentum.
   bool project_velocities() {
-    if (!split([h2 = h2(), &k = kernels_](const StepArrays& part, Notice& notice) {
-          k.constrain(part, true);
-          const int failed = k.factorise(part, h2, false, 1);
-          if (notice.failed_front < 0) notice.failed_front = failed;
-          k.start_velocities(part);
-          k.assemble(part, RightHandSide::rate);
-        }))
-      return false;
-    note_front(kernels_.factorise(top(), h2(), false, 1));
-    root(RightHandSide::rate);
-    if (!sweep_again(RightHandSide::rate, false)) return false;
-    if (!split([&k = kernels_](const StepArrays& part, Notice&) {
-          k.disassemble(part);
-          k.close(part);
-          k.keep_velocities(part);
-        }))
-      return false;
-    kernels_.keep_velocities(top());
+    LeavesToRoot up = solve(LeavesToRoot::Start::velocities, RightHandSide::rate);
+    up.constrain = up.with_stiffness = true;
+    up.factorise = {true, h2(), false, 1};
+    if (!assemble(up)) return false;
+    for (int sweep = 1; sweep < plan_.settings.sweeps; ++sweep)
+      if (!sweep_again(RightHandSide::rate, Multiplier::sigma)) return false;
+    if (!disassemble(Multiplier::sigma, RootToLeaves::Finish::velocities)) return false;
     look_at_velocities(plan_, w_);
     add_quadratic_terms(plan_, w_);
     return true;
@@ -89,24 +83,11 @@ class Attempt {
 
   // (55)-(69): the nearest accelerations that satisfy J a = gamma, with gamma of the projected velocities
   bool project_accelerations() {
-    if (!split([&k = kernels_](const StepArrays& part, Notice&) {
-          k.start_accelerations(part);
-          k.assemble(part, RightHandSide::quadratic);
-        }))
-      return false;
-    root(RightHandSide::quadratic);
-    if (!sweep_again(RightHandSide::quadratic, true)) return false;
-    const bool first = plan_.settings.sweeps == 1;
-    if (!split([first, &k = kernels_](const StepArrays& part, Notice& notice) {
-          k.disassemble(part);
-          k.close(part);
-          k.add_kappa(part, first);
-          notice.finite = k.keep_accelerations(part);
-          notice.residuals = k.residuals(part);
-        }))
-      return false;
-    kernels_.add_kappa(top(), first);
-    all_.residuals = kernels_.residuals(top());
+    if (!assemble(solve(LeavesToRoot::Start::accelerations, RightHandSide::quadratic))) return false;
+    Multiplier kind = Multiplier::kappa;
+    for (int sweep = 1; sweep < plan_.settings.sweeps; ++sweep, kind = Multiplier::more_kappa)
+      if (!sweep_again(RightHandSide::quadratic, kind)) return false;
+    if (!disassemble(kind, RootToLeaves::Finish::accelerations)) return false;
     for (const Notice& part : w_.notices) add(part, all_);  // of those who had no part: nothing
     return true;
   }
@@ -114,9 +95,7 @@ class Attempt {
  private:
   double h2() const { return 0.25 * plan_.dt() * plan_.dt(); }
   double time() const { return time_at(plan_, last_.step + 1); }
-  void note_front(int failed) {
-    if (all_.failed_front < 0) all_.failed_front = failed;
-  }
+  const StepArrays& top() const { return team_ ? w_.top : w_.nothing; }
 
   // f(part, notice) on all parts; it outlives this call where a partner is late, so it may hold only what stays
   template <class F>
@@ -138,62 +117,55 @@ class Attempt {
   // what stands between the parts, and what must be looked at one by one
   void constrain_between(bool with_stiffness) {
     look_at_iterate(plan_, w_);
-    kernels_.constrain(top(), with_stiffness);
+    LeavesToRoot constraints;
+    constraints.constrain = true;
+    constraints.with_stiffness = with_stiffness;
+    kernels_.assemble(top(), constraints);
     constrain_general(plan_, w_, with_stiffness);
   }
 
-  bool solve_first() {
-    if (!split([h2 = h2(), &k = kernels_](const StepArrays& part, Notice& notice) {
-          k.constrain(part, true);
-          notice.failed_front = k.factorise(part, h2, true, 0);
-          k.free_motion(part);
-          k.assemble(part, RightHandSide::Phi);
-        }))
+  static LeavesToRoot solve(LeavesToRoot::Start start, RightHandSide rhs) {
+    LeavesToRoot up;
+    up.start = start;
+    up.assemble = true;
+    up.rhs = rhs;
+    return up;
+  }
+
+  // the parts, then what joins them
+  bool assemble(LeavesToRoot up) {
+    if (!split([up, &k = kernels_](const StepArrays& part, Notice& notice) { rise(k, part, up, notice); }))
       return false;
-    note_front(kernels_.factorise(top(), h2(), true, 0));
+    up.constrain = false;  // known already
+    rise(kernels_, top(), up, all_);
     return true;
   }
 
-  bool solve() {
-    return split([&k = kernels_](const StepArrays& part, Notice&) {
-      k.constrain(part, false);
-      k.free_motion(part);
-      k.assemble(part, RightHandSide::Phi);
-    });
+  static void rise(const Kernels& kernels, const StepArrays& part, const LeavesToRoot& up, Notice& notice) {
+    const int failed = kernels.assemble(part, up);
+    if (notice.failed_front < 0) notice.failed_front = failed;
   }
 
-  void root(RightHandSide rhs) {
-    kernels_.assemble(top(), rhs);
-    kernels_.disassemble(top());
-  }
-
-  bool update(bool with_stiffness) {
-    if (!split([&k = kernels_](const StepArrays& part, Notice& notice) {
-          k.disassemble(part);
-          notice.moves = k.update(part);
+  // what joins the parts, then these
+  bool disassemble(Multiplier kind, RootToLeaves::Finish finish) {
+    kernels_.disassemble(top(), {true, kind, RootToLeaves::Finish::nothing});
+    if (!split([kind, finish, &k = kernels_](const StepArrays& part, Notice& notice) {
+          const Found found = k.disassemble(part, {true, kind, finish});
+          finish == RootToLeaves::Finish::displacements ? void(notice.found.moves = found.moves) : note(found, notice);
         }))
       return false;
-    kernels_.update(top());
-    constrain_between(with_stiffness);
+    note(kernels_.disassemble(top(), {false, kind, finish}), all_);
     return true;
+  }
+
+  static void note(const Found& found, Notice& notice) {
+    notice.found.finite = found.finite;
+    notice.found.residuals = found.residuals;
   }
 
   // one pass leaves a residual of the order of the compliance, a second one its square
-  bool sweep_again(RightHandSide rhs, bool keep_multipliers) {
-    for (int sweep = 1; sweep < plan_.settings.sweeps; ++sweep) {
-      const bool first = sweep == 1;
-      if (!split([rhs, keep_multipliers, first, &k = kernels_](const StepArrays& part, Notice&) {
-            k.disassemble(part);
-            k.close(part);
-            if (keep_multipliers) k.add_kappa(part, first);
-            k.project(part);
-            k.assemble(part, rhs);
-          }))
-        return false;
-      if (keep_multipliers) kernels_.add_kappa(top(), first);
-      root(rhs);
-    }
-    return true;
+  bool sweep_again(RightHandSide rhs, Multiplier kind) {
+    return disassemble(kind, RootToLeaves::Finish::motion) && assemble(solve(LeavesToRoot::Start::same_motion, rhs));
   }
 
   const Plan& plan_;
@@ -238,12 +210,12 @@ int most_moved_body(const Plan& plan, const Workspace& w) {
 
 // what the step says about itself
 StepReport judge(const Plan& plan, const Workspace& w, const Notice& notice) {
-  const Moves& last = notice.moves;
+  const Moves& last = notice.found.moves;
   StepReport report;
   report.last_increment = std::max(last.move, last.turn);
   if (std::max(last.move / plan.length, last.turn) > plan.settings.increment_tolerance)
     report.status = StepStatus::not_converged;
-  measure_residuals(plan, w, notice.residuals, report);
+  measure_residuals(plan, w, notice.found.residuals, report);
   if (last.turn > 1.0 || last.move > plan.length ||
       report.position_residual > kTornJoint * std::min(1.0, plan.length)) {
     const int torn = torn_joint(plan, w);
@@ -253,7 +225,7 @@ StepReport judge(const Plan& plan, const Workspace& w, const Notice& notice) {
       if (torn < 0) report.body = most_moved_body(plan, w);
     }
   }
-  if (!notice.finite) {
+  if (!notice.found.finite) {
     report.status = StepStatus::not_finite;
   } else if (notice.failed_front >= 0) {
     report.status = StepStatus::singular;

@@ -38,21 +38,15 @@ class Carver {
 
 std::size_t carve(const Elimination& e, std::size_t parts, double* block, StepArrays& a) {
   Carver carver(block);
-  const auto bodies = [&](int fields) { return carver.take(static_cast<std::size_t>(fields * e.positions)); };
   const auto rows = [&] { return carver.take(static_cast<std::size_t>(e.rows)); };
-  a.last = bodies(kStateFields);
-  a.next = bodies(kStateFields);
-  a.history = bodies(kHistoryFields);
-  a.rotation = bodies(9);
-  a.twist = bodies(6);
-  a.load = bodies(6);
-  a.motion = bodies(6);
-  a.inertia_inverse = bodies(6);
+  a.body = carver.take(static_cast<std::size_t>(kBodyFields * e.positions));
+  a.last = kStatesField;
+  a.next = kStatesField + kStateFields;
   a.tangent = carver.take(e.dense_doubles);
   a.mass_inverse = carver.take(e.dense_doubles);
   a.constraint_fields = carver.take(static_cast<std::size_t>(kConstraintFields * e.constraint_positions));
   a.handles = carver.take(e.handle_doubles);
-  for (double** each : {&a.Phi, &a.rate, &a.quadratic, &a.last_lambda, &a.last_kappa, &a.lambda, &a.kappa, &a.Lambda})
+  for (double** each : {&a.Phi, &a.rate, &a.quadratic, &a.last_lambda, &a.last_kappa, &a.lambda, &a.kappa, &a.sigma})
     *each = rows();
   a.arena = carver.take(e.arena_doubles);
   a.scratch = carver.take((e.scratch_doubles + 7) / 8 * 8 * (parts + 1));
@@ -68,13 +62,18 @@ void take_over(const Part& part, StepArrays& a) {
 
 void rest_on_ground(StepArrays& a, const BodyPlace& place) {
   for (int lane = 0; lane < place.width; ++lane) {
-    const auto clear = [&](double* array, int fields) {
-      for (int k = 0; k < fields; ++k) array[fields * place.position + k * place.width + lane] = 0.0;
-    };
-    clear(a.last, kStateFields), clear(a.next, kStateFields), clear(a.rotation, 9);
-    clear(a.twist, 6), clear(a.motion, 6);
-    for (const int k : {0, 4, 8}) a.rotation[9 * place.position + k * place.width + lane] = 1.0;
+    const Place record = BodyPlace{place.position, place.width, lane}.of(0);
+    for (int k = 0; k < kBodyFields; ++k) a.body[record.base + k * record.stride] = 0.0;
+    for (const int k : {0, 4, 8}) a.body[record.base + (kRotationField + k) * record.stride] = 1.0;
   }
+}
+
+void write_constants(const Body& body, const BodyPlace& place, StepArrays& a) {
+  const Mat3& J = body.inertia_b;
+  const Place at = place.of(kConstantsField);
+  int k = 0;
+  for (const double value : {1.0 / body.mass, body.mass, J(0, 0), J(1, 1), J(2, 2), J(1, 0), J(2, 0), J(2, 1)})
+    a.body[at.base + at.stride * k++] = value;
 }
 
 }  // namespace
@@ -84,15 +83,11 @@ Workspace::Workspace(const Plan& plan) : lanes{} {
   lanes.leaf = e.leaves.data();
   lanes.handle = e.handles.data();
   lanes.front = e.fronts.data();
-  lanes.run = e.runs.data();
-  lanes.runs = static_cast<int>(e.runs.size());
   lanes.pending = e.pending.data();
   lanes.copy = e.copies.data();
   lanes.scattered_child = e.scattered_children.data();
   lanes.scattered_side = e.scattered_sides.data();
-  lanes.constraint = e.batches.data();
-  lanes.constraints = static_cast<int>(e.batches.size());
-  lanes.body_constants = plan.body_constants.data();
+  take_over(e.whole, lanes);
   lanes.constraint_constants = plan.constraint_constants.data();
   lanes.compliance[0] = plan.compliance_in_lanes.data();
   lanes.compliance[1] = plan.compliance_in_lanes.data() + e.rows;
@@ -113,8 +108,12 @@ Workspace::Workspace(const Plan& plan) : lanes{} {
   take_over(Part{}, nothing);
   rest_on_ground(lanes, e.ground_single);
   rest_on_ground(lanes, e.ground_lanes);
-
   const std::size_t bodies = plan.mechanism.bodies().size();
+  for (std::size_t i = 0; i < bodies; ++i) {
+    write_constants(plan.mechanism.bodies()[i], e.body[i], lanes);
+    for (const BodyPlace& copy : e.body_copies[i]) write_constants(plan.mechanism.bodies()[i], copy, lanes);
+  }
+
   const std::size_t rows = static_cast<std::size_t>(plan.rows());
   for (const JointCoordinate& followed : plan.mechanism.coordinates()) reference.push_back(followed.offset);
   drive = plan.start_drive;

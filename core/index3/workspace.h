@@ -26,9 +26,7 @@ struct BushingReading {
 // What a thread has noticed in its part of a step, on a cache line of its own.
 struct alignas(64) Notice {
   int failed_front = -1;
-  Moves moves{};
-  bool finite = true;
-  Residuals residuals{};
+  Found found;
 };
 
 struct Workspace {

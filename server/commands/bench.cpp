@@ -16,6 +16,7 @@
 #include "server/bench/chart.h"
 #include "server/bench/mechanisms.h"
 #include "server/bench/peers.h"
+#include "server/bench/phases.h"
 #include "server/bench/solvers.h"
 #include "server/bench/timing.h"
 #include "server/commands/commands.h"
@@ -132,14 +133,23 @@ void time_own_solvers(const Options& options, const BenchMechanism& which, const
     row.solver = "rigstep";
     row.threads = threads;
     std::size_t bytes = 0;
-    row.times = time_steps(timed_stepper(mechanism, which.dt, threads, &bytes), protocol);
+    const TimedSolver solver = timed_stepper(mechanism, which.dt, threads, &bytes);
+    {
+      const rt::LastCoreOnly pinned;  // its partners have theirs
+      row.times = time_steps(solver, protocol);
+    }
     row.bytes_per_body = static_cast<double>(bytes) / row.bodies;
+    row.multiply_adds = multiply_adds_per_step(mechanism, which.dt);
+    row.phases.clear();
+    if (threads == 1) row.phases = phase_shares(mechanism, which.dt, row.times.lowest);
     if (threads == 1) one_thread = row.times.median;
     row.speedup = one_thread / row.times.median;
     rows.push_back(row);
   }
   row.solver = "literal";
   row.threads = 1;
+  row.multiply_adds = 0.0;
+  row.phases.clear();
   row.speedup = 1.0;
   try {
     std::size_t bytes = 0;

@@ -172,6 +172,8 @@ int simulate(const Options& options) {
   const std::uint64_t steps = step_count(options);
   const wire::LoadedMechanism mechanism = load_mechanism_file(options.mechanism);
   index3::Stepper stepper = make_stepper(mechanism, settings);
+  std::optional<rt::LastCoreOnly> pinned;
+  if (stepper.threads() > 1) pinned.emplace();  // its partners have theirs
   std::optional<InputTable> table;
   if (!options.inputs.empty()) table.emplace(options.inputs, mechanism.mechanism.input_channels());
   Sink sink(options, mechanism, stepper);

@@ -84,30 +84,52 @@ Dense dense(const Plan& plan, const Workspace& w, const State& x) {
   return d;
 }
 
+std::vector<BodyPlace> places_of(const Elimination& e, std::size_t body) {
+  std::vector<BodyPlace> places = e.body_copies[body];
+  places.push_back(e.body[body]);
+  return places;
+}
+
+// one solve for the motion and the right-hand sides that are set
+void solve(const Plan& plan, Workspace& w) {
+  LeavesToRoot up;
+  up.start = LeavesToRoot::Start::same_motion;
+  up.assemble = true;
+  plan.kernels->assemble(w.lanes, up);
+  plan.kernels->disassemble(w.lanes, {true, Multiplier::sigma, RootToLeaves::Finish::motion});
+}
+
 // The state x as the iterate of the lanes, and its tangent factorised.
 void factorise(const Plan& plan, const State& x, Workspace& w) {
   StepArrays& a = w.lanes;
   evaluate_state(plan, x, w);
   enter_lanes(plan, x, w);
-  std::copy_n(a.last, kStateFields * plan.elimination.positions, a.next);
+  const Elimination& e = plan.elimination;
+  for (std::size_t i = 0; i < e.body.size(); ++i)
+    for (const BodyPlace& place : places_of(e, i)) {
+      const Place from = place.of(a.last), to = place.of(a.next);
+      for (int k = 0; k < kStateFields; ++k) a.body[to.base + k * to.stride] = a.body[from.base + k * from.stride];
+    }
   std::copy_n(a.last_lambda, a.rows, a.lambda);
   plan.kernels->place(a);
-  plan.kernels->constrain(a, true);
+  LeavesToRoot constraints;
+  constraints.constrain = constraints.with_stiffness = true;
+  plan.kernels->assemble(a, constraints);
   constrain_general(plan, w, true);
   take_inputs(plan, {}, w);
   tangent_of_forces(plan, kStiffnessFactor, kDampingFactor, w);
-  REQUIRE(plan.kernels->factorise(a, kStiffnessFactor, true, 0) == -1);
+  LeavesToRoot tangent;
+  tangent.factorise = {true, kStiffnessFactor, true, 0};
+  REQUIRE(plan.kernels->assemble(a, tangent) == -1);
 }
 
 void set_motion(const Plan& plan, const VectorXd& motion, Workspace& w) {
   const Elimination& e = plan.elimination;
-  for (std::size_t i = 0; i < e.body.size(); ++i) {
-    std::vector<BodyPlace> places = e.body_copies[i];
-    places.push_back(e.body[i]);
-    for (const BodyPlace& place : places)
-      for (int k = 0; k < 6; ++k)
-        w.lanes.motion[place.of(6).base + k * place.of(6).stride] = motion[6 * static_cast<Index>(i) + k];
-  }
+  for (std::size_t i = 0; i < e.body.size(); ++i)
+    for (const BodyPlace& place : places_of(e, i)) {
+      const Place at = place.of(kMotionField);
+      for (int k = 0; k < 6; ++k) w.lanes.body[at.base + k * at.stride] = motion[6 * static_cast<Index>(i) + k];
+    }
 }
 
 void set_right_hand_side(const Plan& plan, const VectorXd& rhs, Workspace& w) {
@@ -138,10 +160,7 @@ Errors sweep_errors(const Mechanism& m, MergeOrder order, unsigned seed, bool co
   const VectorXd rhs = consistent ? VectorXd(d.J * random.values(d.J.cols())) : random.values(d.J.rows());
   set_motion(plan, bias, w);
   set_right_hand_side(plan, rhs, w);
-  plan.kernels->project(w.lanes);
-  plan.kernels->assemble(w.lanes, RightHandSide::Phi);
-  plan.kernels->disassemble(w.lanes);
-  plan.kernels->close(w.lanes);
+  solve(plan, w);
 
   // in extended precision: in double it would be less accurate than the sweep
   const LongMatrix J = d.J.cast<long double>(), M_inverse = d.M_inverse.cast<long double>();
@@ -154,7 +173,7 @@ Errors sweep_errors(const Mechanism& m, MergeOrder order, unsigned seed, bool co
   VectorXd Lambda(d.J.rows()), moved(bias.size());
   for_all_rows(plan, [&](int row, int c, int k) {
     const Place& at = plan.elimination.constraint[c].rows;
-    Lambda[row] = w.lanes.Lambda[at.base + k * at.stride];
+    Lambda[row] = w.lanes.sigma[at.base + k * at.stride];
   });
   for (int i = 0; i < static_cast<int>(m.bodies().size()); ++i) moved.segment<6>(6 * i) = motion(plan, w, i);
   return {(Lambda - want).cwiseAbs().maxCoeff() / want.cwiseAbs().maxCoeff(),
@@ -227,15 +246,14 @@ TEST_CASE("element rows leave the projections alone") {
   Workspace w(plan);
   const State x = start_pose(plan);
   factorise(plan, x, w);
-  REQUIRE(plan.kernels->factorise(w.lanes, 0.0, false, 1) == -1);
+  LeavesToRoot metric;
+  metric.factorise = {true, 0.0, false, 1};
+  REQUIRE(plan.kernels->assemble(w.lanes, metric) == -1);
   test::Random random(3);
   const VectorXd bias = random.values(static_cast<Index>(6 * m.bodies().size()));
   set_motion(plan, bias, w);
   set_right_hand_side(plan, VectorXd::Zero(plan.rows() + element_rows(plan)), w);
-  plan.kernels->project(w.lanes);
-  plan.kernels->assemble(w.lanes, RightHandSide::Phi);
-  plan.kernels->disassemble(w.lanes);
-  plan.kernels->close(w.lanes);
+  solve(plan, w);
   const MatrixXd J = dense(plan, w, x).J.topRows(plan.rows());
   MatrixXd M_inverse = MatrixXd::Zero(J.cols(), J.cols());
   for (int i = 0; i < static_cast<int>(m.bodies().size()); ++i) {

@@ -36,9 +36,14 @@ class Walk {
       body_at_[e.body[i].position + e.body[i].lane] = i;
       for (const BodyPlace& copy : e.body_copies[i]) body_at_[copy.position + copy.lane] = i;
     }
-    for (const Run& run : e.runs) {
-      ++run_;
-      for (int k = run.first; k < run.first + run.count; ++k) run.leaves ? leaf(e.leaves[k]) : front(e.fronts[k]);
+    for (const Run& run : e.whole.runs) {
+      for (int k = run.first; k < run.first + run.count; ++k) {
+        ++operation_;
+        if (run.of == Run::Of::constraints)
+          evaluate(e.whole.constraints[k]);
+        else
+          run.of == Run::Of::leaves ? leaf(e.leaves[k]) : front(e.fronts[k]);
+      }
     }
   }
 
@@ -76,18 +81,23 @@ class Walk {
     // without rows there is no matrix: a key of its own
     const long key = rows == 0 ? -1 - ++empty_ : matrix + lane;
     CHECK(compounds_.emplace(key, std::move(compound)).second);
-    run_of_[key] = run_;
+    operation_of_[key] = operation_;
+  }
+
+  void evaluate(const ConstraintBatch& batch) {
+    for (int lane = 0; lane < batch.width; ++lane) evaluated_.insert(constraint_of_rows_.at(batch.row_position + lane));
   }
 
   void leaf(const Leaf& l) {
     for (int lane = 0; lane < l.width; ++lane) {
       Compound compound;
-      compound.bodies = {body_at_.at(l.position + lane)};
+      compound.bodies = {body_at_.at(l.record / kBodyFields + lane)};
       for (int h = l.first_handle; h < l.first_handle + l.handles; ++h) {
         const Handle& handle = e_.handles[h];
         CHECK(handle.row == rows_of(compound.pending));
         const int c = constraint_of_handle_.at(handle.at + lane);
         CHECK(handle.format.rows == e_.constraints[c].format.rows);
+        CHECK((handle.format.general() || evaluated_.count(c) == 1));  // before its bodies
         CHECK(handle.format.cosines == e_.constraints[c].format.cosines);
         compound.pending.push_back(c);
       }
@@ -109,7 +119,7 @@ class Walk {
         const int matrix = matrix_of(f, f.child[side], lane);
         REQUIRE(compounds_.count(matrix) == 1);  // children first
         below[side] = compounds_.at(matrix);
-        CHECK(run_of_.at(matrix) < run_);
+        CHECK(operation_of_.at(matrix) < operation_);
         used_.insert(matrix);
         CHECK(rows_of(below[side].pending) == f.child[side].rows);
         compound.bodies.insert(below[side].bodies.begin(), below[side].bodies.end());
@@ -151,8 +161,9 @@ class Walk {
   const Elimination& e_;
   std::map<int, int> constraint_of_handle_, constraint_of_rows_, body_at_;
   std::map<long, Compound> compounds_;  // by where their compliance lies
-  std::map<long, int> run_of_;
-  int run_ = -1;
+  std::map<long, int> operation_of_;
+  int operation_ = -1;
+  std::set<int> evaluated_;
   std::set<long> used_;
   long empty_ = 0;
 };
@@ -180,11 +191,14 @@ void check_elimination(const Mechanism& m, MergeOrder order) {
   for (const Front& f : e.fronts)
     if (f.pivots > 0) CHECK(batches.insert(f.constraint).second);
   CHECK(batches.size() == e.batches.size());
-  std::multiset<std::pair<bool, int>> operations;
-  for (const Run& run : e.runs)
-    for (int k = run.first; k < run.first + run.count; ++k) operations.emplace(run.leaves, k);
-  CHECK(operations.size() == e.leaves.size() + e.fronts.size());
-  CHECK(std::set<std::pair<bool, int>>(operations.begin(), operations.end()).size() == operations.size());
+  std::multiset<std::pair<Run::Of, int>> operations;
+  std::size_t points = 0;
+  for (const ConstraintBatch& c : e.whole.constraints) points += c.format.general() ? 0 : 1;
+  for (const Run& run : e.whole.runs)
+    for (int k = run.first; k < run.first + run.count; ++k) operations.emplace(run.of, k);
+  CHECK(operations.size() == e.leaves.size() + e.fronts.size() + points);
+  CHECK(std::set<std::pair<Run::Of, int>>(operations.begin(), operations.end()).size() == operations.size());
+  CHECK(e.whole.constraints.size() == e.batches.size());
 }
 
 void check_all_orders(const Mechanism& m) {

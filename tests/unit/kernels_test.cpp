@@ -168,7 +168,7 @@ class OneFront {
     arrays_.pending = pending_.data();
     arrays_.compliance[0] = arrays_.compliance[1] = rows_[0].data();
     arrays_.Phi = rows_[1].data();
-    arrays_.Lambda = rows_[2].data();
+    arrays_.sigma = rows_[2].data();
     arrays_.arena = arena_.data();
     arrays_.scratch = scratch_.data();
   }
@@ -193,7 +193,7 @@ class OneFront {
         places.matrix[lane] = {take(packed(size) * stride), stride};
         places.vector[lane] = {take(size * stride), stride};
       }
-      if (width_ > 1) child.scattered = side;
+      if (width_ > 1) child.scattered = side, front_.aligned = false;
     }
     child.matrix = places.matrix[0].base;
     child.vector = places.vector[0].base;
@@ -219,7 +219,7 @@ class OneFront {
   std::vector<MatrixXd> child_matrix_[2], S_;
   std::vector<VectorXd> child_vector_[2], b_, compliance_, rhs_;
   Front front_;
-  Run run_{false, 0, 1};
+  Run run_{Run::Of::fronts, 0, 1};
   ScatteredChild places_[2];
   std::vector<Pending> pending_;
   AlignedDoubles arena_, scratch_, rows_[3];  // rows: compliance, right-hand side, Lambda
@@ -238,8 +238,9 @@ void check(const Kernels& kernels, const Shape& shape, int width, unsigned seed)
   CAPTURE(shape.in_order);
   OneFront f(shape, width, seed);
   const Index N = shape.pivots, p = shape.rows();
-  REQUIRE(kernels.factorise(f.arrays(), 0.0, false, 0) == -1);
-  kernels.assemble(f.arrays(), RightHandSide::Phi);
+  LeavesToRoot up;
+  up.factorise.wanted = up.assemble = true;
+  REQUIRE(kernels.assemble(f.arrays(), up) == -1);
   std::vector<VectorXd> x;
   for (int lane = 0; lane < width; ++lane) {
     const MatrixXd& S = f.S(lane);
@@ -253,7 +254,7 @@ void check(const Kernels& kernels, const Shape& shape, int width, unsigned seed)
     CHECK((f.vector(lane) - reduced).norm() < kRounding * S.norm());
     f.set_vector(lane, x[lane].tail(p));
   }
-  kernels.disassemble(f.arrays());
+  kernels.disassemble(f.arrays(), {});
   for (int lane = 0; lane < width; ++lane) {
     CHECK((f.Lambda(lane) - x[lane].head(N)).norm() < kRounding * static_cast<double>(N + p));
     for (int side = 0; side < 2; ++side)
@@ -321,14 +322,16 @@ TEST_CASE("the links of a chain, and its ends, follow the same laws") {
 }
 
 TEST_CASE("a pivot that is not positive is noticed in whatever lane; what is not a number goes through") {
-  for_all_kernels([](const Kernels& kernels) {
+  LeavesToRoot eliminate;
+  eliminate.factorise.wanted = true;
+  for_all_kernels([&](const Kernels& kernels) {
     for (const int width : {1, kLanes})
       for (int lane = 0; lane < width; ++lane) {
         OneFront f({.pivots = 4, .left = 2, .both = 0, .right = 3}, width, 5);
         f.compliance(2, lane) = -1e3;
-        CHECK(kernels.factorise(f.arrays(), 0.0, false, 0) == 0);
+        CHECK(kernels.assemble(f.arrays(), eliminate) == 0);
         f.compliance(2, lane) = kNaN;
-        kernels.factorise(f.arrays(), 0.0, false, 0);
+        kernels.assemble(f.arrays(), eliminate);
         for (int other = 0; other < width; ++other) CHECK(f.schur(other).hasNaN() == (other == lane));
       }
   });
