@@ -43,7 +43,7 @@ class Attempt {
   const Notice& notice() const { return all_; }
   const StepArrays& top() const { return team_ ? w_.top : w_.nothing; }
 
-  // Newton's iterations from the predictor on, with one tangent
+  // Newton's iterations from the predictor on
   template <class Watch>
   bool iterate(const Watch& after_free_motion) {
     const double half_dt = 0.5 * plan_.dt();
@@ -53,10 +53,12 @@ class Attempt {
     tangent_of_forces(plan_, h2(), half_dt, w_);  // (8)
     for (int k = 0; k < plan_.settings.iterations; ++k) {
       load_bodies(plan_, inputs_, time(), last_.coordinate, w_);
-      if (!(k == 0 ? solve_first() : solve())) return false;  // 3c-3e   (17) (18) (26) (27) (36)-(39), leaves to root
+      if (!(needs_tangent(k) ? solve_with_tangent() : solve()))
+        return false;  // 3c-3e   (17) (18) (26) (27) (36)-(39), leaves to root
       after_free_motion();
-      root(RightHandSide::Phi);                                       // 3f
-      if (!update(k + 1 == plan_.settings.iterations)) return false;  // 3g, 3h, 3b   (34) (24) (25) (15) (16)
+      root(RightHandSide::Phi);  // 3f
+      if (!update(needs_tangent(k + 1) || k + 1 == plan_.settings.iterations))
+        return false;  // 3g, 3h, 3b   (34) (24) (25) (15) (16)
     }
     return true;
   }
@@ -112,6 +114,10 @@ class Attempt {
   }
 
  private:
+  // One tangent, that of the predictor. Rows that are redundant in closed loops are independent there by as much as the
+  // joints are open, which turns their rounding into motion: with loops another one, where the joints are closed.
+  bool needs_tangent(int iteration) const { return iteration == 0 || (plan_.has_loops && iteration == 1); }
+
   double h2() const { return 0.25 * plan_.dt() * plan_.dt(); }
   double time() const { return time_at(plan_, last_.step + 1); }
   void note_front(int failed) {
@@ -142,7 +148,7 @@ class Attempt {
     constrain_general(plan_, w_, with_stiffness);
   }
 
-  bool solve_first() {
+  bool solve_with_tangent() {
     if (!split([h2 = h2(), &k = kernels_](const StepArrays& part, Notice& notice) {
           k.constrain(part, true);
           notice.failed_front = k.factorise(part, h2, true, 0);
@@ -316,8 +322,8 @@ void Stepper::restore(std::span<const double> flat, std::uint64_t step_index) no
   enter_lanes(*plan_, state_, *workspace_);
 }
 
-// [001] 3.5, figure 2: predictor, a fixed number of Newton iterations with one tangent, both projections with the
-// tangent of the converged pose.
+// [001] 3.5, figure 2: predictor, a fixed number of Newton iterations with one tangent (two with closed loops), both
+// projections with the tangent of the converged pose.
 StepReport Stepper::step(const Inputs& inputs) noexcept {
   Team* team = team_ && team_->is_ready() ? team_.get() : nullptr;
   for (;;) {
