@@ -44,7 +44,7 @@ class Attempt {
 
   const Notice& notice() const { return all_; }
 
-  // Newton's iterations from the predictor on, with one tangent
+  // Newton's iterations from the predictor on
   template <class Watch>
   bool iterate(const Watch& after_free_motion) {
     drive(plan_, last_, inputs_, time(), w_);
@@ -55,13 +55,13 @@ class Attempt {
       load_bodies(plan_, inputs_, time(), last_.coordinate, w_);
       LeavesToRoot up = solve(LeavesToRoot::Start::free_motion, RightHandSide::Phi);
       up.constrain = true;
-      if (k == 0) up.with_stiffness = true, up.factorise = {true, h2(), true, 0};
+      if (needs_tangent(k)) up.with_stiffness = true, up.factorise = {true, h2(), true, 0};
       if (!assemble(up)) return false;  // 3c-3e   (17) (18) (26) (27) (36)-(39), leaves to root
       after_free_motion();
       if (!disassemble(Multiplier::lambda,
                        RootToLeaves::Finish::displacements))  // 3f-3h, 3b   (34) (24) (25) (15) (16)
         return false;
-      constrain_between(k + 1 == plan_.settings.iterations);
+      constrain_between(needs_tangent(k + 1) || k + 1 == plan_.settings.iterations);
     }
     return true;
   }
@@ -93,6 +93,10 @@ class Attempt {
   }
 
  private:
+  // One tangent, that of the predictor. Rows that are redundant in closed loops are independent there by as much as the
+  // joints are open, which turns their rounding into motion: with loops another one, where the joints are closed.
+  bool needs_tangent(int iteration) const { return iteration == 0 || (plan_.has_loops && iteration == 1); }
+
   double h2() const { return 0.25 * plan_.dt() * plan_.dt(); }
   double time() const { return time_at(plan_, last_.step + 1); }
   const StepArrays& top() const { return team_ ? w_.top : w_.nothing; }
@@ -288,8 +292,8 @@ void Stepper::restore(std::span<const double> flat, std::uint64_t step_index) no
   enter_lanes(*plan_, state_, *workspace_);
 }
 
-// [001] 3.5, figure 2: predictor, a fixed number of Newton iterations with one tangent, both projections with the
-// tangent of the converged pose.
+// [001] 3.5, figure 2: predictor, a fixed number of Newton iterations with one tangent (two with closed loops), both
+// projections with the tangent of the converged pose.
 StepReport Stepper::step(const Inputs& inputs) noexcept {
   Team* team = team_ && team_->is_ready() ? team_.get() : nullptr;
   for (;;) {

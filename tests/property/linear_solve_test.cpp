@@ -218,6 +218,37 @@ TEST_CASE("one sweep with couplings over up to four bodies solves the dual syste
     }
 }
 
+TEST_CASE("one sweep with couplings, drivers and springs between the bodies of random trees solves the dual system") {
+  for (unsigned seed = 1; seed <= 10; ++seed)
+    for (const MergeOrder order : kOrders) {
+      test::Description d = test::random_bare_tree(seed, 16);
+      test::add_random_couplings(seed, d, 2);
+      test::Random random(seed);
+      test::add_random_springs(random, d);
+      for (const auto& joint : d.joints)
+        if (const auto open = freedoms(joint.type); !open.empty() && d.drivers.size() < 3) {
+          Driver driver;
+          driver.name = "drive_" + joint.name;
+          driver.coefficient = {0.0};
+          d.drivers.push_back({driver, {joint.name, open.back()}});
+        }
+      const Errors error = sweep_errors(test::build(d), order, seed, true);
+      CAPTURE(seed);
+      CHECK(d.drivers.size() == 3);
+      CHECK(error.motion < 1e-10);
+    }
+}
+
+TEST_CASE("one sweep gives the motion of nets, stars, carousels and rows of parallelograms") {
+  for (const MergeOrder order : kOrders) {
+    for (const JointType type : {JointType::spherical, JointType::revolute})
+      CHECK(sweep_errors(test::build(test::net(4, type)), order, 8, true).motion < 1e-9);
+    CHECK(sweep_errors(test::build(test::tree(33, 32, JointType::revolute)), order, 9, false).motion < 1e-10);
+    CHECK(sweep_errors(test::build(test::carousel(12)), order, 10, false).motion < 1e-10);
+    CHECK(sweep_errors(test::build(test::n_four_bar(8, 1.0, 0.0)), order, 11, true).motion < 1e-9);
+  }
+}
+
 TEST_CASE("one sweep gives the motion of chains, branches and redundant ladders") {
   for (const MergeOrder order : kOrders) {
     for (const JointType type : {JointType::spherical, JointType::revolute, JointType::universal})

@@ -221,6 +221,76 @@ inline Description ladder(int n) {
   return d;
 }
 
+// IFToMM's N-four-bar: n windows of uniform rods of 1 m and 1 kg, uprights at angle phi from +x that turn with `rate`
+// [rad/s]; three redundant rows a window. All at phi = 0 or pi lies on one line: singular, with n + 1 freedoms.
+inline Description n_four_bar(int n, double phi, double rate) {
+  const Vec3 upright{std::cos(phi), std::sin(phi), 0.0};
+  const Vec3 top_velocity = rate * Vec3{-upright.y(), upright.x(), 0.0};
+  const auto name = [](const char* part, int i) { return part + std::to_string(i); };
+  const auto rod = [](const std::string& called, const Vec3& middle) {
+    return make_body(called, middle, 1.0, Vec3(1e-3, 1.0 / 12.0, 1.0 / 12.0).asDiagonal());
+  };
+  Description d;
+  d.name = "n_four_bar";
+  d.gravity = {0.0, -9.81, 0.0};
+  for (int i = 0; i <= n; ++i) {
+    const Vec3 foot = i * Vec3::UnitX(), top = foot + upright;
+    Body vertical = rod(name("V", i), 0.5 * (foot + top));
+    vertical.orientation = {std::cos(0.5 * phi), 0.0, 0.0, std::sin(0.5 * phi)};
+    vertical.velocity_0 = 0.5 * top_velocity;
+    vertical.angular_velocity_0 = {0.0, 0.0, rate};
+    d.bodies.push_back(vertical);
+    d.joints.push_back(make_joint(name("A", i), JointType::revolute, "ground", name("V", i), foot));
+    if (i == 0) continue;
+    Body horizontal = rod(name("H", i), top - 0.5 * Vec3::UnitX());
+    horizontal.velocity_0 = top_velocity;
+    d.bodies.push_back(horizontal);
+    d.joints.push_back(
+        make_joint(name("L", i), JointType::revolute, name("V", i - 1), name("H", i), top - Vec3::UnitX()));
+    d.joints.push_back(make_joint(name("R", i), JointType::revolute, name("H", i), name("V", i), top));
+  }
+  return d;
+}
+
+// A flat net of n x n plates in the plane z = 0, each joined to its neighbours halfway between them, that hangs on one
+// corner. Singular as long as it is flat: loops share their joints' rows.
+inline Description net(int n, JointType type) {
+  Description d;
+  d.name = "net";
+  d.gravity = {0.0, -9.81, 0.0};
+  const auto name = [](int i, int k) { return "plate" + std::to_string(i) + "_" + std::to_string(k); };
+  const auto join = [&](const std::string& first, const std::string& second, const Vec3& at) {
+    d.joints.push_back(make_joint(first + "_" + second, type, first, second, at));
+  };
+  for (int i = 0; i < n; ++i)
+    for (int k = 0; k < n; ++k) {
+      const Vec3 at{static_cast<double>(i), -static_cast<double>(k), 0.0};
+      d.bodies.push_back(make_body(name(i, k), at, 1.0, Vec3(0.1, 0.1, 0.2).asDiagonal()));
+      if (i == 0 && k == 0) join("ground", name(i, k), {-0.5, 0.0, 0.0});
+      if (i > 0) join(name(i - 1, k), name(i, k), at - 0.5 * Vec3::UnitX());
+      if (k > 0) join(name(i, k - 1), name(i, k), at + 0.5 * Vec3::UnitY());
+    }
+  return d;
+}
+
+// A hub on a vertical axis (z) with n seats that hang on it by hinges along the rim; at rest.
+inline Description carousel(int n) {
+  Description d;
+  d.name = "carousel";
+  d.gravity = {0.0, 0.0, -9.81};
+  d.bodies.push_back(make_body("hub", Vec3::Zero(), 20.0, Vec3(5.0, 5.0, 10.0).asDiagonal()));
+  d.joints.push_back(make_joint("axle", JointType::revolute, "ground", "hub", Vec3::Zero()));
+  for (int i = 0; i < n; ++i) {
+    const double angle = 2.0 * index3::kPi * i / n;
+    const Vec3 out{std::cos(angle), std::sin(angle), 0.0}, rim{-out.y(), out.x(), 0.0};
+    Body seat = make_body("seat" + std::to_string(i), 1.0 * out - 0.5 * Vec3::UnitZ(), 1.0, 0.01 * Mat3::Identity());
+    seat.orientation = {std::cos(0.5 * angle), 0.0, 0.0, std::sin(0.5 * angle)};
+    d.joints.push_back(make_joint("hinge" + std::to_string(i), JointType::revolute, "hub", seat.name, out, rim));
+    d.bodies.push_back(seat);
+  }
+  return d;
+}
+
 inline Description::JointAtStart random_joint(Random& random, const std::string& name, JointType type,
                                               const std::string& first, const std::string& second, const Vec3& near) {
   const Vec3 axis = random.direction();

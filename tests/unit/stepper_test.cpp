@@ -3,12 +3,14 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "core/index3/diagnostics.h"
 #include "core/index3/plan.h"
 #include "core/index3/sensors.h"
+#include "tests/support/force_cases.h"
 #include "tests/support/mechanisms.h"
 
 namespace rigstep::index3 {
@@ -98,6 +100,59 @@ TEST_CASE("after a failed step the next good one is the one that would have come
       for (std::size_t j = 0; j < m.joints().size(); ++j)
         CHECK(joint_reaction(a, static_cast<int>(j)) == joint_reaction(b, static_cast<int>(j)));
     }
+}
+
+namespace {
+
+// A chain whose two joints follow inputs: position, velocity and acceleration; and position alone, through its filter.
+Mechanism steered_chain() {
+  test::Description d = test::chain(3, JointType::revolute);
+  Driver followed, filtered;
+  followed.name = "followed";
+  followed.motion = Driver::Motion::input;
+  filtered.name = "filtered";
+  filtered.motion = Driver::Motion::filtered_input;
+  filtered.time_constant = 0.05;
+  d.drivers = {{followed, {"joint0", Freedom::angle}}, {filtered, {"joint2", Freedom::angle}}};
+  return test::build(d);
+}
+
+bool is_finite(const State& x) {
+  std::vector<double> flat(x.flat_size());
+  x.flatten(flat);
+  return std::all_of(flat.begin(), flat.end(), [](double value) { return std::isfinite(value); });
+}
+
+// Good steps with a bad value on one channel between them: it fails and leaves no trace, or a limit bounds it (a motor
+// at its effort limit, a tyre without a road).
+void check_bad_value(const Mechanism& m, int channel, double bad) {
+  Stepper a(m, {}), b(m, {});
+  const Inputs good = all_inputs(m, 0.0);
+  for (int k = 0; k < 5; ++k) REQUIRE_FALSE(failed(a.step(good).status));
+  for (int k = 0; k < 5; ++k) b.step(good);
+  Inputs u = good;
+  u.value[static_cast<std::size_t>(channel)] = bad;
+  const StepReport report = a.step(u);
+  CAPTURE(m.input_channels()[static_cast<std::size_t>(channel)].name);
+  CAPTURE(bad);
+  CHECK(is_finite(a.state()));
+  if (std::isnan(bad)) CHECK(report.status == StepStatus::not_finite);
+  if (!failed(report.status)) return;
+  CHECK((report.body >= 0 || report.joint >= 0));
+  for (int k = 0; k < 5; ++k) {
+    REQUIRE(a.state().hash() == b.state().hash());
+    CHECK_FALSE(failed(a.step(good).status));
+    b.step(good);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a value that is not finite or absurd, on any kind of channel, never enters the state") {
+  for (const Mechanism& m : {test::every_force_element(), steered_chain(), test::build(test::random_tree(3, 16)),
+                             test::build(test::random_loops(3, 6))})
+    for (int channel = 0; channel < static_cast<int>(m.input_channels().size()); ++channel)
+      for (const double bad : {kNan, kInf, -kInf, 1e300, -1e300}) check_bad_value(m, channel, bad);
 }
 
 TEST_CASE("one iteration from a violent start is reported as not converged, but committed") {

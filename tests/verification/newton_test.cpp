@@ -314,6 +314,25 @@ TEST_CASE("a step with every type of joint is the Newton solution of the discret
   }
 }
 
+TEST_CASE("a step with point on point and floating joints is the Newton solution of the discretised equations") {
+  for (unsigned seed = 1; seed <= 3; ++seed)
+    CHECK(difference(moving_chain(seed, JointType::point_on_point, JointType::floating, JointType::universal),
+                     5'000'000, 3) < 1e-12);
+}
+
+TEST_CASE("a step of a closed loop is the Newton solution of the discretised equations") {
+  for (const JointType closing : {JointType::spherical, JointType::distance, JointType::point_on_line,
+                                  JointType::universal, JointType::parallel_axes})
+    for (unsigned seed = 1; seed <= 2; ++seed) {
+      test::Description d = moving_chain(seed, JointType::universal, JointType::spherical, JointType::cylindrical);
+      test::Random random(seed + 7);
+      d.joints.push_back(test::random_joint(random, "closing", closing, "ground", "body2", d.bodies[2].position_0));
+      CAPTURE(to_string(closing));
+      CAPTURE(seed);
+      CHECK(difference(test::made_consistent(d), 5'000'000, 3) < 1e-11);
+    }
+}
+
 TEST_CASE("a step with a coupling and a driver is the Newton solution of the discretised equations") {
   for (unsigned seed = 1; seed <= 3; ++seed) {
     test::Description d = moving_chain(seed, JointType::revolute, JointType::prismatic, JointType::revolute);
