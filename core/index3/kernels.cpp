@@ -33,7 +33,7 @@ RIGSTEP_INLINE void with_cosines(int cosines, F&& f) {
 template <class F>
 RIGSTEP_INLINE void for_bodies(const StepArrays& a, F&& f) {
   for (const Run* run = a.run; run < a.run + a.runs; ++run) {
-    if (!run->leaves) continue;
+    if (run->kind != Run::Kind::leaves) continue;
     const Leaf* leaf = a.leaf + run->first;
     with_width(leaf->width, [&]<class T>() RIGSTEP_INLINED {
       for (const Leaf* end = leaf + run->count; leaf < end; ++leaf)
@@ -49,7 +49,7 @@ constexpr int kAnyLeaf = -2;
 template <class F>
 RIGSTEP_INLINE void for_leaves(const StepArrays& a, F&& f) {
   for (const Run* run = a.run; run < a.run + a.runs; ++run) {
-    if (!run->leaves) continue;
+    if (run->kind != Run::Kind::leaves) continue;
     const Leaf *leaf = a.leaf + run->first, *end = leaf + run->count;
     with_width(leaf->width, [&]<class T>() RIGSTEP_INLINED {
       const auto each = [&]<int C>() RIGSTEP_INLINED {
@@ -156,34 +156,45 @@ void constrain(const StepArrays& a, bool with_stiffness) {
 
 // ---- factorisation
 
+// A handle in the lanes of its leaf; those of a hub lie in the lanes of its grips.
 template <class T>
-RIGSTEP_INLINE void invert_inertia(const StepArrays& a, const Leaf& leaf, const BodyArrays<T>& b, double geometric) {
+RIGSTEP_INLINE Direct<T> numbers_of(const StepArrays& a, const Handle& h) {
+  return {a.handles + h.at, h.stride};
+}
+
+// inverts the inertia, but leaves it as it is where it is to be inverted with the rest; returns the inertia
+template <class T>
+RIGSTEP_INLINE S3<T> invert_inertia(const StepArrays& a, const Leaf& leaf, const BodyArrays<T>& b, double geometric) {
   constexpr int W = kWidth<T>;
   S3<T> I = rotated(load33<T>(b.rotation), load_symmetric<T>(b.constants + 2 * W));
   if (geometric != 0.0) {
     S3<T> K{T(0.0), T(0.0), T(0.0), T(0.0), T(0.0), T(0.0)};
     for (int h = leaf.first_handle; h < leaf.first_handle + leaf.handles; ++h)
-      K = K + load_symmetric<T>(a.handles + a.handle[h].at + 6 * W);
+      K = K + symmetric(numbers_of<T>(a, a.handle[h]), 6);
     I = index3::RIGSTEP_ISA::with_stiffness(I, K, T(geometric));
   }
-  if (leaf.dense >= 0)
-    store_symmetric(b.inertia_inverse, I);  // inverted with the rest
-  else
-    store_symmetric(b.inertia_inverse, inverse(I));
+  if (leaf.dense < 0) store_symmetric(b.inertia_inverse, inverse(I));
+  return I;
 }
 
-// inverse of mass, inertia (in inertia_inverse) and force tangent together
+// tangent mass matrix: mass, inertia I and force tangent together
 template <class T>
-void invert_dense(const StepArrays& a, const Leaf& leaf, const BodyArrays<T>& b, bool with_tangent) {
+void tangent_mass(const StepArrays& a, const Leaf& leaf, const BodyArrays<T>& b, const S3<T>& I, bool with_tangent,
+                  T* A) {
   constexpr int W = kWidth<T>;
-  T A[21], inverse_d[6];
-  for (int k = 0; k < 21; ++k) A[k] = with_tangent ? load<T>(a.tangent + leaf.dense + k * W) : T(0.0);
+  const bool has_tangent = with_tangent && leaf.dense >= 0;
+  for (int k = 0; k < 21; ++k) A[k] = has_tangent ? load<T>(a.tangent + leaf.dense + k * W) : T(0.0);
   const T mass = load<T>(b.constants + W);
-  const S3<T> I = load_symmetric<T>(b.inertia_inverse);
   for (int k = 0; k < 3; ++k) A[packed(k) + k] = A[packed(k) + k] + mass;
   A[packed(3) + 3] = A[packed(3) + 3] + I.xx, A[packed(4) + 4] = A[packed(4) + 4] + I.yy;
   A[packed(5) + 5] = A[packed(5) + 5] + I.zz, A[packed(4) + 3] = A[packed(4) + 3] + I.yx;
   A[packed(5) + 3] = A[packed(5) + 3] + I.zx, A[packed(5) + 4] = A[packed(5) + 4] + I.zy;
+}
+
+template <class T>
+void invert_mass(const StepArrays& a, const Leaf& leaf, T* A) {
+  constexpr int W = kWidth<T>;
+  T inverse_d[6];
   factorise_pivots<6>(A, inverse_d);
   for (int column = 0; column < 6; ++column) {
     T x[6];
@@ -198,7 +209,7 @@ void invert_dense(const StepArrays& a, const Leaf& leaf, const BodyArrays<T>& b,
 template <class T, class F>
 RIGSTEP_INLINE void with_inverse_mass(const StepArrays& a, const Leaf& leaf, const BodyArrays<T>& b, F&& f) {
   if (leaf.dense >= 0)
-    f(DenseInverseMass<T>{a.mass_inverse + leaf.dense});
+    f(SymmetricProduct<T>{a.mass_inverse + leaf.dense});
   else
     f(InverseMass<T>{load<T>(b.constants), load_symmetric<T>(b.inertia_inverse)});
 }
@@ -263,12 +274,40 @@ RIGSTEP_INLINE void fill_link(const StepArrays& a, const Handle* h, const Invers
   });
 }
 
+// A hub's own part of its rows: -M.
+template <class T>
+void fill_hub(const StepArrays& a, const Leaf& leaf, const T* M) {
+  for (int k = 0; k < packed(6); ++k) store(a.arena + leaf.matrix + k * kWidth<T>, -M[k]);
+}
+
+// What a constraint adds to its own rows and those of a hub: [[0, -J'], [-J, 0]].
+template <class T>
+void fill_grip(const StepArrays& a, const Grip& grip) {
+  constexpr int W = kWidth<T>;
+  double* const S = a.arena + grip.matrix;
+  const Handle& h = a.handle[grip.handle];
+  Motion<T> y[kMaxRows];
+  const int rows = columns_of(a, h, [](V3<T> force, V3<T> torque) { return Motion<T>{force, torque}; }, y);
+  for (int k = 0; k < packed(rows + 6); ++k) store(S + k * W, T(0.0));
+  const T minus(-h.sign);
+  for (int k = 0; k < rows; ++k) {
+    const T column[] = {y[k].v.x, y[k].v.y, y[k].v.z, y[k].w.x, y[k].w.y, y[k].w.z};
+    for (int i = 0; i < 6; ++i) store(S + (packed(rows + i) + k) * W, minus * column[i]);
+  }
+}
+
 // (26) projected: the compliance J M^-1 J' of a body between all its joints
 template <class T>
 RIGSTEP_INLINE void fill_leaf(const StepArrays& a, const Leaf& leaf, double geometric, bool with_tangent) {
   const BodyArrays<T> b(a, leaf.position);
-  invert_inertia(a, leaf, b, geometric);
-  if (leaf.dense >= 0) invert_dense(a, leaf, b, with_tangent);
+  const S3<T> I = invert_inertia(a, leaf, b, geometric);
+  if (leaf.dense >= 0 || leaf.is_hub) {
+    T M[packed(6)];
+    tangent_mass(a, leaf, b, I, with_tangent, M);
+    if (leaf.is_hub) fill_hub(a, leaf, M);
+    if (leaf.dense >= 0) invert_mass(a, leaf, M);
+    if (leaf.is_hub) return;
+  }
   double* S = a.arena + leaf.matrix;
   with_inverse_mass(a, leaf, b, [&](const auto& inverse) RIGSTEP_INLINED {
     const Handle* h = a.handle + leaf.first_handle;
@@ -386,7 +425,13 @@ RIGSTEP_INLINE bool eliminate_two_sided(const StepArrays& a, const Front& f, int
   return positive;
 }
 
-// (36)-(38): Schur complement of one constraint; N = 0 only joins the two compounds
+template <class T>
+RIGSTEP_INLINE void turn_over(T* values, int count) {
+  for (int k = 0; k < count; ++k) values[k] = -values[k];
+}
+
+// (36)-(38): Schur complement of one constraint, or of a hub, whose pivots are negative: LDL' of the block turned over
+// has the same L and -D; N = 0 only joins the two compounds
 template <int N, class T>
 RIGSTEP_INLINE bool eliminate(const StepArrays& a, const Front& f, int stage) {
   constexpr int W = kWidth<T>;
@@ -414,7 +459,12 @@ RIGSTEP_INLINE bool eliminate(const StepArrays& a, const Front& f, int stage) {
           L[packed(i) + k] = sum(left_pivot + i, left_pivot + k, right_pivot + i, right_pivot + k);
         L[packed(i) + i] = L[packed(i) + i] + load<T>(compliance + i * W);
       });
+      if (f.is_hub) turn_over(L, packed(N));
       positive = keep_pivots<N>(L, inverse_d, factor);
+      if (f.is_hub) {
+        turn_over(inverse_d, N);
+        each<N>([&](int k) RIGSTEP_INLINED { store(factor + (packed(N) + k) * W, inverse_d[k]); });
+      }
     }
     const Pending* const pending = a.pending + f.first_pending;
     for (int b = 0; b < f.pendings; ++b) {
@@ -489,10 +539,15 @@ RIGSTEP_INLINE void with_shape(const Front& f, F&& body) {
 int factorise(const StepArrays& a, double geometric, bool with_tangent, int stage) {
   int failed = -1;
   for (const Run* run = a.run; run < a.run + a.runs; ++run) {
-    if (run->leaves) {
+    if (run->kind == Run::Kind::leaves) {
       const Leaf* leaf = a.leaf + run->first;
       with_width(leaf->width, [&]<class T>() {
         for (const Leaf* end = leaf + run->count; leaf < end; ++leaf) fill_leaf<T>(a, *leaf, geometric, with_tangent);
+      });
+    } else if (run->kind == Run::Kind::grips) {
+      const Grip* grip = a.grip + run->first;
+      with_width(grip->width, [&]<class T>() {
+        for (const Grip* end = grip + run->count; grip < end; ++grip) fill_grip<T>(a, *grip);
       });
     } else {
       const Front* f = a.front + run->first;
@@ -522,6 +577,15 @@ RIGSTEP_INLINE void project_point(const StepArrays& a, const Handle& h, const Mo
   each<3 + C>([&](int i) RIGSTEP_INLINED { store(to + (h.row + i) * kWidth<T>, sign * column[i]); });
 }
 
+// right-hand side of a hub: -M motion
+template <class T>
+RIGSTEP_INLINE void momentum_of_hub(const StepArrays& a, const Leaf& leaf, const Motion<T>& m) {
+  constexpr int W = kWidth<T>;
+  const SymmetricProduct<T> minus_M{a.arena + leaf.matrix};
+  const Motion<T> minus_momentum = minus_M(m.v, m.w);
+  store3(a.arena + leaf.vector, minus_momentum.v), store3(a.arena + leaf.vector + 3 * W, minus_momentum.w);
+}
+
 // right-hand side of a leaf
 template <int C, class T>
 RIGSTEP_INLINE void project_motion(const StepArrays& a, const Leaf& leaf, const Motion<T>& m) {
@@ -532,6 +596,7 @@ RIGSTEP_INLINE void project_motion(const StepArrays& a, const Leaf& leaf, const 
     project_point<C>(a, h[0], m, to), project_point<C>(a, h[1], m, to);
     return;
   }
+  if (leaf.is_hub) return momentum_of_hub(a, leaf, m);
   for (const Handle* end = h + leaf.handles; h < end; ++h) {
     if (h->format.general()) {
       const GeneralHandle<T> g(a.handles + h->at);
@@ -566,8 +631,14 @@ void free_motion(const StepArrays& a) {
     const int handles = C == kAnyLeaf ? leaf.handles : 2;
 #pragma GCC unroll 2
     for (int h = 0; h < handles; ++h) {
-      const double* at = a.handles + a.handle[leaf.first_handle + h].at;
-      force = force + load3<T>(at), torque = torque + load3<T>(at + 3 * W);
+      const Handle& handle = a.handle[leaf.first_handle + h];
+      if constexpr (C == kAnyLeaf) {
+        const Direct<T> at = numbers_of<T>(a, handle);
+        force = force + three(at, 0), torque = torque + three(at, 3);
+      } else {
+        const double* at = a.handles + handle.at;
+        force = force + load3<T>(at), torque = torque + load3<T>(at + 3 * W);
+      }
     }
     with_inverse_mass(a, leaf, b, [&](const auto& inverse) RIGSTEP_INLINED {
       start_motion<C>(a, leaf, b, inverse(T(-h2) * force, T(-h2) * torque));
@@ -640,10 +711,17 @@ void project(const StepArrays& a) {
   });
 }
 
+// Whatever moves, a hub's motion is among the unknowns: a grip has nothing on the right-hand side.
+void clear_grips(const StepArrays& a, const Run& run) {
+  for (const Grip* g = a.grip + run.first; g < a.grip + run.first + run.count; ++g)
+    for (int k = 0; k < (a.handle[g->handle].format.rows + 6) * g->width; ++k) a.arena[g->vector + k] = 0.0;
+}
+
 void assemble(const StepArrays& a, RightHandSide side) {
   const double* rhs = side == RightHandSide::Phi ? a.Phi : side == RightHandSide::rate ? a.rate : a.quadratic;
   for (const Run* run = a.run; run < a.run + a.runs; ++run) {
-    if (run->leaves) continue;
+    if (run->kind == Run::Kind::grips) clear_grips(a, *run);
+    if (run->kind != Run::Kind::fronts) continue;
     const Front* f = a.front + run->first;
     with_shape(*f, [&]<int N, Form form, class T>() {
       for (const Front* end = f + run->count; f < end; ++f) solve_up<N, form, T>(a, *f, rhs);
@@ -704,7 +782,7 @@ RIGSTEP_INLINE void solve_down(const StepArrays& a, const Front& f) {
 
 void disassemble(const StepArrays& a) {
   for (const Run* run = a.run + a.runs; run-- > a.run;) {
-    if (run->leaves) continue;
+    if (run->kind != Run::Kind::fronts) continue;
     const Front* first = a.front + run->first;
     with_shape(*first, [&]<int N, Form form, class T>() {
       for (const Front* f = first + run->count; f-- > first;) solve_down<N, form, T>(a, *f);
@@ -723,12 +801,13 @@ RIGSTEP_INLINE void add_point_load(const StepArrays& a, const Handle& h, const d
   each<C>([&](int i) RIGSTEP_INLINED { torque = fma(sign * load<T>(Lambda + (3 + i) * W), p.normal(i), torque); });
 }
 
-// motion of a body with the joints closed: motion - M^-1 J' Lambda
+// motion of a body with the joints closed: motion - M^-1 J' Lambda; that of a hub is found by the elimination
 template <int C, class T>
 RIGSTEP_INLINE Motion<T> closed_motion(const StepArrays& a, const Leaf& leaf, const BodyArrays<T>& b) {
   constexpr int W = kWidth<T>;
   V3<T> force{T(0.0), T(0.0), T(0.0)}, torque = force;
   const double* x = a.arena + leaf.vector;
+  if (C == kAnyLeaf && leaf.is_hub) return {load3<T>(x), load3<T>(x + 3 * W)};
   const Handle* h = a.handle + leaf.first_handle;
   if constexpr (C != kAnyLeaf) {
     add_point_load<C>(a, h[0], x, force, torque), add_point_load<C>(a, h[1], x, force, torque);

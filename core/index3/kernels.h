@@ -57,6 +57,10 @@ RIGSTEP_INLINE void put3(const Sink& s, int k, V3<T> v) {
   s.put(k, v.x), s.put(k + 1, v.y), s.put(k + 2, v.z);
 }
 template <class Source>
+RIGSTEP_INLINE auto symmetric(const Source& s, int k) -> S3<decltype(s(0))> {
+  return {s(k), s(k + 1), s(k + 2), s(k + 3), s(k + 4), s(k + 5)};
+}
+template <class Source>
 RIGSTEP_INLINE auto nine(const Source& s) -> M3<decltype(s(0))> {
   return {three(s, 0), three(s, 3), three(s, 6)};
 }
@@ -206,9 +210,10 @@ struct InverseMass {
   }
 };
 
+// by a symmetric matrix 6 x 6, packed
 template <class T>
-struct DenseInverseMass {
-  const double* at;  // 6 x 6, packed
+struct SymmetricProduct {
+  const double* at;
   RIGSTEP_INLINE T entry(int i, int k) const {
     return load<T>(at + (i > k ? packed(i) + k : packed(k) + i) * kWidth<T>);
   }

@@ -134,9 +134,10 @@ void enter_lanes(const Plan& plan, const State& x, Workspace& w) noexcept {
   std::fill_n(a.last_kappa, e.rows, 0.0);
   std::fill_n(a.rate, e.rows, 0.0);  // only drivers write theirs
   std::fill_n(a.quadratic, e.rows, 0.0);
-  for (std::size_t k = 0; k < plan.elements.size(); ++k)  // never open, no multiplier
-    at_all_rows(e.constraint[plan.first_element() + static_cast<int>(k)], [&](Place at) {
-      for (int row = 0; row < plan.elements[k].rows; ++row) a.Phi[at.base + row * at.stride] = 0.0;
+  // elements and hubs are never open and have no multiplier
+  for (std::size_t k = plan.first_element(); k < plan.first_element() + plan.elements.size() + e.hubs.size(); ++k)
+    at_all_rows(e.constraint[k], [&](Place at) {
+      for (int row = 0; row < e.constraints[k].format.rows; ++row) a.Phi[at.base + row * at.stride] = 0.0;
     });
   for (int c = 0; c < plan.mechanism.constraints(); ++c) {
     const int first = plan.first_row[c], rows = plan.first_row[c + 1] - first;

@@ -82,6 +82,7 @@ void rest_on_ground(StepArrays& a, const BodyPlace& place) {
 Workspace::Workspace(const Plan& plan) : lanes{} {
   const Elimination& e = plan.elimination;
   lanes.leaf = e.leaves.data();
+  lanes.grip = e.grips.data();
   lanes.handle = e.handles.data();
   lanes.front = e.fronts.data();
   lanes.run = e.runs.data();
