@@ -178,7 +178,19 @@ class Tree {
     for (int s = 0; s < count; ++s) roots.push_back(merge_run(path.bodies, s * length, (s + 1) * length));
     int root = merge_run(roots, 0, count);
     if (static_cast<std::size_t>(count * length) < path.bodies.size())
-      merge(root, merge_run(path.bodies, count * length, static_cast<int>(path.bodies.size())));
+      root = merge(root, merge_run(path.bodies, count * length, static_cast<int>(path.bodies.size())));
+    close_ends(compounds_[root]);
+  }
+
+  // what waited only for the path to be one compound
+  void close_ends(Compound& path) {
+    std::vector<OpenConstraint> open;
+    for (const OpenConstraint& each : path.pending) {
+      const int c = each.constraint;
+      const bool is_end = deferred_[c] && !constraints_[c].late && distinct_bodies(c).size() == 1;
+      is_end ? path.eliminated.push_back(c) : open.push_back(each);
+    }
+    path.pending = std::move(open);
   }
 
   int merge_run(const std::vector<int>& compounds, int begin, int end) {
@@ -621,8 +633,8 @@ class Layout {
   }
 
   void append(int batch) {
-    const bool alike = !order_.empty() && signature(order_.back()) == signature(batch) &&
-                       level(order_.back()) == level(batch);
+    const bool alike =
+        !order_.empty() && signature(order_.back()) == signature(batch) && level(order_.back()) == level(batch);
     const auto add = [&](auto& operations, std::vector<int>& batch_of) {
       index_[batch] = static_cast<int>(operations.size());
       operations.emplace_back();

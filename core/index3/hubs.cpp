@@ -16,17 +16,17 @@ namespace rigstep::index3 {
 namespace {
 
 using Eigen::Index;
-using Eigen::MatrixXd;
+using LongMatrix = Eigen::Matrix<long double, Eigen::Dynamic, Eigen::Dynamic>;
 using Eigen::VectorXd;
 
-constexpr int kLeastRowsOfHub = 18;         // fewer are eliminated as fast in the dual form
-constexpr double kClearGain = 0.8;          // of the operations: more are not worth another form
-constexpr int kMostRowsOfPart = 600;        // of what the hubs hold together: its rows are looked at all together
-constexpr int kMostDenseRows = 400;         // beyond, the dual form is the judge
-constexpr double kLeastHold = 1e-3;         // of a row on the bodies between the hubs, against that on the hubs
-constexpr double kNothing = 1e-7;           // of a row that has length 1
-constexpr double kMostError = 1e-8;         // of the hybrid form, relative
-constexpr double kPerturbation = 0.1;       // of the largest arm and [rad]
+constexpr int kLeastRowsOfHub = 18;    // fewer are eliminated as fast in the dual form
+constexpr double kClearGain = 0.6;     // of the operations: they do not tell all of the time
+constexpr int kMostRowsOfPart = 600;   // of what the hubs hold together: its rows are looked at all together
+constexpr int kMostDenseRows = 200;    // beyond, the dual form is the judge
+constexpr double kLeastHold = 1e-3;    // of a row on the bodies between the hubs, against that on the hubs
+constexpr double kNothing = 1e-7;      // of a row that has length 1
+constexpr double kMostError = 1e-8;    // of the hybrid form, relative
+constexpr double kPerturbation = 0.1;  // of the largest arm and [rad]
 
 std::vector<int> bodies_with_many_rows(const Plan& plan, const std::vector<Constraint>& constraints) {
   std::vector<int> rows(plan.mechanism.bodies().size(), 0), hubs;
@@ -95,6 +95,9 @@ class Basis {
     return true;
   }
 
+  std::size_t size() const { return rows_.size(); }
+  void cut(std::size_t size) { rows_.resize(size); }
+
  private:
   Index columns_, hub_columns_;
   std::vector<VectorXd> rows_;
@@ -134,15 +137,15 @@ void mark_late(const Plan& plan, const Workspace& w, const std::vector<int>& par
   Basis basis(columns.own, columns.all - columns.own);
   for (const int c : part) {
     Constraint& constraint = constraints[plan.eliminated_as[c]];
-    Basis with(basis);
+    const std::size_t before = basis.size();
     for (int row = plan.first_row[c]; row < plan.first_row[c + 1] && !constraint.late; ++row) {
       VectorXd J = VectorXd::Zero(columns.all);
       for_each_block(plan, w, row, [&](int body, const Vec6& block) {
         J.segment<6>(columns.of(body)) += weighted(plan, w, body, block);
       });
-      constraint.late = !with.add(std::move(J));
+      constraint.late = !basis.add(std::move(J));
     }
-    if (!constraint.late) basis = std::move(with);
+    if (constraint.late) basis.cut(before);
   }
 }
 
@@ -198,27 +201,29 @@ VectorXd project(const Plan& plan, const State& x, const VectorXd& twists) {
   return result;
 }
 
-// The same by a dense solve with pivots.
+// The same by a dense solve with pivots, in extended precision: in double it would be less accurate than the sweep.
 VectorXd project_dense(const Plan& plan, const State& x, const VectorXd& twists) {
   Workspace w(plan);
   evaluate_state(plan, x, w);
-  MatrixXd J = MatrixXd::Zero(plan.rows(), twists.size()), J_M_inverse = J;
+  LongMatrix J = LongMatrix::Zero(plan.rows(), twists.size()), J_M_inverse = J;
   for (int row = 0; row < plan.rows(); ++row)
     for_each_block(plan, w, row, [&](int body, const Vec6& block) {
       const Body& b = plan.mechanism.bodies()[body];
       const Mat3& A = w.placement[body].A;
-      J.block<1, 6>(row, 6 * body) += block.transpose();
-      J_M_inverse.block<1, 3>(row, 6 * body) += block.head<3>().transpose() / b.mass;
-      J_M_inverse.block<1, 3>(row, 6 * body + 3) +=
-          (A * b.inertia_b.inverse() * A.transpose() * block.tail<3>()).transpose();
+      Vec6 y;
+      y << block.head<3>() / b.mass, A * b.inertia_b.inverse() * A.transpose() * block.tail<3>();
+      J.block<1, 6>(row, 6 * body) += block.transpose().cast<long double>();
+      J_M_inverse.block<1, 6>(row, 6 * body) += y.transpose().cast<long double>();
     });
-  MatrixXd S = J_M_inverse * J.transpose();
-  S.diagonal() += Eigen::Map<const VectorXd>(plan.compliance.data(), plan.rows());
-  return twists - J_M_inverse.transpose() * S.partialPivLu().solve(J * twists);
+  LongMatrix S = J_M_inverse * J.transpose();
+  for (int row = 0; row < plan.rows(); ++row) S(row, row) += plan.compliance[row];
+  const LongMatrix Lambda = S.partialPivLu().solve(J * twists.cast<long double>());
+  return twists - (J_M_inverse.transpose() * Lambda).cast<double>();
 }
 
-// Largest error of the hybrid form in plan, relative, at the start pose and another one.
-double error_of_hybrid(const Plan& plan) {
+}  // namespace
+
+double projection_error(const Plan& plan) {
   std::mt19937 random(2);
   VectorXd twists(static_cast<Index>(6 * plan.mechanism.bodies().size()));
   for (double& each : twists) each = draw(random);
@@ -234,8 +239,6 @@ double error_of_hybrid(const Plan& plan) {
   }
   return error;
 }
-
-}  // namespace
 
 void choose_hubs(Plan& plan, std::vector<Constraint> constraints) {
   using Reason = HubChoice::Reason;
@@ -256,13 +259,14 @@ void choose_hubs(Plan& plan, std::vector<Constraint> constraints) {
   if (!pays && plan.settings.hubs != Hubs::primal) return;
   Elimination dual = std::move(plan.elimination);
   plan.lay_out(std::move(hybrid));
-  choice.error = error_of_hybrid(plan);
+  choice.error = projection_error(plan);
   choice.reason = choice.error <= kMostError ? Reason::primal : Reason::not_accurate;
   if (choice.reason != Reason::primal) plan.lay_out(std::move(dual));
 }
 
-std::string describe(const Plan& plan, const HubChoice& choice) {
+std::string describe_elimination(const Plan& plan) {
   using Reason = HubChoice::Reason;
+  const HubChoice& choice = plan.hub_choice;
   std::string hubs;
   for (const int hub : choice.hubs) hubs += (hubs.empty() ? "\"" : ", \"") + plan.mechanism.bodies()[hub].name + "\"";
   const auto count = [](long multiply_adds) { return std::to_string(multiply_adds); };

@@ -17,7 +17,11 @@ namespace rigstep::index3 {
 // constraints: as the plan's elimination was compiled from.
 void choose_hubs(Plan& plan, std::vector<Constraint> constraints);
 
+// Largest relative error of the velocities that the plan's elimination projects, at the start pose and another one,
+// against a pivoted dense solve; in a plan with many rows, against the dual form.
+double projection_error(const Plan& plan);
+
 // One line: which elimination was chosen, and why.
-std::string describe(const Plan& plan, const HubChoice& choice);
+std::string describe_elimination(const Plan& plan);
 
 }  // namespace rigstep::index3

@@ -287,7 +287,12 @@ void fill_grip(const StepArrays& a, const Grip& grip) {
   double* const S = a.arena + grip.matrix;
   const Handle& h = a.handle[grip.handle];
   Motion<T> y[kMaxRows];
-  const int rows = columns_of(a, h, [](V3<T> force, V3<T> torque) { return Motion<T>{force, torque}; }, y);
+  const int rows = columns_of(
+      a, h,
+      [](V3<T> force, V3<T> torque) {
+        return Motion<T>{force, torque};
+      },
+      y);
   for (int k = 0; k < packed(rows + 6); ++k) store(S + k * W, T(0.0));
   const T minus(-h.sign);
   for (int k = 0; k < rows; ++k) {

@@ -32,10 +32,10 @@ struct HubChoice {
     not_accurate,  // it is not sound
     primal,
   } reason = Reason::no_hub;
-  std::vector<int> hubs;              // bodies, chosen or not
-  int late = 0;                       // constraints that must wait for the hubs
-  long dual = 0, hybrid = 0;          // multiply-adds a factorisation; 0: not counted
-  double error = 0.0;                 // of the hybrid form, relative
+  std::vector<int> hubs;      // bodies, chosen or not
+  int late = 0;               // constraints that must wait for the hubs
+  long dual = 0, hybrid = 0;  // multiply-adds a factorisation; 0: not counted
+  double error = 0.0;         // of the hybrid form, relative
 };
 
 struct Plan {
@@ -66,7 +66,7 @@ struct Plan {
   std::vector<int> eliminated;     // the other way round: which constraint; there the elements follow
   Elimination elimination;
   HubChoice hub_choice;  // which bodies stay primal there, and why
-  Partition partition;  // of its operations among the threads
+  Partition partition;   // of its operations among the threads
   const Kernels* kernels = nullptr;
 
   // what every iteration must see one by one: bodies and joints with force elements, inputs, general constraints

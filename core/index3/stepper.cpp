@@ -31,8 +31,8 @@ void add(const Notice& part, Notice& all) {
 }
 
 // One attempt at a step, by a team or alone. The parts of the mechanism are worked on side by side; what joins them
-// (the top of the elimination, force elements, general constraints) is the caller's. Every phase ends with all threads
-// together; false: a partner was late, and the attempt is void.
+// (the top of the elimination, hubs, force elements, general constraints) is the caller's. Every phase ends with all
+// threads together; false: a partner was late, and the attempt is void.
 class Attempt {
  public:
   Attempt(const Plan& plan, const State& last, const Inputs& inputs, Workspace& w, Team* team)
@@ -54,6 +54,7 @@ class Attempt {
     for (int k = 0; k < plan_.settings.iterations; ++k) {
       load_bodies(plan_, inputs_, time(), last_.coordinate, w_);
       if (!(k == 0 ? solve_first() : solve())) return false;  // 3c-3e   (17) (18) (26) (27) (36)-(39), leaves to root
+      kernels_.free_motion(top());
       after_free_motion();
       root(RightHandSide::Phi);                                       // 3f
       if (!update(k + 1 == plan_.settings.iterations)) return false;  // 3g, 3h, 3b   (34) (24) (25) (15) (16)
@@ -73,15 +74,18 @@ class Attempt {
         }))
       return false;
     note_front(kernels_.factorise(top(), h2(), false, 1));
+    kernels_.start_velocities(top());
     root(RightHandSide::rate);
     if (!sweep_again(RightHandSide::rate, false)) return false;
+    kernels_.close(top());
+    kernels_.keep_velocities(top());  // of hubs; the parts' constraints need them
     if (!split([&k = kernels_](const StepArrays& part, Notice&) {
           k.disassemble(part);
           k.close(part);
           k.keep_velocities(part);
         }))
       return false;
-    kernels_.keep_velocities(top());
+    kernels_.keep_velocities(top());  // once more for the constraints between the parts
     look_at_velocities(plan_, w_);
     add_quadratic_terms(plan_, w_);
     return true;
@@ -94,9 +98,12 @@ class Attempt {
           k.assemble(part, RightHandSide::quadratic);
         }))
       return false;
+    kernels_.start_accelerations(top());
     root(RightHandSide::quadratic);
     if (!sweep_again(RightHandSide::quadratic, true)) return false;
     const bool first = plan_.settings.sweeps == 1;
+    kernels_.close(top());
+    all_.finite = kernels_.keep_accelerations(top());
     if (!split([first, &k = kernels_](const StepArrays& part, Notice& notice) {
           k.disassemble(part);
           k.close(part);
@@ -173,7 +180,7 @@ class Attempt {
           notice.moves = k.update(part);
         }))
       return false;
-    kernels_.update(top());
+    all_.moves = kernels_.update(top());
     constrain_between(with_stiffness);
     return true;
   }
@@ -191,6 +198,8 @@ class Attempt {
           }))
         return false;
       if (keep_multipliers) kernels_.add_kappa(top(), first);
+      kernels_.close(top());
+      kernels_.project(top());
       root(rhs);
     }
     return true;
