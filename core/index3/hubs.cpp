@@ -234,7 +234,7 @@ double projection_error(const Plan& plan) {
   for (const State& x : {start, perturbed(plan, start)}) {
     const VectorXd want = plan.rows() <= kMostDenseRows ? project_dense(plan, x, twists)
                                                         : project(Plan(plan.mechanism, settings), x, twists);
-    const double of_pose = (project(plan, x, twists) - want).cwiseAbs().maxCoeff() / want.cwiseAbs().maxCoeff();
+    const double of_pose = (project(plan, x, twists) - want).cwiseAbs().maxCoeff() / twists.cwiseAbs().maxCoeff();
     error = std::isfinite(of_pose) ? std::max(error, of_pose) : INFINITY;
   }
   return error;

@@ -27,7 +27,8 @@ double difference_of_forms(const Mechanism& m, int steps) {
   REQUIRE(hybrid.plan().elimination.hubs == hybrid.plan().hub_choice.hubs);
   double most = 0.0, scale = 1.0;
   for (int k = 0; k < steps; ++k) {
-    const Inputs u = test::test_inputs(m, static_cast<std::uint64_t>(k));
+    Inputs u = test::test_inputs(m, static_cast<std::uint64_t>(k));
+    for (double& value : u.value) value *= 0.005;
     REQUIRE(dual.step(u).status == StepStatus::ok);
     REQUIRE(hybrid.step(u).status == StepStatus::ok);
     for (std::size_t i = 0; i < m.bodies().size(); ++i) {
@@ -113,6 +114,16 @@ TEST_CASE("what a fixed hub would make redundant comes late: joints with the gro
   CHECK(choice(test::build(test::carousel(20, 3))).late == 1);
   CHECK(choice(test::mechanism("full_car")).late == 0);
   CHECK(choice(test::mechanism("stewart"), Hubs::primal).late == 6);
+}
+
+TEST_CASE("a constraint that is eliminated too early is found out") {
+  const Mechanism m = test::build(test::carousel(12, 2));
+  Plan plan(m, with(Hubs::primal));
+  REQUIRE(plan.hub_choice.late == 1);
+  CHECK(projection_error(plan) < 1e-12);
+  std::vector<Constraint> constraints = Plan(m, with(Hubs::dual)).elimination.constraints;  // none marked as late
+  plan.lay_out(compile(constraints, plan.carries_spring, plan.settings.order, plan.hub_choice.hubs));
+  CHECK(projection_error(plan) > 1e-8);
 }
 
 TEST_CASE("hubs stay primal where that clearly saves operations") {
