@@ -46,11 +46,14 @@ struct Path {
 
 class Tree {
  public:
+  // bodies: with grips
   Tree(std::vector<Constraint>& constraints, int bodies)
-      : constraints_(constraints), held_by_(bodies), deferred_(constraints.size(), false), order_(constraints.size()) {
+      : constraints_(constraints), held_by_(bodies), order_(constraints.size()) {
     std::iota(order_.begin(), order_.end(), 0);
-    for (int c = 0; c < static_cast<int>(constraints.size()); ++c)
+    for (int c = 0; c < static_cast<int>(constraints.size()); ++c) {
+      deferred_.push_back(constraints[c].late);
       for (const int body : distinct_bodies(c)) held_by_[body].push_back(c);
+    }
   }
 
   const std::vector<Compound>& compounds() const { return compounds_; }
@@ -159,6 +162,7 @@ class Tree {
     Constraint filler = constraints_[path.constraints.front() < 0 ? path.constraints[1] : path.constraints.front()];
     const bool outward = filler.bodies[1] == path.bodies[path.constraints.front() < 0 ? 1 : 0];
     const int tip = path.bodies.back();
+    filler.late = false;
     filler.bodies = outward ? std::vector<int>{tip, kGround} : std::vector<int>{kGround, tip};
     path.constraints.back() = static_cast<int>(constraints_.size());
     held_by_[tip].push_back(path.constraints.back());
@@ -174,7 +178,19 @@ class Tree {
     for (int s = 0; s < count; ++s) roots.push_back(merge_run(path.bodies, s * length, (s + 1) * length));
     int root = merge_run(roots, 0, count);
     if (static_cast<std::size_t>(count * length) < path.bodies.size())
-      merge(root, merge_run(path.bodies, count * length, static_cast<int>(path.bodies.size())));
+      root = merge(root, merge_run(path.bodies, count * length, static_cast<int>(path.bodies.size())));
+    close_ends(compounds_[root]);
+  }
+
+  // what waited only for the path to be one compound
+  void close_ends(Compound& path) {
+    std::vector<OpenConstraint> open;
+    for (const OpenConstraint& each : path.pending) {
+      const int c = each.constraint;
+      const bool is_end = deferred_[c] && !constraints_[c].late && distinct_bodies(c).size() == 1;
+      is_end ? path.eliminated.push_back(c) : open.push_back(each);
+    }
+    path.pending = std::move(open);
   }
 
   int merge_run(const std::vector<int>& compounds, int begin, int end) {
@@ -226,44 +242,79 @@ class Tree {
     return u;
   }
 
-  std::vector<Pair> adjacent_pairs() const {
-    std::map<int, std::vector<int>> owners;
+  // compounds where a constraint is pending
+  std::map<int, std::vector<int>> owners() const {
+    std::map<int, std::vector<int>> result;
     for (int c = 0; c < static_cast<int>(compounds_.size()); ++c)
       if (!compounds_[c].merged)
-        for (const OpenConstraint& open : compounds_[c].pending) owners[open.constraint].push_back(c);
-    std::set<std::pair<int, int>> neighbours;
-    for (const auto& [constraint, list] : owners)
+        for (const OpenConstraint& open : compounds_[c].pending) result[open.constraint].push_back(c);
+    return result;
+  }
+
+  // What is left to do around a hub is to add up: in pairs, so that equal parts stay equal, and the hub itself last.
+  bool add_up_around_hubs() {
+    bool added = false;
+    for (auto& [constraint, list] : owners()) {
+      if (!constraints_[constraint].is_hub) continue;
+      std::vector<int> parts;
+      for (const int c : list)
+        if (!compounds_[c].merged && !is_hub(compounds_[c].body)) parts.push_back(c);
+      std::stable_sort(parts.begin(), parts.end(), [this](int a, int b) {
+        const Compound &x = compounds_[a], &y = compounds_[b];
+        return std::pair(x.pending.size(), x.depth) < std::pair(y.pending.size(), y.depth);
+      });
+      for (std::size_t k = 0; k + 1 < parts.size(); k += 2, added = true) merge(parts[k], parts[k + 1]);
+    }
+    return added;
+  }
+
+  bool is_hub(int body) const {  // the only leaf with nothing but a displacement
+    return body >= 0 && held_by_[body].size() == 1 && constraints_[held_by_[body].front()].is_hub;
+  }
+
+  std::vector<Pair> adjacent_pairs() const {
+    std::set<std::pair<int, int>> closing, neighbours;
+    for (const auto& [constraint, list] : owners()) {
+      if (list.size() == 2) closing.emplace(list[0], list[1]);
+      if (constraints_[constraint].is_hub && list.size() > 2) continue;
       for (std::size_t i = 0; i < list.size(); ++i)
         for (std::size_t k = i + 1; k < list.size(); ++k) neighbours.emplace(list[i], list[k]);
-    std::vector<Pair> pairs, fruitless;  // a merge that eliminates nothing only makes the next one possible
+    }
+    // a merge that eliminates nothing only makes the next one possible
+    const std::vector<Pair> pairs = costs_of(closing, true);
+    return pairs.empty() ? costs_of(neighbours, false) : pairs;
+  }
+
+  std::vector<Pair> costs_of(const std::set<std::pair<int, int>>& neighbours, bool eliminating) const {
+    std::vector<Pair> pairs;
     for (const auto& [a, b] : neighbours) {
       const Union u = united(a, b);
       long open = 0;
       for (const OpenConstraint& c : u.open) open += constraints_[c.constraint].format.rows;
       const long e = rows_of(constraints_, u.closed), size = open + e;
-      (e > 0 ? pairs : fruitless)
-          .emplace_back(std::max(e, 1L) * size * size, std::max(compounds_[a].depth, compounds_[b].depth), a, b);
+      if (e > 0 || !eliminating)
+        pairs.emplace_back(std::max(e, 1L) * size * size, std::max(compounds_[a].depth, compounds_[b].depth), a, b);
     }
-    return pairs.empty() ? fruitless : pairs;
+    return pairs;
   }
 
   void merge_by_operations() {
-    for (;;) {
-      const auto pairs = adjacent_pairs();
-      if (pairs.empty()) return;
-      const auto best = *std::min_element(pairs.begin(), pairs.end());
-      merge(std::get<2>(best), std::get<3>(best));
-    }
+    do {
+      for (auto pairs = adjacent_pairs(); !pairs.empty(); pairs = adjacent_pairs()) {
+        const auto best = *std::min_element(pairs.begin(), pairs.end());
+        merge(std::get<2>(best), std::get<3>(best));
+      }
+    } while (add_up_around_hubs());
   }
 
   void merge_by_levels() {
-    for (;;) {
-      auto pairs = adjacent_pairs();
-      if (pairs.empty()) return;
-      std::sort(pairs.begin(), pairs.end());
-      for (const auto& [cost, depth, a, b] : pairs)
-        if (!compounds_[a].merged && !compounds_[b].merged) merge(a, b);
-    }
+    do {
+      for (auto pairs = adjacent_pairs(); !pairs.empty(); pairs = adjacent_pairs()) {
+        std::sort(pairs.begin(), pairs.end());
+        for (const auto& [cost, depth, a, b] : pairs)
+          if (!compounds_[a].merged && !compounds_[b].merged) merge(a, b);
+      }
+    } while (add_up_around_hubs());
   }
 
   int merge(int a, int b) {
@@ -309,7 +360,11 @@ struct Node {
 class Nodes {
  public:
   Nodes(const Tree& tree, const std::vector<Constraint>& constraints, const std::vector<bool>& dense)
-      : compounds_(tree.compounds()), order_(tree.order()), constraints_(constraints), dense_(dense) {
+      : compounds_(tree.compounds()),
+        order_(tree.order()),
+        constraints_(constraints),
+        dense_(dense),
+        bodies_(static_cast<int>(dense.size())) {
     for (std::size_t c = 0; c < compounds_.size(); ++c)
       if (!compounds_[c].merged) roots_.push_back(add(static_cast<int>(c)));
     for (Node& node : nodes_) sign(node);
@@ -367,16 +422,24 @@ class Nodes {
 
   static std::string text(const RowFormat& f) { return std::to_string(f.rows) + "." + std::to_string(f.cosines); }
 
+  std::string text_of_leaf(const Node& node) const {
+    std::string s = node.body >= bodies_ ? "G" : dense_[node.body] ? "D" : "B";
+    for (const int c : node.pending) {
+      const auto& sides = constraints_[c].bodies;
+      const auto side = std::find(sides.begin(), sides.end(), node.body) - sides.begin();
+      if (!constraints_[c].is_hub)
+        s += text(constraints_[c].format) + "/" + std::to_string(side) + " ";
+      else if (side == 0)
+        s += "hub " + std::to_string(node.body);  // like no other
+    }
+    return s;
+  }
+
   // children come first in nodes_, so their signatures are there already
   void sign(Node& node) {
     std::string& s = node.signature;
     if (node.body >= 0) {
-      s = dense_[node.body] ? "D" : "B";
-      for (const int c : node.pending) {
-        const auto& sides = constraints_[c].bodies;
-        const auto side = std::find(sides.begin(), sides.end(), node.body) - sides.begin();
-        s += text(constraints_[c].format) + "/" + std::to_string(side) + " ";
-      }
+      s = text_of_leaf(node);
     } else {
       s = "F" + (node.pivot >= 0 ? text(constraints_[node.pivot].format) : std::string("-"));
       for (const int child : node.child) {
@@ -400,6 +463,7 @@ class Nodes {
   const std::vector<int>& order_;
   const std::vector<Constraint>& constraints_;
   const std::vector<bool>& dense_;
+  int bodies_;  // of the model; behind them stand the grips
   std::vector<Node> nodes_;
   std::vector<int> roots_;
   std::map<std::string, int> signature_ids_;
@@ -464,9 +528,10 @@ class Lanes {
 class Layout {
  public:
   Layout(const std::vector<Constraint>& constraints, const std::vector<bool>& dense, std::vector<Node>& nodes,
-         const std::vector<int>& roots, const std::vector<Batch>& batches)
+         const std::vector<int>& roots, const std::vector<Batch>& batches, const std::vector<int>& hub_of_grip)
       : dense_(dense), nodes_(nodes), batches_(batches), index_(batches.size(), -1), is_done_(batches.size(), false) {
     e_.constraints = constraints;
+    e_.hub_of_grip = hub_of_grip;
     e_.body.resize(dense.size());
     e_.body_copies.resize(dense.size());
     e_.leaf_of_body.resize(dense.size());
@@ -478,7 +543,9 @@ class Layout {
         if (batches_[batch].width() == width) reserve(batch);
     e_.rows = (e_.rows + kLanes - 1) / kLanes * kLanes;  // arrays of rows may stand one behind the other
     place_ground();
-    for (const int batch : order_) is_leaf(batch) ? fill_leaf(index_[batch]) : fill_front(index_[batch]);
+    for (const int batch : order_) fill(batch);
+    for (const Constraint& c : constraints)
+      if (c.is_hub) fill_hub(c);
     for (std::size_t k = 0; k < e_.fronts.size(); ++k) fill_constraint(static_cast<int>(k));
     for (const int batch : order_) add_unit(batch);
     std::vector<int> all(e_.units.size());
@@ -489,7 +556,15 @@ class Layout {
   Elimination take() { return std::move(e_); }
 
  private:
-  bool is_leaf(int batch) const { return nodes_[batches_[batch].nodes[0]].body >= 0; }
+  Run::Of kind(int batch) const {
+    const int body = nodes_[batches_[batch].nodes[0]].body;
+    return body < 0 ? Run::Of::fronts : body_of(body) == body ? Run::Of::leaves : Run::Of::grips;
+  }
+  // the hub in place of its grip
+  int body_of(int body) const {
+    const int bodies = static_cast<int>(dense_.size());
+    return body < bodies ? body : e_.hub_of_grip[body - bodies];
+  }
   int level(int batch) const { return nodes_[batches_[batch].nodes[0]].level; }
   const Node& node(const Batch& b, int lane) const {
     return nodes_[b.nodes[lane < static_cast<int>(b.nodes.size()) ? lane : 0]];
@@ -497,26 +572,38 @@ class Layout {
 
   void add_unit(int batch) {
     Elimination::Unit unit;
-    unit.is_leaf = is_leaf(batch);
+    unit.of = kind(batch);
     unit.index = index_[batch];
-    if (unit.is_leaf) {
+    if (unit.of == Run::Of::leaves) {
       unit.cost = 400 + 36L * e_.leaves[unit.index].rows;
+      unit.is_hub = e_.leaves[unit.index].is_hub;
+    } else if (unit.of == Run::Of::grips) {
+      unit.cost = 100;
     } else {
       const Front& f = e_.fronts[unit.index];
       unit.constraint = f.constraint;
       unit.cost = 200 + static_cast<long>(f.pivots) * (f.rows + f.pivots) * (f.rows + f.pivots);
     }
-    for (const int child : below(batch)) {
-      const int position = static_cast<int>(std::find(order_.begin(), order_.end(), child) - order_.begin());
-      if (std::find(unit.below.begin(), unit.below.end(), position) == unit.below.end()) unit.below.push_back(position);
-    }
-    if (!unit.is_leaf)
-      for (const int n : batches_[batch].nodes) {
-        if (nodes_[n].pivot < 0) continue;
-        for (const int body : e_.constraints[nodes_[n].pivot].bodies)
-          if (body != kGround) unit.holds.push_back(e_.leaf_of_body[body]);
+    for (const int child : below(batch))
+      if (std::find(unit.below.begin(), unit.below.end(), unit_of(child)) == unit.below.end())
+        unit.below.push_back(unit_of(child));
+    for (const int n : batches_[batch].nodes) {
+      if (nodes_[n].pivot < 0) continue;
+      for (const int body : e_.constraints[nodes_[n].pivot].bodies) {
+        if (body == kGround) continue;
+        unit.holds.push_back(unit_of(nodes_[leaf_node(body)].batch));
+        if (body_of(body) != body) unit.holds.push_back(unit_of(nodes_[leaf_node(body_of(body))].batch));
       }
+    }
     e_.units.push_back(std::move(unit));
+  }
+
+  int unit_of(int batch) {
+    if (unit_of_batch_.empty()) {
+      unit_of_batch_.resize(batches_.size());
+      for (std::size_t k = 0; k < order_.size(); ++k) unit_of_batch_[order_[k]] = static_cast<int>(k);
+    }
+    return unit_of_batch_[batch];
   }
 
   std::vector<int> below(int batch) const {
@@ -561,16 +648,23 @@ class Layout {
   }
 
   void append(int batch) {
-    const bool leaf = is_leaf(batch);
-    index_[batch] = static_cast<int>(leaf ? e_.leaves.size() : e_.fronts.size());
-    order_.push_back(batch);
-    if (leaf) {
-      e_.leaves.emplace_back();
-      leaf_batch_.push_back(batch);
-    } else {
-      e_.fronts.emplace_back();
-      front_batch_.push_back(batch);
+    const auto add = [&](auto& operations, std::vector<int>& batch_of) {
+      index_[batch] = static_cast<int>(operations.size());
+      operations.emplace_back();
+      batch_of.push_back(batch);
+    };
+    switch (kind(batch)) {
+      case Run::Of::leaves:
+        add(e_.leaves, leaf_batch_);
+        break;
+      case Run::Of::grips:
+        add(e_.grips, grip_batch_);
+        break;
+      default:
+        add(e_.fronts, front_batch_);
+        break;
     }
+    order_.push_back(batch);
   }
 
   static int packed(int rows) { return rows * (rows + 1) / 2; }
@@ -582,67 +676,98 @@ class Layout {
   }
 
   void reserve(int batch) {
-    const Batch& b = batches_[batch];
-    const int index = index_[batch];
-    const Node& n = node(b, 0);
-    const int W = b.width(), rows = rows_of(e_.constraints, n.pending);
-    if (is_leaf(batch)) {
-      Leaf& leaf = e_.leaves[index];
-      leaf.width = W;
-      leaf.rows = rows;
-      leaf.record = kBodyFields * e_.positions;
-      e_.positions += W;
-      leaf.matrix = arena(packed(rows) * W);
-      leaf.vector = arena(rows * W);
-      if (dense_[n.body]) {
-        leaf.dense = static_cast<int>(e_.dense_doubles);
-        e_.dense_doubles += static_cast<std::size_t>(packed(6) * W);
-      }
-      e_.multiply_adds += static_cast<long>(b.nodes.size()) * (36L * rows + 6L * packed(rows));
-    } else {
-      Front& f = e_.fronts[index];
-      f.width = W;
-      f.rows = rows;
-      f.pivots = n.pivot < 0 ? 0 : e_.constraints[n.pivot].format.rows;
-      f.matrix = arena(packed(rows) * W);
-      f.vector = arena(rows * W);
-      f.factor = arena((packed(f.pivots) + f.pivots + rows * f.pivots + f.pivots) * W);
-      if (n.pivot >= 0) {
-        f.constraint = static_cast<int>(e_.batches.size());
-        f.row_position = e_.rows;
-        ConstraintBatch c;
-        c.format = e_.constraints[n.pivot].format;
-        c.width = W;
-        c.row_position = e_.rows;
-        c.position = e_.constraint_positions;
-        e_.rows += f.pivots * W;
-        e_.constraint_positions += W;
-        e_.batches.push_back(c);
-      }
-      const int size = rows + f.pivots;
-      e_.largest_front = std::max(e_.largest_front, size);
-      for (int k = 0; k < f.pivots; ++k) e_.multiply_adds += static_cast<long>(b.nodes.size()) * packed(size - k);
+    switch (kind(batch)) {
+      case Run::Of::leaves:
+        return reserve_leaf(batch);
+      case Run::Of::grips:
+        return reserve_grip(batch);
+      default:
+        return reserve_front(batch);
     }
+  }
+
+  void reserve_leaf(int batch) {
+    const Batch& b = batches_[batch];
+    const Node& n = node(b, 0);
+    Leaf& leaf = e_.leaves[index_[batch]];
+    const int W = b.width(), rows = rows_of(e_.constraints, n.pending);
+    leaf.width = W;
+    leaf.rows = rows;
+    leaf.record = kBodyFields * e_.positions;
+    leaf.is_hub = !n.pending.empty() && is_displacement_of(n.pending[0], n.body);
+    e_.positions += W;
+    leaf.matrix = arena(packed(rows) * W);
+    leaf.vector = arena(rows * W);
+    if (dense_[n.body]) {
+      leaf.dense = static_cast<int>(e_.dense_doubles);
+      e_.dense_doubles += static_cast<std::size_t>(packed(6) * W);
+    }
+    e_.multiply_adds += leaf.is_hub ? 0 : static_cast<long>(b.nodes.size()) * (36L * rows + 6L * packed(rows));
     for (int lane = 0; lane < W; ++lane) {
-      const Node& each = node(b, lane);
-      const bool copy = lane >= static_cast<int>(b.nodes.size());
-      if (is_leaf(batch)) {
-        const BodyPlace place{e_.leaves[index].record / kBodyFields, W, lane};
-        copy ? e_.body_copies[each.body].push_back(place) : void(e_.body[each.body] = place);
-        e_.leaf_of_body[each.body] = index;
-      } else if (each.pivot >= 0) {
-        ConstraintPlace& c = e_.constraint[each.pivot];
-        const Place rows_at{e_.fronts[index].row_position + lane, W};
-        if (copy) {
-          c.copies.push_back(rows_at);
-        } else {
-          c.batch = e_.fronts[index].constraint;
-          c.lane = lane;
-          c.rows = rows_at;
-        }
+      const int body = node(b, lane).body;
+      const BodyPlace place{leaf.record / kBodyFields, W, lane};
+      lane < lanes(b) ? void(e_.body[body] = place) : e_.body_copies[body].push_back(place);
+      e_.leaf_of_body[body] = index_[batch];
+    }
+  }
+
+  bool is_displacement_of(int constraint, int body) const {
+    return e_.constraints[constraint].is_hub && e_.constraints[constraint].bodies[0] == body;
+  }
+
+  void reserve_grip(int batch) {
+    const Batch& b = batches_[batch];
+    Grip& grip = e_.grips[index_[batch]];
+    const int rows = rows_of(e_.constraints, node(b, 0).pending);
+    grip.width = b.width();
+    grip.matrix = arena(packed(rows) * grip.width);
+    grip.vector = arena(rows * grip.width);
+  }
+
+  void reserve_front(int batch) {
+    const Batch& b = batches_[batch];
+    const Node& n = node(b, 0);
+    Front& f = e_.fronts[index_[batch]];
+    const int W = b.width(), rows = rows_of(e_.constraints, n.pending);
+    f.width = W;
+    f.rows = rows;
+    f.pivots = n.pivot < 0 ? 0 : e_.constraints[n.pivot].format.rows;
+    f.is_hub = n.pivot >= 0 && e_.constraints[n.pivot].is_hub;
+    f.matrix = arena(packed(rows) * W);
+    f.vector = arena(rows * W);
+    f.factor = arena((packed(f.pivots) + f.pivots + rows * f.pivots + f.pivots) * W);
+    if (n.pivot >= 0) reserve_rows(b, f);
+    const int size = rows + f.pivots;
+    e_.largest_front = std::max(e_.largest_front, size);
+    for (int k = 0; k < f.pivots; ++k) e_.multiply_adds += static_cast<long>(b.nodes.size()) * packed(size - k);
+  }
+
+  void reserve_rows(const Batch& b, Front& f) {
+    const int W = b.width();
+    f.constraint = static_cast<int>(e_.batches.size());
+    f.row_position = e_.rows;
+    ConstraintBatch batch;
+    batch.format = e_.constraints[node(b, 0).pivot].format;
+    batch.width = W;
+    batch.row_position = e_.rows;
+    batch.position = e_.constraint_positions;
+    e_.rows += f.pivots * W;
+    e_.constraint_positions += W;
+    e_.batches.push_back(batch);
+    for (int lane = 0; lane < W; ++lane) {
+      ConstraintPlace& c = e_.constraint[node(b, lane).pivot];
+      const Place rows_at{f.row_position + lane, W};
+      if (lane >= lanes(b)) {
+        c.copies.push_back(rows_at);
+      } else {
+        c.batch = f.constraint;
+        c.lane = lane;
+        c.rows = rows_at;
       }
     }
   }
+
+  static int lanes(const Batch& b) { return static_cast<int>(b.nodes.size()); }
 
   void place_ground() {
     const auto align = [this] { e_.positions = (e_.positions + kLanes - 1) / kLanes * kLanes; };
@@ -656,27 +781,66 @@ class Layout {
     e_.handle_doubles = static_cast<std::size_t>(largest.handle_size() * kLanes);
   }
 
+  void fill(int batch) {
+    switch (kind(batch)) {
+      case Run::Of::leaves:
+        return fill_leaf(index_[batch]);
+      case Run::Of::grips:
+        return fill_grip(index_[batch]);
+      default:
+        return fill_front(index_[batch]);
+    }
+  }
+
+  // of the k-th constraint that holds the bodies or grips of a batch
+  void add_handle(const Batch& b, std::size_t k, int row) {
+    Handle h;
+    h.format = e_.constraints[node(b, 0).pending[k]].format;
+    h.row = row;
+    h.at = static_cast<int>(e_.handle_doubles);
+    h.stride = b.width();
+    e_.handle_doubles += static_cast<std::size_t>(h.format.handle_size() * h.stride);
+    for (int lane = 0; lane < h.stride; ++lane) {
+      const Node& each = node(b, lane);
+      const auto& sides = e_.constraints[each.pending[k]].bodies;
+      const auto side = std::find(sides.begin(), sides.end(), each.body) - sides.begin();
+      if (!h.format.general()) h.sign = side == 0 ? 1.0 : -1.0;
+      e_.constraint[each.pending[k]].handles[side].push_back({h.at + lane, h.stride});
+    }
+    e_.handles.push_back(h);
+  }
+
+  void fill_grip(int index) {
+    e_.grips[index].handle = static_cast<int>(e_.handles.size());
+    add_handle(batches_[grip_batch_[index]], 0, 0);
+    align_handles();
+  }
+
+  // the handles of its grips, once more in a row
+  void fill_hub(const Constraint& displacement) {
+    const int hub = displacement.bodies[0];
+    e_.hubs.push_back(hub);
+    Leaf& leaf = e_.leaves[e_.leaf_of_body[hub]];
+    leaf.first_handle = static_cast<int>(e_.handles.size());
+    leaf.handles = static_cast<int>(displacement.bodies.size()) - 1;
+    for (std::size_t k = 1; k < displacement.bodies.size(); ++k) {
+      const Node& grip = nodes_[leaf_node(displacement.bodies[k])];
+      Handle h = e_.handles[e_.grips[index_[grip.batch]].handle];
+      h.at += grip.lane;
+      e_.handles.push_back(h);
+    }
+  }
+
   void fill_leaf(int index) {
     Leaf& leaf = e_.leaves[index];
+    if (leaf.is_hub) return;
     const Batch& b = batches_[leaf_batch_[index]];
     leaf.first_handle = static_cast<int>(e_.handles.size());
     int row = 0;
     const auto& pending = node(b, 0).pending;
     for (std::size_t k = 0; k < pending.size(); ++k) {
-      Handle h;
-      h.format = e_.constraints[pending[k]].format;
-      h.row = row;
-      h.at = static_cast<int>(e_.handle_doubles);
-      row += h.format.rows;
-      e_.handle_doubles += static_cast<std::size_t>(h.format.handle_size() * leaf.width);
-      for (int lane = 0; lane < leaf.width; ++lane) {
-        const Node& each = node(b, lane);
-        const auto& sides = e_.constraints[each.pending[k]].bodies;
-        const auto side = std::find(sides.begin(), sides.end(), each.body) - sides.begin();
-        if (!h.format.general()) h.sign = side == 0 ? 1.0 : -1.0;
-        e_.constraint[each.pending[k]].handles[side].push_back({h.at + lane, leaf.width});
-      }
-      e_.handles.push_back(h);
+      add_handle(b, k, row);
+      row += e_.handles.back().format.rows;
     }
     leaf.handles = static_cast<int>(pending.size());
     const Handle* h = e_.handles.data() + leaf.first_handle;
@@ -691,9 +855,13 @@ class Layout {
     int width, rows, matrix, vector;
   };
   Compliance compliance_of(int batch) const {
-    if (nodes_[batches_[batch].nodes[0]].body >= 0) {
+    if (kind(batch) == Run::Of::leaves) {
       const Leaf& l = e_.leaves[index_[batch]];
       return {l.width, l.rows, l.matrix, l.vector};
+    }
+    if (kind(batch) == Run::Of::grips) {
+      const Grip& g = e_.grips[index_[batch]];
+      return {g.width, e_.handles[g.handle].format.rows + 6, g.matrix, g.vector};
     }
     const Front& f = e_.fronts[index_[batch]];
     return {f.width, f.rows, f.matrix, f.vector};
@@ -738,7 +906,7 @@ class Layout {
 
   unsigned char form_of(const Front& f) const {
     const int N = f.pivots;
-    if (N < 3) return kGeneral;
+    if (N < 3 || f.is_hub) return kGeneral;
     const auto is_side = [&](const Child& c, int pivot_when_open) {
       return !c.present || (c.rows == N && c.pivot == 0) || (c.rows == 2 * N && c.pivot == pivot_when_open);
     };
@@ -824,7 +992,7 @@ class Layout {
         continue;
       }
       const auto& handles = e_.constraint[constraint].handles[s];
-      const BodyPlace& at = e_.body[body];
+      const BodyPlace& at = e_.body[body_of(body)];
       places.record[lane] = at.of(0);
       places.handle[lane] = handles[0];
       aligned = aligned && at.width == b.width() && places.record[lane].base == places.record[0].base + at.lane &&
@@ -841,9 +1009,9 @@ class Layout {
     e_.scattered_sides.push_back(places);
   }
 
-  int leaf_node(int body) {
+  int leaf_node(int body) {  // or the grip's
     if (leaf_of_body_.empty()) {
-      leaf_of_body_.assign(dense_.size(), -1);
+      leaf_of_body_.assign(dense_.size() + e_.hub_of_grip.size(), -1);
       for (std::size_t n = 0; n < nodes_.size(); ++n)
         if (nodes_[n].body >= 0) leaf_of_body_[nodes_[n].body] = static_cast<int>(n);
     }
@@ -856,40 +1024,65 @@ class Layout {
   std::vector<int> index_;  // of a batch among leaves or fronts
   std::vector<int> order_;
   std::vector<bool> is_done_;
-  std::vector<int> leaf_batch_, front_batch_;
-  std::vector<int> leaf_of_body_;
+  std::vector<int> leaf_batch_, grip_batch_, front_batch_;
+  std::vector<int> leaf_of_body_, unit_of_batch_;
   int ground_handle_ = 0;
   Elimination e_;
 };
 
+// In place of each hub a grip for everything that holds it, and its displacement as a constraint between them all.
+// Returns the hub of each grip.
+std::vector<int> put_grips(std::vector<Constraint>& constraints, int bodies, const std::vector<int>& hubs) {
+  std::vector<int> hub_of_grip;
+  const std::size_t given = constraints.size();
+  for (const int hub : hubs) {
+    Constraint displacement{{6, RowFormat::kGeneral}, {hub}};
+    displacement.is_hub = true;
+    for (std::size_t c = 0; c < given; ++c)
+      for (int& body : constraints[c].bodies) {
+        if (body != hub) continue;
+        body = bodies + static_cast<int>(hub_of_grip.size());
+        hub_of_grip.push_back(hub);
+        displacement.bodies.push_back(body);
+      }
+    constraints.push_back(std::move(displacement));
+  }
+  return hub_of_grip;
+}
+
 // what the kernels' loops are made for
 std::array<int, 4> shape_of(const Elimination& e, const Elimination::Unit& unit) {
-  if (unit.is_leaf) {
-    const Leaf& l = e.leaves[unit.index];
-    return {0, l.width, l.is_link, l.is_link ? e.handles[l.first_handle].format.cosines : 0};
+  switch (unit.of) {
+    case Run::Of::leaves: {
+      const Leaf& l = e.leaves[unit.index];
+      return {0, l.width, l.is_link, l.is_link ? e.handles[l.first_handle].format.cosines : 0};
+    }
+    case Run::Of::grips:
+      return {1, e.grips[unit.index].width, 0, 0};
+    default: {
+      const Front& f = e.fronts[unit.index];
+      return {2, f.width, f.pivots, f.form == kGeneral ? 0 : f.form == kChainLink ? 2 : 1};
+    }
   }
-  const Front& f = e.fronts[unit.index];
-  return {1, f.width, f.pivots, f.form == kGeneral ? 0 : f.form == kChainLink ? 2 : 1};
 }
 
 }  // namespace
 
 Part part_of(const Elimination& e, const std::vector<int>& units) {
   struct Held {
-    int needed = 0;  // position of the first leaf that needs it
+    int needed = 0;  // position of the first leaf or grip that needs it
     int batch = 0;
     bool general = false;
   };
-  std::vector<int> position(e.leaves.size(), -1);
+  std::vector<int> position(e.units.size(), -1);
   std::vector<Held> held;
-  for (std::size_t k = 0; k < units.size(); ++k)
-    if (e.units[units[k]].is_leaf) position[e.units[units[k]].index] = static_cast<int>(k);
+  for (std::size_t k = 0; k < units.size(); ++k) position[units[k]] = static_cast<int>(k);
   for (const int u : units) {
     const Elimination::Unit& unit = e.units[u];
     if (unit.constraint < 0) continue;
     int needed = static_cast<int>(units.size());
-    for (const int leaf : unit.holds)
-      if (position[leaf] >= 0) needed = std::min(needed, position[leaf]);
+    for (const int held_unit : unit.holds)
+      if (position[held_unit] >= 0) needed = std::min(needed, position[held_unit]);
     held.push_back({needed, unit.constraint, e.batches[unit.constraint].format.general()});
   }
   std::stable_sort(held.begin(), held.end(), [](const Held& a, const Held& b) {
@@ -909,8 +1102,8 @@ Part part_of(const Elimination& e, const std::vector<int>& units) {
     while (k < units.size() && shape_of(e, e.units[units[k]]) == shape_of(e, unit) &&
            e.units[units[k]].index == unit.index + static_cast<int>(k - begin))
       ++k;
-    if (unit.is_leaf) evaluate_before(static_cast<int>(k));
-    part.runs.push_back({unit.is_leaf ? Run::Of::leaves : Run::Of::fronts, unit.index, static_cast<int>(k - begin)});
+    if (unit.of != Run::Of::fronts) evaluate_before(static_cast<int>(k));
+    part.runs.push_back({unit.of, unit.index, static_cast<int>(k - begin)});
   }
   evaluate_before(static_cast<int>(units.size()) + 1);
   for (std::size_t k = part.constraints.size(); k < held.size(); ++k)
@@ -918,13 +1111,16 @@ Part part_of(const Elimination& e, const std::vector<int>& units) {
   return part;
 }
 
-Elimination compile(const std::vector<Constraint>& model, const std::vector<bool>& dense, MergeOrder order) {
+Elimination compile(const std::vector<Constraint>& model, const std::vector<bool>& dense, MergeOrder order,
+                    const std::vector<int>& hubs) {
   std::vector<Constraint> constraints = model;
-  Tree tree(constraints, static_cast<int>(dense.size()));
+  const int bodies = static_cast<int>(dense.size());
+  const std::vector<int> hub_of_grip = put_grips(constraints, bodies, hubs);
+  Tree tree(constraints, bodies + static_cast<int>(hub_of_grip.size()));
   tree.build(order);
   Nodes nodes(tree, constraints, dense);
   const Lanes lanes(nodes.nodes(), order == MergeOrder::in_lanes);
-  Elimination e = Layout(constraints, dense, nodes.nodes(), nodes.roots(), lanes.batches()).take();
+  Elimination e = Layout(constraints, dense, nodes.nodes(), nodes.roots(), lanes.batches(), hub_of_grip).take();
   e.fillers = tree.fillers();
   return e;
 }

@@ -6,6 +6,13 @@
 // in the order of the tree. The ground is a partner without compliance. Any topology: a loop closes when two compounds
 // share several constraints, which are then eliminated one after the other.
 //
+// A hub is a body that stays primal: instead of a compliance between all its constraints, a large dense block, the six
+// rows of its displacement x are eliminated like a constraint, after those that hold it (hubs.h says when that is
+// sound). Each of these takes a grip of its own on the hub, which stands for it in the tree:
+//
+//   (compliance + J M^-1 J') Lambda - J_hub x = b                     [ D  -J_hub ]
+//   -J_hub' Lambda                  - M_hub x = -M_hub motion         [ .  -M_hub ]
+//
 // Equal subtrees are laid side by side into lanes. A serial chain is cut into equal segments for that purpose, and
 // filled up by a constraint without stiffness at its free end, so that its segments are equal.
 #pragma once
@@ -22,6 +29,8 @@ namespace rigstep::index3 {
 struct Constraint {
   RowFormat format;
   std::vector<int> bodies;  // its sides in order, kGround allowed
+  bool late = false;        // eliminated after everything else
+  bool is_hub = false;      // the displacement of a hub: its sides are the hub and its grips
 };
 
 // Where a constraint of the model lies: its row k at rows.base + k rows.stride in every array of rows.
@@ -41,6 +50,7 @@ struct Part {
 
 struct Elimination {
   std::vector<Leaf> leaves;
+  std::vector<Grip> grips;
   std::vector<Handle> handles;
   std::vector<Front> fronts;
   std::vector<Pending> pending;
@@ -53,19 +63,22 @@ struct Elimination {
   std::vector<int> leaf_of_body;
   std::vector<std::vector<BodyPlace>> body_copies;  // ... in lanes that only fill up
   BodyPlace ground_single, ground_lanes;            // a body at rest, for either width
-  std::vector<ConstraintPlace> constraint;          // of every constraint of the model, then of the fillers
-  std::vector<Constraint> constraints;              // the same
+  std::vector<ConstraintPlace> constraint;          // of every constraint of the model, then of hubs and fillers
+  std::vector<Constraint> constraints;              // the same; bodies: of the model, then the grips
+  std::vector<int> hubs;                            // bodies
+  std::vector<int> hub_of_grip;                     // (grips) body
   std::vector<int> constraint_of_front;             // of the first lane, or -1
   int fillers = 0;
 
   // The same operations as a graph, in order, for the division among threads.
   struct Unit {
-    bool is_leaf = true;
-    int index = 0;           // among leaves or fronts
+    Run::Of of = Run::Of::leaves;
+    bool is_hub = false;     // a body that belongs to no part
+    int index = 0;           // among leaves, grips or fronts
     int constraint = -1;     // batch that it eliminates
     long cost = 0;           // multiply-adds of a lane
     std::vector<int> below;  // units whose results it takes
-    std::vector<int> holds;  // leaves of the bodies of its constraint
+    std::vector<int> holds;  // leaves and grips of the bodies of its constraint
   };
   std::vector<Unit> units;
   Part whole;
@@ -87,6 +100,8 @@ struct Elimination {
 Part part_of(const Elimination& elimination, const std::vector<int>& units);
 
 // dense[i]: body i carries force elements, so that its tangent mass matrix couples displacement and rotation.
-Elimination compile(const std::vector<Constraint>& constraints, const std::vector<bool>& dense, MergeOrder order);
+// hubs: bodies that stay primal.
+Elimination compile(const std::vector<Constraint>& constraints, const std::vector<bool>& dense, MergeOrder order,
+                    const std::vector<int>& hubs = {});
 
 }  // namespace rigstep::index3

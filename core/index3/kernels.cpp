@@ -164,34 +164,45 @@ void constrain(const StepArrays& a, const Run& run, bool with_stiffness) {
 
 // ---- factorisation
 
+// A handle in the lanes of its leaf; those of a hub lie in the lanes of its grips.
 template <class T>
-RIGSTEP_INLINE void invert_inertia(const StepArrays& a, const Leaf& leaf, const BodyArrays<T>& b, double geometric) {
+RIGSTEP_INLINE Direct<T> numbers_of(const StepArrays& a, const Handle& h) {
+  return {a.handles + h.at, h.stride};
+}
+
+// inverts the inertia, but leaves it as it is where it is to be inverted with the rest; returns the inertia
+template <class T>
+RIGSTEP_INLINE S3<T> invert_inertia(const StepArrays& a, const Leaf& leaf, const BodyArrays<T>& b, double geometric) {
   constexpr int W = kWidth<T>;
   S3<T> I = rotated(load33<T>(b.rotation), load_symmetric<T>(b.constants + 2 * W));
   if (geometric != 0.0) {
     S3<T> K{T(0.0), T(0.0), T(0.0), T(0.0), T(0.0), T(0.0)};
     for (int h = leaf.first_handle; h < leaf.first_handle + leaf.handles; ++h)
-      K = K + load_symmetric<T>(a.handles + a.handle[h].at + 6 * W);
+      K = K + symmetric(numbers_of<T>(a, a.handle[h]), 6);
     I = index3::RIGSTEP_ISA::with_stiffness(I, K, T(geometric));
   }
-  if (leaf.dense >= 0)
-    store_symmetric(b.inertia_inverse, I);  // inverted with the rest
-  else
-    store_symmetric(b.inertia_inverse, inverse(I));
+  if (leaf.dense < 0) store_symmetric(b.inertia_inverse, inverse(I));
+  return I;
 }
 
-// inverse of mass, inertia (in inertia_inverse) and force tangent together
+// tangent mass matrix: mass, inertia I and force tangent together
 template <class T>
-void invert_dense(const StepArrays& a, const Leaf& leaf, const BodyArrays<T>& b, bool with_tangent) {
+void tangent_mass(const StepArrays& a, const Leaf& leaf, const BodyArrays<T>& b, const S3<T>& I, bool with_tangent,
+                  T* A) {
   constexpr int W = kWidth<T>;
-  T A[21], inverse_d[6];
-  for (int k = 0; k < 21; ++k) A[k] = with_tangent ? load<T>(a.tangent + leaf.dense + k * W) : T(0.0);
+  const bool has_tangent = with_tangent && leaf.dense >= 0;
+  for (int k = 0; k < 21; ++k) A[k] = has_tangent ? load<T>(a.tangent + leaf.dense + k * W) : T(0.0);
   const T mass = load<T>(b.constants + W);
-  const S3<T> I = load_symmetric<T>(b.inertia_inverse);
   for (int k = 0; k < 3; ++k) A[packed(k) + k] = A[packed(k) + k] + mass;
   A[packed(3) + 3] = A[packed(3) + 3] + I.xx, A[packed(4) + 4] = A[packed(4) + 4] + I.yy;
   A[packed(5) + 5] = A[packed(5) + 5] + I.zz, A[packed(4) + 3] = A[packed(4) + 3] + I.yx;
   A[packed(5) + 3] = A[packed(5) + 3] + I.zx, A[packed(5) + 4] = A[packed(5) + 4] + I.zy;
+}
+
+template <class T>
+void invert_mass(const StepArrays& a, const Leaf& leaf, T* A) {
+  constexpr int W = kWidth<T>;
+  T inverse_d[6];
   factorise_pivots<6>(A, inverse_d);
   for (int column = 0; column < 6; ++column) {
     T x[6];
@@ -206,7 +217,7 @@ void invert_dense(const StepArrays& a, const Leaf& leaf, const BodyArrays<T>& b,
 template <class T, class F>
 RIGSTEP_INLINE void with_inverse_mass(const StepArrays& a, const Leaf& leaf, const BodyArrays<T>& b, F&& f) {
   if (leaf.dense >= 0)
-    f(DenseInverseMass<T>{a.mass_inverse + leaf.dense});
+    f(SymmetricProduct<T>{a.mass_inverse + leaf.dense});
   else
     f(InverseMass<T>{load<T>(b.constants), load_symmetric<T>(b.inertia_inverse)});
 }
@@ -271,12 +282,45 @@ RIGSTEP_INLINE void fill_link(const StepArrays& a, const Handle* h, const Invers
   });
 }
 
+// A hub's own part of its rows: -M.
+template <class T>
+void fill_hub(const StepArrays& a, const Leaf& leaf, const T* M) {
+  for (int k = 0; k < packed(6); ++k) store(a.arena + leaf.matrix + k * kWidth<T>, -M[k]);
+}
+
+// What a constraint adds to its own rows and those of a hub: [[0, -J'], [-J, 0]].
+template <class T>
+void fill_grip(const StepArrays& a, const Grip& grip) {
+  constexpr int W = kWidth<T>;
+  double* const S = a.arena + grip.matrix;
+  const Handle& h = a.handle[grip.handle];
+  Motion<T> y[kMaxRows];
+  const int rows = columns_of(
+      a, h,
+      [](V3<T> force, V3<T> torque) {
+        return Motion<T>{force, torque};
+      },
+      y);
+  for (int k = 0; k < packed(rows + 6); ++k) store(S + k * W, T(0.0));
+  const T minus(-h.sign);
+  for (int k = 0; k < rows; ++k) {
+    const T column[] = {y[k].v.x, y[k].v.y, y[k].v.z, y[k].w.x, y[k].w.y, y[k].w.z};
+    for (int i = 0; i < 6; ++i) store(S + (packed(rows + i) + k) * W, minus * column[i]);
+  }
+}
+
 // (26) projected: the compliance J M^-1 J' of a body between all its joints
 template <class T>
 RIGSTEP_INLINE void fill_leaf(const StepArrays& a, const Leaf& leaf, const LeavesToRoot::Factorise& how) {
   const BodyArrays<T> b(a, a.body + leaf.record);
-  invert_inertia(a, leaf, b, how.geometric);
-  if (leaf.dense >= 0) invert_dense(a, leaf, b, how.with_tangent);
+  const S3<T> I = invert_inertia(a, leaf, b, how.geometric);
+  if (leaf.dense >= 0 || leaf.is_hub) {
+    T M[packed(6)];
+    tangent_mass(a, leaf, b, I, how.with_tangent, M);
+    if (leaf.is_hub) fill_hub(a, leaf, M);
+    if (leaf.dense >= 0) invert_mass(a, leaf, M);
+    if (leaf.is_hub) return;
+  }
   double* S = a.arena + leaf.matrix;
   with_inverse_mass(a, leaf, b, [&](const auto& inverse) RIGSTEP_INLINED {
     const Handle* h = a.handle + leaf.first_handle;
@@ -394,7 +438,13 @@ RIGSTEP_INLINE bool eliminate_two_sided(const StepArrays& a, const Front& f, int
   return positive;
 }
 
-// (36)-(38): Schur complement of one constraint; N = 0 only joins the two compounds
+template <class T>
+RIGSTEP_INLINE void turn_over(T* values, int count) {
+  for (int k = 0; k < count; ++k) values[k] = -values[k];
+}
+
+// (36)-(38): Schur complement of one constraint, or of a hub, whose pivots are negative: LDL' of the block turned over
+// has the same L and -D; N = 0 only joins the two compounds
 template <int N, class T>
 RIGSTEP_INLINE bool eliminate(const StepArrays& a, const Front& f, int stage) {
   constexpr int W = kWidth<T>;
@@ -422,7 +472,12 @@ RIGSTEP_INLINE bool eliminate(const StepArrays& a, const Front& f, int stage) {
           L[packed(i) + k] = sum(left_pivot + i, left_pivot + k, right_pivot + i, right_pivot + k);
         L[packed(i) + i] = L[packed(i) + i] + load<T>(compliance + i * W);
       });
+      if (f.is_hub) turn_over(L, packed(N));
       positive = keep_pivots<N>(L, inverse_d, factor);
+      if (f.is_hub) {
+        turn_over(inverse_d, N);
+        each<N>([&](int k) RIGSTEP_INLINED { store(factor + (packed(N) + k) * W, inverse_d[k]); });
+      }
     }
     const Pending* const pending = a.pending + f.first_pending;
     for (int b = 0; b < f.pendings; ++b) {
@@ -501,6 +556,13 @@ void fill_leaves(const StepArrays& a, const Run& run, const LeavesToRoot::Factor
   });
 }
 
+void fill_grips(const StepArrays& a, const Run& run) {
+  const Grip* grip = a.grip + run.first;
+  with_width(grip->width, [&]<class T>() {
+    for (const Grip* end = grip + run.count; grip < end; ++grip) fill_grip<T>(a, *grip);
+  });
+}
+
 // the first front without a positive pivot, or -1
 int eliminate_fronts(const StepArrays& a, const Run& run, int stage) {
   int failed = -1;
@@ -529,6 +591,15 @@ RIGSTEP_INLINE void project_point(const StepArrays& a, const Handle& h, const Mo
   each<3 + C>([&](int i) RIGSTEP_INLINED { store(to + (h.row + i) * kWidth<T>, sign * column[i]); });
 }
 
+// right-hand side of a hub: -M motion
+template <class T>
+RIGSTEP_INLINE void momentum_of_hub(const StepArrays& a, const Leaf& leaf, const Motion<T>& m) {
+  constexpr int W = kWidth<T>;
+  const SymmetricProduct<T> minus_M{a.arena + leaf.matrix};
+  const Motion<T> minus_momentum = minus_M(m.v, m.w);
+  store3(a.arena + leaf.vector, minus_momentum.v), store3(a.arena + leaf.vector + 3 * W, minus_momentum.w);
+}
+
 // right-hand side of a leaf
 template <int C, class T>
 RIGSTEP_INLINE void project_motion(const StepArrays& a, const Leaf& leaf, const Motion<T>& m) {
@@ -539,6 +610,7 @@ RIGSTEP_INLINE void project_motion(const StepArrays& a, const Leaf& leaf, const 
     project_point<C>(a, h[0], m, to), project_point<C>(a, h[1], m, to);
     return;
   }
+  if (leaf.is_hub) return momentum_of_hub(a, leaf, m);
   for (const Handle* end = h + leaf.handles; h < end; ++h) {
     if (h->format.general()) {
       const GeneralHandle<T> g(a.handles + h->at);
@@ -573,8 +645,14 @@ void free_motion(const StepArrays& a, const Run& run) {
     const int handles = C == kAnyLeaf ? leaf.handles : 2;
 #pragma GCC unroll 2
     for (int h = 0; h < handles; ++h) {
-      const double* at = a.handles + a.handle[leaf.first_handle + h].at;
-      force = force + load3<T>(at), torque = torque + load3<T>(at + 3 * W);
+      const Handle& handle = a.handle[leaf.first_handle + h];
+      if constexpr (C == kAnyLeaf) {
+        const Direct<T> at = numbers_of<T>(a, handle);
+        force = force + three(at, 0), torque = torque + three(at, 3);
+      } else {
+        const double* at = a.handles + handle.at;
+        force = force + load3<T>(at), torque = torque + load3<T>(at + 3 * W);
+      }
     }
     with_inverse_mass(a, leaf, b, [&](const auto& inverse) RIGSTEP_INLINED {
       start_motion<C>(a, leaf, b, inverse(T(-h2) * force, T(-h2) * torque));
@@ -649,6 +727,12 @@ void keep_motion(const StepArrays& a, const Run& run) {
   for_leaves(a, run, [&]<class T, int C>(const Leaf& leaf, const BodyArrays<T>& b) RIGSTEP_INLINED {
     project_motion<C>(a, leaf, Motion<T>{load3<T>(b.motion), load3<T>(b.motion + 3 * kWidth<T>)});
   });
+}
+
+// Whatever moves, a hub's motion is among the unknowns: a grip has nothing on the right-hand side.
+void clear_grips(const StepArrays& a, const Run& run) {
+  for (const Grip* g = a.grip + run.first; g < a.grip + run.first + run.count; ++g)
+    for (int k = 0; k < (a.handle[g->handle].format.rows + 6) * g->width; ++k) a.arena[g->vector + k] = 0.0;
 }
 
 void solve_up(const StepArrays& a, const Run& run, RightHandSide side) {
@@ -751,12 +835,13 @@ RIGSTEP_INLINE void add_point_load(const StepArrays& a, const Handle& h, const d
   each<C>([&](int i) RIGSTEP_INLINED { torque = fma(sign * load<T>(Lambda + (3 + i) * W), p.normal(i), torque); });
 }
 
-// motion of a body with the joints closed: motion - M^-1 J' Lambda
+// motion of a body with the joints closed: motion - M^-1 J' Lambda; that of a hub is found by the elimination
 template <int C, class T>
 RIGSTEP_INLINE Motion<T> closed_motion(const StepArrays& a, const Leaf& leaf, const BodyArrays<T>& b) {
   constexpr int W = kWidth<T>;
   V3<T> force{T(0.0), T(0.0), T(0.0)}, torque = force;
   const double* x = a.arena + leaf.vector;
+  if (C == kAnyLeaf && leaf.is_hub) return {load3<T>(x), load3<T>(x + 3 * W)};
   const Handle* h = a.handle + leaf.first_handle;
   if constexpr (C != kAnyLeaf) {
     add_point_load<C>(a, h[0], x, force, torque), add_point_load<C>(a, h[1], x, force, torque);
@@ -942,6 +1027,9 @@ int assemble(const StepArrays& a, const LeavesToRoot& what) {
     } else if (run->of == Run::Of::leaves) {
       if (what.factorise.wanted) fill_leaves(a, *run, what.factorise);
       start(a, *run, what.start);
+    } else if (run->of == Run::Of::grips) {
+      if (what.factorise.wanted) fill_grips(a, *run);
+      if (what.assemble) clear_grips(a, *run);
     } else {
       const int front = what.factorise.wanted ? eliminate_fronts(a, *run, what.factorise.stage) : -1;
       if (failed < 0) failed = front;
@@ -973,6 +1061,8 @@ Found disassemble(const StepArrays& a, const RootToLeaves& what) {
       if (what.disassemble) solve_down(a, *run, what.kind);
     } else if (run->of == Run::Of::leaves) {
       finish(a, *run, what.finish, found);
+    } else if (run->of == Run::Of::grips) {
+      continue;  // nothing moves there
     } else if (what.finish == RootToLeaves::Finish::velocities) {
       quadratic_terms(a, *run);
     } else if (what.finish == RootToLeaves::Finish::accelerations) {

@@ -57,6 +57,10 @@ RIGSTEP_INLINE void put3(const Sink& s, int k, V3<T> v) {
   s.put(k, v.x), s.put(k + 1, v.y), s.put(k + 2, v.z);
 }
 template <class Source>
+RIGSTEP_INLINE auto symmetric(const Source& s, int k) -> S3<decltype(s(0))> {
+  return {s(k), s(k + 1), s(k + 2), s(k + 3), s(k + 4), s(k + 5)};
+}
+template <class Source>
 RIGSTEP_INLINE auto nine(const Source& s) -> M3<decltype(s(0))> {
   return {three(s, 0), three(s, 3), three(s, 6)};
 }
@@ -205,9 +209,10 @@ struct InverseMass {
   }
 };
 
+// by a symmetric matrix 6 x 6, packed
 template <class T>
-struct DenseInverseMass {
-  const double* at;  // 6 x 6, packed
+struct SymmetricProduct {
+  const double* at;
   RIGSTEP_INLINE T entry(int i, int k) const {
     return load<T>(at + (i > k ? packed(i) + k : packed(k) + i) * kWidth<T>);
   }
@@ -366,15 +371,15 @@ struct GeneralHandle {
 };
 
 // M^-1 of a unit force at a point, or of a unit moment.
-template <class T>
-RIGSTEP_INLINE Motion<T> response_to_force(const DenseInverseMass<T>& inverse, int axis, V3<T> arm) {
+template <class T, class Inverse>
+RIGSTEP_INLINE Motion<T> response_to_force(const Inverse& inverse, int axis, V3<T> arm) {
   const T zero(0.0), one(1.0);
   if (axis == 0) return inverse(V3<T>{one, zero, zero}, V3<T>{zero, arm.z, -arm.y});
   if (axis == 1) return inverse(V3<T>{zero, one, zero}, V3<T>{-arm.z, zero, arm.x});
   return inverse(V3<T>{zero, zero, one}, V3<T>{arm.y, -arm.x, zero});
 }
-template <class T>
-RIGSTEP_INLINE Motion<T> response_to_moment(const DenseInverseMass<T>& inverse, V3<T> moment) {
+template <class T, class Inverse>
+RIGSTEP_INLINE Motion<T> response_to_moment(const Inverse& inverse, V3<T> moment) {
   const T zero(0.0);
   return inverse(V3<T>{zero, zero, zero}, moment);
 }

@@ -135,9 +135,10 @@ void enter_lanes(const Plan& plan, const State& x, Workspace& w) noexcept {
   std::fill_n(a.last_kappa, e.rows, 0.0);
   std::fill_n(a.rate, e.rows, 0.0);  // only drivers write theirs
   std::fill_n(a.quadratic, e.rows, 0.0);
-  for (std::size_t k = 0; k < plan.elements.size(); ++k)  // never open, no multiplier
-    at_all_rows(e.constraint[plan.first_element() + static_cast<int>(k)], [&](Place at) {
-      for (int row = 0; row < plan.elements[k].rows; ++row) a.Phi[at.base + row * at.stride] = 0.0;
+  // elements and hubs are never open and have no multiplier
+  for (std::size_t k = plan.first_element(); k < plan.first_element() + plan.elements.size() + e.hubs.size(); ++k)
+    at_all_rows(e.constraint[k], [&](Place at) {
+      for (int row = 0; row < e.constraints[k].format.rows; ++row) a.Phi[at.base + row * at.stride] = 0.0;
     });
   for (int c = 0; c < plan.mechanism.constraints(); ++c) {
     const int first = plan.first_row[c], rows = plan.first_row[c + 1] - first;
@@ -171,6 +172,16 @@ void leave_lanes(const Plan& plan, const Workspace& w, Instant instant, State& x
       x.kappa[row] = kappa[at.base + k * at.stride];
     }
   }
+}
+
+void iterate_from_last(const Plan& plan, Workspace& w) noexcept {
+  StepArrays& a = w.lanes;
+  for (int i = 0; i < static_cast<int>(plan.elimination.body.size()); ++i)
+    at_all_places(plan.elimination, i, [&](const BodyPlace& at) {
+      scatter(a.body, at.of(a.next), 0, gather<kStateFields>(a.body, at.of(a.last)));
+    });
+  std::copy_n(a.last_lambda, a.rows, a.lambda);
+  plan.kernels->place(a);
 }
 
 void look_at_iterate(const Plan& plan, Workspace& w) noexcept {
@@ -238,6 +249,11 @@ void tangent_of_forces(const Plan& plan, double stiffness_factor, double damping
 
 Vec6 motion(const Plan& plan, const Workspace& w, int body) noexcept {
   return gather<6>(w.lanes.body, plan.elimination.body[body].of(kMotionField));
+}
+
+void set_motion(const Plan& plan, int body, const Vec6& motion, Workspace& w) noexcept {
+  at_all_places(plan.elimination, body,
+                [&](const BodyPlace& at) { scatter(w.lanes.body, at.of(kMotionField), 0, motion); });
 }
 
 }  // namespace rigstep::index3

@@ -13,6 +13,9 @@ void enter_lanes(const Plan& plan, const State& x, Workspace& w) noexcept;
 enum class Instant { last, next };
 void leave_lanes(const Plan& plan, const Workspace& w, Instant instant, State& x) noexcept;
 
+// The last instant as the iterate, with its multipliers. Load time.
+void iterate_from_last(const Plan& plan, Workspace& w) noexcept;
+
 // w.placement of the observed bodies and w.joint of the observed joints, of the iterate; its velocities are those that
 // the trapezoidal rule gives, (15).
 void look_at_iterate(const Plan& plan, Workspace& w) noexcept;
@@ -48,5 +51,6 @@ inline double row_value(const Plan& plan, const double* rows, int constraint, in
 
 // Displacement | velocity | acceleration of a body and the like for its rotation, world frame.
 Vec6 motion(const Plan& plan, const Workspace& w, int body) noexcept;
+void set_motion(const Plan& plan, int body, const Vec6& motion, Workspace& w) noexcept;
 
 }  // namespace rigstep::index3

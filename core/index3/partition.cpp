@@ -13,10 +13,14 @@ constexpr long kLeastCostOfPart = 16'000;  // below that, handing over costs mor
 class Divider {
  public:
   Divider(const Elimination& e, int threads)
-      : e_(e), threads_(threads), cost_(e.units.size()), part_(e.units.size(), kTop) {
+      : e_(e), threads_(threads), cost_(e.units.size()), holds_hub_(e.units.size()), part_(e.units.size(), kTop) {
     for (std::size_t u = 0; u < e.units.size(); ++u) {
       cost_[u] = e.units[u].cost;
-      for (const int below : e.units[u].below) cost_[u] += cost_[below];
+      holds_hub_[u] = e.units[u].is_hub;
+      for (const int below : e.units[u].below) {
+        cost_[u] += cost_[below];
+        holds_hub_[u] = holds_hub_[u] || holds_hub_[below];
+      }
     }
   }
 
@@ -31,7 +35,8 @@ class Divider {
   }
 
  private:
-  // roots of disjoint subtrees of at most `most` each, where they can be divided so far
+  // roots of disjoint subtrees of at most `most` each, where they can be divided so far; hubs are in none, since what
+  // holds them is in all parts
   std::vector<int> subtrees(long most) const {
     std::vector<bool> is_below(e_.units.size(), false);
     for (const Elimination::Unit& u : e_.units)
@@ -42,7 +47,8 @@ class Divider {
     while (!open.empty()) {
       const int u = open.back();
       open.pop_back();
-      if (cost_[u] <= most || e_.units[u].below.empty())
+      if (e_.units[u].is_hub) continue;
+      if (!holds_hub_[u] && (cost_[u] <= most || e_.units[u].below.empty()))
         done.push_back(u);
       else
         for (const int below : e_.units[u].below)
@@ -91,6 +97,7 @@ class Divider {
   const Elimination& e_;
   int threads_;
   std::vector<long> cost_;  // of the subtree
+  std::vector<bool> holds_hub_;
   std::vector<int> part_;
 };
 

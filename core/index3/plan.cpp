@@ -5,8 +5,10 @@
 #include <array>
 #include <numeric>
 #include <set>
+#include <utility>
 
 #include "core/index3/constraints.h"
+#include "core/index3/hubs.h"
 
 namespace rigstep::index3 {
 
@@ -296,6 +298,8 @@ std::vector<std::array<double, 2>> compliances(const Plan& plan, int c, int rows
     for (int k = 0; k < rows; ++k) result[k].fill(plan.compliance[plan.first_row[plan.eliminated[c]] + k]);
   else if (c < plan.first_element() + static_cast<int>(plan.elements.size()))
     for (auto& both : result) both = {1.0, kIdle};
+  else if (plan.elimination.constraints[c].is_hub)
+    for (auto& both : result) both = {0.0, 0.0};
   return result;
 }
 
@@ -369,7 +373,12 @@ Plan::Plan(const Mechanism& mechanism_, const Settings& settings_)
   prepare_couplings_and_drivers(*this, start);
   const std::vector<Constraint> constraints = constraints_of(*this);
   observe(*this, constraints);
-  elimination = compile(constraints, carries_spring, settings.order);
+  lay_out(compile(constraints, carries_spring, settings.order));
+  choose_hubs(*this, constraints);
+}
+
+void Plan::lay_out(Elimination chosen) {
+  elimination = std::move(chosen);
   partition = divide(elimination, std::clamp(settings.threads, 1, kMostThreads));
   const auto size = [](int n) { return static_cast<std::size_t>(n); };
   constraint_constants = AlignedDoubles(size(kConstraintConstants * elimination.constraint_positions), 0.0);

@@ -22,10 +22,29 @@ struct Element {
   int rows;
 };
 
+// Which bodies the elimination keeps primal, and what spoke for or against it (hubs.h).
+struct HubChoice {
+  enum class Reason {
+    no_hub,        // no body carries that many rows
+    asked,         // the settings say dual
+    not_cheaper,   // the hybrid form takes as many operations
+    too_large,     // to find out whether it is sound
+    not_accurate,  // it is not sound
+    primal,
+  } reason = Reason::no_hub;
+  std::vector<int> hubs;      // bodies, chosen or not
+  int late = 0;               // constraints that must wait for the hubs
+  long dual = 0, hybrid = 0;  // multiply-adds a factorisation; 0: not counted
+  double error = 0.0;         // of the hybrid form, relative
+};
+
 struct Plan {
   // Numbers the constraint rows, compiles the elimination and chooses each joint's compliance at the start pose.
   // Throws MechanismError for a body with too many joints, and for an instruction set that this processor lacks.
   Plan(const Mechanism& mechanism, const Settings& settings);
+
+  // Takes over an elimination of this mechanism, with everything that lies in its lanes.
+  void lay_out(Elimination chosen);
 
   Mechanism mechanism;
   Settings settings;                      // with the automatic values filled in
@@ -46,7 +65,8 @@ struct Plan {
   std::vector<int> eliminated_as;  // (constraints) as which constraint of the elimination; -1: no rows
   std::vector<int> eliminated;     // the other way round: which constraint; there the elements follow
   Elimination elimination;
-  Partition partition;  // of its operations among the threads
+  HubChoice hub_choice;  // which bodies stay primal there, and why
+  Partition partition;   // of its operations among the threads
   const Kernels* kernels = nullptr;
 
   // what every iteration must see one by one: bodies and joints with force elements, inputs, general constraints

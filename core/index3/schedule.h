@@ -56,6 +56,7 @@ struct Handle {
   RowFormat format;
   double sign = 1.0;  // of its Jacobian: +1 first body, -1 second; general rows carry their own
   int at = 0;         // into the handles
+  int stride = 1;     // there
   int row = 0;        // first of its rows in the leaf
 };
 
@@ -98,7 +99,15 @@ struct Leaf {
   int first_handle = 0, handles = 0;
   int matrix = 0, vector = 0;  // as in Child
   bool is_link = false;        // two point constraints of one format
+  bool is_hub = false;         // rows: its displacement; handles: of all its constraints, which lie with their grips
   int dense = -1;              // into the full tangent mass matrices, -1: mass and inertia only
+};
+
+// A constraint's hold on a hub: it couples the rows of the constraint with the hub's displacement, which come behind.
+struct Grip {
+  int width = 1;
+  int handle = 0;
+  int matrix = 0, vector = 0;  // as in Child
 };
 
 // Compounds [a p] and [p b] become [a b]: the link of a chain. Bits say what there is; all parts of as many rows.
@@ -110,6 +119,7 @@ struct Front {
   int rows = 0;    // pending
   int pivots = 0;  // rows eliminated: one constraint, or none
   unsigned char form = kGeneral;
+  bool is_hub = false;   // it eliminates the displacement of a hub, whose pivots are negative
   int constraint = -1;   // batch of the eliminated constraint
   int row_position = 0;  // its rows: element k at row_position + k width + lane
   Child child[2];
@@ -136,10 +146,10 @@ struct ConstraintBatch {
   Side side[2];
 };
 
-// Constraints, leaves or fronts of one shape, one behind the other: the order of a way from the leaves to the root.
-// Constraints stand before the leaves of their bodies, children before parents.
+// Constraints, leaves, grips or fronts of one shape, one behind the other: the order of a way from the leaves to the
+// root. Constraints stand before the leaves and grips of their bodies, children before parents.
 struct Run {
-  enum class Of { constraints, leaves, fronts };
+  enum class Of { constraints, leaves, grips, fronts };
   Of of = Of::leaves;
   int first = 0, count = 0;
 };
@@ -152,6 +162,7 @@ inline constexpr int kConstraintFields = 18;     // the same, world frame
 struct StepArrays {
   // tables
   const Leaf* leaf;
+  const Grip* grip;
   const Handle* handle;
   const Front* front;
   const Run* run;

@@ -33,8 +33,8 @@ void add(const Notice& part, Notice& all) {
 }
 
 // One attempt at a step, by a team or alone. The parts of the mechanism are worked on side by side; what joins them
-// (the top of the elimination, force elements, general constraints) is the caller's. Every phase ends with all threads
-// together; false: a partner was late, and the attempt is void.
+// (the top of the elimination, hubs, force elements, general constraints) is the caller's. Every phase ends with all
+// threads together; false: a partner was late, and the attempt is void.
 class Attempt {
  public:
   Attempt(const Plan& plan, const State& last, const Inputs& inputs, Workspace& w, Team* team)
@@ -152,13 +152,16 @@ class Attempt {
 
   // what joins the parts, then these
   bool disassemble(Multiplier kind, RootToLeaves::Finish finish) {
-    kernels_.disassemble(top(), {true, kind, RootToLeaves::Finish::nothing});
+    const Found above = kernels_.disassemble(top(), {true, kind, finish});  // hubs: constraints of the parts need them
     if (!split([kind, finish, &k = kernels_](const StepArrays& part, Notice& notice) {
           const Found found = k.disassemble(part, {true, kind, finish});
           finish == RootToLeaves::Finish::displacements ? void(notice.found.moves = found.moves) : note(found, notice);
         }))
       return false;
-    note(kernels_.disassemble(top(), {false, kind, finish}), all_);
+    if (finish == RootToLeaves::Finish::displacements)
+      all_.found.moves = above.moves;
+    else
+      note(kernels_.disassemble(top(), {false, kind, finish}), all_);  // constraints between the parts
     return true;
   }
 

@@ -38,6 +38,14 @@ enum class MergeOrder {
   fewest_levels,
 };
 
+// Bodies with many joints: eliminated like any other, or kept primal, which is the hybrid elimination (hubs.h). The
+// result is the same up to rounding.
+enum class Hubs {
+  by_cost,  // primal where that saves operations and is sound
+  dual,
+  primal,  // wherever it is sound
+};
+
 inline constexpr int kMostThreads = 64;
 
 struct Settings {
@@ -48,6 +56,7 @@ struct Settings {
   int sweeps = 0;                     // passes of each projection; 0: 2 with closed loops, 1 without
   int threads = 1;                    // that share a step, at most kMostThreads; same bits for any number
   MergeOrder order = MergeOrder::in_lanes;
+  Hubs hubs = Hubs::by_cost;
   const char* instruction_set = nullptr;  // "x86-64", "x86-64-v3", ...; null: the fastest of this processor. Same bits
   double increment_tolerance = 1e-4;  // above this the last iteration is reported as not converged [largest arm, rad]
 };

@@ -81,6 +81,7 @@ void write_constants(const Body& body, const BodyPlace& place, StepArrays& a) {
 Workspace::Workspace(const Plan& plan) : lanes{} {
   const Elimination& e = plan.elimination;
   lanes.leaf = e.leaves.data();
+  lanes.grip = e.grips.data();
   lanes.handle = e.handles.data();
   lanes.front = e.fronts.data();
   lanes.pending = e.pending.data();

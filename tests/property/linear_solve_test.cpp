@@ -7,7 +7,8 @@
 #include "core/index3/initial_state.h"
 #include "core/index3/lane_access.h"
 #include "tests/support/force_cases.h"
-#include "tests/support/mechanisms.h"
+#include "tests/support/hub_cases.h"
+#include "tests/support/reference.h"
 
 namespace rigstep::index3 {
 namespace {
@@ -84,12 +85,6 @@ Dense dense(const Plan& plan, const Workspace& w, const State& x) {
   return d;
 }
 
-std::vector<BodyPlace> places_of(const Elimination& e, std::size_t body) {
-  std::vector<BodyPlace> places = e.body_copies[body];
-  places.push_back(e.body[body]);
-  return places;
-}
-
 // one solve for the motion and the right-hand sides that are set
 void solve(const Plan& plan, Workspace& w) {
   LeavesToRoot up;
@@ -104,14 +99,7 @@ void factorise(const Plan& plan, const State& x, Workspace& w) {
   StepArrays& a = w.lanes;
   evaluate_state(plan, x, w);
   enter_lanes(plan, x, w);
-  const Elimination& e = plan.elimination;
-  for (std::size_t i = 0; i < e.body.size(); ++i)
-    for (const BodyPlace& place : places_of(e, i)) {
-      const Place from = place.of(a.last), to = place.of(a.next);
-      for (int k = 0; k < kStateFields; ++k) a.body[to.base + k * to.stride] = a.body[from.base + k * from.stride];
-    }
-  std::copy_n(a.last_lambda, a.rows, a.lambda);
-  plan.kernels->place(a);
+  iterate_from_last(plan, w);
   LeavesToRoot constraints;
   constraints.constrain = constraints.with_stiffness = true;
   plan.kernels->assemble(a, constraints);
@@ -124,12 +112,8 @@ void factorise(const Plan& plan, const State& x, Workspace& w) {
 }
 
 void set_motion(const Plan& plan, const VectorXd& motion, Workspace& w) {
-  const Elimination& e = plan.elimination;
-  for (std::size_t i = 0; i < e.body.size(); ++i)
-    for (const BodyPlace& place : places_of(e, i)) {
-      const Place at = place.of(kMotionField);
-      for (int k = 0; k < 6; ++k) w.lanes.body[at.base + k * at.stride] = motion[6 * static_cast<Index>(i) + k];
-    }
+  for (int i = 0; i < static_cast<int>(plan.elimination.body.size()); ++i)
+    index3::set_motion(plan, i, motion.segment<6>(6 * i), w);
 }
 
 void set_right_hand_side(const Plan& plan, const VectorXd& rhs, Workspace& w) {
@@ -146,10 +130,12 @@ struct Errors {
 };
 
 // random bias and right-hand side through one sweep and through the dense solver
-Errors sweep_errors(const Mechanism& m, MergeOrder order, unsigned seed, bool consistent) {
+Errors sweep_errors(const Mechanism& m, MergeOrder order, unsigned seed, bool consistent, Hubs hubs = Hubs::dual) {
   Settings settings = test::step_of(kTimeStep);
   settings.order = order;
+  settings.hubs = hubs;
   const Plan plan(m, settings);
+  if (hubs == Hubs::primal) REQUIRE(plan.hub_choice.reason == HubChoice::Reason::primal);
   Workspace w(plan);
   State x = start_pose(plan);
   test::Random random(seed);
@@ -260,6 +246,24 @@ TEST_CASE("one sweep gives the motion of chains, branches and redundant ladders"
     CHECK(sweep_errors(test::build(test::tree(21, 20, JointType::revolute)), order, 3, false).motion < 1e-10);
     CHECK(sweep_errors(test::build(test::ladder(8)), order, 4, true).motion < 1e-10);
     CHECK(sweep_errors(test::build(test::four_bar(0.6)), order, 5, true).motion < 1e-10);
+  }
+}
+
+TEST_CASE("one sweep with hubs that stay primal solves the same dual system") {
+  for (const MergeOrder order : kOrders) {
+    CAPTURE(static_cast<int>(order));
+    const auto check = [order](const Mechanism& m) {
+      CAPTURE(m.name());
+      const Errors error = sweep_errors(m, order, 8, false, Hubs::primal);
+      CHECK(error.motion < 1e-9);
+      CHECK(error.Lambda < 1e-9);
+    };
+    check(test::build(test::star(20, 3)));
+    check(test::build(test::star(64, 1)));
+    check(test::build(test::star(6, 9)));       // legs that are chains of their own
+    check(test::build(test::carousel(14, 2)));  // its pin comes late
+    check(test::mechanism("full_car"));         // force elements on the hub
+    check(test::mechanism("stewart"));          // its drivers come late
   }
 }
 

@@ -15,6 +15,7 @@
 #include "core/offline/index3_literal.h"
 #include "rt/cycle.h"
 #include "tests/support/force_cases.h"
+#include "tests/support/hub_cases.h"
 #include "tests/support/reference.h"
 
 namespace rigstep {
@@ -98,6 +99,18 @@ TEST_CASE("ten thousand steps and their outputs allocate nothing") {
     CHECK(worst == StepStatus::ok);
     CHECK(stepper.state().step == 10'000);
   }
+}
+
+TEST_CASE("steps with a hub that stays primal allocate nothing") {
+  if (!can_count()) return;
+  const Mechanism m = test::build(test::star(20, 3));
+  index3::Stepper stepper(m, {});
+  REQUIRE_FALSE(stepper.plan().elimination.hubs.empty());
+  const long count = test::allocations([&] {
+    for (int k = 0; k < 1000; ++k) stepper.step(Inputs{});
+  });
+  CHECK(count == 0);
+  CHECK(stepper.state().step == 1000);
 }
 
 TEST_CASE("steps with every force element and their outputs allocate nothing") {

@@ -8,7 +8,7 @@
 
 #include "core/index3/plan.h"
 #include "tests/support/force_cases.h"
-#include "tests/support/mechanisms.h"
+#include "tests/support/hub_cases.h"
 
 namespace rigstep::index3 {
 namespace {
@@ -27,8 +27,11 @@ class Walk {
   explicit Walk(const Elimination& e) : e_(e) {
     for (int c = 0; c < static_cast<int>(e.constraint.size()); ++c) {
       const ConstraintPlace& place = e.constraint[c];
-      for (const auto& side : place.handles)
-        for (const Place& at : side) constraint_of_handle_[at.base] = c;
+      for (std::size_t side = 0; side < place.handles.size(); ++side)
+        for (const Place& at : place.handles[side]) {
+          constraint_of_handle_[at.base] = c;
+          side_of_handle_[at.base] = static_cast<int>(side);
+        }
       add_rows(c, place.rows);
       for (const Place& copy : place.copies) add_rows(c, copy);
     }
@@ -39,10 +42,7 @@ class Walk {
     for (const Run& run : e.whole.runs) {
       for (int k = run.first; k < run.first + run.count; ++k) {
         ++operation_;
-        if (run.of == Run::Of::constraints)
-          evaluate(e.whole.constraints[k]);
-        else
-          run.of == Run::Of::leaves ? leaf(e.leaves[k]) : front(e.fronts[k]);
+        operation(run.of, k);
       }
     }
   }
@@ -88,6 +88,44 @@ class Walk {
     for (int lane = 0; lane < batch.width; ++lane) evaluated_.insert(constraint_of_rows_.at(batch.row_position + lane));
   }
 
+  void operation(Run::Of kind, int k) {
+    if (kind == Run::Of::leaves) e_.leaves[k].is_hub ? hub(e_.leaves[k]) : leaf(e_.leaves[k]);
+    if (kind == Run::Of::grips) grip(e_.grips[k]);
+    if (kind == Run::Of::fronts) front(e_.fronts[k]);
+  }
+
+  // the displacement of a hub, as a constraint
+  int displacement_of(int hub) const {
+    for (int c = 0; c < static_cast<int>(e_.constraints.size()); ++c)
+      if (e_.constraints[c].is_hub && e_.constraints[c].bodies[0] == hub) return c;
+    return -1;
+  }
+
+  void hub(const Leaf& l) {
+    const int body = body_at_.at(l.record / kBodyFields), displacement = displacement_of(body);
+    REQUIRE(displacement >= 0);
+    CHECK(l.width == 1);
+    std::set<int> seen;  // each of its constraints once, wherever their grips lie
+    for (int h = l.first_handle; h < l.first_handle + l.handles; ++h)
+      CHECK(seen.insert(constraint_of_handle_.at(e_.handles[h].at)).second);
+    CHECK(seen.size() + 1 == e_.constraints[displacement].bodies.size());
+    store(l.matrix, l.rows, 0, 1, {{body}, {displacement}});
+  }
+
+  void grip(const Grip& g) {
+    const Handle& handle = e_.handles[g.handle];
+    for (int lane = 0; lane < g.width; ++lane) {
+      const int c = constraint_of_handle_.at(handle.at + lane);
+      CHECK(handle.format.rows == e_.constraints[c].format.rows);
+      CHECK(handle.stride == g.width);
+      const int side = side_of_handle_.at(handle.at + lane), body = e_.constraints[c].bodies[side];
+      const int bodies = static_cast<int>(e_.body.size());
+      REQUIRE(body >= bodies);
+      const int displacement = displacement_of(e_.hub_of_grip[body - bodies]);
+      store(g.matrix, handle.format.rows + 6, lane, g.width, {{body}, {c, displacement}});
+    }
+  }
+
   void leaf(const Leaf& l) {
     for (int lane = 0; lane < l.width; ++lane) {
       Compound compound;
@@ -129,6 +167,7 @@ class Walk {
       if (f.pivots > 0) {
         const int pivot = constraint_of_rows_.at(f.row_position + lane);
         CHECK(e_.constraints[pivot].format.rows == f.pivots);
+        CHECK(e_.constraints[pivot].is_hub == f.is_hub);
         for (int side = 0; side < 2; ++side)
           if (f.child[side].present) CHECK(constraint_at(below[side], f.child[side].pivot) == pivot);
         for (const int body : e_.constraints[pivot].bodies)
@@ -159,7 +198,7 @@ class Walk {
   }
 
   const Elimination& e_;
-  std::map<int, int> constraint_of_handle_, constraint_of_rows_, body_at_;
+  std::map<int, int> constraint_of_handle_, side_of_handle_, constraint_of_rows_, body_at_;
   std::map<long, Compound> compounds_;  // by where their compliance lies
   std::map<long, int> operation_of_;
   int operation_ = -1;
@@ -169,8 +208,8 @@ class Walk {
 };
 
 // Everything that the sweeps rely on.
-void check_elimination(const Mechanism& m, MergeOrder order) {
-  const Plan plan(m, {.order = order});
+void check_elimination(const Mechanism& m, MergeOrder order, Hubs hubs) {
+  const Plan plan(m, {.order = order, .hubs = hubs});
   const Elimination& e = plan.elimination;
   CAPTURE(static_cast<int>(order));
   const Walk walk(e);
@@ -179,14 +218,15 @@ void check_elimination(const Mechanism& m, MergeOrder order) {
     CHECK(root.pending.empty());
     bodies.insert(root.bodies.begin(), root.bodies.end());
   }
-  CHECK(bodies.size() == m.bodies().size());
+  CHECK(bodies.size() == m.bodies().size() + e.hub_of_grip.size());
 
   std::set<std::pair<int, int>> gone;  // every constraint is eliminated exactly once: in a lane of a batch of its own
   for (const ConstraintPlace& place : e.constraint) {
     REQUIRE(place.batch >= 0);
     CHECK(gone.emplace(place.batch, place.lane).second);
   }
-  CHECK(e.constraint.size() == plan.eliminated.size() + plan.elements.size() + static_cast<std::size_t>(e.fillers));
+  CHECK(e.constraint.size() ==
+        plan.eliminated.size() + plan.elements.size() + e.hubs.size() + static_cast<std::size_t>(e.fillers));
   std::set<int> batches;
   for (const Front& f : e.fronts)
     if (f.pivots > 0) CHECK(batches.insert(f.constraint).second);
@@ -196,14 +236,15 @@ void check_elimination(const Mechanism& m, MergeOrder order) {
   for (const ConstraintBatch& c : e.whole.constraints) points += c.format.general() ? 0 : 1;
   for (const Run& run : e.whole.runs)
     for (int k = run.first; k < run.first + run.count; ++k) operations.emplace(run.of, k);
-  CHECK(operations.size() == e.leaves.size() + e.fronts.size() + points);
+  CHECK(operations.size() == e.leaves.size() + e.grips.size() + e.fronts.size() + points);
   CHECK(std::set<std::pair<Run::Of, int>>(operations.begin(), operations.end()).size() == operations.size());
   CHECK(e.whole.constraints.size() == e.batches.size());
 }
 
 void check_all_orders(const Mechanism& m) {
   CAPTURE(m.name());
-  for (const MergeOrder order : kOrders) check_elimination(m, order);
+  for (const MergeOrder order : kOrders)
+    for (const Hubs hubs : {Hubs::dual, Hubs::primal}) check_elimination(m, order, hubs);
 }
 void check_all_orders(const test::Description& d) { check_all_orders(test::build(d)); }
 
@@ -241,6 +282,15 @@ TEST_CASE("a coupling stays pending until all its bodies are in one compound") {
   check_all_orders(gears);
   for (const MergeOrder order : kOrders)
     CHECK(Plan(test::build(gears), {.order = order}).elimination.fronts.back().pivots == 1);
+}
+
+TEST_CASE("hubs are eliminated after what holds them, once, whatever else they are part of") {
+  check_all_orders(test::star(20, 3));
+  check_all_orders(test::star(5, 17));
+  check_all_orders(test::carousel(13, 2));
+  check_all_orders(test::tree(61, 6, JointType::revolute));  // hubs that hold one another
+  check_all_orders(test::net(5, JointType::revolute));
+  CHECK_FALSE(Plan(test::build(test::star(20, 3)), {}).elimination.hubs.empty());
 }
 
 TEST_CASE("force elements between two bodies are eliminated like joints") {

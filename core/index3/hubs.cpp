@@ -1,0 +1,285 @@
+#include "core/index3/hubs.h"
+
+#include <Eigen/Dense>
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <random>
+#include <utility>
+
+#include "core/index3/forces.h"
+#include "core/index3/initial_state.h"
+#include "core/index3/lane_access.h"
+
+namespace rigstep::index3 {
+
+namespace {
+
+using Eigen::Index;
+using LongMatrix = Eigen::Matrix<long double, Eigen::Dynamic, Eigen::Dynamic>;
+using Eigen::VectorXd;
+
+constexpr int kLeastRowsOfHub = 18;    // fewer are eliminated as fast in the dual form
+constexpr double kClearGain = 0.6;     // of the operations: they do not tell all of the time
+constexpr int kMostRowsOfPart = 600;   // of what the hubs hold together: its rows are looked at all together
+constexpr int kMostDenseRows = 200;    // beyond, the dual form is the judge
+constexpr double kLeastHold = 1e-3;    // of a row on the bodies between the hubs, against that on the hubs
+constexpr double kNothing = 1e-7;      // of a row that has length 1
+constexpr double kMostError = 1e-8;    // of the hybrid form, relative
+constexpr double kPerturbation = 0.1;  // of the largest arm and [rad]
+
+std::vector<int> bodies_with_many_rows(const Plan& plan, const std::vector<Constraint>& constraints) {
+  std::vector<int> rows(plan.mechanism.bodies().size(), 0), hubs;
+  for (const Constraint& c : constraints)
+    for (const int body : c.bodies)
+      if (body != kGround) rows[body] += c.format.rows;
+  for (int i = 0; i < static_cast<int>(rows.size()); ++i)
+    if (rows[i] >= kLeastRowsOfHub) hubs.push_back(i);
+  return hubs;
+}
+
+double draw(std::mt19937& random) { return std::ldexp(static_cast<double>(random()), -31) - 1.0; }
+
+// Any pose near the start, not a consistent one: a start pose is often a special one.
+State perturbed(const Plan& plan, State x) {
+  std::mt19937 random(1);
+  for (BodyState& body : x.body) {
+    Vec3 move, turn;
+    for (int k = 0; k < 3; ++k) move[k] = kPerturbation * draw(random), turn[k] = kPerturbation * draw(random);
+    body.r += plan.length * move;
+    body.p = turned(body.p, turn);
+  }
+  return x;
+}
+
+// ---- which constraints come late
+
+// Constraints of the bodies that hang together when the hubs are taken out.
+std::vector<std::vector<int>> parts_between(const Plan& plan, const std::vector<bool>& is_hub) {
+  const int n = static_cast<int>(is_hub.size());
+  std::vector<int> parent(n + 1);
+  std::iota(parent.begin(), parent.end(), 0);
+  const auto root = [&parent](int i) {
+    while (parent[i] != i) i = parent[i];
+    return i;
+  };
+  const auto first_of = [&](int c) {  // n: hubs and ground only
+    for (const int body : plan.bodies[c])
+      if (body != kGround && !is_hub[body]) return body;
+    return n;
+  };
+  for (const int c : plan.eliminated)
+    for (const int body : plan.bodies[c])
+      if (body != kGround && !is_hub[body]) parent[root(body)] = root(first_of(c));
+  std::vector<std::vector<int>> parts(n + 1);
+  for (const int c : plan.eliminated) parts[root(first_of(c))].push_back(c);
+  return parts;
+}
+
+// Rows one after the other, made orthogonal on the bodies between the hubs in the metric of the mass.
+class Basis {
+ public:
+  explicit Basis(Index columns, Index hub_columns) : columns_(columns), hub_columns_(hub_columns) {}
+
+  // false: the row would be held by the hubs alone
+  bool add(VectorXd row) {
+    row /= std::max(row.norm(), 1e-300);
+    for (int pass = 0; pass < 2; ++pass)
+      for (const VectorXd& other : rows_) {
+        const double part = other.head(columns_).dot(row.head(columns_));
+        row -= part * other;
+      }
+    const double own = row.head(columns_).norm(), on_hubs = row.tail(hub_columns_).norm();
+    if (own < kLeastHold * on_hubs && on_hubs > kNothing) return false;
+    if (own > kNothing) rows_.push_back(row / own);
+    return true;
+  }
+
+  std::size_t size() const { return rows_.size(); }
+  void cut(std::size_t size) { rows_.resize(size); }
+
+ private:
+  Index columns_, hub_columns_;
+  std::vector<VectorXd> rows_;
+};
+
+// Columns of the bodies in the rows of a part: those between the hubs first.
+class Columns {
+ public:
+  Columns(const Plan& plan, const std::vector<int>& part, const std::vector<bool>& is_hub) : of_(is_hub.size(), -1) {
+    for (const bool hubs : {false, true}) {
+      for (const int c : part)
+        for (const int body : plan.bodies[c])
+          if (body != kGround && is_hub[body] == hubs && of_[body] < 0) of_[body] = all, all += 6;
+      if (!hubs) own = all;
+    }
+  }
+  Index of(int body) const { return of_[body]; }
+  Index own = 0, all = 0;
+
+ private:
+  std::vector<Index> of_;
+};
+
+// J M^-1/2 of a body
+Vec6 weighted(const Plan& plan, const Workspace& w, int body, const Vec6& J) {
+  const Body& b = plan.mechanism.bodies()[body];
+  Vec6 result;
+  result.head<3>() = J.head<3>() / std::sqrt(b.mass);
+  result.tail<3>() = b.inertia_b.llt().matrixL().solve(w.placement[body].A.transpose() * J.tail<3>());
+  return result;
+}
+
+// marks the late ones among the constraints of a part, at the pose in w
+void mark_late(const Plan& plan, const Workspace& w, const std::vector<int>& part, const std::vector<bool>& is_hub,
+               std::vector<Constraint>& constraints) {
+  const Columns columns(plan, part, is_hub);
+  Basis basis(columns.own, columns.all - columns.own);
+  for (const int c : part) {
+    Constraint& constraint = constraints[plan.eliminated_as[c]];
+    const std::size_t before = basis.size();
+    for (int row = plan.first_row[c]; row < plan.first_row[c + 1] && !constraint.late; ++row) {
+      VectorXd J = VectorXd::Zero(columns.all);
+      for_each_block(plan, w, row, [&](int body, const Vec6& block) {
+        J.segment<6>(columns.of(body)) += weighted(plan, w, body, block);
+      });
+      constraint.late = !basis.add(std::move(J));
+    }
+    if (constraint.late) basis.cut(before);
+  }
+}
+
+// false: a part is too large for that
+bool find_late(const Plan& plan, const std::vector<int>& hubs, std::vector<Constraint>& constraints) {
+  std::vector<bool> is_hub(plan.mechanism.bodies().size(), false);
+  for (const int hub : hubs) is_hub[hub] = true;
+  const auto parts = parts_between(plan, is_hub);
+  for (const auto& part : parts) {
+    int rows = 0;
+    for (const int c : part) rows += plan.first_row[c + 1] - plan.first_row[c];
+    if (rows > kMostRowsOfPart) return false;
+  }
+  Workspace w(plan);
+  const State start = start_pose(plan);
+  for (const State& x : {start, perturbed(plan, start)}) {
+    evaluate_state(plan, x, w);
+    for (const auto& part : parts) mark_late(plan, w, part, is_hub, constraints);
+  }
+  return true;
+}
+
+// ---- verification
+
+// Twists (n x 6) projected onto the velocity constraints by the elimination, at the pose x. Not finite: it failed.
+VectorXd project(const Plan& plan, const State& x, const VectorXd& twists) {
+  Workspace w(plan);
+  StepArrays& a = w.lanes;
+  evaluate_state(plan, x, w);
+  enter_lanes(plan, x, w);
+  iterate_from_last(plan, w);
+  constrain_general(plan, w, true);
+  take_inputs(plan, {}, w);
+  tangent_of_forces(plan, 0.0, 0.0, w);
+  const int bodies = static_cast<int>(plan.elimination.body.size());
+  for (int i = 0; i < bodies; ++i) set_motion(plan, i, twists.segment<6>(6 * i), w);
+  LeavesToRoot up;
+  up.constrain = up.with_stiffness = up.assemble = true;
+  up.factorise = {true, 0.0, false, 1};
+  up.start = LeavesToRoot::Start::same_motion;
+  up.rhs = RightHandSide::quadratic;
+  if (plan.kernels->assemble(a, up) >= 0) return VectorXd::Constant(twists.size(), NAN);
+  plan.kernels->disassemble(a, {true, Multiplier::sigma, RootToLeaves::Finish::motion});
+  VectorXd result(twists.size());
+  for (int i = 0; i < bodies; ++i) result.segment<6>(6 * i) = motion(plan, w, i);
+  return result;
+}
+
+// The same by a dense solve with pivots, in extended precision: in double it would be less accurate than the sweep.
+VectorXd project_dense(const Plan& plan, const State& x, const VectorXd& twists) {
+  Workspace w(plan);
+  evaluate_state(plan, x, w);
+  LongMatrix J = LongMatrix::Zero(plan.rows(), twists.size()), J_M_inverse = J;
+  for (int row = 0; row < plan.rows(); ++row)
+    for_each_block(plan, w, row, [&](int body, const Vec6& block) {
+      const Body& b = plan.mechanism.bodies()[body];
+      const Mat3& A = w.placement[body].A;
+      Vec6 y;
+      y << block.head<3>() / b.mass, A * b.inertia_b.inverse() * A.transpose() * block.tail<3>();
+      J.block<1, 6>(row, 6 * body) += block.transpose().cast<long double>();
+      J_M_inverse.block<1, 6>(row, 6 * body) += y.transpose().cast<long double>();
+    });
+  LongMatrix S = J_M_inverse * J.transpose();
+  for (int row = 0; row < plan.rows(); ++row) S(row, row) += plan.compliance[row];
+  const LongMatrix Lambda = S.partialPivLu().solve(J * twists.cast<long double>());
+  return twists - (J_M_inverse.transpose() * Lambda).cast<double>();
+}
+
+}  // namespace
+
+double projection_error(const Plan& plan) {
+  std::mt19937 random(2);
+  VectorXd twists(static_cast<Index>(6 * plan.mechanism.bodies().size()));
+  for (double& each : twists) each = draw(random);
+  const State start = start_pose(plan);
+  Settings settings = plan.settings;
+  settings.hubs = Hubs::dual;
+  double error = 0.0;
+  for (const State& x : {start, perturbed(plan, start)}) {
+    const VectorXd want = plan.rows() <= kMostDenseRows ? project_dense(plan, x, twists)
+                                                        : project(Plan(plan.mechanism, settings), x, twists);
+    const double of_pose = (project(plan, x, twists) - want).cwiseAbs().maxCoeff() / twists.cwiseAbs().maxCoeff();
+    error = std::isfinite(of_pose) ? std::max(error, of_pose) : INFINITY;
+  }
+  return error;
+}
+
+void choose_hubs(Plan& plan, std::vector<Constraint> constraints) {
+  using Reason = HubChoice::Reason;
+  HubChoice& choice = plan.hub_choice;
+  choice.hubs = bodies_with_many_rows(plan, constraints);
+  if (choice.hubs.empty()) return;
+  choice.reason = Reason::asked;
+  if (plan.settings.hubs == Hubs::dual) return;
+  choice.reason = Reason::too_large;
+  if (!find_late(plan, choice.hubs, constraints)) return;
+  choice.late = static_cast<int>(
+      std::count_if(constraints.begin(), constraints.end(), [](const Constraint& c) { return c.late; }));
+  Elimination hybrid = compile(constraints, plan.carries_spring, plan.settings.order, choice.hubs);
+  choice.dual = plan.elimination.multiply_adds;
+  choice.hybrid = hybrid.multiply_adds;
+  choice.reason = Reason::not_cheaper;
+  const bool pays = static_cast<double>(choice.hybrid) <= kClearGain * static_cast<double>(choice.dual);
+  if (!pays && plan.settings.hubs != Hubs::primal) return;
+  Elimination dual = std::move(plan.elimination);
+  plan.lay_out(std::move(hybrid));
+  choice.error = projection_error(plan);
+  choice.reason = choice.error <= kMostError ? Reason::primal : Reason::not_accurate;
+  if (choice.reason != Reason::primal) plan.lay_out(std::move(dual));
+}
+
+std::string describe_elimination(const Plan& plan) {
+  using Reason = HubChoice::Reason;
+  const HubChoice& choice = plan.hub_choice;
+  std::string hubs;
+  for (const int hub : choice.hubs) hubs += (hubs.empty() ? "\"" : ", \"") + plan.mechanism.bodies()[hub].name + "\"";
+  const auto count = [](long multiply_adds) { return std::to_string(multiply_adds); };
+  switch (choice.reason) {
+    case Reason::no_hub:
+      return "dual: no body carries " + std::to_string(kLeastRowsOfHub) + " constraint rows";
+    case Reason::asked:
+      return "dual, as asked for";
+    case Reason::not_cheaper:
+      return "dual: to keep " + hubs + " primal would take " + count(choice.hybrid) + " multiply-adds instead of " +
+             count(choice.dual);
+    case Reason::too_large:
+      return "dual: what " + hubs + " hold together is too large to find out whether they can stay primal";
+    case Reason::not_accurate:
+      return "dual: with " + hubs + " primal a solve differs from a pivoted one";
+    case Reason::primal:
+      return "hybrid: with " + hubs + " primal it takes " + count(choice.hybrid) + " multiply-adds instead of " +
+             count(choice.dual);
+  }
+  return {};
+}
+
+}  // namespace rigstep::index3

@@ -1,0 +1,27 @@
+// Load time: whether bodies with many joints stay primal, which is the hybrid elimination (elimination.h), or are
+// eliminated with the others.
+//
+// A constraint may be eliminated before the hubs only if holding these fixed does not make it redundant: else its pivot
+// is its compliance alone, and what it adds to the hubs drowns their mass. Such constraints (all of a hub with the
+// ground or another hub, a driver in a leg) come late, after the hubs. That is decided at the start pose and at another
+// one; the result is verified by comparison with a pivoted dense solve.
+#pragma once
+
+#include <string>
+
+#include "core/index3/plan.h"
+
+namespace rigstep::index3 {
+
+// Makes the choice for a plan that is complete in its dual form, and lays out the hybrid one where that is chosen.
+// constraints: as the plan's elimination was compiled from.
+void choose_hubs(Plan& plan, std::vector<Constraint> constraints);
+
+// Largest relative error of the velocities that the plan's elimination projects, at the start pose and another one,
+// against a pivoted dense solve; in a plan with many rows, against the dual form.
+double projection_error(const Plan& plan);
+
+// One line: which elimination was chosen, and why.
+std::string describe_elimination(const Plan& plan);
+
+}  // namespace rigstep::index3
