@@ -61,7 +61,7 @@ HubChoice choice(const Mechanism& m, Hubs hubs = Hubs::by_cost) { return Plan(m,
 
 TEST_CASE("a hub that stays primal takes the same steps as in the dual form") {
   CHECK(difference_of_forms(test::build(test::star(20, 3)), 200) < 1e-9);
-  CHECK(difference_of_forms(test::build(test::star(64, 1)), 200) < 1e-9);
+  CHECK(difference_of_forms(test::build(test::star(64, 1)), 10) < 1e-9);
   CHECK(difference_of_forms(test::build(test::star(6, 9)), 200) < 1e-9);
   CHECK(difference_of_forms(test::build(test::carousel(12, 2)), 200) < 1e-9);
   CHECK(difference_of_forms(test::mechanism("full_car"), 200) < 1e-9);
