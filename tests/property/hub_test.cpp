@@ -61,7 +61,7 @@ HubChoice choice(const Mechanism& m, Hubs hubs = Hubs::by_cost) { return Plan(m,
 
 TEST_CASE("a hub that stays primal takes the same steps as in the dual form") {
   CHECK(difference_of_forms(test::build(test::star(20, 3)), 200) < 1e-9);
-  CHECK(difference_of_forms(test::build(test::star(64, 1)), 200) < 1e-9);
+  CHECK(difference_of_forms(test::build(test::star(64, 1)), 10) < 1e-9);
   CHECK(difference_of_forms(test::build(test::star(6, 9)), 200) < 1e-9);
   CHECK(difference_of_forms(test::build(test::carousel(12, 2)), 200) < 1e-9);
   CHECK(difference_of_forms(test::mechanism("full_car"), 200) < 1e-9);
@@ -103,10 +103,19 @@ TEST_CASE("a primal hub gives the same bits on every instruction set and for any
   }
 }
 
-TEST_CASE("legs of a primal hub are shared among threads") {
+TEST_CASE("legs of a primal hub are shared among threads, with the bits of one") {
+  const Mechanism m = test::build(test::carousel(64, 4));
   Settings settings = with(Hubs::primal);
+  Stepper alone(m, settings);
   settings.threads = 2;
-  CHECK(Plan(test::build(test::carousel(64, 4)), settings).partition.parts.size() == 2);
+  Stepper shared(m, settings);
+  CHECK(shared.threads() == 2);
+  for (int k = 0; k < 100; ++k) {
+    CHECK(alone.step(Inputs{}).status == StepStatus::ok);
+    CHECK(shared.step(Inputs{}).status == StepStatus::ok);
+    REQUIRE(shared.state().hash() == alone.state().hash());
+  }
+  MESSAGE(shared.late_partners() << " of 100 steps made anew alone");
 }
 
 TEST_CASE("what a fixed hub would make redundant comes late: joints with the ground, drivers of closed legs") {
