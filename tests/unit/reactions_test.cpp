@@ -122,7 +122,7 @@ TEST_CASE("redundancy is told by group, and by what of each joint's load is open
   CHECK(two.groups[1] == std::vector<int>{2, 3});
   for (const Open& open : two.open_loads) CHECK(open == Open{true, true, true, true, true, false});
 
-  // a loop of spatial joints without redundancy
+  // a tree has nothing to share
   const Rank free = rank(test::random_bare_tree(3, 5));
   CHECK(free.groups.empty());
   for (const Open& open : free.open_loads) CHECK(open == Open{});
