@@ -7,7 +7,7 @@
 // Length one is a row's direction before the tree takes its share. Motions are measured by geometry alone, a body's
 // rotation by the path of its farthest joint point, so that the margin is a pure number of the pose; it depends on
 // which joints make the tree, but not where it vanishes. It says how near a pose is, not whether the motion leads
-// there.
+// there. A start that is singular and from where no motion leads counts as regular.
 //
 // Owned by the sensors; construction is load time, margin() belongs to the loop thread and takes a fixed time.
 #pragma once
