@@ -394,6 +394,8 @@ void add_output(const wire::Output& in, const wire::Mechanism& file, MechanismBu
       return builder.add_output(of_kind(Kind::energy));
     case wire::Output::kConstraintResidual:
       return builder.add_output(of_kind(Kind::constraint_residual));
+    case wire::Output::kSingularityMargin:
+      return builder.add_output(of_kind(Kind::singularity_margin));
     case wire::Output::kSolverStatus:
       return builder.add_output(of_kind(Kind::solver_status));
     case wire::Output::kDriverEffort:

@@ -8,8 +8,8 @@
 #include <sstream>
 
 #include "core/index3/diagnostics.h"
+#include "core/index3/initial_state.h"
 #include "core/index3/plan.h"
-#include "core/index3/sensors.h"
 #include "proto/load.h"
 
 namespace rigstep::server {
@@ -131,14 +131,18 @@ constexpr const char* kJointColumns[] = {"fx", "fy", "fz", "tx", "ty", "tz"};
 }  // namespace
 
 TrajectoryWriter::TrajectoryWriter(const std::string& path, const index3::Stepper& stepper)
-    : path_(path),
+    : pose_(stepper.plan()),
+      reactions_(stepper.plan(), stepper.state(),
+                 std::vector<bool>(static_cast<std::size_t>(stepper.plan().mechanism.constraints()), true)),
+      path_(path),
       file_(path == "-" ? stdout : std::fopen(path.c_str(), "w"), path == "-" ? std::fflush : std::fclose) {
   if (!file_)
     throw FileError(path + ": cannot be written (" + std::strerror(errno) + "): check the folder and its permissions");
   const Mechanism& m = stepper.plan().mechanism;
   line_ =
       "# units: s, m, m/s, rad/s, m/s^2, rad/s^2, N, N m, J; frame: world; e0..e3: Euler parameters, body -> world; "
-      "f, t of a joint: load it exerts on its second body, about its joint point; mechanism: " +
+      "f, t of a joint: load it exerts on its second body, about its joint point, of least norm where `rigstep check` "
+      "calls it not unique; mechanism: " +
       m.name() + "\nt";
   for (const Body& body : m.bodies())
     for (const char* column : kBodyColumns) line_ += "," + body.name + "." + column;
@@ -173,8 +177,9 @@ void TrajectoryWriter::write(const index3::Stepper& stepper, const StepReport& r
     put_all(b.a);
     put_all(Vec3(A * b.alpha_b));
   }
-  for (std::size_t j = 0; j < plan.mechanism.joints().size(); ++j)
-    put_all(index3::joint_reaction(stepper, static_cast<int>(j)));
+  if (reactions_.redistributes()) index3::evaluate_pose(plan, x, pose_);
+  reactions_.read(x, pose_);
+  for (std::size_t j = 0; j < plan.mechanism.joints().size(); ++j) put_all(reactions_.of_joint(x, static_cast<int>(j)));
   const index3::Energy e = index3::energy(plan, x, stepper.workspace());
   for (const double value : {e.kinetic, e.potential, e.kinetic + e.potential, report.position_residual,
                              report.velocity_residual, report.acceleration_residual})

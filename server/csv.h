@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/index3/reactions.h"
 #include "core/index3/stepper.h"
 #include "core/mechanism/signals.h"
 
@@ -50,7 +51,7 @@ class InputTable {
 };
 
 // Writes a run in the exchange format: t, per body pose, velocity and acceleration, per joint the load on its second
-// body, energies, residuals; world frame. "-" is standard output.
+// body (of least norm where it is not unique, reactions.h), energies, residuals; world frame. "-" is standard output.
 class TrajectoryWriter {
  public:
   // Throws FileError.
@@ -62,6 +63,8 @@ class TrajectoryWriter {
  private:
   void put(double value);
 
+  index3::Workspace pose_;  // constraints of the state that is written
+  index3::Reactions reactions_;
   std::string path_;
   std::unique_ptr<std::FILE, int (*)(std::FILE*)> file_;
   std::string line_;

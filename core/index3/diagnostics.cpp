@@ -13,7 +13,7 @@ namespace rigstep::index3 {
 
 namespace {
 
-constexpr double kRankTolerance = 1e-11;  // eigenvalue of the scaled J M^-1 J' that counts as zero
+constexpr double kNoShare = 1e-10;  // in a redundant combination, of its length one
 
 double along(const Vec6& J, const Vec3& linear, const Vec3& angular) {
   return J.head<3>().dot(linear) + J.tail<3>().dot(angular);
@@ -27,8 +27,8 @@ Eigen::MatrixXd dense_jacobian(const Plan& plan, const Workspace& w) {
   return J;
 }
 
-// J M^-1/2 with the rows scaled to unit length; the plain mass matrix
-Eigen::MatrixXd scaled_jacobian(const Plan& plan, const Workspace& w) {
+// J M^-1/2 with the rows scaled to unit length, by `scale`; the plain mass matrix
+Eigen::MatrixXd scaled_jacobian(const Plan& plan, const Workspace& w, Eigen::VectorXd& scale) {
   Eigen::MatrixXd J = dense_jacobian(plan, w);
   for (std::size_t i = 0; i < w.placement.size(); ++i) {
     const Body& body = plan.mechanism.bodies()[i];
@@ -38,8 +38,8 @@ Eigen::MatrixXd scaled_jacobian(const Plan& plan, const Workspace& w) {
     columns.leftCols<3>() /= std::sqrt(body.mass);
     columns.rightCols<3>() = columns.rightCols<3>().eval() * root.inverse().transpose();
   }
-  for (int row = 0; row < J.rows(); ++row) J.row(row) /= J.row(row).norm();
-  return J;
+  scale = J.rowwise().norm().cwiseInverse();
+  return scale.asDiagonal() * J;
 }
 
 // Motion of both bodies of a joint.
@@ -126,9 +126,57 @@ void add_residuals(const Plan& plan, int constraint, const std::vector<double>& 
        x.acceleration + c.ratio * y.acceleration, report);
 }
 
-// moves along a random admissible motion and closes the joints again
-State nearby(const Plan& plan, const State& x, const Workspace& w) {
-  const Eigen::MatrixXd J = dense_jacobian(plan, w);
+// The redundant combinations of a pose: loads in the joints that do nothing to the bodies.
+struct Redundancy {
+  Eigen::MatrixXd combination;  // (rows x redundant) orthonormal, of the rows scaled to unit length
+  Eigen::VectorXd scale;        // (rows) that makes multipliers of them
+};
+
+// load of a joint on its second body, world frame, about its joint point, for given multipliers of its rows
+Vec6 load_of(const Plan& plan, const Workspace& w, int joint, const Eigen::VectorXd& lambda) {
+  Vec6 load = Vec6::Zero();
+  for (int row = plan.first_row[joint]; row < plan.first_row[joint + 1]; ++row) load -= lambda[row] * w.J_second[row];
+  load.tail<3>() -= w.joint[joint].s_second.cross(load.head<3>());
+  return load;
+}
+
+std::vector<std::array<bool, 6>> open_loads(const Plan& plan, const Workspace& w, const Redundancy& r) {
+  std::vector<std::array<bool, 6>> open(plan.mechanism.joints().size(), std::array<bool, 6>{});
+  for (Eigen::Index k = 0; k < r.combination.cols(); ++k) {
+    const Eigen::VectorXd lambda = r.combination.col(k).cwiseProduct(r.scale);
+    const double largest = lambda.cwiseAbs().maxCoeff();
+    for (std::size_t j = 0; j < open.size(); ++j) {
+      const Vec6 load = load_of(plan, w, static_cast<int>(j), lambda);
+      for (int c = 0; c < 6; ++c) open[j][c] = open[j][c] || std::abs(load[c]) > 1e-6 * largest;
+    }
+  }
+  return open;
+}
+
+// Constraints that share a redundant combination: blocks of the projector on them.
+std::vector<std::vector<int>> groups_of(const Plan& plan, const Redundancy& r) {
+  std::vector<int> group(static_cast<std::size_t>(plan.mechanism.constraints()));
+  for (std::size_t c = 0; c < group.size(); ++c) group[c] = static_cast<int>(c);
+  std::vector<bool> has_share(group.size(), false);
+  for (int row = 0; row < plan.rows(); ++row) {
+    const Eigen::VectorXd shared = r.combination * r.combination.row(row).transpose();
+    for (int other = 0; other <= row; ++other) {
+      if (std::abs(shared[other]) < kNoShare) continue;
+      const int a = group[plan.joint_of_row[row]], b = group[plan.joint_of_row[other]];
+      has_share[plan.joint_of_row[row]] = true;
+      if (a != b) std::replace(group.begin(), group.end(), b, a);
+    }
+  }
+  std::vector<std::vector<int>> groups(group.size());
+  for (std::size_t c = 0; c < group.size(); ++c)
+    if (has_share[c]) groups[group[c]].push_back(static_cast<int>(c));
+  groups.erase(std::remove_if(groups.begin(), groups.end(), [](const auto& g) { return g.empty(); }), groups.end());
+  return groups;
+}
+
+// a random motion that the joints allow, its largest displacement or rotation a hundredth
+Eigen::VectorXd small_motion(const Plan& plan, const Workspace& w) {
+  const Eigen::MatrixXd J = dense_jacobian(plan, w).topRows(plan.first_row[plan.first_driver()]);
   Eigen::VectorXd motion(J.cols());
   std::mt19937 random(1);
   for (Eigen::Index k = 0; k < motion.size(); ++k) motion[k] = static_cast<double>(random()) / 4294967296.0 - 0.5;
@@ -137,12 +185,7 @@ State nearby(const Plan& plan, const State& x, const Workspace& w) {
   for (Eigen::Index k = 0; k < motion.size(); k += 6)
     largest = std::max({largest, motion.segment<3>(k).norm() / plan.length, motion.segment<3>(k + 3).norm()});
   if (largest > 0.0) motion *= 0.01 / largest;
-  State y = x;
-  for (std::size_t i = 0; i < y.body.size(); ++i) {
-    y.body[i].r += motion.segment<3>(6 * static_cast<Eigen::Index>(i));
-    y.body[i].p = turned(y.body[i].p, motion.segment<3>(6 * static_cast<Eigen::Index>(i) + 3));
-  }
-  return y;
+  return motion;
 }
 
 }  // namespace
@@ -185,37 +228,58 @@ void measure_residuals(const Plan& plan, const Workspace& w, const Residuals& fo
 
 Rank rank_at(const Plan& plan, const State& x) {
   Workspace w(plan);
-  evaluate_state(plan, x, w);
+  evaluate_pose(plan, x, w);
   Rank result;
   result.redundancy_share.assign(static_cast<std::size_t>(plan.mechanism.constraints()), 0.0);
+  result.open_loads.assign(plan.mechanism.joints().size(), std::array<bool, 6>{});
   result.degrees_of_freedom = 6 * static_cast<int>(x.body.size());
   if (plan.rows() == 0) return result;
-  const Eigen::MatrixXd J = scaled_jacobian(plan, w);
+  Redundancy redundancy;
+  const Eigen::MatrixXd J = scaled_jacobian(plan, w, redundancy.scale);
   const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> eigen(J * J.transpose());
-  for (int k = 0; k < plan.rows(); ++k) {
-    if (eigen.eigenvalues()[k] < kRankTolerance) {
-      ++result.redundant;
-      for (int row = 0; row < plan.rows(); ++row)
-        result.redundancy_share[plan.joint_of_row[row]] += std::pow(eigen.eigenvectors()(row, k), 2);
-    } else {
-      result.margin = std::min(1.0, std::sqrt(eigen.eigenvalues()[k]));
-      break;  // ascending
-    }
-  }
+  result.redundant = static_cast<int>((eigen.eigenvalues().array() < kRankTolerance).count());
   result.rank = plan.rows() - result.redundant;
   result.degrees_of_freedom -= result.rank;
+  if (result.rank > 0) result.margin = std::min(1.0, std::sqrt(eigen.eigenvalues()[result.redundant]));  // ascending
+  if (result.redundant == 0) return result;
+  redundancy.combination = eigen.eigenvectors().leftCols(result.redundant);
+  for (int row = 0; row < plan.rows(); ++row)
+    result.redundancy_share[plan.joint_of_row[row]] += redundancy.combination.row(row).squaredNorm();
+  result.open_loads = open_loads(plan, w, redundancy);
+  result.groups = groups_of(plan, redundancy);
   return result;
+}
+
+State regular_pose(const Plan& plan, const State& x) {
+  Workspace w(plan);
+  evaluate_pose(plan, x, w);
+  const Eigen::VectorXd motion = small_motion(plan, w);
+  State y = x;
+  for (std::size_t i = 0; i < y.body.size(); ++i) {
+    y.body[i].r += motion.segment<3>(6 * static_cast<Eigen::Index>(i));
+    y.body[i].p = turned(y.body[i].p, motion.segment<3>(6 * static_cast<Eigen::Index>(i) + 3));
+  }
+  evaluate_pose(plan, y, w);
+  for (std::size_t k = 0; k < w.drive.size(); ++k)
+    w.drive[k].value += w.Phi[plan.first_row[plan.first_driver() + static_cast<int>(k)]];
+  return closed(plan, y, w);
 }
 
 StartRank start_rank(const Mechanism& mechanism) {
   const Plan plan(mechanism, {});
   const State x = start_pose(plan);
-  StartRank result;
-  result.start = rank_at(plan, x);
-  Workspace w(plan);
-  evaluate_state(plan, x, w);
-  result.rank_nearby = rank_at(plan, closed(plan, nearby(plan, x, w), w)).rank;
-  return result;
+  return {rank_at(plan, x), rank_at(plan, regular_pose(plan, x))};
+}
+
+std::vector<double> arms(const Plan& plan) {
+  std::vector<double> arm(plan.mechanism.bodies().size(), 0.0);
+  for (const Joint& joint : plan.mechanism.joints()) {
+    if (joint.first != kGround) arm[joint.first] = std::max(arm[joint.first], joint.in_first.point_b.norm());
+    if (joint.second != kGround) arm[joint.second] = std::max(arm[joint.second], joint.in_second.point_b.norm());
+  }
+  for (double& length : arm)
+    if (length == 0.0) length = plan.length;
+  return arm;
 }
 
 }  // namespace rigstep::index3

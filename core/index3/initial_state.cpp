@@ -325,11 +325,15 @@ State initial_state(const Plan& plan, Workspace& w) {
   return x;
 }
 
-void evaluate_state(const Plan& plan, const State& x, Workspace& w) noexcept {
+void evaluate_pose(const Plan& plan, const State& x, Workspace& w) noexcept {
   place_bodies(x, w);
   w.drive = x.drive;
   w.reference = x.coordinate;
   evaluate_constraints(plan, w);
+}
+
+void evaluate_state(const Plan& plan, const State& x, Workspace& w) noexcept {
+  evaluate_pose(plan, x, w);
   follow_coordinates(plan, x.coordinate, w);
   apply_forces(plan, Inputs{}, 0.0, x.coordinate, w);
 }

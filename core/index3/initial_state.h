@@ -52,7 +52,10 @@ State closed(const Plan& plan, State x, Workspace& w);
 // Throws StartError as require_consistent_start.
 State initial_state(const Plan& plan, Workspace& w);
 
-// w.placement, constraints, forces and coordinates of an arbitrary state, as sensors and diagnostics read them.
+// w.placement and constraints of an arbitrary state. Called in the loop too.
+void evaluate_pose(const Plan& plan, const State& x, Workspace& w) noexcept;
+
+// The same with forces and coordinates, as sensors and diagnostics read them.
 void evaluate_state(const Plan& plan, const State& x, Workspace& w) noexcept;
 
 }  // namespace rigstep::index3

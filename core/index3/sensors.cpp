@@ -1,13 +1,17 @@
 #include "core/index3/sensors.h"
 
+#include <algorithm>
+
 #include "core/index3/diagnostics.h"
-#include "core/index3/workspace.h"
+#include "core/index3/initial_state.h"
 
 namespace rigstep::index3 {
 
 namespace {
 
 using Kind = Output::Kind;
+
+constexpr int kMostClosingRows = 128;  // whose singular values are computed in the loop
 
 void write(double*& to, const Vec3& value) {
   for (int k = 0; k < 3; ++k) *to++ = value[k];
@@ -47,35 +51,47 @@ void read_body(const Mechanism& m, const Output& o, const BodyState& b, const Ma
   }
 }
 
+bool asks_for(const Mechanism& m, Kind kind) {
+  return std::any_of(m.outputs().begin(), m.outputs().end(), [kind](const Output& o) { return o.kind == kind; });
+}
+
+// (constraints) whose loads are outputs
+std::vector<bool> shown_loads(const Plan& plan) {
+  std::vector<bool> shown(static_cast<std::size_t>(plan.mechanism.constraints()), false);
+  for (const Output& o : plan.mechanism.outputs()) {
+    if (o.kind == Kind::joint_reaction) shown[o.joint] = true;
+    if (o.kind == Kind::driver_effort) shown[plan.first_driver() + o.driver] = true;
+  }
+  return shown;
+}
+
+void require_few(int closing_rows) {
+  if (closing_rows <= kMostClosingRows) return;
+  throw MechanismError("singularity_margin",
+                       "the loops of this mechanism are closed by " + std::to_string(closing_rows) +
+                           " constraint rows, and the loop can watch " + std::to_string(kMostClosingRows),
+                       "remove this output; `rigstep check` tells the margin of the start pose");
+}
+
 }  // namespace
 
-Vec6 joint_reaction(const Stepper& stepper, int j) noexcept {
-  const Plan& plan = stepper.plan();
-  const State& x = stepper.state();
-  const Joint& joint = plan.mechanism.joints()[j];
-  const JointPlacement at = place(joint, placement_in(x, joint.first), placement_in(x, joint.second));
-  // on the second body: -J_second' (lambda + kappa), in balance with the projected accelerations
-  Vec6 load = Vec6::Zero();
-  int row = plan.first_row[j];
-  for (const Row& r : rows_of(joint.type)) {
-    load -= (x.lambda[row] + x.kappa[row]) * evaluate(r, at).J_second;
-    ++row;
-  }
-  load.tail<3>() -= at.s_second.cross(load.head<3>());
-  return load;
+Sensors::Sensors(const Plan& plan, const State& start) {
+  const bool shows_margin = asks_for(plan.mechanism, Kind::singularity_margin);
+  const bool shows_loads =
+      asks_for(plan.mechanism, Kind::joint_reaction) || asks_for(plan.mechanism, Kind::driver_effort);
+  if (shows_margin) closure_ = std::make_unique<LoopClosure>(plan, start);
+  if (closure_) require_few(static_cast<int>(closure_->closing_rows().size()));
+  if (shows_loads) reactions_ = std::make_unique<Reactions>(plan, start, shown_loads(plan));
+  if (closure_ || (reactions_ && reactions_->redistributes())) pose_ = std::make_unique<Workspace>(plan);
 }
 
-double driver_effort(const Stepper& stepper, int driver) noexcept {
-  const Plan& plan = stepper.plan();
-  const int row = plan.first_row[plan.first_driver() + driver];
-  return -(stepper.state().lambda[row] + stepper.state().kappa[row]);
-}
-
-void read_outputs(const Stepper& stepper, const StepReport& report, Outputs& outputs) noexcept {
+void Sensors::read(const Stepper& stepper, const StepReport& report, Outputs& outputs) noexcept {
   const Plan& plan = stepper.plan();
   const Mechanism& m = plan.mechanism;
   const State& x = stepper.state();
   const Workspace& w = stepper.workspace();
+  if (pose_) evaluate_pose(plan, x, *pose_);
+  if (reactions_) reactions_->read(x, pose_ ? *pose_ : w);
   outputs.count = static_cast<int>(m.output_channels().size());
   for (const Output& o : m.outputs()) {
     double* to = outputs.value.data() + o.first_channel;
@@ -87,10 +103,10 @@ void read_outputs(const Stepper& stepper, const StepReport& report, Outputs& out
         *to = rate(m, x, m.coordinates()[o.coordinate]);
         break;
       case Kind::driver_effort:
-        *to = driver_effort(stepper, o.driver);
+        *to = reactions_->of_driver(o.driver);
         break;
       case Kind::joint_reaction: {
-        const Vec6 load = joint_reaction(stepper, o.joint);
+        const Vec6 load = reactions_->of_joint(x, o.joint);
         for (int k = 0; k < 6; ++k) to[k] = load[k];
         break;
       }
@@ -126,6 +142,9 @@ void read_outputs(const Stepper& stepper, const StepReport& report, Outputs& out
         for (int k = 0; k < 6; ++k) to[k] = w.bushing[o.element].deflection[k];
         for (int k = 0; k < 6; ++k) to[6 + k] = w.bushing[o.element].load[k];
         break;
+      case Kind::singularity_margin:
+        *to = closure_->margin(*pose_);
+        break;
       case Kind::solver_status:
         to[0] = static_cast<double>(report.status);
         to[1] = report.last_increment;
@@ -134,6 +153,28 @@ void read_outputs(const Stepper& stepper, const StepReport& report, Outputs& out
         read_body(m, o, x.body[o.body], rotation_matrix(x.body[o.body].p), to);
     }
   }
+}
+
+std::size_t Sensors::bytes() const noexcept {
+  return (pose_ ? pose_->bytes() : 0) + (closure_ ? closure_->bytes() : 0) + (reactions_ ? reactions_->bytes() : 0);
+}
+
+void read_outputs(const Stepper& stepper, const StepReport& report, Outputs& outputs) noexcept {
+  stepper.sensors().read(stepper, report, outputs);
+}
+
+Vec6 joint_reaction(const Stepper& stepper, int j) noexcept {
+  const State& x = stepper.state();
+  const std::size_t row = static_cast<std::size_t>(stepper.plan().first_row[j]);
+  double lambda[kMaxRows];
+  for (int k = 0; k < stepper.plan().first_row[j + 1] - stepper.plan().first_row[j]; ++k)
+    lambda[k] = x.lambda[row + static_cast<std::size_t>(k)] + x.kappa[row + static_cast<std::size_t>(k)];
+  return load_on_second(stepper.plan(), x, j, lambda);
+}
+
+double driver_effort(const Stepper& stepper, int driver) noexcept {
+  const int row = stepper.plan().first_row[stepper.plan().first_driver() + driver];
+  return -(stepper.state().lambda[row] + stepper.state().kappa[row]);
 }
 
 }  // namespace rigstep::index3

@@ -8,6 +8,7 @@
 #include "core/index3/forces.h"
 #include "core/index3/initial_state.h"
 #include "core/index3/lane_access.h"
+#include "core/index3/sensors.h"
 #include "core/index3/team.h"
 
 namespace rigstep::index3 {
@@ -270,6 +271,7 @@ Stepper::Stepper(const Mechanism& mechanism, const Settings& settings)
       state_(initial_state(*plan_, *workspace_)),
       failed_(state_) {
   enter_lanes(*plan_, state_, *workspace_);
+  sensors_ = std::make_unique<Sensors>(*plan_, state_);
   const int threads = static_cast<int>(plan_->partition.parts.size());
   if (threads == 1) return;
   spare_ = std::make_unique<Workspace>(*plan_);
@@ -284,7 +286,9 @@ const State& Stepper::state() const noexcept {
   return state_;
 }
 const Plan& Stepper::plan() const noexcept { return *plan_; }
-std::size_t Stepper::bytes() const noexcept { return workspace_->bytes() + 2 * sizeof(double) * state_.flat_size(); }
+std::size_t Stepper::bytes() const noexcept {
+  return workspace_->bytes() + sensors_->bytes() + 2 * sizeof(double) * state_.flat_size();
+}
 int Stepper::threads() const noexcept { return team_ ? team_->threads() : 1; }
 const Workspace& Stepper::workspace() const noexcept { return *workspace_; }
 

@@ -64,6 +64,7 @@ struct Settings {
 struct Plan;       // plan.h: everything that never changes
 struct Workspace;  // workspace.h: every byte the step may touch
 class Team;        // team.h: the threads that share a step
+class Sensors;     // sensors.h: what output channels need beyond the state
 
 class Stepper {
  public:
@@ -81,7 +82,9 @@ class Stepper {
   const Plan& plan() const noexcept;
   const Workspace& workspace() const noexcept;  // of the last committed step, for sensors and diagnostics
 
-  // Memory of a step: workspace and states. A team has another workspace in reserve.
+  Sensors& sensors() const noexcept { return *sensors_; }  // of read_outputs
+
+  // Memory of a step: workspace, states and sensors. A team has another workspace in reserve.
   std::size_t bytes() const noexcept;
 
   // Threads that share a step, the caller included; 1 where the mechanism is too small to be divided.
@@ -101,6 +104,7 @@ class Stepper {
   std::unique_ptr<Workspace> workspace_;
   std::unique_ptr<Workspace> spare_;  // with a team: for steps that a late partner spoils
   std::unique_ptr<Team> team_;        // null: alone
+  std::unique_ptr<Sensors> sensors_;
   std::uint64_t late_partners_ = 0;
   mutable State state_;                   // the last committed one
   mutable bool state_is_current_ = true;  // else it is still in the lanes, from where state() fetches it

@@ -254,6 +254,8 @@ std::vector<Channel> components(const Output& output, const Mechanism& m) {
       return {{".position", "m"}, {".velocity", "m/s"}, {".acceleration", "m/s^2"}};
     case Kind::solver_status:
       return {{".status", "-"}, {".last_increment", "m"}};
+    case Kind::singularity_margin:
+      return {{"", "-"}};
     case Kind::driver_effort:
       return {{"", effort_unit(m.coordinates()[m.drivers()[output.driver].coordinate].freedom)}};
     case Kind::force_element: {

@@ -194,6 +194,7 @@ struct Output {
     tyre,                 // fx fy fz [N] on the wheel, road axes; slip [-] slip_angle [rad] deflection [m]
     bushing,              // x y z [m] rx ry rz [rad] deflection; fx fy fz [N] tx ty tz [N m] on the second body; both
                           // in the first frame's axes
+    singularity_margin,   // [-] 0 at a singular pose, of the order of 1 elsewhere
   };
   enum class Element { spring, friction, motor };
   std::string name;
@@ -329,7 +330,7 @@ class MechanismBuilder {
   void add_joint_input(Input input, const std::string& joint, Freedom freedom);
   void add_body_output(Output output, const std::string& body);
   void add_joint_output(Output output, const std::string& joint, Freedom freedom);  // freedom unused for reactions
-  void add_output(Output output);  // energy, constraint_residual, solver_status
+  void add_output(Output output);  // energy, constraint_residual, solver_status, singularity_margin
   void add_coupling(Coupling coupling, const std::string& first_joint, Freedom first_freedom,
                     const std::string& second_joint, Freedom second_freedom);
   void add_driver(Driver driver, const std::string& joint, Freedom freedom);

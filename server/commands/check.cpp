@@ -10,7 +10,9 @@
 
 #include "core/index3/diagnostics.h"
 #include "core/index3/initial_state.h"
+#include "core/index3/loop_closure.h"
 #include "core/index3/plan.h"
+#include "core/index3/reactions.h"
 #include "core/index3/workspace.h"
 #include "rt/thread_setup.h"
 #include "server/commands/commands.h"
@@ -55,12 +57,36 @@ int loop_count(const Mechanism& m) {
   return loops;
 }
 
+// How near a start pose is to a singular one, as the output singularity_margin tells it in the loop.
+double start_margin(const index3::Plan& plan) {
+  const index3::State x = index3::start_pose(plan);
+  index3::Workspace w(plan);
+  index3::evaluate_pose(plan, x, w);
+  return index3::LoopClosure(plan, x).margin(w);
+}
+
+// What the layout makes of a mechanism: its share in lanes, and how many threads it is worth.
+struct Layout {
+  explicit Layout(const Mechanism& m) {
+    index3::Settings settings;
+    for (const int threads : {1, 2, 4}) {
+      settings.threads = threads;
+      parts.push_back(static_cast<int>(index3::Plan(m, settings).partition.parts.size()));
+    }
+    for (const index3::BodyPlace& place : index3::Plan(m, {}).elimination.body) in_lanes += place.width > 1;
+  }
+  int in_lanes = 0;        // bodies that ride beside others
+  std::vector<int> parts;  // threads that take part where 1, 2 and 4 are offered
+};
+
 struct Report {
   const wire::LoadedMechanism& loaded;
   const Mechanism& m;
   index3::StartRank rank;
   std::vector<index3::JointGap> gaps;
   index3::Plan plan;
+  Layout layout;
+  double margin;
   std::size_t memory_bytes;
   double step_us;
   StepReport start;  // residuals of the start state
@@ -70,14 +96,19 @@ struct Report {
         m(mechanism.mechanism),
         rank(index3::start_rank(m)),
         gaps(index3::start_gaps(m)),
-        plan(m, {}) {
+        plan(m, {}),
+        layout(m),
+        margin(start_margin(plan)) {
     index3::Stepper stepper = make_stepper(loaded, {});
     index3::residuals(stepper.plan(), stepper.state(), start);
     memory_bytes = stepper.bytes();
     step_us = measured_step_us(std::move(stepper));
   }
 
-  bool singular() const { return rank.rank_nearby > rank.start.rank; }
+  bool singular() const { return rank.nearby.rank > rank.start.rank; }
+  // what is redundant at any pose; at a singular start the pose itself adds to it
+  const index3::Rank& regular() const { return singular() ? rank.nearby : rank.start; }
+  double bytes_per_body() const { return static_cast<double>(memory_bytes) / static_cast<double>(m.bodies().size()); }
 };
 
 // a joint by its name alone, couplings and drivers with their kind
@@ -86,14 +117,35 @@ std::string short_name(const Mechanism& m, int constraint) {
   return constraint < joints ? m.joints()[constraint].name : m.constraint_name(constraint);
 }
 
+// components of a joint's load that the motion leaves open
+std::vector<std::string> open_components(const std::array<bool, 6>& open) {
+  static constexpr const char* kNames[] = {"fx", "fy", "fz", "tx", "ty", "tz"};
+  std::vector<std::string> names;
+  for (std::size_t k = 0; k < open.size(); ++k)
+    if (open[k]) names.emplace_back(kNames[k]);
+  return names;
+}
+
 std::string redundancy_text(const Report& r) {
   std::string text;
-  for (int j = 0; j < r.m.constraints(); ++j)
-    if (r.rank.start.redundancy_share[j] > 1e-6)
-      text += fmt::format("    {:<20} {} of its {} rows' worth\n", short_name(r.m, j),
-                          fmt::format("{:.2f}", r.rank.start.redundancy_share[j]),
-                          r.plan.first_row[j + 1] - r.plan.first_row[j]);
+  const index3::Rank& rank = r.regular();
+  for (int j = 0; j < r.m.constraints(); ++j) {
+    if (rank.redundancy_share[j] <= 1e-6) continue;
+    const bool is_joint = j < static_cast<int>(r.m.joints().size());
+    text += fmt::format("    {:<20} {:.2f} of its {} rows' worth; not unique: {}\n", short_name(r.m, j),
+                        rank.redundancy_share[j], r.plan.first_row[j + 1] - r.plan.first_row[j],
+                        is_joint ? fmt::format("{}", fmt::join(open_components(rank.open_loads[j]), " ")) : "effort");
+  }
   return text;
+}
+
+// constraints whose loads would take too long to distribute in the loop
+std::vector<std::string> left_to_the_solver(const Report& r) {
+  std::vector<std::string> names;
+  for (const std::vector<int>& group : r.regular().groups)
+    if (index3::bodies_of(r.plan, group).size() > index3::kMostBodiesOfGroup)
+      for (const int c : group) names.push_back(short_name(r.m, c));
+  return names;
 }
 
 double largest_gap(const Report& r, double index3::JointGap::*member) {
@@ -135,13 +187,17 @@ void print_text(const Report& r) {
   fmt::print("channels         {} in, {} out\n", r.m.input_channels().size(), r.m.output_channels().size());
   fmt::print("freedom          {} degrees, rank {} of {} rows, {} redundant\n", r.rank.start.degrees_of_freedom,
              r.rank.start.rank, r.plan.rows(), r.rank.start.redundant);
-  if (r.rank.start.redundant > 0)
-    fmt::print("  redundant in   (their reactions are not unique)\n{}", redundancy_text(r));
-  fmt::print("singular pose    {}, margin {:.2e} (0: singular, 1: constraints independent)\n",
+  if (r.regular().redundant > 0)
+    fmt::print("  redundant in   (those reactions are reported with the least norm, N and N m alike)\n{}",
+               redundancy_text(r));
+  if (const auto left = left_to_the_solver(r); !left.empty())
+    fmt::print("  not least norm reactions of more than {} bodies that share loads: {}\n", index3::kMostBodiesOfGroup,
+               fmt::join(left, ", "));
+  fmt::print("singular pose    {}, margin {:.2e} (0: singular, 1: no loop or far from it)\n",
              r.singular()
-                 ? fmt::format("THE START IS ONE: rank {} here, {} nearby", r.rank.start.rank, r.rank.rank_nearby)
+                 ? fmt::format("THE START IS ONE: rank {} here, {} nearby", r.rank.start.rank, r.rank.nearby.rank)
                  : "no",
-             r.rank.start.margin);
+             r.margin);
   fmt::print("start as written {:.1e} m, {:.1e} rad, {:.1e} m/s or rad/s largest gap\n",
              largest_gap(r, &index3::JointGap::distance), largest_gap(r, &index3::JointGap::angle),
              largest_gap(r, &index3::JointGap::velocity));
@@ -149,14 +205,20 @@ void print_text(const Report& r) {
              r.start.position_residual, r.start.velocity_residual, r.start.acceleration_residual);
   fmt::print("elimination      {} operations, {} levels, largest front {} rows, {} multiply-adds a factorisation\n",
              e.fronts.size(), e.levels, e.largest_front, e.multiply_adds);
+  fmt::print("layout           {} of {} bodies in lanes of four; threads that take part of 1, 2, 4: {}\n",
+             r.layout.in_lanes, r.m.bodies().size(), fmt::join(r.layout.parts, ", "));
   fmt::print("cost per step    {:.1f} us (median measured on this machine, 3 iterations)\n", r.step_us);
-  fmt::print("memory           {:.1f} kB per stepper, allocated once\n", static_cast<double>(r.memory_bytes) / 1e3);
+  fmt::print("memory           {:.1f} kB per stepper, {:.1f} kB per body, allocated once\n",
+             static_cast<double>(r.memory_bytes) / 1e3, r.bytes_per_body() / 1e3);
 }
 
 nlohmann::json to_json(const Report& r) {
-  nlohmann::json redundant = nlohmann::json::object();
+  nlohmann::json redundant = nlohmann::json::object(), open = nlohmann::json::object();
+  const index3::Rank& rank = r.regular();
   for (int j = 0; j < r.m.constraints(); ++j)
-    if (r.rank.start.redundancy_share[j] > 1e-6) redundant[short_name(r.m, j)] = r.rank.start.redundancy_share[j];
+    if (rank.redundancy_share[j] > 1e-6) redundant[short_name(r.m, j)] = rank.redundancy_share[j];
+  for (std::size_t j = 0; j < r.m.joints().size(); ++j)
+    if (const auto names = open_components(rank.open_loads[j]); !names.empty()) open[r.m.joints()[j].name] = names;
   const index3::Elimination& e = r.plan.elimination;
   return {{"schema", 1},
           {"mechanism", r.m.name()},
@@ -170,9 +232,11 @@ nlohmann::json to_json(const Report& r) {
           {"rank", r.rank.start.rank},
           {"redundant_rows", r.rank.start.redundant},
           {"redundant_joints", redundant},
+          {"not_unique", open},
+          {"not_least_norm", left_to_the_solver(r)},
           {"degrees_of_freedom", r.rank.start.degrees_of_freedom},
           {"singular_start", r.singular()},
-          {"singularity_margin", r.rank.start.margin},
+          {"singularity_margin", r.margin},
           {"start_gap_m", largest_gap(r, &index3::JointGap::distance)},
           {"start_gap_rad", largest_gap(r, &index3::JointGap::angle)},
           {"residuals", {r.start.position_residual, r.start.velocity_residual, r.start.acceleration_residual}},
@@ -180,8 +244,11 @@ nlohmann::json to_json(const Report& r) {
           {"levels", e.levels},
           {"largest_front", e.largest_front},
           {"multiply_adds", e.multiply_adds},
+          {"bodies_in_lanes", r.layout.in_lanes},
+          {"parts_of_1_2_4_threads", r.layout.parts},
           {"step_us", r.step_us},
-          {"memory_bytes", r.memory_bytes}};
+          {"memory_bytes", r.memory_bytes},
+          {"memory_bytes_per_body", r.bytes_per_body()}};
 }
 
 // Finds the nearest consistent start, says how far it is, and writes it if asked to.

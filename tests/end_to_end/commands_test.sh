@@ -49,6 +49,14 @@ for file in "$mechanisms"/*.textproto; do
   expect 0 "$RIGSTEP" check --json "$file"
   is_json out && assert_json out 'd["schema"] == 1 and d["bodies"] > 0 and d["start_gap_m"] < 1e-6'
 done
+# --- redundancy by joint and component, and what the layout makes of the mechanism
+expect 0 "$RIGSTEP" check --json "$mechanisms/mcpherson_redundant.textproto"
+assert_json out 'd["not_unique"] == {j: ["fx", "fy", "fz", "ty", "tz"] for j in ("Aa", "Ab")}'
+assert_json out 'd["redundant_rows"] == 5 and d["not_least_norm"] == [] and d["singularity_margin"] > 0.01'
+assert_json out 'len(d["parts_of_1_2_4_threads"]) == 3 and d["memory_bytes_per_body"] > 0'
+expect 0 "$RIGSTEP" check "$mechanisms/four_bar.textproto"
+says out 'joint3 .* not unique: fz tx ty' && says out '^singular pose +no, margin' && says out '^layout +[0-9]+ of 3 bodies'
+
 expect 3 "$RIGSTEP" check no_such_file.textproto && says err 'no_such_file.textproto'
 sed 's/mass: 1$/mass: -1/' "$pendulum" >bad.textproto
 expect 3 "$RIGSTEP" check bad.textproto && says err 'bad\.textproto:[0-9]+: body "A"\.mass: '

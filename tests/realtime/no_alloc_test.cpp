@@ -16,6 +16,7 @@
 #include "rt/cycle.h"
 #include "tests/support/force_cases.h"
 #include "tests/support/hub_cases.h"
+#include "tests/support/mechanisms.h"
 #include "tests/support/reference.h"
 
 namespace rigstep {
@@ -111,6 +112,30 @@ TEST_CASE("steps with a hub that stays primal allocate nothing") {
   });
   CHECK(count == 0);
   CHECK(stepper.state().step == 1000);
+}
+
+TEST_CASE("reactions of redundant joints and the singularity margin allocate nothing") {
+  if (!can_count()) return;
+  const auto outputs = std::make_unique<Outputs>();
+  for (const test::Description& d : {test::four_bar(0.5), test::ladder(8)}) {
+    const auto add_outputs = [&d](MechanismBuilder& builder) {
+      Output output;
+      output.name = "margin";
+      output.kind = Output::Kind::singularity_margin;
+      builder.add_output(output);
+      output.name = "reaction";
+      output.kind = Output::Kind::joint_reaction;
+      builder.add_joint_output(output, d.joints.back().name, Freedom::angle);
+    };
+    index3::Stepper stepper(test::build(d, add_outputs), {});
+    const long count = test::allocations([&] {
+      for (int k = 0; k < 500; ++k) index3::read_outputs(stepper, stepper.step(Inputs{}), *outputs);
+    });
+    CHECK(count == 0);
+    CHECK(stepper.state().step == 500);
+    CHECK(outputs->value[0] > 0.0);
+    CHECK(outputs->count == 7);
+  }
 }
 
 TEST_CASE("steps with every force element and their outputs allocate nothing") {

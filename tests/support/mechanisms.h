@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cmath>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -85,12 +86,14 @@ inline void add_forces(MechanismBuilder& builder, const Description& d) {
   for (const auto& each : d.drivers) builder.add_driver(each.driver, each.at.joint, each.at.freedom);
 }
 
-inline Mechanism build(const Description& d) {
+// add_more(builder): what follows, e.g. outputs
+inline Mechanism build(const Description& d, const std::function<void(MechanismBuilder&)>& add_more = nullptr) {
   MechanismBuilder builder(d.name);
   builder.set_gravity(d.gravity);
   for (const Body& body : d.bodies) builder.add_body(body);
   for (const auto& joint : d.joints) builder.add_joint(joint);
   add_forces(builder, d);
+  if (add_more) add_more(builder);
   return builder.build();
 }
 

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <functional>
 
 #include "core/index3/plan.h"
@@ -184,6 +185,51 @@ TEST_CASE("energy is kinetic plus that of gravity and springs, and a fall turns 
   const Outputs later = read(s, 200);
   CHECK(later.value[0] > start.value[0] + 1.0);
   CHECK(later.value[2] == doctest::Approx(start.value[2]).epsilon(1e-6));
+}
+
+TEST_CASE("a bar that swings through its singular pose shows it, and reactions of least norm all the way") {
+  const test::Description d = test::four_bar(-0.5 * kPi + 0.3);
+  const Mechanism m = test::build(d, [&d](MechanismBuilder& builder) {
+    builder.add_output(output(Output::Kind::singularity_margin));
+    for (const auto& joint : d.joints) {
+      Output o = output(Output::Kind::joint_reaction);
+      o.name = joint.name;
+      builder.add_joint_output(o, joint.name, Freedom::angle);
+    }
+  });
+  CHECK(m.output_channels()[0].name == "out");
+  CHECK(m.output_channels()[0].unit == "-");
+  Stepper s(m, {});
+  double least = 1.0, largest = 0.0, out_of_plane = 0.0, in_plane = 0.0;
+  for (int k = 0; k < 1000; ++k) {
+    const Outputs out = read(s, 1);
+    least = std::min(least, out.value[0]);
+    largest = std::max(largest, out.value[0]);
+    for (int j = 0; j < 4; ++j) {
+      const Vec3 force = vector(out, 1 + 6 * j), torque = vector(out, 4 + 6 * j);
+      out_of_plane = std::max({out_of_plane, std::abs(force[2]), torque.norm()});
+      in_plane = std::max(in_plane, force.norm());
+    }
+  }
+  MESSAGE("swing through the singular pose: margin " << least << " .. " << largest << ", out-of-plane loads up to "
+                                                     << out_of_plane);
+  CHECK(least < 1e-3);
+  CHECK(largest > 0.1);
+  CHECK(out_of_plane < 1e-9 * in_plane);  // none is the least
+}
+
+TEST_CASE("a mechanism without loops has the margin one, and a net that is too large is refused") {
+  MechanismBuilder builder = one_body();
+  builder.add_output(output(Output::Kind::singularity_margin));
+  Stepper s(builder.build(), {});
+  CHECK(read(s, 0).value[0] == 1.0);
+  const auto with_margin = [](int loops) {
+    return test::build(test::ladder(loops),
+                       [](MechanismBuilder& net) { net.add_output(output(Output::Kind::singularity_margin)); });
+  };
+  CHECK_NOTHROW(Stepper(with_margin(5), {}));
+  CHECK_THROWS_WITH_AS(Stepper(with_margin(26), {}), doctest::Contains("closed by 130 constraint rows"),
+                       MechanismError);
 }
 
 TEST_CASE("residuals and solver status are those of the step's report") {

@@ -1,6 +1,8 @@
 // The stepper against independent solutions: mechanisms in config/mechanisms, answers in tests/data/reference.
 #include <doctest/doctest.h>
 
+#include "core/index3/initial_state.h"
+#include "core/index3/reactions.h"
 #include "tests/support/reference.h"
 
 using namespace rigstep;
@@ -12,6 +14,34 @@ constexpr std::int64_t kMs = 1'000'000;  // [ns]
 
 // Slope of log(error) over log(dt) between two steps, where the second is half the first.
 double slope(double coarse, double fine) { return std::log2(coarse / fine); }
+
+// Largest error of a joint's load as reported, of least norm, over the reference instants up to `until`: forces [N] and
+// torques [N m], relative to the largest force of that instant.
+double reaction_error(const Mechanism& m, const nlohmann::json& ref, std::int64_t dt_ns, double until) {
+  index3::Settings settings;
+  settings.dt_ns = dt_ns;
+  index3::Stepper s(m, settings);
+  index3::Workspace w(s.plan());
+  index3::Reactions reactions(s.plan(), s.state(), std::vector<bool>(m.joints().size(), true));
+  double worst = 0.0;
+  for (const auto& sample : ref["reference"]) {
+    const double t = sample["t"].get<double>();
+    if (t > until + 1e-9) break;
+    while (1e-9 * static_cast<double>(s.state().step) * static_cast<double>(dt_ns) < t - 1e-9) s.step(Inputs{});
+    index3::evaluate_pose(s.plan(), s.state(), w);
+    reactions.read(s.state(), w);
+    double scale = 0.0, error = 0.0;
+    for (std::size_t j = 0; j < m.joints().size(); ++j) {
+      const auto& want = sample["joints"][m.joints()[j].name];
+      const Vec6 load = reactions.of_joint(s.state(), static_cast<int>(j));
+      scale = std::max(scale, vec3(want["force"]).norm());
+      error = std::max(error, (load.head<3>() - vec3(want["force"])).norm());
+      if (want.contains("torque")) error = std::max(error, (load.tail<3>() - vec3(want["torque"])).norm());
+    }
+    worst = std::max(worst, error / scale);
+  }
+  return worst;
+}
 
 // Order two in every quantity between dt, dt/2 and dt/4.
 void check_order_two(const std::string& name, const std::string& reference_name, std::int64_t dt_ns, double until,
@@ -59,6 +89,20 @@ TEST_CASE("double pendulum: joint reactions are second order too") {
   const Deviation a = deviation(m, ref, 10 * kMs, 10.0, {}, true), b = deviation(m, ref, 5 * kMs, 10.0, {}, true);
   CHECK(slope(a.force, b.force) == doctest::Approx(2.0).epsilon(0.1));
   CHECK(b.force < 2e-3);
+}
+
+TEST_CASE("reactions of redundant joints, those that are not unique included, converge with order two") {
+  for (const auto& [name, until] : {std::pair{"mcpherson_redundant", 2.0}, std::pair{"four_bar", 3.0}}) {
+    const Mechanism m = mechanism(name);
+    const nlohmann::json ref = reference(name);
+    const double a = reaction_error(m, ref, 4 * kMs, until), b = reaction_error(m, ref, 2 * kMs, until),
+                 c = reaction_error(m, ref, kMs, until);
+    MESSAGE(std::string(name) << ": largest error of a reaction, torques included, " << a << ", " << b << ", " << c
+                              << " of the largest load at 4, 2 and 1 ms");
+    CHECK(slope(a, b) == doctest::Approx(2.0).epsilon(0.15));
+    CHECK(slope(b, c) == doctest::Approx(2.0).epsilon(0.15));
+    CHECK(c < 1e-3);
+  }
 }
 
 TEST_CASE("chain of 128: the whip costs 46.85 J at 10 ms, and the tip goes where it should") {

@@ -1,0 +1,66 @@
+// Loads in the joints. Where constraints are redundant the motion leaves a part of them open; of all loads that do the
+// same to the bodies, those of least norm are reported: the sum of the squares of the multipliers, which are forces [N]
+// and torques about the joint points [N m], is the least. It weighs 1 N m like 1 N.
+//
+// Only constraints whose multipliers are not unique are touched: they fall into groups that share no load among each
+// other (a four-bar is one, each corner of a car another), and each group is solved on its own, by a dense Cholesky
+// factorisation of J'J of its bodies, whose size is fixed at load time.
+//
+// Construction is load time; everything else belongs to the loop thread and takes a fixed time.
+#pragma once
+
+#include <Eigen/Core>
+#include <vector>
+
+#include "core/index3/workspace.h"
+
+namespace rigstep::index3 {
+
+// A larger group stays as the solver leaves it: one possible distribution.
+inline constexpr int kMostBodiesOfGroup = 32;
+
+// Load of joint j on its second body at a pose, world frame, for multipliers of its rows: force [N] and torque about
+// its joint point on the second body [N m].
+Vec6 load_on_second(const Plan& plan, const State& x, int j, const double* lambda) noexcept;
+
+// Moving bodies that constraints act on, in ascending order.
+std::vector<int> bodies_of(const Plan& plan, const std::vector<int>& constraints);
+
+class Reactions {
+ public:
+  // start: a consistent state; wanted: (constraints) whose loads are asked for.
+  Reactions(const Plan& plan, const State& start, const std::vector<bool>& wanted);
+
+  bool redistributes() const { return !groups_.empty(); }
+
+  // Takes the loads of a state. w: its constraints, as evaluate_pose leaves them; not read unless redistributes().
+  void read(const State& x, const Workspace& w) noexcept;
+
+  // Load of joint j on its second body in the state that was read.
+  Vec6 of_joint(const State& x, int j) const noexcept;
+  // Generalised force of a driver along its freedom; positive increases the coordinate [N] or [N m].
+  double of_driver(int driver) const noexcept;
+
+  std::size_t bytes() const noexcept;
+
+ private:
+  struct Group {
+    std::vector<int> rows;
+    std::vector<int> bodies;
+    std::vector<std::array<int, 4>> place;  // (rows) of the row's bodies among the group's, or -1
+    std::vector<int> first;                 // (bodies) first body that J'J couples it with
+    Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> K;  // J'J, then its Cholesky factor
+    Eigen::VectorXd motion, given;
+  };
+
+  Group make_group(const std::vector<int>& constraints) const;
+  void factorise(Group& group, const Workspace& w) noexcept;
+  void redistribute(Group& group, const Workspace& w) noexcept;
+
+  const Plan* plan_;
+  std::vector<double> arm_;  // (bodies)
+  std::vector<Group> groups_;
+  std::vector<double> lambda_;  // (rows) of the state that was read
+};
+
+}  // namespace rigstep::index3
