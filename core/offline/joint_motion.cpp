@@ -78,6 +78,13 @@ Mat3 rotation(const EulerParameters& p) {
   return quaternion.normalized().toRotationMatrix();
 }
 
+std::vector<BodyMotion> start_motion(const Mechanism& mechanism) {
+  std::vector<BodyMotion> start;
+  for (const Body& body : mechanism.bodies())
+    start.push_back({body.position_0, body.orientation, body.velocity_0, body.angular_velocity_0});
+  return start;
+}
+
 JointMotion joint_motion(int first, const JointFrame& in_first, int second, const JointFrame& in_second,
                          std::span<const BodyMotion> bodies) {
   const Side one = first == kGround ? on_ground(in_first) : on_body(in_first, bodies[first], 0);

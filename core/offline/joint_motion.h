@@ -13,6 +13,8 @@ namespace rigstep::offline {
 
 Mat3 rotation(const EulerParameters& p);  // body -> world, of p as if it had unit norm
 
+std::vector<BodyMotion> start_motion(const Mechanism& mechanism);  // (bodies) as described
+
 // Two frames, one on each body (kGround: the world itself), in the world frame.
 struct JointMotion {
   JetVec3 gap;                        // from the first frame's point to the second's [m]
