@@ -273,9 +273,12 @@ void DivideAndConquer::accumulate(std::span<const Vec6> wrenches, std::span<Vec6
     for (const int part : c.parts) c.total += compounds_[part].total;  // (58)
   };
   const auto pass_on = [&](Compound& c) {
-    if (c.carrier < 0) return;
-    sums[c.carrier] = c.total;
-    for (const int k : c.hanging) sums[c.carrier] += sums[k];  // (76)
+    for (const int part : c.parts) {
+      const int carrier = compounds_[part].carrier;
+      if (carrier < 0) continue;
+      sums[carrier] = compounds_[part].total;
+      for (const int k : compounds_[part].hanging) sums[carrier] += sums[k];  // (76)
+    }
   };
 #pragma omp parallel num_threads(threads_) if (threads_ > 1)
   {
