@@ -2,8 +2,6 @@
 
 #include <arkode/arkode_arkstep.h>
 #include <cvode/cvode.h>
-#include <nvector/nvector_serial.h>
-#include <sundials/sundials_context.h>
 #include <sunnonlinsol/sunnonlinsol_fixedpoint.h>
 
 #include <algorithm>
@@ -13,6 +11,8 @@
 #include <memory>
 #include <stdexcept>
 #include <utility>
+
+#include "core/offline/sundials_handles.h"
 
 namespace rigstep::offline {
 
@@ -51,32 +51,19 @@ void keep_complaint(int, const char*, const char* function, char* message, void*
   static_cast<Caller*>(user)->complaint = std::string(function) + ": " + message;
 }
 
-struct ContextDeleter {
-  void operator()(SUNContext context) const { SUNContext_Free(&context); }
-};
-struct VectorDeleter {
-  void operator()(N_Vector v) const { N_VDestroy(v); }
-};
 struct NonlinearDeleter {
   void operator()(SUNNonlinearSolver s) const { SUNNonlinSolFree(s); }
 };
-using Context = std::unique_ptr<std::remove_pointer_t<SUNContext>, ContextDeleter>;
-using Vector = std::unique_ptr<std::remove_pointer_t<N_Vector>, VectorDeleter>;
 using Nonlinear = std::unique_ptr<std::remove_pointer_t<SUNNonlinearSolver>, NonlinearDeleter>;
-using Memory = std::unique_ptr<void, void (*)(void*)>;  // of CVODE or ARKODE
-
-Context make_context() {
-  SUNContext context = nullptr;
-  if (SUNContext_Create(nullptr, &context) != 0) throw std::bad_alloc();
-  return Context(context);
-}
+using sundials::Memory;
+using sundials::Vector;
 
 // The two integrators of SUNDIALS, one step at a time.
 class Steps {
  public:
   Steps(const Problem& problem, std::span<double> y, double start, double end, const Options& options)
-      : context_(make_context()),
-        y_(N_VMake_Serial(static_cast<sunindextype>(y.size()), y.data(), context_.get())),
+      : context_(sundials::make_context()),
+        y_(sundials::view(y, context_)),
         adams_(options.integrator == Integrator::adams),
         memory_(
             nullptr, adams_ ? +[](void* m) { CVodeFree(&m); } : +[](void* m) { ARKStepFree(&m); }),
@@ -103,7 +90,7 @@ class Steps {
 
   // y within the last step.
   void dense(double t, std::span<double> y) {
-    const Vector v(N_VMake_Serial(static_cast<sunindextype>(y.size()), y.data(), context_.get()));
+    const Vector v = sundials::view(y, context_);
     require(adams_ ? CVodeGetDky(memory_.get(), t, 0, v.get()) : ARKStepGetDky(memory_.get(), t, 0, v.get()));
   }
 
@@ -146,7 +133,7 @@ class Steps {
                       ": the motion may be singular there; give a coarser tolerance or a shorter duration");
   }
 
-  Context context_;
+  sundials::Context context_;
   Vector y_;
   Nonlinear nonlinear_;
   Caller caller_;
@@ -184,6 +171,7 @@ Effort integrate(const Problem& problem, std::vector<double> y, std::span<const 
         steps.dense(*next, value);
         deliver(*next, value);
       }
+      if (problem.after_step && problem.after_step(steps.time(), y)) steps.start_afresh();
       if (options.progress) options.progress(steps.time());
     }
     if (stop == instants.back()) break;

@@ -16,6 +16,9 @@ struct Problem {
   // Called at each break after the values up to it were delivered: inputs jump here, y may be changed (re-projected,
   // re-charted). The integrator starts afresh after it, so that no step straddles a jump.
   std::function<void(double t, std::span<double> y)> at_break;
+  // After every step, once the values up to it were delivered; may be empty. Returns whether it changed y: the
+  // integrator then starts afresh from there.
+  std::function<bool(double t, std::span<double> y)> after_step;
   std::vector<double> breaks;  // ascending [s]; those outside the instants are passed over
 };
 

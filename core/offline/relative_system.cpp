@@ -7,8 +7,6 @@ namespace rigstep::offline {
 
 namespace {
 
-constexpr double kStartGap = 1e-6;  // [m, rad, m/s, rad/s] beyond which a start is a contradiction
-
 const JointTree& checked(const JointTree& tree, const Mechanism& mechanism, const std::string& solver) {
   const std::string obstacle = joint_tree_obstacle(mechanism);
   if (!obstacle.empty()) throw SolverError(solver + ": cannot simulate " + mechanism.name() + ": " + obstacle);
@@ -39,7 +37,7 @@ RelativeSystem::RelativeSystem(const Scenario& scenario, std::string solver, int
       follower_(*mechanism_),
       constraints_(*mechanism_),
       input_(mechanism_->input_channels().size(), 0.0) {
-  const std::vector<BodyMotion> start = scenario.start.empty() ? start_motion(*mechanism_) : scenario.start;
+  const std::vector<BodyMotion> start = AbsoluteSystem(scenario, solver_).start();
   for (const BodyMotion& body : start) {
     poses_.push_back({body.r_0, rotation(body.p)});
     start_motions_.push_back(about(body.v_0, body.omega_0));
@@ -52,19 +50,6 @@ RelativeSystem::RelativeSystem(const Scenario& scenario, std::string solver, int
   start_coordinates_ = tree_.coordinates_of(poses_);
   motions_ = start_motions_;
   hold(scenario.instants.front());
-  check_start();
-}
-
-void RelativeSystem::check_start() const {
-  const std::vector<Jet> coordinates = CoordinateFollower(*mechanism_).follow(absolute_);
-  const std::vector<ConstraintRow> rows =
-      constraints_.rows({scenario_->instants.front(), absolute_, coordinates, input_}, {});
-  for (const ConstraintRow& row : rows)
-    for (const auto& [gap, what] : {std::pair(row.Phi, "pose"), std::pair(row.times(start_motions_), "velocity")})
-      if (!(std::abs(gap) < kStartGap))
-        throw SolverError(solver_ + ": the start " + what + " of " + mechanism_->name() + " contradicts " +
-                          mechanism_->constraint_name(row.constraint) + " by " + std::to_string(gap) +
-                          " in SI units: give a start that agrees; rigstep check --assemble finds the nearest pose");
 }
 
 void RelativeSystem::place(std::span<const double> q) {

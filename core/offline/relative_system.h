@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/offline/constraints.h"
+#include "core/offline/absolute_system.h"
 #include "core/offline/divide_and_conquer.h"
 #include "core/offline/integrate.h"
 
@@ -15,8 +15,8 @@ namespace rigstep::offline {
 
 class RelativeSystem {
  public:
-  // Throws SolverError for mechanisms that have no joint tree and for a start that contradicts the joints by more than
-  // 1e-6 m, rad, m/s or rad/s; `solver` is named in the message.
+  // Polishes the start to rounding. Throws SolverError for mechanisms that have no joint tree and for a start that
+  // contradicts the joints; `solver` is named in the message.
   RelativeSystem(const Scenario& scenario, std::string solver, int threads);
 
   const JointTree& tree() const { return tree_; }
@@ -51,9 +51,6 @@ class RelativeSystem {
  private:
   Vec6 convective(int link) const;  // relative acceleration where the bodies have none
   void hold(double t);
-  Situation situation(double t);
-  std::vector<Jet> coordinates_now();
-  void check_start() const;
   Instant instant(double t);
 
   const Scenario* scenario_;
