@@ -6,7 +6,7 @@ pendulum=$mechanisms/double_pendulum.textproto
 rig=$SOURCE/config/rigs/ci_loopback.textproto
 
 # --- help and version: 0
-for command in check simulate serve rig replay demo bench 'bench step' 'bench error'; do
+for command in check simulate serve rig replay demo bench 'bench step' 'bench error' study 'study hamiltonian'; do
   # shellcheck disable=SC2086
   expect 0 "$RIGSTEP" $command --help
   says out 'Examples:'
