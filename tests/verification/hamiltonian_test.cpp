@@ -157,7 +157,7 @@ TEST_CASE("at the singular pose of the four-bar both forms keep to the branch of
   for (const auto& [form, simulate] : kForms) {
     CAPTURE(form);
     const Agreement a = agreement(simulate, "four_bar", "four_bar", 1.5, at_tolerance(1e-10));
-    CHECK(a.position < 1e-4);
+    CHECK(a.position < 1e-6);
   }
 }
 
@@ -264,10 +264,10 @@ TEST_CASE("constraint forces are what the bodies' momenta change by") {
 }
 
 TEST_CASE("the same bits for any number of threads") {
-  for (const char* name : {"hdca_case3", "chain_8", "full_car"}) {
+  for (const char* name : {"hdca_case3", "full_car"}) {
     CAPTURE(name);
     const Mechanism m = mechanism(name);
-    const Scenario s = scenario(m, {0.0, 0.01});
+    const Scenario s = scenario(m, {0.0, 0.001});
     for (const auto& [form, simulate] : kForms) {
       Trajectory one;
       for (const int threads : {1, 2, 4}) {
@@ -277,7 +277,10 @@ TEST_CASE("the same bits for any number of threads") {
         if (threads == 1) one = run;
         CHECK(run.right_hand_sides == one.right_hand_sides);
         for (std::size_t i = 0; i < m.bodies().size(); ++i)
-          CHECK(std::memcmp(run.instants[1].body[i].r_0.data(), one.instants[1].body[i].r_0.data(), 24) == 0);
+          CHECK(std::memcmp(&run.instants[1].body[i].v_0, &one.instants[1].body[i].v_0, sizeof(Vec3)) == 0);
+        for (std::size_t j = 0; j < m.joints().size(); ++j)
+          CHECK(std::memcmp(&run.instants[1].reaction[j], &one.instants[1].reaction[j], sizeof(offline::Reaction)) ==
+                0);
       }
     }
   }
