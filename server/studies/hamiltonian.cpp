@@ -78,7 +78,8 @@ void write_text(const std::filesystem::path& path, const std::string& text) {
 
 // Point K: where the joint of that name is; in case 3 the centre of C.
 Case load_case(const HamiltonianStudy& study, int number) {
-  Case c{wire::load_mechanism(study.mechanism_file(fmt::format("hdca_case{}", number))).mechanism};
+  Case c;
+  c.mechanism = wire::load_mechanism(study.mechanism_file(fmt::format("hdca_case{}", number))).mechanism;
   const auto find = [](const auto& list, const std::string& name) {
     return std::find_if(list.begin(), list.end(), [&](const auto& each) { return each.name == name; });
   };
