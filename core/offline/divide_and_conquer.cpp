@@ -216,54 +216,58 @@ void DivideAndConquer::assemble(std::span<const Pose> poses, std::span<const Sub
   }
 }
 
+// From the parts' biases to that of the compound.
+void DivideAndConquer::collect(Compound& c, std::span<const Vec6> loads, std::span<const LinkVector> bias) {
+  if (c.body >= 0) {
+    const Leaf& leaf = leaves_[c.body];
+    c.x.noalias() = leaf.G.transpose() * (leaf.inverse_mass * loads[c.body]);
+    return;
+  }
+  c.f.setZero();
+  for (const Share& share : c.shares)
+    c.f.segment(share.to, share.rows) += compounds_[share.part].x.segment(share.from, share.rows);
+  int row = 0;
+  for (const int k : c.closed) {
+    c.f.segment(row, bias[k].size()) += bias[k];
+    row += static_cast<int>(bias[k].size());
+  }
+  c.g.noalias() = c.K_inverse * c.f.head(c.closed_rows);  // (28)
+  c.x = c.f.tail(c.open_rows);
+  c.x.noalias() -= c.U * c.f.head(c.closed_rows);  // (36)
+}
+
+// From the multipliers of the open links to those of the closed ones, and to the responses of bodies.
+void DivideAndConquer::distribute(Compound& c, std::span<const Vec6> loads, std::span<LinkVector> s,
+                                  std::span<Vec6> responses) {
+  if (c.body >= 0) {
+    const Leaf& leaf = leaves_[c.body];
+    Vec6 load = loads[c.body];
+    int column = 0;
+    for (const int k : leaf.links) {
+      load.noalias() += leaf.G.middleCols(column, s[k].size()) * s[k];
+      column += static_cast<int>(s[k].size());
+    }
+    responses[c.body].noalias() = leaf.inverse_mass * load;  // (15), (16)
+    return;
+  }
+  int row = 0;
+  for (const int k : c.open) {
+    c.g.noalias() += c.U.middleRows(row, s[k].size()).transpose() * s[k];
+    row += static_cast<int>(s[k].size());
+  }
+  row = 0;
+  for (const int k : c.closed) {
+    s[k] = -c.g.segment(row, tree_->links()[k].constraints);  // (29), (45)
+    row += tree_->links()[k].constraints;
+  }
+}
+
 void DivideAndConquer::solve(std::span<const Vec6> loads, std::span<const LinkVector> bias, std::span<LinkVector> s,
                              std::span<Vec6> responses) {
-  const auto collect = [&](Compound& c) {
-    if (c.body >= 0) {
-      const Leaf& leaf = leaves_[c.body];
-      c.x.noalias() = leaf.G.transpose() * (leaf.inverse_mass * loads[c.body]);
-      return;
-    }
-    c.f.setZero();
-    for (const Share& share : c.shares)
-      c.f.segment(share.to, share.rows) += compounds_[share.part].x.segment(share.from, share.rows);
-    int row = 0;
-    for (const int k : c.closed) {
-      c.f.segment(row, bias[k].size()) += bias[k];
-      row += static_cast<int>(bias[k].size());
-    }
-    c.g.noalias() = c.K_inverse * c.f.head(c.closed_rows);  // (28)
-    c.x = c.f.tail(c.open_rows);
-    c.x.noalias() -= c.U * c.f.head(c.closed_rows);  // (36)
-  };
-  const auto distribute = [&](Compound& c) {
-    if (c.body >= 0) {
-      const Leaf& leaf = leaves_[c.body];
-      Vec6 load = loads[c.body];
-      int column = 0;
-      for (const int k : leaf.links) {
-        load.noalias() += leaf.G.middleCols(column, s[k].size()) * s[k];
-        column += static_cast<int>(s[k].size());
-      }
-      responses[c.body].noalias() = leaf.inverse_mass * load;  // (15), (16)
-      return;
-    }
-    int row = 0;
-    for (const int k : c.open) {
-      c.g.noalias() += c.U.middleRows(row, s[k].size()).transpose() * s[k];
-      row += static_cast<int>(s[k].size());
-    }
-    row = 0;
-    for (const int k : c.closed) {
-      const int rows = tree_->links()[k].constraints;
-      s[k] = -c.g.segment(row, rows);  // (29), (45)
-      row += rows;
-    }
-  };
 #pragma omp parallel num_threads(threads_) if (threads_ > 1)
   {
-    upwards(collect);
-    downwards(distribute);
+    upwards([&](Compound& c) { collect(c, loads, bias); });
+    downwards([&](Compound& c) { distribute(c, loads, s, responses); });
   }
 }
 

@@ -70,6 +70,8 @@ class DivideAndConquer {
   void make_rows(Compound& compound) const;
   void assemble_body(int body, const Pose& pose, std::span<const Subspaces> subspaces);
   void assemble_compound(Compound& compound);
+  void collect(Compound& compound, std::span<const Vec6> loads, std::span<const LinkVector> bias);
+  void distribute(Compound& compound, std::span<const Vec6> loads, std::span<LinkVector> s, std::span<Vec6> responses);
   template <class Visit>
   void upwards(const Visit& visit);  // children before parents; to be called by the whole team
   template <class Visit>
