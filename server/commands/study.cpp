@@ -26,7 +26,7 @@ int run_hamiltonian(const Options& options) {
   std::error_code error;
   fs::create_directories(options.output, error);
   if (error || !fs::is_directory(options.output))
-    throw FileError(options.output + ": cannot be made: " + error.message());
+    throw FileError(options.output + ": cannot be made: " + error.message() + ": choose another --output");
   Progress progress("study hamiltonian", 1.0);
   HamiltonianStudy study;
   study.quick = options.quick;
