@@ -20,8 +20,12 @@ using offline::Trajectory;
 namespace {
 
 using Simulate = Trajectory (*)(const Scenario&, const Options&);
-constexpr std::pair<const char*, Simulate> kForms[] = {{"hamiltonian_dca", offline::hamiltonian_dca},
-                                                       {"featherstone_dca", offline::featherstone_dca}};
+struct Form {
+  const char* name;
+  Simulate simulate;
+};
+constexpr Form kForms[] = {{"hamiltonian_dca", offline::hamiltonian_dca},
+                           {"featherstone_dca", offline::featherstone_dca}};
 
 Options at_tolerance(double tolerance) {
   Options options;
@@ -142,11 +146,11 @@ TEST_CASE("both forms agree with the references to 1e-8 m at tolerance 1e-10") {
                             {"four_bar", "four_bar", 0.9},
                             {"chain_8", "chain_n8", 4.0},
                             {"pipelayer", "pipelayer", 3.0}};
-  for (const auto& [form, simulate] : kForms)
-    for (const auto& [name, ref, until] : cases) {
-      CAPTURE(form);
-      CAPTURE(name);
-      const Agreement a = agreement(simulate, name, ref, until, at_tolerance(1e-10));
+  for (const Form& form : kForms)
+    for (const Case& c : cases) {
+      CAPTURE(form.name);
+      CAPTURE(c.name);
+      const Agreement a = agreement(form.simulate, c.name, c.reference, c.until, at_tolerance(1e-10));
       CHECK(a.position > 0.0);  // something was compared
       CHECK(a.position < 1e-8);
       CHECK(a.force < 1e-7);
@@ -154,9 +158,9 @@ TEST_CASE("both forms agree with the references to 1e-8 m at tolerance 1e-10") {
 }
 
 TEST_CASE("at the singular pose of the four-bar both forms keep to the branch of the reference, less exactly") {
-  for (const auto& [form, simulate] : kForms) {
-    CAPTURE(form);
-    const Agreement a = agreement(simulate, "four_bar", "four_bar", 1.5, at_tolerance(1e-10));
+  for (const Form& form : kForms) {
+    CAPTURE(form.name);
+    const Agreement a = agreement(form.simulate, "four_bar", "four_bar", 1.5, at_tolerance(1e-10));
     CHECK(a.position < 1e-6);
   }
 }
@@ -193,13 +197,13 @@ TEST_CASE("impulses of cut joints may be put back to zero: the motion goes on as
 
 TEST_CASE("a mechanism that floats freely keeps its momenta and its energy, branched or with a loop") {
   for (const bool loop : {false, true})
-    for (const auto& [form, simulate] : kForms) {
-      CAPTURE(form);
+    for (const Form& form : kForms) {
+      CAPTURE(form.name);
       CAPTURE(loop);
       const Mechanism m = build(branched(loop));
       Scenario s = scenario(m, every(0.25, 2.0));
       s.start = moving(m);
-      const Trajectory run = simulate(s, at_tolerance(1e-10));
+      const Trajectory run = form.simulate(s, at_tolerance(1e-10));
       const auto& first = run.instants.front();
       for (const auto& instant : run.instants) {
         CHECK((linear_momentum(m, instant.body) - linear_momentum(m, first.body)).norm() < 1e-8);
@@ -268,12 +272,12 @@ TEST_CASE("the same bits for any number of threads") {
     CAPTURE(name);
     const Mechanism m = mechanism(name);
     const Scenario s = scenario(m, {0.0, 0.001});
-    for (const auto& [form, simulate] : kForms) {
+    for (const Form& form : kForms) {
       Trajectory one;
       for (const int threads : {1, 2, 4}) {
         Options options = at_tolerance(1e-3);
         options.threads = threads;
-        const Trajectory run = simulate(s, options);
+        const Trajectory run = form.simulate(s, options);
         if (threads == 1) one = run;
         CHECK(run.right_hand_sides == one.right_hand_sides);
         for (std::size_t i = 0; i < m.bodies().size(); ++i)
@@ -287,11 +291,11 @@ TEST_CASE("the same bits for any number of threads") {
 }
 
 TEST_CASE("what the algorithm cannot do is said, and what is wrong with a start") {
-  for (const auto& [form, simulate] : kForms) {
-    CAPTURE(form);
-    const auto complaint_of = [simulate = simulate](const Scenario& s, const Options& options) -> std::string {
+  for (const Form& form : kForms) {
+    CAPTURE(form.name);
+    const auto complaint_of = [&form](const Scenario& s, const Options& options) -> std::string {
       try {
-        simulate(s, options);
+        form.simulate(s, options);
       } catch (const std::exception& error) {
         return error.what();
       }
@@ -312,10 +316,10 @@ TEST_CASE("what the algorithm cannot do is said, and what is wrong with a start"
 TEST_CASE("the list of solvers names both forms and what stands in their way") {
   int found = 0;
   for (const offline::Solver& solver : offline::solvers())
-    for (const auto& [form, simulate] : kForms)
-      if (solver.name == form) {
+    for (const Form& form : kForms)
+      if (solver.name == form.name) {
         ++found;
-        CHECK((solver.simulate == simulate));
+        CHECK((solver.simulate == form.simulate));
         CHECK(solver.obstacle(mechanism("full_car")).empty());
         CHECK_FALSE(solver.obstacle(mechanism("stewart")).empty());
       }
