@@ -15,7 +15,7 @@ set(words_core/mechanism "std and Eigen")
 set(allow_core/index3 "${std}|${eigen}|<(omp|immintrin|xmmintrin|pthread|sched)\\.h>|<xxhash\\.h>|\"core/(mechanism|index3)/.*\"")
 set(words_core/index3 "std, Eigen, OpenMP and the pinning of its team, SIMD intrinsics, xxHash and core/mechanism")
 set(allow_core/offline
-    "${std}|${eigen}|<(arkode|cvode|nvector|sundials|sunlinsol|sunmatrix)/.*>|\"core/(mechanism|offline)/.*\"")
+    "${std}|${eigen}|<(arkode|cvode|ida|nvector|sundials|sunlinsol|sunmatrix|sunnonlinsol)/.*>|\"core/(mechanism|offline)/.*\"")
 set(words_core/offline "std, Eigen, SUNDIALS and core/mechanism")
 set(allow_rt "${std}|${posix}|\"core/(mechanism|index3)/.*\"|\"rt/.*\"")
 set(words_rt "std, POSIX, core/mechanism and core/index3")

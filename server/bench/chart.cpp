@@ -26,11 +26,14 @@ class Axis {
       high_ = std::max(low_ + 1.0, std::ceil(std::log10(high) - 1e-9));
       for (double d = low_; d <= high_ + 0.5; d += 1.0) ticks_.push_back(std::pow(10.0, d));
     } else {
-      const double raw = std::max(high, 1e-300) / 6.0, decade = std::pow(10.0, std::floor(std::log10(raw)));
+      low = std::min(low, 0.0);
+      const double raw = std::max(high - low, 1e-300) / 6.0, decade = std::pow(10.0, std::floor(std::log10(raw)));
       const double steps[] = {1.0, 2.0, 5.0, 10.0};
       const double step = decade * *std::find_if(steps, steps + 3, [&](double s) { return s * decade >= raw; });
-      high_ = step * std::ceil(high / step - 1e-9);
-      for (double t = 0.0; t <= high_ + 0.5 * step; t += step) ticks_.push_back(t);
+      const double first = std::floor(low / step + 1e-9), last = std::ceil(high / step - 1e-9);
+      low_ = step * first;
+      high_ = step * last;
+      for (double k = first; k <= last; k += 1.0) ticks_.push_back(step * k);
     }
   }
   double at(double value) const {

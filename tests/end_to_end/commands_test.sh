@@ -6,7 +6,7 @@ pendulum=$mechanisms/double_pendulum.textproto
 rig=$SOURCE/config/rigs/ci_loopback.textproto
 
 # --- help and version: 0
-for command in check simulate serve rig replay demo bench 'bench step' 'bench error'; do
+for command in check simulate serve rig replay demo bench 'bench step' 'bench error' study 'study hamiltonian'; do
   # shellcheck disable=SC2086
   expect 0 "$RIGSTEP" $command --help
   says out 'Examples:'
@@ -174,6 +174,20 @@ expect 2 "$RIGSTEP" bench step --quick --peers no_such_file && says err 'no_such
 expect 2 "$RIGSTEP" bench step --bodies 0
 expect 2 "$RIGSTEP" bench error --mechanism stewart --config-dir "$SOURCE/config"
 expect 2 "$RIGSTEP" bench
+
+# --- study: 0 with tables, figures and a page, whatever agrees; 4 where they cannot be written
+expect 0 "$RIGSTEP" study hamiltonian --quick --output study && says out 'study/hamiltonian.md written'
+for file in accuracy_case1.csv accuracy_case3.csv efficiency.csv hamiltonian.md figure9_position_violation_case2.svg \
+  figure10_wall_clock_ode113.svg; do
+  [[ -s study/$file ]] || fail "study wrote no $file"
+done
+for figure in $(sed -nE 's/^!\[.*\]\((.*)\)$/\1/p' study/hamiltonian.md); do
+  [[ -s study/$figure ]] || fail "study/hamiltonian.md shows $figure, which is missing"
+done
+expect 0 "$RIGSTEP" study hamiltonian --quick --json --output study && is_json out
+assert_json out 'len(d["findings"]) == 27 and any("velocity constraints" in f["claim"] and f["agrees"] for f in d["findings"])'
+expect 4 "$RIGSTEP" study hamiltonian --quick --output /dev/null/study && says err '/dev/null/study'
+expect 2 "$RIGSTEP" study
 expect 4 "$RIGSTEP" bench step --quick --output /dev/null/x && says err '/dev/null/x'
 
 # --- serve: 130 and 0 by signal, 0 by duration, 5 for the port, 4 for permissions

@@ -1,0 +1,173 @@
+#include "core/offline/complement_methods.h"
+
+#include <Eigen/Dense>
+#include <cmath>
+#include <limits>
+
+namespace rigstep::offline {
+
+namespace {
+
+using Eigen::Index;
+using Eigen::MatrixXd;
+using Eigen::VectorXd;
+
+constexpr double kRank = 1e-6;  // singular values below it, relative to the largest, count as zero
+
+MatrixXd selected_rows(const MatrixXd& Phi_q, const Selection& chosen) { return Phi_q(chosen.rows, Eigen::all); }
+
+// A^+ b of matrices
+MatrixXd least_norm(const MatrixXd& A, const MatrixXd& b, double threshold = kRank) {
+  Eigen::CompleteOrthogonalDecomposition<MatrixXd> decomposed;
+  decomposed.setThreshold(threshold);
+  return decomposed.compute(A).solve(b);
+}
+
+MatrixXd columns_of_small(const MatrixXd& vectors, const VectorXd& eigenvalues) {
+  std::vector<Index> small;
+  for (Index k = 0; k < eigenvalues.size(); ++k)
+    if (std::abs(eigenvalues[k]) <= kRank * kRank * eigenvalues.cwiseAbs().maxCoeff()) small.push_back(k);
+  return vectors(Eigen::all, small);
+}
+
+// The last n - r unit vectors: D_2' of (3.21).
+MatrixXd last_unit_vectors(Index n, Index r) {
+  MatrixXd D2 = MatrixXd::Zero(n, n - r);
+  D2.bottomRows(n - r).setIdentity();
+  return D2;
+}
+
+MatrixXd zero_eigenvalue(const MatrixXd& Phi_q) {
+  const Eigen::SelfAdjointEigenSolver<MatrixXd> modes(Phi_q.transpose() * Phi_q);  // (3.9) (3.10)
+  return columns_of_small(modes.eigenvectors(), modes.eigenvalues());              // (3.15)
+}
+
+MatrixXd schur(const MatrixXd& Phi_q) {
+  const Eigen::RealSchur<MatrixXd> decomposed(Phi_q.transpose() * Phi_q);          // (3.16)
+  return columns_of_small(decomposed.matrixU(), decomposed.matrixT().diagonal());  // (3.19)
+}
+
+MatrixXd putd_householder(const MatrixXd& Phi_q, const Selection& chosen) {
+  const Eigen::HouseholderQR<MatrixXd> upper(selected_rows(Phi_q, chosen).transpose());                   // (3.20)
+  return upper.householderQ() * last_unit_vectors(Phi_q.cols(), static_cast<Index>(chosen.rows.size()));  // (3.23)
+}
+
+MatrixXd putd_gauss(const MatrixXd& Phi_q, const Selection& chosen) {
+  const Eigen::FullPivLU<MatrixXd> upper(selected_rows(Phi_q, chosen).transpose());  // (3.20), H' = L^-1 P
+  const Index n = Phi_q.cols(), r = static_cast<Index>(chosen.rows.size());
+  MatrixXd L = MatrixXd::Identity(n, n);
+  L.leftCols(r).triangularView<Eigen::StrictlyLower>() = upper.matrixLU();
+  const MatrixXd HD2 = L.transpose().triangularView<Eigen::UnitUpper>().solve(last_unit_vectors(n, r));
+  return upper.permutationP().transpose() * HD2;  // (3.23)
+}
+
+MatrixXd svd(const MatrixXd& Phi_q) {
+  Eigen::JacobiSVD<MatrixXd> decomposed(Phi_q.transpose(), Eigen::ComputeFullU);  // (3.24)
+  decomposed.setThreshold(kRank);
+  return decomposed.matrixU().rightCols(Phi_q.cols() - decomposed.rank());  // (3.28)
+}
+
+MatrixXd qr(const MatrixXd& Phi_q) {
+  Eigen::ColPivHouseholderQR<MatrixXd> decomposed;
+  decomposed.setThreshold(kRank);
+  decomposed.compute(Phi_q.transpose());                                                  // (3.31)
+  return decomposed.householderQ() * last_unit_vectors(Phi_q.cols(), decomposed.rank());  // (3.36)
+}
+
+// Accelerations by a projection, B = P'.
+VectorXd projected(const Equations& at, const MatrixXd& P) {
+  MatrixXd X(at.Phi_q.rows() + P.cols(), P.rows());
+  X << at.Phi_q, P.transpose();
+  VectorXd right = VectorXd::Zero(X.rows());
+  right.head(at.Phi_q.rows()) = at.Gamma;
+  const VectorXd S_Gamma = least_norm(X, right);  // (3.8)
+  const MatrixXd reduced = P.transpose() * at.M * P;
+  const VectorXd vdd = reduced.ldlt().solve(P.transpose() * (at.Q - at.M * S_Gamma));  // (3.7)
+  return S_Gamma + P * vdd;                                                            // (3.5)
+}
+
+VectorXd partitioning(const Equations& at, const Selection& chosen) {
+  const auto &u = chosen.dependent, &v = chosen.independent;
+  const Index s = static_cast<Index>(v.size());
+  MatrixXd right(at.Phi_q.rows(), s + 1);
+  right << MatrixXd(at.Phi_q(Eigen::all, v)), at.Gamma;
+  const MatrixXd solved = least_norm(at.Phi_q(Eigen::all, u), right);
+  const MatrixXd ratio = solved.leftCols(s);        // Phi_u^-1 Phi_v
+  const VectorXd particular = solved.rightCols(1);  // Phi_u^-1 Gamma
+  const MatrixXd M_uu = at.M(u, u), M_uv = at.M(u, v), M_vv = at.M(v, v);
+  const VectorXd Q_u = at.Q(u), Q_v = at.Q(v);
+  const MatrixXd mixed = M_uv - M_uu * ratio;
+  const MatrixXd M = M_vv - M_uv.transpose() * ratio - ratio.transpose() * mixed;                          // (3.39)
+  const VectorXd Q = Q_v - M_uv.transpose() * particular - ratio.transpose() * (Q_u - M_uu * particular);  // (3.39)
+  const VectorXd vdd = M.ldlt().solve(Q), udd = particular - ratio * vdd;                                  // (3.38)
+  VectorXd qdd(at.Q.size());
+  for (std::size_t k = 0; k < v.size(); ++k) qdd[v[k]] = vdd[static_cast<Index>(k)];
+  for (std::size_t k = 0; k < u.size(); ++k) qdd[u[k]] = udd[static_cast<Index>(k)];
+  return qdd;
+}
+
+VectorXd wang_huston(const Equations& at) {
+  const Eigen::LDLT<MatrixXd> M(at.M);
+  const VectorXd free = M.solve(at.Q);                                                              // M^-1 Q
+  const MatrixXd spread = M.solve(MatrixXd(at.Phi_q.transpose()));                                  // M^-1 Phi_q'
+  return free + spread * least_norm(at.Phi_q * spread, at.Gamma - at.Phi_q * free, kRank * kRank);  // (3.42)
+}
+
+}  // namespace
+
+Selection select(const MatrixXd& Phi_q) {
+  Selection chosen;
+  if (Phi_q.rows() == 0) {
+    for (Index k = 0; k < Phi_q.cols(); ++k) chosen.independent.push_back(k);
+    return chosen;
+  }
+  Eigen::FullPivLU<MatrixXd> eliminated;
+  eliminated.setThreshold(kRank);
+  const Index rank = eliminated.compute(Phi_q).rank();
+  for (Index j = 0; j < Phi_q.rows(); ++j)
+    if (eliminated.permutationP().indices()[j] < rank) chosen.rows.push_back(j);
+  for (Index k = 0; k < Phi_q.cols(); ++k)
+    (k < rank ? chosen.dependent : chosen.independent).push_back(eliminated.permutationQ().indices()[k]);
+  return chosen;
+}
+
+double growth(const MatrixXd& Phi_q, const Selection& chosen) {
+  if (chosen.dependent.empty() || chosen.independent.empty()) return 0.0;
+  const MatrixXd rows = selected_rows(Phi_q, chosen);
+  const MatrixXd u = rows(Eigen::all, chosen.dependent), v = rows(Eigen::all, chosen.independent);
+  const MatrixXd ratio = u.partialPivLu().solve(v);
+  return ratio.allFinite() ? ratio.cwiseAbs().maxCoeff() : std::numeric_limits<double>::infinity();
+}
+
+MatrixXd projection(Complement method, const MatrixXd& Phi_q, const Selection& chosen) {
+  switch (method) {
+    case Complement::zero_eigenvalue:
+      return zero_eigenvalue(Phi_q);
+    case Complement::schur:
+      return schur(Phi_q);
+    case Complement::putd_householder:
+      return putd_householder(Phi_q, chosen);
+    case Complement::putd_gauss:
+      return putd_gauss(Phi_q, chosen);
+    case Complement::svd:
+      return svd(Phi_q);
+    default:
+      return qr(Phi_q);
+  }
+}
+
+VectorXd accelerations(Complement method, const Equations& at, const Selection& chosen) {
+  if (at.Phi_q.rows() == 0) return at.M.ldlt().solve(at.Q);
+  if (method == Complement::partitioning) return partitioning(at, chosen);
+  if (method == Complement::wang_huston) return wang_huston(at);
+  return projected(at, projection(method, at.Phi_q, chosen));
+}
+
+bool uses_selection(Complement method) {
+  return method == Complement::putd_householder || method == Complement::putd_gauss ||
+         method == Complement::partitioning;
+}
+
+VectorXd pseudo_inverse_times(const MatrixXd& A, const VectorXd& b) { return least_norm(A, b); }
+
+}  // namespace rigstep::offline

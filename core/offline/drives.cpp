@@ -1,0 +1,118 @@
+#include "core/offline/drives.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace rigstep::offline {
+
+namespace {
+
+using Motion = Driver::Motion;
+
+// Second derivatives of the cubic spline with rate zero at both ends: its tridiagonal equations, eliminated downwards
+// and solved upwards.
+std::vector<double> spline_curvature(const std::vector<double>& x, const std::vector<double>& y) {
+  const std::size_t n = x.size();
+  std::vector<double> upper(n), curvature(n);
+  const auto slope = [&](std::size_t k) { return (y[k + 1] - y[k]) / (x[k + 1] - x[k]); };
+  for (std::size_t k = 0; k < n; ++k) {
+    const double before = k > 0 ? x[k] - x[k - 1] : 0.0, after = k + 1 < n ? x[k + 1] - x[k] : 0.0;
+    const double left = k > 0 ? slope(k - 1) : 0.0, right = k + 1 < n ? slope(k) : 0.0;
+    const double pivot = 2.0 * (before + after) - (k > 0 ? before * upper[k - 1] : 0.0);
+    upper[k] = after / pivot;
+    curvature[k] = (6.0 * (right - left) - (k > 0 ? before * curvature[k - 1] : 0.0)) / pivot;
+  }
+  for (std::size_t k = n - 1; k-- > 0;) curvature[k] -= upper[k] * curvature[k + 1];
+  return curvature;
+}
+
+Prescribed on_spline(const Driver& driver, const std::vector<double>& curvature, double t) {
+  const std::vector<double>&x = driver.time, &y = driver.value;
+  if (t < x.front()) return {y.front(), 0.0, 0.0};
+  if (t >= x.back()) return {y.back(), 0.0, 0.0};
+  const std::size_t k = static_cast<std::size_t>(std::upper_bound(x.begin(), x.end(), t) - x.begin()) - 1;
+  const double h = x[k + 1] - x[k], b = (t - x[k]) / h, a = 1.0 - b, left = curvature[k], right = curvature[k + 1];
+  return {a * y[k] + b * y[k + 1] + ((a * a * a - a) * left + (b * b * b - b) * right) * h * h / 6.0,
+          (y[k + 1] - y[k]) / h + ((3.0 * b * b - 1.0) * right - (3.0 * a * a - 1.0) * left) * h / 6.0,
+          a * left + b * right};
+}
+
+Prescribed on_polynomial(const std::vector<double>& coefficient, double t) {
+  Prescribed p;
+  for (std::size_t k = coefficient.size(); k-- > 0;) {  // Horner's rule and its derivatives
+    p.acceleration = p.acceleration * t + 2.0 * p.rate;
+    p.rate = p.rate * t + p.value;
+    p.value = p.value * t + coefficient[k];
+  }
+  return p;
+}
+
+Prescribed on_harmonic(const Driver& driver, double t) {
+  const double w = driver.angular_frequency, angle = w * t + driver.phase;
+  return {driver.constant + driver.amplitude * std::sin(angle), driver.amplitude * w * std::cos(angle),
+          -driver.amplitude * w * w * std::sin(angle)};
+}
+
+}  // namespace
+
+std::string drive_obstacle(const Mechanism& mechanism) {
+  for (const Driver& driver : mechanism.drivers())
+    if (driver.motion == Motion::input)
+      return "driver \"" + driver.name +
+             "\" takes its motion from inputs, which are held: it jumps and has no accelerations between two samples; "
+             "use position_only";
+  return {};
+}
+
+Drives::Drives(const Mechanism& mechanism, std::span<const double> start_coordinates, double start)
+    : mechanism_(&mechanism), filter_(mechanism.drivers().size()), curvature_(mechanism.drivers().size()) {
+  for (std::size_t i = 0; i < filter_.size(); ++i) {
+    const Driver& driver = mechanism.drivers()[i];
+    const double position = start_coordinates[static_cast<std::size_t>(driver.coordinate)];
+    filter_[i] = {start, {position, 0.0, 0.0}, position};
+    if (driver.motion == Motion::table) curvature_[i] = spline_curvature(driver.time, driver.value);
+  }
+}
+
+void Drives::hold(double t, std::span<const double> inputs) {
+  for (std::size_t i = 0; i < filter_.size(); ++i) {
+    const Driver& driver = mechanism_->drivers()[i];
+    if (driver.motion != Motion::filtered_input) continue;
+    filter_[i] = {t, filtered(i, t), inputs[static_cast<std::size_t>(driver.first_channel)]};
+  }
+}
+
+// (value - input) solves (time_constant p + 1)^3 z = 0: a parabola in time under one decaying exponential.
+Prescribed Drives::filtered(std::size_t driver, double t) const {
+  const Filter& filter = filter_[driver];
+  const double k = 1.0 / mechanism_->drivers()[driver].time_constant, s = t - filter.time, decay = std::exp(-k * s);
+  const double c0 = filter.state.value - filter.input, c1 = filter.state.rate + k * c0;
+  const double c2 = 0.5 * (filter.state.acceleration + 2.0 * k * c1 - k * k * c0);
+  const double z = c0 + (c1 + c2 * s) * s, zd = c1 + 2.0 * c2 * s, zdd = 2.0 * c2;
+  return {filter.input + decay * z, decay * (zd - k * z), decay * (zdd - 2.0 * k * zd + k * k * z)};
+}
+
+std::vector<Prescribed> Drives::at(double t) const {
+  std::vector<Prescribed> all(filter_.size());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const Driver& driver = mechanism_->drivers()[i];
+    if (driver.motion == Motion::harmonic) all[i] = on_harmonic(driver, t);
+    if (driver.motion == Motion::polynomial) all[i] = on_polynomial(driver.coefficient, t);
+    if (driver.motion == Motion::table) all[i] = on_spline(driver, curvature_[i], t);
+    if (driver.motion == Motion::filtered_input) all[i] = filtered(i, t);
+  }
+  return all;
+}
+
+std::vector<double> Drives::jumps() const {
+  std::vector<double> times;
+  for (const Driver& driver : mechanism_->drivers())
+    if (driver.motion == Motion::table) {
+      times.push_back(driver.time.front());
+      times.push_back(driver.time.back());
+    }
+  std::sort(times.begin(), times.end());
+  return times;
+}
+
+}  // namespace rigstep::offline
