@@ -1,0 +1,290 @@
+#include "core/offline/divide_and_conquer.h"
+
+#include <Eigen/Cholesky>
+#include <Eigen/Eigenvalues>
+#include <algorithm>
+#include <cstdlib>
+
+namespace rigstep::offline {
+
+namespace {
+
+constexpr double kRedundant = 1e-9;  // eigenvalue of a loop's compliance, relative to its largest, that counts as zero
+
+using Eigen::MatrixXd;
+
+// Of a symmetric, positive semidefinite matrix.
+void pseudo_invert(const MatrixXd& K, MatrixXd& inverse) {
+  const Eigen::SelfAdjointEigenSolver<MatrixXd> spectrum(K);
+  const auto& values = spectrum.eigenvalues();
+  const double smallest = kRedundant * values[values.size() - 1];
+  inverse.setZero();
+  for (Eigen::Index i = 0; i < values.size(); ++i)
+    if (values[i] > smallest)
+      inverse.noalias() += spectrum.eigenvectors().col(i) / values[i] * spectrum.eigenvectors().col(i).transpose();
+}
+
+}  // namespace
+
+DivideAndConquer::DivideAndConquer(const Mechanism& mechanism, const JointTree& tree, int threads)
+    : mechanism_(&mechanism), tree_(&tree), threads_(threads), leaves_(mechanism.bodies().size()) {
+  const int links = static_cast<int>(tree.links().size());
+  for (int k = 0; k < links; ++k)
+    for (const int body : {tree.links()[k].first, tree.links()[k].second})
+      if (body != kGround) {
+        leaves_[body].links.push_back(k);
+        leaves_[body].sign.push_back(body == tree.links()[k].second ? 1.0 : -1.0);
+      }
+  // one compound for each tree on the ground, then all of them, then the ground
+  std::vector<int> root_of(leaves_.size());
+  std::vector<std::vector<int>> trees;
+  std::vector<int> carriers;
+  for (int k = 0; k < tree.tree_links(); ++k) {
+    const Link& link = tree.links()[k];
+    const int inner = link.outward() ? link.first : link.second;
+    if (inner == kGround) {
+      root_of[link.outer] = static_cast<int>(trees.size());
+      trees.emplace_back();
+      carriers.push_back(k);
+    } else {
+      root_of[link.outer] = root_of[inner];
+    }
+    trees[root_of[link.outer]].push_back(link.outer);
+  }
+  std::vector<int> bodies = trees.front();
+  int whole = divide(trees.front(), carriers.front());
+  for (std::size_t i = 1; i < trees.size(); ++i) {
+    Compound both;
+    both.parts = {whole, divide(trees[i], carriers[i])};
+    bodies.insert(bodies.end(), trees[i].begin(), trees[i].end());
+    whole = add_compound(std::move(both), bodies);
+  }
+  Compound grounded;
+  grounded.parts = {whole};
+  bodies.push_back(kGround);
+  add_compound(std::move(grounded), bodies);
+}
+
+// A connected piece of the tree, cut in two by the link that leaves the most equal halves.
+int DivideAndConquer::divide(std::vector<int> bodies, int carrier) {
+  Compound compound;
+  compound.carrier = carrier;
+  if (bodies.size() == 1) {
+    compound.body = bodies.front();
+    return add_compound(std::move(compound), bodies);
+  }
+  std::vector<int> size(leaves_.size(), 0);
+  for (const int body : bodies) size[body] = 1;
+  const int n = static_cast<int>(bodies.size());
+  int best = -1;
+  for (int k = tree_->tree_links() - 1; k >= 0; --k) {
+    const Link& link = tree_->links()[k];
+    const int inner = link.outward() ? link.first : link.second;
+    if (inner == kGround || size[link.outer] == 0 || size[inner] == 0) continue;
+    size[inner] += size[link.outer];
+    if (best < 0 || std::abs(2 * size[link.outer] - n) < std::abs(2 * size[tree_->links()[best].outer] - n)) best = k;
+  }
+  std::vector<bool> outer(leaves_.size(), false);
+  outer[tree_->links()[best].outer] = true;
+  for (int k = best + 1; k < tree_->tree_links(); ++k) {
+    const Link& link = tree_->links()[k];
+    const int inner = link.outward() ? link.first : link.second;
+    if (inner != kGround && outer[inner]) outer[link.outer] = true;
+  }
+  const auto middle = std::stable_partition(bodies.begin(), bodies.end(), [&](int body) { return !outer[body]; });
+  compound.parts = {divide({bodies.begin(), middle}, -1), divide({middle, bodies.end()}, best)};
+  return add_compound(std::move(compound), bodies);
+}
+
+// Finds the links that it closes and those that it leaves open.
+int DivideAndConquer::add_compound(Compound compound, const std::vector<int>& bodies) {
+  const auto inside = [&](int body) { return std::find(bodies.begin(), bodies.end(), body) != bodies.end(); };
+  const auto take = [&](int k) {
+    const Link& link = tree_->links()[k];
+    const bool closed = inside(link.first) && inside(link.second);
+    std::vector<int>& list = closed ? compound.closed : compound.open;
+    if (std::find(list.begin(), list.end(), k) != list.end()) return;
+    list.push_back(k);
+    if (closed && link.cut) compound.loop = true;
+    if (!closed && !link.cut && !inside(link.outer)) compound.hanging.push_back(k);
+  };
+  if (compound.body >= 0)
+    for (const int k : leaves_[compound.body].links) take(k);
+  int height = 0;
+  for (const int part : compound.parts) {
+    for (const int k : compounds_[part].open) take(k);
+    for (std::size_t level = 0; level < levels_.size(); ++level)
+      if (std::find(levels_[level].begin(), levels_[level].end(), part) != levels_[level].end())
+        height = std::max(height, static_cast<int>(level) + 1);
+  }
+  make_rows(compound);
+  compounds_.push_back(std::move(compound));
+  if (static_cast<int>(levels_.size()) <= height) levels_.emplace_back();
+  levels_[height].push_back(static_cast<int>(compounds_.size()) - 1);
+  return static_cast<int>(compounds_.size()) - 1;
+}
+
+void DivideAndConquer::make_rows(Compound& c) const {
+  const auto rows_of = [this](int k) { return tree_->links()[k].constraints; };
+  int row = 0;
+  for (const std::vector<int>* list : {&c.closed, &c.open})
+    for (const int k : *list) {
+      for (const int part : c.parts) {
+        int from = 0;
+        for (const int open : compounds_[part].open) {
+          if (open == k) c.shares.push_back({part, from, row, rows_of(k)});
+          from += rows_of(open);
+        }
+      }
+      row += rows_of(k);
+      (list == &c.closed ? c.closed_rows : c.open_rows) += rows_of(k);
+    }
+  c.F.resize(row, row);
+  c.f.resize(row);
+  c.K_inverse.resize(c.closed_rows, c.closed_rows);
+  c.U.resize(c.open_rows, c.closed_rows);
+  c.X.resize(c.open_rows, c.open_rows);
+  c.g.resize(c.closed_rows);
+  c.x.resize(c.open_rows);
+}
+
+template <class Visit>
+void DivideAndConquer::upwards(const Visit& visit) {
+  for (const std::vector<int>& level : levels_) {
+#pragma omp for schedule(static)
+    for (std::size_t i = 0; i < level.size(); ++i) visit(compounds_[level[i]]);
+  }
+}
+
+template <class Visit>
+void DivideAndConquer::downwards(const Visit& visit) {
+  for (auto level = levels_.rbegin(); level != levels_.rend(); ++level) {
+#pragma omp for schedule(static)
+    for (std::size_t i = 0; i < level->size(); ++i) visit(compounds_[(*level)[i]]);
+  }
+}
+
+void DivideAndConquer::assemble_body(int body, const Pose& pose, std::span<const Subspaces> subspaces) {
+  const Body& b = mechanism_->bodies()[body];
+  Leaf& leaf = leaves_[body];
+  leaf.inverse_mass.topLeftCorner<3, 3>() = Mat3::Identity() / b.mass;
+  leaf.inverse_mass.bottomRightCorner<3, 3>() = pose.A * b.inertia_b.inverse() * pose.A.transpose();
+  int columns = 0;
+  for (const int k : leaf.links) columns += tree_->links()[k].constraints;
+  leaf.G.resize(6, columns);
+  int column = 0;
+  for (std::size_t i = 0; i < leaf.links.size(); ++i) {
+    const Subspaces& at = subspaces[leaf.links[i]];
+    for (int j = 0; j < at.D.cols(); ++j)
+      leaf.G.col(column++) = leaf.sign[i] * shifted(at.D.col(j), at.point_0, pose.r_0);
+  }
+}
+
+void DivideAndConquer::assemble_compound(Compound& c) {
+  if (c.body >= 0) {
+    const Leaf& leaf = leaves_[c.body];
+    c.X.noalias() = leaf.G.transpose() * (leaf.inverse_mass * leaf.G);
+    return;
+  }
+  c.F.setZero();
+  for (const Share& a : c.shares)
+    for (const Share& b : c.shares)
+      if (a.part == b.part)
+        c.F.block(a.to, b.to, a.rows, b.rows) += compounds_[a.part].X.block(a.from, b.from, a.rows, b.rows);
+  if (c.closed_rows == 0) {
+    c.X = c.F;
+    return;
+  }
+  const auto K = c.F.topLeftCorner(c.closed_rows, c.closed_rows);
+  if (c.loop) {
+    pseudo_invert(K, c.K_inverse);  // (27), (45)
+  } else {
+    c.K_inverse.setIdentity();
+    Eigen::LLT<MatrixXd>(K).solveInPlace(c.K_inverse);  // (27), (43)
+  }
+  c.U.noalias() = c.F.bottomLeftCorner(c.open_rows, c.closed_rows) * c.K_inverse;
+  c.X = c.F.bottomRightCorner(c.open_rows, c.open_rows);
+  c.X.noalias() -= c.U * c.F.topRightCorner(c.closed_rows, c.open_rows);  // (34), (35)
+}
+
+void DivideAndConquer::assemble(std::span<const Pose> poses, std::span<const Subspaces> subspaces) {
+#pragma omp parallel num_threads(threads_) if (threads_ > 1)
+  {
+#pragma omp for schedule(static)
+    for (std::size_t i = 0; i < leaves_.size(); ++i) assemble_body(static_cast<int>(i), poses[i], subspaces);
+    upwards([this](Compound& c) { assemble_compound(c); });
+  }
+}
+
+void DivideAndConquer::solve(std::span<const Vec6> loads, std::span<const LinkVector> bias, std::span<LinkVector> s,
+                             std::span<Vec6> responses) {
+  const auto collect = [&](Compound& c) {
+    if (c.body >= 0) {
+      const Leaf& leaf = leaves_[c.body];
+      c.x.noalias() = leaf.G.transpose() * (leaf.inverse_mass * loads[c.body]);
+      return;
+    }
+    c.f.setZero();
+    for (const Share& share : c.shares)
+      c.f.segment(share.to, share.rows) += compounds_[share.part].x.segment(share.from, share.rows);
+    int row = 0;
+    for (const int k : c.closed) {
+      c.f.segment(row, bias[k].size()) += bias[k];
+      row += static_cast<int>(bias[k].size());
+    }
+    c.g.noalias() = c.K_inverse * c.f.head(c.closed_rows);  // (28)
+    c.x = c.f.tail(c.open_rows);
+    c.x.noalias() -= c.U * c.f.head(c.closed_rows);  // (36)
+  };
+  const auto distribute = [&](Compound& c) {
+    if (c.body >= 0) {
+      const Leaf& leaf = leaves_[c.body];
+      Vec6 load = loads[c.body];
+      int column = 0;
+      for (const int k : leaf.links) {
+        load.noalias() += leaf.G.middleCols(column, s[k].size()) * s[k];
+        column += static_cast<int>(s[k].size());
+      }
+      responses[c.body].noalias() = leaf.inverse_mass * load;  // (15), (16)
+      return;
+    }
+    int row = 0;
+    for (const int k : c.open) {
+      c.g.noalias() += c.U.middleRows(row, s[k].size()).transpose() * s[k];
+      row += static_cast<int>(s[k].size());
+    }
+    row = 0;
+    for (const int k : c.closed) {
+      const int rows = tree_->links()[k].constraints;
+      s[k] = -c.g.segment(row, rows);  // (29), (45)
+      row += rows;
+    }
+  };
+#pragma omp parallel num_threads(threads_) if (threads_ > 1)
+  {
+    upwards(collect);
+    downwards(distribute);
+  }
+}
+
+void DivideAndConquer::accumulate(std::span<const Vec6> wrenches, std::span<Vec6> sums) {
+  const auto add = [&](Compound& c) {
+    c.total = c.body >= 0 ? wrenches[c.body] : Vec6::Zero();
+    for (const int part : c.parts) c.total += compounds_[part].total;  // (58)
+  };
+  const auto pass_on = [&](Compound& c) {
+    for (const int part : c.parts) {
+      const int carrier = compounds_[part].carrier;
+      if (carrier < 0) continue;
+      sums[carrier] = compounds_[part].total;
+      for (const int k : compounds_[part].hanging) sums[carrier] += sums[k];  // (76)
+    }
+  };
+#pragma omp parallel num_threads(threads_) if (threads_ > 1)
+  {
+    upwards(add);
+    downwards(pass_on);
+  }
+}
+
+}  // namespace rigstep::offline

@@ -1,0 +1,86 @@
+// The divide-and-conquer scheme that the Hamiltonian [000] and the acceleration form [17 of 000] share. Bodies receive
+// loads w and respond with u = M^-1 (w + joint loads); joints with subspaces D load them by D s so that
+//
+//   D'(u_second - u_first) + bias = 0   at the joint point:
+//
+// momenta give velocities and constraint force impulses, forces give accelerations and constraint forces. Compound
+// bodies keep the compliance X = D' xi D between their open joints only; the ground joins in last. Where a merge closes
+// a loop, its matrix is inverted in the sense of least squares: redundant constraints share the load.
+//
+// The binary tree of compounds halves the spanning tree of the joints, and all compounds of one level are treated at
+// once; each by one thread, so that the result has the same bits for any number of threads. Offline only.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "core/offline/joint_tree.h"
+
+namespace rigstep::offline {
+
+using LinkVector = Eigen::Matrix<double, Eigen::Dynamic, 1, Eigen::ColMajor, 6, 1>;
+
+class DivideAndConquer {
+ public:
+  // The tree must outlive it.
+  DivideAndConquer(const Mechanism& mechanism, const JointTree& tree, int threads);
+
+  // Compliances of all compounds at a pose: (27), (34), (35). subspaces: (links).
+  void assemble(std::span<const Pose> poses, std::span<const Subspaces> subspaces);
+
+  // Loads about the mass centres (bodies), world frame, and biases (links) -> multipliers s (links) and responses about
+  // the mass centres (bodies): (28), (36), (45), (29), (15).
+  void solve(std::span<const Vec6> loads, std::span<const LinkVector> bias, std::span<LinkVector> s,
+             std::span<Vec6> responses);
+
+  // For each link of the tree the sum of the wrenches, all about one point, on the bodies that hang on it: (74)-(76).
+  void accumulate(std::span<const Vec6> wrenches, std::span<Vec6> sums);
+
+  int levels() const { return static_cast<int>(levels_.size()); }  // of compounds, bodies included
+
+ private:
+  struct Share {  // rows of a part's open joints in a compound
+    int part = 0, from = 0, to = 0, rows = 0;
+  };
+  struct Compound {
+    int body = -1;                  // a single body, or
+    std::vector<int> parts;         // two compounds; the whole mechanism before it meets the ground
+    std::vector<int> closed, open;  // links
+    std::vector<int> hanging;       // links of the tree from here to bodies outside
+    int carrier = -1;               // the link of the tree by which it hangs on its sibling or on the ground
+    bool loop = false;              // some closed link is a cut one
+    std::vector<Share> shares;
+    int closed_rows = 0, open_rows = 0;
+    Eigen::MatrixXd F;          // compliances of the parts, closed rows first
+    Eigen::MatrixXd K_inverse;  // of the closed rows: C = -K^-1 of (27)
+    Eigen::MatrixXd U;          // open x closed: xi D K^-1
+    Eigen::MatrixXd X;          // (34) (35) between open rows
+    Eigen::VectorXd f, g, x;    // parts' biases; (28); (36)
+    Vec6 total = Vec6::Zero();  // (58)
+  };
+  struct Leaf {
+    std::vector<int> links;
+    std::vector<double> sign;  // +1 second body of the link, -1 first
+    Mat6 inverse_mass = Mat6::Zero();
+    Eigen::Matrix<double, 6, Eigen::Dynamic> G;  // D about the mass centre, all links side by side
+  };
+
+  int divide(std::vector<int> bodies, int carrier);
+  int add_compound(Compound compound, const std::vector<int>& bodies);
+  void make_rows(Compound& compound) const;
+  void assemble_body(int body, const Pose& pose, std::span<const Subspaces> subspaces);
+  void assemble_compound(Compound& compound);
+  template <class Visit>
+  void upwards(const Visit& visit);  // children before parents; to be called by the whole team
+  template <class Visit>
+  void downwards(const Visit& visit);
+
+  const Mechanism* mechanism_;
+  const JointTree* tree_;
+  int threads_;
+  std::vector<Compound> compounds_;
+  std::vector<Leaf> leaves_;              // (bodies)
+  std::vector<std::vector<int>> levels_;  // compounds by height
+};
+
+}  // namespace rigstep::offline

@@ -1,0 +1,31 @@
+// The Hamiltonian divide-and-conquer algorithm,
+//
+//   [000] K. Chadaj, P. Malczyk, J. Fraczek: A parallel Hamiltonian formulation for forward dynamics of closed-loop
+//         multibody systems. Multibody System Dynamics 39 (2017).
+//
+// The state is the relative coordinates of a spanning tree and the canonical momenta of its joints. Open chains, trees,
+// single and coupled loops, free-floating systems, any number of joints per body. Where paper and code differ:
+//
+//   (14)       shifts start from the mass centres and from the joint point of the second body
+//   (27) (45)  loops are closed with a pseudo-inverse: of redundant constraints the impulses of least norm are taken
+//   (69) (77)  the loads and the impulses of all cut joints outboard of a joint are summed up by (74)-(76)
+//   3.4        constraint forces by a second pass with the same compliances; impulses of cut joints, which grow with
+//              the integral of the constraint forces, are put back to zero every kRebasePeriod and at every break: the
+//              canonical momenta then are those of the bodies again, H'P
+//
+// Offline only.
+#pragma once
+
+#include "core/offline/solver.h"
+
+namespace rigstep::offline {
+
+inline constexpr double kRebasePeriod = 10.0;  // [s]
+
+// Throws SolverError, and std::invalid_argument for tolerances that are not positive.
+Trajectory hamiltonian_dca(const Scenario& scenario, const Options& options);
+
+// Why the algorithm cannot do the mechanism; empty: it can.
+std::string hamiltonian_dca_obstacle(const Mechanism& mechanism);
+
+}  // namespace rigstep::offline
