@@ -91,7 +91,7 @@ void AbsoluteSystem::polish() {
     throw SolverError(solver_ + ": the start " + what + " contradicts " +
                       mechanism().constraint_name(rows[static_cast<std::size_t>(worst)].constraint) + " by " +
                       std::to_string(gap[worst]) +
-                      " (SI units): give a start that agrees; rigstep check --fix mends it");
+                      " (SI units): give a start that agrees; rigstep check --assemble finds one");
   };
   for (int k = 0; k < kNewtonIterations; ++k) {
     const AbsoluteEquations now = at(t, start_);
