@@ -218,7 +218,7 @@ VerifyReport::Judge ask(const offline::Solver& solver, const offline::Scenario& 
   } catch (const OutOfTime& late) {
     judge.obstacle =
         fmt::format("stopped at {:.3g} s after {:g} s: give it more with --limit", late.reached, request.limit);
-  } catch (const offline::SolverError& error) {
+  } catch (const Error& error) {
     judge.obstacle = error.what();
     judge.failed = true;
   }
