@@ -22,6 +22,7 @@ using offline::Deviation;
 using offline::Instant;
 
 constexpr int kInstants = 20;        // at which motions are compared, at most
+constexpr int kFewInstants = 5;      // ... of many bodies
 constexpr int kMarginInstants = 10;  // between two of them, at which the pose is looked at
 constexpr double kSingular = 1e-3;   // margin below which a pose counts as singular
 constexpr double kUncertain = 1e-3;  // [m, rad] beyond which the extrapolation says nothing any more
@@ -42,10 +43,12 @@ struct Case {
   }
 };
 
+bool many_bodies(const Case& a) { return a.mechanism.mechanism.bodies().size() > kManyBodies; }
+
 Case from_mechanism(const VerifyRequest& request) {
   Case a{load_mechanism_file(request.path), {}, 0, {}};
   a.settings.dt_ns = std::llround(request.dt * 1e9);
-  const double standard = a.mechanism.mechanism.bodies().size() > kManyBodies ? 0.2 : 1.0;
+  const double standard = many_bodies(a) ? 0.2 : 1.0;
   const double duration = request.duration > 0.0 ? request.duration : standard;
   a.steps = static_cast<std::uint64_t>(std::llround(duration * 1e9 / static_cast<double>(a.settings.dt_ns)));
   return a;
@@ -94,8 +97,10 @@ Instant instant_of(const index3::Stepper& stepper) {
   return now;
 }
 
-// Steps between two instants, so that both ends are hit with any of the three steps.
-std::uint64_t stride(const Case& a) { return std::max<std::uint64_t>(1, a.steps / kInstants); }
+// Steps between two instants.
+std::uint64_t stride(const Case& a) {
+  return std::max<std::uint64_t>(1, a.steps / static_cast<std::uint64_t>(many_bodies(a) ? kFewInstants : kInstants));
+}
 
 // The stepper with dt divided by `divisor`. seen: every now and then, with the stepper, may return false to stop.
 std::vector<Instant> run_stepper(const Case& a, int divisor, const std::function<void(double)>& progress,
