@@ -166,8 +166,8 @@ TEST_CASE("a judge says what it cannot do, what a start contradicts, and that a 
   c.scenario.start[1].r_0.x() += 0.1;
   both("joint \"joint2\"", 1e-8);
   c.scenario.start = start_motion(c.mechanism);
-  c.scenario.start[0].v_0.y() += 0.1;
-  both("velocity contradicts joint \"joint1\"", 1e-8);
+  c.scenario.start[1].v_0.y() += 0.1;
+  both("velocity contradicts joint \"joint2\"", 1e-8);
 
   MechanismBuilder builder("driven");
   Body body;
