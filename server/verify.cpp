@@ -338,7 +338,7 @@ std::string VerifyReport::text() const {
   for (const Step& step : steps)
     out += fmt::format("{:<19}{}\n", fmt::format("dt {:g} s", step.dt), measures(step.error));
   out += order > 0.0 ? fmt::format("observed order     {:9.2f}{}\n", order, converges ? "" : "  TOO LOW")
-                     : std::string("observed order           -  nothing moves\n");
+                     : std::string("observed order           -  the errors are rounding\n");
   out += fmt::format("\n{:<19}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}{:>8}{:>8}\n", "judge - that limit",
                      "pos m", "turn rad", "vel m/s", "rad/s", "force N", "torque", "energy J", "Phi", "rate", "accel",
                      "rhs", "s");
