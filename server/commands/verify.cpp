@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <optional>
 
 #include "rt/thread_setup.h"
 #include "server/commands/commands.h"

@@ -82,8 +82,8 @@ TEST_CASE("every projection spans the null space of the Jacobian, redundant rows
     for (Eigen::Index i = 0; i < mixing.rows(); ++i) mixing.row(i) = random.values(r).transpose();
     const Eigen::MatrixXd Phi_q = mixing * independent;
     const Selection chosen = select(Phi_q);
-    CHECK(chosen.rows.size() == r);
-    CHECK(chosen.dependent.size() == r);
+    CHECK(static_cast<Eigen::Index>(chosen.rows.size()) == r);
+    CHECK(static_cast<Eigen::Index>(chosen.dependent.size()) == r);
     for (const Complement method : {Complement::zero_eigenvalue, Complement::schur, Complement::putd_householder,
                                     Complement::putd_gauss, Complement::svd, Complement::qr}) {
       CAPTURE(static_cast<int>(method));
