@@ -106,10 +106,10 @@ int run(int argc, char** argv) {
   app.set_version_flag("--version", build_fingerprint());
   app.require_subcommand(1);
   app.footer(std::string("Try: rigstep demo\n\n") + kExitCodeHelp);
-  const std::pair<const char*, Command> commands[] = {{"check", add_check(app)},   {"simulate", add_simulate(app)},
-                                                      {"serve", add_serve(app)},   {"rig", add_rig(app)},
-                                                      {"replay", add_replay(app)}, {"bench", add_bench(app)},
-                                                      {"demo", add_demo(app)},     {"study", add_study(app)}};
+  const std::pair<const char*, Command> commands[] = {
+      {"check", add_check(app)}, {"simulate", add_simulate(app)}, {"serve", add_serve(app)},
+      {"rig", add_rig(app)},     {"replay", add_replay(app)},     {"bench", add_bench(app)},
+      {"demo", add_demo(app)},   {"verify", add_verify(app)},     {"study", add_study(app)}};
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -9,7 +9,7 @@ namespace rigstep::offline {
 namespace {
 
 constexpr double kStartGap = 1e-5;        // [m, rad, m/s, rad/s] beyond which a start is a contradiction
-constexpr double kRankTolerance = 1e-12;  // of J M^-1 J', relative to its largest pivot
+constexpr double kRankTolerance = 1e-12;  // of J M^-1 J' and J J', relative to the largest pivot
 constexpr double kRounding = 1e-13;       // [m, rad]
 constexpr int kNewtonIterations = 20;
 
@@ -29,6 +29,15 @@ VectorXd rates(std::span<const ConstraintRow> rows, std::span<const Vec6> veloci
 }
 
 double largest(const VectorXd& v) { return v.size() == 0 ? 0.0 : v.lpNorm<Eigen::Infinity>(); }
+
+// S^+ b of a symmetric positive semidefinite matrix; fast where it is regular.
+VectorXd semidefinite_solve(const MatrixXd& S, const VectorXd& b) {
+  const Eigen::LDLT<MatrixXd> regular(S);
+  if (regular.info() == Eigen::Success && regular.rcond() > kRankTolerance) return regular.solve(b);
+  Eigen::CompleteOrthogonalDecomposition<MatrixXd> singular;
+  singular.setThreshold(kRankTolerance);
+  return singular.compute(S).solve(b);
+}
 
 // M^-1 of one body times a load.
 Vec6 accelerate(const Body& body, const BodyMotion& motion, const Vec6& load) {
@@ -91,7 +100,7 @@ void AbsoluteSystem::polish() {
     throw SolverError(solver_ + ": the start " + what + " contradicts " +
                       mechanism().constraint_name(rows[static_cast<std::size_t>(worst)].constraint) + " by " +
                       std::to_string(gap[worst]) +
-                      " (SI units): give a start that agrees; rigstep check --fix mends it");
+                      " (SI units): give a start that agrees; rigstep check --assemble finds one");
   };
   for (int k = 0; k < kNewtonIterations; ++k) {
     const AbsoluteEquations now = at(t, start_);
@@ -157,9 +166,8 @@ std::vector<Vec6> AbsoluteSystem::accelerations(double t, std::span<const BodyMo
   }
   for (Eigen::Index k = 0; k < rows; ++k)
     gap[k] = now.rows[static_cast<std::size_t>(k)].times(a) - now.rows[static_cast<std::size_t>(k)].gamma;
-  Eigen::CompleteOrthogonalDecomposition<MatrixXd> compliance(J * inverse_times_J);
-  compliance.setThreshold(kRankTolerance);
-  const VectorXd change = inverse_times_J * compliance.solve(gap);
+  if (rows == 0) return a;
+  const VectorXd change = inverse_times_J * semidefinite_solve(J * inverse_times_J, gap);
   for (std::size_t i = 0; i < bodies.size(); ++i) a[i] -= change.segment<6>(6 * static_cast<Eigen::Index>(i));
   return a;
 }
@@ -183,8 +191,10 @@ Instant AbsoluteSystem::instant(double t, std::span<const BodyMotion> bodies, st
         now.load[i].tail<3>() - inertia_0(body, bodies[i]) * accelerations[i].tail<3>();
   }
   VectorXd lambda;
-  if (!now.rows.empty())
-    lambda = jacobian(now.rows, bodies.size()).transpose().completeOrthogonalDecomposition().solve(missing);
+  if (!now.rows.empty()) {
+    const MatrixXd J = jacobian(now.rows, bodies.size());
+    lambda = semidefinite_solve(J * J.transpose(), J * missing);
+  }
   report.reaction = reactions(mechanism(), bodies, now.rows, {lambda.data(), static_cast<std::size_t>(lambda.size())});
   report.position_residual = largest(positions(now.rows));
   report.velocity_residual = largest(rates(now.rows, velocity));

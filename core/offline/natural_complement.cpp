@@ -158,7 +158,6 @@ bool Run::correct(double t, std::span<double> y) {
       return k > 0;
     const VectorXd change = -pseudo_inverse_times(equations(t, y).Phi_q, Phi);
     for (Index i = 0; i < size(); ++i) y[static_cast<std::size_t>(i)] += change[i];
-    if (k == 0) ++run_.corrections;
   }
   throw SolverError("natural complement: the constraints do not close at " + std::to_string(t) +
                     " s: the pose may be singular there; stabilise by Baumgarte's method or stop earlier");
@@ -166,7 +165,10 @@ bool Run::correct(double t, std::span<double> y) {
 
 bool Run::after_step(double t, std::span<double> y) {
   bool changed = renew_charts(y);
-  if (settings_.stabilisation == Stabilisation::newton_raphson && correct(t, y)) changed = true;
+  if (settings_.stabilisation == Stabilisation::newton_raphson && correct(t, y)) {
+    ++run_.corrections;
+    changed = true;
+  }
   if (!uses_selection(settings_.method)) return changed;
   const MatrixXd Phi_q = equations(t, y).Phi_q;
   if (growth(Phi_q, chosen_) <= kWorsePartition * (1.0 + growth_)) return changed;
@@ -206,7 +208,9 @@ ComplementRun Run::simulate() {
   problem.breaks = system_.breaks();
   Trajectory& trajectory = run_.trajectory;
   const Effort effort = integrate(problem, y, instants, options_, [&](double t, std::span<const double> at) {
-    trajectory.instants.push_back(report(t, at));
+    std::vector<double> delivered(at.begin(), at.end());  // between two steps interpolation opens the constraints too
+    if (settings_.stabilisation == Stabilisation::newton_raphson) correct(t, delivered);
+    trajectory.instants.push_back(report(t, delivered));
   });
   trajectory.right_hand_sides = effort.right_hand_sides;
   trajectory.right_hand_side_seconds = effort.right_hand_side_seconds;

@@ -74,7 +74,7 @@ struct Options {
   Integrator integrator = Integrator::dormand_prince;
   double relative_tolerance = 1e-10;
   double absolute_tolerance = 1e-10;
-  int threads = 1;                             // of the divide-and-conquer solvers; the same bits for any number
+  int threads = 1;                            // of the divide-and-conquer solvers; the same bits for any number
   std::function<void(double time)> progress;  // may be empty; may throw to stop the run
 };
 

@@ -27,7 +27,6 @@ constexpr int kBody = 13;  // unknowns of a body: r p v omega
 constexpr int kRow = 2;    // of a row: lambda mu
 constexpr int kUnrecoverable = -1;
 constexpr int kTryShorter = 1;
-constexpr double kFree = 1e20;        // absolute tolerance of multipliers: they are as good as the motion lets them be
 constexpr long kMostSteps = 1000000;  // between two instants
 
 // Unknowns in nodes: a body or a constraint row. Which nodes' residuals depend on which nodes, and groups of nodes
@@ -120,6 +119,12 @@ EulerParameters rate_of(const EulerParameters& p, const Vec3& omega_0) {
   return rate;
 }
 
+double largest_load(std::span<const Vec6> loads) {
+  double largest = 1.0;  // [N] or [N m]
+  for (const Vec6& load : loads) largest = std::max(largest, load.lpNorm<Eigen::Infinity>());
+  return largest;
+}
+
 struct MatrixDeleter {
   void operator()(SUNMatrix m) const { SUNMatDestroy(m); }
 };
@@ -171,13 +176,13 @@ class Run {
   Trajectory trajectory_;
   std::vector<std::size_t> chosen_;  // rows
   Pattern pattern_;
-  std::vector<double> y_, yd_, tolerance_;
+  std::vector<double> y_, yd_, tolerance_, id_;  // id: 1 for unknowns with a derivative
   double time_ = 0.0;
   std::exception_ptr thrown_;
   std::string complaint_;
 
   sundials::Context context_;  // the rest holds on to it
-  sundials::Vector y_view_, yd_view_, tolerance_view_;
+  sundials::Vector y_view_, yd_view_, tolerance_view_, id_view_;
   Matrix matrix_;
   Linear linear_;
   sundials::Memory memory_{nullptr, [](void* m) { IDAFree(&m); }};
@@ -304,7 +309,9 @@ void Run::begin(double t, std::vector<BodyMotion> bodies) {
   const std::size_t n = static_cast<std::size_t>(pattern_.size());
   y_.assign(n, 0.0);
   yd_.assign(n, 0.0);
-  tolerance_.assign(n, kFree);
+  // multipliers are as good as the motion lets them be: they bound the iteration loosely, and no step
+  tolerance_.assign(n, std::sqrt(options_.absolute_tolerance) * largest_load(now.load));
+  id_.assign(n, 0.0);
   VectorXd missing(6 * static_cast<Index>(bodies.size()));  // load - M a, which the multipliers balance
   for (std::size_t i = 0; i < bodies.size(); ++i) {
     const Body& body = system_.mechanism().bodies()[i];
@@ -312,7 +319,10 @@ void Run::begin(double t, std::vector<BodyMotion> bodies) {
     Eigen::Map<Eigen::Matrix<double, kBody, 1>> y(y_.data() + kBody * i), yd(yd_.data() + kBody * i);
     y << bodies[i].r_0, bodies[i].p, bodies[i].v_0, bodies[i].omega_0;
     yd << bodies[i].v_0, rate_of(bodies[i].p, bodies[i].omega_0), a[i];
-    std::fill_n(tolerance_.begin() + static_cast<std::ptrdiff_t>(kBody * i), kBody, options_.absolute_tolerance);
+    for (std::size_t k = kBody * i; k < kBody * (i + 1); ++k) {
+      tolerance_[k] = options_.absolute_tolerance;
+      id_[k] = 1.0;
+    }
     missing.segment<3>(6 * static_cast<Index>(i)) = now.load[i].head<3>() - body.mass * a[i].head<3>();
     missing.segment<3>(6 * static_cast<Index>(i) + 3) =
         now.load[i].tail<3>() - inertia_0(body, bodies[i]) * a[i].tail<3>();
@@ -327,6 +337,7 @@ void Run::begin(double t, std::vector<BodyMotion> bodies) {
   y_view_ = sundials::view(y_, context_);
   yd_view_ = sundials::view(yd_, context_);
   tolerance_view_ = sundials::view(tolerance_, context_);
+  id_view_ = sundials::view(id_, context_);
   matrix_.reset(SUNSparseMatrix(size, size, pattern_.nonzeros(), CSC_MAT, context_.get()));
   linear_.reset(SUNLinSol_KLU(y_view_.get(), matrix_.get(), context_.get()));
   memory_.reset(IDACreate(context_.get()));
@@ -335,6 +346,8 @@ void Run::begin(double t, std::vector<BodyMotion> bodies) {
   require(IDAInit(memory_.get(), residual_of, t, y_view_.get(), yd_view_.get()));
   require(IDASVtolerances(memory_.get(), options_.relative_tolerance, tolerance_view_.get()));
   require(IDASetUserData(memory_.get(), this));
+  require(IDASetId(memory_.get(), id_view_.get()));
+  require(IDASetSuppressAlg(memory_.get(), SUNTRUE));
   require(IDASetLinearSolver(memory_.get(), linear_.get(), matrix_.get()));
   require(IDASetJacFn(memory_.get(), jacobian_of));
   // of the first order: its error is near the tolerance for accelerations near one

@@ -21,6 +21,7 @@ Command add_replay(CLI::App& app);
 Command add_bench(CLI::App& app);
 Command add_demo(CLI::App& app);
 Command add_study(CLI::App& app);
+Command add_verify(CLI::App& app);
 
 // Set by SIGINT, SIGTERM and SIGHUP once watch_interrupts() was called.
 extern std::atomic<bool> interrupted;

@@ -6,7 +6,7 @@ pendulum=$mechanisms/double_pendulum.textproto
 rig=$SOURCE/config/rigs/ci_loopback.textproto
 
 # --- help and version: 0
-for command in check simulate serve rig replay demo bench 'bench step' 'bench error' study 'study hamiltonian'; do
+for command in check simulate serve rig replay verify demo bench 'bench step' 'bench error' study 'study hamiltonian'; do
   # shellcheck disable=SC2086
   expect 0 "$RIGSTEP" $command --help
   says out 'Examples:'
@@ -112,6 +112,26 @@ expect 6 "$RIGSTEP" simulate "$pendulum" --duration 1 --dt 0.01 --inputs huge.cs
 expect 0 "$RIGSTEP" replay failed.mcap && says out '^bit-exact over [1-9]'
 expect 6 "$RIGSTEP" simulate "$pendulum" --duration 1 --dt 0.01 --inputs huge.csv --json
 is_json out && assert_json out 'd["failure"] and d["steps"] < 100'
+
+# --- verify: 0 where judges agree, 2 for what is no judge, 3, 6 where there is nothing to compare
+for name in double_pendulum mcpherson_redundant rack_and_pinion; do
+  expect 0 "$RIGSTEP" verify "$mechanisms/$name.textproto" --solver ida,qr --duration 0.1 --limit 100 &&
+    says out '^verdict: the stepper agrees'
+done
+expect 0 "$RIGSTEP" verify "$mechanisms/driven_crank.textproto" --solver partitioning --duration 0.02 --dt 1e-4 --limit 100
+expect 0 "$RIGSTEP" verify "$pendulum" --duration 0.05 --solver wang_huston --limit 100 --json && is_json out &&
+  assert_json out 'd["passed"] and 1.8 < d["order"] < 2.2 and d["judges"][0]["deviation"]["position_m"] < 1e-6'
+silent err
+printf 't,target\n0,0\n0.1,0\n0.101,0.5\n' >target.csv
+expect 0 "$RIGSTEP" simulate "$mechanisms/motor_with_friction.textproto" --duration 0.2 --inputs target.csv --output motor.mcap
+expect 0 "$RIGSTEP" verify motor.mcap --solver ida --limit 100 && says out '0 to 0\.2 s'
+expect 0 "$RIGSTEP" verify --list && says out '^ida ' && says out '^wang_huston '
+expect 0 "$RIGSTEP" verify --list "$mechanisms/chain_128.textproto" && says out 'cannot: 128 bodies'
+expect 1 "$RIGSTEP" verify "$mechanisms/chain_128.textproto" --solver qr --duration 0.004 && says out '128 bodies'
+expect 2 "$RIGSTEP" verify "$pendulum" --solver no_such_judge && says err 'no_such_judge.*ida'
+expect 2 "$RIGSTEP" verify "$pendulum" --tolerance 0 && says err '--tolerance: 0'
+expect 2 "$RIGSTEP" verify
+expect 3 "$RIGSTEP" verify bad.textproto
 
 # --- replay: 0, 1, 7
 expect 0 "$RIGSTEP" simulate "$pendulum" --duration 2 --every 500 --output run.mcap

@@ -1,0 +1,102 @@
+// rigstep verify: the stepper against the offline solvers.
+#include <fmt/format.h>
+
+#include <memory>
+#include <optional>
+
+#include "rt/thread_setup.h"
+#include "server/commands/commands.h"
+#include "server/session.h"
+#include "server/verify.h"
+
+namespace rigstep::server {
+
+namespace {
+
+struct Options {
+  VerifyRequest request;
+  bool list = false, json = false;
+};
+
+struct Interrupted {};
+
+int list_solvers(const Options& options) {
+  const bool asked = !options.request.path.empty();
+  std::optional<wire::LoadedMechanism> mechanism;
+  if (asked) mechanism.emplace(load_mechanism_file(options.request.path));
+  nlohmann::json all = nlohmann::json::array();
+  for (const offline::Solver& solver : offline::solvers()) {
+    const std::string obstacle = asked ? solver.obstacle(mechanism->mechanism) : std::string();
+    all.push_back({{"name", solver.name}, {"method", solver.method}, {"obstacle", obstacle}});
+    if (!options.json) fmt::print("{:<17} {}\n", solver.name, solver.method);
+    if (!options.json && asked) fmt::print("{:<17}   {}\n", "", obstacle.empty() ? "can do it" : "cannot: " + obstacle);
+  }
+  if (options.json) fmt::print("{}\n", all.dump(2));
+  return kExitOk;
+}
+
+int verify(const Options& options) {
+  if (options.list) return list_solvers(options);
+  if (options.request.path.empty()) throw wire::ConfigError("a mechanism file or a recording is missing: name one");
+  if (!(options.request.tolerance > 0.0 && options.request.tolerance <= 1e-2))
+    throw wire::ConfigError(
+        fmt::format("--tolerance: {:g} is none: give a number above 0, at most 0.01", options.request.tolerance));
+  rt::set_floating_point_mode();
+  watch_interrupts();
+  std::string running;
+  std::unique_ptr<Progress> progress;
+  const auto show = [&](std::string_view what, double done) {
+    if (interrupted) throw Interrupted();
+    if (what != running) {
+      running = what;
+      progress = std::make_unique<Progress>("verifying: " + running, 1.0);
+    }
+    progress->at(done);
+  };
+  try {
+    const VerifyReport report = server::verify(options.request, show);
+    progress.reset();
+    fmt::print("{}", options.json ? report.json().dump(2) + "\n" : report.text());
+    return report.passed() ? kExitOk : kExitVerdict;
+  } catch (const Interrupted&) {
+    return interrupted_exit_code();
+  } catch (const offline::SolverError& error) {
+    progress.reset();
+    fmt::print(stderr, "rigstep: {}\n", error.what());
+    return kExitNumerical;
+  }
+}
+
+}  // namespace
+
+Command add_verify(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand(
+      "verify", "Compare the stepper, extrapolated to dt = 0, with offline solvers that share no code with it");
+  VerifyRequest& request = options->request;
+  command->add_option("input", request.path, "Mechanism file, or recording.mcap: its inputs are taken as applied");
+  command->add_option("--solver", request.solvers, "Judges, separated by commas; all if not given")->delimiter(',');
+  command->add_option("--tolerance", request.tolerance, "Of the judges' integrators, absolute and relative")
+      ->capture_default_str();
+  command
+      ->add_option("--duration", request.duration,
+                   "Simulated time [s]; 1 s if not given, 0.2 s for more than 60 bodies, the whole of a recording")
+      ->check(between(0.0, kLongest));
+  command->add_option("--dt", request.dt, "Largest step of the stepper [s]; it runs with half and a quarter of it too")
+      ->check(between(1e-8, 1.0))
+      ->capture_default_str();
+  command->add_option("--limit", request.limit, "Wall clock for each judge [s]")
+      ->check(between(0.0, kLongest))
+      ->capture_default_str();
+  command->add_flag("--list", options->list, "List the judges; with a mechanism, which of them can do it and why not");
+  command->add_flag("--json", options->json, "Print the report as JSON");
+  command->footer(
+      std::string("Examples:\n"
+                  "  rigstep verify config/mechanisms/four_bar.textproto\n"
+                  "  rigstep verify config/mechanisms/pipelayer.textproto --solver ida,qr --tolerance 1e-10\n"
+                  "  rigstep verify --list config/mechanisms/chain_128.textproto\n\n") +
+      kExitCodeHelp);
+  return [options] { return verify(*options); };
+}
+
+}  // namespace rigstep::server

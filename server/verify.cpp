@@ -1,0 +1,390 @@
+#include "server/verify.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <optional>
+
+#include "core/index3/diagnostics.h"
+#include "core/index3/plan.h"
+#include "core/index3/sensors.h"
+#include "server/recorder.h"
+#include "server/session.h"
+
+namespace rigstep::server {
+
+namespace {
+
+using offline::BodyMotion;
+using offline::Deviation;
+using offline::Instant;
+
+constexpr int kInstants = 20;        // at which motions are compared, at most
+constexpr int kFewInstants = 5;      // ... of many bodies
+constexpr int kMarginInstants = 10;  // between two of them, at which the pose is looked at
+constexpr double kSingular = 1e-3;   // margin below which a pose counts as singular
+constexpr double kUncertain = 1e-3;  // [m, rad] beyond which the extrapolation says nothing any more
+constexpr double kJudgeError = 1e3;  // error of a judge over a run, as a multiple of its tolerance
+constexpr double kLeastOrder = 1.7;  // of the stepper, whose scheme has order 2
+constexpr std::size_t kManyBodies = 60;
+
+// What is to be simulated: the mechanism, and the inputs of every step.
+struct Case {
+  wire::LoadedMechanism mechanism;
+  index3::Settings settings;
+  std::uint64_t steps = 0;
+  std::vector<Inputs> applied;  // (steps), empty: none has an input
+
+  const Inputs& inputs(std::uint64_t step) const {
+    static const Inputs kNone{};
+    return step < applied.size() ? applied[step] : kNone;
+  }
+};
+
+bool many_bodies(const Case& a) { return a.mechanism.mechanism.bodies().size() > kManyBodies; }
+
+Case from_mechanism(const VerifyRequest& request) {
+  Case a{load_mechanism_file(request.path), {}, 0, {}};
+  a.settings.dt_ns = std::llround(request.dt * 1e9);
+  const double standard = many_bodies(a) ? 0.2 : 1.0;
+  const double duration = request.duration > 0.0 ? request.duration : standard;
+  a.steps = static_cast<std::uint64_t>(std::llround(duration * 1e9 / static_cast<double>(a.settings.dt_ns)));
+  return a;
+}
+
+Case from_recording(const VerifyRequest& request) {
+  wire::RecordingReader reader(request.path);
+  const wire::RecordingHeader& header = reader.header();
+  Case a{parse_mechanism_text(header.mechanism_text(), header.mechanism_file()), {}, 0, {}};
+  a.settings.dt_ns = static_cast<std::int64_t>(header.dt_ns());
+  a.settings.iterations = static_cast<int>(header.iterations());
+  a.settings.relative_compliance = header.relative_compliance();
+  a.settings.sweeps = static_cast<int>(header.sweeps());
+  wire::RecordedStep step;
+  wire::RecordedState state;
+  for (auto item = reader.next(step, state); item != wire::RecordingReader::Item::end;
+       item = reader.next(step, state)) {
+    if (item != wire::RecordingReader::Item::step) continue;
+    const StepRecord record = from_message(step);
+    if (record.step != a.steps + 1 || failed(record.status)) break;  // a gap or a fault: up to there
+    a.applied.push_back(record.inputs);
+    ++a.steps;
+    if (request.duration > 0.0 &&
+        static_cast<double>(a.steps) * 1e-9 * static_cast<double>(a.settings.dt_ns) >= request.duration)
+      break;
+  }
+  const index3::Stepper fresh = make_stepper(a.mechanism, a.settings);
+  if (fresh.state().hash() != header.start_hash())
+    throw wire::RecordingError(request.path, "it does not begin at the start of its mechanism, of this build",
+                               "record a run from its beginning, or use rigstep replay");
+  return a;
+}
+
+Instant instant_of(const index3::Stepper& stepper) {
+  const index3::State& x = stepper.state();
+  Instant now;
+  now.time = 1e-9 * static_cast<double>(x.step) * static_cast<double>(stepper.plan().settings.dt_ns);
+  for (const index3::BodyState& b : x.body) {
+    const Eigen::Quaterniond turn(b.p[0], b.p[1], b.p[2], b.p[3]);
+    now.body.push_back({b.r, b.p, b.v, turn * b.w_b});
+  }
+  for (std::size_t j = 0; j < stepper.plan().mechanism.joints().size(); ++j) {
+    const Vec6 load = index3::joint_reaction(stepper, static_cast<int>(j));
+    now.reaction.push_back({load.head<3>(), load.tail<3>()});
+  }
+  return now;
+}
+
+// Steps between two instants.
+std::uint64_t stride(const Case& a) {
+  return std::max<std::uint64_t>(1, a.steps / static_cast<std::uint64_t>(many_bodies(a) ? kFewInstants : kInstants));
+}
+
+// The stepper with dt divided by `divisor`. seen: every now and then, with the stepper, may return false to stop.
+std::vector<Instant> run_stepper(const Case& a, int divisor, const std::function<void(double)>& progress,
+                                 const std::function<bool(const Instant&)>& seen) {
+  index3::Settings settings = a.settings;
+  settings.dt_ns /= divisor;
+  index3::Stepper stepper = make_stepper(a.mechanism, settings);
+  std::vector<Instant> instants{instant_of(stepper)};
+  const std::uint64_t every = stride(a), look = std::max<std::uint64_t>(1, every / kMarginInstants);
+  for (std::uint64_t k = 0; k < a.steps; ++k) {
+    for (int part = 0; part < divisor; ++part) {
+      const StepReport report = stepper.step(a.inputs(k));
+      if (failed(report.status))
+        throw offline::SolverError(
+            fmt::format("the stepper fails at {:g} s with --dt {:g}: {}; use a smaller --dt or a shorter --duration",
+                        1e-9 * static_cast<double>(a.settings.dt_ns) * static_cast<double>(k),
+                        1e-9 * static_cast<double>(settings.dt_ns),
+                        describe_fault(a.mechanism.mechanism, report.status, report.body, report.joint)));
+    }
+    const bool instant = (k + 1) % every == 0;
+    if (seen && (k + 1) % look == 0 && !seen(instant_of(stepper))) break;
+    if (instant) instants.push_back(instant_of(stepper));
+    progress(static_cast<double>(k + 1) / static_cast<double>(a.steps));
+  }
+  return instants;
+}
+
+// (4 fine - coarse) / 3: without the error of order dt^2.
+std::vector<Instant> extrapolate(const std::vector<Instant>& coarse, const std::vector<Instant>& fine) {
+  const auto mix = [](const auto& c, const auto& f) { return ((4.0 * f - c) / 3.0).eval(); };
+  std::vector<Instant> result(fine.begin(),
+                              fine.begin() + static_cast<std::ptrdiff_t>(std::min(coarse.size(), fine.size())));
+  for (std::size_t k = 0; k < result.size(); ++k) {
+    for (std::size_t i = 0; i < result[k].body.size(); ++i) {
+      const BodyMotion &c = coarse[k].body[i], &f = fine[k].body[i];
+      const EulerParameters p = mix(c.p.dot(f.p) < 0.0 ? EulerParameters(-c.p) : c.p, f.p);
+      result[k].body[i] = {mix(c.r_0, f.r_0), p.normalized(), mix(c.v_0, f.v_0), mix(c.omega_0, f.omega_0)};
+    }
+    for (std::size_t j = 0; j < result[k].reaction.size(); ++j) {
+      const offline::Reaction &c = coarse[k].reaction[j], &f = fine[k].reaction[j];
+      result[k].reaction[j] = {mix(c.force_0, f.force_0), mix(c.torque_0, f.torque_0)};
+    }
+  }
+  return result;
+}
+
+double pose(const Deviation& d) { return std::max(d.position, d.orientation); }
+
+Deviation largest_values(const std::vector<Instant>& motion, const std::vector<bool>& comparable) {
+  std::vector<Instant> zero = motion;
+  for (Instant& instant : zero) {
+    for (BodyMotion& body : instant.body) body = {Vec3::Zero(), body.p, Vec3::Zero(), Vec3::Zero()};
+    for (offline::Reaction& reaction : instant.reaction) reaction = {};
+  }
+  return offline::compare(motion, zero, comparable);
+}
+
+// Judges differ from the truth by their integrators' errors, the extrapolated stepper by what its last refinement
+// moved.
+Deviation allowance(const Deviation& refinement, const Deviation& values, double tolerance) {
+  const auto allow = [tolerance](double moved, double value) {
+    return 2.0 * moved + kJudgeError * tolerance * (1.0 + value);
+  };
+  return {allow(refinement.position, values.position), allow(refinement.orientation, 0.0),
+          allow(refinement.velocity, values.velocity), allow(refinement.angular_velocity, values.angular_velocity),
+          // reactions follow accelerations, which react to errors of a pose by stiffnesses and squared rates
+          2.0 * refinement.force + std::sqrt(tolerance) * (1.0 + values.force),
+          2.0 * refinement.torque + std::sqrt(tolerance) * (1.0 + values.torque)};
+}
+
+bool within(const Deviation& d, const Deviation& allowed) {
+  return d.position <= allowed.position && d.orientation <= allowed.orientation && d.velocity <= allowed.velocity &&
+         d.angular_velocity <= allowed.angular_velocity && d.force <= allowed.force && d.torque <= allowed.torque;
+}
+
+// Inputs as the judges take them: one entry where they change.
+std::vector<offline::HeldInputs> held_inputs(const Case& a) {
+  std::vector<offline::HeldInputs> held;
+  const std::size_t channels = a.mechanism.mechanism.input_channels().size();
+  for (std::size_t k = 0; k < a.applied.size() && channels > 0; ++k) {
+    const auto begin = a.applied[k].value.begin();
+    std::vector<double> value(begin, begin + static_cast<std::ptrdiff_t>(channels));
+    if (held.empty() || held.back().value != value)
+      held.push_back({1e-9 * static_cast<double>(a.settings.dt_ns) * static_cast<double>(k), std::move(value)});
+  }
+  return held;
+}
+
+// A judge that takes too long.
+struct OutOfTime {
+  double reached;
+};
+
+VerifyReport::Judge ask(const offline::Solver& solver, const offline::Scenario& scenario, const VerifyRequest& request,
+                        const std::vector<Instant>& stepper, const std::vector<bool>& comparable,
+                        const std::function<void(std::string_view, double)>& progress) {
+  VerifyReport::Judge judge;
+  judge.name = solver.name;
+  judge.obstacle = solver.obstacle(*scenario.mechanism);
+  if (!judge.obstacle.empty()) return judge;
+  offline::Options options;
+  options.relative_tolerance = options.absolute_tolerance = request.tolerance;
+  const auto begin = std::chrono::steady_clock::now();
+  options.progress = [&](double t) {
+    progress(solver.name, t / scenario.instants.back());
+    if (std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() > request.limit)
+      throw OutOfTime{t};
+  };
+  try {
+    const offline::Trajectory run = solver.simulate(scenario, options);
+    judge.deviation = offline::compare(stepper, run.instants, comparable);
+    for (const Instant& instant : run.instants) {
+      judge.energy_change = std::max(judge.energy_change, std::abs(instant.energy - run.instants.front().energy));
+      judge.position_residual = std::max(judge.position_residual, instant.position_residual);
+      judge.velocity_residual = std::max(judge.velocity_residual, instant.velocity_residual);
+      judge.acceleration_residual = std::max(judge.acceleration_residual, instant.acceleration_residual);
+    }
+    judge.seconds = run.seconds;
+    judge.right_hand_sides = run.right_hand_sides;
+  } catch (const OutOfTime& late) {
+    judge.obstacle =
+        fmt::format("stopped at {:.3g} s after {:g} s: give it more with --limit", late.reached, request.limit);
+  } catch (const Error& error) {
+    judge.obstacle = error.what();
+    judge.failed = true;
+  }
+  return judge;
+}
+
+std::vector<const offline::Solver*> chosen_solvers(const VerifyRequest& request) {
+  std::vector<const offline::Solver*> chosen;
+  std::string names;
+  const bool all = request.solvers.empty() || request.solvers == std::vector<std::string>{"all"};
+  for (const offline::Solver& solver : offline::solvers()) {
+    names += (names.empty() ? "" : ", ") + std::string(solver.name);
+    if (all) chosen.push_back(&solver);
+  }
+  if (all) return chosen;
+  for (const std::string& name : request.solvers) {
+    const auto known = offline::solvers();
+    const auto found =
+        std::find_if(known.begin(), known.end(), [&](const auto& solver) { return solver.name == name; });
+    if (found == known.end())
+      throw wire::ConfigError("--solver: \"" + name + "\" is no judge: use all, or one of: " + names);
+    chosen.push_back(&*found);
+  }
+  return chosen;
+}
+
+bool can_be_singular(const Case& a) {
+  const index3::Stepper stepper = make_stepper(a.mechanism, a.settings);
+  return stepper.plan().has_loops || !a.mechanism.mechanism.couplings().empty() ||
+         !a.mechanism.mechanism.drivers().empty();
+}
+
+}  // namespace
+
+VerifyReport verify(const VerifyRequest& request, const std::function<void(std::string_view, double)>& progress) {
+  const std::vector<const offline::Solver*> judges = chosen_solvers(request);
+  const Case a = request.path.ends_with(".mcap") ? from_recording(request) : from_mechanism(request);
+  if (a.steps == 0 || a.settings.dt_ns % 4 != 0)
+    throw wire::ConfigError("--dt, --duration: there is no step, or a quarter of it is no whole number of nanoseconds");
+  VerifyReport report;
+  report.mechanism = a.mechanism.mechanism.name();
+  report.joints = a.mechanism.mechanism.joints().size();
+
+  // the stepper with three steps, up to where the pose gets singular
+  offline::Scenario scenario;
+  scenario.mechanism = &a.mechanism.mechanism;
+  scenario.inputs = held_inputs(a);
+  const auto say = [&](double done) { progress("stepper", done); };
+  const bool may_be_singular = can_be_singular(a);
+  std::optional<int> rank;
+  const auto regular = [&](const Instant& now) {
+    if (!may_be_singular) return true;
+    if (!rank) rank = offline::constraint_rank(scenario, now.body);
+    if (offline::margin(scenario, now.body, *rank) >= kSingular) return true;
+    report.why_not_further = fmt::format("singular pose near {:.4g} s", now.time);
+    return false;
+  };
+  std::vector<std::vector<Instant>> runs;
+  runs.push_back(run_stepper(a, 1, say, regular));
+  for (const int divisor : {2, 4}) runs.push_back(run_stepper(a, divisor, say, nullptr));
+
+  // ... and up to where it converges
+  const std::vector<bool> comparable = offline::determined_reactions(scenario, runs[0].front().body);
+  std::vector<Instant> once = extrapolate(runs[0], runs[1]), twice = extrapolate(runs[1], runs[2]);
+  std::size_t count = std::min(once.size(), twice.size());
+  for (std::size_t k = 0; k < count; ++k)
+    if (!(pose(offline::compare({&once[k], 1}, {&twice[k], 1}, {})) <= kUncertain)) {
+      report.why_not_further = fmt::format("the stepper does not converge beyond {:.4g} s with this dt", once[k].time);
+      count = k;
+    }
+  if (count < 2) throw offline::SolverError("nothing to compare: " + report.why_not_further + ": use a smaller --dt");
+  for (auto* motion : {&once, &twice, &runs[0], &runs[1], &runs[2]}) motion->resize(count);
+  report.until = twice.back().time;
+  report.determined_reactions = static_cast<std::size_t>(std::count(comparable.begin(), comparable.end(), true));
+  for (std::size_t level = 0; level < runs.size(); ++level)
+    report.steps.push_back({1e-9 * static_cast<double>(a.settings.dt_ns) / static_cast<double>(1 << level),
+                            offline::compare(runs[level], twice, comparable)});
+  const double first = pose(offline::compare(runs[0], runs[1], {})),
+               second = pose(offline::compare(runs[1], runs[2], {}));
+  const double rounding = 1e-11 * (1.0 + largest_values(twice, {}).position);
+  if (first > rounding) report.order = std::log2(first / second);
+  report.converges = first <= rounding || report.order >= kLeastOrder || second <= rounding;
+  report.allowed =
+      allowance(offline::compare(once, twice, comparable), largest_values(twice, comparable), request.tolerance);
+
+  scenario.start = twice.front().body;
+  for (const Instant& instant : twice) scenario.instants.push_back(instant.time);
+  for (const offline::Solver* solver : judges) {
+    report.judges.push_back(ask(*solver, scenario, request, twice, comparable, progress));
+    VerifyReport::Judge& judge = report.judges.back();
+    judge.agrees = judge.obstacle.empty() && within(judge.deviation, report.allowed);
+  }
+  return report;
+}
+
+bool VerifyReport::passed() const {
+  const auto judged = [](const Judge& judge) { return judge.obstacle.empty(); };
+  return converges && std::any_of(judges.begin(), judges.end(), judged) &&
+         std::all_of(judges.begin(), judges.end(),
+                     [&](const Judge& j) { return j.agrees || (!judged(j) && !j.failed); });
+}
+
+std::string VerifyReport::text() const {
+  const auto measures = [](const Deviation& d) {
+    return fmt::format("{:9.1e}{:9.1e}{:9.1e}{:9.1e}{:9.1e}{:9.1e}", d.position, d.orientation, d.velocity,
+                       d.angular_velocity, d.force, d.torque);
+  };
+  std::string out = fmt::format("{}: 0 to {:g} s{}\n\n", mechanism, until,
+                                why_not_further.empty() ? "" : ", no further: " + why_not_further);
+  out += fmt::format("{:<19}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}\n", "stepper - its limit", "pos m", "turn rad", "vel m/s",
+                     "rad/s", "force N", "torque");
+  for (const Step& step : steps)
+    out += fmt::format("{:<19}{}\n", fmt::format("dt {:g} s", step.dt), measures(step.error));
+  out += order > 0.0 ? fmt::format("observed order     {:9.2f}{}\n", order, converges ? "" : "  TOO LOW")
+                     : std::string("observed order           -  the errors are rounding\n");
+  out += fmt::format("\n{:<19}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}{:>8}{:>8}\n", "judge - that limit",
+                     "pos m", "turn rad", "vel m/s", "rad/s", "force N", "torque", "energy J", "Phi", "rate", "accel",
+                     "rhs", "s");
+  for (const Judge& judge : judges)
+    out += judge.obstacle.empty()
+               ? fmt::format("{:<19}{}{:9.1e}{:9.1e}{:9.1e}{:9.1e}{:8}{:8.2f}{}\n", judge.name,
+                             measures(judge.deviation), judge.energy_change, judge.position_residual,
+                             judge.velocity_residual, judge.acceleration_residual, judge.right_hand_sides,
+                             judge.seconds, judge.agrees ? "" : "  DIFFERS")
+               : fmt::format("{:<19}  {}{}\n", judge.name, judge.failed ? "FAILED: " : "", judge.obstacle);
+  out += fmt::format("{:<19}{}\n", "allowed", measures(allowed));
+  out += fmt::format("\nreactions compared at {} of {} joints; the others share redundant constraints\nverdict: {}\n",
+                     determined_reactions, joints, passed() ? "the stepper agrees with its judges" : "NO");
+  return out;
+}
+
+nlohmann::json VerifyReport::json() const {
+  const auto measures = [](const Deviation& d) {
+    return nlohmann::json{{"position_m", d.position},   {"orientation_rad", d.orientation},
+                          {"velocity_m_s", d.velocity}, {"angular_velocity_rad_s", d.angular_velocity},
+                          {"force_N", d.force},         {"torque_N_m", d.torque}};
+  };
+  nlohmann::json out{{"schema", 1},
+                     {"mechanism", mechanism},
+                     {"until_s", until},
+                     {"why_not_further", why_not_further},
+                     {"order", order},
+                     {"converges", converges},
+                     {"allowed", measures(allowed)},
+                     {"joints", joints},
+                     {"determined_reactions", determined_reactions},
+                     {"passed", passed()}};
+  for (const Step& step : steps) out["steps"].push_back({{"dt_s", step.dt}, {"error", measures(step.error)}});
+  for (const Judge& judge : judges)
+    out["judges"].push_back({{"name", judge.name},
+                             {"obstacle", judge.obstacle},
+                             {"failed", judge.failed},
+                             {"agrees", judge.agrees},
+                             {"deviation", measures(judge.deviation)},
+                             {"energy_change_J", judge.energy_change},
+                             {"position_residual", judge.position_residual},
+                             {"velocity_residual", judge.velocity_residual},
+                             {"acceleration_residual", judge.acceleration_residual},
+                             {"right_hand_sides", judge.right_hand_sides},
+                             {"seconds", judge.seconds}});
+  return out;
+}
+
+}  // namespace rigstep::server

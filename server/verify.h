@@ -1,0 +1,61 @@
+// The stepper against the judges: the same mechanism under the same inputs, by solvers that share no code with it.
+// Offline.
+#pragma once
+
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/offline/compare.h"
+
+namespace rigstep::server {
+
+struct VerifyRequest {
+  std::string path;                  // mechanism file, or recording (.mcap)
+  std::vector<std::string> solvers;  // none, or "all": every one
+  double tolerance = 1e-9;           // of the judges' integrators, absolute and relative
+  double duration = 0.0;             // [s]; 0: one second, less for many bodies, the whole of a recording
+  double dt = 1e-3;                  // of the stepper [s]; a recording has its own
+  double limit = 5.0;                // wall clock that a judge gets [s]
+};
+
+struct VerifyReport {
+  // A run of the stepper, against its extrapolation to dt = 0.
+  struct Step {
+    double dt = 0.0;  // [s]
+    offline::Deviation error;
+  };
+  struct Judge {
+    std::string name;
+    std::string obstacle;          // why there is no result; empty: there is one
+    bool failed = false;           // it should have had one
+    offline::Deviation deviation;  // from the extrapolated stepper
+    double energy_change = 0.0;    // largest difference of the total energy from the start [J]
+    double position_residual = 0.0, velocity_residual = 0.0, acceleration_residual = 0.0;
+    double seconds = 0.0;
+    long right_hand_sides = 0;
+    bool agrees = false;
+  };
+  std::string mechanism;
+  double until = 0.0;           // compared from 0 to here [s]
+  std::string why_not_further;  // empty: the whole duration
+  std::vector<Step> steps;      // dt, dt/2, dt/4
+  double order = 0.0;           // observed, of positions and orientations; 0: the errors are rounding
+  bool converges = false;       // the order is that of the scheme, or the errors are rounding
+  offline::Deviation allowed;   // what agreement means: the extrapolation's own uncertainty and that of a judge
+  std::size_t joints = 0, determined_reactions = 0;
+  std::vector<Judge> judges;
+
+  bool passed() const;  // it converges, somebody judged, and all who did agree
+  std::string text() const;
+  nlohmann::json json() const;
+};
+
+// progress: what is running and how far it is, 0..1; may throw to stop. Throws MechanismFileError, wire::ConfigError,
+// wire::RecordingError, and offline::SolverError when the stepper itself fails.
+VerifyReport verify(const VerifyRequest& request,
+                    const std::function<void(std::string_view what, double done)>& progress);
+
+}  // namespace rigstep::server

@@ -1,0 +1,208 @@
+// The judges in absolute coordinates against reference solutions, each other and closed forms.
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "core/offline/absolute_system.h"
+#include "core/offline/compare.h"
+#include "core/offline/natural_complement.h"
+#include "core/offline/stabilised_index2.h"
+#include "tests/support/reference.h"
+
+using namespace rigstep;
+using namespace rigstep::offline;
+
+namespace {
+
+constexpr Complement kMethods[] = {Complement::zero_eigenvalue, Complement::schur,      Complement::putd_householder,
+                                   Complement::putd_gauss,      Complement::svd,        Complement::qr,
+                                   Complement::partitioning,    Complement::wang_huston};
+
+struct Case {
+  Mechanism mechanism;
+  nlohmann::json reference;
+  Scenario scenario;
+};
+
+// Instants of a reference solution up to `until` [s].
+Case reference_case(const std::string& mechanism, const std::string& reference, double until) {
+  Case c{test::mechanism(mechanism), test::reference(reference), {}};
+  for (const auto& sample : c.reference["reference"])
+    if (sample["t"].get<double>() <= until + 1e-9) c.scenario.instants.push_back(sample["t"]);
+  return c;
+}
+
+Options at_tolerance(double tolerance) {
+  Options options;
+  options.relative_tolerance = options.absolute_tolerance = tolerance;
+  return options;
+}
+
+// Largest distance of a mass centre from the reference [m].
+double position_error(const Case& c, const Trajectory& run) {
+  double error = 0.0;
+  for (std::size_t k = 0; k < run.instants.size(); ++k) {
+    const auto& bodies = c.reference["reference"][k]["bodies"];
+    for (std::size_t i = 0; i < c.mechanism.bodies().size(); ++i)
+      if (bodies.contains(c.mechanism.bodies()[i].name))
+        error = std::max(error,
+                         (run.instants[k].body[i].r_0 - test::vec3(bodies[c.mechanism.bodies()[i].name]["r"])).norm());
+  }
+  return error;
+}
+
+ComplementRun run(Case& c, Complement method, double tolerance, Stabilisation stabilisation = Stabilisation::none) {
+  c.scenario.mechanism = &c.mechanism;
+  ComplementSettings settings;
+  settings.method = method;
+  settings.stabilisation = stabilisation;
+  return natural_complement(c.scenario, at_tolerance(tolerance), settings);
+}
+
+double largest_position_residual(const Trajectory& trajectory) {
+  double largest = 0.0;
+  for (const Instant& instant : trajectory.instants) largest = std::max(largest, instant.position_residual);
+  return largest;
+}
+
+}  // namespace
+
+TEST_CASE("every complement follows the reference McPherson struts and the pipelayer, and the others") {
+  for (Case c : {reference_case("mcpherson", "mcpherson_simplified", 2.0),
+                 reference_case("mcpherson_redundant", "mcpherson_redundant", 2.0),
+                 reference_case("pipelayer", "pipelayer", 0.5)}) {
+    CAPTURE(c.mechanism.name());
+    REQUIRE(c.scenario.instants.size() > 1);
+    Trajectory first;
+    for (const Complement method : kMethods) {
+      CAPTURE(static_cast<int>(method));
+      const Trajectory trajectory = run(c, method, 1e-10).trajectory;
+      CHECK(position_error(c, trajectory) < 1e-8);
+      if (first.instants.empty()) first = trajectory;
+      CHECK(compare(first.instants, trajectory.instants, {}).position < 1e-8);
+    }
+  }
+}
+
+TEST_CASE("without stabilisation constraints drift; Baumgarte holds the drift, Newton-Raphson undoes it") {
+  Case c = reference_case("hdca_case1", "hdca_case1", 3.0);
+  const double drift = largest_position_residual(run(c, Complement::qr, 1e-5).trajectory);
+  const double held = largest_position_residual(run(c, Complement::qr, 1e-5, Stabilisation::baumgarte).trajectory);
+  const ComplementRun corrected = run(c, Complement::qr, 1e-5, Stabilisation::newton_raphson);
+  CHECK(drift > 1e-6);
+  CHECK(held < 0.5 * drift);
+  CHECK(corrected.corrections > 0);
+  CHECK(largest_position_residual(corrected.trajectory) < 0.1 * drift);
+}
+
+TEST_CASE(
+    "a body that turns through a singular pose of its Euler angles gets new ones; a partition that stops to be "
+    "valid is chosen anew") {
+  Case c = reference_case("double_pendulum", "double_pendulum", 4.0);
+  const ComplementRun turned = run(c, Complement::partitioning, 1e-10);
+  CHECK(turned.charts > 0);
+  CHECK(turned.selections > 0);
+  CHECK(position_error(c, turned.trajectory) < 1e-8);
+}
+
+TEST_CASE("four parallel links pass their singular pose on the branch of the reference") {
+  Case c = reference_case("four_bar", "four_bar", 2.0);
+  CHECK(position_error(c, run(c, Complement::qr, 1e-10).trajectory) < 1e-7);
+}
+
+TEST_CASE("the DAE judge follows references, with redundant constraints too") {
+  const struct {
+    const char *mechanism, *reference;
+    double until, tolerance, error;
+  } cases[] = {{"mcpherson", "mcpherson_simplified", 2.0, 1e-10, 1e-8},
+               {"mcpherson_redundant", "mcpherson_redundant", 2.0, 1e-10, 1e-8},
+               {"pipelayer", "pipelayer", 0.5, 1e-10, 1e-8},
+               {"double_pendulum", "double_pendulum", 1.0, 1e-10, 1e-8},
+               {"hdca_case1", "hdca_case1", 0.5, 1e-10, 1e-8}};
+  for (const auto& one : cases) {
+    CAPTURE(one.mechanism);
+    Case c = reference_case(one.mechanism, one.reference, one.until);
+    c.scenario.mechanism = &c.mechanism;
+    CHECK(position_error(c, stabilised_index2(c.scenario, at_tolerance(one.tolerance))) < one.error);
+  }
+}
+
+TEST_CASE("a filtered driver, held inputs and couplings: two judges, one motion") {
+  Case c{test::mechanism("stewart"), {}, {}};
+  c.scenario.mechanism = &c.mechanism;
+  c.scenario.instants = {0.0, 0.02, 0.05};
+  std::vector<double> input(c.mechanism.input_channels().size(), 0.0);
+  const std::vector<Jet> start = CoordinateFollower(c.mechanism).follow(start_motion(c.mechanism));
+  for (const Driver& driver : c.mechanism.drivers())
+    input[static_cast<std::size_t>(driver.first_channel)] = start[static_cast<std::size_t>(driver.coordinate)].value;
+  c.scenario.inputs.push_back({0.0, input});
+  for (const Driver& driver : c.mechanism.drivers()) input[static_cast<std::size_t>(driver.first_channel)] += 0.01;
+  c.scenario.inputs.push_back({0.01, input});
+  const Trajectory dae = stabilised_index2(c.scenario, at_tolerance(1e-9));
+  const Trajectory complement = run(c, Complement::qr, 1e-9).trajectory;
+  CHECK(compare(dae.instants, complement.instants, {}).position < 1e-7);
+  CHECK((dae.instants.back().body.back().r_0 - dae.instants.front().body.back().r_0).norm() > 1e-3);
+}
+
+TEST_CASE("a judge says what it cannot do, what a start contradicts, and that a tolerance of zero is none") {
+  Case c = reference_case("double_pendulum", "double_pendulum", 0.1);
+  const auto both = [&](const std::string& words, double tolerance) {
+    c.scenario.mechanism = &c.mechanism;
+    const auto says = [&](const auto& judge) {
+      try {
+        judge();
+      } catch (const std::exception& error) {
+        CAPTURE(error.what());
+        CHECK(std::string(error.what()).find(words) != std::string::npos);
+        return;
+      }
+      FAIL("no error");
+    };
+    says([&] { natural_complement(c.scenario, at_tolerance(tolerance), {}); });
+    says([&] { stabilised_index2(c.scenario, at_tolerance(tolerance)); });
+  };
+  both("tolerance", 0.0);
+  c.scenario.start = start_motion(c.mechanism);
+  c.scenario.start[1].r_0.x() += 0.1;
+  both("joint \"joint2\"", 1e-8);
+  c.scenario.start = start_motion(c.mechanism);
+  c.scenario.start[1].v_0.y() += 0.1;
+  both("velocity contradicts joint \"joint2\"", 1e-8);
+
+  MechanismBuilder builder("driven");
+  Body body;
+  body.name = "rotor";
+  body.mass = 1.0;
+  body.inertia_b = Mat3::Identity();
+  builder.add_body(body);
+  MechanismBuilder::JointAtStart joint;
+  joint.name = "axle";
+  joint.type = JointType::revolute;
+  joint.first = "ground";
+  joint.second = "rotor";
+  joint.axis = Vec3::UnitZ();
+  builder.add_joint(joint);
+  Driver driver;
+  driver.name = "shaker";
+  driver.motion = Driver::Motion::input;
+  builder.add_driver(driver, "axle", Freedom::angle);
+  c.mechanism = builder.build();
+  c.scenario.start.clear();
+  both("driver \"shaker\" takes its motion from inputs", 1e-8);
+  CHECK(complement_obstacle(test::mechanism("chain_128")).find("128 bodies") != std::string::npos);
+  CHECK(absolute_obstacle(test::mechanism("chain_128")).empty());
+}
+
+TEST_CASE("of redundant joints some reactions are determined by the motion, others are not") {
+  Case c{test::mechanism("mcpherson_redundant"), {}, {}};
+  c.scenario.mechanism = &c.mechanism;
+  const std::vector<bool> determined = determined_reactions(c.scenario, start_motion(c.mechanism));
+  int shared = 0;
+  for (std::size_t j = 0; j < determined.size(); ++j) {
+    const Joint& joint = c.mechanism.joints()[j];
+    if (!determined[j]) ++shared;
+    if (!determined[j]) CHECK(joint.type == JointType::revolute);  // the two hinges of the arm
+  }
+  CHECK(shared == 2);
+  CHECK(constraint_rank(c.scenario, start_motion(c.mechanism)) == 26);
+}
