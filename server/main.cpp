@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <iostream>
 
+#include "proto/key_file.h"
 #include "rt/thread_setup.h"
 #include "server/commands/commands.h"
 #include "server/csv.h"
@@ -86,6 +87,8 @@ int run_reporting_errors(const Command& command) {
     return report(error, kExitMechanism);
   } catch (const wire::ConfigError& error) {
     return report(error, kExitUsage);
+  } catch (const wire::KeyError& error) {
+    return report(error, kExitEnvironment);
   } catch (const wire::RecordingWriteError& error) {
     return report(error, kExitEnvironment);
   } catch (const wire::RecordingError& error) {
@@ -108,7 +111,9 @@ int run(int argc, char** argv) {
   app.footer(std::string("Try: rigstep demo\n\n") + kExitCodeHelp);
   const std::pair<const char*, Command> commands[] = {
       {"check", add_check(app)},   {"simulate", add_simulate(app)}, {"serve", add_serve(app)}, {"rig", add_rig(app)},
-      {"replay", add_replay(app)}, {"bench", add_bench(app)},       {"demo", add_demo(app)}};
+      {"replay", add_replay(app)}, {"bench", add_bench(app)},       {"demo", add_demo(app)},
+      {"status", add_status(app)}, {"reset", add_reset(app)},       {"keygen", add_keygen(app)},
+      {"impair", add_impair(app)}};
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -35,16 +35,25 @@ class Watch {
     lost_ = lost;
     if (live_.recording_failed() && !std::exchange(recording_failed_, true))
       spdlog::error("the recording failed: steps from now on are lost; is the disk full?");
-    if (const std::string fault = live_.fault(); !fault.empty() && !std::exchange(faulted_, true))
-      spdlog::error("stepping stopped: {}; the last good state is repeated", fault);
+    const std::string fault = live_.fault();
+    if (const bool was = std::exchange(faulted_, !fault.empty()); was != faulted_) {
+      if (faulted_)
+        spdlog::error("stepping stopped: {}; the last good state is repeated until `rigstep reset`", fault);
+      else
+        spdlog::info("the fault was reset, stepping goes on");
+    }
   }
 
  private:
   static void log(const RigEvent& event) {
-    const char* what = event.kind == RigEvent::Kind::connected ? "connected"
-                       : event.kind == RigEvent::Kind::left    ? "left"
-                                                               : "went silent and was dropped";
-    spdlog::info("rig \"{}\" (version {}) at {} {}", event.rig_name, event.product_version, event.address, what);
+    using Kind = RigEvent::Kind;
+    if (event.kind == Kind::reset_fault) return spdlog::info("a reset of the fault was asked for by {}", event.address);
+    const char* what = event.kind == Kind::connected     ? "connected"
+                       : event.kind == Kind::reconnected ? "connected anew"
+                       : event.kind == Kind::left        ? "left"
+                                                         : "went silent and was dropped";
+    spdlog::info("{} \"{}\" (version {}) at {} {}", event.observer ? "observer" : "rig", event.rig_name,
+                 event.product_version, event.address, what);
   }
 
   LiveRun& live_;
