@@ -109,8 +109,7 @@ void ServerCodec::check_sizes() {
   for (const Channel& channel : output_channels_) check_name(channel.name, "output channel's");
 }
 
-DecodeStatus ServerCodec::decode(std::span<const std::byte> payload, std::uint64_t last_sequence,
-                                 RigRequest& request) {
+DecodeStatus ServerCodec::decode(std::span<const std::byte> payload, std::uint64_t last_sequence, RigRequest& request) {
   request.content = RigToServer::CONTENT_NOT_SET;
   const auto* message = parse<RigToServer>(arena_, payload);
   if (message == nullptr) return DecodeStatus::malformed;

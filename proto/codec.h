@@ -1,5 +1,5 @@
-// Messages of wire.proto <-> Inputs and Snapshot, for both ends of the link: ServerCodec for Rigstep, RigCodec for a rig.
-// What they read and write is the payload of a frame, at most kMaxPayload bytes; frame.h puts the frame around it.
+// Messages of wire.proto <-> Inputs and Snapshot, for both ends of the link: ServerCodec for Rigstep, RigCodec for a
+// rig. What they read and write is the payload of a frame, at most kMaxPayload bytes; frame.h puts the frame around it.
 // Each codec is owned and used by one thread. It keeps its messages and its memory from one datagram to the next, so
 // that InputFrame and StateFrame cost no allocation after the first few. Contract of the bytes: wire.proto.
 #pragma once

@@ -10,7 +10,7 @@ namespace rigstep::wire {
 namespace {
 
 constexpr std::int64_t kSpanNs = 10'000'000'000;
-constexpr std::int64_t kNsPerDriftNs = 10'000;  // 100 ppm: two quartz clocks of 50 ppm each
+constexpr std::int64_t kNsPerDriftNs = 10'000;                 // 100 ppm: two quartz clocks of 50 ppm each
 constexpr std::int64_t kLongestClock = std::int64_t{1} << 61;  // so that sums of stamps from outside cannot overflow
 
 static_assert(kTagBytes >= crypto_generichash_BYTES_MIN);
@@ -41,17 +41,31 @@ bool plausible(std::int64_t time_ns) noexcept { return time_ns > -kLongestClock 
 }  // namespace
 
 const char* to_string(DecodeStatus status) noexcept {
-  static constexpr std::array<const char*, kDecodeStatusCount> kNames = {
-      "ok",           "wrong_size",      "malformed",     "authentication", "bad_version",      "unknown_source",
-      "wrong_session", "replayed",       "wrong_mechanism", "channel_count", "not_finite",      "old_sequence",
-      "not_in_control", "control_taken", "full",          "unproven_address", "unexpected_content"};
+  static constexpr std::array<const char*, kDecodeStatusCount> kNames = {"ok",
+                                                                         "wrong_size",
+                                                                         "malformed",
+                                                                         "authentication",
+                                                                         "bad_version",
+                                                                         "unknown_source",
+                                                                         "wrong_session",
+                                                                         "replayed",
+                                                                         "wrong_mechanism",
+                                                                         "channel_count",
+                                                                         "not_finite",
+                                                                         "old_sequence",
+                                                                         "not_in_control",
+                                                                         "control_taken",
+                                                                         "full",
+                                                                         "unproven_address",
+                                                                         "unexpected_content"};
   const auto index = static_cast<std::size_t>(status);
   return index < kNames.size() ? kNames[index] : "unknown";
 }
 
 DecodeStatus open_frame(std::span<const std::byte> datagram, Sender reader, const std::optional<Key>& key,
                         Frame& frame) noexcept {
-  if (datagram.size() > kMaxDatagram || datagram.size() < kFrameHeaderBytes + kTagBytes) return DecodeStatus::wrong_size;
+  if (datagram.size() > kMaxDatagram || datagram.size() < kFrameHeaderBytes + kTagBytes)
+    return DecodeStatus::wrong_size;
   if (datagram[0] != std::byte{'R'} || datagram[1] != std::byte{'S'}) return DecodeStatus::malformed;
   const auto body = datagram.first(datagram.size() - kTagBytes);
   const auto tag = tag_of(body, key);

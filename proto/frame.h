@@ -51,11 +51,11 @@ enum class Sender : std::uint8_t { rig = 'r', server = 's' };
 
 struct FrameHeader {
   Sender sender = Sender::rig;
-  std::uint64_t session = 0;         // 0: outside a session
-  std::uint64_t number = 0;          // of this datagram in its session, from 1
-  std::int64_t sent_ns = 0;          // the sender's clock
-  std::int64_t echo_sent_ns = 0;     // the other side's clock, from the newest datagram that came from there; 0: none
-  std::int64_t echo_came_ns = 0;     // the sender's clock when that one came
+  std::uint64_t session = 0;      // 0: outside a session
+  std::uint64_t number = 0;       // of this datagram in its session, from 1
+  std::int64_t sent_ns = 0;       // the sender's clock
+  std::int64_t echo_sent_ns = 0;  // the other side's clock, from the newest datagram that came from there; 0: none
+  std::int64_t echo_came_ns = 0;  // the sender's clock when that one came
 };
 
 struct Frame {

@@ -33,7 +33,8 @@ std::string system_text() { return std::system_category().message(errno); }
 void require_private(const std::string& path, int fd) {
   struct stat status {};
   if (::fstat(fd, &status) != 0) throw key_error(path, system_text(), "check the path");
-  if (!S_ISREG(status.st_mode)) throw key_error(path, "is no regular file", "name the file that `rigstep keygen` wrote");
+  if (!S_ISREG(status.st_mode))
+    throw key_error(path, "is no regular file", "name the file that `rigstep keygen` wrote");
   if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
     throw key_error(path, "others than its owner may use it",
                     "chmod 600 " + path + ", and make a new key where somebody may have read it");
@@ -69,14 +70,16 @@ void write_key_file(const std::string& path) {
   if (sodium_init() < 0) throw KeyError("no random numbers from the system: the key was not made");
   const Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR));
   if (file.fd < 0) {
-    throw key_error(path, system_text(), errno == EEXIST ? "remove it first if nobody uses it any more" : "check the path");
+    throw key_error(path, system_text(),
+                    errno == EEXIST ? "remove it first if nobody uses it any more" : "check the path");
   }
   Key key{};
   randombytes_buf(key.data(), key.size());
   char text[kDigits + 1];
   sodium_bin2hex(text, sizeof text, key.data(), key.size());
   text[kDigits] = '\n';
-  const bool written = ::write(file.fd, text, sizeof text) == static_cast<ssize_t>(sizeof text) && ::fsync(file.fd) == 0;
+  const bool written =
+      ::write(file.fd, text, sizeof text) == static_cast<ssize_t>(sizeof text) && ::fsync(file.fd) == 0;
   sodium_memzero(text, sizeof text);
   sodium_memzero(key.data(), key.size());
   if (!written) throw key_error(path, system_text(), "is the disk full?");

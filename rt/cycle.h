@@ -49,11 +49,11 @@ struct CyclePorts {
 
 // The newest fault.
 struct Fault {
-  std::uint32_t number = 0;  // faults so far, modulo 2^15; the newest one's number
-  bool latched = false;      // not reset
+  std::uint32_t number = 0;            // faults so far, modulo 2^15; the newest one's number
+  bool latched = false;                // not reset
   StepStatus status = StepStatus::ok;  // ok: stopped by the stale rule
-  int body = -1;   // where a failed step began, index or -1
-  int joint = -1;  // likewise
+  int body = -1;                       // where a failed step began, index or -1
+  int joint = -1;                      // likewise
 };
 
 class Cycle {

@@ -84,7 +84,8 @@ void ClientSocket::wait_until(std::int64_t time_ns) const {
 
 std::string ClientSocket::no_answer() const {
   return "no answer from " + server() + (refused_ ? " (nothing listens on this port there)" : "") +
-         ": is `rigstep serve` running there? If so, check that its `link.address` can be reached from here and that no "
+         ": is `rigstep serve` running there? If so, check that its `link.address` can be reached from here and that "
+         "no "
          "firewall blocks UDP port " +
          std::to_string(port_) + ".";
 }

@@ -29,7 +29,7 @@ class ClientSocket {
   ClientSocket& operator=(const ClientSocket&) = delete;
 
   bool send(const wire::FrameHeader& header, std::span<const std::byte> payload);
-  std::optional<Arrival> receive();          // the next datagram that came, if any
+  std::optional<Arrival> receive();             // the next datagram that came, if any
   void wait_until(std::int64_t time_ns) const;  // or until a datagram comes; CLOCK_MONOTONIC
 
   std::string server() const { return host_ + ":" + std::to_string(port_); }

@@ -69,8 +69,8 @@ class Proxy {
     if (!error) front_.bind({local, options.listen_port}, error);
     if (!error) front_.non_blocking(true, error);
     if (error) {
-      throw NetworkError("cannot listen on " + options.listen_address + " port " +
-                         std::to_string(options.listen_port) + " (" + error.message() + "). Give another port.");
+      throw NetworkError("cannot listen on " + options.listen_address + " port " + std::to_string(options.listen_port) +
+                         " (" + error.message() + "). Give another port.");
     }
     if (options.on_listening) options.on_listening(front_.local_endpoint().port());
   }

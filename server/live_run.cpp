@@ -170,9 +170,8 @@ void LiveRun::run_loop() {
   }
   go_.get_future().wait();
   rt::MonotonicClock clock;
-  rt::run_deadline_loop(clock, rig_.period_ns, stopping_, [this](const rt::TickTiming& timing) noexcept {
-    cycle_.tick(timing);
-  });
+  rt::run_deadline_loop(clock, rig_.period_ns, stopping_,
+                        [this](const rt::TickTiming& timing) noexcept { cycle_.tick(timing); });
 }
 
 std::string LiveRun::fault() const {

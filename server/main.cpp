@@ -110,10 +110,10 @@ int run(int argc, char** argv) {
   app.require_subcommand(1);
   app.footer(std::string("Try: rigstep demo\n\n") + kExitCodeHelp);
   const std::pair<const char*, Command> commands[] = {
-      {"check", add_check(app)},   {"simulate", add_simulate(app)}, {"serve", add_serve(app)}, {"rig", add_rig(app)},
-      {"replay", add_replay(app)}, {"bench", add_bench(app)},       {"demo", add_demo(app)},
-      {"status", add_status(app)}, {"reset", add_reset(app)},       {"keygen", add_keygen(app)},
-      {"impair", add_impair(app)}};
+      {"check", add_check(app)},   {"simulate", add_simulate(app)}, {"serve", add_serve(app)},
+      {"rig", add_rig(app)},       {"replay", add_replay(app)},     {"bench", add_bench(app)},
+      {"demo", add_demo(app)},     {"status", add_status(app)},     {"reset", add_reset(app)},
+      {"keygen", add_keygen(app)}, {"impair", add_impair(app)}};
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -11,7 +11,8 @@ Plot::Plot(const std::string& target) {
   const std::string scheme = "udp://";
   const auto colon = target.rfind(':');
   if (!target.starts_with(scheme) || colon < scheme.size() + 1 || colon + 1 == target.size()) {
-    throw wire::ConfigError("plot: \"" + target + "\" is not udp://HOST:PORT: for PlotJuggler on this machine give "
+    throw wire::ConfigError("plot: \"" + target +
+                            "\" is not udp://HOST:PORT: for PlotJuggler on this machine give "
                             "udp://127.0.0.1:9870");
   }
   const std::string host = target.substr(scheme.size(), colon - scheme.size());

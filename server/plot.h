@@ -1,5 +1,5 @@
-// States as JSON datagrams for plotting programs such as PlotJuggler (its UDP server with the protocol JSON): one object
-// per state, "timestamp" [s] and one number per output channel. What gets lost is not sent again.
+// States as JSON datagrams for plotting programs such as PlotJuggler (its UDP server with the protocol JSON): one
+// object per state, "timestamp" [s] and one number per output channel. What gets lost is not sent again.
 #pragma once
 
 #include <asio.hpp>

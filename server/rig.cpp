@@ -264,13 +264,13 @@ class RigRun {
   void take_state(std::int64_t now) {
     const RigState& state = client_.state();
     Snapshot& last = report_.last;
-    last = {.step = state.step,
-            .sim_time_ns = state.sim_time_ns,
-            .sequence = state.sequence,
-            .rig_time_ns = state.rig_time_ns,
-            .status = static_cast<StepStatus>(state.status),
-            .flags = state.flags,
-            .input_age_steps = state.input_age_steps};
+    last.step = state.step;
+    last.sim_time_ns = state.sim_time_ns;
+    last.sequence = state.sequence;
+    last.rig_time_ns = state.rig_time_ns;
+    last.status = static_cast<StepStatus>(state.status);
+    last.flags = state.flags;
+    last.input_age_steps = state.input_age_steps;
     last.outputs.count = static_cast<int>(state.output.size());
     std::copy(state.output.begin(), state.output.end(), last.outputs.value.begin());
     last_heard_ns_ = now;

@@ -61,12 +61,13 @@ class RigClient::Session {
   bool send(std::span<const std::byte> payload) { return socket_.send(end_.next_header(now_ns()), payload); }
 
   bool send_inputs(std::span<const double> inputs) {
+    if (!connected_) return false;
     std::copy_n(inputs.begin(), std::min(inputs.size(), server_.inputs.size()), input_.inputs.value.begin());
     ++input_.sequence;
     input_.rig_time_ns = now_ns();
     return send(codec_.encode_input(input_));
   }
-  bool send_heartbeat() { return send(codec_.encode_heartbeat()); }
+  bool send_heartbeat() { return connected_ && send(codec_.encode_heartbeat()); }
 
   Arrival receive() {
     const auto arrival = socket_.receive();
@@ -241,7 +242,9 @@ class RigClient::Session {
         for (const auto& channel : page.channel()) channels.push_back({channel.name(), channel.unit()});
         return true;
       };
-      if (!ask(timeout_s, [&] { send(codec_.encode_channel_query(direction, first)); }, take_page)) return false;
+      if (!ask(
+              timeout_s, [&] { send(codec_.encode_channel_query(direction, first)); }, take_page))
+        return false;
     }
     return true;
   }

@@ -22,11 +22,11 @@ namespace rigstep::server {
 struct RigClientOptions {
   std::string host = "127.0.0.1";  // name or numeric address of the server
   std::uint16_t port = 47001;
-  std::string name = "rig";     // for people; a restarted rig of the same name takes its own place at once
+  std::string name = "rig";          // for people; a restarted rig of the same name takes its own place at once
   std::string product_version = {};  // of the rig's software, for people
-  std::string key_file = {};    // copy of the server's; empty: the server uses no key
-  bool observe = false;         // receive states only
-  double timeout_s = 3.0;       // for connecting
+  std::string key_file = {};         // copy of the server's; empty: the server uses no key
+  bool observe = false;              // receive states only
+  double timeout_s = 3.0;            // for connecting
 };
 
 struct RigChannel {
@@ -53,7 +53,8 @@ struct RigState {
   std::uint64_t sequence = 0;    // of the newest input used
   std::int64_t rig_time_ns = 0;  // when send() sent it, CLOCK_MONOTONIC
   std::uint32_t status = 0;
-  std::uint32_t flags = 0;  // bit 0 stale input, 1 overrun, 2 record lost, 3 not converged, 4 faulted, 5 no input so far
+  std::uint32_t flags =
+      0;  // bit 0 stale input, 1 overrun, 2 record lost, 3 not converged, 4 faulted, 5 no input so far
   std::uint32_t input_age_steps = 0;
   std::span<const double> output = {};  // [channel's unit]; valid until the next receive()
 };

@@ -140,9 +140,9 @@ wire::StatusReport reset_fault(const StatusTarget& target, std::uint32_t number)
 }
 
 std::string status_text(const wire::StatusReport& report) {
-  std::string out = fmt::format("{:<16}Rigstep {}, {} at {} us{}\n", "server", wire::printable(report.product_version()),
-                                wire::printable(report.mechanism()), report.period_ns() / 1000,
-                                report.authenticated() ? ", authenticated" : "");
+  std::string out = fmt::format("{:<16}Rigstep {}, {} at {} us{}\n", "server",
+                                wire::printable(report.product_version()), wire::printable(report.mechanism()),
+                                report.period_ns() / 1000, report.authenticated() ? ", authenticated" : "");
   out += fmt::format("{:<16}{} at step {}, {} faults so far\n", "loop", state_name(report), report.step(),
                      report.fault_number());
   if (!report.fault().empty()) out += fmt::format("{:<16}{}\n", "  fault", wire::printable(report.fault(), 300));

@@ -252,8 +252,8 @@ DecodeStatus UdpEndpoint::handle_hello(const wire::FrameHeader& header, const En
     return DecodeStatus::control_taken;
   }
   if (request_.role == wire::OBSERVER && find(sender) == nullptr && observers() >= kMaxObservers) {
-    answer(codec_.encode_refusal(wire::FULL, "there are " + std::to_string(kMaxObservers) +
-                                                 " observers already. Stop one of them."),
+    answer(codec_.encode_refusal(
+               wire::FULL, "there are " + std::to_string(kMaxObservers) + " observers already. Stop one of them."),
            header, sender);
     return DecodeStatus::full;
   }
@@ -278,10 +278,11 @@ DecodeStatus UdpEndpoint::handle_reset(const wire::FrameHeader& header, const En
 void UdpEndpoint::refuse_unauthenticated(const Endpoint& sender) {
   const auto refusal = codec_.encode_refusal(
       wire::AUTHENTICATION,
-      key_ ? "this server takes datagrams only with its key, and the tag of this one does not fit. Give the key file of "
-             "the server's rig file."
-           : "this server uses no key, and the tag of this datagram does not fit. Leave the key file away, or name it "
-             "in the server's rig file, too.");
+      key_
+          ? "this server takes datagrams only with its key, and the tag of this one does not fit. Give the key file of "
+            "the server's rig file."
+          : "this server uses no key, and the tag of this datagram does not fit. Leave the key file away, or name it "
+            "in the server's rig file, too.");
   send_datagram(wire::seal_frame({.sender = wire::Sender::server, .sent_ns = now_ns_}, refusal, {}, send_buffer_),
                 sender);
 }

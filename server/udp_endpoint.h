@@ -28,9 +28,9 @@ inline constexpr std::uint16_t kDefaultPort = 47001;
 inline constexpr std::size_t kMaxObservers = 8;
 
 struct UdpOptions {
-  std::string address = "127.0.0.1";  // numeric address of this machine to bind to
-  std::uint16_t port = kDefaultPort;  // 0: any free one, see local_port()
-  std::optional<wire::Key> key = {};  // absent: datagrams are not authenticated
+  std::string address = "127.0.0.1";   // numeric address of this machine to bind to
+  std::uint16_t port = kDefaultPort;   // 0: any free one, see local_port()
+  std::optional<wire::Key> key = {};   // absent: datagrams are not authenticated
   bool allow_unauthenticated = false;  // to bind to more than loopback without a key
   std::uint32_t timeout_steps = 2000;  // after which a silent participant is dropped
 };

@@ -39,8 +39,9 @@ void print(const RigReport& r) {
   if (r.clock) {
     fmt::print("clocks           the server's is {:+.3f} ms from ours, +- {:.0f} us\n",
                static_cast<double>(r.clock->offset_ns) * 1e-6, static_cast<double>(r.clock->uncertainty_ns) * 1e-3);
-    fmt::print("one way          p50 {:.0f}  p99 {:.0f} us to the server, p50 {:.0f}  p99 {:.0f} us to the rig, +- as above\n",
-               r.to_server.p50_us, r.to_server.p99_us, r.to_rig.p50_us, r.to_rig.p99_us);
+    fmt::print(
+        "one way          p50 {:.0f}  p99 {:.0f} us to the server, p50 {:.0f}  p99 {:.0f} us to the rig, +- as above\n",
+        r.to_server.p50_us, r.to_server.p99_us, r.to_rig.p50_us, r.to_rig.p99_us);
   }
   if (r.reconnects > 0) fmt::print("reconnected      {} times after silence\n", r.reconnects);
   for (std::size_t k = 1; k < wire::kDecodeStatusCount; ++k)
@@ -118,10 +119,11 @@ Command add_rig(CLI::App& app) {
   command->add_option("--plot", options->plot,
                       "udp://HOST:PORT: send every state as JSON to PlotJuggler's UDP server (protocol JSON)");
   command->add_flag("--json", options->json, "Print the report as JSON");
-  command->footer(std::string("Examples:\n  rigstep rig config/rigs/ci_loopback.textproto --drive drive=sine:2,0.5\n"
-                              "  rigstep rig --host 127.0.0.1 --port 47001 --duration 5 --json\n"
-                              "  rigstep rig config/rigs/ci_loopback.textproto --observe --plot udp://127.0.0.1:9870\n\n") +
-                  kExitCodeHelp);
+  command->footer(
+      std::string("Examples:\n  rigstep rig config/rigs/ci_loopback.textproto --drive drive=sine:2,0.5\n"
+                  "  rigstep rig --host 127.0.0.1 --port 47001 --duration 5 --json\n"
+                  "  rigstep rig config/rigs/ci_loopback.textproto --observe --plot udp://127.0.0.1:9870\n\n") +
+      kExitCodeHelp);
   return [options]() -> int {
     wire::RigConfig rig;
     if (!options->rig_file.empty()) rig = wire::load_rig(options->rig_file);

@@ -77,8 +77,9 @@ int serve(const Options& options) {
   live.start();
   for (const rt::Grant& grant : live.realtime())
     spdlog::log(grant.granted ? spdlog::level::info : spdlog::level::warn, "{}", rt::to_string(grant));
-  spdlog::info("{} at {} us steps, listening on {}:{}{}", live.mechanism().mechanism.name(),
+  spdlog::info("{} at {} us steps, listening on {}:{}{}{}", live.mechanism().mechanism.name(),
                live.rig().period_ns / 1000, live.rig().address, live.port(),
+               live.rig().key_path.empty() ? "" : ", with the key " + live.rig().key_path,
                live.rig().recording_path.empty() ? "" : ", recording to " + live.rig().recording_path);
   const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(options.duration);
   Watch watch(live);

@@ -70,11 +70,12 @@ Command add_reset(CLI::App& app) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("reset", "Clear the latched fault of a live server");
   add_options(*command, *options);
-  command->footer(std::string("Examples:\n  rigstep reset 127.0.0.1:47001\n"
-                              "  rigstep reset 10.0.0.5:47001 --key bench.key\n\n"
-                              "Steps go on from the last good state, with inputs of zero until new ones come. Look at\n"
-                              "the cause first: `rigstep status` names it. Exit code 1: another fault came at once.\n\n") +
-                  kExitCodeHelp);
+  command->footer(
+      std::string("Examples:\n  rigstep reset 127.0.0.1:47001\n"
+                  "  rigstep reset 10.0.0.5:47001 --key bench.key\n\n"
+                  "Steps go on from the last good state, with inputs of zero until new ones come. Look at\n"
+                  "the cause first: `rigstep status` names it. Exit code 1: another fault came at once.\n\n") +
+      kExitCodeHelp);
   return [options] { return reset(*options); };
 }
 
@@ -82,10 +83,11 @@ Command add_keygen(CLI::App& app) {
   auto path = std::make_shared<std::string>();
   CLI::App* command = app.add_subcommand("keygen", "Make the shared key of a link");
   command->add_option("FILE", *path, "Key file to write; an existing one is not replaced")->required();
-  command->footer(std::string("Examples:\n  rigstep keygen bench.key\n  scp -p bench.key rig:bench.key\n\n"
-                              "Name it in the rig file, `link { key_file: \"bench.key\" }`, and give rigs a copy. It is\n"
-                              "readable by its owner only and never goes over the link.\n\n") +
-                  kExitCodeHelp);
+  command->footer(
+      std::string("Examples:\n  rigstep keygen bench.key\n  scp -p bench.key rig:bench.key\n\n"
+                  "Name it in the rig file, `link { key_file: \"bench.key\" }`, and give rigs a copy. It is\n"
+                  "readable by its owner only and never goes over the link.\n\n") +
+      kExitCodeHelp);
   return [path] {
     wire::write_key_file(*path);
     fmt::print(stderr, "{}: written; copy it to the other side by hand and keep both files private\n", *path);
