@@ -5,6 +5,7 @@
 
 #include <memory>
 
+#include "proto/codec.h"
 #include "proto/key_file.h"
 #include "server/commands/commands.h"
 
