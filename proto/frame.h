@@ -2,7 +2,7 @@
 // it. Layout and order of checks: wire.proto. A frame is checked before its message is parsed.
 //
 // The tag is BLAKE2b with a key: one primitive that is a MAC with a key and a checksum without, in libsodium and in
-// Python's standard library alike, and about a microsecond for a full datagram.
+// Python's standard library alike, and costs some 3 us for a full datagram, less than 1 us for a short one.
 // Plain values and functions without memory of their own; they do not allocate.
 #pragma once
 
