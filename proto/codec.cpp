@@ -14,11 +14,11 @@ namespace {
 
 // Parses into memory that is reused. Null: not a message.
 template <class Message>
-Message* parse(DecodeArena& arena, std::span<const std::byte> datagram) {
+Message* parse(DecodeArena& arena, std::span<const std::byte> payload) {
   // protobuf would write a line to stderr for every string that is not UTF-8: a flood anyone could start
   const google::protobuf::LogSilencer quiet;
   auto* message = arena.fresh<Message>();
-  return message->ParseFromArray(datagram.data(), static_cast<int>(datagram.size())) ? message : nullptr;
+  return message->ParseFromArray(payload.data(), static_cast<int>(payload.size())) ? message : nullptr;
 }
 
 template <class Message>
@@ -44,7 +44,6 @@ std::string_view cut(std::string_view text, std::size_t max_bytes) {
 // The largest StateFrame of this many outputs.
 std::size_t worst_state_size(std::size_t outputs) {
   ServerToRig message;
-  message.set_protocol_version(kProtocolVersion);
   StateFrame& state = *message.mutable_state();
   state.set_mechanism_id(~0ull);
   state.set_step(~0ull);
@@ -58,38 +57,14 @@ std::size_t worst_state_size(std::size_t outputs) {
   return message.ByteSizeLong();
 }
 
-// Outputs that fit one datagram and one Snapshot.
+// Outputs that fit one frame and one Snapshot.
 std::size_t most_outputs() {
   std::size_t outputs = kMaxChannels;
-  while (worst_state_size(outputs) > kMaxDatagram) --outputs;
+  while (worst_state_size(outputs) > kMaxPayload) --outputs;
   return outputs;
 }
 
 }  // namespace
-
-const char* to_string(DecodeStatus status) noexcept {
-  switch (status) {
-    case DecodeStatus::ok:
-      return "ok";
-    case DecodeStatus::too_large:
-      return "too_large";
-    case DecodeStatus::malformed:
-      return "malformed";
-    case DecodeStatus::bad_version:
-      return "bad_version";
-    case DecodeStatus::wrong_mechanism:
-      return "wrong_mechanism";
-    case DecodeStatus::channel_count:
-      return "channel_count";
-    case DecodeStatus::not_finite:
-      return "not_finite";
-    case DecodeStatus::old_sequence:
-      return "old_sequence";
-    case DecodeStatus::unexpected_content:
-      return "unexpected_content";
-  }
-  return "unknown";
-}
 
 std::string printable(std::string_view text, std::size_t max_bytes) {
   std::string name(cut(text, max_bytes));
@@ -113,7 +88,6 @@ ServerCodec::ServerCodec(const Mechanism& mechanism, std::vector<int> outputs, s
       product_version_(std::move(product_version)) {
   for (const int output : outputs_) output_channels_.push_back(mechanism.output_channels().at(output));
   check_sizes();
-  state_.set_protocol_version(kProtocolVersion);
   state_.mutable_state()->mutable_value()->Reserve(static_cast<int>(outputs_.size()));
 }
 
@@ -135,23 +109,23 @@ void ServerCodec::check_sizes() {
   for (const Channel& channel : output_channels_) check_name(channel.name, "output channel's");
 }
 
-DecodeStatus ServerCodec::decode(std::span<const std::byte> datagram, std::uint64_t last_sequence,
-                                 RigRequest& request) {
+DecodeStatus ServerCodec::decode(std::span<const std::byte> payload, std::uint64_t last_sequence, RigRequest& request) {
   request.content = RigToServer::CONTENT_NOT_SET;
-  if (datagram.size() > kMaxDatagram) return DecodeStatus::too_large;
-  const auto* message = parse<RigToServer>(arena_, datagram);
+  const auto* message = parse<RigToServer>(arena_, payload);
   if (message == nullptr) return DecodeStatus::malformed;
 
   request.content = message->content_case();
-  if (message->has_hello()) {
-    request.rig_name = printable(message->hello().rig_name());
-    request.product_version = printable(message->hello().product_version());
-  }
-  if (message->protocol_version() != kProtocolVersion) return DecodeStatus::bad_version;
-
   switch (message->content_case()) {
     case RigToServer::kHello:
+      return read_hello(message->hello(), request);
+    case RigToServer::kResetFault:
+      request.fault_number = message->reset_fault().fault_number();
+      request.nonce = message->reset_fault().nonce();
+      request.cookie = message->reset_fault().cookie();
+      return DecodeStatus::ok;
     case RigToServer::kGoodbye:
+    case RigToServer::kHeartbeat:
+    case RigToServer::kStatusQuery:
       return DecodeStatus::ok;
     case RigToServer::kChannelQuery:
       request.direction = message->channel_query().direction();
@@ -163,6 +137,15 @@ DecodeStatus ServerCodec::decode(std::span<const std::byte> datagram, std::uint6
       break;
   }
   return DecodeStatus::unexpected_content;
+}
+
+DecodeStatus ServerCodec::read_hello(const Hello& hello, RigRequest& request) {
+  request.rig_name = printable(hello.rig_name());
+  request.product_version = printable(hello.product_version());
+  request.role = hello.role();
+  request.nonce = hello.nonce();
+  request.cookie = hello.cookie();
+  return Role_IsValid(request.role) ? DecodeStatus::ok : DecodeStatus::unexpected_content;
 }
 
 DecodeStatus ServerCodec::read_input(const InputFrame& frame, std::uint64_t last_sequence, InputSample& sample) const {
@@ -192,20 +175,41 @@ std::span<const std::byte> ServerCodec::encode_state(const Snapshot& snapshot) {
   return serialise(state_, buffer_);
 }
 
-std::span<const std::byte> ServerCodec::encode_welcome() {
-  reply_.set_protocol_version(kProtocolVersion);
+std::span<const std::byte> ServerCodec::encode_welcome(std::uint64_t nonce, std::uint32_t timeout_steps,
+                                                       const Participant* controller) {
   Welcome& welcome = *reply_.mutable_welcome();
+  welcome.Clear();
   welcome.set_product_version(product_version_);
   welcome.set_mechanism(mechanism_name_);
   welcome.set_mechanism_id(mechanism_id_);
   welcome.set_period_ns(static_cast<std::uint64_t>(period_ns_));
   welcome.set_input_channels(static_cast<std::uint32_t>(input_channels_.size()));
   welcome.set_output_channels(static_cast<std::uint32_t>(output_channels_.size()));
+  welcome.set_nonce(nonce);
+  welcome.set_timeout_steps(timeout_steps);
+  if (controller != nullptr) *welcome.mutable_controller() = *controller;
+  return serialise(reply_, buffer_);
+}
+
+std::span<const std::byte> ServerCodec::encode_challenge(std::uint64_t nonce,
+                                                         std::span<const std::uint8_t, kCookieBytes> cookie) {
+  reply_.mutable_challenge()->set_nonce(nonce);
+  reply_.mutable_challenge()->set_cookie(cookie.data(), cookie.size());
+  return serialise(reply_, buffer_);
+}
+
+std::span<const std::byte> ServerCodec::encode_status(StatusReport report) {
+  report.set_product_version(product_version_);
+  report.set_mechanism(printable(mechanism_name_));
+  report.set_mechanism_id(mechanism_id_);
+  report.set_period_ns(static_cast<std::uint64_t>(period_ns_));
+  StatusReport& sent = *reply_.mutable_status();
+  sent = std::move(report);
+  while (reply_.ByteSizeLong() > kMaxPayload && sent.observer_size() > 0) sent.mutable_observer()->RemoveLast();
   return serialise(reply_, buffer_);
 }
 
 std::span<const std::byte> ServerCodec::encode_refusal(RefusalReason reason, std::string_view text) {
-  reply_.set_protocol_version(kProtocolVersion);
   reply_.mutable_refusal()->set_reason(reason);
   reply_.mutable_refusal()->set_text(printable(text, kMaxTextBytes));
   return serialise(reply_, buffer_);
@@ -213,7 +217,6 @@ std::span<const std::byte> ServerCodec::encode_refusal(RefusalReason reason, std
 
 std::span<const std::byte> ServerCodec::encode_channel_page(Direction direction, std::uint32_t first) {
   const std::vector<Channel>& channels = direction == OUTPUT ? output_channels_ : input_channels_;
-  reply_.set_protocol_version(kProtocolVersion);
   ChannelPage& page = *reply_.mutable_channel_page();
   page.Clear();
   page.set_direction(direction);
@@ -223,7 +226,7 @@ std::span<const std::byte> ServerCodec::encode_channel_page(Direction direction,
     ChannelDescription& channel = *page.add_channel();
     channel.set_name(channels[i].name);
     channel.set_unit(channels[i].unit);
-    if (reply_.ByteSizeLong() > kMaxDatagram) {
+    if (reply_.ByteSizeLong() > kMaxPayload) {
       page.mutable_channel()->RemoveLast();
       break;
     }
@@ -232,20 +235,50 @@ std::span<const std::byte> ServerCodec::encode_channel_page(Direction direction,
 }
 
 std::span<const std::byte> ServerCodec::encode_goodbye(std::string_view text) {
-  reply_.set_protocol_version(kProtocolVersion);
   reply_.mutable_goodbye()->set_text(printable(text, kMaxTextBytes));
   return serialise(reply_, buffer_);
 }
 
-std::span<const std::byte> RigCodec::encode_hello(std::string_view product_version, std::string_view rig_name) {
-  request_.set_protocol_version(kProtocolVersion);
-  request_.mutable_hello()->set_product_version(printable(product_version));
-  request_.mutable_hello()->set_rig_name(printable(rig_name));
+// Requests from an address that is not proven are as large as any answer to them.
+std::span<const std::byte> RigCodec::fill_up() {
+  constexpr std::size_t kTagAndLength = 3;
+  request_.clear_padding();
+  request_.set_padding(std::string(kMaxPayload - kTagAndLength - request_.ByteSizeLong(), '\0'));
+  const auto payload = serialise(request_, buffer_);
+  request_.clear_padding();
+  return payload;
+}
+
+std::span<const std::byte> RigCodec::encode_hello(std::string_view product_version, std::string_view rig_name,
+                                                  Role role, std::uint64_t nonce, std::string_view cookie) {
+  Hello& hello = *request_.mutable_hello();
+  hello.set_product_version(printable(product_version));
+  hello.set_rig_name(printable(rig_name));
+  hello.set_role(role);
+  hello.set_nonce(nonce);
+  hello.set_cookie(std::string(cookie));
+  return fill_up();
+}
+
+std::span<const std::byte> RigCodec::encode_status_query() {
+  request_.mutable_status_query();
+  return fill_up();
+}
+
+std::span<const std::byte> RigCodec::encode_reset_fault(std::uint32_t fault_number, std::uint64_t nonce,
+                                                        std::string_view cookie) {
+  request_.mutable_reset_fault()->set_fault_number(fault_number);
+  request_.mutable_reset_fault()->set_nonce(nonce);
+  request_.mutable_reset_fault()->set_cookie(std::string(cookie));
+  return fill_up();
+}
+
+std::span<const std::byte> RigCodec::encode_heartbeat() {
+  request_.mutable_heartbeat();
   return serialise(request_, buffer_);
 }
 
 std::span<const std::byte> RigCodec::encode_channel_query(Direction direction, std::uint32_t first) {
-  request_.set_protocol_version(kProtocolVersion);
   request_.mutable_channel_query()->set_direction(direction);
   request_.mutable_channel_query()->set_first(first);
   return serialise(request_, buffer_);
@@ -253,7 +286,6 @@ std::span<const std::byte> RigCodec::encode_channel_query(Direction direction, s
 
 std::span<const std::byte> RigCodec::encode_input(const InputSample& sample) {
   assert(started_);
-  input_.set_protocol_version(kProtocolVersion);
   InputFrame& frame = *input_.mutable_input();
   frame.set_mechanism_id(mechanism_id_);
   frame.set_sequence(sample.sequence);
@@ -264,7 +296,6 @@ std::span<const std::byte> RigCodec::encode_input(const InputSample& sample) {
 }
 
 std::span<const std::byte> RigCodec::encode_goodbye(std::string_view text) {
-  request_.set_protocol_version(kProtocolVersion);
   request_.mutable_goodbye()->set_text(printable(text, kMaxTextBytes));
   return serialise(request_, buffer_);
 }
@@ -276,12 +307,9 @@ void RigCodec::start(const Welcome& welcome) {
   output_channels_ = welcome.output_channels();
 }
 
-DecodeStatus RigCodec::decode(std::span<const std::byte> datagram, std::uint64_t last_step, Snapshot& state) {
-  message_ = nullptr;
-  if (datagram.size() > kMaxDatagram) return DecodeStatus::too_large;
-  message_ = parse<ServerToRig>(arena_, datagram);
+DecodeStatus RigCodec::decode(std::span<const std::byte> payload, std::uint64_t last_step, Snapshot& state) {
+  message_ = parse<ServerToRig>(arena_, payload);
   if (message_ == nullptr) return DecodeStatus::malformed;
-  if (message_->protocol_version() != kProtocolVersion) return DecodeStatus::bad_version;
 
   switch (message_->content_case()) {
     case ServerToRig::kWelcome: {
@@ -294,6 +322,8 @@ DecodeStatus RigCodec::decode(std::span<const std::byte> datagram, std::uint64_t
     case ServerToRig::kRefusal:
     case ServerToRig::kChannelPage:
     case ServerToRig::kGoodbye:
+    case ServerToRig::kChallenge:
+    case ServerToRig::kStatus:
       return DecodeStatus::ok;
     case ServerToRig::CONTENT_NOT_SET:
       break;

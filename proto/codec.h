@@ -1,4 +1,5 @@
-// Datagram bytes <-> Inputs and Snapshot, for both ends of the link: ServerCodec for Rigstep, RigCodec for a rig.
+// Messages of wire.proto <-> Inputs and Snapshot, for both ends of the link: ServerCodec for Rigstep, RigCodec for a
+// rig. What they read and write is the payload of a frame, at most kMaxPayload bytes; frame.h puts the frame around it.
 // Each codec is owned and used by one thread. It keeps its messages and its memory from one datagram to the next, so
 // that InputFrame and StateFrame cost no allocation after the first few. Contract of the bytes: wire.proto.
 #pragma once
@@ -13,30 +14,14 @@
 
 #include "core/mechanism/mechanism.h"
 #include "core/mechanism/signals.h"
+#include "proto/frame.h"
 #include "proto/wire.pb.h"
 
 namespace rigstep::wire {
 
-inline constexpr std::uint32_t kProtocolVersion = 1;
-inline constexpr std::size_t kMaxDatagram = 1200;  // [bytes]: one Ethernet frame, never a fragment
 inline constexpr std::size_t kMaxNameBytes = 64;   // of names that come from the other side
 inline constexpr std::size_t kMaxTextBytes = 600;  // of a Refusal or Goodbye
-
-// What a datagram was refused for.
-enum class DecodeStatus : std::uint8_t {
-  ok,
-  too_large,           // more than kMaxDatagram
-  malformed,           // not a message of wire.proto
-  bad_version,         // another protocol version
-  wrong_mechanism,     // for another mechanism, or for a changed one
-  channel_count,       // not one value per channel
-  not_finite,          // a value is NaN or infinite
-  old_sequence,        // not newer than what was accepted before
-  unexpected_content,  // nothing in it, or not what belongs here
-};
-inline constexpr std::size_t kDecodeStatusCount = 9;
-
-const char* to_string(DecodeStatus status) noexcept;
+inline constexpr std::size_t kCookieBytes = 16;
 
 // Memory of the message decoded last. Kept in a block of its own, so that a new datagram reuses it.
 class DecodeArena {
@@ -53,12 +38,16 @@ class DecodeArena {
   google::protobuf::Arena arena_{block_.data(), block_.size()};
 };
 
-// A datagram from a rig, as far as it could be read.
+// A message from a rig, as far as it could be read.
 struct RigRequest {
   RigToServer::ContentCase content = RigToServer::CONTENT_NOT_SET;  // says which fields below count
   InputSample input;                                                // kInput
   std::string rig_name;                                             // kHello; printable, at most kMaxNameBytes
   std::string product_version;                                      // kHello; likewise
+  Role role = CONTROLLER;                                           // kHello
+  std::uint64_t nonce = 0;                                          // kHello, kResetFault
+  std::string cookie;                                               // kHello, kResetFault
+  std::uint32_t fault_number = 0;                                   // kResetFault
   Direction direction = INPUT;                                      // kChannelQuery
   std::uint32_t first = 0;                                          // kChannelQuery
 };
@@ -66,26 +55,33 @@ struct RigRequest {
 class ServerCodec {
  public:
   // outputs: indices of the output channels to send, in the order of sending. period_ns: step and reply period [ns].
-  // Throws ConfigError when a StateFrame of these outputs, or a name, cannot fit into one datagram.
+  // Throws ConfigError when a StateFrame of these outputs, or a name, cannot fit into one frame.
   ServerCodec(const Mechanism& mechanism, std::vector<int> outputs, std::int64_t period_ns,
               std::string product_version);
 
-  // Reads and checks one datagram from a rig. last_sequence: of the newest input accepted from this rig, 0 before the
+  // Reads and checks one message from a rig. last_sequence: of the newest input accepted from this rig, 0 before the
   // first. `request.content` is set even when the rest is refused, as long as the bytes are a message.
-  DecodeStatus decode(std::span<const std::byte> datagram, std::uint64_t last_sequence, RigRequest& request);
+  DecodeStatus decode(std::span<const std::byte> payload, std::uint64_t last_sequence, RigRequest& request);
 
   // Each encode returns bytes that are valid until the next encode.
   std::span<const std::byte> encode_state(const Snapshot& snapshot);
-  std::span<const std::byte> encode_welcome();
+  // nonce: of the Hello. controller: who is in control now, or null.
+  std::span<const std::byte> encode_welcome(std::uint64_t nonce, std::uint32_t timeout_steps,
+                                            const Participant* controller);
+  std::span<const std::byte> encode_challenge(std::uint64_t nonce, std::span<const std::uint8_t, kCookieBytes> cookie);
+  // Puts this server's and mechanism's own fields in. Observers that do not fit are left out, from the last on.
+  std::span<const std::byte> encode_status(StatusReport report);
   std::span<const std::byte> encode_refusal(RefusalReason reason, std::string_view text);
   // The channels from `first` on, as many as fit. Past the end: none, so that the rig learns the total.
   std::span<const std::byte> encode_channel_page(Direction direction, std::uint32_t first);
   std::span<const std::byte> encode_goodbye(std::string_view text);
 
   const std::string& product_version() const { return product_version_; }
+  std::int64_t period_ns() const { return period_ns_; }
 
  private:
   DecodeStatus read_input(const InputFrame& frame, std::uint64_t last_sequence, InputSample& sample) const;
+  static DecodeStatus read_hello(const Hello& hello, RigRequest& request);
   void check_sizes();
 
   std::string mechanism_name_;
@@ -99,13 +95,19 @@ class ServerCodec {
   DecodeArena arena_;
   ServerToRig state_;  // always holds a StateFrame
   ServerToRig reply_;
-  std::array<std::byte, kMaxDatagram> buffer_{};
+  std::array<std::byte, kMaxPayload> buffer_{};
 };
 
 class RigCodec {
  public:
-  // Each encode returns bytes that are valid until the next encode.
-  std::span<const std::byte> encode_hello(std::string_view product_version, std::string_view rig_name);
+  // Each encode returns bytes that are valid until the next encode. Hello, StatusQuery and ResetFault fill a frame.
+  // cookie: of the newest Challenge, empty before it.
+  std::span<const std::byte> encode_hello(std::string_view product_version, std::string_view rig_name, Role role,
+                                          std::uint64_t nonce, std::string_view cookie);
+  std::span<const std::byte> encode_status_query();
+  std::span<const std::byte> encode_reset_fault(std::uint32_t fault_number, std::uint64_t nonce,
+                                                std::string_view cookie);
+  std::span<const std::byte> encode_heartbeat();
   std::span<const std::byte> encode_channel_query(Direction direction, std::uint32_t first);
   // Only after start().
   std::span<const std::byte> encode_input(const InputSample& sample);
@@ -114,17 +116,17 @@ class RigCodec {
   // Takes over what the server said about itself: from now on states of this mechanism are accepted.
   void start(const Welcome& welcome);
 
-  // Reads and checks one datagram from the server. last_step: of the newest state accepted; an older one is refused,
+  // Reads and checks one message from the server. last_step: of the newest state accepted; an older one is refused,
   // an equal one is not, because a faulted or holding server repeats its step. Writes `state` if it is a StateFrame;
   // its outputs are the selected channels in the order of sending.
-  DecodeStatus decode(std::span<const std::byte> datagram, std::uint64_t last_step, Snapshot& state);
+  DecodeStatus decode(std::span<const std::byte> payload, std::uint64_t last_step, Snapshot& state);
 
-  // The datagram decoded last, until the next decode; also readable after bad_version. Null before the first and
-  // after too_large and malformed.
+  // The message decoded last, until the next decode. Null before the first and after malformed.
   const ServerToRig* message() const { return message_; }
 
  private:
   DecodeStatus read_state(const StateFrame& frame, std::uint64_t last_step, Snapshot& state) const;
+  std::span<const std::byte> fill_up();
 
   bool started_ = false;
   std::uint64_t mechanism_id_ = 0;
@@ -135,7 +137,7 @@ class RigCodec {
   const ServerToRig* message_ = nullptr;
   RigToServer input_;  // always holds an InputFrame
   RigToServer request_;
-  std::array<std::byte, kMaxDatagram> buffer_{};
+  std::array<std::byte, kMaxPayload> buffer_{};
 };
 
 // UTF-8 text without control characters, at most max_bytes of it: safe to log and to send on.

@@ -667,6 +667,22 @@ void read_realtime(const Rig& file, const Source& source, RigConfig& rig) {
   if (file.realtime().has_cpu()) rig.cpu = static_cast<int>(file.realtime().cpu());
 }
 
+void read_link(const Rig& file, const Source& source, const std::filesystem::path& folder, RigConfig& rig) {
+  const Link& link = file.link();
+  if (!link.address().empty()) rig.address = link.address();
+  if (link.port() > 65535) source.fail(file, "link.port", "is not a UDP port", "use 1 to 65535");
+  if (link.port() != 0) rig.port = static_cast<std::uint16_t>(link.port());
+  if (!link.key_file().empty()) rig.key_path = (folder / link.key_file()).lexically_normal().string();
+  rig.allow_unauthenticated = link.allow_unauthenticated();
+  constexpr std::int64_t kUsual = 2'000'000'000;  // [ns]
+  rig.timeout_steps = static_cast<std::uint32_t>(kUsual / rig.period_ns);
+  if (link.timeout_steps() != 0) rig.timeout_steps = link.timeout_steps();
+  const std::int64_t timeout_ns = rig.period_ns * rig.timeout_steps;
+  if (timeout_ns < 10'000'000 || timeout_ns > 60'000'000'000)
+    source.fail(file, "link.timeout_steps", "is a time-out of " + std::to_string(timeout_ns / 1'000'000) + " ms",
+                "use as many steps as 10 ms to one minute have, or leave it out for two seconds");
+}
+
 }  // namespace
 
 RigConfig parse_rig(std::string text, const std::string& path) {
@@ -680,9 +696,7 @@ RigConfig parse_rig(std::string text, const std::string& path) {
     source.fail(file, "period_us", "is not between 100 and 1000000", "use 1000 for 1 kHz");
   read_solver(file, source, rig);
   read_realtime(file, source, rig);
-  if (!file.link().address().empty()) rig.address = file.link().address();
-  if (file.link().port() > 65535) source.fail(file, "link.port", "is not a UDP port", "use 1 to 65535");
-  if (file.link().port() != 0) rig.port = static_cast<std::uint16_t>(file.link().port());
+  read_link(file, source, std::filesystem::path(path).parent_path(), rig);
   rig.recording_path = file.recording().path();
   if (file.recording().full_state_every() != 0) rig.full_state_every = file.recording().full_state_every();
   if (file.stale_input().max_age_steps() != 0) rig.max_input_age_steps = file.stale_input().max_age_steps();

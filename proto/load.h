@@ -48,6 +48,9 @@ struct RigConfig {
   int sweeps = 0;                     // 0: automatic
   std::string address = "127.0.0.1";
   std::uint16_t port = 47001;
+  std::string key_path;  // of the link's key, relative paths resolved against the rig file; empty: none
+  bool allow_unauthenticated = false;
+  std::uint32_t timeout_steps = 2000;  // two seconds of periods unless the file says otherwise
   bool enforce_realtime = false;
   int priority = 80;
   std::optional<int> cpu;

@@ -32,6 +32,25 @@ void wake(int fd) noexcept {
   [[maybe_unused]] const ssize_t written = ::write(fd, &one, sizeof(one));
 }
 
+// Fault in one word, from the lowest bit: latched 1, number 15, status 8, body + 1 and joint + 1 20 each.
+constexpr std::uint64_t kFaultNumbers = 0x7FFF;
+constexpr std::uint64_t kFaultIndices = 0xFFFFF;
+
+std::uint64_t pack(const Fault& fault) noexcept {
+  return (fault.latched ? 1u : 0u) | (fault.number & kFaultNumbers) << 1 |
+         static_cast<std::uint64_t>(fault.status) << 16 |
+         (static_cast<std::uint64_t>(fault.body + 1) & kFaultIndices) << 24 |
+         (static_cast<std::uint64_t>(fault.joint + 1) & kFaultIndices) << 44;
+}
+
+Fault unpack(std::uint64_t word) noexcept {
+  return {.number = static_cast<std::uint32_t>(word >> 1 & kFaultNumbers),
+          .latched = (word & 1) != 0,
+          .status = static_cast<StepStatus>(word >> 16 & 0xFF),
+          .body = static_cast<int>(word >> 24 & kFaultIndices) - 1,
+          .joint = static_cast<int>(word >> 44 & kFaultIndices) - 1};
+}
+
 struct FullStateHead {
   std::uint64_t step;
   std::int64_t sim_time_ns;
@@ -50,7 +69,33 @@ Cycle::Cycle(index3::Stepper& stepper, const CycleSettings& settings, const Cycl
   read_state(StepReport{});
 }
 
+Fault Cycle::fault() const noexcept { return unpack(fault_.load(std::memory_order_acquire)); }
+
+void Cycle::latch_fault() noexcept {
+  faulted_ = true;
+  Fault fault = this->fault();
+  // 0 stands for no fault at all
+  fault.number = fault.number == kFaultNumbers ? 1 : fault.number + 1;
+  fault.latched = true;
+  fault.status = record_.status;
+  fault.body = failed(record_.status) ? record_.failed_body : -1;
+  fault.joint = failed(record_.status) ? record_.failed_joint : -1;
+  fault_.store(pack(fault), std::memory_order_release);
+}
+
+// What the rig sent before the fault is not applied again.
+void Cycle::clear_fault() noexcept {
+  faulted_ = false;
+  connected_ = false;
+  age_steps_ = 0;
+  newest_.inputs.value.fill(0.0);
+  Fault fault = this->fault();
+  fault.latched = false;
+  fault_.store(pack(fault), std::memory_order_release);
+}
+
 const Snapshot& Cycle::tick(const TickTiming& timing) noexcept {
+  if (faulted_ && reset_request_.load(std::memory_order_relaxed) == fault().number) clear_fault();
   take_newest();
   const bool stale = connected_ && age_steps_ >= settings_.max_age_steps;
   if (!faulted_) {
@@ -66,6 +111,7 @@ const Snapshot& Cycle::tick(const TickTiming& timing) noexcept {
 }
 
 const Snapshot& Cycle::repeat(const StepRecord& recorded) noexcept {
+  if (faulted_ && (recorded.flags & kFaulted) == 0) clear_fault();
   if (!faulted_) record_.inputs = recorded.inputs;
   // a fault without a failed step was decided by the stale rule; a failed step fails again by itself
   const bool stopped = (recorded.flags & kFaulted) != 0 && !failed(recorded.status);
@@ -93,9 +139,9 @@ const Snapshot& Cycle::run(const InputOrigin& origin, const TickTiming& timing) 
   const bool was_faulted = faulted_;
   if (!was_faulted) {
     if (origin.fault) {
-      faulted_ = true;
       record_.status = StepStatus::ok;
       record_.step_ns = 0;
+      latch_fault();
     } else {
       step();
     }
@@ -126,8 +172,7 @@ void Cycle::step() noexcept {
   record_.status = report.status;
   record_.failed_body = report.body;
   record_.failed_joint = report.joint;
-  faulted_ = failed(report.status);
-  if (faulted_) return;
+  if (failed(report.status)) return latch_fault();
   read_state(report);
 }
 

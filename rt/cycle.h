@@ -9,9 +9,11 @@
 //   - Before the first sample inputs are zero and never stale (kNoInputYet). From max_age_steps ticks without a new
 //     sample on they are stale (kStaleInput) and the stale rule decides.
 //   - A step that fails, or the rule `fault`, latches kFaulted: time stands, the last good step, time and outputs are
-//     repeated, while sequence, rig time and age go on being echoed. A new cycle on a restored stepper leaves it.
+//     repeated, while sequence, rig time and age go on being echoed. request_reset() clears it: steps go on from the
+//     last good state, as before the first sample, until a new one comes.
 //   - Simulated time is step * dt: missed deadlines do not skip it.
-//   - The fault itself is recorded once, with the step index of the last good state; nothing is recorded after it.
+//   - The fault itself is recorded once, with the step index of the last good state; nothing is recorded after it
+//     until a reset. A step recorded after a fault says that there was one.
 //   - A full ring costs records, never time: they are counted, and kRecordLost stands in every snapshot until a
 //     record gets through, which carries it too. A full state follows such a gap, so that a replay can go on there.
 #pragma once
@@ -45,6 +47,15 @@ struct CyclePorts {
   int wake_fd = -1;        // non-blocking eventfd, written after each snapshot
 };
 
+// The newest fault.
+struct Fault {
+  std::uint32_t number = 0;            // faults so far, modulo 2^15; the newest one's number
+  bool latched = false;                // not reset
+  StepStatus status = StepStatus::ok;  // ok: stopped by the stale rule
+  int body = -1;                       // where a failed step began, index or -1
+  int joint = -1;                      // likewise
+};
+
 class Cycle {
  public:
   Cycle(index3::Stepper& stepper, const CycleSettings& settings, const CyclePorts& ports) noexcept;
@@ -55,6 +66,10 @@ class Cycle {
   // Replay and simulation: inputs as applied then. Of the record only what went in counts: inputs, sequence, age,
   // input flags, timing, and whether it stopped without a step.
   const Snapshot& repeat(const StepRecord& recorded) noexcept;
+
+  // Clears fault `number` at the next tick, if it is the latched one. Any thread.
+  void request_reset(std::uint32_t number) noexcept { reset_request_.store(number, std::memory_order_relaxed); }
+  Fault fault() const noexcept;  // any thread
 
   // Of the last tick, whether or not it got through to the ring. Stepping thread only.
   const StepRecord& record() const noexcept { return record_; }
@@ -76,6 +91,8 @@ class Cycle {
   };
 
   void take_newest() noexcept;
+  void latch_fault() noexcept;
+  void clear_fault() noexcept;
   const Snapshot& run(const InputOrigin& origin, const TickTiming& timing) noexcept;
   void count(const InputOrigin& origin, const TickTiming& timing) noexcept;
   void step() noexcept;
@@ -99,6 +116,8 @@ class Cycle {
   Snapshot snapshot_;
   StepRecord record_;  // of the newest step, or of the fault once faulted
 
+  std::atomic<std::uint64_t> fault_{0};          // packed, so that it is read in one piece
+  std::atomic<std::uint32_t> reset_request_{0};  // number of the fault to clear, 0: none
   std::atomic<std::uint64_t> lost_records_{0};
   std::atomic<std::uint64_t> missed_deadlines_{0};
   Histogram wake_up_ns_;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/index3/plan.h"
+#include "proto/key_file.h"
 #include "rt/deadline_loop.h"
 
 namespace rigstep::server {
@@ -23,6 +24,15 @@ wire::LoadedMechanism load(const wire::RigConfig& rig) { return load_mechanism_f
 
 rt::RealtimeSettings realtime_settings(const wire::RigConfig& rig) {
   return {.enforce = rig.enforce_realtime, .priority = rig.priority, .cpu = rig.cpu};
+}
+
+UdpOptions udp_options(const wire::RigConfig& rig) {
+  UdpOptions options{.address = rig.address,
+                     .port = rig.port,
+                     .allow_unauthenticated = rig.allow_unauthenticated,
+                     .timeout_steps = rig.timeout_steps};
+  if (!rig.key_path.empty()) options.key = wire::read_key_file(rig.key_path);
+  return options;
 }
 
 // yesterday's run is not today's to overwrite
@@ -93,13 +103,12 @@ nlohmann::json LiveSummary::json() const {
           {"link",
            {{"received", link.received},
             {"accepted", link.accepted},
-            {"unknown_source", link.unknown_source},
-            {"second_rig", link.second_rig},
             {"dropped", dropped},
             {"sent", link.sent},
             {"overtaken", link.overtaken},
             {"send_errors", link.send_errors}}},
           {"fault", fault},
+          {"faults", faults},
           {"status", rigstep::to_string(last_status)}};
 }
 
@@ -117,8 +126,6 @@ std::string LiveSummary::text() const {
     if (link.dropped[k] > 0)
       out += fmt::format("{:<22}{} ({})\n", "  refused", link.dropped[k],
                          wire::to_string(static_cast<wire::DecodeStatus>(k)));
-  if (link.unknown_source > 0) out += fmt::format("{:<22}{} (unknown source)\n", "  refused", link.unknown_source);
-  if (link.second_rig > 0) out += fmt::format("{:<22}{} (another rig is connected)\n", "  refused", link.second_rig);
   if (!recording.empty())
     out += fmt::format("{:<22}{}: {} steps, {} lost\n", "recording", recording, recorded_steps, lost_records);
   if (!recording_error.empty()) out += fmt::format("{:<22}{}\n", "recording failed", recording_error);
@@ -136,8 +143,10 @@ LiveRun::LiveRun(wire::RigConfig rig)
               std::max<std::size_t>(
                   4, std::min<std::size_t>(256, kStateRingBytes / rt::full_state_bytes(stepper_.state())))),
       codec_(mechanism_.mechanism, selected_channels(rig_, mechanism_.mechanism), rig_.period_ns, product_version()),
-      endpoint_({.address = rig_.address, .port = rig_.port}, codec_, inputs_, snapshots_,
-                [this](const RigEvent& event) { keep_event(event); }),
+      endpoint_(udp_options(rig_), codec_, inputs_, snapshots_,
+                {.on_event = [this](const RigEvent& event) { keep_event(event); },
+                 .describe_loop = [this](wire::StatusReport& report) { describe_loop(report); },
+                 .reset_fault = [this](std::uint32_t number) { cycle_.request_reset(number); }}),
       cycle_(stepper_,
              {.max_age_steps = rig_.max_input_age_steps,
               .stale_rule = rig_.stale_rule,
@@ -161,16 +170,41 @@ void LiveRun::run_loop() {
   }
   go_.get_future().wait();
   rt::MonotonicClock clock;
-  rt::run_deadline_loop(clock, rig_.period_ns, stopping_, [this](const rt::TickTiming& timing) noexcept {
-    const Snapshot& snapshot = cycle_.tick(timing);
-    if ((snapshot.flags & kFaulted) != 0) faulted_.store(true, std::memory_order_release);
-  });
+  rt::run_deadline_loop(clock, rig_.period_ns, stopping_,
+                        [this](const rt::TickTiming& timing) noexcept { cycle_.tick(timing); });
 }
 
 std::string LiveRun::fault() const {
-  if (!faulted_.load(std::memory_order_acquire)) return {};
-  const StepRecord& record = cycle_.record();
-  return describe_fault(mechanism_.mechanism, record.status, record.failed_body, record.failed_joint);
+  const rt::Fault fault = cycle_.fault();
+  if (!fault.latched) return {};
+  return describe_fault(mechanism_.mechanism, fault.status, fault.body, fault.joint);
+}
+
+// On the network thread: from totals and histograms that may be read live.
+void LiveRun::describe_loop(wire::StatusReport& report) const {
+  constexpr std::size_t kMaxFaultBytes = 150;  // a report is one datagram
+  report.set_loop_state(cycle_.fault().latched ? wire::FAULTED : wire::RUNNING);
+  report.set_fault_number(cycle_.fault().number);
+  report.set_fault(wire::printable(fault(), kMaxFaultBytes));
+  const auto count = [&report](const char* name, std::uint64_t value) {
+    wire::Counter& counter = *report.add_counter();
+    counter.set_name(name);
+    counter.set_count(value);
+  };
+  count("missed_deadlines", cycle_.missed_deadlines());
+  count("lost_records", cycle_.lost_records());
+  const auto distribute = [&report](const char* name, const rt::Histogram& histogram) {
+    wire::Distribution& distribution = *report.add_distribution();
+    distribution.set_name(name);
+    distribution.set_count(histogram.count());
+    distribution.set_p50(histogram.percentile(50.0));
+    distribution.set_p99(histogram.percentile(99.0));
+    distribution.set_p999(histogram.percentile(99.9));
+    distribution.set_max(histogram.max());
+  };
+  distribute("wake_up_ns", cycle_.wake_up_ns());
+  distribute("step_ns", cycle_.step_ns());
+  distribute("input_age_steps", cycle_.input_age_steps());
 }
 
 void LiveRun::keep_event(const RigEvent& event) {
@@ -232,6 +266,7 @@ LiveSummary LiveRun::stop(const std::string& reason) {
   summary.input_age_steps = distribution(cycle_.input_age_steps(), 1.0);
   summary.link = endpoint_.counters();
   summary.fault = fault();
+  summary.faults = cycle_.fault().number;
   summary.last_status = cycle_.record().status;
   return summary;
 }

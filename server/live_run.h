@@ -40,7 +40,8 @@ struct LiveSummary {
   Distribution input_age_steps;
   UdpCounters link;
   StepStatus last_status = StepStatus::ok;
-  std::string fault;  // why stepping stopped, empty if it did not
+  std::string fault;         // why stepping stopped, empty if it did not or was reset
+  std::uint32_t faults = 0;  // those that were reset included
 
   nlohmann::json json() const;
   std::string text() const;
@@ -49,7 +50,7 @@ struct LiveSummary {
 class LiveRun {
  public:
   // Loads everything, locks memory, binds the port. A recording never replaces a file: where there is one, the time
-  // goes into the new one's name. Throws MechanismFileError, wire::ConfigError, NetworkError.
+  // goes into the new one's name. Throws MechanismFileError, wire::ConfigError, wire::KeyError, NetworkError.
   explicit LiveRun(wire::RigConfig rig);
   ~LiveRun();
 
@@ -65,16 +66,17 @@ class LiveRun {
   const rt::ThreadReport& realtime() const { return realtime_; }
   std::uint64_t missed_deadlines() const { return cycle_.missed_deadlines(); }
   std::uint64_t lost_records() const { return cycle_.lost_records(); }
-  // Why stepping stopped, empty if it did not.
+  // Why stepping stopped, empty if it did not or was reset.
   std::string fault() const;
   // True once the recorder could not write any more; stepping goes on.
   bool recording_failed() const { return recorder_ != nullptr && recorder_->failed(); }
-  // Rigs that came and went since the last call; at most a hundred are kept.
+  // Rigs that came and went, and faults that were reset since the last call; at most a hundred are kept.
   std::vector<RigEvent> take_events();
 
  private:
   void run_loop();
   void keep_event(const RigEvent& event);
+  void describe_loop(wire::StatusReport& report) const;
 
   wire::RigConfig rig_;
   wire::LoadedMechanism mechanism_;
@@ -94,7 +96,6 @@ class LiveRun {
   std::promise<rt::ThreadReport> set_up_;
   std::promise<void> go_;
   std::atomic<bool> stopping_{false};
-  std::atomic<bool> faulted_{false};  // released after the record of the fault, which does not change any more
   std::thread loop_;
   std::chrono::steady_clock::time_point started_;
 };

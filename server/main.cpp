@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <iostream>
 
+#include "proto/key_file.h"
 #include "rt/thread_setup.h"
 #include "server/commands/commands.h"
 #include "server/csv.h"
@@ -86,6 +87,8 @@ int run_reporting_errors(const Command& command) {
     return report(error, kExitMechanism);
   } catch (const wire::ConfigError& error) {
     return report(error, kExitUsage);
+  } catch (const wire::KeyError& error) {
+    return report(error, kExitEnvironment);
   } catch (const wire::RecordingWriteError& error) {
     return report(error, kExitEnvironment);
   } catch (const wire::RecordingError& error) {
@@ -107,9 +110,11 @@ int run(int argc, char** argv) {
   app.require_subcommand(1);
   app.footer(std::string("Try: rigstep demo\n\n") + kExitCodeHelp);
   const std::pair<const char*, Command> commands[] = {
-      {"check", add_check(app)}, {"simulate", add_simulate(app)}, {"serve", add_serve(app)},
-      {"rig", add_rig(app)},     {"replay", add_replay(app)},     {"bench", add_bench(app)},
-      {"demo", add_demo(app)},   {"verify", add_verify(app)},     {"study", add_study(app)}};
+      {"check", add_check(app)},   {"simulate", add_simulate(app)}, {"serve", add_serve(app)},
+      {"rig", add_rig(app)},       {"replay", add_replay(app)},     {"verify", add_verify(app)},
+      {"bench", add_bench(app)},   {"demo", add_demo(app)},         {"study", add_study(app)},
+      {"status", add_status(app)}, {"reset", add_reset(app)},       {"keygen", add_keygen(app)},
+      {"impair", add_impair(app)}};
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

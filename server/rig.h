@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -15,6 +16,7 @@
 #include "core/mechanism/signals.h"
 #include "proto/codec.h"
 #include "server/csv.h"
+#include "server/network_error.h"
 
 namespace rigstep::server {
 
@@ -45,6 +47,7 @@ class Drive {
 // What the server says about itself when a rig connects.
 struct RigLink {
   std::string server_version;
+  std::string controller;  // name and address of the rig in control, empty: nobody
   std::string mechanism;
   std::int64_t period_ns = 0;
   std::vector<Channel> inputs;
@@ -56,12 +59,20 @@ struct RigOptions {
   std::uint16_t port = 47001;
   std::string name = "rigstep rig";
   std::string product_version;
+  std::string key_file;                              // copy of the server's; empty: none
+  bool observe = false;                              // send no inputs
   std::vector<std::string> drives;                   // see Drive::parse; inputs without a drive are sent as zero
   double rate_hz = 0.0;                              // of the inputs; 0: one per period of the server
   double duration_s = 10.0;                          // 0: until stopped
   double timeout_s = 3.0;                            // for the connection, and without any state afterwards
   std::function<void(const RigLink&)> on_connected;  // before the first input
   std::function<void(const Snapshot&)> on_state;     // every state; outputs as in RigLink::outputs
+};
+
+// Percentiles of a time [us].
+struct Times {
+  std::uint64_t count = 0;
+  double p50_us = 0.0, p99_us = 0.0, p999_us = 0.0, max_us = 0.0;
 };
 
 struct RigReport {
@@ -73,17 +84,18 @@ struct RigReport {
   double seconds = 0.0;  // from the first input to the end
   std::uint64_t inputs_sent = 0;
   std::uint64_t send_errors = 0;
+  std::uint64_t reconnects = 0;  // after the server was silent
   std::uint64_t states = 0;
   double state_rate_hz = 0.0;
   std::uint64_t lost = 0;                                         // gaps in the step numbers [states]
-  std::array<std::uint64_t, wire::kDecodeStatusCount> dropped{};  // datagrams by DecodeStatus; old_sequence: reordered
+  std::array<std::uint64_t, wire::kDecodeStatusCount> dropped{};  // datagrams by DecodeStatus; old_sequence: overtaken
 
-  // From the sending of an input to the arrival of the first state that used it [us]. Includes the wait for the
-  // server's next deadline: up to one period.
-  struct RoundTrip {
-    std::uint64_t count = 0;
-    double p50_us = 0.0, p99_us = 0.0, p999_us = 0.0, max_us = 0.0;
-  } round_trip;
+  // From the sending of an input to the arrival of the first state that used it. Includes the wait for the server's
+  // next deadline: up to one period.
+  Times round_trip;
+  // The server's clock minus ours, and the ways of single datagrams that follow from it: all as uncertain as it is.
+  std::optional<wire::ClockOffset::Estimate> clock;
+  Times to_server, to_rig;
 
   std::uint32_t max_input_age_steps = 0;  // once the server has used an input of this rig
   std::uint32_t flags_seen = 0;           // all bits of Flag that any state had
@@ -94,7 +106,8 @@ struct RigReport {
 const char* to_string(RigReport::End end) noexcept;
 
 // Connects, sends inputs and receives states until the duration is over, `stop` is set or the server ends.
-// Throws NetworkError where no server answers or it refuses, wire::ConfigError for drives and options.
+// A server that is silent for a third of the time-out is asked anew, so a restarted one is found again.
+// Throws NetworkError where no server answers or it refuses, wire::KeyError, wire::ConfigError for drives and options.
 RigReport run_rig(const RigOptions& options, const std::atomic<bool>& stop);
 
 }  // namespace rigstep::server

@@ -1,20 +1,27 @@
 #include "server/udp_endpoint.h"
 
 #include <poll.h>
+#include <sodium.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <system_error>
 #include <utility>
 
 #include "proto/load.h"
+#include "rt/clock.h"
 
 namespace rigstep::server {
 namespace {
 
+using wire::DecodeStatus;
+
 constexpr int kReceivePerTurn = 64;  // so that a flood of datagrams cannot hold up the states
+constexpr std::int64_t kStatusAgeNs = 100'000'000;
+constexpr std::int64_t kRestartShare = 10;  // of the time-out: silence after which a restarted rig takes its own place
 
 void count(std::atomic<std::uint64_t>& counter, std::uint64_t amount = 1) {
   counter.fetch_add(amount, std::memory_order_relaxed);
@@ -46,8 +53,17 @@ std::string bind_problem(const UdpOptions& options, const std::error_code& error
 }  // namespace
 
 UdpEndpoint::UdpEndpoint(const UdpOptions& options, wire::ServerCodec& codec, rt::Mailbox<InputSample>& inputs,
-                         rt::Mailbox<Snapshot>& snapshots, EventHandler on_event)
-    : codec_(codec), inputs_(inputs), snapshots_(snapshots), on_event_(std::move(on_event)) {
+                         rt::Mailbox<Snapshot>& snapshots, UdpHooks hooks)
+    : codec_(codec),
+      inputs_(inputs),
+      snapshots_(snapshots),
+      hooks_(std::move(hooks)),
+      key_(options.key),
+      timeout_steps_(options.timeout_steps),
+      timeout_ns_(codec.period_ns() * options.timeout_steps) {
+  if (sodium_init() < 0) throw NetworkError("no random numbers from the system: sessions cannot be made");
+  renew_secret();
+  participants_.reserve(kMaxObservers + 1);
   bind(options);
   wake_fd_ = ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
   if (wake_fd_ < 0) throw NetworkError("no eventfd from the system: " + std::system_category().message(errno));
@@ -65,6 +81,12 @@ void UdpEndpoint::bind(const UdpOptions& options) {
     throw wire::ConfigError(
         "link.address: \"" + options.address +
         "\" is no numeric address: give one of this machine's, such as 127.0.0.1, or 0.0.0.0 for all");
+  }
+  if (!address.is_loopback() && !options.key && !options.allow_unauthenticated) {
+    throw wire::ConfigError("link.address: " + options.address +
+                            " can be reached from other machines, and without a key anybody there may steer this "
+                            "one: make a key with `rigstep keygen`, copy it to both sides and name it in "
+                            "`link.key_file`; or, on a network of your own, set `link.allow_unauthenticated: true`");
   }
   const Endpoint local(address, options.port);
   socket_.open(local.protocol(), error);
@@ -94,8 +116,6 @@ UdpCounters UdpEndpoint::counters() const noexcept {
   UdpCounters now;
   now.received = read(counters_.received);
   now.accepted = read(counters_.accepted);
-  now.unknown_source = read(counters_.unknown_source);
-  now.second_rig = read(counters_.second_rig);
   std::transform(counters_.dropped.begin(), counters_.dropped.end(), now.dropped.begin(), read);
   now.sent = read(counters_.sent);
   now.overtaken = read(counters_.overtaken);
@@ -108,18 +128,18 @@ void UdpEndpoint::run() {
     wait();
     send_newest_state();
     receive_waiting();
-    drop_silent_rig();
+    drop_silent();
   }
-  if (rig_) send(codec_.encode_goodbye("the server was stopped"), rig_->endpoint);
-  rig_.reset();
+  for (Participant& participant : participants_) send(codec_.encode_goodbye("the server was stopped"), participant);
+  participants_.clear();
 }
 
-// Until a datagram or a wake-up arrives, or the rig may have been silent for too long.
+// Until a datagram or a wake-up arrives, or somebody may have been silent for too long.
 void UdpEndpoint::wait() {
   std::array<pollfd, 2> watched{{{socket_.native_handle(), POLLIN, 0}, {wake_fd_, POLLIN, 0}}};
   const int no_limit = -1;
-  const int timeout_ms = rig_ ? 100 : no_limit;
-  if (::poll(watched.data(), watched.size(), timeout_ms) <= 0) return;
+  const auto quarter_ms = static_cast<int>(std::clamp<std::int64_t>(timeout_ns_ / 4'000'000, 1, 100));
+  if (::poll(watched.data(), watched.size(), participants_.empty() ? no_limit : quarter_ms) <= 0) return;
   std::uint64_t wake_ups = 0;
   // resets the eventfd; that there was nothing to read is as good
   [[maybe_unused]] const auto size = ::read(wake_fd_, &wake_ups, sizeof wake_ups);
@@ -129,7 +149,9 @@ void UdpEndpoint::send_newest_state() {
   const std::uint64_t last_step = snapshot_.step;
   if (!snapshots_.take(snapshot_)) return;
   if (snapshot_.step > last_step + 1) count(counters_.overtaken, snapshot_.step - last_step - 1);
-  if (rig_) send(codec_.encode_state(snapshot_), rig_->endpoint);
+  if (participants_.empty()) return;
+  const auto state = codec_.encode_state(snapshot_);
+  for (Participant& participant : participants_) send(state, participant);
 }
 
 void UdpEndpoint::receive_waiting() {
@@ -139,82 +161,292 @@ void UdpEndpoint::receive_waiting() {
     const std::size_t size = socket_.receive_from(asio::buffer(receive_buffer_), sender, 0, error);
     // also a refusal by the machine of a rig that has gone: its silence will end the connection
     if (error) return;
-    count(counters_.received);
     handle(std::span(receive_buffer_).first(size), sender);
+    count(counters_.received);
   }
 }
 
 void UdpEndpoint::handle(std::span<const std::byte> datagram, const Endpoint& sender) {
-  const bool from_rig = rig_ && rig_->endpoint == sender;
-  const wire::DecodeStatus status = codec_.decode(datagram, from_rig ? rig_->last_sequence : 0, request_);
-  if (request_.content == wire::RigToServer::kHello) return handle_hello(status, sender);
-  // bytes that are no message tell nothing about their sender
-  const bool readable = status != wire::DecodeStatus::too_large && status != wire::DecodeStatus::malformed;
-  if (readable && !from_rig) return count(counters_.unknown_source);
-  if (from_rig) rig_->last_heard = Clock::now();
-  if (status != wire::DecodeStatus::ok) return count(counters_.dropped[static_cast<std::size_t>(status)]);
-  count(counters_.accepted);
-  handle_content();
+  now_ns_ = rt::MonotonicClock::now_ns();
+  wire::Frame frame;
+  DecodeStatus status = wire::open_frame(datagram, wire::Sender::server, key_, frame);
+  // only what is filled up may be answered: the answer is never the larger one
+  const bool full = datagram.size() == wire::kMaxDatagram;
+  if (status == DecodeStatus::authentication && full) refuse_unauthenticated(sender);
+  if (status == DecodeStatus::bad_version && full) refuse_version(frame, sender);
+  if (status == DecodeStatus::ok) {
+    if (frame.header.session != 0)
+      status = handle_in_session(frame, sender);
+    else
+      status = full ? handle_request(frame, sender) : DecodeStatus::wrong_size;
+  }
+  count(status == DecodeStatus::ok ? counters_.accepted : counters_.dropped[static_cast<std::size_t>(status)]);
 }
 
-void UdpEndpoint::handle_hello(wire::DecodeStatus status, const Endpoint& sender) {
-  if (status != wire::DecodeStatus::ok) {
-    count(counters_.dropped[static_cast<std::size_t>(status)]);
-    send(codec_.encode_refusal(
+DecodeStatus UdpEndpoint::handle_in_session(const wire::Frame& frame, const Endpoint& sender) {
+  Participant* participant = find(sender);
+  if (participant == nullptr) return DecodeStatus::unknown_source;
+  // a replay must not keep a session alive
+  if (const auto status = participant->end.accept(frame.header, now_ns_); status != DecodeStatus::ok) return status;
+  participant->last_heard_ns = now_ns_;
+  const DecodeStatus status = codec_.decode(frame.payload, participant->last_sequence, request_);
+  return status == DecodeStatus::ok ? handle_content(*participant) : status;
+}
+
+DecodeStatus UdpEndpoint::handle_content(Participant& participant) {
+  switch (request_.content) {
+    case wire::RigToServer::kInput:
+      if (participant.role != wire::CONTROLLER) {
+        send(codec_.encode_refusal(wire::NOT_IN_CONTROL, "an observer cannot send inputs. Say Hello as a controller."),
+             participant);
+        return DecodeStatus::not_in_control;
+      }
+      participant.last_sequence = request_.input.sequence;
+      inputs_.publish(request_.input);
+      return DecodeStatus::ok;
+    case wire::RigToServer::kChannelQuery:
+      send(codec_.encode_channel_page(request_.direction, request_.first), participant);
+      return DecodeStatus::ok;
+    case wire::RigToServer::kHeartbeat:
+      return DecodeStatus::ok;
+    case wire::RigToServer::kGoodbye:
+      remove(participant, RigEvent::Kind::left);
+      return DecodeStatus::ok;
+    default:
+      return DecodeStatus::unexpected_content;
+  }
+}
+
+// A filled-up datagram outside a session.
+DecodeStatus UdpEndpoint::handle_request(const wire::Frame& frame, const Endpoint& sender) {
+  if (const auto status = codec_.decode(frame.payload, 0, request_); status != DecodeStatus::ok) return status;
+  switch (request_.content) {
+    case wire::RigToServer::kHello:
+      return handle_hello(frame.header, sender);
+    case wire::RigToServer::kResetFault:
+      return handle_reset(frame.header, sender);
+    case wire::RigToServer::kStatusQuery:
+      answer(codec_.encode_status(status_report()), frame.header, sender);
+      return DecodeStatus::ok;
+    default:
+      return DecodeStatus::unexpected_content;
+  }
+}
+
+DecodeStatus UdpEndpoint::handle_hello(const wire::FrameHeader& header, const Endpoint& sender) {
+  if (Participant* known = find(sender); known != nullptr && known->nonce == request_.nonce) {
+    welcome(*known);  // the first one was lost
+    return DecodeStatus::ok;
+  }
+  if (!proven(sender)) {
+    answer(codec_.encode_challenge(request_.nonce, cookie_for(sender, request_.nonce)), header, sender);
+    return request_.cookie.empty() ? DecodeStatus::ok : DecodeStatus::unproven_address;
+  }
+  const Participant* owner = controller();
+  if (request_.role == wire::CONTROLLER && owner != nullptr && !is_restarted(*owner, sender)) {
+    answer(codec_.encode_refusal(wire::CONTROL_TAKEN,
+                                 "the rig \"" + owner->name + "\" at " + to_text(owner->endpoint) +
+                                     " is in control. Stop it, or wait until it has been silent for " +
+                                     std::to_string(timeout_steps_) + " steps; or connect as an observer."),
+           header, sender);
+    return DecodeStatus::control_taken;
+  }
+  if (request_.role == wire::OBSERVER && find(sender) == nullptr && observers() >= kMaxObservers) {
+    answer(codec_.encode_refusal(
+               wire::FULL, "there are " + std::to_string(kMaxObservers) + " observers already. Stop one of them."),
+           header, sender);
+    return DecodeStatus::full;
+  }
+  admit(sender);
+  return DecodeStatus::ok;
+}
+
+DecodeStatus UdpEndpoint::handle_reset(const wire::FrameHeader& header, const Endpoint& sender) {
+  if (!proven(sender)) {
+    answer(codec_.encode_challenge(request_.nonce, cookie_for(sender, request_.nonce)), header, sender);
+    return request_.cookie.empty() ? DecodeStatus::ok : DecodeStatus::unproven_address;
+  }
+  renew_secret();
+  if (hooks_.reset_fault) hooks_.reset_fault(request_.fault_number);
+  if (hooks_.on_event) hooks_.on_event({.kind = RigEvent::Kind::reset_fault, .address = to_text(sender)});
+  status_at_ns_ = 0;  // the next report shall tell
+  answer(codec_.encode_status(status_report()), header, sender);
+  return DecodeStatus::ok;
+}
+
+// Not keyed, since the other side may have no key: it takes this for a hint only.
+void UdpEndpoint::refuse_unauthenticated(const Endpoint& sender) {
+  const auto refusal = codec_.encode_refusal(
+      wire::AUTHENTICATION,
+      key_
+          ? "this server takes datagrams only with its key, and the tag of this one does not fit. Give the key file of "
+            "the server's rig file."
+          : "this server uses no key, and the tag of this datagram does not fit. Leave the key file away, or name it "
+            "in the server's rig file, too.");
+  send_datagram(wire::seal_frame({.sender = wire::Sender::server, .sent_ns = now_ns_}, refusal, {}, send_buffer_),
+                sender);
+}
+
+void UdpEndpoint::refuse_version(const wire::Frame& frame, const Endpoint& sender) {
+  codec_.decode(frame.payload, 0, request_);
+  if (request_.content != wire::RigToServer::kHello) return;
+  answer(codec_.encode_refusal(
              wire::VERSION, "this server, Rigstep " + codec_.product_version() + ", speaks protocol version " +
                                 std::to_string(wire::kProtocolVersion) + "; the rig's software, " +
                                 request_.product_version + ", speaks another. Install the same release on both sides."),
-         sender);
-    return;
+         frame.header, sender);
+}
+
+UdpEndpoint::Participant* UdpEndpoint::find(const Endpoint& sender) {
+  const auto found = std::find_if(participants_.begin(), participants_.end(),
+                                  [&](const Participant& participant) { return participant.endpoint == sender; });
+  return found == participants_.end() ? nullptr : &*found;
+}
+
+UdpEndpoint::Participant* UdpEndpoint::controller() {
+  const auto found = std::find_if(participants_.begin(), participants_.end(),
+                                  [](const Participant& participant) { return participant.role == wire::CONTROLLER; });
+  return found == participants_.end() ? nullptr : &*found;
+}
+
+std::size_t UdpEndpoint::observers() const {
+  return static_cast<std::size_t>(
+      std::count_if(participants_.begin(), participants_.end(),
+                    [](const Participant& participant) { return participant.role == wire::OBSERVER; }));
+}
+
+// The rig of `old` says Hello anew: from its own port, or from another one after it was restarted.
+bool UdpEndpoint::is_restarted(const Participant& old, const Endpoint& sender) const {
+  if (old.endpoint == sender) return true;
+  return old.endpoint.address() == sender.address() && old.name == request_.rig_name &&
+         now_ns_ - old.last_heard_ns >= timeout_ns_ / kRestartShare;
+}
+
+// The Hello in hand gets a session; what its sender had before ends, and so does the controller whose place it takes.
+void UdpEndpoint::admit(const Endpoint& sender) {
+  const std::size_t before = participants_.size();
+  std::erase_if(participants_, [&](const Participant& old) {
+    return old.endpoint == sender || (request_.role == wire::CONTROLLER && old.role == wire::CONTROLLER);
+  });
+  const bool anew = participants_.size() < before;
+  std::uint64_t session = 0;
+  while (session == 0) randombytes_buf(&session, sizeof session);
+  participants_.push_back({.endpoint = sender,
+                           .name = request_.rig_name,
+                           .product_version = request_.product_version,
+                           .role = request_.role,
+                           .nonce = request_.nonce,
+                           .end = wire::SessionEnd(wire::Sender::server, session),
+                           .last_heard_ns = now_ns_});
+  renew_secret();
+  welcome(participants_.back());
+  emit(anew ? RigEvent::Kind::reconnected : RigEvent::Kind::connected, participants_.back());
+}
+
+void UdpEndpoint::remove(Participant& participant, RigEvent::Kind how) {
+  emit(how, participant);
+  participants_.erase(participants_.begin() + (&participant - participants_.data()));
+}
+
+void UdpEndpoint::drop_silent() {
+  if (participants_.empty()) return;
+  const std::int64_t now_ns = rt::MonotonicClock::now_ns();
+  for (std::size_t i = participants_.size(); i-- > 0;) {
+    if (now_ns - participants_[i].last_heard_ns >= timeout_ns_) remove(participants_[i], RigEvent::Kind::timed_out);
   }
-  const bool same_rig = rig_ && rig_->endpoint == sender;
-  if (rig_ && !same_rig) {
-    count(counters_.second_rig);
-    send(codec_.encode_refusal(wire::OTHER_RIG, "the rig \"" + rig_->name + "\" at " + to_text(rig_->endpoint) +
-                                                    " is connected. Stop it, or wait until it has been silent for " +
-                                                    std::to_string(kRigTimeout.count()) + " s."),
-         sender);
-    return;
+}
+
+void UdpEndpoint::emit(RigEvent::Kind kind, const Participant& participant) {
+  if (!hooks_.on_event) return;
+  hooks_.on_event({kind, participant.role == wire::OBSERVER, participant.name, participant.product_version,
+                   to_text(participant.endpoint)});
+}
+
+// What only somebody who receives at `sender` can know.
+std::array<std::uint8_t, wire::kCookieBytes> UdpEndpoint::cookie_for(const Endpoint& sender,
+                                                                     std::uint64_t nonce) const {
+  const std::string text = to_text(sender) + " " + std::to_string(nonce);
+  std::array<std::uint8_t, wire::kCookieBytes> cookie{};
+  crypto_generichash(cookie.data(), cookie.size(), reinterpret_cast<const std::uint8_t*>(text.data()), text.size(),
+                     secret_.data(), secret_.size());
+  return cookie;
+}
+
+bool UdpEndpoint::proven(const Endpoint& sender) const {
+  const auto cookie = cookie_for(sender, request_.nonce);
+  return request_.cookie.size() == cookie.size() &&
+         sodium_memcmp(request_.cookie.data(), cookie.data(), cookie.size()) == 0;
+}
+
+void UdpEndpoint::renew_secret() { randombytes_buf(secret_.data(), secret_.size()); }
+
+void UdpEndpoint::welcome(Participant& participant) {
+  const Participant* owner = controller();
+  const wire::Participant in_control = owner != nullptr ? describe(*owner) : wire::Participant();
+  send(codec_.encode_welcome(participant.nonce, timeout_steps_, owner != nullptr ? &in_control : nullptr), participant);
+}
+
+// Computed at most every 100 ms: questions, however many, cost the states no time.
+wire::StatusReport UdpEndpoint::status_report() {
+  if (status_at_ns_ != 0 && now_ns_ - status_at_ns_ < kStatusAgeNs) return status_;
+  status_at_ns_ = now_ns_;
+  status_.Clear();
+  const auto add = [](auto* counters, const char* name, std::uint64_t value) {
+    auto& counter = *counters->Add();
+    counter.set_name(name);
+    counter.set_count(value);
+  };
+  status_.set_step(snapshot_.step);
+  if (hooks_.describe_loop) hooks_.describe_loop(status_);
+  const UdpCounters now = counters();
+  add(status_.mutable_counter(), "received", now.received);
+  add(status_.mutable_counter(), "accepted", now.accepted);
+  add(status_.mutable_counter(), "sent", now.sent);
+  add(status_.mutable_counter(), "overtaken", now.overtaken);
+  add(status_.mutable_counter(), "send_errors", now.send_errors);
+  for (std::size_t k = 1; k < wire::kDecodeStatusCount; ++k) {
+    if (now.dropped[k] > 0) add(status_.mutable_refused(), to_string(static_cast<DecodeStatus>(k)), now.dropped[k]);
   }
-  count(counters_.accepted);
-  rig_ = Rig{sender, request_.rig_name, request_.product_version, 0, Clock::now()};
-  send(codec_.encode_welcome(), sender);
-  if (!same_rig) emit(RigEvent::Kind::connected);
-}
-
-// A checked datagram of the connected rig.
-void UdpEndpoint::handle_content() {
-  switch (request_.content) {
-    case wire::RigToServer::kInput:
-      rig_->last_sequence = request_.input.sequence;
-      inputs_.publish(request_.input);
-      break;
-    case wire::RigToServer::kChannelQuery:
-      send(codec_.encode_channel_page(request_.direction, request_.first), rig_->endpoint);
-      break;
-    case wire::RigToServer::kGoodbye:
-      forget_rig(RigEvent::Kind::left);
-      break;
-    case wire::RigToServer::kHello:
-    case wire::RigToServer::CONTENT_NOT_SET:
-      break;
+  status_.set_authenticated(key_.has_value());
+  status_.set_timeout_steps(timeout_steps_);
+  status_.set_observers(static_cast<std::uint32_t>(observers()));
+  for (const Participant& participant : participants_) {
+    *(participant.role == wire::CONTROLLER ? status_.mutable_controller() : status_.add_observer()) =
+        describe(participant);
   }
+  return status_;
 }
 
-void UdpEndpoint::drop_silent_rig() {
-  if (rig_ && Clock::now() - rig_->last_heard >= kRigTimeout) forget_rig(RigEvent::Kind::timed_out);
+wire::Participant UdpEndpoint::describe(const Participant& participant) const {
+  wire::Participant described;
+  described.set_rig_name(participant.name);
+  described.set_address(to_text(participant.endpoint));
+  described.set_product_version(participant.product_version);
+  described.set_silent_ns(static_cast<std::uint64_t>(std::max<std::int64_t>(now_ns_ - participant.last_heard_ns, 0)));
+  if (const auto clock = participant.end.clock().estimate(now_ns_)) {
+    described.mutable_clock()->set_offset_ns(clock->offset_ns);
+    described.mutable_clock()->set_uncertainty_ns(static_cast<std::uint64_t>(clock->uncertainty_ns));
+    described.mutable_clock()->set_round_trip_ns(static_cast<std::uint64_t>(clock->round_trip_ns));
+  }
+  return described;
 }
 
-void UdpEndpoint::forget_rig(RigEvent::Kind how) {
-  emit(how);
-  rig_.reset();
+void UdpEndpoint::send(std::span<const std::byte> payload, Participant& receiver) {
+  const wire::FrameHeader header = receiver.end.next_header(rt::MonotonicClock::now_ns());
+  send_datagram(wire::seal_frame(header, payload, key_, send_buffer_), receiver.endpoint);
 }
 
-void UdpEndpoint::emit(RigEvent::Kind kind) {
-  if (on_event_) on_event_({kind, rig_->name, rig_->product_version, to_text(rig_->endpoint)});
+// Outside a session.
+void UdpEndpoint::answer(std::span<const std::byte> payload, const wire::FrameHeader& request,
+                         const Endpoint& receiver) {
+  const wire::FrameHeader header{.sender = wire::Sender::server,
+                                 .sent_ns = rt::MonotonicClock::now_ns(),
+                                 .echo_sent_ns = request.sent_ns,
+                                 .echo_came_ns = now_ns_};
+  send_datagram(wire::seal_frame(header, payload, key_, send_buffer_), receiver);
 }
 
-void UdpEndpoint::send(std::span<const std::byte> datagram, const Endpoint& receiver) {
+void UdpEndpoint::send_datagram(std::span<const std::byte> datagram, const Endpoint& receiver) {
   std::error_code error;
   socket_.send_to(asio::buffer(datagram.data(), datagram.size()), receiver, 0, error);
   count(error ? counters_.send_errors : counters_.sent);

@@ -1,45 +1,44 @@
 // The UDP side of Rigstep: one socket and one network thread that receives inputs, answers rigs and sends states.
 // Owned by the session, made at load (the constructor binds), running between start() and stop(). It meets the loop
-// thread only in the two mailboxes and in wake_fd(). Contract of the bytes: proto/wire.proto.
+// thread only in the two mailboxes, in wake_fd() and in the hooks. Contract of the bytes: proto/wire.proto.
 //
-// One rig at a time: the address that said Hello is in control until it says Goodbye or is silent for kRigTimeout.
+// One controller, several observers: the address that said Hello as a controller is in control until it says Goodbye or
+// is silent for the time-out. A rig that was restarted (same name and machine, its old session silent for a tenth of
+// the time-out) takes its own place. Every datagram is hostile until its frame was checked.
 #pragma once
 
 #include <array>
 #include <asio.hpp>
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "core/mechanism/signals.h"
 #include "proto/codec.h"
 #include "rt/mailbox.h"
+#include "server/network_error.h"
 
 namespace rigstep::server {
 
 inline constexpr std::uint16_t kDefaultPort = 47001;
-inline constexpr std::chrono::seconds kRigTimeout{2};
-
-// The network does not do what was asked for: address, port, or nobody there.
-struct NetworkError : Error {
-  using Error::Error;
-};
+inline constexpr std::size_t kMaxObservers = 8;
 
 struct UdpOptions {
-  std::string address = "127.0.0.1";  // numeric address of this machine to bind to
-  std::uint16_t port = kDefaultPort;  // 0: any free one, see local_port()
+  std::string address = "127.0.0.1";   // numeric address of this machine to bind to
+  std::uint16_t port = kDefaultPort;   // 0: any free one, see local_port()
+  std::optional<wire::Key> key = {};   // absent: datagrams are not authenticated
+  bool allow_unauthenticated = false;  // to bind to more than loopback without a key
+  std::uint32_t timeout_steps = 2000;  // after which a silent participant is dropped
 };
 
-// What became of every datagram received: received = accepted + unknown_source + second_rig + sum of dropped.
+// What became of every datagram received: received = accepted + sum of dropped.
 struct UdpCounters {
   std::uint64_t received = 0;
   std::uint64_t accepted = 0;                                     // acted on
-  std::uint64_t unknown_source = 0;                               // not from the connected rig, and no Hello
-  std::uint64_t second_rig = 0;                                   // Hello refused because another rig is connected
   std::array<std::uint64_t, wire::kDecodeStatusCount> dropped{};  // by DecodeStatus; [ok] stays 0
   std::uint64_t sent = 0;
   std::uint64_t overtaken = 0;    // states replaced by a newer one before the network thread came to send them
@@ -48,27 +47,33 @@ struct UdpCounters {
 
 // For the log. Names are printable and short.
 struct RigEvent {
-  enum class Kind { connected, left, timed_out };
+  enum class Kind { connected, reconnected, left, timed_out, reset_fault };
   Kind kind = Kind::connected;
-  std::string rig_name;
-  std::string product_version;  // of the rig's software
-  std::string address;          // "10.0.0.7:40112"
+  bool observer = false;
+  std::string rig_name = {};         // empty for reset_fault
+  std::string product_version = {};  // of the rig's software
+  std::string address = {};          // "10.0.0.7:40112"
+};
+
+// Called on the network thread; absent: nothing to tell, nobody to ask.
+struct UdpHooks {
+  std::function<void(const RigEvent&)> on_event = {};
+  std::function<void(wire::StatusReport&)> describe_loop = {};  // fills in what the loop knows; at most every 100 ms
+  std::function<void(std::uint32_t)> reset_fault = {};          // with the number of the fault to clear
 };
 
 class UdpEndpoint {
  public:
-  using EventHandler = std::function<void(const RigEvent&)>;
-
   // Binds. codec and mailboxes outlive the endpoint; the network thread is the codec's only user, the writer of
-  // `inputs` and the reader of `snapshots`. on_event is called on the network thread.
-  // Throws wire::ConfigError for an address that is none, NetworkError where binding fails.
+  // `inputs` and the reader of `snapshots`.
+  // Throws wire::ConfigError for an address that is none, or that needs a key; NetworkError where binding fails.
   UdpEndpoint(const UdpOptions& options, wire::ServerCodec& codec, rt::Mailbox<InputSample>& inputs,
-              rt::Mailbox<Snapshot>& snapshots, EventHandler on_event);
+              rt::Mailbox<Snapshot>& snapshots, UdpHooks hooks);
   ~UdpEndpoint();
   UdpEndpoint(const UdpEndpoint&) = delete;
   UdpEndpoint& operator=(const UdpEndpoint&) = delete;
 
-  // start() and stop() belong to one thread. stop() says Goodbye to the rig and ends the network thread; it does
+  // start() and stop() belong to one thread. stop() says Goodbye to everybody and ends the network thread; it does
   // nothing when that is not running.
   void start();
   void stop();
@@ -80,14 +85,17 @@ class UdpEndpoint {
 
  private:
   using Endpoint = asio::ip::udp::endpoint;
-  using Clock = std::chrono::steady_clock;
 
-  struct Rig {
+  // A rig or observer with a session.
+  struct Participant {
     Endpoint endpoint;
     std::string name;
     std::string product_version;
+    wire::Role role = wire::CONTROLLER;
+    std::uint64_t nonce = 0;  // of its Hello
+    wire::SessionEnd end;
     std::uint64_t last_sequence = 0;
-    Clock::time_point last_heard;
+    std::int64_t last_heard_ns = 0;
   };
 
   void bind(const UdpOptions& options);
@@ -95,24 +103,48 @@ class UdpEndpoint {
   void wait();
   void send_newest_state();
   void receive_waiting();
+
   void handle(std::span<const std::byte> datagram, const Endpoint& sender);
-  void handle_hello(wire::DecodeStatus status, const Endpoint& sender);
-  void handle_content();
-  void drop_silent_rig();
-  void forget_rig(RigEvent::Kind how);
-  void emit(RigEvent::Kind kind);
-  void send(std::span<const std::byte> datagram, const Endpoint& receiver);
+  wire::DecodeStatus handle_in_session(const wire::Frame& frame, const Endpoint& sender);
+  wire::DecodeStatus handle_content(Participant& participant);
+  wire::DecodeStatus handle_request(const wire::Frame& frame, const Endpoint& sender);
+  wire::DecodeStatus handle_hello(const wire::FrameHeader& header, const Endpoint& sender);
+  wire::DecodeStatus handle_reset(const wire::FrameHeader& header, const Endpoint& sender);
+  void refuse_unauthenticated(const Endpoint& sender);
+  void refuse_version(const wire::Frame& frame, const Endpoint& sender);
+
+  Participant* find(const Endpoint& sender);
+  Participant* controller();
+  std::size_t observers() const;
+  bool is_restarted(const Participant& old, const Endpoint& sender) const;
+  void admit(const Endpoint& sender);
+  void remove(Participant& participant, RigEvent::Kind how);
+  void drop_silent();
+  void emit(RigEvent::Kind kind, const Participant& participant);
+
+  std::array<std::uint8_t, wire::kCookieBytes> cookie_for(const Endpoint& sender, std::uint64_t nonce) const;
+  bool proven(const Endpoint& sender) const;
+  void renew_secret();
+
+  void welcome(Participant& participant);
+  wire::StatusReport status_report();
+  wire::Participant describe(const Participant& participant) const;
+  void send(std::span<const std::byte> payload, Participant& receiver);
+  void answer(std::span<const std::byte> payload, const wire::FrameHeader& request, const Endpoint& receiver);
+  void send_datagram(std::span<const std::byte> datagram, const Endpoint& receiver);
 
   struct AtomicCounters {
-    std::atomic<std::uint64_t> received{0}, accepted{0}, unknown_source{0}, second_rig{0}, sent{0}, overtaken{0},
-        send_errors{0};
+    std::atomic<std::uint64_t> received{0}, accepted{0}, sent{0}, overtaken{0}, send_errors{0};
     std::array<std::atomic<std::uint64_t>, wire::kDecodeStatusCount> dropped{};
   };
 
   wire::ServerCodec& codec_;
   rt::Mailbox<InputSample>& inputs_;
   rt::Mailbox<Snapshot>& snapshots_;
-  EventHandler on_event_;
+  const UdpHooks hooks_;
+  const std::optional<wire::Key> key_;
+  const std::uint32_t timeout_steps_;
+  const std::int64_t timeout_ns_;
 
   asio::io_context context_;  // carries the socket only; nothing asynchronous runs on it
   asio::ip::udp::socket socket_{context_};
@@ -123,10 +155,15 @@ class UdpEndpoint {
   AtomicCounters counters_;
 
   // network thread only
-  std::optional<Rig> rig_;
+  std::vector<Participant> participants_;
+  wire::Key secret_{};  // of the cookies; renewed whenever one was used
   wire::RigRequest request_;
+  wire::StatusReport status_;
+  std::int64_t status_at_ns_ = 0;
+  std::int64_t now_ns_ = 0;  // when the datagram in hand came
   Snapshot snapshot_;
   std::array<std::byte, 2048> receive_buffer_{};
+  std::array<std::byte, wire::kMaxDatagram> send_buffer_{};
 };
 
 }  // namespace rigstep::server

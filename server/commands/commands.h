@@ -22,6 +22,10 @@ Command add_bench(CLI::App& app);
 Command add_demo(CLI::App& app);
 Command add_study(CLI::App& app);
 Command add_verify(CLI::App& app);
+Command add_status(CLI::App& app);
+Command add_reset(CLI::App& app);
+Command add_keygen(CLI::App& app);
+Command add_impair(CLI::App& app);
 
 // Set by SIGINT, SIGTERM and SIGHUP once watch_interrupts() was called.
 extern std::atomic<bool> interrupted;

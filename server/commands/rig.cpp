@@ -5,9 +5,11 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "proto/load.h"
 #include "server/commands/commands.h"
+#include "server/plot.h"
 #include "server/session.h"
 
 namespace rigstep::server {
@@ -34,13 +36,34 @@ void print(const RigReport& r) {
       "round trip       p50 {:.0f}  p99 {:.0f}  p99.9 {:.0f}  max {:.0f} us, from input to the first state that "
       "used it: up to one period of it is the wait for the deadline\n",
       r.round_trip.p50_us, r.round_trip.p99_us, r.round_trip.p999_us, r.round_trip.max_us);
+  if (r.clock) {
+    fmt::print("clocks           the server's is {:+.3f} ms from ours, +- {:.0f} us\n",
+               static_cast<double>(r.clock->offset_ns) * 1e-6, static_cast<double>(r.clock->uncertainty_ns) * 1e-3);
+    fmt::print(
+        "one way          p50 {:.0f}  p99 {:.0f} us to the server, p50 {:.0f}  p99 {:.0f} us to the rig, +- as above\n",
+        r.to_server.p50_us, r.to_server.p99_us, r.to_rig.p50_us, r.to_rig.p99_us);
+  }
+  if (r.reconnects > 0) fmt::print("reconnected      {} times after silence\n", r.reconnects);
   for (std::size_t k = 1; k < wire::kDecodeStatusCount; ++k)
     if (r.dropped[k] > 0)
       fmt::print("datagrams refused {} ({})\n", r.dropped[k], wire::to_string(static_cast<wire::DecodeStatus>(k)));
   fmt::print("flags seen       {}; last status {}\n", flag_names(r.flags_seen), to_string(r.last_status));
 }
 
+nlohmann::json json(const Times& times) {
+  return {{"p50", times.p50_us},
+          {"p99", times.p99_us},
+          {"p99.9", times.p999_us},
+          {"max", times.max_us},
+          {"count", times.count}};
+}
+
 nlohmann::json json(const RigReport& r) {
+  nlohmann::json clock;
+  if (r.clock) clock = {{"offset_ns", r.clock->offset_ns}, {"uncertainty_ns", r.clock->uncertainty_ns}};
+  nlohmann::json dropped = nlohmann::json::object();
+  for (std::size_t k = 1; k < wire::kDecodeStatusCount; ++k)
+    dropped[wire::to_string(static_cast<wire::DecodeStatus>(k))] = r.dropped[k];
   return {{"schema", 1},
           {"mechanism", r.link.mechanism},
           {"period_ns", r.link.period_ns},
@@ -52,12 +75,13 @@ nlohmann::json json(const RigReport& r) {
           {"inputs_sent", r.inputs_sent},
           {"send_errors", r.send_errors},
           {"max_input_age_steps", r.max_input_age_steps},
-          {"round_trip_us",
-           {{"p50", r.round_trip.p50_us},
-            {"p99", r.round_trip.p99_us},
-            {"p99.9", r.round_trip.p999_us},
-            {"max", r.round_trip.max_us},
-            {"count", r.round_trip.count}}},
+          {"reconnects", r.reconnects},
+          {"controller", r.link.controller},
+          {"round_trip_us", json(r.round_trip)},
+          {"clock", clock},
+          {"to_server_us", json(r.to_server)},
+          {"to_rig_us", json(r.to_rig)},
+          {"dropped", dropped},
           {"flags", r.flags_seen},
           {"status", to_string(r.last_status)}};
 }
@@ -69,8 +93,9 @@ Command add_rig(CLI::App& app) {
     std::string rig_file, host;
     std::vector<std::string> drives;
     double duration = 10.0, rate = 0.0;
+    std::string key, name = "rigstep rig", plot;
     int port = -1;
-    bool json = false;
+    bool observe = false, json = false;
   };
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("rig", "A rig in software: drive inputs, read states, measure the link");
@@ -87,10 +112,18 @@ Command add_rig(CLI::App& app) {
       ->add_option("--rate", options->rate,
                    "Inputs per second [Hz], at least 1; one per step of the server if not given")
       ->check(between(1.0, 1e5));
+  command->add_option("--key", options->key, "Key file instead of the rig file's");
+  command->add_option("--name", options->name, "Name of this rig, for the server's log and status")
+      ->capture_default_str();
+  command->add_flag("--observe", options->observe, "Send no inputs: receive beside the rig that is in control");
+  command->add_option("--plot", options->plot,
+                      "udp://HOST:PORT: send every state as JSON to PlotJuggler's UDP server (protocol JSON)");
   command->add_flag("--json", options->json, "Print the report as JSON");
-  command->footer(std::string("Examples:\n  rigstep rig config/rigs/ci_loopback.textproto --drive drive=sine:2,0.5\n"
-                              "  rigstep rig --host 127.0.0.1 --port 47001 --duration 5 --json\n\n") +
-                  kExitCodeHelp);
+  command->footer(
+      std::string("Examples:\n  rigstep rig config/rigs/ci_loopback.textproto --drive drive=sine:2,0.5\n"
+                  "  rigstep rig --host 127.0.0.1 --port 47001 --duration 5 --json\n"
+                  "  rigstep rig config/rigs/ci_loopback.textproto --observe --plot udp://127.0.0.1:9870\n\n") +
+      kExitCodeHelp);
   return [options]() -> int {
     wire::RigConfig rig;
     if (!options->rig_file.empty()) rig = wire::load_rig(options->rig_file);
@@ -98,9 +131,18 @@ Command add_rig(CLI::App& app) {
     run.host = !options->host.empty() ? options->host : rig.address;
     run.port = options->port > 0 ? static_cast<std::uint16_t>(options->port) : rig.port;
     run.product_version = product_version();
+    run.key_file = !options->key.empty() ? options->key : rig.key_path;
+    run.name = options->name;
+    run.observe = options->observe;
     run.drives = options->drives;
     run.rate_hz = options->rate;
     run.duration_s = options->duration;
+    std::optional<Plot> plot;
+    if (!options->plot.empty()) {
+      plot.emplace(options->plot);
+      run.on_connected = [&plot](const RigLink& link) { plot->name_channels(link.outputs); };
+      run.on_state = [&plot](const Snapshot& state) { plot->send(state); };
+    }
     watch_interrupts();
     const RigReport report = run_rig(run, interrupted);
     if (options->json)

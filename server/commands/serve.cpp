@@ -35,16 +35,25 @@ class Watch {
     lost_ = lost;
     if (live_.recording_failed() && !std::exchange(recording_failed_, true))
       spdlog::error("the recording failed: steps from now on are lost; is the disk full?");
-    if (const std::string fault = live_.fault(); !fault.empty() && !std::exchange(faulted_, true))
-      spdlog::error("stepping stopped: {}; the last good state is repeated", fault);
+    const std::string fault = live_.fault();
+    if (const bool was = std::exchange(faulted_, !fault.empty()); was != faulted_) {
+      if (faulted_)
+        spdlog::error("stepping stopped: {}; the last good state is repeated until `rigstep reset`", fault);
+      else
+        spdlog::info("the fault was reset, stepping goes on");
+    }
   }
 
  private:
   static void log(const RigEvent& event) {
-    const char* what = event.kind == RigEvent::Kind::connected ? "connected"
-                       : event.kind == RigEvent::Kind::left    ? "left"
-                                                               : "went silent and was dropped";
-    spdlog::info("rig \"{}\" (version {}) at {} {}", event.rig_name, event.product_version, event.address, what);
+    using Kind = RigEvent::Kind;
+    if (event.kind == Kind::reset_fault) return spdlog::info("a reset of the fault was asked for by {}", event.address);
+    const char* what = event.kind == Kind::connected     ? "connected"
+                       : event.kind == Kind::reconnected ? "connected anew"
+                       : event.kind == Kind::left        ? "left"
+                                                         : "went silent and was dropped";
+    spdlog::info("{} \"{}\" (version {}) at {} {}", event.observer ? "observer" : "rig", event.rig_name,
+                 event.product_version, event.address, what);
   }
 
   LiveRun& live_;
@@ -68,8 +77,9 @@ int serve(const Options& options) {
   live.start();
   for (const rt::Grant& grant : live.realtime())
     spdlog::log(grant.granted ? spdlog::level::info : spdlog::level::warn, "{}", rt::to_string(grant));
-  spdlog::info("{} at {} us steps, listening on {}:{}{}", live.mechanism().mechanism.name(),
+  spdlog::info("{} at {} us steps, listening on {}:{}{}{}", live.mechanism().mechanism.name(),
                live.rig().period_ns / 1000, live.rig().address, live.port(),
+               live.rig().key_path.empty() ? "" : ", with the key " + live.rig().key_path,
                live.rig().recording_path.empty() ? "" : ", recording to " + live.rig().recording_path);
   const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(options.duration);
   Watch watch(live);

@@ -6,7 +6,8 @@ pendulum=$mechanisms/double_pendulum.textproto
 rig=$SOURCE/config/rigs/ci_loopback.textproto
 
 # --- help and version: 0
-for command in check simulate serve rig replay verify demo bench 'bench step' 'bench error' study 'study hamiltonian'; do
+for command in check simulate serve rig replay verify demo bench 'bench step' 'bench error' study 'study hamiltonian' status reset keygen \
+  impair; do
   # shellcheck disable=SC2086
   expect 0 "$RIGSTEP" $command --help
   says out 'Examples:'
@@ -235,6 +236,8 @@ expect 2 "$RIGSTEP" serve bad_rig.textproto --port 0 && says err 'no_such_output
 sed 's#four_bar.textproto#no_such_file.textproto#' rig.textproto >bad_rig.textproto
 expect 3 "$RIGSTEP" serve bad_rig.textproto --port 0 && says err 'no_such_file.textproto'
 sed 's/127\.0\.0\.1/192.0.2.1/' rig.textproto >bad_rig.textproto
+expect 2 "$RIGSTEP" serve bad_rig.textproto --port 0 && says err 'rigstep keygen.*allow_unauthenticated'
+sed -i 's/^link {/link { allow_unauthenticated: true/' bad_rig.textproto
 expect 5 "$RIGSTEP" serve bad_rig.textproto --port 0 && says err 'no such address'
 expect 4 "$RIGSTEP" serve rig.textproto --port 0 --record /no/such/folder/x.mcap && says err '/no/such/folder'
 
@@ -248,6 +251,72 @@ end_server TERM
 grep -q 'stepping stopped' serve.err || fail "the fault was not logged: $(cat serve.err)"
 grep -qi 'stale\|no input' serve.out || fail "the summary does not say why stepping stopped: $(cat serve.out)"
 expect 0 "$RIGSTEP" replay fault.mcap && says out 'faulted after step [0-9]+: no inputs for too long'
+
+# an operator clears it, steps go on, and it replays
+serve fault_rig.textproto --record reset.mcap --json || failures=$((failures + 1))
+expect 0 "$RIGSTEP" status "127.0.0.1:$port" && says out '^loop +running'
+expect 0 "$RIGSTEP" reset "127.0.0.1:$port" && says err 'no fault is latched'
+expect 0 "$RIGSTEP" rig --port "$port" --duration 0.2
+sleep 0.3
+expect 1 "$RIGSTEP" status "127.0.0.1:$port" --json && is_json out
+assert_json out 'd["state"] == "faulted" and d["faults"] == 1 and "no inputs" in d["fault"]'
+expect 0 "$RIGSTEP" reset "127.0.0.1:$port" --json && says err 'resetting fault 1: no inputs'
+assert_json out 'd["state"] == "running" and d["controller"] is None and d["distributions"]["step_ns"]["count"] > 0'
+expect 0 "$RIGSTEP" rig --port "$port" --duration 0.2 --json && assert_json out 'd["flags"] & 16 == 0'
+sleep 0.3
+expect 0 "$RIGSTEP" reset "127.0.0.1:$port" && says err 'resetting fault 2'
+end_server TERM
+[[ $code -eq 0 ]] || fail "serve ended with $code after a reset: $(cat serve.err)"
+assert_json serve.out 'd["faults"] == 2 and d["fault"] == "" and d["recorded_steps"] == d["steps"]'
+expect 0 "$RIGSTEP" replay reset.mcap && says out '^bit-exact over [0-9]{3,} steps'
+
+# --- keys: 4 for a file that is not there, open to others, no key; 5 for another one
+expect 0 "$RIGSTEP" keygen bench.key
+[[ $(stat -c %a bench.key) == 600 && $(wc -c <bench.key) -eq 65 ]] || fail "the key file is not what it should be"
+expect 4 "$RIGSTEP" keygen bench.key && says err 'bench\.key: File exists'
+sed 's/^link {/link { key_file: "bench.key"/' rig.textproto >keyed.textproto
+cp -p bench.key good.key
+chmod 640 bench.key
+expect 4 "$RIGSTEP" serve keyed.textproto --port 0 && says err 'bench\.key: others.*chmod 600'
+chmod 600 bench.key && echo 'no key' >bench.key
+expect 4 "$RIGSTEP" serve keyed.textproto --port 0 && says err 'bench\.key: is not one line of 64'
+rm bench.key
+expect 4 "$RIGSTEP" serve keyed.textproto --port 0 && says err 'bench\.key: No such file.*rigstep keygen'
+mv good.key bench.key
+serve keyed.textproto --record keyed.mcap || failures=$((failures + 1))
+expect 0 "$RIGSTEP" rig keyed.textproto --port "$port" --duration 0.3
+expect 5 "$RIGSTEP" rig --port "$port" --duration 0.3 && says err 'only with its key'
+"$RIGSTEP" keygen other.key 2>/dev/null
+expect 5 "$RIGSTEP" rig --port "$port" --key other.key --duration 0.3 && says err 'only with its key'
+expect 5 "$RIGSTEP" status "127.0.0.1:$port" && says err 'only with its key'
+expect 0 "$RIGSTEP" status "127.0.0.1:$port" --key bench.key --json && assert_json out 'd["authenticated"]'
+assert_json out 'd["refused"]["authentication"] > 10 and d["refused"]["replayed"] == 0'
+end_server TERM
+
+# --- status: 5 without a server, 2 for what is no address
+expect 5 "$RIGSTEP" status "127.0.0.1:$port" && says err 'rigstep serve'
+expect 2 "$RIGSTEP" status "127.0.0.1:x" && says err 'HOST:PORT'
+
+# --- plot: every state as JSON
+serve rig.textproto --record plot.mcap || failures=$((failures + 1))
+"$python" - >plot.json <<'END' &
+import os, socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(("127.0.0.1", 0))
+s.settimeout(20)
+open("plot.new", "w").write(str(s.getsockname()[1]))
+os.rename("plot.new", "plot.port")
+print(s.recv(65536).decode())
+END
+plotter=$!
+for _ in $(seq 50); do
+  [[ -s plot.port ]] && break
+  sleep 0.1
+done
+expect 0 "$RIGSTEP" rig --port "$port" --observe --duration 0.3 --plot "udp://127.0.0.1:$(cat plot.port)"
+wait "$plotter" && assert_json plot.json 'd["timestamp"] > 0 and "phi" in d and "residual.position" in d'
+expect 2 "$RIGSTEP" rig --port "$port" --plot 127.0.0.1 && says err 'udp://'
+end_server TERM
 
 # --- rig without a server: 5
 expect 5 "$RIGSTEP" rig --port "$port" --duration 1 && says err "127\.0\.0\.1:$port.*rigstep serve"

@@ -50,6 +50,7 @@ assert_json() {
 
 # serve ARGUMENTS...: a server on a free port in the background; sets server and port, log in serve.err
 serve() {
+  : >serve.err # else the port of the last server may still be read
   "$RIGSTEP" serve "$@" --port 0 >serve.out 2>serve.err </dev/null &
   server=$!
   port=

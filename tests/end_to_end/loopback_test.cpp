@@ -1,14 +1,23 @@
 // The UDP endpoint over the loopback device against rigs: well-behaved, lossy, hostile and silent ones. A thread that
 // only counts steps stands in for the mechanism.
 #include <doctest/doctest.h>
+#include <sodium.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <asio.hpp>
+#include <fstream>
+#include <future>
 #include <limits>
+#include <memory>
 #include <mutex>
 #include <thread>
 
+#include "proto/key_file.h"
+#include "proto/load.h"
+#include "server/impair.h"
 #include "server/rig.h"
+#include "server/status.h"
 #include "server/udp_endpoint.h"
 
 namespace rigstep::server {
@@ -39,9 +48,15 @@ Mechanism block() {
 // An endpoint on a free port and a thread that answers every period with the newest input as the first output.
 class Server {
  public:
-  explicit Server(std::uint16_t port = 0)
-      : endpoint_({.address = "127.0.0.1", .port = port}, codec_, inputs_, snapshots_,
-                  [this](const RigEvent& event) { note(event); }) {
+  explicit Server(const UdpOptions& options = {.port = 0})
+      : endpoint_(options, codec_, inputs_, snapshots_,
+                  {.on_event = [this](const RigEvent& event) { note(event); },
+                   .describe_loop =
+                       [this](wire::StatusReport& report) {
+                         report.set_loop_state(faulted_ ? wire::FAULTED : wire::RUNNING);
+                         report.set_fault_number(7);
+                       },
+                   .reset_fault = [this](std::uint32_t number) { faulted_ = faulted_ && number != 7; }}) {
     endpoint_.start();
     stepping_ = std::thread([this] { step_until_stopped(); });
   }
@@ -60,7 +75,12 @@ class Server {
     const std::lock_guard lock(events_mutex_);
     return events_;
   }
-  wire::ServerCodec& codec() { return codec_; }
+  std::vector<RigEvent::Kind> event_kinds() {
+    std::vector<RigEvent::Kind> kinds;
+    for (const RigEvent& event : events()) kinds.push_back(event.kind);
+    return kinds;
+  }
+  std::atomic<bool> faulted_{false};
 
  private:
   void step_until_stopped() {
@@ -113,16 +133,26 @@ bool becomes_true(auto&& condition, std::chrono::milliseconds limit = 1000ms) {
 // A socket that sends what it is told to.
 class BareRig {
  public:
-  explicit BareRig(const Server& server) : server_(server) {
+  explicit BareRig(const Server& server, std::optional<wire::Key> key = {}) : server_(server), key_(key) {
     socket_.connect({asio::ip::make_address("127.0.0.1"), server.port()});
     socket_.non_blocking(true);
   }
 
-  void send(std::span<const std::byte> datagram) {
+  void send_bytes(std::span<const std::byte> datagram) {
     const std::uint64_t before = server_.counters().received;
     socket_.send(asio::buffer(datagram.data(), datagram.size()));
+    bytes_sent += datagram.size();
     REQUIRE(becomes_true([&] { return server_.counters().received > before; }));
   }
+  std::vector<std::byte> sealed(const wire::FrameHeader& header, std::span<const std::byte> payload) const {
+    std::array<std::byte, wire::kMaxDatagram> buffer;
+    const auto datagram = wire::seal_frame(header, payload, key_, buffer);
+    return {datagram.begin(), datagram.end()};
+  }
+  // In the session, or outside of any.
+  void send(std::span<const std::byte> payload) { send_bytes(sealed(end.next_header(1000), payload)); }
+  void request(std::span<const std::byte> payload) { send_bytes(sealed({.sent_ns = 1000}, payload)); }
+
   void send_changed(std::uint64_t sequence, void (*change)(wire::RigToServer&)) {
     wire::RigToServer message;
     const auto bytes = codec.encode_input(sample(sequence));
@@ -139,21 +169,32 @@ class BareRig {
         [&] {
           std::error_code error;
           const auto size = socket_.receive(asio::buffer(buffer_), 0, error);
-          return !error && codec.decode(std::span(buffer_).first(size), 0, state) == DecodeStatus::ok &&
+          if (error) return false;
+          bytes_received += size;
+          const auto datagram = std::span<const std::byte>(buffer_).first(size);
+          const bool right = wire::open_frame(datagram, wire::Sender::rig, key_, frame) == DecodeStatus::ok;
+          return right && codec.decode(frame.payload, 0, state) == DecodeStatus::ok &&
                  codec.message()->content_case() == content;
         },
         limit);
   }
-  void connect(const std::string& name = "bare") {
-    send(codec.encode_hello("1.2.3", name));
-    REQUIRE(receives(wire::ServerToRig::kWelcome));
-    codec.start(codec.message()->welcome());
+  // Hello with what the challenge gave; then waits for `content`.
+  bool hello(wire::ServerToRig::ContentCase content, const std::string& name = "bare",
+             wire::Role role = wire::CONTROLLER) {
+    ++nonce;
+    request(codec.encode_hello("1.2.3", name, role, nonce, ""));
+    REQUIRE(receives(wire::ServerToRig::kChallenge));
+    cookie = codec.message()->challenge().cookie();
+    request(codec.encode_hello("1.2.3", name, role, nonce, cookie));
+    return receives(content);
+  }
+  void connect(const std::string& name = "bare", wire::Role role = wire::CONTROLLER) {
+    REQUIRE(hello(wire::ServerToRig::kWelcome, name, role));
+    welcome = codec.message()->welcome();
+    codec.start(welcome);
+    end = wire::SessionEnd(wire::Sender::rig, frame.header.session);
   }
 
-  wire::RigCodec codec;
-  Snapshot state;
-
- private:
   static InputSample sample(std::uint64_t sequence) {
     InputSample made;
     made.sequence = sequence;
@@ -162,16 +203,40 @@ class BareRig {
     return made;
   }
 
+  wire::RigCodec codec;
+  wire::SessionEnd end;
+  wire::Frame frame;
+  wire::Welcome welcome;
+  Snapshot state;
+  std::uint64_t nonce = 100;
+  std::string cookie;
+  std::size_t bytes_sent = 0, bytes_received = 0;
+
+ private:
   const Server& server_;
+  std::optional<wire::Key> key_;
   asio::io_context context_;
   asio::ip::udp::socket socket_{context_, asio::ip::udp::v4()};
   std::array<std::byte, 2048> buffer_{};
 };
 
 std::uint64_t sum(const UdpCounters& counters) {
-  std::uint64_t all = counters.accepted + counters.unknown_source + counters.second_rig;
+  std::uint64_t all = counters.accepted;
   for (const std::uint64_t dropped : counters.dropped) all += dropped;
   return all;
+}
+
+// Puts the right tag without a key at the end of a full datagram that was changed.
+void wire_tag(std::array<std::byte, wire::kMaxDatagram>& datagram) {
+  auto* bytes = reinterpret_cast<std::uint8_t*>(datagram.data());
+  const std::size_t size = datagram.size() - wire::kTagBytes;
+  crypto_generichash(bytes + size, wire::kTagBytes, bytes, size, nullptr, 0);
+}
+
+wire::Key test_key(std::uint8_t first = 1) {
+  wire::Key key{};
+  key[0] = first;
+  return key;
 }
 
 RigOptions options_for(const Server& server) {
@@ -227,32 +292,47 @@ TEST_CASE("every hostile datagram is counted under its own reason and changes no
   rig.connect();
   rig.send_input(10);
   REQUIRE(becomes_true([&] { return server.newest_sequence() == 10; }));
+  const std::uint64_t accepted = server.counters().accepted;
 
-  rig.send(std::vector<std::byte>(1201));
-  rig.send(std::vector<std::byte>(5000));
-  rig.send(std::vector<std::byte>(40, std::byte{0xFF}));
-  rig.send({});
-  rig.send_changed(11, [](wire::RigToServer& m) { m.set_protocol_version(2); });
+  rig.send_bytes(std::vector<std::byte>(1201));
+  rig.send_bytes(std::vector<std::byte>(5000));
+  rig.send_bytes({});
+  rig.send_bytes(std::vector<std::byte>(100, std::byte{0xFF}));
+  rig.send(std::vector<std::byte>(40, std::byte{0xFF}));  // a good frame around noise
+  auto damaged = rig.sealed(rig.end.next_header(1000), rig.codec.encode_input(BareRig::sample(11)));
+  damaged[60] ^= std::byte{1};
+  rig.send_bytes(damaged);
+  auto replayed = rig.sealed(rig.end.next_header(1000), rig.codec.encode_input(BareRig::sample(10)));
+  rig.send_bytes(replayed);  // an old sequence
+  rig.send_bytes(replayed);  // and the very same datagram
+  rig.send_bytes(replayed);
+  const wire::SessionEnd mine = rig.end;
+  rig.end = wire::SessionEnd(wire::Sender::rig, mine.session() + 1);
+  rig.send_input(11);
+  rig.end = mine;
   rig.send_changed(11, [](wire::RigToServer& m) { m.mutable_input()->set_mechanism_id(1); });
   rig.send_changed(11, [](wire::RigToServer& m) { m.mutable_input()->add_value(1.0); });
   rig.send_changed(
       11, [](wire::RigToServer& m) { m.mutable_input()->set_value(0, std::numeric_limits<double>::quiet_NaN()); });
-  rig.send_input(10);
   rig.send_input(9);
   rig.send_input(1);
   rig.send_changed(11, [](wire::RigToServer& m) { m.clear_content(); });
+  const std::string small = "not filled up";
+  rig.request(std::as_bytes(std::span(small)));
 
   REQUIRE(becomes_true([&] { return sum(server.counters()) == server.counters().received; }));
   CHECK(server.dropped(DecodeStatus::ok) == 0);
-  CHECK(server.dropped(DecodeStatus::too_large) == 2);
-  CHECK(server.dropped(DecodeStatus::malformed) == 1);
-  CHECK(server.dropped(DecodeStatus::bad_version) == 2);
+  CHECK(server.dropped(DecodeStatus::wrong_size) == 4);
+  CHECK(server.dropped(DecodeStatus::malformed) == 2);
+  CHECK(server.dropped(DecodeStatus::authentication) == 1);
+  CHECK(server.dropped(DecodeStatus::replayed) == 2);
+  CHECK(server.dropped(DecodeStatus::wrong_session) == 1);
   CHECK(server.dropped(DecodeStatus::wrong_mechanism) == 1);
   CHECK(server.dropped(DecodeStatus::channel_count) == 1);
   CHECK(server.dropped(DecodeStatus::not_finite) == 1);
   CHECK(server.dropped(DecodeStatus::old_sequence) == 3);
   CHECK(server.dropped(DecodeStatus::unexpected_content) == 1);
-  CHECK(server.counters().accepted == 2);
+  CHECK(server.counters().accepted == accepted);
   CHECK(server.newest_sequence() == 10);
 
   rig.send_input(11);
@@ -265,73 +345,367 @@ TEST_CASE("inputs of a stranger are not used and do not age those of the rig") {
   BareRig stranger(server);
   rig.connect();
   rig.send_input(1);
-  stranger.codec.start(rig.codec.message()->welcome());
+  stranger.codec.start(rig.welcome);
+  stranger.end = rig.end;  // even one that knows the session
   stranger.send_input(50);
   stranger.send(stranger.codec.encode_channel_query(wire::INPUT, 0));
   stranger.send(stranger.codec.encode_goodbye("mine"));
-  REQUIRE(becomes_true([&] { return server.counters().unknown_source == 3; }));
+  REQUIRE(becomes_true([&] { return server.dropped(DecodeStatus::unknown_source) == 3; }));
   CHECK_FALSE(stranger.receives(wire::ServerToRig::kChannelPage, 50ms));
   rig.send_input(2);
   CHECK(becomes_true([&] { return server.newest_sequence() == 2; }));
   CHECK(rig.receives(wire::ServerToRig::kState));
 }
 
-TEST_CASE("a second rig is refused with the name of the first") {
+TEST_CASE("a second controller is refused with the name and the address of the first") {
   Server server;
   BareRig rig(server);
   rig.connect("bench 7");
+  CHECK(rig.welcome.controller().rig_name() == "bench 7");
   BareRig second(server);
-  second.send(second.codec.encode_hello("1.2.3", "intruder"));
-  REQUIRE(second.receives(wire::ServerToRig::kRefusal));
-  CHECK(second.codec.message()->refusal().reason() == wire::OTHER_RIG);
-  CHECK(second.codec.message()->refusal().text().find("bench 7") != std::string::npos);
-  CHECK(server.counters().second_rig == 1);
+  REQUIRE(second.hello(wire::ServerToRig::kRefusal, "intruder"));
+  CHECK(second.codec.message()->refusal().reason() == wire::CONTROL_TAKEN);
+  const std::string text = second.codec.message()->refusal().text();
+  CHECK(text.find("\"bench 7\" at " + rig.welcome.controller().address()) != std::string::npos);
+  CHECK(server.dropped(DecodeStatus::control_taken) == 1);
 
   rig.send(rig.codec.encode_goodbye("done"));
   second.connect("intruder");
 }
 
-TEST_CASE("a rig that was silent for two seconds loses control to the next") {
+TEST_CASE("observers receive every state beside the controller, and their inputs are refused by name") {
   Server server;
-  BareRig silent(server);
+  BareRig rig(server), observer(server);
+  rig.connect("bench 7");
+  observer.connect("screen", wire::OBSERVER);
+  CHECK(observer.welcome.controller().rig_name() == "bench 7");
+  rig.send_input(1);
+  REQUIRE(becomes_true([&] { return server.newest_sequence() == 1; }));
+  CHECK(observer.receives(wire::ServerToRig::kState));
+  CHECK(rig.receives(wire::ServerToRig::kState));
+
+  observer.send_input(2);
+  REQUIRE(observer.receives(wire::ServerToRig::kRefusal));
+  CHECK(observer.codec.message()->refusal().reason() == wire::NOT_IN_CONTROL);
+  CHECK(server.dropped(DecodeStatus::not_in_control) == 1);
+  CHECK(server.newest_sequence() == 1);
+
+  observer.send(observer.codec.encode_goodbye("enough"));
+  rig.send_input(2);
+  CHECK(becomes_true([&] { return server.newest_sequence() == 2; }));
+  CHECK(server.events().back().observer);
+}
+
+TEST_CASE("there is a limit to observers, and it is told") {
+  Server server;
+  std::vector<std::unique_ptr<BareRig>> observers;
+  for (std::size_t k = 0; k < kMaxObservers; ++k) {
+    observers.push_back(std::make_unique<BareRig>(server));
+    observers.back()->connect("screen", wire::OBSERVER);
+  }
+  BareRig one_more(server);
+  REQUIRE(one_more.hello(wire::ServerToRig::kRefusal, "screen", wire::OBSERVER));
+  CHECK(one_more.codec.message()->refusal().reason() == wire::FULL);
+  one_more.connect("rig");  // the controller's place is not theirs
+}
+
+TEST_CASE("a rig that is silent for the time-out loses control to the next, heartbeats keep it") {
+  Server server({.port = 0, .timeout_steps = 300});
+  BareRig silent(server), alive(server);
   silent.connect("silent");
+  alive.connect("alive", wire::OBSERVER);
+  const auto end = std::chrono::steady_clock::now() + 600ms;
+  while (std::chrono::steady_clock::now() < end) {
+    alive.send(alive.codec.encode_heartbeat());
+    std::this_thread::sleep_for(30ms);
+  }
+  REQUIRE(server.events().size() >= 3);
+  CHECK(server.events()[2].kind == RigEvent::Kind::timed_out);
+  CHECK(server.events()[2].rig_name == "silent");
   RigOptions options = options_for(server);
   options.name = "next";
   options.duration_s = 0.1;
-  const RigReport report = run_rig(options, kNeverStop);
-  CHECK(report.states > 0);
-  REQUIRE(server.events().size() >= 3);
-  CHECK(server.events()[1].kind == RigEvent::Kind::timed_out);
-  CHECK(server.events()[1].rig_name == "silent");
-  CHECK(server.events()[2].kind == RigEvent::Kind::connected);
-  CHECK(server.events()[2].rig_name == "next");
+  CHECK(run_rig(options, kNeverStop).states > 0);
+  CHECK(server.events()[3].rig_name == "next");
 }
 
-TEST_CASE("a repeated hello is answered again and starts the sequence anew") {
+TEST_CASE("a rig that was restarted takes its own place before the time-out, another one does not") {
+  Server server({.port = 0, .timeout_steps = 5000});
+  BareRig before(server), after(server), other(server);
+  before.connect("bench 7");
+  BareRig twin(server);
+  CHECK(twin.hello(wire::ServerToRig::kRefusal, "bench 7"));  // the first one is alive
+  std::this_thread::sleep_for(550ms);                         // a tenth of the time-out
+  CHECK(other.hello(wire::ServerToRig::kRefusal, "other"));
+  after.connect("bench 7");
+  CHECK(server.events().back().kind == RigEvent::Kind::reconnected);
+  before.send_input(5);
+  CHECK(becomes_true([&] { return server.dropped(DecodeStatus::unknown_source) == 1; }));
+  after.send_input(1);
+  CHECK(becomes_true([&] { return server.newest_sequence() == 1; }));
+}
+
+TEST_CASE("a new hello of the same rig starts sequence and session anew, a repeated one changes nothing") {
   Server server;
   BareRig rig(server);
   rig.connect();
   rig.send_input(100);
+  const std::uint64_t session = rig.end.session();
+  rig.request(rig.codec.encode_hello("1.2.3", "bare", wire::CONTROLLER, rig.nonce, rig.cookie));
+  REQUIRE(rig.receives(wire::ServerToRig::kWelcome));
+  CHECK(rig.frame.header.session == session);
   rig.connect();
+  CHECK(rig.end.session() != session);
   rig.send_input(1);
   CHECK(becomes_true([&] { return server.newest_sequence() == 1; }));
   CHECK(server.dropped(DecodeStatus::old_sequence) == 0);
-  CHECK(server.events().size() == 1);
+  CHECK(server.event_kinds() == std::vector{RigEvent::Kind::connected, RigEvent::Kind::reconnected});
+}
+
+TEST_CASE("a cookie makes one session, for one address") {
+  Server server;
+  BareRig rig(server), thief(server);
+  rig.connect();
+  rig.send(rig.codec.encode_goodbye("done"));
+  rig.request(rig.codec.encode_hello("1.2.3", "bare", wire::CONTROLLER, rig.nonce, rig.cookie));
+  CHECK(rig.receives(wire::ServerToRig::kChallenge));
+  CHECK(server.dropped(DecodeStatus::unproven_address) == 1);
+  const std::string cookie = rig.codec.message()->challenge().cookie();
+  thief.request(thief.codec.encode_hello("1.2.3", "bare", wire::CONTROLLER, rig.nonce, cookie));
+  CHECK(thief.receives(wire::ServerToRig::kChallenge));
+  CHECK(server.dropped(DecodeStatus::unproven_address) == 2);
+}
+
+TEST_CASE("nobody makes the server send more bytes to an unproven address than were sent to the server") {
+  for (const bool keyed : {false, true}) {
+    Server server({.port = 0, .key = keyed ? std::optional(test_key()) : std::nullopt});
+    BareRig in_control(server, keyed ? std::optional(test_key()) : std::nullopt);
+    in_control.connect(std::string(64, 'n'));
+    for (const bool right_key : {true, false}) {
+      BareRig stranger(server, keyed == right_key ? std::optional(test_key()) : std::nullopt);
+      stranger.request(stranger.codec.encode_hello("1.2.3", "x", wire::CONTROLLER, 1, ""));
+      stranger.request(stranger.codec.encode_hello("1.2.3", "x", wire::CONTROLLER, 1, "0123456789abcdef"));
+      stranger.request(stranger.codec.encode_status_query());
+      stranger.request(stranger.codec.encode_reset_fault(7, 1, ""));
+      stranger.receives(wire::ServerToRig::kGoodbye, 100ms);  // takes in whatever comes
+      CHECK(stranger.bytes_received > 0);
+      CHECK(stranger.bytes_received <= stranger.bytes_sent);
+    }
+    // small ones are not answered at all
+    BareRig small(server, keyed ? std::optional(test_key()) : std::nullopt);
+    wire::RigToServer query;
+    query.mutable_status_query();
+    const std::string bytes = query.SerializeAsString();
+    small.request(std::as_bytes(std::span(bytes)));
+    CHECK_FALSE(small.receives(wire::ServerToRig::kStatus, 50ms));
+    CHECK(small.bytes_received == 0);
+  }
+}
+
+TEST_CASE("without the key nothing is accepted, and a rig is told what it lacks") {
+  Server server({.port = 0, .key = test_key()});
+  BareRig rig(server, test_key());
+  rig.connect();
+  rig.send_input(1);
+  REQUIRE(becomes_true([&] { return server.newest_sequence() == 1; }));
+
+  BareRig forger(server, test_key(2));
+  forger.codec.start(rig.welcome);
+  forger.end = rig.end;
+  forger.send_input(50);
+  CHECK(server.dropped(DecodeStatus::authentication) == 1);
+  CHECK(server.newest_sequence() == 1);
+
+  RigOptions options = options_for(server);
+  options.timeout_s = 0.3;
+  CHECK(error_of(options).find("takes datagrams only with its key") != std::string::npos);
+  const std::string path = "/tmp/rigstep_key_" + std::to_string(::getpid());
+  ::unlink(path.c_str());
+  wire::write_key_file(path);
+  options.key_file = path;
+  CHECK(error_of(options).find("takes datagrams only with its key") != std::string::npos);
+  Server open_server;
+  options.port = open_server.port();
+  CHECK(error_of(options).find("uses no key") != std::string::npos);
+  ::unlink(path.c_str());
+}
+
+TEST_CASE("a rig with the key drives a server with the key") {
+  const std::string path = "/tmp/rigstep_key_" + std::to_string(::getpid());
+  ::unlink(path.c_str());
+  wire::write_key_file(path);
+  Server server({.port = 0, .key = wire::read_key_file(path)});
+  RigOptions options = options_for(server);
+  options.key_file = path;
+  options.duration_s = 0.3;
+  const RigReport report = run_rig(options, kNeverStop);
+  ::unlink(path.c_str());
+  CHECK(report.states > 20);
+  CHECK(report.round_trip.count > 10);
+  CHECK(sum(server.counters()) == server.counters().accepted);
+}
+
+TEST_CASE("an address that others can reach needs a key or the word that none is wanted") {
+  CHECK_THROWS_WITH_AS(Server({.address = "0.0.0.0", .port = 0}), doctest::Contains("rigstep keygen"),
+                       wire::ConfigError);
+  CHECK_NOTHROW(Server({.address = "0.0.0.0", .port = 0, .key = test_key()}));
+  CHECK_NOTHROW(Server({.address = "0.0.0.0", .port = 0, .allow_unauthenticated = true}));
+}
+
+TEST_CASE("the status tells who is in control, who looks on, the clocks and what was refused") {
+  Server server;
+  RigOptions options = options_for(server);
+  options.name = "bench 7";
+  options.duration_s = 0.6;
+  std::jthread rig([&] { run_rig(options, kNeverStop); });
+  BareRig observer(server);
+  REQUIRE(becomes_true([&] { return server.newest_sequence() > 20; }));
+  observer.connect("screen", wire::OBSERVER);
+  observer.send_bytes(std::vector<std::byte>(3));
+  const wire::StatusReport report = query_status({.port = server.port()});
+  CHECK(report.product_version() == "1.2.3");
+  CHECK(report.mechanism() == "block");
+  CHECK(report.step() > 0);
+  CHECK(report.loop_state() == wire::RUNNING);
+  CHECK(report.controller().rig_name() == "bench 7");
+  // one machine, one clock
+  REQUIRE(report.controller().has_clock());
+  CHECK(static_cast<std::uint64_t>(std::abs(report.controller().clock().offset_ns())) <=
+        report.controller().clock().uncertainty_ns());
+  REQUIRE(report.observer_size() == 1);
+  CHECK(report.observer(0).rig_name() == "screen");
+  REQUIRE(report.refused_size() == 1);
+  CHECK(report.refused(0).name() == "wrong_size");
+  CHECK(report.refused(0).count() == 1);
+}
+
+TEST_CASE("a reset clears the fault it names, once, and not by a recorded datagram") {
+  Server server;
+  server.faulted_ = true;
+  REQUIRE(query_status({.port = server.port()}).loop_state() == wire::FAULTED);
+  CHECK(reset_fault({.port = server.port()}, 7).loop_state() == wire::RUNNING);
+  CHECK(server.event_kinds() == std::vector{RigEvent::Kind::reset_fault});
+
+  BareRig operator_console(server);
+  operator_console.request(operator_console.codec.encode_reset_fault(7, 5, ""));
+  REQUIRE(operator_console.receives(wire::ServerToRig::kChallenge));
+  const std::string cookie = operator_console.codec.message()->challenge().cookie();
+  server.faulted_ = true;
+  operator_console.request(operator_console.codec.encode_reset_fault(6, 5, cookie));  // another fault's number
+  CHECK(operator_console.receives(wire::ServerToRig::kStatus));
+  CHECK(server.faulted_);
+  operator_console.request(operator_console.codec.encode_reset_fault(7, 5, cookie));  // the cookie was used
+  CHECK(operator_console.receives(wire::ServerToRig::kChallenge));
+  CHECK(server.faulted_);
 }
 
 TEST_CASE("a rig that speaks another protocol is told both product versions") {
   Server server;
   BareRig rig(server);
-  wire::RigToServer hello;
-  hello.set_protocol_version(2);
-  hello.mutable_hello()->set_product_version("9.8.7");
-  const std::string bytes = hello.SerializeAsString();
-  rig.send(std::as_bytes(std::span(bytes)));
+  auto hello = rig.sealed({.sent_ns = 1000}, rig.codec.encode_hello("9.8.7", "x", wire::CONTROLLER, 1, ""));
+  // what a later version would send: the frame and the Hello stay
+  std::array<std::byte, wire::kMaxDatagram> other{};
+  std::copy(hello.begin(), hello.end(), other.begin());
+  other[2] = std::byte{3};
+  wire_tag(other);
+  rig.send_bytes(other);
   REQUIRE(rig.receives(wire::ServerToRig::kRefusal));
   const wire::Refusal& refusal = rig.codec.message()->refusal();
   CHECK(refusal.reason() == wire::VERSION);
   CHECK(refusal.text().find("9.8.7") != std::string::npos);
   CHECK(refusal.text().find("1.2.3") != std::string::npos);
+  CHECK(server.dropped(DecodeStatus::bad_version) == 1);
+}
+
+TEST_CASE("the bad network hits the same datagrams for the same seed, as many as was asked for") {
+  const Impairment asked{.delay_s = 0.001, .jitter_s = 0.002, .loss = 0.1, .duplicate = 0.2, .corrupt = 0.3};
+  ImpairedWay way(asked, 5), same(asked, 5), other(asked, 6);
+  int lost = 0, twice = 0, damaged = 0, unlike = 0;
+  for (int k = 0; k < 20'000; ++k) {
+    const auto fate = way.next(), again = same.next();
+    REQUIRE(fate.copies == again.copies);
+    REQUIRE(fate.delay_s == again.delay_s);
+    REQUIRE(fate.flip == again.flip);
+    REQUIRE(fate.delay_s[0] >= 0.001);
+    REQUIRE(fate.delay_s[0] <= 0.003);
+    unlike += fate.copies != other.next().copies ? 1 : 0;
+    lost += fate.copies == 0 ? 1 : 0;
+    twice += fate.copies == 2 ? 1 : 0;
+    damaged += fate.flip ? 1 : 0;
+  }
+  // six standard deviations of 20 000 draws
+  CHECK(std::abs(lost - 2000) < 260);
+  CHECK(std::abs(twice - 0.9 * 4000) < 330);
+  CHECK(std::abs(damaged - 6000) < 390);
+  CHECK(unlike > 1000);
+}
+
+TEST_CASE("losses in bursts are as long as was asked for, single ones stand alone") {
+  const auto runs = [](const Impairment& asked) {
+    ImpairedWay way(asked, 9);
+    int lost = 0, bursts = 0;
+    for (bool before = false; lost < 20'000;) {
+      const bool now = way.next().copies == 0;
+      lost += now ? 1 : 0;
+      bursts += now && !before ? 1 : 0;
+      before = now;
+    }
+    return static_cast<double>(lost) / bursts;
+  };
+  CHECK(runs({.burst_loss = 0.001, .burst_length = 20.0}) == doctest::Approx(20.0).epsilon(0.15));
+  CHECK(runs({.loss = 0.01}) == doctest::Approx(1.01).epsilon(0.02));
+}
+
+TEST_CASE("a bad network loses and delays, and nothing wrong gets through") {
+  Server server({.port = 0, .key = test_key()});
+  ImpairOptions impair;
+  impair.port = server.port();
+  impair.seed = 11;
+  impair.to_server = {.delay_s = 0.001,
+                      .jitter_s = 0.002,
+                      .loss = 0.05,
+                      .burst_loss = 0.005,
+                      .burst_length = 10.0,
+                      .reorder = 0.05,
+                      .duplicate = 0.05,
+                      .corrupt = 0.05};
+  impair.to_rig = impair.to_server;
+  std::promise<std::uint16_t> listening;
+  impair.on_listening = [&](std::uint16_t port) { listening.set_value(port); };
+  std::atomic<bool> stop{false};
+  ImpairReport impaired;
+  std::jthread proxy([&] { impaired = run_impair(impair, stop); });
+
+  const std::string path = "/tmp/rigstep_key_" + std::to_string(::getpid());
+  ::unlink(path.c_str());
+  std::ofstream(path) << "01" << std::string(62, '0') << "\n";
+  ::chmod(path.c_str(), 0600);
+  RigOptions options = options_for(server);
+  options.port = listening.get_future().get();
+  options.key_file = path;
+  options.drives = {"force=step:3,0"};
+  options.duration_s = 2.0;
+  options.on_state = [](const Snapshot& state) {
+    if ((state.flags & kNoInputYet) == 0) REQUIRE(state.outputs.value[0] == 3.0);
+  };
+  const RigReport report = run_rig(options, kNeverStop);
+  stop = true;
+  proxy.join();
+  ::unlink(path.c_str());
+  // a shared machine may be busy: of 2000 datagrams either way at least some hundred pass here
+  CHECK(report.states > 50);
+  CHECK(report.lost > 5);
+  CHECK(report.dropped[static_cast<std::size_t>(DecodeStatus::authentication)] > 0);
+  CHECK(report.dropped[static_cast<std::size_t>(DecodeStatus::replayed)] > 0);
+  CHECK(server.dropped(DecodeStatus::authentication) > 0);
+  CHECK(server.dropped(DecodeStatus::replayed) > 0);
+  CHECK(server.dropped(DecodeStatus::old_sequence) > 0);
+  CHECK(impaired.to_server.lost > 5);
+  CHECK(impaired.to_server.corrupted > 5);
+  // the shortest exchange took 2 ms of delay, and one clock is one clock
+  REQUIRE(report.clock);
+  CHECK(report.clock->round_trip_ns > 2'000'000);
+  CHECK(std::abs(report.clock->offset_ns) <= report.clock->uncertainty_ns);
 }
 
 TEST_CASE("a server that stops says goodbye to its rig") {
@@ -354,7 +728,8 @@ TEST_CASE("a port that is taken, an address of another machine and no address ar
     rt::Mailbox<InputSample> inputs;
     rt::Mailbox<Snapshot> snapshots;
     try {
-      UdpEndpoint endpoint({address, port}, codec, inputs, snapshots, nullptr);
+      UdpEndpoint endpoint({.address = address, .port = port, .allow_unauthenticated = true}, codec, inputs, snapshots,
+                           {});
     } catch (const Error& error) {
       return error.what();
     }

@@ -1,60 +1,107 @@
 #!/usr/bin/env python3
-"""A rig in sixty lines: sends a sine on the first input, reads states, prints one JSON line; exit code 1 without states.
+"""A rig in a hundred lines: sends a sine on the first input, reads states, prints one JSON line; exit code 1 without states.
 Needs proto/wire_pb2.py on PYTHONPATH: protoc --python_out=DIR -I REPOSITORY proto/wire.proto"""
-import argparse, json, math, socket, sys, time
+import argparse, hashlib, json, math, os, secrets, socket, struct, sys, time
 
 from proto import wire_pb2 as wire
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--host", default="127.0.0.1")
 parser.add_argument("--port", type=int, default=47001)
+parser.add_argument("--key", help="copy of the server's key file")
 parser.add_argument("--seconds", type=float, default=5.0)
 parser.add_argument("--rate", type=float, default=1000.0, help="inputs per second")
 args = parser.parse_args()
+
+VERSION, DATAGRAM, TAG = 2, 1200, 16
+HEADER = struct.Struct("<2sBBQQqqq")  # magic, version, sender, session, number, sent, echoes: see wire.proto
+key = b""
+if args.key:
+    if os.stat(args.key).st_mode & 0o077:
+        sys.exit(f"{args.key}: others may read it: chmod 600 {args.key}")
+    key = bytes.fromhex(open(args.key).read())
 link = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 link.connect((args.host, args.port))
+session, number, newest, echo_sent, echo_came = 0, 0, 0, 0, 0
+offset, shortest = None, math.inf  # the server's clock minus ours, from the shortest exchange
 
-def ask(request, wanted):
+def tag(data):
+    return hashlib.blake2b(data, key=key, digest_size=TAG).digest()
+
+def send(fill_up=False, **content):
+    global number
+    number += 1 if session else 0
+    message = wire.RigToServer(**content)
+    if fill_up:
+        message.padding = bytes(DATAGRAM - HEADER.size - TAG - message.ByteSize() - 3)
+    header = HEADER.pack(b"RS", VERSION, ord("r"), session, number, time.monotonic_ns(), echo_sent, echo_came)
+    data = header + message.SerializeToString()
+    link.send(data + tag(data))
+
+def receive(timeout):
+    """The next datagram of the server that is right: session and message. None: something else."""
+    global newest, echo_sent, echo_came, offset, shortest
+    link.settimeout(timeout)
+    data = link.recv(2048)
+    came = time.monotonic_ns()
+    if len(data) < HEADER.size + TAG or tag(data[:-TAG]) != data[-TAG:]:
+        return None
+    magic, version, sender, of, count, sent, my_sent, there_came = HEADER.unpack_from(data)
+    if (magic, version, sender) != (b"RS", VERSION, ord("s")) or of not in (0, session) and session:
+        return None
+    if session and of == session:
+        if count <= newest:  # overtaken or doubled
+            return None
+        newest, echo_sent, echo_came = count, sent, came
+        if my_sent and (came - my_sent) - (sent - there_came) < shortest:
+            shortest = (came - my_sent) - (sent - there_came)
+            offset = ((there_came - my_sent) + (sent - came)) / 2
+    return of, wire.ServerToRig.FromString(data[HEADER.size:-TAG])
+
+def ask(wanted, fill_up=False, **request):
     for _ in range(30):
         try:
-            link.send(wire.RigToServer(protocol_version=1, **request).SerializeToString())
-            link.settimeout(0.1)
+            send(fill_up, **request)
             for _ in range(100):  # states may be between
-                reply = wire.ServerToRig.FromString(link.recv(2048))
-                if reply.HasField("refusal"):
-                    sys.exit("refused: " + reply.refusal.text)
-                if reply.HasField(wanted):
-                    return getattr(reply, wanted)
+                answer = receive(0.1)
+                if answer and answer[1].HasField("refusal"):
+                    sys.exit("refused: " + answer[1].refusal.text)
+                if answer and answer[1].HasField(wanted):
+                    return answer[0], getattr(answer[1], wanted)
         except (TimeoutError, ConnectionRefusedError):
             time.sleep(0.05)
-    sys.exit(f"no answer from {args.host}:{args.port}: is `rigstep serve` running there?")
+    sys.exit(f"no answer from {args.host}:{args.port}: is `rigstep serve` running there, with this key?")
 
-welcome = ask({"hello": {"product_version": "rig.py", "rig_name": "rig.py"}}, "welcome")
-inputs = []
+hello = {"product_version": "rig.py", "rig_name": "rig.py", "nonce": secrets.randbits(64)}
+_, challenge = ask("challenge", True, hello=wire.Hello(**hello))
+of, welcome = ask("welcome", True, hello=wire.Hello(**hello, cookie=challenge.cookie))
+assert welcome.nonce == hello["nonce"], "a Welcome to somebody else"
+session, inputs = of, []
 while len(inputs) < welcome.input_channels:
-    inputs += ask({"channel_query": {"direction": wire.INPUT, "first": len(inputs)}}, "channel_page").channel
+    inputs += ask("channel_page", channel_query={"direction": wire.INPUT, "first": len(inputs)})[1].channel
 states, lost, last, trips, echoed, sequence = 0, 0, None, [], 0, 0
 start = time.monotonic_ns()
 while (now := time.monotonic_ns()) < start + args.seconds * 1e9:
     sequence += 1
     frame = wire.InputFrame(mechanism_id=welcome.mechanism_id, sequence=sequence, rig_time_ns=now)
     frame.value.extend(math.sin(2 * math.pi * (now - start) * 1e-9) if i == 0 else 0.0 for i in range(len(inputs)))
-    link.send(wire.RigToServer(protocol_version=1, input=frame).SerializeToString())
+    send(input=frame)
     while (left := start + sequence * 1e9 / args.rate - time.monotonic_ns()) > 0:
-        link.settimeout(left * 1e-9)
         try:
-            state = wire.ServerToRig.FromString(link.recv(2048)).state
+            answer = receive(left * 1e-9)
         except (TimeoutError, ConnectionRefusedError):
             continue
-        if state.mechanism_id != welcome.mechanism_id:
-            continue  # something else than a state
+        if not answer or not answer[1].HasField("state"):
+            continue
+        state = answer[1].state
         assert state.sim_time_ns == state.step * welcome.period_ns, "simulated time is not step * period"
         assert last is None or state.step > last or state.flags & 16, "the step did not increase"
         states, lost, last = states + 1, lost + (max(state.step - last - 1, 0) if last else 0), state.step
         if echoed < state.sequence <= sequence and state.rig_time_ns >= start:  # else an earlier rig's
             trips.append(time.monotonic_ns() - state.rig_time_ns)
             echoed = state.sequence
-link.send(wire.RigToServer(protocol_version=1, goodbye={"text": "done"}).SerializeToString())
+send(goodbye={"text": "done"})
 median = sorted(trips)[len(trips) // 2] / 1000 if trips else None
-print(json.dumps({"states": states, "lost": lost, "rtt_p50_us": median, "inputs": [c.name for c in inputs]}))
+clock = {"offset_us": offset / 1000, "uncertainty_us": shortest / 2000} if offset is not None else None
+print(json.dumps({"states": states, "lost": lost, "rtt_p50_us": median, "clock": clock, "inputs": [c.name for c in inputs]}))
 sys.exit(0 if states else 1)

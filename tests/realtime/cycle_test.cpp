@@ -168,6 +168,58 @@ TEST_CASE("a failed step latches the fault at the last good state with the statu
   CHECK(std::isnan(records[1].inputs.value[0]));
 }
 
+TEST_CASE("a reset clears the fault that it names, and steps go on from the last good state without the old inputs") {
+  const auto bench = std::make_unique<Bench>(CycleSettings{.max_age_steps = 2, .stale_rule = StaleRule::fault});
+  CHECK(bench->cycle.fault().number == 0);
+  bench->cycle.request_reset(0);
+  bench->send(5.0);
+  for (int tick = 0; tick < 3; ++tick) bench->tick();
+  CHECK(bench->cycle.fault().latched);
+  CHECK(bench->cycle.fault().number == 1);
+  CHECK(bench->cycle.fault().status == StepStatus::ok);
+
+  bench->cycle.request_reset(2);  // one that has not come yet
+  CHECK((bench->tick().flags & kFaulted) != 0);
+  bench->cycle.request_reset(1);
+  for (std::uint64_t step = 3; step < 10; ++step) {
+    const Snapshot& snapshot = bench->tick();
+    CHECK(snapshot.flags == kNoInputYet);
+    CHECK(snapshot.step == step);
+    CHECK(bench->cycle.record().inputs.value[0] == 0.0);
+  }
+  CHECK_FALSE(bench->cycle.fault().latched);
+  CHECK(bench->cycle.fault().number == 1);
+
+  bench->send(6.0);
+  CHECK(bench->tick().flags == 0);
+  bench->send(kNan);
+  CHECK((bench->tick().flags & kFaulted) != 0);  // the old request does not clear the new fault
+  CHECK((bench->tick().flags & kFaulted) != 0);
+  CHECK(bench->cycle.fault().number == 2);
+  CHECK(failed(bench->cycle.fault().status));
+  CHECK(bench->cycle.fault().body == bench->cycle.record().failed_body);
+  CHECK(bench->cycle.fault().joint == -1);
+}
+
+TEST_CASE("repeating the records of a run with resets gives every state again") {
+  const auto live = std::make_unique<Bench>(CycleSettings{.max_age_steps = 3, .stale_rule = StaleRule::fault});
+  for (int tick = 0; tick < 60; ++tick) {
+    if (tick % 20 < 5) live->send(0.5 * tick);
+    if (tick == 45) live->send(kNan);
+    if (tick % 20 == 15) live->cycle.request_reset(live->cycle.fault().number);
+    live->tick();
+  }
+  CHECK(live->cycle.fault().number == 3);
+  index3::Stepper stepper(free_body(), index3::Settings{});
+  const auto again = std::make_unique<Cycle>(stepper, CycleSettings{}, CyclePorts{});
+  for (const StepRecord& record : live->drain()) {
+    again->repeat(record);
+    REQUIRE(again->record().state_hash == record.state_hash);
+    REQUIRE(again->record().step == record.step);
+  }
+  CHECK(stepper.state().hash() == live->stepper.state().hash());
+}
+
 TEST_CASE("a fault in the very first step repeats the start") {
   const auto bench = std::make_unique<Bench>();
   bench->send(kNan);

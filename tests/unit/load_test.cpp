@@ -303,11 +303,23 @@ TEST_CASE("a rig file needs a mechanism and takes its defaults for the rest") {
   CHECK(rig.sweeps == 0);
   CHECK(rig.address == "127.0.0.1");
   CHECK(rig.port == 47001);
+  CHECK(rig.key_path.empty());
+  CHECK_FALSE(rig.allow_unauthenticated);
+  CHECK(rig.timeout_steps == 2000);
   CHECK(rig.priority == 80);
   CHECK_FALSE(rig.cpu.has_value());
   CHECK(rig.max_input_age_steps == 20);
   CHECK(rig.stale_rule == StaleRule::hold);
   CHECK(starts_with(rig_complaint(""), "rig.textproto: mechanism: is missing"));
+}
+
+TEST_CASE("the link of a rig file: the key lies beside it, the time-out is two seconds at any period") {
+  const RigConfig rig = parse_rig("mechanism: \"m\" link { key_file: \"../bench.key\" }", "/x/y/rig.textproto");
+  CHECK(rig.key_path == "/x/bench.key");
+  CHECK(parse_rig("mechanism: \"m\" link { key_file: \"/etc/k\" }", "/x/y/rig.textproto").key_path == "/etc/k");
+  CHECK(parse_rig("mechanism: \"m\" period_us: 100", "r").timeout_steps == 20'000);
+  CHECK(parse_rig("mechanism: \"m\" period_us: 1000000", "r").timeout_steps == 2);
+  CHECK(parse_rig("mechanism: \"m\" link { timeout_steps: 50 }", "r").timeout_steps == 50);
 }
 
 TEST_CASE("settings of a rig that cannot work are told at their line") {
@@ -319,6 +331,8 @@ TEST_CASE("settings of a rig that cannot work are told at their line") {
   CHECK(starts_with(rig_complaint(start + "solver {\n\n relative_compliance: 0.5 }"),
                     "rig.textproto:4: solver.relative_compliance: "));
   CHECK(starts_with(rig_complaint(start + "link { port: 70000 }"), "rig.textproto:2: link.port: "));
+  CHECK(starts_with(rig_complaint(start + "link { timeout_steps: 9 }"), "rig.textproto:2: link.timeout_steps: "));
+  CHECK(starts_with(rig_complaint(start + "link { timeout_steps: 60001 }"), "rig.textproto:2: link.timeout_steps: "));
   CHECK(starts_with(rig_complaint(start + "realtime { priority: 100 }"), "rig.textproto:2: realtime.priority: "));
   CHECK(starts_with(rig_complaint(start + "speed: 3"), "rig.textproto:2: syntax: "));
 }

@@ -1,0 +1,49 @@
+// The socket of whoever talks to a Rigstep server: frames to one address and from it, with one key. Owned and used by
+// one thread; sending and receiving never block. Contract of the bytes: proto/wire.proto.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "proto/frame.h"
+
+namespace rigstep::server {
+
+class ClientSocket {
+ public:
+  struct Arrival {
+    wire::DecodeStatus status = wire::DecodeStatus::ok;
+    wire::Frame frame;         // as far as open_frame sets it; valid until the next receive
+    std::int64_t came_ns = 0;  // CLOCK_MONOTONIC
+    // a frame without our key where we have one, status is `authentication`: a hint, no more
+    bool hint = false;
+  };
+
+  // host: name or numeric address. Throws NetworkError where it is not found.
+  ClientSocket(const std::string& host, std::uint16_t port, const std::optional<wire::Key>& key);
+  ~ClientSocket();
+  ClientSocket(const ClientSocket&) = delete;
+  ClientSocket& operator=(const ClientSocket&) = delete;
+
+  bool send(const wire::FrameHeader& header, std::span<const std::byte> payload);
+  std::optional<Arrival> receive();             // the next datagram that came, if any
+  void wait_until(std::int64_t time_ns) const;  // or until a datagram comes; CLOCK_MONOTONIC
+
+  std::string server() const { return host_ + ":" + std::to_string(port_); }
+  // For an error: nobody answered, and what that may come from.
+  std::string no_answer() const;
+
+ private:
+  std::string host_;
+  std::uint16_t port_;
+  std::optional<wire::Key> key_;
+  int fd_ = -1;
+  bool refused_ = false;  // by the machine: no such port
+  std::array<std::byte, 2048> received_{};
+  std::array<std::byte, wire::kMaxDatagram> sent_{};
+};
+
+}  // namespace rigstep::server

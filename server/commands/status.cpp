@@ -1,0 +1,99 @@
+// rigstep status, rigstep reset, rigstep keygen: what an operator needs beside a live server.
+#include "server/status.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "proto/codec.h"
+#include "proto/key_file.h"
+#include "server/commands/commands.h"
+
+namespace rigstep::server {
+
+namespace {
+
+struct Options {
+  std::string target = "127.0.0.1:47001", key;
+  bool json = false;
+};
+
+StatusTarget target_of(const Options& options) {
+  StatusTarget target = parse_target(options.target);
+  if (!options.key.empty()) target.key = wire::read_key_file(options.key);
+  return target;
+}
+
+void add_options(CLI::App& command, Options& options) {
+  command.add_option("HOST:PORT", options.target, "Address of the server")->capture_default_str();
+  command.add_option("--key", options.key, "Copy of the server's key file");
+  command.add_flag("--json", options.json, "Print the report as JSON");
+}
+
+void print(const wire::StatusReport& report, bool json) {
+  if (json)
+    fmt::print("{}\n", status_json(report).dump(2));
+  else
+    fmt::print("{}", status_text(report));
+}
+
+int reset(const Options& options) {
+  const StatusTarget target = target_of(options);
+  wire::StatusReport report = query_status(target);
+  if (report.loop_state() == wire::FAULTED) {
+    fmt::print(stderr, "resetting fault {}: {}\n", report.fault_number(), wire::printable(report.fault(), 300));
+    report = reset_fault(target, report.fault_number());
+  } else {
+    fmt::print(stderr, "no fault is latched\n");
+  }
+  print(report, options.json);
+  return report.loop_state() == wire::FAULTED ? kExitVerdict : kExitOk;
+}
+
+}  // namespace
+
+Command add_status(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("status", "How a live server is: control, faults, timing, refused datagrams");
+  add_options(*command, *options);
+  command->footer(std::string("Examples:\n  rigstep status 127.0.0.1:47001\n"
+                              "  rigstep status 10.0.0.5:47001 --key bench.key --json\n\n"
+                              "Does not disturb the loop. Exit code 1: a fault is latched.\n\n") +
+                  kExitCodeHelp);
+  return [options] {
+    const wire::StatusReport report = query_status(target_of(*options));
+    print(report, options->json);
+    return report.loop_state() == wire::FAULTED ? kExitVerdict : kExitOk;
+  };
+}
+
+Command add_reset(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("reset", "Clear the latched fault of a live server");
+  add_options(*command, *options);
+  command->footer(
+      std::string("Examples:\n  rigstep reset 127.0.0.1:47001\n"
+                  "  rigstep reset 10.0.0.5:47001 --key bench.key\n\n"
+                  "Steps go on from the last good state, with inputs of zero until new ones come. Look at\n"
+                  "the cause first: `rigstep status` names it. Exit code 1: another fault came at once.\n\n") +
+      kExitCodeHelp);
+  return [options] { return reset(*options); };
+}
+
+Command add_keygen(CLI::App& app) {
+  auto path = std::make_shared<std::string>();
+  CLI::App* command = app.add_subcommand("keygen", "Make the shared key of a link");
+  command->add_option("FILE", *path, "Key file to write; an existing one is not replaced")->required();
+  command->footer(
+      std::string("Examples:\n  rigstep keygen bench.key\n  scp -p bench.key rig:bench.key\n\n"
+                  "Name it in the rig file, `link { key_file: \"bench.key\" }`, and give rigs a copy. It is\n"
+                  "readable by its owner only and never goes over the link.\n\n") +
+      kExitCodeHelp);
+  return [path] {
+    wire::write_key_file(*path);
+    fmt::print(stderr, "{}: written; copy it to the other side by hand and keep both files private\n", *path);
+    return kExitOk;
+  };
+}
+
+}  // namespace rigstep::server

@@ -1,0 +1,109 @@
+// A rig's end of the link, for programs that drive hardware: connects to `rigstep serve`, sends inputs, receives
+// states. Installed as the CMake target rigstep::rig; this header needs the standard library only.
+//
+// One thread owns and uses a client. Constructing and reconnecting block; send() and receive() do not, do not throw,
+// and after the first few datagrams do not allocate. Contract of the bytes: proto/wire.proto.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "proto/frame.h"
+
+namespace rigstep::server {
+
+struct RigClientOptions {
+  std::string host = "127.0.0.1";  // name or numeric address of the server
+  std::uint16_t port = 47001;
+  std::string name = "rig";          // for people; a restarted rig of the same name takes its own place at once
+  std::string product_version = {};  // of the rig's software, for people
+  std::string key_file = {};         // copy of the server's; empty: the server uses no key
+  bool observe = false;              // receive states only
+  double timeout_s = 3.0;            // for connecting
+};
+
+struct RigChannel {
+  std::string name;
+  std::string unit;
+};
+
+// What the server says about itself.
+struct RigServer {
+  std::string version;
+  std::string mechanism;
+  std::uint64_t mechanism_id = 0;
+  std::int64_t period_ns = 0;
+  std::uint32_t timeout_steps = 0;  // after which a silent rig is dropped
+  std::string controller;           // name and address of the rig in control as we connected, empty: nobody
+  std::vector<RigChannel> inputs;
+  std::vector<RigChannel> outputs;  // in the order of RigState::output
+};
+
+// StateFrame of wire.proto.
+struct RigState {
+  std::uint64_t step = 0;
+  std::int64_t sim_time_ns = 0;
+  std::uint64_t sequence = 0;    // of the newest input used
+  std::int64_t rig_time_ns = 0;  // when send() sent it, CLOCK_MONOTONIC
+  std::uint32_t status = 0;
+  std::uint32_t flags =
+      0;  // bit 0 stale input, 1 overrun, 2 record lost, 3 not converged, 4 faulted, 5 no input so far
+  std::uint32_t input_age_steps = 0;
+  std::span<const double> output = {};  // [channel's unit]; valid until the next receive()
+};
+
+class __attribute__((visibility("default"))) RigClient {
+ public:
+  enum class Arrival { nothing, state, goodbye, other };
+
+  // Connects and reads the channels. stop: gives up when it becomes true. What it throws derives from
+  // std::runtime_error and says what to do: no host, no answer, refused with the server's words, key file.
+  explicit RigClient(const RigClientOptions& options, const std::atomic<bool>* stop = nullptr);
+  ~RigClient();  // says Goodbye
+  RigClient(const RigClient&) = delete;
+  RigClient& operator=(const RigClient&) = delete;
+
+  bool connected() const noexcept;  // false: stopped before
+  const RigServer& server() const noexcept;
+
+  // One value per input channel, finite. False: the system did not take the datagram.
+  bool send(std::span<const double> inputs) noexcept;
+  bool send_heartbeat() noexcept;
+  std::uint64_t sent_inputs() const noexcept;  // sequence of the newest one
+
+  // The next datagram that came, without waiting. state(): after Arrival::state.
+  Arrival receive() noexcept;
+  void wait_until(std::int64_t time_ns) const noexcept;  // or until a datagram comes; CLOCK_MONOTONIC
+  const RigState& state() const noexcept;
+  const std::string& goodbye() const noexcept;  // the server's words when it stopped
+
+  // A libfranka-like loop: for each state in time, `step` writes the next inputs and says whether to go on. Ends then,
+  // or when the server says Goodbye or is silent for the time-out (false).
+  bool control(const std::function<bool(const RigState& state, std::span<double> inputs)>& step);
+
+  // After silence: says Hello anew. False: no answer. Throws when another mechanism answers, or who is in control.
+  bool reconnect(double timeout_s);
+
+  // The server's clock against ours, and delays of the newest datagrams on either way [ns], as uncertain as it is.
+  std::optional<wire::ClockOffset::Estimate> clock() const noexcept;
+  std::optional<std::int64_t> delay_to_rig_ns() const noexcept;
+  std::optional<std::int64_t> delay_to_server_ns() const noexcept;
+
+  // Datagrams refused, by wire::DecodeStatus; old_sequence: states that were overtaken on the way.
+  const std::array<std::uint64_t, wire::kDecodeStatusCount>& refused() const noexcept;
+  // Says Goodbye with these words and ends the session.
+  void leave(const std::string& words) noexcept;
+
+ private:
+  class Session;
+  std::unique_ptr<Session> session_;
+};
+
+}  // namespace rigstep::server

@@ -1,0 +1,32 @@
+// What an operator asks a live server: how it is, and to clear a latched fault. One datagram there and one back,
+// outside any session, so the loop and the rig in control are not disturbed. May allocate; not real time.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "proto/frame.h"
+#include "proto/wire.pb.h"
+
+namespace rigstep::server {
+
+struct StatusTarget {
+  std::string host = "127.0.0.1";
+  std::uint16_t port = 47001;
+  std::optional<wire::Key> key = {};
+  double timeout_s = 2.0;
+};
+
+// "HOST:PORT", "[IPV6]:PORT" or "HOST". Throws wire::ConfigError.
+StatusTarget parse_target(const std::string& text);
+
+// Throw NetworkError where no server answers or it refuses the key.
+wire::StatusReport query_status(const StatusTarget& target);
+// Clears fault `number`, of StatusReport; the report tells what stands afterwards: FAULTED if another one came.
+wire::StatusReport reset_fault(const StatusTarget& target, std::uint32_t number);
+
+std::string status_text(const wire::StatusReport& report);
+nlohmann::json status_json(const wire::StatusReport& report);
+
+}  // namespace rigstep::server

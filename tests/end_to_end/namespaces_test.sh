@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# Server, bad network and rig on three machines: network namespaces of their own, joined by virtual cables. The addresses
+# are no loopback, so the key is needed; a cable is cut.
+if [[ ${1:-} != inside ]]; then
+  command -v ip >/dev/null || { echo "skipped: no \`ip\` here (iproute2)"; exit 77; }
+  if ! reason=$(unshare --user --map-root-user --net --mount true 2>&1); then
+    echo "skipped: network namespaces are not permitted here: $reason"
+    exit 77
+  fi
+  exec unshare --user --map-root-user --net --mount "$BASH" "$0" inside
+fi
+source "$(dirname "$0")/lib.sh"
+if ! { mount -t tmpfs tmpfs /run && ip netns add server && ip netns add proxy && ip netns add rig; } 2>err ||
+  ! ip link add to_proxy netns server type veth peer name to_server netns proxy 2>err ||
+  ! ip link add to_rig netns proxy type veth peer name to_proxy netns rig 2>err; then
+  echo "skipped: no virtual cables here: $(cat err)"
+  exit 77
+fi
+# cable NAMESPACE DEVICE ADDRESS
+cable() { ip -n "$1" address add "$3/24" dev "$2" && ip -n "$1" link set "$2" up && ip -n "$1" link set lo up; }
+cable server to_proxy 10.1.0.1 && cable proxy to_server 10.1.0.2 || exit 1
+cable proxy to_rig 10.2.0.1 && cable rig to_proxy 10.2.0.2 || exit 1
+
+"$RIGSTEP" keygen bench.key 2>/dev/null || exit 1
+sed "s#\.\./mechanisms#$SOURCE/config/mechanisms#; s/127.0.0.1/10.1.0.1/; s/^link {/link { key_file: \"bench.key\"/" \
+  "$SOURCE/config/rigs/ci_loopback.textproto" >rig.textproto
+ip netns exec server "$RIGSTEP" serve rig.textproto --record far.mcap --json >serve.out 2>serve.err </dev/null &
+server=$!
+ip netns exec proxy "$RIGSTEP" impair 10.1.0.1:47001 --listen-address 10.2.0.1 --listen-port 47002 --seed 2 --delay 2 \
+  --jitter 1 --loss 0.01 --duplicate 0.01 >impair.json 2>impair.err </dev/null &
+proxy=$!
+for _ in $(seq 100); do
+  grep -q listening serve.err && grep -q listening impair.err && break
+  sleep 0.1
+done
+
+far_rig=(ip netns exec rig "$RIGSTEP" rig --host 10.2.0.1 --port 47002 --key bench.key --json)
+expect 0 "${far_rig[@]}" --duration 2 --drive drive=sine:2,1
+cp out rig.json
+assert_json rig.json 'd["states"] > 500 and d["lost"] > 0'
+# the ways are as long as the proxy makes them, and both sides have one clock here
+assert_json rig.json 'abs(d["clock"]["offset_ns"]) <= d["clock"]["uncertainty_ns"] and d["clock"]["uncertainty_ns"] > 2000000'
+assert_json rig.json 'd["to_server_us"]["p50"] + d["to_rig_us"]["p50"] > 4000'
+expect 5 ip netns exec rig "$RIGSTEP" status 10.1.0.1:47001 --key bench.key # no way around the proxy
+expect 0 ip netns exec rig "$RIGSTEP" status 10.2.0.1:47002 --key bench.key --json
+assert_json out 'd["state"] == "running" and d["authenticated"]'
+
+# the cable is cut for longer than the time-out: the rig says so, the server drops it
+"${far_rig[@]}" --duration 30 >cut.json 2>cut.err &
+rig_process=$!
+sleep 1
+ip -n rig link set to_proxy down
+wait "$rig_process"
+code=$?
+[[ $code -eq 5 ]] || fail "the rig ended with $code after the cut: $(cat cut.json cut.err)"
+assert_json cut.json 'd["end"] == "server silent"'
+grep -q 'went silent and was dropped' serve.err || fail "the server did not notice the cut: $(cat serve.err)"
+kill -TERM "$proxy" "$server"
+wait "$proxy" "$server"
+server=
+expect 0 "$RIGSTEP" replay far.mcap
+finish
