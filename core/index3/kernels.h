@@ -177,21 +177,29 @@ RIGSTEP_INLINE S3<T> inverse(const S3<T>& S) {
           scale * czx, scale * fnma(S.xx, S.zy, S.yx * S.zx)};
 }
 
-// Inertia plus the geometric stiffness, which must leave a tenth of the inertia, or is left out for this body.
+// Inertia plus the geometric stiffness, which must leave a tenth of the inertia. Where it falls short of that in one
+// direction by little (at the predictor the joint forces still point along the last pose) it is lifted there: the first
+// Newton step for the lowest eigenvalue, from 0, goes beyond it. Otherwise it is left out for this body.
 template <class T>
 RIGSTEP_INLINE S3<T> with_stiffness(const S3<T>& I, const S3<T>& K, T factor) {
+  constexpr double kLeft = 0.1, kMostLift = 0.05;
   const auto sum = [&](T share) {
     return S3<T>{fma(factor, K.xx, share * I.xx), fma(factor, K.yy, share * I.yy), fma(factor, K.zz, share * I.zz),
                  fma(factor, K.yx, share * I.yx), fma(factor, K.zx, share * I.zx), fma(factor, K.zy, share * I.zy)};
   };
-  const S3<T> S = sum(T(0.9));
+  const S3<T> S = sum(T(1.0 - kLeft));
   const T minor = fnma(S.yx, S.yx, S.xx * S.yy);
   const T det = fma(S.zz, minor, fma(S.zx, fnma(S.zx, S.yy, S.yx * S.zy), S.zy * fnma(S.xx, S.zy, S.yx * S.zx)));
-  const T least = smaller(smaller(S.xx, minor), det);
+  const T minors = minor + (fnma(S.zx, S.zx, S.xx * S.zz) + fnma(S.zy, S.zy, S.yy * S.zz));
+  const T lift = -det / minors;
+  const T allowed = fma(T(kMostLift), S.xx + (S.yy + S.zz), -lift);
+  const T zero(0.0);
+  const T by = where_positive(smaller(smaller(S.xx, minor), det), zero,
+                              where_positive(smaller(smaller(minors, lift), allowed), lift, T(-1.0)));
   const S3<T> full = sum(T(1.0));
-  const auto pick = [&](T with, T without) { return where_positive(least, with, without); };
-  return {pick(full.xx, I.xx), pick(full.yy, I.yy), pick(full.zz, I.zz),
-          pick(full.yx, I.yx), pick(full.zx, I.zx), pick(full.zy, I.zy)};
+  const auto pick = [&](T with, T without) { return where_positive(-by, without, with); };
+  return {pick(full.xx + by, I.xx), pick(full.yy + by, I.yy), pick(full.zz + by, I.zz),
+          pick(full.yx, I.yx),      pick(full.zx, I.zx),      pick(full.zy, I.zy)};
 }
 
 template <class T>

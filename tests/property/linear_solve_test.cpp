@@ -46,6 +46,14 @@ void for_all_rows(const Plan& plan, const F& f) {
     for (int i = 0; i < plan.elements[k].rows; ++i) f(row++, plan.first_element() + static_cast<int>(k), i);
 }
 
+// as the elimination takes it: lifted where it falls short of a tenth of the inertia by little, else left out
+Mat3 with_stiffness(const Mat3& I, const Mat3& K) {
+  const Mat3 S = 0.9 * I + K, full = I + K;
+  if (Eigen::SelfAdjointEigenSolver<Mat3>(S).eigenvalues()[0] > 0.0) return full;
+  const double minors = 0.5 * (S.trace() * S.trace() - (S * S).trace()), lift = -S.determinant() / minors;
+  return minors > 0.0 && lift > 0.0 && lift < 0.05 * S.trace() ? Mat3(full + lift * Mat3::Identity()) : I;
+}
+
 // M + h2 K of a body, the geometric stiffness only where it leaves a tenth of the inertia, and its force elements
 Mat6 tangent_mass(const Plan& plan, const Workspace& w, const State& x, int body) {
   const Body& b = plan.mechanism.bodies()[body];
@@ -59,8 +67,7 @@ Mat6 tangent_mass(const Plan& plan, const Workspace& w, const State& x, int body
   }
   Mat6 M = Mat6::Zero();
   M.topLeftCorner<3, 3>().diagonal().setConstant(b.mass);
-  const bool leaves_enough = Eigen::SelfAdjointEigenSolver<Mat3>(0.9 * I + K).eigenvalues()[0] > 0.0;
-  M.bottomRightCorner<3, 3>() = leaves_enough ? Mat3(I + K) : I;
+  M.bottomRightCorner<3, 3>() = with_stiffness(I, K);
   if (plan.carries_spring[body]) M += w.tangent[body];
   return M;
 }
