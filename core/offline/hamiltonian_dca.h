@@ -13,9 +13,9 @@
 //              the integral of the constraint forces, are put back to zero every kRebasePeriod and at every break: the
 //              canonical momenta then are those of the bodies again, H'P
 //
-// Through a singular pose impulses along rows that lose their rank are taken as zero. The motion keeps to its branch but
-// loses digits: the rhombic four-bar at tolerance 1e-10 is within 1e-10 m of the exact motion until its first passage,
-// within 4e-7 m after it, within 3e-4 m after five.
+// Through a singular pose impulses along rows that lose their rank are taken as zero. The motion keeps to its branch
+// but loses digits: the rhombic four-bar at tolerance 1e-10 is within 1e-10 m of the exact motion until its first
+// passage, within 4e-7 m after it, within 3e-4 m after five.
 //
 // Offline only.
 #pragma once

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/index3/diagnostics.h"
+#include "core/index3/hubs.h"
 #include "core/index3/initial_state.h"
 #include "core/index3/loop_closure.h"
 #include "core/index3/plan.h"
@@ -205,6 +206,7 @@ void print_text(const Report& r) {
              r.start.position_residual, r.start.velocity_residual, r.start.acceleration_residual);
   fmt::print("elimination      {} operations, {} levels, largest front {} rows, {} multiply-adds a factorisation\n",
              e.fronts.size(), e.levels, e.largest_front, e.multiply_adds);
+  fmt::print("form             {}\n", index3::describe_elimination(r.plan));
   fmt::print("layout           {} of {} bodies in lanes of four; threads that take part of 1, 2, 4: {}\n",
              r.layout.in_lanes, r.m.bodies().size(), fmt::join(r.layout.parts, ", "));
   fmt::print("cost per step    {:.1f} us (median measured on this machine, 3 iterations)\n", r.step_us);
@@ -244,6 +246,7 @@ nlohmann::json to_json(const Report& r) {
           {"levels", e.levels},
           {"largest_front", e.largest_front},
           {"multiply_adds", e.multiply_adds},
+          {"elimination_form", index3::describe_elimination(r.plan)},
           {"bodies_in_lanes", r.layout.in_lanes},
           {"parts_of_1_2_4_threads", r.layout.parts},
           {"step_us", r.step_us},

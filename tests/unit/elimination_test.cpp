@@ -89,6 +89,7 @@ class Walk {
   }
 
   void operation(Run::Of kind, int k) {
+    if (kind == Run::Of::constraints) evaluate(e_.whole.constraints[k]);
     if (kind == Run::Of::leaves) e_.leaves[k].is_hub ? hub(e_.leaves[k]) : leaf(e_.leaves[k]);
     if (kind == Run::Of::grips) grip(e_.grips[k]);
     if (kind == Run::Of::fronts) front(e_.fronts[k]);

@@ -26,6 +26,11 @@ Mechanism with_joint(JointType type, bool turned_round) {
   return test::build(d);
 }
 
+bool are_orthonormal(const Eigen::MatrixXd& columns) {
+  const Eigen::MatrixXd products = columns.transpose() * columns;
+  return (products - Eigen::MatrixXd::Identity(columns.cols(), columns.cols())).norm() < 1e-14;
+}
+
 template <class Check>
 void for_all_joints(const Check& check) {
   for (const JointType type : test::kAllJointTypes)
@@ -72,10 +77,10 @@ TEST_CASE("H and D together are an orthonormal basis, and a rod leaves five free
       const std::span<const Pose> poses(pose);
       const Subspaces at = subspaces(link, of_body(poses, link.first, Pose{}), of_body(poses, link.second, Pose{}));
       CHECK(at.D.cols() == link.constraints);
-      CHECK((at.D.transpose() * at.D - Eigen::MatrixXd::Identity(at.D.cols(), at.D.cols())).norm() < 1e-14);
+      CHECK(are_orthonormal(at.D));
       if (link.cut) continue;
       CHECK(at.H.cols() + at.D.cols() == 6);
-      CHECK((at.H.transpose() * at.H - Eigen::MatrixXd::Identity(at.H.cols(), at.H.cols())).norm() < 1e-14);
+      CHECK(are_orthonormal(at.H));
       CHECK((at.D.transpose() * at.H).norm() < 1e-14);
     }
   });
