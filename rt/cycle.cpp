@@ -94,8 +94,15 @@ void Cycle::clear_fault() noexcept {
   fault_.store(pack(fault), std::memory_order_release);
 }
 
+// A request lives for one tick: none can wait for a fault that has not come.
+void Cycle::take_reset() noexcept {
+  if (reset_request_.load(std::memory_order_relaxed) == 0) return;
+  const std::uint32_t number = reset_request_.exchange(0, std::memory_order_relaxed);
+  if (faulted_ && number == fault().number) clear_fault();
+}
+
 const Snapshot& Cycle::tick(const TickTiming& timing) noexcept {
-  if (faulted_ && reset_request_.load(std::memory_order_relaxed) == fault().number) clear_fault();
+  take_reset();
   take_newest();
   const bool stale = connected_ && age_steps_ >= settings_.max_age_steps;
   if (!faulted_) {

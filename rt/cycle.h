@@ -67,7 +67,7 @@ class Cycle {
   // input flags, timing, and whether it stopped without a step.
   const Snapshot& repeat(const StepRecord& recorded) noexcept;
 
-  // Clears fault `number` at the next tick, if it is the latched one. Any thread.
+  // Clears fault `number` at the next tick, if it is the latched one then; otherwise the request is void. Any thread.
   void request_reset(std::uint32_t number) noexcept { reset_request_.store(number, std::memory_order_relaxed); }
   Fault fault() const noexcept;  // any thread
 
@@ -90,6 +90,7 @@ class Cycle {
     bool fault;           // stop here instead of stepping
   };
 
+  void take_reset() noexcept;
   void take_newest() noexcept;
   void latch_fault() noexcept;
   void clear_fault() noexcept;

@@ -146,7 +146,11 @@ LiveRun::LiveRun(wire::RigConfig rig)
       endpoint_(udp_options(rig_), codec_, inputs_, snapshots_,
                 {.on_event = [this](const RigEvent& event) { keep_event(event); },
                  .describe_loop = [this](wire::StatusReport& report) { describe_loop(report); },
-                 .reset_fault = [this](std::uint32_t number) { cycle_.request_reset(number); }}),
+                 .reset_fault =
+                     [this](std::uint32_t number) {
+                       const rt::Fault fault = cycle_.fault();
+                       if (fault.latched && fault.number == number) cycle_.request_reset(number);
+                     }}),
       cycle_(stepper_,
              {.max_age_steps = rig_.max_input_age_steps,
               .stale_rule = rig_.stale_rule,

@@ -34,13 +34,26 @@ class RigClient::Session {
 
   // False: stopped.
   bool connect(double timeout_s) {
+    const std::int64_t period_ns = server_.period_ns;
     if (!say_hello(timeout_s)) return false;
-    if (known_) return connected_ = true;
-    known_ = read_channels(wire::INPUT, input_channels_, server_.inputs, timeout_s) &&
-             read_channels(wire::OUTPUT, output_channels_, server_.outputs, timeout_s);
-    connected_ = known_;
+    std::vector<RigChannel> inputs, outputs;
+    if (!read_channels(wire::INPUT, input_channels_, inputs, timeout_s) ||
+        !read_channels(wire::OUTPUT, output_channels_, outputs, timeout_s))
+      return false;
+    if (known_ &&
+        !(are_equal(inputs, server_.inputs) && are_equal(outputs, server_.outputs) && period_ns == server_.period_ns)) {
+      refusal_ = "it has other channels or another period now. Start the rig anew.";
+      throw NetworkError(no_answer());
+    }
+    server_.inputs = std::move(inputs);
+    server_.outputs = std::move(outputs);
     input_.inputs.count = static_cast<int>(server_.inputs.size());
-    return known_;
+    return known_ = connected_ = true;
+  }
+
+  static bool are_equal(const std::vector<RigChannel>& a, const std::vector<RigChannel>& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                      [](const RigChannel& x, const RigChannel& y) { return x.name == y.name && x.unit == y.unit; });
   }
 
   bool reconnect(double timeout_s) {
@@ -181,7 +194,8 @@ class RigClient::Session {
     if (message != nullptr && message->has_refusal()) return take_refusal(message->refusal(), arrival.hint);
     if (version) throw NetworkError(other_version());
     if (arrival.hint) return false;
-    if (message->has_challenge() && message->challenge().nonce() == nonce_) {
+    if (message->has_challenge() && message->challenge().nonce() == nonce_ &&
+        message->challenge().cookie().size() == wire::kCookieBytes) {
       const bool first = cookie_ != message->challenge().cookie();
       cookie_ = message->challenge().cookie();
       if (first) send_hello();
@@ -231,6 +245,7 @@ class RigClient::Session {
 
   bool read_channels(wire::Direction direction, std::size_t total, std::vector<RigChannel>& channels,
                      double timeout_s) {
+    if (total > kMaxChannels) throw NetworkError("the server at " + socket_.server() + " has too many channels.");
     while (channels.size() < total) {
       const auto first = static_cast<std::uint32_t>(channels.size());
       const auto take_page = [&](const ClientSocket::Arrival& arrival) {
@@ -238,7 +253,9 @@ class RigClient::Session {
         if (codec_.message()->has_goodbye()) throw NetworkError("the server at " + socket_.server() + " has stopped.");
         if (!codec_.message()->has_channel_page()) return false;
         const wire::ChannelPage& page = codec_.message()->channel_page();
-        if (page.direction() != direction || page.first() != first || page.channel_size() == 0) return false;
+        if (page.direction() != direction || page.first() != first || page.channel_size() == 0 ||
+            first + static_cast<std::size_t>(page.channel_size()) > total)
+          return false;
         for (const auto& channel : page.channel()) channels.push_back({channel.name(), channel.unit()});
         return true;
       };

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 #include <sodium.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "proto/codec.h"
 #include "proto/load.h"
@@ -46,7 +48,8 @@ class Operator {
                          const std::function<bool(const wire::StatusReport&)>& done) {
     const std::int64_t give_up = now_ns() + std::llround(target_.timeout_s * 1e9);
     while (now_ns() < give_up) {
-      socket_.send({.sender = wire::Sender::rig, .sent_ns = now_ns()}, request());
+      asked_ns_.push_back(now_ns());
+      socket_.send({.sender = wire::Sender::rig, .sent_ns = asked_ns_.back()}, request());
       const std::int64_t repeat = now_ns() + kRepeatAfterNs;
       bool challenged = false;
       while (!challenged && now_ns() < repeat) {
@@ -55,7 +58,9 @@ class Operator {
           const wire::ServerToRig* message = read(*arrival);
           if (message == nullptr) continue;
           if (message->has_status() && done(message->status())) return message->status();
-          if (!message->has_challenge() || message->challenge().nonce() != nonce_) continue;
+          if (!message->has_challenge() || message->challenge().nonce() != nonce_ ||
+              message->challenge().cookie().size() != wire::kCookieBytes)
+            continue;
           challenged = cookie_ != message->challenge().cookie();
           cookie_ = message->challenge().cookie();
         }
@@ -65,20 +70,24 @@ class Operator {
     throw NetworkError(socket_.no_answer());
   }
 
-  // Null: nothing to go by.
+  // Null: nothing to go by. An answer echoes the time of a question of ours: no other one is believed.
   const wire::ServerToRig* read(const ClientSocket::Arrival& arrival) {
     Snapshot ignored;
     if (arrival.status != wire::DecodeStatus::ok && !arrival.hint) return nullptr;
     if (codec_.decode(arrival.frame.payload, 0, ignored) != wire::DecodeStatus::ok) return nullptr;
     const wire::ServerToRig* message = codec_.message();
     if (message->has_refusal()) refusal_ = wire::printable(message->refusal().text(), wire::kMaxTextBytes);
-    return arrival.hint ? nullptr : message;
+    const wire::FrameHeader& header = arrival.frame.header;
+    const bool is_answer =
+        header.session == 0 && std::find(asked_ns_.begin(), asked_ns_.end(), header.echo_sent_ns) != asked_ns_.end();
+    return arrival.hint || !is_answer ? nullptr : message;
   }
 
   const StatusTarget& target_;
   ClientSocket socket_;
   wire::RigCodec codec_;
   std::uint64_t nonce_ = 0;
+  std::vector<std::int64_t> asked_ns_;  // when
   std::string cookie_;
   std::string refusal_;
 };

@@ -219,6 +219,7 @@ DecodeStatus UdpEndpoint::handle_content(Participant& participant) {
 
 // A filled-up datagram outside a session.
 DecodeStatus UdpEndpoint::handle_request(const wire::Frame& frame, const Endpoint& sender) {
+  age_secret();
   if (const auto status = codec_.decode(frame.payload, 0, request_); status != DecodeStatus::ok) return status;
   switch (request_.content) {
     case wire::RigToServer::kHello:
@@ -234,12 +235,12 @@ DecodeStatus UdpEndpoint::handle_request(const wire::Frame& frame, const Endpoin
 }
 
 DecodeStatus UdpEndpoint::handle_hello(const wire::FrameHeader& header, const Endpoint& sender) {
-  if (Participant* known = find(sender); known != nullptr && known->nonce == request_.nonce) {
-    welcome(*known);  // the first one was lost
+  if (Participant* same = find(sender); same != nullptr && same->nonce == request_.nonce) {
+    welcome(*same);  // the first one was lost
     return DecodeStatus::ok;
   }
   if (!proven(sender)) {
-    answer(codec_.encode_challenge(request_.nonce, cookie_for(sender, request_.nonce)), header, sender);
+    answer(codec_.encode_challenge(request_.nonce, cookie_for(sender, request_.nonce, secret_)), header, sender);
     return request_.cookie.empty() ? DecodeStatus::ok : DecodeStatus::unproven_address;
   }
   const Participant* owner = controller();
@@ -251,7 +252,9 @@ DecodeStatus UdpEndpoint::handle_hello(const wire::FrameHeader& header, const En
            header, sender);
     return DecodeStatus::control_taken;
   }
-  if (request_.role == wire::OBSERVER && find(sender) == nullptr && observers() >= kMaxObservers) {
+  const Participant* known = find(sender);
+  const bool observes_already = known != nullptr && known->role == wire::OBSERVER;
+  if (request_.role == wire::OBSERVER && !observes_already && observers() >= kMaxObservers) {
     answer(codec_.encode_refusal(
                wire::FULL, "there are " + std::to_string(kMaxObservers) + " observers already. Stop one of them."),
            header, sender);
@@ -263,7 +266,7 @@ DecodeStatus UdpEndpoint::handle_hello(const wire::FrameHeader& header, const En
 
 DecodeStatus UdpEndpoint::handle_reset(const wire::FrameHeader& header, const Endpoint& sender) {
   if (!proven(sender)) {
-    answer(codec_.encode_challenge(request_.nonce, cookie_for(sender, request_.nonce)), header, sender);
+    answer(codec_.encode_challenge(request_.nonce, cookie_for(sender, request_.nonce, secret_)), header, sender);
     return request_.cookie.empty() ? DecodeStatus::ok : DecodeStatus::unproven_address;
   }
   renew_secret();
@@ -363,22 +366,41 @@ void UdpEndpoint::emit(RigEvent::Kind kind, const Participant& participant) {
 }
 
 // What only somebody who receives at `sender` can know.
-std::array<std::uint8_t, wire::kCookieBytes> UdpEndpoint::cookie_for(const Endpoint& sender,
-                                                                     std::uint64_t nonce) const {
-  const std::string text = to_text(sender) + " " + std::to_string(nonce);
+std::array<std::uint8_t, wire::kCookieBytes> UdpEndpoint::cookie_for(const Endpoint& sender, std::uint64_t nonce,
+                                                                     const wire::Key& secret) const {
+  const bool resets = request_.content == wire::RigToServer::kResetFault;
+  const std::string text = to_text(sender) + " " + std::to_string(nonce) + " " + std::to_string(request_.content) +
+                           (resets ? " " + std::to_string(request_.fault_number) : "");
   std::array<std::uint8_t, wire::kCookieBytes> cookie{};
   crypto_generichash(cookie.data(), cookie.size(), reinterpret_cast<const std::uint8_t*>(text.data()), text.size(),
-                     secret_.data(), secret_.size());
+                     secret.data(), secret.size());
   return cookie;
 }
 
 bool UdpEndpoint::proven(const Endpoint& sender) const {
-  const auto cookie = cookie_for(sender, request_.nonce);
-  return request_.cookie.size() == cookie.size() &&
-         sodium_memcmp(request_.cookie.data(), cookie.data(), cookie.size()) == 0;
+  const auto fits = [&](const wire::Key& secret) {
+    const auto cookie = cookie_for(sender, request_.nonce, secret);
+    return request_.cookie.size() == cookie.size() &&
+           sodium_memcmp(request_.cookie.data(), cookie.data(), cookie.size()) == 0;
+  };
+  return fits(secret_) || fits(last_secret_);
 }
 
-void UdpEndpoint::renew_secret() { randombytes_buf(secret_.data(), secret_.size()); }
+// a used cookie is worth nothing any more
+void UdpEndpoint::renew_secret() {
+  randombytes_buf(secret_.data(), secret_.size());
+  randombytes_buf(last_secret_.data(), last_secret_.size());
+}
+
+// nor is an old one: what was held back on its way cannot be let go hours later
+void UdpEndpoint::age_secret() {
+  if (now_ns_ - secret_since_ns_ < kCookieAgeNs) return;
+  const bool both = now_ns_ - secret_since_ns_ >= 2 * kCookieAgeNs;
+  last_secret_ = secret_;
+  randombytes_buf(secret_.data(), secret_.size());
+  if (both) randombytes_buf(last_secret_.data(), last_secret_.size());
+  secret_since_ns_ = now_ns_;
+}
 
 void UdpEndpoint::welcome(Participant& participant) {
   const Participant* owner = controller();

@@ -26,6 +26,7 @@ namespace rigstep::server {
 
 inline constexpr std::uint16_t kDefaultPort = 47001;
 inline constexpr std::size_t kMaxObservers = 8;
+inline constexpr std::int64_t kCookieAgeNs = 2'000'000'000;  // a cookie is worth something for one to two of these
 
 struct UdpOptions {
   std::string address = "127.0.0.1";   // numeric address of this machine to bind to
@@ -122,9 +123,11 @@ class UdpEndpoint {
   void drop_silent();
   void emit(RigEvent::Kind kind, const Participant& participant);
 
-  std::array<std::uint8_t, wire::kCookieBytes> cookie_for(const Endpoint& sender, std::uint64_t nonce) const;
+  std::array<std::uint8_t, wire::kCookieBytes> cookie_for(const Endpoint& sender, std::uint64_t nonce,
+                                                          const wire::Key& secret) const;
   bool proven(const Endpoint& sender) const;
   void renew_secret();
+  void age_secret();
 
   void welcome(Participant& participant);
   wire::StatusReport status_report();
@@ -156,7 +159,8 @@ class UdpEndpoint {
 
   // network thread only
   std::vector<Participant> participants_;
-  wire::Key secret_{};  // of the cookies; renewed whenever one was used
+  wire::Key secret_{}, last_secret_{};  // of the cookies; renewed whenever one was used, and with time
+  std::int64_t secret_since_ns_ = 0;
   wire::RigRequest request_;
   wire::StatusReport status_;
   std::int64_t status_at_ns_ = 0;

@@ -775,10 +775,6 @@ class Layout {
     align();
     e_.ground_lanes = {e_.positions, kLanes, 0};
     e_.positions += kLanes;
-    // what nobody reads, but the ground's side of a constraint writes
-    RowFormat largest{kMaxRows, RowFormat::kGeneral};
-    ground_handle_ = 0;
-    e_.handle_doubles = static_cast<std::size_t>(largest.handle_size() * kLanes);
   }
 
   void fill(int batch) {
@@ -974,10 +970,21 @@ class Layout {
     }
   }
 
+  // What nobody reads, but the ground's side of a constraint writes: each its own, for they may be in several hands.
+  int handle_of_ground(const Batch& b) {
+    align_handles();
+    const int at = static_cast<int>(e_.handle_doubles);
+    e_.handle_doubles += static_cast<std::size_t>(e_.constraints[node(b, 0).pivot].format.handle_size() * b.width());
+    return at;
+  }
+
   void fill_side(const Batch& b, int s, Side& side) {
     const int lanes = static_cast<int>(b.nodes.size());
     const bool grounded = std::all_of(b.nodes.begin(), b.nodes.end(),
                                       [&](int n) { return e_.constraints[nodes_[n].pivot].bodies[s] == kGround; });
+    const bool has_ground = std::any_of(b.nodes.begin(), b.nodes.end(),
+                                        [&](int n) { return e_.constraints[nodes_[n].pivot].bodies[s] == kGround; });
+    const int ground_handle = has_ground ? handle_of_ground(b) : 0;
     bool aligned = true;
     ScatteredSide places;
     side.first_copy = static_cast<int>(e_.copies.size());
@@ -987,7 +994,7 @@ class Layout {
         BodyPlace ground = b.width() == 1 ? e_.ground_single : e_.ground_lanes;
         ground.lane = b.width() == 1 ? 0 : lane;
         places.record[lane] = ground.of(0);
-        places.handle[lane] = {ground_handle_ + lane, b.width()};
+        places.handle[lane] = {ground_handle + lane, b.width()};
         aligned = aligned && grounded;
         continue;
       }
@@ -1026,7 +1033,6 @@ class Layout {
   std::vector<bool> is_done_;
   std::vector<int> leaf_batch_, grip_batch_, front_batch_;
   std::vector<int> leaf_of_body_, unit_of_batch_;
-  int ground_handle_ = 0;
   Elimination e_;
 };
 

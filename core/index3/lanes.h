@@ -36,7 +36,6 @@ RIGSTEP_INLINE Lanes4 operator+(Lanes4 a, Lanes4 b) { return {a.v + b.v}; }
 RIGSTEP_INLINE Lanes4 operator-(Lanes4 a, Lanes4 b) { return {a.v - b.v}; }
 RIGSTEP_INLINE Lanes4 operator-(Lanes4 a) { return {-a.v}; }
 RIGSTEP_INLINE Lanes4 operator*(Lanes4 a, Lanes4 b) { return {a.v * b.v}; }
-RIGSTEP_INLINE Lanes4& operator+=(Lanes4& a, Lanes4 b) { return a = a + b; }
 RIGSTEP_INLINE Lanes4 operator/(Lanes4 a, Lanes4 b) { return {a.v / b.v}; }
 
 // a b + c, rounded once
@@ -85,10 +84,8 @@ RIGSTEP_INLINE Lanes4 where_positive(Lanes4 a, Lanes4 yes, Lanes4 no) { return {
 RIGSTEP_INLINE double magnitude(double a) { return larger(a, -a); }
 RIGSTEP_INLINE Lanes4 magnitude(Lanes4 a) { return larger(a, -a); }
 
-RIGSTEP_INLINE double lane(double a, int) { return a; }
 RIGSTEP_INLINE double lane(Lanes4 a, int k) { return a.v[k]; }
 
-RIGSTEP_INLINE double largest_lane(double a) { return a; }
 RIGSTEP_INLINE double largest_lane(Lanes4 a) { return larger(larger(a.v[0], a.v[1]), larger(a.v[2], a.v[3])); }
 RIGSTEP_INLINE bool all_positive(double a) { return a > 0.0; }
 RIGSTEP_INLINE bool all_positive(Lanes4 a) { return a.v[0] > 0.0 && a.v[1] > 0.0 && a.v[2] > 0.0 && a.v[3] > 0.0; }

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "core/index3/forces.h"
 #include "core/index3/initial_state.h"
 #include "core/index3/lane_access.h"
 #include "core/index3/plan.h"
@@ -25,6 +26,9 @@ index3::Settings settings_of(double dt) {
   return settings;
 }
 
+// factorisations in Newton's iterations
+int tangents_of(const index3::Plan& plan) { return plan.has_loops && plan.settings.iterations > 1 ? 2 : 1; }
+
 // the phases of the start state's step, on a workspace of their own
 class Phases {
  public:
@@ -33,6 +37,7 @@ class Phases {
     enter_lanes(plan_, start, w_);
     plan_.kernels->predict(w_.lanes);
     constrain_general(plan_, w_, true);
+    take_inputs(plan_, {}, w_);
     tangent_of_forces(plan_, h2(), 0.5 * dt, w_);
   }
 
@@ -97,9 +102,10 @@ std::vector<std::pair<std::string, double>> phase_shares(const Mechanism& mechan
   const double accelerations_up =
       lowest_us([] {}, [&] { phases.up(Start::accelerations, RightHandSide::quadratic, false, false, 1); });
   const double accelerations_down = lowest_us([] {}, [&] { phases.down(Multiplier::sigma, Finish::accelerations); });
+  const int tangents = tangents_of(phases.plan());
   std::vector<std::pair<std::string, double>> shares{
       {"predictor", predict},
-      {"Newton", up_first + (iterations - 1) * up + iterations * down},
+      {"Newton", tangents * up_first + (iterations - tangents) * up + iterations * down},
       {"velocity projection", velocities_up + velocities_down + (sweeps - 1) * again},
       {"acceleration projection", accelerations_up + accelerations_down + (sweeps - 1) * again}};
   double rest = 1.0;
@@ -124,7 +130,7 @@ double multiply_adds_per_step(const Mechanism& mechanism, double dt) {
   const double iteration = bodies * (kFreeMotion + kMove) + kRow * leaf_rows + 12.0 * leaf_rows + solve;
   const double projections = bodies * (kVelocities + kAccelerations) + 2.0 * sweeps * (12.0 * leaf_rows + solve);
   return kPredict * bodies + iterations * iteration + projections +
-         2.0 * (static_cast<double>(e.multiply_adds) + kInertia * bodies);
+         (tangents_of(plan) + 1.0) * (static_cast<double>(e.multiply_adds) + kInertia * bodies);
 }
 
 }  // namespace rigstep::server

@@ -9,7 +9,7 @@
 
 namespace rigstep::server {
 
-// Shares of a step of step_us [us] on one thread: each phase timed by itself on the state some steps after the start,
+// Shares of a step of step_us [us] on one thread: each phase timed by itself at the start state,
 // and as "rest" what is left: force elements, constraints that are evaluated one by one, bookkeeping.
 std::vector<std::pair<std::string, double>> phase_shares(const Mechanism& mechanism, double dt, double step_us);
 

@@ -59,7 +59,7 @@ int verify(const Options& options) {
     fmt::print("{}", options.json ? report.json().dump(2) + "\n" : report.text());
     return report.passed() ? kExitOk : kExitVerdict;
   } catch (const Interrupted&) {
-    return interrupted_exit_code();
+    return kExitInterrupted;
   } catch (const offline::SolverError& error) {
     progress.reset();
     fmt::print(stderr, "rigstep: {}\n", error.what());

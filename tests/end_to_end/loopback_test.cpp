@@ -591,9 +591,13 @@ TEST_CASE("a reset clears the fault it names, once, and not by a recorded datagr
   REQUIRE(operator_console.receives(wire::ServerToRig::kChallenge));
   const std::string cookie = operator_console.codec.message()->challenge().cookie();
   server.faulted_ = true;
-  operator_console.request(operator_console.codec.encode_reset_fault(6, 5, cookie));  // another fault's number
-  CHECK(operator_console.receives(wire::ServerToRig::kStatus));
+  operator_console.request(operator_console.codec.encode_reset_fault(6, 5, cookie));  // a cookie is for one fault
+  CHECK(operator_console.receives(wire::ServerToRig::kChallenge));
   CHECK(server.faulted_);
+  operator_console.request(operator_console.codec.encode_reset_fault(7, 5, cookie));
+  CHECK(operator_console.receives(wire::ServerToRig::kStatus));
+  CHECK_FALSE(server.faulted_);
+  server.faulted_ = true;
   operator_console.request(operator_console.codec.encode_reset_fault(7, 5, cookie));  // the cookie was used
   CHECK(operator_console.receives(wire::ServerToRig::kChallenge));
   CHECK(server.faulted_);

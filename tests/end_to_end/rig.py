@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A rig in a hundred lines: sends a sine on the first input, reads states, prints one JSON line; exit code 1 without states.
 Needs proto/wire_pb2.py on PYTHONPATH: protoc --python_out=DIR -I REPOSITORY proto/wire.proto"""
-import argparse, hashlib, json, math, os, secrets, socket, struct, sys, time
+import argparse, hashlib, hmac, json, math, os, secrets, socket, struct, sys, time
 
 from proto import wire_pb2 as wire
 
@@ -44,7 +44,7 @@ def receive(timeout):
     link.settimeout(timeout)
     data = link.recv(2048)
     came = time.monotonic_ns()
-    if len(data) < HEADER.size + TAG or tag(data[:-TAG]) != data[-TAG:]:
+    if len(data) < HEADER.size + TAG or not hmac.compare_digest(tag(data[:-TAG]), data[-TAG:]):
         return None
     magic, version, sender, of, count, sent, my_sent, there_came = HEADER.unpack_from(data)
     if (magic, version, sender) != (b"RS", VERSION, ord("s")) or of not in (0, session) and session:

@@ -189,6 +189,8 @@ TEST_CASE("a reset clears the fault that it names, and steps go on from the last
   }
   CHECK_FALSE(bench->cycle.fault().latched);
   CHECK(bench->cycle.fault().number == 1);
+  bench->cycle.request_reset(2);  // in advance
+  bench->tick();
 
   bench->send(6.0);
   CHECK(bench->tick().flags == 0);
