@@ -8,8 +8,14 @@
 #include <immintrin.h>
 #endif
 
+// everything is inlined into the passes, but where the processor cannot fuse: slow anyway, and a library call per lane
+#if defined(__FP_FAST_FMA)
 #define RIGSTEP_INLINE inline __attribute__((always_inline))
 #define RIGSTEP_INLINED __attribute__((always_inline))  // of a lambda
+#else
+#define RIGSTEP_INLINE inline
+#define RIGSTEP_INLINED
+#endif
 
 namespace rigstep::index3::RIGSTEP_ISA {
 

@@ -1,13 +1,13 @@
 // Partial derivatives of every force element against finite differences.
 #include <doctest/doctest.h>
 
-#include <Eigen/Eigenvalues>
 #include <cmath>
 #include <functional>
 
 #include "core/index3/bushing.h"
 #include "core/index3/initial_state.h"
 #include "core/index3/tyre.h"
+#include "tests/support/dense.h"
 #include "tests/support/force_cases.h"
 
 namespace rigstep::index3 {
@@ -45,9 +45,7 @@ Dense6 derivative(Placement at, bool by_velocity, const std::function<Vec6(const
   return D;
 }
 
-double least_eigenvalue(const Mat6& M) {
-  return Eigen::SelfAdjointEigenSolver<Dense6>(0.5 * (M + M.transpose())).eigenvalues()[0];
-}
+double least_eigenvalue(const Mat6& M) { return test::eigenvalues(0.5 * (M + M.transpose()))[0]; }
 
 Bushing random_bushing(test::Random& random) {
   Bushing b;

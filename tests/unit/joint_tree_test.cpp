@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "core/offline/joint_motion.h"
-#include "tests/support/mechanisms.h"
+#include "tests/support/joint_cases.h"
 #include "tests/support/random.h"
 
 namespace rigstep::offline {
@@ -11,18 +11,12 @@ namespace {
 
 using test::Description;
 using test::make_body;
-using test::make_joint;
 
 // Two bodies: a universal joint on the ground, and the joint in question, whichever way round.
 Mechanism with_joint(JointType type, bool turned_round) {
   Description d;
   d.bodies = {make_body("A", {0.5, 0, 0}), make_body("B", {1.0, 0.4, 0.5})};
-  auto joint = make_joint("tested", type, turned_round ? "B" : "A", turned_round ? "A" : "B", {1.0, 0.1, 0.0},
-                          Vec3::UnitY(), Vec3::UnitX());
-  joint.second_point = {1.0, 0.4, 0.3};
-  joint.lead = 0.2;
-  d.joints = {make_joint("base", JointType::universal, "ground", "A", Vec3::Zero(), Vec3::UnitX(), Vec3::UnitY()),
-              joint};
+  d.joints = test::joints_with(type, turned_round);
   return test::build(d);
 }
 

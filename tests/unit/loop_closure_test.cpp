@@ -2,12 +2,11 @@
 
 #include <doctest/doctest.h>
 
-#include <Eigen/Cholesky>
-#include <Eigen/Eigenvalues>
 #include <algorithm>
 
 #include "core/index3/diagnostics.h"
 #include "core/index3/initial_state.h"
+#include "tests/support/dense.h"
 #include "tests/support/mechanisms.h"
 
 namespace rigstep::index3 {
@@ -43,10 +42,8 @@ double dense_margin(const Mechanism& m) {
     });
   }
   closing.rowwise().normalize();
-  if (tree.rows() > 0) closing -= closing * tree.transpose() * (tree * tree.transpose()).llt().solve(tree).eval();
-  const Eigen::VectorXd squares =
-      Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd>(closing * closing.transpose(), Eigen::EigenvaluesOnly)
-          .eigenvalues();
+  if (tree.rows() > 0) closing -= test::least_squares(tree.transpose(), closing.transpose()).x.transpose() * tree;
+  const Eigen::VectorXd squares = test::eigenvalues(closing * closing.transpose());
   CHECK(closure.redundant() < closing.rows());
   return std::min(1.0, std::sqrt(squares[closure.redundant()]));
 }

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "core/index3/diagnostics.h"
+#include "core/index3/lane_access.h"
 #include "core/index3/plan.h"
 #include "core/index3/sensors.h"
 #include "tests/support/force_cases.h"
@@ -223,6 +224,28 @@ TEST_CASE("a force that tears the joints open fails the step: a diverged result 
     CHECK(s.state().hash() == hash);
     CHECK(s.step(all_inputs(m, 1.0)).status == StepStatus::ok);
   }
+}
+
+TEST_CASE("a joint that cannot be eliminated is named, whatever lane it is in") {
+  const Plan plan(test::build(test::chain(16, JointType::revolute)), {});
+  Workspace w(plan);
+  const Elimination& e = plan.elimination;
+  int named_beyond_the_first_lane = 0;
+  for (const Front& front : e.fronts) {
+    const int index = static_cast<int>(&front - e.fronts.data());
+    double* const inverse_pivots = w.lanes.arena + front.factor + front.pivots * (front.pivots + 1) / 2 * front.width;
+    std::fill_n(inverse_pivots, front.pivots * front.width, 1.0);
+    CHECK(singular_constraint(plan, w, index) == -1);
+    for (int joint = 0; joint < 16; ++joint) {
+      const ConstraintPlace& at = e.constraint[plan.eliminated_as[joint]];
+      if (at.batch != front.constraint) continue;
+      inverse_pivots[front.width + at.lane] = -1.0;
+      CHECK(singular_constraint(plan, w, index) == joint);
+      inverse_pivots[front.width + at.lane] = 1.0;
+      named_beyond_the_first_lane += at.lane > 0;
+    }
+  }
+  CHECK(named_beyond_the_first_lane > 0);
 }
 
 TEST_CASE("joint reactions are the same after a failed step and after a restore as before") {

@@ -7,7 +7,7 @@
 #include "core/offline/featherstone_dca.h"
 #include "core/offline/hamiltonian_dca.h"
 #include "core/offline/joint_motion.h"
-#include "tests/support/mechanisms.h"
+#include "tests/support/joint_cases.h"
 #include "tests/support/reference.h"
 
 using namespace rigstep;
@@ -224,12 +224,7 @@ TEST_CASE("every kind of joint may carry a body or close a loop: both forms agre
       d.gravity = {0.0, 0.0, -9.81};
       const Mat3 inertia = Vec3(0.3, 0.5, 0.7).asDiagonal();
       d.bodies = {make_body("A", {0.5, 0, 0}, 1.0, inertia), make_body("B", {1.0, 0.4, 0.5}, 1.5, inertia)};
-      auto joint = make_joint("tested", type, turned_round ? "B" : "A", turned_round ? "A" : "B", {1.0, 0.1, 0.0},
-                              Vec3::UnitY(), Vec3::UnitX());
-      joint.second_point = {1.0, 0.4, 0.3};
-      joint.lead = 0.2;
-      d.joints = {make_joint("base", JointType::universal, "ground", "A", Vec3::Zero(), Vec3::UnitX(), Vec3::UnitY()),
-                  joint};
+      d.joints = joints_with(type, turned_round);
       for (const bool closed : {false, true}) {
         CAPTURE(closed);
         // the tested joint leaves more free than the other one, so it is the one that is cut

@@ -7,6 +7,7 @@
 #include "core/index3/constraints.h"
 #include "core/index3/initial_state.h"
 #include "core/index3/plan.h"
+#include "tests/support/dense.h"
 #include "tests/support/mechanisms.h"
 
 using namespace rigstep;
@@ -32,10 +33,8 @@ VelocityError velocity_error(const index3::Plan& plan, const index3::State& x) {
                            [&](int body, const Vec6& block) { J.block<1, 6>(row, 6 * body) = block.transpose(); });
   for (std::size_t i = 0; i < x.body.size(); ++i)
     v.segment<6>(6 * static_cast<Eigen::Index>(i)) << x.body[i].v, index3::rotation_matrix(x.body[i].p) * x.body[i].w_b;
-  Eigen::CompleteOrthogonalDecomposition<Eigen::MatrixXd> decomposition;
-  decomposition.setThreshold(1e-9);
-  decomposition.compute(J);
-  return {decomposition.solve(J * v).cwiseAbs().maxCoeff(), plan.rows() - static_cast<int>(decomposition.rank())};
+  const test::LeastSquares error = test::least_squares(J, J * v, 1e-9);
+  return {error.x.cwiseAbs().maxCoeff(), plan.rows() - error.rank};
 }
 
 struct Run {

@@ -1,0 +1,17 @@
+// Dense linear algebra that tests compare with, compiled once.
+#pragma once
+
+#include <Eigen/Core>
+
+namespace rigstep::test {
+
+struct LeastSquares {
+  Eigen::MatrixXd x;  // of all that come nearest, the one of least norm, per column
+  int rank = 0;       // of A
+};
+// A x = b; pivots below `threshold` times the largest count as zero.
+LeastSquares least_squares(const Eigen::MatrixXd& A, const Eigen::MatrixXd& b, double threshold = 1e-12);
+
+Eigen::VectorXd eigenvalues(const Eigen::MatrixXd& symmetric);  // ascending
+
+}  // namespace rigstep::test
