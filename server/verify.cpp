@@ -267,8 +267,7 @@ std::vector<const offline::Solver*> chosen_solvers(const VerifyRequest& request)
 }
 
 bool can_be_singular(const Case& a) {
-  const index3::Stepper stepper = make_stepper(a.mechanism, a.settings);
-  return stepper.plan().has_loops || !a.mechanism.mechanism.couplings().empty() ||
+  return index3::Plan(a.mechanism.mechanism, a.settings).has_loops || !a.mechanism.mechanism.couplings().empty() ||
          !a.mechanism.mechanism.drivers().empty();
 }
 

@@ -1,535 +1,26 @@
 #include "core/index3/elimination.h"
 
 #include <algorithm>
-#include <functional>
-#include <map>
+#include <array>
 #include <numeric>
-#include <set>
 #include <string>
-#include <tuple>
 #include <utility>
+
+#include "core/index3/batches.h"
 
 namespace rigstep::index3 {
 
 namespace {
 
-constexpr int kShortestPath = 8;         // bodies; below that cutting a chain into segments does not pay
-constexpr int kBodiesPerPartition = 64;  // of a path: fewer are not worth another thread's while
-
-int rows_of(const std::vector<Constraint>& constraints, const std::vector<int>& list) {
-  int n = 0;
-  for (const int c : list) n += constraints[c].format.rows;
-  return n;
-}
-
-// ---- the tree of compounds
-
-struct OpenConstraint {
-  int constraint;
-  int missing;  // bodies outside the compound
-  bool operator<(const OpenConstraint& other) const { return constraint < other.constraint; }
-};
-
-struct Compound {
-  int body = -1, left = -1, right = -1;
-  std::vector<int> eliminated;          // constraints that this compound closes
-  std::vector<OpenConstraint> pending;  // ascending
-  int depth = 0;
-  bool merged = false;
-};
-
-// A serial chain: bodies in order, each held by the constraint before and the one after it.
-struct Path {
-  std::vector<int> bodies;
-  std::vector<int> constraints;  // one more than bodies; -1: free end
-};
-
-class Tree {
- public:
-  // bodies: with grips
-  Tree(std::vector<Constraint>& constraints, int bodies)
-      : constraints_(constraints), held_by_(bodies), order_(constraints.size()) {
-    std::iota(order_.begin(), order_.end(), 0);
-    for (int c = 0; c < static_cast<int>(constraints.size()); ++c) {
-      deferred_.push_back(constraints[c].late);
-      for (const int body : distinct_bodies(c)) held_by_[body].push_back(c);
-    }
-  }
-
-  const std::vector<Compound>& compounds() const { return compounds_; }
-  const std::vector<int>& order() const { return order_; }
-  int fillers() const { return fillers_; }
-
-  void build(MergeOrder order) {
-    std::vector<Path> paths = order == MergeOrder::in_lanes ? find_paths() : std::vector<Path>{};
-    for (Path& path : paths) prepare(path);
-    for (int i = 0; i < static_cast<int>(held_by_.size()); ++i) make_leaf(i);
-    for (const Path& path : paths) merge_path(path);
-    if (order == MergeOrder::fewest_levels)
-      merge_by_levels();
-    else
-      merge_by_operations();
-    close_deferred();
-  }
-
- private:
-  using Pair = std::tuple<long, int, int, int>;  // cost, depth, compounds: compared in this order
-
-  std::vector<int> distinct_bodies(int c) const {
-    std::vector<int> bodies;
-    for (const int body : constraints_[c].bodies)
-      if (body != kGround && std::find(bodies.begin(), bodies.end(), body) == bodies.end()) bodies.push_back(body);
-    return bodies;
-  }
-
-  // ---- paths
-
-  bool is_link(int body) const {  // of a path: at most two constraints, each of two sides
-    if (held_by_[body].size() > 2) return false;
-    return std::all_of(held_by_[body].begin(), held_by_[body].end(),
-                       [&](int c) { return constraints_[c].bodies.size() == 2 && !constraints_[c].format.general(); });
-  }
-
-  int beyond(int c, int body) const {
-    const auto& sides = constraints_[c].bodies;
-    return sides[0] == body ? sides[1] : sides[0];
-  }
-
-  // bodies from `body` on through `c`, and the constraint at the end
-  void follow(int body, int c, std::vector<bool>& used, std::vector<int>& bodies, std::vector<int>& passed) const {
-    for (;;) {
-      passed.push_back(c);
-      if (c < 0) return;
-      const int next = beyond(c, body);
-      if (next == kGround || !is_link(next) || used[next]) return;
-      used[next] = true;
-      bodies.push_back(next);
-      int onward = -1;
-      for (const int other : held_by_[next])
-        if (other != c) onward = other;
-      body = next;
-      c = onward;
-    }
-  }
-
-  std::vector<Path> find_paths() const {
-    std::vector<Path> paths;
-    std::vector<bool> used(held_by_.size(), false);
-    for (int start = 0; start < static_cast<int>(held_by_.size()); ++start) {
-      if (used[start] || !is_link(start)) continue;
-      used[start] = true;
-      const auto constraint = [&](std::size_t k) { return k < held_by_[start].size() ? held_by_[start][k] : -1; };
-      std::vector<int> before, before_constraints, after{start}, after_constraints;
-      follow(start, constraint(0), used, before, before_constraints);
-      follow(start, constraint(1), used, after, after_constraints);
-      Path path;
-      path.bodies.assign(before.rbegin(), before.rend());
-      path.bodies.insert(path.bodies.end(), after.begin(), after.end());
-      path.constraints.assign(before_constraints.rbegin(), before_constraints.rend());
-      path.constraints.insert(path.constraints.end(), after_constraints.begin(), after_constraints.end());
-      if (path.constraints.front() < 0 && path.constraints.back() >= 0) {
-        std::reverse(path.bodies.begin(), path.bodies.end());
-        std::reverse(path.constraints.begin(), path.constraints.end());
-      }
-      const bool is_ring = path.constraints.front() >= 0 && path.constraints.front() == path.constraints.back();
-      if (path.bodies.size() >= kShortestPath && !is_ring) paths.push_back(std::move(path));
-    }
-    return paths;
-  }
-
-  static int segments(const Path& path) {
-    int partitions = 1;
-    while (static_cast<int>(path.bodies.size()) >= kBodiesPerPartition * 2 * partitions) partitions *= 2;
-    return kLanes * partitions;
-  }
-
-  // its ends stay open until the whole path is one compound; a free end is filled up where it ends a segment
-  void prepare(Path& path) {
-    fill_up(path);
-    std::vector<int> in_order;
-    for (const int c : path.constraints)
-      if (c >= 0) in_order.push_back(order_[c]);
-    std::sort(in_order.begin(), in_order.end());
-    auto next = in_order.begin();
-    for (const int c : path.constraints)
-      if (c >= 0) order_[c] = *next++;
-  }
-
-  void fill_up(Path& path) {
-    for (const int end : {path.constraints.front(), path.constraints.back()})
-      if (end >= 0 && distinct_bodies(end).size() == 1) deferred_[end] = true;
-    if (path.constraints.back() >= 0 || path.bodies.size() % segments(path) != 0) return;
-    Constraint filler = constraints_[path.constraints.front() < 0 ? path.constraints[1] : path.constraints.front()];
-    const bool outward = filler.bodies[1] == path.bodies[path.constraints.front() < 0 ? 1 : 0];
-    const int tip = path.bodies.back();
-    filler.late = false;
-    filler.bodies = outward ? std::vector<int>{tip, kGround} : std::vector<int>{kGround, tip};
-    path.constraints.back() = static_cast<int>(constraints_.size());
-    held_by_[tip].push_back(path.constraints.back());
-    constraints_.push_back(filler);
-    deferred_.push_back(true);
-    order_.push_back(path.constraints.back());
-    ++fillers_;
-  }
-
-  void merge_path(const Path& path) {
-    const int count = segments(path), length = static_cast<int>(path.bodies.size()) / count;
-    std::vector<int> roots;
-    for (int s = 0; s < count; ++s) roots.push_back(merge_run(path.bodies, s * length, (s + 1) * length));
-    int root = merge_run(roots, 0, count);
-    if (static_cast<std::size_t>(count * length) < path.bodies.size())
-      root = merge(root, merge_run(path.bodies, count * length, static_cast<int>(path.bodies.size())));
-    close_ends(compounds_[root]);
-  }
-
-  // what waited only for the path to be one compound
-  void close_ends(Compound& path) {
-    std::vector<OpenConstraint> open;
-    for (const OpenConstraint& each : path.pending) {
-      const int c = each.constraint;
-      const bool is_end = deferred_[c] && !constraints_[c].late && distinct_bodies(c).size() == 1;
-      is_end ? path.eliminated.push_back(c) : open.push_back(each);
-    }
-    path.pending = std::move(open);
-  }
-
-  int merge_run(const std::vector<int>& compounds, int begin, int end) {
-    if (end - begin == 1) return compounds[begin];
-    const int middle = begin + (end - begin) / 2;
-    const int left = merge_run(compounds, begin, middle), right = merge_run(compounds, middle, end);
-    return merge(left, right);
-  }
-
-  // ---- general merging
-
-  void make_leaf(int body) {
-    Compound c;
-    c.body = body;
-    for (const int constraint : held_by_[body]) {
-      const int missing = static_cast<int>(distinct_bodies(constraint).size()) - 1 + (deferred_[constraint] ? 1 : 0);
-      if (missing == 0)
-        c.eliminated.push_back(constraint);
-      else
-        c.pending.push_back({constraint, missing});
-    }
-    compounds_.push_back(std::move(c));
-  }
-
-  struct Union {
-    std::vector<int> closed;
-    std::vector<OpenConstraint> open;
-  };
-  Union united(int a, int b) const {
-    Union u;
-    const auto &left = compounds_[a].pending, &right = compounds_[b].pending;
-    auto l = left.begin();
-    auto r = right.begin();
-    while (l != left.end() || r != right.end()) {
-      if (r == right.end() || (l != left.end() && l->constraint < r->constraint)) {
-        u.open.push_back(*l++);
-      } else if (l == left.end() || r->constraint < l->constraint) {
-        u.open.push_back(*r++);
-      } else {
-        const int all = static_cast<int>(distinct_bodies(l->constraint).size()) + (deferred_[l->constraint] ? 1 : 0);
-        const int missing = l->missing + r->missing - all;
-        if (missing == 0)
-          u.closed.push_back(l->constraint);
-        else
-          u.open.push_back({l->constraint, missing});
-        ++l, ++r;
-      }
-    }
-    return u;
-  }
-
-  // compounds where a constraint is pending
-  std::map<int, std::vector<int>> owners() const {
-    std::map<int, std::vector<int>> result;
-    for (int c = 0; c < static_cast<int>(compounds_.size()); ++c)
-      if (!compounds_[c].merged)
-        for (const OpenConstraint& open : compounds_[c].pending) result[open.constraint].push_back(c);
-    return result;
-  }
-
-  // What is left to do around a hub is to add up: in pairs, so that equal parts stay equal, and the hub itself last.
-  bool add_up_around_hubs() {
-    bool added = false;
-    for (auto& [constraint, list] : owners()) {
-      if (!constraints_[constraint].is_hub) continue;
-      std::vector<int> parts;
-      for (const int c : list)
-        if (!compounds_[c].merged && !is_hub(compounds_[c].body)) parts.push_back(c);
-      std::stable_sort(parts.begin(), parts.end(), [this](int a, int b) {
-        const Compound &x = compounds_[a], &y = compounds_[b];
-        return std::pair(x.pending.size(), x.depth) < std::pair(y.pending.size(), y.depth);
-      });
-      for (std::size_t k = 0; k + 1 < parts.size(); k += 2, added = true) merge(parts[k], parts[k + 1]);
-    }
-    return added;
-  }
-
-  bool is_hub(int body) const {  // the only leaf with nothing but a displacement
-    return body >= 0 && held_by_[body].size() == 1 && constraints_[held_by_[body].front()].is_hub;
-  }
-
-  std::vector<Pair> adjacent_pairs() const {
-    std::set<std::pair<int, int>> closing, neighbours;
-    for (const auto& [constraint, list] : owners()) {
-      if (list.size() == 2) closing.emplace(list[0], list[1]);
-      if (constraints_[constraint].is_hub && list.size() > 2) continue;
-      for (std::size_t i = 0; i < list.size(); ++i)
-        for (std::size_t k = i + 1; k < list.size(); ++k) neighbours.emplace(list[i], list[k]);
-    }
-    // a merge that eliminates nothing only makes the next one possible
-    const std::vector<Pair> pairs = costs_of(closing, true);
-    return pairs.empty() ? costs_of(neighbours, false) : pairs;
-  }
-
-  std::vector<Pair> costs_of(const std::set<std::pair<int, int>>& neighbours, bool eliminating) const {
-    std::vector<Pair> pairs;
-    for (const auto& [a, b] : neighbours) {
-      const Union u = united(a, b);
-      long open = 0;
-      for (const OpenConstraint& c : u.open) open += constraints_[c.constraint].format.rows;
-      const long e = rows_of(constraints_, u.closed), size = open + e;
-      if (e > 0 || !eliminating)
-        pairs.emplace_back(std::max(e, 1L) * size * size, std::max(compounds_[a].depth, compounds_[b].depth), a, b);
-    }
-    return pairs;
-  }
-
-  void merge_by_operations() {
-    do {
-      for (auto pairs = adjacent_pairs(); !pairs.empty(); pairs = adjacent_pairs()) {
-        const auto best = *std::min_element(pairs.begin(), pairs.end());
-        merge(std::get<2>(best), std::get<3>(best));
-      }
-    } while (add_up_around_hubs());
-  }
-
-  void merge_by_levels() {
-    do {
-      for (auto pairs = adjacent_pairs(); !pairs.empty(); pairs = adjacent_pairs()) {
-        std::sort(pairs.begin(), pairs.end());
-        for (const auto& [cost, depth, a, b] : pairs)
-          if (!compounds_[a].merged && !compounds_[b].merged) merge(a, b);
-      }
-    } while (add_up_around_hubs());
-  }
-
-  int merge(int a, int b) {
-    Union u = united(a, b);
-    Compound c;
-    c.left = a;
-    c.right = b;
-    c.eliminated = std::move(u.closed);
-    c.pending = std::move(u.open);
-    c.depth = std::max(compounds_[a].depth, compounds_[b].depth) + 1;
-    compounds_[a].merged = compounds_[b].merged = true;
-    compounds_.push_back(std::move(c));
-    return static_cast<int>(compounds_.size()) - 1;
-  }
-
-  void close_deferred() {
-    for (Compound& c : compounds_)
-      if (!c.merged)
-        for (const OpenConstraint& open : std::exchange(c.pending, {})) c.eliminated.push_back(open.constraint);
-  }
-
-  std::vector<Constraint>& constraints_;
-  std::vector<std::vector<int>> held_by_;
-  std::vector<bool> deferred_;  // eliminated last, though all its bodies are there earlier
-  std::vector<int> order_;      // of the constraints as the bodies list them: along a path where there is one
-  std::vector<Compound> compounds_;
-  int fillers_ = 0;
-};
-
-// ---- nodes: every compound as one leaf and as many fronts as it eliminates constraints
-
-struct Node {
-  int body = -1;
-  int pivot = -1;  // constraint
-  int child[2] = {-1, -1};
-  std::vector<int> pending;  // constraints: of a body in order, of a front those of its children one after the other
-  int size = 1;              // nodes of the subtree
-  int level = 1;
-  std::string signature;  // equal for subtrees of equal work
-  int batch = -1, lane = -1;
-};
-
-class Nodes {
- public:
-  Nodes(const Tree& tree, const std::vector<Constraint>& constraints, const std::vector<bool>& dense)
-      : compounds_(tree.compounds()),
-        order_(tree.order()),
-        constraints_(constraints),
-        dense_(dense),
-        bodies_(static_cast<int>(dense.size())) {
-    for (std::size_t c = 0; c < compounds_.size(); ++c)
-      if (!compounds_[c].merged) roots_.push_back(add(static_cast<int>(c)));
-    for (Node& node : nodes_) sign(node);
-  }
-  std::vector<Node>& nodes() { return nodes_; }
-  const std::vector<int>& roots() const { return roots_; }
-
- private:
-  int push(Node node) {
-    for (const int child : node.child)
-      if (child >= 0) {
-        node.size += nodes_[child].size;
-        node.level = std::max(node.level, nodes_[child].level + 1);
-      }
-    nodes_.push_back(std::move(node));
-    return static_cast<int>(nodes_.size()) - 1;
-  }
-
-  int add(int index) {
-    const Compound& c = compounds_[index];
-    std::vector<int> still = c.eliminated;
-    Node first;
-    if (c.body >= 0) {
-      first.body = c.body;
-      for (const OpenConstraint& each : c.pending) first.pending.push_back(each.constraint);
-      first.pending.insert(first.pending.end(), still.begin(), still.end());
-      std::sort(first.pending.begin(), first.pending.end(), [this](int a, int b) { return order_[a] < order_[b]; });
-    } else {
-      first.child[0] = add(c.left);
-      first.child[1] = add(c.right);
-      if (!still.empty()) {
-        first.pivot = still.front();
-        still.erase(still.begin());
-      }
-      inherit(first);
-    }
-    int top = push(std::move(first));
-    for (const int pivot : still) {
-      Node next;
-      next.child[0] = top;
-      next.pivot = pivot;
-      inherit(next);
-      top = push(std::move(next));
-    }
-    return top;
-  }
-
-  void inherit(Node& node) const {
-    for (const int child : node.child)
-      if (child >= 0)
-        for (const int c : nodes_[child].pending)
-          if (c != node.pivot && std::find(node.pending.begin(), node.pending.end(), c) == node.pending.end())
-            node.pending.push_back(c);
-  }
-
-  static std::string text(const RowFormat& f) { return std::to_string(f.rows) + "." + std::to_string(f.cosines); }
-
-  std::string text_of_leaf(const Node& node) const {
-    std::string s = node.body >= bodies_ ? "G" : dense_[node.body] ? "D" : "B";
-    for (const int c : node.pending) {
-      const auto& sides = constraints_[c].bodies;
-      const auto side = std::find(sides.begin(), sides.end(), node.body) - sides.begin();
-      if (!constraints_[c].is_hub)
-        s += text(constraints_[c].format) + "/" + std::to_string(side) + " ";
-      else if (side == 0)
-        s += "hub " + std::to_string(node.body);  // like no other
-    }
-    return s;
-  }
-
-  // children come first in nodes_, so their signatures are there already
-  void sign(Node& node) {
-    std::string& s = node.signature;
-    if (node.body >= 0) {
-      s = text_of_leaf(node);
-    } else {
-      s = "F" + (node.pivot >= 0 ? text(constraints_[node.pivot].format) : std::string("-"));
-      for (const int child : node.child) {
-        if (child < 0) continue;
-        const Node& below = nodes_[child];
-        s += "(" + std::to_string(id_of(below.signature)) + ":";
-        for (const int c : below.pending) {
-          const auto at = std::find(node.pending.begin(), node.pending.end(), c);
-          s += at == node.pending.end() ? std::string("p,") : std::to_string(at - node.pending.begin()) + ",";
-        }
-        s += ")";
-      }
-    }
-  }
-
-  int id_of(const std::string& signature) {
-    return signature_ids_.emplace(signature, static_cast<int>(signature_ids_.size())).first->second;
-  }
-
-  const std::vector<Compound>& compounds_;
-  const std::vector<int>& order_;
-  const std::vector<Constraint>& constraints_;
-  const std::vector<bool>& dense_;
-  int bodies_;  // of the model; behind them stand the grips
-  std::vector<Node> nodes_;
-  std::vector<int> roots_;
-  std::map<std::string, int> signature_ids_;
-};
-
-// ---- lanes: equal subtrees side by side
-
-struct Batch {
-  std::vector<int> nodes;  // by lane; fewer than the width: the others repeat the first
-  int width() const { return nodes.size() > 1 ? kLanes : 1; }
-};
-
-class Lanes {
- public:
-  explicit Lanes(std::vector<Node>& nodes, bool side_by_side) : nodes_(nodes) {
-    std::map<std::pair<int, std::string>, std::vector<int>> alike;  // by falling size
-    for (std::size_t i = 0; i < nodes.size(); ++i)
-      alike[{-nodes[i].size, nodes[i].signature}].push_back(static_cast<int>(i));
-    if (side_by_side)
-      for (const std::size_t least : {static_cast<std::size_t>(kLanes), std::size_t{2}})
-        for (const auto& [key, list] : alike) place_alike(list, least);
-    for (std::size_t i = 0; i < nodes.size(); ++i)
-      if (nodes[i].batch < 0) place({static_cast<int>(i)});
-  }
-  const std::vector<Batch>& batches() const { return batches_; }
-
- private:
-  void place_alike(const std::vector<int>& list, std::size_t least) {
-    std::vector<int> group;
-    std::vector<int> open;
-    for (const int node : list)
-      if (nodes_[node].batch < 0) open.push_back(node);
-    for (std::size_t k = 0; k + least <= open.size(); k += group.size()) {
-      group.assign(open.begin() + static_cast<std::ptrdiff_t>(k),
-                   open.begin() + static_cast<std::ptrdiff_t>(std::min(open.size(), k + kLanes)));
-      place(group);
-    }
-  }
-
-  void place(const std::vector<int>& group) {
-    for (std::size_t lane = 0; lane < group.size(); ++lane) {
-      nodes_[group[lane]].batch = static_cast<int>(batches_.size());
-      nodes_[group[lane]].lane = static_cast<int>(lane);
-    }
-    batches_.push_back({group});
-    if (group.size() == 1) return;
-    for (int side = 0; side < 2; ++side) {
-      std::vector<int> children;
-      for (const int node : group)
-        if (nodes_[node].child[side] >= 0 && nodes_[nodes_[node].child[side]].batch < 0)
-          children.push_back(nodes_[node].child[side]);
-      if (children.size() == group.size()) place(children);
-    }
-  }
-
-  std::vector<Node>& nodes_;
-  std::vector<Batch> batches_;
-};
-
-// ---- flat tables
-
 class Layout {
  public:
-  Layout(const std::vector<Constraint>& constraints, const std::vector<bool>& dense, std::vector<Node>& nodes,
-         const std::vector<int>& roots, const std::vector<Batch>& batches, const std::vector<int>& hub_of_grip)
-      : dense_(dense), nodes_(nodes), batches_(batches), index_(batches.size(), -1), is_done_(batches.size(), false) {
+  Layout(const std::vector<Constraint>& constraints, const std::vector<bool>& dense, const Batches& laid,
+         const std::vector<int>& hub_of_grip)
+      : dense_(dense),
+        nodes_(laid.nodes),
+        batches_(laid.batches),
+        index_(batches_.size(), -1),
+        is_done_(batches_.size(), false) {
     e_.constraints = constraints;
     e_.hub_of_grip = hub_of_grip;
     e_.body.resize(dense.size());
@@ -537,7 +28,7 @@ class Layout {
     e_.leaf_of_body.resize(dense.size());
     e_.constraint.resize(constraints.size());
     for (std::size_t c = 0; c < constraints.size(); ++c) e_.constraint[c].handles.resize(constraints[c].bodies.size());
-    for (const int root : roots) visit(nodes[root].batch);
+    for (const int root : laid.roots) visit(nodes_[root].batch);
     for (const int width : {kLanes, 1})  // lanes first, so that they are aligned
       for (const int batch : order_)
         if (batches_[batch].width() == width) reserve(batch);
@@ -551,7 +42,7 @@ class Layout {
     std::vector<int> all(e_.units.size());
     std::iota(all.begin(), all.end(), 0);
     e_.whole = part_of(e_, all);
-    for (const Node& node : nodes) e_.levels = std::max(e_.levels, node.level);
+    for (const Node& node : nodes_) e_.levels = std::max(e_.levels, node.level);
   }
   Elimination take() { return std::move(e_); }
 
@@ -896,8 +387,6 @@ class Layout {
     for (int side = 0; side < 2; ++side)
       if (first.child[side] >= 0) fill_child(b, side, f, f.child[right_alone ? 1 : side]);
     f.form = form_of(f);
-    while (e_.constraint_of_front.size() < e_.fronts.size()) e_.constraint_of_front.push_back(-1);
-    e_.constraint_of_front[index] = first.pivot;
   }
 
   unsigned char form_of(const Front& f) const {
@@ -980,11 +469,10 @@ class Layout {
 
   void fill_side(const Batch& b, int s, Side& side) {
     const int lanes = static_cast<int>(b.nodes.size());
-    const bool grounded = std::all_of(b.nodes.begin(), b.nodes.end(),
-                                      [&](int n) { return e_.constraints[nodes_[n].pivot].bodies[s] == kGround; });
-    const bool has_ground = std::any_of(b.nodes.begin(), b.nodes.end(),
-                                        [&](int n) { return e_.constraints[nodes_[n].pivot].bodies[s] == kGround; });
-    const int ground_handle = has_ground ? handle_of_ground(b) : 0;
+    const auto on_ground = std::count_if(b.nodes.begin(), b.nodes.end(),
+                                         [&](int n) { return e_.constraints[nodes_[n].pivot].bodies[s] == kGround; });
+    const bool grounded = on_ground == lanes;
+    const int ground_handle = on_ground > 0 ? handle_of_ground(b) : 0;
     bool aligned = true;
     ScatteredSide places;
     side.first_copy = static_cast<int>(e_.copies.size());
@@ -1026,7 +514,7 @@ class Layout {
   }
 
   const std::vector<bool>& dense_;
-  std::vector<Node>& nodes_;
+  const std::vector<Node>& nodes_;
   const std::vector<Batch>& batches_;
   std::vector<int> index_;  // of a batch among leaves or fronts
   std::vector<int> order_;
@@ -1122,12 +610,10 @@ Elimination compile(const std::vector<Constraint>& model, const std::vector<bool
   std::vector<Constraint> constraints = model;
   const int bodies = static_cast<int>(dense.size());
   const std::vector<int> hub_of_grip = put_grips(constraints, bodies, hubs);
-  Tree tree(constraints, bodies + static_cast<int>(hub_of_grip.size()));
-  tree.build(order);
-  Nodes nodes(tree, constraints, dense);
-  const Lanes lanes(nodes.nodes(), order == MergeOrder::in_lanes);
-  Elimination e = Layout(constraints, dense, nodes.nodes(), nodes.roots(), lanes.batches(), hub_of_grip).take();
-  e.fillers = tree.fillers();
+  const CompoundTree tree = build_tree(constraints, bodies + static_cast<int>(hub_of_grip.size()), order);
+  const Batches laid = lay_side_by_side(tree, constraints, dense, order);
+  Elimination e = Layout(constraints, dense, laid, hub_of_grip).take();
+  e.fillers = tree.fillers;
   return e;
 }
 

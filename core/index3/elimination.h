@@ -20,18 +20,9 @@
 #include <cstddef>
 #include <vector>
 
-#include "core/index3/schedule.h"
-#include "core/index3/stepper.h"
+#include "core/index3/compounds.h"
 
 namespace rigstep::index3 {
-
-// A constraint as the elimination sees it.
-struct Constraint {
-  RowFormat format;
-  std::vector<int> bodies;  // its sides in order, kGround allowed
-  bool late = false;        // eliminated after everything else
-  bool is_hub = false;      // the displacement of a hub: its sides are the hub and its grips
-};
 
 // Where a constraint of the model lies: its row k at rows.base + k rows.stride in every array of rows.
 struct ConstraintPlace {
@@ -67,7 +58,6 @@ struct Elimination {
   std::vector<Constraint> constraints;              // the same; bodies: of the model, then the grips
   std::vector<int> hubs;                            // bodies
   std::vector<int> hub_of_grip;                     // (grips) body
-  std::vector<int> constraint_of_front;             // of the first lane, or -1
   int fillers = 0;
 
   // The same operations as a graph, in order, for the division among threads.

@@ -3,13 +3,13 @@
 #include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <random>
 #include <utility>
 
 #include "core/index3/forces.h"
 #include "core/index3/initial_state.h"
 #include "core/index3/lane_access.h"
+#include "core/mechanism/body_groups.h"
 
 namespace rigstep::index3 {
 
@@ -56,23 +56,17 @@ State perturbed(const Plan& plan, State x) {
 
 // Constraints of the bodies that hang together when the hubs are taken out.
 std::vector<std::vector<int>> parts_between(const Plan& plan, const std::vector<bool>& is_hub) {
-  const int n = static_cast<int>(is_hub.size());
-  std::vector<int> parent(n + 1);
-  std::iota(parent.begin(), parent.end(), 0);
-  const auto root = [&parent](int i) {
-    while (parent[i] != i) i = parent[i];
-    return i;
-  };
-  const auto first_of = [&](int c) {  // n: hubs and ground only
+  BodyGroups groups(is_hub.size());
+  const auto first_of = [&](int c) {  // kGround: hubs and ground only
     for (const int body : plan.bodies[c])
       if (body != kGround && !is_hub[body]) return body;
-    return n;
+    return kGround;
   };
   for (const int c : plan.eliminated)
     for (const int body : plan.bodies[c])
-      if (body != kGround && !is_hub[body]) parent[root(body)] = root(first_of(c));
-  std::vector<std::vector<int>> parts(n + 1);
-  for (const int c : plan.eliminated) parts[root(first_of(c))].push_back(c);
+      if (body != kGround && !is_hub[body]) groups.join(body, first_of(c));
+  std::vector<std::vector<int>> parts(is_hub.size() + 1);
+  for (const int c : plan.eliminated) parts[groups.group_of(first_of(c))].push_back(c);
   return parts;
 }
 

@@ -1,4 +1,5 @@
-// Load time only: a start state that satisfies the joints at all three levels, [001] 3.5 step 1.
+// A start state that satisfies the joints at all three levels, [001] 3.5 step 1. Load time only, but for
+// evaluate_state(), which a step that failed calls too.
 #pragma once
 
 #include <string>

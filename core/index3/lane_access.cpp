@@ -7,6 +7,8 @@
 
 namespace rigstep::index3 {
 
+static_assert(kStateFields == kDoublesPerBody, "lanes hold a body as the state does");
+
 namespace {
 
 template <int N>
@@ -245,6 +247,20 @@ void tangent_of_forces(const Plan& plan, double stiffness_factor, double damping
           w.lanes.tangent[leaf.dense + k * at.width + at.lane] = w.tangent[i](row, column);
     });
   }
+}
+
+int singular_constraint(const Plan& plan, const Workspace& w, int front) noexcept {
+  const Elimination& e = plan.elimination;
+  const Front& f = e.fronts[front];
+  int singular = -1, lane_of_it = f.width;
+  for (std::size_t c = 0; c < plan.eliminated.size(); ++c) {
+    const ConstraintPlace& at = e.constraint[c];
+    if (at.batch != f.constraint || at.lane >= lane_of_it) continue;
+    const double* inverse_pivot = w.lanes.arena + f.factor + f.pivots * (f.pivots + 1) / 2 * f.width + at.lane;
+    for (int k = 0; k < f.pivots; ++k)
+      if (!(inverse_pivot[k * f.width] > 0.0)) singular = plan.eliminated[c], lane_of_it = at.lane;
+  }
+  return singular;
 }
 
 Vec6 motion(const Plan& plan, const Workspace& w, int body) noexcept {

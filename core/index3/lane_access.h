@@ -49,6 +49,9 @@ inline double row_value(const Plan& plan, const double* rows, int constraint, in
   return rows[at.base + row * at.stride];
 }
 
+// The joint, coupling or driver of the first lane in which a front's pivots are not all positive; -1: that of none.
+int singular_constraint(const Plan& plan, const Workspace& w, int front) noexcept;
+
 // Displacement | velocity | acceleration of a body and the like for its rotation, world frame.
 Vec6 motion(const Plan& plan, const Workspace& w, int body) noexcept;
 void set_motion(const Plan& plan, int body, const Vec6& motion, Workspace& w) noexcept;

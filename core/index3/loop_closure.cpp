@@ -4,10 +4,10 @@
 #include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "core/index3/diagnostics.h"
 #include "core/index3/initial_state.h"
+#include "core/mechanism/body_groups.h"
 
 namespace rigstep::index3 {
 
@@ -37,21 +37,10 @@ std::vector<int> candidates(const Plan& plan) {
 
 // Joints of a spanning tree over the bodies and the ground.
 std::vector<int> tree_joints(const Plan& plan) {
-  const std::size_t n = plan.mechanism.bodies().size();
-  std::vector<std::size_t> group(n + 1);
-  std::iota(group.begin(), group.end(), std::size_t{0});
-  const auto root = [&](int body) {
-    std::size_t i = body == kGround ? n : static_cast<std::size_t>(body);
-    while (group[i] != i) i = group[i];
-    return i;
-  };
+  BodyGroups groups(plan.mechanism.bodies().size());
   std::vector<int> tree;
-  for (const int j : candidates(plan)) {
-    const std::size_t a = root(plan.bodies[j][0]), b = root(plan.bodies[j][1]);
-    if (a == b) continue;
-    group[a] = b;
-    tree.push_back(j);
-  }
+  for (const int j : candidates(plan))
+    if (groups.join(plan.bodies[j][0], plan.bodies[j][1])) tree.push_back(j);
   return tree;
 }
 

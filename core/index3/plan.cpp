@@ -3,12 +3,12 @@
 #include <Eigen/Dense>
 #include <algorithm>
 #include <array>
-#include <numeric>
 #include <set>
 #include <utility>
 
 #include "core/index3/constraints.h"
 #include "core/index3/hubs.h"
+#include "core/mechanism/body_groups.h"
 
 namespace rigstep::index3 {
 
@@ -84,23 +84,14 @@ void require_moderate_hubs(const Plan& plan) {
           "a body carries at most " + std::to_string(kMostRowsOfBody) + "; split it with fixed joints");
 }
 
-// Union-find over bodies and the ground: a joint between two already connected parts closes a loop, and so does a
-// coupling or a driver, which hold what a joint leaves free.
+// A joint between two parts that hang together already closes a loop, and so does a coupling or a driver, which hold
+// what a joint leaves free.
 bool closes_loops(const Mechanism& mechanism) {
-  const int n = static_cast<int>(mechanism.bodies().size());
-  std::vector<int> parent(n + 1);
-  std::iota(parent.begin(), parent.end(), 0);
-  const auto root = [&parent, n](int body) {
-    int i = body == kGround ? n : body;
-    while (parent[i] != i) i = parent[i];
-    return i;
-  };
+  BodyGroups groups(mechanism.bodies().size());
   if (!mechanism.couplings().empty()) return true;
   for (const CoupledBodies& pair : acted_on(mechanism)) {
     if (pair[0] == pair[1]) continue;  // a joint without rows
-    const int a = root(pair[0]), b = root(pair[1]);
-    if (a == b) return true;
-    parent[a] = b;
+    if (!groups.join(pair[0], pair[1])) return true;
   }
   return false;
 }

@@ -12,8 +12,6 @@ namespace {
 constexpr double kRegularisation = 1e-12;  // of J'J against its mean diagonal: what the constraints leave free
 constexpr int kPasses = 3;                 // each multiplies its error by kRegularisation over the smallest eigenvalue
 
-Placement placement_in(const State& x, int body) { return body == kGround ? Placement{} : placement_of(x.body[body]); }
-
 // rows with respect to a body's motion, its rotation measured by the path of its farthest joint point
 Vec6 scaled(const Vec6& J, double arm) {
   Vec6 y = J;
@@ -45,6 +43,10 @@ void solve(const Matrix& L, Eigen::VectorXd& x) {
 }
 
 }  // namespace
+
+Placement placement_in(const State& x, int body) noexcept {
+  return body == kGround ? Placement{} : placement_of(x.body[body]);
+}
 
 Vec6 load_on_second(const Plan& plan, const State& x, int j, const double* lambda) noexcept {
   const Joint& joint = plan.mechanism.joints()[j];

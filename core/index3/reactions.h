@@ -19,6 +19,9 @@ namespace rigstep::index3 {
 // A larger group stays as the solver leaves it: one possible distribution.
 inline constexpr int kMostBodiesOfGroup = 32;
 
+// Where a body of a state is and how it moves; the ground rests.
+Placement placement_in(const State& x, int body) noexcept;
+
 // Load of joint j on its second body at a pose, world frame, for multipliers of its rows: force [N] and torque about
 // its joint point on the second body [N m].
 Vec6 load_on_second(const Plan& plan, const State& x, int j, const double* lambda) noexcept;

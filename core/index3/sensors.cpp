@@ -23,8 +23,6 @@ Vec3 specific_force(const Mechanism& m, const Output& o, const BodyState& b, con
   return A.transpose() * (b.a - m.gravity_0()) + rotational;
 }
 
-Placement placement_in(const State& x, int body) { return body == kGround ? Placement{} : placement_of(x.body[body]); }
-
 double rate(const Mechanism& m, const State& x, const JointCoordinate& followed) {
   const Joint& joint = m.joints()[followed.joint];
   const Placement first = placement_in(x, joint.first), second = placement_in(x, joint.second);

@@ -189,12 +189,6 @@ bool is_finite(const BodyState& b) {
   return std::isfinite(b.r.sum() + b.p.sum() + b.v.sum() + b.w_b.sum() + b.a.sum() + b.alpha_b.sum());
 }
 
-// first joint, coupling or driver that could not be eliminated
-int constraint_of_front(const Plan& plan, int front) {
-  const int constraint = plan.elimination.constraint_of_front[front];
-  return constraint < static_cast<int>(plan.eliminated.size()) ? plan.eliminated[constraint] : -1;
-}
-
 // first joint, coupling or driver that the step left open, or -1
 int torn_joint(const Plan& plan, const Workspace& w) {
   for (int row = 0; row < plan.rows(); ++row) {
@@ -238,7 +232,7 @@ StepReport judge(const Plan& plan, const Workspace& w, const Notice& notice) {
   } else if (notice.failed_front >= 0) {
     report.status = StepStatus::singular;
     report.body = -1;
-    report.joint = constraint_of_front(plan, notice.failed_front);
+    report.joint = singular_constraint(plan, w, notice.failed_front);
   }
   return report;
 }

@@ -12,9 +12,11 @@
 #include "core/index3/hubs.h"
 #include "core/index3/initial_state.h"
 #include "core/index3/loop_closure.h"
+#include "core/index3/partition.h"
 #include "core/index3/plan.h"
 #include "core/index3/reactions.h"
 #include "core/index3/workspace.h"
+#include "core/mechanism/body_groups.h"
 #include "rt/thread_setup.h"
 #include "server/commands/commands.h"
 #include "server/csv.h"
@@ -45,16 +47,10 @@ double measured_step_us(index3::Stepper stepper) {
 
 // Loops: joints beyond those that hang every body, or group of bodies, on the ground or on each other.
 int loop_count(const Mechanism& m) {
-  std::vector<int> group(m.bodies().size() + 1);
-  for (std::size_t i = 0; i < group.size(); ++i) group[i] = static_cast<int>(i);
+  BodyGroups groups(m.bodies().size());
   int loops = 0;
-  for (const Joint& joint : m.joints()) {
-    if (index3::rows_of(joint.type).empty()) continue;
-    const auto of = [&](int body) { return group[body == kGround ? m.bodies().size() : body]; };
-    const int a = of(joint.first), b = of(joint.second);
-    if (a == b) ++loops;
-    std::replace(group.begin(), group.end(), b, a);
-  }
+  for (const Joint& joint : m.joints())
+    if (!index3::rows_of(joint.type).empty() && !groups.join(joint.first, joint.second)) ++loops;
   return loops;
 }
 
@@ -68,13 +64,9 @@ double start_margin(const index3::Plan& plan) {
 
 // What the layout makes of a mechanism: its share in lanes, and how many threads it is worth.
 struct Layout {
-  explicit Layout(const Mechanism& m) {
-    index3::Settings settings;
-    for (const int threads : {1, 2, 4}) {
-      settings.threads = threads;
-      parts.push_back(static_cast<int>(index3::Plan(m, settings).partition.parts.size()));
-    }
-    for (const index3::BodyPlace& place : index3::Plan(m, {}).elimination.body) in_lanes += place.width > 1;
+  explicit Layout(const index3::Elimination& e) {
+    for (const int threads : {1, 2, 4}) parts.push_back(static_cast<int>(index3::divide(e, threads).parts.size()));
+    for (const index3::BodyPlace& place : e.body) in_lanes += place.width > 1;
   }
   int in_lanes = 0;        // bodies that ride beside others
   std::vector<int> parts;  // threads that take part where 1, 2 and 4 are offered
@@ -98,7 +90,7 @@ struct Report {
         rank(index3::start_rank(m)),
         gaps(index3::start_gaps(m)),
         plan(m, {}),
-        layout(m),
+        layout(plan.elimination),
         margin(start_margin(plan)) {
     index3::Stepper stepper = make_stepper(loaded, {});
     index3::residuals(stepper.plan(), stepper.state(), start);

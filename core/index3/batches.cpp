@@ -1,0 +1,180 @@
+#include "core/index3/batches.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace rigstep::index3 {
+
+namespace {
+
+class Nodes {
+ public:
+  Nodes(const CompoundTree& tree, const std::vector<Constraint>& constraints, const std::vector<bool>& dense)
+      : compounds_(tree.compounds),
+        order_(tree.order),
+        constraints_(constraints),
+        dense_(dense),
+        bodies_(static_cast<int>(dense.size())) {
+    for (std::size_t c = 0; c < compounds_.size(); ++c)
+      if (!compounds_[c].merged) roots_.push_back(add(static_cast<int>(c)));
+    for (Node& node : nodes_) sign(node);
+  }
+  std::vector<Node>& nodes() { return nodes_; }
+  const std::vector<int>& roots() const { return roots_; }
+
+ private:
+  int push(Node node) {
+    for (const int child : node.child)
+      if (child >= 0) {
+        node.size += nodes_[child].size;
+        node.level = std::max(node.level, nodes_[child].level + 1);
+      }
+    nodes_.push_back(std::move(node));
+    return static_cast<int>(nodes_.size()) - 1;
+  }
+
+  int add(int index) {
+    const Compound& c = compounds_[index];
+    std::vector<int> still = c.eliminated;
+    Node first;
+    if (c.body >= 0) {
+      first.body = c.body;
+      for (const OpenConstraint& each : c.pending) first.pending.push_back(each.constraint);
+      first.pending.insert(first.pending.end(), still.begin(), still.end());
+      std::sort(first.pending.begin(), first.pending.end(), [this](int a, int b) { return order_[a] < order_[b]; });
+    } else {
+      first.child[0] = add(c.left);
+      first.child[1] = add(c.right);
+      if (!still.empty()) {
+        first.pivot = still.front();
+        still.erase(still.begin());
+      }
+      inherit(first);
+    }
+    int top = push(std::move(first));
+    for (const int pivot : still) {
+      Node next;
+      next.child[0] = top;
+      next.pivot = pivot;
+      inherit(next);
+      top = push(std::move(next));
+    }
+    return top;
+  }
+
+  void inherit(Node& node) const {
+    for (const int child : node.child)
+      if (child >= 0)
+        for (const int c : nodes_[child].pending)
+          if (c != node.pivot && std::find(node.pending.begin(), node.pending.end(), c) == node.pending.end())
+            node.pending.push_back(c);
+  }
+
+  static std::string text(const RowFormat& f) { return std::to_string(f.rows) + "." + std::to_string(f.cosines); }
+
+  std::string text_of_leaf(const Node& node) const {
+    std::string s = node.body >= bodies_ ? "G" : dense_[node.body] ? "D" : "B";
+    for (const int c : node.pending) {
+      const auto& sides = constraints_[c].bodies;
+      const auto side = std::find(sides.begin(), sides.end(), node.body) - sides.begin();
+      if (!constraints_[c].is_hub)
+        s += text(constraints_[c].format) + "/" + std::to_string(side) + " ";
+      else if (side == 0)
+        s += "hub " + std::to_string(node.body);  // like no other
+    }
+    return s;
+  }
+
+  // children come first in nodes_, so their signatures are there already
+  void sign(Node& node) {
+    std::string& s = node.signature;
+    if (node.body >= 0) {
+      s = text_of_leaf(node);
+    } else {
+      s = "F" + (node.pivot >= 0 ? text(constraints_[node.pivot].format) : std::string("-"));
+      for (const int child : node.child) {
+        if (child < 0) continue;
+        const Node& below = nodes_[child];
+        s += "(" + std::to_string(id_of(below.signature)) + ":";
+        for (const int c : below.pending) {
+          const auto at = std::find(node.pending.begin(), node.pending.end(), c);
+          s += at == node.pending.end() ? std::string("p,") : std::to_string(at - node.pending.begin()) + ",";
+        }
+        s += ")";
+      }
+    }
+  }
+
+  int id_of(const std::string& signature) {
+    return signature_ids_.emplace(signature, static_cast<int>(signature_ids_.size())).first->second;
+  }
+
+  const std::vector<Compound>& compounds_;
+  const std::vector<int>& order_;
+  const std::vector<Constraint>& constraints_;
+  const std::vector<bool>& dense_;
+  int bodies_;  // of the model; behind them stand the grips
+  std::vector<Node> nodes_;
+  std::vector<int> roots_;
+  std::map<std::string, int> signature_ids_;
+};
+
+class Lanes {
+ public:
+  explicit Lanes(std::vector<Node>& nodes, bool side_by_side) : nodes_(nodes) {
+    std::map<std::pair<int, std::string>, std::vector<int>> alike;  // by falling size
+    for (std::size_t i = 0; i < nodes.size(); ++i)
+      alike[{-nodes[i].size, nodes[i].signature}].push_back(static_cast<int>(i));
+    if (side_by_side)
+      for (const std::size_t least : {static_cast<std::size_t>(kLanes), std::size_t{2}})
+        for (const auto& [key, list] : alike) place_alike(list, least);
+    for (std::size_t i = 0; i < nodes.size(); ++i)
+      if (nodes[i].batch < 0) place({static_cast<int>(i)});
+  }
+  const std::vector<Batch>& batches() const { return batches_; }
+
+ private:
+  void place_alike(const std::vector<int>& list, std::size_t least) {
+    std::vector<int> group;
+    std::vector<int> open;
+    for (const int node : list)
+      if (nodes_[node].batch < 0) open.push_back(node);
+    for (std::size_t k = 0; k + least <= open.size(); k += group.size()) {
+      group.assign(open.begin() + static_cast<std::ptrdiff_t>(k),
+                   open.begin() + static_cast<std::ptrdiff_t>(std::min(open.size(), k + kLanes)));
+      place(group);
+    }
+  }
+
+  void place(const std::vector<int>& group) {
+    for (std::size_t lane = 0; lane < group.size(); ++lane) {
+      nodes_[group[lane]].batch = static_cast<int>(batches_.size());
+      nodes_[group[lane]].lane = static_cast<int>(lane);
+    }
+    batches_.push_back({group});
+    if (group.size() == 1) return;
+    for (int side = 0; side < 2; ++side) {
+      std::vector<int> children;
+      for (const int node : group)
+        if (nodes_[node].child[side] >= 0 && nodes_[nodes_[node].child[side]].batch < 0)
+          children.push_back(nodes_[node].child[side]);
+      if (children.size() == group.size()) place(children);
+    }
+  }
+
+  std::vector<Node>& nodes_;
+  std::vector<Batch> batches_;
+};
+
+}  // namespace
+
+Batches lay_side_by_side(const CompoundTree& tree, const std::vector<Constraint>& constraints,
+                         const std::vector<bool>& dense, MergeOrder order) {
+  Nodes made(tree, constraints, dense);
+  Batches b{std::move(made.nodes()), made.roots(), {}};
+  b.batches = Lanes(b.nodes, order == MergeOrder::in_lanes).batches();
+  return b;
+}
+
+}  // namespace rigstep::index3

@@ -1,0 +1,38 @@
+// Operations side by side: every compound becomes a leaf or as many fronts as it eliminates constraints, and equal
+// subtrees of these are laid into the lanes of one batch. Load time only.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/index3/compounds.h"
+
+namespace rigstep::index3 {
+
+struct Node {
+  int body = -1;
+  int pivot = -1;  // constraint
+  int child[2] = {-1, -1};
+  std::vector<int> pending;  // constraints: of a body in order, of a front those of its children one after the other
+  int size = 1;              // nodes of the subtree
+  int level = 1;
+  std::string signature;  // equal for subtrees of equal work
+  int batch = -1, lane = -1;
+};
+
+struct Batch {
+  std::vector<int> nodes;  // by lane; fewer than the width: the others repeat the first
+  int width() const { return nodes.size() > 1 ? kLanes : 1; }
+};
+
+struct Batches {
+  std::vector<Node> nodes;  // parts before the whole
+  std::vector<int> roots;   // nodes
+  std::vector<Batch> batches;
+};
+
+// dense: per body of the model, as for compile().
+Batches lay_side_by_side(const CompoundTree& tree, const std::vector<Constraint>& constraints,
+                         const std::vector<bool>& dense, MergeOrder order);
+
+}  // namespace rigstep::index3

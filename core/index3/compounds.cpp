@@ -1,0 +1,330 @@
+#include "core/index3/compounds.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+#include <tuple>
+#include <utility>
+
+namespace rigstep::index3 {
+
+namespace {
+
+constexpr int kShortestPath = 8;         // bodies; below that cutting a chain into segments does not pay
+constexpr int kBodiesPerPartition = 64;  // of a path: fewer are not worth another thread's while
+
+// A serial chain: bodies in order, each held by the constraint before and the one after it.
+struct Path {
+  std::vector<int> bodies;
+  std::vector<int> constraints;  // one more than bodies; -1: free end
+};
+class Tree {
+ public:
+  // bodies: with grips
+  Tree(std::vector<Constraint>& constraints, int bodies)
+      : constraints_(constraints), held_by_(bodies), order_(constraints.size()) {
+    std::iota(order_.begin(), order_.end(), 0);
+    for (int c = 0; c < static_cast<int>(constraints.size()); ++c) {
+      deferred_.push_back(constraints[c].late);
+      for (const int body : distinct_bodies(c)) held_by_[body].push_back(c);
+    }
+  }
+
+  CompoundTree build(MergeOrder order) {
+    std::vector<Path> paths = order == MergeOrder::in_lanes ? find_paths() : std::vector<Path>{};
+    for (Path& path : paths) prepare(path);
+    for (int i = 0; i < static_cast<int>(held_by_.size()); ++i) make_leaf(i);
+    for (const Path& path : paths) merge_path(path);
+    if (order == MergeOrder::fewest_levels)
+      merge_by_levels();
+    else
+      merge_by_operations();
+    close_deferred();
+    return {std::move(compounds_), std::move(order_), fillers_};
+  }
+
+ private:
+  using Pair = std::tuple<long, int, int, int>;  // cost, depth, compounds: compared in this order
+
+  std::vector<int> distinct_bodies(int c) const {
+    std::vector<int> bodies;
+    for (const int body : constraints_[c].bodies)
+      if (body != kGround && std::find(bodies.begin(), bodies.end(), body) == bodies.end()) bodies.push_back(body);
+    return bodies;
+  }
+
+  // ---- paths
+
+  bool is_link(int body) const {  // of a path: at most two constraints, each of two sides
+    if (held_by_[body].size() > 2) return false;
+    return std::all_of(held_by_[body].begin(), held_by_[body].end(),
+                       [&](int c) { return constraints_[c].bodies.size() == 2 && !constraints_[c].format.general(); });
+  }
+
+  int beyond(int c, int body) const {
+    const auto& sides = constraints_[c].bodies;
+    return sides[0] == body ? sides[1] : sides[0];
+  }
+
+  // bodies from `body` on through `c`, and the constraint at the end
+  void follow(int body, int c, std::vector<bool>& used, std::vector<int>& bodies, std::vector<int>& passed) const {
+    for (;;) {
+      passed.push_back(c);
+      if (c < 0) return;
+      const int next = beyond(c, body);
+      if (next == kGround || !is_link(next) || used[next]) return;
+      used[next] = true;
+      bodies.push_back(next);
+      int onward = -1;
+      for (const int other : held_by_[next])
+        if (other != c) onward = other;
+      body = next;
+      c = onward;
+    }
+  }
+
+  std::vector<Path> find_paths() const {
+    std::vector<Path> paths;
+    std::vector<bool> used(held_by_.size(), false);
+    for (int start = 0; start < static_cast<int>(held_by_.size()); ++start) {
+      if (used[start] || !is_link(start)) continue;
+      used[start] = true;
+      const auto constraint = [&](std::size_t k) { return k < held_by_[start].size() ? held_by_[start][k] : -1; };
+      std::vector<int> before, before_constraints, after{start}, after_constraints;
+      follow(start, constraint(0), used, before, before_constraints);
+      follow(start, constraint(1), used, after, after_constraints);
+      Path path;
+      path.bodies.assign(before.rbegin(), before.rend());
+      path.bodies.insert(path.bodies.end(), after.begin(), after.end());
+      path.constraints.assign(before_constraints.rbegin(), before_constraints.rend());
+      path.constraints.insert(path.constraints.end(), after_constraints.begin(), after_constraints.end());
+      if (path.constraints.front() < 0 && path.constraints.back() >= 0) {
+        std::reverse(path.bodies.begin(), path.bodies.end());
+        std::reverse(path.constraints.begin(), path.constraints.end());
+      }
+      const bool is_ring = path.constraints.front() >= 0 && path.constraints.front() == path.constraints.back();
+      if (path.bodies.size() >= kShortestPath && !is_ring) paths.push_back(std::move(path));
+    }
+    return paths;
+  }
+
+  static int segments(const Path& path) {
+    int partitions = 1;
+    while (static_cast<int>(path.bodies.size()) >= kBodiesPerPartition * 2 * partitions) partitions *= 2;
+    return kLanes * partitions;
+  }
+
+  // its ends stay open until the whole path is one compound; a free end is filled up where it ends a segment
+  void prepare(Path& path) {
+    fill_up(path);
+    std::vector<int> in_order;
+    for (const int c : path.constraints)
+      if (c >= 0) in_order.push_back(order_[c]);
+    std::sort(in_order.begin(), in_order.end());
+    auto next = in_order.begin();
+    for (const int c : path.constraints)
+      if (c >= 0) order_[c] = *next++;
+  }
+
+  void fill_up(Path& path) {
+    for (const int end : {path.constraints.front(), path.constraints.back()})
+      if (end >= 0 && distinct_bodies(end).size() == 1) deferred_[end] = true;
+    if (path.constraints.back() >= 0 || path.bodies.size() % segments(path) != 0) return;
+    Constraint filler = constraints_[path.constraints.front() < 0 ? path.constraints[1] : path.constraints.front()];
+    const bool outward = filler.bodies[1] == path.bodies[path.constraints.front() < 0 ? 1 : 0];
+    const int tip = path.bodies.back();
+    filler.late = false;
+    filler.bodies = outward ? std::vector<int>{tip, kGround} : std::vector<int>{kGround, tip};
+    path.constraints.back() = static_cast<int>(constraints_.size());
+    held_by_[tip].push_back(path.constraints.back());
+    constraints_.push_back(filler);
+    deferred_.push_back(true);
+    order_.push_back(path.constraints.back());
+    ++fillers_;
+  }
+
+  void merge_path(const Path& path) {
+    const int count = segments(path), length = static_cast<int>(path.bodies.size()) / count;
+    std::vector<int> roots;
+    for (int s = 0; s < count; ++s) roots.push_back(merge_run(path.bodies, s * length, (s + 1) * length));
+    int root = merge_run(roots, 0, count);
+    if (static_cast<std::size_t>(count * length) < path.bodies.size())
+      root = merge(root, merge_run(path.bodies, count * length, static_cast<int>(path.bodies.size())));
+    close_ends(compounds_[root]);
+  }
+
+  // what waited only for the path to be one compound
+  void close_ends(Compound& path) {
+    std::vector<OpenConstraint> open;
+    for (const OpenConstraint& each : path.pending) {
+      const int c = each.constraint;
+      const bool is_end = deferred_[c] && !constraints_[c].late && distinct_bodies(c).size() == 1;
+      is_end ? path.eliminated.push_back(c) : open.push_back(each);
+    }
+    path.pending = std::move(open);
+  }
+
+  int merge_run(const std::vector<int>& compounds, int begin, int end) {
+    if (end - begin == 1) return compounds[begin];
+    const int middle = begin + (end - begin) / 2;
+    const int left = merge_run(compounds, begin, middle), right = merge_run(compounds, middle, end);
+    return merge(left, right);
+  }
+
+  // ---- general merging
+
+  void make_leaf(int body) {
+    Compound c;
+    c.body = body;
+    for (const int constraint : held_by_[body]) {
+      const int missing = static_cast<int>(distinct_bodies(constraint).size()) - 1 + (deferred_[constraint] ? 1 : 0);
+      if (missing == 0)
+        c.eliminated.push_back(constraint);
+      else
+        c.pending.push_back({constraint, missing});
+    }
+    compounds_.push_back(std::move(c));
+  }
+
+  struct Union {
+    std::vector<int> closed;
+    std::vector<OpenConstraint> open;
+  };
+  Union united(int a, int b) const {
+    Union u;
+    const auto &left = compounds_[a].pending, &right = compounds_[b].pending;
+    auto l = left.begin();
+    auto r = right.begin();
+    while (l != left.end() || r != right.end()) {
+      if (r == right.end() || (l != left.end() && l->constraint < r->constraint)) {
+        u.open.push_back(*l++);
+      } else if (l == left.end() || r->constraint < l->constraint) {
+        u.open.push_back(*r++);
+      } else {
+        const int all = static_cast<int>(distinct_bodies(l->constraint).size()) + (deferred_[l->constraint] ? 1 : 0);
+        const int missing = l->missing + r->missing - all;
+        if (missing == 0)
+          u.closed.push_back(l->constraint);
+        else
+          u.open.push_back({l->constraint, missing});
+        ++l, ++r;
+      }
+    }
+    return u;
+  }
+
+  // compounds where a constraint is pending
+  std::map<int, std::vector<int>> owners() const {
+    std::map<int, std::vector<int>> result;
+    for (int c = 0; c < static_cast<int>(compounds_.size()); ++c)
+      if (!compounds_[c].merged)
+        for (const OpenConstraint& open : compounds_[c].pending) result[open.constraint].push_back(c);
+    return result;
+  }
+
+  // What is left to do around a hub is to add up: in pairs, so that equal parts stay equal, and the hub itself last.
+  bool add_up_around_hubs() {
+    bool added = false;
+    for (auto& [constraint, list] : owners()) {
+      if (!constraints_[constraint].is_hub) continue;
+      std::vector<int> parts;
+      for (const int c : list)
+        if (!compounds_[c].merged && !is_hub(compounds_[c].body)) parts.push_back(c);
+      std::stable_sort(parts.begin(), parts.end(), [this](int a, int b) {
+        const Compound &x = compounds_[a], &y = compounds_[b];
+        return std::pair(x.pending.size(), x.depth) < std::pair(y.pending.size(), y.depth);
+      });
+      for (std::size_t k = 0; k + 1 < parts.size(); k += 2, added = true) merge(parts[k], parts[k + 1]);
+    }
+    return added;
+  }
+
+  bool is_hub(int body) const {  // the only leaf with nothing but a displacement
+    return body >= 0 && held_by_[body].size() == 1 && constraints_[held_by_[body].front()].is_hub;
+  }
+
+  std::vector<Pair> adjacent_pairs() const {
+    std::set<std::pair<int, int>> closing, neighbours;
+    for (const auto& [constraint, list] : owners()) {
+      if (list.size() == 2) closing.emplace(list[0], list[1]);
+      if (constraints_[constraint].is_hub && list.size() > 2) continue;
+      for (std::size_t i = 0; i < list.size(); ++i)
+        for (std::size_t k = i + 1; k < list.size(); ++k) neighbours.emplace(list[i], list[k]);
+    }
+    // a merge that eliminates nothing only makes the next one possible
+    const std::vector<Pair> pairs = costs_of(closing, true);
+    return pairs.empty() ? costs_of(neighbours, false) : pairs;
+  }
+
+  std::vector<Pair> costs_of(const std::set<std::pair<int, int>>& neighbours, bool eliminating) const {
+    std::vector<Pair> pairs;
+    for (const auto& [a, b] : neighbours) {
+      const Union u = united(a, b);
+      long open = 0;
+      for (const OpenConstraint& c : u.open) open += constraints_[c.constraint].format.rows;
+      const long e = rows_of(constraints_, u.closed), size = open + e;
+      if (e > 0 || !eliminating)
+        pairs.emplace_back(std::max(e, 1L) * size * size, std::max(compounds_[a].depth, compounds_[b].depth), a, b);
+    }
+    return pairs;
+  }
+
+  void merge_by_operations() {
+    do {
+      for (auto pairs = adjacent_pairs(); !pairs.empty(); pairs = adjacent_pairs()) {
+        const auto best = *std::min_element(pairs.begin(), pairs.end());
+        merge(std::get<2>(best), std::get<3>(best));
+      }
+    } while (add_up_around_hubs());
+  }
+
+  void merge_by_levels() {
+    do {
+      for (auto pairs = adjacent_pairs(); !pairs.empty(); pairs = adjacent_pairs()) {
+        std::sort(pairs.begin(), pairs.end());
+        for (const auto& [cost, depth, a, b] : pairs)
+          if (!compounds_[a].merged && !compounds_[b].merged) merge(a, b);
+      }
+    } while (add_up_around_hubs());
+  }
+
+  int merge(int a, int b) {
+    Union u = united(a, b);
+    Compound c;
+    c.left = a;
+    c.right = b;
+    c.eliminated = std::move(u.closed);
+    c.pending = std::move(u.open);
+    c.depth = std::max(compounds_[a].depth, compounds_[b].depth) + 1;
+    compounds_[a].merged = compounds_[b].merged = true;
+    compounds_.push_back(std::move(c));
+    return static_cast<int>(compounds_.size()) - 1;
+  }
+
+  void close_deferred() {
+    for (Compound& c : compounds_)
+      if (!c.merged)
+        for (const OpenConstraint& open : std::exchange(c.pending, {})) c.eliminated.push_back(open.constraint);
+  }
+
+  std::vector<Constraint>& constraints_;
+  std::vector<std::vector<int>> held_by_;
+  std::vector<bool> deferred_;  // eliminated last, though all its bodies are there earlier
+  std::vector<int> order_;      // of the constraints as the bodies list them: along a path where there is one
+  std::vector<Compound> compounds_;
+  int fillers_ = 0;
+};
+
+}  // namespace
+
+int rows_of(const std::vector<Constraint>& constraints, const std::vector<int>& list) {
+  int n = 0;
+  for (const int c : list) n += constraints[c].format.rows;
+  return n;
+}
+CompoundTree build_tree(std::vector<Constraint>& constraints, int bodies, MergeOrder order) {
+  return Tree(constraints, bodies).build(order);
+}
+
+}  // namespace rigstep::index3
