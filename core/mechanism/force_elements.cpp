@@ -1,7 +1,7 @@
 // Characteristics, and the builder's part for force elements: what each one must satisfy.
 #include "core/mechanism/force_elements.h"
 
-#include <Eigen/Eigenvalues>
+#include <Eigen/Cholesky>
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -106,10 +106,10 @@ void require_positive_semidefinite(Mat6& matrix, const char* field) {
                          "is not symmetric: element (" + std::to_string(row + 1) + ", " + std::to_string(column + 1) +
                              ") is " + number(matrix(row, column)) + ", its mirror " + number(matrix(column, row)),
                          "give a symmetric matrix");
-  const double least =
-      Eigen::SelfAdjointEigenSolver<Eigen::Matrix<double, 6, 6>>(0.5 * (scaled + scaled.transpose())).eigenvalues()[0];
-  if (least < -1e-9)
-    throw MechanismError(field, "would release energy along some deflection (scaled eigenvalue " + number(least) + ")",
+  const Eigen::Matrix<double, 6, 6> lifted =
+      0.5 * (scaled + scaled.transpose()) + 1e-9 * Eigen::Matrix<double, 6, 6>::Identity();
+  if (!lifted.ldlt().isPositive())
+    throw MechanismError(field, "would release energy along some deflection",
                          "give a positive semidefinite matrix; check the signs of the couplings");
   matrix = Mat6(0.5 * (matrix + matrix.transpose()));
 }
