@@ -678,7 +678,7 @@ RIGSTEP_INLINE T minus_row(T sum, const double* row, const T* y) {
 }
 
 template <int N, Form form, class T>
-RIGSTEP_INLINE void solve_up(const StepArrays& a, const Front& f, const double* rhs) {
+RIGSTEP_INLINE void solve_up(const StepArrays& a, const Front& f, const double* rhs, bool anew) {
   constexpr int W = kWidth<T>;
   constexpr bool link = form == Form::link;
   const bool has_left = link || f.child[0].present, has_right = link || f.child[1].present;
@@ -695,6 +695,11 @@ RIGSTEP_INLINE void solve_up(const StepArrays& a, const Front& f, const double* 
         if (has_right) y[k] = has_left ? y[k] + right(in_right + k) : right(in_right + k);
       });
       each<N>([&](int k) RIGSTEP_INLINED { y[k] = y[k] + load<T>(rhs + (f.row_position + k * W)); });
+      if (anew)
+        each<N>([&](int k) RIGSTEP_INLINED {
+          const int row = f.row_position + k * W;
+          y[k] = fnma(load<T>(a.carried + row), load<T>(a.lambda + row), y[k]);
+        });
       T solution[N];
       each<N>([&](int k) RIGSTEP_INLINED { solution[k] = y[k]; });
       solve_pivots<N>(factor, solution);
@@ -736,10 +741,11 @@ void clear_grips(const StepArrays& a, const Run& run) {
 }
 
 void solve_up(const StepArrays& a, const Run& run, RightHandSide side) {
-  const double* rhs = side == RightHandSide::Phi ? a.Phi : side == RightHandSide::rate ? a.rate : a.quadratic;
+  const bool anew = side == RightHandSide::Phi_anew;
+  const double* rhs = anew || side == RightHandSide::Phi ? a.Phi : side == RightHandSide::rate ? a.rate : a.quadratic;
   const Front* f = a.front + run.first;
   with_shape(*f, [&]<int N, Form form, class T>() {
-    for (const Front* end = f + run.count; f < end; ++f) solve_up<N, form, T>(a, *f, rhs);
+    for (const Front* end = f + run.count; f < end; ++f) solve_up<N, form, T>(a, *f, rhs, anew);
   });
 }
 

@@ -275,6 +275,7 @@ void write_rows(Plan& plan, Place at, const std::vector<std::array<double, 2>>& 
     plan.compliance_in_lanes[row] = compliance[k][0];
     plan.compliance_in_lanes[projections + row] = compliance[k][1];
     plan.gain[row] = gain;
+    plan.carried[row] = gain > 0.0 ? compliance[k][0] / gain : 0.0;
   }
 }
 
@@ -375,6 +376,7 @@ void Plan::lay_out(Elimination chosen) {
   constraint_constants = AlignedDoubles(size(kConstraintConstants * elimination.constraint_positions), 0.0);
   compliance_in_lanes = AlignedDoubles(size(2 * elimination.rows), 0.0);
   gain = AlignedDoubles(size(elimination.rows), 0.0);
+  carried = AlignedDoubles(size(elimination.rows), 0.0);
   write_constants(*this);
 }
 

@@ -81,7 +81,7 @@ struct Plan {
   bool shows_forces = false;  // what force elements do at the end of a step is an output, or part of the energy
 
   // in lanes (schedule.h)
-  AlignedDoubles constraint_constants, compliance_in_lanes, gain;
+  AlignedDoubles constraint_constants, compliance_in_lanes, gain, carried;
 
   int rows() const { return first_row.back(); }
   int first_coupling() const { return static_cast<int>(mechanism.joints().size()); }  // as a constraint

@@ -176,6 +176,7 @@ struct StepArrays {
   const double* constraint_constants;
   const double* compliance[2];  // of every row: in the iterations, in the projections
   const double* gain;           // of every row: 4/dt^2, 0 for what is there only to fill a lane
+  const double* carried;        // of every row: what a unit of its multiplier opens it by, compliance dt^2/4 or 0
   double dt;
   int rows;  // of all constraints, lanes included
 
@@ -208,7 +209,8 @@ struct Moves {
   double move, turn;
 };
 
-enum class RightHandSide { Phi, rate, quadratic };
+// anew: as if the multipliers had not been carried over, (34)
+enum class RightHandSide { Phi_anew, Phi, rate, quadratic };
 
 // What is done on a way from the leaves to the root, run by run in this order, so that a run's numbers stay near.
 struct LeavesToRoot {

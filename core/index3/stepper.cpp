@@ -54,7 +54,7 @@ class Attempt {
     tangent_of_forces(plan_, h2(), 0.5 * plan_.dt(), w_);  // (8)
     for (int k = 0; k < plan_.settings.iterations; ++k) {
       load_bodies(plan_, inputs_, time(), last_.coordinate, w_);
-      LeavesToRoot up = solve(LeavesToRoot::Start::free_motion, RightHandSide::Phi);
+      LeavesToRoot up = solve(LeavesToRoot::Start::free_motion, closing(k));
       up.constrain = true;
       if (needs_tangent(k)) up.with_stiffness = true, up.factorise = {true, h2(), true, 0};
       if (!assemble(up)) return false;  // 3c-3e   (17) (18) (26) (27) (36)-(39), leaves to root
@@ -97,6 +97,13 @@ class Attempt {
   // One tangent, that of the predictor. Rows that are redundant in closed loops are independent there by as much as the
   // joints are open, which turns their rounding into motion: with loops another one, where the joints are closed.
   bool needs_tangent(int iteration) const { return iteration == 0 || (plan_.has_loops && iteration == 1); }
+
+  // At a singular pose loops hold nothing in one direction. What rounding leaves open there, multipliers that were
+  // carried over would add up step by step; anew they are as small as the first iteration makes them, and the next one
+  // mends what that leaves open elsewhere. In trees every direction is held, and carrying over rounds less.
+  RightHandSide closing(int iteration) const {
+    return plan_.has_loops && iteration == 0 ? RightHandSide::Phi_anew : RightHandSide::Phi;
+  }
 
   double h2() const { return 0.25 * plan_.dt() * plan_.dt(); }
   double time() const { return time_at(plan_, last_.step + 1); }

@@ -93,6 +93,7 @@ Workspace::Workspace(const Plan& plan) : lanes{} {
   lanes.compliance[0] = plan.compliance_in_lanes.data();
   lanes.compliance[1] = plan.compliance_in_lanes.data() + e.rows;
   lanes.gain = plan.gain.data();
+  lanes.carried = plan.carried.data();
   lanes.dt = plan.dt();
   lanes.rows = e.rows;
   block = AlignedDoubles(carve(e, plan.partition.parts.size(), nullptr, lanes), kNaN);
