@@ -5,6 +5,7 @@
 #include "core/offline/hamiltonian_dca.h"
 #include "core/offline/natural_complement.h"
 #include "core/offline/stabilised_index2.h"
+#include "core/offline/tree_hamiltonian.h"
 
 namespace rigstep::offline {
 
@@ -15,6 +16,16 @@ Trajectory complement(const Scenario& scenario, const Options& options) {
   ComplementSettings settings;
   settings.method = method;
   return natural_complement(scenario, options, settings).trajectory;
+}
+
+constexpr std::string_view kTreeNames[2][4] = {
+    {"tree_hamilton_lu", "tree_hamilton_cholesky", "tree_hamilton_mass_matrix", "tree_hamilton_multipliers"},
+    {"tree_newton_euler_lu", "tree_newton_euler_cholesky", "tree_lagrange_second_kind", "tree_lagrange_first_kind"}};
+
+template <TreeState state, TreeMatrix matrix>
+Trajectory tree(const Scenario& scenario, const Options& options) {
+  return simulate_tree(scenario, options, {state, matrix},
+                       kTreeNames[static_cast<int>(state)][static_cast<int>(matrix)]);
 }
 
 }  // namespace
@@ -44,6 +55,23 @@ std::span<const Solver> solvers() {
        complement<Complement::partitioning>},
       {"wang_huston", "natural complement in Euler angles: Wang-Huston, multipliers by pseudo-inverse [002]",
        complement_obstacle, complement<Complement::wang_huston>},
+      {kTreeNames[0][0], "open trees: Hamilton's equations, extended, swept by LU elimination (EMH, algorithm 1) [003]",
+       tree_obstacle, tree<TreeState::momenta, TreeMatrix::extended_lu>},
+      {kTreeNames[0][1],
+       "open trees: Hamilton's equations, extended, swept by L'DL elimination (EMH, algorithm 2) [003]", tree_obstacle,
+       tree<TreeState::momenta, TreeMatrix::extended_ltdl>},
+      {kTreeNames[0][2], "open trees: Hamilton's equations, rates from the joint-space mass matrix (DAH) [003]",
+       tree_obstacle, tree<TreeState::momenta, TreeMatrix::tangent>},
+      {kTreeNames[0][3], "open trees: Hamilton's equations, rates from Lagrange multipliers (HZU) [003]", tree_obstacle,
+       tree<TreeState::momenta, TreeMatrix::orthogonal>},
+      {kTreeNames[1][0], "open trees: Newton-Euler equations in hinge coordinates, swept by LU elimination [003]",
+       tree_obstacle, tree<TreeState::rates, TreeMatrix::extended_lu>},
+      {kTreeNames[1][1], "open trees: Newton-Euler equations in hinge coordinates, swept by L'DL elimination [003]",
+       tree_obstacle, tree<TreeState::rates, TreeMatrix::extended_ltdl>},
+      {kTreeNames[1][2], "open trees: Lagrange's equations of the second kind, joint-space mass matrix [003]",
+       tree_obstacle, tree<TreeState::rates, TreeMatrix::tangent>},
+      {kTreeNames[1][3], "open trees: Lagrange's equations of the first kind, multipliers of the hinges [003]",
+       tree_obstacle, tree<TreeState::rates, TreeMatrix::orthogonal>},
   };
   return all;
 }
