@@ -64,6 +64,27 @@ std::string line(double x1, double y1, double x2, double y2, const char* colour)
                      colour);
 }
 
+std::string opening(const std::string& title) {
+  return fmt::format(
+             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {:.0f} {:.0f}\" font-family=\"sans-serif\" "
+             "font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n",
+             kWidth, kHeight) +
+         text(kLeft, 25.0, "start", title, " font-size=\"15\" font-weight=\"bold\"");
+}
+
+std::string labels(const std::string& x, const std::string& y) {
+  return text(0.5 * (kLeft + kWidth - kRight), kHeight - 18.0, "middle", x) +
+         fmt::format("<g transform=\"translate(20 {:.1f}) rotate(-90)\">{}</g>\n", 0.5 * (kTop + kHeight - kBottom),
+                     text(0.0, 0.0, "middle", y));
+}
+
+void write_file(const std::string& svg, const std::string& path) {
+  std::ofstream file(path);
+  file << svg;
+  file.close();
+  if (!file) throw FileError(path + ": cannot be written: name a folder that takes files");
+}
+
 }  // namespace
 
 std::string to_svg(const Chart& chart) {
@@ -79,11 +100,7 @@ std::string to_svg(const Chart& chart) {
   const double right = kWidth - kRight, bottom = kHeight - kBottom;
   const Axis x(chart.log_x, low[0], high[0], kLeft, right), y(chart.log_y, low[1], high[1], bottom, kTop);
 
-  std::string svg = fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {:.0f} {:.0f}\" font-family=\"sans-serif\" "
-      "font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n",
-      kWidth, kHeight);
-  svg += text(kLeft, 25.0, "start", chart.title, " font-size=\"15\" font-weight=\"bold\"");
+  std::string svg = opening(chart.title);
   for (const double t : x.ticks()) {
     svg += line(x.at(t), kTop, x.at(t), bottom, "#dddddd");
     svg += text(x.at(t), bottom + 18.0, "middle", fmt::format("{:g}", t));
@@ -93,9 +110,7 @@ std::string to_svg(const Chart& chart) {
     svg += text(kLeft - 8.0, y.at(t) + 4.0, "end", fmt::format("{:g}", t));
   }
   svg += line(kLeft, bottom, right, bottom, "black") + line(kLeft, kTop, kLeft, bottom, "black");
-  svg += text(0.5 * (kLeft + right), kHeight - 18.0, "middle", chart.x_label);
-  svg += fmt::format("<g transform=\"translate(20 {:.1f}) rotate(-90)\">{}</g>\n", 0.5 * (kTop + bottom),
-                     text(0.0, 0.0, "middle", chart.y_label));
+  svg += labels(chart.x_label, chart.y_label);
   for (std::size_t k = 0; k < chart.lines.size(); ++k) {
     const char* colour = kColours[k % std::size(kColours)];
     std::string points, marks;
@@ -112,11 +127,32 @@ std::string to_svg(const Chart& chart) {
   return svg + "</svg>\n";
 }
 
-void write_svg(const Chart& chart, const std::string& path) {
-  std::ofstream file(path);
-  file << to_svg(chart);
-  file.close();
-  if (!file) throw FileError(path + ": cannot be written: name a folder that takes files");
+std::string to_svg(const RegionMap& map) {
+  const double right = kWidth - kRight, bottom = kHeight - kBottom;
+  const double width = (right - kLeft) / static_cast<double>(map.x.size());
+  const double height = (bottom - kTop) / static_cast<double>(map.y.size());
+  std::string svg = opening(map.title);
+  for (std::size_t row = 0; row < map.y.size(); ++row)
+    for (std::size_t column = 0; column < map.x.size(); ++column)
+      svg += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"{}\"/>\n",
+                         kLeft + width * static_cast<double>(column), bottom - height * static_cast<double>(row + 1),
+                         width, height, kColours[map.winner[row * map.x.size() + column]]);
+  for (std::size_t column = 0; column < map.x.size(); ++column)
+    svg += text(kLeft + width * (static_cast<double>(column) + 0.5), bottom + 18.0, "middle",
+                fmt::format("{:g}", map.x[column]));
+  for (std::size_t row = 0; row < map.y.size(); ++row)
+    svg += text(kLeft - 8.0, bottom - height * (static_cast<double>(row) + 0.5) + 4.0, "end",
+                fmt::format("{:g}", map.y[row]));
+  svg += labels(map.x_label, map.y_label);
+  for (std::size_t k = 0; k < map.names.size(); ++k) {
+    const double row = kTop + 10.0 + 18.0 * static_cast<double>(k);
+    svg +=
+        line(right + 12.0, row, right + 34.0, row, kColours[k]) + text(right + 40.0, row + 4.0, "start", map.names[k]);
+  }
+  return svg + "</svg>\n";
 }
+
+void write_svg(const Chart& chart, const std::string& path) { write_file(to_svg(chart), path); }
+void write_svg(const RegionMap& map, const std::string& path) { write_file(to_svg(map), path); }
 
 }  // namespace rigstep::server

@@ -20,7 +20,18 @@ struct Chart {
 
 std::string to_svg(const Chart& chart);
 
+// A grid of cells, each of the colour of one of the names: which of them wins where.
+struct RegionMap {
+  std::string title, x_label, y_label;
+  std::vector<double> x, y;        // of the columns and rows
+  std::vector<std::string> names;  // at most eight
+  std::vector<int> winner;         // (y x x) index of a name, row by row
+};
+
+std::string to_svg(const RegionMap& map);
+
 // Throws FileError.
+void write_svg(const RegionMap& map, const std::string& path);
 void write_svg(const Chart& chart, const std::string& path);
 
 }  // namespace rigstep::server

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <fstream>
 
 #include "core/offline/featherstone_dca.h"
 #include "core/offline/hamiltonian_dca.h"
@@ -69,15 +68,8 @@ Trajectory simulate(int form, const Mechanism& mechanism, std::vector<double> in
 
 double tolerance(int index) { return std::pow(10.0, -3 - index); }
 
-void write_text(const std::filesystem::path& path, const std::string& text) {
-  std::ofstream file(path);
-  file << text;
-  file.close();
-  if (!file) throw FileError(path.string() + ": cannot be written: choose another --output");
-}
-
 // Point K: where the joint of that name is; in case 3 the centre of C.
-Case load_case(const HamiltonianStudy& study, int number) {
+Case load_case(const StudyRequest& study, int number) {
   Case c;
   c.mechanism = wire::load_mechanism(study.mechanism_file(fmt::format("hdca_case{}", number))).mechanism;
   const auto find = [](const auto& list, const std::string& name) {
@@ -281,7 +273,7 @@ std::string table_2(const std::vector<Case>& cases, const std::vector<int>& tole
   return text;
 }
 
-void write_page(const HamiltonianStudy& study, const std::vector<Case>& cases, const std::vector<int>& tolerances,
+void write_page(const StudyRequest& study, const std::vector<Case>& cases, const std::vector<int>& tolerances,
                 const std::vector<Finding>& findings) {
   std::string text =
       "# The Hamiltonian divide-and-conquer paper, section 3, done again\n\n"
@@ -293,9 +285,7 @@ void write_page(const HamiltonianStudy& study, const std::vector<Case>& cases, c
       "are\n"
       "compared by its statements about them.\n\n";
   if (study.quick) text += "**A quick run: 1 s and few tolerances; growth and times say little.**\n\n";
-  text += "## What agrees\n\n| the paper | ours | agrees |\n|---|---|---|\n";
-  for (const Finding& f : findings)
-    text += fmt::format("| {} | {} | {} |\n", f.claim, f.ours, f.agrees ? "yes" : "**no**");
+  text += findings_section(findings);
   text +=
       "\n## Table 1: mean time of a right-hand side\n\n| case | HDCA [us] | DCA [us] | ratio | the paper: HDCA [ms] "
       "| DCA [ms] | ratio |\n|---|---|---|---|---|---|---|\n";
@@ -317,7 +307,7 @@ void write_page(const HamiltonianStudy& study, const std::vector<Case>& cases, c
 
 }  // namespace
 
-std::vector<Finding> study_hamiltonian(const HamiltonianStudy& study) {
+std::vector<Finding> study_hamiltonian(const StudyRequest& study) {
   const double duration = study.quick ? 1.0 : 10.0;
   const std::vector<int> tolerances = study.quick ? std::vector{0, 3} : std::vector{0, 1, 2, 3, 4, 5, 6};
   std::vector<double> instants;

@@ -6,7 +6,7 @@ pendulum=$mechanisms/double_pendulum.textproto
 rig=$SOURCE/config/rigs/ci_loopback.textproto
 
 # --- help and version: 0
-for command in check simulate serve rig replay verify demo bench 'bench step' 'bench error' study 'study hamiltonian' status reset keygen \
+for command in check simulate serve rig replay verify demo bench 'bench step' 'bench error' study 'study hamiltonian' 'study tree' status reset keygen \
   impair; do
   # shellcheck disable=SC2086
   expect 0 "$RIGSTEP" $command --help
@@ -208,6 +208,12 @@ done
 expect 0 "$RIGSTEP" study hamiltonian --quick --json --output study && is_json out
 assert_json out 'len(d["findings"]) == 27 and any("velocity constraints" in f["claim"] and f["agrees"] for f in d["findings"])'
 expect 4 "$RIGSTEP" study hamiltonian --quick --output /dev/null/study && says err '/dev/null/study'
+expect 0 "$RIGSTEP" study tree --quick --json --output tree && is_json out
+assert_json out 'any("pipelayer" in f["claim"] and f["agrees"] for f in d["findings"])'
+for file in operations.csv times.csv selection.csv pipelayer.csv $(sed -nE 's/^!\[.*\]\((.*)\)$/\1/p' tree/tree.md); do
+  [[ -s tree/$file ]] || fail "study tree wrote no $file"
+done
+expect 4 "$RIGSTEP" study tree --quick --output /dev/null/study && says err '/dev/null/study'
 expect 2 "$RIGSTEP" study
 expect 4 "$RIGSTEP" bench step --quick --output /dev/null/x && says err '/dev/null/x'
 
