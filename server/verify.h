@@ -50,10 +50,10 @@ struct VerifyReport {
   std::string mechanism;
   double until = 0.0;           // compared from 0 to here [s]
   std::string why_not_further;  // empty: the whole duration
-  std::vector<Step> steps;      // dt, dt/2, dt/4
-  double order = 0.0;           // observed, of positions and orientations; 0: the errors are rounding
-  bool converges = false;       // the order is that of the scheme, or the errors are rounding
-  offline::Deviation allowed;   // what agreement means: the extrapolation's own uncertainty and that of a judge
+  std::vector<Step> steps;      // dt, dt/2, dt/4, where inputs jump dt/8
+  double order = 0.0;      // observed with the last three, of positions and orientations; 0: the errors are rounding
+  bool converges = false;  // the order is that of the scheme, or the errors are rounding
+  offline::Deviation allowed;  // what agreement means: the extrapolation's own uncertainty and that of a judge
   std::size_t joints = 0, determined_reactions = 0;
   std::vector<Judge> judges;
 

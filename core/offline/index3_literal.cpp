@@ -715,7 +715,7 @@ LiteralStepper::LiteralStepper(const Mechanism& mechanism, const LiteralSettings
     : chain_(std::make_unique<Chain>()) {
   if (!loads && has_more_than_gravity(mechanism)) refuse("spring", "loads other than gravity are left out");
   chain_->settings = settings;
-  set_step(1e-9 * static_cast<double>(settings.dt_ns));
+  set_step(1e-9 * static_cast<double>(settings.dt_ns), settings.alpha);
   chain_->read(mechanism);
   chain_->size_buffers();
   if (loads) {
@@ -727,7 +727,8 @@ LiteralStepper::LiteralStepper(const Mechanism& mechanism, const LiteralSettings
   chain_->find_start();
 }
 
-void LiteralStepper::set_step(double dt) {
+void LiteralStepper::set_step(double dt, double alpha) {
+  chain_->settings.alpha = alpha;
   chain_->dt = dt;
   chain_->h2 = 0.25 * dt * dt;
 }

@@ -76,7 +76,7 @@ class LiteralStepper {
 
   // Goes on from this motion of the bodies (bodies), accelerations and multipliers afresh (3.5 step 1).
   void start_afresh(std::span<const BodyMotion> bodies);
-  void set_step(double dt);  // of the steps to come [s]
+  void set_step(double dt, double alpha);  // and penalty of the steps to come [s] [N/m], [N m] or [-]
 
   BodyMotion motion(int body) const;  // p as it stands, of unit norm to the penalty's accuracy
   // By index into Mechanism::bodies().

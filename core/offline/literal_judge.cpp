@@ -18,14 +18,17 @@ using Sample = Eigen::Matrix<double, 19, 1>;  // of a body: r p v omega a alpha
 
 constexpr double kLongestStep = 2e-3;  // of the coarsest run [s]
 constexpr int kIterations = 8;         // of Newton's method
-constexpr double kConverged = 1e-10;   // last increment, relative to the size of the mechanism
-constexpr double kAgree = 10.0;        // difference of two extrapolations, as a multiple of the tolerance
-constexpr int kMostRuns = 11;          // each with half the step of the one before
+constexpr double kPenalty = 1e6;  // alpha dt^2 / 4, as a multiple of the mean mass: 1e-6 of a gap is left by one pass
+constexpr double kConverged = 1e-10;  // last increment, relative to the size of the mechanism
+constexpr double kAgree = 10.0;       // difference of two extrapolations, as a multiple of the tolerance
+constexpr int kMostRuns = 11;         // each with half the step of the one before
 
 class Run {
  public:
   Run(const Scenario& scenario, const Options& options) : system_(scenario, "index3_literal"), options_(options) {
     for (const BodyMotion& body : system_.start()) extent_ = std::max(extent_, body.r_0.norm());
+    for (const Body& body : scenario.mechanism->bodies())
+      mean_mass_ += body.mass / static_cast<double>(scenario.mechanism->bodies().size());
   }
 
   Trajectory simulate();
@@ -74,7 +77,8 @@ std::optional<Run::Motion> Run::run(int level) {
   const auto advance = [&](double end) {
     const double from = now;
     const int steps = static_cast<int>(std::ceil((end - from) / kLongestStep * (1.0 - 1e-9))) << level;
-    stepper.set_step((end - from) / steps);
+    const double dt = (end - from) / steps;
+    stepper.set_step(dt, 4.0 * kPenalty * mean_mass_ / (dt * dt));
     for (int k = 1; k <= steps; ++k) {
       now = from + (end - from) * k / steps;
       iterations_ += kIterations;

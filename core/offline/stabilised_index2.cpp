@@ -23,8 +23,9 @@ namespace {
 using Eigen::Index;
 using Eigen::VectorXd;
 
-constexpr int kBody = 13;  // unknowns of a body: r p v omega
-constexpr int kRow = 2;    // of a row: lambda mu
+constexpr int kBody = 13;          // unknowns of a body: r p v omega
+constexpr int kRow = 2;            // of a row: lambda mu
+constexpr int kMinimumDegree = 0;  // KLU's ordering for patterns that are nearly symmetric
 constexpr int kUnrecoverable = -1;
 constexpr int kTryShorter = 1;
 constexpr long kMostSteps = 1000000;  // between two instants
@@ -366,6 +367,7 @@ void Run::begin(double t, std::vector<BodyMotion> bodies) {
   id_view_ = sundials::view(id_, context_);
   matrix_.reset(SUNSparseMatrix(size, size, pattern_.nonzeros(), CSC_MAT, context_.get()));
   linear_.reset(SUNLinSol_KLU(y_view_.get(), matrix_.get(), context_.get()));
+  SUNLinSol_KLUSetOrdering(linear_.get(), kMinimumDegree);
   memory_.reset(IDACreate(context_.get()));
   if (!memory_ || !matrix_ || !linear_) throw std::bad_alloc();
   IDASetErrHandlerFn(memory_.get(), complain, this);
