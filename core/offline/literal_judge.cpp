@@ -45,6 +45,7 @@ class Run {
   const AbsoluteSystem system_;
   const Options& options_;
   double extent_ = 1.0;               // [m]
+  double mean_mass_ = 0.0;            // [kg]
   std::vector<Motion> extrapolated_;  // the last run, then with one order of its error after the other taken away
   long iterations_ = 0;
   double seconds_in_steps_ = 0.0;
