@@ -87,10 +87,13 @@ Case from_recording(const VerifyRequest& request) {
   return a;
 }
 
+// Of whole nanoseconds, so that instants and jumps of inputs that coincide do so to the bit.
+double seconds(std::int64_t ns) { return 1e-9 * static_cast<double>(ns); }
+
 Instant instant_of(const index3::Stepper& stepper) {
   const index3::State& x = stepper.state();
   Instant now;
-  now.time = 1e-9 * static_cast<double>(x.step) * static_cast<double>(stepper.plan().settings.dt_ns);
+  now.time = seconds(static_cast<std::int64_t>(x.step) * stepper.plan().settings.dt_ns);
   for (const index3::BodyState& b : x.body) {
     const Eigen::Quaterniond turn(b.p[0], b.p[1], b.p[2], b.p[3]);
     now.body.push_back({b.r, b.p, b.v, turn * b.w_b});
@@ -203,7 +206,7 @@ std::vector<offline::HeldInputs> held_inputs(const Case& a) {
     const auto begin = a.applied[k].value.begin();
     std::vector<double> value(begin, begin + static_cast<std::ptrdiff_t>(channels));
     if (held.empty() || held.back().value != value)
-      held.push_back({1e-9 * static_cast<double>(a.settings.dt_ns) * static_cast<double>(k), std::move(value)});
+      held.push_back({seconds(static_cast<std::int64_t>(k) * a.settings.dt_ns), std::move(value)});
   }
   return held;
 }
@@ -320,7 +323,9 @@ VerifyReport verify(const VerifyRequest& request, const std::function<void(std::
   if (count < 2) throw offline::SolverError("nothing to compare: " + report.why_not_further + ": use a smaller --dt");
   for (auto* motion : {&once, &twice}) motion->resize(count);
   for (auto& run : runs) run.resize(count);
-  const std::vector<Instant> limit = extrapolate(once, twice, order + 1.0);
+  std::vector<Instant> limit = extrapolate(once, twice, order + 1.0);
+  // the start knows no input yet, for a judge the first one acts already there
+  if (!scenario.inputs.empty()) limit.front().reaction.clear();
   report.until = limit.back().time;
   report.determined_reactions = static_cast<std::size_t>(std::count(comparable.begin(), comparable.end(), true));
   for (std::size_t level = 0; level < runs.size(); ++level)

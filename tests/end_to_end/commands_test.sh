@@ -107,9 +107,9 @@ for output in limited.csv limited.mcap; do
 done
 
 # --- simulate by a judge: the same columns, the same inputs; 2 for what it cannot do
-printf 't,push_y\n0,0\n0.02,20\n' >push.csv
+printf 't,push_y\n0,20\n' >push.csv
 for solver in index3 hamiltonian_dca index3_literal qr; do
-  expect 0 "$RIGSTEP" simulate "$pendulum" --duration 0.1 --dt 0.0005 --every 20 --inputs push.csv --solver $solver \
+  expect 0 "$RIGSTEP" simulate "$pendulum" --duration 0.1 --dt 0.00001 --every 1000 --inputs push.csv --solver $solver \
     --output $solver.csv && grep -v '^#' $solver.csv >$solver.rows
   "$python" - index3.rows $solver.rows <<'END' || fail "index3.csv and $solver.csv differ"
 import csv, sys
@@ -151,7 +151,7 @@ expect 0 "$RIGSTEP" verify --list "$mechanisms/chain_128.textproto" && says out 
 expect 6 "$RIGSTEP" verify "$mechanisms/chain_128.textproto" --solver qr --duration 0.004 && says out '128 bodies' &&
   says out '^verdict: NONE'
 expect 6 "$RIGSTEP" verify "$pendulum" --solver qr --duration 0.1 --limit 0 && says out 'qr +stopped at'
-expect 8 "$RIGSTEP" verify "$mechanisms/mcpherson.textproto" --solver svd,ida --duration 0.5 --limit 0.5 &&
+expect 8 "$RIGSTEP" verify "$mechanisms/full_car.textproto" --solver svd,ida --duration 0.02 --limit 2 &&
   says out '^verdict: INCOMPLETE.*1 stopped by --limit \(svd\)'
 printf 't,push_y\n0,0\n0.02,0\n0.0201,30\n0.05,30\n0.0501,-10\n' >push.csv
 expect 0 "$RIGSTEP" verify "$pendulum" --duration 0.1 --inputs push.csv --limit 100 --json &&
