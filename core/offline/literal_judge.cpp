@@ -21,7 +21,8 @@ constexpr int kIterations = 8;         // of Newton's method
 constexpr double kPenalty = 1e6;  // alpha dt^2 / 4, as a multiple of the mean mass: 1e-6 of a gap is left by one pass
 constexpr double kConverged = 1e-10;  // last increment, relative to the size of the mechanism
 constexpr double kAgree = 10.0;       // difference of two extrapolations, as a multiple of the tolerance
-constexpr int kMostRuns = 11;         // each with half the step of the one before
+constexpr double kRounding = 1e-14;
+constexpr int kMostRuns = 11;  // each with half the step of the one before
 
 class Run {
  public:
@@ -77,6 +78,7 @@ std::optional<Run::Motion> Run::run(int level) {
   const auto begin = Clock::now();
   const auto advance = [&](double end) {
     const double from = now;
+    if (end - from < kRounding * end) return true;  // an instant and a jump that differ by rounding
     const int steps = static_cast<int>(std::ceil((end - from) / kLongestStep * (1.0 - 1e-9))) << level;
     const double dt = (end - from) / steps;
     stepper.set_step(dt, 4.0 * kPenalty * mean_mass_ / (dt * dt));
