@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <sstream>
 
 #include "core/index3/diagnostics.h"
@@ -130,67 +131,94 @@ constexpr const char* kJointColumns[] = {"fx", "fy", "fz", "tx", "ty", "tz"};
 
 }  // namespace
 
-TrajectoryWriter::TrajectoryWriter(const std::string& path, const index3::Stepper& stepper)
-    : pose_(stepper.plan()),
-      reactions_(stepper.plan(), stepper.state(),
-                 std::vector<bool>(static_cast<std::size_t>(stepper.plan().mechanism.constraints()), true)),
-      path_(path),
-      file_(path == "-" ? stdout : std::fopen(path.c_str(), "w"), path == "-" ? std::fflush : std::fclose) {
+TrajectoryTable::TrajectoryTable(const std::string& path, const Mechanism& mechanism, const std::string& not_unique)
+    : path_(path),
+      file_(path == "-" ? stdout : std::fopen(path.c_str(), "w"), path == "-" ? std::fflush : std::fclose),
+      bodies_(mechanism.bodies().size()),
+      joints_(mechanism.joints().size()) {
   if (!file_)
     throw FileError(path + ": cannot be written (" + std::strerror(errno) + "): check the folder and its permissions");
-  const Mechanism& m = stepper.plan().mechanism;
   line_ =
       "# units: s, m, m/s, rad/s, m/s^2, rad/s^2, N, N m, J; frame: world; e0..e3: Euler parameters, body -> world; "
-      "f, t of a joint: load it exerts on its second body, about its joint point, of least norm where `rigstep check` "
-      "calls it not unique; mechanism: " +
-      m.name() + "\nt";
-  for (const Body& body : m.bodies())
+      "f, t of a joint: load it exerts on its second body, about its joint point, " +
+      not_unique + " where `rigstep check` calls it not unique; mechanism: " + mechanism.name() + "\nt";
+  for (const Body& body : mechanism.bodies())
     for (const char* column : kBodyColumns) line_ += "," + body.name + "." + column;
-  for (const Joint& joint : m.joints())
+  for (const Joint& joint : mechanism.joints())
     for (const char* column : kJointColumns) line_ += "," + joint.name + "." + column;
-  line_ += ",energy.kinetic,energy.potential,energy.total,residual.position,residual.velocity,residual.acceleration\n";
-  std::fwrite(line_.data(), 1, line_.size(), file_.get());
+  line_ += ",energy.kinetic,energy.potential,energy.total,residual.position,residual.velocity,residual.acceleration";
+  end_row();
 }
 
-void TrajectoryWriter::put(double value) {
+void TrajectoryTable::put(double value) {
   char text[32];
   const auto result = std::to_chars(text, text + sizeof text, value);
   if (!line_.empty()) line_ += ',';
   line_.append(text, result.ptr);
 }
 
+void TrajectoryTable::end_row() {
+  line_ += '\n';
+  std::fwrite(line_.data(), 1, line_.size(), file_.get());
+  line_.clear();
+}
+
+void TrajectoryTable::write(const offline::Instant& instant) {
+  const double unknown = std::numeric_limits<double>::quiet_NaN();
+  put(instant.time);
+  for (std::size_t i = 0; i < bodies_; ++i) {
+    const offline::BodyMotion& body = instant.body[i];
+    put_all(body.r_0);
+    put_all(body.p);
+    put_all(body.v_0);
+    put_all(body.omega_0);
+    put_all(i < instant.acceleration.size() ? instant.acceleration[i] : Vec6(Vec6::Constant(unknown)));
+  }
+  for (std::size_t j = 0; j < joints_; ++j) {
+    Vec6 load = Vec6::Constant(unknown);
+    if (j < instant.reaction.size()) load << instant.reaction[j].force_0, instant.reaction[j].torque_0;
+    put_all(load);
+  }
+  for (const double value : {instant.kinetic_energy, instant.energy - instant.kinetic_energy, instant.energy,
+                             instant.position_residual, instant.velocity_residual, instant.acceleration_residual})
+    put(value);
+  end_row();
+}
+
+void TrajectoryTable::close() {
+  if (std::fflush(file_.get()) != 0 || std::ferror(file_.get()) != 0)
+    throw FileError(path_ + ": not everything could be written (" + std::strerror(errno) + "): is the disk full?");
+}
+
+TrajectoryWriter::TrajectoryWriter(const std::string& path, const index3::Stepper& stepper)
+    : pose_(stepper.plan()),
+      reactions_(stepper.plan(), stepper.state(),
+                 std::vector<bool>(static_cast<std::size_t>(stepper.plan().mechanism.constraints()), true)),
+      table_(path, stepper.plan().mechanism, "of least norm") {}
+
 void TrajectoryWriter::write(const index3::Stepper& stepper, const StepReport& report) {
   const index3::Plan& plan = stepper.plan();
   const index3::State& x = stepper.state();
-  const auto put_all = [this](const auto& values) {
-    for (Eigen::Index k = 0; k < values.size(); ++k) put(values[k]);
-  };
-  line_.clear();
-  put(1e-9 * static_cast<double>(static_cast<std::int64_t>(x.step) * plan.settings.dt_ns));
+  table_.put(1e-9 * static_cast<double>(static_cast<std::int64_t>(x.step) * plan.settings.dt_ns));
   for (std::size_t i = 0; i < x.body.size(); ++i) {
     const index3::BodyState& b = x.body[i];
     const Mat3 A = index3::rotation_matrix(b.p);
-    put_all(b.r);
-    put_all(b.p);
-    put_all(b.v);
-    put_all(Vec3(A * b.w_b));
-    put_all(b.a);
-    put_all(Vec3(A * b.alpha_b));
+    table_.put_all(b.r);
+    table_.put_all(b.p);
+    table_.put_all(b.v);
+    table_.put_all(Vec3(A * b.w_b));
+    table_.put_all(b.a);
+    table_.put_all(Vec3(A * b.alpha_b));
   }
   if (reactions_.redistributes()) index3::evaluate_pose(plan, x, pose_);
   reactions_.read(x, pose_);
-  for (std::size_t j = 0; j < plan.mechanism.joints().size(); ++j) put_all(reactions_.of_joint(x, static_cast<int>(j)));
+  for (std::size_t j = 0; j < plan.mechanism.joints().size(); ++j)
+    table_.put_all(reactions_.of_joint(x, static_cast<int>(j)));
   const index3::Energy e = index3::energy(plan, x, stepper.workspace());
   for (const double value : {e.kinetic, e.potential, e.kinetic + e.potential, report.position_residual,
                              report.velocity_residual, report.acceleration_residual})
-    put(value);
-  line_ += '\n';
-  std::fwrite(line_.data(), 1, line_.size(), file_.get());
-}
-
-void TrajectoryWriter::close() {
-  if (std::fflush(file_.get()) != 0 || std::ferror(file_.get()) != 0)
-    throw FileError(path_ + ": not everything could be written (" + std::strerror(errno) + "): is the disk full?");
+    table_.put(value);
+  table_.end_row();
 }
 
 }  // namespace rigstep::server

@@ -10,6 +10,7 @@
 #include "core/index3/reactions.h"
 #include "core/index3/stepper.h"
 #include "core/mechanism/signals.h"
+#include "core/offline/solver.h"
 
 namespace rigstep::server {
 
@@ -50,24 +51,41 @@ class InputTable {
   std::size_t channels_;
 };
 
-// Writes a run in the exchange format: t, per body pose, velocity and acceleration, per joint the load on its second
-// body (of least norm where it is not unique, reactions.h), energies, residuals; world frame. "-" is standard output.
+// A trajectory in the exchange format, row by row: t, per body pose, velocity and acceleration, per joint the load on
+// its second body, energies, residuals; world frame. "-" is standard output.
+class TrajectoryTable {
+ public:
+  // not_unique: how the loads of joints were chosen that the motion leaves open. Throws FileError.
+  TrajectoryTable(const std::string& path, const Mechanism& mechanism, const std::string& not_unique);
+  void put(double value);
+  template <class Values>
+  void put_all(const Values& values) {
+    for (Eigen::Index k = 0; k < values.size(); ++k) put(values[k]);
+  }
+  void end_row();
+  void write(const offline::Instant& instant);  // a row; what the solver does not know: nan
+  // Throws FileError if not everything reached the file.
+  void close();
+
+ private:
+  std::string path_;
+  std::unique_ptr<std::FILE, int (*)(std::FILE*)> file_;
+  std::string line_;
+  std::size_t bodies_, joints_;
+};
+
+// Writes a run of the stepper; loads of joints of least norm where they are not unique (reactions.h).
 class TrajectoryWriter {
  public:
   // Throws FileError.
   TrajectoryWriter(const std::string& path, const index3::Stepper& stepper);
   void write(const index3::Stepper& stepper, const StepReport& report);
-  // Throws FileError if not everything reached the file.
-  void close();
+  void close() { table_.close(); }
 
  private:
-  void put(double value);
-
   index3::Workspace pose_;  // constraints of the state that is written
   index3::Reactions reactions_;
-  std::string path_;
-  std::unique_ptr<std::FILE, int (*)(std::FILE*)> file_;
-  std::string line_;
+  TrajectoryTable table_;
 };
 
 }  // namespace rigstep::server

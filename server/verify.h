@@ -14,11 +14,19 @@ namespace rigstep::server {
 
 struct VerifyRequest {
   std::string path;                  // mechanism file, or recording (.mcap)
+  std::string inputs;                // table of input channels over time, or empty: zero
   std::vector<std::string> solvers;  // none, or "all": every one
   double tolerance = 1e-9;           // of the judges' integrators, absolute and relative
   double duration = 0.0;             // [s]; 0: one second, less for many bodies, the whole of a recording
   double dt = 1e-3;                  // of the stepper [s]; a recording has its own
-  double limit = 5.0;                // wall clock that a judge gets [s]
+  double limit = 5.0;                // processor time that a judge gets [s]
+};
+
+enum class Verdict {
+  agrees,      // the stepper converges, and every judge that can do the mechanism agrees
+  incomplete,  // ... of those that came to an end; --limit stopped others
+  no,          // it does not converge, a judge differs, or one failed
+  unjudged,    // no judge came to an end
 };
 
 struct VerifyReport {
@@ -31,6 +39,7 @@ struct VerifyReport {
     std::string name;
     std::string obstacle;          // why there is no result; empty: there is one
     bool failed = false;           // it should have had one
+    bool stopped = false;          // by the limit
     offline::Deviation deviation;  // from the extrapolated stepper
     double energy_change = 0.0;    // largest difference of the total energy from the start [J]
     double position_residual = 0.0, velocity_residual = 0.0, acceleration_residual = 0.0;
@@ -41,14 +50,14 @@ struct VerifyReport {
   std::string mechanism;
   double until = 0.0;           // compared from 0 to here [s]
   std::string why_not_further;  // empty: the whole duration
-  std::vector<Step> steps;      // dt, dt/2, dt/4
-  double order = 0.0;           // observed, of positions and orientations; 0: the errors are rounding
-  bool converges = false;       // the order is that of the scheme, or the errors are rounding
-  offline::Deviation allowed;   // what agreement means: the extrapolation's own uncertainty and that of a judge
+  std::vector<Step> steps;      // dt, dt/2, dt/4, where inputs jump dt/8
+  double order = 0.0;      // observed with the last three, of positions and orientations; 0: the errors are rounding
+  bool converges = false;  // the order is that of the scheme, or the errors are rounding
+  offline::Deviation allowed;  // what agreement means: the extrapolation's own uncertainty and that of a judge
   std::size_t joints = 0, determined_reactions = 0;
   std::vector<Judge> judges;
 
-  bool passed() const;  // it converges, somebody judged, and all who did agree
+  Verdict verdict() const;
   std::string text() const;
   nlohmann::json json() const;
 };

@@ -139,6 +139,10 @@ Situation AbsoluteSystem::situation(double t, std::span<const BodyMotion> bodies
   return {t, bodies, coordinates, input_};
 }
 
+std::vector<Vec6> AbsoluteSystem::loads(double t, std::span<const BodyMotion> bodies) {
+  return wrenches(mechanism(), situation(t, bodies, follower_.follow(bodies)));
+}
+
 AbsoluteEquations AbsoluteSystem::at(double t, std::span<const BodyMotion> bodies) {
   const std::vector<Jet> coordinates = follower_.follow(bodies);
   const Situation now = situation(t, bodies, coordinates);
@@ -179,8 +183,9 @@ Instant AbsoluteSystem::instant(double t, std::span<const BodyMotion> bodies, st
   report.body.assign(bodies.begin(), bodies.end());
   for (BodyMotion& body : report.body) body.p.normalize();
   const std::vector<Jet> coordinates = follower_.follow(bodies);
-  report.energy =
-      kinetic_energy(mechanism(), bodies) + potential_energy(mechanism(), situation(t, bodies, coordinates));
+  report.acceleration.assign(accelerations.begin(), accelerations.end());
+  report.kinetic_energy = kinetic_energy(mechanism(), bodies);
+  report.energy = report.kinetic_energy + potential_energy(mechanism(), situation(t, bodies, coordinates));
   const std::vector<Vec6> velocity = velocities(bodies);
   VectorXd missing(6 * static_cast<Eigen::Index>(bodies.size()));  // load - M a, which the multipliers balance
   for (std::size_t i = 0; i < bodies.size(); ++i) {

@@ -30,6 +30,7 @@ class AbsoluteSystem {
 
   void hold(double t);  // from t on with the inputs that the scenario has there; t ascends from call to call
   AbsoluteEquations at(double t, std::span<const BodyMotion> bodies);
+  std::vector<Vec6> loads(double t, std::span<const BodyMotion> bodies);  // (bodies) wrenches [N] [N m]
 
   // The report of an instant; accelerations: (bodies) as the solver has them. Multipliers are those of least norm.
   Instant instant(double t, std::span<const BodyMotion> bodies, std::span<const Vec6> accelerations);

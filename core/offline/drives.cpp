@@ -59,8 +59,8 @@ std::string drive_obstacle(const Mechanism& mechanism) {
   for (const Driver& driver : mechanism.drivers())
     if (driver.motion == Motion::input)
       return "driver \"" + driver.name +
-             "\" takes its motion from inputs, which are held: it jumps and has no accelerations between two samples; "
-             "use position_only";
+             "\" takes its motion from inputs, three numbers that are held from step to step: a position that stands "
+             "and a rate that does not are no motion in between; use position_only, a table or a formula";
   return {};
 }
 

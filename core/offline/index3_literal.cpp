@@ -1,7 +1,9 @@
 #include "core/offline/index3_literal.h"
 
 #include <Eigen/LU>
+#include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace rigstep::offline {
 
@@ -139,6 +141,7 @@ struct Compound {
 };
 
 struct Leaf {
+  std::size_t index = 0;  // into Mechanism::bodies()
   double mass = 0.0;
   Mat3 J_b, J_b_inverse;
   Columns delta;  // (26), the same for all four
@@ -164,6 +167,9 @@ struct LiteralStepper::Chain {
   std::vector<Lanes> load[2];         // (nodes) on handles 1 and 2
   std::vector<Lanes> x;               // (n) what a solution finds: increments, velocities or accelerations
   std::vector<Vec7> qd_hat, qdd_hat;  // (n) (15) (16)
+  std::vector<Vec6> wrench;           // (bodies of the mechanism) empty: gravity alone
+  std::vector<BodyMotion> moving;     // (bodies of the mechanism) where loads are wanted
+  LiteralStepper::Loads applied;      // may be empty
   LiteralState state;
 
   int n() const { return static_cast<int>(leaf.size()) - 1; }
@@ -183,6 +189,10 @@ struct LiteralStepper::Chain {
   void set_acceleration_terms();
   void clear_terms();
   void evaluate_body(int i);
+  void set_motion(std::size_t body, const BodyMotion& at);
+  BodyMotion motion_of(std::size_t body) const;
+  void find_loads();
+  void set_deltas();
   void set_position_bias();
   template <int m>
   void merge_blocks(const Merge& op, Compound& out, bool top);
@@ -294,8 +304,7 @@ void LiteralStepper::Chain::set_acceleration_terms() {
   }
 }
 
-// delta (26) of one body, and its g without the term M qdd: joint loads, normalisation, gravity, gyroscopic terms
-// (8) (12) (14).
+// The g of one body without the term M qdd: joint loads, normalisation, loads, gyroscopic terms (8) (12) (14).
 void LiteralStepper::Chain::evaluate_body(int i) {
   Leaf& body = leaf[i];
   const Vec4 p = p_of(state.q[i]), pd = p_of(state.qd[i]);
@@ -309,7 +318,12 @@ void LiteralStepper::Chain::evaluate_body(int i) {
   const Vec4 gyroscopic = 8.0 * (G_of(pd).transpose() * Vec3(body.J_b * (G_of(p) * pd)));
   for (int k = 0; k < 3; ++k) body.g[k] = loads[k] - body.mass * gravity[k];
   for (int k = 0; k < 4; ++k) body.g[3 + k] = loads[3 + k] + gyroscopic[k] + state.mu[i] * p[k];
-  set_delta(body, p, h2, settings.alpha);
+  if (wrench.empty()) return;
+  const Vec6& other = wrench[body.index];
+  const Vec4 conjugate{p[0], -p[1], -p[2], -p[3]};
+  const Vec4 turning = 2.0 * (G_of(p).transpose() * rotated(conjugate, other.tail<3>()));
+  for (int k = 0; k < 3; ++k) body.g[k] -= other[k];
+  for (int k = 0; k < 4; ++k) body.g[3 + k] -= turning[k];
 }
 
 template <int m>
@@ -429,6 +443,28 @@ void LiteralStepper::Chain::solve() {
   }
 }
 
+void LiteralStepper::Chain::set_motion(std::size_t body, const BodyMotion& at) {
+  const int i = place[body];
+  const Eigen::Quaterniond A(at.p[0], at.p[1], at.p[2], at.p[3]);
+  state.q[i] << at.r_0, at.p;
+  state.qd[i] << at.v_0, 0.5 * (G_of(at.p).transpose() * (A.conjugate() * at.omega_0));
+}
+
+BodyMotion LiteralStepper::Chain::motion_of(std::size_t body) const {
+  const Vec7 &q = state.q[place[body]], &qd = state.qd[place[body]];
+  return {q.head<3>(), q.tail<4>(), qd.head<3>(), rotated(p_of(q), Vec3(2.0 * (G_of(p_of(q)) * p_of(qd))))};
+}
+
+void LiteralStepper::Chain::find_loads() {
+  if (!applied) return;
+  for (std::size_t b = 0; b < moving.size(); ++b) moving[b] = motion_of(b);
+  applied(moving, wrench);
+}
+
+void LiteralStepper::Chain::set_deltas() {
+  for (int i = 0; i < n(); ++i) set_delta(leaf[i], p_of(state.q[i]), h2, settings.alpha);
+}
+
 // delta_13 = delta_23 = -(dt^2/4) M^-1 (g + Psi_q' alpha Psi) (27).
 void LiteralStepper::Chain::set_position_bias() {
   for (int i = 0; i < n(); ++i) {
@@ -508,15 +544,18 @@ double LiteralStepper::Chain::step_once() {
   }
   double increment = 0.0;
   for (int k = 0; k < settings.iterations; ++k) {
-    set_joint_terms();     // 3c
-    set_position_bias();   // 3d
-    factorise();           // 3e
-    solve();               // 3e, 3f, 3g
-    increment = update();  // 3h
+    const bool new_blocks = k == 0 || !settings.modified_newton;
+    find_loads();
+    set_joint_terms();  // 3c
+    if (new_blocks) set_deltas();
+    set_position_bias();          // 3d
+    if (new_blocks) factorise();  // 3e
+    solve();                      // 3e, 3f, 3g
+    increment = update();         // 3h
   }
   if (settings.refactorise_for_projections) {
     set_joint_terms();
-    for (int i = 0; i < n(); ++i) set_delta(leaf[i], p_of(state.q[i]), h2, settings.alpha);
+    set_deltas();
     factorise();
   }
   project_velocities();     // 4
@@ -546,6 +585,11 @@ namespace {
   throw MechanismError(field, problem, "the literal form takes serial chains of spherical and revolute joints");
 }
 
+bool has_more_than_gravity(const Mechanism& m) {
+  return !m.springs().empty() || !m.loads().empty() || !m.bushings().empty() || !m.frictions().empty() ||
+         !m.motors().empty() || !m.drags().empty() || !m.tyres().empty();
+}
+
 // Joints in their order along the chain, which begins at the first joint of the ground.
 std::vector<int> order_along_chain(const Mechanism& mechanism) {
   const auto& joints = mechanism.joints();
@@ -571,7 +615,8 @@ std::vector<int> order_along_chain(const Mechanism& mechanism) {
 }  // namespace
 
 void LiteralStepper::Chain::read(const Mechanism& mechanism) {
-  if (!mechanism.springs().empty() || !mechanism.loads().empty()) refuse("spring", "springs and loads are left out");
+  if (!mechanism.couplings().empty()) refuse("coupling", "\"" + mechanism.couplings().front().name + "\" is left out");
+  if (!mechanism.drivers().empty()) refuse("driver", "\"" + mechanism.drivers().front().name + "\" is left out");
   gravity = mechanism.gravity_0();
   const std::size_t bodies = mechanism.bodies().size();
   place.assign(bodies, -1);
@@ -605,13 +650,11 @@ void LiteralStepper::Chain::read(const Mechanism& mechanism) {
   for (std::size_t b = 0; b < bodies; ++b) {
     const Body& body = mechanism.bodies()[b];
     const int i = place[b];
+    leaf[i].index = b;
     leaf[i].mass = body.mass;
     leaf[i].J_b = body.inertia_b;
     leaf[i].J_b_inverse = body.inertia_b.inverse();
-    const Eigen::Quaterniond A(body.orientation[0], body.orientation[1], body.orientation[2], body.orientation[3]);
-    const Vec3 w_b = A.conjugate() * body.angular_velocity_0;
-    state.q[i] << body.position_0, body.orientation;
-    state.qd[i] << body.velocity_0, 0.5 * (G_of(body.orientation).transpose() * w_b);
+    set_motion(b, {body.position_0, body.orientation, body.velocity_0, body.angular_velocity_0});
   }
 }
 
@@ -639,8 +682,9 @@ void LiteralStepper::Chain::size_buffers() {
 // accumulated until even the smallest sensible penalty has converged.
 void LiteralStepper::Chain::find_start() {
   constexpr int kPasses = 30;
+  find_loads();
   set_joint_terms();
-  for (int i = 0; i < n(); ++i) evaluate_body(i);
+  set_deltas();
   factorise();
   set_acceleration_terms();
   for (int pass = 0; pass < kPasses; ++pass) {
@@ -667,15 +711,45 @@ void LiteralStepper::Chain::find_start() {
   }
 }
 
-LiteralStepper::LiteralStepper(const Mechanism& mechanism, const LiteralSettings& settings)
+LiteralStepper::LiteralStepper(const Mechanism& mechanism, const LiteralSettings& settings, Loads loads)
     : chain_(std::make_unique<Chain>()) {
+  if (!loads && has_more_than_gravity(mechanism)) refuse("spring", "loads other than gravity are left out");
   chain_->settings = settings;
-  chain_->dt = 1e-9 * static_cast<double>(settings.dt_ns);
-  chain_->h2 = 0.25 * chain_->dt * chain_->dt;
+  set_step(1e-9 * static_cast<double>(settings.dt_ns), settings.alpha);
   chain_->read(mechanism);
   chain_->size_buffers();
+  if (loads) {
+    chain_->gravity.setZero();
+    chain_->moving.resize(mechanism.bodies().size());
+    chain_->wrench.resize(mechanism.bodies().size());
+    chain_->applied = std::move(loads);
+  }
   chain_->find_start();
 }
+
+void LiteralStepper::set_step(double dt, double alpha) {
+  chain_->settings.alpha = alpha;
+  chain_->dt = dt;
+  chain_->h2 = 0.25 * dt * dt;
+}
+
+void LiteralStepper::start_afresh(std::span<const BodyMotion> bodies) {
+  for (std::size_t b = 0; b < bodies.size(); ++b) chain_->set_motion(b, bodies[b]);
+  std::fill(chain_->state.lambda.begin(), chain_->state.lambda.end(), 0.0);
+  std::fill(chain_->state.mu.begin(), chain_->state.mu.end(), 0.0);
+  chain_->find_start();
+}
+
+std::string LiteralStepper::obstacle(const Mechanism& mechanism) {
+  try {
+    Chain().read(mechanism);
+  } catch (const MechanismError& error) {
+    return error.problem;
+  }
+  return {};
+}
+
+BodyMotion LiteralStepper::motion(int body) const { return chain_->motion_of(static_cast<std::size_t>(body)); }
 
 LiteralStepper::~LiteralStepper() = default;
 LiteralStepper::LiteralStepper(LiteralStepper&&) noexcept = default;
@@ -695,9 +769,13 @@ EulerParameters LiteralStepper::orientation(int body) const { return chain_->sta
 
 Vec3 LiteralStepper::velocity_0(int body) const { return chain_->state.qd[chain_->place[body]].head<3>(); }
 
-Vec3 LiteralStepper::angular_velocity_0(int body) const {
-  const Vec4 p = orientation(body), pd = chain_->state.qd[chain_->place[body]].tail<4>();
-  return rotated(p, Vec3(2.0 * (G_of(p) * pd)));
+Vec3 LiteralStepper::angular_velocity_0(int body) const { return motion(body).omega_0; }
+
+Vec3 LiteralStepper::acceleration_0(int body) const { return chain_->state.qdd[chain_->place[body]].head<3>(); }
+
+Vec3 LiteralStepper::angular_acceleration_0(int body) const {
+  const Vec4 p = orientation(body), pdd = chain_->state.qdd[chain_->place[body]].tail<4>();
+  return rotated(p, Vec3(2.0 * (G_of(p) * pdd)));
 }
 
 std::size_t LiteralStepper::bytes() const noexcept {

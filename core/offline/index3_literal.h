@@ -15,22 +15,26 @@
 //              iteration, on request
 //   3.4        gamma holds the projected velocities
 //
-// The tangent is M with the penalty of normalisation: gravity has no partials, those of the gyroscopic terms are left
-// out. Serial chains on the ground, their end free or on the ground too, of spherical and revolute joints, under
-// gravity. Load time and offline; a step allocates nothing.
+// The tangent is M with the penalty of normalisation: gravity has no partials, those of the gyroscopic terms and of
+// other loads are left out. Serial chains on the ground, their end free or on the ground too, of spherical and revolute
+// joints. Load time and offline; a step under gravity alone allocates nothing. As a judge: literal_judge.h.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <span>
+#include <string>
 #include <vector>
 
-#include "core/mechanism/mechanism.h"
+#include "core/offline/solver.h"
 
 namespace rigstep::offline {
 
 struct LiteralSettings {
   std::int64_t dt_ns = 10'000'000;          // step [ns]
-  int iterations = 3;                       // Newton iterations per step, each with a factorisation of its own
+  int iterations = 3;                       // Newton iterations per step
+  bool modified_newton = false;             // one factorisation for all iterations of a step, not one for each
   double alpha = 1e10;                      // penalty factor of every constraint row [N/m], [N m] or [-]
   bool refactorise_for_projections = true;  // false: projections with the blocks of the last iteration, as printed
 };
@@ -49,12 +53,20 @@ struct LiteralState {
 
 class LiteralStepper {
  public:
-  // Throws MechanismError for mechanisms that are no such chain, or have springs or loads of their own.
-  LiteralStepper(const Mechanism& mechanism, const LiteralSettings& settings);
+  // Force and torque about the mass centre of every body, world frame [N] [N m], gravity included, where the bodies
+  // are at the present iterate; both (bodies).
+  using Loads = std::function<void(std::span<const BodyMotion> at, std::span<Vec6> wrenches)>;
+
+  // Throws MechanismError for mechanisms that are no such chain; without `loads` also for those on which more than
+  // gravity acts.
+  LiteralStepper(const Mechanism& mechanism, const LiteralSettings& settings, Loads loads = {});
   ~LiteralStepper();
   LiteralStepper(LiteralStepper&&) noexcept;
 
-  // Advances by one dt without inputs. Returns the norm of the last increment of all q [m, -]; not finite once
+  // Why the mechanism is no such chain; empty: it is one.
+  static std::string obstacle(const Mechanism& mechanism);
+
+  // Advances by one dt. Returns the norm of the last increment of all q [m, -]; not finite once
   // the iteration has diverged.
   double step() noexcept;
 
@@ -62,11 +74,18 @@ class LiteralStepper {
   // Goes on from a state of the same mechanism; allocates nothing.
   void restore(const LiteralState& state) noexcept;
 
+  // Goes on from this motion of the bodies (bodies), accelerations and multipliers afresh (3.5 step 1).
+  void start_afresh(std::span<const BodyMotion> bodies);
+  void set_step(double dt, double alpha);  // and penalty of the steps to come [s] [N/m], [N m] or [-]
+
+  BodyMotion motion(int body) const;  // p as it stands, of unit norm to the penalty's accuracy
   // By index into Mechanism::bodies().
   Vec3 position_0(int body) const;              // [m]
   EulerParameters orientation(int body) const;  // [-]
   Vec3 velocity_0(int body) const;              // [m/s]
   Vec3 angular_velocity_0(int body) const;      // [rad/s]
+  Vec3 acceleration_0(int body) const;          // [m/s^2]
+  Vec3 angular_acceleration_0(int body) const;  // [rad/s^2]
 
   std::size_t bytes() const noexcept;  // of state and intermediates
 

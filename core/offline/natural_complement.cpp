@@ -62,6 +62,7 @@ class Run {
   bool after_step(double t, std::span<double> y);
   bool renew_charts(std::span<double> y);
   bool correct(double t, std::span<double> y);
+  bool correct_velocities(double t, std::span<double> y);
   void choose(const MatrixXd& Phi_q) {
     chosen_ = select(Phi_q);
     growth_ = growth(Phi_q, chosen_);
@@ -147,7 +148,7 @@ bool Run::renew_charts(std::span<double> y) {
   return changed;
 }
 
-// Newton-Raphson on positions; velocities keep their values in space, as the paper leaves them.
+// Newton-Raphson on positions; velocities keep their values in space.
 bool Run::correct(double t, std::span<double> y) {
   for (int k = 0; k < kNewtonIterations; ++k) {
     const std::vector<BodyMotion> bodies = motion(y);
@@ -163,11 +164,28 @@ bool Run::correct(double t, std::span<double> y) {
                     " s: the pose may be singular there; stabilise by Baumgarte's method or stop earlier");
 }
 
+// Where the paper leaves velocities as they are: they drift in joints that hold rates far apart, as a thread does.
+bool Run::correct_velocities(double t, std::span<double> y) {
+  const std::vector<BodyMotion> bodies = motion(y);
+  const AbsoluteEquations absolute = system_.at(t, bodies);
+  const std::vector<Vec6> velocity = velocities(bodies);
+  VectorXd rate(absolute.rows.size());
+  for (Index i = 0; i < rate.size(); ++i) {
+    const ConstraintRow& row = absolute.rows[static_cast<std::size_t>(i)];
+    rate[i] = row.times(velocity) + row.Phi_t;
+  }
+  if (rate.size() == 0 || rate.lpNorm<Eigen::Infinity>() <= settings_.velocity_tolerance) return false;
+  const VectorXd change = -pseudo_inverse_times(equations(t, y).Phi_q, rate);
+  for (Index i = 0; i < size(); ++i) y[static_cast<std::size_t>(size() + i)] += change[i];
+  return true;
+}
+
 bool Run::after_step(double t, std::span<double> y) {
   bool changed = renew_charts(y);
-  if (settings_.stabilisation == Stabilisation::newton_raphson && correct(t, y)) {
-    ++run_.corrections;
-    changed = true;
+  if (settings_.stabilisation == Stabilisation::newton_raphson) {
+    const bool moved = correct(t, y), turned = correct_velocities(t, y);
+    run_.corrections += moved || turned ? 1 : 0;
+    changed = changed || moved || turned;
   }
   if (!uses_selection(settings_.method)) return changed;
   const MatrixXd Phi_q = equations(t, y).Phi_q;

@@ -33,7 +33,7 @@ enum class Complement {
 enum class Stabilisation {
   none,
   baumgarte,       // Gamma - 2 alpha dPhi/dt - beta^2 Phi
-  newton_raphson,  // of positions, after a step that leaves them open by more than position_tolerance
+  newton_raphson,  // of positions, then velocities, after a step that leaves them open by more than their tolerances
 };
 
 struct ComplementSettings {
@@ -42,6 +42,7 @@ struct ComplementSettings {
   double alpha = 10.0;                // Baumgarte [1/s]
   double beta = 10.0;                 // Baumgarte [1/s]
   double position_tolerance = 1e-10;  // Newton-Raphson [m, rad]
+  double velocity_tolerance = 1e-8;   // ... [m/s, rad/s]
 };
 
 struct ComplementRun {

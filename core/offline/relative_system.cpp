@@ -158,7 +158,9 @@ Instant RelativeSystem::instant(double t) {
     const Vec6 wrench = subspaces_[k].D * lambda_[k];
     instant.reaction[static_cast<std::size_t>(link.joint)] = {wrench.head<3>(), wrench.tail<3>()};
   }
-  instant.energy = kinetic_energy(*mechanism_, absolute_) + potential_energy(*mechanism_, now);
+  instant.acceleration = accelerations_;
+  instant.kinetic_energy = kinetic_energy(*mechanism_, absolute_);
+  instant.energy = instant.kinetic_energy + potential_energy(*mechanism_, now);
   const std::vector<ConstraintRow> rows = constraints_.rows(now, {});
   for (const ConstraintRow& row : rows)
     instant.position_residual = std::max(instant.position_residual, std::abs(row.Phi));

@@ -3,6 +3,7 @@
 #include "core/offline/absolute_system.h"
 #include "core/offline/featherstone_dca.h"
 #include "core/offline/hamiltonian_dca.h"
+#include "core/offline/literal_judge.h"
 #include "core/offline/natural_complement.h"
 #include "core/offline/stabilised_index2.h"
 #include "core/offline/tree_hamiltonian.h"
@@ -38,6 +39,8 @@ std::span<const Solver> solvers() {
        featherstone_dca_obstacle, featherstone_dca},
       {"ida", "index 2 with stabilised positions by IDA, absolute coordinates, every joint and load", absolute_obstacle,
        stabilised_index2},
+      {"index3_literal", "the stepper's twin: index-3 divide and conquer as printed, extrapolated to dt = 0 [001]",
+       literal_index3_obstacle, literal_index3},
       {"zero_eigenvalue", "natural complement in Euler angles: zero eigenvectors of the Jacobian squared [002]",
        complement_obstacle, complement<Complement::zero_eigenvalue>},
       {"schur", "natural complement in Euler angles: Schur decomposition of the Jacobian squared [002]",
@@ -74,6 +77,18 @@ std::span<const Solver> solvers() {
        tree_obstacle, tree<TreeState::rates, TreeMatrix::orthogonal>},
   };
   return all;
+}
+
+const Solver* find_solver(std::string_view name) {
+  for (const Solver& solver : solvers())
+    if (solver.name == name) return &solver;
+  return nullptr;
+}
+
+std::string solver_names() {
+  std::string names;
+  for (const Solver& solver : solvers()) names += (names.empty() ? "" : ", ") + std::string(solver.name);
+  return names;
 }
 
 }  // namespace rigstep::offline

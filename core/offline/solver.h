@@ -50,7 +50,9 @@ struct Scenario {
 struct Instant {
   double time = 0.0;                 // [s]
   std::vector<BodyMotion> body;      // (bodies)
+  std::vector<Vec6> acceleration;    // (bodies) of the mass centre, angular; world frame [m/s^2] [rad/s^2]
   std::vector<Reaction> reaction;    // (joints)
+  double kinetic_energy = 0.0;       // [J]
   double energy = 0.0;               // kinetic and potential, as far as loads have one [J]
   double position_residual = 0.0;    // largest row of the constraints [m, rad]
   double velocity_residual = 0.0;    // [m/s, rad/s]
@@ -86,5 +88,7 @@ struct Solver {
 };
 
 std::span<const Solver> solvers();
+const Solver* find_solver(std::string_view name);  // null if there is none of that name
+std::string solver_names();                        // separated by commas
 
 }  // namespace rigstep::offline

@@ -23,11 +23,13 @@ namespace {
 using Eigen::Index;
 using Eigen::VectorXd;
 
-constexpr int kBody = 13;  // unknowns of a body: r p v omega
-constexpr int kRow = 2;    // of a row: lambda mu
+constexpr int kBody = 13;          // unknowns of a body: r p v omega
+constexpr int kRow = 2;            // of a row: lambda mu
+constexpr int kMinimumDegree = 0;  // KLU's ordering for patterns that are nearly symmetric
 constexpr int kUnrecoverable = -1;
 constexpr int kTryShorter = 1;
 constexpr long kMostSteps = 1000000;  // between two instants
+constexpr long kSlopesAge = 50;       // steps for which dF/dy serves unless the iteration says otherwise
 
 // Unknowns in nodes: a body or a constraint row. Which nodes' residuals depend on which nodes, and groups of nodes
 // that no residual sees together: those are perturbed at the same time when the Jacobian is differenced.
@@ -146,8 +148,9 @@ class Run {
   void require(int status);
   void advance(double stop, std::size_t& next);
   void residual(double t, std::span<const double> y, std::span<const double> yd, std::span<double> F);
-  void difference(double t, double cj, std::span<const double> y, std::span<const double> yd, std::span<const double> F,
-                  SUNMatrix matrix);
+  bool slopes_serve(double cj);
+  void difference(double t, std::span<const double> y, std::span<const double> yd, std::span<const double> F);
+  void set_matrix(double cj, SUNMatrix matrix) const;
   std::vector<BodyMotion> motion(std::span<const double> y) const;
   void deliver(double t, std::span<const double> y) {
     const std::vector<BodyMotion> bodies = motion(y);
@@ -176,6 +179,9 @@ class Run {
   Trajectory trajectory_;
   std::vector<std::size_t> chosen_;  // rows
   Pattern pattern_;
+  std::vector<std::vector<std::pair<int, double>>> slopes_;  // dF/dy by columns: (row, value); empty: not known
+  long slopes_step_ = 0, failures_ = 0;  // when they were differenced, and the iteration's until then
+  double last_cj_ = 0.0;
   std::vector<double> y_, yd_, tolerance_, id_;  // id: 1 for unknowns with a derivative
   double time_ = 0.0;
   std::exception_ptr thrown_;
@@ -204,7 +210,9 @@ int Run::jacobian_of(double t, double cj, N_Vector y, N_Vector yd, N_Vector F, S
   Run& self = *static_cast<Run*>(run);
   const std::size_t n = self.y_.size();
   return self.guarded([&] {
-    self.difference(t, cj, {N_VGetArrayPointer(y), n}, {N_VGetArrayPointer(yd), n}, {N_VGetArrayPointer(F), n}, J);
+    if (!self.slopes_serve(cj))
+      self.difference(t, {N_VGetArrayPointer(y), n}, {N_VGetArrayPointer(yd), n}, {N_VGetArrayPointer(F), n});
+    self.set_matrix(cj, J);
   });
 }
 
@@ -248,12 +256,24 @@ void Run::residual(double t, std::span<const double> y, std::span<const double> 
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// dF/dy + cj dF/dyd, one unknown of every node of a group at a time.
-void Run::difference(double t, double cj, std::span<const double> y, std::span<const double> yd,
-                     std::span<const double> F, SUNMatrix matrix) {
+// IDA asks for a matrix whenever its step has changed, which moves only cj, or when the iteration converges badly: at
+// the same cj, or after it has failed.
+bool Run::slopes_serve(double cj) {
+  long step = 0, failures = 0;
+  IDAGetNumSteps(memory_.get(), &step);
+  IDAGetNumNonlinSolvConvFails(memory_.get(), &failures);
+  const bool serve = !slopes_.empty() && cj != last_cj_ && failures == failures_ && step - slopes_step_ < kSlopesAge;
+  last_cj_ = cj;
+  failures_ = failures;
+  if (!serve) slopes_step_ = step;
+  return serve;
+}
+
+// dF/dy, one unknown of every node of a group at a time.
+void Run::difference(double t, std::span<const double> y, std::span<const double> yd, std::span<const double> F) {
   const std::size_t n = y_.size();
-  std::vector<std::vector<std::pair<int, double>>> columns(n);  // (row, value)
-  std::vector<double> moved(y.begin(), y.end()), moved_rate(yd.begin(), yd.end()), value(n), step(n);
+  slopes_.assign(n, {});
+  std::vector<double> moved(y.begin(), y.end()), value(n), step(n);
   for (std::size_t j = 0; j < n; ++j)
     step[j] = std::sqrt(std::numeric_limits<double>::epsilon()) * std::max(1.0, std::abs(y[j]));
   for (const std::vector<int>& nodes : pattern_.groups())
@@ -266,28 +286,30 @@ void Run::difference(double t, double cj, std::span<const double> y, std::span<c
       each([&](int, std::size_t j) {
         any = true;
         moved[j] = y[j] + step[j];
-        moved_rate[j] = yd[j] + cj * step[j];
       });
       if (!any) continue;
-      residual(t, moved, moved_rate, value);
+      residual(t, moved, yd, value);
       each([&](int node, std::size_t j) {
         moved[j] = y[j];
-        moved_rate[j] = yd[j];
         for (const int seen : pattern_.seen_by(node))
           for (int r = pattern_.first(seen); r < pattern_.first(seen) + pattern_.width(seen); ++r)
-            columns[j].emplace_back(r, (value[static_cast<std::size_t>(r)] - F[static_cast<std::size_t>(r)]) / step[j]);
+            slopes_[j].emplace_back(r, (value[static_cast<std::size_t>(r)] - F[static_cast<std::size_t>(r)]) / step[j]);
       });
     }
+}
+
+// dF/dy + cj dF/dyd: the rates of bodies enter their own rows with the factor one, those of multipliers none.
+void Run::set_matrix(double cj, SUNMatrix matrix) const {
   sunindextype* start = SM_INDEXPTRS_S(matrix);
   sunindextype count = 0;
-  for (std::size_t j = 0; j < n; ++j) {
+  for (std::size_t j = 0; j < slopes_.size(); ++j) {
     start[j] = count;
-    for (const auto& entry : columns[j]) {
-      SM_INDEXVALS_S(matrix)[count] = entry.first;
-      SM_DATA_S(matrix)[count++] = entry.second;
+    for (const auto& [row, slope] : slopes_[j]) {
+      SM_INDEXVALS_S(matrix)[count] = row;
+      SM_DATA_S(matrix)[count++] = slope + (static_cast<std::size_t>(row) == j ? cj * id_[j] : 0.0);
     }
   }
-  start[n] = count;
+  start[slopes_.size()] = count;
 }
 
 void Run::require(int status) {
@@ -301,10 +323,15 @@ void Run::require(int status) {
 void Run::begin(double t, std::vector<BodyMotion> bodies) {
   const std::vector<Vec6> a = system_.accelerations(t, bodies);
   const AbsoluteEquations now = system_.at(t, bodies);
-  chosen_ = independent(now.rows, bodies.size());
+  const std::vector<std::size_t> before = std::exchange(chosen_, independent(now.rows, bodies.size()));
   std::vector<ConstraintRow> rows;
   for (const std::size_t k : chosen_) rows.push_back(now.rows[k]);
-  pattern_ = Pattern(system_.mechanism(), rows);
+  if (chosen_ != before || y_.empty()) {
+    pattern_ = Pattern(system_.mechanism(), rows);
+    slopes_.clear();
+  }
+  slopes_step_ = failures_ = 0;
+  last_cj_ = 0.0;
 
   const std::size_t n = static_cast<std::size_t>(pattern_.size());
   y_.assign(n, 0.0);
@@ -340,6 +367,7 @@ void Run::begin(double t, std::vector<BodyMotion> bodies) {
   id_view_ = sundials::view(id_, context_);
   matrix_.reset(SUNSparseMatrix(size, size, pattern_.nonzeros(), CSC_MAT, context_.get()));
   linear_.reset(SUNLinSol_KLU(y_view_.get(), matrix_.get(), context_.get()));
+  SUNLinSol_KLUSetOrdering(linear_.get(), kMinimumDegree);
   memory_.reset(IDACreate(context_.get()));
   if (!memory_ || !matrix_ || !linear_) throw std::bad_alloc();
   IDASetErrHandlerFn(memory_.get(), complain, this);

@@ -1,6 +1,7 @@
 // rigstep simulate: a mechanism file, offline, as fast as it can.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <memory>
@@ -9,6 +10,7 @@
 
 #include "core/index3/diagnostics.h"
 #include "core/index3/plan.h"
+#include "core/offline/solver.h"
 #include "rt/thread_setup.h"
 #include "server/commands/commands.h"
 #include "server/csv.h"
@@ -22,7 +24,7 @@ namespace {
 struct Options {
   int threads = 1;
   std::string mechanism, solver = "index3", inputs, output;
-  double duration = 10.0, dt = 1e-3;
+  double duration = 10.0, dt = 1e-3, tolerance = 1e-9;
   std::uint64_t every = 1;
   bool json = false;
 };
@@ -148,8 +150,6 @@ std::uint64_t step_count(const Options& options) {
 }
 
 index3::Settings settings_of(const Options& options) {
-  if (options.solver != "index3")
-    throw wire::ConfigError("--solver: \"" + options.solver + "\" is no solver: use index3");
   if (!(options.dt >= 1e-9 && options.dt <= 1.0))
     throw wire::ConfigError("--dt: " + fmt::format("{:g}", options.dt) + " s is no step: give 1e-9 to 1 s");
   const bool known = options.output.empty() || options.output == "-" || options.output.ends_with(".csv") ||
@@ -166,8 +166,116 @@ index3::Settings settings_of(const Options& options) {
   return settings;
 }
 
+struct Interrupted {};
+
+// The scenario of a judge: the inputs that the stepper would have, and every instant that is written.
+offline::Scenario scenario_of(const Options& options, const index3::Settings& settings, const Mechanism& mechanism) {
+  const std::uint64_t steps = step_count(options);
+  const auto time = [&](std::uint64_t k) {
+    return 1e-9 * static_cast<double>(static_cast<std::int64_t>(k) * settings.dt_ns);
+  };
+  offline::Scenario scenario;
+  scenario.mechanism = &mechanism;
+  scenario.instants.push_back(0.0);
+  for (std::uint64_t k = options.every; k <= steps; k += options.every) scenario.instants.push_back(time(k));
+  if (options.inputs.empty()) return scenario;
+  const InputTable table(options.inputs, mechanism.input_channels());
+  Inputs inputs;
+  for (std::uint64_t k = 1; k <= steps; ++k) {
+    table.read(time(k), inputs);
+    std::vector<double> value(inputs.value.begin(), inputs.value.begin() + inputs.count);
+    if (scenario.inputs.empty() || scenario.inputs.back().value != value)
+      scenario.inputs.push_back({time(k - 1), std::move(value)});
+  }
+  return scenario;
+}
+
+void print(const Options& options, const offline::Trajectory& run) {
+  const offline::Instant &first = run.instants.front(), &last = run.instants.back();
+  StepReport worst;
+  double lowest = first.energy, highest = first.energy;
+  for (const offline::Instant& at : run.instants) {
+    worst.position_residual = std::max(worst.position_residual, at.position_residual);
+    worst.velocity_residual = std::max(worst.velocity_residual, at.velocity_residual);
+    worst.acceleration_residual = std::max(worst.acceleration_residual, at.acceleration_residual);
+    lowest = std::min(lowest, at.energy);
+    highest = std::max(highest, at.energy);
+  }
+  if (options.json) {
+    const nlohmann::json out{{"schema", 1},
+                             {"solver", options.solver},
+                             {"tolerance", options.tolerance},
+                             {"instants", run.instants.size()},
+                             {"simulated_s", last.time},
+                             {"wall_s", run.seconds},
+                             {"right_hand_sides", run.right_hand_sides},
+                             {"energy_start_J", first.energy},
+                             {"energy_end_J", last.energy},
+                             {"energy_lowest_J", lowest},
+                             {"energy_highest_J", highest},
+                             {"position_residual", worst.position_residual},
+                             {"velocity_residual", worst.velocity_residual},
+                             {"acceleration_residual", worst.acceleration_residual}};
+    fmt::print("{}\n", out.dump(2));
+    return;
+  }
+  fmt::print("{} instants to {:g} s with {} at tolerance {:g} in {:.3f} s ({} right-hand sides)\n", run.instants.size(),
+             last.time, options.solver, options.tolerance, run.seconds, run.right_hand_sides);
+  fmt::print("total energy     {:.9g} J at the start, {:.9g} J at the end, {:+.3g} .. {:+.3g} J in between\n",
+             first.energy, last.energy, lowest - first.energy, highest - first.energy);
+  fmt::print("residuals        {:.1e} position, {:.1e} velocity, {:.1e} acceleration (largest row, SI units)\n",
+             worst.position_residual, worst.velocity_residual, worst.acceleration_residual);
+}
+
+// A judge in place of the stepper: --dt is the distance of the instants, and how long inputs are held.
+int simulate_with_judge(const Options& options) {
+  const offline::Solver* solver = offline::find_solver(options.solver);
+  if (!solver)
+    throw wire::ConfigError("--solver: \"" + options.solver +
+                            "\" is no solver: use index3, or one of: " + offline::solver_names());
+  if (!(options.tolerance > 0.0 && options.tolerance <= 1e-2))
+    throw wire::ConfigError(
+        fmt::format("--tolerance: {:g} is none: give a number above 0, at most 0.01", options.tolerance));
+  const index3::Settings settings = settings_of(options);
+  if (options.output.ends_with(".mcap"))
+    throw wire::ConfigError("--output: \"" + options.output +
+                            "\": recordings hold steps of index3, which this solver has not: name a .csv");
+  const wire::LoadedMechanism mechanism = load_mechanism_file(options.mechanism);
+  const std::string obstacle = solver->obstacle(mechanism.mechanism);
+  if (!obstacle.empty())
+    throw wire::ConfigError("--solver: " + options.solver + " cannot do " + options.mechanism + ": " + obstacle +
+                            ": rigstep verify --list tells which can");
+  const offline::Scenario scenario = scenario_of(options, settings, mechanism.mechanism);
+  std::optional<TrajectoryTable> table;
+  if (!options.output.empty()) table.emplace(options.output, mechanism.mechanism, "as this solver shares it");
+  watch_interrupts();
+  Progress progress("simulating", std::max(options.dt, scenario.instants.back()));
+  offline::Options how;
+  how.relative_tolerance = how.absolute_tolerance = options.tolerance;
+  how.threads = options.threads;
+  how.progress = [&progress](double t) {
+    if (interrupted.load(std::memory_order_relaxed)) throw Interrupted();
+    progress.at(t);
+  };
+  try {
+    const offline::Trajectory run = solver->simulate(scenario, how);
+    if (table) {
+      for (const offline::Instant& instant : run.instants) table->write(instant);
+      table->close();
+    }
+    if (options.output != "-") print(options, run);
+    return kExitOk;
+  } catch (const Interrupted&) {
+    return kExitInterrupted;
+  } catch (const offline::SolverError& error) {
+    fmt::print(stderr, "rigstep: {}\n", error.what());
+    return kExitNumerical;
+  }
+}
+
 int simulate(const Options& options) {
   rt::set_floating_point_mode();
+  if (options.solver != "index3") return simulate_with_judge(options);
   const index3::Settings settings = settings_of(options);
   const std::uint64_t steps = step_count(options);
   const wire::LoadedMechanism mechanism = load_mechanism_file(options.mechanism);
@@ -222,11 +330,18 @@ Command add_simulate(CLI::App& app) {
   CLI::App* command = app.add_subcommand("simulate", "Run a mechanism offline, as fast as it can");
   command->add_option("MECHANISM", options->mechanism, "Mechanism file")->required();
   command->add_option("--duration", options->duration, "Simulated time [s]")->capture_default_str();
-  command->add_option("--dt", options->dt, "Step [s]")->capture_default_str();
+  command
+      ->add_option("--dt", options->dt, "Step [s]; of a judge: distance of the instants, and how long inputs are held")
+      ->capture_default_str();
   command->add_option("--threads", options->threads, "Threads that share a step; the same bits for any number")
       ->check(CLI::Range(1, index3::kMostThreads))
       ->capture_default_str();
-  command->add_option("--solver", options->solver, "Solver: index3")->capture_default_str();
+  command
+      ->add_option("--solver", options->solver,
+                   "index3, the real-time stepper, or a judge of rigstep verify: " + offline::solver_names())
+      ->capture_default_str();
+  command->add_option("--tolerance", options->tolerance, "Of a judge's integrator, absolute and relative")
+      ->capture_default_str();
   command->add_option("--inputs", options->inputs,
                       "CSV with a column t [s] and columns named like input channels, interpolated linearly at the end "
                       "of each step");
@@ -237,7 +352,11 @@ Command add_simulate(CLI::App& app) {
   command->footer(std::string("Examples:\n"
                               "  rigstep simulate config/mechanisms/double_pendulum.textproto --duration 10 --dt 0.01\n"
                               "  rigstep simulate config/mechanisms/four_bar.textproto --duration 30 --dt 0.005 "
-                              "--output four_bar.csv --every 10\n\n") +
+                              "--output four_bar.csv --every 10\n"
+                              "  rigstep simulate config/mechanisms/four_bar.textproto --solver hamiltonian_dca "
+                              "--tolerance 1e-10 --duration 1 --dt 0.01 --output judge.csv\n\n"
+                              "A judge writes the same columns at every N-th multiple of --dt, all of them once it is "
+                              "done;\nit makes no recordings (.mcap).\n\n") +
                   kExitCodeHelp);
   return [options] { return simulate(*options); };
 }

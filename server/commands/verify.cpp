@@ -35,6 +35,20 @@ int list_solvers(const Options& options) {
   return kExitOk;
 }
 
+int exit_code(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::agrees:
+      return kExitOk;
+    case Verdict::incomplete:
+      return kExitIncomplete;
+    case Verdict::unjudged:
+      return kExitNumerical;
+    case Verdict::no:
+      break;
+  }
+  return kExitVerdict;
+}
+
 int verify(const Options& options) {
   if (options.list) return list_solvers(options);
   if (options.request.path.empty()) throw wire::ConfigError("a mechanism file or a recording is missing: name one");
@@ -57,7 +71,7 @@ int verify(const Options& options) {
     const VerifyReport report = server::verify(options.request, show);
     progress.reset();
     fmt::print("{}", options.json ? report.json().dump(2) + "\n" : report.text());
-    return report.passed() ? kExitOk : kExitVerdict;
+    return exit_code(report.verdict());
   } catch (const Interrupted&) {
     return kExitInterrupted;
   } catch (const offline::SolverError& error) {
@@ -75,6 +89,9 @@ Command add_verify(CLI::App& app) {
       "verify", "Compare the stepper, extrapolated to dt = 0, with offline solvers that share no code with it");
   VerifyRequest& request = options->request;
   command->add_option("input", request.path, "Mechanism file, or recording.mcap: its inputs are taken as applied");
+  command->add_option("--inputs", request.inputs,
+                      "For a mechanism: CSV with a column t [s] and columns named like input channels; zero if not "
+                      "given");
   command->add_option("--solver", request.solvers, "Judges, separated by commas; all if not given")->delimiter(',');
   command->add_option("--tolerance", request.tolerance, "Of the judges' integrators, absolute and relative")
       ->capture_default_str();
@@ -85,7 +102,7 @@ Command add_verify(CLI::App& app) {
   command->add_option("--dt", request.dt, "Largest step of the stepper [s]; it runs with half and a quarter of it too")
       ->check(between(1e-8, 1.0))
       ->capture_default_str();
-  command->add_option("--limit", request.limit, "Wall clock for each judge [s]")
+  command->add_option("--limit", request.limit, "Processor time for each judge [s]")
       ->check(between(0.0, kLongest))
       ->capture_default_str();
   command->add_flag("--list", options->list, "List the judges; with a mechanism, which of them can do it and why not");

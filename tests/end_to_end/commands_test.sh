@@ -106,6 +106,26 @@ for output in limited.csv limited.mcap; do
     says err "$output"
 done
 
+# --- simulate by a judge: the same columns, the same inputs, which act at the start already; 2 for what it cannot do
+printf 't,push_y\n0,20\n' >push.csv
+for solver in index3 hamiltonian_dca index3_literal qr; do
+  expect 0 "$RIGSTEP" simulate "$pendulum" --duration 0.1 --dt 0.00001 --every 1000 --inputs push.csv --solver $solver \
+    --output $solver.csv && grep -v '^#' $solver.csv >$solver.rows
+  "$python" - index3.rows $solver.rows <<'END' || fail "index3.csv and $solver.csv differ"
+import csv, sys
+one, other = ([row for row in csv.reader(open(name))] for name in sys.argv[1:])
+sys.exit(not (one[0] == other[0] and len(one) == len(other) == 12 and float(one[-1][2]) != float(one[1][2]) and
+              all(abs(float(a) - float(b)) < 1e-3 * (1 + abs(float(a)))
+                  for x, y in zip(one[2:], other[2:]) for name, a, b in zip(one[0], x, y) if "residual" not in name)))
+END
+done
+expect 0 "$RIGSTEP" simulate "$pendulum" --duration 0.1 --solver ida --tolerance 1e-10 --json && is_json out &&
+  assert_json out 'd["solver"] == "ida" and d["instants"] == 101 and 0 < d["right_hand_sides"]'
+silent err
+expect 2 "$RIGSTEP" simulate "$mechanisms/rack_and_pinion.textproto" --solver hamiltonian_dca && says err 'couples joint coordinates'
+expect 2 "$RIGSTEP" simulate "$pendulum" --solver qr --tolerance 0 && says err '--tolerance: 0'
+expect 2 "$RIGSTEP" simulate "$pendulum" --solver qr --output judge.mcap && says err 'recordings'
+
 # --- a step that fails: 6, and what was recorded before replays
 printf 't,push_y\n0,0\n0.5,0\n0.6,1e300\n' >huge.csv
 expect 6 "$RIGSTEP" simulate "$pendulum" --duration 1 --dt 0.01 --inputs huge.csv --output failed.mcap &&
@@ -128,7 +148,15 @@ expect 0 "$RIGSTEP" simulate "$mechanisms/motor_with_friction.textproto" --durat
 expect 0 "$RIGSTEP" verify motor.mcap --solver ida --limit 100 && says out '0 to 0\.2 s'
 expect 0 "$RIGSTEP" verify --list && says out '^ida ' && says out '^wang_huston '
 expect 0 "$RIGSTEP" verify --list "$mechanisms/chain_128.textproto" && says out 'cannot: 128 bodies'
-expect 1 "$RIGSTEP" verify "$mechanisms/chain_128.textproto" --solver qr --duration 0.004 && says out '128 bodies'
+expect 6 "$RIGSTEP" verify "$mechanisms/chain_128.textproto" --solver qr --duration 0.004 && says out '128 bodies' &&
+  says out '^verdict: NONE'
+expect 6 "$RIGSTEP" verify "$pendulum" --solver qr --duration 0.1 --limit 0 && says out 'qr +stopped at'
+expect 8 "$RIGSTEP" verify "$mechanisms/full_car.textproto" --solver svd,ida --duration 0.02 --limit 2 &&
+  says out '^verdict: INCOMPLETE.*1 stopped by --limit \(svd\)'
+printf 't,push_y\n0,0\n0.02,0\n0.0201,30\n0.05,30\n0.0501,-10\n' >push.csv
+expect 0 "$RIGSTEP" verify "$pendulum" --duration 0.1 --inputs push.csv --limit 100 --json &&
+  assert_json out '0.9 < d["order"] < 1.1 and all(j["agrees"] for j in d["judges"]) and len(d["judges"]) > 11'
+expect 2 "$RIGSTEP" verify motor.mcap --inputs push.csv && says err '--inputs: '
 expect 2 "$RIGSTEP" verify "$pendulum" --solver no_such_judge && says err 'no_such_judge.*ida'
 expect 2 "$RIGSTEP" verify "$pendulum" --tolerance 0 && says err '--tolerance: 0'
 expect 2 "$RIGSTEP" verify

@@ -206,3 +206,63 @@ TEST_CASE("of redundant joints some reactions are determined by the motion, othe
   CHECK(shared == 2);
   CHECK(constraint_rank(c.scenario, start_motion(c.mechanism)) == 26);
 }
+
+// A rotor of 2 kg whose mass centre is 0.5 m from its axle, without gravity; its input turns it.
+Mechanism rotor() {
+  MechanismBuilder builder("rotor");
+  Body body;
+  body.name = "rotor";
+  body.mass = 2.0;
+  body.inertia_b = Vec3(0.1, 0.2, 0.3).asDiagonal();
+  body.position_0 = Vec3(0.5, 0.0, 0.0);
+  builder.add_body(body);
+  MechanismBuilder::JointAtStart joint;
+  joint.name = "axle";
+  joint.type = JointType::revolute;
+  joint.first = "ground";
+  joint.second = "rotor";
+  joint.axis = Vec3::UnitZ();
+  builder.add_joint(joint);
+  Input torque;
+  torque.name = "torque";
+  torque.kind = Input::Kind::joint_effort;
+  builder.add_joint_input(torque, "axle", Freedom::angle);
+  return builder.build();
+}
+
+TEST_CASE("every judge follows a torque that is held between jumps as the closed form does") {
+  const Mechanism m = rotor();
+  const double inertia = 0.3 + 2.0 * 0.5 * 0.5;
+  Scenario s;
+  s.mechanism = &m;
+  s.inputs = {{0.0, {0.0}}, {0.1, {8.0}}, {0.2371, {-20.0}}, {0.2391, {3.0}}, {0.3, {0.0}}, {0.4, {-4.0}}};
+  for (int k = 0; k <= 10; ++k) s.instants.push_back(0.05 * k);  // three of them where the torque jumps
+  for (const Solver& solver : solvers()) {
+    CAPTURE(solver.name);
+    REQUIRE(solver.obstacle(m).empty());
+    const Trajectory run = solver.simulate(s, at_tolerance(1e-10));
+    REQUIRE(run.instants.size() == s.instants.size());
+    double angle = 0.0, rate = 0.0, torque = 0.0, t = 0.0;
+    auto next = s.inputs.begin();
+    for (const Instant& at : run.instants) {
+      const auto go = [&](double until) {
+        angle += rate * (until - t) + 0.5 * torque / inertia * (until - t) * (until - t);
+        rate += torque / inertia * (until - t);
+        t = until;
+      };
+      for (; next != s.inputs.end() && next->time < at.time; ++next) {
+        go(next->time);
+        torque = next->value[0];
+      }
+      go(at.time);
+      const Vec3 arm(0.5 * std::cos(angle), 0.5 * std::sin(angle), 0.0), across(-arm.y(), arm.x(), 0.0);
+      CAPTURE(t);
+      CHECK((at.body[0].r_0 - arm).norm() < 1e-8);
+      CHECK((at.body[0].v_0 - rate * across).norm() < 1e-7);
+      // what held up to an instant acts there: 2 kg times the acceleration of the mass centre
+      const Vec3 force = 2.0 * (torque / inertia * across - rate * rate * arm);
+      CHECK((at.reaction[0].force_0 - force).norm() < 1e-6);
+    }
+    CHECK(angle > 0.01);
+  }
+}

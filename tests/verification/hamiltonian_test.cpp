@@ -144,6 +144,7 @@ TEST_CASE("both forms agree with the references to 1e-8 m at tolerance 1e-10") {
                             {"hdca_case1", "hdca_case1", 10.0},
                             {"hdca_case3", "hdca_case3", 4.0},
                             {"four_bar", "four_bar", 0.9},
+                            {"four_bar_hanging", "four_bar_hanging", 0.5},
                             {"chain_8", "chain_n8", 4.0},
                             {"pipelayer", "pipelayer", 3.0}};
   for (const Form& form : kForms)

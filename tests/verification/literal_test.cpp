@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include "core/offline/literal_judge.h"
 #include "tests/support/mechanisms.h"
 #include "tests/support/reference.h"
 
@@ -168,4 +169,61 @@ TEST_CASE("literal form: what it does not take is refused with a reason") {
   CHECK_THROWS_AS(literal(build(tree(7, 2, JointType::revolute)), kMs), MechanismError);
   CHECK_THROWS_AS(literal(build(chain(3, JointType::universal)), kMs), MechanismError);
   CHECK_THROWS_AS(literal(mechanism("mcpherson"), kMs), MechanismError);
+}
+
+TEST_CASE("literal form: modified Newton reaches the step of full Newton, with one factorisation") {
+  for (const char* name : {"double_pendulum", "four_bar"}) {
+    CAPTURE(name);
+    const Mechanism m = mechanism(name);
+    offline::LiteralSettings settings;
+    settings.dt_ns = 5 * kMs;
+    settings.iterations = 12;
+    offline::LiteralStepper full(m, settings);
+    settings.modified_newton = true;
+    offline::LiteralStepper modified(m, settings);
+    for (int k = 0; k < 100; ++k) {
+      full.step();
+      CHECK(modified.step() < 1e-12);
+    }
+    for (int i = 0; i < static_cast<int>(m.bodies().size()); ++i)
+      CHECK((full.position_0(i) - modified.position_0(i)).norm() < 1e-10);
+  }
+}
+
+TEST_CASE("literal judge: extrapolated to steps of zero it agrees with the references to 1e-8 m") {
+  struct Case {
+    const char *name, *reference;
+    double until;
+  };
+  for (const Case& c : {Case{"double_pendulum", "double_pendulum", 2.0},
+                        {"four_bar", "four_bar", 0.9},
+                        {"four_bar_hanging", "four_bar_hanging", 0.5}}) {
+    CAPTURE(c.name);
+    const Mechanism m = mechanism(c.name);
+    const nlohmann::json ref = reference(c.reference);
+    offline::Scenario scenario;
+    scenario.mechanism = &m;
+    for (const auto& sample : ref["reference"])
+      if (sample["t"].get<double>() <= c.until) scenario.instants.push_back(sample["t"]);
+    REQUIRE(scenario.instants.size() > 1);
+    const offline::Trajectory run = offline::literal_index3(scenario, {});
+    for (std::size_t k = 0; k < run.instants.size(); ++k)
+      for (std::size_t i = 0; i < m.bodies().size(); ++i)
+        CHECK((run.instants[k].body[i].r_0 - vec3(ref["reference"][k]["bodies"][m.bodies()[i].name]["r"])).norm() <
+              1e-8);
+  }
+}
+
+TEST_CASE("literal judge: what it cannot do, and a tolerance of none, are refused") {
+  CHECK(offline::literal_index3_obstacle(mechanism("chain_8")).empty());
+  CHECK(offline::literal_index3_obstacle(mechanism("pipelayer")) != "");
+  CHECK(offline::literal_index3_obstacle(mechanism("stewart")) != "");
+  offline::Scenario scenario;
+  const Mechanism m = mechanism("mcpherson");
+  scenario.mechanism = &m;
+  scenario.instants = {0.0, 0.1};
+  CHECK_THROWS_AS(offline::literal_index3(scenario, {}), offline::SolverError);
+  offline::Options none;
+  none.absolute_tolerance = 0.0;
+  CHECK_THROWS_AS(offline::literal_index3(scenario, none), std::invalid_argument);
 }

@@ -1,0 +1,189 @@
+#include "core/offline/literal_judge.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <optional>
+#include <stdexcept>
+
+#include "core/offline/absolute_system.h"
+#include "core/offline/index3_literal.h"
+
+namespace rigstep::offline {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Sample = Eigen::Matrix<double, 19, 1>;  // of a body: r p v omega a alpha
+
+constexpr double kLongestStep = 2e-3;  // of the coarsest run [s]
+constexpr int kIterations = 8;         // of Newton's method
+constexpr double kPenalty = 1e6;  // alpha dt^2 / 4, as a multiple of the mean mass: 1e-6 of a gap is left by one pass
+constexpr double kConverged = 1e-10;  // last increment, relative to the size of the mechanism
+constexpr double kAgree = 10.0;       // difference of two extrapolations, as a multiple of the tolerance
+constexpr double kRounding = 1e-14;
+constexpr int kMostRuns = 11;  // each with half the step of the one before
+
+class Run {
+ public:
+  Run(const Scenario& scenario, const Options& options) : system_(scenario, "index3_literal"), options_(options) {
+    for (const BodyMotion& body : system_.start()) extent_ = std::max(extent_, body.r_0.norm());
+    for (const Body& body : scenario.mechanism->bodies())
+      mean_mass_ += body.mass / static_cast<double>(scenario.mechanism->bodies().size());
+  }
+
+  Trajectory simulate();
+
+ private:
+  using Motion = std::vector<Sample>;  // (instants x bodies)
+  std::size_t bodies() const { return system_.start().size(); }
+  std::optional<Motion> run(int level);
+  bool refine(Motion finest);
+  bool agree(const Motion& one, const Motion& other) const;
+  void sample(const LiteralStepper& stepper, Motion& motion) const;
+  Trajectory report() const;
+
+  const AbsoluteSystem system_;
+  const Options& options_;
+  double extent_ = 1.0;               // [m]
+  double mean_mass_ = 0.0;            // [kg]
+  std::vector<Motion> extrapolated_;  // the last run, then with one order of its error after the other taken away
+  long iterations_ = 0;
+  double seconds_in_steps_ = 0.0;
+};
+
+void Run::sample(const LiteralStepper& stepper, Motion& motion) const {
+  for (int i = 0; i < static_cast<int>(bodies()); ++i) {
+    const BodyMotion at = stepper.motion(i);
+    motion.emplace_back() << at.r_0, at.p, at.v_0, at.omega_0, stepper.acceleration_0(i),
+        stepper.angular_acceleration_0(i);
+  }
+}
+
+// All instants with steps of at most kLongestStep / 2^level; nothing where Newton's method does not converge.
+std::optional<Run::Motion> Run::run(int level) {
+  const Scenario& scenario = system_.scenario();
+  const std::vector<double>&instants = scenario.instants, breaks = system_.breaks();
+  AbsoluteSystem system = system_;  // as it is at the start
+  double now = instants.front();
+  LiteralSettings settings;
+  settings.iterations = kIterations;
+  LiteralStepper stepper(*scenario.mechanism, settings, [&](std::span<const BodyMotion> at, std::span<Vec6> wrenches) {
+    const std::vector<Vec6> loads = system.loads(now, at);
+    std::copy(loads.begin(), loads.end(), wrenches.begin());
+  });
+  stepper.start_afresh(system_.start());
+  Motion motion;
+  sample(stepper, motion);
+  const auto begin = Clock::now();
+  const auto advance = [&](double end) {
+    const double from = now;
+    if (end - from < kRounding * end) return true;  // an instant and a jump that differ by rounding
+    const int steps = static_cast<int>(std::ceil((end - from) / kLongestStep * (1.0 - 1e-9))) << level;
+    const double dt = (end - from) / steps;
+    stepper.set_step(dt, 4.0 * kPenalty * mean_mass_ / (dt * dt));
+    for (int k = 1; k <= steps; ++k) {
+      now = from + (end - from) * k / steps;
+      iterations_ += kIterations;
+      if (!(stepper.step() <= kConverged * extent_)) return false;
+      if (options_.progress)  // each run takes twice as long as the one before
+        options_.progress(instants.front() + (now - instants.front()) * (1.0 - std::ldexp(0.5, -level)));
+    }
+    now = end;
+    return true;
+  };
+  auto next = std::upper_bound(breaks.begin(), breaks.end(), instants.front());
+  for (auto instant = instants.begin() + 1; instant != instants.end(); ++instant) {
+    for (; next != breaks.end() && *next <= *instant; ++next) {
+      if (*next > now && !advance(*next)) return std::nullopt;
+      if (*next == *instant) sample(stepper, motion);
+      system.hold(*next);
+      std::vector<BodyMotion> bodies_now;
+      for (int i = 0; i < static_cast<int>(bodies()); ++i) bodies_now.push_back(stepper.motion(i));
+      stepper.start_afresh(bodies_now);
+    }
+    if (now == *instant) continue;
+    if (!advance(*instant)) return std::nullopt;
+    sample(stepper, motion);
+  }
+  seconds_in_steps_ += std::chrono::duration<double>(Clock::now() - begin).count();
+  return motion;
+}
+
+bool Run::agree(const Motion& one, const Motion& other) const {
+  const double allowed = kAgree * options_.absolute_tolerance, relative = kAgree * options_.relative_tolerance;
+  for (std::size_t k = 0; k < one.size(); ++k)
+    for (int i = 0; i < 13; ++i)
+      if (!(std::abs(one[k][i] - other[k][i]) <= allowed + relative * std::abs(one[k][i]))) return false;
+  return true;
+}
+
+// Richardson's extrapolation of errors dt^2, dt^3, dt^4 ...; returns whether it has converged.
+bool Run::refine(Motion finest) {
+  std::vector<Motion> next{std::move(finest)};
+  for (std::size_t order = 0; order < extrapolated_.size(); ++order) {
+    const Motion &coarse = extrapolated_[order], &fine = next[order];
+    const double factor = std::ldexp(4.0, static_cast<int>(order));
+    Motion better(fine.size());
+    for (std::size_t k = 0; k < fine.size(); ++k) better[k] = (factor * fine[k] - coarse[k]) / (factor - 1.0);
+    next.push_back(std::move(better));
+  }
+  const bool converged = next.size() > 2 && agree(next.back(), next[next.size() - 2]);
+  extrapolated_ = std::move(next);
+  return converged;
+}
+
+Trajectory Run::report() const {
+  Trajectory trajectory;
+  AbsoluteSystem system = system_;
+  const Motion& motion = extrapolated_.back();
+  const std::vector<double>& instants = system_.scenario().instants;
+  for (std::size_t k = 0; k < instants.size(); ++k) {
+    std::vector<BodyMotion> at;
+    std::vector<Vec6> accelerations;
+    for (std::size_t i = 0; i < bodies(); ++i) {
+      const Sample& s = motion[k * bodies() + i];
+      at.push_back({s.head<3>(), s.segment<4>(3).normalized(), s.segment<3>(7), s.segment<3>(10)});
+      accelerations.push_back(s.tail<6>());
+    }
+    if (k > 0) system.hold(std::nextafter(instants[k], instants[0]));  // what held up to here
+    trajectory.instants.push_back(system.instant(instants[k], at, accelerations));
+  }
+  return trajectory;
+}
+
+Trajectory Run::simulate() {
+  const auto begin = Clock::now();
+  bool converged = false;
+  for (int level = 0; level < kMostRuns && !converged; ++level)
+    if (std::optional<Motion> motion = run(level)) converged = refine(std::move(*motion));
+  if (!converged)
+    throw SolverError(
+        "index3_literal: no convergence with steps down to " +
+        std::to_string(std::ldexp(1e6 * kLongestStep, 1 - kMostRuns)) +
+        " us: the loads may be stiff or the pose singular; give a coarser tolerance or a shorter duration");
+  Trajectory trajectory = report();
+  trajectory.right_hand_sides = iterations_;
+  trajectory.right_hand_side_seconds = seconds_in_steps_;
+  trajectory.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  return trajectory;
+}
+
+}  // namespace
+
+Trajectory literal_index3(const Scenario& scenario, const Options& options) {
+  if (!(options.relative_tolerance > 0.0) || !(options.absolute_tolerance > 0.0))
+    throw std::invalid_argument("tolerance: must be positive: give for example 1e-9");
+  const std::string obstacle = literal_index3_obstacle(*scenario.mechanism);
+  if (!obstacle.empty())
+    throw SolverError("index3_literal: cannot simulate " + scenario.mechanism->name() + ": " + obstacle);
+  return Run(scenario, options).simulate();
+}
+
+std::string literal_index3_obstacle(const Mechanism& mechanism) {
+  const std::string reason = LiteralStepper::obstacle(mechanism);
+  if (reason.empty()) return {};
+  return "it takes serial chains and single loops of spherical and revolute joints, and " + reason;
+}
+
+}  // namespace rigstep::offline

@@ -1,0 +1,16 @@
+// The literal index-3 scheme of [001] (index3_literal.h) as a judge: run with ever shorter steps and extrapolated to
+// steps of zero until two extrapolations agree to the tolerance. Offline only.
+#pragma once
+
+#include "core/offline/solver.h"
+
+namespace rigstep::offline {
+
+// Serial chains on the ground and single loops of spherical and revolute joints, under any load that is not stiff.
+// Options::integrator and threads are not used; a right-hand side is a Newton iteration. Throws SolverError, and
+// std::invalid_argument for tolerances that are not positive.
+Trajectory literal_index3(const Scenario& scenario, const Options& options);
+
+std::string literal_index3_obstacle(const Mechanism& mechanism);
+
+}  // namespace rigstep::offline

@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# Every mechanism in config/ has a verdict, and every judge is named with a result or a reason.
+source "$(dirname "$0")/lib.sh"
+
+judges=$("$RIGSTEP" verify --list --json | "$python" -c 'import json, sys; print(len(json.load(sys.stdin)))')
+[[ $judges -ge 12 ]] || fail "only \"$judges\" judges are listed"
+
+# verify_briefly NAME LIMIT ARGUMENTS...: judges that are too slow for this test may be stopped, none may differ
+verify_briefly() {
+  local name=$1 limit=$2 code
+  shift 2
+  timeout 60 "$RIGSTEP" verify "$SOURCE/config/mechanisms/$name.textproto" --limit "$limit" --json "$@" >out 2>err </dev/null
+  code=$?
+  [[ $code -eq 0 || $code -eq 8 ]] || { fail "$name: exit status $code"; return; }
+  assert_json out "len(d['judges']) == $judges and any(j['agrees'] for j in d['judges']) and
+    all(j['agrees'] or j['obstacle'] for j in d['judges']) and d['converges'] and d['until_s'] > 0"
+}
+
+for file in "$SOURCE"/config/mechanisms/*.textproto; do
+  name=$(basename "$file" .textproto)
+  case "$name" in
+    andrews) verify_briefly "$name" 0.3 --duration 0.002 --dt 2e-5 ;;
+    chain_128) verify_briefly "$name" 3 --duration 0.004 ;;
+    driven_crank) verify_briefly "$name" 0.3 --duration 0.02 --dt 1e-4 ;;
+    full_car)
+      # at rest it says little: a kick of the drive shafts, and a step of the road under one wheel
+      printf 't,drive_rear_left,drive_rear_right,road_front_left\n0,200,200,0.001\n' >kick.csv
+      verify_briefly "$name" 0.3 --duration 0.01 --inputs kick.csv
+      ;;
+    *) verify_briefly "$name" 0.3 --duration 0.04 ;;
+  esac
+done
+finish
