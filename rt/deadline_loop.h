@@ -71,9 +71,8 @@ void wait_until(C& clock, std::int64_t time_ns, BusyPoll& busy_poll) noexcept {
   const std::int64_t from_ns = clock.now_ns();
   const std::int64_t spin_ns = busy_poll.allowance(from_ns);
   clock.sleep_until(time_ns - spin_ns);
-  if (spin_ns == 0) return;
   busy_poll.slept(from_ns, clock.now_ns());
-  clock.spin_until(time_ns);
+  if (spin_ns > 0) clock.spin_until(time_ns);
 }
 
 // Calls tick(const TickTiming&) at each deadline until `stop`, which ends it within one period. The calling thread is

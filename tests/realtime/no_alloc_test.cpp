@@ -259,7 +259,7 @@ TEST_CASE("inputs that are limited, ramped and extrapolated, and outputs that ar
     std::uint32_t flags = 0;
     const long count = test::allocations([&] {
       for (int k = 0; k < 1000; ++k) {
-        if (k % 8 == 0) rig->send(0.01 * k);
+        if (k % 8 == 0) rig->send(1.0 + 0.01 * k);
         flags |= rig->cycle.tick({}).flags;
       }
     });
