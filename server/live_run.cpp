@@ -256,7 +256,7 @@ void LiveRun::add_distributions(const Add& add) const {
   }
 }
 
-// On the network thread: from totals and histograms that may be read live.
+// On the network thread, in lockstep the loop thread: from totals and histograms that may be read live.
 void LiveRun::describe_loop(wire::StatusReport& report) const {
   constexpr std::size_t kMaxTextBytes = 150;  // a report is one datagram
   report.set_loop_state(cycle_.fault().latched ? wire::FAULTED : wire::RUNNING);
