@@ -120,6 +120,7 @@ nlohmann::json LiveSummary::json() const {
     dropped[wire::to_string(static_cast<wire::DecodeStatus>(k))] = link.dropped[k];
   return {{"schema", 1},
           {"mechanism", mechanism},
+          {"lockstep", lockstep},
           {"seconds", seconds},
           {"steps", steps},
           {"missed_deadlines", missed_deadlines},
@@ -154,10 +155,11 @@ std::string LiveSummary::text() const {
   if (missed_deadlines > 0)
     out +=
         fmt::format("{:<22}first before step {}, last before step {}\n", "  missed", first_miss_step, newest_miss_step);
-  out += line("wake-up", wake_up_us, "us after the deadline");
+  out += line("wake-up", wake_up_us, lockstep ? "us after the datagram came" : "us after the deadline");
   out += line("step", step_us, "us");
-  out += line("hand-off", hand_off_us, "us from the answer to the network thread");
-  out += line("reply", reply_us, "us from the deadline to the datagram");
+  if (!lockstep) out += line("hand-off", hand_off_us, "us from the answer to the network thread");
+  out +=
+      line("reply", reply_us, lockstep ? "us from one datagram to the other" : "us from the deadline to the datagram");
   out += line("input age", input_age_steps, "steps");
   if (limited_inputs > 0)
     out += fmt::format("{:<22}in {} steps to their range or rate\n", "inputs limited", limited_inputs);
@@ -343,6 +345,7 @@ LiveSummary LiveRun::stop(const std::string& reason) {
   endpoint_.stop();
   LiveSummary summary;
   summary.mechanism = mechanism_.mechanism.name();
+  summary.lockstep = rig_.lockstep;
   summary.seconds = std::chrono::duration<double>(ended - started_).count();
   summary.steps = stepper_.state().step;
   summary.missed_deadlines = cycle_.missed_deadlines();

@@ -26,6 +26,7 @@ namespace rigstep::server {
 
 struct LiveSummary {
   std::string mechanism;
+  bool lockstep = false;
   double seconds = 0.0;  // from start to stop
   std::uint64_t steps = 0;
   std::uint64_t missed_deadlines = 0;
