@@ -109,7 +109,8 @@ void ServerCodec::check_sizes() {
   for (const Channel& channel : output_channels_) check_name(channel.name, "output channel's");
 }
 
-DecodeStatus ServerCodec::decode(std::span<const std::byte> payload, std::uint64_t last_sequence, RigRequest& request) {
+DecodeStatus ServerCodec::decode(std::span<const std::byte> payload, std::optional<std::uint64_t> last_sequence,
+                                 RigRequest& request) {
   request.content = RigToServer::CONTENT_NOT_SET;
   const auto* message = parse<RigToServer>(arena_, payload);
   if (message == nullptr) return DecodeStatus::malformed;
@@ -148,11 +149,12 @@ DecodeStatus ServerCodec::read_hello(const Hello& hello, RigRequest& request) {
   return Role_IsValid(request.role) ? DecodeStatus::ok : DecodeStatus::unexpected_content;
 }
 
-DecodeStatus ServerCodec::read_input(const InputFrame& frame, std::uint64_t last_sequence, InputSample& sample) const {
+DecodeStatus ServerCodec::read_input(const InputFrame& frame, std::optional<std::uint64_t> last_sequence,
+                                     InputSample& sample) const {
   if (frame.mechanism_id() != mechanism_id_) return DecodeStatus::wrong_mechanism;
   if (static_cast<std::size_t>(frame.value_size()) != input_channels_.size()) return DecodeStatus::channel_count;
   if (!all_finite(frame.value())) return DecodeStatus::not_finite;
-  if (frame.sequence() <= last_sequence) return DecodeStatus::old_sequence;
+  if (last_sequence && frame.sequence() <= *last_sequence) return DecodeStatus::old_sequence;
   sample.sequence = frame.sequence();
   sample.rig_time_ns = frame.rig_time_ns();
   sample.inputs.count = frame.value_size();
@@ -176,7 +178,8 @@ std::span<const std::byte> ServerCodec::encode_state(const Snapshot& snapshot) {
 }
 
 std::span<const std::byte> ServerCodec::encode_welcome(std::uint64_t nonce, std::uint32_t timeout_steps,
-                                                       const Participant* controller) {
+                                                       const Participant* controller, bool lockstep,
+                                                       std::uint64_t step) {
   Welcome& welcome = *reply_.mutable_welcome();
   welcome.Clear();
   welcome.set_product_version(product_version_);
@@ -187,6 +190,8 @@ std::span<const std::byte> ServerCodec::encode_welcome(std::uint64_t nonce, std:
   welcome.set_output_channels(static_cast<std::uint32_t>(output_channels_.size()));
   welcome.set_nonce(nonce);
   welcome.set_timeout_steps(timeout_steps);
+  welcome.set_lockstep(lockstep);
+  welcome.set_step(step);
   if (controller != nullptr) *welcome.mutable_controller() = *controller;
   return serialise(reply_, buffer_);
 }
@@ -205,7 +210,12 @@ std::span<const std::byte> ServerCodec::encode_status(StatusReport report) {
   report.set_period_ns(static_cast<std::uint64_t>(period_ns_));
   StatusReport& sent = *reply_.mutable_status();
   sent = std::move(report);
-  while (reply_.ByteSizeLong() > kMaxPayload && sent.observer_size() > 0) sent.mutable_observer()->RemoveLast();
+  const auto shorten = [&](auto& list) {
+    while (reply_.ByteSizeLong() > kMaxPayload && !list.empty()) list.RemoveLast();
+  };
+  shorten(*sent.mutable_observer());
+  shorten(*sent.mutable_refused());
+  shorten(*sent.mutable_counter());
   return serialise(reply_, buffer_);
 }
 

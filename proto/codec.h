@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -60,16 +61,20 @@ class ServerCodec {
               std::string product_version);
 
   // Reads and checks one message from a rig. last_sequence: of the newest input accepted from this rig, 0 before the
-  // first. `request.content` is set even when the rest is refused, as long as the bytes are a message.
-  DecodeStatus decode(std::span<const std::byte> payload, std::uint64_t last_sequence, RigRequest& request);
+  // first; none: the caller checks the sequence itself. `request.content` is set even when the rest is refused, as long
+  // as the bytes are a message.
+  DecodeStatus decode(std::span<const std::byte> payload, std::optional<std::uint64_t> last_sequence,
+                      RigRequest& request);
 
   // Each encode returns bytes that are valid until the next encode.
   std::span<const std::byte> encode_state(const Snapshot& snapshot);
-  // nonce: of the Hello. controller: who is in control now, or null.
+  // nonce: of the Hello. controller: who is in control now, or null. step: steps taken so far.
   std::span<const std::byte> encode_welcome(std::uint64_t nonce, std::uint32_t timeout_steps,
-                                            const Participant* controller);
+                                            const Participant* controller, bool lockstep = false,
+                                            std::uint64_t step = 0);
   std::span<const std::byte> encode_challenge(std::uint64_t nonce, std::span<const std::uint8_t, kCookieBytes> cookie);
-  // Puts this server's and mechanism's own fields in. Observers that do not fit are left out, from the last on.
+  // Puts this server's and mechanism's own fields in. What does not fit is left out, from the last on: observers,
+  // then reasons of refusals, then counters.
   std::span<const std::byte> encode_status(StatusReport report);
   std::span<const std::byte> encode_refusal(RefusalReason reason, std::string_view text);
   // The channels from `first` on, as many as fit. Past the end: none, so that the rig learns the total.
@@ -80,7 +85,8 @@ class ServerCodec {
   std::int64_t period_ns() const { return period_ns_; }
 
  private:
-  DecodeStatus read_input(const InputFrame& frame, std::uint64_t last_sequence, InputSample& sample) const;
+  DecodeStatus read_input(const InputFrame& frame, std::optional<std::uint64_t> last_sequence,
+                          InputSample& sample) const;
   static DecodeStatus read_hello(const Hello& hello, RigRequest& request);
   void check_sizes();
 

@@ -53,6 +53,7 @@ const char* to_string(DecodeStatus status) noexcept {
                                                                          "channel_count",
                                                                          "not_finite",
                                                                          "old_sequence",
+                                                                         "sequence",
                                                                          "not_in_control",
                                                                          "control_taken",
                                                                          "full",

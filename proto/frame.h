@@ -35,13 +35,14 @@ enum class DecodeStatus : std::uint8_t {
   channel_count,       // not one value per channel
   not_finite,          // a value is NaN or infinite
   old_sequence,        // inputs not newer than what was accepted before
+  sequence,            // lockstep: inputs for neither the last step nor the one after it
   not_in_control,      // inputs of an observer
   control_taken,       // Hello of a second controller
   full,                // Hello of one observer too many
   unproven_address,    // a cookie that does not hold any more
   unexpected_content,  // nothing in it, or not what belongs here
 };
-inline constexpr std::size_t kDecodeStatusCount = 17;
+inline constexpr std::size_t kDecodeStatusCount = 18;
 
 const char* to_string(DecodeStatus status) noexcept;
 

@@ -61,6 +61,7 @@ class Source {
       const auto* descriptor = message.GetDescriptor()->FindFieldByName(field);
       const pb::Message& part = message.GetReflection()->GetRepeatedMessage(message, descriptor, index);
       const auto* name = part.GetDescriptor()->FindFieldByName("name");
+      if (name == nullptr) name = part.GetDescriptor()->FindFieldByName("channel");
       const std::string label = part.GetReflection()->GetString(part, name);
       const Tree* tree = tree_.GetTreeForNested(descriptor, index);
       const int line = line_in(part, tree, error.field, tree_.GetLocation(descriptor, index).line + 1);
@@ -665,6 +666,106 @@ void read_realtime(const Rig& file, const Source& source, RigConfig& rig) {
     source.fail(file, "realtime.threads", "are more than 64", "use 1, or the cores to spare");
   if (file.realtime().threads() != 0) rig.threads = static_cast<int>(file.realtime().threads());
   if (file.realtime().has_cpu()) rig.cpu = static_cast<int>(file.realtime().cpu());
+  rig.lockstep = file.realtime().pace() == RIG;
+  rig.busy_poll_ns = 1000 * static_cast<std::int64_t>(file.realtime().busy_poll_us());
+  if (!rig.lockstep && rig.busy_poll_ns >= rig.period_ns)
+    source.fail(file, "realtime.busy_poll_us", "is not shorter than the period",
+                "use what a wake-up takes at most, for instance 50");
+  if (rig.busy_poll_ns > 1'000'000'000)
+    source.fail(file, "realtime.busy_poll_us", "is more than a second", "use some hundred, or leave it out");
+}
+
+rigstep::StaleRule stale_rule(wire::StaleRule rule) {
+  switch (rule) {
+    case ZERO:
+      return rigstep::StaleRule::zero;
+    case FAULT:
+      return rigstep::StaleRule::fault;
+    case RAMP:
+      return rigstep::StaleRule::ramp;
+    case RATE:
+      return rigstep::StaleRule::rate;
+    default:
+      return rigstep::StaleRule::hold;
+  }
+}
+
+void read_stale_input(const Rig& file, const Source& source, RigConfig& rig) {
+  if (file.stale_input().max_age_steps() != 0) rig.max_input_age_steps = file.stale_input().max_age_steps();
+  rig.stale_rule = stale_rule(file.stale_input().rule());
+  if (rig.stale_rule == rigstep::StaleRule::ramp || rig.stale_rule == rigstep::StaleRule::rate)
+    source.fail(
+        file, "stale_input.rule", "is a rule of single channels",
+        "write an `input { channel: \"...\" rule: " + StaleRule_Name(file.stale_input().rule()) + " }` for each");
+}
+
+rigstep::InputPolicy input_policy(const ChannelInput& in, const RigConfig& rig) {
+  rigstep::InputPolicy policy{.rule = in.has_rule() ? stale_rule(in.rule()) : rig.stale_rule,
+                              .max_age_steps = in.max_age_steps() != 0 ? in.max_age_steps() : rig.max_input_age_steps,
+                              .safe = in.safe(),
+                              .ramp_steps = in.ramp_steps()};
+  if (in.has_minimum()) policy.minimum = in.minimum();
+  if (in.has_maximum()) policy.maximum = in.maximum();
+  if (in.has_most_change_per_step()) policy.most_change_per_step = in.most_change_per_step();
+  if (!std::isfinite(policy.safe)) throw MechanismError("safe", "is not a finite number", "give one");
+  if (!(policy.minimum <= policy.maximum))
+    throw MechanismError("minimum", "is not below the maximum", "give a range from minimum to maximum");
+  if (!(policy.safe >= policy.minimum && policy.safe <= policy.maximum))
+    throw MechanismError("safe", "lies outside minimum and maximum",
+                         "give a safe value in the range; it is zero where it is not given");
+  if (policy.rule == rigstep::StaleRule::zero && !(policy.minimum <= 0.0 && policy.maximum >= 0.0))
+    throw MechanismError("rule", "is ZERO, which lies outside minimum and maximum", "use RAMP to a safe value");
+  if (!(policy.most_change_per_step > 0.0))
+    throw MechanismError("most_change_per_step", "is not more than zero", "leave it out for no limit");
+  return policy;
+}
+
+template <class List>
+void require_new_name(const List& list, const std::string& channel) {
+  if (channel.empty()) throw MechanismError("channel", "is missing", "name the channel");
+  for (const auto& known : list)
+    if (known.channel == channel) throw MechanismError("channel", "is named twice", "describe each channel once");
+}
+
+void read_channels(const Rig& file, const Source& source, RigConfig& rig) {
+  for (int k = 0; k < file.input_size(); ++k)
+    source.element(file, "input", k, [&] {
+      require_new_name(rig.inputs, file.input(k).channel());
+      rig.inputs.push_back(
+          {file.input(k).channel(), input_policy(file.input(k), rig), source.line_of(file, "input", k)});
+    });
+  for (int k = 0; k < file.safe_output_size(); ++k)
+    source.element(file, "safe_output", k, [&] {
+      const wire::SafeOutput& out = file.safe_output(k);
+      require_new_name(rig.safe_outputs, out.channel());
+      if (!std::isfinite(out.value())) throw MechanismError("value", "is not a finite number", "give one");
+      rig.safe_outputs.push_back({out.channel(),
+                                  {.value = out.value(), .ramp_steps = out.ramp_steps()},
+                                  source.line_of(file, "safe_output", k)});
+    });
+}
+
+void read_black_box(const Rig& file, const Source& source, RigConfig& rig) {
+  if (!file.has_black_box()) return;
+  rig.black_box_folder = file.black_box().folder();
+  if (rig.black_box_folder.empty())
+    source.fail(file, "black_box.folder", "is missing", "name an existing folder, \".\" for this one");
+  if (file.black_box().seconds() != 0.0) rig.black_box_seconds = file.black_box().seconds();
+  const double steps = rig.black_box_seconds * 1e9 / static_cast<double>(rig.period_ns);
+  if (!(steps >= 1.0 && steps <= 1e6))
+    source.fail(file, "black_box.seconds", "is not between one step and a million steps", "use 30");
+}
+
+// Index of the channel called so. what: "input" or "output".
+int channel_named(const std::vector<Channel>& channels, const std::string& name, const RigConfig& rig, int line,
+                  const char* field, const std::string& what) {
+  std::string names;
+  for (std::size_t c = 0; c < channels.size(); ++c) {
+    if (channels[c].name == name) return static_cast<int>(c);
+    names += (c == 0 ? "" : ", ") + channels[c].name;
+  }
+  throw error_at(rig.path, line, field, "\"" + name + "\" is no " + what + " channel of the mechanism",
+                 names.empty() ? "it has none" : "use one of " + names);
 }
 
 void read_link(const Rig& file, const Source& source, const std::filesystem::path& folder, RigConfig& rig) {
@@ -699,14 +800,32 @@ RigConfig parse_rig(std::string text, const std::string& path) {
   read_link(file, source, std::filesystem::path(path).parent_path(), rig);
   rig.recording_path = file.recording().path();
   if (file.recording().full_state_every() != 0) rig.full_state_every = file.recording().full_state_every();
-  if (file.stale_input().max_age_steps() != 0) rig.max_input_age_steps = file.stale_input().max_age_steps();
-  rig.stale_rule = file.stale_input().rule() == ZERO    ? rigstep::StaleRule::zero
-                   : file.stale_input().rule() == FAULT ? rigstep::StaleRule::fault
-                                                        : rigstep::StaleRule::hold;
+  read_stale_input(file, source, rig);
+  read_channels(file, source, rig);
+  read_black_box(file, source, rig);
   rig.outputs.assign(file.output().begin(), file.output().end());
   rig.text = std::move(text);
   rig.path = path;
   return rig;
+}
+
+std::vector<rigstep::InputPolicy> input_policies(const RigConfig& rig, const rigstep::Mechanism& mechanism) {
+  std::vector<rigstep::InputPolicy> policies(mechanism.input_channels().size(),
+                                             {.rule = rig.stale_rule, .max_age_steps = rig.max_input_age_steps});
+  for (const auto& input : rig.inputs)
+    policies[static_cast<std::size_t>(channel_named(mechanism.input_channels(), input.channel, rig, input.line,
+                                                    "input.channel", "input"))] = input.treatment;
+  return policies;
+}
+
+std::vector<rigstep::SafeOutput> safe_outputs(const RigConfig& rig, const rigstep::Mechanism& mechanism) {
+  std::vector<rigstep::SafeOutput> outputs;
+  for (const auto& output : rig.safe_outputs) {
+    outputs.push_back(output.treatment);
+    outputs.back().channel =
+        channel_named(mechanism.output_channels(), output.channel, rig, output.line, "safe_output.channel", "output");
+  }
+  return outputs;
 }
 
 }  // namespace rigstep::wire

@@ -58,6 +58,18 @@ struct RigConfig {
   std::uint32_t full_state_every = 1000;
   std::uint32_t max_input_age_steps = 20;
   rigstep::StaleRule stale_rule = rigstep::StaleRule::hold;
+  bool lockstep = false;          // the rig paces
+  std::int64_t busy_poll_ns = 0;  // of each wait, spun through
+  template <class Treatment>
+  struct OfChannel {
+    std::string channel;  // its name; input_policies() and safe_outputs() look it up
+    Treatment treatment;
+    int line = 0;
+  };
+  std::vector<OfChannel<rigstep::InputPolicy>> inputs;
+  std::vector<OfChannel<rigstep::SafeOutput>> safe_outputs;
+  std::string black_box_folder;  // empty: no black box
+  double black_box_seconds = 30.0;
   std::vector<std::string> outputs;  // empty: all
   std::string text;                  // the file's content
   std::string path;                  // as given
@@ -66,6 +78,11 @@ struct RigConfig {
 RigConfig load_rig(const std::string& path);
 // path: for messages, and the folder of relative paths.
 RigConfig parse_rig(std::string text, const std::string& path);
+
+// One per input channel of the mechanism: the rig file's own, or what stale_input says. Both throw ConfigError, with
+// its line, for a name that is no channel.
+std::vector<rigstep::InputPolicy> input_policies(const RigConfig& rig, const rigstep::Mechanism& mechanism);
+std::vector<rigstep::SafeOutput> safe_outputs(const RigConfig& rig, const rigstep::Mechanism& mechanism);
 
 // Whole file. Throws ConfigError if it cannot be read.
 std::string read_text_file(const std::string& path);

@@ -8,6 +8,10 @@
 #include <concepts>
 #include <cstdint>
 
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
 namespace rigstep::rt {
 
 template <class C>
@@ -18,7 +22,18 @@ concept Clock = requires(C& clock, std::int64_t time_ns) {
   noexcept->std::same_as<std::int64_t>;  // [ns since 1970], may jump
   { clock.sleep_until(time_ns) }
   noexcept;  // of now_ns(); returns at once if that is past
+  { clock.spin_until(time_ns) }
+  noexcept;  // the same without giving the core away
 };
+
+// Tells the processor that the calling thread spins.
+inline void relax() noexcept {
+#if defined(__x86_64__)
+  _mm_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
 
 struct MonotonicClock {
   static std::int64_t now_ns() noexcept { return read(CLOCK_MONOTONIC); }
@@ -29,6 +44,10 @@ struct MonotonicClock {
     // a signal must not make a deadline early
     while (::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr) == EINTR) {
     }
+  }
+
+  static void spin_until(std::int64_t time_ns) noexcept {
+    while (now_ns() < time_ns) relax();
   }
 
  private:
@@ -44,7 +63,9 @@ struct MonotonicClock {
 // How a tick came about; what drives the cycle fills it in.
 struct TickTiming {
   std::uint64_t missed_deadlines = 0;  // skipped since the last tick
-  std::int64_t wake_up_ns = 0;         // from the scheduled deadline to the start of the tick [ns]
+  std::uint64_t missed_asleep = 0;     // of these, those after the tick's own: it woke up so late
+  std::int64_t scheduled_ns = 0;       // the deadline, or in lockstep the arrival of the datagram; monotonic [ns]
+  std::int64_t wake_up_ns = 0;         // from there to the start of the tick [ns]
   std::int64_t log_time_ns = 0;        // wall clock at the start of the tick [ns since 1970]
 };
 

@@ -13,7 +13,7 @@
 namespace rigstep::rt {
 namespace {
 
-constexpr std::uint32_t kInputFlags = kStaleInput | kNoInputYet;
+constexpr std::uint32_t kInputFlags = kStaleInput | kNoInputYet | kInputLimited;
 
 template <class Integer>
 std::uint32_t saturate(Integer value) noexcept {
@@ -51,6 +51,12 @@ Fault unpack(std::uint64_t word) noexcept {
           .joint = static_cast<int>(word >> 44 & kFaultIndices) - 1};
 }
 
+// The rule of all channels, where they have none of their own.
+std::vector<InputPolicy> policies(const CycleSettings& settings, std::size_t channels) {
+  if (!settings.inputs.empty()) return settings.inputs;
+  return std::vector<InputPolicy>(channels, {.rule = settings.stale_rule, .max_age_steps = settings.max_age_steps});
+}
+
 struct FullStateHead {
   std::uint64_t step;
   std::int64_t sim_time_ns;
@@ -59,12 +65,16 @@ static_assert(sizeof(FullStateHead) % alignof(double) == 0);
 
 }  // namespace
 
-Cycle::Cycle(index3::Stepper& stepper, const CycleSettings& settings, const CyclePorts& ports) noexcept
-    : stepper_(stepper), settings_(settings), ports_(ports) {
+Cycle::Cycle(index3::Stepper& stepper, const CycleSettings& settings, const CyclePorts& ports)
+    : stepper_(stepper),
+      settings_(settings),
+      ports_(ports),
+      guard_(policies(settings, stepper.plan().mechanism.input_channels().size())) {
   assert(settings.max_age_steps > 0);
+  assert(settings.inputs.empty() || settings.inputs.size() == stepper.plan().mechanism.input_channels().size());
   assert(ports.steps == nullptr || ports.steps->slot_bytes() >= sizeof(StepRecord));
   assert(ports.states == nullptr || ports.states->slot_bytes() == full_state_bytes(stepper.state()));
-  newest_.inputs.count = static_cast<int>(stepper.plan().mechanism.input_channels().size());
+  newest_.inputs = record_.inputs = guard_.at_rest();
   // a fault in the very first step must have something good to repeat
   read_state(StepReport{});
 }
@@ -80,6 +90,8 @@ void Cycle::latch_fault() noexcept {
   fault.status = record_.status;
   fault.body = failed(record_.status) ? record_.failed_body : -1;
   fault.joint = failed(record_.status) ? record_.failed_joint : -1;
+  good_outputs_ = snapshot_.outputs;
+  ticks_since_fault_ = 0;
   fault_.store(pack(fault), std::memory_order_release);
 }
 
@@ -88,7 +100,9 @@ void Cycle::clear_fault() noexcept {
   faulted_ = false;
   connected_ = false;
   age_steps_ = 0;
-  newest_.inputs.value.fill(0.0);
+  newest_.inputs = guard_.at_rest();
+  snapshot_.flags &= ~kFaulted;
+  snapshot_.status = StepStatus::ok;
   Fault fault = this->fault();
   fault.latched = false;
   fault_.store(pack(fault), std::memory_order_release);
@@ -104,16 +118,18 @@ void Cycle::take_reset() noexcept {
 const Snapshot& Cycle::tick(const TickTiming& timing) noexcept {
   take_reset();
   take_newest();
-  const bool stale = connected_ && age_steps_ >= settings_.max_age_steps;
-  if (!faulted_) {
-    record_.inputs = newest_.inputs;
-    if (stale && settings_.stale_rule == StaleRule::zero) record_.inputs.value.fill(0.0);
-  }
+  InputGuard::Verdict verdict;
+  if (!faulted_)
+    verdict = guard_.apply(connected_ ? &newest_.inputs : nullptr, age_steps_, record_.inputs);
+  else
+    verdict.stale = connected_ && guard_.is_stale(age_steps_);
+  if (verdict.limited) add(limited_inputs_, 1);
   return run({.sequence = newest_.sequence,
               .rig_time_ns = newest_.rig_time_ns,
               .age_steps = age_steps_,
-              .flags = !connected_ ? kNoInputYet : (stale ? kStaleInput : 0u),
-              .fault = stale && settings_.stale_rule == StaleRule::fault},
+              .flags = (connected_ ? 0u : kNoInputYet) | (verdict.stale ? kStaleInput : 0u) |
+                       (verdict.limited ? kInputLimited : 0u),
+              .fault = verdict.stop},
              timing);
 }
 
@@ -133,7 +149,9 @@ const Snapshot& Cycle::repeat(const StepRecord& recorded) noexcept {
 }
 
 void Cycle::take_newest() noexcept {
+  const Inputs older = newest_.inputs;
   if (ports_.in != nullptr && ports_.in->take(newest_)) {
+    guard_.note_rate(older, newest_.inputs, connected_ ? age_steps_ + 1 : 0);
     connected_ = true;
     age_steps_ = 0;
   } else if (connected_ && age_steps_ < std::numeric_limits<std::uint32_t>::max()) {
@@ -166,7 +184,13 @@ const Snapshot& Cycle::run(const InputOrigin& origin, const TickTiming& timing) 
 
 void Cycle::count(const InputOrigin& origin, const TickTiming& timing) noexcept {
   add(missed_deadlines_, timing.missed_deadlines);
-  wake_up_ns_.record(timing.wake_up_ns);
+  if (timing.missed_deadlines > 0) {
+    const std::uint64_t step = snapshot_.step + 1;
+    if (first_miss_step() == 0) first_miss_step_.store(step, std::memory_order_relaxed);
+    newest_miss_step_.store(step, std::memory_order_relaxed);
+  }
+  record_with_skipped(wake_up_ns_, timing.wake_up_ns, stepper_.plan().settings.dt_ns,
+                      timing.missed_deadlines - timing.missed_asleep, timing.missed_asleep);
   if ((origin.flags & kNoInputYet) == 0) input_age_steps_.record(origin.age_steps);
 }
 
@@ -179,6 +203,10 @@ void Cycle::step() noexcept {
   record_.status = report.status;
   record_.failed_body = report.body;
   record_.failed_joint = report.joint;
+  record_.last_increment = report.last_increment;
+  record_.position_residual = report.position_residual;
+  record_.velocity_residual = report.velocity_residual;
+  record_.acceleration_residual = report.acceleration_residual;
   if (failed(report.status)) return latch_fault();
   read_state(report);
 }
@@ -187,6 +215,16 @@ void Cycle::read_state(const StepReport& report) noexcept {
   snapshot_.step = stepper_.state().step;
   snapshot_.sim_time_ns = static_cast<std::int64_t>(snapshot_.step) * stepper_.plan().settings.dt_ns;
   index3::read_outputs(stepper_, report, snapshot_.outputs);
+}
+
+void Cycle::ramp_outputs() noexcept {
+  if (ticks_since_fault_ < std::numeric_limits<std::uint32_t>::max()) ++ticks_since_fault_;
+  for (const SafeOutput& safe : settings_.safe_outputs) {
+    const double from = good_outputs_.value[safe.channel];
+    double& output = snapshot_.outputs.value[safe.channel];
+    output = ticks_since_fault_ >= safe.ramp_steps ? safe.value
+                                                   : from + (safe.value - from) * ticks_since_fault_ / safe.ramp_steps;
+  }
 }
 
 void Cycle::answer(const InputOrigin& origin, const TickTiming& timing) noexcept {
@@ -198,7 +236,14 @@ void Cycle::answer(const InputOrigin& origin, const TickTiming& timing) noexcept
   if (timing.missed_deadlines > 0) snapshot_.flags |= kOverrun;
   if (gap_) snapshot_.flags |= kRecordLost;
   if (record_.status == StepStatus::not_converged) snapshot_.flags |= kNotConverged;
-  if (faulted_) snapshot_.flags |= kFaulted;
+  if (faulted_) {
+    snapshot_.flags |= kFaulted;
+    ramp_outputs();
+  }
+  snapshot_.scheduled_ns = timing.scheduled_ns;
+  snapshot_.missed_before = saturate(timing.missed_deadlines - timing.missed_asleep);
+  snapshot_.missed_asleep = saturate(timing.missed_asleep);
+  snapshot_.written_ns = MonotonicClock::now_ns();
   if (ports_.out != nullptr) ports_.out->publish(snapshot_);
   if (ports_.wake_fd >= 0) wake(ports_.wake_fd);
 }

@@ -1,16 +1,19 @@
-// One tick of a rig: newest inputs -> stale rule -> step -> outputs -> snapshot -> record. Driven by a deadline, by a
-// datagram or by a recorded file, and cannot tell which.
+// One tick of a rig: newest inputs -> their policies -> step -> outputs -> snapshot -> record. Driven by a deadline, by
+// a datagram or by a recorded file, and cannot tell which.
 //
 // Owned by a session, which also owns everything the cycle refers to. Construction is load time; tick() and repeat()
 // belong to the one thread that steps. They do not allocate, lock, log, throw or touch a file; the only system call
 // is one write to the eventfd. Totals and histograms may be read live from any thread.
 //
 // Contract:
-//   - Before the first sample inputs are zero and never stale (kNoInputYet). From max_age_steps ticks without a new
-//     sample on they are stale (kStaleInput) and the stale rule decides.
+//   - Before the first sample inputs have their safe values, zero unless a policy says otherwise, and are never stale
+//     (kNoInputYet). From a channel's max_age_steps ticks without a new sample on it is stale (kStaleInput) and its
+//     rule decides. Values outside a channel's range or rate are limited to it (kInputLimited); what is applied is
+//     what is recorded.
 //   - A step that fails, or the rule `fault`, latches kFaulted: time stands, the last good step, time and outputs are
-//     repeated, while sequence, rig time and age go on being echoed. request_reset() clears it: steps go on from the
-//     last good state, as before the first sample, until a new one comes.
+//     repeated (those in safe_outputs go to their safe values), while sequence, rig time and age go on being echoed.
+//     request_reset() clears it: steps go on from the last good state, as before the first sample, until a new one
+//     comes.
 //   - Simulated time is step * dt: missed deadlines do not skip it.
 //   - The fault itself is recorded once, with the step index of the last good state; nothing is recorded after it
 //     until a reset. A step recorded after a fault says that there was one.
@@ -22,20 +25,24 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "core/index3/stepper.h"
 #include "core/mechanism/signals.h"
 #include "rt/clock.h"
 #include "rt/histogram.h"
+#include "rt/input_guard.h"
 #include "rt/mailbox.h"
 #include "rt/ring.h"
 
 namespace rigstep::rt {
 
 struct CycleSettings {
-  std::uint32_t max_age_steps = 20;
+  std::uint32_t max_age_steps = 20;  // of all channels where `inputs` is empty, and the rule likewise
   StaleRule stale_rule = StaleRule::hold;
   std::uint32_t full_state_every = 1000;  // [steps]; 0: only the first one and after a gap
+  std::vector<InputPolicy> inputs = {};   // one per input channel, or none
+  std::vector<SafeOutput> safe_outputs = {};
 };
 
 // What the cycle is connected to; nullptr or -1: nothing.
@@ -58,9 +65,9 @@ struct Fault {
 
 class Cycle {
  public:
-  Cycle(index3::Stepper& stepper, const CycleSettings& settings, const CyclePorts& ports) noexcept;
+  Cycle(index3::Stepper& stepper, const CycleSettings& settings, const CyclePorts& ports);
 
-  // Live: inputs from the mailbox, subject to the stale rule.
+  // Live: inputs from the mailbox, subject to their policies.
   const Snapshot& tick(const TickTiming& timing) noexcept;
 
   // Replay and simulation: inputs as applied then. Of the record only what went in counts: inputs, sequence, age,
@@ -69,13 +76,23 @@ class Cycle {
 
   // Clears fault `number` at the next tick, if it is the latched one then; otherwise the request is void. Any thread.
   void request_reset(std::uint32_t number) noexcept { reset_request_.store(number, std::memory_order_relaxed); }
+  // Stepping thread: carries out a request at once, for when no tick is due. The answer is no longer marked as faulted.
+  void take_reset() noexcept;
   Fault fault() const noexcept;  // any thread
+
+  const Snapshot& answer() const noexcept { return snapshot_; }  // of the last tick; stepping thread only
 
   // Of the last tick, whether or not it got through to the ring. Stepping thread only.
   const StepRecord& record() const noexcept { return record_; }
 
   std::uint64_t lost_records() const noexcept { return lost_records_.load(std::memory_order_relaxed); }
   std::uint64_t missed_deadlines() const noexcept { return missed_deadlines_.load(std::memory_order_relaxed); }
+  // The first and the newest step before which deadlines were missed; 0: none was.
+  std::uint64_t first_miss_step() const noexcept { return first_miss_step_.load(std::memory_order_relaxed); }
+  std::uint64_t newest_miss_step() const noexcept { return newest_miss_step_.load(std::memory_order_relaxed); }
+  // Steps whose inputs were limited to their range or rate.
+  std::uint64_t limited_inputs() const noexcept { return limited_inputs_.load(std::memory_order_relaxed); }
+  // From the deadline to the start of the tick; skipped deadlines count, too: see record_with_skipped().
   const Histogram& wake_up_ns() const noexcept { return wake_up_ns_; }
   const Histogram& step_ns() const noexcept { return step_ns_; }
   const Histogram& input_age_steps() const noexcept { return input_age_steps_; }
@@ -86,11 +103,10 @@ class Cycle {
     std::uint64_t sequence;
     std::int64_t rig_time_ns;
     std::uint32_t age_steps;
-    std::uint32_t flags;  // kStaleInput, kNoInputYet
+    std::uint32_t flags;  // kStaleInput, kNoInputYet, kInputLimited
     bool fault;           // stop here instead of stepping
   };
 
-  void take_reset() noexcept;
   void take_newest() noexcept;
   void latch_fault() noexcept;
   void clear_fault() noexcept;
@@ -98,6 +114,7 @@ class Cycle {
   void count(const InputOrigin& origin, const TickTiming& timing) noexcept;
   void step() noexcept;
   void read_state(const StepReport& report) noexcept;
+  void ramp_outputs() noexcept;
   void answer(const InputOrigin& origin, const TickTiming& timing) noexcept;
   void describe(const InputOrigin& origin, const TickTiming& timing) noexcept;
   void push_record() noexcept;
@@ -108,6 +125,7 @@ class Cycle {
   const CycleSettings settings_;
   const CyclePorts ports_;
 
+  InputGuard guard_;
   InputSample newest_;
   std::uint32_t age_steps_ = 0;  // ticks since newest_ arrived
   bool connected_ = false;       // a sample has arrived
@@ -115,12 +133,15 @@ class Cycle {
   bool gap_ = false;  // the newest record did not get through
   bool full_state_due_ = true;
   Snapshot snapshot_;
+  Outputs good_outputs_;  // of the last good step, once faulted
+  std::uint32_t ticks_since_fault_ = 0;
   StepRecord record_;  // of the newest step, or of the fault once faulted
 
   std::atomic<std::uint64_t> fault_{0};          // packed, so that it is read in one piece
   std::atomic<std::uint32_t> reset_request_{0};  // number of the fault to clear, 0: none
   std::atomic<std::uint64_t> lost_records_{0};
-  std::atomic<std::uint64_t> missed_deadlines_{0};
+  std::atomic<std::uint64_t> missed_deadlines_{0}, first_miss_step_{0}, newest_miss_step_{0};
+  std::atomic<std::uint64_t> limited_inputs_{0};
   Histogram wake_up_ns_;
   Histogram step_ns_;
   Histogram input_age_steps_;

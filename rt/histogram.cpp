@@ -19,12 +19,12 @@ std::uint64_t Histogram::upper_edge(std::size_t bucket) noexcept {
   return ((leading + 1) << shift) - 1;
 }
 
-void Histogram::record(std::int64_t value) noexcept {
+void Histogram::record(std::int64_t value, std::uint64_t times) noexcept {
   const std::uint64_t clamped = value < 0 ? 0 : static_cast<std::uint64_t>(value);
   // one writer: load and store instead of a locked increment
   if (clamped > max_.load(std::memory_order_relaxed)) max_.store(clamped, std::memory_order_relaxed);
   std::atomic<std::uint64_t>& count = count_[bucket_of(clamped)];
-  count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  count.store(count.load(std::memory_order_relaxed) + times, std::memory_order_relaxed);
 }
 
 std::uint64_t Histogram::count() const noexcept {
@@ -45,6 +45,20 @@ std::uint64_t Histogram::percentile(double percent) const noexcept {
     if (seen >= rank) return std::min(upper_edge(bucket), max());
   }
   return max();
+}
+
+void record_with_skipped(Histogram& histogram, std::int64_t latency_ns, std::int64_t period_ns, std::uint64_t before,
+                         std::uint64_t asleep) noexcept {
+  constexpr std::uint64_t kMostEntries = 256;
+  histogram.record(latency_ns);
+  const auto skipped = [&](std::uint64_t deadlines, std::int64_t signed_period_ns) {
+    const std::uint64_t stride = (deadlines + kMostEntries - 1) / kMostEntries;
+    for (std::uint64_t k = 1; k <= deadlines; k += stride)
+      histogram.record(latency_ns + static_cast<std::int64_t>(k) * signed_period_ns,
+                       std::min(stride, deadlines - k + 1));
+  };
+  skipped(before, period_ns);
+  skipped(asleep, -period_ns);
 }
 
 }  // namespace rigstep::rt

@@ -13,8 +13,8 @@ namespace rigstep::rt {
 
 class Histogram {
  public:
-  // Negative values count as 0.
-  void record(std::int64_t value) noexcept;
+  // Negative values count as 0. times: as often.
+  void record(std::int64_t value, std::uint64_t times = 1) noexcept;
 
   std::uint64_t count() const noexcept;
   std::uint64_t max() const noexcept;  // exact
@@ -33,5 +33,12 @@ class Histogram {
   std::array<std::atomic<std::uint64_t>, kBuckets> count_;  // zeroed by their constructor
   std::atomic<std::uint64_t> max_{0};
 };
+
+// Without coordinated omission: records `latency_ns` of a tick, and for every deadline that was skipped the latency it
+// would have had, from its own instant until what stood for it. `before` of them lie one, two, ... periods before the
+// tick's deadline, `asleep` likewise after it. Of very many, every n-th is entered n times, so that the time it takes
+// is bounded.
+void record_with_skipped(Histogram& histogram, std::int64_t latency_ns, std::int64_t period_ns, std::uint64_t before,
+                         std::uint64_t asleep) noexcept;
 
 }  // namespace rigstep::rt

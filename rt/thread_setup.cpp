@@ -1,15 +1,18 @@
 #include "rt/thread_setup.h"
 
+#include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <fstream>
 #include <system_error>
 #include <utility>
@@ -204,6 +207,139 @@ ThreadReport set_up_loop_thread(const RealtimeSettings& settings) {
   append(report, pin(settings.cpu), settings);
   append(report, raise_priority(settings.priority), settings);
   return report;
+}
+
+namespace {
+
+constexpr double kReserve = 0.1;                    // of all time, left to others beyond what the kernel asks for
+constexpr std::int64_t kPartnerSpinNs = 2'000'000;  // of a team's partner after each step, on slow processors
+constexpr const char* kThrottle = "/proc/sys/kernel/sched_rt_runtime_us";
+
+// Share of all time that the kernel leaves to real-time threads; 1: no limit.
+double realtime_share() {
+  std::ifstream runtime_file(kThrottle), period_file("/proc/sys/kernel/sched_rt_period_us");
+  double runtime_us = -1.0, period_us = 0.0;
+  runtime_file >> runtime_us;
+  period_file >> period_us;
+  return runtime_us < 0.0 || !(period_us > 0.0) ? 1.0 : runtime_us / period_us;
+}
+
+bool has_fifo(pthread_t thread) {
+  sched_param parameter{};
+  int policy = 0;
+  return ::pthread_getschedparam(thread, &policy, &parameter) == 0 && (policy & ~SCHED_RESET_ON_FORK) == SCHED_FIFO;
+}
+
+std::string percent(double share) { return std::to_string(static_cast<int>(100.0 * share + 0.5)) + " %"; }
+
+Grant pin_partner(pthread_t partner, std::size_t number, int core) {
+  Grant grant{.what = "team thread " + std::to_string(number), .granted = false, .detail = {}};
+  if (core < 0) {
+    grant.detail = "(no core is left for it): allow more cores, or give fewer `threads`";
+    return grant;
+  }
+  cpu_set_t only, achieved;
+  CPU_ZERO(&only);
+  CPU_ZERO(&achieved);
+  CPU_SET(core, &only);
+  const int error = ::pthread_setaffinity_np(partner, sizeof only, &only);
+  ::pthread_getaffinity_np(partner, sizeof achieved, &achieved);
+  grant.granted = error == 0 && CPU_EQUAL(&achieved, &only);
+  grant.detail = grant.granted ? "pinned to core " + std::to_string(core) : reason(error) + ": widen the cpuset";
+  return grant;
+}
+
+Grant raise_partners(std::span<const pthread_t> partners, std::int64_t period_ns, int priority) {
+  Grant grant{.what = "team SCHED_FIFO priority " + std::to_string(priority), .granted = false, .detail = {}};
+  const double share = realtime_share();
+  if (share < 1.0 && static_cast<double>(kPartnerSpinNs) > (share - kReserve) * static_cast<double>(period_ns)) {
+    grant.detail =
+        "(partners spin for a millisecond or two after each step, the kernel stops real-time threads that "
+        "use " +
+        percent(share) + " of a second): write -1 to " + kThrottle + ", or leave it: they are pinned";
+    return grant;
+  }
+  sched_param wanted{};
+  wanted.sched_priority = priority;
+  int error = 0;
+  grant.granted = true;
+  for (const pthread_t partner : partners) {
+    if (const int refused = ::pthread_setschedparam(partner, SCHED_FIFO, &wanted); refused != 0) error = refused;
+    grant.granted = grant.granted && has_fifo(partner);
+  }
+  grant.detail = grant.granted ? "in force" : reason(error) + remedy_for_fifo(error, priority);
+  return grant;
+}
+
+}  // namespace
+
+ThreadReport set_up_team(std::span<const pthread_t> partners, int wanted, std::int64_t period_ns,
+                         const RealtimeSettings& settings) {
+  ThreadReport report;
+  const bool complete = partners.size() == static_cast<std::size_t>(wanted);
+  append(report,
+         {"team of " + std::to_string(wanted + 1), complete,
+          complete ? "OpenMP gave all of them" : "(OpenMP gave fewer): unset OMP_THREAD_LIMIT and OMP_DYNAMIC"},
+         settings);
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  ::sched_getaffinity(0, sizeof(allowed), &allowed);
+  const int loop_core = settings.cpu.value_or(last_of(allowed));
+  int core = CPU_SETSIZE;
+  for (std::size_t k = 0; k < partners.size(); ++k) {
+    do --core;
+    while (core >= 0 && (core == loop_core || !CPU_ISSET(core, &allowed)));
+    append(report, pin_partner(partners[k], k + 1, core), settings);
+  }
+  append(report, raise_partners(partners, period_ns, settings.priority), settings);
+  return report;
+}
+
+BusyPoll set_up_busy_poll(std::int64_t spin_ns, const RealtimeSettings& settings, ThreadReport& report) {
+  if (spin_ns == 0) return {};
+  Grant grant{.what = "busy-poll " + std::to_string(spin_ns / 1000) + " us", .granted = true, .detail = "of each wait"};
+  const double share = has_fifo(::pthread_self()) ? realtime_share() : 1.0;
+  const double awake = share < 1.0 ? share - kReserve : 1.0;
+  if (awake <= 0.0) {
+    grant.granted = false;
+    grant.detail = "(the kernel leaves real-time threads " + percent(share) + "): raise " + std::string(kThrottle);
+  } else if (share < 1.0) {
+    grant.detail += ", shortened where the loop would be awake for more than " + percent(awake) +
+                    " of the time: the kernel stops real-time threads that use " + percent(share) + " of a second";
+  }
+  const bool granted = grant.granted;
+  append(report, std::move(grant), settings);
+  return granted ? BusyPoll(spin_ns, static_cast<std::int64_t>(awake * BusyPoll::kWindowNs)) : BusyPoll();
+}
+
+NoDeepIdle::NoDeepIdle(const RealtimeSettings& settings, ThreadReport& report) {
+  const std::int32_t most_us = 0;
+  file_ = ::open("/dev/cpu_dma_latency", O_WRONLY | O_CLOEXEC);
+  const bool held = file_ >= 0 && ::write(file_, &most_us, sizeof most_us) == sizeof most_us;
+  const int error = held ? 0 : errno;
+  try {
+    append(report,
+           {"no deep idle states", held,
+            held ? "/dev/cpu_dma_latency held at 0 us"
+                 : reason(error) + ": let this user write to /dev/cpu_dma_latency, or boot with idle=poll"},
+           settings);
+  } catch (...) {
+    if (file_ >= 0) ::close(file_);
+    throw;
+  }
+}
+
+NoDeepIdle::~NoDeepIdle() {
+  if (file_ >= 0) ::close(file_);
+}
+
+bool clear_openmp_environment() {
+  bool changed = false;
+  for (const char* name : {"OMP_DYNAMIC", "OMP_THREAD_LIMIT", "OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY"}) {
+    changed = changed || std::getenv(name) != nullptr;
+    ::unsetenv(name);
+  }
+  return changed;
 }
 
 void set_floating_point_mode() noexcept {

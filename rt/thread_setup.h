@@ -4,13 +4,17 @@
 // rtprio and memlock; without them the best effort runs on and says what is missing.
 #pragma once
 
+#include <pthread.h>
 #include <sched.h>
 
+#include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "core/mechanism/mechanism.h"
+#include "rt/deadline_loop.h"
 
 namespace rigstep::rt {
 
@@ -43,6 +47,33 @@ ThreadReport set_up_process_memory(const RealtimeSettings& settings);
 // The loop thread on itself, before the first deadline: floating point mode, stack, timer slack, core, SCHED_FIFO.
 // Threads it creates later inherit core and priority. Throws RealtimeError under `enforce`.
 ThreadReport set_up_loop_thread(const RealtimeSettings& settings);
+
+// Main thread, once the loop thread is set up: the other threads of a team, each with a core of its own that is not the
+// loop's, and with its priority. SCHED_FIFO is refused where the kernel would stop them for spinning between steps (see
+// BusyPoll). partners: see Stepper::partners(); wanted: how many there should be. Throws RealtimeError under `enforce`.
+ThreadReport set_up_team(std::span<const pthread_t> partners, int wanted, std::int64_t period_ns,
+                         const RealtimeSettings& settings);
+
+// The loop thread on itself, after set_up_loop_thread(): how it may spin for `spin_ns` of each wait. Adds a line to the
+// report. Throws RealtimeError under `enforce` if it may not spin at all.
+BusyPoll set_up_busy_poll(std::int64_t spin_ns, const RealtimeSettings& settings, ThreadReport& report);
+
+// Keeps the processor out of idle states that take long to leave, as long as it lives.
+class NoDeepIdle {
+ public:
+  // Adds a line to the report. Throws RealtimeError under `enforce` if it is refused.
+  NoDeepIdle(const RealtimeSettings& settings, ThreadReport& report);
+  ~NoDeepIdle();
+  NoDeepIdle(const NoDeepIdle&) = delete;
+  NoDeepIdle& operator=(const NoDeepIdle&) = delete;
+
+ private:
+  int file_ = -1;
+};
+
+// Takes away what would keep the OpenMP runtime from giving the team as many threads as asked for, or pin them
+// elsewhere. The runtime reads its environment before main; true: something was there, so start the program anew.
+bool clear_openmp_environment();
 
 // Keeps the calling thread on the last allowed core, where the loop of a team belongs, as long as it lives: for those
 // who step outside the loop. Make the stepper first, so that its team may use the other cores.

@@ -2,10 +2,14 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cmath>
 #include <ctime>
 #include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "core/index3/plan.h"
@@ -33,6 +37,32 @@ UdpOptions udp_options(const wire::RigConfig& rig) {
                      .timeout_steps = rig.timeout_steps};
   if (!rig.key_path.empty()) options.key = wire::read_key_file(rig.key_path);
   return options;
+}
+
+// Steps that the black box keeps, and how often a full state stands among them.
+std::uint64_t black_box_steps(const wire::RigConfig& rig) {
+  return static_cast<std::uint64_t>(std::llround(rig.black_box_seconds * 1e9 / static_cast<double>(rig.period_ns)));
+}
+
+std::uint32_t full_state_every(const wire::RigConfig& rig) {
+  if (rig.black_box_folder.empty()) return rig.full_state_every;
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(rig.full_state_every, black_box_steps(rig)));
+}
+
+rt::CycleSettings cycle_settings(const wire::RigConfig& rig, const Mechanism& mechanism) {
+  return {.max_age_steps = rig.max_input_age_steps,
+          .stale_rule = rig.stale_rule,
+          .full_state_every = full_state_every(rig),
+          .inputs = wire::input_policies(rig, mechanism),
+          .safe_outputs = wire::safe_outputs(rig, mechanism)};
+}
+
+// a fault is no time to find out
+wire::RigConfig with_black_box_folder(wire::RigConfig rig) {
+  if (!rig.black_box_folder.empty() && ::access(rig.black_box_folder.c_str(), W_OK | X_OK) != 0)
+    throw wire::ConfigError(rig.path + ": black_box.folder: cannot write to \"" + rig.black_box_folder + "\" (" +
+                            std::generic_category().message(errno) + "): make this folder, or name another");
+  return rig;
 }
 
 // yesterday's run is not today's to overwrite
@@ -90,9 +120,13 @@ nlohmann::json LiveSummary::json() const {
     dropped[wire::to_string(static_cast<wire::DecodeStatus>(k))] = link.dropped[k];
   return {{"schema", 1},
           {"mechanism", mechanism},
+          {"lockstep", lockstep},
           {"seconds", seconds},
           {"steps", steps},
           {"missed_deadlines", missed_deadlines},
+          {"first_miss_step", first_miss_step},
+          {"newest_miss_step", newest_miss_step},
+          {"limited_inputs", limited_inputs},
           {"lost_records", lost_records},
           {"recorded_steps", recorded_steps},
           {"recording", recording},
@@ -100,6 +134,9 @@ nlohmann::json LiveSummary::json() const {
           {"wake_up_us", to_json(wake_up_us)},
           {"step_us", to_json(step_us)},
           {"input_age_steps", to_json(input_age_steps)},
+          {"hand_off_us", to_json(hand_off_us)},
+          {"reply_us", to_json(reply_us)},
+          {"black_boxes", black_boxes},
           {"link",
            {{"received", link.received},
             {"accepted", link.accepted},
@@ -115,9 +152,17 @@ nlohmann::json LiveSummary::json() const {
 std::string LiveSummary::text() const {
   std::string out =
       fmt::format("{:<22}{} steps in {:.2f} s, {} deadlines missed\n", mechanism, steps, seconds, missed_deadlines);
-  out += line("wake-up", wake_up_us, "us after the deadline");
+  if (missed_deadlines > 0)
+    out +=
+        fmt::format("{:<22}first before step {}, last before step {}\n", "  missed", first_miss_step, newest_miss_step);
+  out += line("wake-up", wake_up_us, lockstep ? "us after the datagram came" : "us after the deadline");
   out += line("step", step_us, "us");
+  if (!lockstep) out += line("hand-off", hand_off_us, "us from the answer to the network thread");
+  out +=
+      line("reply", reply_us, lockstep ? "us from one datagram to the other" : "us from the deadline to the datagram");
   out += line("input age", input_age_steps, "steps");
+  if (limited_inputs > 0)
+    out += fmt::format("{:<22}in {} steps to their range or rate\n", "inputs limited", limited_inputs);
   out += fmt::format("{:<22}{} received, {} accepted, {} sent\n", "datagrams", link.received, link.accepted, link.sent);
   if (link.overtaken > 0)
     out +=
@@ -129,14 +174,16 @@ std::string LiveSummary::text() const {
   if (!recording.empty())
     out += fmt::format("{:<22}{}: {} steps, {} lost\n", "recording", recording, recorded_steps, lost_records);
   if (!recording_error.empty()) out += fmt::format("{:<22}{}\n", "recording failed", recording_error);
+  for (const std::string& path : black_boxes) out += fmt::format("{:<22}{}\n", "black box", path);
   if (!fault.empty()) out += fmt::format("{:<22}stepping stopped: {}\n", "fault", fault);
   return out;
 }
 
 LiveRun::LiveRun(wire::RigConfig rig)
-    : rig_(with_fresh_recording(std::move(rig))),
+    : rig_(with_black_box_folder(with_fresh_recording(std::move(rig)))),
       mechanism_(load(rig_)),
       realtime_(rt::set_up_process_memory(realtime_settings(rig_))),
+      no_deep_idle_(realtime_settings(rig_), realtime_),
       stepper_(make_stepper(mechanism_, settings_of(rig_))),
       steps_(sizeof(StepRecord), kStepSlots),
       states_(rt::full_state_bytes(stepper_.state()),
@@ -150,32 +197,40 @@ LiveRun::LiveRun(wire::RigConfig rig)
                      [this](std::uint32_t number) {
                        const rt::Fault fault = cycle_.fault();
                        if (fault.latched && fault.number == number) cycle_.request_reset(number);
+                       if (rig_.lockstep) cycle_.take_reset();  // this is the loop thread, and no tick may be due
                      }}),
-      cycle_(stepper_,
-             {.max_age_steps = rig_.max_input_age_steps,
-              .stale_rule = rig_.stale_rule,
-              .full_state_every = rig_.full_state_every},
+      cycle_(stepper_, cycle_settings(rig_, mechanism_.mechanism),
              {.in = &inputs_,
-              .out = &snapshots_,
-              .steps = rig_.recording_path.empty() ? nullptr : &steps_,
-              .states = rig_.recording_path.empty() ? nullptr : &states_,
-              .wake_fd = endpoint_.wake_fd()}) {}
+              .out = rig_.lockstep ? nullptr : &snapshots_,
+              .steps = keeps_records() ? &steps_ : nullptr,
+              .states = keeps_records() ? &states_ : nullptr,
+              .wake_fd = rig_.lockstep ? -1 : endpoint_.wake_fd()}) {}
 
 LiveRun::~LiveRun() {
   if (loop_.joinable()) stop("abandoned");
 }
 
 void LiveRun::run_loop() {
+  rt::BusyPoll busy_poll;
   try {
-    set_up_.set_value(rt::set_up_loop_thread(realtime_settings(rig_)));
+    const rt::RealtimeSettings settings = realtime_settings(rig_);
+    rt::ThreadReport report = rt::set_up_loop_thread(settings);
+    busy_poll = rt::set_up_busy_poll(rig_.busy_poll_ns, settings, report);
+    set_up_.set_value(report);
   } catch (...) {
     set_up_.set_exception(std::current_exception());
     return;
   }
   go_.get_future().wait();
-  rt::MonotonicClock clock;
-  rt::run_deadline_loop(clock, rig_.period_ns, stopping_,
-                        [this](const rt::TickTiming& timing) noexcept { cycle_.tick(timing); });
+  if (stopping_.load()) return;  // something else did not start
+  const auto tick = [this](const rt::TickTiming& timing) noexcept { cycle_.tick(timing); };
+  if (rig_.lockstep) {
+    const Lockstep lockstep{.step = tick, .answer = cycle_.answer()};
+    endpoint_.serve_lockstep(lockstep, busy_poll);
+  } else {
+    rt::MonotonicClock clock;
+    rt::run_deadline_loop(clock, rig_.period_ns, stopping_, tick, busy_poll);
+  }
 }
 
 std::string LiveRun::fault() const {
@@ -184,12 +239,31 @@ std::string LiveRun::fault() const {
   return describe_fault(mechanism_.mechanism, fault.status, fault.body, fault.joint);
 }
 
-// On the network thread: from totals and histograms that may be read live.
+// add: gives a new wire::Distribution or wire::RecordedDistribution to fill in.
+template <class Add>
+void LiveRun::add_distributions(const Add& add) const {
+  const std::pair<const char*, const rt::Histogram*> histograms[] = {{"wake_up_ns", &cycle_.wake_up_ns()},
+                                                                     {"step_ns", &cycle_.step_ns()},
+                                                                     {"input_age_steps", &cycle_.input_age_steps()},
+                                                                     {"hand_off_ns", &endpoint_.hand_off_ns()},
+                                                                     {"reply_ns", &endpoint_.reply_ns()}};
+  for (const auto& [name, histogram] : histograms) {
+    auto* const distribution = add();
+    distribution->set_name(name);
+    distribution->set_count(histogram->count());
+    distribution->set_p50(histogram->percentile(50.0));
+    distribution->set_p99(histogram->percentile(99.0));
+    distribution->set_p999(histogram->percentile(99.9));
+    distribution->set_max(histogram->max());
+  }
+}
+
+// On the network thread, in lockstep the loop thread: from totals and histograms that may be read live.
 void LiveRun::describe_loop(wire::StatusReport& report) const {
-  constexpr std::size_t kMaxFaultBytes = 150;  // a report is one datagram
+  constexpr std::size_t kMaxTextBytes = 150;  // a report is one datagram
   report.set_loop_state(cycle_.fault().latched ? wire::FAULTED : wire::RUNNING);
   report.set_fault_number(cycle_.fault().number);
-  report.set_fault(wire::printable(fault(), kMaxFaultBytes));
+  report.set_fault(wire::printable(fault(), kMaxTextBytes));
   const auto count = [&report](const char* name, std::uint64_t value) {
     wire::Counter& counter = *report.add_counter();
     counter.set_name(name);
@@ -197,18 +271,11 @@ void LiveRun::describe_loop(wire::StatusReport& report) const {
   };
   count("missed_deadlines", cycle_.missed_deadlines());
   count("lost_records", cycle_.lost_records());
-  const auto distribute = [&report](const char* name, const rt::Histogram& histogram) {
-    wire::Distribution& distribution = *report.add_distribution();
-    distribution.set_name(name);
-    distribution.set_count(histogram.count());
-    distribution.set_p50(histogram.percentile(50.0));
-    distribution.set_p99(histogram.percentile(99.0));
-    distribution.set_p999(histogram.percentile(99.9));
-    distribution.set_max(histogram.max());
-  };
-  distribute("wake_up_ns", cycle_.wake_up_ns());
-  distribute("step_ns", cycle_.step_ns());
-  distribute("input_age_steps", cycle_.input_age_steps());
+  count("first_miss_step", cycle_.first_miss_step());
+  count("newest_miss_step", cycle_.newest_miss_step());
+  count("limited_inputs", cycle_.limited_inputs());
+  add_distributions([&report] { return report.add_distribution(); });
+  if (recorder_) report.set_black_box(wire::printable(recorder_->newest_written(), kMaxTextBytes));
 }
 
 void LiveRun::keep_event(const RigEvent& event) {
@@ -221,18 +288,45 @@ std::vector<RigEvent> LiveRun::take_events() {
   return std::exchange(events_, {});
 }
 
+bool LiveRun::request_black_box() {
+  if (rig_.black_box_folder.empty()) return false;
+  recorder_->request_black_box();
+  return true;
+}
+
+std::vector<Recorder::Written> LiveRun::take_black_boxes() {
+  if (!recorder_) return {};
+  std::vector<Recorder::Written> written = recorder_->take_written();
+  for (const Recorder::Written& each : written)
+    if (each.good) black_boxes_.push_back(each.text);
+  return written;
+}
+
+void LiveRun::start_recorder() {
+  if (!keeps_records()) return;
+  std::vector<std::string> lines;
+  for (const rt::Grant& grant : realtime_) lines.push_back(rt::to_string(grant));
+  const wire::RecordingHeader header = recording_header(mechanism_, &rig_, stepper_, lines);
+  recorder_ = std::make_unique<Recorder>(steps_, states_);
+  if (!rig_.recording_path.empty()) recorder_->record_to(rig_.recording_path, header);
+  if (!rig_.black_box_folder.empty())
+    recorder_->keep_black_box(
+        {.folder = rig_.black_box_folder, .steps = black_box_steps(rig_), .full_state_every = full_state_every(rig_)},
+        header);
+  recorder_->start();
+}
+
 void LiveRun::start() {
   loop_ = std::thread([this] { run_loop(); });
   try {
     for (const rt::Grant& grant : set_up_.get_future().get()) realtime_.push_back(grant);
-    if (!rig_.recording_path.empty()) {
-      std::vector<std::string> lines;
-      for (const rt::Grant& grant : realtime_) lines.push_back(rt::to_string(grant));
-      const wire::RecordingHeader header = recording_header(mechanism_, &rig_, stepper_, lines);
-      recorder_ = std::make_unique<Recorder>(rig_.recording_path, header, steps_, states_);
-      recorder_->start();
+    if (stepper_.threads() > 1) {
+      const auto team =
+          rt::set_up_team(stepper_.partners(), stepper_.threads() - 1, rig_.period_ns, realtime_settings(rig_));
+      realtime_.insert(realtime_.end(), team.begin(), team.end());
     }
-    endpoint_.start();
+    start_recorder();
+    if (!rig_.lockstep) endpoint_.start();
   } catch (...) {
     stopping_.store(true);
     go_.set_value();
@@ -245,34 +339,51 @@ void LiveRun::start() {
 
 LiveSummary LiveRun::stop(const std::string& reason) {
   stopping_.store(true);
+  if (rig_.lockstep) endpoint_.stop();
   loop_.join();
   const auto ended = std::chrono::steady_clock::now();
   endpoint_.stop();
   LiveSummary summary;
   summary.mechanism = mechanism_.mechanism.name();
+  summary.lockstep = rig_.lockstep;
   summary.seconds = std::chrono::duration<double>(ended - started_).count();
   summary.steps = stepper_.state().step;
   summary.missed_deadlines = cycle_.missed_deadlines();
+  summary.first_miss_step = cycle_.first_miss_step();
+  summary.newest_miss_step = cycle_.newest_miss_step();
+  summary.limited_inputs = cycle_.limited_inputs();
   summary.lost_records = cycle_.lost_records();
-  if (recorder_) {
-    wire::RecordingFooter footer;
-    footer.set_lost_records(summary.lost_records);
-    footer.set_missed_deadlines(summary.missed_deadlines);
-    footer.set_reason(reason);
-    summary.recording = rig_.recording_path;
-    summary.recording_error = recorder_->stop(footer);
-    summary.recorded_steps = recorder_->steps_written();
-    if (!summary.recording_error.empty())  // what the loop handed over did not all arrive
-      summary.lost_records = summary.steps - std::min(summary.steps, summary.recorded_steps);
-  }
   summary.wake_up_us = distribution(cycle_.wake_up_ns(), 1e-3);
   summary.step_us = distribution(cycle_.step_ns(), 1e-3);
   summary.input_age_steps = distribution(cycle_.input_age_steps(), 1.0);
+  summary.hand_off_us = distribution(endpoint_.hand_off_ns(), 1e-3);
+  summary.reply_us = distribution(endpoint_.reply_ns(), 1e-3);
   summary.link = endpoint_.counters();
   summary.fault = fault();
   summary.faults = cycle_.fault().number;
   summary.last_status = cycle_.record().status;
+  if (recorder_) stop_recorder(reason, summary);
   return summary;
+}
+
+void LiveRun::stop_recorder(const std::string& reason, LiveSummary& summary) {
+  wire::RecordingFooter footer;
+  footer.set_lost_records(summary.lost_records);
+  footer.set_missed_deadlines(summary.missed_deadlines);
+  footer.set_reason(reason);
+  footer.set_first_miss_step(summary.first_miss_step);
+  footer.set_newest_miss_step(summary.newest_miss_step);
+  footer.set_limited_inputs(summary.limited_inputs);
+  add_distributions([&footer] { return footer.add_distribution(); });
+  const std::string error = recorder_->stop(footer);
+  take_black_boxes();
+  summary.black_boxes = black_boxes_;
+  if (rig_.recording_path.empty()) return;
+  summary.recording = rig_.recording_path;
+  summary.recording_error = error;
+  summary.recorded_steps = recorder_->steps_written();
+  if (!summary.recording_error.empty())  // what the loop handed over did not all arrive
+    summary.lost_records = summary.steps - std::min(summary.steps, summary.recorded_steps);
 }
 
 }  // namespace rigstep::server

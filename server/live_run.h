@@ -2,6 +2,7 @@
 //
 //   network thread   receives inputs, sends states         UdpEndpoint
 //   loop thread      one tick per deadline                 Cycle in run_deadline_loop
+//                    in lockstep one per datagram, and the network itself: UdpEndpoint::serve_lockstep
 //   recorder thread  record rings to the file              Recorder
 //
 // Constructed, started and stopped on the main thread.
@@ -25,9 +26,13 @@ namespace rigstep::server {
 
 struct LiveSummary {
   std::string mechanism;
+  bool lockstep = false;
   double seconds = 0.0;  // from start to stop
   std::uint64_t steps = 0;
   std::uint64_t missed_deadlines = 0;
+  std::uint64_t first_miss_step = 0;  // step before which the first deadline was missed, 0: none was
+  std::uint64_t newest_miss_step = 0;
+  std::uint64_t limited_inputs = 0;  // steps whose inputs were limited to their range or rate
   std::uint64_t lost_records = 0;
   std::uint64_t recorded_steps = 0;
   std::string recording;        // path, empty if none
@@ -38,10 +43,13 @@ struct LiveSummary {
   Distribution wake_up_us;  // from the deadline
   Distribution step_us;
   Distribution input_age_steps;
+  Distribution hand_off_us;  // from the answer of the loop to the waking of the network thread
+  Distribution reply_us;     // from the deadline until the datagram was sent
   UdpCounters link;
   StepStatus last_status = StepStatus::ok;
-  std::string fault;         // why stepping stopped, empty if it did not or was reset
-  std::uint32_t faults = 0;  // those that were reset included
+  std::string fault;                     // why stepping stopped, empty if it did not or was reset
+  std::uint32_t faults = 0;              // those that were reset included
+  std::vector<std::string> black_boxes;  // files written
 
   nlohmann::json json() const;
   std::string text() const;
@@ -49,8 +57,9 @@ struct LiveSummary {
 
 class LiveRun {
  public:
-  // Loads everything, locks memory, binds the port. A recording never replaces a file: where there is one, the time
-  // goes into the new one's name. Throws MechanismFileError, wire::ConfigError, wire::KeyError, NetworkError.
+  // Loads everything, locks memory, binds the port. A black box's folder must be there. A recording never replaces a
+  // file: where there is one, the time goes into the new one's name. Throws MechanismFileError, wire::ConfigError,
+  // wire::KeyError, NetworkError.
   explicit LiveRun(wire::RigConfig rig);
   ~LiveRun();
 
@@ -70,17 +79,27 @@ class LiveRun {
   std::string fault() const;
   // True once the recorder could not write any more; stepping goes on.
   bool recording_failed() const { return recorder_ != nullptr && recorder_->failed(); }
+  // Has the black box written; false: the rig file asks for none.
+  bool request_black_box();
+  // What became of black boxes since the last call.
+  std::vector<Recorder::Written> take_black_boxes();
   // Rigs that came and went, and faults that were reset since the last call; at most a hundred are kept.
   std::vector<RigEvent> take_events();
 
  private:
   void run_loop();
+  bool keeps_records() const { return !rig_.recording_path.empty() || !rig_.black_box_folder.empty(); }
+  void start_recorder();
+  void stop_recorder(const std::string& reason, LiveSummary& summary);
+  template <class Add>
+  void add_distributions(const Add& add) const;
   void keep_event(const RigEvent& event);
   void describe_loop(wire::StatusReport& report) const;
 
   wire::RigConfig rig_;
   wire::LoadedMechanism mechanism_;
   rt::ThreadReport realtime_;  // memory first: everything below shall be locked
+  rt::NoDeepIdle no_deep_idle_;
   index3::Stepper stepper_;
   rt::Mailbox<InputSample> inputs_;
   rt::Mailbox<Snapshot> snapshots_;
@@ -92,6 +111,7 @@ class LiveRun {
   UdpEndpoint endpoint_;
   rt::Cycle cycle_;
   std::unique_ptr<Recorder> recorder_;
+  std::vector<std::string> black_boxes_;
 
   std::promise<rt::ThreadReport> set_up_;
   std::promise<void> go_;

@@ -135,7 +135,9 @@ int run(int argc, char** argv) {
 }  // namespace rigstep::server
 
 int main(int argc, char** argv) {
-  std::signal(SIGXFSZ, SIG_IGN);  // a file at its size limit is an error of that file, not the end of the process
+  if (argc > 1 && std::string(argv[1]) == "serve" && rigstep::rt::clear_openmp_environment())
+    ::execv("/proc/self/exe", argv);  // where that fails it runs on, and says what threads it has
+  std::signal(SIGXFSZ, SIG_IGN);      // a file at its size limit is an error of that file, not the end of the process
   spdlog::set_default_logger(spdlog::stderr_color_mt("rigstep"));
   spdlog::set_pattern("%H:%M:%S.%e %^%l%$ %v");
   return rigstep::server::run(argc, argv);

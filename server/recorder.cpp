@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <limits>
+#include <utility>
 
 #include "rt/cycle.h"
 
@@ -31,6 +32,10 @@ void fill(const StepRecord& record, wire::RecordedStep& message) {
   message.clear_failed_joint();
   if (record.failed_body >= 0) message.set_failed_body(static_cast<std::uint32_t>(record.failed_body));
   if (record.failed_joint >= 0) message.set_failed_joint(static_cast<std::uint32_t>(record.failed_joint));
+  message.set_last_increment(record.last_increment);
+  message.set_position_residual(record.position_residual);
+  message.set_velocity_residual(record.velocity_residual);
+  message.set_acceleration_residual(record.acceleration_residual);
 }
 
 }  // namespace
@@ -57,15 +62,24 @@ StepRecord from_message(const wire::RecordedStep& message) {
   record.state_hash = message.state_hash();
   if (message.has_failed_body()) record.failed_body = static_cast<std::int32_t>(message.failed_body());
   if (message.has_failed_joint()) record.failed_joint = static_cast<std::int32_t>(message.failed_joint());
+  record.last_increment = message.last_increment();
+  record.position_residual = message.position_residual();
+  record.velocity_residual = message.velocity_residual();
+  record.acceleration_residual = message.acceleration_residual();
   return record;
 }
-
-Recorder::Recorder(const std::string& path, const wire::RecordingHeader& header, rt::Ring& steps, rt::Ring& states)
-    : writer_(path, header), steps_(steps), states_(states) {}
 
 Recorder::~Recorder() {
   stopping_.store(true);
   if (thread_.joinable()) thread_.join();
+}
+
+void Recorder::record_to(const std::string& path, const wire::RecordingHeader& header) {
+  writer_ = std::make_unique<wire::RecordingWriter>(path, header);
+}
+
+void Recorder::keep_black_box(const BlackBoxSettings& settings, const wire::RecordingHeader& header) {
+  black_box_ = std::make_unique<BlackBox>(settings, header, states_.slot_bytes());
 }
 
 void Recorder::start() {
@@ -75,41 +89,50 @@ void Recorder::start() {
 std::string Recorder::stop(const wire::RecordingFooter& footer) {
   stopping_.store(true);
   if (thread_.joinable()) thread_.join();
-  if (!error_.empty()) return error_;
-  try {
-    drain();
-    write_states_before(std::numeric_limits<std::uint64_t>::max());
+  drain();
+  write_states_before(std::numeric_limits<std::uint64_t>::max());
+  if (black_box_wanted_.exchange(false)) write_black_box("asked for by the operator");
+  write_recording([&](wire::RecordingWriter& writer) {
     wire::RecordingFooter counted = footer;
     counted.set_steps(steps_taken_);
-    writer_.finish(counted);
+    writer.finish(counted);
     steps_written_.store(steps_taken_);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return {};
+  });
+  return error_;
 }
 
-void Recorder::run() {
-  auto flushed = std::chrono::steady_clock::now();
+// A recording that fails ends; what else is kept goes on.
+template <class Write>
+void Recorder::write_recording(const Write& write) {
+  if (!writer_) return;
   try {
-    while (!stopping_.load()) {
-      drain();
-      const auto now = std::chrono::steady_clock::now();
-      if (now - flushed >= kFlush) {
-        flush();
-        flushed = now;
-      }
-      std::this_thread::sleep_for(kPoll);
-    }
+    write(*writer_);
   } catch (const std::exception& error) {
     error_ = error.what();
+    writer_.reset();
     failed_.store(true);
   }
 }
 
+void Recorder::run() {
+  auto flushed = std::chrono::steady_clock::now();
+  while (!stopping_.load()) {
+    drain();
+    if (black_box_wanted_.exchange(false)) write_black_box("asked for by the operator");
+    const auto now = std::chrono::steady_clock::now();
+    if (now - flushed >= kFlush) {
+      flush();
+      flushed = now;
+    }
+    std::this_thread::sleep_for(kPoll);
+  }
+}
+
 void Recorder::flush() {
-  writer_.flush();
-  steps_written_.store(steps_taken_, std::memory_order_relaxed);
+  write_recording([this](wire::RecordingWriter& writer) {
+    writer.flush();
+    steps_written_.store(steps_taken_, std::memory_order_relaxed);
+  });
 }
 
 // A full state stands right behind its step: the cycle hands it over before the next step.
@@ -117,11 +140,22 @@ void Recorder::drain() {
   StepRecord record;
   while (rt::try_pop(steps_, record)) {
     write_states_before(record.step);
-    fill(record, step_message_);
-    newest_log_time_ns_ = record.log_time_ns;
-    writer_.write(step_message_, record.log_time_ns);
-    if ((record.flags & kFaulted) == 0) ++steps_taken_;  // the record of a fault is no step
+    take(record);
   }
+}
+
+void Recorder::take(const StepRecord& record) {
+  fill(record, step_message_);
+  newest_log_time_ns_ = record.log_time_ns;
+  write_recording([&](wire::RecordingWriter& writer) { writer.write(step_message_, record.log_time_ns); });
+  if (black_box_) black_box_->keep(step_message_, record.log_time_ns);
+  if ((record.flags & kFaulted) == 0) {
+    ++steps_taken_;
+    return;
+  }
+  // the record of a fault is no step
+  const char* why = rigstep::failed(record.status) ? rigstep::to_string(record.status) : "no inputs for too long";
+  write_black_box("fault after step " + std::to_string(record.step) + ": " + why);
 }
 
 void Recorder::write_states_before(std::uint64_t step) {
@@ -131,9 +165,33 @@ void Recorder::write_states_before(std::uint64_t step) {
     state_message_.set_step(full.step);
     state_message_.set_sim_time_ns(full.sim_time_ns);
     state_message_.mutable_state()->Assign(full.state.begin(), full.state.end());
+    if (black_box_) black_box_->keep_state(slot);
     states_.pop();
-    writer_.write(state_message_, newest_log_time_ns_);
+    write_recording([&](wire::RecordingWriter& writer) { writer.write(state_message_, newest_log_time_ns_); });
   }
+}
+
+void Recorder::write_black_box(const std::string& reason) {
+  if (!black_box_) return;
+  Written written;
+  try {
+    written = {true, black_box_->write(reason)};
+  } catch (const std::exception& error) {
+    written = {false, std::string("the black box could not be written: ") + error.what()};
+  }
+  const std::lock_guard lock(written_mutex_);
+  newest_written_ = written.text;
+  written_.push_back(std::move(written));
+}
+
+std::vector<Recorder::Written> Recorder::take_written() {
+  const std::lock_guard lock(written_mutex_);
+  return std::exchange(written_, {});
+}
+
+std::string Recorder::newest_written() const {
+  const std::unique_lock lock(written_mutex_, std::try_to_lock);
+  return lock ? newest_written_ : std::string();
 }
 
 }  // namespace rigstep::server

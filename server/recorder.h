@@ -1,14 +1,19 @@
-// Drains the record rings of a cycle to a file on a thread of its own, so that the loop never waits for a disk.
+// Drains the record rings of a cycle on a thread of its own, so that the loop never waits for a disk: to a recording,
+// and into the memory of a black box, which is written to a file of its own when a fault is latched or on request.
 // Owned by a live run.
 #pragma once
 
 #include <atomic>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "core/mechanism/signals.h"
 #include "proto/recording.h"
 #include "rt/ring.h"
+#include "server/black_box.h"
 
 namespace rigstep::server {
 
@@ -17,13 +22,27 @@ StepRecord from_message(const wire::RecordedStep& message);
 
 class Recorder {
  public:
-  // Creates the file. Throws wire::RecordingWriteError.
-  Recorder(const std::string& path, const wire::RecordingHeader& header, rt::Ring& steps, rt::Ring& states);
+  Recorder(rt::Ring& steps, rt::Ring& states) : steps_(steps), states_(states) {}
   ~Recorder();
+
+  // Both before start(), either may be left out. record_to() creates the file; throws wire::RecordingWriteError.
+  void record_to(const std::string& path, const wire::RecordingHeader& header);
+  void keep_black_box(const BlackBoxSettings& settings, const wire::RecordingHeader& header);
 
   void start();
   // Drains what is left, closes the file properly and returns an error text, empty if all was written.
   std::string stop(const wire::RecordingFooter& footer);
+
+  // Has the black box written soon; any thread, also in a signal handler.
+  void request_black_box() noexcept { black_box_wanted_.store(true); }
+  // What became of black boxes since the last call: "PATH" or an error, for people.
+  struct Written {
+    bool good = false;
+    std::string text;
+  };
+  std::vector<Written> take_written();
+  // The newest of those; empty: none, or it is being changed just now. Never waits.
+  std::string newest_written() const;
 
   // Steps that are with the operating system.
   std::uint64_t steps_written() const noexcept { return steps_written_.load(std::memory_order_relaxed); }
@@ -32,10 +51,15 @@ class Recorder {
  private:
   void run();
   void drain();
+  void take(const StepRecord& record);
   void flush();
   void write_states_before(std::uint64_t step);
+  void write_black_box(const std::string& reason);
+  template <class Write>
+  void write_recording(const Write& write);
 
-  wire::RecordingWriter writer_;
+  std::unique_ptr<wire::RecordingWriter> writer_;  // null: no recording, or it failed
+  std::unique_ptr<BlackBox> black_box_;
   rt::Ring& steps_;
   rt::Ring& states_;
   wire::RecordedState state_message_;
@@ -43,8 +67,12 @@ class Recorder {
   std::int64_t newest_log_time_ns_ = 0;
   std::uint64_t steps_taken_ = 0;  // recorder thread, then whoever joined it
   std::atomic<bool> stopping_{false};
+  std::atomic<bool> black_box_wanted_{false};
   std::atomic<bool> failed_{false};
   std::atomic<std::uint64_t> steps_written_{0};
+  mutable std::mutex written_mutex_;
+  std::vector<Written> written_;
+  std::string newest_written_;
   std::string error_;  // recorder thread, then whoever joined it
   std::thread thread_;
 };

@@ -54,8 +54,10 @@ class Replay {
     report_.same_build = header.compiler() == build_fingerprint() && header.cpu() == cpu_fingerprint();
     if (!report_.same_build) report_.recorded_on = header.compiler() + " on " + header.cpu();
     require_size(header.start_state());
-    stepper_.restore({header.start_state().data(), stepper_.state().flat_size()}, 0);
-    if (stepper_.state().hash() != header.start_hash()) differ(0);
+    require_possible(header.start_step());
+    stepper_.restore({header.start_state().data(), stepper_.state().flat_size()}, header.start_step());
+    last_recorded_ = header.start_step();
+    if (stepper_.state().hash() != header.start_hash()) differ(header.start_step());
   }
 
   void run(const std::function<void(std::uint64_t)>& progress) {
@@ -81,11 +83,15 @@ class Replay {
                                  "the file is damaged: use a copy");
   }
 
+  void require_possible(std::uint64_t step) const {
+    if (step > kMostSteps)
+      throw wire::RecordingError(path_, "a step number is impossible", "the file is damaged: use a copy");
+  }
+
   void repeat(const StepRecord& record) {
     const bool fault = (record.flags & kFaulted) != 0;  // repeats the index of the last good step
     if (record.step > last_recorded_ + 1) report_.not_recorded += record.step - last_recorded_ - 1;
-    if (record.step > kMostSteps)
-      throw wire::RecordingError(path_, "a step number is impossible", "the file is damaged: use a copy");
+    require_possible(record.step);
     last_recorded_ = record.step;
     if (record.step != stepper_.state().step + (fault ? 0 : 1)) behind_gap_ = true;
     if (behind_gap_) {

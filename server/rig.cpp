@@ -16,6 +16,8 @@
 namespace rigstep::server {
 namespace {
 
+constexpr std::int64_t kStepAgainAfterNs = 20'000'000;  // lockstep: more than any step takes
+
 std::int64_t now_ns() { return rt::MonotonicClock::now_ns(); }
 
 std::int64_t nanoseconds(double seconds) { return std::llround(seconds * 1e9); }
@@ -193,6 +195,7 @@ class RigRun {
                     .controller = server.controller,
                     .mechanism = server.mechanism,
                     .period_ns = server.period_ns,
+                    .lockstep = server.lockstep,
                     .inputs = channels(server.inputs),
                     .outputs = channels(server.outputs)};
     inputs_.assign(server.inputs.size(), 0.0);
@@ -217,12 +220,15 @@ class RigRun {
       if (stop_.load()) return finish(RigReport::End::stopped, now);
       if (now >= end) return finish(RigReport::End::duration_over, now);
       if (!still_there(now)) return finish(RigReport::End::server_silent, now);
-      if (now >= next) {
+      if (now >= next && !unanswered_) {
         say_something(now);
         // what was missed stays missed: a burst of old inputs helps nobody
         next += ((now - next) / interval + 1) * interval;
+      } else if (unanswered_ && now >= said_ns_ + kStepAgainAfterNs) {
+        said_ns_ = now;
+        client_.send(inputs_) ? ++report_.asked_again : ++report_.send_errors;
       }
-      client_.wait_until(std::min(next, end));
+      client_.wait_until(std::min(unanswered_ ? said_ns_ + kStepAgainAfterNs : next, end));
       for (auto arrival = client_.receive(); arrival != RigClient::Arrival::nothing; arrival = client_.receive()) {
         if (arrival == RigClient::Arrival::goodbye) return finish(RigReport::End::server_stopped, now_ns());
         if (arrival == RigClient::Arrival::state) take_state(now_ns());
@@ -242,6 +248,7 @@ class RigRun {
     last_heard_ns_ = now_ns();
     last_echo_ = 0;
     last_step_.reset();
+    unanswered_ = false;
     return true;
   }
 
@@ -256,9 +263,14 @@ class RigRun {
       client_.send_heartbeat();
       return;
     }
-    const double time_s = static_cast<double>(now - start_ns_) * 1e-9;
+    const bool lockstep = report_.link.lockstep;
+    const std::uint64_t step = client_.state().step + 1;
+    const double time_s = 1e-9 * static_cast<double>(lockstep ? static_cast<std::int64_t>(step) * report_.link.period_ns
+                                                              : now - start_ns_);
     for (const Drive& drive : drives_) inputs_[static_cast<std::size_t>(drive.channel())] = drive.value(time_s);
     client_.send(inputs_) ? ++report_.inputs_sent : ++report_.send_errors;
+    unanswered_ = lockstep;
+    said_ns_ = now;
   }
 
   void take_state(std::int64_t now) {
@@ -274,6 +286,7 @@ class RigRun {
     last.outputs.count = static_cast<int>(state.output.size());
     std::copy(state.output.begin(), state.output.end(), last.outputs.value.begin());
     last_heard_ns_ = now;
+    unanswered_ = unanswered_ && state.sequence != client_.sent_inputs();
     if (last_step_ && state.step > *last_step_ + 1) report_.lost += state.step - *last_step_ - 1;
     last_step_ = state.step;
     ++report_.states;
@@ -310,6 +323,8 @@ class RigRun {
   std::vector<double> inputs_;
   std::int64_t start_ns_ = 0;
   std::int64_t last_heard_ns_ = 0;
+  bool unanswered_ = false;   // lockstep: the newest input
+  std::int64_t said_ns_ = 0;  // when it was sent
   std::optional<std::uint64_t> last_step_;
   std::uint64_t last_echo_ = 0;
   std::vector<double> round_trips_us_, to_server_us_, to_rig_us_;

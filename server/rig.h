@@ -50,6 +50,7 @@ struct RigLink {
   std::string controller;  // name and address of the rig in control, empty: nobody
   std::string mechanism;
   std::int64_t period_ns = 0;
+  bool lockstep = false;
   std::vector<Channel> inputs;
   std::vector<Channel> outputs;  // the selected ones, as in StateFrame
 };
@@ -59,12 +60,12 @@ struct RigOptions {
   std::uint16_t port = 47001;
   std::string name = "rigstep rig";
   std::string product_version;
-  std::string key_file;                              // copy of the server's; empty: none
-  bool observe = false;                              // send no inputs
-  std::vector<std::string> drives;                   // see Drive::parse; inputs without a drive are sent as zero
-  double rate_hz = 0.0;                              // of the inputs; 0: one per period of the server
-  double duration_s = 10.0;                          // 0: until stopped
-  double timeout_s = 3.0;                            // for the connection, and without any state afterwards
+  std::string key_file;             // copy of the server's; empty: none
+  bool observe = false;             // send no inputs
+  std::vector<std::string> drives;  // see Drive::parse; inputs without a drive are sent as zero
+  double rate_hz = 0.0;             // of the inputs, in lockstep at most; 0: one per period of the server
+  double duration_s = 10.0;         // 0: until stopped
+  double timeout_s = 3.0;           // for the connection, and without any state afterwards
   std::function<void(const RigLink&)> on_connected;  // before the first input
   std::function<void(const Snapshot&)> on_state;     // every state; outputs as in RigLink::outputs
 };
@@ -84,7 +85,8 @@ struct RigReport {
   double seconds = 0.0;  // from the first input to the end
   std::uint64_t inputs_sent = 0;
   std::uint64_t send_errors = 0;
-  std::uint64_t reconnects = 0;  // after the server was silent
+  std::uint64_t reconnects = 0;   // after the server was silent
+  std::uint64_t asked_again = 0;  // lockstep: inputs sent again since no answer came in time
   std::uint64_t states = 0;
   double state_rate_hz = 0.0;
   std::uint64_t lost = 0;                                         // gaps in the step numbers [states]
@@ -106,6 +108,7 @@ struct RigReport {
 const char* to_string(RigReport::End end) noexcept;
 
 // Connects, sends inputs and receives states until the duration is over, `stop` is set or the server ends.
+// In lockstep it asks for step after step, at most at the rate, and drives follow simulated time.
 // A server that is silent for a third of the time-out is asked anew, so a restarted one is found again.
 // Throws NetworkError where no server answers or it refuses, wire::KeyError, wire::ConfigError for drives and options.
 RigReport run_rig(const RigOptions& options, const std::atomic<bool>& stop);

@@ -15,6 +15,7 @@ namespace rigstep::server {
 namespace {
 
 constexpr std::int64_t kRepeatAfterNs = 100'000'000;
+constexpr std::int64_t kStepAgainAfterNs = 20'000'000;  // lockstep: more than any step takes
 
 std::int64_t now_ns() { return rt::MonotonicClock::now_ns(); }
 std::int64_t nanoseconds(double seconds) { return std::llround(seconds * 1e9); }
@@ -76,10 +77,18 @@ class RigClient::Session {
   bool send_inputs(std::span<const double> inputs) {
     if (!connected_) return false;
     std::copy_n(inputs.begin(), std::min(inputs.size(), server_.inputs.size()), input_.inputs.value.begin());
-    ++input_.sequence;
+    input_.sequence = server_.lockstep ? snapshot_.step + 1 : input_.sequence + 1;
     input_.rig_time_ns = now_ns();
     return send(codec_.encode_input(input_));
   }
+  bool request_state() {
+    if (!connected_ || !server_.lockstep) return false;
+    input_.sequence = snapshot_.step;
+    input_.rig_time_ns = now_ns();
+    return send(codec_.encode_input(input_));
+  }
+  // Lockstep: what was said last, word by word.
+  bool send_again() { return connected_ && send(codec_.encode_input(input_)); }
   bool send_heartbeat() { return connected_ && send(codec_.encode_heartbeat()); }
 
   Arrival receive() {
@@ -227,6 +236,10 @@ class RigClient::Session {
     server_.mechanism_id = welcome.mechanism_id();
     server_.period_ns = static_cast<std::int64_t>(welcome.period_ns());
     server_.timeout_steps = welcome.timeout_steps();
+    server_.lockstep = welcome.lockstep();
+    server_.step = welcome.step();
+    if (server_.lockstep) snapshot_.step = welcome.step();
+    state_ = {.step = snapshot_.step};
     server_.controller.clear();
     if (welcome.has_controller()) {
       server_.controller =
@@ -283,6 +296,7 @@ RigClient::~RigClient() { leave("done"); }
 bool RigClient::connected() const noexcept { return session_->connected_; }
 const RigServer& RigClient::server() const noexcept { return session_->server_; }
 bool RigClient::send(std::span<const double> inputs) noexcept { return session_->send_inputs(inputs); }
+bool RigClient::request_state() noexcept { return session_->request_state(); }
 bool RigClient::send_heartbeat() noexcept { return session_->send_heartbeat(); }
 std::uint64_t RigClient::sent_inputs() const noexcept { return session_->input_.sequence; }
 RigClient::Arrival RigClient::receive() noexcept { return session_->receive(); }
@@ -305,15 +319,24 @@ const std::array<std::uint64_t, wire::kDecodeStatusCount>& RigClient::refused() 
 bool RigClient::control(const std::function<bool(const RigState& state, std::span<double> inputs)>& step) {
   std::vector<double> inputs(server().inputs.size(), 0.0);
   const std::int64_t timeout_ns = nanoseconds(session_->options_.timeout_s);
-  for (std::int64_t heard_ns = now_ns(); now_ns() - heard_ns < timeout_ns;) {
-    wait_until(heard_ns + timeout_ns);
+  std::int64_t said_ns = now_ns();
+  if (server().lockstep) request_state();
+  for (std::int64_t heard_ns = said_ns; now_ns() - heard_ns < timeout_ns;) {
+    const std::int64_t again_ns = server().lockstep ? said_ns + kStepAgainAfterNs : heard_ns + timeout_ns;
+    wait_until(std::min(again_ns, heard_ns + timeout_ns));
     bool fresh = false;
     for (Arrival arrival = receive(); arrival != Arrival::nothing; arrival = receive()) {
       if (arrival == Arrival::goodbye) return false;
       fresh = fresh || arrival == Arrival::state;
     }
-    if (!fresh) continue;
-    heard_ns = now_ns();
+    if (!fresh) {
+      if (server().lockstep && now_ns() >= again_ns) {
+        session_->send_again();
+        said_ns = now_ns();
+      }
+      continue;
+    }
+    heard_ns = said_ns = now_ns();
     if (!step(state(), inputs)) return true;
     send(inputs);
   }

@@ -41,6 +41,8 @@ struct RigServer {
   std::uint64_t mechanism_id = 0;
   std::int64_t period_ns = 0;
   std::uint32_t timeout_steps = 0;  // after which a silent rig is dropped
+  bool lockstep = false;            // we ask for each step, else the server steps at its deadlines
+  std::uint64_t step = 0;           // steps taken when we connected
   std::string controller;           // name and address of the rig in control as we connected, empty: nobody
   std::vector<RigChannel> inputs;
   std::vector<RigChannel> outputs;  // in the order of RigState::output
@@ -53,8 +55,8 @@ struct RigState {
   std::uint64_t sequence = 0;    // of the newest input used
   std::int64_t rig_time_ns = 0;  // when send() sent it, CLOCK_MONOTONIC
   std::uint32_t status = 0;
-  std::uint32_t flags =
-      0;  // bit 0 stale input, 1 overrun, 2 record lost, 3 not converged, 4 faulted, 5 no input so far
+  // bit 0 stale input, 1 overrun, 2 record lost, 3 not converged, 4 faulted, 5 no input so far, 6 input limited
+  std::uint32_t flags = 0;
   std::uint32_t input_age_steps = 0;
   std::span<const double> output = {};  // [channel's unit]; valid until the next receive()
 };
@@ -74,7 +76,10 @@ class __attribute__((visibility("default"))) RigClient {
   const RigServer& server() const noexcept;
 
   // One value per input channel, finite. False: the system did not take the datagram.
+  // In lockstep this asks for the step after the newest state. When no answer comes in good time, send once more: the
+  // server makes each step once, and answers again.
   bool send(std::span<const double> inputs) noexcept;
+  bool request_state() noexcept;  // lockstep: asks for the last state again, without a step; so a rig begins
   bool send_heartbeat() noexcept;
   std::uint64_t sent_inputs() const noexcept;  // sequence of the newest one
 
@@ -84,8 +89,9 @@ class __attribute__((visibility("default"))) RigClient {
   const RigState& state() const noexcept;
   const std::string& goodbye() const noexcept;  // the server's words when it stopped
 
-  // A libfranka-like loop: for each state in time, `step` writes the next inputs and says whether to go on. Ends then,
-  // or when the server says Goodbye or is silent for the time-out (false).
+  // A libfranka-like loop: for each state in time, `step` writes the next inputs and says whether to go on; in lockstep
+  // for each state, begun with the present one, and lost datagrams are sent again. Ends then, or when the server says
+  // Goodbye or is silent for the time-out (false).
   bool control(const std::function<bool(const RigState& state, std::span<double> inputs)>& step);
 
   // After silence: says Hello anew. False: no answer. Throws when another mechanism answers, or who is in control.

@@ -149,12 +149,15 @@ wire::StatusReport reset_fault(const StatusTarget& target, std::uint32_t number)
 }
 
 std::string status_text(const wire::StatusReport& report) {
-  std::string out = fmt::format("{:<16}Rigstep {}, {} at {} us{}\n", "server",
-                                wire::printable(report.product_version()), wire::printable(report.mechanism()),
-                                report.period_ns() / 1000, report.authenticated() ? ", authenticated" : "");
+  std::string out =
+      fmt::format("{:<16}Rigstep {}, {} at {} us{}{}\n", "server", wire::printable(report.product_version()),
+                  wire::printable(report.mechanism()), report.period_ns() / 1000,
+                  report.lockstep() ? ", in lockstep" : "", report.authenticated() ? ", authenticated" : "");
   out += fmt::format("{:<16}{} at step {}, {} faults so far\n", "loop", state_name(report), report.step(),
                      report.fault_number());
   if (!report.fault().empty()) out += fmt::format("{:<16}{}\n", "  fault", wire::printable(report.fault(), 300));
+  if (!report.black_box().empty())
+    out += fmt::format("{:<16}{}\n", "black box", wire::printable(report.black_box(), 300));
   out += fmt::format("{:<16}{}\n", "in control", report.has_controller() ? text_of(report.controller()) : "nobody");
   out += fmt::format("{:<16}{}\n", "observers", report.observers());
   for (const auto& observer : report.observer()) out += fmt::format("{:<16}{}\n", "", text_of(observer));
@@ -188,6 +191,8 @@ nlohmann::json status_json(const wire::StatusReport& report) {
           {"step", report.step()},
           {"faults", report.fault_number()},
           {"fault", wire::printable(report.fault(), 300)},
+          {"black_box", wire::printable(report.black_box(), 300)},
+          {"lockstep", report.lockstep()},
           {"authenticated", report.authenticated()},
           {"timeout_steps", report.timeout_steps()},
           {"controller", report.has_controller() ? json_of(report.controller()) : nlohmann::json()},

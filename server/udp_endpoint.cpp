@@ -3,6 +3,8 @@
 #include <poll.h>
 #include <sodium.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -91,7 +93,6 @@ void UdpEndpoint::bind(const UdpOptions& options) {
   const Endpoint local(address, options.port);
   socket_.open(local.protocol(), error);
   if (!error) socket_.bind(local, error);
-  if (!error) socket_.non_blocking(true, error);
   if (!error) local_port_ = socket_.local_endpoint(error).port();
   if (error) throw NetworkError(bind_problem(options, error));
 }
@@ -103,8 +104,8 @@ void UdpEndpoint::start() {
 }
 
 void UdpEndpoint::stop() {
-  if (!thread_.joinable()) return;
   stopping_.store(true);
+  if (!thread_.joinable()) return;
   const std::uint64_t one = 1;
   // fails only when the counter is full, and then the thread is awake anyway
   [[maybe_unused]] const auto written = ::write(wake_fd_, &one, sizeof one);
@@ -130,8 +131,43 @@ void UdpEndpoint::run() {
     receive_waiting();
     drop_silent();
   }
+  end_sessions();
+}
+
+void UdpEndpoint::end_sessions() {
   for (Participant& participant : participants_) send(codec_.encode_goodbye("the server was stopped"), participant);
   participants_.clear();
+}
+
+void UdpEndpoint::serve_lockstep(const Lockstep& lockstep, rt::BusyPoll busy_poll) {
+  lockstep_ = &lockstep;
+  // a wait ends now and then, to look for silent rigs and for the end
+  const std::int64_t limit_us = std::clamp<std::int64_t>(timeout_ns_ / 4000, 1000, 100'000);
+  const timeval limit{.tv_sec = 0, .tv_usec = std::min<std::int64_t>(limit_us, 99'999)};
+  ::setsockopt(socket_.native_handle(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+  for (std::int64_t looked_ns = 0; !stopping_.load();) {
+    // datagrams that keep coming must not put off the rest
+    if (receive_in_lockstep(busy_poll) && now_ns_ - looked_ns < limit_us * 1000) continue;
+    looked_ns = rt::MonotonicClock::now_ns();
+    drop_silent();
+  }
+  end_sessions();
+  lockstep_ = nullptr;
+}
+
+// The next datagram, spun and then waited for. False: none came.
+bool UdpEndpoint::receive_in_lockstep(rt::BusyPoll& busy_poll) {
+  const std::int64_t from_ns = rt::MonotonicClock::now_ns();
+  if (const std::int64_t spin_ns = busy_poll.allowance(from_ns); spin_ns > 0) {
+    do {
+      if (receive(MSG_DONTWAIT)) return true;
+      rt::relax();
+    } while (rt::MonotonicClock::now_ns() - from_ns < spin_ns);
+  }
+  const std::int64_t asleep_ns = rt::MonotonicClock::now_ns();
+  const bool received = receive(0);
+  busy_poll.slept(asleep_ns, received ? now_ns_ : rt::MonotonicClock::now_ns());
+  return received;
 }
 
 // Until a datagram or a wake-up arrives, or somebody may have been silent for too long.
@@ -148,22 +184,44 @@ void UdpEndpoint::wait() {
 void UdpEndpoint::send_newest_state() {
   const std::uint64_t last_step = snapshot_.step;
   if (!snapshots_.take(snapshot_)) return;
+  if (snapshot_.written_ns != 0) hand_off_ns_.record(rt::MonotonicClock::now_ns() - snapshot_.written_ns);
   if (snapshot_.step > last_step + 1) count(counters_.overtaken, snapshot_.step - last_step - 1);
+  send_state();
+}
+
+// To everybody, the controller first: it waits for it.
+void UdpEndpoint::send_state() {
   if (participants_.empty()) return;
   const auto state = codec_.encode_state(snapshot_);
-  for (Participant& participant : participants_) send(state, participant);
+  if (Participant* const owner = controller(); owner != nullptr) {
+    send(state, *owner);
+    if (snapshot_.scheduled_ns != 0)
+      rt::record_with_skipped(reply_ns_, rt::MonotonicClock::now_ns() - snapshot_.scheduled_ns, codec_.period_ns(),
+                              snapshot_.missed_before, snapshot_.missed_asleep);
+  }
+  for (Participant& participant : participants_) {
+    if (participant.role == wire::OBSERVER) send(state, participant);
+  }
 }
 
 void UdpEndpoint::receive_waiting() {
   for (int i = 0; i < kReceivePerTurn; ++i) {
-    Endpoint sender;
-    std::error_code error;
-    const std::size_t size = socket_.receive_from(asio::buffer(receive_buffer_), sender, 0, error);
-    // also a refusal by the machine of a rig that has gone: its silence will end the connection
-    if (error) return;
-    handle(std::span(receive_buffer_).first(size), sender);
-    count(counters_.received);
+    if (!receive(MSG_DONTWAIT)) return;
   }
+}
+
+// Takes one datagram. False: none came; also a refusal by the machine of a rig that has gone: its silence will end the
+// connection.
+bool UdpEndpoint::receive(int flags) {
+  Endpoint sender;
+  auto length = static_cast<socklen_t>(sender.capacity());
+  const ssize_t size = ::recvfrom(socket_.native_handle(), receive_buffer_.data(), receive_buffer_.size(), flags,
+                                  sender.data(), &length);
+  if (size < 0) return false;
+  sender.resize(length);
+  handle(std::span(receive_buffer_).first(static_cast<std::size_t>(size)), sender);
+  count(counters_.received);
+  return true;
 }
 
 void UdpEndpoint::handle(std::span<const std::byte> datagram, const Endpoint& sender) {
@@ -189,21 +247,16 @@ DecodeStatus UdpEndpoint::handle_in_session(const wire::Frame& frame, const Endp
   // a replay must not keep a session alive
   if (const auto status = participant->end.accept(frame.header, now_ns_); status != DecodeStatus::ok) return status;
   participant->last_heard_ns = now_ns_;
-  const DecodeStatus status = codec_.decode(frame.payload, participant->last_sequence, request_);
+  // in lockstep sequences are those of the steps, whoever asked for them
+  const auto last_sequence = lockstep_ == nullptr ? std::optional(participant->last_sequence) : std::nullopt;
+  const DecodeStatus status = codec_.decode(frame.payload, last_sequence, request_);
   return status == DecodeStatus::ok ? handle_content(*participant) : status;
 }
 
 DecodeStatus UdpEndpoint::handle_content(Participant& participant) {
   switch (request_.content) {
     case wire::RigToServer::kInput:
-      if (participant.role != wire::CONTROLLER) {
-        send(codec_.encode_refusal(wire::NOT_IN_CONTROL, "an observer cannot send inputs. Say Hello as a controller."),
-             participant);
-        return DecodeStatus::not_in_control;
-      }
-      participant.last_sequence = request_.input.sequence;
-      inputs_.publish(request_.input);
-      return DecodeStatus::ok;
+      return handle_input(participant);
     case wire::RigToServer::kChannelQuery:
       send(codec_.encode_channel_page(request_.direction, request_.first), participant);
       return DecodeStatus::ok;
@@ -215,6 +268,43 @@ DecodeStatus UdpEndpoint::handle_content(Participant& participant) {
     default:
       return DecodeStatus::unexpected_content;
   }
+}
+
+DecodeStatus UdpEndpoint::handle_input(Participant& participant) {
+  if (participant.role != wire::CONTROLLER) {
+    send(codec_.encode_refusal(wire::NOT_IN_CONTROL, "an observer cannot send inputs. Say Hello as a controller."),
+         participant);
+    return DecodeStatus::not_in_control;
+  }
+  if (lockstep_ != nullptr) return step_if_due(participant);
+  participant.last_sequence = request_.input.sequence;
+  inputs_.publish(request_.input);
+  return DecodeStatus::ok;
+}
+
+// Lockstep: the sequence of an input is the number of the step that it asks for.
+DecodeStatus UdpEndpoint::step_if_due(Participant& participant) {
+  const std::uint64_t last = lockstep_->answer.step;
+  const std::uint64_t asked = request_.input.sequence;
+  if (asked == last) {
+    snapshot_ = lockstep_->answer;
+    send(codec_.encode_state(snapshot_), participant);
+    return DecodeStatus::ok;
+  }
+  if (asked != last + 1) {
+    send(codec_.encode_refusal(wire::SEQUENCE, "the input asks for step " + std::to_string(asked) +
+                                                   ". The last step was " + std::to_string(last) + ": go on with " +
+                                                   std::to_string(last + 1) + "."),
+         participant);
+    return DecodeStatus::sequence;
+  }
+  inputs_.publish(request_.input);
+  lockstep_->step({.scheduled_ns = now_ns_,
+                   .wake_up_ns = rt::MonotonicClock::now_ns() - now_ns_,
+                   .log_time_ns = rt::MonotonicClock::wall_ns()});
+  snapshot_ = lockstep_->answer;
+  send_state();
+  return DecodeStatus::ok;
 }
 
 // A filled-up datagram outside a session.
@@ -405,7 +495,10 @@ void UdpEndpoint::age_secret() {
 void UdpEndpoint::welcome(Participant& participant) {
   const Participant* owner = controller();
   const wire::Participant in_control = owner != nullptr ? describe(*owner) : wire::Participant();
-  send(codec_.encode_welcome(participant.nonce, timeout_steps_, owner != nullptr ? &in_control : nullptr), participant);
+  const std::uint64_t step = lockstep_ != nullptr ? lockstep_->answer.step : snapshot_.step;
+  send(codec_.encode_welcome(participant.nonce, timeout_steps_, owner != nullptr ? &in_control : nullptr,
+                             lockstep_ != nullptr, step),
+       participant);
 }
 
 // Computed at most every 100 ms: questions, however many, cost the states no time.
@@ -418,7 +511,8 @@ wire::StatusReport UdpEndpoint::status_report() {
     counter.set_name(name);
     counter.set_count(value);
   };
-  status_.set_step(snapshot_.step);
+  status_.set_step(lockstep_ != nullptr ? lockstep_->answer.step : snapshot_.step);
+  status_.set_lockstep(lockstep_ != nullptr);
   if (hooks_.describe_loop) hooks_.describe_loop(status_);
   const UdpCounters now = counters();
   add(status_.mutable_counter(), "received", now.received);
@@ -469,9 +563,9 @@ void UdpEndpoint::answer(std::span<const std::byte> payload, const wire::FrameHe
 }
 
 void UdpEndpoint::send_datagram(std::span<const std::byte> datagram, const Endpoint& receiver) {
-  std::error_code error;
-  socket_.send_to(asio::buffer(datagram.data(), datagram.size()), receiver, 0, error);
-  count(error ? counters_.send_errors : counters_.sent);
+  const ssize_t sent = ::sendto(socket_.native_handle(), datagram.data(), datagram.size(), MSG_DONTWAIT | MSG_NOSIGNAL,
+                                receiver.data(), static_cast<socklen_t>(receiver.size()));
+  count(sent < 0 ? counters_.send_errors : counters_.sent);
 }
 
 }  // namespace rigstep::server

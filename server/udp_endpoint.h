@@ -1,6 +1,9 @@
-// The UDP side of Rigstep: one socket and one network thread that receives inputs, answers rigs and sends states.
-// Owned by the session, made at load (the constructor binds), running between start() and stop(). It meets the loop
-// thread only in the two mailboxes, in wake_fd() and in the hooks. Contract of the bytes: proto/wire.proto.
+// The UDP side of Rigstep: one socket and one thread that receives inputs, answers rigs and sends states. Owned by the
+// session, made at load (the constructor binds). Contract of the bytes: proto/wire.proto.
+//
+// Where the server paces, that is a network thread of its own, between start() and stop(): it meets the loop thread
+// only in the two mailboxes, in wake_fd() and in the hooks. In lockstep it is the loop thread, in serve_lockstep():
+// what a datagram asks for is stepped and answered without a hand-off, everything else is served between the steps.
 //
 // One controller, several observers: the address that said Hello as a controller is in control until it says Goodbye or
 // is silent for the time-out. A rig that was restarted (same name and machine, its old session silent for a tenth of
@@ -19,6 +22,8 @@
 
 #include "core/mechanism/signals.h"
 #include "proto/codec.h"
+#include "rt/deadline_loop.h"
+#include "rt/histogram.h"
 #include "rt/mailbox.h"
 #include "server/network_error.h"
 
@@ -56,7 +61,14 @@ struct RigEvent {
   std::string address = {};          // "10.0.0.7:40112"
 };
 
-// Called on the network thread; absent: nothing to tell, nobody to ask.
+// What steps in lockstep. Both outlive serve_lockstep().
+struct Lockstep {
+  // Makes one step with the newest of `inputs`, or says in `answer` why not. Must not throw.
+  std::function<void(const rt::TickTiming&)> step;
+  const Snapshot& answer;  // of the last step
+};
+
+// Called on the network thread, in lockstep the loop thread; absent: nothing to tell, nobody to ask.
 struct UdpHooks {
   std::function<void(const RigEvent&)> on_event = {};
   std::function<void(wire::StatusReport&)> describe_loop = {};  // fills in what the loop knows; at most every 100 ms
@@ -75,14 +87,21 @@ class UdpEndpoint {
   UdpEndpoint& operator=(const UdpEndpoint&) = delete;
 
   // start() and stop() belong to one thread. stop() says Goodbye to everybody and ends the network thread; it does
-  // nothing when that is not running.
+  // nothing when that is not running. In lockstep it lets serve_lockstep() do so and return, within 0.1 s.
   void start();
   void stop();
+  // On the loop thread, instead of start(). In steady state it allocates nothing, and makes two system calls a step.
+  void serve_lockstep(const Lockstep& lockstep, rt::BusyPoll busy_poll);
 
   // Eventfd. The loop thread writes the 8 bytes of an std::uint64_t 1 after it has published a Snapshot; never blocks.
   int wake_fd() const noexcept { return wake_fd_; }
   std::uint16_t local_port() const noexcept { return local_port_; }
   UdpCounters counters() const noexcept;  // any thread, any time
+  // From the answer of the loop to the waking of the network thread; nothing in lockstep.
+  const rt::Histogram& hand_off_ns() const noexcept { return hand_off_ns_; }
+  // From the deadline, in lockstep the arrival of the datagram, until the controller's datagram was given to the
+  // system. Skipped deadlines count, too: see record_with_skipped().
+  const rt::Histogram& reply_ns() const noexcept { return reply_ns_; }
 
  private:
   using Endpoint = asio::ip::udp::endpoint;
@@ -103,11 +122,17 @@ class UdpEndpoint {
   void run();
   void wait();
   void send_newest_state();
+  void send_state();
   void receive_waiting();
+  bool receive(int flags);
+  bool receive_in_lockstep(rt::BusyPoll& busy_poll);
+  void end_sessions();
 
   void handle(std::span<const std::byte> datagram, const Endpoint& sender);
   wire::DecodeStatus handle_in_session(const wire::Frame& frame, const Endpoint& sender);
   wire::DecodeStatus handle_content(Participant& participant);
+  wire::DecodeStatus handle_input(Participant& participant);
+  wire::DecodeStatus step_if_due(Participant& participant);
   wire::DecodeStatus handle_request(const wire::Frame& frame, const Endpoint& sender);
   wire::DecodeStatus handle_hello(const wire::FrameHeader& header, const Endpoint& sender);
   wire::DecodeStatus handle_reset(const wire::FrameHeader& header, const Endpoint& sender);
@@ -157,7 +182,10 @@ class UdpEndpoint {
   std::thread thread_;
   AtomicCounters counters_;
 
-  // network thread only
+  rt::Histogram hand_off_ns_, reply_ns_;
+
+  // network thread only, in lockstep the loop thread
+  const Lockstep* lockstep_ = nullptr;  // while in serve_lockstep()
   std::vector<Participant> participants_;
   wire::Key secret_{}, last_secret_{};  // of the cookies; renewed whenever one was used, and with time
   std::int64_t secret_since_ns_ = 0;

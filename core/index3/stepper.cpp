@@ -291,6 +291,10 @@ std::size_t Stepper::bytes() const noexcept {
   return workspace_->bytes() + sensors_->bytes() + 2 * sizeof(double) * state_.flat_size();
 }
 int Stepper::threads() const noexcept { return team_ ? team_->threads() : 1; }
+
+std::span<const pthread_t> Stepper::partners() const noexcept {
+  return team_ ? team_->partners() : std::span<const pthread_t>();
+}
 const Workspace& Stepper::workspace() const noexcept { return *workspace_; }
 
 void Stepper::restore(std::span<const double> flat, std::uint64_t step_index) noexcept {

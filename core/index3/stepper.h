@@ -23,6 +23,8 @@
 // Owned by a session; construction is load time and may throw, step() belongs to the loop thread.
 #pragma once
 
+#include <pthread.h>
+
 #include <memory>
 #include <span>
 
@@ -89,6 +91,8 @@ class Stepper {
 
   // Threads that share a step, the caller included; 1 where the mechanism is too small to be divided.
   int threads() const noexcept;
+  // Handles of the threads that share a step beside the caller, for whoever sets their priority; empty: alone.
+  std::span<const pthread_t> partners() const noexcept;
   // Steps that were made anew alone because a partner was late.
   std::uint64_t late_partners() const noexcept { return late_partners_; }
 

@@ -55,15 +55,22 @@ void pin(int part) {
 }  // namespace
 
 Team::Team(int threads)
-    : threads_(threads), host_([this] {
+    : threads_(threads), partners_(static_cast<std::size_t>(threads - 1)), missing_(threads - 1), host_([this] {
         const int partners = threads_ - 1;
 #pragma omp parallel num_threads(partners)
         {
           const int part = omp_get_thread_num() + 1;
           pin(part);
+          partners_[static_cast<std::size_t>(part - 1)] = pthread_self();
+          // the environment may have limited the runtime to fewer
+          const int absent = part == 1 ? partners - omp_get_num_threads() : 0;
+          missing_.fetch_sub(1 + absent, std::memory_order_release);
+          missing_.notify_one();
           serve(part);
         }
       }) {
+  for (int left = threads - 1; left > 0; left = missing_.load(std::memory_order_acquire)) missing_.wait(left);
+  std::erase(partners_, pthread_t{});
 }
 
 Team::~Team() {

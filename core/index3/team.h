@@ -5,10 +5,14 @@
 // alone with memory that no partner touches.
 #pragma once
 
+#include <pthread.h>
+
 #include <atomic>
 #include <cstring>
+#include <span>
 #include <thread>
 #include <type_traits>
+#include <vector>
 
 namespace rigstep::index3 {
 
@@ -21,6 +25,8 @@ class Team {
   Team& operator=(const Team&) = delete;
 
   int threads() const noexcept { return threads_; }
+  // Handles of all but the caller, as many as the OpenMP runtime has granted.
+  std::span<const pthread_t> partners() const noexcept { return partners_; }
 
   // All partners wait for work.
   bool is_ready() const noexcept { return busy_.load(std::memory_order_acquire) == 0; }
@@ -49,6 +55,8 @@ class Team {
   alignas(64) std::atomic<unsigned> round_{0};
   alignas(64) std::atomic<int> busy_{0};
   alignas(64) std::atomic<bool> stop_{false};
+  std::vector<pthread_t> partners_;  // filled in before the constructor returns
+  std::atomic<int> missing_;         // of those
   std::thread host_;
 };
 

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 
 #include "core/mechanism/mechanism.h"
 
@@ -53,10 +54,35 @@ enum Flag : std::uint32_t {
   kNotConverged = 1u << 3,  // last iteration above the tolerance; the result is used
   kFaulted = 1u << 4,       // a step failed or the stale rule stopped it: outputs repeat the last good state
   kNoInputYet = 1u << 5,    // no rig has sent inputs so far
+  kInputLimited = 1u << 6,  // an input was outside its range or rate: the nearest value inside was applied
 };
 
 // What is applied when the newest input is older than allowed.
-enum class StaleRule : std::uint8_t { hold, zero, fault };
+enum class StaleRule : std::uint8_t {
+  hold,   // the last value
+  zero,   // zero
+  fault,  // nothing: stepping stops
+  ramp,   // linearly to the safe value
+  rate,   // on at the last rate until twice the allowed age, then held
+};
+
+// How one input channel is treated before it is applied [channel's unit].
+struct InputPolicy {
+  StaleRule rule = StaleRule::hold;
+  std::uint32_t max_age_steps = 20;  // age from which the rule applies
+  double safe = 0.0;                 // applied before the first input and after a reset, and where a ramp ends
+  std::uint32_t ramp_steps = 0;      // of `ramp`, from the value at which it begins; 0: at once
+  double minimum = -std::numeric_limits<double>::infinity();
+  double maximum = std::numeric_limits<double>::infinity();
+  double most_change_per_step = std::numeric_limits<double>::infinity();  // between two applied values
+};
+
+// Where an output channel goes while a fault is latched.
+struct SafeOutput {
+  int channel = 0;               // index of the output channel
+  double value = 0.0;            // [channel's unit]
+  std::uint32_t ramp_steps = 0;  // from the last good value; 0: at once
+};
 
 // An input set as it arrived from the rig.
 struct InputSample {
@@ -75,6 +101,11 @@ struct Snapshot {
   std::uint32_t flags = 0;
   std::uint32_t input_age_steps = 0;
   Outputs outputs;
+  // for the accounting on this machine, never sent
+  std::int64_t scheduled_ns = 0;    // deadline of the tick, or arrival of the datagram that asked for it; monotonic
+  std::int64_t written_ns = 0;      // when the answer was complete; monotonic
+  std::uint32_t missed_before = 0;  // deadlines skipped just before the tick's own,
+  std::uint32_t missed_asleep = 0;  // and just after it, because the loop woke up so late
 };
 
 // One step as recorded: replaying `inputs` from the start state gives `state_hash` again.
@@ -93,6 +124,10 @@ struct StepRecord {
   std::uint32_t wake_up_ns = 0;        // from the deadline to the start of the tick
   std::uint32_t step_ns = 0;           // duration of the step
   std::uint64_t state_hash = 0;
+  double last_increment = 0.0;  // as in StepReport, and the three after it
+  double position_residual = 0.0;
+  double velocity_residual = 0.0;
+  double acceleration_residual = 0.0;
 };
 
 }  // namespace rigstep

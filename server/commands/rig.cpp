@@ -17,9 +17,10 @@ namespace rigstep::server {
 namespace {
 
 std::string flag_names(std::uint32_t flags) {
-  const std::pair<std::uint32_t, const char*> names[] = {{kStaleInput, "stale input"}, {kOverrun, "overrun"},
-                                                         {kRecordLost, "record lost"}, {kNotConverged, "not converged"},
-                                                         {kFaulted, "faulted"},        {kNoInputYet, "no input yet"}};
+  const std::pair<std::uint32_t, const char*> names[] = {
+      {kStaleInput, "stale input"},     {kOverrun, "overrun"}, {kRecordLost, "record lost"},
+      {kNotConverged, "not converged"}, {kFaulted, "faulted"}, {kNoInputYet, "no input yet"},
+      {kInputLimited, "input limited"}};
   std::string text;
   for (const auto& [bit, name] : names)
     if ((flags & bit) != 0) text += (text.empty() ? "" : ", ") + std::string(name);
@@ -32,10 +33,11 @@ void print(const RigReport& r) {
   fmt::print("states           {} received at {:.1f} Hz, {} lost\n", r.states, r.state_rate_hz, r.lost);
   fmt::print("inputs           {} sent in {:.2f} s, oldest used {} steps\n", r.inputs_sent, r.seconds,
              r.max_input_age_steps);
-  fmt::print(
-      "round trip       p50 {:.0f}  p99 {:.0f}  p99.9 {:.0f}  max {:.0f} us, from input to the first state that "
-      "used it: up to one period of it is the wait for the deadline\n",
-      r.round_trip.p50_us, r.round_trip.p99_us, r.round_trip.p999_us, r.round_trip.max_us);
+  fmt::print("round trip       p50 {:.0f}  p99 {:.0f}  p99.9 {:.0f}  max {:.0f} us, from input to {}\n",
+             r.round_trip.p50_us, r.round_trip.p99_us, r.round_trip.p999_us, r.round_trip.max_us,
+             r.link.lockstep ? "its step: lockstep"
+                             : "the first state that used it: up to one period of it is the wait for the deadline");
+  if (r.asked_again > 0) fmt::print("asked again      {} times, after 20 ms without an answer\n", r.asked_again);
   if (r.clock) {
     fmt::print("clocks           the server's is {:+.3f} ms from ours, +- {:.0f} us\n",
                static_cast<double>(r.clock->offset_ns) * 1e-6, static_cast<double>(r.clock->uncertainty_ns) * 1e-3);
@@ -67,6 +69,8 @@ nlohmann::json json(const RigReport& r) {
   return {{"schema", 1},
           {"mechanism", r.link.mechanism},
           {"period_ns", r.link.period_ns},
+          {"lockstep", r.link.lockstep},
+          {"asked_again", r.asked_again},
           {"end", to_string(r.end)},
           {"seconds", r.seconds},
           {"states", r.states},
@@ -110,7 +114,7 @@ Command add_rig(CLI::App& app) {
       ->check(between(0.0, kLongest));
   command
       ->add_option("--rate", options->rate,
-                   "Inputs per second [Hz], at least 1; one per step of the server if not given")
+                   "Inputs per second [Hz], at least 1, in lockstep at most; one per step of the server if not given")
       ->check(between(1.0, 1e5));
   command->add_option("--key", options->key, "Key file instead of the rig file's");
   command->add_option("--name", options->name, "Name of this rig, for the server's log and status")

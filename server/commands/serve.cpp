@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <atomic>
 #include <chrono>
+#include <csignal>
 #include <memory>
 #include <thread>
 #include <utility>
@@ -21,6 +23,14 @@ struct Options {
   bool json = false;
 };
 
+std::atomic<bool> black_box_wanted{false};
+
+void watch_black_box_signal() {
+  struct sigaction action {};
+  action.sa_handler = [](int) { black_box_wanted.store(true); };
+  sigaction(SIGUSR1, &action, nullptr);
+}
+
 // Says what happened in the loop since the last look; the loop itself never logs.
 class Watch {
  public:
@@ -28,6 +38,8 @@ class Watch {
 
   void look() {
     for (const RigEvent& event : live_.take_events()) log(event);
+    if (black_box_wanted.exchange(false) && !live_.request_black_box())
+      spdlog::warn("there is no black box: give the rig file a `black_box { folder: ... }`");
     const std::uint64_t missed = live_.missed_deadlines(), lost = live_.lost_records();
     if (missed > missed_) spdlog::warn("{} deadlines missed and skipped ({} so far)", missed - missed_, missed);
     if (lost > lost_) spdlog::warn("{} records lost, the disk did not keep up ({} so far)", lost - lost_, lost);
@@ -41,6 +53,12 @@ class Watch {
         spdlog::error("stepping stopped: {}; the last good state is repeated until `rigstep reset`", fault);
       else
         spdlog::info("the fault was reset, stepping goes on");
+    }
+    for (const Recorder::Written& written : live_.take_black_boxes()) {
+      if (written.good)
+        spdlog::warn("black box: what came before is in {}; see `rigstep replay`", written.text);
+      else
+        spdlog::error("{}", written.text);
     }
   }
 
@@ -74,12 +92,13 @@ int serve(const Options& options) {
   if (options.port >= 0) rig.port = static_cast<std::uint16_t>(options.port);
   LiveRun live(std::move(rig));
   watch_interrupts();
+  watch_black_box_signal();
   live.start();
   for (const rt::Grant& grant : live.realtime())
     spdlog::log(grant.granted ? spdlog::level::info : spdlog::level::warn, "{}", rt::to_string(grant));
-  spdlog::info("{} at {} us steps, listening on {}:{}{}{}", live.mechanism().mechanism.name(),
-               live.rig().period_ns / 1000, live.rig().address, live.port(),
-               live.rig().key_path.empty() ? "" : ", with the key " + live.rig().key_path,
+  spdlog::info("{} at {} us steps{}, listening on {}:{}{}{}", live.mechanism().mechanism.name(),
+               live.rig().period_ns / 1000, live.rig().lockstep ? " in lockstep with the rig" : "", live.rig().address,
+               live.port(), live.rig().key_path.empty() ? "" : ", with the key " + live.rig().key_path,
                live.rig().recording_path.empty() ? "" : ", recording to " + live.rig().recording_path);
   const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(options.duration);
   Watch watch(live);
@@ -112,7 +131,8 @@ Command add_serve(CLI::App& app) {
   command->footer(
       std::string("Examples:\n  rigstep serve config/rigs/ci_loopback.textproto\n"
                   "  rigstep serve config/rigs/ci_loopback.textproto --duration 60 --record run.mcap --json\n\n"
-                  "Stops on SIGINT (exit code 130) or SIGTERM (0); the recording is closed properly either way.\n\n") +
+                  "Stops on SIGINT (exit code 130) or SIGTERM (0); the recording is closed properly either way.\n"
+                  "SIGUSR1 has the black box written, where the rig file has one.\n\n") +
       kExitCodeHelp);
   return [options] { return serve(*options); };
 }

@@ -304,6 +304,29 @@ end_server TERM
 assert_json serve.out 'd["faults"] == 2 and d["fault"] == "" and d["recorded_steps"] == d["steps"]'
 expect 0 "$RIGSTEP" replay reset.mcap && says out '^bit-exact over [0-9]{3,} steps'
 
+# --- lockstep: the rig finds out by itself; the black box comes on a signal, and both recordings replay
+serve "$SOURCE/config/rigs/lockstep.textproto" --record lockstep.mcap --json || failures=$((failures + 1))
+grep -q 'in lockstep with the rig' serve.err || fail "lockstep is not told: $(cat serve.err)"
+expect 0 "$RIGSTEP" rig --port "$port" --duration 0.5 --rate 100000 --drive drive=sine:2,1 --json
+assert_json out 'd["lockstep"] and d["lost"] == 0 and d["states"] > 100'
+kill -USR1 "$server"
+for _ in $(seq 50); do compgen -G 'four_bar.black_box.*.mcap' >/dev/null && break || sleep 0.1; done
+sleep 0.2
+expect 0 "$RIGSTEP" status "127.0.0.1:$port" && says out 'in lockstep' && says out '^black box +.*four_bar\.black_box\.'
+end_server TERM
+[[ $code -eq 0 ]] || fail "serve ended with $code in lockstep: $(cat serve.err)"
+assert_json serve.out 'd["steps"] == d["recorded_steps"] > 100 and len(d["black_boxes"]) == 1 and d["missed_deadlines"] == 0'
+expect 0 "$RIGSTEP" replay four_bar.black_box.*.mcap && says out '^bit-exact'
+expect 0 "$RIGSTEP" replay lockstep.mcap && says out '^bit-exact'
+(cat rig.textproto; echo 'input { channel: "torque" minimum: -1 }') >bad_rig.textproto
+expect 2 "$RIGSTEP" serve bad_rig.textproto --port 0 &&
+  says err 'bad_rig\.textproto:[0-9]+: input\.channel: "torque" is no input channel .*: use one of drive'
+
+# --- a team: what the environment holds against it is taken away before OpenMP reads it
+printf 'mechanism: "%s/chain_128.textproto" period_us: 5000 realtime { threads: 2 busy_poll_us: 50 }\n' "$mechanisms" >team.textproto
+OMP_THREAD_LIMIT=1 OMP_DYNAMIC=true expect 0 "$RIGSTEP" serve team.textproto --port 0 --duration 0.2 &&
+  says err 'team of 2: OpenMP gave all of them' && says err 'busy-poll 50 us: '
+
 # --- keys: 4 for a file that is not there, open to others, no key; 5 for another one
 expect 0 "$RIGSTEP" keygen bench.key
 [[ $(stat -c %a bench.key) == 600 && $(wc -c <bench.key) -eq 65 ]] || fail "the key file is not what it should be"

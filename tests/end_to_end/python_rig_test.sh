@@ -19,6 +19,15 @@ grep -q 'rig "rig.py" (version rig.py) at .* connected' serve.err || fail "the r
 grep -q 'rig "rig.py" .* left' serve.err || fail "the rig's goodbye is not in the log: $(cat serve.err)"
 expect 0 "$RIGSTEP" replay python.mcap
 
+# in lockstep, without being told to
+serve "$SOURCE/config/rigs/lockstep.textproto" --record lockstep.mcap --json || exit 1
+PYTHONPATH=. expect 0 "$python" "$SOURCE/tests/end_to_end/rig.py" --port "$port" --seconds 1
+cp out rig.json
+assert_json rig.json 'd["states"] > 200 and d["lost"] == 0'
+end_server TERM
+assert_json serve.out 'd["steps"] > 200 and d["link"]["dropped"]["sequence"] == 0'
+expect 0 "$RIGSTEP" replay lockstep.mcap && says out '^bit-exact'
+
 # the same with a key; without it a refusal that says so
 "$RIGSTEP" keygen bench.key 2>/dev/null || exit 1
 sed "s#\.\./mechanisms#$SOURCE/config/mechanisms#; s/^link {/link { key_file: \"bench.key\"/" \

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -19,9 +20,11 @@
 #include <vector>
 
 #include "proto/recording.h"
+#include "rt/clock.h"
 #include "server/live_run.h"
 #include "server/recorder.h"
 #include "server/rig.h"
+#include "server/rig_client.h"
 #include "server/session.h"
 
 namespace rigstep::server {
@@ -335,7 +338,8 @@ TEST_CASE("a replay goes on behind a gap that the recorder left") {
   rt::Cycle cycle(stepper, {}, {.steps = &steps, .states = &states});
   const std::string path = folder.file("gap.mcap");
   {
-    Recorder recorder(path, recording_header(mechanism, nullptr, stepper, {}), steps, states);
+    Recorder recorder(steps, states);
+    recorder.record_to(path, recording_header(mechanism, nullptr, stepper, {}));
     // nobody empties the ring: 36 of these are lost
     for (std::uint64_t k = 0; k < kBeforeRecorder; ++k) cycle.tick({});
     recorder.start();
@@ -388,6 +392,158 @@ TEST_CASE("a recording whose mechanism cannot be read is refused as such") {
   changes.header = [](wire::RecordingHeader& header) { header.set_mechanism_text("body { mass: x }"); };
   const std::string path = rewrite(folder, recorded().path, changes);
   CHECK_THROWS_AS(replay(path, {}), MechanismFileError);
+}
+
+// One step in lockstep, lost datagrams asked for again.
+RigState step_once(RigClient& rig, double input) {
+  for (const auto end = std::chrono::steady_clock::now() + 5s; std::chrono::steady_clock::now() < end;) {
+    REQUIRE(rig.send({&input, 1}));
+    rig.wait_until(rt::MonotonicClock::now_ns() + 100'000'000);
+    for (auto arrival = rig.receive(); arrival != RigClient::Arrival::nothing; arrival = rig.receive())
+      if (arrival == RigClient::Arrival::state) return rig.state();
+  }
+  FAIL("no answer");
+  return {};
+}
+
+std::vector<wire::RecordedStep> steps_of(const std::string& path) {
+  std::vector<wire::RecordedStep> steps;
+  wire::RecordingReader reader(path);
+  for (wire::RecordedStep step; reader.next(step);) steps.push_back(step);
+  return steps;
+}
+
+TEST_CASE("one input sequence gives the same bits live, in lockstep and in replay") {
+  const auto live = steps_of(recorded().path);
+  const Folder folder;
+  LiveRun lockstep(rig_config(folder, "realtime { pace: RIG }\n"));
+  lockstep.start();
+  {
+    RigClient rig({.port = lockstep.port()});
+    CHECK(rig.server().lockstep);
+    for (const wire::RecordedStep& step : live) REQUIRE(step_once(rig, step.input(0)).step == step.step());
+  }
+  const LiveSummary summary = lockstep.stop("the test is over");
+  CHECK(summary.steps == live.size());
+  CHECK(summary.missed_deadlines == 0);
+
+  const auto again = steps_of(folder.file("run.mcap"));
+  REQUIRE(again.size() == live.size());
+  for (std::size_t k = 0; k < live.size(); ++k) REQUIRE(again[k].state_hash() == live[k].state_hash());
+  const ReplayReport report = replay(folder.file("run.mcap"), {});
+  CHECK(report.verdict == Verdict::bit_exact);
+  CHECK(report.steps == live.size());
+}
+
+// The black box that comes next.
+Recorder::Written next_black_box(LiveRun& live) {
+  for (const auto end = std::chrono::steady_clock::now() + 5s; std::chrono::steady_clock::now() < end;) {
+    if (const auto written = live.take_black_boxes(); !written.empty()) return written.front();
+    std::this_thread::sleep_for(1ms);
+  }
+  return {};
+}
+
+std::string black_box_file(const Folder& folder, double seconds) {
+  return folder.write("boxed.textproto", "mechanism: \"" RIGSTEP_SOURCE_DIR
+                                         "/config/mechanisms/four_bar.textproto\"\n"
+                                         "realtime { pace: RIG }\n"
+                                         "input { channel: \"drive\" most_change_per_step: 1e300 }\n"
+                                         "recording { full_state_every: 100 }\n"
+                                         "black_box { folder: \"" +
+                                             folder.file("") + "\" seconds: " + std::to_string(seconds) + " }\n");
+}
+
+wire::RigConfig boxed_rig(const Folder& folder, double seconds) {
+  wire::RigConfig rig = wire::load_rig(black_box_file(folder, seconds));
+  rig.port = 0;
+  return rig;
+}
+
+TEST_CASE("a fault leaves the last seconds before it on disk, without a recording, and they replay bit for bit") {
+  constexpr std::uint64_t kSteps = 2350;
+  const Folder folder;
+  LiveRun live(boxed_rig(folder, 0.5));
+  live.start();
+  RigClient rig({.port = live.port()});
+  for (std::uint64_t k = 1; k <= kSteps; ++k) step_once(rig, std::sin(0.01 * static_cast<double>(k)));
+  CHECK((step_once(rig, 1e300).flags & kFaulted) != 0);
+  const Recorder::Written written = next_black_box(live);
+  CAPTURE(written.text);
+  REQUIRE(written.good);
+  CHECK(written.text.starts_with(folder.file("four_bar.black_box.")));
+
+  wire::RecordingReader reader(written.text);
+  CHECK(reader.header().start_step() == 1800);  // the newest full state at least 500 steps before the end
+  CHECK(reader.header().realtime_size() > 3);
+  const ReplayReport report = replay(written.text, {});
+  CHECK(report.verdict == Verdict::bit_exact);
+  CHECK(report.damage.empty());
+  CHECK(report.steps == kSteps - 1800);
+  CHECK(report.states >= 5);
+  CHECK(report.not_recorded == 0);
+  CHECK(report.fault.starts_with("after step 2350: "));
+  CHECK(report.reason.starts_with("black box: fault after step 2350"));
+  const auto steps = steps_of(written.text);
+  CHECK(steps.size() == kSteps - 1800 + 1);
+  CHECK(steps[100].last_increment() > 0.0);
+  CHECK(steps[100].position_residual() >= 0.0);
+  CHECK(steps[100].step_ns() > 0);
+
+  const LiveSummary summary = live.stop("the test is over");
+  CHECK(summary.black_boxes == std::vector{written.text});
+  CHECK(summary.recording.empty());
+}
+
+TEST_CASE("a black box on request holds a short run from its start, and one that cannot be written stops nothing") {
+  const Folder folder;
+  LiveRun live(boxed_rig(folder, 30.0));
+  live.start();
+  RigClient rig({.port = live.port()});
+  for (int k = 0; k < 250; ++k) step_once(rig, 0.5);
+  std::this_thread::sleep_for(50ms);  // the recorder looks every 10 ms
+  CHECK(live.request_black_box());
+  const Recorder::Written written = next_black_box(live);
+  REQUIRE(written.good);
+  const ReplayReport report = replay(written.text, {});
+  CHECK(report.verdict == Verdict::bit_exact);
+  CHECK(report.steps == 250);
+  CHECK(report.reason == "black box: asked for by the operator");
+
+  fs::remove_all(folder.file(""));
+  live.request_black_box();
+  const Recorder::Written failed = next_black_box(live);
+  CHECK_FALSE(failed.good);
+  CHECK(failed.text.starts_with("the black box could not be written: " + folder.file("")));
+  CHECK(step_once(rig, 0.5).step == 251);
+  CHECK(live.stop("the test is over").black_boxes == std::vector{written.text});
+}
+
+TEST_CASE("a black box whose folder is not there is told before the run") {
+  const Folder folder;
+  wire::RigConfig rig = boxed_rig(folder, 1.0);
+  rig.black_box_folder = folder.file("nowhere");
+  CHECK_THROWS_WITH_AS(LiveRun(std::move(rig)), doctest::Contains("black_box.folder: cannot write to"),
+                       wire::ConfigError);
+}
+
+TEST_CASE("a recording ends with how the time was spent, and begins with what the machine granted") {
+  wire::RecordingReader reader(recorded().path);
+  for (wire::RecordedStep step; reader.next(step);) {
+  }
+  REQUIRE(reader.footer());
+  REQUIRE(reader.footer()->distribution_size() == 5);
+  const char* names[] = {"wake_up_ns", "step_ns", "input_age_steps", "hand_off_ns", "reply_ns"};
+  for (int k = 0; k < 5; ++k) CHECK(reader.footer()->distribution(k).name() == names[k]);
+  // every deadline counts, also those that were skipped
+  const LiveSummary& summary = recorded().summary;
+  CHECK(reader.footer()->distribution(0).count() == summary.steps + summary.missed_deadlines);
+  CHECK(reader.footer()->distribution(3).count() > 1000);
+  CHECK(reader.footer()->distribution(4).count() > 1000);
+  CHECK(summary.reply_us.p50 > 0.0);
+  bool told = false;
+  for (const std::string& line : reader.header().realtime()) told = told || line.starts_with("no deep idle states");
+  CHECK(told);
 }
 
 TEST_CASE("a run that the stale rule stopped replays with its fault") {

@@ -79,27 +79,51 @@ assert welcome.nonce == hello["nonce"], "a Welcome to somebody else"
 session, inputs = of, []
 while len(inputs) < welcome.input_channels:
     inputs += ask("channel_page", channel_query={"direction": wire.INPUT, "first": len(inputs)})[1].channel
-states, lost, last, trips, echoed, sequence = 0, 0, None, [], 0, 0
+states, lost, last, trips, echoed = 0, 0, None, [], 0
+sequence = welcome.step if welcome.lockstep else 0
 start = time.monotonic_ns()
+
+def input_frame(now):
+    seconds = sequence * welcome.period_ns * 1e-9 if welcome.lockstep else (now - start) * 1e-9
+    frame = wire.InputFrame(mechanism_id=welcome.mechanism_id, sequence=sequence, rig_time_ns=now)
+    frame.value.extend(math.sin(2 * math.pi * seconds) if i == 0 else 0.0 for i in range(len(inputs)))
+    return frame
+
+def take(answer):
+    """Checks and counts a state, and returns it. None: the answer is none, or one that came before."""
+    global states, lost, last, echoed
+    if not answer or not answer[1].HasField("state"):
+        return None
+    state = answer[1].state
+    if welcome.lockstep and state.step == last and not state.flags & 16:  # asked for twice, answered twice
+        return None
+    assert state.sim_time_ns == state.step * welcome.period_ns, "simulated time is not step * period"
+    assert last is None or state.step > last or state.flags & 16, "the step did not increase"
+    states, lost, last = states + 1, lost + (max(state.step - last - 1, 0) if last else 0), state.step
+    if echoed < state.sequence <= sequence and state.rig_time_ns >= start:  # else an earlier rig's
+        trips.append(time.monotonic_ns() - state.rig_time_ns)
+        echoed = state.sequence
+    return state
+
 while (now := time.monotonic_ns()) < start + args.seconds * 1e9:
     sequence += 1
-    frame = wire.InputFrame(mechanism_id=welcome.mechanism_id, sequence=sequence, rig_time_ns=now)
-    frame.value.extend(math.sin(2 * math.pi * (now - start) * 1e-9) if i == 0 else 0.0 for i in range(len(inputs)))
-    send(input=frame)
-    while (left := start + sequence * 1e9 / args.rate - time.monotonic_ns()) > 0:
+    send(input=input_frame(now))
+    if welcome.lockstep:  # as fast as the server answers; what was lost is asked for again, and stepped once
+        state = None
+        while state is None:
+            try:
+                state = take(receive(0.1))
+            except (TimeoutError, ConnectionRefusedError):
+                send(input=input_frame(now))
+        if state.flags & 16:
+            sys.exit("the server has a fault: rigstep status tells which, rigstep reset clears it")
+        continue
+    paced = start + sequence * 1e9 / args.rate
+    while (left := paced - time.monotonic_ns()) > 0:
         try:
-            answer = receive(left * 1e-9)
+            take(receive(left * 1e-9))
         except (TimeoutError, ConnectionRefusedError):
             continue
-        if not answer or not answer[1].HasField("state"):
-            continue
-        state = answer[1].state
-        assert state.sim_time_ns == state.step * welcome.period_ns, "simulated time is not step * period"
-        assert last is None or state.step > last or state.flags & 16, "the step did not increase"
-        states, lost, last = states + 1, lost + (max(state.step - last - 1, 0) if last else 0), state.step
-        if echoed < state.sequence <= sequence and state.rig_time_ns >= start:  # else an earlier rig's
-            trips.append(time.monotonic_ns() - state.rig_time_ns)
-            echoed = state.sequence
 send(goodbye={"text": "done"})
 median = sorted(trips)[len(trips) // 2] / 1000 if trips else None
 clock = {"offset_us": offset / 1000, "uncertainty_us": shortest / 2000} if offset is not None else None

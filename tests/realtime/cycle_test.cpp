@@ -149,6 +149,143 @@ TEST_CASE("the rule fault stops time, repeats the last good outputs and is recor
   CHECK(records[2].state_hash == records[1].state_hash);
 }
 
+// Applied values of so many ticks after the sample: none newer comes.
+std::vector<double> applied(Bench& bench, int ticks) {
+  std::vector<double> values;
+  for (int tick = 0; tick < ticks; ++tick) {
+    bench.tick();
+    values.push_back(bench.cycle.record().inputs.value[0]);
+  }
+  return values;
+}
+
+using Values = std::vector<double>;
+
+TEST_CASE("a stale channel follows its own rule: hold, zero, ramp to safe, on at the last rate") {
+  const auto run = [](const InputPolicy& policy) {
+    const auto bench = std::make_unique<Bench>(CycleSettings{.inputs = {policy}});
+    bench->send(2.0);
+    bench->tick();
+    bench->tick();
+    bench->send(4.0);  // two steps after the first: 1 per step
+    return applied(*bench, 8);
+  };
+  CHECK(run({.rule = StaleRule::hold, .max_age_steps = 3}) == Values{4, 4, 4, 4, 4, 4, 4, 4});
+  CHECK(run({.rule = StaleRule::zero, .max_age_steps = 3}) == Values{4, 4, 4, 0, 0, 0, 0, 0});
+  CHECK(run({.rule = StaleRule::ramp, .max_age_steps = 3, .safe = -4, .ramp_steps = 4}) ==
+        Values{4, 4, 4, 2, 0, -2, -4, -4});
+  CHECK(run({.rule = StaleRule::ramp, .max_age_steps = 3, .safe = -4}) == Values{4, 4, 4, -4, -4, -4, -4, -4});
+  CHECK(run({.rule = StaleRule::rate, .max_age_steps = 3}) == Values{4, 4, 4, 5, 6, 7, 7, 7});
+  CHECK(run({.rule = StaleRule::rate, .max_age_steps = 3, .maximum = 5.5}) == Values{4, 4, 4, 5, 5.5, 5.5, 5.5, 5.5});
+}
+
+TEST_CASE("the first sample has no rate to go on at") {
+  const auto bench = std::make_unique<Bench>(CycleSettings{.inputs = {{.rule = StaleRule::rate, .max_age_steps = 1}}});
+  bench->tick();
+  bench->send(3.0);
+  CHECK(applied(*bench, 3) == Values{3, 3, 3});
+}
+
+TEST_CASE("values outside range or rate are limited to it, flagged and counted, and recorded as applied") {
+  const auto bench = std::make_unique<Bench>(
+      CycleSettings{.inputs = {{.max_age_steps = 100, .minimum = -1.0, .maximum = 2.0, .most_change_per_step = 0.75}}});
+  bench->send(5.0);
+  for (const double value : {0.75, 1.5, 2.0, 2.0}) {
+    CHECK((bench->tick().flags & kInputLimited) != 0);
+    CHECK(bench->cycle.record().inputs.value[0] == value);
+  }
+  bench->send(1.75);
+  CHECK((bench->tick().flags & kInputLimited) == 0);
+  CHECK(bench->cycle.limited_inputs() == 4);
+  bench->send(-9.0);
+  CHECK(applied(*bench, 5) == Values{1.0, 0.25, -0.5, -1.0, -1.0});
+  const auto records = bench->drain();
+  REQUIRE(records.size() == 10);
+  CHECK(records[1].inputs.value[0] == 1.5);
+  CHECK((records[1].flags & kInputLimited) != 0);
+
+  // a replay knows nothing of ranges and rates
+  index3::Stepper stepper(free_body(), index3::Settings{});
+  const auto again = std::make_unique<Cycle>(stepper, CycleSettings{}, CyclePorts{});
+  for (const StepRecord& record : records) {
+    again->repeat(record);
+    REQUIRE(again->record().state_hash == record.state_hash);
+    REQUIRE(again->record().flags == record.flags);
+  }
+}
+
+TEST_CASE("a channel rests at its safe value before the first sample, and comes back to it at its rate after a reset") {
+  const InputPolicy policy{
+      .rule = StaleRule::fault, .max_age_steps = 2, .safe = 3.0, .minimum = 1.0, .most_change_per_step = 1.0};
+  const auto bench = std::make_unique<Bench>(CycleSettings{.inputs = {policy}});
+  CHECK(applied(*bench, 2) == Values{3, 3});
+  bench->send(5.0);
+  CHECK(applied(*bench, 2) == Values{4, 5});
+  CHECK((bench->tick().flags & kFaulted) != 0);
+  bench->cycle.request_reset(1);
+  CHECK(applied(*bench, 3) == Values{4, 3, 3});
+}
+
+TEST_CASE("each channel has its own age, and one that says stop stops all") {
+  const std::vector<InputPolicy> policies{{.rule = StaleRule::zero, .max_age_steps = 2},
+                                          {.rule = StaleRule::hold, .max_age_steps = 3},
+                                          {.rule = StaleRule::fault, .max_age_steps = 4}};
+  InputGuard guard(policies);
+  Inputs newest = guard.at_rest(), values = newest;
+  CHECK(newest.count == 3);
+  newest.value = {7.0, 8.0, 9.0};
+  for (std::uint32_t age = 0; age < 6; ++age) {
+    const InputGuard::Verdict verdict = guard.apply(&newest, age, values);
+    CHECK(verdict.stale == (age >= 2));
+    CHECK(verdict.stop == (age >= 4));
+    CHECK(values.value[0] == (age >= 2 ? 0.0 : 7.0));
+    CHECK(values.value[1] == 8.0);
+  }
+}
+
+TEST_CASE("once faulted, outputs with a safe value go there in their time, and the others stand") {
+  const auto bench = std::make_unique<Bench>(
+      CycleSettings{.max_age_steps = 2,
+                    .stale_rule = StaleRule::fault,
+                    .safe_outputs = {{.channel = 1, .value = 8.0, .ramp_steps = 4}, {.channel = 2, .value = -1.0}}});
+  bench->send(5.0);
+  bench->tick();
+  const Snapshot good = bench->tick();
+  REQUIRE(good.outputs.value[0] != 0.0);
+  for (const double share : {0.25, 0.5, 0.75, 1.0, 1.0}) {
+    const Snapshot& snapshot = bench->tick();
+    CHECK(snapshot.outputs.value[0] == good.outputs.value[0]);
+    CHECK(snapshot.outputs.value[1] == doctest::Approx(good.outputs.value[1] + share * (8.0 - good.outputs.value[1])));
+    CHECK(snapshot.outputs.value[2] == -1.0);
+  }
+  bench->cycle.request_reset(1);
+  CHECK(bench->tick().outputs.value[1] == good.outputs.value[1]);  // it moves along the first axis only
+}
+
+TEST_CASE("the first and the newest miss are kept with their steps") {
+  const auto bench = std::make_unique<Bench>();
+  bench->tick();
+  CHECK(bench->cycle.first_miss_step() == 0);
+  bench->tick(3);
+  bench->tick();
+  bench->tick(1);
+  bench->tick();
+  CHECK(bench->cycle.first_miss_step() == 2);
+  CHECK(bench->cycle.newest_miss_step() == 4);
+  CHECK(bench->cycle.wake_up_ns().count() == 5 + 4);
+}
+
+TEST_CASE("a reset that is carried out at once takes the fault off the answer") {
+  const auto bench = std::make_unique<Bench>();
+  bench->send(kNan);
+  bench->tick();
+  bench->cycle.request_reset(1);
+  bench->cycle.take_reset();
+  CHECK_FALSE(bench->cycle.fault().latched);
+  CHECK((bench->cycle.answer().flags & kFaulted) == 0);
+  CHECK(bench->cycle.answer().step == 0);
+}
+
 TEST_CASE("a failed step latches the fault at the last good state with the status that says why") {
   const auto bench = std::make_unique<Bench>();
   bench->send(1.0);

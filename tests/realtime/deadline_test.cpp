@@ -190,4 +190,61 @@ TEST_CASE("the real clock never wakes a tick before its deadline") {
   CHECK(end_ns - late_ns - start_ns >= 50 * kPeriod);
 }
 
+TEST_CASE("of the missed deadlines, those slept through are told apart from those that work took") {
+  test::FakeClock clock;
+  std::atomic<bool> stop{false};
+  std::vector<TickTiming> seen;
+  run_deadline_loop(clock, kPeriod, stop, [&](const TickTiming& timing) noexcept {
+    seen.push_back(timing);
+    if (seen.size() == 1) {
+      clock.advance(kPeriod + 1);       // the second deadline
+      clock.oversleep_once(2'500'000);  // the fourth and the fifth
+    }
+    stop = seen.size() == 2;
+  });
+  CHECK(seen[1].scheduled_ns == 3 * kPeriod);
+  CHECK(seen[1].missed_deadlines == 3);
+  CHECK(seen[1].missed_asleep == 2);
+}
+
+TEST_CASE("the last microseconds before a deadline are spun through where that is asked for, and no more") {
+  test::FakeClock clock;
+  std::atomic<bool> stop{false};
+  int ticks = 0;
+  run_deadline_loop(
+      clock, kPeriod, stop,
+      [&](const TickTiming& timing) noexcept {
+        CHECK(timing.wake_up_ns == 0);
+        stop = ++ticks == 100;
+      },
+      BusyPoll(50'000, BusyPoll::kWindowNs));
+  CHECK(clock.now_ns() == 101 * kPeriod);  // the end is seen at the next deadline
+  CHECK(clock.spun_ns() == 101 * 50'000);
+}
+
+TEST_CASE("a loop that spins and works is awake for no more of its time than it may") {
+  constexpr std::int64_t kWork = 600'000, kSpin = 390'000, kTicks = 2000;
+  test::FakeClock clock;
+  std::atomic<bool> stop{false};
+  std::int64_t ticks = 0;
+  run_deadline_loop(
+      clock, kPeriod, stop,
+      [&](const TickTiming&) noexcept {
+        clock.advance(kWork);
+        stop = ++ticks == kTicks;
+      },
+      BusyPoll(kSpin, BusyPoll::kWindowNs * 85 / 100));
+  const double awake = static_cast<double>(clock.spun_ns() + kTicks * kWork) / static_cast<double>(clock.now_ns());
+  CHECK(awake <= 0.86);
+  CHECK(awake >= 0.80);  // without the limit 0.99, without spinning 0.60
+}
+
+TEST_CASE("the real clock spins to its time and not beyond it by much more than a sleep") {
+  MonotonicClock clock;
+  BusyPoll busy_poll(2'000'000, BusyPoll::kWindowNs);
+  const std::int64_t until_ns = MonotonicClock::now_ns() + 1'000'000;
+  wait_until(clock, until_ns, busy_poll);
+  CHECK(MonotonicClock::now_ns() >= until_ns);
+}
+
 }  // namespace rigstep::rt

@@ -14,6 +14,8 @@
 #include "core/index3/sensors.h"
 #include "core/offline/index3_literal.h"
 #include "rt/cycle.h"
+#include "server/rig_client.h"
+#include "server/udp_endpoint.h"
 #include "tests/support/force_cases.h"
 #include "tests/support/hub_cases.h"
 #include "tests/support/mechanisms.h"
@@ -245,6 +247,63 @@ TEST_CASE("ticks that fault, and all that follow, allocate nothing") {
     CHECK((flags & kFaulted) != 0);
     CHECK(rig->stepper.state().step == 20);
   }
+}
+
+TEST_CASE("inputs that are limited, ramped and extrapolated, and outputs that are ramped, allocate nothing") {
+  if (!can_count()) return;
+  for (const StaleRule rule : {StaleRule::ramp, StaleRule::rate, StaleRule::fault}) {
+    const InputPolicy policy{
+        .rule = rule, .max_age_steps = 3, .ramp_steps = 2, .minimum = -1, .maximum = 1, .most_change_per_step = 0.1};
+    const auto rig = std::make_unique<Rig>(
+        "four_bar", rt::CycleSettings{.inputs = {policy}, .safe_outputs = {{.channel = 0, .ramp_steps = 10}}});
+    std::uint32_t flags = 0;
+    const long count = test::allocations([&] {
+      for (int k = 0; k < 1000; ++k) {
+        if (k % 8 == 0) rig->send(1.0 + 0.01 * k);
+        flags |= rig->cycle.tick({}).flags;
+      }
+    });
+    CHECK(count == 0);
+    CHECK((flags & kStaleInput) != 0);
+    CHECK((flags & kInputLimited) != 0);
+    CHECK(((flags & kFaulted) != 0) == (rule == StaleRule::fault));
+  }
+}
+
+TEST_CASE("a thousand steps in lockstep, from datagram to datagram, allocate nothing") {
+  if (!can_count()) return;
+  constexpr std::uint64_t kWarm = 100, kCounted = 1000;
+  const auto rig = std::make_unique<Rig>("four_bar", rt::CycleSettings{});
+  rt::Cycle cycle(rig->stepper, {}, {.in = &rig->in});
+  std::vector<int> outputs;
+  for (int c = 0; c < 9; ++c) outputs.push_back(c);
+  wire::ServerCodec codec(rig->mechanism, outputs, 1'000'000, "1.2.3");
+  server::UdpEndpoint endpoint({.port = 0}, codec, rig->in, rig->out, {});
+  long count = -1;
+  std::thread loop([&] {
+    const server::Lockstep lockstep{.step =
+                                        [&](const rt::TickTiming& timing) {
+                                          const std::uint64_t step = cycle.answer().step;
+                                          if (step == kWarm) test::allocation_counter = {true, 0};
+                                          cycle.tick(timing);
+                                          if (step != kWarm + kCounted) return;
+                                          test::allocation_counter.armed = false;
+                                          count = test::allocation_counter.count;
+                                        },
+                                    .answer = cycle.answer()};
+    endpoint.serve_lockstep(lockstep, rt::BusyPoll(50'000, rt::BusyPoll::kWindowNs));
+  });
+  {
+    server::RigClient client({.port = endpoint.local_port()});
+    CHECK(client.control([&](const server::RigState& state, std::span<double> inputs) {
+      inputs[0] = 0.1;
+      return state.step < kWarm + kCounted + 1;
+    }));
+  }
+  endpoint.stop();
+  loop.join();
+  CHECK(count == 0);
+  CHECK(endpoint.reply_ns().count() == kWarm + kCounted + 1);
 }
 
 TEST_CASE("steps of the printed form, the speed baseline, allocate nothing") {

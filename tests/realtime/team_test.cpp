@@ -1,13 +1,17 @@
 // The threads that share a step: everybody works, nobody waits without bound.
 #include <doctest/doctest.h>
+#include <pthread.h>
+#include <sched.h>
 
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <fstream>
 #include <thread>
 
 #include "core/index3/stepper.h"
 #include "core/index3/team.h"
+#include "rt/thread_setup.h"
 #include "tests/support/mechanisms.h"
 
 namespace rigstep::index3 {
@@ -64,6 +68,43 @@ TEST_CASE("steps shared by any number of threads, some of them late, have the bi
       MESSAGE(shared.threads() << " threads: " << shared.late_partners() << " of 60 steps made anew alone");
     }
   }
+}
+
+TEST_CASE("partners are pinned beside the loop's core, and the report says what the kernel says") {
+  cpu_set_t allowed, pinned;
+  CPU_ZERO(&allowed);
+  CPU_ZERO(&pinned);
+  ::sched_getaffinity(0, sizeof allowed, &allowed);
+  int loop_core = CPU_SETSIZE - 1;
+  while (!CPU_ISSET(loop_core, &allowed)) --loop_core;
+  const Team team(2);
+  const rt::ThreadReport report = rt::set_up_team(team.partners(), 1, 1'000'000, {});
+  REQUIRE(report.size() == 3);
+  CHECK(report[0].granted);
+  REQUIRE(team.partners().size() == 1);
+  ::pthread_getaffinity_np(team.partners()[0], sizeof pinned, &pinned);
+  CHECK(report[1].granted == (CPU_COUNT(&pinned) == 1 && !CPU_ISSET(loop_core, &pinned)));
+  int policy = -1;
+  sched_param parameter{};
+  ::pthread_getschedparam(team.partners()[0], &policy, &parameter);
+  CHECK(report[2].granted == (policy == SCHED_FIFO));
+  // partners spin for longer than a period: with throttling the kernel would stop them
+  long runtime_us = -1;
+  std::ifstream("/proc/sys/kernel/sched_rt_runtime_us") >> runtime_us;
+  if (runtime_us >= 0) CHECK_FALSE(report[2].granted);
+  // a partner that is missing is told
+  CHECK_FALSE(rt::set_up_team({}, 1, 1'000'000, {})[0].granted);
+  CHECK_THROWS_AS(rt::set_up_team({}, 1, 1'000'000, {.enforce = true, .cpu = {}}), rt::RealtimeError);
+}
+
+TEST_CASE("a thread without SCHED_FIFO spins as long as it is asked to, and the report says so") {
+  rt::ThreadReport report;
+  CHECK(rt::set_up_busy_poll(0, {}, report).allowance(0) == 0);
+  CHECK(report.empty());
+  CHECK(rt::set_up_busy_poll(50'000, {}, report).allowance(0) == 50'000);
+  REQUIRE(report.size() == 1);
+  CHECK(report[0].granted);
+  CHECK(report[0].what == "busy-poll 50 us");
 }
 
 TEST_CASE("a mechanism with little work per step stays on one thread") {

@@ -21,6 +21,12 @@ class FakeClock {
     oversleep_ns_ = 0;
   }
 
+  void spin_until(std::int64_t time_ns) noexcept {
+    spun_ns_ += std::max<std::int64_t>(time_ns - now_ns_, 0);
+    now_ns_ = std::max(now_ns_, time_ns);
+  }
+  std::int64_t spun_ns() const noexcept { return spun_ns_; }  // in all
+
   void advance(std::int64_t duration_ns) noexcept { now_ns_ += duration_ns; }      // negative: falls back
   void oversleep_once(std::int64_t late_ns) noexcept { oversleep_ns_ = late_ns; }  // negative: falls back
 
@@ -29,6 +35,7 @@ class FakeClock {
  private:
   std::int64_t now_ns_;
   std::int64_t oversleep_ns_ = 0;
+  std::int64_t spun_ns_ = 0;
 };
 static_assert(rt::Clock<FakeClock>);
 

@@ -233,6 +233,39 @@ TEST_CASE("a status report is one frame: observers that do not fit are left out,
   CHECK(read.observer(0).rig_name() == "observer 0");
 }
 
+TEST_CASE(
+    "a status report that is too large for its observers alone goes without reasons, then counters, never unsent") {
+  Link link;
+  StatusReport report;
+  report.set_fault(std::string(150, 'f'));
+  for (int k = 0; k < 60; ++k) {
+    report.add_counter()->set_name("counter_" + std::to_string(k));
+    report.add_refused()->set_name("reason_" + std::to_string(k));
+    report.add_observer()->set_rig_name("observer");
+  }
+  const auto bytes = link.server.encode_status(report);
+  CHECK(bytes.size() > 0);
+  CHECK(bytes.size() <= kMaxPayload);
+  REQUIRE(link.rig.decode(bytes, 0, link.state) == DecodeStatus::ok);
+  const StatusReport& read = link.rig.message()->status();
+  CHECK(read.observer_size() == 0);
+  CHECK(read.refused_size() < 60);
+  CHECK(read.counter_size() > 40);
+  CHECK(read.fault().size() == 150);
+}
+
+TEST_CASE("in lockstep any sequence is read, and Welcome tells where to go on") {
+  Link link;
+  for (const std::uint64_t sequence : {std::uint64_t{0}, std::uint64_t{8}, ~std::uint64_t{0}}) {
+    REQUIRE(link.server.decode(link.rig.encode_input(link.sample(sequence)), std::nullopt, link.request) ==
+            DecodeStatus::ok);
+    CHECK(link.request.input.sequence == sequence);
+  }
+  REQUIRE(link.rig.decode(link.server.encode_welcome(1, 2000, nullptr, true, 41), 0, link.state) == DecodeStatus::ok);
+  CHECK(link.rig.message()->welcome().lockstep());
+  CHECK(link.rig.message()->welcome().step() == 41);
+}
+
 TEST_CASE("a refused input leaves the last accepted one as it was") {
   Link link;
   REQUIRE(link.server.decode(link.rig.encode_input(link.sample(8)), 7, link.request) == DecodeStatus::ok);

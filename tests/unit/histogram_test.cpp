@@ -88,4 +88,19 @@ TEST_CASE("values beyond the range and below zero are counted, not dropped") {
   CHECK(histogram->percentile(100.0) == static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()));
 }
 
+TEST_CASE("skipped deadlines count with the latency they would have had, as many as there were") {
+  const auto histogram = std::make_unique<Histogram>();
+  record_with_skipped(*histogram, 250, 100, 3, 2);  // 350 450 550 before, 150 50 after
+  CHECK(histogram->count() == 6);
+  CHECK(histogram->max() == 550);
+  CHECK(histogram->percentile(1.0) == 50);
+  CHECK(histogram->percentile(50.0) == 250);
+
+  const auto many = std::make_unique<Histogram>();
+  record_with_skipped(*many, 0, 10, 1'000'003, 0);
+  CHECK(many->count() == 1'000'004);
+  CHECK(many->max() <= 10 * 1'000'003);
+  CHECK(static_cast<double>(many->percentile(50.0)) == doctest::Approx(5e6).epsilon(0.02));
+}
+
 }  // namespace rigstep::rt

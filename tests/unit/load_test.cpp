@@ -337,6 +337,72 @@ TEST_CASE("settings of a rig that cannot work are told at their line") {
   CHECK(starts_with(rig_complaint(start + "speed: 3"), "rig.textproto:2: syntax: "));
 }
 
+TEST_CASE("a rig file says who paces, what is kept for a fault, and what each channel may do") {
+  const RigConfig rig = parse_rig(
+      "mechanism: \"m\" stale_input { max_age_steps: 30 rule: ZERO } realtime { pace: RIG busy_poll_us: 40 }\n"
+      "black_box { folder: \"boxes\" }\n"
+      "input { channel: \"drive\" rule: RAMP safe: 1 ramp_steps: 50 minimum: -10 maximum: 10\n"
+      "        most_change_per_step: 0.5 }\n"
+      "input { channel: \"other\" max_age_steps: 7 }\n"
+      "safe_output { channel: \"phi\" value: 2 ramp_steps: 100 }",
+      "rig.textproto");
+  CHECK(rig.lockstep);
+  CHECK(rig.busy_poll_ns == 40'000);
+  CHECK(rig.black_box_folder == "boxes");
+  CHECK(rig.black_box_seconds == 30.0);
+  REQUIRE(rig.inputs.size() == 2);
+  CHECK(rig.inputs[0].treatment.rule == StaleRule::ramp);
+  CHECK(rig.inputs[0].treatment.max_age_steps == 30);
+  CHECK(rig.inputs[0].treatment.safe == 1.0);
+  CHECK(rig.inputs[0].treatment.ramp_steps == 50);
+  CHECK(rig.inputs[0].treatment.minimum == -10.0);
+  CHECK(rig.inputs[0].treatment.most_change_per_step == 0.5);
+  CHECK(rig.inputs[1].treatment.rule == StaleRule::zero);
+  CHECK(rig.inputs[1].treatment.max_age_steps == 7);
+  CHECK(parse_rig("mechanism: \"m\" stale_input { rule: STOP }", "r").stale_rule == StaleRule::fault);
+  CHECK_FALSE(parse_rig("mechanism: \"m\"", "r").lockstep);
+
+  const Mechanism m = test::mechanism("four_bar");
+  RigConfig other = rig;
+  other.inputs.pop_back();
+  const auto policies = input_policies(other, m);
+  REQUIRE(policies.size() == 1);
+  CHECK(policies[0].ramp_steps == 50);
+  const auto outputs = safe_outputs(other, m);
+  REQUIRE(outputs.size() == 1);
+  CHECK(m.output_channels()[static_cast<std::size_t>(outputs[0].channel)].name == "phi");
+  CHECK(outputs[0].value == 2.0);
+  CHECK_THROWS_WITH_AS(
+      input_policies(rig, m),
+      "rig.textproto:5: input.channel: \"other\" is no input channel of the mechanism: use one of drive", ConfigError);
+  other.safe_outputs[0].channel = "psi";
+  CHECK_THROWS_WITH_AS(safe_outputs(other, m), doctest::Contains("rig.textproto:6: safe_output.channel: \"psi\""),
+                       ConfigError);
+}
+
+TEST_CASE("what a rig file says of a channel has to be possible, and is refused at its line") {
+  const auto complaint = [](const std::string& text) { return rig_complaint("mechanism: \"m\"\n" + text); };
+  const auto of_drive = [&](const std::string& fields) {
+    return complaint("input { channel: \"drive\"\n" + fields + " }");
+  };
+  CHECK(starts_with(of_drive("minimum: 2 maximum: 1"), "rig.textproto:3: input \"drive\".minimum: "));
+  CHECK(starts_with(of_drive("minimum: nan"), "rig.textproto:3: input \"drive\".minimum: "));
+  CHECK(starts_with(of_drive("safe: 3 maximum: 1"), "rig.textproto:3: input \"drive\".safe: "));
+  CHECK(starts_with(of_drive("safe: inf"), "rig.textproto:3: input \"drive\".safe: "));
+  CHECK(starts_with(of_drive("minimum: 1"), "rig.textproto:2: input \"drive\".safe: "));
+  CHECK(starts_with(of_drive("rule: ZERO minimum: 1 safe: 2"), "rig.textproto:3: input \"drive\".rule: "));
+  CHECK(starts_with(of_drive("most_change_per_step: 0"), "rig.textproto:3: input \"drive\".most_change_per_step: "));
+  CHECK(starts_with(complaint("input { rule: HOLD }"), "rig.textproto:2: input.channel: is missing"));
+  CHECK(starts_with(complaint("input { channel: \"a\" }\ninput { channel: \"a\" }"),
+                    "rig.textproto:3: input \"a\".channel: is named twice"));
+  CHECK(starts_with(complaint("safe_output { channel: \"a\" value: inf }"),
+                    "rig.textproto:2: safe_output \"a\".value: "));
+  CHECK(starts_with(complaint("stale_input { rule: RAMP }"), "rig.textproto:2: stale_input.rule: "));
+  CHECK(starts_with(complaint("realtime { busy_poll_us: 1000 }"), "rig.textproto:2: realtime.busy_poll_us: "));
+  CHECK(starts_with(complaint("black_box { seconds: 5 }"), "rig.textproto:2: black_box.folder: is missing"));
+  CHECK(starts_with(complaint("black_box { folder: \".\" seconds: 2000 }"), "rig.textproto:2: black_box.seconds: "));
+}
+
 namespace {
 
 std::vector<std::string> files_in(const std::string& folder) {

@@ -1,0 +1,63 @@
+#include "rt/input_guard.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace rigstep::rt {
+
+InputGuard::InputGuard(std::span<const InputPolicy> policies) noexcept : channels_(static_cast<int>(policies.size())) {
+  assert(policies.size() <= kMaxChannels);
+  std::copy(policies.begin(), policies.end(), policy_.begin());
+  for (const InputPolicy& policy : policies) least_age_steps_ = std::min(least_age_steps_, policy.max_age_steps);
+}
+
+Inputs InputGuard::at_rest() const noexcept {
+  Inputs inputs;
+  inputs.count = channels_;
+  for (int c = 0; c < channels_; ++c) inputs.value[c] = policy_[c].safe;
+  return inputs;
+}
+
+void InputGuard::note_rate(const Inputs& older, const Inputs& newer, std::uint32_t steps) noexcept {
+  for (int c = 0; c < channels_; ++c) rate_[c] = steps == 0 ? 0.0 : (newer.value[c] - older.value[c]) / steps;
+}
+
+// stale_steps: 1 at the first step at which the rule applies
+double InputGuard::stale_value(int channel, double newest, std::uint32_t stale_steps, double applied) noexcept {
+  const InputPolicy& policy = policy_[channel];
+  switch (policy.rule) {
+    case StaleRule::hold:
+    case StaleRule::fault:
+      return newest;
+    case StaleRule::zero:
+      return 0.0;
+    case StaleRule::rate:
+      return newest + rate_[channel] * std::min(stale_steps, policy.max_age_steps);
+    case StaleRule::ramp:
+      if (stale_steps == 1) ramp_start_[channel] = applied;
+      if (stale_steps >= policy.ramp_steps) return policy.safe;
+      return ramp_start_[channel] + (policy.safe - ramp_start_[channel]) * stale_steps / policy.ramp_steps;
+  }
+  return newest;
+}
+
+InputGuard::Verdict InputGuard::apply(const Inputs* newest, std::uint32_t age_steps, Inputs& applied) noexcept {
+  Verdict verdict;
+  for (int c = 0; c < channels_; ++c) {
+    const InputPolicy& policy = policy_[c];
+    const double before = applied.value[c];
+    double wanted = newest != nullptr ? newest->value[c] : policy.safe;
+    if (newest != nullptr && age_steps >= policy.max_age_steps) {
+      verdict.stale = true;
+      verdict.stop = verdict.stop || policy.rule == StaleRule::fault;
+      wanted = stale_value(c, wanted, age_steps - policy.max_age_steps + 1, before);
+    }
+    // last the rate: between two values inside the range lies no value outside
+    const double inside = std::clamp(wanted, policy.minimum, policy.maximum);
+    applied.value[c] = std::clamp(inside, before - policy.most_change_per_step, before + policy.most_change_per_step);
+    verdict.limited = verdict.limited || applied.value[c] < wanted || applied.value[c] > wanted;
+  }
+  return verdict;
+}
+
+}  // namespace rigstep::rt
