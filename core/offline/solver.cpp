@@ -16,6 +16,8 @@ template <Complement method>
 Trajectory complement(const Scenario& scenario, const Options& options) {
   ComplementSettings settings;
   settings.method = method;
+  settings.position_tolerance = 0.01 * options.absolute_tolerance;  // open joints disturb reactions
+  settings.velocity_tolerance = 0.1 * options.absolute_tolerance;
   return natural_complement(scenario, options, settings).trajectory;
 }
 

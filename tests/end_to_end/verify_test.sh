@@ -25,7 +25,8 @@ for file in "$SOURCE"/config/mechanisms/*.textproto; do
     full_car)
       # at rest it says little: a kick of the drive shafts, and a step of the road under one wheel
       printf 't,drive_rear_left,drive_rear_right,road_front_left\n0,200,200,0.001\n' >kick.csv
-      verify_briefly "$name" 0.3 --duration 0.01 --inputs kick.csv
+      expect 0 "$RIGSTEP" verify "$file" --duration 0.01 --inputs kick.csv --solver ida,hamiltonian_dca --limit 20 --json &&
+        assert_json out '0.9 < d["order"] < 1.1 and d["steps"][0]["error"]["position_m"] > 1e-6'
       ;;
     *) verify_briefly "$name" 0.3 --duration 0.04 ;;
   esac
