@@ -7,7 +7,7 @@ rig=$SOURCE/config/rigs/ci_loopback.textproto
 
 # --- help and version: 0
 for command in check simulate serve rig replay verify demo bench 'bench step' 'bench error' study 'study hamiltonian' 'study tree' status reset keygen \
-  impair; do
+  impair doctor; do
   # shellcheck disable=SC2086
   expect 0 "$RIGSTEP" $command --help
   says out 'Examples:'
@@ -161,6 +161,21 @@ expect 2 "$RIGSTEP" verify "$pendulum" --solver no_such_judge && says err 'no_su
 expect 2 "$RIGSTEP" verify "$pendulum" --tolerance 0 && says err '--tolerance: 0'
 expect 2 "$RIGSTEP" verify
 expect 3 "$RIGSTEP" verify bad.textproto
+
+# --- doctor: 0 or 1 as its findings say, each with a remedy unless it passes
+"$RIGSTEP" doctor --json >out 2>err
+code=$?
+is_json out && silent err && assert_json out "(d['verdict'] == 'fail') == ($code == 1) and $code in (0, 1)"
+assert_json out 'all((f["remedy"] == "") == (f["health"] == "pass") and f["reason"] for f in d["findings"])'
+assert_json out '{"kernel", "privileges", "rtprio limit", "memlock limit", "governor", "SMT", "isolated CPUs", "cpuset", "cgroup limits",
+  "RT throttling", "IRQ affinity", "transparent huge pages", "clock source", "NIC coalescing", "OpenMP environment",
+  "container limits", "tried: memory lock"} <= {f["check"] for f in d["findings"]}'
+expect 1 "$RIGSTEP" doctor --interface no_such_link && says out '^fail  NIC coalescing +no_such_link: there is no such interface'
+says out 'mend: use one of' && says out '^verdict: fail: '
+sed 's/BEST_EFFORT/& threads: 2/' "$rig" >two.textproto
+expect 1 env OMP_THREAD_LIMIT=1 "$RIGSTEP" doctor two.textproto && says out '^fail  OpenMP environment +OMP_THREAD_LIMIT=1 ' &&
+  says out '^pass  NIC coalescing +lo: loopback'
+expect 2 "$RIGSTEP" doctor no_such_file.textproto && says err 'no_such_file'
 
 # --- replay: 0, 1, 7
 expect 0 "$RIGSTEP" simulate "$pendulum" --duration 2 --every 500 --output run.mcap
@@ -385,7 +400,10 @@ sed 's/BEST_EFFORT/ENFORCE/; s/^recording.*//' rig.textproto >"enforce.textproto
 unprivileged=(setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all --bounding-set=-all)
 if "${unprivileged[@]}" test -x "$RIGSTEP" -a -r enforce.textproto 2>/dev/null; then
   (ulimit -r 0 -l 64; expect 4 "${unprivileged[@]}" "$RIGSTEP" serve enforce.textproto --port 0 --duration 0.1
-    says err 'refused .*: '; exit "$failures") || failures=$((failures + 1))
+    says err 'refused .*: '
+    expect 1 "${unprivileged[@]}" "$RIGSTEP" doctor enforce.textproto && says out '^fail  rtprio limit +0, priority 80 is wanted' &&
+      says out '^fail  tried: SCHED_FIFO priority 80 +refused ' && says out 'mend: .*rtprio 80'
+    exit "$failures") || failures=$((failures + 1))
 else
   echo "skipped: enforced real time without permissions (no other user can run $RIGSTEP)"
 fi
