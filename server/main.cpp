@@ -114,7 +114,7 @@ int run(int argc, char** argv) {
       {"rig", add_rig(app)},       {"replay", add_replay(app)},     {"verify", add_verify(app)},
       {"bench", add_bench(app)},   {"demo", add_demo(app)},         {"study", add_study(app)},
       {"status", add_status(app)}, {"reset", add_reset(app)},       {"keygen", add_keygen(app)},
-      {"impair", add_impair(app)}, {"doctor", add_doctor(app)}};
+      {"impair", add_impair(app)}, {"doctor", add_doctor(app)},     {"tune", add_tune(app)}};
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

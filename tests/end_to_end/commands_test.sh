@@ -7,7 +7,7 @@ rig=$SOURCE/config/rigs/ci_loopback.textproto
 
 # --- help and version: 0
 for command in check simulate serve rig replay verify demo bench 'bench step' 'bench error' study 'study hamiltonian' 'study tree' status reset keygen \
-  impair doctor; do
+  impair doctor tune; do
   # shellcheck disable=SC2086
   expect 0 "$RIGSTEP" $command --help
   says out 'Examples:'
@@ -176,6 +176,24 @@ sed 's/BEST_EFFORT/& threads: 2/' "$rig" >two.textproto
 expect 1 env OMP_THREAD_LIMIT=1 "$RIGSTEP" doctor two.textproto && says out '^fail  OpenMP environment +OMP_THREAD_LIMIT=1 ' &&
   says out '^pass  NIC coalescing +lo: loopback'
 expect 2 "$RIGSTEP" doctor no_such_file.textproto && says err 'no_such_file'
+
+# --- tune: 0 with a rig file that serves, 1 without one, 2 for demands that make no sense, 3, 4
+expect 0 "$RIGSTEP" tune "$pendulum" --deadline 1e6 --error 0.1 --dt 1000,5000 --iterations 2,3 --sweeps 1 --threads 1 --samples 100 \
+  --duration 0.2 --output tuned.textproto && says out '^verdict: period [15]000 us' && says out 'rigstep serve tuned.textproto'
+silent err
+expect 0 "$RIGSTEP" serve tuned.textproto --port 0 --duration 0.2 && says out '^double_pendulum +[1-9][0-9]* steps'
+expect 0 "$RIGSTEP" tune "$pendulum" --deadline 1e6 --error 0.1 --dt 1000,5000 --iterations 2 --sweeps 1 --threads 1 --samples 100 \
+  --duration 0.2 --output tuned.textproto --json && is_json out # its own file is replaced
+assert_json out 'd["rig_file"] == "tuned.textproto" and d["settings"][d["chosen"]]["in_time"] and d["settings"][d["chosen"]]["accurate"]'
+expect 1 "$RIGSTEP" tune "$pendulum" --deadline 1e-3 --error 0.1 --dt 1000,5000 --iterations 2 --sweeps 1 --threads 1 --samples 100 \
+  --duration 0.2 --output none.textproto && says out '^verdict: no setting meets .* 0 are in time, [12] are accurate'
+[[ ! -e none.textproto ]] || fail "tune wrote a rig file that does not meet the demands"
+cp "$rig" own.textproto
+expect 2 "$RIGSTEP" tune "$pendulum" --deadline 1000 --error 0.1 --output own.textproto && says err 'own.textproto was not written by'
+expect 2 "$RIGSTEP" tune "$pendulum" --deadline 0 --error 0.1 && says err '--deadline: 0 us'
+expect 2 "$RIGSTEP" tune "$pendulum" --deadline 1000 --error 0.1 --dt 700,1100,1300 && says err '--dt: '
+expect 3 "$RIGSTEP" tune bad.textproto --deadline 1000 --error 0.1
+expect 4 "$RIGSTEP" tune "$pendulum" --deadline 1000 --error 0.1 --output /no/such/folder/x.textproto && says err '/no/such/folder'
 
 # --- replay: 0, 1, 7
 expect 0 "$RIGSTEP" simulate "$pendulum" --duration 2 --every 500 --output run.mcap
