@@ -23,7 +23,7 @@ struct TuneRequest {
   std::vector<int> dt_us{100, 200, 500, 1000, 2000, 5000, 10000};
   std::vector<int> iterations{1, 2, 3, 4};
   std::vector<int> sweeps{1, 2};
-  std::vector<int> threads;  // none: from one to as many as there are cores
+  std::vector<int> threads;  // none: 1, 2, 4, ... as many as there are cores
   int samples = 5000;        // steps that are timed for each setting, at least; the run is repeated for that
 };
 
@@ -31,6 +31,7 @@ struct TuneSetting {
   int dt_us = 0, iterations = 0, sweeps = 0, threads = 1;
   double error = 0.0;                                // [m]
   double p50_us = 0.0, p999_us = 0.0, max_us = 0.0;  // of a step
+  std::size_t samples = 0;                           // steps that were timed: those that no other process interrupted
   std::string problem = {};                          // why there are no numbers; empty: there are
   bool on_front = false;                             // no other has both a smaller error and a smaller load
 

@@ -98,7 +98,8 @@ Command add_tune(CLI::App& app) {
   command->add_option("--sweeps", request.sweeps, "Passes of each projection to try")
       ->delimiter(',')
       ->capture_default_str();
-  command->add_option("--threads", request.threads, "Threads to try; one to all cores if not given")->delimiter(',');
+  command->add_option("--threads", request.threads, "Threads to try; 1, 2, 4, ... up to all cores if not given")
+      ->delimiter(',');
   command->add_option("--samples", request.samples, "Steps to time for each setting, at least")
       ->check(CLI::Range(100, 1'000'000))
       ->capture_default_str();
@@ -111,7 +112,8 @@ Command add_tune(CLI::App& app) {
           "  rigstep tune config/mechanisms/four_bar.textproto --deadline 200 --error 1e-3\n"
           "  rigstep tune config/mechanisms/full_car.textproto --deadline 500 --error 1e-4 --dt 500,1000,2000 "
           "--output car.textproto\n\n"
-          "A setting is in time when 99.9 % of its steps take less than the deadline and less than dt. It is\n"
+          "A setting is in time when 99.9 % of its steps take less than the deadline and less than dt; steps that\n"
+          "another process interrupts are not counted: what the machine adds is for rigstep commission. It is\n"
           "accurate when no mass centre is further from the reference than --error, the reference's own\n"
           "uncertainty included. Of those that are both, the one with the least load (p99.9 over dt) is written.\n"
           "Exit code 1 when there is none.\n\n") +
