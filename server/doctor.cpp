@@ -105,7 +105,8 @@ class View {
   // A field of /proc/self/status.
   std::optional<std::string> status(const std::string& field) const {
     for (const std::string& line : lines_of(read("/proc/self/status").value_or("")))
-      if (line.starts_with(field + ":")) return line.substr(line.find_first_not_of(" \t", field.size() + 1));
+      if (line.starts_with(field + ":"))
+        return line.substr(std::min(line.size(), line.find_first_not_of(" \t", field.size() + 1)));
     return std::nullopt;
   }
   std::optional<bool> has_capability(const char* set, int which) const {

@@ -22,6 +22,7 @@ Command add_bench(CLI::App& app);
 Command add_demo(CLI::App& app);
 Command add_doctor(CLI::App& app);
 Command add_tune(CLI::App& app);
+Command add_commission(CLI::App& app);
 Command add_study(CLI::App& app);
 Command add_verify(CLI::App& app);
 Command add_status(CLI::App& app);

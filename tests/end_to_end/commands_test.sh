@@ -7,7 +7,7 @@ rig=$SOURCE/config/rigs/ci_loopback.textproto
 
 # --- help and version: 0
 for command in check simulate serve rig replay verify demo bench 'bench step' 'bench error' study 'study hamiltonian' 'study tree' status reset keygen \
-  impair doctor tune; do
+  impair doctor tune commission; do
   # shellcheck disable=SC2086
   expect 0 "$RIGSTEP" $command --help
   says out 'Examples:'
@@ -407,6 +407,27 @@ expect 0 "$RIGSTEP" rig --port "$port" --observe --duration 0.3 --plot "udp://12
 wait "$plotter" && assert_json plot.json 'd["timestamp"] > 0 and "phi" in d and "residual.position" in d'
 expect 2 "$RIGSTEP" rig --port "$port" --plot 127.0.0.1 && says err 'udp://'
 end_server TERM
+
+# --- commission: 0 or 1 as its own numbers say, and what serve makes of it; beside it a cyclictest that is not the real one
+mkdir -p fake_bin
+printf '#!/bin/sh\necho "T: 0 ( 1) P:80 I:1000 C: 1000 Min: 2 Act: 8 Avg: 11 Max: 97"; echo "$*" >fake_bin/arguments\n' >fake_bin/cyclictest
+chmod +x fake_bin/cyclictest
+sed 's/^recording.*//' rig.textproto >bench.textproto
+PATH=$PWD/fake_bin:$PATH "$RIGSTEP" commission bench.textproto --port 0 --duration 1 --drive drive=sine:2,0.5 --json >out 2>err
+code=$?
+says err 'bench.commissioned.json written' && says fake_bin/arguments '--interval=1000 --duration=1'
+is_json out && assert_json out "d['carried'] == all(r['holds'] for r in d['rules']) and $code == (0 if d['carried'] else 1)"
+assert_json out 'all(r["holds"] == (r["value"] is not None and r["value"] <= r["at_most"]) for r in d["rules"]) and len(d["rules"]) >= 8'
+assert_json out 'd["cyclictest"] == {"problem": "", "min_us": 2, "avg_us": 11, "max_us": 97}'
+assert_json out 'd["steps"] > 0 and d["udp_echo"]["round_trip_us"]["count"] + d["udp_echo"]["lost"] == 1000'
+assert_json out 'd["margin"] is None or d["margin"] < 1'
+cmp -s out bench.commissioned.json || fail "the verdict file is not what was printed"
+expect 0 "$RIGSTEP" serve bench.textproto --port 0 --duration 0.2 --record commissioned.mcap && says err '(info|warning) commissioned'
+grep -aq '"udp_echo"' commissioned.mcap || fail "the recording does not hold the verdict of the commissioning"
+echo '# changed' >>bench.textproto
+expect 0 "$RIGSTEP" serve bench.textproto --port 0 --duration 0.2 && says err 'bench.commissioned.json: is about another rig_file; rigstep commission'
+expect 2 "$RIGSTEP" commission no_such_file.textproto && says err 'no_such_file'
+expect 2 "$RIGSTEP" commission bench.textproto --port 0 --duration 0.5 --drive no_such=sine:1,1 && says err 'no_such'
 
 # --- rig without a server: 5
 expect 5 "$RIGSTEP" rig --port "$port" --duration 1 && says err "127\.0\.0\.1:$port.*rigstep serve"
