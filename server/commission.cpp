@@ -233,6 +233,7 @@ std::vector<CommissionRule> commission_rules(const wire::RigConfig& rig, const L
   double refused = 0.0;
   for (const std::uint64_t dropped : live.link.dropped) refused += static_cast<double>(dropped);
   rules.push_back({"datagrams refused", refused, 0.0, ""});
+  rules.push_back({"reply, p99.9", live.reply_us.p999, period, "us"});
   if (!live.recording.empty()) rules.push_back({"records lost", static_cast<double>(live.lost_records), 0.0, ""});
   if (!seen) return rules;
   const double states = static_cast<double>(seen->states), lost = static_cast<double>(seen->lost);
@@ -240,7 +241,7 @@ std::vector<CommissionRule> commission_rules(const wire::RigConfig& rig, const L
   rules.push_back({"steps not converged", (seen->flags_seen & kNotConverged) != 0 ? 1.0 : 0.0, 0.0, "seen"});
   const bool measured = seen->round_trip.count > 0;
   rules.push_back({"round trip, p99.9", measured ? seen->round_trip.p999_us : std::numeric_limits<double>::infinity(),
-                   kPeriodsOfTrip * period, "us"});
+                   (rig.lockstep ? kPeriodsOfLockstep : kPeriodsOfTrip) * period, "us"});
   return rules;
 }
 
@@ -261,6 +262,8 @@ std::string CommissionReport::text() const {
                   period_ns / 1000, live.seconds, rig_file, "stage", "p50", "p99", "p99.9", "max");
   out += stage("wake-up", live.wake_up_us, "after the deadline");
   out += stage("step", live.step_us, "");
+  out += stage("hand-off", live.hand_off_us, "from the answer to the network thread");
+  out += stage("reply", live.reply_us, "from the deadline until it was sent");
   if (rig) {
     out += stage("round trip", rig->round_trip, "the wait for the deadline included");
     if (rig->clock) {
@@ -290,7 +293,10 @@ std::string CommissionReport::text() const {
 }
 
 nlohmann::json CommissionReport::json() const {
-  nlohmann::json stages{{"wake_up", to_json(live.wake_up_us)}, {"step", to_json(live.step_us)}};
+  nlohmann::json stages{{"wake_up", to_json(live.wake_up_us)},
+                        {"step", to_json(live.step_us)},
+                        {"hand_off", to_json(live.hand_off_us)},
+                        {"reply", to_json(live.reply_us)}};
   if (rig) {
     stages["round_trip"] = to_json(rig->round_trip);
     stages["to_server"] = to_json(rig->to_server);

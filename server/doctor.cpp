@@ -484,20 +484,14 @@ std::vector<Finding> coalescing(const View& view) {
 // A team has its own barrier and its own cores: what matters is whether the runtime gives it all its threads, unbound.
 Finding openmp(const View& view) {
   const char* check = "OpenMP environment";
-  const auto value = [&view](const char* name) {
-    const auto found = view.machine.environment.find(name);
-    return found == view.machine.environment.end() ? std::string() : found->second;
-  };
-  const int threads = view.machine.threads;
-  const auto limit = number<int>(value("OMP_THREAD_LIMIT"));
-  if (limit && *limit < threads)
-    return {check, Health::fail, fmt::format("OMP_THREAD_LIMIT={} leaves too few for {} threads", *limit, threads),
-            "unset OMP_THREAD_LIMIT"};
-  for (const char* name : {"OMP_DYNAMIC", "OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY", "KMP_AFFINITY"})
-    if (const std::string set = value(name); !set.empty() && set != "false" && set != "FALSE")
-      return {check, threads > 1 ? Health::fail : Health::warn,
-              fmt::format("{}={}: the runtime may take threads or cores from those that share a step", name, set),
-              fmt::format("unset {}", name)};
+  for (const char* name : {"OMP_THREAD_LIMIT", "OMP_DYNAMIC", "OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY"})
+    if (const auto set = view.machine.environment.find(name); set != view.machine.environment.end())
+      return {
+          check, Health::warn,
+          fmt::format("{}={} may take threads or cores from a step; `rigstep serve` starts anew without it, programs "
+                      "with the stepper inside do not",
+                      name, set->second),
+          fmt::format("unset {}", name)};
   return pass(check, "nothing that takes threads or cores away; a step's threads wait by Rigstep's own rule");
 }
 
@@ -590,6 +584,7 @@ Machine this_machine(const wire::RigConfig& rig) {
   machine.tried = rt::set_up_process_memory(settings);
   for (rt::Grant& grant : std::async(std::launch::async, [&] { return rt::set_up_loop_thread(settings); }).get())
     machine.tried.push_back(std::move(grant));
+  const rt::NoDeepIdle idle(settings, machine.tried);
   return machine;
 }
 

@@ -137,7 +137,8 @@ int run(int argc, char** argv) {
 }  // namespace rigstep::server
 
 int main(int argc, char** argv) {
-  if (argc > 1 && std::string(argv[1]) == "serve" && rigstep::rt::clear_openmp_environment())
+  if (argc > 1 && (std::string(argv[1]) == "serve" || std::string(argv[1]) == "commission") &&
+      rigstep::rt::clear_openmp_environment())
     ::execv("/proc/self/exe", argv);  // where that fails it runs on, and says what threads it has
   std::signal(SIGXFSZ, SIG_IGN);      // a file at its size limit is an error of that file, not the end of the process
   spdlog::set_default_logger(spdlog::stderr_color_mt("rigstep"));

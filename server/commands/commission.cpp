@@ -69,17 +69,17 @@ Command add_commission(CLI::App& app) {
       std::string(
           "Examples:\n  rigstep commission config/rigs/ci_loopback.textproto --drive drive=sine:2,0.5\n"
           "  rigstep commission bench.textproto --duration 600 --rig-elsewhere --json\n\n"
-          "The verdict is yes (exit code 0) where no deadline was missed and no datagram refused, nothing faulted, "
-          "every\n"
-          "step converged and no record was lost; where wake-up and step, at the 99.9th percentile each, take at most\n"
-          "80 % of the period together; and where inputs stay younger than the stale rule allows. With the rig in\n"
-          "software also: at most 0.1 % of the states lost, and 99.9 % of the round trips within two periods, the "
-          "wait\n"
-          "for the deadline included. Else it is no (exit code 1). cyclictest and the UDP echo run afterwards at the "
-          "same\n"
-          "period and do not count: they tell what of it is the machine's. rigstep serve embeds the verdict in "
-          "recordings\n"
-          "as long as rig file, mechanism, machine and build are the same.\n\n") +
+          "The verdict is yes (exit code 0) where no deadline was missed and no datagram refused, nothing faulted,\n"
+          "every step converged and no record was lost; where wake-up and step, at the 99.9th percentile each, take "
+          "at\n"
+          "most 80 % of the period together and the reply is sent within the period; and where inputs stay younger "
+          "than\n"
+          "the stale rule allows. With the rig in software also: at most 0.1 % of the states lost, and 99.9 % of the\n"
+          "round trips within two periods, the wait for the deadline included, in lockstep within one. Else it is no\n"
+          "(exit code 1). cyclictest and the UDP echo run afterwards at the same period and do not count: they tell\n"
+          "what of it is the machine's. rigstep serve embeds the verdict in recordings as long as rig file, "
+          "mechanism,\n"
+          "machine and build are the same.\n\n") +
       kExitCodeHelp);
   return [options] { return commission(*options); };
 }

@@ -245,6 +245,7 @@ TEST_CASE("a commissioning says yes where every rule holds, and one number beyon
   live.wake_up_us.p999 = 300.0;
   live.step_us.p999 = 500.0;
   live.input_age_steps.p999 = 19.0;
+  live.reply_us.p999 = 900.0;
   RigReport seen;
   seen.states = 999;
   seen.lost = 0;
@@ -269,6 +270,7 @@ TEST_CASE("a commissioning says yes where every rule holds, and one number beyon
   CHECK(spoilt([](LiveSummary& l, RigReport&) { l.missed_deadlines = 1; }));
   CHECK(spoilt([](LiveSummary& l, RigReport&) { l.step_us.p999 = 501.0; }));
   CHECK(spoilt([](LiveSummary& l, RigReport&) { l.wake_up_us.p999 = 301.0; }));
+  CHECK(spoilt([](LiveSummary& l, RigReport&) { l.reply_us.p999 = 1001.0; }));
   CHECK(spoilt([](LiveSummary& l, RigReport&) { l.faults = 1; }));
   CHECK(spoilt([](LiveSummary& l, RigReport&) { l.input_age_steps.p999 = 20.0; }));
   CHECK(spoilt([](LiveSummary& l, RigReport&) { l.link.dropped[1] = 1; }));
