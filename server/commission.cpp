@@ -318,7 +318,7 @@ nlohmann::json CommissionReport::json() const {
   return {{"schema", 1},
           {"carried", carried()},
           {"margin", std::isfinite(margin()) ? nlohmann::json(margin()) : nlohmann::json()},
-          {"measured", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)))},
+          {"measured", measured},
           {"mechanism", live.mechanism},
           {"period_us", period_ns / 1000},
           {"seconds", live.seconds},
@@ -339,6 +339,7 @@ CommissionReport commission(const CommissionRequest& request, const std::atomic<
   CommissionReport report;
   report.rig_file = request.rig_file;
   report.period_ns = rig.period_ns;
+  report.measured = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
   {
     wire::RigConfig run = rig;
     const ScratchRecording scratch(run);

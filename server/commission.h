@@ -49,6 +49,7 @@ struct UdpEcho {
 
 struct CommissionReport {
   std::string rig_file;
+  std::string measured;  // when it began, UTC
   std::int64_t period_ns = 0;
   LiveSummary live;
   std::optional<RigReport> rig;  // none: it was elsewhere

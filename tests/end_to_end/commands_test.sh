@@ -191,7 +191,7 @@ expect 1 "$RIGSTEP" tune "$pendulum" --deadline 1e-3 --error 0.1 --dt 1000,5000 
 cp "$rig" own.textproto
 expect 2 "$RIGSTEP" tune "$pendulum" --deadline 1000 --error 0.1 --output own.textproto && says err 'own.textproto was not written by'
 expect 2 "$RIGSTEP" tune "$pendulum" --deadline 0 --error 0.1 && says err '--deadline: 0 us'
-expect 2 "$RIGSTEP" tune "$pendulum" --deadline 1000 --error 0.1 --dt 700,1100,1300 && says err '--dt: '
+expect 2 "$RIGSTEP" tune "$pendulum" --deadline 1000 --error 0.1 --dt 700,1100,1300,1700 && says err '--dt: '
 expect 3 "$RIGSTEP" tune bad.textproto --deadline 1000 --error 0.1
 expect 4 "$RIGSTEP" tune "$pendulum" --deadline 1000 --error 0.1 --output /no/such/folder/x.textproto && says err '/no/such/folder'
 
