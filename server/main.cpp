@@ -109,12 +109,14 @@ int run(int argc, char** argv) {
   app.set_version_flag("--version", build_fingerprint());
   app.require_subcommand(1);
   app.footer(std::string("Try: rigstep demo\n\n") + kExitCodeHelp);
-  const std::pair<const char*, Command> commands[] = {
-      {"check", add_check(app)},   {"simulate", add_simulate(app)}, {"serve", add_serve(app)},
-      {"rig", add_rig(app)},       {"replay", add_replay(app)},     {"verify", add_verify(app)},
-      {"bench", add_bench(app)},   {"demo", add_demo(app)},         {"study", add_study(app)},
-      {"status", add_status(app)}, {"reset", add_reset(app)},       {"keygen", add_keygen(app)},
-      {"impair", add_impair(app)}};
+  const std::pair<const char*, Command> commands[] = {{"check", add_check(app)},   {"simulate", add_simulate(app)},
+                                                      {"serve", add_serve(app)},   {"rig", add_rig(app)},
+                                                      {"replay", add_replay(app)}, {"verify", add_verify(app)},
+                                                      {"bench", add_bench(app)},   {"demo", add_demo(app)},
+                                                      {"study", add_study(app)},   {"status", add_status(app)},
+                                                      {"reset", add_reset(app)},   {"keygen", add_keygen(app)},
+                                                      {"impair", add_impair(app)}, {"doctor", add_doctor(app)},
+                                                      {"tune", add_tune(app)},     {"commission", add_commission(app)}};
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -135,7 +137,8 @@ int run(int argc, char** argv) {
 }  // namespace rigstep::server
 
 int main(int argc, char** argv) {
-  if (argc > 1 && std::string(argv[1]) == "serve" && rigstep::rt::clear_openmp_environment())
+  if (argc > 1 && (std::string(argv[1]) == "serve" || std::string(argv[1]) == "commission") &&
+      rigstep::rt::clear_openmp_environment())
     ::execv("/proc/self/exe", argv);  // where that fails it runs on, and says what threads it has
   std::signal(SIGXFSZ, SIG_IGN);      // a file at its size limit is an error of that file, not the end of the process
   spdlog::set_default_logger(spdlog::stderr_color_mt("rigstep"));

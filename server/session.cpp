@@ -6,6 +6,7 @@
 
 #include "core/index3/initial_state.h"
 #include "core/index3/plan.h"
+#include "server/commission_verdict.h"
 
 namespace rigstep::server {
 
@@ -93,6 +94,7 @@ wire::RecordingHeader recording_header(const wire::LoadedMechanism& mechanism, c
   if (rig != nullptr) {
     header.set_rig_file(rig->path);
     header.set_rig_text(rig->text);
+    header.set_commissioning(read_commission_verdict(*rig, mechanism.mechanism).json);
   }
   header.set_mechanism_id(mechanism.mechanism.id());
   header.set_dt_ns(static_cast<std::uint64_t>(settings.dt_ns));

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "server/commands/commands.h"
+#include "server/commission_verdict.h"
 #include "server/live_run.h"
 
 namespace rigstep::server {
@@ -85,6 +86,16 @@ int exit_code(const LiveSummary& summary) {
   return interrupted ? interrupted_exit_code() : kExitOk;
 }
 
+void tell_commissioning(const LiveRun& live) {
+  const CommissionVerdict verdict = read_commission_verdict(live.rig(), live.mechanism().mechanism);
+  if (verdict.json.empty())
+    spdlog::info("{}", verdict.problem);
+  else if (verdict.carried)
+    spdlog::info("commissioned: this machine and link carry it");
+  else
+    spdlog::warn("commissioned with the verdict NOT CARRIED: see {}", commission_verdict_path(live.rig().path));
+}
+
 int serve(const Options& options) {
   using namespace std::chrono_literals;
   wire::RigConfig rig = wire::load_rig(options.rig);
@@ -100,6 +111,7 @@ int serve(const Options& options) {
                live.rig().period_ns / 1000, live.rig().lockstep ? " in lockstep with the rig" : "", live.rig().address,
                live.port(), live.rig().key_path.empty() ? "" : ", with the key " + live.rig().key_path,
                live.rig().recording_path.empty() ? "" : ", recording to " + live.rig().recording_path);
+  tell_commissioning(live);
   const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(options.duration);
   Watch watch(live);
   while (!interrupted && (options.duration <= 0.0 || std::chrono::steady_clock::now() < end)) {

@@ -7,7 +7,7 @@ rig=$SOURCE/config/rigs/ci_loopback.textproto
 
 # --- help and version: 0
 for command in check simulate serve rig replay verify demo bench 'bench step' 'bench error' study 'study hamiltonian' 'study tree' status reset keygen \
-  impair; do
+  impair doctor tune commission; do
   # shellcheck disable=SC2086
   expect 0 "$RIGSTEP" $command --help
   says out 'Examples:'
@@ -161,6 +161,39 @@ expect 2 "$RIGSTEP" verify "$pendulum" --solver no_such_judge && says err 'no_su
 expect 2 "$RIGSTEP" verify "$pendulum" --tolerance 0 && says err '--tolerance: 0'
 expect 2 "$RIGSTEP" verify
 expect 3 "$RIGSTEP" verify bad.textproto
+
+# --- doctor: 0 or 1 as its findings say, each with a remedy unless it passes
+"$RIGSTEP" doctor --json >out 2>err
+code=$?
+is_json out && silent err && assert_json out "(d['verdict'] == 'fail') == ($code == 1) and $code in (0, 1)"
+assert_json out 'all((f["remedy"] == "") == (f["health"] == "pass") and f["reason"] for f in d["findings"])'
+assert_json out '{"kernel", "privileges", "rtprio limit", "memlock limit", "governor", "SMT", "isolated CPUs", "cpuset", "cgroup limits",
+  "RT throttling", "IRQ affinity", "transparent huge pages", "clock source", "NIC coalescing", "OpenMP environment",
+  "container limits", "tried: memory lock"} <= {f["check"] for f in d["findings"]}'
+expect 1 "$RIGSTEP" doctor --interface no_such_link && says out '^fail  NIC coalescing +no_such_link: there is no such interface'
+says out 'mend: use one of' && says out '^verdict: fail: '
+sed 's/BEST_EFFORT/& threads: 2/' "$rig" >two.textproto
+OMP_THREAD_LIMIT=1 "$RIGSTEP" doctor two.textproto >out 2>err
+says out '^warn  OpenMP environment +OMP_THREAD_LIMIT=1 ' && says out '^pass  NIC coalescing +lo: loopback'
+expect 2 "$RIGSTEP" doctor no_such_file.textproto && says err 'no_such_file'
+
+# --- tune: 0 with a rig file that serves, 1 without one, 2 for demands that make no sense, 3, 4
+expect 0 "$RIGSTEP" tune "$pendulum" --deadline 1e6 --error 0.1 --dt 1000,5000 --iterations 2,3 --sweeps 1 --threads 1 --samples 100 \
+  --duration 0.2 --output tuned.textproto && says out '^verdict: period [15]000 us' && says out 'rigstep serve tuned.textproto'
+silent err
+expect 0 "$RIGSTEP" serve tuned.textproto --port 0 --duration 0.2 && says out '^double_pendulum +[1-9][0-9]* steps'
+expect 0 "$RIGSTEP" tune "$pendulum" --deadline 1e6 --error 0.1 --dt 1000,5000 --iterations 2 --sweeps 1 --threads 1 --samples 100 \
+  --duration 0.2 --output tuned.textproto --json && is_json out # its own file is replaced
+assert_json out 'd["rig_file"] == "tuned.textproto" and d["settings"][d["chosen"]]["in_time"] and d["settings"][d["chosen"]]["accurate"]'
+expect 1 "$RIGSTEP" tune "$pendulum" --deadline 1e-3 --error 0.1 --dt 1000,5000 --iterations 2 --sweeps 1 --threads 1 --samples 100 \
+  --duration 0.2 --output none.textproto && says out '^verdict: no setting meets .* 0 are in time, [12] are accurate'
+[[ ! -e none.textproto ]] || fail "tune wrote a rig file that does not meet the demands"
+cp "$rig" own.textproto
+expect 2 "$RIGSTEP" tune "$pendulum" --deadline 1000 --error 0.1 --output own.textproto && says err 'own.textproto was not written by'
+expect 2 "$RIGSTEP" tune "$pendulum" --deadline 0 --error 0.1 && says err '--deadline: 0 us'
+expect 2 "$RIGSTEP" tune "$pendulum" --deadline 1000 --error 0.1 --dt 700,1100,1300,1700 && says err '--dt: '
+expect 3 "$RIGSTEP" tune bad.textproto --deadline 1000 --error 0.1
+expect 4 "$RIGSTEP" tune "$pendulum" --deadline 1000 --error 0.1 --output /no/such/folder/x.textproto && says err '/no/such/folder'
 
 # --- replay: 0, 1, 7
 expect 0 "$RIGSTEP" simulate "$pendulum" --duration 2 --every 500 --output run.mcap
@@ -375,6 +408,27 @@ wait "$plotter" && assert_json plot.json 'd["timestamp"] > 0 and "phi" in d and 
 expect 2 "$RIGSTEP" rig --port "$port" --plot 127.0.0.1 && says err 'udp://'
 end_server TERM
 
+# --- commission: 0 or 1 as its own numbers say, and what serve makes of it; beside it a cyclictest that is not the real one
+mkdir -p fake_bin
+printf '#!/bin/sh\necho "T: 0 ( 1) P:80 I:1000 C: 1000 Min: 2 Act: 8 Avg: 11 Max: 97"; echo "$*" >fake_bin/arguments\n' >fake_bin/cyclictest
+chmod +x fake_bin/cyclictest
+sed 's/^recording.*//' rig.textproto >bench.textproto
+PATH=$PWD/fake_bin:$PATH "$RIGSTEP" commission bench.textproto --port 0 --duration 1 --drive drive=sine:2,0.5 --json >out 2>err
+code=$?
+says err 'bench.commissioned.json written' && says fake_bin/arguments '--interval=1000 --duration=1'
+is_json out && assert_json out "d['carried'] == all(r['holds'] for r in d['rules']) and $code == (0 if d['carried'] else 1)"
+assert_json out 'all(r["holds"] == (r["value"] is not None and r["value"] <= r["at_most"]) for r in d["rules"]) and len(d["rules"]) >= 8'
+assert_json out 'd["cyclictest"] == {"problem": "", "min_us": 2, "avg_us": 11, "max_us": 97}'
+assert_json out 'd["steps"] > 0 and d["udp_echo"]["round_trip_us"]["count"] + d["udp_echo"]["lost"] == 1000'
+assert_json out 'd["margin"] is None or d["margin"] < 1'
+cmp -s out bench.commissioned.json || fail "the verdict file is not what was printed"
+expect 0 "$RIGSTEP" serve bench.textproto --port 0 --duration 0.2 --record commissioned.mcap && says err '(info|warning) commissioned'
+grep -aq '"udp_echo"' commissioned.mcap || fail "the recording does not hold the verdict of the commissioning"
+echo '# changed' >>bench.textproto
+expect 0 "$RIGSTEP" serve bench.textproto --port 0 --duration 0.2 && says err 'bench.commissioned.json: is about another rig_file; rigstep commission'
+expect 2 "$RIGSTEP" commission no_such_file.textproto && says err 'no_such_file'
+expect 2 "$RIGSTEP" commission bench.textproto --port 0 --duration 0.5 --drive no_such=sine:1,1 && says err 'no_such'
+
 # --- rig without a server: 5
 expect 5 "$RIGSTEP" rig --port "$port" --duration 1 && says err "127\.0\.0\.1:$port.*rigstep serve"
 silent out
@@ -385,7 +439,10 @@ sed 's/BEST_EFFORT/ENFORCE/; s/^recording.*//' rig.textproto >"enforce.textproto
 unprivileged=(setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all --bounding-set=-all)
 if "${unprivileged[@]}" test -x "$RIGSTEP" -a -r enforce.textproto 2>/dev/null; then
   (ulimit -r 0 -l 64; expect 4 "${unprivileged[@]}" "$RIGSTEP" serve enforce.textproto --port 0 --duration 0.1
-    says err 'refused .*: '; exit "$failures") || failures=$((failures + 1))
+    says err 'refused .*: '
+    expect 1 "${unprivileged[@]}" "$RIGSTEP" doctor enforce.textproto && says out '^fail  rtprio limit +0, priority 80 is wanted' &&
+      says out '^fail  tried: SCHED_FIFO priority 80 +refused ' && says out 'mend: .*rtprio 80'
+    exit "$failures") || failures=$((failures + 1))
 else
   echo "skipped: enforced real time without permissions (no other user can run $RIGSTEP)"
 fi

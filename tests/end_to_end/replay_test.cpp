@@ -21,6 +21,8 @@
 
 #include "proto/recording.h"
 #include "rt/clock.h"
+#include "server/commission.h"
+#include "server/commission_verdict.h"
 #include "server/live_run.h"
 #include "server/recorder.h"
 #include "server/rig.h"
@@ -197,6 +199,101 @@ class Served {
   std::string log_;
   ::pid_t child_ = -1;
 };
+
+// What a recording made now says about the commissioning.
+std::string commissioning_recorded(const Folder& folder) {
+  wire::RigConfig rig = wire::load_rig(folder.file("rig.textproto"));
+  rig.port = 0;
+  rig.recording_path = folder.file("after.mcap");
+  fs::remove(rig.recording_path);
+  LiveRun live(rig);
+  live.start();
+  live.stop("the test is over");
+  return wire::RecordingReader(rig.recording_path).header().commissioning();
+}
+
+TEST_CASE("the verdict of a commissioning goes into the recordings of what was commissioned, and into no others") {
+  const Folder folder;
+  const std::string rig = rig_file(folder);
+  CHECK(commissioning_recorded(folder).empty());
+  const CommissionReport report = commission({.rig_file = rig, .seconds = 0.5, .drives = {"drive=sine:2,1"}, .port = 0},
+                                             kNeverStop, [](const char*, double) {});
+  CHECK(report.live.steps > 0);
+  CHECK(report.rig->round_trip.count > 0);
+  CHECK(report.echo.round_trip.count + report.echo.lost == 500);
+  CHECK_FALSE(fs::exists(folder.file("run.mcap")));  // nor anything else it recorded
+  CHECK(std::distance(fs::directory_iterator(folder.file("")), fs::directory_iterator()) == 2);
+
+  const std::string path = folder.write("rig.commissioned.json", report.json().dump(2));
+  CHECK(path == commission_verdict_path(rig));
+  CHECK(nlohmann::json::parse(commissioning_recorded(folder)) == report.json());
+  std::ofstream(rig, std::ios::app) << "# another content\n";
+  CHECK(commissioning_recorded(folder).empty());
+  const wire::RigConfig changed = wire::load_rig(rig);
+  const wire::LoadedMechanism mechanism = load_mechanism_file(changed.mechanism_path);
+  CHECK(read_commission_verdict(changed, mechanism.mechanism).problem.find("another rig_file") != std::string::npos);
+  folder.write("rig.commissioned.json", "[1]");
+  CHECK(read_commission_verdict(changed, mechanism.mechanism).problem.find("is no verdict") != std::string::npos);
+}
+
+TEST_CASE("a commissioning says yes where every rule holds, and one number beyond its limit makes it a no") {
+  wire::RigConfig rig;
+  rig.period_ns = 1'000'000;
+  rig.max_input_age_steps = 20;
+  LiveSummary live;
+  live.recording = "run.mcap";
+  live.wake_up_us.p999 = 300.0;
+  live.step_us.p999 = 500.0;
+  live.input_age_steps.p999 = 19.0;
+  live.reply_us.p999 = 900.0;
+  RigReport seen;
+  seen.states = 999;
+  seen.lost = 0;
+  seen.round_trip = {.count = 900, .p999_us = 1500.0};
+  const auto verdict = [&rig](const LiveSummary& l, const std::optional<RigReport>& r) {
+    CommissionReport report;
+    report.rules = commission_rules(rig, l, r);
+    return report.carried();
+  };
+  CHECK(verdict(live, seen));
+  CHECK(verdict(live, std::nullopt));
+  CommissionReport report;
+  report.rules = commission_rules(rig, live, seen);
+  CHECK(report.margin() == doctest::Approx(0.0));  // 300 + 500 us of 80 % of the period
+
+  const auto spoilt = [&](const std::function<void(LiveSummary&, RigReport&)>& spoil) {
+    LiveSummary l = live;
+    RigReport r = seen;
+    spoil(l, r);
+    return !verdict(l, r);
+  };
+  CHECK(spoilt([](LiveSummary& l, RigReport&) { l.missed_deadlines = 1; }));
+  CHECK(spoilt([](LiveSummary& l, RigReport&) { l.step_us.p999 = 501.0; }));
+  CHECK(spoilt([](LiveSummary& l, RigReport&) { l.wake_up_us.p999 = 301.0; }));
+  CHECK(spoilt([](LiveSummary& l, RigReport&) { l.reply_us.p999 = 1001.0; }));
+  CHECK(spoilt([](LiveSummary& l, RigReport&) { l.faults = 1; }));
+  CHECK(spoilt([](LiveSummary& l, RigReport&) { l.input_age_steps.p999 = 20.0; }));
+  CHECK(spoilt([](LiveSummary& l, RigReport&) { l.link.dropped[1] = 1; }));
+  CHECK(spoilt([](LiveSummary& l, RigReport&) { l.lost_records = 1; }));
+  CHECK(spoilt([](LiveSummary&, RigReport& r) { r.lost = 2; }));
+  CHECK(spoilt([](LiveSummary&, RigReport& r) { r.states = 0; }));
+  CHECK(spoilt([](LiveSummary&, RigReport& r) { r.flags_seen = kNotConverged; }));
+  CHECK(spoilt([](LiveSummary&, RigReport& r) { r.round_trip.p999_us = 2001.0; }));
+  CHECK(spoilt([](LiveSummary&, RigReport& r) { r.round_trip.count = 0; }));
+}
+
+TEST_CASE("what cyclictest says is understood, and what it cannot do is told in its words") {
+  const Cyclictest good = parse_cyclictest(
+      "# /dev/cpu_dma_latency set to 0us\nT: 0 ( 3431) P:80 I:1000 C:  10000 Min:      3 Act:    8 Avg:   10 Max:     "
+      " 63\n");
+  CHECK(good.problem.empty());
+  CHECK(good.min_us == 3.0);
+  CHECK(good.avg_us == 10.0);
+  CHECK(good.max_us == 63.0);
+  CHECK(parse_cyclictest("Unable to change scheduling policy!\neither run as root\n\n").problem ==
+        "failed: either run as root");
+  CHECK(parse_cyclictest("").problem == "failed: it said nothing");
+}
 
 TEST_CASE("a live run replays bit for bit over every step") {
   const Recorded& run = recorded();

@@ -1,11 +1,17 @@
-// The references and the protocol of rigstep bench.
+// The references and the protocol of rigstep bench, and what rigstep tune makes of them.
 #include <doctest/doctest.h>
 
+#include <cmath>
+#include <filesystem>
+#include <functional>
+
+#include "proto/load.h"
 #include "server/bench/accuracy.h"
 #include "server/bench/chart.h"
 #include "server/bench/mechanisms.h"
 #include "server/bench/solvers.h"
 #include "server/bench/timing.h"
+#include "server/tune.h"
 #include "tests/support/reference.h"
 
 using namespace rigstep;
@@ -96,4 +102,93 @@ TEST_CASE("bench: a chart names its lines and marks every point") {
   for (std::size_t at = svg.find("<circle"); at != std::string::npos; at = svg.find("<circle", at + 1)) ++marks;
   CHECK(marks == 3);
   CHECK(to_svg({"empty", "x", "y", true, true, {}}).find("</svg>") != std::string::npos);
+}
+
+namespace {
+
+TuneReport tune_four_bar() {
+  TuneRequest request;
+  request.mechanism = std::string(RIGSTEP_SOURCE_DIR) + "/config/mechanisms/four_bar.textproto";
+  request.deadline_us = 1e6;  // nobody is late, whatever the machine does
+  request.error = 1e-2;
+  request.dt_us = {5000, 20000, 50000};
+  request.iterations = {1, 3};
+  request.sweeps = {2};
+  request.threads = {1};
+  request.samples = 100;
+  return tune(request, [](double done) { CHECK((done >= 0.0 && done <= 1.0)); });
+}
+
+}  // namespace
+
+TEST_CASE("tune: errors against its own reference are those against the exact motion") {
+  const TuneReport report = tune_four_bar();
+  REQUIRE(report.settings.size() == 6);
+  const Mechanism m = test::mechanism("four_bar");
+  const AccuracyLadder ladder{.smallest_error = 0.0, .smallest_dt = 5e-3};
+  const auto exact =
+      climb_down([&m](double dt) { return timed_stepper(m, dt, 1); }, four_bar_motion(report.request.duration), ladder);
+  CHECK(report.uncertainty > 0.0);
+  int compared = 0;
+  for (const AccuracyPoint& point : exact)
+    for (const TuneSetting& setting : report.settings) {
+      if (setting.iterations != 3 || std::abs(1e6 * point.dt - setting.dt_us) > 1e-6) continue;
+      CAPTURE(setting.dt_us);
+      CHECK(std::abs(setting.error - point.error) <= report.uncertainty);
+      CHECK(point.error > 2.0 * report.uncertainty);  // so that the line above says something
+      ++compared;
+    }
+  CHECK(compared == 3);
+}
+
+TEST_CASE("tune: the front is what no other setting beats, and the verdict follows from the numbers") {
+  TuneReport report = tune_four_bar();
+  const auto& all = report.settings;
+  for (const TuneSetting& one : all) {
+    const bool beaten = std::any_of(all.begin(), all.end(), [&one](const TuneSetting& other) {
+      return other.problem.empty() && other.load() <= one.load() && other.error <= one.error &&
+             (other.load() < one.load() || other.error < one.error);
+    });
+    CHECK(one.on_front == (one.problem.empty() && !beaten));
+    CHECK((one.p50_us <= one.p999_us && one.p999_us <= one.max_us));
+  }
+  REQUIRE(report.chosen.has_value());
+  const TuneSetting& chosen = all[*report.chosen];
+  CHECK((report.in_time(chosen) && report.accurate(chosen)));
+  for (const TuneSetting& other : all)
+    if (report.in_time(other) && report.accurate(other)) CHECK(chosen.load() <= other.load());
+
+  const wire::RigConfig rig = wire::parse_rig(report.rig_file("/bench/rigs"), "/bench/rigs/tuned.textproto");
+  CHECK(rig.mechanism_path == std::filesystem::path(report.request.mechanism).lexically_normal());
+  CHECK(rig.period_ns == 1000 * chosen.dt_us);
+  CHECK(rig.iterations == chosen.iterations);
+  CHECK(rig.sweeps == chosen.sweeps);
+  CHECK(rig.threads == chosen.threads);
+
+  report.request.deadline_us = 1e-9;
+  CHECK(std::none_of(all.begin(), all.end(), [&report](const TuneSetting& s) { return report.in_time(s); }));
+}
+
+TEST_CASE("tune: demands and grids that make no sense are refused by name") {
+  const auto complaint = [](const std::function<void(TuneRequest&)>& spoil) -> std::string {
+    TuneRequest request;
+    request.mechanism = std::string(RIGSTEP_SOURCE_DIR) + "/config/mechanisms/four_bar.textproto";
+    request.deadline_us = 1000.0;
+    request.error = 1e-3;
+    spoil(request);
+    try {
+      tune(request, [](double) {});
+    } catch (const wire::ConfigError& error) {
+      return error.what();
+    }
+    return "no complaint";
+  };
+  CHECK(complaint([](TuneRequest& r) { r.deadline_us = 0.0; }).starts_with("--deadline: 0 us"));
+  CHECK(complaint([](TuneRequest& r) { r.error = -1.0; }).starts_with("--error: -1 m"));
+  CHECK(complaint([](TuneRequest& r) { r.dt_us = {50}; }).starts_with("--dt: 50 is not between"));
+  CHECK(complaint([](TuneRequest& r) {
+          r.dt_us = {700, 1100, 1300};
+        }).starts_with("--dt: all steps meet every 1001000"));
+  CHECK(complaint([](TuneRequest& r) { r.iterations = {}; }).starts_with("--iterations: is empty"));
+  CHECK(complaint([](TuneRequest& r) { r.threads = {0}; }).starts_with("--threads: 0 is not"));
 }

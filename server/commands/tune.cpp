@@ -1,0 +1,124 @@
+// rigstep tune: the step and the solver settings that a deadline and an error ask for.
+#include "server/tune.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+
+#include "server/bench/timing.h"
+#include "server/commands/commands.h"
+#include "server/csv.h"
+#include "server/session.h"
+
+namespace rigstep::server {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+  TuneRequest request;
+  std::string output = "tuned.textproto";
+  bool json = false;
+};
+
+struct Interrupted {};
+
+// Before the long work: nobody's own rig file is to be lost, and the folder must be there.
+void check_output(const std::string& path) {
+  const fs::path folder = fs::path(path).parent_path();
+  std::error_code error;
+  if (!folder.empty() && !fs::is_directory(folder, error))
+    throw FileError(path + ": its folder is not there: make it, or name another --output");
+  std::ifstream file(path);
+  std::string first;
+  if (fs::exists(path, error) && (!std::getline(file, first) || first != kTuneMark))
+    throw wire::ConfigError("--output: " + path + " was not written by rigstep tune and is kept: name another file");
+}
+
+void write(const std::string& path, const std::string& text) {
+  std::ofstream file(path);
+  file << text;
+  file.close();
+  if (!file) throw FileError(path + ": cannot be written: check the permissions, or name another --output");
+}
+
+int tune(const Options& options) {
+  check_output(options.output);
+  watch_interrupts();
+  TuneReport report;
+  try {
+    Progress progress("tuning", 1.0);
+    report = server::tune(options.request, [&progress](double done) {
+      if (interrupted) throw Interrupted();
+      progress.at(done);
+    });
+  } catch (const Interrupted&) {
+    return kExitInterrupted;
+  } catch (const StepFailed& failure) {
+    fmt::print(stderr, "rigstep: the reference cannot be stepped: {}; a shorter --duration ends before that\n",
+               failure.what());
+    return kExitNumerical;
+  }
+  if (report.chosen) write(options.output, report.rig_file(fs::path(options.output).parent_path().string()));
+  if (options.json) {
+    nlohmann::json out = report.json();
+    out["rig_file"] = report.chosen ? nlohmann::json(options.output) : nlohmann::json();
+    fmt::print("{}\n", out.dump(2));
+  } else {
+    fmt::print("{}", report.text());
+    if (report.chosen) fmt::print("{} written: rigstep serve {}\n", options.output, options.output);
+  }
+  return report.chosen ? kExitOk : kExitVerdict;
+}
+
+}  // namespace
+
+Command add_tune(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand(
+      "tune", "Find step, iterations, sweeps and threads that keep a deadline and an error, and write a rig file");
+  TuneRequest& request = options->request;
+  command->add_option("MECHANISM", request.mechanism, "Mechanism file")->required();
+  command->add_option("--deadline", request.deadline_us, "Longest time that a step may take [us]; also less than dt")
+      ->required();
+  command->add_option("--error", request.error, "Largest distance of a mass centre from the reference [m]")->required();
+  command->add_option("--duration", request.duration, "Simulated time [s]")
+      ->check(between(1e-3, 1e4))
+      ->capture_default_str();
+  command->add_option("--inputs", request.inputs, "CSV with a column t [s] and columns named like input channels");
+  command->add_option("--dt", request.dt_us, "Steps to try [us], separated by commas")
+      ->delimiter(',')
+      ->capture_default_str();
+  command->add_option("--iterations", request.iterations, "Newton iterations to try")
+      ->delimiter(',')
+      ->capture_default_str();
+  command->add_option("--sweeps", request.sweeps, "Passes of each projection to try")
+      ->delimiter(',')
+      ->capture_default_str();
+  command->add_option("--threads", request.threads, "Threads to try; 1, 2, 4, ... up to all cores if not given")
+      ->delimiter(',');
+  command->add_option("--samples", request.samples, "Steps to time for each setting, at least")
+      ->check(CLI::Range(100, 1'000'000))
+      ->capture_default_str();
+  command->add_option("--output", options->output, "Rig file to write; one of an earlier tune is replaced")
+      ->capture_default_str();
+  command->add_flag("--json", options->json, "Print all settings as JSON");
+  command->footer(
+      std::string(
+          "Examples:\n"
+          "  rigstep tune config/mechanisms/four_bar.textproto --deadline 200 --error 1e-3\n"
+          "  rigstep tune config/mechanisms/full_car.textproto --deadline 500 --error 1e-4 --dt 500,1000,2000 "
+          "--output car.textproto\n\n"
+          "A setting is in time when 99.9 % of its steps take less than the deadline and less than dt; steps that\n"
+          "another process interrupts are not counted: what the machine adds is for rigstep commission. It is\n"
+          "accurate when no mass centre is further from the reference than --error, the reference's own\n"
+          "uncertainty included. Of those that are both, the one with the least load (p99.9 over dt) is written.\n"
+          "Exit code 1 when there is none.\n\n") +
+      kExitCodeHelp);
+  return [options] { return tune(*options); };
+}
+
+}  // namespace rigstep::server

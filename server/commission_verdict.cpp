@@ -1,0 +1,47 @@
+#include "server/commission_verdict.h"
+
+#include <fmt/format.h>
+#include <sys/utsname.h>
+#include <xxhash.h>
+
+#include <filesystem>
+
+#include "server/session.h"
+
+namespace rigstep::server {
+
+std::string commission_verdict_path(const std::string& rig_path) {
+  return std::filesystem::path(rig_path).replace_extension(".commissioned.json").string();
+}
+
+nlohmann::json commission_identity(const wire::RigConfig& rig, const Mechanism& mechanism) {
+  utsname system{};
+  ::uname(&system);
+  return {{"rig_file", fmt::format("{:016x}", XXH3_64bits(rig.text.data(), rig.text.size()))},
+          {"mechanism", fmt::format("{:016x}", mechanism.id())},
+          {"machine", fmt::format("{}, {}, {} {}", system.nodename, cpu_fingerprint(), system.sysname, system.release)},
+          {"build", build_fingerprint()}};
+}
+
+CommissionVerdict read_commission_verdict(const wire::RigConfig& rig, const Mechanism& mechanism) {
+  const std::string again = fmt::format("; rigstep commission {} measures it", rig.path);
+  const std::string path = commission_verdict_path(rig.path);
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) return {.problem = "this rig was not commissioned here" + again};
+  std::string text;
+  try {
+    text = wire::read_text_file(path);
+  } catch (const wire::ConfigError& unreadable) {
+    return {.problem = unreadable.what() + again};
+  }
+  const nlohmann::json found = nlohmann::json::parse(text, nullptr, false);
+  if (!found.is_object() || !found.contains("identity") || !found["identity"].is_object() || !found.contains("carried"))
+    return {.problem = path + ": is no verdict of rigstep commission" + again};
+  const nlohmann::json here = commission_identity(rig, mechanism);
+  for (const auto& [what, value] : here.items())
+    if (found["identity"].value(what, nlohmann::json()) != value)
+      return {.problem = fmt::format("{}: is about another {}{}", path, what, again)};
+  return {.json = text, .carried = found["carried"] == true};
+}
+
+}  // namespace rigstep::server
