@@ -18,7 +18,8 @@ struct VerifyRequest {
   std::vector<std::string> solvers;  // none, or "all": every one
   double tolerance = 1e-9;           // of the judges' integrators, absolute and relative
   double duration = 0.0;             // [s]; 0: one second, less for many bodies, the whole of a recording
-  double dt = 1e-3;                  // of the stepper [s]; a recording has its own
+  double dt = 0.0;                   // of the stepper [s]; 0: 1 ms, or a tenth or hundredth of it where that is too
+                                     // long to compare anything, and of the duration; a recording has its own
   double limit = 5.0;                // processor time that a judge gets [s]
 };
 
@@ -40,6 +41,7 @@ struct VerifyReport {
     std::string obstacle;          // why there is no result; empty: there is one
     bool failed = false;           // it should have had one
     bool stopped = false;          // by the limit
+    double tolerance = 0.0;        // of its integrator
     offline::Deviation deviation;  // from the extrapolated stepper
     double energy_change = 0.0;    // largest difference of the total energy from the start [J]
     double position_residual = 0.0, velocity_residual = 0.0, acceleration_residual = 0.0;
@@ -48,6 +50,7 @@ struct VerifyReport {
     bool agrees = false;
   };
   std::string mechanism;
+  double tolerance = 0.0;       // of the judges; one that differed is asked again with a hundredth of it
   double until = 0.0;           // compared from 0 to here [s]
   std::string why_not_further;  // empty: the whole duration
   std::vector<Step> steps;      // dt, dt/2, dt/4, where inputs jump dt/8

@@ -93,15 +93,20 @@ Command add_verify(CLI::App& app) {
                       "For a mechanism: CSV with a column t [s] and columns named like input channels; zero if not "
                       "given");
   command->add_option("--solver", request.solvers, "Judges, separated by commas; all if not given")->delimiter(',');
-  command->add_option("--tolerance", request.tolerance, "Of the judges' integrators, absolute and relative")
+  command
+      ->add_option(
+          "--tolerance", request.tolerance,
+          "Of the judges' integrators, absolute and relative; one that differs is asked again with a hundredth of it")
       ->capture_default_str();
   command
       ->add_option("--duration", request.duration,
                    "Simulated time [s]; 1 s if not given, 0.2 s for more than 60 bodies, the whole of a recording")
       ->check(between(0.0, kLongest));
-  command->add_option("--dt", request.dt, "Largest step of the stepper [s]; it runs with half and a quarter of it too")
-      ->check(between(1e-8, 1.0))
-      ->capture_default_str();
+  command
+      ->add_option("--dt", request.dt,
+                   "Largest step of the stepper [s]; it runs with half and a quarter of it too. If not given 0.001, or "
+                   "0.0001 or 0.00001 where that is too long to compare anything")
+      ->check(between(1e-8, 1.0));
   command->add_option("--limit", request.limit, "Processor time for each judge [s]")
       ->check(between(0.0, kLongest))
       ->capture_default_str();
