@@ -28,6 +28,10 @@ for file in "$SOURCE"/config/mechanisms/*.textproto; do
       expect 0 "$RIGSTEP" verify "$file" --duration 0.01 --inputs kick.csv --solver ida,hamiltonian_dca --limit 20 --json &&
         assert_json out '0.9 < d["order"] < 1.1 and d["steps"][0]["error"]["position_m"] > 1e-6'
       ;;
+    screw_jack)  # a judge's rounding shows in its gyroscopic torque: asked again it agrees
+      expect 0 "$RIGSTEP" verify "$file" --json &&
+        assert_json out 'any(j["agrees"] and j["tolerance"] < 1e-9 for j in d["judges"])'
+      ;;
     *) verify_briefly "$name" 0.3 --duration 0.04 ;;
   esac
 done
