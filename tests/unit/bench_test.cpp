@@ -187,8 +187,8 @@ TEST_CASE("tune: demands and grids that make no sense are refused by name") {
   CHECK(complaint([](TuneRequest& r) { r.error = -1.0; }).starts_with("--error: -1 m"));
   CHECK(complaint([](TuneRequest& r) { r.dt_us = {50}; }).starts_with("--dt: 50 is not between"));
   CHECK(complaint([](TuneRequest& r) {
-          r.dt_us = {700, 1100, 1300};
-        }).starts_with("--dt: all steps meet every 1001000"));
+          r.dt_us = {700, 1100, 1300, 1700};
+        }).starts_with("--dt: all steps meet every 1701700 us"));
   CHECK(complaint([](TuneRequest& r) { r.iterations = {}; }).starts_with("--iterations: is empty"));
   CHECK(complaint([](TuneRequest& r) { r.threads = {0}; }).starts_with("--threads: 0 is not"));
 }
