@@ -16,11 +16,16 @@ constexpr double kRank = 1e-6;  // singular values below it, relative to the lar
 
 MatrixXd selected_rows(const MatrixXd& Phi_q, const Selection& chosen) { return Phi_q(chosen.rows, Eigen::all); }
 
-// A^+ b of matrices
-MatrixXd least_norm(const MatrixXd& A, const MatrixXd& b, double threshold = kRank) {
+// A^+ b of matrices, and the rank of A
+struct LeastNorm {
+  MatrixXd solution;
+  Index rank;
+};
+LeastNorm least_norm(const MatrixXd& A, const MatrixXd& b, double threshold = kRank) {
   Eigen::CompleteOrthogonalDecomposition<MatrixXd> decomposed;
   decomposed.setThreshold(threshold);
-  return decomposed.compute(A).solve(b);
+  decomposed.compute(A);
+  return {decomposed.solve(b), decomposed.rank()};
 }
 
 MatrixXd columns_of_small(const MatrixXd& vectors, const VectorXd& eigenvalues) {
@@ -75,25 +80,25 @@ MatrixXd qr(const MatrixXd& Phi_q) {
 }
 
 // Accelerations by a projection, B = P'.
-VectorXd projected(const Equations& at, const MatrixXd& P) {
+Accelerations projected(const Equations& at, const MatrixXd& P) {
   MatrixXd X(at.Phi_q.rows() + P.cols(), P.rows());
   X << at.Phi_q, P.transpose();
   VectorXd right = VectorXd::Zero(X.rows());
   right.head(at.Phi_q.rows()) = at.Gamma;
-  const VectorXd S_Gamma = least_norm(X, right);  // (3.8)
+  const VectorXd S_Gamma = least_norm(X, right).solution;  // (3.8)
   const MatrixXd reduced = P.transpose() * at.M * P;
   const VectorXd vdd = reduced.ldlt().solve(P.transpose() * (at.Q - at.M * S_Gamma));  // (3.7)
-  return S_Gamma + P * vdd;                                                            // (3.5)
+  return {S_Gamma + P * vdd, P.rows() - P.cols()};                                     // (3.5)
 }
 
-VectorXd partitioning(const Equations& at, const Selection& chosen) {
+Accelerations partitioning(const Equations& at, const Selection& chosen) {
   const auto &u = chosen.dependent, &v = chosen.independent;
   const Index s = static_cast<Index>(v.size());
   MatrixXd right(at.Phi_q.rows(), s + 1);
   right << MatrixXd(at.Phi_q(Eigen::all, v)), at.Gamma;
-  const MatrixXd solved = least_norm(at.Phi_q(Eigen::all, u), right);
-  const MatrixXd ratio = solved.leftCols(s);        // Phi_u^-1 Phi_v
-  const VectorXd particular = solved.rightCols(1);  // Phi_u^-1 Gamma
+  const LeastNorm solved = least_norm(at.Phi_q(Eigen::all, u), right);
+  const MatrixXd ratio = solved.solution.leftCols(s);        // Phi_u^-1 Phi_v
+  const VectorXd particular = solved.solution.rightCols(1);  // Phi_u^-1 Gamma
   const MatrixXd M_uu = at.M(u, u), M_uv = at.M(u, v), M_vv = at.M(v, v);
   const VectorXd Q_u = at.Q(u), Q_v = at.Q(v);
   const MatrixXd mixed = M_uv - M_uu * ratio;
@@ -103,14 +108,15 @@ VectorXd partitioning(const Equations& at, const Selection& chosen) {
   VectorXd qdd(at.Q.size());
   for (std::size_t k = 0; k < v.size(); ++k) qdd[v[k]] = vdd[static_cast<Index>(k)];
   for (std::size_t k = 0; k < u.size(); ++k) qdd[u[k]] = udd[static_cast<Index>(k)];
-  return qdd;
+  return {qdd, solved.rank};
 }
 
-VectorXd wang_huston(const Equations& at) {
+Accelerations wang_huston(const Equations& at) {
   const Eigen::LDLT<MatrixXd> M(at.M);
-  const VectorXd free = M.solve(at.Q);                                                              // M^-1 Q
-  const MatrixXd spread = M.solve(MatrixXd(at.Phi_q.transpose()));                                  // M^-1 Phi_q'
-  return free + spread * least_norm(at.Phi_q * spread, at.Gamma - at.Phi_q * free, kRank * kRank);  // (3.42)
+  const VectorXd free = M.solve(at.Q);                              // M^-1 Q
+  const MatrixXd spread = M.solve(MatrixXd(at.Phi_q.transpose()));  // M^-1 Phi_q'
+  const LeastNorm multipliers = least_norm(at.Phi_q * spread, at.Gamma - at.Phi_q * free, kRank * kRank);  // (3.41)
+  return {free + spread * multipliers.solution, multipliers.rank};                                         // (3.42)
 }
 
 }  // namespace
@@ -156,8 +162,8 @@ MatrixXd projection(Complement method, const MatrixXd& Phi_q, const Selection& c
   }
 }
 
-VectorXd accelerations(Complement method, const Equations& at, const Selection& chosen) {
-  if (at.Phi_q.rows() == 0) return at.M.ldlt().solve(at.Q);
+Accelerations accelerations(Complement method, const Equations& at, const Selection& chosen) {
+  if (at.Phi_q.rows() == 0) return {at.M.ldlt().solve(at.Q), 0};
   if (method == Complement::partitioning) return partitioning(at, chosen);
   if (method == Complement::wang_huston) return wang_huston(at);
   return projected(at, projection(method, at.Phi_q, chosen));
@@ -168,6 +174,6 @@ bool uses_selection(Complement method) {
          method == Complement::partitioning;
 }
 
-VectorXd pseudo_inverse_times(const MatrixXd& A, const VectorXd& b) { return least_norm(A, b); }
+VectorXd pseudo_inverse_times(const MatrixXd& A, const VectorXd& b) { return least_norm(A, b).solution; }
 
 }  // namespace rigstep::offline

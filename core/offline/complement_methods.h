@@ -29,7 +29,11 @@ double growth(const Eigen::MatrixXd& Phi_q, const Selection& chosen);
 // P with Phi_q P = 0 (3.4); `chosen` is used by the PUTD methods alone. Not for partitioning and wang_huston.
 Eigen::MatrixXd projection(Complement method, const Eigen::MatrixXd& Phi_q, const Selection& chosen);
 
-Eigen::VectorXd accelerations(Complement method, const Equations& at, const Selection& chosen);
+struct Accelerations {
+  Eigen::VectorXd qdd;    // (n)
+  Eigen::Index rank = 0;  // of the Jacobian, as the method decides it
+};
+Accelerations accelerations(Complement method, const Equations& at, const Selection& chosen);
 
 bool uses_selection(Complement method);
 

@@ -56,9 +56,7 @@ class Run {
   void rechart(std::size_t body, const BodyMotion& motion, std::span<double> y);
   std::vector<BodyMotion> motion(std::span<const double> y, std::vector<EulerAngles>* angles = nullptr) const;
   Equations equations(double t, std::span<const double> y);
-  VectorXd qdd(double t, std::span<const double> y) {
-    return accelerations(settings_.method, equations(t, y), chosen_);
-  }
+  VectorXd qdd(double t, std::span<const double> y);
   bool after_step(double t, std::span<double> y);
   bool renew_charts(std::span<double> y);
   bool correct(double t, std::span<double> y);
@@ -137,6 +135,13 @@ Equations Run::equations(double t, std::span<const double> y) {
   return at;
 }
 
+VectorXd Run::qdd(double t, std::span<const double> y) {
+  Accelerations found = accelerations(settings_.method, equations(t, y), chosen_);
+  run_.lowest_rank = std::min<long>(run_.lowest_rank, found.rank);
+  run_.highest_rank = std::max<long>(run_.highest_rank, found.rank);
+  return std::move(found.qdd);
+}
+
 bool Run::renew_charts(std::span<double> y) {
   bool changed = false;
   for (std::size_t i = 0; i < bodies_; ++i) {
@@ -212,7 +217,10 @@ ComplementRun Run::simulate() {
   std::vector<double> y(2 * static_cast<std::size_t>(size()));
   for (std::size_t i = 0; i < bodies_; ++i) rechart(i, system_.start()[i], y);
   const std::vector<double>& instants = system_.scenario().instants;
-  choose(equations(instants.front(), y).Phi_q);
+  const MatrixXd Phi_q = equations(instants.front(), y).Phi_q;
+  choose(Phi_q);
+  run_.rows = Phi_q.rows();
+  run_.lowest_rank = size();
 
   Problem problem;
   problem.size = y.size();

@@ -47,9 +47,11 @@ struct ComplementSettings {
 
 struct ComplementRun {
   Trajectory trajectory;
-  int charts = 0;       // how often Euler angles were counted from a new orientation
-  int selections = 0;   // how often independent rows and coordinates were chosen anew
-  int corrections = 0;  // steps with Newton-Raphson
+  int charts = 0;                          // how often Euler angles were counted from a new orientation
+  int selections = 0;                      // how often independent rows and coordinates were chosen anew
+  int corrections = 0;                     // steps with Newton-Raphson
+  long rows = 0;                           // of the Jacobian
+  long lowest_rank = 0, highest_rank = 0;  // as the method decided in the right-hand sides
 };
 
 // Throws SolverError, and std::invalid_argument for tolerances that are not positive.

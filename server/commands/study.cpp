@@ -9,7 +9,9 @@
 #include "server/bench/timing.h"
 #include "server/commands/commands.h"
 #include "server/csv.h"
+#include "server/studies/complement.h"
 #include "server/studies/hamiltonian.h"
+#include "server/studies/report.h"
 #include "server/studies/tree.h"
 
 namespace rigstep::server {
@@ -22,13 +24,16 @@ struct Study {
   const char* name;
   const char* description;
   const char* quick;
+  double share;  // of the time that all take
   std::vector<Finding> (*run)(const StudyRequest&);
 };
 constexpr Study kStudies[] = {
     {"hamiltonian", "Hamiltonian against acceleration divide and conquer on three closed-loop mechanisms",
-     "1 s and few tolerances: shows that it works", study_hamiltonian},
+     "1 s and few tolerances: shows that it works", 0.1, study_hamiltonian},
     {"tree", "Methods for open trees: operations, times, which one to choose, the pipelayer",
-     "Few sizes and short measurements: shows that it works", study_tree}};
+     "Few sizes and short measurements: shows that it works", 0.1, study_tree},
+    {"complement", "Eight natural complements with three stabilisations on two McPherson struts",
+     "0.2 s and two tolerances: shows that it works", 0.8, study_complement}};
 
 struct Options {
   std::string output;
@@ -37,43 +42,106 @@ struct Options {
 
 struct Interrupted {};
 
-int run(const Study& which, const Options& options) {
-  watch_interrupts();
+void make_folder(const std::string& path) {
   std::error_code error;
-  fs::create_directories(options.output, error);
-  if (error || !fs::is_directory(options.output))
-    throw FileError(options.output + ": cannot be made: " + error.message() + ": choose another --output");
-  Progress progress(fmt::format("study {}", which.name), 1.0);
+  fs::create_directories(path, error);
+  if (error || !fs::is_directory(path))
+    throw FileError(path + ": cannot be made: " + error.message() + ": choose another --output");
+}
+
+StudyResult perform(const Study& which, const std::string& folder, bool quick,
+                    const std::function<void(double)>& progress) {
+  make_folder(folder);
   StudyRequest study;
-  study.quick = options.quick;
-  study.folder = options.output;
+  study.quick = quick;
+  study.folder = folder;
   study.mechanism_file = [](const std::string& name) { return shipped_file("mechanisms/" + name + ".textproto"); };
   study.progress = [&progress](double done) {
     if (interrupted.load()) throw Interrupted();
-    progress.at(done);
+    progress(done);
   };
-  std::vector<Finding> findings;
+  return {which.name, folder, which.run(study)};
+}
+
+nlohmann::json to_json(const std::vector<Finding>& findings) {
+  nlohmann::json json = nlohmann::json::array();
+  for (const Finding& f : findings) json.push_back({{"claim", f.claim}, {"ours", f.ours}, {"agrees", f.agrees}});
+  return json;
+}
+
+void print(const std::vector<Finding>& findings) {
+  for (const Finding& f : findings) fmt::print("{:<4} {}: {}\n", f.agrees ? "yes" : "NO", f.claim, f.ours);
+}
+
+void run_one(const Study& which, const Options& options) {
+  Progress progress(fmt::format("study {}", which.name), 1.0);
+  const StudyResult result = perform(which, options.output, options.quick, [&](double done) { progress.at(done); });
+  if (options.json) {
+    const nlohmann::json json = {{"schema", 1}, {"output", options.output}, {"findings", to_json(result.findings)}};
+    fmt::print("{}\n", json.dump(2));
+    return;
+  }
+  print(result.findings);
+  fmt::print("\ntables, figures and {}/{}.md written\n", options.output, which.name);
+}
+
+void run_all(const Options& options) {
+  make_folder(options.output);
+  Progress progress("study all", 1.0);
+  std::vector<StudyResult> results;
+  double before = 0.0;
+  for (const Study& study : kStudies) {
+    results.push_back(perform(study, options.output + "/" + study.name, options.quick,
+                              [&](double done) { progress.at(before + study.share * done); }));
+    before += study.share;
+  }
+  const std::string report = options.output + "/report.html";
+  write_text(report, html_report(results));
+  if (options.json) {
+    nlohmann::json json = {{"schema", 1}, {"output", options.output}, {"report", report}};
+    for (const StudyResult& result : results)
+      json["studies"].push_back({{"name", result.name}, {"findings", to_json(result.findings)}});
+    fmt::print("{}\n", json.dump(2));
+    return;
+  }
+  for (const StudyResult& result : results) {
+    fmt::print("{}\n", result.name);
+    print(result.findings);
+    fmt::print("\n");
+  }
+  fmt::print("{} written\n", report);
+}
+
+// which: of kStudies; its size: all of them.
+int run(std::size_t which, const Options& options) {
+  watch_interrupts();
   try {
-    findings = which.run(study);
+    which == std::size(kStudies) ? run_all(options) : run_one(kStudies[which], options);
+    return kExitOk;
   } catch (const Interrupted&) {
     return kExitInterrupted;
   } catch (const offline::SolverError& failed) {
     fmt::print(stderr, "rigstep: {}\n", failed.what());
-    return kExitNumerical;
   } catch (const StepFailed& failed) {
     fmt::print(stderr, "rigstep: {}\n", failed.what());
-    return kExitNumerical;
   }
-  if (options.json) {
-    nlohmann::json json = {{"schema", 1}, {"output", options.output}};
-    for (const Finding& f : findings)
-      json["findings"].push_back({{"claim", f.claim}, {"ours", f.ours}, {"agrees", f.agrees}});
-    fmt::print("{}\n", json.dump(2));
-    return kExitOk;
-  }
-  for (const Finding& f : findings) fmt::print("{:<4} {}: {}\n", f.agrees ? "yes" : "NO", f.claim, f.ours);
-  fmt::print("\ntables, figures and {}/{}.md written\n", options.output, which.name);
-  return kExitOk;
+  return kExitNumerical;
+}
+
+CLI::App* add(CLI::App& command, const std::string& name, const char* description, const char* quick, Options& own) {
+  own.output = fmt::format("study_{}", name);
+  CLI::App* sub = command.add_subcommand(name, description);
+  sub->add_option("--output", own.output, "Folder for tables (CSV), figures (SVG) and the page that compares")
+      ->capture_default_str();
+  sub->add_flag("--quick", own.quick, quick);
+  sub->add_flag("--json", own.json, "Print what agrees as JSON");
+  sub->footer(
+      fmt::format("Examples:\n"
+                  "  rigstep study {0} --quick\n"
+                  "  rigstep study {0} --output results --json\n\n"
+                  "Whatever the comparison says, the exit code is 0 once it is done.\n{1}",
+                  name, kExitCodeHelp));
+  return sub;
 }
 
 }  // namespace
@@ -81,28 +149,19 @@ int run(const Study& which, const Options& options) {
 Command add_study(CLI::App& app) {
   CLI::App* command = app.add_subcommand("study", "Do the numerical experiments of a paper again");
   command->require_subcommand(1);
-  command->footer(std::string("Examples:\n  rigstep study hamiltonian --quick\n  rigstep study tree --quick\n\n") +
+  command->footer(std::string("Examples:\n  rigstep study tree --quick\n  rigstep study all --output results\n\n") +
                   kExitCodeHelp);
-  auto chosen = std::make_shared<const Study*>(nullptr);
-  auto options = std::make_shared<std::array<Options, std::size(kStudies)>>();
-  for (std::size_t k = 0; k < std::size(kStudies); ++k) {
-    const Study& study = kStudies[k];
-    Options& own = (*options)[k];
-    own.output = fmt::format("study_{}", study.name);
-    CLI::App* sub = command->add_subcommand(study.name, study.description);
-    sub->add_option("--output", own.output, "Folder for tables (CSV), figures (SVG) and the page that compares")
-        ->capture_default_str();
-    sub->add_flag("--quick", own.quick, study.quick);
-    sub->add_flag("--json", own.json, "Print what agrees as JSON");
-    sub->footer(
-        fmt::format("Examples:\n"
-                    "  rigstep study {0} --quick\n"
-                    "  rigstep study {0} --output results --json\n\n"
-                    "Whatever the comparison says, the exit code is 0 once it is done.\n{1}",
-                    study.name, kExitCodeHelp));
-    sub->parse_complete_callback([chosen, &study] { *chosen = &study; });
+  auto chosen = std::make_shared<std::size_t>(0);
+  auto options = std::make_shared<std::array<Options, std::size(kStudies) + 1>>();
+  for (std::size_t k = 0; k <= std::size(kStudies); ++k) {
+    const bool all = k == std::size(kStudies);
+    CLI::App* sub =
+        add(*command, all ? "all" : kStudies[k].name,
+            all ? "All of them, and report.html: one page that needs no other file" : kStudies[k].description,
+            all ? "Shows that all of them work" : kStudies[k].quick, (*options)[k]);
+    sub->parse_complete_callback([chosen, k] { *chosen = k; });
   }
-  return [chosen, options] { return run(**chosen, (*options)[static_cast<std::size_t>(*chosen - kStudies)]); };
+  return [chosen, options] { return run(*chosen, (*options)[*chosen]); };
 }
 
 }  // namespace rigstep::server

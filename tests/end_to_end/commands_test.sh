@@ -6,7 +6,7 @@ pendulum=$mechanisms/double_pendulum.textproto
 rig=$SOURCE/config/rigs/ci_loopback.textproto
 
 # --- help and version: 0
-for command in check simulate serve rig replay verify demo bench 'bench step' 'bench error' study 'study hamiltonian' 'study tree' status reset keygen \
+for command in check simulate serve rig replay verify demo bench 'bench step' 'bench error' study 'study hamiltonian' 'study tree' 'study complement' 'study all' status reset keygen \
   impair doctor tune commission; do
   # shellcheck disable=SC2086
   expect 0 "$RIGSTEP" $command --help
@@ -259,22 +259,48 @@ expect 2 "$RIGSTEP" bench
 
 # --- study: 0 with tables, figures and a page, whatever agrees; 4 where they cannot be written
 expect 0 "$RIGSTEP" study hamiltonian --quick --output study && says out 'study/hamiltonian.md written'
-for file in accuracy_case1.csv accuracy_case3.csv efficiency.csv hamiltonian.md figure9_position_violation_case2.svg \
-  figure10_wall_clock_ode113.svg; do
-  [[ -s study/$file ]] || fail "study wrote no $file"
-done
-for figure in $(sed -nE 's/^!\[.*\]\((.*)\)$/\1/p' study/hamiltonian.md); do
-  [[ -s study/$figure ]] || fail "study/hamiltonian.md shows $figure, which is missing"
-done
-expect 0 "$RIGSTEP" study hamiltonian --quick --json --output study && is_json out
-assert_json out 'len(d["findings"]) == 27 and any("velocity constraints" in f["claim"] and f["agrees"] for f in d["findings"])'
-expect 4 "$RIGSTEP" study hamiltonian --quick --output /dev/null/study && says err '/dev/null/study'
-expect 0 "$RIGSTEP" study tree --quick --json --output tree && is_json out
+[[ -s study/hamiltonian.md ]] || fail "study hamiltonian wrote no page"
+expect 0 "$RIGSTEP" study tree --quick --json --output study && is_json out
 assert_json out 'any("pipelayer" in f["claim"] and f["agrees"] for f in d["findings"])'
-for file in operations.csv times.csv selection.csv pipelayer.csv $(sed -nE 's/^!\[.*\]\((.*)\)$/\1/p' tree/tree.md); do
-  [[ -s tree/$file ]] || fail "study tree wrote no $file"
-done
 expect 4 "$RIGSTEP" study tree --quick --output /dev/null/study && says err '/dev/null/study'
+expect 4 "$RIGSTEP" study all --quick --output /dev/null/study && says err '/dev/null/study'
+expect 0 "$RIGSTEP" study all --quick --json --output studies && is_json out
+assert_json out '[s["name"] for s in d["studies"]] == ["hamiltonian", "tree", "complement"]
+  and len(d["studies"][0]["findings"]) == 27
+  and any("velocity constraints" in f["claim"] and f["agrees"] for f in d["studies"][0]["findings"])
+  and all(any(claim in f["claim"] and f["agrees"] for f in d["studies"][2]["findings"])
+    for claim in ("independent program", "rank 26"))'
+for file in hamiltonian/{accuracy_case1.csv,accuracy_case3.csv,efficiency.csv} \
+  tree/{operations,times,selection,pipelayer}.csv complement/{times,drift,drift_over_time,ranks}.csv; do
+  [[ -s studies/$file ]] || fail "study all wrote no $file"
+done
+[[ $(wc -l < studies/complement/times.csv) -eq 97 ]] || fail "times.csv has not two struts x three stabilisations x two tolerances x eight methods"
+"$python" - studies <<'EOF' || fail "report.html is not the pages of the studies in one file"
+import html.parser, pathlib, re, sys
+folder = pathlib.Path(sys.argv[1])
+figures, ids, links, open_tags, text = 0, [], [], [], []
+class Report(html.parser.HTMLParser):
+    def handle_starttag(self, tag, attrs):
+        global figures
+        attrs = dict(attrs)
+        assert tag not in ("script", "img", "link", "iframe") and "src" not in attrs, tag
+        figures += tag == "svg"
+        ids.extend(v for k, v in attrs.items() if k == "id")
+        links.extend(v for k, v in attrs.items() if k == "href")
+        if tag != "meta": open_tags.append(tag)
+    def handle_endtag(self, tag): assert open_tags.pop() == tag, tag
+    def handle_data(self, data): text.append(data)
+Report().feed((folder / "report.html").read_text())
+pages = [p.read_text() for p in sorted(folder.glob("*/*.md"))]
+shown = [f for page in pages for f in re.findall(r"^!\[.*\]\((.*)\)$", page, re.M)]
+assert not open_tags and len(ids) == len(set(ids))
+assert len(pages) == 3 and figures == len(shown) > 40, (figures, len(shown))
+assert all(l[0] == "#" and l[1:] in ids for l in links) and len(links) > sum(p.count("\n## ") for p in pages)
+text = "".join(text)
+for page in pages:
+    for claim in re.findall(r"^\| ([^|`*]+) \| [^|]+ \| (?:yes|\*\*no\*\*) \|$", page, re.M):
+        assert claim in text, claim
+EOF
 expect 2 "$RIGSTEP" study
 expect 4 "$RIGSTEP" bench step --quick --output /dev/null/x && says err '/dev/null/x'
 

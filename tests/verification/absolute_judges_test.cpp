@@ -70,7 +70,7 @@ double largest_position_residual(const Trajectory& trajectory) {
 TEST_CASE("every complement follows the reference McPherson struts and the pipelayer, and the others") {
   for (Case c : {reference_case("mcpherson", "mcpherson_simplified", 2.0),
                  reference_case("mcpherson_redundant", "mcpherson_redundant", 2.0),
-                 reference_case("pipelayer", "pipelayer", 0.5)}) {
+                 reference_case("pipelayer", "pipelayer", 2.0)}) {
     CAPTURE(c.mechanism.name());
     REQUIRE(c.scenario.instants.size() > 1);
     Trajectory first;
@@ -80,6 +80,24 @@ TEST_CASE("every complement follows the reference McPherson struts and the pipel
       CHECK(position_error(c, trajectory) < 1e-8);
       if (first.instants.empty()) first = trajectory;
       CHECK(compare(first.instants, trajectory.instants, {}).position < 1e-8);
+    }
+  }
+}
+
+TEST_CASE("complements give one motion on every shipped mechanism of up to 13 bodies, and it is the DAE judge's") {
+  for (const char* name :
+       {"andrews", "chain_8", "double_pendulum", "driven_crank", "four_bar", "four_bar_hanging", "hdca_case1",
+        "hdca_case2", "hdca_case3", "mcpherson", "mcpherson_redundant", "motor_with_friction", "pipelayer",
+        "quarter_car", "rack_and_pinion", "screw_jack", "slider_crank", "stewart"}) {
+    CAPTURE(name);
+    Case c{test::mechanism(name), {}, {}};
+    REQUIRE(complement_obstacle(c.mechanism).empty());
+    c.scenario.mechanism = &c.mechanism;
+    c.scenario.instants = {0.0, c.mechanism.bodies().size() > 10 ? 1e-3 : 5e-3};
+    const Trajectory dae = stabilised_index2(c.scenario, at_tolerance(1e-10));
+    for (const Complement method : kMethods) {
+      CAPTURE(static_cast<int>(method));
+      CHECK(compare(dae.instants, run(c, method, 1e-10).trajectory.instants, {}).position < 1e-8);
     }
   }
 }

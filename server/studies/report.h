@@ -1,0 +1,22 @@
+// One HTML file of the pages that the studies have written: figures inlined, nothing loaded from elsewhere, no script.
+// Offline.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "server/studies/study.h"
+
+namespace rigstep::server {
+
+struct StudyResult {
+  std::string name;              // of the study; its page is <name>.md
+  std::filesystem::path folder;  // of the page and its figures
+  std::vector<Finding> findings;
+};
+
+// Throws FileError for a page or a figure that is not there.
+std::string html_report(std::span<const StudyResult> studies);
+
+}  // namespace rigstep::server
