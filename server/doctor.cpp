@@ -124,9 +124,9 @@ class View {
   std::optional<int> loop_cpu_;
 };
 
-Finding pass(const char* check, std::string reason) { return {check, Health::pass, std::move(reason), {}}; }
+Check pass(const char* check, std::string reason) { return {check, Health::pass, std::move(reason), {}}; }
 
-Finding untold(const char* check, const std::string& what, std::string remedy) {
+Check untold(const char* check, const std::string& what, std::string remedy) {
   return {check, Health::warn, "cannot be told: " + what, std::move(remedy)};
 }
 
@@ -153,7 +153,7 @@ std::string preemption_model(const View& view, const std::string& version) {
   return version.find("PREEMPT") != std::string::npos ? "full" : "voluntary or none";
 }
 
-Finding kernel(const View& view) {
+Check kernel(const View& view) {
   const char* check = "kernel";
   const auto version = view.read("/proc/version");
   if (!version) return untold(check, unreadable("/proc/version"), kAskTheHost);
@@ -165,7 +165,7 @@ Finding kernel(const View& view) {
       "apt-get install linux-image-rt-amd64, or boot with preempt=full; `rigstep commission` measures the difference"};
 }
 
-Finding privileges(const View& view) {
+Check privileges(const View& view) {
   const char* check = "privileges";
   const auto nice = view.has_capability("CapEff", kCapSysNice), lock = view.has_capability("CapEff", kCapIpcLock);
   if (!nice || !lock) return untold(check, unreadable("CapEff in /proc/self/status"), kAskTheHost);
@@ -192,7 +192,7 @@ std::string limit_remedy(const char* item, const std::string& value) {
                      value);
 }
 
-Finding rtprio(const View& view) {
+Check rtprio(const View& view) {
   const char* check = "rtprio limit";
   const auto limit = soft_limit(view, "Max realtime priority");
   if (!limit) return untold(check, unreadable("/proc/self/limits"), kAskTheHost);
@@ -205,7 +205,7 @@ Finding rtprio(const View& view) {
           limit_remedy("rtprio", std::to_string(wanted))};
 }
 
-Finding memlock(const View& view) {
+Check memlock(const View& view) {
   const char* check = "memlock limit";
   const auto limit = soft_limit(view, "Max locked memory");
   if (!limit) return untold(check, unreadable("/proc/self/limits"), kAskTheHost);
@@ -218,10 +218,10 @@ Finding memlock(const View& view) {
 }
 
 // What was asked of the kernel, and what it said.
-std::vector<Finding> tried(const View& view) {
-  std::vector<Finding> findings;
+std::vector<Check> tried(const View& view) {
+  std::vector<Check> findings;
   for (const rt::Grant& grant : view.machine.tried) {
-    Finding finding{"tried: " + grant.what, grant.granted ? Health::pass : Health::fail, grant.detail, {}};
+    Check finding{"tried: " + grant.what, grant.granted ? Health::pass : Health::fail, grant.detail, {}};
     if (const auto remedy = grant.detail.find("): "); !grant.granted && remedy != std::string::npos) {
       finding.reason = "refused " + grant.detail.substr(0, remedy + 1);
       finding.remedy = grant.detail.substr(remedy + 3);
@@ -231,7 +231,7 @@ std::vector<Finding> tried(const View& view) {
   return findings;
 }
 
-Finding governor(const View& view) {
+Check governor(const View& view) {
   const char* check = "governor";
   const char* remedy =
       "echo performance | sudo tee /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor (cpupower frequency-set -g "
@@ -245,7 +245,7 @@ Finding governor(const View& view) {
           remedy};
 }
 
-Finding smt(const View& view) {
+Check smt(const View& view) {
   const char* check = "SMT";
   if (!view.loop_cpu()) return untold(check, unreadable("Cpus_allowed_list in /proc/self/status"), kAskTheHost);
   const int loop = *view.loop_cpu();
@@ -261,7 +261,7 @@ Finding smt(const View& view) {
                       *siblings->begin())};
 }
 
-Finding isolation(const View& view) {
+Check isolation(const View& view) {
   const char* check = "isolated CPUs";
   const auto isolated = view.cpus("/sys/devices/system/cpu/isolated");
   if (!isolated) return untold(check, unreadable("/sys/devices/system/cpu/isolated"), kAskTheHost);
@@ -282,7 +282,7 @@ Finding isolation(const View& view) {
   return pass(check, fmt::format("{}, without the tick; the loop's core is {}", list(*isolated), loop));
 }
 
-Finding cpuset(const View& view) {
+Check cpuset(const View& view) {
   const char* check = "cpuset";
   const auto online = view.cpus("/sys/devices/system/cpu/online");
   if (!view.allowed()) return untold(check, unreadable("Cpus_allowed_list in /proc/self/status"), kAskTheHost);
@@ -334,7 +334,7 @@ std::optional<std::string> quota(const View& view, const std::string& group) {
   return fmt::format("{} of each {} us", *runtime, blank == std::string::npos ? "100000" : text.substr(blank + 1));
 }
 
-Finding cgroup_limits(const View& view) {
+Check cgroup_limits(const View& view) {
   const char* check = "cgroup limits";
   const std::vector<std::string> cpu = groups(view, "cpu"), memory = groups(view, "memory");
   if (cpu.empty()) return untold(check, "no control group of this process is visible in /sys/fs/cgroup", kAskTheHost);
@@ -363,7 +363,7 @@ Finding cgroup_limits(const View& view) {
   return pass(check, fmt::format("no processor quota, memory suffices ({} groups looked at)", cpu.size()));
 }
 
-Finding throttling(const View& view) {
+Check throttling(const View& view) {
   const char* check = "RT throttling";
   const char* path = "/proc/sys/kernel/sched_rt_runtime_us";
   const auto runtime = number(view.read(path).value_or(""));
@@ -387,7 +387,7 @@ std::string interrupt_name(const View& view, const std::string& irq) {
   return {};
 }
 
-Finding irq_affinity(const View& view) {
+Check irq_affinity(const View& view) {
   const char* check = "IRQ affinity";
   const auto online = view.cpus("/sys/devices/system/cpu/online");
   if (!view.loop_cpu() || !online) return untold(check, unreadable("/sys/devices/system/cpu/online"), kAskTheHost);
@@ -417,7 +417,7 @@ Finding irq_affinity(const View& view) {
                       fmt::join(here, " "), list(others))};
 }
 
-Finding huge_pages(const View& view) {
+Check huge_pages(const View& view) {
   const char* check = "transparent huge pages";
   const std::string path = "/sys/kernel/mm/transparent_hugepage/enabled";
   const std::string mode = chosen(view.read(path).value_or(""), '[', ']');
@@ -427,7 +427,7 @@ Finding huge_pages(const View& view) {
           "echo madvise | sudo tee " + path};
 }
 
-Finding clock_source(const View& view) {
+Check clock_source(const View& view) {
   const char* check = "clock source";
   const std::string folder = "/sys/devices/system/clocksource/clocksource0/";
   const auto now = view.read(folder + "current_clocksource");
@@ -450,7 +450,7 @@ std::vector<std::string> links_up(const View& view) {
   return links;
 }
 
-Finding coalescing_of(const View& view, const std::string& link) {
+Check coalescing_of(const View& view, const std::string& link) {
   const char* check = "NIC coalescing";
   const std::string folder = "/sys/class/net/" + link;
   if (!view.exists(folder))
@@ -472,9 +472,9 @@ Finding coalescing_of(const View& view, const std::string& link) {
           fmt::format("sudo ethtool -C {} adaptive-rx off adaptive-tx off rx-usecs 0 tx-usecs 0", link)};
 }
 
-std::vector<Finding> coalescing(const View& view) {
+std::vector<Check> coalescing(const View& view) {
   const std::vector<std::string> links = view.machine.links.empty() ? links_up(view) : view.machine.links;
-  std::vector<Finding> findings;
+  std::vector<Check> findings;
   for (const std::string& link : links) findings.push_back(coalescing_of(view, link));
   if (!links.empty()) return findings;
   if (!view.exists("/sys/class/net")) return {untold("NIC coalescing", unreadable("/sys/class/net"), kAskTheHost)};
@@ -482,7 +482,7 @@ std::vector<Finding> coalescing(const View& view) {
 }
 
 // A team has its own barrier and its own cores: what matters is whether the runtime gives it all its threads, unbound.
-Finding openmp(const View& view) {
+Check openmp(const View& view) {
   const char* check = "OpenMP environment";
   for (const char* name : {"OMP_THREAD_LIMIT", "OMP_DYNAMIC", "OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY"})
     if (const auto set = view.machine.environment.find(name); set != view.machine.environment.end())
@@ -505,7 +505,7 @@ std::optional<std::string> container(const View& view) {
   return std::nullopt;
 }
 
-Finding container_limits(const View& view) {
+Check container_limits(const View& view) {
   const char* check = "container limits";
   const auto kind = container(view);
   const auto nice = view.has_capability("CapBnd", kCapSysNice), lock = view.has_capability("CapBnd", kCapIpcLock);
@@ -588,29 +588,29 @@ Machine this_machine(const wire::RigConfig& rig) {
   return machine;
 }
 
-std::vector<Finding> diagnose(const Machine& machine) {
+std::vector<Check> diagnose(const Machine& machine) {
   const View view(machine);
-  std::vector<Finding> findings{kernel(view), privileges(view), rtprio(view), memlock(view)};
-  for (Finding& finding : tried(view)) findings.push_back(std::move(finding));
+  std::vector<Check> findings{kernel(view), privileges(view), rtprio(view), memlock(view)};
+  for (Check& finding : tried(view)) findings.push_back(std::move(finding));
   for (const auto& check :
        {governor, smt, isolation, cpuset, cgroup_limits, throttling, irq_affinity, huge_pages, clock_source})
     findings.push_back(check(view));
-  for (Finding& finding : coalescing(view)) findings.push_back(std::move(finding));
+  for (Check& finding : coalescing(view)) findings.push_back(std::move(finding));
   findings.push_back(openmp(view));
   findings.push_back(container_limits(view));
   return findings;
 }
 
-Health worst(const std::vector<Finding>& findings) noexcept {
+Health worst(const std::vector<Check>& findings) noexcept {
   Health health = Health::pass;
-  for (const Finding& finding : findings) health = std::max(health, finding.health);
+  for (const Check& finding : findings) health = std::max(health, finding.health);
   return health;
 }
 
-std::string to_text(const std::vector<Finding>& findings) {
+std::string to_text(const std::vector<Check>& findings) {
   std::string text;
   int count[3] = {0, 0, 0};
-  for (const Finding& finding : findings) {
+  for (const Check& finding : findings) {
     ++count[static_cast<int>(finding.health)];
     text += fmt::format("{}  {:<32}{}\n", to_string(finding.health), finding.check, finding.reason);
     if (!finding.remedy.empty()) text += fmt::format("      {:<32}mend: {}\n", "", finding.remedy);
@@ -619,9 +619,9 @@ std::string to_text(const std::vector<Finding>& findings) {
                             count[2]);
 }
 
-nlohmann::json to_json(const std::vector<Finding>& findings) {
+nlohmann::json to_json(const std::vector<Check>& findings) {
   nlohmann::json all = nlohmann::json::array();
-  for (const Finding& finding : findings)
+  for (const Check& finding : findings)
     all.push_back({{"check", finding.check},
                    {"health", to_string(finding.health)},
                    {"reason", finding.reason},

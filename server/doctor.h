@@ -19,7 +19,7 @@ namespace rigstep::server {
 enum class Health { pass, warn, fail };
 const char* to_string(Health health) noexcept;
 
-struct Finding {
+struct Check {
   std::string check;  // "clock source"
   Health health = Health::pass;
   std::string reason;
@@ -50,12 +50,12 @@ struct Machine {
 // interface.
 Machine this_machine(const wire::RigConfig& rig);
 
-std::vector<Finding> diagnose(const Machine& machine);
+std::vector<Check> diagnose(const Machine& machine);
 
 // The worst of all.
-Health worst(const std::vector<Finding>& findings) noexcept;
+Health worst(const std::vector<Check>& findings) noexcept;
 
-std::string to_text(const std::vector<Finding>& findings);
-nlohmann::json to_json(const std::vector<Finding>& findings);
+std::string to_text(const std::vector<Check>& findings);
+nlohmann::json to_json(const std::vector<Check>& findings);
 
 }  // namespace rigstep::server

@@ -33,7 +33,7 @@ Command add_doctor(CLI::App& app) {
     const wire::RigConfig rig = options->rig.empty() ? wire::RigConfig{} : wire::load_rig(options->rig);
     Machine machine = this_machine(rig);
     if (!options->links.empty()) machine.links = options->links;
-    const std::vector<Finding> findings = diagnose(machine);
+    const std::vector<Check> findings = diagnose(machine);
     fmt::print("{}", options->json ? to_json(findings).dump(2) + "\n" : to_text(findings));
     return worst(findings) == Health::fail ? kExitVerdict : kExitOk;
   };

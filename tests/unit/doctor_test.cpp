@@ -11,7 +11,7 @@
 #include <vector>
 
 using namespace rigstep;
-using server::Finding;
+using server::Check;
 using server::Health;
 using server::Machine;
 namespace fs = std::filesystem;
@@ -87,8 +87,8 @@ class FakeMachine {
   FakeMachine(const FakeMachine&) = delete;
   FakeMachine& operator=(const FakeMachine&) = delete;
 
-  Finding operator[](const std::string& check) const {
-    for (const Finding& finding : server::diagnose(machine))
+  Check operator[](const std::string& check) const {
+    for (const Check& finding : server::diagnose(machine))
       if (finding.check == check) return finding;
     FAIL("no finding called " << check);
     return {};
@@ -99,7 +99,7 @@ class FakeMachine {
 
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-void check_finding(const Finding& finding, Health health, const std::string& reason, const std::string& remedy) {
+void check_finding(const Check& finding, Health health, const std::string& reason, const std::string& remedy) {
   CAPTURE(finding.check);
   CAPTURE(finding.reason);
   CAPTURE(finding.remedy);
@@ -113,9 +113,9 @@ void check_finding(const Finding& finding, Health health, const std::string& rea
 
 TEST_CASE("a prepared bench passes every check of the doctor") {
   const FakeMachine bench(prepared());
-  const std::vector<Finding> findings = server::diagnose(bench.machine);
+  const std::vector<Check> findings = server::diagnose(bench.machine);
   CHECK(findings.size() == 16);
-  for (const Finding& finding : findings) {
+  for (const Check& finding : findings) {
     CAPTURE(finding.reason);
     CHECK_MESSAGE(finding.health == Health::pass, finding.check);
   }
@@ -126,7 +126,7 @@ TEST_CASE("a prepared bench passes every check of the doctor") {
 TEST_CASE("on a machine that tells nothing nothing passes but what needs no file") {
   const FakeMachine empty{Files{}};
   int untold = 0;
-  for (const Finding& finding : server::diagnose(empty.machine)) {
+  for (const Check& finding : server::diagnose(empty.machine)) {
     CAPTURE(finding.check);
     if (finding.check == "OpenMP environment") continue;
     CHECK(finding.health == Health::warn);
