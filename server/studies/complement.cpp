@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <ctime>
+#include <limits>
 
 #include "core/offline/compare.h"
 #include "core/offline/featherstone_dca.h"
@@ -116,6 +117,7 @@ void simulate(const Struts& struts, int timed_runs, const std::function<void(dou
   offline::ComplementSettings settings;
   settings.method = kMethodList[sample.method].complement;
   settings.stabilisation = kStabilisation[sample.stabilisation];
+  settings.velocity_tolerance = std::numeric_limits<double>::infinity();  // the paper corrects positions alone
   try {
     sample.run = offline::natural_complement(scenario(mechanism, struts.instants), options, settings);
     for (runs = 1; runs <= timed_runs; ++runs) {
