@@ -493,7 +493,10 @@ constexpr const char* kIntroduction =
     "SUNDIALS in place of MATLAB's ode45; compiled code, in which all methods share everything but their linear\n"
     "algebra. Times are those of the processor, not of the wall clock; medians over the runs. Newton-Raphson corrects\n"
     "positions after steps that leave more than 1e-10 m or rad. The paper plots its times, so its statements are\n"
-    "compared, not numbers. Singular values come from two-sided Jacobi rotations, which cost more than the\n"
+    "compared, not numbers. The decompositions are Eigen's, compiled for short builds (-O1): what is slow here is "
+    "this\n"
+    "implementation, not the method as such. Singular values come from two-sided Jacobi rotations, which cost more "
+    "than the\n"
     "bidiagonalisation that MATLAB uses. Errors are distances of mass centres from the motion in relative coordinates "
     "at 1e-12.\n\n";
 
