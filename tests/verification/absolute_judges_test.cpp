@@ -65,6 +65,25 @@ double largest_position_residual(const Trajectory& trajectory) {
   return largest;
 }
 
+// A rotor of 2 kg whose mass centre is 0.5 m from its axle, without gravity.
+MechanismBuilder rotor_on_axle() {
+  MechanismBuilder builder("rotor");
+  Body body;
+  body.name = "rotor";
+  body.mass = 2.0;
+  body.inertia_b = Vec3(0.1, 0.2, 0.3).asDiagonal();
+  body.position_0 = Vec3(0.5, 0.0, 0.0);
+  builder.add_body(body);
+  MechanismBuilder::JointAtStart joint;
+  joint.name = "axle";
+  joint.type = JointType::revolute;
+  joint.first = "ground";
+  joint.second = "rotor";
+  joint.axis = Vec3::UnitZ();
+  builder.add_joint(joint);
+  return builder;
+}
+
 }  // namespace
 
 TEST_CASE("every complement follows the reference McPherson struts and the pipelayer, and the others") {
@@ -187,19 +206,7 @@ TEST_CASE("a judge says what it cannot do, what a start contradicts, and that a 
   c.scenario.start[1].v_0.y() += 0.1;
   both("velocity contradicts joint \"joint2\"", 1e-8);
 
-  MechanismBuilder builder("driven");
-  Body body;
-  body.name = "rotor";
-  body.mass = 1.0;
-  body.inertia_b = Mat3::Identity();
-  builder.add_body(body);
-  MechanismBuilder::JointAtStart joint;
-  joint.name = "axle";
-  joint.type = JointType::revolute;
-  joint.first = "ground";
-  joint.second = "rotor";
-  joint.axis = Vec3::UnitZ();
-  builder.add_joint(joint);
+  MechanismBuilder builder = rotor_on_axle();
   Driver driver;
   driver.name = "shaker";
   driver.motion = Driver::Motion::input;
@@ -225,22 +232,9 @@ TEST_CASE("of redundant joints some reactions are determined by the motion, othe
   CHECK(constraint_rank(c.scenario, start_motion(c.mechanism)) == 26);
 }
 
-// A rotor of 2 kg whose mass centre is 0.5 m from its axle, without gravity; its input turns it.
+// Its input turns it.
 Mechanism rotor() {
-  MechanismBuilder builder("rotor");
-  Body body;
-  body.name = "rotor";
-  body.mass = 2.0;
-  body.inertia_b = Vec3(0.1, 0.2, 0.3).asDiagonal();
-  body.position_0 = Vec3(0.5, 0.0, 0.0);
-  builder.add_body(body);
-  MechanismBuilder::JointAtStart joint;
-  joint.name = "axle";
-  joint.type = JointType::revolute;
-  joint.first = "ground";
-  joint.second = "rotor";
-  joint.axis = Vec3::UnitZ();
-  builder.add_joint(joint);
+  MechanismBuilder builder = rotor_on_axle();
   Input torque;
   torque.name = "torque";
   torque.kind = Input::Kind::joint_effort;
