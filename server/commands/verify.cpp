@@ -28,8 +28,8 @@ int list_solvers(const Options& options) {
   for (const offline::Solver& solver : offline::solvers()) {
     const std::string obstacle = asked ? solver.obstacle(mechanism->mechanism) : std::string();
     all.push_back({{"name", solver.name}, {"method", solver.method}, {"obstacle", obstacle}});
-    if (!options.json) fmt::print("{:<17} {}\n", solver.name, solver.method);
-    if (!options.json && asked) fmt::print("{:<17}   {}\n", "", obstacle.empty() ? "can do it" : "cannot: " + obstacle);
+    if (!options.json) fmt::print("{:<27} {}\n", solver.name, solver.method);
+    if (!options.json && asked) fmt::print("{:<27}   {}\n", "", obstacle.empty() ? "can do it" : "cannot: " + obstacle);
   }
   if (options.json) fmt::print("{}\n", all.dump(2));
   return kExitOk;
