@@ -4,9 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 
-#include "server/csv.h"
+#include "server/text_file.h"
 
 namespace rigstep::server {
 
@@ -78,13 +77,6 @@ std::string labels(const std::string& x, const std::string& y) {
                      text(0.0, 0.0, "middle", y));
 }
 
-void write_file(const std::string& svg, const std::string& path) {
-  std::ofstream file(path);
-  file << svg;
-  file.close();
-  if (!file) throw FileError(path + ": cannot be written: name a folder that takes files");
-}
-
 }  // namespace
 
 std::string to_svg(const Chart& chart) {
@@ -152,7 +144,7 @@ std::string to_svg(const RegionMap& map) {
   return svg + "</svg>\n";
 }
 
-void write_svg(const Chart& chart, const std::string& path) { write_file(to_svg(chart), path); }
-void write_svg(const RegionMap& map, const std::string& path) { write_file(to_svg(map), path); }
+void write_svg(const Chart& chart, const std::string& path) { write_text(path, to_svg(chart)); }
+void write_svg(const RegionMap& map, const std::string& path) { write_text(path, to_svg(map)); }
 
 }  // namespace rigstep::server

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -22,6 +21,7 @@
 #include "server/commands/commands.h"
 #include "server/csv.h"
 #include "server/session.h"
+#include "server/text_file.h"
 
 namespace rigstep::server {
 
@@ -303,13 +303,6 @@ fs::path made_folder(const std::string& name) {
   fs::create_directories(name, error);
   if (error || !fs::is_directory(name)) throw FileError(name + ": cannot be made: " + error.message());
   return name;
-}
-
-void write_text(const fs::path& path, const std::string& text) {
-  std::ofstream file(path);
-  file << text;
-  file.close();
-  if (!file) throw FileError(path.string() + ": cannot be written: name a folder that takes files");
 }
 
 void write_csv(const Result& result, const fs::path& folder) {

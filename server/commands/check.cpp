@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -21,6 +20,7 @@
 #include "server/commands/commands.h"
 #include "server/csv.h"
 #include "server/session.h"
+#include "server/text_file.h"
 
 namespace rigstep::server {
 
@@ -277,9 +277,7 @@ int assemble(const Options& options, const wire::LoadedMechanism& loaded) {
     return kExitMechanism;
   }
   if (options.write.empty()) return kExitOk;
-  std::ofstream file(options.write);
-  file << wire::with_start(loaded, assembly.bodies);
-  if (!file.flush()) throw FileError(options.write + ": cannot be written: check the folder and its permissions");
+  write_text(options.write, wire::with_start(loaded, assembly.bodies));
   return kExitOk;
 }
 

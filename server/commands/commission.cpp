@@ -4,12 +4,12 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include <fstream>
 #include <memory>
 
 #include "server/commands/commands.h"
 #include "server/commission_verdict.h"
 #include "server/csv.h"
+#include "server/text_file.h"
 
 namespace rigstep::server {
 
@@ -37,10 +37,7 @@ int commission(const Options& options) {
   progress.reset();
   if (interrupted) return interrupted_exit_code();
   const std::string json = report.json().dump(2) + "\n";
-  std::ofstream file(path);
-  file << json;
-  file.close();
-  if (!file) throw FileError(path + ": cannot be written: check the permissions, or name another --output");
+  write_text(path, json);
   fmt::print("{}", options.json ? json : report.text());
   spdlog::info("{} written{}", path, options.output.empty() ? ": rigstep serve puts it into its recordings" : "");
   return report.carried() ? kExitOk : kExitVerdict;

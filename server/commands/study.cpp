@@ -13,6 +13,7 @@
 #include "server/studies/hamiltonian.h"
 #include "server/studies/report.h"
 #include "server/studies/tree.h"
+#include "server/text_file.h"
 
 namespace rigstep::server {
 

@@ -11,6 +11,7 @@
 #include "server/commands/commands.h"
 #include "server/csv.h"
 #include "server/session.h"
+#include "server/text_file.h"
 
 namespace rigstep::server {
 
@@ -38,13 +39,6 @@ void check_output(const std::string& path) {
     throw wire::ConfigError("--output: " + path + " was not written by rigstep tune and is kept: name another file");
 }
 
-void write(const std::string& path, const std::string& text) {
-  std::ofstream file(path);
-  file << text;
-  file.close();
-  if (!file) throw FileError(path + ": cannot be written: check the permissions, or name another --output");
-}
-
 int tune(const Options& options) {
   check_output(options.output);
   watch_interrupts();
@@ -62,7 +56,7 @@ int tune(const Options& options) {
                failure.what());
     return kExitNumerical;
   }
-  if (report.chosen) write(options.output, report.rig_file(fs::path(options.output).parent_path().string()));
+  if (report.chosen) write_text(options.output, report.rig_file(fs::path(options.output).parent_path().string()));
   if (options.json) {
     nlohmann::json out = report.json();
     out["rig_file"] = report.chosen ? nlohmann::json(options.output) : nlohmann::json();

@@ -13,6 +13,7 @@
 #include "core/offline/natural_complement.h"
 #include "proto/load.h"
 #include "server/bench/chart.h"
+#include "server/text_file.h"
 
 namespace rigstep::server {
 

@@ -11,6 +11,7 @@
 #include "proto/load.h"
 #include "server/bench/chart.h"
 #include "server/csv.h"
+#include "server/text_file.h"
 
 namespace rigstep::server {
 

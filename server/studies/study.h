@@ -22,9 +22,6 @@ struct Finding {
   bool agrees = false;
 };
 
-// Throws FileError.
-void write_text(const std::filesystem::path& path, const std::string& text);
-
 // The section "What agrees" of a page.
 std::string findings_section(const std::vector<Finding>& findings);
 

@@ -1,0 +1,12 @@
+// Files that are written in one piece.
+#pragma once
+
+#include <filesystem>
+#include <string_view>
+
+namespace rigstep::server {
+
+// Replaces what is there. Throws FileError (csv.h) with the system's reason if not everything reached the file.
+void write_text(const std::filesystem::path& path, std::string_view text);
+
+}  // namespace rigstep::server
