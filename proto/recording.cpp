@@ -170,7 +170,7 @@ struct Cursor {
 };
 
 // Text from a file as it may stand in an error message.
-std::string printable(std::string_view text) {
+std::string printable_metadata(std::string_view text) {
   std::string out(text.substr(0, 40));
   for (char& c : out) c = c < ' ' || c > '~' ? '?' : c;
   return out;
@@ -509,7 +509,7 @@ void RecordingReader::read_header() {
                          "byte " + std::to_string(message->offset) + ": recording format " +
                              std::to_string(header_.format_version()) + ", this version reads format " +
                              std::to_string(kRecordingFormat),
-                         "use the version that wrote it: Rigstep " + printable(header_.product_version()));
+                         "use the version that wrote it: Rigstep " + printable_metadata(header_.product_version()));
   }
 }
 

@@ -3,14 +3,22 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
 
 #include "proto/frame.h"
+#include "rt/clock.h"
 
 namespace rigstep::server {
+
+inline constexpr std::int64_t kRepeatAfterNs = 100'000'000;    // a request without an answer
+inline constexpr std::int64_t kStepAgainAfterNs = 20'000'000;  // lockstep: more than any step takes
+
+inline std::int64_t now_ns() { return rt::MonotonicClock::now_ns(); }  // what all stamps are of
+inline std::int64_t nanoseconds(double seconds) { return std::llround(seconds * 1e9); }
 
 class ClientSocket {
  public:

@@ -18,6 +18,6 @@ enum ExitCode : int {
 
 inline constexpr const char* kExitCodeHelp =
     "Exit codes: 0 ok, 1 verdict is no, 2 usage or rig file, 3 mechanism file, 4 environment, 5 network,\n"
-    "            6 a step failed, 7 recording damaged, 8 verify: judges were stopped by --limit, 130 interrupted";
+    "            6 a step failed, 7 recording damaged, 8 verify: too few judges before --limit, 130 interrupted";
 
 }  // namespace rigstep::server

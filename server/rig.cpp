@@ -11,16 +11,11 @@
 
 #include "proto/load.h"
 #include "rt/clock.h"
+#include "server/client_socket.h"
 #include "server/rig_client.h"
 
 namespace rigstep::server {
 namespace {
-
-constexpr std::int64_t kStepAgainAfterNs = 20'000'000;  // lockstep: more than any step takes
-
-std::int64_t now_ns() { return rt::MonotonicClock::now_ns(); }
-
-std::int64_t nanoseconds(double seconds) { return std::llround(seconds * 1e9); }
 
 std::string_view trimmed(std::string_view text) {
   const char* blanks = " \t\r";

@@ -14,12 +14,6 @@
 namespace rigstep::server {
 namespace {
 
-constexpr std::int64_t kRepeatAfterNs = 100'000'000;
-constexpr std::int64_t kStepAgainAfterNs = 20'000'000;  // lockstep: more than any step takes
-
-std::int64_t now_ns() { return rt::MonotonicClock::now_ns(); }
-std::int64_t nanoseconds(double seconds) { return std::llround(seconds * 1e9); }
-
 std::optional<wire::Key> key_of(const std::string& file) {
   return file.empty() ? std::nullopt : std::optional(wire::read_key_file(file));
 }

@@ -19,10 +19,6 @@
 namespace rigstep::server {
 namespace {
 
-constexpr std::int64_t kRepeatAfterNs = 100'000'000;
-
-std::int64_t now_ns() { return rt::MonotonicClock::now_ns(); }
-
 // Requests outside a session, repeated until the answer that counts has come.
 class Operator {
  public:

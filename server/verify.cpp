@@ -38,7 +38,7 @@ struct StepTooLong : offline::SolverError {
 };
 
 // What is to be simulated: the mechanism, and the inputs of every step.
-struct Case {
+struct VerifyCase {
   wire::LoadedMechanism mechanism;
   index3::Settings settings;
   std::uint64_t steps = 0;
@@ -50,10 +50,10 @@ struct Case {
   }
 };
 
-bool many_bodies(const Case& a) { return a.mechanism.mechanism.bodies().size() > kManyBodies; }
+bool many_bodies(const VerifyCase& a) { return a.mechanism.mechanism.bodies().size() > kManyBodies; }
 
-Case from_mechanism(const VerifyRequest& request) {
-  Case a{load_mechanism_file(request.path), {}, 0, {}};
+VerifyCase from_mechanism(const VerifyRequest& request) {
+  VerifyCase a{load_mechanism_file(request.path), {}, 0, {}};
   a.settings.dt_ns = std::llround(request.dt * 1e9);
   const double standard = many_bodies(a) ? 0.2 : 1.0;
   const double duration = request.duration > 0.0 ? request.duration : standard;
@@ -65,10 +65,10 @@ Case from_mechanism(const VerifyRequest& request) {
   return a;
 }
 
-Case from_recording(const VerifyRequest& request) {
+VerifyCase from_recording(const VerifyRequest& request) {
   wire::RecordingReader reader(request.path);
   const wire::RecordingHeader& header = reader.header();
-  Case a{parse_mechanism_text(header.mechanism_text(), header.mechanism_file()), {}, 0, {}};
+  VerifyCase a{parse_mechanism_text(header.mechanism_text(), header.mechanism_file()), {}, 0, {}};
   a.settings.dt_ns = static_cast<std::int64_t>(header.dt_ns());
   a.settings.iterations = static_cast<int>(header.iterations());
   a.settings.relative_compliance = header.relative_compliance();
@@ -112,12 +112,12 @@ Instant instant_of(const index3::Stepper& stepper) {
 }
 
 // Steps between two instants.
-std::uint64_t stride(const Case& a) {
+std::uint64_t stride(const VerifyCase& a) {
   return std::max<std::uint64_t>(1, a.steps / static_cast<std::uint64_t>(many_bodies(a) ? kFewInstants : kInstants));
 }
 
 // The stepper with dt divided by `divisor`. seen: every now and then, with the stepper, may return false to stop.
-std::vector<Instant> run_stepper(const Case& a, std::uint64_t steps, int divisor,
+std::vector<Instant> run_stepper(const VerifyCase& a, std::uint64_t steps, int divisor,
                                  const std::function<void(double)>& progress,
                                  const std::function<bool(const Instant&)>& seen) {
   index3::Settings settings = a.settings;
@@ -145,7 +145,7 @@ std::vector<Instant> run_stepper(const Case& a, std::uint64_t steps, int divisor
 
 // The stepper's scheme has order 2. Where an input jumps the trapezoidal rule takes the mean of both values for one
 // step, as if the jump came half a step later: order 1.
-double order_of(const Case& a) {
+double order_of(const VerifyCase& a) {
   Inputs before;
   for (std::uint64_t k = 0; k < a.steps; ++k) {
     const Inputs now = a.inputs(k);
@@ -205,7 +205,7 @@ bool within(const Deviation& d, const Deviation& allowed) {
 }
 
 // Inputs as the judges take them: one entry where they change.
-std::vector<offline::HeldInputs> held_inputs(const Case& a) {
+std::vector<offline::HeldInputs> held_inputs(const VerifyCase& a) {
   std::vector<offline::HeldInputs> held;
   const std::size_t channels = a.mechanism.mechanism.input_channels().size();
   for (std::size_t k = 0; k < a.applied.size() && channels > 0; ++k) {
@@ -216,11 +216,6 @@ std::vector<offline::HeldInputs> held_inputs(const Case& a) {
   }
   return held;
 }
-
-// A judge that takes too long.
-struct OutOfTime {
-  double reached;
-};
 
 VerifyReport::Judge ask(const offline::Solver& solver, const offline::Scenario& scenario, const VerifyRequest& request,
                         double tolerance, const std::vector<Instant>& stepper, const std::vector<bool>& comparable,
@@ -233,15 +228,25 @@ VerifyReport::Judge ask(const offline::Solver& solver, const offline::Scenario& 
   offline::Options options;
   options.relative_tolerance = options.absolute_tolerance = tolerance;
   const std::clock_t begin = std::clock();  // others on the machine do not count
+  double reached = 0.0;
   options.progress = [&](double t) {
     progress(solver.name, t / scenario.instants.back());
-    if (static_cast<double>(std::clock() - begin) > request.limit * CLOCKS_PER_SEC) throw OutOfTime{t};
+    judge.stopped = static_cast<double>(std::clock() - begin) > request.limit * CLOCKS_PER_SEC;
+    reached = t;
+    return !judge.stopped;
   };
   try {
     const offline::Trajectory run = solver.simulate(scenario, options);
-    if (run.instants.size() != stepper.size())
-      throw offline::SolverError(fmt::format("it gave {} of {} instants", run.instants.size(), stepper.size()));
-    judge.deviation = offline::compare(stepper, run.instants, comparable);
+    const std::size_t count = run.instants.size();
+    if (judge.stopped ? count > stepper.size() : count != stepper.size())
+      throw offline::SolverError(fmt::format("it gave {} of {} instants", count, stepper.size()));
+    if (count < 2) {
+      judge.obstacle = fmt::format("stopped at {:.3g} s after {:g} s of processor time: give it more with --limit",
+                                   reached, request.limit);
+      return judge;
+    }
+    judge.until = run.instants.back().time;
+    judge.deviation = offline::compare(std::span(stepper).first(count), run.instants, comparable);
     for (const Instant& instant : run.instants) {
       judge.energy_change = std::max(judge.energy_change, std::abs(instant.energy - run.instants.front().energy));
       judge.position_residual = std::max(judge.position_residual, instant.position_residual);
@@ -250,10 +255,6 @@ VerifyReport::Judge ask(const offline::Solver& solver, const offline::Scenario& 
     }
     judge.seconds = run.seconds;
     judge.right_hand_sides = run.right_hand_sides;
-  } catch (const OutOfTime& late) {
-    judge.obstacle = fmt::format("stopped at {:.3g} s after {:g} s of processor time: give it more with --limit",
-                                 late.reached, request.limit);
-    judge.stopped = true;
   } catch (const Error& error) {
     judge.obstacle = error.what();
     judge.failed = true;
@@ -275,7 +276,7 @@ std::vector<const offline::Solver*> chosen_solvers(const VerifyRequest& request)
   return chosen;
 }
 
-bool can_be_singular(const Case& a) {
+bool can_be_singular(const VerifyCase& a) {
   return index3::Plan(a.mechanism.mechanism, a.settings).has_loops || !a.mechanism.mechanism.couplings().empty() ||
          !a.mechanism.mechanism.drivers().empty();
 }
@@ -285,7 +286,7 @@ VerifyReport verify_with_its_dt(const VerifyRequest& request,
   const std::vector<const offline::Solver*> judges = chosen_solvers(request);
   const bool recorded = request.path.ends_with(".mcap");
   if (recorded && !request.inputs.empty()) throw wire::ConfigError("--inputs: a recording has its own: leave it out");
-  const Case a = recorded ? from_recording(request) : from_mechanism(request);
+  const VerifyCase a = recorded ? from_recording(request) : from_mechanism(request);
   VerifyReport report;
   report.mechanism = a.mechanism.mechanism.name();
   report.tolerance = request.tolerance;
@@ -390,7 +391,9 @@ Verdict VerifyReport::verdict() const {
   if (any(differs)) return Verdict::no;
   if (!any([](const Judge& judge) { return judge.obstacle.empty(); })) return Verdict::unjudged;
   if (!converges) return Verdict::no;
-  return any([](const Judge& judge) { return judge.stopped; }) ? Verdict::incomplete : Verdict::agrees;
+  const bool one_to_the_end = any([](const Judge& judge) { return judge.obstacle.empty() && !judge.stopped; });
+  const bool one_at_the_start = any([](const Judge& judge) { return judge.stopped && !judge.obstacle.empty(); });
+  return one_to_the_end && !one_at_the_start ? Verdict::agrees : Verdict::incomplete;
 }
 
 namespace {
@@ -405,8 +408,9 @@ std::string verdict_text(const VerifyReport& report) {
   const auto count = [&report](const auto& is) {
     return std::count_if(report.judges.begin(), report.judges.end(), is);
   };
-  const auto agrees = [](const VerifyReport::Judge& judge) { return judge.agrees; };
-  const auto stopped = [](const VerifyReport::Judge& judge) { return judge.stopped; };
+  const auto agrees = [](const VerifyReport::Judge& judge) { return judge.agrees && !judge.stopped; };
+  const auto in_part = [](const VerifyReport::Judge& judge) { return judge.agrees && judge.stopped; };
+  const auto stopped = [](const VerifyReport::Judge& judge) { return judge.stopped && !judge.obstacle.empty(); };
   const auto differs = [](const VerifyReport::Judge& judge) {
     return judge.failed || (judge.obstacle.empty() && !judge.agrees);
   };
@@ -414,17 +418,20 @@ std::string verdict_text(const VerifyReport& report) {
     return !judge.obstacle.empty() && !judge.stopped && !judge.failed;
   };
   std::string counts = fmt::format("{} agree", count(agrees));
+  if (count(in_part) > 0)
+    counts += fmt::format(", {} agree as far as --limit let them go ({})", count(in_part), names(in_part));
   if (count(differs) > 0) counts += fmt::format(", {} differ or failed ({})", count(differs), names(differs));
-  if (count(stopped) > 0) counts += fmt::format(", {} stopped by --limit ({})", count(stopped), names(stopped));
+  if (count(stopped) > 0)
+    counts += fmt::format(", {} stopped at the start by --limit ({})", count(stopped), names(stopped));
   if (count(cannot) > 0) counts += fmt::format(", {} cannot do it", count(cannot));
   if (!report.converges) counts += "; the stepper's order is too low";
   switch (report.verdict()) {
     case Verdict::agrees:
       return "the stepper agrees with its judges: " + counts;
     case Verdict::incomplete:
-      return "INCOMPLETE: the stepper agrees with those judges that came to an end: " + counts;
+      return "INCOMPLETE: no judge differs as far as it came: " + counts;
     case Verdict::unjudged:
-      return "NONE: no judge came to an end: " + counts;
+      return "NONE: no judge came further than the start: " + counts;
     case Verdict::no:
       break;
   }
@@ -461,6 +468,7 @@ std::string VerifyReport::text() const {
                           judge.energy_change, judge.position_residual, judge.velocity_residual,
                           judge.acceleration_residual, judge.right_hand_sides, judge.seconds,
                           !judge.agrees                 ? "  DIFFERS"
+                          : judge.stopped               ? fmt::format("  to {:.3g} s, --limit", judge.until)
                           : judge.tolerance < tolerance ? fmt::format("  at tolerance {:g}", judge.tolerance)
                                                         : "")
             : fmt::format("{:<28}  {}{}\n", judge.name, judge.failed ? "FAILED: " : "", judge.obstacle);
@@ -493,6 +501,7 @@ nlohmann::json VerifyReport::json() const {
                              {"obstacle", judge.obstacle},
                              {"failed", judge.failed},
                              {"stopped", judge.stopped},
+                             {"until_s", judge.until},
                              {"tolerance", judge.tolerance},
                              {"agrees", judge.agrees},
                              {"deviation", measures(judge.deviation)},

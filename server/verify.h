@@ -24,10 +24,11 @@ struct VerifyRequest {
 };
 
 enum class Verdict {
-  agrees,      // the stepper converges, and every judge that can do the mechanism agrees
-  incomplete,  // ... of those that came to an end; --limit stopped others
+  agrees,  // the stepper converges, and every judge that can do the mechanism agrees: one at least to the end, those
+           // that --limit stopped as far as they came
+  incomplete,  // ... but none came to the end, or --limit stopped some at the very start
   no,          // it does not converge, a judge differs, or one failed
-  unjudged,    // no judge came to an end
+  unjudged,    // no judge came further than the start
 };
 
 struct VerifyReport {
@@ -41,6 +42,7 @@ struct VerifyReport {
     std::string obstacle;          // why there is no result; empty: there is one
     bool failed = false;           // it should have had one
     bool stopped = false;          // by the limit
+    double until = 0.0;            // compared from 0 to here [s]
     double tolerance = 0.0;        // of its integrator
     offline::Deviation deviation;  // from the extrapolated stepper
     double energy_change = 0.0;    // largest difference of the total energy from the start [J]

@@ -6,7 +6,7 @@ namespace rigstep::index3 {
 
 namespace {
 
-constexpr double kRankTolerance = 1e-12;  // pivot that counts as zero, with the diagonal scaled to 1
+constexpr double kPivotTolerance = 1e-12;  // pivot that counts as zero, with the diagonal scaled to 1
 
 }  // namespace
 
@@ -56,7 +56,7 @@ BushingRows bushing_rows(const Bushing& bushing, double dt) {
   for (; rows.count < 6; ++rows.count) {
     Eigen::Index pivot = 0;
     const double largest = S.diagonal().maxCoeff(&pivot);
-    if (!(largest > kRankTolerance)) break;
+    if (!(largest > kPivotTolerance)) break;
     const Vec6 column = S.col(pivot) / std::sqrt(largest);
     rows.L.col(rows.count) = scale.cwiseProduct(column);
     S -= column * column.transpose();

@@ -10,7 +10,7 @@ namespace rigstep::index3 {
 namespace {
 
 constexpr double kRegularisation = 1e-12;  // of J'J against its mean diagonal: what the constraints leave free
-constexpr int kPasses = 3;                 // each multiplies its error by kRegularisation over the smallest eigenvalue
+constexpr int kReactionPasses = 3;         // each multiplies its error by kRegularisation over the smallest eigenvalue
 
 // rows with respect to a body's motion, its rotation measured by the path of its farthest joint point
 Vec6 scaled(const Vec6& J, double arm) {
@@ -133,7 +133,7 @@ void Reactions::redistribute(Group& g, const Workspace& w) noexcept {
     g.given[static_cast<Eigen::Index>(k)] = lambda_[g.rows[k]];
     lambda_[g.rows[k]] = 0.0;
   }
-  for (int pass = 0; pass < kPasses; ++pass) {
+  for (int pass = 0; pass < kReactionPasses; ++pass) {
     g.motion.setZero();
     for (std::size_t k = 0; k < g.rows.size(); ++k)
       for_each_place(k, [&](int at, const Vec6& J) {

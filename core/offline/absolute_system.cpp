@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "core/offline/dense.h"
+
 namespace rigstep::offline {
 
 namespace {
@@ -34,9 +36,7 @@ double largest(const VectorXd& v) { return v.size() == 0 ? 0.0 : v.lpNorm<Eigen:
 VectorXd semidefinite_solve(const MatrixXd& S, const VectorXd& b) {
   const Eigen::LDLT<MatrixXd> regular(S);
   if (regular.info() == Eigen::Success && regular.rcond() > kRankTolerance) return regular.solve(b);
-  Eigen::CompleteOrthogonalDecomposition<MatrixXd> singular;
-  singular.setThreshold(kRankTolerance);
-  return singular.compute(S).solve(b);
+  return least_squares(S, b, kRankTolerance).x;
 }
 
 // M^-1 of one body times a load.
@@ -107,13 +107,13 @@ void AbsoluteSystem::polish() {
     const VectorXd Phi = positions(now.rows);
     if (k == 0 && largest(Phi) > kStartGap) complain("pose", now.rows, Phi);
     if (largest(Phi) < kRounding) break;
-    displace(start_, -jacobian(now.rows, start_.size()).completeOrthogonalDecomposition().solve(Phi));
+    displace(start_, -least_squares(jacobian(now.rows, start_.size()), Phi).x);
   }
   const AbsoluteEquations now = at(t, start_);
   const VectorXd rate = rates(now.rows, velocities(start_));
   if (largest(rate) > kStartGap) complain("velocity", now.rows, rate);
   if (largest(rate) < kRounding) return;
-  const VectorXd change = -jacobian(now.rows, start_.size()).completeOrthogonalDecomposition().solve(rate);
+  const VectorXd change = -least_squares(jacobian(now.rows, start_.size()), rate).x;
   for (std::size_t i = 0; i < start_.size(); ++i) {
     start_[i].v_0 += change.segment<3>(6 * static_cast<Eigen::Index>(i));
     start_[i].omega_0 += change.segment<3>(6 * static_cast<Eigen::Index>(i) + 3);

@@ -1,12 +1,11 @@
 #include "core/offline/constraints.h"
 
 #include <cmath>
+#include <numbers>
 
 namespace rigstep::offline {
 
 namespace {
-
-constexpr double kPi = 3.14159265358979323846;
 
 // Collects the rows of one joint: each quantity is to vanish.
 class JointRows {
@@ -36,7 +35,7 @@ class JointRows {
   }
   void screwed() {
     const Jet angle = measured(joint_, Freedom::angle, at_);
-    quantities.push_back(measured(joint_, Freedom::displacement, at_) - joint_.lead / (2.0 * kPi) * angle);
+    quantities.push_back(measured(joint_, Freedom::displacement, at_) - joint_.lead / (2.0 * std::numbers::pi) * angle);
   }
   void apart() { quantities.push_back(norm(at_.gap) + -joint_.length); }
 
@@ -161,7 +160,8 @@ std::vector<ConstraintRow> Constraints::rows(const Situation& at, std::span<cons
     ConstraintRow& row = next_row();
     add(row, at.coordinate[static_cast<std::size_t>(coordinate)], 1.0, joint_of(coordinate));
     row.Phi -= drives[i].value;
-    if (!is_length(mechanism_->coordinates()[coordinate].freedom)) row.Phi = std::remainder(row.Phi, 2.0 * kPi);
+    if (!is_length(mechanism_->coordinates()[coordinate].freedom))
+      row.Phi = std::remainder(row.Phi, 2.0 * std::numbers::pi);
     row.Phi_t = -drives[i].rate;
     row.gamma += drives[i].acceleration;
   }

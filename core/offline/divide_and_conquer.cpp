@@ -1,9 +1,10 @@
 #include "core/offline/divide_and_conquer.h"
 
 #include <Eigen/Cholesky>
-#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cstdlib>
+
+#include "core/offline/dense.h"
 
 namespace rigstep::offline {
 
@@ -15,13 +16,11 @@ using Eigen::MatrixXd;
 
 // Of a symmetric, positive semidefinite matrix.
 void pseudo_invert(const MatrixXd& K, MatrixXd& inverse) {
-  const Eigen::SelfAdjointEigenSolver<MatrixXd> spectrum(K);
-  const auto& values = spectrum.eigenvalues();
+  const auto [values, vectors] = spectrum(K);
   const double smallest = kRedundant * values[values.size() - 1];
   inverse.setZero();
   for (Eigen::Index i = 0; i < values.size(); ++i)
-    if (values[i] > smallest)
-      inverse.noalias() += spectrum.eigenvectors().col(i) / values[i] * spectrum.eigenvectors().col(i).transpose();
+    if (values[i] > smallest) inverse.noalias() += vectors.col(i) / values[i] * vectors.col(i).transpose();
 }
 
 }  // namespace

@@ -18,8 +18,6 @@ namespace rigstep::offline {
 
 namespace {
 
-constexpr int kUnrecoverable = -1;  // answers of a right-hand side to SUNDIALS
-constexpr int kTryShorter = 1;
 constexpr double kStiffestStep = 1e-14;  // shortest step, relative to the time span of the run
 
 // What the C callbacks see.
@@ -39,12 +37,12 @@ int right_hand_side(double t, N_Vector y, N_Vector yd, void* user) {
     caller.problem->f(t, {N_VGetArrayPointer(y), n}, rate);
   } catch (...) {
     caller.thrown = std::current_exception();
-    return kUnrecoverable;
+    return sundials::kUnrecoverable;
   }
   caller.effort.right_hand_side_seconds +=
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   ++caller.effort.right_hand_sides;
-  return std::all_of(rate.begin(), rate.end(), [](double v) { return std::isfinite(v); }) ? 0 : kTryShorter;
+  return std::all_of(rate.begin(), rate.end(), [](double v) { return std::isfinite(v); }) ? 0 : sundials::kTryShorter;
 }
 
 void keep_complaint(int, const char*, const char* function, char* message, void* user) {
@@ -172,7 +170,7 @@ Effort integrate(const Problem& problem, std::vector<double> y, std::span<const 
         deliver(*next, value);
       }
       if (problem.after_step && problem.after_step(steps.time(), y)) steps.start_afresh();
-      if (options.progress) options.progress(steps.time());
+      if (options.progress && !options.progress(steps.time())) return steps.effort();
     }
     if (stop == instants.back()) break;
     if (problem.at_break) problem.at_break(stop, y);

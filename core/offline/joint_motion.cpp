@@ -1,12 +1,11 @@
 #include "core/offline/joint_motion.h"
 
 #include <cmath>
+#include <numbers>
 
 namespace rigstep::offline {
 
 namespace {
-
-constexpr double kPi = 3.14159265358979323846;
 
 Mat3 skew(const Vec3& a) {
   Mat3 matrix;
@@ -50,7 +49,7 @@ Side on_body(const JointFrame& frame, const BodyMotion& body, int which) {
 }
 
 double nearest_turn(double angle, double reference) {
-  return angle + 2.0 * kPi * std::round((reference - angle) / (2.0 * kPi));
+  return angle + 2.0 * std::numbers::pi * std::round((reference - angle) / (2.0 * std::numbers::pi));
 }
 
 // Cardan angles of A_second = A_first Rz Ry Rx.
@@ -110,7 +109,7 @@ Jet measured(const Joint& joint, Freedom freedom, const JointMotion& at) {
     case Freedom::angle: {
       Jet angle = atan2(dot(a[1], b[0]), dot(a[0], b[0]));
       if (joint.type == JointType::screw)
-        angle.value = nearest_turn(angle.value, 2.0 * kPi / joint.lead * dot(a[2], at.gap).value);
+        angle.value = nearest_turn(angle.value, 2.0 * std::numbers::pi / joint.lead * dot(a[2], at.gap).value);
       return angle;
     }
     default:

@@ -2,13 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <numeric>
 
 namespace rigstep::offline {
 
 namespace {
-
-constexpr double kPi = 3.14159265358979323846;
 
 using Turn = Freeness::Turn;
 
@@ -37,7 +36,7 @@ Freeness freeness_of(const Joint& joint) {
     case JointType::planar:
       return {{true, true, false}, Turn::about_axis};
     case JointType::screw:
-      return {{false, false, false}, Turn::about_axis, joint.lead / (2.0 * kPi)};
+      return {{false, false, false}, Turn::about_axis, joint.lead / (2.0 * std::numbers::pi)};
     case JointType::point_on_plane:
       return {{true, true, false}, Turn::ball};
     case JointType::distance:
@@ -110,7 +109,7 @@ struct Directions {
   Vec3 extra = Vec3::Zero();
 };
 
-Vec6 spatial(const Vec3& linear, const Vec3& angular) {
+Vec6 column(const Vec3& linear, const Vec3& angular) {
   Vec6 v;
   v << linear, angular;
   return v;
@@ -118,7 +117,7 @@ Vec6 spatial(const Vec3& linear, const Vec3& angular) {
 
 void push(Columns& columns, const Vec3& linear, const Vec3& angular) {
   columns.conservativeResize(6, columns.cols() + 1);
-  columns.rightCols<1>() = spatial(linear, angular);
+  columns.rightCols<1>() = column(linear, angular);
 }
 
 void fill(const Freeness& f, const Directions& d, Columns& H, Columns& D) {

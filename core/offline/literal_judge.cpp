@@ -21,12 +21,13 @@ constexpr int kIterations = 8;         // of Newton's method
 constexpr double kPenalty = 1e6;  // alpha dt^2 / 4, as a multiple of the mean mass: 1e-6 of a gap is left by one pass
 constexpr double kConverged = 1e-10;  // last increment, relative to the size of the mechanism
 constexpr double kAgree = 10.0;       // difference of two extrapolations, as a multiple of the tolerance
-constexpr double kRounding = 1e-14;
+constexpr double kSameInstant = 1e-14;
 constexpr int kMostRuns = 11;  // each with half the step of the one before
 
-class Run {
+class LiteralRun {
  public:
-  Run(const Scenario& scenario, const Options& options) : system_(scenario, "index3_literal"), options_(options) {
+  LiteralRun(const Scenario& scenario, const Options& options)
+      : system_(scenario, "index3_literal"), options_(options) {
     for (const BodyMotion& body : system_.start()) extent_ = std::max(extent_, body.r_0.norm());
     for (const Body& body : scenario.mechanism->bodies())
       mean_mass_ += body.mass / static_cast<double>(scenario.mechanism->bodies().size());
@@ -48,11 +49,12 @@ class Run {
   double extent_ = 1.0;               // [m]
   double mean_mass_ = 0.0;            // [kg]
   std::vector<Motion> extrapolated_;  // the last run, then with one order of its error after the other taken away
+  bool ended_ = false;                // by Options::progress
   long iterations_ = 0;
   double seconds_in_steps_ = 0.0;
 };
 
-void Run::sample(const LiteralStepper& stepper, Motion& motion) const {
+void LiteralRun::sample(const LiteralStepper& stepper, Motion& motion) const {
   for (int i = 0; i < static_cast<int>(bodies()); ++i) {
     const BodyMotion at = stepper.motion(i);
     motion.emplace_back() << at.r_0, at.p, at.v_0, at.omega_0, stepper.acceleration_0(i),
@@ -60,8 +62,9 @@ void Run::sample(const LiteralStepper& stepper, Motion& motion) const {
   }
 }
 
-// All instants with steps of at most kLongestStep / 2^level; nothing where Newton's method does not converge.
-std::optional<Run::Motion> Run::run(int level) {
+// All instants with steps of at most kLongestStep / 2^level; nothing where Newton's method does not converge, or where
+// the run is to end.
+std::optional<LiteralRun::Motion> LiteralRun::run(int level) {
   const Scenario& scenario = system_.scenario();
   const std::vector<double>&instants = scenario.instants, breaks = system_.breaks();
   AbsoluteSystem system = system_;  // as it is at the start
@@ -78,7 +81,7 @@ std::optional<Run::Motion> Run::run(int level) {
   const auto begin = Clock::now();
   const auto advance = [&](double end) {
     const double from = now;
-    if (end - from < kRounding * end) return true;  // an instant and a jump that differ by rounding
+    if (end - from < kSameInstant * end) return true;  // an instant and a jump that differ by rounding
     const int steps = static_cast<int>(std::ceil((end - from) / kLongestStep * (1.0 - 1e-9))) << level;
     const double dt = (end - from) / steps;
     stepper.set_step(dt, 4.0 * kPenalty * mean_mass_ / (dt * dt));
@@ -86,8 +89,10 @@ std::optional<Run::Motion> Run::run(int level) {
       now = from + (end - from) * k / steps;
       iterations_ += kIterations;
       if (!(stepper.step() <= kConverged * extent_)) return false;
-      if (options_.progress)  // each run takes twice as long as the one before
-        options_.progress(instants.front() + (now - instants.front()) * (1.0 - std::ldexp(0.5, -level)));
+      // each run takes twice as long as the one before
+      const double done = instants.front() + (now - instants.front()) * (1.0 - std::ldexp(0.5, -level));
+      ended_ = options_.progress && !options_.progress(done);
+      if (ended_) return false;
     }
     now = end;
     return true;
@@ -110,7 +115,7 @@ std::optional<Run::Motion> Run::run(int level) {
   return motion;
 }
 
-bool Run::agree(const Motion& one, const Motion& other) const {
+bool LiteralRun::agree(const Motion& one, const Motion& other) const {
   const double allowed = kAgree * options_.absolute_tolerance, relative = kAgree * options_.relative_tolerance;
   for (std::size_t k = 0; k < one.size(); ++k)
     for (int i = 0; i < 13; ++i)
@@ -119,7 +124,7 @@ bool Run::agree(const Motion& one, const Motion& other) const {
 }
 
 // Richardson's extrapolation of errors dt^2, dt^3, dt^4 ...; returns whether it has converged.
-bool Run::refine(Motion finest) {
+bool LiteralRun::refine(Motion finest) {
   std::vector<Motion> next{std::move(finest)};
   for (std::size_t order = 0; order < extrapolated_.size(); ++order) {
     const Motion &coarse = extrapolated_[order], &fine = next[order];
@@ -133,7 +138,7 @@ bool Run::refine(Motion finest) {
   return converged;
 }
 
-Trajectory Run::report() const {
+Trajectory LiteralRun::report() const {
   Trajectory trajectory;
   AbsoluteSystem system = system_;
   const Motion& motion = extrapolated_.back();
@@ -152,11 +157,12 @@ Trajectory Run::report() const {
   return trajectory;
 }
 
-Trajectory Run::simulate() {
+Trajectory LiteralRun::simulate() {
   const auto begin = Clock::now();
   bool converged = false;
-  for (int level = 0; level < kMostRuns && !converged; ++level)
+  for (int level = 0; level < kMostRuns && !converged && !ended_; ++level)
     if (std::optional<Motion> motion = run(level)) converged = refine(std::move(*motion));
+  if (ended_) return {};  // no instant is known before the last run
   if (!converged)
     throw SolverError(
         "index3_literal: no convergence with steps down to " +
@@ -177,7 +183,7 @@ Trajectory literal_index3(const Scenario& scenario, const Options& options) {
   const std::string obstacle = literal_index3_obstacle(*scenario.mechanism);
   if (!obstacle.empty())
     throw SolverError("index3_literal: cannot simulate " + scenario.mechanism->name() + ": " + obstacle);
-  return Run(scenario, options).simulate();
+  return LiteralRun(scenario, options).simulate();
 }
 
 std::string literal_index3_obstacle(const Mechanism& mechanism) {

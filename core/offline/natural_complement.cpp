@@ -19,7 +19,7 @@ using Eigen::VectorXd;
 constexpr double kChartEnds = 0.35;     // sin(theta) below which angles are counted anew
 constexpr double kWorsePartition = 20;  // growth of |Phi_u^-1 Phi_v| at which a partition is no longer valid
 constexpr std::size_t kMostBodies = 60;
-constexpr int kNewtonIterations = 10;
+constexpr int kClosingIterations = 10;
 
 // Euler angles z-x-z of one body: A = chart Rz(phi) Rx(theta) Rz(psi).
 struct EulerAngles {
@@ -40,9 +40,9 @@ EulerAngles euler_angles(const Mat3& chart, const Vec3& angles, const Vec3& rate
 }
 
 // One run: y = (q, qd).
-class Run {
+class ComplementMotion {
  public:
-  Run(const Scenario& scenario, const Options& options, const ComplementSettings& settings)
+  ComplementMotion(const Scenario& scenario, const Options& options, const ComplementSettings& settings)
       : system_(scenario, "natural complement"),
         options_(options),
         settings_(settings),
@@ -78,7 +78,7 @@ class Run {
 };
 
 // Counts the angles of a body from where theta is a right angle and the others are zero.
-void Run::rechart(std::size_t body, const BodyMotion& motion, std::span<double> y) {
+void ComplementMotion::rechart(std::size_t body, const BodyMotion& motion, std::span<double> y) {
   const double right_angle = 0.5 * std::acos(-1.0);
   const Vec3 angles(0.0, right_angle, 0.0);
   chart_[body] = rotation(motion.p) * Eigen::AngleAxisd(-right_angle, Vec3::UnitX()).toRotationMatrix();
@@ -88,7 +88,7 @@ void Run::rechart(std::size_t body, const BodyMotion& motion, std::span<double> 
   qd << motion.v_0, rates;
 }
 
-std::vector<BodyMotion> Run::motion(std::span<const double> y, std::vector<EulerAngles>* angles) const {
+std::vector<BodyMotion> ComplementMotion::motion(std::span<const double> y, std::vector<EulerAngles>* angles) const {
   std::vector<BodyMotion> bodies(bodies_);
   for (std::size_t i = 0; i < bodies_; ++i) {
     const Eigen::Map<const Vec6> q(y.data() + 6 * i), qd(y.data() + size() + 6 * static_cast<Index>(i));
@@ -101,7 +101,7 @@ std::vector<BodyMotion> Run::motion(std::span<const double> y, std::vector<Euler
 }
 
 // From velocities (v_0, omega_0) to those of the coordinates: omega_0 = B ed.
-Equations Run::equations(double t, std::span<const double> y) {
+Equations ComplementMotion::equations(double t, std::span<const double> y) {
   std::vector<EulerAngles> angles;
   const std::vector<BodyMotion> bodies = motion(y, &angles);
   const AbsoluteEquations absolute = system_.at(t, bodies);
@@ -135,14 +135,14 @@ Equations Run::equations(double t, std::span<const double> y) {
   return at;
 }
 
-VectorXd Run::qdd(double t, std::span<const double> y) {
+VectorXd ComplementMotion::qdd(double t, std::span<const double> y) {
   Accelerations found = accelerations(settings_.method, equations(t, y), chosen_);
   run_.lowest_rank = std::min<long>(run_.lowest_rank, found.rank);
   run_.highest_rank = std::max<long>(run_.highest_rank, found.rank);
   return std::move(found.qdd);
 }
 
-bool Run::renew_charts(std::span<double> y) {
+bool ComplementMotion::renew_charts(std::span<double> y) {
   bool changed = false;
   for (std::size_t i = 0; i < bodies_; ++i) {
     if (std::abs(std::sin(y[6 * i + 4])) > kChartEnds) continue;
@@ -154,8 +154,8 @@ bool Run::renew_charts(std::span<double> y) {
 }
 
 // Newton-Raphson on positions; velocities keep their values in space.
-bool Run::correct(double t, std::span<double> y) {
-  for (int k = 0; k < kNewtonIterations; ++k) {
+bool ComplementMotion::correct(double t, std::span<double> y) {
+  for (int k = 0; k < kClosingIterations; ++k) {
     const std::vector<BodyMotion> bodies = motion(y);
     const AbsoluteEquations absolute = system_.at(t, bodies);
     VectorXd Phi(absolute.rows.size());
@@ -170,7 +170,7 @@ bool Run::correct(double t, std::span<double> y) {
 }
 
 // Where the paper leaves velocities as they are: they drift in joints that hold rates far apart, as a thread does.
-bool Run::correct_velocities(double t, std::span<double> y) {
+bool ComplementMotion::correct_velocities(double t, std::span<double> y) {
   const std::vector<BodyMotion> bodies = motion(y);
   const AbsoluteEquations absolute = system_.at(t, bodies);
   const std::vector<Vec6> velocity = velocities(bodies);
@@ -185,7 +185,7 @@ bool Run::correct_velocities(double t, std::span<double> y) {
   return true;
 }
 
-bool Run::after_step(double t, std::span<double> y) {
+bool ComplementMotion::after_step(double t, std::span<double> y) {
   bool changed = renew_charts(y);
   if (settings_.stabilisation == Stabilisation::newton_raphson) {
     const bool moved = correct(t, y), turned = correct_velocities(t, y);
@@ -200,7 +200,7 @@ bool Run::after_step(double t, std::span<double> y) {
   return changed;
 }
 
-Instant Run::report(double t, std::span<const double> y) {
+Instant ComplementMotion::report(double t, std::span<const double> y) {
   std::vector<EulerAngles> angles;
   const std::vector<BodyMotion> bodies = motion(y, &angles);
   const VectorXd rates = qdd(t, y);
@@ -212,7 +212,7 @@ Instant Run::report(double t, std::span<const double> y) {
   return system_.instant(t, bodies, a);
 }
 
-ComplementRun Run::simulate() {
+ComplementRun ComplementMotion::simulate() {
   const auto begin = std::chrono::steady_clock::now();
   std::vector<double> y(2 * static_cast<std::size_t>(size()));
   for (std::size_t i = 0; i < bodies_; ++i) rechart(i, system_.start()[i], y);
@@ -258,7 +258,7 @@ ComplementRun natural_complement(const Scenario& scenario, const Options& option
   const std::string obstacle = complement_obstacle(*scenario.mechanism);
   if (!obstacle.empty())
     throw SolverError("natural complement: cannot simulate " + scenario.mechanism->name() + ": " + obstacle);
-  return Run(scenario, options, settings).simulate();
+  return ComplementMotion(scenario, options, settings).simulate();
 }
 
 }  // namespace rigstep::offline

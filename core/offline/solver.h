@@ -60,7 +60,7 @@ struct Instant {
 };
 
 struct Trajectory {
-  std::vector<Instant> instants;  // as many as the scenario asks for
+  std::vector<Instant> instants;  // as many as the scenario asks for, or those before Options::progress ended the run
   long right_hand_sides = 0;      // evaluations
   double right_hand_side_seconds = 0.0;
   double seconds = 0.0;  // wall clock, all of it
@@ -77,7 +77,7 @@ struct Options {
   double relative_tolerance = 1e-10;
   double absolute_tolerance = 1e-10;
   int threads = 1;                            // of the divide-and-conquer solvers; the same bits for any number
-  std::function<void(double time)> progress;  // may be empty; may throw to stop the run
+  std::function<bool(double time)> progress;  // may be empty; false: the run ends with what it has; may throw
 };
 
 struct Solver {

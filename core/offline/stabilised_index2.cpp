@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "core/offline/absolute_system.h"
+#include "core/offline/dense.h"
 #include "core/offline/sundials_handles.h"
 
 namespace rigstep::offline {
@@ -23,11 +24,9 @@ namespace {
 using Eigen::Index;
 using Eigen::VectorXd;
 
-constexpr int kBody = 13;          // unknowns of a body: r p v omega
-constexpr int kRow = 2;            // of a row: lambda mu
-constexpr int kMinimumDegree = 0;  // KLU's ordering for patterns that are nearly symmetric
-constexpr int kUnrecoverable = -1;
-constexpr int kTryShorter = 1;
+constexpr int kBody = 13;             // unknowns of a body: r p v omega
+constexpr int kRow = 2;               // of a row: lambda mu
+constexpr int kMinimumDegree = 0;     // KLU's ordering for patterns that are nearly symmetric
 constexpr long kMostSteps = 1000000;  // between two instants
 constexpr long kSlopesAge = 50;       // steps for which dF/dy serves unless the iteration says otherwise
 
@@ -136,9 +135,9 @@ struct LinearDeleter {
 using Matrix = std::unique_ptr<std::remove_pointer_t<SUNMatrix>, MatrixDeleter>;
 using Linear = std::unique_ptr<std::remove_pointer_t<SUNLinearSolver>, LinearDeleter>;
 
-class Run {
+class Index2Run {
  public:
-  Run(const Scenario& scenario, const Options& options)
+  Index2Run(const Scenario& scenario, const Options& options)
       : system_(scenario, "ida"), options_(options), context_(sundials::make_context()) {}
 
   Trajectory simulate();
@@ -146,7 +145,7 @@ class Run {
  private:
   void begin(double t, std::vector<BodyMotion> bodies);
   void require(int status);
-  void advance(double stop, std::size_t& next);
+  bool advance(double stop, std::size_t& next);
   void residual(double t, std::span<const double> y, std::span<const double> yd, std::span<double> F);
   bool slopes_serve(double cj);
   void difference(double t, std::span<const double> y, std::span<const double> yd, std::span<const double> F);
@@ -164,14 +163,14 @@ class Run {
       return 0;
     } catch (...) {
       thrown_ = std::current_exception();
-      return kUnrecoverable;
+      return sundials::kUnrecoverable;
     }
   }
   static int residual_of(double t, N_Vector y, N_Vector yd, N_Vector F, void* run);
   static int jacobian_of(double t, double cj, N_Vector y, N_Vector yd, N_Vector F, SUNMatrix J, void* run, N_Vector,
                          N_Vector, N_Vector);
   static void complain(int, const char*, const char* function, char* message, void* run) {
-    static_cast<Run*>(run)->complaint_ = std::string(function) + ": " + message;
+    static_cast<Index2Run*>(run)->complaint_ = std::string(function) + ": " + message;
   }
 
   AbsoluteSystem system_;
@@ -194,20 +193,21 @@ class Run {
   sundials::Memory memory_{nullptr, [](void* m) { IDAFree(&m); }};
 };
 
-int Run::residual_of(double t, N_Vector y, N_Vector yd, N_Vector F, void* run) {
-  Run& self = *static_cast<Run*>(run);
+int Index2Run::residual_of(double t, N_Vector y, N_Vector yd, N_Vector F, void* run) {
+  Index2Run& self = *static_cast<Index2Run*>(run);
   const std::size_t n = self.y_.size();
   const std::span<double> values(N_VGetArrayPointer(F), n);
   const int status = self.guarded([&] {
     self.residual(t, {N_VGetArrayPointer(y), n}, {N_VGetArrayPointer(yd), n}, values);
   });
   if (status != 0) return status;
-  return std::all_of(values.begin(), values.end(), [](double v) { return std::isfinite(v); }) ? 0 : kTryShorter;
+  return std::all_of(values.begin(), values.end(), [](double v) { return std::isfinite(v); }) ? 0
+                                                                                              : sundials::kTryShorter;
 }
 
-int Run::jacobian_of(double t, double cj, N_Vector y, N_Vector yd, N_Vector F, SUNMatrix J, void* run, N_Vector,
-                     N_Vector, N_Vector) {
-  Run& self = *static_cast<Run*>(run);
+int Index2Run::jacobian_of(double t, double cj, N_Vector y, N_Vector yd, N_Vector F, SUNMatrix J, void* run, N_Vector,
+                           N_Vector, N_Vector) {
+  Index2Run& self = *static_cast<Index2Run*>(run);
   const std::size_t n = self.y_.size();
   return self.guarded([&] {
     if (!self.slopes_serve(cj))
@@ -216,7 +216,7 @@ int Run::jacobian_of(double t, double cj, N_Vector y, N_Vector yd, N_Vector F, S
   });
 }
 
-std::vector<BodyMotion> Run::motion(std::span<const double> y) const {
+std::vector<BodyMotion> Index2Run::motion(std::span<const double> y) const {
   std::vector<BodyMotion> bodies(system_.mechanism().bodies().size());
   for (std::size_t i = 0; i < bodies.size(); ++i) {
     const double* at = y.data() + kBody * i;
@@ -225,7 +225,7 @@ std::vector<BodyMotion> Run::motion(std::span<const double> y) const {
   return bodies;
 }
 
-void Run::residual(double t, std::span<const double> y, std::span<const double> yd, std::span<double> F) {
+void Index2Run::residual(double t, std::span<const double> y, std::span<const double> yd, std::span<double> F) {
   const auto start = std::chrono::steady_clock::now();
   const std::vector<BodyMotion> bodies = motion(y);
   const AbsoluteEquations now = system_.at(t, bodies);
@@ -258,7 +258,7 @@ void Run::residual(double t, std::span<const double> y, std::span<const double> 
 
 // IDA asks for a matrix whenever its step has changed, which moves only cj, or when the iteration converges badly: at
 // the same cj, or after it has failed.
-bool Run::slopes_serve(double cj) {
+bool Index2Run::slopes_serve(double cj) {
   long step = 0, failures = 0;
   IDAGetNumSteps(memory_.get(), &step);
   IDAGetNumNonlinSolvConvFails(memory_.get(), &failures);
@@ -270,7 +270,7 @@ bool Run::slopes_serve(double cj) {
 }
 
 // dF/dy, one unknown of every node of a group at a time.
-void Run::difference(double t, std::span<const double> y, std::span<const double> yd, std::span<const double> F) {
+void Index2Run::difference(double t, std::span<const double> y, std::span<const double> yd, std::span<const double> F) {
   const std::size_t n = y_.size();
   slopes_.assign(n, {});
   std::vector<double> moved(y.begin(), y.end()), value(n), step(n);
@@ -299,7 +299,7 @@ void Run::difference(double t, std::span<const double> y, std::span<const double
 }
 
 // dF/dy + cj dF/dyd: the rates of bodies enter their own rows with the factor one, those of multipliers none.
-void Run::set_matrix(double cj, SUNMatrix matrix) const {
+void Index2Run::set_matrix(double cj, SUNMatrix matrix) const {
   sunindextype* start = SM_INDEXPTRS_S(matrix);
   sunindextype count = 0;
   for (std::size_t j = 0; j < slopes_.size(); ++j) {
@@ -312,7 +312,7 @@ void Run::set_matrix(double cj, SUNMatrix matrix) const {
   start[slopes_.size()] = count;
 }
 
-void Run::require(int status) {
+void Index2Run::require(int status) {
   if (thrown_) std::rethrow_exception(std::exchange(thrown_, nullptr));
   if (status >= 0) return;
   throw SolverError("ida: the integrator gave up at " + std::to_string(time_) + " s: " + complaint_ +
@@ -320,7 +320,7 @@ void Run::require(int status) {
 }
 
 // Unknowns, rates and multipliers that satisfy the equations, and an integrator that starts with them.
-void Run::begin(double t, std::vector<BodyMotion> bodies) {
+void Index2Run::begin(double t, std::vector<BodyMotion> bodies) {
   const std::vector<Vec6> a = system_.accelerations(t, bodies);
   const AbsoluteEquations now = system_.at(t, bodies);
   const std::vector<std::size_t> before = std::exchange(chosen_, independent(now.rows, bodies.size()));
@@ -355,7 +355,7 @@ void Run::begin(double t, std::vector<BodyMotion> bodies) {
         now.load[i].tail<3>() - inertia_0(body, bodies[i]) * a[i].tail<3>();
   }
   if (!rows.empty()) {
-    const VectorXd lambda = jacobian(rows, bodies.size()).transpose().completeOrthogonalDecomposition().solve(missing);
+    const VectorXd lambda = least_squares(jacobian(rows, bodies.size()).transpose(), missing).x;
     for (std::size_t k = 0; k < rows.size(); ++k) y_[kBody * bodies.size() + kRow * k] = lambda[static_cast<Index>(k)];
   }
 
@@ -383,8 +383,8 @@ void Run::begin(double t, std::vector<BodyMotion> bodies) {
   time_ = t;
 }
 
-// Steps up to `stop`, delivering what lies on the way.
-void Run::advance(double stop, std::size_t& next) {
+// Steps up to `stop`, delivering what lies on the way. Returns false where the run is to end.
+bool Index2Run::advance(double stop, std::size_t& next) {
   const std::vector<double>& instants = system_.scenario().instants;
   require(IDASetStopTime(memory_.get(), stop));
   std::vector<double> value(y_.size());
@@ -396,11 +396,12 @@ void Run::advance(double stop, std::size_t& next) {
       deliver(instants[next], value);
     }
     if (step > kMostSteps) throw SolverError("ida: too many steps before " + std::to_string(stop) + " s");
-    if (options_.progress) options_.progress(time_);
+    if (options_.progress && !options_.progress(time_)) return false;
   }
+  return true;
 }
 
-Trajectory Run::simulate() {
+Trajectory Index2Run::simulate() {
   const auto started = std::chrono::steady_clock::now();
   const std::vector<double>& instants = system_.scenario().instants;
   std::vector<double> stops;
@@ -411,8 +412,7 @@ Trajectory Run::simulate() {
   deliver(instants.front(), y_);
   std::size_t next = 1;
   for (const double stop : stops) {
-    advance(stop, next);
-    if (stop == instants.back()) break;
+    if (!advance(stop, next) || stop == instants.back()) break;
     system_.hold(stop);
     begin(stop, motion(y_));
   }
@@ -425,7 +425,7 @@ Trajectory Run::simulate() {
 Trajectory stabilised_index2(const Scenario& scenario, const Options& options) {
   if (!(options.relative_tolerance > 0.0) || !(options.absolute_tolerance > 0.0))
     throw std::invalid_argument("tolerance: must be positive: give for example 1e-9");
-  return Run(scenario, options).simulate();
+  return Index2Run(scenario, options).simulate();
 }
 
 }  // namespace rigstep::offline

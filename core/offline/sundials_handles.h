@@ -1,4 +1,4 @@
-// Owners of the objects of SUNDIALS that the integrators share. Offline only.
+// What the integrators of SUNDIALS share: owners of its objects, and the answers it takes. Offline only.
 #pragma once
 
 #include <nvector/nvector_serial.h>
@@ -10,6 +10,9 @@
 #include <type_traits>
 
 namespace rigstep::offline::sundials {
+
+inline constexpr int kUnrecoverable = -1;  // answers of a right-hand side
+inline constexpr int kTryShorter = 1;
 
 struct ContextDeleter {
   void operator()(SUNContext context) const { SUNContext_Free(&context); }

@@ -3,6 +3,7 @@
 #include <Eigen/LU>
 #include <algorithm>
 #include <map>
+#include <numbers>
 #include <numeric>
 
 #include "core/offline/joint_motion.h"
@@ -13,48 +14,46 @@ namespace {
 
 using Kind = HingeElement::Kind;
 
-constexpr double kPi = 3.14159265358979323846;
-
-enum class Turn { none, about_axis, about_both, ball, cardan };
+enum class HingeTurn { none, about_axis, about_both, ball, cardan };
 
 // What a joint leaves free: shifts along x, y, z of its first frame, and a turn of the second frame against the first.
 struct Leaves {
   bool shift[3] = {false, false, false};
-  Turn turn = Turn::ball;
+  HingeTurn turn = HingeTurn::ball;
 };
 
 Leaves leaves(JointType type) {
   switch (type) {
     case JointType::revolute:
     case JointType::screw:  // its turn shifts
-      return {{false, false, false}, Turn::about_axis};
+      return {{false, false, false}, HingeTurn::about_axis};
     case JointType::prismatic:
-      return {{false, false, true}, Turn::none};
+      return {{false, false, true}, HingeTurn::none};
     case JointType::cylindrical:
-      return {{false, false, true}, Turn::about_axis};
+      return {{false, false, true}, HingeTurn::about_axis};
     case JointType::universal:
-      return {{false, false, false}, Turn::about_both};
+      return {{false, false, false}, HingeTurn::about_both};
     case JointType::fixed:
-      return {{false, false, false}, Turn::none};
+      return {{false, false, false}, HingeTurn::none};
     case JointType::point_on_line:
-      return {{false, false, true}, Turn::ball};
+      return {{false, false, true}, HingeTurn::ball};
     case JointType::point_on_plane:
-      return {{true, true, false}, Turn::ball};
+      return {{true, true, false}, HingeTurn::ball};
     case JointType::planar:
-      return {{true, true, false}, Turn::about_axis};
+      return {{true, true, false}, HingeTurn::about_axis};
     case JointType::perpendicular_axes:
-      return {{true, true, true}, Turn::about_both};
+      return {{true, true, true}, HingeTurn::about_both};
     case JointType::parallel_axes:
-      return {{true, true, true}, Turn::about_axis};
+      return {{true, true, true}, HingeTurn::about_axis};
     case JointType::floating:
-      return {{true, true, true}, Turn::ball};
+      return {{true, true, true}, HingeTurn::ball};
     default:  // spherical, gimbal, point on point
-      return {{false, false, false}, Turn::ball};
+      return {{false, false, false}, HingeTurn::ball};
   }
 }
 
 bool holds_points_only(JointType type) {
-  return leaves(type).turn == Turn::ball && type != JointType::floating && type != JointType::distance;
+  return leaves(type).turn == HingeTurn::ball && type != JointType::floating && type != JointType::distance;
 }
 bool holds_axes_only(JointType type) {
   return type == JointType::perpendicular_axes || type == JointType::parallel_axes;
@@ -69,7 +68,7 @@ bool is_driven(const Mechanism& m, int joint) {
 const Joint& joint_of(const Mechanism& m, int index) { return m.joints()[static_cast<std::size_t>(index)]; }
 
 // A universal joint at zero: z of the second frame along x of the first.
-Mat3 crossed() {
+Mat3 crossed_axes() {
   Mat3 axes;
   axes << 0.0, 0.0, 1.0, 0.0, 1.0, 0.0, -1.0, 0.0, 0.0;
   return axes;
@@ -124,12 +123,12 @@ Elements shifts(const Mechanism& m, int index) {
   return list;
 }
 
-Turn turn_of(const Mechanism& m, int index) {
-  const Turn turn = leaves(joint_of(m, index).type).turn;
-  return turn == Turn::ball && is_driven(m, index) && !freedoms(joint_of(m, index).type).empty() &&
+HingeTurn turn_of(const Mechanism& m, int index) {
+  const HingeTurn turn = leaves(joint_of(m, index).type).turn;
+  return turn == HingeTurn::ball && is_driven(m, index) && !freedoms(joint_of(m, index).type).empty() &&
                  joint_of(m, index).type != JointType::point_on_line &&
                  joint_of(m, index).type != JointType::point_on_plane
-             ? Turn::cardan
+             ? HingeTurn::cardan
              : turn;
 }
 
@@ -140,20 +139,20 @@ Elements turns(const Mechanism& m, int index) {
   const auto turn = [&](const Vec3& axis, Freedom freedom) { return screw(none, axis, index, freedom); };
   Elements list{constant(none, joint.in_first.axes_b)};
   switch (turn_of(m, index)) {
-    case Turn::none:
+    case HingeTurn::none:
       break;
-    case Turn::about_axis:
-      list.push_back(screw(joint.lead / (2.0 * kPi) * z, z, index, Freedom::angle));
+    case HingeTurn::about_axis:
+      list.push_back(screw(joint.lead / (2.0 * std::numbers::pi) * z, z, index, Freedom::angle));
       break;
-    case Turn::about_both:
+    case HingeTurn::about_both:
       list.insert(list.end(),
-                  {turn(z, Freedom::first_angle), constant(none, crossed()), turn(z, Freedom::second_angle)});
+                  {turn(z, Freedom::first_angle), constant(none, crossed_axes()), turn(z, Freedom::second_angle)});
       break;
-    case Turn::cardan:
+    case HingeTurn::cardan:
       list.insert(list.end(),
                   {turn(z, Freedom::first_angle), turn(y, Freedom::second_angle), turn(x, Freedom::third_angle)});
       break;
-    case Turn::ball:
+    case HingeTurn::ball:
       list.push_back(screw(none, none, index, Freedom::angle));
       list.back().kind = Kind::ball;
       break;
@@ -299,17 +298,17 @@ std::string assign_drivers(const Mechanism& m, std::vector<TreeHinge>& hinges) {
     if (found == nullptr || found->driver >= 0)
       return "driver \"" + m.drivers()[d].name + "\" does not prescribe a freedom of a hinge of its own";
     found->driver = static_cast<int>(d);
-    if (lead) found->per_drive = 2.0 * kPi / joint.lead;
+    if (lead) found->per_drive = 2.0 * std::numbers::pi / joint.lead;
   }
   return {};
 }
 
-struct Pose {
+struct FramePose {
   Vec3 r_0 = Vec3::Zero();
   Mat3 A = Mat3::Identity();
 };
 
-Pose pose_of(std::span<const BodyMotion> bodies, int body) {
+FramePose pose_of(std::span<const BodyMotion> bodies, int body) {
   if (body == kGround) return {};
   const BodyMotion& at = bodies[static_cast<std::size_t>(body)];
   return {at.r_0, rotation(at.p)};
@@ -319,7 +318,7 @@ using Values = std::vector<std::array<double, 4>>;  // a number, or Euler parame
 
 void measure_shift(const Mechanism& m, int joint, std::span<const BodyMotion> bodies, Values& values) {
   const Joint& j = joint_of(m, joint);
-  const Pose first = pose_of(bodies, j.first), second = pose_of(bodies, j.second);
+  const FramePose first = pose_of(bodies, j.first), second = pose_of(bodies, j.second);
   const Vec3 gap = second.r_0 + second.A * j.in_second.point_b - first.r_0 - first.A * j.in_first.point_b;
   const Vec3 along = (first.A * j.in_first.axes_b).transpose() * gap;
   for (int k = 0; k < 3; ++k)
@@ -328,30 +327,30 @@ void measure_shift(const Mechanism& m, int joint, std::span<const BodyMotion> bo
 
 void measure_turn(const Mechanism& m, int joint, std::span<const BodyMotion> bodies, Values& values) {
   const Joint& j = joint_of(m, joint);
-  const Pose first = pose_of(bodies, j.first), second = pose_of(bodies, j.second);
+  const FramePose first = pose_of(bodies, j.first), second = pose_of(bodies, j.second);
   const Mat3 first_axes = first.A * j.in_first.axes_b, R = first_axes.transpose() * second.A * j.in_second.axes_b;
   switch (turn_of(m, joint)) {
-    case Turn::none:
+    case HingeTurn::none:
       return;
-    case Turn::about_axis: {
+    case HingeTurn::about_axis: {
       double angle = std::atan2(R(1, 0), R(0, 0));
       if (j.lead != 0.0) {  // on the turn that the displacement tells
         const Vec3 gap = second.r_0 + second.A * j.in_second.point_b - first.r_0 - first.A * j.in_first.point_b;
-        angle = 2.0 * kPi / j.lead * first_axes.col(2).dot(gap);
+        angle = 2.0 * std::numbers::pi / j.lead * first_axes.col(2).dot(gap);
       }
       return values.push_back({angle});
     }
-    case Turn::about_both: {
+    case HingeTurn::about_both: {
       const double angle = std::atan2(R(1, 2), R(0, 2));
-      const Mat3 rest = crossed().transpose() * Eigen::AngleAxisd(-angle, Vec3::UnitZ()).toRotationMatrix() * R;
+      const Mat3 rest = crossed_axes().transpose() * Eigen::AngleAxisd(-angle, Vec3::UnitZ()).toRotationMatrix() * R;
       values.push_back({angle});
       return values.push_back({std::atan2(rest(1, 0), rest(0, 0))});
     }
-    case Turn::cardan:
+    case HingeTurn::cardan:
       values.push_back({std::atan2(R(1, 0), R(0, 0))});
       values.push_back({std::atan2(-R(2, 0), std::hypot(R(2, 1), R(2, 2)))});
       return values.push_back({std::atan2(R(2, 1), R(2, 2))});
-    case Turn::ball: {
+    case HingeTurn::ball: {
       const Eigen::Quaterniond e(R);
       return values.push_back({e.w(), e.x(), e.y(), e.z()});
     }
@@ -365,7 +364,7 @@ Values measure(const Mechanism& m, const TreeHinge& hinge, std::span<const BodyM
     measure_turn(m, hinge.orientation, bodies, values);
     return values;
   }
-  const Pose at = pose_of(bodies, hinge.body);
+  const FramePose at = pose_of(bodies, hinge.body);
   for (int k = 0; k < 3; ++k) values.push_back({at.r_0[k]});
   const Eigen::Quaterniond e(at.A);
   values.push_back({e.w(), e.x(), e.y(), e.z()});
@@ -383,7 +382,7 @@ Eigen::Quaterniond ball_of(const HingeElement& e, std::span<const double> q) {
 }
 
 // The outer frame of an element in its inner one
-Pose across(const HingeElement& e, std::span<const double> q, std::span<const Prescribed> drives) {
+FramePose across(const HingeElement& e, std::span<const double> q, std::span<const Prescribed> drives) {
   if (e.kind == Kind::constant) return {e.shift, e.turn};
   if (e.kind == Kind::ball) return {Vec3::Zero(), ball_of(e, q).toRotationMatrix()};
   const double value = coordinate_of(e, q, drives);
@@ -518,7 +517,7 @@ void TreeKinematics::place(std::span<const double> q, std::span<const Prescribed
     TreeBody<double>& body = system.body[i];
     std::vector<Column>& columns = columns_[i];
     columns.clear();
-    Pose rest;  // of the body in the outer frame of the element
+    FramePose rest;  // of the body in the outer frame of the element
     for (std::size_t k = hinge.elements.size(); k-- > 0;) {
       const HingeElement& e = hinge.elements[k];
       const auto add = [&](const Vec3& v, const Vec3& omega, int rate) {
@@ -529,7 +528,7 @@ void TreeKinematics::place(std::span<const double> q, std::span<const Prescribed
       if (e.kind == Kind::screw) add(e.shift, e.axis, e.rate);
       if (e.kind == Kind::ball)
         for (int axis = 2; axis >= 0; --axis) add(Vec3::Zero(), Vec3::Unit(axis), e.rate + axis);
-      const Pose own = across(e, q, drives);
+      const FramePose own = across(e, q, drives);
       rest = {own.r_0 + own.A * rest.r_0, own.A * rest.A};
     }
     std::reverse(columns.begin(), columns.end());

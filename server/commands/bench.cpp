@@ -29,7 +29,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct BenchOptions {
   std::vector<std::string> mechanisms;
   std::vector<int> bodies;
   int threads = 0;  // most to measure; 0: all cores
@@ -68,7 +68,7 @@ constexpr const char* kFiles[] = {"four_bar", "stewart", "full_car"};
 constexpr double kStepOfSprings = 1e-3;  // [s] where a mechanism has springs or inputs of its own time scale
 
 // Path of a mechanism that comes with Rigstep; empty if this installation does not have it.
-std::string mechanism_file(const Options& options, const std::string& name) {
+std::string mechanism_file(const BenchOptions& options, const std::string& name) {
   const std::string relative = "mechanisms/" + name + ".textproto";
   std::error_code error;
   if (!options.config_dir.empty()) {
@@ -82,7 +82,7 @@ std::string mechanism_file(const Options& options, const std::string& name) {
   }
 }
 
-std::vector<BenchMechanism> selected(const Options& options, std::vector<int> sizes) {
+std::vector<BenchMechanism> selected(const BenchOptions& options, std::vector<int> sizes) {
   std::vector<BenchMechanism> all;
   const auto wanted = [&](const std::string& name) {
     return options.mechanisms.empty() ||
@@ -109,7 +109,7 @@ std::vector<BenchMechanism> selected(const Options& options, std::vector<int> si
   return all;
 }
 
-std::vector<int> thread_counts(const Options& options) {
+std::vector<int> thread_counts(const BenchOptions& options) {
   const int most = options.threads > 0 ? options.threads : most_threads();
   if (most > most_threads())
     throw wire::ConfigError(fmt::format(
@@ -121,7 +121,7 @@ std::vector<int> thread_counts(const Options& options) {
   return counts;
 }
 
-void time_own_solvers(const Options& options, const BenchMechanism& which, const Mechanism& mechanism,
+void time_own_solvers(const BenchOptions& options, const BenchMechanism& which, const Mechanism& mechanism,
                       const TimingProtocol& protocol, std::vector<Row>& rows) {
   Row row;
   row.mechanism = which.name;
@@ -161,7 +161,7 @@ void time_own_solvers(const Options& options, const BenchMechanism& which, const
   }
 }
 
-void time_peers(const std::string& executable, const Options& options, const BenchMechanism& which, int bodies,
+void time_peers(const std::string& executable, const BenchOptions& options, const BenchMechanism& which, int bodies,
                 Result& result) {
   std::vector<std::string> arguments = peer_arguments("time", which, options.quick);
   arguments.insert(arguments.end(), {"--dt", fmt::format("{:.12g}", which.dt)});
@@ -185,7 +185,7 @@ void time_peers(const std::string& executable, const Options& options, const Ben
   for (const auto& peer : (*document)["missing"]) result.missing[peer.value("solver", "")] = peer.value("package", "");
 }
 
-Result measure(const Options& options) {
+Result measure(const BenchOptions& options) {
   const std::vector<BenchMechanism> mechanisms =
       selected(options, options.quick ? std::vector<int>{2, 8} : std::vector<int>{2, 8, 32, 128, 512, 1024});
   thread_counts(options);  // complains before anything is measured
@@ -363,7 +363,7 @@ void write_figures(const Result& result, const std::string& chain, const fs::pat
   quantity("efficiency", [](const Row& r) { return r.efficiency(); });
 }
 
-int bench_step(const Options& options) {
+int bench_step(const BenchOptions& options) {
   rt::set_floating_point_mode();
   watch_interrupts();
   fs::path folder;
@@ -404,7 +404,7 @@ struct ErrorResult {
   std::string peers_problem;
 };
 
-constexpr double kTolerances[] = {1e-2, 1e-3, 1e-4};  // [m]
+constexpr double kErrorLevels[] = {1e-2, 1e-3, 1e-4};  // [m]
 
 // The largest step that stays within the tolerance; null if none does.
 const AccuracyPoint* cheapest(const ErrorRow& row, double tolerance) {
@@ -413,7 +413,7 @@ const AccuracyPoint* cheapest(const ErrorRow& row, double tolerance) {
   return nullptr;
 }
 
-void peer_errors(const std::string& executable, const Options& options, const BenchMechanism& which,
+void peer_errors(const std::string& executable, const BenchOptions& options, const BenchMechanism& which,
                  ErrorResult& result) {
   std::vector<std::string> arguments = peer_arguments("error", which, options.quick);
   arguments.insert(arguments.end(), {"--duration", fmt::format("{:.12g}", options.duration)});
@@ -449,7 +449,7 @@ nlohmann::json to_json(const ErrorResult& result, double duration) {
       one["points"].push_back(
           {{"dt_s", p.dt}, {"error_m", p.error}, {"us_per_step", p.us_per_step}, {"ms_per_second", p.ms_per_second}});
     one["reached"] = nlohmann::json::array();
-    for (const double tolerance : kTolerances)
+    for (const double tolerance : kErrorLevels)
       if (const AccuracyPoint* p = cheapest(row, tolerance))
         one["reached"].push_back({{"tolerance_m", tolerance}, {"dt_s", p->dt}, {"ms_per_second", p->ms_per_second}});
     out["rows"].push_back(one);
@@ -467,12 +467,12 @@ void print(const ErrorResult& result, double duration) {
       "costs then\n",
       duration);
   fmt::print("{:<16} {:>6} {:<16}", "mechanism", "bodies", "solver");
-  for (const double tolerance : kTolerances) fmt::print(" {:>26}", fmt::format("{:g} m", tolerance));
+  for (const double tolerance : kErrorLevels) fmt::print(" {:>26}", fmt::format("{:g} m", tolerance));
   fmt::print("\n");
   for (const ErrorRow& row : result.rows) {
     fmt::print("{:<16} {:>6} {:<16}", row.mechanism, row.bodies, row.solver);
     if (!row.problem.empty()) fmt::print(" {}", row.problem);
-    for (const double tolerance : kTolerances) {
+    for (const double tolerance : kErrorLevels) {
       if (!row.problem.empty()) break;
       const AccuracyPoint* p = cheapest(row, tolerance);
       fmt::print(" {:>26}", p != nullptr ? fmt::format("{:g} ms: {:.3f} ms", 1e3 * p->dt, p->ms_per_second)
@@ -483,12 +483,12 @@ void print(const ErrorResult& result, double duration) {
   print_missing(result.missing, result.peers_problem);
 }
 
-int bench_error(const Options& options) {
+int bench_error(const BenchOptions& options) {
   rt::set_floating_point_mode();
   watch_interrupts();
   fs::path folder;
   if (!options.output.empty()) folder = made_folder(options.output);
-  Options with_reference = options;
+  BenchOptions with_reference = options;
   if (options.mechanisms.empty()) with_reference.mechanisms = {"spherical_chain", "four_bar"};
   const std::string peers = options.without_peers ? std::string() : find_peers(options.peers);
   AccuracyLadder ladder;
@@ -540,7 +540,7 @@ int bench_error(const Options& options) {
   return kExitOk;
 }
 
-void add_shared_options(CLI::App& command, Options& options) {
+void add_shared_options(CLI::App& command, BenchOptions& options) {
   command.add_option(
       "--mechanism", options.mechanisms,
       "spherical_chain, revolute_chain, four_bar, stewart, full_car; may be repeated (default: all there "
@@ -571,7 +571,7 @@ Command add_bench(CLI::App& app) {
   command->footer(std::string("Examples:\n  rigstep bench step --quick\n  rigstep bench error --quick\n\n") +
                   kExitCodeHelp);
 
-  auto step_options = std::make_shared<Options>();
+  auto step_options = std::make_shared<BenchOptions>();
   CLI::App* step = command->add_subcommand(
       "step", "Time per step over bodies and threads, beside the printed form of the algorithm and other engines");
   add_shared_options(*step, *step_options);
@@ -586,7 +586,7 @@ Command add_bench(CLI::App& app) {
                            "and again.\n") +
                kPeersHelp + kExitCodeHelp);
 
-  auto error_options = std::make_shared<Options>();
+  auto error_options = std::make_shared<BenchOptions>();
   CLI::App* error = command->add_subcommand(
       "error", "Step and time that each solver needs for errors of 10, 1 and 0.1 mm against an independent reference");
   add_shared_options(*error, *error_options);

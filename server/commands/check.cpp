@@ -26,7 +26,7 @@ namespace rigstep::server {
 
 namespace {
 
-struct Options {
+struct CheckOptions {
   std::string mechanism, write;
   bool assemble = false, json = false;
 };
@@ -247,7 +247,7 @@ nlohmann::json to_json(const Report& r) {
 }
 
 // Finds the nearest consistent start, says how far it is, and writes it if asked to.
-int assemble(const Options& options, const wire::LoadedMechanism& loaded) {
+int assemble(const CheckOptions& options, const wire::LoadedMechanism& loaded) {
   const index3::Assembly assembly = index3::assemble(loaded.mechanism);
   const auto& was = loaded.mechanism.bodies();
   if (options.json) {
@@ -281,7 +281,7 @@ int assemble(const Options& options, const wire::LoadedMechanism& loaded) {
   return kExitOk;
 }
 
-int check(const Options& options) {
+int check(const CheckOptions& options) {
   rt::set_floating_point_mode();
   const wire::LoadedMechanism loaded = load_mechanism_file(options.mechanism);
   if (options.assemble) return assemble(options, loaded);
@@ -296,7 +296,7 @@ int check(const Options& options) {
 }  // namespace
 
 Command add_check(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CheckOptions>();
   CLI::App* command = app.add_subcommand("check", "Check a mechanism file and report on the mechanism");
   command->add_option("MECHANISM", options->mechanism, "Mechanism file")->required();
   auto* assemble = command->add_flag("--assemble", options->assemble,

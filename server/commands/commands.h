@@ -32,6 +32,7 @@ Command add_impair(CLI::App& app);
 
 // Set by SIGINT, SIGTERM and SIGHUP once watch_interrupts() was called.
 extern std::atomic<bool> interrupted;
+struct Interrupted {};  // what ends a run that tells its progress
 void watch_interrupts();
 // Exit code of a service that was stopped by a signal: 130 for SIGINT, 0 for the others, by which services are
 // stopped.

@@ -15,13 +15,13 @@ namespace rigstep::server {
 
 namespace {
 
-struct Options {
+struct CommissionOptions {
   CommissionRequest request;
   std::string output;
   bool json = false;
 };
 
-int commission(const Options& options) {
+int commission(const CommissionOptions& options) {
   const std::string path = options.output.empty() ? commission_verdict_path(options.request.rig_file) : options.output;
   watch_interrupts();
   std::string running;
@@ -46,7 +46,7 @@ int commission(const Options& options) {
 }  // namespace
 
 Command add_commission(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CommissionOptions>();
   CLI::App* command = app.add_subcommand(
       "commission", "Measure whether this machine and link carry a rig file's mechanism at its period");
   CommissionRequest& request = options->request;

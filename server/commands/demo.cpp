@@ -24,7 +24,7 @@ constexpr const char* kDrive = "drive=sine:2,0.5";  // through -90 degrees twice
 
 constexpr const char* kDefaultRecording = "rigstep_demo.mcap";
 
-struct Options {
+struct DemoOptions {
   std::string recording = kDefaultRecording;
   double duration = 10.0;
 };
@@ -41,7 +41,7 @@ int channel_named(const std::vector<Channel>& channels, const std::string& name)
   throw Error("the demo's mechanism has no output " + name);
 }
 
-RigReport drive_rig(const Options& options, std::uint16_t port, Seen& seen) {
+RigReport drive_rig(const DemoOptions& options, std::uint16_t port, Seen& seen) {
   RigOptions run;
   run.port = port;
   run.name = "demo";
@@ -130,7 +130,7 @@ int print_verdict(const LiveSummary& live, const RigReport& rig, const Seen& see
   return good ? kExitOk : kExitVerdict;
 }
 
-int demo(const Options& options) {
+int demo(const DemoOptions& options) {
   wire::RigConfig rig = wire::load_rig(shipped_file("rigs/demo.textproto"));
   rig.recording_path = options.recording;
   std::error_code not_there;
@@ -154,7 +154,7 @@ int demo(const Options& options) {
 }  // namespace
 
 Command add_demo(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<DemoOptions>();
   CLI::App* command = app.add_subcommand(
       "demo", "The whole job on loopback: live loop, rig, recording, replay, comparison with a reference");
   command->add_option("--record", options->recording, "Recording to write")->capture_default_str();

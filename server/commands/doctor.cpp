@@ -10,12 +10,12 @@
 namespace rigstep::server {
 
 Command add_doctor(CLI::App& app) {
-  struct Options {
+  struct DoctorOptions {
     std::string rig;
     std::vector<std::string> links;
     bool json = false;
   };
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<DoctorOptions>();
   CLI::App* command =
       app.add_subcommand("doctor", "Look for what keeps a loop from its deadlines, and say how to mend it");
   command->add_option("RIG_FILE", options->rig, "Rig file: tells priority, core, threads and network interface");

@@ -22,14 +22,14 @@ nlohmann::json json(const ImpairReport::Way& way) {
           {"corrupted", way.corrupted}};
 }
 
-struct Options {
+struct ImpairArguments {
   std::string target;
   ImpairOptions run;
   Impairment both;
   double delay_ms = 0.0, jitter_ms = 0.0, reorder_ms = 5.0;
 };
 
-int impair(Options& options) {
+int impair(ImpairArguments& options) {
   const StatusTarget target = parse_target(options.target);
   options.run.host = target.host;
   options.run.port = target.port;
@@ -56,7 +56,7 @@ int impair(Options& options) {
 }  // namespace
 
 Command add_impair(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ImpairArguments>();
   CLI::App* command = app.add_subcommand("impair", "A bad network in a box: a seeded UDP proxy before the server");
   command->add_option("HOST:PORT", options->target, "Numeric address of the server")->required();
   command->add_option("--listen-port", options->run.listen_port, "Port for rigs; 0: any free one")

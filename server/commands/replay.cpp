@@ -11,11 +11,11 @@
 namespace rigstep::server {
 
 Command add_replay(CLI::App& app) {
-  struct Options {
+  struct ReplayOptions {
     std::string recording;
     bool json = false;
   };
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ReplayOptions>();
   CLI::App* command = app.add_subcommand("replay", "Re-run a recording and compare every step bit for bit");
   command->add_option("RECORDING", options->recording, "MCAP file of a live run or a simulation")->required();
   command->add_flag("--json", options->json, "Print the report as JSON");

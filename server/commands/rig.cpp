@@ -93,7 +93,7 @@ nlohmann::json json(const RigReport& r) {
 }  // namespace
 
 Command add_rig(CLI::App& app) {
-  struct Options {
+  struct RigArguments {
     std::string rig_file, host;
     std::vector<std::string> drives;
     double duration = 10.0, rate = 0.0;
@@ -101,7 +101,7 @@ Command add_rig(CLI::App& app) {
     int port = -1;
     bool observe = false, json = false;
   };
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<RigArguments>();
   CLI::App* command = app.add_subcommand("rig", "A rig in software: drive inputs, read states, measure the link");
   command->add_option("RIG_FILE", options->rig_file, "Rig file of the server: tells its address and port");
   command->add_option("--host", options->host, "Server instead of the rig file's");

@@ -17,7 +17,7 @@ namespace rigstep::server {
 
 namespace {
 
-struct Options {
+struct ServeOptions {
   std::string rig, record;
   double duration = 0.0;
   int port = -1;
@@ -96,7 +96,7 @@ void tell_commissioning(const LiveRun& live) {
     spdlog::warn("commissioned with the verdict NOT CARRIED: see {}", commission_verdict_path(live.rig().path));
 }
 
-int serve(const Options& options) {
+int serve(const ServeOptions& options) {
   using namespace std::chrono_literals;
   wire::RigConfig rig = wire::load_rig(options.rig);
   if (!options.record.empty()) rig.recording_path = options.record;
@@ -130,7 +130,7 @@ int serve(const Options& options) {
 }  // namespace
 
 Command add_serve(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ServeOptions>();
   CLI::App* command = app.add_subcommand("serve", "Step a mechanism under a deadline and talk to a rig over UDP");
   command->add_option("RIG_FILE", options->rig, "Rig file")->required();
   command->add_option("--duration", options->duration, "Stop after this time [s]; 0: run until stopped")

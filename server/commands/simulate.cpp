@@ -21,7 +21,7 @@ namespace rigstep::server {
 
 namespace {
 
-struct Options {
+struct SimulateOptions {
   int threads = 1;
   std::string mechanism, solver = "index3", inputs, output;
   double duration = 10.0, dt = 1e-3, tolerance = 1e-9;
@@ -32,7 +32,7 @@ struct Options {
 // Where a run goes: the exchange format, a recording, or nowhere.
 class Sink {
  public:
-  Sink(const Options& options, const wire::LoadedMechanism& mechanism, const index3::Stepper& stepper)
+  Sink(const SimulateOptions& options, const wire::LoadedMechanism& mechanism, const index3::Stepper& stepper)
       : every_(options.every) {
     if (options.output.ends_with(".mcap")) {
       start_ns_ =
@@ -102,7 +102,7 @@ struct Summary {
   }
 };
 
-void print(const Options& options, const Summary& s) {
+void print(const SimulateOptions& options, const Summary& s) {
   if (options.json) {
     const nlohmann::json out{{"schema", 1},
                              {"solver", options.solver},
@@ -141,7 +141,7 @@ std::string describe_failure(const index3::Stepper& stepper, const StepReport& r
                      stepper.state().step);
 }
 
-std::uint64_t step_count(const Options& options) {
+std::uint64_t step_count(const SimulateOptions& options) {
   const double steps = options.duration / options.dt;
   if (!(options.duration >= 0.0) || steps > 1e12)
     throw wire::ConfigError("--duration: " + fmt::format("{:g}", options.duration) +
@@ -149,7 +149,7 @@ std::uint64_t step_count(const Options& options) {
   return static_cast<std::uint64_t>(std::llround(steps));
 }
 
-index3::Settings settings_of(const Options& options) {
+index3::Settings settings_of(const SimulateOptions& options) {
   if (!(options.dt >= 1e-9 && options.dt <= 1.0))
     throw wire::ConfigError("--dt: " + fmt::format("{:g}", options.dt) + " s is no step: give 1e-9 to 1 s");
   const bool known = options.output.empty() || options.output == "-" || options.output.ends_with(".csv") ||
@@ -166,10 +166,9 @@ index3::Settings settings_of(const Options& options) {
   return settings;
 }
 
-struct Interrupted {};
-
 // The scenario of a judge: the inputs that the stepper would have, and every instant that is written.
-offline::Scenario scenario_of(const Options& options, const index3::Settings& settings, const Mechanism& mechanism) {
+offline::Scenario scenario_of(const SimulateOptions& options, const index3::Settings& settings,
+                              const Mechanism& mechanism) {
   const std::uint64_t steps = step_count(options);
   const auto time = [&](std::uint64_t k) {
     return 1e-9 * static_cast<double>(static_cast<std::int64_t>(k) * settings.dt_ns);
@@ -190,7 +189,7 @@ offline::Scenario scenario_of(const Options& options, const index3::Settings& se
   return scenario;
 }
 
-void print(const Options& options, const offline::Trajectory& run) {
+void print(const SimulateOptions& options, const offline::Trajectory& run) {
   const offline::Instant &first = run.instants.front(), &last = run.instants.back();
   StepReport worst;
   double lowest = first.energy, highest = first.energy;
@@ -228,7 +227,7 @@ void print(const Options& options, const offline::Trajectory& run) {
 }
 
 // A judge in place of the stepper: --dt is the distance of the instants, and how long inputs are held.
-int simulate_with_judge(const Options& options) {
+int simulate_with_judge(const SimulateOptions& options) {
   const offline::Solver* solver = offline::find_solver(options.solver);
   if (!solver)
     throw wire::ConfigError("--solver: \"" + options.solver +
@@ -254,8 +253,8 @@ int simulate_with_judge(const Options& options) {
   how.relative_tolerance = how.absolute_tolerance = options.tolerance;
   how.threads = options.threads;
   how.progress = [&progress](double t) {
-    if (interrupted.load(std::memory_order_relaxed)) throw Interrupted();
     progress.at(t);
+    return !interrupted.load(std::memory_order_relaxed);
   };
   try {
     const offline::Trajectory run = solver->simulate(scenario, how);
@@ -263,17 +262,16 @@ int simulate_with_judge(const Options& options) {
       for (const offline::Instant& instant : run.instants) table->write(instant);
       table->close();
     }
+    if (interrupted.load(std::memory_order_relaxed)) return kExitInterrupted;
     if (options.output != "-") print(options, run);
     return kExitOk;
-  } catch (const Interrupted&) {
-    return kExitInterrupted;
   } catch (const offline::SolverError& error) {
     fmt::print(stderr, "rigstep: {}\n", error.what());
     return kExitNumerical;
   }
 }
 
-int simulate(const Options& options) {
+int simulate(const SimulateOptions& options) {
   rt::set_floating_point_mode();
   if (options.solver != "index3") return simulate_with_judge(options);
   const index3::Settings settings = settings_of(options);
@@ -326,7 +324,7 @@ int simulate(const Options& options) {
 }  // namespace
 
 Command add_simulate(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<SimulateOptions>();
   CLI::App* command = app.add_subcommand("simulate", "Run a mechanism offline, as fast as it can");
   command->add_option("MECHANISM", options->mechanism, "Mechanism file")->required();
   command->add_option("--duration", options->duration, "Simulated time [s]")->capture_default_str();

@@ -13,18 +13,18 @@ namespace rigstep::server {
 
 namespace {
 
-struct Options {
+struct StatusOptions {
   std::string target = "127.0.0.1:47001", key;
   bool json = false;
 };
 
-StatusTarget target_of(const Options& options) {
+StatusTarget target_of(const StatusOptions& options) {
   StatusTarget target = parse_target(options.target);
   if (!options.key.empty()) target.key = wire::read_key_file(options.key);
   return target;
 }
 
-void add_options(CLI::App& command, Options& options) {
+void add_options(CLI::App& command, StatusOptions& options) {
   command.add_option("HOST:PORT", options.target, "Address of the server")->capture_default_str();
   command.add_option("--key", options.key, "Copy of the server's key file");
   command.add_flag("--json", options.json, "Print the report as JSON");
@@ -37,7 +37,7 @@ void print(const wire::StatusReport& report, bool json) {
     fmt::print("{}", status_text(report));
 }
 
-int reset(const Options& options) {
+int reset(const StatusOptions& options) {
   const StatusTarget target = target_of(options);
   wire::StatusReport report = query_status(target);
   if (report.loop_state() == wire::FAULTED) {
@@ -53,7 +53,7 @@ int reset(const Options& options) {
 }  // namespace
 
 Command add_status(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<StatusOptions>();
   CLI::App* command = app.add_subcommand("status", "How a live server is: control, faults, timing, refused datagrams");
   add_options(*command, *options);
   command->footer(std::string("Examples:\n  rigstep status 127.0.0.1:47001\n"
@@ -68,7 +68,7 @@ Command add_status(CLI::App& app) {
 }
 
 Command add_reset(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<StatusOptions>();
   CLI::App* command = app.add_subcommand("reset", "Clear the latched fault of a live server");
   add_options(*command, *options);
   command->footer(

@@ -36,12 +36,10 @@ constexpr Study kStudies[] = {
     {"complement", "Eight natural complements with three stabilisations on two McPherson struts",
      "0.2 s and two tolerances: shows that it works", 0.8, study_complement}};
 
-struct Options {
+struct StudyOptions {
   std::string output;
   bool quick = false, json = false;
 };
-
-struct Interrupted {};
 
 void make_folder(const std::string& path) {
   std::error_code error;
@@ -74,7 +72,7 @@ void print(const std::vector<Finding>& findings) {
   for (const Finding& f : findings) fmt::print("{:<4} {}: {}\n", f.agrees ? "yes" : "NO", f.claim, f.ours);
 }
 
-void run_one(const Study& which, const Options& options) {
+void run_one(const Study& which, const StudyOptions& options) {
   Progress progress(fmt::format("study {}", which.name), 1.0);
   const StudyResult result = perform(which, options.output, options.quick, [&](double done) { progress.at(done); });
   if (options.json) {
@@ -86,7 +84,7 @@ void run_one(const Study& which, const Options& options) {
   fmt::print("\ntables, figures and {}/{}.md written\n", options.output, which.name);
 }
 
-void run_all(const Options& options) {
+void run_all(const StudyOptions& options) {
   make_folder(options.output);
   Progress progress("study all", 1.0);
   std::vector<StudyResult> results;
@@ -114,7 +112,7 @@ void run_all(const Options& options) {
 }
 
 // which: of kStudies; its size: all of them.
-int run(std::size_t which, const Options& options) {
+int run(std::size_t which, const StudyOptions& options) {
   watch_interrupts();
   try {
     which == std::size(kStudies) ? run_all(options) : run_one(kStudies[which], options);
@@ -129,7 +127,8 @@ int run(std::size_t which, const Options& options) {
   return kExitNumerical;
 }
 
-CLI::App* add(CLI::App& command, const std::string& name, const char* description, const char* quick, Options& own) {
+CLI::App* add(CLI::App& command, const std::string& name, const char* description, const char* quick,
+              StudyOptions& own) {
   own.output = fmt::format("study_{}", name);
   CLI::App* sub = command.add_subcommand(name, description);
   sub->add_option("--output", own.output, "Folder for tables (CSV), figures (SVG) and the page that compares")
@@ -153,7 +152,7 @@ Command add_study(CLI::App& app) {
   command->footer(std::string("Examples:\n  rigstep study tree --quick\n  rigstep study all --output results\n\n") +
                   kExitCodeHelp);
   auto chosen = std::make_shared<std::size_t>(0);
-  auto options = std::make_shared<std::array<Options, std::size(kStudies) + 1>>();
+  auto options = std::make_shared<std::array<StudyOptions, std::size(kStudies) + 1>>();
   for (std::size_t k = 0; k <= std::size(kStudies); ++k) {
     const bool all = k == std::size(kStudies);
     CLI::App* sub =

@@ -19,13 +19,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct TuneOptions {
   TuneRequest request;
   std::string output = "tuned.textproto";
   bool json = false;
 };
-
-struct Interrupted {};
 
 // Before the long work: nobody's own rig file is to be lost, and the folder must be there.
 void check_output(const std::string& path) {
@@ -39,7 +37,7 @@ void check_output(const std::string& path) {
     throw wire::ConfigError("--output: " + path + " was not written by rigstep tune and is kept: name another file");
 }
 
-int tune(const Options& options) {
+int tune(const TuneOptions& options) {
   check_output(options.output);
   watch_interrupts();
   TuneReport report;
@@ -71,7 +69,7 @@ int tune(const Options& options) {
 }  // namespace
 
 Command add_tune(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<TuneOptions>();
   CLI::App* command = app.add_subcommand(
       "tune", "Find step, iterations, sweeps and threads that keep a deadline and an error, and write a rig file");
   TuneRequest& request = options->request;

@@ -13,14 +13,12 @@ namespace rigstep::server {
 
 namespace {
 
-struct Options {
+struct VerifyOptions {
   VerifyRequest request;
   bool list = false, json = false;
 };
 
-struct Interrupted {};
-
-int list_solvers(const Options& options) {
+int list_solvers(const VerifyOptions& options) {
   const bool asked = !options.request.path.empty();
   std::optional<wire::LoadedMechanism> mechanism;
   if (asked) mechanism.emplace(load_mechanism_file(options.request.path));
@@ -49,7 +47,7 @@ int exit_code(Verdict verdict) {
   return kExitVerdict;
 }
 
-int verify(const Options& options) {
+int verify(const VerifyOptions& options) {
   if (options.list) return list_solvers(options);
   if (options.request.path.empty()) throw wire::ConfigError("a mechanism file or a recording is missing: name one");
   if (!(options.request.tolerance > 0.0 && options.request.tolerance <= 1e-2))
@@ -84,7 +82,7 @@ int verify(const Options& options) {
 }  // namespace
 
 Command add_verify(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<VerifyOptions>();
   CLI::App* command = app.add_subcommand(
       "verify", "Compare the stepper, extrapolated to dt = 0, with offline solvers that share no code with it");
   VerifyRequest& request = options->request;

@@ -23,7 +23,7 @@ using offline::Complement;
 using offline::Instant;
 using offline::Stabilisation;
 
-constexpr std::size_t kStruts = 2, kStabilisations = 3, kMethods = 8;
+constexpr std::size_t kStruts = 2, kStabilisations = 3, kComplements = 8;
 constexpr std::size_t kSimplified = 0, kRedundant = 1;  // struts
 constexpr std::size_t kNone = 0, kBaumgarte = 1, kNewton = 2;
 constexpr const char* kStrutFiles[kStruts] = {"mcpherson", "mcpherson_redundant"};
@@ -31,24 +31,23 @@ constexpr const char* kStrutNames[kStruts] = {"simplified", "redundant"};
 constexpr const char* kStabilisationNames[kStabilisations] = {"none", "Baumgarte", "Newton-Raphson"};
 constexpr Stabilisation kStabilisation[kStabilisations] = {Stabilisation::none, Stabilisation::baumgarte,
                                                            Stabilisation::newton_raphson};
-constexpr double kTolerances[] = {1e-3, 1e-6, 1e-8, 1e-10};  // of section 4.1
+constexpr double kStrutTolerances[] = {1e-3, 1e-6, 1e-8, 1e-10};  // of section 4.1
 constexpr double kReferenceTolerance = 1e-12;
-constexpr int kIndependent = 26;     // constraints of both struts: 30 coordinates, 4 freedoms
-constexpr double kSmallest = 1e-17;  // what a logarithmic axis shows as zero
+constexpr int kIndependent = 26;  // constraints of both struts: 30 coordinates, 4 freedoms
 
-struct Method {
+struct ComplementMethod {
   Complement complement;
   const char* name;
 };
 enum MethodIndex : std::size_t { kZero, kSchur, kPutdH, kPutdG, kSvd, kQr, kPartitioning, kWangHuston };
-constexpr Method kMethodList[kMethods] = {{Complement::zero_eigenvalue, "zero eigenvalue"},
-                                          {Complement::schur, "Schur"},
-                                          {Complement::putd_householder, "PUTD-H"},
-                                          {Complement::putd_gauss, "PUTD-G"},
-                                          {Complement::svd, "SVD"},
-                                          {Complement::qr, "QR"},
-                                          {Complement::partitioning, "partitioning"},
-                                          {Complement::wang_huston, "Wang-Huston"}};
+constexpr ComplementMethod kComplementList[kComplements] = {{Complement::zero_eigenvalue, "zero eigenvalue"},
+                                                            {Complement::schur, "Schur"},
+                                                            {Complement::putd_householder, "PUTD-H"},
+                                                            {Complement::putd_gauss, "PUTD-G"},
+                                                            {Complement::svd, "SVD"},
+                                                            {Complement::qr, "QR"},
+                                                            {Complement::partitioning, "partitioning"},
+                                                            {Complement::wang_huston, "Wang-Huston"}};
 
 // Largest row of the constraints: positions [m, rad], velocities [m/s, rad/s], accelerations [m/s^2, rad/s^2].
 constexpr double Instant::*kLevels[] = {&Instant::position_residual, &Instant::velocity_residual,
@@ -58,7 +57,7 @@ constexpr const char* kLevelNames[kLevelCount] = {"positions", "velocities", "ac
 constexpr const char* kLevelUnits[kLevelCount] = {"m, rad", "m/s, rad/s", "m/s^2, rad/s^2"};
 
 // One method with one stabilisation at one tolerance.
-struct Sample {
+struct StrutRun {
   std::size_t strut = 0, stabilisation = 0, tolerance = 0, method = 0;
   std::vector<double> seconds;  // ascending; of each timed run
   offline::ComplementRun run;   // with instants
@@ -78,9 +77,9 @@ struct Struts {
 // The whole experiment, struts slowest, methods fastest.
 struct Results {
   std::size_t tolerances = 0;
-  std::vector<Sample> samples;
-  const Sample& at(std::size_t strut, std::size_t stabilisation, std::size_t tolerance, std::size_t method) const {
-    return samples[((strut * kStabilisations + stabilisation) * tolerances + tolerance) * kMethods + method];
+  std::vector<StrutRun> samples;
+  const StrutRun& at(std::size_t strut, std::size_t stabilisation, std::size_t tolerance, std::size_t method) const {
+    return samples[((strut * kStabilisations + stabilisation) * tolerances + tolerance) * kComplements + method];
   }
 };
 
@@ -108,15 +107,18 @@ Struts load_struts(const StudyRequest& study) {
   return struts;
 }
 
-void simulate(const Struts& struts, int timed_runs, const std::function<void(double)>& progress, Sample& sample) {
+void simulate(const Struts& struts, int timed_runs, const std::function<void(double)>& progress, StrutRun& sample) {
   const Mechanism& mechanism = struts.mechanism[sample.strut];
   const double end = struts.instants.back();
   offline::Options options;
-  options.relative_tolerance = options.absolute_tolerance = kTolerances[sample.tolerance];
+  options.relative_tolerance = options.absolute_tolerance = kStrutTolerances[sample.tolerance];
   int runs = 0;
-  options.progress = [&](double t) { progress((runs + t / end) / (timed_runs + 1)); };
+  options.progress = [&](double t) {
+    progress((runs + t / end) / (timed_runs + 1));
+    return true;
+  };
   offline::ComplementSettings settings;
-  settings.method = kMethodList[sample.method].complement;
+  settings.method = kComplementList[sample.method].complement;
   settings.stabilisation = kStabilisation[sample.stabilisation];
   settings.velocity_tolerance = std::numeric_limits<double>::infinity();  // the paper corrects positions alone
   try {
@@ -139,17 +141,17 @@ void simulate(const Struts& struts, int timed_runs, const std::function<void(dou
 
 Results simulate_all(const StudyRequest& study, const Struts& struts) {
   Results results;
-  results.tolerances = study.quick ? 2 : std::size(kTolerances);
-  const std::size_t all = kStruts * kStabilisations * results.tolerances * kMethods;
+  results.tolerances = study.quick ? 2 : std::size(kStrutTolerances);
+  const std::size_t all = kStruts * kStabilisations * results.tolerances * kComplements;
   for (std::size_t s = 0; s < kStruts; ++s)
     for (std::size_t stabilisation = 0; stabilisation < kStabilisations; ++stabilisation)
       for (std::size_t t = 0; t < results.tolerances; ++t)
-        for (std::size_t m = 0; m < kMethods; ++m) {
+        for (std::size_t m = 0; m < kComplements; ++m) {
           const double before = static_cast<double>(results.samples.size());
           const auto tell = [&](double part) {
             if (study.progress) study.progress((before + part) / static_cast<double>(all));
           };
-          Sample& sample = results.samples.emplace_back();
+          StrutRun& sample = results.samples.emplace_back();
           sample.strut = s, sample.stabilisation = stabilisation, sample.tolerance = t, sample.method = m;
           simulate(struts, study.quick ? 1 : 3, tell, sample);
         }
@@ -158,9 +160,9 @@ Results simulate_all(const StudyRequest& study, const Struts& struts) {
 
 // --- tables and figures
 
-std::string head(const Sample& s) {
+std::string head(const StrutRun& s) {
   return fmt::format("{},{},{:g},{}", kStrutNames[s.strut], kStabilisationNames[s.stabilisation],
-                     kTolerances[s.tolerance], kMethodList[s.method].name);
+                     kStrutTolerances[s.tolerance], kComplementList[s.method].name);
 }
 
 void write_tables(const Struts& struts, const Results& results, const std::filesystem::path& folder) {
@@ -169,7 +171,7 @@ void write_tables(const Struts& struts, const Results& results, const std::files
   std::string drift = keys + ",positions,velocities,accelerations,error_m\n";
   std::string ranks = keys + ",coordinates,rows,lowest_rank,highest_rank,selections,charts,corrections\n";
   std::string over_time = keys + ",t_s,positions,velocities,accelerations\n";
-  for (const Sample& s : results.samples) {
+  for (const StrutRun& s : results.samples) {
     if (!s.done()) {
       times += fmt::format("{},,,,,1\n", head(s));
       continue;
@@ -209,12 +211,12 @@ void write_time_figure(const TimeFigure& figure, const Results& results, const s
       true,
       true,
       {}};
-  for (std::size_t m = 0; m < kMethods; ++m) {
+  for (std::size_t m = 0; m < kComplements; ++m) {
     if (m == kWangHuston && !figure.wang_huston) continue;
-    ChartLine line{kMethodList[m].name, {}};
+    ChartLine line{kComplementList[m].name, {}};
     for (std::size_t t = 0; t < results.tolerances; ++t) {
-      const Sample& s = results.at(figure.strut, figure.stabilisation, t, m);
-      if (s.done()) line.points.push_back({kTolerances[t], s.median()});
+      const StrutRun& s = results.at(figure.strut, figure.stabilisation, t, m);
+      if (s.done()) line.points.push_back({kStrutTolerances[t], s.median()});
     }
     chart.lines.push_back(std::move(line));
   }
@@ -225,7 +227,7 @@ void write_time_figure(const TimeFigure& figure, const Results& results, const s
 std::string write_drift_figure(std::size_t strut, std::size_t level, const Results& results,
                                const std::filesystem::path& folder) {
   const std::size_t t = std::min<std::size_t>(1, results.tolerances - 1);
-  Chart chart{fmt::format("{} strut, {}, tolerance {:g}", kStrutNames[strut], kLevelNames[level], kTolerances[t]),
+  Chart chart{fmt::format("{} strut, {}, tolerance {:g}", kStrutNames[strut], kLevelNames[level], kStrutTolerances[t]),
               "time [s]",
               fmt::format("largest row [{}]", kLevelUnits[level]),
               false,
@@ -233,7 +235,7 @@ std::string write_drift_figure(std::size_t strut, std::size_t level, const Resul
               {}};
   for (const std::size_t method : {std::size_t{kQr}, std::size_t{kWangHuston}})
     for (std::size_t stabilisation = 0; stabilisation < kStabilisations; ++stabilisation) {
-      ChartLine line{fmt::format("{}, {}", kMethodList[method].name, kStabilisationNames[stabilisation]), {}};
+      ChartLine line{fmt::format("{}, {}", kComplementList[method].name, kStabilisationNames[stabilisation]), {}};
       for (const Instant& at : results.at(strut, stabilisation, t, method).run.trajectory.instants)
         line.points.push_back({at.time, std::max(kSmallest, at.*kLevels[level])});
       chart.lines.push_back(std::move(line));
@@ -273,8 +275,8 @@ Range times_of(const Results& results, std::size_t strut, std::size_t method, st
   Range range;
   for (std::size_t stabilisation = 0; stabilisation < kStabilisations; ++stabilisation)
     for (std::size_t t = 0; t < results.tolerances; ++t) {
-      const Sample &one = results.at(strut, stabilisation, t, method),
-                   &other = results.at(strut, stabilisation, t, over);
+      const StrutRun &one = results.at(strut, stabilisation, t, method),
+                     &other = results.at(strut, stabilisation, t, over);
       if (one.done() && other.done()) range.add(one.median() / other.median());
     }
   return range;
@@ -283,23 +285,23 @@ Range times_of(const Results& results, std::size_t strut, std::size_t method, st
 // Calls with the eight samples of every strut, stabilisation and tolerance.
 template <class Call>
 void for_cases(const Results& results, const Call& call) {
-  for (std::size_t first = 0; first < results.samples.size(); first += kMethods) call(&results.samples[first]);
+  for (std::size_t first = 0; first < results.samples.size(); first += kComplements) call(&results.samples[first]);
 }
 
 Finding find_slowest(const Results& results) {
   int putd = 0, cases = 0;
-  std::array<int, kMethods> slowest{};
-  for_cases(results, [&](const Sample* of) {
+  std::array<int, kComplements> slowest{};
+  for_cases(results, [&](const StrutRun* of) {
     std::size_t worst = 0;
-    for (std::size_t m = 1; m < kMethods; ++m)
+    for (std::size_t m = 1; m < kComplements; ++m)
       if (of[m].done() && (!of[worst].done() || of[m].median() > of[worst].median())) worst = m;
     ++slowest[worst];
     ++cases;
     putd += worst == kPutdH || worst == kPutdG ? 1 : 0;
   });
   std::string ours;
-  for (std::size_t m = 0; m < kMethods; ++m)
-    if (slowest[m] > 0) ours += fmt::format(", {} in {}", kMethodList[m].name, slowest[m]);
+  for (std::size_t m = 0; m < kComplements; ++m)
+    if (slowest[m] > 0) ours += fmt::format(", {} in {}", kComplementList[m].name, slowest[m]);
   return {"The PUTD methods are the slowest in most examples", fmt::format("slowest of {} cases{}", cases, ours),
           2 * putd > cases};
 }
@@ -318,7 +320,7 @@ void find_putd(const Results& results, std::vector<Finding>& findings) {
 // The largest time over the smallest of zero eigenvalue, Schur, SVD and QR.
 Finding find_spread(const Results& results) {
   Range spread;
-  for_cases(results, [&](const Sample* of) {
+  for_cases(results, [&](const StrutRun* of) {
     double low = 1e300, high = 0.0;
     for (const std::size_t m : {kZero, kSchur, kSvd, kQr})
       if (of[m].done()) low = std::min(low, of[m].median()), high = std::max(high, of[m].median());
@@ -330,13 +332,13 @@ Finding find_spread(const Results& results) {
 
 // How far each method is from the fastest one in its worst case.
 Finding find_robust(const Results& results) {
-  std::array<double, kMethods> worst_time{}, worst_error{};
-  std::array<int, kMethods> failures{};
-  for_cases(results, [&](const Sample* of) {
+  std::array<double, kComplements> worst_time{}, worst_error{};
+  std::array<int, kComplements> failures{};
+  for_cases(results, [&](const StrutRun* of) {
     double time = 1e300, error = 1e300;
-    for (std::size_t m = 0; m < kMethods; ++m)
+    for (std::size_t m = 0; m < kComplements; ++m)
       if (of[m].done()) time = std::min(time, of[m].median()), error = std::min(error, of[m].error);
-    for (std::size_t m = 0; m < kMethods; ++m) {
+    for (std::size_t m = 0; m < kComplements; ++m) {
       failures[m] += of[m].done() ? 0 : 1;
       if (!of[m].done()) continue;
       worst_time[m] = std::max(worst_time[m], of[m].median() / time);
@@ -345,9 +347,9 @@ Finding find_robust(const Results& results) {
   });
   std::string ours;
   bool best = failures[kQr] == 0;
-  for (std::size_t m = 0; m < kMethods; ++m) {
-    ours +=
-        fmt::format("{}{} {:.1f} and {:.1f}", m == 0 ? "" : ", ", kMethodList[m].name, worst_time[m], worst_error[m]);
+  for (std::size_t m = 0; m < kComplements; ++m) {
+    ours += fmt::format("{}{} {:.1f} and {:.1f}", m == 0 ? "" : ", ", kComplementList[m].name, worst_time[m],
+                        worst_error[m]);
     if (failures[m] > 0) ours += fmt::format(" (gave up {} times)", failures[m]);
     best = best && (failures[m] > 0 || worst_time[kQr] <= worst_time[m]);
   }
@@ -358,7 +360,8 @@ Finding find_robust(const Results& results) {
 void find_wang_huston(const Results& results, std::vector<Finding>& findings) {
   Range slow, velocity, faster;
   for (std::size_t t = 0; t < results.tolerances; ++t) {
-    const Sample &wang = results.at(kRedundant, kNewton, t, kWangHuston), &qr = results.at(kRedundant, kNewton, t, kQr);
+    const StrutRun &wang = results.at(kRedundant, kNewton, t, kWangHuston),
+                   &qr = results.at(kRedundant, kNewton, t, kQr);
     if (!wang.done() || !qr.done()) continue;
     slow.add(wang.median() / qr.median());
     velocity.add(wang.drift[1] / qr.drift[1]);
@@ -383,9 +386,9 @@ void find_wang_huston(const Results& results, std::vector<Finding>& findings) {
 // Right-hand sides count as well: they do not depend on the machine.
 Finding find_accuracy_cost(const Results& results) {
   int time = 0, count = 0, pairs = 0;
-  for (const Sample& coarse : results.samples) {
+  for (const StrutRun& coarse : results.samples) {
     if (coarse.tolerance + 1 == results.tolerances) continue;
-    const Sample& fine = results.at(coarse.strut, coarse.stabilisation, coarse.tolerance + 1, coarse.method);
+    const StrutRun& fine = results.at(coarse.strut, coarse.stabilisation, coarse.tolerance + 1, coarse.method);
     if (!coarse.done() || !fine.done()) continue;
     ++pairs;
     time += fine.median() > coarse.median() ? 1 : 0;
@@ -400,9 +403,9 @@ Finding find_accuracy_cost(const Results& results) {
 void find_stabilisation(const Results& results, std::vector<Finding>& findings) {
   for (const std::size_t stabilisation : {kBaumgarte, kNewton}) {
     Range longer, drift;
-    for (const Sample& s : results.samples) {
+    for (const StrutRun& s : results.samples) {
       if (s.stabilisation != stabilisation || !s.done()) continue;
-      const Sample& free = results.at(s.strut, kNone, s.tolerance, s.method);
+      const StrutRun& free = results.at(s.strut, kNone, s.tolerance, s.method);
       if (!free.done()) continue;
       longer.add(s.median() / free.median());
       drift.add(s.drift[0] / free.drift[0]);
@@ -423,7 +426,7 @@ void find_stabilisation(const Results& results, std::vector<Finding>& findings) 
 void find_decisions(const Results& results, std::vector<Finding>& findings) {
   long low = 1000, high = 0;
   int selections = 0, runs = 0, finished = 0;
-  for (const Sample& s : results.samples) {
+  for (const StrutRun& s : results.samples) {
     if (!s.done()) continue;
     ++finished;
     low = std::min(low, s.run.lowest_rank);
@@ -444,12 +447,12 @@ void find_decisions(const Results& results, std::vector<Finding>& findings) {
 Finding find_correctness(const Results& results) {
   const std::size_t finest = results.tolerances - 1;
   double error = 0.0;
-  for (const Sample& s : results.samples)
+  for (const StrutRun& s : results.samples)
     if (s.tolerance == finest && s.done()) error = std::max(error, s.error);
   return {"The motions are those of an independent program (section 4.1)",
           fmt::format("at most {:.1e} m from relative coordinates at {:g}, tolerance {:g}", error, kReferenceTolerance,
-                      kTolerances[finest]),
-          error < 1e4 * kTolerances[finest]};
+                      kStrutTolerances[finest]),
+          error < 1e4 * kStrutTolerances[finest]};
 }
 
 std::vector<Finding> find(const Results& results) {
@@ -468,7 +471,7 @@ std::vector<Finding> find(const Results& results) {
 
 std::string table_head(const char* first) {
   std::string names = first, rule = "|---|---|---|";
-  for (const Method& method : kMethodList) names += fmt::format(" {} |", method.name), rule += "---|";
+  for (const ComplementMethod& method : kComplementList) names += fmt::format(" {} |", method.name), rule += "---|";
   return names + "\n" + rule + "\n";
 }
 
@@ -476,10 +479,11 @@ std::string table_head(const char* first) {
 template <class Cell>
 std::string table(const Results& results, const Cell& cell) {
   std::string text = table_head("| strut | stabilisation | tolerance |");
-  for_cases(results, [&](const Sample* of) {
+  for_cases(results, [&](const StrutRun* of) {
     text += fmt::format("| {} | {} | {:g} |", kStrutNames[of->strut], kStabilisationNames[of->stabilisation],
-                        kTolerances[of->tolerance]);
-    for (std::size_t m = 0; m < kMethods; ++m) text += of[m].done() ? fmt::format(" {} |", cell(of[m])) : " gave up |";
+                        kStrutTolerances[of->tolerance]);
+    for (std::size_t m = 0; m < kComplements; ++m)
+      text += of[m].done() ? fmt::format(" {} |", cell(of[m])) : " gave up |";
     text += '\n';
   });
   return text;
@@ -506,24 +510,24 @@ void write_page(const StudyRequest& study, const Results& results, const std::ve
   std::string text = kIntroduction;
   if (study.quick) text += "**A quick run: 0.2 s, two tolerances, one run each; times and drift say little.**\n\n";
   text += findings_section(findings) + "\n## Times\n\nMedian [s], in brackets right-hand sides.\n\n" +
-          table(results, [](const Sample& s) {
+          table(results, [](const StrutRun& s) {
             return fmt::format("{:.3f} ({})", s.median(), s.run.trajectory.right_hand_sides);
           });
   for (std::size_t level = 0; level < kLevelCount; ++level)
     text += fmt::format("\n## Drift of {}\n\nLargest row of the constraints over the run [{}].\n\n", kLevelNames[level],
                         kLevelUnits[level]) +
-            table(results, [&](const Sample& s) { return fmt::format("{:.1e}", s.drift[level]); });
+            table(results, [&](const StrutRun& s) { return fmt::format("{:.1e}", s.drift[level]); });
   text += "\n## Errors\n\nLargest distance from the reference [m].\n\n" +
-          table(results, [](const Sample& s) { return fmt::format("{:.1e}", s.error); });
+          table(results, [](const StrutRun& s) { return fmt::format("{:.1e}", s.error); });
   text += fmt::format(
               "\n## Rank decisions\n\nOf {} and {} rows, {} are independent. Lowest to highest rank in the right-hand "
               "sides; new selections of\nrows or coordinates; new Euler angles; steps corrected by Newton-Raphson.\n\n",
               results.at(kSimplified, 0, 0, kQr).run.rows, results.at(kRedundant, 0, 0, kQr).run.rows, kIndependent) +
-          table(results, [](const Sample& s) {
+          table(results, [](const StrutRun& s) {
             return fmt::format("{}-{}; {}; {}; {}", s.run.lowest_rank, s.run.highest_rank, s.run.selections,
                                s.run.charts, s.run.corrections);
           });
-  for (const Sample& s : results.samples)
+  for (const StrutRun& s : results.samples)
     if (!s.done()) text += fmt::format("\nGave up, {}: {}\n", head(s), s.gave_up);
   text += "\n## Figures\n\n";
   for (const std::string& file : figures) text += fmt::format("![{0}]({0})\n", file);

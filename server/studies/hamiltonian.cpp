@@ -22,7 +22,6 @@ using offline::Trajectory;
 
 constexpr int kCases = 3, kIntegrators = 3, kTolerances = 7;
 constexpr double kAccuracyTolerance = 1e-6;  // of figures 5-9
-constexpr double kSmallest = 1e-17;          // what a logarithmic axis shows as zero
 constexpr double kRoundOff = 1e-10;          // [m/s, rad/s]
 
 struct IntegratorName {
@@ -47,7 +46,7 @@ constexpr double kPaperMilliseconds[kCases][2] = {{5.203, 7.394}, {8.806, 13.388
 
 constexpr const char* kForms[2] = {"HDCA", "DCA"};
 
-struct Case {
+struct PaperCase {
   Mechanism mechanism;
   int K_body = 0;               // whose point K is
   Vec3 K_point = Vec3::Zero();  // from its mass centre, body frame [m]
@@ -70,8 +69,8 @@ Trajectory simulate(int form, const Mechanism& mechanism, std::vector<double> in
 double tolerance(int index) { return std::pow(10.0, -3 - index); }
 
 // Point K: where the joint of that name is; in case 3 the centre of C.
-Case load_case(const StudyRequest& study, int number) {
-  Case c;
+PaperCase load_case(const StudyRequest& study, int number) {
+  PaperCase c;
   c.mechanism = wire::load_mechanism(study.mechanism_file(fmt::format("hdca_case{}", number))).mechanism;
   const auto find = [](const auto& list, const std::string& name) {
     return std::find_if(list.begin(), list.end(), [&](const auto& each) { return each.name == name; });
@@ -87,7 +86,7 @@ Case load_case(const StudyRequest& study, int number) {
 }
 
 // Height and vertical velocity of K.
-std::array<double, 2> height_of_K(const Case& c, const offline::Instant& at) {
+std::array<double, 2> height_of_K(const PaperCase& c, const offline::Instant& at) {
   const offline::BodyMotion& body = at.body[c.K_body];
   const Eigen::Quaterniond turn(body.p[0], body.p[1], body.p[2], body.p[3]);
   const Vec3 arm = turn * c.K_point;
@@ -96,7 +95,7 @@ std::array<double, 2> height_of_K(const Case& c, const offline::Instant& at) {
 
 double energy_error(const Trajectory& run, std::size_t k) { return run.instants[k].energy - run.instants[0].energy; }
 
-void write_accuracy(const Case& c, int number, const std::filesystem::path& folder) {
+void write_accuracy(const PaperCase& c, int number, const std::filesystem::path& folder) {
   std::string text = "t_s";
   for (const char* form : {"hdca", "dca"})
     text += fmt::format(",{0}_energy_error_J,{0}_K_y_m,{0}_K_vy_m_per_s,{0}_velocity_violation,{0}_position_violation",
@@ -115,10 +114,10 @@ void write_accuracy(const Case& c, int number, const std::filesystem::path& fold
   write_text(folder / fmt::format("accuracy_case{}.csv", number), text);
 }
 
-void write_accuracy_figures(const Case& c, int number, const std::filesystem::path& folder) {
+void write_accuracy_figures(const PaperCase& c, int number, const std::filesystem::path& folder) {
   const auto draw = [&](const std::string& name, const std::string& title, const std::string& label, bool log,
                         const auto& value) {
-    Chart chart{fmt::format("Case {}: {}", number, title), "time [s]", label, false, log, {}};
+    Chart chart{fmt::format("PaperCase {}: {}", number, title), "time [s]", label, false, log, {}};
     for (int form = 0; form < 2; ++form) {
       ChartLine line{kForms[form], {}};
       const Trajectory& run = c.accuracy[form];
@@ -145,7 +144,7 @@ double count_ratio(const Trajectory (&run)[2]) {
   return static_cast<double>(run[1].right_hand_sides) / static_cast<double>(run[0].right_hand_sides);
 }
 
-void write_efficiency(const std::vector<Case>& cases, const std::vector<int>& tolerances,
+void write_efficiency(const std::vector<PaperCase>& cases, const std::vector<int>& tolerances,
                       const std::filesystem::path& folder) {
   std::string text = "case,integrator,tolerance,form,wall_s,right_hand_sides,mean_right_hand_side_us\n";
   for (std::size_t c = 0; c < cases.size(); ++c)
@@ -198,7 +197,7 @@ double growth(const Trajectory& run, double offline::Instant::*residual) {
 }
 
 // Mean over all runs of a case [us].
-double mean_microseconds(const Case& c, const std::vector<int>& tolerances, int form) {
+double mean_microseconds(const PaperCase& c, const std::vector<int>& tolerances, int form) {
   double seconds = 0.0, count = 0.0;
   for (int i = 0; i < kIntegrators; ++i)
     for (const int t : tolerances) {
@@ -208,12 +207,12 @@ double mean_microseconds(const Case& c, const std::vector<int>& tolerances, int 
   return 1e6 * seconds / count;
 }
 
-std::vector<Finding> find_accuracy(const std::vector<Case>& cases) {
+std::vector<Finding> find_accuracy(const std::vector<PaperCase>& cases) {
   std::vector<Finding> findings;
   for (std::size_t i = 0; i < cases.size(); ++i) {
     const Trajectory &hdca = cases[i].accuracy[0], &dca = cases[i].accuracy[1];
     const auto add = [&](const char* claim, const std::string& ours, bool agrees) {
-      findings.push_back({fmt::format("Case {}: {}", i + 1, claim), ours, agrees});
+      findings.push_back({fmt::format("PaperCase {}: {}", i + 1, claim), ours, agrees});
     };
     const double energy[] = {largest_energy_error(hdca), largest_energy_error(dca)};
     add("HDCA keeps the total energy better (figure 5)", fmt::format("{:.2e} J against {:.2e} J", energy[0], energy[1]),
@@ -239,27 +238,28 @@ std::vector<Finding> find_accuracy(const std::vector<Case>& cases) {
   return findings;
 }
 
-std::vector<Finding> find_efficiency(const std::vector<Case>& cases, const std::vector<int>& tolerances) {
+std::vector<Finding> find_efficiency(const std::vector<PaperCase>& cases, const std::vector<int>& tolerances) {
   std::vector<Finding> findings;
   for (std::size_t c = 0; c < cases.size(); ++c) {
     const double us[] = {mean_microseconds(cases[c], tolerances, 0), mean_microseconds(cases[c], tolerances, 1)};
-    findings.push_back({fmt::format("Case {}: a right-hand side of HDCA costs less: {:.2f} of DCA (table 1)", c + 1,
-                                    kPaperMilliseconds[c][0] / kPaperMilliseconds[c][1]),
+    findings.push_back({fmt::format("PaperCase {}: a right-hand side of HDCA costs less: {:.2f} of DCA (table 1)",
+                                    c + 1, kPaperMilliseconds[c][0] / kPaperMilliseconds[c][1]),
                         fmt::format("{:.1f} us against {:.1f} us: {:.2f}", us[0], us[1], us[0] / us[1]),
                         us[0] < us[1]});
     for (int i = 0; i < kIntegrators; ++i) {
       int same = 0;
       for (const int t : tolerances)
         same += (wall_ratio(cases[c].run[i][t]) > 1.0) == (kPaperRatio[c][i][t] > 1.0) ? 1 : 0;
-      findings.push_back({fmt::format("Case {}, {}: which form is faster (table 2)", c + 1, kIntegratorNames[i].matlab),
-                          fmt::format("the same one at {} of {} tolerances", same, tolerances.size()),
-                          same == static_cast<int>(tolerances.size())});
+      findings.push_back(
+          {fmt::format("PaperCase {}, {}: which form is faster (table 2)", c + 1, kIntegratorNames[i].matlab),
+           fmt::format("the same one at {} of {} tolerances", same, tolerances.size()),
+           same == static_cast<int>(tolerances.size())});
     }
   }
   return findings;
 }
 
-std::string table_2(const std::vector<Case>& cases, const std::vector<int>& tolerances) {
+std::string table_2(const std::vector<PaperCase>& cases, const std::vector<int>& tolerances) {
   std::string text =
       "| case | tolerance | integrator | HDCA [s] | DCA [s] | ratio | the paper's ratio | right-hand sides, ratio |\n"
       "|---|---|---|---|---|---|---|---|\n";
@@ -274,7 +274,7 @@ std::string table_2(const std::vector<Case>& cases, const std::vector<int>& tole
   return text;
 }
 
-void write_page(const StudyRequest& study, const std::vector<Case>& cases, const std::vector<int>& tolerances,
+void write_page(const StudyRequest& study, const std::vector<PaperCase>& cases, const std::vector<int>& tolerances,
                 const std::vector<Finding>& findings) {
   std::string text =
       "# The Hamiltonian divide-and-conquer paper, section 3, done again\n\n"
@@ -313,7 +313,7 @@ std::vector<Finding> study_hamiltonian(const StudyRequest& study) {
   const std::vector<int> tolerances = study.quick ? std::vector{0, 3} : std::vector{0, 1, 2, 3, 4, 5, 6};
   std::vector<double> instants;
   for (int k = 0; k <= 200; ++k) instants.push_back(duration * k / 200);
-  std::vector<Case> cases;
+  std::vector<PaperCase> cases;
   double done = 0.0;
   const double all = static_cast<double>(kCases * (1 + kIntegrators * tolerances.size()));
   const auto tell = [&] {
@@ -321,7 +321,7 @@ std::vector<Finding> study_hamiltonian(const StudyRequest& study) {
     if (study.progress) study.progress(done / all);
   };
   for (int number = 1; number <= kCases; ++number) {
-    Case& c = cases.emplace_back(load_case(study, number));
+    PaperCase& c = cases.emplace_back(load_case(study, number));
     for (int form = 0; form < 2; ++form)
       c.accuracy[form] = simulate(form, c.mechanism, instants, Integrator::dormand_prince, kAccuracyTolerance);
     tell();

@@ -69,7 +69,7 @@ std::string inline_html(std::string_view text) {
   return html + (code ? "</code>" : "") + (strong ? "</strong>" : "");
 }
 
-std::string_view trimmed(std::string_view text) {
+std::string_view without_blanks(std::string_view text) {
   while (text.starts_with(' ')) text.remove_prefix(1);
   while (text.ends_with(' ')) text.remove_suffix(1);
   return text;
@@ -130,7 +130,7 @@ class Page {
     html += "<tr>";
     std::string_view rest = std::string_view(line).substr(1);
     for (std::size_t end = rest.find('|'); end != rest.npos; end = rest.find('|')) {
-      html += fmt::format("<{0}>{1}</{0}>", tag, inline_html(trimmed(rest.substr(0, end))));
+      html += fmt::format("<{0}>{1}</{0}>", tag, inline_html(without_blanks(rest.substr(0, end))));
       rest.remove_prefix(end + 1);
     }
     html += "</tr>\n";

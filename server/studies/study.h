@@ -9,6 +9,8 @@
 
 namespace rigstep::server {
 
+inline constexpr double kSmallest = 1e-17;  // what a logarithmic axis shows as zero
+
 struct StudyRequest {
   bool quick = false;                                                  // shows that it works, in seconds
   std::filesystem::path folder;                                        // of the results; exists

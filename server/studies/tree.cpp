@@ -20,11 +20,11 @@ namespace {
 using offline::TreeMatrix;
 using offline::TreeState;
 
-struct Method {
+struct MatrixMethod {
   TreeMatrix matrix;
   const char* name;
 };
-constexpr Method kMethods[] = {
+constexpr MatrixMethod kMethods[] = {
     {TreeMatrix::extended_ltdl, "EMH"}, {TreeMatrix::tangent, "DAH"}, {TreeMatrix::orthogonal, "HZU"}};
 constexpr std::size_t kMethodCount = std::size(kMethods);
 
@@ -42,7 +42,7 @@ constexpr int kMostFreedoms = 5;     // of the diagrams
 constexpr double kStepperDt = 0.01;  // [s]
 
 // One mechanism of figures 6 to 8.
-struct Sample {
+struct TreeSample {
   std::size_t structure = 0;
   int freedoms = 0, bodies = 0;
   struct Of {
@@ -97,15 +97,15 @@ long count_momentum_rates(const offline::TreeEquations& equations) {
   return offline::Counted::operations - before;
 }
 
-Sample measure(std::size_t structure, int freedoms, int bodies, double budget_s) {
-  Sample sample;
+TreeSample measure(std::size_t structure, int freedoms, int bodies, double budget_s) {
+  TreeSample sample;
   sample.structure = structure, sample.freedoms = freedoms, sample.bodies = bodies;
   const TreeShape shape = kStructures[structure].shape(bodies, freedoms);
   const Mechanism m = tree_mechanism(shape);
   for (std::size_t k = 0; k < kMethodCount; ++k) {
     offline::TreeEquations equations(m, at_start(m), 0.0, {TreeState::momenta, kMethods[k].matrix});
     std::vector<double> rate(equations.start().size());
-    Sample::Of& of = sample.method[k];
+    TreeSample::Of& of = sample.method[k];
     of.evaluate_us = lowest_us(budget_s, [&] { equations.evaluate(0.0, equations.start(), rate); });
     offline::TreeSystem<double> system = equations.system();
     offline::TreeSolver<double> solver(kMethods[k].matrix);
@@ -127,8 +127,8 @@ std::vector<int> sizes(const StudyRequest& study) {
   return study.quick ? std::vector{2, 8, 32} : std::vector{2, 4, 8, 16, 32, 64, 128, 256};
 }
 
-std::vector<Sample> measure_all(const StudyRequest& study, Work& work) {
-  std::vector<Sample> samples;
+std::vector<TreeSample> measure_all(const StudyRequest& study, Work& work) {
+  std::vector<TreeSample> samples;
   for (std::size_t s = 0; s < kStructureCount; ++s)
     for (int n = 1; n <= kHinges; ++n)
       for (const int bodies : sizes(study)) {
@@ -143,13 +143,13 @@ std::string file_name(std::string name) {
   return name;
 }
 
-void write_samples(const std::vector<Sample>& samples, const std::filesystem::path& folder) {
+void write_samples(const std::vector<TreeSample>& samples, const std::filesystem::path& folder) {
   std::string operations =
       "structure,freedoms,bodies,method,form,eliminate,substitute,all,table_1,closed_form,of_equation_23\n";
   std::string times = "structure,freedoms,bodies,method,solve_us,right_hand_side_us,stepper_step_us\n";
-  for (const Sample& s : samples)
+  for (const TreeSample& s : samples)
     for (std::size_t k = 0; k < kMethodCount; ++k) {
-      const Sample::Of& of = s.method[k];
+      const TreeSample::Of& of = s.method[k];
       const std::string head =
           fmt::format("{},{},{},{}", kStructures[s.structure].name, s.freedoms, s.bodies, kMethods[k].name);
       operations +=
@@ -164,7 +164,7 @@ void write_samples(const std::vector<Sample>& samples, const std::filesystem::pa
 }
 
 // Figures 6 to 8, one for each structure, and the operations of the same mechanisms.
-std::vector<std::string> write_figures(const std::vector<Sample>& samples, const std::filesystem::path& folder) {
+std::vector<std::string> write_figures(const std::vector<TreeSample>& samples, const std::filesystem::path& folder) {
   std::vector<std::string> files;
   constexpr const char* kHingeNames[] = {"one freedom", "two freedoms", "three freedoms"};
   for (int n = 1; n <= kHinges; ++n)
@@ -178,7 +178,7 @@ std::vector<std::string> write_figures(const std::vector<Sample>& samples, const
             solve{fmt::format("{}, (22)", kMethods[k].name), {}};
         ChartLine counted{fmt::format("{}, counted", kMethods[k].name), {}},
             table{fmt::format("{}, table 1", kMethods[k].name), {}};
-        for (const Sample& s : samples) {
+        for (const TreeSample& s : samples) {
           if (s.structure != structure || s.freedoms != n) continue;
           const double bodies = s.bodies;
           us.points.push_back({bodies, s.method[k].evaluate_us});
@@ -223,7 +223,7 @@ std::vector<Selection> select(const StudyRequest& study, std::vector<std::string
   std::vector<double> axis;
   for (int k = 1; k <= most; ++k) axis.push_back(k);
   std::vector<std::string> names;
-  for (const Method& method : kMethods) names.push_back(method.name);
+  for (const MatrixMethod& method : kMethods) names.push_back(method.name);
   std::vector<Selection> all;
   std::string csv = "freedoms,chains,length,table_1,counted\n";
   for (int n = 1; n <= kMostFreedoms; ++n) {
@@ -331,10 +331,10 @@ void find_growth(std::vector<Finding>& findings) {
     }
 }
 
-void find_costs(const std::vector<Sample>& samples, std::vector<Finding>& findings) {
+void find_costs(const std::vector<TreeSample>& samples, std::vector<Finding>& findings) {
   for (std::size_t k = 0; k < kMethodCount; ++k) {
     double low = 1e300, high = 0.0, gap = 0.0;
-    for (const Sample& s : samples) {
+    for (const TreeSample& s : samples) {
       const double counted = static_cast<double>(s.method[k].operations.all());
       low = std::min(low, counted / s.method[k].table);
       high = std::max(high, counted / s.method[k].table);
@@ -362,9 +362,9 @@ void find_costs(const std::vector<Sample>& samples, std::vector<Finding>& findin
 }
 
 // Whether the order of the methods by time is that of their operations in table 1.
-void find_times(const std::vector<Sample>& samples, std::vector<Finding>& findings) {
+void find_times(const std::vector<TreeSample>& samples, std::vector<Finding>& findings) {
   int same = 0;
-  for (const Sample& s : samples) {
+  for (const TreeSample& s : samples) {
     std::size_t by_table = 0, by_time = 0;
     for (std::size_t k = 1; k < kMethodCount; ++k) {
       if (s.method[k].table < s.method[by_table].table) by_table = k;
@@ -460,25 +460,25 @@ constexpr const char* kDifferences =
     "whatever n\n"
     "is; that is what it loses to the L'DL sweep below four freedoms.\n\n";
 
-std::string operations_table(const std::vector<Sample>& samples) {
+std::string operations_table(const std::vector<TreeSample>& samples) {
   std::string text =
       "| structure | freedoms | bodies | EMH counted / table 1 | DAH | HZU | EMH by LU "
       "|\n|---|---|---|---|---|---|---|\n";
-  for (const Sample& s : samples) {
+  for (const TreeSample& s : samples) {
     text += fmt::format("| {} | {} | {} |", kStructures[s.structure].name, s.freedoms, s.bodies);
-    for (const Sample::Of& of : s.method) text += fmt::format(" {} / {:.0f} |", of.operations.all(), of.table);
+    for (const TreeSample::Of& of : s.method) text += fmt::format(" {} / {:.0f} |", of.operations.all(), of.table);
     text += fmt::format(" {} |\n", s.sweep_lu);
   }
   return text;
 }
 
-std::string time_table(const std::vector<Sample>& samples) {
+std::string time_table(const std::vector<TreeSample>& samples) {
   std::string text =
       "| structure | freedoms | bodies | EMH [us] | DAH [us] | HZU [us] | stepper, a step [us] |\n"
       "|---|---|---|---|---|---|---|\n";
-  for (const Sample& s : samples) {
+  for (const TreeSample& s : samples) {
     text += fmt::format("| {} | {} | {} |", kStructures[s.structure].name, s.freedoms, s.bodies);
-    for (const Sample::Of& of : s.method) text += fmt::format(" {:.1f} ({:.1f}) |", of.evaluate_us, of.solve_us);
+    for (const TreeSample::Of& of : s.method) text += fmt::format(" {:.1f} ({:.1f}) |", of.evaluate_us, of.solve_us);
     text += fmt::format(" {:.1f} |\n", s.stepper_us);
   }
   return text;
@@ -500,7 +500,7 @@ std::string pipelayer_table(const Pipelayer& pipelayer) {
   return text;
 }
 
-void write_page(const StudyRequest& study, const std::vector<Sample>& samples, const Pipelayer& pipelayer,
+void write_page(const StudyRequest& study, const std::vector<TreeSample>& samples, const Pipelayer& pipelayer,
                 const std::vector<Finding>& findings, const std::vector<std::string>& figures) {
   std::string text =
       "# The paper on trees in Hamiltonian variables, section 8, done again\n\n"
@@ -558,7 +558,7 @@ std::vector<Finding> study_tree(const StudyRequest& study) {
   Work work;
   work.study = &study;
   work.total = static_cast<double>(kStructureCount * kHinges * sizes(study).size()) + 8.0;
-  const std::vector<Sample> samples = measure_all(study, work);
+  const std::vector<TreeSample> samples = measure_all(study, work);
   write_samples(samples, study.folder);
   std::vector<std::string> figures = write_figures(samples, study.folder);
   const std::vector<Selection> selection = select(study, figures);

@@ -76,7 +76,7 @@ wire::RigConfig rig_config(const Folder& folder, const std::string& stale_input 
   return rig;
 }
 
-const std::atomic<bool> kNeverStop{false};
+const std::atomic<bool> kGoOn{false};
 
 RigReport drive(std::uint16_t port, double seconds) {
   RigOptions options;
@@ -84,7 +84,7 @@ RigReport drive(std::uint16_t port, double seconds) {
   options.product_version = product_version();
   options.drives = {"drive=sine:2,1"};
   options.duration_s = seconds;
-  return run_rig(options, kNeverStop);
+  return run_rig(options, kGoOn);
 }
 
 // The live run that the tests below take apart; made once.
@@ -217,7 +217,7 @@ TEST_CASE("the verdict of a commissioning goes into the recordings of what was c
   const std::string rig = rig_file(folder);
   CHECK(commissioning_recorded(folder).empty());
   const CommissionReport report = commission({.rig_file = rig, .seconds = 0.5, .drives = {"drive=sine:2,1"}, .port = 0},
-                                             kNeverStop, [](const char*, double) {});
+                                             kGoOn, [](const char*, double) {});
   CHECK(report.live.steps > 0);
   CHECK(report.rig->round_trip.count > 0);
   CHECK(report.echo.round_trip.count + report.echo.lost == 500);
@@ -676,7 +676,7 @@ TEST_CASE("a killed server loses at most the last 0.2 s of its recording") {
     seen = state.step;
     if (state.step >= 2000) served.kill();
   };
-  const RigReport rig = run_rig(options, kNeverStop);
+  const RigReport rig = run_rig(options, kGoOn);
   CHECK(rig.end == RigReport::End::server_silent);
   CHECK(seen >= 2000);
 

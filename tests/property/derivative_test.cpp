@@ -7,35 +7,18 @@
 #include "core/index3/forces.h"
 #include "core/index3/initial_state.h"
 #include "tests/support/mechanisms.h"
+#include "tests/support/placements.h"
 
 namespace rigstep::index3 {
 namespace {
 
-// error of a central difference with step 1e-5 on functions of size 1 to 10: 1e-10 truncation, 1e-10 rounding
-constexpr double kStep = 1e-5;
-constexpr double kError = 2e-9;
-
-Placement moved(const Placement& at, const Vec3& dr, const Vec3& dtheta) {
-  Placement to = at;
-  to.r += dr;
-  if (dtheta.norm() > 0.0) to.A = Eigen::AngleAxisd(dtheta.norm(), dtheta.normalized()) * at.A;
-  return to;
-}
-
-Placement moved(const Placement& at, int component, double step) {
-  const Vec3 d = step * Vec3::Unit(component % 3);
-  return component < 3 ? moved(at, d, Vec3::Zero()) : moved(at, Vec3::Zero(), d);
-}
+using test::kError, test::kStep, test::moved, test::random_placement;
 
 // Gradient of f with respect to displacement and rotation of one body.
 Vec6 gradient(const Placement& at, const std::function<double(const Placement&)>& f) {
   Vec6 g;
   for (int k = 0; k < 6; ++k) g[k] = (f(moved(at, k, kStep)) - f(moved(at, k, -kStep))) / (2.0 * kStep);
   return g;
-}
-
-Placement random_placement(test::Random& random) {
-  return {random.vector(), random.rotation().toRotationMatrix(), random.vector(), random.vector()};
 }
 
 JointFrame random_frame(test::Random& random) { return {random.vector(), random.rotation().toRotationMatrix()}; }

@@ -7,33 +7,21 @@
 #include "core/index3/bushing.h"
 #include "core/index3/initial_state.h"
 #include "core/index3/tyre.h"
-#include "tests/support/dense.h"
+#include "core/offline/dense.h"
 #include "tests/support/force_cases.h"
+#include "tests/support/placements.h"
 
 namespace rigstep::index3 {
 namespace {
 
-constexpr double kStep = 1e-5;
-constexpr double kError = 2e-9;  // of a central difference, relative
-using Dense6 = Eigen::Matrix<double, 6, 6>;
+using test::kError, test::kStep, test::moved, test::random_placement;
 
-Placement moved(const Placement& at, int k, double step) {
-  Placement to = at;
-  if (k < 3)
-    to.r[k] += step;
-  else
-    to.A = Eigen::AngleAxisd(step, Vec3::Unit(k - 3)) * at.A;
-  return to;
-}
+using Dense6 = Eigen::Matrix<double, 6, 6>;
 
 Placement faster(const Placement& at, int k, double step) {
   Placement to = at;
   (k < 3 ? to.v : to.w)[k % 3] += step;
   return to;
-}
-
-Placement random_placement(test::Random& random) {
-  return {random.vector(), random.rotation().toRotationMatrix(), random.vector(), random.vector()};
 }
 
 // Columns: derivative of f with respect to displacement and rotation, or to velocities, of one body.
@@ -45,7 +33,7 @@ Dense6 derivative(Placement at, bool by_velocity, const std::function<Vec6(const
   return D;
 }
 
-double least_eigenvalue(const Mat6& M) { return test::eigenvalues(0.5 * (M + M.transpose()))[0]; }
+double least_eigenvalue(const Mat6& M) { return offline::spectrum(0.5 * (M + M.transpose())).values[0]; }
 
 Bushing random_bushing(test::Random& random) {
   Bushing b;

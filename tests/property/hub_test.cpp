@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "tests/support/hub_cases.h"
+#include "tests/support/momentum.h"
 #include "tests/support/reference.h"
 
 namespace rigstep::index3 {
@@ -40,21 +41,6 @@ double difference_of_forms(const Mechanism& m, int steps) {
   return most / scale;
 }
 
-struct Momentum {
-  Vec3 linear = Vec3::Zero(), angular = Vec3::Zero();
-};
-
-Momentum momentum(const Stepper& s) {
-  Momentum sum;
-  for (std::size_t i = 0; i < s.state().body.size(); ++i) {
-    const Body& b = s.plan().mechanism.bodies()[i];
-    const BodyState& x = s.state().body[i];
-    sum.linear += b.mass * x.v;
-    sum.angular += b.mass * x.r.cross(x.v) + rotation_matrix(x.p) * (b.inertia_b * x.w_b);
-  }
-  return sum;
-}
-
 HubChoice choice(const Mechanism& m, Hubs hubs = Hubs::by_cost) { return Plan(m, with(hubs)).hub_choice; }
 
 }  // namespace
@@ -71,9 +57,9 @@ TEST_CASE("a hub that stays primal takes the same steps as in the dual form") {
 TEST_CASE("a free star with a primal hub keeps its momentum") {
   Stepper s(test::build(test::star(20, 3)), with(Hubs::primal));
   REQUIRE(s.plan().hub_choice.reason == Reason::primal);
-  const Momentum start = momentum(s);
+  const test::Momentum start = test::momentum(s);
   for (int k = 0; k < 500; ++k) REQUIRE(s.step(Inputs{}).status == StepStatus::ok);
-  const Momentum end = momentum(s);
+  const test::Momentum end = test::momentum(s);
   CHECK((end.linear - start.linear).norm() < 1e-10 * start.angular.norm());  // it turns about its centre
   CHECK((end.angular - start.angular).norm() < 1e-5 * start.angular.norm());
 }

@@ -7,6 +7,7 @@
 
 #include "core/index3/plan.h"
 #include "tests/support/mechanisms.h"
+#include "tests/support/momentum.h"
 
 namespace rigstep::index3 {
 namespace {
@@ -149,38 +150,18 @@ TEST_CASE("bodies and joints listed in another order give the same run") {
 
 namespace {
 
-struct Momentum {
-  Vec3 linear = Vec3::Zero();
-  Vec3 angular = Vec3::Zero();                     // about the world's origin
-  double linear_scale = 0.0, angular_scale = 0.0;  // sums of the bodies' shares regardless of direction
-};
-
-Momentum momentum(const Stepper& s) {
-  Momentum sum;
-  for (std::size_t i = 0; i < s.state().body.size(); ++i) {
-    const Body& b = s.plan().mechanism.bodies()[i];
-    const BodyState& x = s.state().body[i];
-    const Vec3 angular = b.mass * x.r.cross(x.v) + rotation_matrix(x.p) * (b.inertia_b * x.w_b);
-    sum.linear += b.mass * x.v;
-    sum.angular += angular;
-    sum.linear_scale += b.mass * x.v.norm();
-    sum.angular_scale += angular.norm();
-  }
-  return sum;
-}
-
 // bodies that only hold one another, without gravity
 test::Description floating(unsigned seed, int n) {
   return test::made_consistent(test::random_bare_tree(seed, n, false));
 }
 
 // change of the momenta over `time` [s], relative to the momenta themselves
-Momentum change(const Mechanism& m, std::int64_t dt_ns, double time) {
+test::Momentum change(const Mechanism& m, std::int64_t dt_ns, double time) {
   Stepper s(m, {.dt_ns = dt_ns});
-  const Momentum start = momentum(s);
+  const test::Momentum start = test::momentum(s);
   const auto steps = static_cast<int>(std::lround(time * 1e9 / static_cast<double>(dt_ns)));
   for (int k = 0; k < steps; ++k) REQUIRE(s.step(Inputs{}).status == StepStatus::ok);
-  const Momentum end = momentum(s);
+  const test::Momentum end = test::momentum(s);
   return {(end.linear - start.linear) / start.linear_scale, (end.angular - start.angular) / start.angular_scale};
 }
 

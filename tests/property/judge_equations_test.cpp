@@ -6,7 +6,7 @@
 
 #include "core/offline/absolute_system.h"
 #include "core/offline/complement_methods.h"
-#include "tests/support/dense.h"
+#include "core/offline/dense.h"
 #include "tests/support/force_cases.h"
 
 namespace rigstep::offline {
@@ -91,7 +91,7 @@ TEST_CASE("every projection spans the null space of the Jacobian, redundant rows
       const Eigen::MatrixXd P = projection(method, Phi_q, chosen);
       REQUIRE(P.cols() == n - r);
       CHECK((Phi_q * P).cwiseAbs().maxCoeff() < 1e-10);
-      CHECK(test::least_squares(P, P).rank == n - r);
+      CHECK(offline::least_squares(P, P).rank == n - r);
     }
   }
 }

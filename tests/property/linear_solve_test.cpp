@@ -6,7 +6,7 @@
 #include "core/index3/forces.h"
 #include "core/index3/initial_state.h"
 #include "core/index3/lane_access.h"
-#include "tests/support/dense.h"
+#include "core/offline/dense.h"
 #include "tests/support/force_cases.h"
 #include "tests/support/hub_cases.h"
 #include "tests/support/reference.h"
@@ -50,7 +50,7 @@ void for_all_rows(const Plan& plan, const F& f) {
 // as the elimination takes it: lifted where it falls short of a tenth of the inertia by little, else left out
 Mat3 with_stiffness(const Mat3& I, const Mat3& K) {
   const Mat3 S = 0.9 * I + K, full = I + K;
-  if (test::eigenvalues(S)[0] > 0.0) return full;
+  if (offline::spectrum(S).values[0] > 0.0) return full;
   const double minors = 0.5 * (S.trace() * S.trace() - (S * S).trace()), lift = -S.determinant() / minors;
   return minors > 0.0 && lift > 0.0 && lift < 0.05 * S.trace() ? Mat3(full + lift * Mat3::Identity()) : I;
 }
@@ -307,7 +307,7 @@ TEST_CASE("element rows leave the projections alone") {
   }
   const MatrixXd S = J * M_inverse * J.transpose() +
                      MatrixXd(Eigen::Map<const VectorXd>(plan.compliance.data(), plan.rows()).asDiagonal());
-  const VectorXd want = bias - M_inverse * J.transpose() * test::least_squares(S, J * bias).x;
+  const VectorXd want = bias - M_inverse * J.transpose() * offline::least_squares(S, J * bias).x;
   for (int i = 0; i < static_cast<int>(m.bodies().size()); ++i)
     CHECK((motion(plan, w, i) - want.segment<6>(6 * i)).norm() < 1e-12);
 }

@@ -15,6 +15,8 @@
 
 namespace rigstep::test {
 
+inline constexpr std::int64_t kMs = 1'000'000;  // [ns]
+
 inline constexpr std::array kAllJointTypes{
     JointType::spherical,      JointType::revolute,       JointType::prismatic,
     JointType::cylindrical,    JointType::universal,      JointType::fixed,

@@ -13,6 +13,7 @@
 #include "core/index3/plan.h"
 #include "core/index3/sensors.h"
 #include "core/index3/stepper.h"
+#include "core/offline/solver.h"
 #include "proto/load.h"
 
 namespace rigstep::test {
@@ -104,6 +105,15 @@ inline Deviation deviation(const Mechanism& m, const nlohmann::json& ref, std::i
     if (forces && sample.contains("joints")) compare_joints(stepper, sample["joints"], d);
   }
   return d;
+}
+
+// Slope of log(error) over log(dt) between two steps, where the second is half the first.
+inline double slope(double coarse, double fine) { return std::log2(coarse / fine); }
+
+inline offline::Options at_tolerance(double tolerance) {
+  offline::Options options;
+  options.relative_tolerance = options.absolute_tolerance = tolerance;
+  return options;
 }
 
 }  // namespace rigstep::test

@@ -6,7 +6,7 @@
 #include <map>
 
 #include "core/index3/plan.h"
-#include "tests/support/dense.h"
+#include "core/offline/dense.h"
 #include "tests/support/mechanisms.h"
 
 namespace rigstep::index3 {
@@ -68,7 +68,7 @@ TEST_CASE("a joint placed at the start is closed there, and its rows are indepen
         J.row(static_cast<Eigen::Index>(k)) << value.J_first.transpose(), value.J_second.transpose();
       }
       CAPTURE(to_string(type));
-      CHECK(test::least_squares(J, J).rank == static_cast<int>(rows.size()));
+      CHECK(offline::least_squares(J, J).rank == static_cast<int>(rows.size()));
     }
 }
 

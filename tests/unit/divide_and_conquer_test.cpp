@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "core/offline/constraints.h"
-#include "tests/support/dense.h"
+#include "core/offline/dense.h"
 #include "tests/support/mechanisms.h"
 #include "tests/support/random.h"
 #include "tests/support/reference.h"
@@ -44,7 +44,7 @@ VectorXd dense_response(const Mechanism& m, const VectorXd& w) {
     W.block<3, 3>(at + 3, at + 3) = inertia_0(m.bodies()[i], start[i]).inverse();
   }
   const MatrixXd K = J * W * J.transpose();
-  return W * (w - J.transpose() * test::least_squares(K, J * W * w).x);
+  return W * (w - J.transpose() * offline::least_squares(K, J * W * w).x);
 }
 
 }  // namespace

@@ -125,14 +125,14 @@ TEST_CASE("a motion that ends in a pole is given up with the time, not followed 
   }
 }
 
-TEST_CASE("progress is told after every step and may stop the run") {
+TEST_CASE("progress is told after every step and may end the run, or break it off") {
   Options options = with(Integrator::dormand_prince, 1e-6);
   long told = 0;
-  options.progress = [&](double) { ++told; };
+  options.progress = [&](double) { return ++told > 0; };
   CHECK(run_oscillator(options, 10.0).effort.steps == told);
-  options.progress = [](double t) {
-    if (t > 1.0) throw std::runtime_error("stopped");
-  };
+  options.progress = [](double t) { return t < 1.0; };
+  CHECK(run_oscillator(options, 10.0).effort.steps < told / 2);
+  options.progress = [](double) -> bool { throw std::runtime_error("stopped"); };
   CHECK_THROWS_WITH(run_oscillator(options, 10.0), "stopped");
 }
 

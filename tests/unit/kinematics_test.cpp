@@ -7,7 +7,7 @@
 namespace rigstep::index3 {
 namespace {
 
-constexpr double kRounding = 1e-14;
+constexpr double kRotationRounding = 1e-14;
 
 Eigen::Quaterniond quaternion(const EulerParameters& p) { return {p[0], p[1], p[2], p[3]}; }
 
@@ -22,9 +22,9 @@ void for_random_orientations(const Check& check) {
 TEST_CASE("A of unit Euler parameters is a rotation, and the one of the same quaternion") {
   for_random_orientations([](const EulerParameters& p, test::Random&) {
     const Mat3 A = rotation_matrix(p);
-    CHECK((A.transpose() * A - Mat3::Identity()).norm() < kRounding);
-    CHECK(A.determinant() == doctest::Approx(1.0).epsilon(kRounding));
-    CHECK((A - quaternion(p).toRotationMatrix()).norm() < kRounding);
+    CHECK((A.transpose() * A - Mat3::Identity()).norm() < kRotationRounding);
+    CHECK(A.determinant() == doctest::Approx(1.0).epsilon(kRotationRounding));
+    CHECK((A - quaternion(p).toRotationMatrix()).norm() < kRotationRounding);
     CHECK(rotation_matrix(-p) == A);
   });
 }
@@ -40,9 +40,9 @@ TEST_CASE("the rate of p made from an angular velocity gives that angular veloci
   for_random_orientations([](const EulerParameters& p, test::Random& random) {
     const Vec3 w_b = random.vector(5.0);
     const EulerParameters pd = half_G_transposed(p, w_b);
-    CHECK((twice_G(p, pd) - w_b).norm() < 10.0 * kRounding);
-    CHECK(std::abs(p.dot(pd)) < kRounding);
-    CHECK(pd.norm() == doctest::Approx(0.5 * w_b.norm()).epsilon(kRounding));
+    CHECK((twice_G(p, pd) - w_b).norm() < 10.0 * kRotationRounding);
+    CHECK(std::abs(p.dot(pd)) < kRotationRounding);
+    CHECK(pd.norm() == doctest::Approx(0.5 * w_b.norm()).epsilon(kRotationRounding));
   });
 }
 
@@ -70,7 +70,7 @@ TEST_CASE("turned is a rotation about the world vector theta by 2 atan(|theta| /
       const EulerParameters q = turned(p, theta);
       const Mat3 exact = Eigen::AngleAxisd(2.0 * std::atan(0.5 * size), theta.normalized()) * rotation_matrix(p);
       CHECK(std::abs(q.norm() - 1.0) < 4e-16);
-      CHECK((rotation_matrix(q) - exact).norm() < kRounding);
+      CHECK((rotation_matrix(q) - exact).norm() < kRotationRounding);
     }
   });
 }
@@ -91,7 +91,7 @@ TEST_CASE("a placement has the state's pose and its angular velocity in the worl
   const Placement at = placement_of(body);
   CHECK(at.r == body.r);
   CHECK(at.v == body.v);
-  CHECK((at.w - quaternion(body.p) * body.w_b).norm() < kRounding);
+  CHECK((at.w - quaternion(body.p) * body.w_b).norm() < kRotationRounding);
 }
 
 }  // namespace rigstep::index3

@@ -13,7 +13,7 @@ namespace rigstep::wire {
 namespace {
 
 // A good file; line numbers below count from here, name at 1.
-constexpr const char* kGood = R"(name: "good"
+constexpr const char* kGoodForces = R"(name: "good"
 body {
   name: "A"
   mass: 2
@@ -66,17 +66,21 @@ output { name: "tyre" tyre { element: "tyre" } }
 output { name: "mount" bushing { element: "mount" } }
 )";
 
-std::string replaced(const std::string& from, const std::string& to) { return test::replaced(kGood, from, to); }
-std::string complaint(const std::string& from, const std::string& to) { return test::complaint(replaced(from, to)); }
-void check_complaint(const std::string& from, const std::string& to, int line, const std::string& field,
-                     const std::string& problem) {
-  test::check_complaint(replaced(from, to), line, field, problem);
+std::string with_forces(const std::string& from, const std::string& to) {
+  return test::replaced(kGoodForces, from, to);
+}
+std::string forces_complaint(const std::string& from, const std::string& to) {
+  return test::complaint(with_forces(from, to));
+}
+void check_forces_complaint(const std::string& from, const std::string& to, int line, const std::string& field,
+                            const std::string& problem) {
+  test::check_complaint(with_forces(from, to), line, field, problem);
 }
 
 }  // namespace
 
 TEST_CASE("a good file gives the force elements that it describes, with their defaults") {
-  const Mechanism m = parse_mechanism(kGood, "m").mechanism;
+  const Mechanism m = parse_mechanism(kGoodForces, "m").mechanism;
   REQUIRE(m.springs().size() == 1);
   CHECK(m.springs()[0].preload == 5.0);
   CHECK(m.springs()[0].stiffness_table.value(-2.0) == -6.0);
@@ -104,7 +108,7 @@ TEST_CASE("a good file gives the force elements that it describes, with their de
 }
 
 TEST_CASE("outputs of force elements carry names and units of what they measure") {
-  const Mechanism m = parse_mechanism(kGood, "m").mechanism;
+  const Mechanism m = parse_mechanism(kGoodForces, "m").mechanism;
   const auto channel = [&](const std::string& name) {
     for (const Channel& c : m.output_channels())
       if (c.name == name) return c.unit;
@@ -133,9 +137,9 @@ TEST_CASE("outputs of force elements carry names and units of what they measure"
 
 TEST_CASE("every number and name of a force element is part of the mechanism's id") {
   const auto id = [](const std::string& from, const std::string& to) {
-    return parse_mechanism(replaced(from, to), "m").mechanism.id();
+    return parse_mechanism(with_forces(from, to), "m").mechanism.id();
   };
-  const std::uint64_t good = parse_mechanism(kGood, "m").mechanism.id();
+  const std::uint64_t good = parse_mechanism(kGoodForces, "m").mechanism.id();
   CHECK(id("preload: 5", "preload: 6") != good);
   CHECK(id("effort: [-3, 0, 8]", "effort: [-3, 0, 9]") != good);
   CHECK(id("[1, 2, 3, 4, 5, 6]", "[1, 2, 3, 4, 5, 7]") != good);
@@ -147,46 +151,53 @@ TEST_CASE("every number and name of a force element is part of the mechanism's i
 }
 
 TEST_CASE("mistakes in force elements are told at their lines") {
-  check_complaint("deflection: [-1, 0, 2]", "deflection: [-1, 0, 0]", 19, "spring \"strut\".stiffness_table",
-                  "0 follows 0");
-  check_complaint("effort: [-2, 3]", "effort: [-2]", 20, "spring \"strut\".damping_table", "2 values of rate and 1");
-  check_complaint("rate: [-1, 1] effort: [-2, 3]", "rate: [1] effort: [2]", 20, "spring \"strut\".damping_table",
-                  "one point");
-  check_complaint("rate: [-1, 1] effort: [-2, 3]", "", 20, "spring \"strut\".damping_table", "is empty");
-  check_complaint("second: \"A\"\n  at_start { point { x: 1 }", "second: \"ground\"\n  at_start { point { x: 1 }", 27,
-                  "bushing \"mount\".second", "two different");
-  check_complaint("diagonal: [1, 2,", "diagonal: [1, -2,", 29, "bushing \"mount\".stiffness", "-2");
-  check_complaint("diagonal: [1, 2, 3, 4, 5, 6]", "diagonal: [1, 2]", 29, "bushing \"mount\".stiffness", "2 values");
+  check_forces_complaint("deflection: [-1, 0, 2]", "deflection: [-1, 0, 0]", 19, "spring \"strut\".stiffness_table",
+                         "0 follows 0");
+  check_forces_complaint("effort: [-2, 3]", "effort: [-2]", 20, "spring \"strut\".damping_table",
+                         "2 values of rate and 1");
+  check_forces_complaint("rate: [-1, 1] effort: [-2, 3]", "rate: [1] effort: [2]", 20, "spring \"strut\".damping_table",
+                         "one point");
+  check_forces_complaint("rate: [-1, 1] effort: [-2, 3]", "", 20, "spring \"strut\".damping_table", "is empty");
+  check_forces_complaint("second: \"A\"\n  at_start { point { x: 1 }",
+                         "second: \"ground\"\n  at_start { point { x: 1 }", 27, "bushing \"mount\".second",
+                         "two different");
+  check_forces_complaint("diagonal: [1, 2,", "diagonal: [1, -2,", 29, "bushing \"mount\".stiffness", "-2");
+  check_forces_complaint("diagonal: [1, 2, 3, 4, 5, 6]", "diagonal: [1, 2]", 29, "bushing \"mount\".stiffness",
+                         "2 values");
   const auto full = [](const char* coupling, const char* mirror) {
     std::string rows = "rows: [";
     for (int i = 0; i < 36; ++i)
       rows += std::string(i ? ", " : "") + (i == 1 ? coupling : i == 6 ? mirror : i % 7 == 0 ? "2" : "0");
     return rows + "]";
   };
-  CHECK(complaint("diagonal: [1, 2, 3, 4, 5, 6]", full("1", "1")).empty());
-  check_complaint("diagonal: [1, 2, 3, 4, 5, 6]", full("1", "0"), 29, "bushing \"mount\".stiffness", "not symmetric");
-  check_complaint("diagonal: [1, 2, 3, 4, 5, 6]", full("3", "3"), 29, "bushing \"mount\".stiffness", "release energy");
-  check_complaint("normal { z: 1 }", "normal { x: 1 }", 28, "bushing \"mount\".at_start.normal", "perpendicular");
-  check_complaint("  at_start { point { x: 1 } axis { x: 1 } normal { z: 1 } }\n", "", 24, "bushing \"mount\".at_start",
-                  "is missing");
-  check_complaint("coulomb: 0.4", "coulomb: -0.4", 31, "joint_friction \"seal\".coulomb", "-0.4");
-  check_complaint("freedom: ANGLE coulomb", "coulomb", 31, "joint_friction \"seal\".freedom", "has two");
-  check_complaint("effort_input: \"torque\"", "effort_input: \"tork\"", 36, "motor \"drive\".effort_input", "\"tork\"");
-  check_complaint("effort_input: \"torque\"", "effort_input: \"push\"", 36, "motor \"drive\".effort_input",
-                  "load of its own");
-  check_complaint("effort_input: \"torque\"", "position_input: \"torque\"", 36, "motor \"drive\".position_input",
-                  "without position_gain");
-  check_complaint("  effort_limit: 7\n", "", 37, "motor \"drive\".no_load_speed", "without effort_limit");
-  check_complaint("body: \"A\" drag_area", "body: \"ground\" drag_area", 40, "drag \"air\".body", "ground");
-  check_complaint("radius: 0.3", "radius: 0", 44, "tyre \"tyre\".radius", "is 0");
-  check_complaint("b: 8", "c: 2.5", 46, "tyre \"tyre\".lateral.c", "2.5");
-  check_complaint("name: \"tyre\"\n", "name: \"air\"\n", 42, "tyre \"air\".name", "drag is named");
-  check_complaint("tyre { element: \"tyre\" }", "tyre { element: \"strut\" }", 50, "output \"tyre\".element",
-                  "\"strut\"");
+  CHECK(forces_complaint("diagonal: [1, 2, 3, 4, 5, 6]", full("1", "1")).empty());
+  check_forces_complaint("diagonal: [1, 2, 3, 4, 5, 6]", full("1", "0"), 29, "bushing \"mount\".stiffness",
+                         "not symmetric");
+  check_forces_complaint("diagonal: [1, 2, 3, 4, 5, 6]", full("3", "3"), 29, "bushing \"mount\".stiffness",
+                         "release energy");
+  check_forces_complaint("normal { z: 1 }", "normal { x: 1 }", 28, "bushing \"mount\".at_start.normal",
+                         "perpendicular");
+  check_forces_complaint("  at_start { point { x: 1 } axis { x: 1 } normal { z: 1 } }\n", "", 24,
+                         "bushing \"mount\".at_start", "is missing");
+  check_forces_complaint("coulomb: 0.4", "coulomb: -0.4", 31, "joint_friction \"seal\".coulomb", "-0.4");
+  check_forces_complaint("freedom: ANGLE coulomb", "coulomb", 31, "joint_friction \"seal\".freedom", "has two");
+  check_forces_complaint("effort_input: \"torque\"", "effort_input: \"tork\"", 36, "motor \"drive\".effort_input",
+                         "\"tork\"");
+  check_forces_complaint("effort_input: \"torque\"", "effort_input: \"push\"", 36, "motor \"drive\".effort_input",
+                         "load of its own");
+  check_forces_complaint("effort_input: \"torque\"", "position_input: \"torque\"", 36, "motor \"drive\".position_input",
+                         "without position_gain");
+  check_forces_complaint("  effort_limit: 7\n", "", 37, "motor \"drive\".no_load_speed", "without effort_limit");
+  check_forces_complaint("body: \"A\" drag_area", "body: \"ground\" drag_area", 40, "drag \"air\".body", "ground");
+  check_forces_complaint("radius: 0.3", "radius: 0", 44, "tyre \"tyre\".radius", "is 0");
+  check_forces_complaint("b: 8", "c: 2.5", 46, "tyre \"tyre\".lateral.c", "2.5");
+  check_forces_complaint("name: \"tyre\"\n", "name: \"air\"\n", 42, "tyre \"air\".name", "drag is named");
+  check_forces_complaint("tyre { element: \"tyre\" }", "tyre { element: \"strut\" }", 50, "output \"tyre\".element",
+                         "\"strut\"");
 }
 
 TEST_CASE("a bushing placed at the start keeps its frames when the file is written with another start") {
-  const LoadedMechanism loaded = parse_mechanism(kGood, "m");
+  const LoadedMechanism loaded = parse_mechanism(kGoodForces, "m");
   std::vector<rigstep::Body> moved = loaded.mechanism.bodies();
   moved[0].position_0 = {0.5, 0.1, 0.3};
   const Mechanism again = parse_mechanism(with_start(loaded, moved), "again").mechanism;

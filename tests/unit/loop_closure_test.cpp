@@ -6,7 +6,7 @@
 
 #include "core/index3/diagnostics.h"
 #include "core/index3/initial_state.h"
-#include "tests/support/dense.h"
+#include "core/offline/dense.h"
 #include "tests/support/mechanisms.h"
 
 namespace rigstep::index3 {
@@ -42,8 +42,8 @@ double dense_margin(const Mechanism& m) {
     });
   }
   closing.rowwise().normalize();
-  if (tree.rows() > 0) closing -= test::least_squares(tree.transpose(), closing.transpose()).x.transpose() * tree;
-  const Eigen::VectorXd squares = test::eigenvalues(closing * closing.transpose());
+  if (tree.rows() > 0) closing -= offline::least_squares(tree.transpose(), closing.transpose()).x.transpose() * tree;
+  const Eigen::VectorXd squares = offline::spectrum(closing * closing.transpose()).values;
   CHECK(closure.redundant() < closing.rows());
   return std::min(1.0, std::sqrt(squares[closure.redundant()]));
 }

@@ -4,7 +4,7 @@
 
 #include "core/index3/diagnostics.h"
 #include "core/index3/initial_state.h"
-#include "tests/support/dense.h"
+#include "core/offline/dense.h"
 #include "tests/support/mechanisms.h"
 #include "tests/support/reference.h"
 
@@ -37,7 +37,7 @@ Eigen::VectorXd least_norm(const Plan& plan, const State& x) {
     for_each_block(plan, w, row, [&](int body, const Vec6& J_body) { J.block<1, 6>(row, 6 * body) = J_body; });
     lambda[row] = x.lambda[row] + x.kappa[row];
   }
-  return J * test::least_squares(J, lambda, 1e-5).x;
+  return J * offline::least_squares(J, lambda, 1e-5).x;
 }
 
 // A door of 2 kg on two hinges one above the other, half a metre from its mass centre.

@@ -32,12 +32,6 @@ Case reference_case(const std::string& mechanism, const std::string& reference, 
   return c;
 }
 
-Options at_tolerance(double tolerance) {
-  Options options;
-  options.relative_tolerance = options.absolute_tolerance = tolerance;
-  return options;
-}
-
 // Largest distance of a mass centre from the reference [m].
 double position_error(const Case& c, const Trajectory& run) {
   double error = 0.0;
@@ -56,7 +50,7 @@ ComplementRun run(Case& c, Complement method, double tolerance, Stabilisation st
   ComplementSettings settings;
   settings.method = method;
   settings.stabilisation = stabilisation;
-  return natural_complement(c.scenario, at_tolerance(tolerance), settings);
+  return natural_complement(c.scenario, test::at_tolerance(tolerance), settings);
 }
 
 double largest_position_residual(const Trajectory& trajectory) {
@@ -113,7 +107,7 @@ TEST_CASE("complements give one motion on every shipped mechanism of up to 13 bo
     REQUIRE(complement_obstacle(c.mechanism).empty());
     c.scenario.mechanism = &c.mechanism;
     c.scenario.instants = {0.0, c.mechanism.bodies().size() > 10 ? 1e-3 : 5e-3};
-    const Trajectory dae = stabilised_index2(c.scenario, at_tolerance(1e-10));
+    const Trajectory dae = stabilised_index2(c.scenario, test::at_tolerance(1e-10));
     for (const Complement method : kMethods) {
       CAPTURE(static_cast<int>(method));
       CHECK(compare(dae.instants, run(c, method, 1e-10).trajectory.instants, {}).position < 1e-8);
@@ -160,7 +154,7 @@ TEST_CASE("the DAE judge follows references, with redundant constraints too") {
     CAPTURE(one.mechanism);
     Case c = reference_case(one.mechanism, one.reference, one.until);
     c.scenario.mechanism = &c.mechanism;
-    CHECK(position_error(c, stabilised_index2(c.scenario, at_tolerance(one.tolerance))) < one.error);
+    CHECK(position_error(c, stabilised_index2(c.scenario, test::at_tolerance(one.tolerance))) < one.error);
   }
 }
 
@@ -175,7 +169,7 @@ TEST_CASE("a filtered driver, held inputs and couplings: two judges, one motion"
   c.scenario.inputs.push_back({0.0, input});
   for (const Driver& driver : c.mechanism.drivers()) input[static_cast<std::size_t>(driver.first_channel)] += 0.01;
   c.scenario.inputs.push_back({0.01, input});
-  const Trajectory dae = stabilised_index2(c.scenario, at_tolerance(1e-9));
+  const Trajectory dae = stabilised_index2(c.scenario, test::at_tolerance(1e-9));
   const Trajectory complement = run(c, Complement::qr, 1e-9).trajectory;
   CHECK(compare(dae.instants, complement.instants, {}).position < 1e-7);
   CHECK((dae.instants.back().body.back().r_0 - dae.instants.front().body.back().r_0).norm() > 1e-3);
@@ -195,8 +189,8 @@ TEST_CASE("a judge says what it cannot do, what a start contradicts, and that a 
       }
       FAIL("no error");
     };
-    says([&] { natural_complement(c.scenario, at_tolerance(tolerance), {}); });
-    says([&] { stabilised_index2(c.scenario, at_tolerance(tolerance)); });
+    says([&] { natural_complement(c.scenario, test::at_tolerance(tolerance), {}); });
+    says([&] { stabilised_index2(c.scenario, test::at_tolerance(tolerance)); });
   };
   both("tolerance", 0.0);
   c.scenario.start = start_motion(c.mechanism);
@@ -252,7 +246,7 @@ TEST_CASE("every judge follows a torque that is held between jumps as the closed
   for (const Solver& solver : solvers()) {
     CAPTURE(solver.name);
     REQUIRE(solver.obstacle(m).empty());
-    const Trajectory run = solver.simulate(s, at_tolerance(1e-10));
+    const Trajectory run = solver.simulate(s, test::at_tolerance(1e-10));
     REQUIRE(run.instants.size() == s.instants.size());
     double angle = 0.0, rate = 0.0, torque = 0.0, t = 0.0;
     auto next = s.inputs.begin();

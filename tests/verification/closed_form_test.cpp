@@ -9,8 +9,6 @@ using namespace rigstep::test;
 
 namespace {
 
-constexpr std::int64_t kMs = 1'000'000;  // [ns]
-
 void check_order_two(double coarse, double fine) {
   CHECK(std::log2(coarse / fine) == doctest::Approx(2.0).epsilon(0.03));
 }

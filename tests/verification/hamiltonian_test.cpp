@@ -27,12 +27,6 @@ struct Form {
 constexpr Form kForms[] = {{"hamiltonian_dca", offline::hamiltonian_dca},
                            {"featherstone_dca", offline::featherstone_dca}};
 
-Options at_tolerance(double tolerance) {
-  Options options;
-  options.relative_tolerance = options.absolute_tolerance = tolerance;
-  return options;
-}
-
 std::vector<double> every(double dt, double end) {
   std::vector<double> t;
   for (int k = 0; k * dt <= end * (1.0 + 1e-12); ++k) t.push_back(k * dt);

@@ -13,10 +13,6 @@ using namespace rigstep::test;
 
 namespace {
 
-constexpr std::int64_t kMs = 1'000'000;  // [ns]
-
-double slope(double coarse, double fine) { return std::log2(coarse / fine); }
-
 offline::LiteralStepper literal(const Mechanism& m, std::int64_t dt_ns, double alpha = 1e10, int iterations = 3) {
   offline::LiteralSettings settings;
   settings.dt_ns = dt_ns;

@@ -6,7 +6,7 @@
 #include <Eigen/Dense>
 
 #include "core/index3/plan.h"
-#include "tests/support/dense.h"
+#include "core/offline/dense.h"
 #include "tests/support/mechanisms.h"
 
 namespace rigstep {
@@ -120,7 +120,7 @@ class Discretised {
         down[c] -= h;
         D.col(c) = (residual(up) - residual(down)) / (2.0 * h);
       }
-      const VectorXd dx = test::least_squares(D, -f, 0.0).x;
+      const VectorXd dx = offline::least_squares(D, -f, 0.0).x;
       x += dx;
       if (dx.head(7 * bodies()).norm() < 1e-14) break;
     }

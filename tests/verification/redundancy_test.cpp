@@ -7,15 +7,13 @@
 #include "core/index3/constraints.h"
 #include "core/index3/initial_state.h"
 #include "core/index3/plan.h"
-#include "tests/support/dense.h"
+#include "core/offline/dense.h"
 #include "tests/support/mechanisms.h"
 
 using namespace rigstep;
 using namespace rigstep::test;
 
 namespace {
-
-constexpr std::int64_t kMs = 1'000'000;  // [ns]
 
 struct VelocityError {
   double value;   // how far the velocities are from the nearest ones that all joints allow, of any body [m/s, rad/s]
@@ -33,7 +31,7 @@ VelocityError velocity_error(const index3::Plan& plan, const index3::State& x) {
                            [&](int body, const Vec6& block) { J.block<1, 6>(row, 6 * body) = block.transpose(); });
   for (std::size_t i = 0; i < x.body.size(); ++i)
     v.segment<6>(6 * static_cast<Eigen::Index>(i)) << x.body[i].v, index3::rotation_matrix(x.body[i].p) * x.body[i].w_b;
-  const test::LeastSquares error = test::least_squares(J, J * v, 1e-9);
+  const offline::LeastSquares error = offline::least_squares(J, J * v, 1e-9);
   return {error.x.cwiseAbs().maxCoeff(), plan.rows() - error.rank};
 }
 

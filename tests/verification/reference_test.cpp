@@ -3,17 +3,13 @@
 
 #include "core/index3/initial_state.h"
 #include "core/index3/reactions.h"
+#include "tests/support/mechanisms.h"
 #include "tests/support/reference.h"
 
 using namespace rigstep;
 using namespace rigstep::test;
 
 namespace {
-
-constexpr std::int64_t kMs = 1'000'000;  // [ns]
-
-// Slope of log(error) over log(dt) between two steps, where the second is half the first.
-double slope(double coarse, double fine) { return std::log2(coarse / fine); }
 
 // Largest error of a joint's load as reported, of least norm, over the reference instants up to `until`: forces [N] and
 // torques [N m], relative to the largest force of that instant.
@@ -48,8 +44,8 @@ void check_order_two(const std::string& name, const std::string& reference_name,
                      double tolerance) {
   const Mechanism m = mechanism(name);
   const nlohmann::json ref = reference(reference_name);
-  const Deviation a = deviation(m, ref, dt_ns, until), b = deviation(m, ref, dt_ns / 2, until),
-                  c = deviation(m, ref, dt_ns / 4, until);
+  const test::Deviation a = deviation(m, ref, dt_ns, until), b = deviation(m, ref, dt_ns / 2, until),
+                        c = deviation(m, ref, dt_ns / 4, until);
   CAPTURE(name);
   REQUIRE(c.position > 0.0);
   MESSAGE(name << ": position error " << a.position << ", " << b.position << ", " << c.position << " m at "
@@ -86,7 +82,7 @@ TEST_CASE("double pendulum: the position error over 10 s is second order and 3.8
 TEST_CASE("double pendulum: joint reactions are second order too") {
   const Mechanism m = mechanism("double_pendulum");
   const nlohmann::json ref = reference("double_pendulum");
-  const Deviation a = deviation(m, ref, 10 * kMs, 10.0, {}, true), b = deviation(m, ref, 5 * kMs, 10.0, {}, true);
+  const test::Deviation a = deviation(m, ref, 10 * kMs, 10.0, {}, true), b = deviation(m, ref, 5 * kMs, 10.0, {}, true);
   CHECK(slope(a.force, b.force) == doctest::Approx(2.0).epsilon(0.1));
   CHECK(b.force < 2e-3);
 }
@@ -163,7 +159,7 @@ TEST_CASE("four-bars: 30 s through the singular pose on the right branch, with c
     for (const std::int64_t dt : {10 * kMs, 5 * kMs, kMs}) {
       CAPTURE(name);
       CAPTURE(dt);
-      const Deviation d = deviation(mechanism(name), reference(name), dt, 30.0);
+      const test::Deviation d = deviation(mechanism(name), reference(name), dt, 30.0);
       MESSAGE(std::string(name) << " at " << 1e-6 * static_cast<double>(dt) << " ms: position error " << d.position
                                 << " m, residuals " << d.position_residual << " " << d.velocity_residual << " "
                                 << d.acceleration_residual << ", energy " << d.lowest_energy_change << " J");

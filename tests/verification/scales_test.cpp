@@ -10,8 +10,6 @@ using namespace rigstep::test;
 
 namespace {
 
-constexpr std::int64_t kMs = 1'000'000;  // [ns]
-
 struct Course {
   StepStatus worst = StepStatus::ok;
   double energy_lost = 0.0, energy_won = 0.0;  // largest changes against the start [J]

@@ -11,7 +11,6 @@ using namespace rigstep::test;
 
 namespace {
 
-constexpr std::int64_t kMs = 1'000'000;  // [ns]
 constexpr double kDegree = index3::kPi / 180.0;
 
 // J angle'' = -c cos(angle), by Runge and Kutta's method
@@ -68,12 +67,12 @@ Passage passage(const Description& d, Pendulum exact, std::int64_t dt_ns, double
 }
 
 // The rhombus `degrees` before its singular pose at -90 degrees, where it rests (down) or stands on its head (up).
-struct Start {
+struct SingularStart {
   double degrees, rate;  // [deg], [rad/s]
   bool up;
 };
 
-Passage from(const Start& start, std::int64_t dt_ns, double time) {
+Passage from(const SingularStart& start, std::int64_t dt_ns, double time) {
   const double phi = -0.5 * index3::kPi + start.degrees * kDegree;
   Description d = four_bar(phi);
   const Vec3 along{-std::sin(phi), std::cos(phi), 0.0};
@@ -163,7 +162,7 @@ TEST_CASE("IFToMM's N-four-bar converges to its exact solution with at least ord
     const auto run = [&](std::int64_t dt) {
       return deviation(m, ref["cases"][static_cast<std::size_t>(n - 1)], dt, 10.0);
     };
-    const Deviation coarse = run(kMs), fine = run(kMs / 8);
+    const test::Deviation coarse = run(kMs), fine = run(kMs / 8);
     MESSAGE(n << " windows: position error " << coarse.position << ", " << fine.position
               << " m at 1, 0.125 ms; energy changes by " << coarse.lowest_energy_change << " J at 1 ms");
     CHECK(coarse.worst == StepStatus::ok);

@@ -215,14 +215,14 @@ TEST_CASE("momenta change as the motion of dense algebra makes them change") {
 
 namespace {
 
-struct Case {
+struct TreeCase {
   Mechanism mechanism;
   nlohmann::json reference;
   Scenario scenario;
 };
 
 // Instants of a reference solution up to `until` [s].
-void load(Case& c, const std::string& mechanism, const std::string& reference, double until) {
+void load(TreeCase& c, const std::string& mechanism, const std::string& reference, double until) {
   c.mechanism = test::mechanism(mechanism);
   c.reference = test::reference(reference);
   c.scenario.mechanism = &c.mechanism;
@@ -231,7 +231,7 @@ void load(Case& c, const std::string& mechanism, const std::string& reference, d
 }
 
 // Of every mass centre; long chains tell that of their last body only [m].
-double position_error(const Case& c, const Trajectory& run) {
+double tree_error(const TreeCase& c, const Trajectory& run) {
   double error = 0.0;
   for (std::size_t k = 0; k < run.instants.size(); ++k) {
     const std::vector<BodyMotion>& bodies = run.instants[k].body;
@@ -244,12 +244,6 @@ double position_error(const Case& c, const Trajectory& run) {
       compare_with(bodies[i], sample["bodies"].at(c.mechanism.bodies()[i].name));
   }
   return error;
-}
-
-Options at_tolerance(double tolerance) {
-  Options options;
-  options.relative_tolerance = options.absolute_tolerance = tolerance;
-  return options;
 }
 
 std::vector<Solver> tree_solvers() {
@@ -279,12 +273,12 @@ TEST_CASE("every tree method follows the references to 1e-8 m at tolerance 1e-10
       {"pipelayer", "pipelayer", 1.0}, {"double_pendulum", "double_pendulum", 2.0}, {"chain_8", "chain_n8", 1.0}};
   for (const auto& one : cases) {
     CAPTURE(one.mechanism);
-    Case c;
+    TreeCase c;
     load(c, one.mechanism, one.reference, one.until);
     REQUIRE(c.scenario.instants.size() > 2);
     for (const Solver& solver : tree_solvers()) {
       CAPTURE(solver.name);
-      CHECK(position_error(c, solver.simulate(c.scenario, at_tolerance(1e-10))) < 1e-8);
+      CHECK(tree_error(c, solver.simulate(c.scenario, test::at_tolerance(1e-10))) < 1e-8);
     }
   }
 }
@@ -297,16 +291,16 @@ TEST_CASE("tree methods agree with each other and with another judge, with drive
   for (const Mechanism& m : mechanisms) {
     CAPTURE(m.name());
     const Scenario scenario{&m, {}, {0.0, 0.1, 0.25}, {}};
-    const Trajectory other = stabilised_index2(scenario, at_tolerance(1e-9));
+    const Trajectory other = stabilised_index2(scenario, test::at_tolerance(1e-9));
     std::vector<Instant> first;
     for (const Solver& solver : tree_solvers()) {
       CAPTURE(solver.name);
       REQUIRE(solver.obstacle(m) == "");
-      const std::vector<Instant> run = solver.simulate(scenario, at_tolerance(1e-10)).instants;
+      const std::vector<Instant> run = solver.simulate(scenario, test::at_tolerance(1e-10)).instants;
       if (first.empty()) first = run;
       CHECK(compare(other.instants, run, {}).position < 1e-7);
       CHECK(compare(other.instants, run, {}).velocity < 1e-6);
-      const Deviation apart = compare(first, run, std::vector<bool>(m.joints().size(), true));
+      const offline::Deviation apart = compare(first, run, std::vector<bool>(m.joints().size(), true));
       CHECK(apart.position < 1e-8);
       CHECK(apart.force < 1e-5);
     }
@@ -333,7 +327,8 @@ TEST_CASE("what the tree methods cannot do is said, and what is wrong with a sta
     CHECK(complaint(geared).find("couples joint coordinates") != std::string::npos);
     CHECK(complaint(hanging).find("\"rod\" is a rod without mass") != std::string::npos);
     Scenario scenario{&m, start_motion(m), {0.0, 0.1}, {}};
-    CHECK(complaint_of(solver, scenario, at_tolerance(0.0)).find("tolerance: must be positive") != std::string::npos);
+    CHECK(complaint_of(solver, scenario, test::at_tolerance(0.0)).find("tolerance: must be positive") !=
+          std::string::npos);
     scenario.start[1].v_0.y() += 0.1;
     CHECK(complaint_of(solver, scenario, {}).find("velocity contradicts joint \"joint2\"") != std::string::npos);
   }

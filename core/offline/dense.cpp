@@ -1,9 +1,9 @@
-#include "tests/support/dense.h"
+#include "core/offline/dense.h"
 
 #include <Eigen/Eigenvalues>
 #include <Eigen/QR>
 
-namespace rigstep::test {
+namespace rigstep::offline {
 
 LeastSquares least_squares(const Eigen::MatrixXd& A, const Eigen::MatrixXd& b, double threshold) {
   Eigen::CompleteOrthogonalDecomposition<Eigen::MatrixXd> decomposition;
@@ -12,8 +12,9 @@ LeastSquares least_squares(const Eigen::MatrixXd& A, const Eigen::MatrixXd& b, d
   return {decomposition.solve(b), static_cast<int>(decomposition.rank())};
 }
 
-Eigen::VectorXd eigenvalues(const Eigen::MatrixXd& symmetric) {
-  return Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd>(symmetric, Eigen::EigenvaluesOnly).eigenvalues();
+Spectrum spectrum(const Eigen::MatrixXd& symmetric) {
+  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver(symmetric);
+  return {solver.eigenvalues(), solver.eigenvectors()};
 }
 
-}  // namespace rigstep::test
+}  // namespace rigstep::offline

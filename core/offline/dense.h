@@ -1,9 +1,9 @@
-// Dense linear algebra that tests compare with, compiled once.
+// Decompositions of dense matrices that several judges need, and tests to compare with: compiled once.
 #pragma once
 
 #include <Eigen/Core>
 
-namespace rigstep::test {
+namespace rigstep::offline {
 
 struct LeastSquares {
   Eigen::MatrixXd x;  // of all that come nearest, the one of least norm, per column
@@ -12,6 +12,10 @@ struct LeastSquares {
 // A x = b; pivots below `threshold` times the largest count as zero.
 LeastSquares least_squares(const Eigen::MatrixXd& A, const Eigen::MatrixXd& b, double threshold = 1e-12);
 
-Eigen::VectorXd eigenvalues(const Eigen::MatrixXd& symmetric);  // ascending
+struct Spectrum {
+  Eigen::VectorXd values;   // ascending
+  Eigen::MatrixXd vectors;  // orthonormal, in columns
+};
+Spectrum spectrum(const Eigen::MatrixXd& symmetric);
 
-}  // namespace rigstep::test
+}  // namespace rigstep::offline
