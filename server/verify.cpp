@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <ctime>
 #include <optional>
@@ -29,6 +30,7 @@ constexpr double kSingular = 1e-3;    // margin below which a pose counts as sin
 constexpr double kUncertain = 1e-3;   // [m, rad] beyond which the extrapolation says nothing any more
 constexpr double kJudgeError = 1e3;   // error of a judge over a run, as a multiple of its tolerance
 constexpr double kTighter = 1e-2;     // the tolerance of a judge that is asked again
+constexpr double kPatience = 4.0;     // times the limit for a judge that has not come to the first instant
 constexpr double kLackOfOrder = 0.3;  // that the observed one may have
 constexpr std::size_t kManyBodies = 60;
 
@@ -116,6 +118,11 @@ std::uint64_t stride(const VerifyCase& a) {
   return std::max<std::uint64_t>(1, a.steps / static_cast<std::uint64_t>(many_bodies(a) ? kFewInstants : kInstants));
 }
 
+// Whether motions are compared after this step; more often at first, for judges that do not come far.
+bool is_instant(const VerifyCase& a, std::uint64_t step) {
+  return step % stride(a) == 0 || (step < stride(a) && std::has_single_bit(step));
+}
+
 // The stepper with dt divided by `divisor`. seen: every now and then, with the stepper, may return false to stop.
 std::vector<Instant> run_stepper(const VerifyCase& a, std::uint64_t steps, int divisor,
                                  const std::function<void(double)>& progress,
@@ -124,7 +131,7 @@ std::vector<Instant> run_stepper(const VerifyCase& a, std::uint64_t steps, int d
   settings.dt_ns /= divisor;
   index3::Stepper stepper = make_stepper(a.mechanism, settings);
   std::vector<Instant> instants{instant_of(stepper)};
-  const std::uint64_t every = stride(a), look = std::max<std::uint64_t>(1, every / kMarginInstants);
+  const std::uint64_t look = std::max<std::uint64_t>(1, stride(a) / kMarginInstants);
   for (std::uint64_t k = 0; k < steps; ++k) {
     for (int part = 0; part < divisor; ++part) {
       const StepReport report = stepper.step(a.inputs(k));
@@ -135,9 +142,8 @@ std::vector<Instant> run_stepper(const VerifyCase& a, std::uint64_t steps, int d
                         1e-9 * static_cast<double>(settings.dt_ns),
                         describe_fault(a.mechanism.mechanism, report.status, report.body, report.joint)));
     }
-    const bool instant = (k + 1) % every == 0;
     if (seen && (k + 1) % look == 0 && !seen(instant_of(stepper))) break;
-    if (instant) instants.push_back(instant_of(stepper));
+    if (is_instant(a, k + 1)) instants.push_back(instant_of(stepper));
     progress(static_cast<double>(k + 1) / static_cast<double>(a.steps));
   }
   return instants;
@@ -231,8 +237,9 @@ VerifyReport::Judge ask(const offline::Solver& solver, const offline::Scenario& 
   double reached = 0.0;
   options.progress = [&](double t) {
     progress(solver.name, t / scenario.instants.back());
-    judge.stopped = static_cast<double>(std::clock() - begin) > request.limit * CLOCKS_PER_SEC;
     reached = t;
+    const double spent = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+    judge.stopped = spent > request.limit * (t < scenario.instants[1] ? kPatience : 1.0);
     return !judge.stopped;
   };
   try {
@@ -242,7 +249,7 @@ VerifyReport::Judge ask(const offline::Solver& solver, const offline::Scenario& 
       throw offline::SolverError(fmt::format("it gave {} of {} instants", count, stepper.size()));
     if (count < 2) {
       judge.obstacle = fmt::format("stopped at {:.3g} s after {:g} s of processor time: give it more with --limit",
-                                   reached, request.limit);
+                                   reached, kPatience * request.limit);
       return judge;
     }
     judge.until = run.instants.back().time;
@@ -315,7 +322,9 @@ VerifyReport verify_with_its_dt(const VerifyRequest& request,
                     1 << (levels - 1)));
   std::vector<std::vector<Instant>> runs;
   runs.push_back(run_stepper(a, a.steps, 1, say, regular));
-  const std::uint64_t steps = (runs[0].size() - 1) * stride(a);  // no further than the first one came
+  // no further than the first one came
+  const auto steps =
+      static_cast<std::uint64_t>(std::llround(runs[0].back().time * 1e9 / static_cast<double>(a.settings.dt_ns)));
   for (int level = 1; level < levels; ++level) runs.push_back(run_stepper(a, steps, 1 << level, say, nullptr));
   const auto &coarse = runs[runs.size() - 3], &middle = runs[runs.size() - 2], &fine = runs.back();
 

@@ -105,7 +105,8 @@ Command add_verify(CLI::App& app) {
                    "Largest step of the stepper [s]; it runs with half and a quarter of it too. If not given 0.001, or "
                    "0.0001 or 0.00001 where that is too long to compare anything")
       ->check(between(1e-8, 1.0));
-  command->add_option("--limit", request.limit, "Processor time for each judge [s]")
+  command
+      ->add_option("--limit", request.limit, "Processor time for each judge [s], four times that to its first instant")
       ->check(between(0.0, kLongest))
       ->capture_default_str();
   command->add_flag("--list", options->list, "List the judges; with a mechanism, which of them can do it and why not");
