@@ -354,6 +354,12 @@ void set_floating_point_mode() noexcept {
 #endif
 }
 
+ThreadUsage thread_usage() noexcept {
+  rusage usage{};
+  ::getrusage(RUSAGE_THREAD, &usage);
+  return {usage.ru_minflt + usage.ru_majflt, usage.ru_nivcsw};
+}
+
 LastCoreOnly::LastCoreOnly() noexcept {
   CPU_ZERO(&before_);
   ::sched_getaffinity(0, sizeof(before_), &before_);

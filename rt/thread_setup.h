@@ -75,6 +75,13 @@ class NoDeepIdle {
 // elsewhere. The runtime reads its environment before main; true: something was there, so start the program anew.
 bool clear_openmp_environment();
 
+// What the kernel counted of the calling thread.
+struct ThreadUsage {
+  long page_faults = 0;           // with and without a disk
+  long involuntary_switches = 0;  // taken off its core
+};
+ThreadUsage thread_usage() noexcept;
+
 // Keeps the calling thread on the last allowed core, where the loop of a team belongs, as long as it lives: for those
 // who step outside the loop. Make the stepper first, so that its team may use the other cores.
 class LastCoreOnly {

@@ -2,27 +2,15 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <sched.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
 
 #include <algorithm>
-#include <array>
-#include <asio.hpp>
 #include <chrono>
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <ctime>
 #include <filesystem>
 #include <limits>
-#include <memory>
-#include <sstream>
 #include <thread>
 
-#include "rt/clock.h"
-#include "rt/histogram.h"
 #include "server/commission_verdict.h"
 
 namespace rigstep::server {
@@ -37,7 +25,6 @@ constexpr double kPeriodsOfTrip =
     2.0;  // an input waits for the next deadline, and its state comes before the one after
 constexpr double kPeriodsOfLockstep = 1.0;
 constexpr auto kWaitForRig = 60s;
-constexpr std::size_t kEchoBytes = 256;  // about what a frame of twenty channels has
 
 // The recording is part of the load, and of no use afterwards.
 class ScratchRecording {
@@ -58,98 +45,6 @@ class ScratchRecording {
   }
   std::string path_;
 };
-
-int loop_core(const wire::RigConfig& rig) {
-  if (rig.cpu) return *rig.cpu;
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  ::sched_getaffinity(0, sizeof allowed, &allowed);
-  int last = 0;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
-    if (CPU_ISSET(cpu, &allowed)) last = cpu;
-  return last;
-}
-
-Cyclictest run_cyclictest(const wire::RigConfig& rig, double seconds) {
-  const std::string command = fmt::format(
-      "cyclictest --quiet --mlockall --threads=1 --priority={} --affinity={} --interval={} --duration={} 2>&1",
-      rig.priority, loop_core(rig), rig.period_ns / 1000, static_cast<long>(std::ceil(seconds)));
-  std::FILE* pipe = ::popen(command.c_str(), "r");
-  if (pipe == nullptr) return {.problem = "cannot be started"};
-  std::string output;
-  std::array<char, 4096> buffer;
-  for (std::size_t got = 0; (got = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;)
-    output.append(buffer.data(), got);
-  const int status = ::pclose(pipe);
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 127) return {.problem = "not installed: apt-get install rt-tests"};
-  return parse_cyclictest(output);
-}
-
-asio::ip::udp::socket echo_socket(asio::io_context& context, const std::string& address) {
-  asio::ip::address at = asio::ip::make_address(address);
-  if (at.is_unspecified()) at = at.is_v4() ? asio::ip::make_address("127.0.0.1") : asio::ip::make_address("::1");
-  asio::ip::udp::socket socket(context, asio::ip::udp::endpoint(at, 0));
-  const timeval patience{.tv_sec = 0, .tv_usec = 200'000};
-  ::setsockopt(socket.native_handle(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-  return socket;
-}
-
-// Straight calls: asio would wait again after the socket's time-out.
-long receive(asio::ip::udp::socket& socket, std::array<char, kEchoBytes>& datagram) {
-  return ::recv(socket.native_handle(), datagram.data(), datagram.size(), 0);
-}
-void send(asio::ip::udp::socket& socket, const std::array<char, kEchoBytes>& datagram) {
-  [[maybe_unused]] const long sent = ::send(socket.native_handle(), datagram.data(), datagram.size(), 0);
-}
-
-// What comes back is the datagram with this number.
-std::uint64_t number_of(const std::array<char, kEchoBytes>& datagram) {
-  std::uint64_t number = 0;
-  std::copy_n(datagram.data(), sizeof number, reinterpret_cast<char*>(&number));
-  return number;
-}
-
-Times times_of(const rt::Histogram& ns) {
-  const auto us = [&ns](double percent) { return 1e-3 * static_cast<double>(ns.percentile(percent)); };
-  return {ns.count(), us(50.0), us(99.0), us(99.9), 1e-3 * static_cast<double>(ns.max())};
-}
-
-UdpEcho run_echo(const wire::RigConfig& rig, double seconds, const std::atomic<bool>& stop,
-                 const std::function<void(double)>& progress) {
-  asio::io_context context;
-  asio::ip::udp::socket near = echo_socket(context, rig.address), far = echo_socket(context, rig.address);
-  near.connect(far.local_endpoint());
-  far.connect(near.local_endpoint());
-  std::atomic<bool> done{false};
-  std::thread mirror([&far, &done] {
-    std::array<char, kEchoBytes> datagram{};
-    while (!done.load())
-      if (receive(far, datagram) > 0) send(far, datagram);
-  });
-  UdpEcho echo;
-  const auto histogram = std::make_unique<rt::Histogram>();
-  const std::int64_t begin = rt::MonotonicClock::now_ns();
-  const auto count = static_cast<std::uint64_t>(seconds * 1e9 / static_cast<double>(rig.period_ns));
-  for (std::uint64_t k = 1; k <= count && !stop; ++k) {
-    rt::MonotonicClock::sleep_until(begin + static_cast<std::int64_t>(k) * rig.period_ns);
-    std::array<char, kEchoBytes> datagram{};
-    std::copy_n(reinterpret_cast<const char*>(&k), sizeof k, datagram.data());
-    const std::int64_t sent = rt::MonotonicClock::now_ns();
-    send(near, datagram);
-    long got = receive(near, datagram);
-    while (got > 0 && number_of(datagram) != k) got = receive(near, datagram);  // late ones were counted as lost
-    if (got > 0)
-      histogram->record(rt::MonotonicClock::now_ns() - sent);
-    else
-      ++echo.lost;
-    if (k % 64 == 0) progress(static_cast<double>(k) / static_cast<double>(count));
-  }
-  done.store(true);
-  mirror.join();
-  echo.round_trip = times_of(*histogram);
-  if (echo.round_trip.count == 0) echo.problem = "no datagram came back";
-  return echo;
-}
 
 // The rig in software, or time for a real one.
 std::optional<RigReport> run_live(const CommissionRequest& request, LiveRun& live, const std::atomic<bool>& stop,
@@ -208,20 +103,6 @@ nlohmann::json to_json(const Times& t) {
 
 }  // namespace
 
-Cyclictest parse_cyclictest(const std::string& output) {
-  const auto number_after = [&output](const char* name) {
-    const auto at = output.rfind(name);
-    return at == std::string::npos ? std::nan("") : std::strtod(output.c_str() + at + std::strlen(name), nullptr);
-  };
-  Cyclictest result{number_after("Min:"), number_after("Avg:"), number_after("Max:"), {}};
-  if (std::isfinite(result.min_us) && std::isfinite(result.avg_us) && std::isfinite(result.max_us)) return result;
-  std::istringstream lines(output);
-  std::string said, line;
-  while (std::getline(lines, line))
-    if (!line.empty()) said = line;
-  return {.problem = "failed: " + (said.empty() ? "it said nothing" : said)};
-}
-
 std::vector<CommissionRule> commission_rules(const wire::RigConfig& rig, const LiveSummary& live,
                                              const std::optional<RigReport>& seen) {
   const double period = 1e-3 * static_cast<double>(rig.period_ns);
@@ -277,8 +158,7 @@ std::string CommissionReport::text() const {
   out += "beside it\n";
   out += echo.problem.empty() ? stage("raw UDP echo", echo.round_trip, fmt::format("{} lost", echo.lost).c_str())
                               : fmt::format("  {:<28}{}\n", "raw UDP echo", echo.problem);
-  out += cyclictest.problem.empty() ? fmt::format("  {:<28}least {:.0f}, mean {:.0f}, most {:.0f}\n", "cyclictest",
-                                                  cyclictest.min_us, cyclictest.avg_us, cyclictest.max_us)
+  out += cyclictest.problem.empty() ? stage("cyclictest", cyclictest.wake_up, "wake-ups of a thread that does nothing")
                                     : fmt::format("  {:<28}{}\n", "cyclictest", cyclictest.problem);
   for (const std::string& line : realtime) out += fmt::format("  {}\n", line);
   out += "rules\n";
@@ -305,8 +185,7 @@ nlohmann::json CommissionReport::json() const {
         rig->clock ? nlohmann::json(1e-3 * static_cast<double>(rig->clock->uncertainty_ns)) : nlohmann::json();
   }
   nlohmann::json test{{"problem", cyclictest.problem}}, raw{{"problem", echo.problem}};
-  if (cyclictest.problem.empty())
-    test.update({{"min_us", cyclictest.min_us}, {"avg_us", cyclictest.avg_us}, {"max_us", cyclictest.max_us}});
+  if (cyclictest.problem.empty()) test["wake_up_us"] = to_json(cyclictest.wake_up);
   if (echo.problem.empty()) raw.update({{"round_trip_us", to_json(echo.round_trip)}, {"lost", echo.lost}});
   nlohmann::json all = nlohmann::json::array();
   for (const CommissionRule& rule : rules)
@@ -353,11 +232,12 @@ CommissionReport commission(const CommissionRequest& request, const std::atomic<
   report.rules = commission_rules(rig, report.live, report.rig);
   if (stop) return report;
   progress("cyclictest", 0.0);
-  report.cyclictest = run_cyclictest(rig, request.seconds);
+  report.cyclictest = run_cyclictest(loop_of(rig), request.seconds);
   if (request.rig_elsewhere)
     report.echo.problem = "needs a partner at the rig's end: commission without --rig-elsewhere";
   else if (!stop)
-    report.echo = run_echo(rig, request.seconds, stop, [&](double done) { progress("UDP echo", done); });
+    report.echo = run_udp_echo({.address = rig.address, .period_ns = rig.period_ns}, request.seconds, stop,
+                               [&](double done) { progress("UDP echo", done); });
   return report;
 }
 

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "server/baseline.h"
 #include "server/live_run.h"
 #include "server/rig.h"
 
@@ -30,21 +31,6 @@ struct CommissionRule {
   std::string unit;
 
   bool holds() const { return value <= limit; }
-};
-
-// What cyclictest says of wake-ups at the same period, priority and core.
-struct Cyclictest {
-  double min_us = 0.0, avg_us = 0.0, max_us = 0.0;
-  std::string problem = {};  // why there are no numbers; empty: there are
-};
-// From its output with --quiet.
-Cyclictest parse_cyclictest(const std::string& output);
-
-// Datagrams there and back between two threads that block, over the same address, at the same period.
-struct UdpEcho {
-  Times round_trip = {};
-  std::uint64_t lost = 0;
-  std::string problem = {};  // why there are no numbers; empty: there are
 };
 
 struct CommissionReport {

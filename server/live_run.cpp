@@ -127,6 +127,8 @@ nlohmann::json LiveSummary::json() const {
           {"first_miss_step", first_miss_step},
           {"newest_miss_step", newest_miss_step},
           {"limited_inputs", limited_inputs},
+          {"page_faults", loop_thread.page_faults},
+          {"involuntary_switches", loop_thread.involuntary_switches},
           {"lost_records", lost_records},
           {"recorded_steps", recorded_steps},
           {"recording", recording},
@@ -157,6 +159,8 @@ std::string LiveSummary::text() const {
         fmt::format("{:<22}first before step {}, last before step {}\n", "  missed", first_miss_step, newest_miss_step);
   out += line("wake-up", wake_up_us, lockstep ? "us after the datagram came" : "us after the deadline");
   out += line("step", step_us, "us");
+  out += fmt::format("{:<22}{} page faults, taken off its core {} times\n", "loop thread", loop_thread.page_faults,
+                     loop_thread.involuntary_switches);
   if (!lockstep) out += line("hand-off", hand_off_us, "us from the answer to the network thread");
   out +=
       line("reply", reply_us, lockstep ? "us from one datagram to the other" : "us from the deadline to the datagram");
@@ -223,6 +227,7 @@ void LiveRun::run_loop() {
   }
   go_.get_future().wait();
   if (stopping_.load()) return;  // something else did not start
+  const rt::ThreadUsage before = rt::thread_usage();
   const auto tick = [this](const rt::TickTiming& timing) noexcept { cycle_.tick(timing); };
   if (rig_.lockstep) {
     const Lockstep lockstep{.step = tick, .answer = cycle_.answer()};
@@ -231,6 +236,8 @@ void LiveRun::run_loop() {
     rt::MonotonicClock clock;
     rt::run_deadline_loop(clock, rig_.period_ns, stopping_, tick, busy_poll);
   }
+  const rt::ThreadUsage after = rt::thread_usage();
+  loop_usage_ = {after.page_faults - before.page_faults, after.involuntary_switches - before.involuntary_switches};
 }
 
 std::string LiveRun::fault() const {
@@ -353,6 +360,7 @@ LiveSummary LiveRun::stop(const std::string& reason) {
   summary.newest_miss_step = cycle_.newest_miss_step();
   summary.limited_inputs = cycle_.limited_inputs();
   summary.lost_records = cycle_.lost_records();
+  summary.loop_thread = loop_usage_;
   summary.wake_up_us = distribution(cycle_.wake_up_ns(), 1e-3);
   summary.step_us = distribution(cycle_.step_ns(), 1e-3);
   summary.input_age_steps = distribution(cycle_.input_age_steps(), 1.0);

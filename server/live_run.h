@@ -33,6 +33,7 @@ struct LiveSummary {
   std::uint64_t first_miss_step = 0;  // step before which the first deadline was missed, 0: none was
   std::uint64_t newest_miss_step = 0;
   std::uint64_t limited_inputs = 0;  // steps whose inputs were limited to their range or rate
+  rt::ThreadUsage loop_thread;       // while it stepped
   std::uint64_t lost_records = 0;
   std::uint64_t recorded_steps = 0;
   std::string recording;        // path, empty if none
@@ -98,7 +99,8 @@ class LiveRun {
 
   wire::RigConfig rig_;
   wire::LoadedMechanism mechanism_;
-  rt::ThreadReport realtime_;  // memory first: everything below shall be locked
+  rt::ThreadUsage loop_usage_;  // loop thread, then whoever joined it
+  rt::ThreadReport realtime_;   // memory first: everything below shall be locked
   rt::NoDeepIdle no_deep_idle_;
   index3::Stepper stepper_;
   rt::Mailbox<InputSample> inputs_;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <google/protobuf/text_format.h>
 #include <sched.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <cmath>
@@ -46,13 +45,6 @@ Motion extrapolate(const Motion& coarse, const Motion& fine) {
   for (std::size_t k = 0; k < result.size(); ++k)
     for (std::size_t i = 0; i < result[k].size(); ++i) result[k][i] = (4.0 * fine[k][i] - coarse[k][i]) / 3.0;
   return result;
-}
-
-// How often another process was given this thread's core.
-long preemptions() {
-  rusage usage{};
-  ::getrusage(RUSAGE_THREAD, &usage);
-  return usage.ru_nivcsw;
 }
 
 std::vector<int> allowed_threads() {
@@ -204,12 +196,12 @@ class Sweep {
     for (int k = 0; k < instants_; ++k) {
       for (std::int64_t s = 1; s <= steps; ++s) {
         if (table_) table_->read(1e-9 * static_cast<double>((k * steps + s) * dt_ns), inputs);
-        const long preempted = times_us != nullptr ? preemptions() : 0;
+        const long preempted = times_us != nullptr ? rt::thread_usage().involuntary_switches : 0;
         const std::int64_t begin = rt::MonotonicClock::now_ns();
         const StepReport step = stepper.step(inputs);
         const std::int64_t end = rt::MonotonicClock::now_ns();
         // what others take of the core at this priority is the machine's to answer for, not the step's
-        if (times_us != nullptr && times_us->size() < kMostSamples && preemptions() == preempted)
+        if (times_us != nullptr && times_us->size() < kMostSamples && rt::thread_usage().involuntary_switches == preempted)
           times_us->push_back(1e-3 * static_cast<double>(end - begin));
         if (failed(step.status))
           throw StepFailed(fmt::format("{} at {:g} s",

@@ -13,6 +13,7 @@
 #include "rt/thread_setup.h"
 #include "server/bench/accuracy.h"
 #include "server/bench/chart.h"
+#include "server/bench/loop.h"
 #include "server/bench/mechanisms.h"
 #include "server/bench/peers.h"
 #include "server/bench/phases.h"
@@ -540,6 +541,17 @@ int bench_error(const BenchOptions& options) {
   return kExitOk;
 }
 
+int bench_loop_command(const LoopBenchRequest& request, bool json) {
+  watch_interrupts();
+  LoopBenchReport report;
+  {
+    Progress progress("measuring", 1.0);
+    report = bench_loop(request, interrupted, [&](const char*, double done) { progress.at(done); });
+  }
+  fmt::print("{}", json ? report.json().dump(2) + "\n" : report.text());
+  return interrupted ? kExitInterrupted : kExitOk;
+}
+
 void add_shared_options(CLI::App& command, BenchOptions& options) {
   command.add_option(
       "--mechanism", options.mechanisms,
@@ -597,7 +609,26 @@ Command add_bench(CLI::App& app) {
                             "  rigstep bench error --quick\n"
                             "  rigstep bench error --mechanism four_bar --duration 10 --output bench_results\n\n") +
                 kPeersHelp + kExitCodeHelp);
-  return [step, step_options, error_options] {
+  auto loop_options = std::make_shared<LoopBenchRequest>();
+  auto loop_json = std::make_shared<bool>(false);
+  CLI::App* loop = command->add_subcommand(
+      "loop", "Wake-ups and lockstep round trips beside cyclictest and raw UDP datagrams, in one run");
+  loop->add_option("RIG_FILE", loop_options->rig_file, "Rig file: mechanism, period, address, real-time settings")
+      ->required()
+      ->check(CLI::ExistingFile);
+  loop->add_option("--seconds", loop_options->seconds, "Of each measurement in each round")
+      ->capture_default_str()
+      ->check(between(0.1, 1e4));
+  loop->add_option("--rounds", loop_options->rounds, "Whose medians count")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1000));
+  loop->add_flag("--json", *loop_json, "Print the result as JSON");
+  loop->footer(std::string("Examples:\n"
+                           "  rigstep bench loop config/rigs/ci_loopback.textproto\n"
+                           "  rigstep bench loop my_rig.textproto --seconds 10 --rounds 7 --json\n\n") +
+               kExitCodeHelp);
+  return [step, loop, step_options, error_options, loop_options, loop_json] {
+    if (loop->parsed()) return bench_loop_command(*loop_options, *loop_json);
     return step->parsed() ? bench_step(*step_options) : bench_error(*error_options);
   };
 }

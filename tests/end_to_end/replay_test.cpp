@@ -284,12 +284,12 @@ TEST_CASE("a commissioning says yes where every rule holds, and one number beyon
 
 TEST_CASE("what cyclictest says is understood, and what it cannot do is told in its words") {
   const Cyclictest good = parse_cyclictest(
-      "# /dev/cpu_dma_latency set to 0us\nT: 0 ( 3431) P:80 I:1000 C:  10000 Min:      3 Act:    8 Avg:   10 Max:     "
-      " 63\n");
+      "# /dev/cpu_dma_latency set to 0us\n# Histogram\n000003 000001\n000010 000098\n# Total: 000000099\n# Min "
+      "Latencies: 00003\n# Avg Latencies: 00010\n# Max Latencies: 00063\n# Histogram Overflows: 00001\n");
   CHECK(good.problem.empty());
-  CHECK(good.min_us == 3.0);
-  CHECK(good.avg_us == 10.0);
-  CHECK(good.max_us == 63.0);
+  CHECK(good.wake_up.count == 100);
+  CHECK(good.wake_up.p50_us == doctest::Approx(10.0).epsilon(0.05));
+  CHECK(good.wake_up.max_us == 63.0);
   CHECK(parse_cyclictest("Unable to change scheduling policy!\neither run as root\n\n").problem ==
         "failed: either run as root");
   CHECK(parse_cyclictest("").problem == "failed: it said nothing");

@@ -1,0 +1,173 @@
+#include "server/baseline.h"
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <array>
+#include <asio.hpp>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <sstream>
+#include <thread>
+
+#include "rt/clock.h"
+#include "rt/histogram.h"
+
+namespace rigstep::server {
+
+namespace {
+
+constexpr std::size_t kEchoBytes = 256;            // about what a frame of twenty channels has
+constexpr int kHistogramUs = 20'000;               // wake-ups later than that count as that late
+constexpr std::int64_t kEchoLostNs = 200'000'000;  // no echo for so long
+
+int last_allowed_core() {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  ::sched_getaffinity(0, sizeof allowed, &allowed);
+  int last = 0;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+    if (CPU_ISSET(cpu, &allowed)) last = cpu;
+  return last;
+}
+
+using EchoDatagram = std::array<char, kEchoBytes>;
+
+// One end of the echo: straight calls, as asio would wait again after the socket's time-out.
+class EchoEnd {
+ public:
+  EchoEnd(asio::io_context& context, const std::string& address, bool polling)
+      : socket_(context, own_end(asio::ip::make_address(address))), polling_(polling) {
+    const timeval patience{.tv_sec = 0, .tv_usec = kEchoLostNs / 1000};
+    ::setsockopt(socket_.native_handle(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+  }
+
+  void connect(EchoEnd& other) {
+    socket_.connect(other.socket_.local_endpoint());
+    other.socket_.connect(socket_.local_endpoint());
+  }
+  void send(const EchoDatagram& datagram) {
+    [[maybe_unused]] const long sent = ::send(socket_.native_handle(), datagram.data(), datagram.size(), 0);
+  }
+  // False: none came in time.
+  bool receive(EchoDatagram& datagram) {
+    if (!polling_) return ::recv(socket_.native_handle(), datagram.data(), datagram.size(), 0) > 0;
+    const std::int64_t begin = rt::MonotonicClock::now_ns();
+    do {
+      if (::recv(socket_.native_handle(), datagram.data(), datagram.size(), MSG_DONTWAIT) > 0) return true;
+      rt::relax();
+    } while (rt::MonotonicClock::now_ns() - begin < kEchoLostNs);
+    return false;
+  }
+
+ private:
+  static asio::ip::udp::endpoint own_end(asio::ip::address address) {
+    if (address.is_unspecified())
+      address = address.is_v4() ? asio::ip::make_address("127.0.0.1") : asio::ip::make_address("::1");
+    return {address, 0};
+  }
+
+  asio::ip::udp::socket socket_;
+  bool polling_;
+};
+
+// What comes back is the datagram with this number.
+std::uint64_t number_of(const EchoDatagram& datagram) {
+  std::uint64_t number = 0;
+  std::copy_n(datagram.data(), sizeof number, reinterpret_cast<char*>(&number));
+  return number;
+}
+
+Times percentiles_us(const rt::Histogram& ns) {
+  const auto us = [&ns](double percent) { return 1e-3 * static_cast<double>(ns.percentile(percent)); };
+  return {ns.count(), us(50.0), us(99.0), us(99.9), 1e-3 * static_cast<double>(ns.max())};
+}
+
+}  // namespace
+
+LoopThread loop_of(const wire::RigConfig& rig) {
+  return {.period_ns = rig.period_ns, .priority = rig.priority, .cpu = rig.cpu.value_or(last_allowed_core())};
+}
+
+Cyclictest run_cyclictest(const LoopThread& thread, double seconds) {
+  const std::string command = fmt::format(
+      "cyclictest --quiet --mlockall --threads=1 --priority={} --affinity={} --interval={} --duration={} "
+      "--histogram={} 2>&1",
+      thread.priority, thread.cpu, thread.period_ns / 1000, static_cast<long>(std::ceil(seconds)), kHistogramUs);
+  std::FILE* pipe = ::popen(command.c_str(), "r");
+  if (pipe == nullptr) return {.problem = "cannot be started"};
+  std::string output;
+  std::array<char, 4096> buffer;
+  for (std::size_t got = 0; (got = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;)
+    output.append(buffer.data(), got);
+  const int status = ::pclose(pipe);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 127) return {.problem = "not installed: apt-get install rt-tests"};
+  return parse_cyclictest(output);
+}
+
+Cyclictest parse_cyclictest(const std::string& output) {
+  std::istringstream lines(output);
+  const auto histogram = std::make_unique<rt::Histogram>();
+  std::string said, line;
+  double most = -1.0;
+  while (std::getline(lines, line)) {
+    if (!line.empty()) said = line;
+    long us = 0, count = 0;
+    if (std::sscanf(line.c_str(), "# Max Latencies: %ld", &us) == 1) most = static_cast<double>(us);
+    if (std::sscanf(line.c_str(), "# Histogram Overflows: %ld", &count) == 1)
+      us = kHistogramUs;
+    else if (line.starts_with('#') || std::sscanf(line.c_str(), "%ld %ld", &us, &count) != 2)
+      continue;
+    for (long k = 0; k < count; ++k) histogram->record(1000 * us);
+  }
+  if (most < 0.0 || histogram->count() == 0) return {.problem = "failed: " + (said.empty() ? "it said nothing" : said)};
+  Times wake_up = percentiles_us(*histogram);
+  wake_up.max_us = most;
+  return {.wake_up = wake_up};
+}
+
+UdpEcho run_udp_echo(const UdpEchoOptions& options, double seconds, const std::atomic<bool>& stop,
+                     const std::function<void(double)>& progress) {
+  asio::io_context context;
+  EchoEnd near(context, options.address, options.polling), far(context, options.address, options.polling);
+  near.connect(far);
+  std::atomic<bool> done{false};
+  std::thread mirror([&far, &done] {
+    EchoDatagram datagram{};
+    while (!done.load())
+      if (far.receive(datagram)) far.send(datagram);
+  });
+  UdpEcho echo;
+  const auto histogram = std::make_unique<rt::Histogram>();
+  const std::int64_t begin = rt::MonotonicClock::now_ns(), end = begin + std::llround(1e9 * seconds);
+  std::int64_t now = begin;
+  for (std::uint64_t k = 1; !stop; ++k) {
+    const std::int64_t due = options.period_ns > 0 ? begin + static_cast<std::int64_t>(k) * options.period_ns : now;
+    if (due > end || now - end > kEchoLostNs) break;
+    rt::MonotonicClock::sleep_until(due);
+    EchoDatagram datagram{};
+    std::copy_n(reinterpret_cast<const char*>(&k), sizeof k, datagram.data());
+    const std::int64_t sent = rt::MonotonicClock::now_ns();
+    near.send(datagram);
+    bool got = near.receive(datagram);
+    while (got && number_of(datagram) != k) got = near.receive(datagram);  // late ones were counted as lost
+    now = rt::MonotonicClock::now_ns();
+    if (got)
+      histogram->record(now - sent);
+    else
+      ++echo.lost;
+    if (k % 64 == 0) progress(static_cast<double>(now - begin) / static_cast<double>(end - begin));
+  }
+  done.store(true);
+  mirror.join();
+  echo.round_trip = percentiles_us(*histogram);
+  if (echo.round_trip.count == 0) echo.problem = "no datagram came back";
+  return echo;
+}
+
+}  // namespace rigstep::server

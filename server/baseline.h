@@ -1,0 +1,47 @@
+// What this machine does without Rigstep: wake-ups as cyclictest measures them, and raw UDP datagrams there and back. A
+// loop and its link are judged beside these. Offline, though what they measure is not.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "proto/load.h"
+#include "server/rig.h"
+
+namespace rigstep::server {
+
+// The thread that cyclictest measures.
+struct LoopThread {
+  std::int64_t period_ns = 1'000'000;
+  int priority = 80;
+  int cpu = 0;
+};
+
+// Wake-ups after the scheduled instant, in whole microseconds.
+struct Cyclictest {
+  Times wake_up = {};
+  std::string problem = {};  // why there are no numbers; empty: there are
+};
+Cyclictest run_cyclictest(const LoopThread& thread, double seconds);
+Cyclictest parse_cyclictest(const std::string& output);  // printed with --histogram
+
+// The core that the loop of a rig file takes: its own, or the last one allowed.
+LoopThread loop_of(const wire::RigConfig& rig);
+
+// Datagrams there and back between two threads over the same address.
+struct UdpEchoOptions {
+  std::string address = "127.0.0.1";
+  std::int64_t period_ns = 0;  // between datagrams; 0: one after the other
+  bool polling = false;        // both ask again and again instead of blocking
+};
+struct UdpEcho {
+  Times round_trip = {};
+  std::uint64_t lost = 0;
+  std::string problem = {};  // why there are no numbers; empty: there are
+};
+UdpEcho run_udp_echo(const UdpEchoOptions& options, double seconds, const std::atomic<bool>& stop,
+                     const std::function<void(double done)>& progress);
+
+}  // namespace rigstep::server

@@ -1,0 +1,159 @@
+#include "server/bench/loop.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <thread>
+
+#include "rt/clock.h"
+#include "rt/histogram.h"
+#include "server/baseline.h"
+#include "server/live_run.h"
+#include "server/rig_client.h"
+
+namespace rigstep::server {
+
+namespace {
+
+constexpr double kMostWakeUp = 1.2;    // times cyclictest
+constexpr double kMostBlocking = 1.3;  // times raw datagrams
+constexpr double kMostPolling = 2.0;
+constexpr std::int64_t kNoAnswerNs = 1'000'000'000;
+constexpr std::int64_t kPollNs = 10'000'000;  // longer than any round trip
+
+double median(std::vector<double> values) {
+  if (values.empty()) return std::nan("");
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+wire::RigConfig bare(const std::string& rig_file) {
+  wire::RigConfig rig = wire::load_rig(rig_file);
+  rig.recording_path.clear();
+  rig.black_box_folder.clear();
+  rig.port = 0;
+  return rig;
+}
+
+// The loop alone at its deadlines: nobody is connected.
+LiveSummary wake_ups(const wire::RigConfig& rig, double seconds, std::vector<std::string>& realtime) {
+  LiveRun live(rig);
+  live.start();
+  realtime.clear();
+  for (const rt::Grant& grant : live.realtime()) realtime.push_back(rt::to_string(grant));
+  std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+  return live.stop("measured");
+}
+
+struct LockstepTrips {
+  double p50_us = 0.0, step_us = 0.0;
+};
+
+// Step after step as soon as the last one is answered. A rig that polls never sleeps.
+LockstepTrips lockstep(wire::RigConfig rig, bool polling, double seconds, const std::atomic<bool>& stop) {
+  rig.lockstep = true;
+  rig.busy_poll_ns = polling ? kPollNs : 0;
+  LiveRun live(rig);
+  live.start();
+  const auto histogram = std::make_unique<rt::Histogram>();
+  {
+    RigClient client({.host = rig.address, .port = live.port(), .name = "rigstep bench", .key_file = rig.key_path});
+    const std::vector<double> inputs(client.server().inputs.size(), 0.0);
+    const std::int64_t end = rt::MonotonicClock::now_ns() + std::llround(1e9 * seconds);
+    for (std::int64_t now = 0; now < end && !stop;) {
+      const std::int64_t sent = rt::MonotonicClock::now_ns();
+      client.send(inputs);
+      if (!polling) client.wait_until(sent + kNoAnswerNs);
+      RigClient::Arrival arrival = client.receive();
+      for (now = rt::MonotonicClock::now_ns(); arrival != RigClient::Arrival::state && now < sent + kNoAnswerNs;
+           now = rt::MonotonicClock::now_ns()) {
+        rt::relax();
+        arrival = client.receive();
+      }
+      if (arrival == RigClient::Arrival::state) histogram->record(now - sent);
+    }
+  }
+  const LiveSummary summary = live.stop("measured");
+  return {1e-3 * static_cast<double>(histogram->percentile(50.0)), summary.step_us.p50};
+}
+
+struct Rounds {
+  std::vector<double> wake_p50, wake_p99, cyclictest_p50, cyclictest_p99;
+  std::vector<double> trip[2], step[2], echo[2];  // blocking, polling
+  std::string cyclictest_problem;
+};
+
+void measure_wake_ups(const wire::RigConfig& rig, double seconds, LoopBenchReport& report, Rounds& rounds) {
+  const Cyclictest baseline = run_cyclictest(loop_of(rig), seconds);
+  rounds.cyclictest_problem = baseline.problem;
+  if (!baseline.problem.empty()) return;
+  rounds.cyclictest_p50.push_back(baseline.wake_up.p50_us);
+  rounds.cyclictest_p99.push_back(baseline.wake_up.p99_us);
+  const LiveSummary loop = wake_ups(rig, seconds, report.realtime);
+  rounds.wake_p50.push_back(loop.wake_up_us.p50);
+  rounds.wake_p99.push_back(loop.wake_up_us.p99);
+}
+
+}  // namespace
+
+LoopBenchReport bench_loop(const LoopBenchRequest& request, const std::atomic<bool>& stop,
+                           const std::function<void(const char* what, double done)>& progress) {
+  const wire::RigConfig rig = bare(request.rig_file);
+  LoopBenchReport report;
+  Rounds rounds;
+  for (int round = 0; round < request.rounds && !stop; ++round) {
+    const auto say = [&](const char* what, int part) { progress(what, (round + part / 5.0) / request.rounds); };
+    say("wake-ups", 0);
+    measure_wake_ups(rig, request.seconds, report, rounds);
+    for (const bool polling : {false, true}) {
+      if (stop) break;
+      say("raw datagrams", polling ? 3 : 1);
+      const UdpEcho echo =
+          run_udp_echo({.address = rig.address, .polling = polling}, request.seconds, stop, [](double) {});
+      rounds.echo[polling].push_back(echo.round_trip.p50_us);
+      say("lockstep", polling ? 4 : 2);
+      const LockstepTrips trips = lockstep(rig, polling, request.seconds, stop);
+      rounds.trip[polling].push_back(trips.p50_us);
+      rounds.step[polling].push_back(trips.step_us);
+    }
+  }
+  report.rows = {
+      {"wake-up, p50, beside cyclictest", median(rounds.wake_p50), 0.0, median(rounds.cyclictest_p50), kMostWakeUp,
+       rounds.cyclictest_problem},
+      {"wake-up, p99, beside cyclictest", median(rounds.wake_p99), 0.0, median(rounds.cyclictest_p99), kMostWakeUp,
+       rounds.cyclictest_problem},
+      {"lockstep round trip, p50, beside raw datagrams", median(rounds.trip[0]), median(rounds.step[0]),
+       median(rounds.echo[0]), kMostBlocking},
+      {"... both polling", median(rounds.trip[1]), median(rounds.step[1]), median(rounds.echo[1]), kMostPolling}};
+  return report;
+}
+
+std::string LoopBenchReport::text() const {
+  std::string out =
+      fmt::format("{:<48}{:>9}{:>9}{:>9}{:>8}{:>9}\n", "[us]", "ours", "of it step", "machine", "ratio", "at most");
+  for (const LoopBenchRow& row : rows)
+    out += row.problem.empty()
+               ? fmt::format("{:<48}{:>9.1f}{:>9.1f}{:>9.1f}{:>8.2f}{:>9.1f}{}\n", row.what, row.ours, row.step,
+                             row.machine, row.ratio(), row.at_most, row.ratio() <= row.at_most ? "" : "  MORE")
+               : fmt::format("{:<48}{}\n", row.what, row.problem);
+  for (const std::string& line : realtime) out += line + "\n";
+  return out;
+}
+
+nlohmann::json LoopBenchReport::json() const {
+  nlohmann::json all = nlohmann::json::array();
+  for (const LoopBenchRow& row : rows)
+    all.push_back({{"what", row.what},
+                   {"ours_us", row.ours},
+                   {"step_us", row.step},
+                   {"machine_us", row.machine},
+                   {"ratio", row.ratio()},
+                   {"at_most", row.at_most},
+                   {"problem", row.problem}});
+  return {{"schema", 1}, {"rows", all}, {"realtime", realtime}};
+}
+
+}  // namespace rigstep::server
