@@ -12,6 +12,7 @@
 #include <chrono>
 #include <limits>
 #include <set>
+#include <span>
 #include <system_error>
 #include <utility>
 
@@ -205,6 +206,7 @@ RecordingWriter::RecordingWriter(const std::string& path, const RecordingHeader&
   end_record(buffer_, start);
   // schemas and channels in the chunk: its crc guards them too
   begin_chunk();
+  first_chunk_ = chunk_.offset;
   for (int topic = 0; topic < kTopics; ++topic) put_schema(buffer_, topic);
   for (int topic = 0; topic < kTopics; ++topic) put_channel(buffer_, topic);
   append(kHeader, header, log_time_ns);
@@ -234,7 +236,7 @@ void RecordingWriter::check_header(const RecordingHeader& header) const {
 }
 
 void RecordingWriter::open() {
-  file_.descriptor = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+  file_.descriptor = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (file_.descriptor < 0)
     throw RecordingWriteError(path_, "cannot create the recording: " + errno_text(errno),
                               "name a file in a directory that exists and may be written to");
@@ -282,7 +284,9 @@ void RecordingWriter::flush() {
   write_chunk_head();
   write_chunk_index();
   write_buffer();
-  chunks_.push_back(chunk_);
+  if (chunks_++ == 0) first_time_ = chunk_.first_time;
+  first_time_ = std::min(first_time_, chunk_.first_time);
+  last_time_ = std::max(last_time_, chunk_.last_time);
   begin_chunk();
 }
 
@@ -330,10 +334,9 @@ void RecordingWriter::write_chunk_index() {
 }
 
 void RecordingWriter::finish(const RecordingFooter& footer) {
-  std::uint64_t last_time = chunk_.last_time;
-  for (const Chunk& chunk : chunks_) last_time = std::max(last_time, chunk.last_time);
-  append(kFooter, footer, static_cast<std::int64_t>(last_time));
+  append(kFooter, footer, static_cast<std::int64_t>(std::max(last_time_, chunk_.last_time)));
   flush();
+  data_end_ = offset_;
   buffer_.clear();  // the head of a chunk that never comes
 
   const std::size_t start = begin_record(buffer_, kDataEndRecord);
@@ -385,7 +388,8 @@ void RecordingWriter::write_summary() {
 }
 
 void RecordingWriter::write_chunk_indexes() {
-  for (const Chunk& chunk : chunks_) {
+  for (std::uint64_t offset = first_chunk_; offset < data_end_;) {
+    const Chunk chunk = read_back(offset);
     const std::size_t start = begin_record(buffer_, kChunkIndexRecord);
     put(buffer_, chunk.first_time);
     put(buffer_, chunk.last_time);
@@ -407,27 +411,52 @@ void RecordingWriter::write_chunk_indexes() {
     put(buffer_, std::uint64_t{chunk.size});
     end_record(buffer_, start);
     if (buffer_.size() >= kChunkSize) write_buffer();
+    offset = index;
   }
+}
+
+// The chunk at `offset`, from its head and from the message indexes behind it.
+RecordingWriter::Chunk RecordingWriter::read_back(std::uint64_t offset) {
+  const auto read = [this](std::uint64_t at, std::span<std::uint8_t> bytes) {
+    if (::pread(file_.descriptor, bytes.data(), bytes.size(), static_cast<off_t>(at)) !=
+        static_cast<ssize_t>(bytes.size()))
+      fail("cannot read back what was recorded at byte " + std::to_string(at),
+           "check the disk; the steps are whole, the index is missing");
+    return Cursor{bytes.data(), bytes.size()};
+  };
+  std::array<std::uint8_t, kChunkHead> head{};
+  Cursor in = read(offset, head);
+  in.number<std::uint8_t>();
+  in.number<std::uint64_t>();
+  Chunk chunk;
+  chunk.offset = offset;
+  chunk.first_time = in.number<std::uint64_t>();
+  chunk.last_time = in.number<std::uint64_t>();
+  chunk.size = static_cast<std::uint32_t>(in.number<std::uint64_t>());
+  for (std::uint64_t at = offset + kChunkHead + chunk.size; at < data_end_;) {
+    std::array<std::uint8_t, kRecordHead + 6> index{};  // channel, length of the entries
+    in = read(at, index);
+    if (in.number<std::uint8_t>() != kMessageIndexRecord) break;
+    in.number<std::uint64_t>();
+    const std::size_t topic = in.number<std::uint16_t>() - 1u;
+    chunk.count.at(topic) = in.number<std::uint32_t>() / 16;
+    at += index_record_size(chunk.count[topic]);
+  }
+  return chunk;
 }
 
 void RecordingWriter::write_statistics() {
   std::uint64_t messages = 0;
   for (const std::uint64_t count : count_) messages += count;
-  std::uint64_t first_time = std::numeric_limits<std::uint64_t>::max();
-  std::uint64_t last_time = 0;
-  for (const Chunk& chunk : chunks_) {
-    first_time = std::min(first_time, chunk.first_time);
-    last_time = std::max(last_time, chunk.last_time);
-  }
   const std::size_t start = begin_record(buffer_, kStatisticsRecord);
   put(buffer_, messages);
   put(buffer_, std::uint16_t{kTopics});  // schemas
   put(buffer_, std::uint32_t{kTopics});  // channels
   put(buffer_, std::uint32_t{0});        // attachments
   put(buffer_, std::uint32_t{0});        // metadata
-  put(buffer_, static_cast<std::uint32_t>(chunks_.size()));
-  put(buffer_, first_time);
-  put(buffer_, last_time);
+  put(buffer_, chunks_);
+  put(buffer_, first_time_);
+  put(buffer_, last_time_);
   put(buffer_, std::uint32_t{10 * kTopics});
   for (int topic = 0; topic < kTopics; ++topic) {
     put(buffer_, id_of(topic));

@@ -69,7 +69,7 @@ class RecordingWriter {
     std::uint64_t log_time = 0;  // [ns]
     std::uint64_t offset = 0;    // from the first record of the chunk [bytes]
   };
-  // what the summary says of a chunk; small, since a long run has many
+  // what the summary says of a chunk; read back from the file then, since a long run has many
   struct Chunk {
     std::uint64_t offset = 0;                    // in the file [bytes]
     std::uint64_t first_time = 0;                // earliest log time [ns]
@@ -86,6 +86,7 @@ class RecordingWriter {
   void write_chunk_index();
   void write_summary();
   void write_chunk_indexes();
+  Chunk read_back(std::uint64_t offset);
   void write_statistics();
   void write_buffer();
   [[noreturn]] void fail(const std::string& problem, const std::string& remedy);
@@ -100,8 +101,10 @@ class RecordingWriter {
   std::array<std::vector<IndexEntry>, kTopics> index_;
   std::array<std::uint32_t, kTopics> sequence_{};
   std::array<std::uint64_t, kTopics> count_{};
-  std::vector<Chunk> chunks_;
-  std::string failure_;  // problem of the first failed write, empty while all is well
+  std::uint64_t first_chunk_ = 0, data_end_ = 0;  // in the file [bytes]
+  std::uint32_t chunks_ = 0;                      // in the file
+  std::uint64_t first_time_ = 0, last_time_ = 0;  // of all of them
+  std::string failure_;                           // problem of the first failed write, empty while all is well
   std::string failure_remedy_;
 };
 

@@ -52,14 +52,14 @@ after=$(memory)
 wait "$other"
 [[ $? -eq 5 ]] || fail "a rig with another key was let in: $(cat other.err)"
 wait "$hostile"
-[[ $((after - before)) -lt 1000 ]] || fail "the server grew from $before to $after KiB"
+[[ $((after - before)) -lt 256 ]] || fail "the server grew from $before to $after KiB"
 kill -TERM "$proxy" && wait "$proxy" || fail "the proxy ended with $?: $(cat impair.err)"
 end_server TERM
 [[ $code -eq 0 ]] || fail "serve ended with $code: $(cat serve.err)"
 
 hostile_sent=$(cat hostile.txt)
 [[ $hostile_sent -gt $((9000 * seconds)) ]] || fail "the hostile sender made only $hostile_sent datagrams"
-assert_json rig.json "d['end'] == 'duration over' and d['states'] > 0.9 * 1000 * $seconds"
+assert_json rig.json "d['end'] == 'duration over' and d['states'] > 0.5 * 1000 * $seconds" # others load the machine, too
 to_server=$("$python" -c 'import json; print(json.load(open("impair.json"))["to_server"]["sent"])')
 assert_json serve.out "0 < d['link']['accepted'] <= $to_server"
 assert_json serve.out "d['link']['received'] == d['link']['accepted'] + sum(d['link']['dropped'].values())"
