@@ -6,6 +6,7 @@
 
 #include <filesystem>
 
+#include "proto/codec.h"
 #include "server/session.h"
 
 namespace rigstep::server {
@@ -42,6 +43,21 @@ CommissionVerdict read_commission_verdict(const wire::RigConfig& rig, const Mech
     if (found["identity"].value(what, nlohmann::json()) != value)
       return {.problem = fmt::format("{}: is about another {}{}", path, what, again)};
   return {.json = text, .carried = found["carried"] == true};
+}
+
+std::string commission_verdict_text(const nlohmann::json& verdict) {
+  try {
+    const std::string measured = wire::printable(verdict.at("measured").get<std::string>());
+    if (verdict.at("carried").get<bool>())
+      return fmt::format("carried, margin {:.0f} %, measured {}", 100.0 * verdict.at("margin").get<double>(), measured);
+    std::string broken;
+    for (const nlohmann::json& rule : verdict.at("rules"))
+      if (!rule.at("holds").get<bool>())
+        broken += (broken.empty() ? "" : ", ") + wire::printable(rule.at("rule").get<std::string>());
+    return fmt::format("NOT CARRIED ({}), measured {}", broken, measured);
+  } catch (const nlohmann::json::exception&) {
+    return "a verdict that this version cannot read";
+  }
 }
 
 }  // namespace rigstep::server

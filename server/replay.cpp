@@ -9,6 +9,7 @@
 #include "core/index3/plan.h"
 #include "rt/cycle.h"
 #include "rt/thread_setup.h"
+#include "server/commission_verdict.h"
 #include "server/recorder.h"
 #include "server/session.h"
 
@@ -53,6 +54,10 @@ class Replay {
     report_.mechanism = mechanism_.mechanism.name();
     report_.same_build = header.compiler() == build_fingerprint() && header.cpu() == cpu_fingerprint();
     if (!report_.same_build) report_.recorded_on = header.compiler() + " on " + header.cpu();
+    if (!header.commissioning().empty()) {
+      report_.commissioning = nlohmann::json::parse(header.commissioning(), nullptr, false);
+      if (report_.commissioning.is_discarded()) report_.commissioning = header.commissioning();
+    }
     require_size(header.start_state());
     require_possible(header.start_step());
     stepper_.restore({header.start_state().data(), stepper_.state().flat_size()}, header.start_step());
@@ -196,6 +201,7 @@ nlohmann::json ReplayReport::json() const {
           {"damage", damage},
           {"reason", reason},
           {"fault", fault},
+          {"commissioning", commissioning},
           {"seconds", seconds}};
 }
 
@@ -205,6 +211,7 @@ std::string ReplayReport::text() const {
   if (not_recorded > 0 || not_compared > 0)
     out += fmt::format("{} steps were not recorded, {} more not compared until the next full state\n", not_recorded,
                        not_compared);
+  if (!commissioning.is_null()) out += fmt::format("commissioned: {}\n", commission_verdict_text(commissioning));
   if (!fault.empty()) out += fmt::format("the run faulted {}\n", fault);
   if (!damage.empty()) out += fmt::format("damaged at {}; everything before it was replayed\n", damage);
   if (verdict == Verdict::bit_exact) return out + fmt::format("bit-exact over {} steps\n", steps);

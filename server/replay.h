@@ -29,6 +29,7 @@ struct ReplayReport {
   std::string damage;                 // why the file could not be read to its end, empty if it could
   std::string reason;                 // why the run ended, empty if it did not end cleanly
   std::string fault;                  // how the run faulted, empty if it did not
+  nlohmann::json commissioning;       // the verdict of rigstep commission that the recording holds, null: none
   double seconds = 0.0;
 
   nlohmann::json json() const;
