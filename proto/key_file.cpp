@@ -47,7 +47,8 @@ void require_private(const std::string& path, int fd) {
 }  // namespace
 
 Key read_key_file(const std::string& path) {
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const Descriptor file(
+      ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));  // else a FIFO is waited for
   if (file.fd < 0) {
     throw key_error(path, system_text(), "make one with `rigstep keygen " + path + "`, or copy the other side's");
   }

@@ -53,13 +53,12 @@ namespace {
 using Endpoint = asio::ip::udp::endpoint;
 using Socket = asio::ip::udp::socket;
 
-constexpr std::size_t kMostRigs = 64;
 constexpr std::int64_t kPatienceNs = 50'000'000;  // between looks at `stop`
 
 class Proxy {
  public:
   explicit Proxy(const ImpairOptions& options)
-      : to_server_(options.to_server, options.seed), to_rig_(options.to_rig, ~options.seed) {
+      : to_server_(options.to_server, options.seed), to_rig_(options.to_rig, ~options.seed), on_full_(options.on_full) {
     std::error_code error;
     const auto server = asio::ip::make_address(options.host, error);
     const auto local = asio::ip::make_address(options.listen_address, error);
@@ -119,10 +118,10 @@ class Proxy {
       const std::size_t size = front_.receive_from(asio::buffer(buffer_), sender, 0, error);
       if (error) return;
       Rig* rig = rig_at(sender);
-      if (rig == nullptr)
-        ++report_.refused;
-      else
+      if (rig != nullptr)
         pass_on(size, *rig, true);
+      else if (++report_.refused == 1 && on_full_)
+        on_full_();
     }
   }
 
@@ -178,6 +177,7 @@ class Proxy {
   }
 
   ImpairedWay to_server_, to_rig_;
+  std::function<void()> on_full_;
   asio::io_context context_;
   Endpoint server_;
   Socket front_{context_};

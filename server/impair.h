@@ -47,6 +47,8 @@ class ImpairedWay {
   bool in_burst_ = false;
 };
 
+inline constexpr std::size_t kMostRigs = 64;
+
 struct ImpairOptions {
   std::string host = "127.0.0.1";  // numeric address of the server
   std::uint16_t port = 47001;
@@ -55,14 +57,15 @@ struct ImpairOptions {
   std::uint64_t seed = 1;
   Impairment to_server, to_rig;
   std::function<void(std::uint16_t)> on_listening;  // with the port
+  std::function<void()> on_full = {};               // at the first datagram of one rig too many
 };
 
 struct ImpairReport {
   struct Way {
     std::uint64_t received = 0, sent = 0, lost = 0, duplicated = 0, corrupted = 0;
   } to_server, to_rig;
-  std::uint64_t rigs = 0;     // addresses that datagrams came from
-  std::uint64_t refused = 0;  // datagrams of more addresses than the proxy serves
+  std::uint64_t rigs = 0;     // addresses served, at most kMostRigs
+  std::uint64_t refused = 0;  // datagrams of further addresses, which get nowhere
 };
 
 // Runs until `stop`. Each rig reaches the server from a port of its own. Throws NetworkError.

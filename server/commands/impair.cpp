@@ -41,11 +41,18 @@ int impair(ImpairArguments& options) {
     spdlog::info("impaired way to {} listening on {}:{}, seed {}", options.target, options.run.listen_address, port,
                  options.run.seed);
   };
+  options.run.on_full = [] {
+    spdlog::warn(
+        "datagrams of more than {} rigs: those of further addresses are refused; start the proxy anew to forget "
+        "rigs that have gone",
+        kMostRigs);
+  };
   watch_interrupts();
   const ImpairReport report = run_impair(options.run, interrupted);
   fmt::print("{}\n", nlohmann::json{{"schema", 1},
                                     {"seed", options.run.seed},
                                     {"rigs", report.rigs},
+                                    {"most_rigs", kMostRigs},
                                     {"refused", report.refused},
                                     {"to_server", json(report.to_server)},
                                     {"to_rig", json(report.to_rig)}}
