@@ -120,9 +120,14 @@ DecodeStatus ServerCodec::decode(std::span<const std::byte> payload, std::option
     case RigToServer::kHello:
       return read_hello(message->hello(), request);
     case RigToServer::kResetFault:
-      request.fault_number = message->reset_fault().fault_number();
+      request.number = message->reset_fault().fault_number();
       request.nonce = message->reset_fault().nonce();
       request.cookie = message->reset_fault().cookie();
+      return DecodeStatus::ok;
+    case RigToServer::kWriteBlackBox:
+      request.number = message->write_black_box().black_boxes();
+      request.nonce = message->write_black_box().nonce();
+      request.cookie = message->write_black_box().cookie();
       return DecodeStatus::ok;
     case RigToServer::kGoodbye:
     case RigToServer::kHeartbeat:
@@ -280,6 +285,14 @@ std::span<const std::byte> RigCodec::encode_reset_fault(std::uint32_t fault_numb
   request_.mutable_reset_fault()->set_fault_number(fault_number);
   request_.mutable_reset_fault()->set_nonce(nonce);
   request_.mutable_reset_fault()->set_cookie(std::string(cookie));
+  return fill_up();
+}
+
+std::span<const std::byte> RigCodec::encode_write_black_box(std::uint32_t black_boxes, std::uint64_t nonce,
+                                                            std::string_view cookie) {
+  request_.mutable_write_black_box()->set_black_boxes(black_boxes);
+  request_.mutable_write_black_box()->set_nonce(nonce);
+  request_.mutable_write_black_box()->set_cookie(std::string(cookie));
   return fill_up();
 }
 

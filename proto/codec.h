@@ -46,11 +46,11 @@ struct RigRequest {
   std::string rig_name;                                             // kHello; printable, at most kMaxNameBytes
   std::string product_version;                                      // kHello; likewise
   Role role = CONTROLLER;                                           // kHello
-  std::uint64_t nonce = 0;                                          // kHello, kResetFault
-  std::string cookie;                                               // kHello, kResetFault
-  std::uint32_t fault_number = 0;                                   // kResetFault
-  Direction direction = INPUT;                                      // kChannelQuery
-  std::uint32_t first = 0;                                          // kChannelQuery
+  std::uint64_t nonce = 0;                                          // kHello, kResetFault, kWriteBlackBox
+  std::string cookie;                                               // kHello, kResetFault, kWriteBlackBox
+  std::uint32_t number = 0;     // kResetFault: of the fault; kWriteBlackBox: of those written so far
+  Direction direction = INPUT;  // kChannelQuery
+  std::uint32_t first = 0;      // kChannelQuery
 };
 
 class ServerCodec {
@@ -106,13 +106,15 @@ class ServerCodec {
 
 class RigCodec {
  public:
-  // Each encode returns bytes that are valid until the next encode. Hello, StatusQuery and ResetFault fill a frame.
+  // Each encode returns bytes that are valid until the next encode. Hello and requests outside a session fill a frame.
   // cookie: of the newest Challenge, empty before it.
   std::span<const std::byte> encode_hello(std::string_view product_version, std::string_view rig_name, Role role,
                                           std::uint64_t nonce, std::string_view cookie);
   std::span<const std::byte> encode_status_query();
   std::span<const std::byte> encode_reset_fault(std::uint32_t fault_number, std::uint64_t nonce,
                                                 std::string_view cookie);
+  std::span<const std::byte> encode_write_black_box(std::uint32_t black_boxes, std::uint64_t nonce,
+                                                    std::string_view cookie);
   std::span<const std::byte> encode_heartbeat();
   std::span<const std::byte> encode_channel_query(Direction direction, std::uint32_t first);
   // Only after start().

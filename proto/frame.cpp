@@ -58,7 +58,8 @@ const char* to_string(DecodeStatus status) noexcept {
                                                                          "control_taken",
                                                                          "full",
                                                                          "unproven_address",
-                                                                         "unexpected_content"};
+                                                                         "unexpected_content",
+                                                                         "too_frequent"};
   const auto index = static_cast<std::size_t>(status);
   return index < kNames.size() ? kNames[index] : "unknown";
 }

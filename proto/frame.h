@@ -41,8 +41,9 @@ enum class DecodeStatus : std::uint8_t {
   full,                // Hello of one observer too many
   unproven_address,    // a cookie that does not hold any more
   unexpected_content,  // nothing in it, or not what belongs here
+  too_frequent,        // a request without a session, beyond those that are answered
 };
-inline constexpr std::size_t kDecodeStatusCount = 18;
+inline constexpr std::size_t kDecodeStatusCount = 19;
 
 const char* to_string(DecodeStatus status) noexcept;
 

@@ -202,7 +202,8 @@ LiveRun::LiveRun(wire::RigConfig rig)
                        const rt::Fault fault = cycle_.fault();
                        if (fault.latched && fault.number == number) cycle_.request_reset(number);
                        if (rig_.lockstep) cycle_.take_reset();  // this is the loop thread, and no tick may be due
-                     }}),
+                     },
+                 .write_black_box = [this](std::uint32_t written) { return request_black_box_after(written); }}),
       cycle_(stepper_, cycle_settings(rig_, mechanism_.mechanism),
              {.in = &inputs_,
               .out = rig_.lockstep ? nullptr : &snapshots_,
@@ -243,7 +244,14 @@ void LiveRun::run_loop() {
 std::string LiveRun::fault() const {
   const rt::Fault fault = cycle_.fault();
   if (!fault.latched) return {};
-  return describe_fault(mechanism_.mechanism, fault.status, fault.body, fault.joint);
+  const std::string why = describe_fault(mechanism_.mechanism, fault.status, fault.body, fault.joint);
+  const std::string box = recorder_ ? recorder_->black_boxes(fault.number).of_fault : std::string();
+  return box.empty() ? why : why + "; " + box;
+}
+
+bool LiveRun::awaits_black_box() const {
+  const rt::Fault fault = cycle_.fault();
+  return fault.latched && !rig_.black_box_folder.empty() && recorder_->black_boxes(fault.number).of_fault.empty();
 }
 
 // add: gives a new wire::Distribution or wire::RecordedDistribution to fill in.
@@ -267,7 +275,7 @@ void LiveRun::add_distributions(const Add& add) const {
 
 // On the network thread, in lockstep the loop thread: from totals and histograms that may be read live.
 void LiveRun::describe_loop(wire::StatusReport& report) const {
-  constexpr std::size_t kMaxTextBytes = 150;  // a report is one datagram
+  constexpr std::size_t kMaxTextBytes = 250;  // a report is one datagram
   report.set_loop_state(cycle_.fault().latched ? wire::FAULTED : wire::RUNNING);
   report.set_fault_number(cycle_.fault().number);
   report.set_fault(wire::printable(fault(), kMaxTextBytes));
@@ -282,7 +290,11 @@ void LiveRun::describe_loop(wire::StatusReport& report) const {
   count("newest_miss_step", cycle_.newest_miss_step());
   count("limited_inputs", cycle_.limited_inputs());
   add_distributions([&report] { return report.add_distribution(); });
-  if (recorder_) report.set_black_box(wire::printable(recorder_->newest_written(), kMaxTextBytes));
+  if (!recorder_) return;
+  const Recorder::BlackBoxes boxes = recorder_->black_boxes(cycle_.fault().number);
+  report.set_black_boxes(boxes.count);
+  report.set_black_box(wire::printable(boxes.newest, kMaxTextBytes));
+  report.set_black_box_failed(boxes.newest_failed);
 }
 
 void LiveRun::keep_event(const RigEvent& event) {
@@ -297,7 +309,14 @@ std::vector<RigEvent> LiveRun::take_events() {
 
 bool LiveRun::request_black_box() {
   if (rig_.black_box_folder.empty()) return false;
-  recorder_->request_black_box();
+  recorder_->request_black_box(recorder_->black_boxes_begun() + 1);
+  return true;
+}
+
+// On the network thread, in lockstep the loop thread.
+bool LiveRun::request_black_box_after(std::uint32_t written) {
+  if (rig_.black_box_folder.empty()) return false;
+  if (written == recorder_->black_boxes(0).count) recorder_->request_black_box(written + 1);
   return true;
 }
 

@@ -75,11 +75,14 @@ class LiveRun {
   std::uint16_t port() const { return endpoint_.local_port(); }
   const rt::ThreadReport& realtime() const { return realtime_; }
   std::uint64_t missed_deadlines() const { return cycle_.missed_deadlines(); }
+  std::uint64_t newest_miss_step() const { return cycle_.newest_miss_step(); }
   std::uint64_t lost_records() const { return cycle_.lost_records(); }
-  // Why stepping stopped, empty if it did not or was reset.
+  // Why stepping stopped and, once it is known, where the black box of that is; empty if it did not or was reset.
   std::string fault() const;
-  // True once the recorder could not write any more; stepping goes on.
-  bool recording_failed() const { return recorder_ != nullptr && recorder_->failed(); }
+  // The black box of the latched fault is still being written.
+  bool awaits_black_box() const;
+  // Why nothing is recorded any more, empty if it is; stepping goes on.
+  std::string recording_error() const { return recorder_ != nullptr ? recorder_->error() : std::string(); }
   // Has the black box written; false: the rig file asks for none.
   bool request_black_box();
   // What became of black boxes since the last call.
@@ -96,6 +99,7 @@ class LiveRun {
   void add_distributions(const Add& add) const;
   void keep_event(const RigEvent& event);
   void describe_loop(wire::StatusReport& report) const;
+  bool request_black_box_after(std::uint32_t written);
 
   wire::RigConfig rig_;
   wire::LoadedMechanism mechanism_;

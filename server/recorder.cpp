@@ -91,14 +91,14 @@ std::string Recorder::stop(const wire::RecordingFooter& footer) {
   if (thread_.joinable()) thread_.join();
   drain();
   write_states_before(std::numeric_limits<std::uint64_t>::max());
-  if (black_box_wanted_.exchange(false)) write_black_box("asked for by the operator");
+  write_black_box_if_wanted();
   write_recording([&](wire::RecordingWriter& writer) {
     wire::RecordingFooter counted = footer;
     counted.set_steps(steps_taken_);
     writer.finish(counted);
     steps_written_.store(steps_taken_);
   });
-  return error_;
+  return error();
 }
 
 // A recording that fails ends; what else is kept goes on.
@@ -108,9 +108,9 @@ void Recorder::write_recording(const Write& write) {
   try {
     write(*writer_);
   } catch (const std::exception& error) {
-    error_ = error.what();
     writer_.reset();
-    failed_.store(true);
+    const std::lock_guard lock(written_mutex_);
+    error_ = error.what();
   }
 }
 
@@ -118,7 +118,7 @@ void Recorder::run() {
   auto flushed = std::chrono::steady_clock::now();
   while (!stopping_.load()) {
     drain();
-    if (black_box_wanted_.exchange(false)) write_black_box("asked for by the operator");
+    write_black_box_if_wanted();
     const auto now = std::chrono::steady_clock::now();
     if (now - flushed >= kFlush) {
       flush();
@@ -154,8 +154,13 @@ void Recorder::take(const StepRecord& record) {
     return;
   }
   // the record of a fault is no step
+  ++faults_;
+  if (!black_box_) return;
   const char* why = rigstep::failed(record.status) ? rigstep::to_string(record.status) : "no inputs for too long";
   write_black_box("fault after step " + std::to_string(record.step) + ": " + why);
+  const std::lock_guard lock(written_mutex_);
+  written_by_fault_ = newest_written_.good ? "what came before is in " + newest_written_.text : newest_written_.text;
+  fault_that_wrote_ = faults_;
 }
 
 void Recorder::write_states_before(std::uint64_t step) {
@@ -171,8 +176,18 @@ void Recorder::write_states_before(std::uint64_t step) {
   }
 }
 
+void Recorder::request_black_box(std::uint32_t number) noexcept {
+  for (std::uint32_t wanted = black_box_wanted_.load();
+       wanted < number && !black_box_wanted_.compare_exchange_weak(wanted, number);) {
+  }
+}
+
+void Recorder::write_black_box_if_wanted() {
+  if (black_box_ && black_box_wanted_.load() > black_boxes_begun_.load()) write_black_box("asked for by the operator");
+}
+
 void Recorder::write_black_box(const std::string& reason) {
-  if (!black_box_) return;
+  black_boxes_begun_.fetch_add(1);
   Written written;
   try {
     written = {true, black_box_->write(reason)};
@@ -180,8 +195,9 @@ void Recorder::write_black_box(const std::string& reason) {
     written = {false, std::string("the black box could not be written: ") + error.what()};
   }
   const std::lock_guard lock(written_mutex_);
-  newest_written_ = written.text;
+  newest_written_ = written;
   written_.push_back(std::move(written));
+  black_boxes_written_.fetch_add(1);
 }
 
 std::vector<Recorder::Written> Recorder::take_written() {
@@ -189,9 +205,20 @@ std::vector<Recorder::Written> Recorder::take_written() {
   return std::exchange(written_, {});
 }
 
-std::string Recorder::newest_written() const {
+// counted first: what is told then is that one or a newer one
+Recorder::BlackBoxes Recorder::black_boxes(std::uint32_t fault_number) const {
+  BlackBoxes boxes{.count = black_boxes_written_.load()};
   const std::unique_lock lock(written_mutex_, std::try_to_lock);
-  return lock ? newest_written_ : std::string();
+  if (!lock || boxes.count == 0) return boxes;
+  boxes.newest_failed = !newest_written_.good;
+  boxes.newest = newest_written_.text;
+  if (fault_that_wrote_ == fault_number) boxes.of_fault = written_by_fault_;
+  return boxes;
+}
+
+std::string Recorder::error() const {
+  const std::lock_guard lock(written_mutex_);
+  return error_;
 }
 
 }  // namespace rigstep::server

@@ -33,20 +33,28 @@ class Recorder {
   // Drains what is left, closes the file properly and returns an error text, empty if all was written.
   std::string stop(const wire::RecordingFooter& footer);
 
-  // Has the black box written soon; any thread, also in a signal handler.
-  void request_black_box() noexcept { black_box_wanted_.store(true); }
+  // Has black box `number`, counted from 1, written soon unless it was begun already; any thread.
+  void request_black_box(std::uint32_t number) noexcept;
+  std::uint32_t black_boxes_begun() const noexcept { return black_boxes_begun_.load(); }
   // What became of black boxes since the last call: "PATH" or an error, for people.
   struct Written {
     bool good = false;
     std::string text;
   };
   std::vector<Written> take_written();
-  // The newest of those; empty: none, or it is being changed just now. Never waits.
-  std::string newest_written() const;
+  // For the status. Never waits: texts are empty while they are being changed.
+  struct BlackBoxes {
+    std::uint32_t count = 0;  // written or failed since the start
+    bool newest_failed = false;
+    std::string newest = {};    // its path, or why it could not be written
+    std::string of_fault = {};  // what became of the one that fault `fault_number` wrote, for people
+  };
+  BlackBoxes black_boxes(std::uint32_t fault_number) const;
 
   // Steps that are with the operating system.
   std::uint64_t steps_written() const noexcept { return steps_written_.load(std::memory_order_relaxed); }
-  bool failed() const noexcept { return failed_.load(std::memory_order_relaxed); }
+  // Why the recording ended early; empty: it goes on.
+  std::string error() const;
 
  private:
   void run();
@@ -55,6 +63,7 @@ class Recorder {
   void flush();
   void write_states_before(std::uint64_t step);
   void write_black_box(const std::string& reason);
+  void write_black_box_if_wanted();
   template <class Write>
   void write_recording(const Write& write);
 
@@ -67,13 +76,16 @@ class Recorder {
   std::int64_t newest_log_time_ns_ = 0;
   std::uint64_t steps_taken_ = 0;  // recorder thread, then whoever joined it
   std::atomic<bool> stopping_{false};
-  std::atomic<bool> black_box_wanted_{false};
-  std::atomic<bool> failed_{false};
+  std::atomic<std::uint32_t> black_box_wanted_{0}, black_boxes_begun_{0}, black_boxes_written_{0};
   std::atomic<std::uint64_t> steps_written_{0};
+  std::uint32_t faults_ =
+      0;  // recorded: the number of the newest, as long as none was lost; recorder thread, then whoever joined it
   mutable std::mutex written_mutex_;
   std::vector<Written> written_;
-  std::string newest_written_;
-  std::string error_;  // recorder thread, then whoever joined it
+  Written newest_written_;
+  std::string written_by_fault_;
+  std::uint32_t fault_that_wrote_ = 0;  // its number, 0: none
+  std::string error_;
   std::thread thread_;
 };
 

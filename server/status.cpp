@@ -39,6 +39,36 @@ class Operator {
                });
   }
 
+  wire::StatusReport write_black_box(const wire::StatusReport& before, double patience_s) {
+    randombytes_buf(&nonce_, sizeof nonce_);
+    const std::uint32_t count = before.black_boxes();
+    const auto written = [count](const wire::StatusReport& report) {
+      return report.black_boxes() > count && !report.black_box().empty();
+    };
+    try {
+      const wire::StatusReport accepted =
+          ask([this, count] { return codec_.encode_write_black_box(count, nonce_, cookie_); },
+              [](const wire::StatusReport&) { return true; });
+      if (written(accepted)) return accepted;
+    } catch (const NetworkError&) {
+      if (!refusal_.empty()) throw;
+      throw NetworkError(
+          fmt::format("{} runs Rigstep {} and did not answer: releases that write no black box on "
+                      "request keep silent. Install the same release on both sides, or send SIGUSR1 to "
+                      "the server's process.",
+                      socket_.server(), wire::printable(before.product_version())));
+    }
+    target_.timeout_s += patience_s;
+    try {
+      return ask([this] { return codec_.encode_status_query(); }, written);
+    } catch (const NetworkError&) {
+      throw NetworkError(
+          fmt::format("{} has not written its black box within {} s: look at its disk; `rigstep status` "
+                      "names the file once it is there",
+                      socket_.server(), target_.timeout_s));
+    }
+  }
+
  private:
   wire::StatusReport ask(const std::function<std::span<const std::byte>()>& request,
                          const std::function<bool(const wire::StatusReport&)>& done) {
@@ -54,6 +84,7 @@ class Operator {
           const wire::ServerToRig* message = read(*arrival);
           if (message == nullptr) continue;
           if (message->has_status() && done(message->status())) return message->status();
+          if (message->has_refusal()) throw NetworkError(refused());
           if (!message->has_challenge() || message->challenge().nonce() != nonce_ ||
               message->challenge().cookie().size() != wire::kCookieBytes)
             continue;
@@ -62,9 +93,11 @@ class Operator {
         }
       }
     }
-    if (!refusal_.empty()) throw NetworkError(socket_.server() + " refuses to answer: " + refusal_);
+    if (!refusal_.empty()) throw NetworkError(refused());
     throw NetworkError(socket_.no_answer());
   }
+
+  std::string refused() const { return socket_.server() + " refuses: " + refusal_; }
 
   // Null: nothing to go by. An answer echoes the time of a question of ours: no other one is believed.
   const wire::ServerToRig* read(const ClientSocket::Arrival& arrival) {
@@ -79,7 +112,7 @@ class Operator {
     return arrival.hint || !is_answer ? nullptr : message;
   }
 
-  const StatusTarget& target_;
+  StatusTarget target_;
   ClientSocket socket_;
   wire::RigCodec codec_;
   std::uint64_t nonce_ = 0;
@@ -144,6 +177,10 @@ wire::StatusReport reset_fault(const StatusTarget& target, std::uint32_t number)
   return std::make_unique<Operator>(target)->reset(number);
 }
 
+wire::StatusReport write_black_box(const StatusTarget& target, const wire::StatusReport& report, double patience_s) {
+  return std::make_unique<Operator>(target)->write_black_box(report, patience_s);
+}
+
 std::string status_text(const wire::StatusReport& report) {
   std::string out =
       fmt::format("{:<16}Rigstep {}, {} at {} us{}{}\n", "server", wire::printable(report.product_version()),
@@ -188,6 +225,8 @@ nlohmann::json status_json(const wire::StatusReport& report) {
           {"faults", report.fault_number()},
           {"fault", wire::printable(report.fault(), 300)},
           {"black_box", wire::printable(report.black_box(), 300)},
+          {"black_boxes", report.black_boxes()},
+          {"black_box_failed", report.black_box_failed()},
           {"lockstep", report.lockstep()},
           {"authenticated", report.authenticated()},
           {"timeout_steps", report.timeout_steps()},

@@ -1,4 +1,4 @@
-// What an operator asks a live server: how it is, and to clear a latched fault. One datagram there and one back,
+// What an operator asks a live server: how it is, to clear a latched fault, to write its black box. Few datagrams,
 // outside any session, so the loop and the rig in control are not disturbed. May allocate; not real time.
 #pragma once
 
@@ -25,6 +25,12 @@ StatusTarget parse_target(const std::string& text);
 wire::StatusReport query_status(const StatusTarget& target);
 // Clears fault `number`, of StatusReport; the report tells what stands afterwards: FAULTED if another one came.
 wire::StatusReport reset_fault(const StatusTarget& target, std::uint32_t number);
+
+// Has black box number `report.black_boxes() + 1` written and waits for it, at most `patience_s` beyond the time-out;
+// black_box and black_box_failed of what is returned tell what became of it. Throws NetworkError also where the server
+// keeps none, or does not come to an end.
+wire::StatusReport write_black_box(const StatusTarget& target, const wire::StatusReport& report,
+                                   double patience_s = 60.0);
 
 std::string status_text(const wire::StatusReport& report);
 nlohmann::json status_json(const wire::StatusReport& report);

@@ -230,8 +230,13 @@ void UdpEndpoint::handle(std::span<const std::byte> datagram, const Endpoint& se
   DecodeStatus status = wire::open_frame(datagram, wire::Sender::server, key_, frame);
   // only what is filled up may be answered: the answer is never the larger one
   const bool full = datagram.size() == wire::kMaxDatagram;
-  if (status == DecodeStatus::authentication && full) refuse_unauthenticated(sender);
-  if (status == DecodeStatus::bad_version && full) refuse_version(frame, sender);
+  const bool wrong = status == DecodeStatus::authentication || status == DecodeStatus::bad_version;
+  if (wrong && full && hints_.take(now_ns_)) {
+    if (status == DecodeStatus::authentication)
+      refuse_unauthenticated(sender);
+    else
+      refuse_version(frame, sender);
+  }
   if (status == DecodeStatus::ok) {
     if (frame.header.session != 0)
       status = handle_in_session(frame, sender);
@@ -311,11 +316,13 @@ DecodeStatus UdpEndpoint::step_if_due(Participant& participant) {
 DecodeStatus UdpEndpoint::handle_request(const wire::Frame& frame, const Endpoint& sender) {
   age_secret();
   if (const auto status = codec_.decode(frame.payload, 0, request_); status != DecodeStatus::ok) return status;
+  if (!proven(sender) && !answers_.take(now_ns_)) return DecodeStatus::too_frequent;
   switch (request_.content) {
     case wire::RigToServer::kHello:
       return handle_hello(frame.header, sender);
     case wire::RigToServer::kResetFault:
-      return handle_reset(frame.header, sender);
+    case wire::RigToServer::kWriteBlackBox:
+      return handle_command(frame.header, sender);
     case wire::RigToServer::kStatusQuery:
       answer(codec_.encode_status(status_report()), frame.header, sender);
       return DecodeStatus::ok;
@@ -354,14 +361,23 @@ DecodeStatus UdpEndpoint::handle_hello(const wire::FrameHeader& header, const En
   return DecodeStatus::ok;
 }
 
-DecodeStatus UdpEndpoint::handle_reset(const wire::FrameHeader& header, const Endpoint& sender) {
+// What an operator asks for.
+DecodeStatus UdpEndpoint::handle_command(const wire::FrameHeader& header, const Endpoint& sender) {
   if (!proven(sender)) {
     answer(codec_.encode_challenge(request_.nonce, cookie_for(sender, request_.nonce, secret_)), header, sender);
     return request_.cookie.empty() ? DecodeStatus::ok : DecodeStatus::unproven_address;
   }
   renew_secret();
-  if (hooks_.reset_fault) hooks_.reset_fault(request_.fault_number);
-  if (hooks_.on_event) hooks_.on_event({.kind = RigEvent::Kind::reset_fault, .address = to_text(sender)});
+  const bool resets = request_.content == wire::RigToServer::kResetFault;
+  if (resets && hooks_.reset_fault) hooks_.reset_fault(request_.number);
+  if (!resets && !(hooks_.write_black_box && hooks_.write_black_box(request_.number))) {
+    answer(codec_.encode_refusal(wire::NO_BLACK_BOX,
+                                 "it keeps no black box. Give its rig file a `black_box { folder: ... }`."),
+           header, sender);
+    return DecodeStatus::unexpected_content;
+  }
+  const auto kind = resets ? RigEvent::Kind::reset_fault : RigEvent::Kind::black_box;
+  if (hooks_.on_event) hooks_.on_event({.kind = kind, .address = to_text(sender)});
   status_at_ns_ = 0;  // the next report shall tell
   answer(codec_.encode_status(status_report()), header, sender);
   return DecodeStatus::ok;
@@ -458,9 +474,9 @@ void UdpEndpoint::emit(RigEvent::Kind kind, const Participant& participant) {
 // What only somebody who receives at `sender` can know.
 std::array<std::uint8_t, wire::kCookieBytes> UdpEndpoint::cookie_for(const Endpoint& sender, std::uint64_t nonce,
                                                                      const wire::Key& secret) const {
-  const bool resets = request_.content == wire::RigToServer::kResetFault;
+  const bool hello = request_.content == wire::RigToServer::kHello;
   const std::string text = to_text(sender) + " " + std::to_string(nonce) + " " + std::to_string(request_.content) +
-                           (resets ? " " + std::to_string(request_.fault_number) : "");
+                           (hello ? "" : " " + std::to_string(request_.number));
   std::array<std::uint8_t, wire::kCookieBytes> cookie{};
   crypto_generichash(cookie.data(), cookie.size(), reinterpret_cast<const std::uint8_t*>(text.data()), text.size(),
                      secret.data(), secret.size());

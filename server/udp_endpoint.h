@@ -10,11 +10,13 @@
 // the time-out) takes its own place. Every datagram is hostile until its frame was checked.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <asio.hpp>
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <thread>
@@ -31,6 +33,8 @@ namespace rigstep::server {
 
 inline constexpr std::uint16_t kDefaultPort = 47001;
 inline constexpr std::size_t kMaxObservers = 8;
+inline constexpr std::int64_t kAnswersPerSecond = 500;  // to addresses that are not proven
+inline constexpr std::int64_t kAnswersAtOnce = 100;
 inline constexpr std::int64_t kCookieAgeNs = 2'000'000'000;  // a cookie is worth something for one to two of these
 
 struct UdpOptions {
@@ -53,10 +57,10 @@ struct UdpCounters {
 
 // For the log. Names are printable and short.
 struct RigEvent {
-  enum class Kind { connected, reconnected, left, timed_out, reset_fault };
+  enum class Kind { connected, reconnected, left, timed_out, reset_fault, black_box };
   Kind kind = Kind::connected;
   bool observer = false;
-  std::string rig_name = {};         // empty for reset_fault
+  std::string rig_name = {};         // empty for reset_fault and black_box
   std::string product_version = {};  // of the rig's software
   std::string address = {};          // "10.0.0.7:40112"
 };
@@ -73,6 +77,24 @@ struct UdpHooks {
   std::function<void(const RigEvent&)> on_event = {};
   std::function<void(wire::StatusReport&)> describe_loop = {};  // fills in what the loop knows; at most every 100 ms
   std::function<void(std::uint32_t)> reset_fault = {};          // with the number of the fault to clear
+  // Has a black box written unless more than so many were; false: none is kept.
+  std::function<bool(std::uint32_t)> write_black_box = {};
+};
+
+// A token bucket: a flood of requests must not keep the thread busy answering.
+class AnswerBudget {
+ public:
+  // False: no answer to what came at `now_ns`.
+  bool take(std::int64_t now_ns) noexcept {
+    constexpr std::int64_t kGapNs = 1'000'000'000 / kAnswersPerSecond;
+    spent_until_ns_ = std::max(spent_until_ns_, now_ns - kAnswersAtOnce * kGapNs);
+    if (spent_until_ns_ + kGapNs > now_ns) return false;
+    spent_until_ns_ += kGapNs;
+    return true;
+  }
+
+ private:
+  std::int64_t spent_until_ns_ = std::numeric_limits<std::int64_t>::min();
 };
 
 class UdpEndpoint {
@@ -135,7 +157,7 @@ class UdpEndpoint {
   wire::DecodeStatus step_if_due(Participant& participant);
   wire::DecodeStatus handle_request(const wire::Frame& frame, const Endpoint& sender);
   wire::DecodeStatus handle_hello(const wire::FrameHeader& header, const Endpoint& sender);
-  wire::DecodeStatus handle_reset(const wire::FrameHeader& header, const Endpoint& sender);
+  wire::DecodeStatus handle_command(const wire::FrameHeader& header, const Endpoint& sender);
   void refuse_unauthenticated(const Endpoint& sender);
   void refuse_version(const wire::Frame& frame, const Endpoint& sender);
 
@@ -193,6 +215,8 @@ class UdpEndpoint {
   wire::StatusReport status_;
   std::int64_t status_at_ns_ = 0;
   std::int64_t now_ns_ = 0;  // when the datagram in hand came
+  AnswerBudget answers_;     // to those who have the key, where there is one
+  AnswerBudget hints_;       // to the others: their flood is no reason to keep silent to the former
   Snapshot snapshot_;
   std::array<std::byte, 2048> receive_buffer_{};
   std::array<std::byte, wire::kMaxDatagram> send_buffer_{};

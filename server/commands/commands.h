@@ -27,6 +27,7 @@ Command add_study(CLI::App& app);
 Command add_verify(CLI::App& app);
 Command add_status(CLI::App& app);
 Command add_reset(CLI::App& app);
+Command add_blackbox(CLI::App& app);
 Command add_keygen(CLI::App& app);
 Command add_impair(CLI::App& app);
 

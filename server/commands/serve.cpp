@@ -42,19 +42,15 @@ class Watch {
     if (black_box_wanted.exchange(false) && !live_.request_black_box())
       spdlog::warn("there is no black box: give the rig file a `black_box { folder: ... }`");
     const std::uint64_t missed = live_.missed_deadlines(), lost = live_.lost_records();
-    if (missed > missed_) spdlog::warn("{} deadlines missed and skipped ({} so far)", missed - missed_, missed);
+    if (missed > missed_)
+      spdlog::warn("{} deadlines missed and skipped, the newest before step {} ({} so far)", missed - missed_,
+                   live_.newest_miss_step(), missed);
     if (lost > lost_) spdlog::warn("{} records lost, the disk did not keep up ({} so far)", lost - lost_, lost);
     missed_ = missed;
     lost_ = lost;
-    if (live_.recording_failed() && !std::exchange(recording_failed_, true))
-      spdlog::error("the recording failed: steps from now on are lost; is the disk full?");
-    const std::string fault = live_.fault();
-    if (const bool was = std::exchange(faulted_, !fault.empty()); was != faulted_) {
-      if (faulted_)
-        spdlog::error("stepping stopped: {}; the last good state is repeated until `rigstep reset`", fault);
-      else
-        spdlog::info("the fault was reset, stepping goes on");
-    }
+    if (const std::string error = live_.recording_error(); !error.empty() && !std::exchange(recording_failed_, true))
+      spdlog::error("the recording ends here, stepping goes on: {}", error);
+    tell_fault();
     for (const Recorder::Written& written : live_.take_black_boxes()) {
       if (written.good)
         spdlog::warn("black box: what came before is in {}; see `rigstep replay`", written.text);
@@ -64,9 +60,25 @@ class Watch {
   }
 
  private:
+  // What black box a fault has written belongs into its message, so that is waited for, but not for long.
+  void tell_fault() {
+    const std::string fault = live_.fault();
+    if (!fault.empty() && !faulted_) {
+      untold_ = fault;
+      if (live_.awaits_black_box() && ++looks_at_fault_ < kMostLooks) return;
+    }
+    if (!untold_.empty())
+      spdlog::error("stepping stopped: {}; the last good state is repeated until `rigstep reset`", untold_);
+    if (fault.empty() && (faulted_ || !untold_.empty())) spdlog::info("the fault was reset, stepping goes on");
+    faulted_ = !fault.empty();
+    untold_.clear();
+    looks_at_fault_ = 0;
+  }
+
   static void log(const RigEvent& event) {
     using Kind = RigEvent::Kind;
     if (event.kind == Kind::reset_fault) return spdlog::info("a reset of the fault was asked for by {}", event.address);
+    if (event.kind == Kind::black_box) return spdlog::info("a black box was asked for by {}", event.address);
     const char* what = event.kind == Kind::connected     ? "connected"
                        : event.kind == Kind::reconnected ? "connected anew"
                        : event.kind == Kind::left        ? "left"
@@ -75,8 +87,11 @@ class Watch {
                  event.product_version, event.address, what);
   }
 
+  static constexpr int kMostLooks = 10;  // half a second
   LiveRun& live_;
   std::uint64_t missed_ = 0, lost_ = 0;
+  int looks_at_fault_ = 0;
+  std::string untold_;  // fault
   bool faulted_ = false, recording_failed_ = false;
 };
 

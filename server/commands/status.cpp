@@ -1,4 +1,4 @@
-// rigstep status, rigstep reset, rigstep keygen: what an operator needs beside a live server.
+// rigstep status, rigstep reset, rigstep blackbox, rigstep keygen: what an operator needs beside a live server.
 #include "server/status.h"
 
 #include <fmt/format.h>
@@ -50,6 +50,19 @@ int reset(const StatusOptions& options) {
   return report.loop_state() == wire::FAULTED ? kExitVerdict : kExitOk;
 }
 
+int black_box(const StatusOptions& options) {
+  const StatusTarget target = target_of(options);
+  const wire::StatusReport report = write_black_box(target, query_status(target));
+  const std::string text = wire::printable(report.black_box(), 300);
+  if (options.json)
+    print(report, true);
+  else if (!report.black_box_failed())
+    fmt::print("{}\n", text);
+  if (!report.black_box_failed()) return kExitOk;
+  fmt::print(stderr, "rigstep: on the server {}\n", text);
+  return kExitEnvironment;
+}
+
 }  // namespace
 
 Command add_status(CLI::App& app) {
@@ -78,6 +91,20 @@ Command add_reset(CLI::App& app) {
                   "the cause first: `rigstep status` names it. Exit code 1: another fault came at once.\n\n") +
       kExitCodeHelp);
   return [options] { return reset(*options); };
+}
+
+Command add_blackbox(CLI::App& app) {
+  auto options = std::make_shared<StatusOptions>();
+  CLI::App* command = app.add_subcommand("blackbox", "Have a live server write its last seconds to a file");
+  add_options(*command, *options);
+  command->footer(
+      std::string("Examples:\n  rigstep blackbox 127.0.0.1:47001\n"
+                  "  rigstep blackbox 10.0.0.5:47001 --key bench.key\n\n"
+                  "Prints the file's path on the server's machine, for `rigstep replay` there; with --json the status\n"
+                  "report that names it. The loop goes on. The rig file says what is kept: `black_box { ... }`.\n"
+                  "Exit code 4: the server could not write it.\n\n") +
+      kExitCodeHelp);
+  return [options] { return black_box(*options); };
 }
 
 Command add_keygen(CLI::App& app) {

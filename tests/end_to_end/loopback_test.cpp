@@ -60,8 +60,15 @@ class Server {
                        [this](wire::StatusReport& report) {
                          report.set_loop_state(faulted_ ? wire::FAULTED : wire::RUNNING);
                          report.set_fault_number(7);
+                         report.set_black_boxes(black_boxes_);
+                         report.set_black_box("box " + std::to_string(black_boxes_));
                        },
-                   .reset_fault = [this](std::uint32_t number) { faulted_ = faulted_ && number != 7; }}) {
+                   .reset_fault = [this](std::uint32_t number) { faulted_ = faulted_ && number != 7; },
+                   .write_black_box =
+                       [this](std::uint32_t written) {
+                         if (keeps_black_box_ && written == black_boxes_) ++black_boxes_;
+                         return keeps_black_box_.load();
+                       }}) {
     answer_.flags = kNoInputYet;
     answer_.outputs.count = 7;
     if (pace == Pace::server) endpoint_.start();
@@ -89,6 +96,8 @@ class Server {
     return kinds;
   }
   std::atomic<bool> faulted_{false};
+  std::atomic<bool> keeps_black_box_{true};
+  std::atomic<std::uint32_t> black_boxes_{0};
 
  private:
   void step(const InputSample& input) {
@@ -168,6 +177,16 @@ class BareRig {
     socket_.send(asio::buffer(datagram.data(), datagram.size()));
     bytes_sent += datagram.size();
     REQUIRE(becomes_true([&] { return server_.counters().received > before; }));
+  }
+  // As fast as they are received.
+  void send_many(std::span<const std::byte> datagram, int count) {
+    constexpr int kAtOnce = 32;  // fit the socket's memory
+    for (int sent = 0; sent < count; sent += kAtOnce) {
+      const std::uint64_t before = server_.counters().received;
+      const int now = std::min(kAtOnce, count - sent);
+      for (int k = 0; k < now; ++k) socket_.send(asio::buffer(datagram.data(), datagram.size()));
+      REQUIRE(becomes_true([&] { return server_.counters().received >= before + static_cast<std::uint64_t>(now); }));
+    }
   }
   std::vector<std::byte> sealed(const wire::FrameHeader& header, std::span<const std::byte> payload) const {
     std::array<std::byte, wire::kMaxDatagram> buffer;
@@ -512,6 +531,7 @@ TEST_CASE("nobody makes the server send more bytes to an unproven address than w
       stranger.request(stranger.codec.encode_hello("1.2.3", "x", wire::CONTROLLER, 1, "0123456789abcdef"));
       stranger.request(stranger.codec.encode_status_query());
       stranger.request(stranger.codec.encode_reset_fault(7, 1, ""));
+      stranger.request(stranger.codec.encode_write_black_box(0, 1, ""));
       stranger.receives(wire::ServerToRig::kGoodbye, 100ms);  // takes in whatever comes
       CHECK(stranger.bytes_received > 0);
       CHECK(stranger.bytes_received <= stranger.bytes_sent);
@@ -570,6 +590,16 @@ TEST_CASE("a rig with the key drives a server with the key") {
   CHECK(sum(server.counters()) == server.counters().accepted);
 }
 
+TEST_CASE("a key file that is a pipe, a folder or a device is refused at once, not waited for") {
+  const std::string path = "/tmp/rigstep_pipe_" + std::to_string(::getpid());
+  ::unlink(path.c_str());
+  REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
+  for (const std::string& name : {path, std::string("/tmp"), std::string("/dev/null")})
+    CHECK_THROWS_WITH_AS(wire::read_key_file(name),
+                         doctest::Contains(("key file " + name + ": is no regular file").c_str()), wire::KeyError);
+  ::unlink(path.c_str());
+}
+
 TEST_CASE("an address that others can reach needs a key or the word that none is wanted") {
   CHECK_THROWS_WITH_AS(Server({.address = "0.0.0.0", .port = 0}), doctest::Contains("rigstep keygen"),
                        wire::ConfigError);
@@ -626,6 +656,76 @@ TEST_CASE("a reset clears the fault it names, once, and not by a recorded datagr
   operator_console.request(operator_console.codec.encode_reset_fault(7, 5, cookie));  // the cookie was used
   CHECK(operator_console.receives(wire::ServerToRig::kChallenge));
   CHECK(server.faulted_);
+}
+
+TEST_CASE(
+    "a black box is written for who has proved an address, not by a recorded datagram, and who keeps none says so") {
+  Server server;
+  const StatusTarget target{.port = server.port()};
+  CHECK(write_black_box(target, query_status(target)).black_box() == "box 1");
+  CHECK(server.event_kinds() == std::vector{RigEvent::Kind::black_box});
+
+  BareRig operator_console(server);
+  operator_console.request(operator_console.codec.encode_write_black_box(1, 5, ""));
+  REQUIRE(operator_console.receives(wire::ServerToRig::kChallenge));
+  const std::string cookie = operator_console.codec.message()->challenge().cookie();
+  operator_console.request(operator_console.codec.encode_reset_fault(1, 5, cookie));  // a cookie is for one command
+  CHECK(operator_console.receives(wire::ServerToRig::kChallenge));
+  CHECK(server.black_boxes_ == 1);
+  operator_console.request(operator_console.codec.encode_write_black_box(1, 5, cookie));
+  REQUIRE(operator_console.receives(wire::ServerToRig::kStatus));
+  CHECK(operator_console.codec.message()->status().black_boxes() == 2);
+  operator_console.request(operator_console.codec.encode_write_black_box(1, 5, cookie));  // the cookie was used
+  CHECK(operator_console.receives(wire::ServerToRig::kChallenge));
+  CHECK(server.black_boxes_ == 2);
+
+  server.keeps_black_box_ = false;
+  CHECK_THROWS_WITH_AS(write_black_box(target, query_status(target)), doctest::Contains("it keeps no black box. Give"),
+                       NetworkError);
+}
+
+TEST_CASE("answers to unproven addresses are so many a second, whatever is asked") {
+  constexpr std::int64_t kSecond = 1'000'000'000;
+  AnswerBudget budget;
+  int answered = 0;
+  for (std::int64_t now_ns = 0; now_ns <= 2 * kSecond; now_ns += 10'000) answered += budget.take(now_ns) ? 1 : 0;
+  CHECK(answered == kAnswersAtOnce + 2 * kAnswersPerSecond);
+  answered = 0;
+  for (int k = 0; k < 1000; ++k) answered += budget.take(60 * kSecond) ? 1 : 0;  // rest does not save up for a burst
+  CHECK(answered == kAnswersAtOnce);
+}
+
+TEST_CASE("a flood of requests is counted and left unanswered, and whoever has a cookie or a session notices nothing") {
+  Server server({.port = 0, .key = test_key()});
+  BareRig rig(server, test_key()), guest(server, test_key()), flood(server, test_key()), stranger(server);
+  rig.connect();
+  guest.request(guest.codec.encode_hello("1.2.3", "guest", wire::OBSERVER, 1, ""));
+  REQUIRE(guest.receives(wire::ServerToRig::kChallenge));
+  const std::string cookie = guest.codec.message()->challenge().cookie();
+
+  // those without the key use up what hints there are, not what others are answered
+  const std::uint64_t sent_before = server.counters().sent;
+  const auto begin = std::chrono::steady_clock::now();
+  const auto hello = stranger.sealed({.sent_ns = 1}, stranger.codec.encode_hello("1", "x", wire::OBSERVER, 1, ""));
+  stranger.send_many(hello, 1000);
+  CHECK(server.dropped(DecodeStatus::authentication) == 1000);
+  CHECK(server.dropped(DecodeStatus::too_frequent) == 0);
+  CHECK(query_status({.port = server.port(), .key = test_key()}).authenticated());
+
+  const auto again = flood.sealed({.sent_ns = 1}, flood.codec.encode_hello("1", "x", wire::OBSERVER, 1, ""));
+  REQUIRE(becomes_true([&] {
+    flood.send_many(again, 320);
+    return server.dropped(DecodeStatus::too_frequent) >= 100;
+  }));
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  const auto most =
+      2.0 * (static_cast<double>(kAnswersAtOnce) + static_cast<double>(kAnswersPerSecond) * seconds.count());
+  // the states of the rig come on top, at most one per period
+  CHECK(static_cast<double>(server.counters().sent - sent_before) <= most + 1000.0 * seconds.count() + 10.0);
+  rig.send_input(1);
+  CHECK(becomes_true([&] { return server.newest_sequence() == 1; }));
+  guest.request(guest.codec.encode_hello("1.2.3", "guest", wire::OBSERVER, 1, cookie));
+  CHECK(guest.receives(wire::ServerToRig::kWelcome));
 }
 
 TEST_CASE("in lockstep each datagram makes its step once, however often it comes, and anything else changes nothing") {
@@ -805,6 +905,36 @@ TEST_CASE("losses in bursts are as long as was asked for, single ones stand alon
   };
   CHECK(runs({.burst_loss = 0.001, .burst_length = 20.0}) == doctest::Approx(20.0).epsilon(0.15));
   CHECK(runs({.loss = 0.01}) == doctest::Approx(1.01).epsilon(0.02));
+}
+
+TEST_CASE("a proxy serves so many rigs, counts what comes from others and goes on") {
+  Server server;
+  ImpairOptions impair;
+  impair.port = server.port();
+  std::promise<std::uint16_t> listening;
+  impair.on_listening = [&](std::uint16_t port) { listening.set_value(port); };
+  std::atomic<int> full{0};
+  impair.on_full = [&] { ++full; };
+  std::atomic<bool> stop{false};
+  ImpairReport report;
+  std::jthread proxy([&] { report = run_impair(impair, stop); });
+  const asio::ip::udp::endpoint front(asio::ip::make_address("127.0.0.1"), listening.get_future().get());
+  asio::io_context context;
+  std::vector<asio::ip::udp::socket> rigs;
+  const auto send = [&](std::size_t rig) { rigs[rig].send_to(asio::buffer("x", 1), front); };
+  for (std::size_t k = 0; k < kMostRigs + 2; ++k) {
+    rigs.emplace_back(context, asio::ip::udp::v4());
+    send(k);
+    if (k < kMostRigs) REQUIRE(becomes_true([&] { return server.counters().received == k + 1; }));
+  }
+  REQUIRE(becomes_true([&] { return full == 1; }));
+  send(0);
+  CHECK(becomes_true([&] { return server.counters().received == kMostRigs + 1; }));
+  stop = true;
+  proxy.join();
+  CHECK(report.rigs == kMostRigs);
+  CHECK(report.refused == 2);
+  CHECK(full == 1);
 }
 
 TEST_CASE("a bad network loses and delays, and nothing wrong gets through") {

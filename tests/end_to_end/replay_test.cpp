@@ -28,6 +28,7 @@
 #include "server/rig.h"
 #include "server/rig_client.h"
 #include "server/session.h"
+#include "server/status.h"
 
 namespace rigstep::server {
 namespace {
@@ -227,8 +228,13 @@ TEST_CASE("the verdict of a commissioning goes into the recordings of what was c
   const std::string path = folder.write("rig.commissioned.json", report.json().dump(2));
   CHECK(path == commission_verdict_path(rig));
   CHECK(nlohmann::json::parse(commissioning_recorded(folder)) == report.json());
+  const ReplayReport replayed = replay(folder.file("after.mcap"), {});
+  CHECK(replayed.json()["commissioning"] == report.json());
+  CHECK(replayed.text().find(report.carried() ? "\ncommissioned: carried, margin " : "\ncommissioned: NOT CARRIED (") !=
+        std::string::npos);
   std::ofstream(rig, std::ios::app) << "# another content\n";
   CHECK(commissioning_recorded(folder).empty());
+  CHECK(replay(folder.file("after.mcap"), {}).json()["commissioning"].is_null());
   const wire::RigConfig changed = wire::load_rig(rig);
   const wire::LoadedMechanism mechanism = load_mechanism_file(changed.mechanism_path);
   CHECK(read_commission_verdict(changed, mechanism.mechanism).problem.find("another rig_file") != std::string::npos);
@@ -580,6 +586,10 @@ TEST_CASE("a fault leaves the last seconds before it on disk, without a recordin
   CHECK(report.states >= 5);
   CHECK(report.not_recorded == 0);
   CHECK(report.fault.starts_with("after step 2350: "));
+  CHECK(live.fault().ends_with("; what came before is in " + written.text));
+  const wire::StatusReport status = query_status({.port = live.port()});
+  CHECK(status.fault() == live.fault());
+  CHECK(status.black_boxes() == 1);
   CHECK(report.reason.starts_with("black box: fault after step 2350"));
   const auto steps = steps_of(written.text);
   CHECK(steps.size() == kSteps - 1800 + 1);
@@ -610,10 +620,35 @@ TEST_CASE("a black box on request holds a short run from its start, and one that
   fs::remove_all(folder.file(""));
   live.request_black_box();
   const Recorder::Written failed = next_black_box(live);
+  const wire::StatusReport status = query_status({.port = live.port()});
+  CHECK(status.black_boxes() == 2);
+  CHECK(status.black_box_failed());
+  CHECK(status.black_box() == failed.text);
   CHECK_FALSE(failed.good);
   CHECK(failed.text.starts_with("the black box could not be written: " + folder.file("")));
   CHECK(step_once(rig, 0.5).step == 251);
   CHECK(live.stop("the test is over").black_boxes == std::vector{written.text});
+}
+
+TEST_CASE("an operator has a black box written over the link, once for each time it was asked, and is told its name") {
+  const Folder folder;
+  LiveRun live(boxed_rig(folder, 30.0));
+  live.start();
+  RigClient rig({.port = live.port()});
+  for (int k = 0; k < 250; ++k) step_once(rig, 0.5);
+  std::this_thread::sleep_for(50ms);  // the recorder looks every 10 ms
+  const StatusTarget target{.port = live.port()};
+  const wire::StatusReport before = query_status(target);
+  CHECK(before.black_boxes() == 0);
+  const wire::StatusReport report = write_black_box(target, before);
+  CHECK(report.black_boxes() == 1);
+  CHECK_FALSE(report.black_box_failed());
+  REQUIRE(report.black_box().starts_with(folder.file("four_bar.black_box.")));
+  CHECK(replay(report.black_box(), {}).steps == 250);
+  // the same request again, as after a lost answer: the answer is the same file
+  CHECK(write_black_box(target, before).black_box() == report.black_box());
+  CHECK(write_black_box(target, report).black_box() != report.black_box());
+  CHECK(live.stop("the test is over").black_boxes.size() == 2);
 }
 
 TEST_CASE("a black box whose folder is not there is told before the run") {

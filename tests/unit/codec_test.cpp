@@ -155,9 +155,14 @@ TEST_CASE("every other message survives the way") {
   CHECK(link.request.cookie == "cake");
   REQUIRE(link.server.decode(link.rig.encode_reset_fault(3, 78, "pie"), 0, link.request) == DecodeStatus::ok);
   CHECK(link.request.content == RigToServer::kResetFault);
-  CHECK(link.request.fault_number == 3);
+  CHECK(link.request.number == 3);
   CHECK(link.request.nonce == 78);
   CHECK(link.request.cookie == "pie");
+  REQUIRE(link.server.decode(link.rig.encode_write_black_box(4, 79, "tart"), 0, link.request) == DecodeStatus::ok);
+  CHECK(link.request.content == RigToServer::kWriteBlackBox);
+  CHECK(link.request.number == 4);
+  CHECK(link.request.nonce == 79);
+  CHECK(link.request.cookie == "tart");
   REQUIRE(link.server.decode(link.rig.encode_status_query(), 0, link.request) == DecodeStatus::ok);
   CHECK(link.request.content == RigToServer::kStatusQuery);
   REQUIRE(link.server.decode(link.rig.encode_heartbeat(), 0, link.request) == DecodeStatus::ok);
@@ -209,6 +214,7 @@ TEST_CASE("requests that come from an unproven address fill their frame, with an
   }
   CHECK(link.rig.encode_status_query().size() == kMaxPayload);
   CHECK(link.rig.encode_reset_fault(~0u, ~0ull, std::string(kCookieBytes, 'c')).size() == kMaxPayload);
+  CHECK(link.rig.encode_write_black_box(~0u, ~0ull, std::string(kCookieBytes, 'c')).size() == kMaxPayload);
   CHECK(link.rig.encode_goodbye("").size() < 10);  // and nothing else does
 }
 
@@ -237,7 +243,8 @@ TEST_CASE(
     "a status report that is too large for its observers alone goes without reasons, then counters, never unsent") {
   Link link;
   StatusReport report;
-  report.set_fault(std::string(150, 'f'));
+  report.set_fault(std::string(250, 'f'));
+  report.set_black_box(std::string(250, 'b'));
   for (int k = 0; k < 60; ++k) {
     report.add_counter()->set_name("counter_" + std::to_string(k));
     report.add_refused()->set_name("reason_" + std::to_string(k));
@@ -250,8 +257,9 @@ TEST_CASE(
   const StatusReport& read = link.rig.message()->status();
   CHECK(read.observer_size() == 0);
   CHECK(read.refused_size() < 60);
-  CHECK(read.counter_size() > 40);
-  CHECK(read.fault().size() == 150);
+  CHECK(read.counter_size() > 20);
+  CHECK(read.fault().size() == 250);
+  CHECK(read.black_box().size() == 250);
 }
 
 TEST_CASE("in lockstep any sequence is read, and Welcome tells where to go on") {
