@@ -168,6 +168,23 @@ TEST_CASE("a tick is dated by the wall clock") {
   });
 }
 
+TEST_CASE("somebody who sets the date, back or forth, moves the dates of ticks and no deadline") {
+  constexpr std::int64_t kDay = 86'400'000'000'000;
+  test::FakeClock clock;
+  std::atomic<bool> stop{false};
+  std::vector<std::int64_t> dates;
+  run_deadline_loop(clock, kPeriod, stop, [&](const TickTiming& timing) noexcept {
+    dates.push_back(timing.log_time_ns - test::FakeClock::kWallOffsetNs);
+    CHECK(timing.scheduled_ns == static_cast<std::int64_t>(dates.size()) * kPeriod);
+    CHECK(timing.missed_deadlines == 0);
+    CHECK(timing.wake_up_ns == 0);
+    if (dates.size() == 2) clock.step_wall(-kDay);
+    if (dates.size() == 3) clock.step_wall(3 * kDay);
+    stop = dates.size() == 4;
+  });
+  CHECK(dates == std::vector{kPeriod, 2 * kPeriod, 3 * kPeriod - kDay, 4 * kPeriod + 2 * kDay});
+}
+
 TEST_CASE("a loop told to stop before its first deadline never ticks") {
   test::FakeClock clock;
   const std::atomic<bool> stop{true};

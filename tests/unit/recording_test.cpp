@@ -238,6 +238,23 @@ TEST_CASE("flushed steps survive a writer that never finishes") {
 
 TEST_CASE("the destructor flushes what is left") { CHECK(read_all_of(unfinished_recording()).steps == kSteps); }
 
+TEST_CASE("a date that is set back, or forth, while it is recorded costs nothing and changes no order") {
+  constexpr std::int64_t kDay = 86'400'000'000'000;
+  const TemporaryFile file;
+  RecordingWriter writer(file.path, some_header(), log_time(0));
+  for (int k = 0; k < kSteps; ++k) {
+    const std::int64_t date = log_time(k) + (k < 3 ? 0 : k < 6 ? -kDay : kDay);
+    writer.write(step_number(k), date);
+    if (k % 5 == 0) writer.write(state_number(k), date);
+    if (k % 4 == 3) writer.flush();
+  }
+  writer.finish(some_footer());
+  const Outcome outcome = read_all(file.path);
+  CHECK(outcome.steps == kSteps);
+  CHECK(outcome.all_true);
+  CHECK_FALSE(outcome.damaged);
+}
+
 TEST_CASE("a chunk closes by itself at one mebibyte") {
   const TemporaryFile file;
   RecordingWriter writer(file.path, some_header());
