@@ -569,6 +569,9 @@ TEST_CASE("a step with motors is the Newton solution: servo, at the limit, on th
     servo.position_gain = 60.0;
     servo.rate_gain = 2.0;
     b.add_motor(servo, "joint0", Freedom::angle, {"effort", "position", "rate"});
+    servo.name = "servo_within_its_limit";
+    servo.effort_limit = 500.0;
+    b.add_motor(servo, "joint0", Freedom::displacement, {"effort", "position", "rate"});
     Motor limited;
     limited.name = "limited";
     limited.constant = -9.0;
@@ -585,9 +588,9 @@ TEST_CASE("a step with motors is the Newton solution: servo, at the limit, on th
   index3::Stepper stepper(m, {.dt_ns = 5'000'000});
   REQUIRE(stepper.step(waves(1)).status == StepStatus::ok);
   const auto& motor = stepper.workspace().motor;
-  CHECK(motor[1].effort == -4.0);
-  CHECK(motor[2].effort < 6.0);
-  CHECK(motor[2].effort == doctest::Approx(6.0 * (1.0 - motor[2].rate / 3.0)).epsilon(1e-12));
+  CHECK(motor[2].effort == -4.0);
+  CHECK(motor[3].effort < 6.0);
+  CHECK(motor[3].effort == doctest::Approx(6.0 * (1.0 - motor[3].rate / 3.0)).epsilon(1e-12));
 }
 
 TEST_CASE("a step with aerodynamic drag is the Newton solution") {
@@ -635,9 +638,9 @@ TEST_CASE("a step with a tyre is the Newton solution: cambered, slipping both wa
 }
 
 // At 1 ms its first steps do not converge: friction and slip come to rest within them, where the tangent of their
-// beginning is too small.
+// beginning is too small. Within 1 m of the origin and without a chain to pass them on, ten roundings are 1e-15.
 TEST_CASE("a step with every force element at once is the Newton solution") {
-  CHECK(difference(test::every_force_element(), 100'000, 10, test::every_input, 30) < 1e-12);
+  CHECK(difference(test::every_force_element(), 100'000, 10, test::every_input, 30) < 1e-14);
 }
 
 TEST_CASE("three iterations are within the last increment of the Newton solution") {
