@@ -60,9 +60,11 @@ rt::CycleSettings cycle_settings(const wire::RigConfig& rig, const Mechanism& me
 
 // a fault is no time to find out
 wire::RigConfig with_black_box_folder(wire::RigConfig rig) {
-  if (!rig.black_box_folder.empty() && ::access(rig.black_box_folder.c_str(), W_OK | X_OK) != 0)
+  if (!rig.black_box_folder.empty() && ::access(rig.black_box_folder.c_str(), W_OK | X_OK) != 0) {
+    const std::string cause = std::generic_category().message(errno);
     throw wire::ConfigError(wire::place_in(rig, "black_box.folder") + ": cannot write to \"" + rig.black_box_folder +
-                            "\" (" + std::generic_category().message(errno) + "): make this folder, or name another");
+                            "\" (" + cause + "): make this folder, or name another");
+  }
   return rig;
 }
 
