@@ -20,10 +20,11 @@ namespace {
 namespace pb = google::protobuf;
 using Tree = pb::TextFormat::ParseInfoTree;
 
+std::string place(const std::string& path, int line) { return line > 0 ? path + ":" + std::to_string(line) : path; }
+
 ConfigError error_at(const std::string& path, int line, const std::string& field, const std::string& problem,
                      const std::string& remedy) {
-  const std::string where = line > 0 ? path + ":" + std::to_string(line) : path;
-  return ConfigError(where + ": " + field + ": " + problem + ": " + remedy);
+  return ConfigError(place(path, line) + ": " + field + ": " + problem + ": " + remedy);
 }
 
 // Keeps the first complaint of the text format parser.
@@ -74,13 +75,18 @@ class Source {
     return tree_.GetLocation(message.GetDescriptor()->FindFieldByName(field), index).line + 1;
   }
 
+  // Line of a dotted field, or of what encloses it; 0 if neither is written.
+  int line_of_path(const pb::Message& message, const std::string& field) const {
+    return line_in(message, &tree_, field, 0);
+  }
+
   [[noreturn]] void fail(const pb::Message& message, const std::string& field, const std::string& problem,
                          const std::string& remedy) const {
-    throw error_at(path_, line_in(message, &tree_, field, 0), field, problem, remedy);
+    throw error_at(path_, line_of_path(message, field), field, problem, remedy);
   }
 
  private:
-  // Line of a dotted field, or of what encloses it; `otherwise` if neither is written.
+  // As line_of_path; `otherwise` if neither is written.
   static int line_in(const pb::Message& message, const Tree* tree, const std::string& field, int otherwise) {
     if (tree == nullptr) return otherwise;
     const std::string head = field.substr(0, field.find('.'));
@@ -391,6 +397,8 @@ void add_output(const wire::Output& in, const wire::Mechanism& file, MechanismBu
       return builder.add_element_output(of_kind(Kind::tyre), in.tyre().element());
     case wire::Output::kBushing:
       return builder.add_element_output(of_kind(Kind::bushing), in.bushing().element());
+    case wire::Output::kDrag:
+      return builder.add_element_output(of_kind(Kind::drag), in.drag().element());
     case wire::Output::kEnergy:
       return builder.add_output(of_kind(Kind::energy));
     case wire::Output::kConstraintResidual:
@@ -807,6 +815,19 @@ RigConfig parse_rig(std::string text, const std::string& path) {
   rig.text = std::move(text);
   rig.path = path;
   return rig;
+}
+
+std::string place_in(const RigConfig& rig, const std::string& field, int index) {
+  Rig file;
+  const Source source(rig.text, rig.path, file);
+  int line = source.line_of_path(file, field);
+  if (file.GetDescriptor()->FindFieldByName(field) != nullptr)
+    for (int k = index; k > 0; --k)  // a list in brackets stands where it begins
+      if (const int own = source.line_of(file, field.c_str(), k); own > 0) {
+        line = own;
+        break;
+      }
+  return place(rig.path, line) + ": " + field;
 }
 
 std::vector<rigstep::InputPolicy> input_policies(const RigConfig& rig, const rigstep::Mechanism& mechanism) {

@@ -79,6 +79,10 @@ RigConfig load_rig(const std::string& path);
 // path: for messages, and the folder of relative paths.
 RigConfig parse_rig(std::string text, const std::string& path);
 
+// "file:line: field" of a field of the rig file, such as link.address, for what is found wrong with it after loading;
+// without the line where the file leaves it out. index: of a repeated field.
+std::string place_in(const RigConfig& rig, const std::string& field, int index = 0);
+
 // One per input channel of the mechanism: the rig file's own, or what stale_input says. Both throw ConfigError, with
 // its line, for a name that is no channel.
 std::vector<rigstep::InputPolicy> input_policies(const RigConfig& rig, const rigstep::Mechanism& mechanism);

@@ -34,7 +34,8 @@ UdpOptions udp_options(const wire::RigConfig& rig) {
   UdpOptions options{.address = rig.address,
                      .port = rig.port,
                      .allow_unauthenticated = rig.allow_unauthenticated,
-                     .timeout_steps = rig.timeout_steps};
+                     .timeout_steps = rig.timeout_steps,
+                     .place = wire::place_in(rig, "link.address")};
   if (!rig.key_path.empty()) options.key = wire::read_key_file(rig.key_path);
   return options;
 }
@@ -59,9 +60,11 @@ rt::CycleSettings cycle_settings(const wire::RigConfig& rig, const Mechanism& me
 
 // a fault is no time to find out
 wire::RigConfig with_black_box_folder(wire::RigConfig rig) {
-  if (!rig.black_box_folder.empty() && ::access(rig.black_box_folder.c_str(), W_OK | X_OK) != 0)
-    throw wire::ConfigError(rig.path + ": black_box.folder: cannot write to \"" + rig.black_box_folder + "\" (" +
-                            std::generic_category().message(errno) + "): make this folder, or name another");
+  if (!rig.black_box_folder.empty() && ::access(rig.black_box_folder.c_str(), W_OK | X_OK) != 0) {
+    const std::string cause = std::generic_category().message(errno);
+    throw wire::ConfigError(wire::place_in(rig, "black_box.folder") + ": cannot write to \"" + rig.black_box_folder +
+                            "\" (" + cause + "): make this folder, or name another");
+  }
   return rig;
 }
 
@@ -86,12 +89,13 @@ std::vector<int> selected_channels(const wire::RigConfig& rig, const Mechanism& 
         k + 1 < m.outputs().size() ? m.outputs()[k + 1].first_channel : static_cast<int>(m.output_channels().size());
     for (int c = m.outputs()[k].first_channel; c < end; ++c) channels.push_back(c);
   };
-  for (const std::string& name : rig.outputs) {
+  for (std::size_t k = 0; k < rig.outputs.size(); ++k) {
+    const std::string& name = rig.outputs[k];
     const auto found =
         std::find_if(m.outputs().begin(), m.outputs().end(), [&name](const Output& o) { return o.name == name; });
     if (found == m.outputs().end())
-      throw wire::ConfigError(rig.path + ": output: \"" + name + "\" is no output of " + m.name() +
-                              ": list names of its outputs, or none for all");
+      throw wire::ConfigError(wire::place_in(rig, "output", static_cast<int>(k)) + ": \"" + name +
+                              "\" is no output of " + m.name() + ": list names of its outputs, or none for all");
     add(static_cast<std::size_t>(found - m.outputs().begin()));
   }
   if (rig.outputs.empty())

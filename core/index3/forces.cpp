@@ -120,10 +120,12 @@ Vec3 point_velocity_against_wind(const Drag& drag, const Placement& at) {
 }
 
 void apply_drags_and_tyres(const Mechanism& m, const double* inputs, Workspace& w) {
-  for (const Drag& drag : m.drags()) {
+  for (std::size_t k = 0; k < m.drags().size(); ++k) {
+    const Drag& drag = m.drags()[k];
     const Placement& at = w.placement[drag.body];
-    const Vec3 force = drag_force(drag, point_velocity_against_wind(drag, at));
+    const Vec3 u = point_velocity_against_wind(drag, at), force = drag_force(drag, u);
     w.Q[drag.body] += load_at(force, Vec3::Zero(), at.A * drag.point_b);
+    w.drag[k] = {force, u.norm()};
   }
   for (std::size_t k = 0; k < m.tyres().size(); ++k) {
     const Tyre& tyre = m.tyres()[k];

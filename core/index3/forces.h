@@ -36,7 +36,7 @@ Mat3 drag_damping(const Drag& drag, const Vec3& u) noexcept;
 void follow_coordinates(const Plan& plan, const std::vector<double>& last_coordinate, Workspace& w) noexcept;
 
 // Follows the joint coordinates, and sums every load at time t [s] on the observed bodies into w.Q. Leaves what each
-// force element does in w.spring, w.friction, w.motor, w.bushing and w.tyre.
+// force element does in w.spring, w.friction, w.motor, w.bushing, w.tyre and w.drag.
 void apply_forces(const Plan& plan, const Inputs& inputs, double t, const std::vector<double>& last_coordinate,
                   Workspace& w) noexcept;
 

@@ -249,8 +249,9 @@ void observe(Plan& plan, const std::vector<Constraint>& constraints) {
       if (body != kGround && bodies.insert(body).second) plan.followed_bodies.push_back(body);
   }
   plan.shows_forces = !m.bushings().empty() || !m.tyres().empty() ||  // their energy
-                      std::any_of(m.outputs().begin(), m.outputs().end(),
-                                  [](const Output& o) { return o.kind == Output::Kind::force_element; });
+                      std::any_of(m.outputs().begin(), m.outputs().end(), [](const Output& o) {
+                        return o.kind == Output::Kind::force_element || o.kind == Output::Kind::drag;
+                      });
 }
 
 // ---- constants in lanes

@@ -140,6 +140,10 @@ void Sensors::read(const Stepper& stepper, const StepReport& report, Outputs& ou
         for (int k = 0; k < 6; ++k) to[k] = w.bushing[o.element].deflection[k];
         for (int k = 0; k < 6; ++k) to[6 + k] = w.bushing[o.element].load[k];
         break;
+      case Kind::drag:
+        write(to, w.drag[o.element].force);
+        *to = w.drag[o.element].speed;
+        break;
       case Kind::singularity_margin:
         *to = closure_->margin(*pose_);
         break;

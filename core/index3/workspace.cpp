@@ -137,6 +137,7 @@ Workspace::Workspace(const Plan& plan) : lanes{} {
   fill(motor, plan.mechanism.motors().size());
   fill(bushing, plan.mechanism.bushings().size());
   fill(tyre, plan.mechanism.tyres().size());
+  fill(drag, plan.mechanism.drags().size());
   fill(input, plan.mechanism.inputs().size());
 }
 
@@ -154,7 +155,7 @@ std::size_t Workspace::bytes() const noexcept {
   const auto size = [](const auto& values) { return values.size() * sizeof(values[0]); };
   return size(block) + size(reference) + size(drive) + size(placement) + size(joint) + size(J_first) + size(J_second) +
          size(J_third) + size(J_fourth) + size(Phi) + size(Q) + size(coordinate) + size(tangent) + size(spring) +
-         size(friction) + size(motor) + size(bushing) + size(tyre) + size(input);
+         size(friction) + size(motor) + size(bushing) + size(tyre) + size(drag) + size(input);
 }
 
 namespace {

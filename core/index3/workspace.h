@@ -23,6 +23,11 @@ struct BushingReading {
   Vec6 load;        // on the second body, first frame's axes [N] and [N m]
 };
 
+struct DragReading {
+  Vec3 force;    // on the body at its point, world frame [N]
+  double speed;  // of the point against the air [m/s]
+};
+
 // What a thread has noticed in its part of a step, on a cache line of its own.
 struct alignas(64) Notice {
   int failed_front = -1;
@@ -68,6 +73,7 @@ struct Workspace {
   std::vector<ElementReading> motor;     // (motors)
   std::vector<BushingReading> bushing;   // (bushings)
   std::vector<TyreReading> tyre;         // (tyres)
+  std::vector<DragReading> drag;         // (drags)
   std::vector<Mat6> tangent;             // (bodies) h2 K + dt/2 C, world frame
 
   // written by take_inputs

@@ -66,9 +66,9 @@ void check_characteristic(const Characteristic& table, const std::string& field,
     if (!std::isfinite(table.x[k]) || !std::isfinite(table.y[k]))
       throw MechanismError(field, "has a value that is not finite", "write finite numbers");
     if (k > 0 && !(table.x[k] > table.x[k - 1]))
-      throw MechanismError(field,
+      throw MechanismError(field + "." + abscissa,
                            std::string(abscissa) + " " + number(table.x[k]) + " follows " + number(table.x[k - 1]),
-                           "sort the points so that it grows");
+                           "sort the points so that it grows, and keep one of those that are equal");
   }
 }
 
@@ -304,6 +304,9 @@ void MechanismBuilder::add_element_output(Output output, const std::string& elem
   } else if (output.kind == Output::Kind::bushing) {
     output.element = index_of(mechanism_.bushings_, element);
     append_names(mechanism_.bushings_, list);
+  } else if (output.kind == Output::Kind::drag) {
+    output.element = index_of(mechanism_.drags_, element);
+    append_names(mechanism_.drags_, list);
   } else {
     const std::pair<Output::Element, int> candidates[] = {
         {Output::Element::spring, index_of(mechanism_.springs_, element)},

@@ -27,19 +27,26 @@ struct JointFrame {
   Mat3 axes_b = Mat3::Identity();  // columns x, y, z in body coordinates, right-handed; z is the joint axis
 };
 
-// An elastic mount between two frames: load = stiffness x + damping dx/dt, opposing the deflection x of the second
-// frame against the first, in the first frame's axes:
-//   x[0..2]  position of the second point [m]
-//   x[3..5]  1/2 sum a_i x b_i over the axes a of the first and b of the second frame [-]: sin(angle) times the axis of
-//            the relative rotation, the rotation itself as long as it is small; elastic below 90 degrees
+// An elastic mount between two frames, linear in the deflection x of the second frame against the first, (6) in the
+// axes of the first frame, which turn with its body:
+//   x[0..2]  from the first point to the second [m]
+//   x[3..5]  1/2 sum a_i x b_i over the axes a of the first and b of the second frame [-]: the axial vector of the
+//            relative rotation matrix, sin(angle) times the axis of rotation, which is the rotation vector [rad] as
+//            long as that is small; elastic below 90 degrees
+// Load on the second body -(stiffness x + damping dx/dt), force [N] at the second point, then torque [N m]; the first
+// body takes the opposite one at the same point. The torque is the gradient's, conjugate to x[3..5]: with the stiffness
+// alone the mount is conservative, of the energy 1/2 x' stiffness x. No source: the common linear mount, with a
+// rotation measure that is smooth and needs no order of angles.
 struct Bushing {
   std::string name;
   int first = -1;  // body index or kGround
   int second = -1;
   JointFrame in_first;
   JointFrame in_second;
-  Mat6 stiffness = Mat6::Zero();  // symmetric, positive semidefinite [N/m] [N/rad] [N m/m] [N m/rad]
-  Mat6 damping = Mat6::Zero();    // symmetric, positive semidefinite [N s/m] ...
+  // (6 x 6) both symmetric, positive semidefinite, rows and columns in the order of x; blocks
+  // [N/m] [N/rad; N m/m] [N m/rad] and [N s/m] [N s/rad; N m s/m] [N m s/rad]
+  Mat6 stiffness = Mat6::Zero();
+  Mat6 damping = Mat6::Zero();
 };
 
 // Friction along a joint freedom, regularised Coulomb: effort = -coulomb v / sqrt(v^2 + v_r^2) - viscous v.
@@ -83,16 +90,25 @@ struct Drag {
   Vec3 wind_0 = Vec3::Zero();   // world frame [m/s]
 };
 
-// Magic formula of pure slip, H. B. Pacejka, Tyre and Vehicle Dynamics, 4.3: force = friction Fz sin(C atan(B s -
-// E (B s - atan(B s)))).
+// Magic formula of pure slip, H. B. Pacejka, Tyre and Vehicle Dynamics, 4.3, without shifts:
+//   F = D sin(C atan(B s - E (B s - atan(B s)))), D = friction Fz,
+// of the slip s [-] and the normal force Fz [N]; slip stiffness dF/ds = B C D at s = 0. F has the sign of s.
 struct SlipCurve {
   double B = 10.0;        // stiffness factor [-]
   double C = 1.65;        // shape factor [-], at most 2 so that the force never changes sign
   double E = 0.0;         // curvature factor [-], at most 1
-  double friction = 1.0;  // peak force over normal force [-]
+  double friction = 1.0;  // peak factor D over normal force [-]
 };
 
-// A tyre on a flat road; tyre.h has the model.
+// A tyre on a flat road, a thin disc. Road axes: x forward = axis x road normal, z the road normal, y = z x x. Forces
+// are those on the wheel. v_s: velocity of the wheel's material point at the road, on the loaded radius below the
+// centre; v = sqrt(vx^2 + low_speed^2) of the centre.
+//   longitudinal slip  s = kappa = -v_sx / v, positive when driving, -1 for a locked wheel
+//   lateral slip       s = tan(alpha) = -v_sy / v, alpha the slip angle
+// Combined slip by similarity (4.2 there): both curves at |(B_x kappa, B_y tan(alpha))|, within the friction ellipse.
+// Normal force Fz = stiffness d + damping dd/dt, never below 0, d [m] the depth of the undeflected disc's lowest point
+// below the road, where it acts. Steady state: no relaxation length; no camber thrust, aligning torque or rolling
+// resistance. core/index3/tyre.h tells the rest.
 struct Tyre {
   std::string name;
   int body = 0;                  // the wheel

@@ -268,6 +268,8 @@ std::vector<Channel> components(const Output& output, const Mechanism& m) {
     case Kind::bushing:
       return {{".x", "m"},  {".y", "m"},  {".z", "m"},  {".rx", "rad"}, {".ry", "rad"}, {".rz", "rad"},
               {".fx", "N"}, {".fy", "N"}, {".fz", "N"}, {".tx", "N m"}, {".ty", "N m"}, {".tz", "N m"}};
+    case Kind::drag:
+      return {{".fx", "N"}, {".fy", "N"}, {".fz", "N"}, {".speed", "m/s"}};
   }
   return {};
 }

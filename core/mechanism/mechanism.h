@@ -195,6 +195,7 @@ struct Output {
     bushing,              // x y z [m] rx ry rz [rad] deflection; fx fy fz [N] tx ty tz [N m] on the second body; both
                           // in the first frame's axes
     singularity_margin,   // [-] 0 at a singular pose, of the order of 1 elsewhere
+    drag,                 // fx fy fz [N] on the body, world frame; speed [m/s] of the point against the air
   };
   enum class Element { spring, friction, motor };
   std::string name;
@@ -204,7 +205,7 @@ struct Output {
   int joint = -1;                          // joint_reaction
   int coordinate = -1;                     // joint_coordinate, joint_rate: index into Mechanism::coordinates()
   int first_channel = 0;                   // set by the builder
-  int element = -1;                        // force_element, tyre, bushing: index among the elements of its kind
+  int element = -1;                        // force_element, tyre, bushing, drag: index among elements of the kind
   Element element_kind = Element::spring;  // force_element
   int driver = -1;                         // driver_effort
 };
@@ -353,7 +354,7 @@ class MechanismBuilder {
   void add_drag(Drag drag, const std::string& body);
   void add_tyre(Tyre tyre, const std::string& body, const std::string& height_input,
                 const std::string& height_rate_input);
-  // force_element, tyre or bushing, by the element's name
+  // force_element, tyre, bushing or drag, by the element's name
   void add_element_output(Output output, const std::string& element);
 
   // Checks what only the whole can show (at least one body, channel counts) and numbers the channels.

@@ -327,11 +327,11 @@ sed "s#\.\./mechanisms#$mechanisms#; s/four_bar.mcap/served.mcap/" "$rig" >rig.t
 sed 's/port: 47001/port: 99999/' rig.textproto >bad_rig.textproto
 expect 2 "$RIGSTEP" serve bad_rig.textproto && says err 'bad_rig\.textproto:[0-9]+: link\.port: '
 (cat rig.textproto; echo 'output: "no_such_output"') >bad_rig.textproto
-expect 2 "$RIGSTEP" serve bad_rig.textproto --port 0 && says err 'no_such_output'
+expect 2 "$RIGSTEP" serve bad_rig.textproto --port 0 && says err 'bad_rig\.textproto:[0-9]+: output: "no_such_output"'
 sed 's#four_bar.textproto#no_such_file.textproto#' rig.textproto >bad_rig.textproto
 expect 3 "$RIGSTEP" serve bad_rig.textproto --port 0 && says err 'no_such_file.textproto'
 sed 's/127\.0\.0\.1/192.0.2.1/' rig.textproto >bad_rig.textproto
-expect 2 "$RIGSTEP" serve bad_rig.textproto --port 0 && says err 'rigstep keygen.*allow_unauthenticated'
+expect 2 "$RIGSTEP" serve bad_rig.textproto --port 0 && says err 'bad_rig\.textproto:[0-9]+: link\.address: .*rigstep keygen.*allow_unauthenticated'
 sed -i 's/^link {/link { allow_unauthenticated: true/' bad_rig.textproto
 expect 5 "$RIGSTEP" serve bad_rig.textproto --port 0 && says err 'no such address'
 expect 4 "$RIGSTEP" serve rig.textproto --port 0 --record /no/such/folder/x.mcap && says err '/no/such/folder'

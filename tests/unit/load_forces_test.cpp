@@ -64,6 +64,7 @@ output { name: "strut" force_element { element: "strut" } }
 output { name: "drive" force_element { element: "drive" } }
 output { name: "tyre" tyre { element: "tyre" } }
 output { name: "mount" bushing { element: "mount" } }
+output { name: "air" drag { element: "air" } }
 )";
 
 std::string with_forces(const std::string& from, const std::string& to) {
@@ -121,7 +122,9 @@ TEST_CASE("outputs of force elements carry names and units of what they measure"
   CHECK(channel("drive.effort") == "N m");
   CHECK(channel("tyre.slip_angle") == "rad");
   CHECK(channel("mount.tz") == "N m");
-  CHECK(m.output_channels().size() == 3 + 3 + 6 + 12);
+  CHECK(channel("air.fx") == "N");
+  CHECK(channel("air.speed") == "m/s");
+  CHECK(m.output_channels().size() == 3 + 3 + 6 + 12 + 4);
   index3::Stepper stepper(m, {});
   Inputs u;
   u.count = 2;
@@ -129,10 +132,12 @@ TEST_CASE("outputs of force elements carry names and units of what they measure"
   const StepReport report = stepper.step(u);
   Outputs y;
   index3::read_outputs(stepper, report, y);
-  REQUIRE(y.count == 24);
+  REQUIRE(y.count == 28);
   CHECK(y.value[2] == doctest::Approx(4.5).epsilon(1e-2));  // the preload less the damper at rest
   CHECK(y.value[5] == doctest::Approx(7.0).epsilon(1e-2));  // the limit
   CHECK(y.value[8] == doctest::Approx(1e5 * 0.01).epsilon(1e-2));
+  CHECK(y.value[24] == doctest::Approx(0.5 * 1.225 * 0.7 * 4.0).epsilon(1e-2));  // a wind of 2 m/s along x
+  CHECK(y.value[27] == doctest::Approx(2.0).epsilon(1e-2));
 }
 
 TEST_CASE("every number and name of a force element is part of the mechanism's id") {
@@ -151,8 +156,13 @@ TEST_CASE("every number and name of a force element is part of the mechanism's i
 }
 
 TEST_CASE("mistakes in force elements are told at their lines") {
-  check_forces_complaint("deflection: [-1, 0, 2]", "deflection: [-1, 0, 0]", 19, "spring \"strut\".stiffness_table",
-                         "0 follows 0");
+  check_forces_complaint("deflection: [-1, 0, 2]", "\n deflection: [-1, 0, 0]", 20,
+                         "spring \"strut\".stiffness_table.deflection", "0 follows 0");
+  check_forces_complaint("deflection: [-1, 0, 2]", "deflection: [-1, 2, 0]", 19,
+                         "spring \"strut\".stiffness_table.deflection", "0 follows 2");
+  check_forces_complaint("rate: [-1, 1]", "\n\n rate: [1, 1]", 22, "spring \"strut\".damping_table.rate",
+                         "1 follows 1");
+  check_forces_complaint("rate: [-1, 1]", "rate: [1, -1]", 20, "spring \"strut\".damping_table.rate", "-1 follows 1");
   check_forces_complaint("effort: [-2, 3]", "effort: [-2]", 20, "spring \"strut\".damping_table",
                          "2 values of rate and 1");
   check_forces_complaint("rate: [-1, 1] effort: [-2, 3]", "rate: [1] effort: [2]", 20, "spring \"strut\".damping_table",
@@ -194,6 +204,8 @@ TEST_CASE("mistakes in force elements are told at their lines") {
   check_forces_complaint("name: \"tyre\"\n", "name: \"air\"\n", 42, "tyre \"air\".name", "drag is named");
   check_forces_complaint("tyre { element: \"tyre\" }", "tyre { element: \"strut\" }", 50, "output \"tyre\".element",
                          "\"strut\"");
+  check_forces_complaint("drag { element: \"air\" }", "drag { element: \"tyre\" }", 52, "output \"air\".element",
+                         "\"tyre\": use one of: air");
 }
 
 TEST_CASE("a bushing placed at the start keeps its frames when the file is written with another start") {

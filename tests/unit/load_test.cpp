@@ -380,6 +380,19 @@ TEST_CASE("a rig file says who paces, what is kept for a fault, and what each ch
                        ConfigError);
 }
 
+TEST_CASE("what is found wrong with a rig file after loading is told at its line, too") {
+  const RigConfig rig =
+      parse_rig("mechanism: \"m\"\nlink {\n address: \"0.0.0.0\"\n}\noutput: \"a\"\noutput: \"b\"\n\noutput: \"c\"",
+                "rig.textproto");
+  CHECK(place_in(rig, "link.address") == "rig.textproto:3: link.address");
+  CHECK(place_in(rig, "output") == "rig.textproto:5: output");
+  CHECK(place_in(rig, "output", 2) == "rig.textproto:8: output");
+  CHECK(place_in(rig, "link.key_file") == "rig.textproto:2: link.key_file");  // not written: what encloses it
+  CHECK(place_in(rig, "black_box.folder") == "rig.textproto: black_box.folder");
+  const RigConfig list = parse_rig("mechanism: \"m\"\noutput: [\"a\", \"b\"]", "rig.textproto");
+  CHECK(place_in(list, "output", 1) == "rig.textproto:2: output");
+}
+
 TEST_CASE("what a rig file says of a channel has to be possible, and is refused at its line") {
   const auto complaint = [](const std::string& text) { return rig_complaint("mechanism: \"m\"\n" + text); };
   const auto of_drive = [&](const std::string& fields) {

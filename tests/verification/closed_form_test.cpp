@@ -1,7 +1,8 @@
-// Motions with a solution in closed form: pendulum, free top, carousel.
+// Motions with a solution in closed form: pendulum, free top, carousel; one for each smooth force element that has one
+// (springs, tables and bushings oscillate in force_elements_test.cpp).
 #include <doctest/doctest.h>
 
-#include "tests/support/mechanisms.h"
+#include "tests/support/force_cases.h"
 #include "tests/support/reference.h"
 
 using namespace rigstep;
@@ -91,6 +92,85 @@ double carousel_error(std::int64_t dt_ns, double& rise) {
   return std::abs(about_axle() / start - 1.0);
 }
 
+constexpr double kBlockMass = 2.0, kRate = 3.0;  // [kg], [1/s]: what slows a block of unit speed [m/s]
+
+// What makes dv/dt = -kRate v of the block on its slide.
+void add_damper(const std::string& kind, MechanismBuilder& b) {
+  const double damping = kBlockMass * kRate;
+  Spring damper;
+  damper.name = kind;
+  if (kind == "damper") damper.damping = damping;
+  if (kind == "table") damper.damping_table = {{-1.0, 2.0}, {-damping, 2.0 * damping}};
+  if (kind == "damper" || kind == "table") b.add_joint_spring(damper, "rail", Freedom::displacement);
+  if (kind == "friction") b.add_friction({.name = kind, .viscous = damping}, "rail", Freedom::displacement);
+  Bushing bushing;
+  bushing.name = kind;
+  bushing.damping(0, 0) = damping;
+  if (kind == "bushing") b.add_bushing(bushing, "ground", "block", MechanismBuilder::SideInBody{});
+  Motor brake;
+  brake.name = kind;
+  brake.rate_gain = damping;
+  if (kind == "motor") b.add_motor(brake, "rail", Freedom::displacement, {});
+}
+
+// Error of the block's speed after 0.5 s [m/s].
+double decay_error(const std::string& kind, double dt) {
+  MechanismBuilder b = slide(kBlockMass, 1.0);
+  double want = std::exp(-0.5 * kRate);
+  if (kind == "drag") {
+    b.add_drag({.name = kind, .density = 1.2, .drag_area = kBlockMass * kRate / 0.6}, "block");
+    want = 1.0 / (1.0 + 0.5 * kRate);  // dv/dt = -kRate v^2
+  } else {
+    add_damper(kind, b);
+  }
+  index3::Stepper s(b.build(), step_of(dt));
+  REQUIRE(run(s, 0.5));
+  return std::abs(s.state().body[0].v.x() - want);
+}
+
+// Error after 0.5 s [m/s] of a block that a motor speeds up from rest, at its limit, which falls to zero at 2 m/s.
+double run_up_error(double dt) {
+  MechanismBuilder b = slide(kBlockMass);
+  Motor motor;
+  motor.name = "motor";
+  motor.constant = 1e3;
+  motor.no_load_speed = 2.0;
+  motor.effort_limit = kBlockMass * kRate * motor.no_load_speed;
+  b.add_motor(motor, "rail", Freedom::displacement, {});
+  index3::Stepper s(b.build(), step_of(dt));
+  REQUIRE(run(s, 0.5));
+  return std::abs(s.state().body[0].v.x() - 2.0 * (1.0 - std::exp(-0.5 * kRate)));
+}
+
+// A disc J at rest on a torsional spring k, whose other end a driver turns by a sin(Omega t):
+// theta = a k / (k - J Omega^2) (sin(Omega t) - Omega / omega sin(omega t)), omega^2 = k / J. Error after 0.7 s [rad].
+double torsion_error(double dt) {
+  constexpr double J = 0.5, k = 80.0, a = 0.3, Omega = 5.0, t = 0.7;
+  MechanismBuilder b("torsion");
+  Body crank = make_body("crank", Vec3::Zero());
+  crank.angular_velocity_0 = {0.0, 0.0, a * Omega};
+  b.add_body(crank);
+  b.add_body(make_body("disc", Vec3::UnitZ(), 2.0, J * Mat3::Identity()));
+  b.add_joint(make_joint("shaft", JointType::revolute, "ground", "crank", Vec3::Zero()));
+  b.add_joint(make_joint("torsion", JointType::revolute, "crank", "disc", Vec3::UnitZ()));
+  Spring spring;
+  spring.name = "spring";
+  spring.stiffness = k;
+  b.add_joint_spring(spring, "torsion", Freedom::angle);
+  Driver driver;
+  driver.name = "driver";
+  driver.motion = Driver::Motion::harmonic;
+  driver.amplitude = a;
+  driver.angular_frequency = Omega;
+  b.add_driver(driver, "shaft", Freedom::angle);
+  index3::Stepper s(b.build(), step_of(dt));
+  REQUIRE(run(s, t));
+  const EulerParameters& p = s.state().body[1].p;
+  const double omega = std::sqrt(k / J);
+  return std::abs(2.0 * std::atan2(p[3], p[0]) -
+                  a * k / (k - J * Omega * Omega) * (std::sin(Omega * t) - Omega / omega * std::sin(omega * t)));
+}
+
 }  // namespace
 
 TEST_CASE("a compound pendulum swings as the elliptic functions of its reduced length say, with order two") {
@@ -120,5 +200,29 @@ TEST_CASE("a carousel that turns freely lifts its seats and keeps its angular mo
   MESSAGE("carousel: " << coarse << ", " << fine << " at 2, 1 ms; rise " << rise);
   CHECK(fine < 1e-6);
   CHECK(rise > 0.01);
+  check_order_two(coarse, fine);
+}
+
+TEST_CASE("dampers of all kinds slow a block exponentially, drag as one over time, with order two") {
+  for (const std::string kind : {"damper", "table", "friction", "bushing", "motor", "drag"}) {
+    const double coarse = decay_error(kind, 1e-2), fine = decay_error(kind, 5e-3);
+    CAPTURE(kind);
+    MESSAGE(kind << ": " << coarse << ", " << fine << " m/s at 10, 5 ms");
+    CHECK(fine < 5e-5);
+    check_order_two(coarse, fine);
+  }
+}
+
+TEST_CASE("a motor runs up to its no-load speed exponentially, with order two") {
+  const double coarse = run_up_error(1e-2), fine = run_up_error(5e-3);
+  MESSAGE("run-up: " << coarse << ", " << fine << " m/s at 10, 5 ms");
+  CHECK(fine < 1e-4);
+  check_order_two(coarse, fine);
+}
+
+TEST_CASE("a disc on a torsional spring with a driven end moves as in closed form, with order two") {
+  const double coarse = torsion_error(5e-3), fine = torsion_error(2.5e-3);
+  MESSAGE("torsion: " << coarse << ", " << fine << " rad at 5, 2.5 ms");
+  CHECK(fine < 1e-4);
   check_order_two(coarse, fine);
 }
