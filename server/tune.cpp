@@ -201,7 +201,8 @@ class Sweep {
         const StepReport step = stepper.step(inputs);
         const std::int64_t end = rt::MonotonicClock::now_ns();
         // what others take of the core at this priority is the machine's to answer for, not the step's
-        if (times_us != nullptr && times_us->size() < kMostSamples && rt::thread_usage().involuntary_switches == preempted)
+        if (times_us != nullptr && times_us->size() < kMostSamples &&
+            rt::thread_usage().involuntary_switches == preempted)
           times_us->push_back(1e-3 * static_cast<double>(end - begin));
         if (failed(step.status))
           throw StepFailed(fmt::format("{} at {:g} s",
