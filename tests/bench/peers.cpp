@@ -25,7 +25,7 @@ struct Options {
 struct Engine {
   const char* name;
   const char* package;
-  std::vector<Peer> peers;  // empty: not built
+  std::vector<Peer> peers = {};  // empty: not built
 };
 
 std::vector<Engine> engines() {
