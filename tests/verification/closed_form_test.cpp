@@ -124,7 +124,7 @@ double decay_error(const std::string& kind, double dt) {
     add_damper(kind, b);
   }
   index3::Stepper s(b.build(), step_of(dt));
-  REQUIRE(run(s, 0.5));
+  REQUIRE(test::run(s, 0.5));
   return std::abs(s.state().body[0].v.x() - want);
 }
 
@@ -138,7 +138,7 @@ double run_up_error(double dt) {
   motor.effort_limit = kBlockMass * kRate * motor.no_load_speed;
   b.add_motor(motor, "rail", Freedom::displacement, {});
   index3::Stepper s(b.build(), step_of(dt));
-  REQUIRE(run(s, 0.5));
+  REQUIRE(test::run(s, 0.5));
   return std::abs(s.state().body[0].v.x() - 2.0 * (1.0 - std::exp(-0.5 * kRate)));
 }
 
@@ -164,7 +164,7 @@ double torsion_error(double dt) {
   driver.angular_frequency = Omega;
   b.add_driver(driver, "shaft", Freedom::angle);
   index3::Stepper s(b.build(), step_of(dt));
-  REQUIRE(run(s, t));
+  REQUIRE(test::run(s, t));
   const EulerParameters& p = s.state().body[1].p;
   const double omega = std::sqrt(k / J);
   return std::abs(2.0 * std::atan2(p[3], p[0]) -
