@@ -54,7 +54,7 @@ disks() {
     says err 'disk/new\.mcap: cannot create the recording: Read-only file system; name a file in a directory that'
   expect 4 "$RIGSTEP" serve plain.textproto --port 0 --record disk/old.mcap --duration 0.1 && says err 'Read-only file system'
   expect 2 "$RIGSTEP" serve boxed.textproto --port 0 --duration 0.1 &&
-    says err 'boxed\.textproto: black_box\.folder: cannot write to "disk" \(Read-only file system\): make this folder, or name'
+    says err 'boxed\.textproto:[0-9]+: black_box\.folder: cannot write to "disk" \(Read-only file system\): make this folder, or name'
   expect 4 "$RIGSTEP" simulate "$SOURCE/config/mechanisms/four_bar.textproto" --duration 0.1 --output disk/run.csv &&
     says err 'disk/run\.csv: .*Read-only file system'
   expect 4 "$RIGSTEP" keygen disk/bench.key && says err 'disk/bench\.key: Read-only file system'
