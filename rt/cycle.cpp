@@ -116,6 +116,12 @@ void Cycle::take_reset() noexcept {
 }
 
 const Snapshot& Cycle::tick(const TickTiming& timing) noexcept {
+  advance(timing);
+  keep();
+  return snapshot_;
+}
+
+const Snapshot& Cycle::advance(const TickTiming& timing) noexcept {
   take_reset();
   take_newest();
   InputGuard::Verdict verdict;
@@ -124,13 +130,14 @@ const Snapshot& Cycle::tick(const TickTiming& timing) noexcept {
   else
     verdict.stale = connected_ && guard_.is_stale(age_steps_);
   if (verdict.limited) add(limited_inputs_, 1);
-  return run({.sequence = newest_.sequence,
-              .rig_time_ns = newest_.rig_time_ns,
-              .age_steps = age_steps_,
-              .flags = (connected_ ? 0u : kNoInputYet) | (verdict.stale ? kStaleInput : 0u) |
-                       (verdict.limited ? kInputLimited : 0u),
-              .fault = verdict.stop},
-             timing);
+  run({.sequence = newest_.sequence,
+       .rig_time_ns = newest_.rig_time_ns,
+       .age_steps = age_steps_,
+       .flags = (connected_ ? 0u : kNoInputYet) | (verdict.stale ? kStaleInput : 0u) |
+                (verdict.limited ? kInputLimited : 0u),
+       .fault = verdict.stop},
+      timing);
+  return snapshot_;
 }
 
 const Snapshot& Cycle::repeat(const StepRecord& recorded) noexcept {
@@ -138,14 +145,16 @@ const Snapshot& Cycle::repeat(const StepRecord& recorded) noexcept {
   if (!faulted_) record_.inputs = recorded.inputs;
   // a fault without a failed step was decided by the stale rule; a failed step fails again by itself
   const bool stopped = (recorded.flags & kFaulted) != 0 && !failed(recorded.status);
-  return run({.sequence = recorded.sequence,
-              .rig_time_ns = 0,
-              .age_steps = recorded.input_age_steps,
-              .flags = recorded.flags & kInputFlags,
-              .fault = stopped},
-             {.missed_deadlines = recorded.missed_deadlines,
-              .wake_up_ns = recorded.wake_up_ns,
-              .log_time_ns = recorded.log_time_ns});
+  run({.sequence = recorded.sequence,
+       .rig_time_ns = 0,
+       .age_steps = recorded.input_age_steps,
+       .flags = recorded.flags & kInputFlags,
+       .fault = stopped},
+      {.missed_deadlines = recorded.missed_deadlines,
+       .wake_up_ns = recorded.wake_up_ns,
+       .log_time_ns = recorded.log_time_ns});
+  keep();
+  return snapshot_;
 }
 
 void Cycle::take_newest() noexcept {
@@ -159,7 +168,7 @@ void Cycle::take_newest() noexcept {
   }
 }
 
-const Snapshot& Cycle::run(const InputOrigin& origin, const TickTiming& timing) noexcept {
+void Cycle::run(const InputOrigin& origin, const TickTiming& timing) noexcept {
   count(origin, timing);
   const bool was_faulted = faulted_;
   if (!was_faulted) {
@@ -172,14 +181,19 @@ const Snapshot& Cycle::run(const InputOrigin& origin, const TickTiming& timing) 
     }
   }
   answer(origin, timing);
-  if (!was_faulted) {
-    describe(origin, timing);
+  keep_due_ = !was_faulted;
+  if (keep_due_) describe(origin, timing);
+}
+
+void Cycle::keep() noexcept {
+  if (keep_due_) {
+    record_.state_hash = stepper_.state().hash();
     push_record();
     push_full_state();
+    keep_due_ = false;
   } else if (gap_) {
     push_fault_again();
   }
-  return snapshot_;
 }
 
 void Cycle::count(const InputOrigin& origin, const TickTiming& timing) noexcept {
@@ -197,6 +211,7 @@ void Cycle::count(const InputOrigin& origin, const TickTiming& timing) noexcept 
 void Cycle::step() noexcept {
   const std::int64_t start_ns = MonotonicClock::now_ns();
   const StepReport report = stepper_.step(record_.inputs);
+  if (!failed(report.status)) read_state(report);
   const std::int64_t duration_ns = MonotonicClock::now_ns() - start_ns;
   step_ns_.record(duration_ns);
   record_.step_ns = saturate(duration_ns);
@@ -207,8 +222,7 @@ void Cycle::step() noexcept {
   record_.position_residual = report.position_residual;
   record_.velocity_residual = report.velocity_residual;
   record_.acceleration_residual = report.acceleration_residual;
-  if (failed(report.status)) return latch_fault();
-  read_state(report);
+  if (failed(report.status)) latch_fault();
 }
 
 void Cycle::read_state(const StepReport& report) noexcept {
@@ -257,7 +271,6 @@ void Cycle::describe(const InputOrigin& origin, const TickTiming& timing) noexce
   record_.flags = snapshot_.flags;
   record_.missed_deadlines = saturate(timing.missed_deadlines);
   record_.wake_up_ns = saturate(timing.wake_up_ns);
-  record_.state_hash = stepper_.state().hash();
 }
 
 void Cycle::push_record() noexcept {

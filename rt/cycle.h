@@ -1,9 +1,9 @@
 // One tick of a rig: newest inputs -> their policies -> step -> outputs -> snapshot -> record. Driven by a deadline, by
 // a datagram or by a recorded file, and cannot tell which.
 //
-// Owned by a session, which also owns everything the cycle refers to. Construction is load time; tick() and repeat()
-// belong to the one thread that steps. They do not allocate, lock, log, throw or touch a file; the only system call
-// is one write to the eventfd. Totals and histograms may be read live from any thread.
+// Owned by a session, which also owns everything the cycle refers to. Construction is load time; tick(), advance(),
+// keep() and repeat() belong to the one thread that steps. They do not allocate, lock, log, throw or touch a file; the
+// only system call is one write to the eventfd. Totals and histograms may be read live from any thread.
 //
 // Contract:
 //   - Before the first sample inputs have their safe values, zero unless a policy says otherwise, and are never stale
@@ -70,6 +70,10 @@ class Cycle {
   // Live: inputs from the mailbox, subject to their policies.
   const Snapshot& tick(const TickTiming& timing) noexcept;
 
+  // The same in two, so that the answer can be sent before it is recorded: every advance() needs its keep().
+  const Snapshot& advance(const TickTiming& timing) noexcept;
+  void keep() noexcept;
+
   // Replay and simulation: inputs as applied then. Of the record only what went in counts: inputs, sequence, age,
   // input flags, timing, and whether it stopped without a step.
   const Snapshot& repeat(const StepRecord& recorded) noexcept;
@@ -94,6 +98,7 @@ class Cycle {
   std::uint64_t limited_inputs() const noexcept { return limited_inputs_.load(std::memory_order_relaxed); }
   // From the deadline to the start of the tick; skipped deadlines count, too: see record_with_skipped().
   const Histogram& wake_up_ns() const noexcept { return wake_up_ns_; }
+  // From the inputs to the output channels.
   const Histogram& step_ns() const noexcept { return step_ns_; }
   const Histogram& input_age_steps() const noexcept { return input_age_steps_; }
 
@@ -110,7 +115,7 @@ class Cycle {
   void take_newest() noexcept;
   void latch_fault() noexcept;
   void clear_fault() noexcept;
-  const Snapshot& run(const InputOrigin& origin, const TickTiming& timing) noexcept;
+  void run(const InputOrigin& origin, const TickTiming& timing) noexcept;
   void count(const InputOrigin& origin, const TickTiming& timing) noexcept;
   void step() noexcept;
   void read_state(const StepReport& report) noexcept;
@@ -130,7 +135,8 @@ class Cycle {
   std::uint32_t age_steps_ = 0;  // ticks since newest_ arrived
   bool connected_ = false;       // a sample has arrived
   bool faulted_ = false;
-  bool gap_ = false;  // the newest record did not get through
+  bool gap_ = false;       // the newest record did not get through
+  bool keep_due_ = false;  // record_ is new
   bool full_state_due_ = true;
   Snapshot snapshot_;
   Outputs good_outputs_;  // of the last good step, once faulted

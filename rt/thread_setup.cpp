@@ -287,6 +287,7 @@ ThreadReport set_up_team(std::span<const pthread_t> partners, int wanted, std::i
   const int loop_core = settings.cpu.value_or(last_of(allowed));
   int core = CPU_SETSIZE;
   for (std::size_t k = 0; k < partners.size(); ++k) {
+    ::pthread_setname_np(partners[k], "rigstep-team");
     do --core;
     while (core >= 0 && (core == loop_core || !CPU_ISSET(core, &allowed)));
     append(report, pin_partner(partners[k], k + 1, core), settings);

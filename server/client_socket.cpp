@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <memory>
 #include <system_error>
+#include <utility>
 
 #include "rt/clock.h"
 #include "server/network_error.h"
@@ -18,10 +19,14 @@ namespace rigstep::server {
 namespace {
 
 constexpr std::int64_t kSecond = 1'000'000'000;
+// One call that waits and takes the datagram is faster than two, but its time-out is as coarse as the kernel's tick.
+constexpr std::int64_t kCoarseWaitNs = 4'000'000, kCoarseUntilNs = 16'000'000;
 
 // A socket that is connected to the server, or -1 with errno.
 int open_socket(const addrinfo& remote) {
-  const int fd = ::socket(remote.ai_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  const int fd = ::socket(remote.ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  const timeval limit{.tv_sec = 0, .tv_usec = kCoarseWaitNs / 1000};
+  if (fd >= 0) ::setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
   if (fd < 0 || ::connect(fd, remote.ai_addr, remote.ai_addrlen) == 0) return fd;
   const int error = errno;
   ::close(fd);
@@ -52,22 +57,30 @@ ClientSocket::~ClientSocket() { ::close(fd_); }
 
 bool ClientSocket::send(const wire::FrameHeader& header, std::span<const std::byte> payload) {
   const auto datagram = wire::seal_frame(header, payload, key_, sent_);
-  if (::send(fd_, datagram.data(), datagram.size(), 0) >= 0) return true;
+  if (::send(fd_, datagram.data(), datagram.size(), MSG_DONTWAIT) >= 0) return true;
   if (errno != ECONNREFUSED) return false;
   // a refusal is the answer to an earlier datagram: nobody listens there, or not yet
   refused_ = true;
-  return ::send(fd_, datagram.data(), datagram.size(), 0) >= 0;
+  return ::send(fd_, datagram.data(), datagram.size(), MSG_DONTWAIT) >= 0;
+}
+
+// False, with errno: there is none.
+bool ClientSocket::take(int flags) {
+  const ssize_t size = ::recv(fd_, received_.data(), received_.size(), flags);
+  if (size < 0) {
+    if (errno == ECONNREFUSED) refused_ = true;
+    return false;
+  }
+  came_ns_ = rt::MonotonicClock::now_ns();
+  size_ = static_cast<std::size_t>(size);
+  return true;
 }
 
 std::optional<ClientSocket::Arrival> ClientSocket::receive() {
-  const ssize_t size = ::recv(fd_, received_.data(), received_.size(), 0);
-  if (size < 0) {
-    if (errno == ECONNREFUSED) refused_ = true;
-    return std::nullopt;
-  }
+  if (!size_ && !take(MSG_DONTWAIT)) return std::nullopt;
   Arrival arrival;
-  arrival.came_ns = rt::MonotonicClock::now_ns();
-  const auto datagram = std::span<const std::byte>(received_).first(static_cast<std::size_t>(size));
+  arrival.came_ns = came_ns_;
+  const auto datagram = std::span<const std::byte>(received_).first(*std::exchange(size_, std::nullopt));
   arrival.status = wire::open_frame(datagram, wire::Sender::rig, key_, arrival.frame);
   if (arrival.status == wire::DecodeStatus::authentication && key_) {
     arrival.hint = wire::open_frame(datagram, wire::Sender::rig, std::nullopt, arrival.frame) == wire::DecodeStatus::ok;
@@ -75,8 +88,12 @@ std::optional<ClientSocket::Arrival> ClientSocket::receive() {
   return arrival;
 }
 
-void ClientSocket::wait_until(std::int64_t time_ns) const {
-  const std::int64_t left = std::max<std::int64_t>(time_ns - rt::MonotonicClock::now_ns(), 0);
+void ClientSocket::wait_until(std::int64_t time_ns) {
+  if (size_) return;
+  std::int64_t left = time_ns - rt::MonotonicClock::now_ns();
+  for (; left > kCoarseUntilNs; left = time_ns - rt::MonotonicClock::now_ns())
+    if (take(0) || errno != EAGAIN) return;
+  left = std::max<std::int64_t>(left, 0);
   const timespec limit{left / kSecond, left % kSecond};
   pollfd watched{fd_, POLLIN, 0};
   ::ppoll(&watched, 1, &limit, nullptr);

@@ -1,5 +1,5 @@
 // The socket of whoever talks to a Rigstep server: frames to one address and from it, with one key. Owned and used by
-// one thread; sending and receiving never block. Contract of the bytes: proto/wire.proto.
+// one thread; only wait_until() blocks. Contract of the bytes: proto/wire.proto.
 #pragma once
 
 #include <array>
@@ -24,7 +24,7 @@ class ClientSocket {
  public:
   struct Arrival {
     wire::DecodeStatus status = wire::DecodeStatus::ok;
-    wire::Frame frame;         // as far as open_frame sets it; valid until the next receive
+    wire::Frame frame;         // as far as open_frame sets it; valid until the next receive or wait
     std::int64_t came_ns = 0;  // CLOCK_MONOTONIC
     // a frame without our key where we have one, status is `authentication`: a hint, no more
     bool hint = false;
@@ -37,20 +37,24 @@ class ClientSocket {
   ClientSocket& operator=(const ClientSocket&) = delete;
 
   bool send(const wire::FrameHeader& header, std::span<const std::byte> payload);
-  std::optional<Arrival> receive();             // the next datagram that came, if any
-  void wait_until(std::int64_t time_ns) const;  // or until a datagram comes; CLOCK_MONOTONIC
+  std::optional<Arrival> receive();       // the next datagram that came, if any
+  void wait_until(std::int64_t time_ns);  // or until a datagram comes; CLOCK_MONOTONIC
 
   std::string server() const { return host_ + ":" + std::to_string(port_); }
   // For an error: nobody answered, and what that may come from.
   std::string no_answer() const;
 
  private:
+  bool take(int flags);
+
   std::string host_;
   std::uint16_t port_;
   std::optional<wire::Key> key_;
   int fd_ = -1;
   bool refused_ = false;  // by the machine: no such port
   std::array<std::byte, 2048> received_{};
+  std::optional<std::size_t> size_;  // of what was taken and not yet given away
+  std::int64_t came_ns_ = 0;
   std::array<std::byte, wire::kMaxDatagram> sent_{};
 };
 

@@ -2,6 +2,7 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <pthread.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -233,12 +234,14 @@ void LiveRun::run_loop() {
   go_.get_future().wait();
   if (stopping_.load()) return;  // something else did not start
   const rt::ThreadUsage before = rt::thread_usage();
-  const auto tick = [this](const rt::TickTiming& timing) noexcept { cycle_.tick(timing); };
   if (rig_.lockstep) {
-    const Lockstep lockstep{.step = tick, .answer = cycle_.answer()};
+    const Lockstep lockstep{.step = [this](const rt::TickTiming& timing) { cycle_.advance(timing); },
+                            .keep = [this] { cycle_.keep(); },
+                            .answer = cycle_.answer()};
     endpoint_.serve_lockstep(lockstep, busy_poll);
   } else {
     rt::MonotonicClock clock;
+    const auto tick = [this](const rt::TickTiming& timing) noexcept { cycle_.tick(timing); };
     rt::run_deadline_loop(clock, rig_.period_ns, stopping_, tick, busy_poll);
   }
   const rt::ThreadUsage after = rt::thread_usage();
@@ -348,6 +351,7 @@ void LiveRun::start_recorder() {
 
 void LiveRun::start() {
   loop_ = std::thread([this] { run_loop(); });
+  ::pthread_setname_np(loop_.native_handle(), "rigstep-loop");
   try {
     for (const rt::Grant& grant : set_up_.get_future().get()) realtime_.push_back(grant);
     if (stepper_.threads() > 1) {

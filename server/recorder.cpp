@@ -1,5 +1,7 @@
 #include "server/recorder.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <chrono>
 #include <limits>
@@ -84,6 +86,7 @@ void Recorder::keep_black_box(const BlackBoxSettings& settings, const wire::Reco
 
 void Recorder::start() {
   thread_ = std::thread([this] { run(); });
+  ::pthread_setname_np(thread_.native_handle(), "rigstep-record");
 }
 
 std::string Recorder::stop(const wire::RecordingFooter& footer) {

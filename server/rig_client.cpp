@@ -294,7 +294,7 @@ bool RigClient::request_state() noexcept { return session_->request_state(); }
 bool RigClient::send_heartbeat() noexcept { return session_->send_heartbeat(); }
 std::uint64_t RigClient::sent_inputs() const noexcept { return session_->input_.sequence; }
 RigClient::Arrival RigClient::receive() noexcept { return session_->receive(); }
-void RigClient::wait_until(std::int64_t time_ns) const noexcept { session_->socket_.wait_until(time_ns); }
+void RigClient::wait_until(std::int64_t time_ns) noexcept { session_->socket_.wait_until(time_ns); }
 const RigState& RigClient::state() const noexcept { return session_->state_; }
 const std::string& RigClient::goodbye() const noexcept { return session_->goodbye_; }
 bool RigClient::reconnect(double timeout_s) { return session_->reconnect(timeout_s); }

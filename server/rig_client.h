@@ -85,7 +85,7 @@ class __attribute__((visibility("default"))) RigClient {
 
   // The next datagram that came, without waiting. state(): after Arrival::state.
   Arrival receive() noexcept;
-  void wait_until(std::int64_t time_ns) const noexcept;  // or until a datagram comes; CLOCK_MONOTONIC
+  void wait_until(std::int64_t time_ns) noexcept;  // or until a datagram comes; CLOCK_MONOTONIC
   const RigState& state() const noexcept;
   const std::string& goodbye() const noexcept;  // the server's words when it stopped
 

@@ -1,6 +1,7 @@
 #include "server/udp_endpoint.h"
 
 #include <poll.h>
+#include <pthread.h>
 #include <sodium.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -101,6 +102,7 @@ void UdpEndpoint::start() {
   if (thread_.joinable()) return;
   stopping_.store(false);
   thread_ = std::thread([this] { run(); });
+  ::pthread_setname_np(thread_.native_handle(), "rigstep-link");
 }
 
 void UdpEndpoint::stop() {
@@ -309,6 +311,7 @@ DecodeStatus UdpEndpoint::step_if_due(Participant& participant) {
                    .log_time_ns = rt::MonotonicClock::wall_ns()});
   snapshot_ = lockstep_->answer;
   send_state();
+  lockstep_->keep();
   return DecodeStatus::ok;
 }
 

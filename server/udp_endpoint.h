@@ -66,11 +66,12 @@ struct RigEvent {
   std::string address = {};          // "10.0.0.7:40112"
 };
 
-// What steps in lockstep. Both outlive serve_lockstep().
+// What steps in lockstep. All outlive serve_lockstep().
 struct Lockstep {
   // Makes one step with the newest of `inputs`, or says in `answer` why not. Must not throw.
   std::function<void(const rt::TickTiming&)> step;
-  const Snapshot& answer;  // of the last step
+  std::function<void()> keep;  // records it, after the answer was sent
+  const Snapshot& answer;      // of the last step
 };
 
 // Called on the network thread, in lockstep the loop thread; absent: nothing to tell, nobody to ask.

@@ -1,7 +1,7 @@
 #include "core/index3/reactions.h"
 
 #include <algorithm>
-#include <cmath>
+#include <utility>
 
 #include "core/index3/diagnostics.h"
 
@@ -12,34 +12,30 @@ namespace {
 constexpr double kRegularisation = 1e-12;  // of J'J against its mean diagonal: what the constraints leave free
 constexpr int kReactionPasses = 3;         // each multiplies its error by kRegularisation over the smallest eigenvalue
 
-// rows with respect to a body's motion, its rotation measured by the path of its farthest joint point
-Vec6 scaled(const Vec6& J, double arm) {
-  Vec6 y = J;
-  y.tail<3>() /= arm;
-  return y;
-}
+using Upper = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
-// row-wise, from the first entry of each row on that is not zero
-template <class Matrix>
-void cholesky(Matrix& K, const std::vector<int>& first_body) {
-  const auto first = [&first_body](Eigen::Index i) { return Eigen::Index{6} * first_body[i / 6]; };
-  for (Eigen::Index i = 0; i < K.rows(); ++i) {
-    for (Eigen::Index j = first(i); j < i; ++j) {
-      const Eigen::Index from = std::max(first(i), first(j)), count = j - from;
-      K(i, j) = (K(i, j) - K.row(i).segment(from, count).dot(K.row(j).segment(from, count))) / K(j, j);
+// K (its upper half) = L D L': L' replaces what stands right of the diagonal, as far as a row's end
+void factorise(Upper& K, Eigen::VectorXd& inverse_d, const std::vector<int>& end) noexcept {
+  const int size = static_cast<int>(K.rows());
+  for (int j = 0; j < size; ++j) {
+    double* const row = &K(j, 0);
+    inverse_d[j] = 1.0 / row[j];
+    for (int i = j + 1; i < end[j]; ++i) {
+      const double l = row[i] * inverse_d[j];
+      double* const below = &K(i, 0);
+      for (int k = i; k < end[j]; ++k) below[k] -= l * row[k];
     }
-    K(i, i) = std::sqrt(K(i, i) - K.row(i).segment(first(i), i - first(i)).squaredNorm());
+    for (int i = j + 1; i < end[j]; ++i) row[i] *= inverse_d[j];
   }
 }
 
-template <class Matrix>
-void solve(const Matrix& L, Eigen::VectorXd& x) {
-  const Eigen::Index n = L.rows();
-  for (Eigen::Index i = 0; i < n; ++i) x[i] = (x[i] - L.row(i).head(i).dot(x.head(i).transpose())) / L(i, i);
-  for (Eigen::Index i = n - 1; i >= 0; --i) {
-    x[i] /= L(i, i);
-    x.head(i) -= x[i] * L.row(i).head(i).transpose();
-  }
+void solve(const Upper& K, const Eigen::VectorXd& inverse_d, const std::vector<int>& end, Eigen::VectorXd& x) noexcept {
+  const int size = static_cast<int>(K.rows());
+  for (int j = 0; j < size; ++j)
+    for (int i = j + 1; i < end[j]; ++i) x[i] -= K(j, i) * x[j];
+  x.array() *= inverse_d.array();
+  for (int j = size; j-- > 0;)
+    for (int i = j + 1; i < end[j]; ++i) x[j] -= K(j, i) * x[i];
 }
 
 }  // namespace
@@ -79,69 +75,65 @@ Reactions::Reactions(const Plan& plan, const State& start, const std::vector<boo
 Reactions::Group Reactions::make_group(const std::vector<int>& constraints) const {
   Group g;
   g.bodies = bodies_of(*plan_, constraints);
-  for (std::size_t k = 0; k < g.bodies.size(); ++k) g.first.push_back(static_cast<int>(k));
+  const int size = 6 * static_cast<int>(g.bodies.size());
+  for (int k = 0; k < size; ++k) g.end.push_back(6 * (k / 6) + 6);
   for (const int c : constraints) {
-    std::array<int, 4> place;
-    int lowest = static_cast<int>(g.bodies.size());
-    for (std::size_t side = 0; side < place.size(); ++side) {
-      const int body = plan_->bodies[c][side];
-      place[side] = body == kGround
-                        ? -1
-                        : static_cast<int>(std::lower_bound(g.bodies.begin(), g.bodies.end(), body) - g.bodies.begin());
-      if (place[side] >= 0) lowest = std::min(lowest, place[side]);
+    std::vector<Entry> blocks;
+    for (int side = 0; side < 4; ++side) {
+      const int body = plan_->bodies[c][static_cast<std::size_t>(side)];
+      if (body == kGround) continue;
+      const auto place = std::lower_bound(g.bodies.begin(), g.bodies.end(), body) - g.bodies.begin();
+      blocks.push_back({0, side, 6 * static_cast<int>(place), Vec6::Zero()});
     }
-    for (const int body : place)
-      if (body >= 0) g.first[body] = std::min(g.first[body], lowest);
+    for (const Entry& one : blocks)
+      for (const Entry& other : blocks)
+        for (int k = one.at; k < one.at + 6; ++k) g.end[k] = std::max(g.end[k], other.at + 6);
     for (int row = plan_->first_row[c]; row < plan_->first_row[c + 1]; ++row) {
+      for (Entry& block : blocks) {
+        block.row = static_cast<int>(g.rows.size());
+        g.entries.push_back(block);
+      }
       g.rows.push_back(row);
-      g.place.push_back(place);
     }
   }
-  const auto size = static_cast<Eigen::Index>(6 * g.bodies.size());
-  g.K.resize(size, size), g.motion.resize(size);
-  g.given.resize(static_cast<Eigen::Index>(g.rows.size()));
+  for (int k = 1; k < size; ++k) g.end[k] = std::max(g.end[k], g.end[k - 1]);  // eliminating fills
+  g.K.resize(size, size), g.inverse_d.resize(size), g.motion.resize(size);
+  g.open.resize(static_cast<Eigen::Index>(g.rows.size()));
   return g;
 }
 
-void Reactions::factorise(Group& g, const Workspace& w) noexcept {
+// J, and the upper half of J'J
+void Reactions::take_blocks(Group& g, const Workspace& w) const noexcept {
   g.K.setZero();
-  for (std::size_t k = 0; k < g.rows.size(); ++k)
-    for (int side = 0; side < 4; ++side) {
-      const int a = g.place[k][side];
-      if (a < 0) continue;
-      const Vec6 J = scaled(block(*plan_, w, g.rows[k], side), arm_[g.bodies[a]]);
-      for (int other = 0; other < 4; ++other) {
-        const int b = g.place[k][other];
-        if (b < 0 || b > a) continue;
-        g.K.block<6, 6>(6 * a, 6 * b) += J * scaled(block(*plan_, w, g.rows[k], other), arm_[g.bodies[b]]).transpose();
-      }
+  for (std::size_t k = 0; k < g.entries.size(); ++k) {
+    Entry& entry = g.entries[k];
+    entry.J = block(*plan_, w, g.rows[entry.row], entry.side);
+    entry.J.tail<3>() /= arm_[g.bodies[entry.at / 6]];
+    for (std::size_t l = k + 1; l-- > 0 && g.entries[l].row == entry.row;) {
+      const Entry& other = g.entries[l];
+      if (entry.at <= other.at) g.K.block<6, 6>(entry.at, other.at) += entry.J * other.J.transpose();
+      if (other.at < entry.at || (other.at == entry.at && l != k))
+        g.K.block<6, 6>(other.at, entry.at) += other.J * entry.J.transpose();
     }
-  g.K.diagonal().array() += kRegularisation * g.K.diagonal().mean();
-  cholesky(g.K, g.first);
+  }
 }
 
 // lambda := its part in the range of J, J (J'J)^-1 J' lambda, which loads the bodies alike
 void Reactions::redistribute(Group& g, const Workspace& w) noexcept {
-  factorise(g, w);
-  const auto for_each_place = [&](std::size_t k, const auto& f) {
-    for (int side = 0; side < 4; ++side) {
-      const int a = g.place[k][side];
-      if (a >= 0) f(6 * a, scaled(block(*plan_, w, g.rows[k], side), arm_[g.bodies[a]]));
-    }
-  };
-  for (std::size_t k = 0; k < g.rows.size(); ++k) {
-    g.given[static_cast<Eigen::Index>(k)] = lambda_[g.rows[k]];
-    lambda_[g.rows[k]] = 0.0;
-  }
+  take_blocks(g, w);
+  g.K.diagonal().array() += kRegularisation * g.K.diagonal().mean();
+  factorise(g.K, g.inverse_d, g.end);
+  for (std::size_t k = 0; k < g.rows.size(); ++k)
+    g.open[static_cast<Eigen::Index>(k)] = std::exchange(lambda_[g.rows[k]], 0.0);
   for (int pass = 0; pass < kReactionPasses; ++pass) {
     g.motion.setZero();
-    for (std::size_t k = 0; k < g.rows.size(); ++k)
-      for_each_place(k, [&](int at, const Vec6& J) {
-        g.motion.segment<6>(at) += (g.given[static_cast<Eigen::Index>(k)] - lambda_[g.rows[k]]) * J;
-      });
-    solve(g.K, g.motion);
-    for (std::size_t k = 0; k < g.rows.size(); ++k)
-      for_each_place(k, [&](int at, const Vec6& J) { lambda_[g.rows[k]] += J.dot(g.motion.segment<6>(at)); });
+    for (const Entry& entry : g.entries) g.motion.segment<6>(entry.at) += g.open[entry.row] * entry.J;
+    solve(g.K, g.inverse_d, g.end, g.motion);
+    for (const Entry& entry : g.entries) {
+      const double part = entry.J.dot(g.motion.segment<6>(entry.at));
+      lambda_[g.rows[entry.row]] += part;
+      g.open[entry.row] -= part;
+    }
   }
 }
 
@@ -160,7 +152,9 @@ double Reactions::of_driver(int driver) const noexcept {
 
 std::size_t Reactions::bytes() const noexcept {
   std::size_t doubles = lambda_.size();
-  for (const Group& g : groups_) doubles += static_cast<std::size_t>(g.K.size() + g.motion.size() + g.given.size());
+  for (const Group& g : groups_)
+    doubles += static_cast<std::size_t>(g.K.size() + g.inverse_d.size() + g.motion.size() + g.open.size()) +
+               g.entries.size() * sizeof(Entry) / sizeof(double);
   return doubles * sizeof(double);
 }
 

@@ -47,17 +47,25 @@ class Reactions {
   std::size_t bytes() const noexcept;
 
  private:
+  // A block of a row, for one of its bodies.
+  struct Entry {
+    int row;   // of the group
+    int side;  // which of the row's bodies
+    int at;    // first of the body's six places in J'J
+    Vec6 J;    // its rotation measured by the path of the body's farthest joint point
+  };
+
   struct Group {
     std::vector<int> rows;
     std::vector<int> bodies;
-    std::vector<std::array<int, 4>> place;  // (rows) of the row's bodies among the group's, or -1
-    std::vector<int> first;                 // (bodies) first body that J'J couples it with
-    Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> K;  // J'J, then its Cholesky factor
-    Eigen::VectorXd motion, given;
+    std::vector<Entry> entries;  // row by row
+    std::vector<int> end;        // (6 bodies) behind the last place that the factor couples each with
+    Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> K;  // J'J, upper half, then its factor
+    Eigen::VectorXd inverse_d, motion, open;
   };
 
   Group make_group(const std::vector<int>& constraints) const;
-  void factorise(Group& group, const Workspace& w) noexcept;
+  void take_blocks(Group& group, const Workspace& w) const noexcept;
   void redistribute(Group& group, const Workspace& w) noexcept;
 
   const Plan* plan_;

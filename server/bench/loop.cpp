@@ -39,8 +39,9 @@ wire::RigConfig bare(const std::string& rig_file) {
 }
 
 // The loop alone at its deadlines: nobody is connected.
-LiveSummary wake_ups(const wire::RigConfig& rig, double seconds, std::vector<std::string>& realtime) {
-  LiveRun live(rig);
+LiveSummary wake_ups(wire::RigConfig rig, double seconds, std::vector<std::string>& realtime) {
+  rig.lockstep = false;
+  LiveRun live(std::move(rig));
   live.start();
   realtime.clear();
   for (const rt::Grant& grant : live.realtime()) realtime.push_back(rt::to_string(grant));

@@ -133,6 +133,7 @@ class Server {
                                   InputSample input;
                                   if (inputs_.take(input)) step(input);
                                 },
+                            .keep = [] {},
                             .answer = answer_};
     endpoint_.serve_lockstep(lockstep, {});
   }

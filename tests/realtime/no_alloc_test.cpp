@@ -283,10 +283,13 @@ TEST_CASE("a thousand steps in lockstep, from datagram to datagram, allocate not
   std::thread loop([&] {
     const server::Lockstep lockstep{.step =
                                         [&](const rt::TickTiming& timing) {
-                                          const std::uint64_t step = cycle.answer().step;
-                                          if (step == kWarm) test::allocation_counter = {true, 0};
-                                          cycle.tick(timing);
-                                          if (step != kWarm + kCounted) return;
+                                          if (cycle.answer().step == kWarm) test::allocation_counter = {true, 0};
+                                          cycle.advance(timing);
+                                        },
+                                    .keep =
+                                        [&] {
+                                          cycle.keep();
+                                          if (cycle.answer().step != kWarm + kCounted + 1) return;
                                           test::allocation_counter.armed = false;
                                           count = test::allocation_counter.count;
                                         },

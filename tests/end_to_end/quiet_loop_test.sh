@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# What the loop thread asks of the kernel, counted by the kernel: in each step the sleep and the hand-off, in lockstep
+# the two datagrams, and nothing else; no page fault once memory is locked. A few seconds as a test; QUIET_SECONDS=60
+# for a minute.
+source "$(dirname "$0")/lib.sh"
+seconds=${QUIET_SECONDS:-4}
+command -v strace >/dev/null || { echo "skipped: no strace here"; exit 77; }
+strace -c -o /dev/null true 2>/dev/null || { echo "skipped: processes may not be traced here"; exit 77; }
+
+# quiet RIG_FILE "SYSTEM CALLS": traces the loop thread of a live run
+quiet() {
+  sed "s#\.\./mechanisms#$SOURCE/config/mechanisms#; /^black_box/d" "$SOURCE/config/rigs/$1.textproto" >rig.textproto
+  serve rig.textproto --json || exit 1
+  "$RIGSTEP" rig --port "$port" --duration "$((seconds + 3))" --json >rig.json 2>rig.err </dev/null &
+  local rig=$! thread=
+  sleep 1.5
+  thread=$(grep -lx rigstep-loop "/proc/$server/task/"*/comm | sed -E 's#.*/task/([0-9]+)/comm#\1#')
+  [[ -n $thread ]] || { fail "no thread named rigstep-loop"; return; }
+  timeout -s INT "$seconds" strace -q -c -U name,calls -o calls -p "$thread" 2>strace.err
+  wait "$rig" || fail "the rig ended with $?: $(cat rig.err)"
+  end_server TERM
+  [[ $code -eq 0 ]] || fail "serve ended with $code: $(cat serve.err)"
+  cp calls "calls.$1"
+  local called
+  called=$(awk '$2 ~ /^[0-9]+$/ && $1 != "total" && $1 != "restart_syscall" {print $1}' calls | sort | xargs)
+  [[ $called == "$2" ]] || fail "$1: the loop thread called \"$called\" instead of \"$2\": $(cat calls)"
+  awk -v least=$((100 * seconds)) '$1 == "total" && $2 < least {exit 1}' calls || fail "$1: hardly any call: $(cat calls)"
+  if grep -q 'memory lock: .*locked' serve.err; then
+    assert_json serve.out "d['page_faults'] == 0"
+  else
+    echo "$1: memory is not locked here, page faults are not judged"
+  fi
+  "$python" -c 'import json; d = json.load(open("serve.out")); print(d["steps"], "steps,", d["page_faults"],
+    "page faults, taken off its core", d["involuntary_switches"], "times")'
+  sed "s/^/    /" calls
+}
+
+quiet ci_loopback "clock_nanosleep write"
+quiet lockstep "recvfrom sendto"
+finish
