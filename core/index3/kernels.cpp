@@ -177,8 +177,13 @@ RIGSTEP_INLINE S3<T> invert_inertia(const StepArrays& a, const Leaf& leaf, const
   S3<T> I = rotated(load33<T>(b.rotation), load_symmetric<T>(b.constants + 2 * W));
   if (geometric != 0.0) {
     S3<T> K{T(0.0), T(0.0), T(0.0), T(0.0), T(0.0), T(0.0)};
-    for (int h = leaf.first_handle; h < leaf.first_handle + leaf.handles; ++h)
-      K = K + symmetric(numbers_of<T>(a, a.handle[h]), 6);
+    V3<T> torque{T(0.0), T(0.0), T(0.0)};
+    for (int h = leaf.first_handle; h < leaf.first_handle + leaf.handles; ++h) {
+      const Direct<T> numbers = numbers_of<T>(a, a.handle[h]);
+      K = K + symmetric(numbers, 6), torque = torque + three(numbers, 3);
+    }
+    const M3<T> A = load33<T>(b.rotation);
+    K = K + rotated(A, turning_stiffness(b, transposed_times(A, torque)));
     I = index3::RIGSTEP_ISA::with_stiffness(I, K, T(geometric));
   }
   if (leaf.dense < 0) store_symmetric(b.inertia_inverse, inverse(I));

@@ -112,7 +112,7 @@ constexpr int kR = 0, kP = 3, kV = 7, kOmega = 10, kA = 13, kAlpha = 16;
 template <class T>
 struct BodyArrays {
   static constexpr int W = kWidth<T>;
-  double *last, *next, *history, *rotation, *twist, *load, *motion, *inertia_inverse, *constants;
+  double *last, *next, *history, *rotation, *twist, *load, *motion, *inertia_inverse, *constants, *slenderness;
   RIGSTEP_INLINE BodyArrays(const StepArrays& a, double* record)
       : last(record + W * a.last),
         next(record + W * a.next),
@@ -122,7 +122,8 @@ struct BodyArrays {
         load(record + W * kLoadField),
         motion(record + W * kMotionField),
         inertia_inverse(record + W * kInertiaInverseField),
-        constants(record + W * kConstantsField) {}
+        constants(record + W * kConstantsField),
+        slenderness(record + W * kSlendernessField) {}
 };
 
 template <class T>
@@ -200,6 +201,17 @@ RIGSTEP_INLINE S3<T> with_stiffness(const S3<T>& I, const S3<T>& K, T factor) {
   const auto pick = [&](T with, T without) { return where_positive(-by, without, with); };
   return {pick(full.xx + by, I.xx), pick(full.yy + by, I.yy), pick(full.zz + by, I.zz),
           pick(full.yx, I.yx),      pick(full.zx, I.zx),      pick(full.zy, I.zy)};
+}
+
+// what the torque of the joints, in the body's axes, adds to the geometric stiffness there
+template <class T>
+RIGSTEP_INLINE S3<T> turning_stiffness(const BodyArrays<T>& b, V3<T> torque) {
+  constexpr int W = kWidth<T>;
+  const auto sum = [&](int k) RIGSTEP_INLINED {
+    return fma(load<T>(b.slenderness + k * W), torque.x,
+               fma(load<T>(b.slenderness + (6 + k) * W), torque.y, load<T>(b.slenderness + (12 + k) * W) * torque.z));
+  };
+  return {sum(0), sum(1), sum(2), sum(3), sum(4), sum(5)};
 }
 
 template <class T>

@@ -14,6 +14,10 @@ namespace rigstep::index3 {
 
 namespace {
 
+// Above these Newton's iteration needs a tangent each time.
+constexpr double kSlender = 1e3;  // ratio of a body's principal moments of inertia
+constexpr double kUneven = 1e3;   // ratio of the masses of joined bodies
+constexpr std::int64_t kLong = 10'000'000, kLongWithLoops = 5'000'000;  // step [ns]
 constexpr int kMostRowsOfBody = 1500;  // its compliance between all its joints is one dense block
 
 const Joint& joint_of(const Mechanism& mechanism, int coordinate) {
@@ -96,6 +100,29 @@ bool closes_loops(const Mechanism& mechanism) {
   return false;
 }
 
+bool is_slender(const Body& body) {
+  const Vec3 moments = Eigen::SelfAdjointEigenSolver<Mat3>(body.inertia_b, Eigen::EigenvaluesOnly).eigenvalues();
+  return moments[2] > kSlender * moments[0];
+}
+
+bool is_uneven(const Mechanism& m, const Joint& joint) {
+  if (joint.first == kGround || joint.second == kGround) return false;
+  const double first = m.bodies()[joint.first].mass, second = m.bodies()[joint.second].mass;
+  return std::max(first, second) >= kUneven * std::min(first, second);
+}
+
+// The tangent of the predictor serves all iterations where that is near enough to the end of the step. Rows that are
+// redundant in closed loops are independent there by as much as the joints are open, which turns their rounding into
+// motion: with loops another one, where the joints are closed. Slender bodies, uneven masses and long steps turn or
+// load what little inertia there is so much within a step that each iteration needs its own.
+int tangents_of(const Mechanism& m, const Settings& settings, bool has_loops) {
+  const bool each =
+      std::any_of(m.bodies().begin(), m.bodies().end(), is_slender) ||
+      std::any_of(m.joints().begin(), m.joints().end(), [&m](const Joint& joint) { return is_uneven(m, joint); }) ||
+      settings.dt_ns > kLong || (has_loops && settings.dt_ns > kLongWithLoops);
+  return std::min(settings.iterations, each ? settings.iterations : has_loops ? 2 : 1);
+}
+
 double inverse_mass_along(const Mechanism& m, int body, const Mat3& A, const Vec6& J) {
   if (body == kGround) return 0.0;
   const Vec3 torque_b = A.transpose() * J.tail<3>();
@@ -103,8 +130,17 @@ double inverse_mass_along(const Mechanism& m, int body, const Mat3& A, const Vec
          torque_b.dot(m.bodies()[body].inertia_b.inverse() * torque_b);
 }
 
-// Diagonal of J M^-1 J' of one joint at the start pose, averaged over its rows of a kind: independent of the choice of
-// the rows' axes and of the unit of length.
+// J M^-1 J' of one body, J by columns
+Eigen::MatrixXd compliance_between(const Mechanism& m, int body, const Mat3& A, const Eigen::MatrixXd& J) {
+  if (body == kGround) return Eigen::MatrixXd::Zero(J.cols(), J.cols());
+  const Eigen::MatrixXd torque_b = A.transpose() * J.bottomRows<3>();
+  return J.topRows<3>().transpose() * J.topRows<3>() / m.bodies()[body].mass +
+         torque_b.transpose() * m.bodies()[body].inertia_b.inverse() * torque_b;
+}
+
+// J M^-1 J' of the rows of one joint at the start pose, those of a kind together: independent of the choice of the
+// rows' axes and of the unit of length. In trees compliance must be small beside its least eigenvalue, since one sweep
+// has to do; with redundant rows two sweeps, and beside its mean, or their multipliers become rounding.
 void choose_compliance(const Plan& plan, const State& start, int joint_index, std::vector<double>& compliance) {
   const Mechanism& m = plan.mechanism;
   const Joint& joint = m.joints()[joint_index];
@@ -112,18 +148,22 @@ void choose_compliance(const Plan& plan, const State& start, int joint_index, st
   const Placement first = placement(joint.first), second = placement(joint.second);
   const JointPlacement at = place(joint, first, second);
   const auto rows = rows_of(joint.type);
-  double sum[2] = {0.0, 0.0};
-  int count[2] = {0, 0};
-  for (const Row& row : rows) {
-    const RowValue value = evaluate(row, at);
-    const int kind = row.form == Row::Form::cosine;
-    sum[kind] += inverse_mass_along(m, joint.first, first.A, value.J_first) +
-                 inverse_mass_along(m, joint.second, second.A, value.J_second);
-    ++count[kind];
-  }
-  for (std::size_t k = 0; k < rows.size(); ++k) {
-    const int kind = rows[k].form == Row::Form::cosine;
-    compliance[plan.first_row[joint_index] + k] = plan.settings.relative_compliance * sum[kind] / count[kind];
+  for (const bool cosines : {false, true}) {
+    std::vector<int> of_kind;
+    for (int k = 0; k < static_cast<int>(rows.size()); ++k)
+      if ((rows[k].form == Row::Form::cosine) == cosines) of_kind.push_back(k);
+    if (of_kind.empty()) continue;
+    const auto size = static_cast<Eigen::Index>(of_kind.size());
+    Eigen::MatrixXd J_first(6, size), J_second(6, size);
+    for (Eigen::Index k = 0; k < size; ++k) {
+      const RowValue value = evaluate(rows[of_kind[k]], at);
+      J_first.col(k) = value.J_first, J_second.col(k) = value.J_second;
+    }
+    const Eigen::MatrixXd W =
+        compliance_between(m, joint.first, first.A, J_first) + compliance_between(m, joint.second, second.A, J_second);
+    const double scale =
+        plan.has_loops ? W.diagonal().mean() : Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd>(W).eigenvalues()[0];
+    for (const int k : of_kind) compliance[plan.first_row[joint_index] + k] = plan.settings.relative_compliance * scale;
   }
 }
 
@@ -352,6 +392,7 @@ Plan::Plan(const Mechanism& mechanism_, const Settings& settings_)
   carry(mechanism.motors());
   for (const Drag& drag : mechanism.drags()) carries(drag.body);
   for (const Tyre& tyre : mechanism.tyres()) carries(tyre.body);
+  tangents = tangents_of(mechanism, settings, has_loops);
   if (settings.relative_compliance < 0.0) settings.relative_compliance = has_loops ? 1e-8 : 1e-10;
   if (settings.sweeps == 0) settings.sweeps = has_loops ? 2 : 1;
   double longest = 0.0;

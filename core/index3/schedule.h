@@ -37,7 +37,8 @@ inline constexpr int kLoadField = kTwistField + 6;                     // Q: for
 inline constexpr int kMotionField = kLoadField + 6;  // displacement | velocity | acceleration, world frame
 inline constexpr int kInertiaInverseField = kMotionField + 6;
 inline constexpr int kConstantsField = kInertiaInverseField + 6;  // 1/m, m, inertia xx yy zz yx zx zy
-inline constexpr int kBodyFields = kConstantsField + 9;           // a whole number of cache lines in lanes
+inline constexpr int kSlendernessField = kConstantsField + 8;     // turning_share(), column by column
+inline constexpr int kBodyFields = kSlendernessField + 18;        // a whole number of cache lines in lanes
 
 inline Place BodyPlace::of(int field) const { return {kBodyFields * position + field * width + lane, width}; }
 

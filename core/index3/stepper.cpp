@@ -94,9 +94,7 @@ class Attempt {
   }
 
  private:
-  // One tangent, that of the predictor. Rows that are redundant in closed loops are independent there by as much as the
-  // joints are open, which turns their rounding into motion: with loops another one, where the joints are closed.
-  bool needs_tangent(int iteration) const { return iteration == 0 || (plan_.has_loops && iteration == 1); }
+  bool needs_tangent(int iteration) const { return iteration < plan_.tangents; }
 
   // At a singular pose loops hold nothing in one direction. What rounding leaves open there, multipliers that were
   // carried over would add up step by step; anew they are as small as the first iteration makes them, and the next one
@@ -304,8 +302,8 @@ void Stepper::restore(std::span<const double> flat, std::uint64_t step_index) no
   enter_lanes(*plan_, state_, *workspace_);
 }
 
-// [001] 3.5, figure 2: predictor, a fixed number of Newton iterations with one tangent (two with closed loops), both
-// projections with the tangent of the converged pose.
+// [001] 3.5, figure 2: predictor, a fixed number of Newton iterations, the first of them with a tangent of their own,
+// both projections with the tangent of the converged pose.
 StepReport Stepper::step(const Inputs& inputs) noexcept {
   Team* team = team_ && team_->is_ready() ? team_.get() : nullptr;
   for (;;) {

@@ -1,5 +1,6 @@
 #include "core/index3/workspace.h"
 
+#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -68,12 +69,38 @@ void rest_on_ground(StepArrays& a, const BodyPlace& place) {
   }
 }
 
+// Derived with respect to the body's own axes, how the joints' torque turns with the body has the antisymmetric part
+// 1/2 [torque x]. The tangent is symmetric: it takes from each pair of entries the mean, weighted by the squares of the
+// other one's principal moments of inertia, so that no equation of a small moment sees what belongs to a large one; a
+// rod does not turn about itself because it swings. This is that mean of the antisymmetric part, in the body's axes,
+// for a torque of 1 about each.
+std::array<Mat3, 3> turning_share(const Mat3& inertia_b) {
+  const Eigen::SelfAdjointEigenSolver<Mat3> principal(inertia_b);
+  const Mat3& P = principal.eigenvectors();
+  const Vec3& J = principal.eigenvalues();
+  std::array<Mat3, 3> share;
+  for (int axis = 0; axis < 3; ++axis) {
+    const Mat3 turn = 0.5 * P.transpose() * skew(Vec3::Unit(axis)) * P;
+    Mat3 mean = Mat3::Zero();
+    for (int i = 0; i < 3; ++i)
+      for (int j = 0; j < 3; ++j)
+        if (i != j) mean(i, j) = turn(i, j) * (J[j] * J[j] - J[i] * J[i]) / (J[j] * J[j] + J[i] * J[i]);
+    share[axis] = P * mean * P.transpose();
+  }
+  return share;
+}
+
 void write_constants(const Body& body, const BodyPlace& place, StepArrays& a) {
   const Mat3& J = body.inertia_b;
   const Place at = place.of(kConstantsField);
   int k = 0;
-  for (const double value : {1.0 / body.mass, body.mass, J(0, 0), J(1, 1), J(2, 2), J(1, 0), J(2, 0), J(2, 1)})
-    a.body[at.base + at.stride * k++] = value;
+  const auto write = [&](double value) { a.body[at.base + at.stride * k++] = value; };
+  write(1.0 / body.mass), write(body.mass);
+  const auto write_symmetric = [&](const Mat3& S) {
+    for (const double value : {S(0, 0), S(1, 1), S(2, 2), S(1, 0), S(2, 0), S(2, 1)}) write(value);
+  };
+  write_symmetric(J);
+  for (const Mat3& share : turning_share(J)) write_symmetric(share);
 }
 
 }  // namespace

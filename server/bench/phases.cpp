@@ -26,9 +26,6 @@ index3::Settings settings_of(double dt) {
   return settings;
 }
 
-// factorisations in Newton's iterations
-int tangents_of(const index3::Plan& plan) { return plan.has_loops && plan.settings.iterations > 1 ? 2 : 1; }
-
 // the phases of the start state's step, on a workspace of their own
 class Phases {
  public:
@@ -102,7 +99,7 @@ std::vector<std::pair<std::string, double>> phase_shares(const Mechanism& mechan
   const double accelerations_up =
       lowest_us([] {}, [&] { phases.up(Start::accelerations, RightHandSide::quadratic, false, false, 1); });
   const double accelerations_down = lowest_us([] {}, [&] { phases.down(Multiplier::sigma, Finish::accelerations); });
-  const int tangents = tangents_of(phases.plan());
+  const int tangents = phases.plan().tangents;
   std::vector<std::pair<std::string, double>> shares{
       {"predictor", predict},
       {"Newton", tangents * up_first + (iterations - tangents) * up + iterations * down},
@@ -130,7 +127,7 @@ double multiply_adds_per_step(const Mechanism& mechanism, double dt) {
   const double iteration = bodies * (kFreeMotion + kMove) + kRow * leaf_rows + 12.0 * leaf_rows + solve;
   const double projections = bodies * (kVelocities + kAccelerations) + 2.0 * sweeps * (12.0 * leaf_rows + solve);
   return kPredict * bodies + iterations * iteration + projections +
-         (tangents_of(plan) + 1.0) * (static_cast<double>(e.multiply_adds) + kInertia * bodies);
+         (plan.tangents + 1.0) * (static_cast<double>(e.multiply_adds) + kInertia * bodies);
 }
 
 }  // namespace rigstep::server

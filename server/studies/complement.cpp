@@ -358,7 +358,7 @@ Finding find_robust(const Results& results) {
 }
 
 void find_wang_huston(const Results& results, std::vector<Finding>& findings) {
-  Range slow, velocity, faster;
+  Range slow, velocity;
   for (std::size_t t = 0; t < results.tolerances; ++t) {
     const StrutRun &wang = results.at(kRedundant, kNewton, t, kWangHuston),
                    &qr = results.at(kRedundant, kNewton, t, kQr);

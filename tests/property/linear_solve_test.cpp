@@ -55,17 +55,37 @@ Mat3 with_stiffness(const Mat3& I, const Mat3& K) {
   return minors > 0.0 && lift > 0.0 && lift < 0.05 * S.trace() ? Mat3(full + lift * Mat3::Identity()) : I;
 }
 
+// K with its antisymmetric part, made symmetric: of each pair of entries, in the principal axes P, the mean that counts
+// the entry of a small moment of inertia more
+Mat3 weighted(const Mat3& K, const Mat3& P, const Vec3& moments) {
+  const Mat3 in_axes = P.transpose() * K * P;
+  Mat3 mean;
+  for (int i = 0; i < 3; ++i)
+    for (int j = 0; j < 3; ++j) {
+      const double of_i = 1.0 / (moments[i] * moments[i]), of_j = 1.0 / (moments[j] * moments[j]);
+      mean(i, j) = (of_i * in_axes(i, j) + of_j * in_axes(j, i)) / (of_i + of_j);
+    }
+  return P * mean * P.transpose();
+}
+
 // M + h2 K of a body, the geometric stiffness only where it leaves a tenth of the inertia, and its force elements
 Mat6 tangent_mass(const Plan& plan, const Workspace& w, const State& x, int body) {
   const Body& b = plan.mechanism.bodies()[body];
   const Mat3 I = w.placement[body].A * b.inertia_b * w.placement[body].A.transpose();
   Mat3 K = Mat3::Zero();
+  Vec3 torque = Vec3::Zero();
   for (const int c : plan.eliminated) {
     std::array<Mat3, 4> K_c;
     geometric_stiffness(plan, c, x.lambda.data() + plan.first_row[c], w, K_c);
     for (std::size_t side = 0; side < 4; ++side)
       if (plan.bodies[c][side] == body) K += kStiffnessFactor * K_c[side];
+    for (int row = plan.first_row[c]; row < plan.first_row[c + 1]; ++row)
+      for_each_block(plan, w, row, [&](int on, const Vec6& J) {
+        if (on == body) torque += x.lambda[static_cast<std::size_t>(row)] * J.tail<3>();
+      });
   }
+  const offline::Spectrum inertia = offline::spectrum(I);
+  K = weighted(K + 0.5 * kStiffnessFactor * index3::skew(torque), inertia.vectors, inertia.values);
   Mat6 M = Mat6::Zero();
   M.topLeftCorner<3, 3>().diagonal().setConstant(b.mass);
   M.bottomRightCorner<3, 3>() = with_stiffness(I, K);

@@ -293,7 +293,7 @@ double difference(const Mechanism& m, std::int64_t dt_ns, int steps, const Input
                              : prescribed[k].value;
     const Discretised equations(m, stepper.state(), dt, acting);
     const VectorXd x = equations.solve();
-    REQUIRE(equations.residual(x).norm() < 1e-13);
+    REQUIRE(equations.residual(x).norm() < 1e-12);  // their terms are of the order of 100: 1e-14 of it is rounding
     const StepReport report = stepper.step(acting.inputs);
     REQUIRE(report.status == StepStatus::ok);
     REQUIRE(report.last_increment < 1e-12);

@@ -142,6 +142,50 @@ TEST_CASE("rods of 1e-9 kg m^2 about their own axis fall in their plane as thick
     }
 }
 
+TEST_CASE("rods of 1e-9 kg m^2 about their own axis swing in space as thicker ones do") {
+  for (const JointType type : {JointType::spherical, JointType::revolute})
+    for (const int n : {1, 2, 8})
+      for (const std::int64_t dt : {kMs / 10, kMs, 10 * kMs}) {
+        const Description thin = thrown_chain(n, type, Vec3(1e-9, 1.0 / 12.0, 1.0 / 12.0).asDiagonal());
+        const Description thick = thrown_chain(n, type, Vec3(1e-4, 1.0 / 12.0, 1.0 / 12.0).asDiagonal());
+        const Course c = course(thin, dt, 1.5), reference = course(thick, dt, 1.5);
+        CAPTURE(n);
+        CAPTURE(dt);
+        CHECK(c.worst == StepStatus::ok);
+        CHECK(c.energy_lost == doctest::Approx(reference.energy_lost).epsilon(0.01));
+        CHECK(c.energy_won < 1e-6 * c.largest_kinetic);
+        CHECK(c.velocity_residual < 1e-6);
+      }
+}
+
+TEST_CASE("a tip of a million times the mass of the 8 to 64 links that carry it swings at 10 ms") {
+  for (const int n : {8, 16, 64}) {
+    Description d = chain(n, JointType::spherical);
+    for (Body& body : d.bodies) body.inertia_b = body.mass / 12.0 * Mat3::Identity();
+    d.bodies.back().mass *= 1e6, d.bodies.back().inertia_b *= 1e6;
+    const Course c = course(d, 10 * kMs, 3.0);
+    CAPTURE(n);
+    CHECK_FALSE(failed(c.worst));
+    CHECK(c.energy_lost < 1e-4 * c.largest_kinetic);
+    CHECK(c.energy_won < 1e-9 * c.largest_kinetic);
+    CHECK(c.last_increment < 1e-3);
+  }
+}
+
+TEST_CASE("rows of four-bars and a ladder that folds flat keep their energy at 10 ms") {
+  for (const int windows : {2, 4, 8}) {
+    const Course c = course(n_four_bar(windows, 1.3, -1.0), 10 * kMs, 6.0);
+    CAPTURE(windows);
+    CHECK(c.worst == StepStatus::ok);
+    CHECK(c.energy_lost < 2e-3 * c.largest_kinetic);
+    CHECK(c.energy_won < 1e-9 * c.largest_kinetic);
+  }
+  const Course c = course(ladder(4), 10 * kMs, 3.0);
+  CHECK(c.worst == StepStatus::ok);
+  CHECK(c.energy_lost < 0.02 * c.largest_kinetic);
+  CHECK(c.energy_won < 1e-4 * c.largest_kinetic);
+}
+
 TEST_CASE("steps of 0.1 to 50 ms keep the energy with order two") {
   struct Case {
     Description description;
