@@ -111,13 +111,17 @@ bool is_uneven(const Mechanism& m, const Joint& joint) {
   return std::max(first, second) >= kUneven * std::min(first, second);
 }
 
+// Force elements that are stiffer or softer at the end of a step than at its begin: what comes to rest, or to a limit.
+bool slopes_change(const Mechanism& m) { return !m.frictions().empty() || !m.motors().empty() || !m.tyres().empty(); }
+
 // The tangent of the predictor serves all iterations where that is near enough to the end of the step. Rows that are
 // redundant in closed loops are independent there by as much as the joints are open, which turns their rounding into
 // motion: with loops another one, where the joints are closed. Slender bodies, uneven masses and long steps turn or
-// load what little inertia there is so much within a step that each iteration needs its own.
+// load what little inertia there is so much within a step that each iteration needs its own, and so do some force
+// elements.
 int tangents_of(const Mechanism& m, const Settings& settings, bool has_loops) {
   const bool each =
-      std::any_of(m.bodies().begin(), m.bodies().end(), is_slender) ||
+      slopes_change(m) || std::any_of(m.bodies().begin(), m.bodies().end(), is_slender) ||
       std::any_of(m.joints().begin(), m.joints().end(), [&m](const Joint& joint) { return is_uneven(m, joint); }) ||
       settings.dt_ns > kLong || (has_loops && settings.dt_ns > kLongWithLoops);
   return std::min(settings.iterations, each ? settings.iterations : has_loops ? 2 : 1);

@@ -200,7 +200,9 @@ void print_text(const Report& r) {
              e.fronts.size(), e.levels, e.largest_front, e.multiply_adds);
   fmt::print("form             {}\n", index3::describe_elimination(r.plan));
   fmt::print("tangents         {} in {} iterations at 10 ms{}\n", r.plan.tangents, r.plan.settings.iterations,
-             r.plan.tangents == r.plan.settings.iterations ? ": slender bodies, uneven masses or loops" : "");
+             r.plan.tangents == r.plan.settings.iterations
+                 ? ": slender bodies, uneven masses, loops, friction, motors or tyres"
+                 : "");
   fmt::print("layout           {} of {} bodies in lanes of four; threads that take part of 1, 2, 4: {}\n",
              r.layout.in_lanes, r.m.bodies().size(), fmt::join(r.layout.parts, ", "));
   fmt::print("cost per step    {:.1f} us (median measured on this machine, 3 iterations)\n", r.step_us);
