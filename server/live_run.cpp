@@ -31,12 +31,13 @@ rt::RealtimeSettings realtime_settings(const wire::RigConfig& rig) {
   return {.enforce = rig.enforce_realtime, .priority = rig.priority, .cpu = rig.cpu};
 }
 
+// They refer to `rig`.
 UdpOptions udp_options(const wire::RigConfig& rig) {
   UdpOptions options{.address = rig.address,
                      .port = rig.port,
                      .allow_unauthenticated = rig.allow_unauthenticated,
                      .timeout_steps = rig.timeout_steps,
-                     .place = wire::place_in(rig, "link.address")};
+                     .place = [&rig] { return wire::place_in(rig, "link.address"); }};
   if (!rig.key_path.empty()) options.key = wire::read_key_file(rig.key_path);
   return options;
 }
