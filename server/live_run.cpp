@@ -287,6 +287,7 @@ void LiveRun::describe_loop(wire::StatusReport& report) const {
   report.set_loop_state(cycle_.fault().latched ? wire::FAULTED : wire::RUNNING);
   report.set_fault_number(cycle_.fault().number);
   report.set_fault(wire::printable(fault(), kMaxTextBytes));
+  report.set_recording_error(wire::printable(recording_error(), kMaxTextBytes));
   const auto count = [&report](const char* name, std::uint64_t value) {
     wire::Counter& counter = *report.add_counter();
     counter.set_name(name);
