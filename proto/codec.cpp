@@ -221,6 +221,7 @@ std::span<const std::byte> ServerCodec::encode_status(StatusReport report) {
   shorten(*sent.mutable_observer());
   shorten(*sent.mutable_refused());
   shorten(*sent.mutable_counter());
+  shorten(*sent.mutable_distribution());
   return serialise(reply_, buffer_);
 }
 

@@ -51,6 +51,14 @@ rlim_t limit(__rlimit_resource_t resource) {
   return ::getrlimit(resource, &value) == 0 ? value.rlim_cur : 0;
 }
 
+// Of the calling thread; none where the kernel does not tell.
+cpu_set_t allowed_cores() noexcept {
+  cpu_set_t cpus;
+  CPU_ZERO(&cpus);
+  ::sched_getaffinity(0, sizeof(cpus), &cpus);
+  return cpus;
+}
+
 // The allowed cores as "0-2,5".
 std::string list(const cpu_set_t& cpus) {
   std::string text;
@@ -118,18 +126,9 @@ Grant tighten_timer() {
   return {"timer slack", tight, (tight ? "" : "(still) ") + std::to_string(slack_ns) + " ns"};
 }
 
-int last_of(const cpu_set_t& cpus) {
-  for (int cpu = CPU_SETSIZE - 1; cpu > 0; --cpu) {
-    if (CPU_ISSET(cpu, &cpus)) return cpu;
-  }
-  return 0;
-}
-
 Grant pin(std::optional<int> wanted) {
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  ::sched_getaffinity(0, sizeof(allowed), &allowed);
-  const int cpu = wanted.value_or(last_of(allowed));
+  const cpu_set_t allowed = allowed_cores();
+  const int cpu = wanted.value_or(last_allowed_core());
   Grant grant{.what = "loop core " + std::to_string(cpu), .granted = false, .detail = {}};
   const std::string remedy = ": choose one of " + list(allowed) + " or widen the cpuset";
   if (cpu < 0 || cpu >= CPU_SETSIZE) {
@@ -142,9 +141,7 @@ Grant pin(std::optional<int> wanted) {
   CPU_ZERO(&only);
   CPU_SET(cpu, &only);
   const int error = ::sched_setaffinity(0, sizeof(only), &only) == 0 ? 0 : errno;
-  cpu_set_t achieved;
-  CPU_ZERO(&achieved);
-  ::sched_getaffinity(0, sizeof(achieved), &achieved);
+  const cpu_set_t achieved = allowed_cores();
   grant.granted = error == 0 && CPU_EQUAL(&achieved, &only);
   if (!grant.granted) {
     grant.detail = (error != 0 ? reason(error) : "(the thread may run on " + list(achieved) + ")") + remedy;
@@ -281,10 +278,8 @@ ThreadReport set_up_team(std::span<const pthread_t> partners, int wanted, std::i
          {"team of " + std::to_string(wanted + 1), complete,
           complete ? "OpenMP gave all of them" : "(OpenMP gave fewer): unset OMP_THREAD_LIMIT and OMP_DYNAMIC"},
          settings);
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  ::sched_getaffinity(0, sizeof(allowed), &allowed);
-  const int loop_core = settings.cpu.value_or(last_of(allowed));
+  const cpu_set_t allowed = allowed_cores();
+  const int loop_core = settings.cpu.value_or(last_allowed_core());
   int core = CPU_SETSIZE;
   for (std::size_t k = 0; k < partners.size(); ++k) {
     ::pthread_setname_np(partners[k], "rigstep-team");
@@ -361,12 +356,18 @@ ThreadUsage thread_usage() noexcept {
   return {usage.ru_minflt + usage.ru_majflt, usage.ru_nivcsw};
 }
 
-LastCoreOnly::LastCoreOnly() noexcept {
-  CPU_ZERO(&before_);
-  ::sched_getaffinity(0, sizeof(before_), &before_);
+int last_allowed_core() noexcept {
+  const cpu_set_t allowed = allowed_cores();
+  for (int cpu = CPU_SETSIZE - 1; cpu > 0; --cpu) {
+    if (CPU_ISSET(cpu, &allowed)) return cpu;
+  }
+  return 0;
+}
+
+LastCoreOnly::LastCoreOnly() noexcept : before_(allowed_cores()) {
   cpu_set_t only;
   CPU_ZERO(&only);
-  CPU_SET(last_of(before_), &only);
+  CPU_SET(last_allowed_core(), &only);
   ::sched_setaffinity(0, sizeof(only), &only);
 }
 

@@ -82,6 +82,9 @@ struct ThreadUsage {
 };
 ThreadUsage thread_usage() noexcept;
 
+// The last core that the calling thread may run on: the loop belongs there unless its rig file names another.
+int last_allowed_core() noexcept;
+
 // Keeps the calling thread on the last allowed core, where the loop of a team belongs, as long as it lives: for those
 // who step outside the loop. Make the stepper first, so that its team may use the other cores.
 class LastCoreOnly {

@@ -1,7 +1,6 @@
 #include "server/baseline.h"
 
 #include <fmt/format.h>
-#include <sched.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
@@ -17,6 +16,7 @@
 
 #include "rt/clock.h"
 #include "rt/histogram.h"
+#include "rt/thread_setup.h"
 
 namespace rigstep::server {
 
@@ -25,16 +25,6 @@ namespace {
 constexpr std::size_t kEchoBytes = 256;            // about what a frame of twenty channels has
 constexpr int kHistogramUs = 20'000;               // wake-ups later than that count as that late
 constexpr std::int64_t kEchoLostNs = 200'000'000;  // no echo for so long
-
-int last_allowed_core() {
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  ::sched_getaffinity(0, sizeof allowed, &allowed);
-  int last = 0;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
-    if (CPU_ISSET(cpu, &allowed)) last = cpu;
-  return last;
-}
 
 using EchoDatagram = std::array<char, kEchoBytes>;
 
@@ -91,7 +81,7 @@ Times percentiles_us(const rt::Histogram& ns) {
 }  // namespace
 
 LoopThread loop_of(const wire::RigConfig& rig) {
-  return {.period_ns = rig.period_ns, .priority = rig.priority, .cpu = rig.cpu.value_or(last_allowed_core())};
+  return {.period_ns = rig.period_ns, .priority = rig.priority, .cpu = rig.cpu.value_or(rt::last_allowed_core())};
 }
 
 Cyclictest run_cyclictest(const LoopThread& thread, double seconds) {

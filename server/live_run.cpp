@@ -31,12 +31,13 @@ rt::RealtimeSettings realtime_settings(const wire::RigConfig& rig) {
   return {.enforce = rig.enforce_realtime, .priority = rig.priority, .cpu = rig.cpu};
 }
 
+// They refer to `rig`.
 UdpOptions udp_options(const wire::RigConfig& rig) {
   UdpOptions options{.address = rig.address,
                      .port = rig.port,
                      .allow_unauthenticated = rig.allow_unauthenticated,
                      .timeout_steps = rig.timeout_steps,
-                     .place = wire::place_in(rig, "link.address")};
+                     .place = [&rig] { return wire::place_in(rig, "link.address"); }};
   if (!rig.key_path.empty()) options.key = wire::read_key_file(rig.key_path);
   return options;
 }
@@ -286,6 +287,7 @@ void LiveRun::describe_loop(wire::StatusReport& report) const {
   report.set_loop_state(cycle_.fault().latched ? wire::FAULTED : wire::RUNNING);
   report.set_fault_number(cycle_.fault().number);
   report.set_fault(wire::printable(fault(), kMaxTextBytes));
+  report.set_recording_error(wire::printable(recording_error(), kMaxTextBytes));
   const auto count = [&report](const char* name, std::uint64_t value) {
     wire::Counter& counter = *report.add_counter();
     counter.set_name(name);

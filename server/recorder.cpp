@@ -112,8 +112,8 @@ void Recorder::write_recording(const Write& write) {
     write(*writer_);
   } catch (const std::exception& error) {
     writer_.reset();
-    const std::lock_guard lock(written_mutex_);
     error_ = error.what();
+    recording_ended_.store(true);
   }
 }
 
@@ -217,11 +217,6 @@ Recorder::BlackBoxes Recorder::black_boxes(std::uint32_t fault_number) const {
   boxes.newest = newest_written_.text;
   if (fault_that_wrote_ == fault_number) boxes.of_fault = written_by_fault_;
   return boxes;
-}
-
-std::string Recorder::error() const {
-  const std::lock_guard lock(written_mutex_);
-  return error_;
 }
 
 }  // namespace rigstep::server

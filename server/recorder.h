@@ -53,8 +53,8 @@ class Recorder {
 
   // Steps that are with the operating system.
   std::uint64_t steps_written() const noexcept { return steps_written_.load(std::memory_order_relaxed); }
-  // Why the recording ended early; empty: it goes on.
-  std::string error() const;
+  // Why the recording ended early; empty: it goes on. Any thread, never waits.
+  std::string error() const { return recording_ended_.load() ? error_ : std::string(); }
 
  private:
   void run();
@@ -85,7 +85,8 @@ class Recorder {
   Written newest_written_;
   std::string written_by_fault_;
   std::uint32_t fault_that_wrote_ = 0;  // its number, 0: none
-  std::string error_;
+  std::string error_;                   // written once, before the next is set
+  std::atomic<bool> recording_ended_{false};
   std::thread thread_;
 };
 

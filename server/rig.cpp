@@ -12,6 +12,7 @@
 #include "proto/load.h"
 #include "rt/clock.h"
 #include "server/client_socket.h"
+#include "server/quantile.h"
 #include "server/rig_client.h"
 
 namespace rigstep::server {
@@ -126,13 +127,8 @@ std::vector<Channel> channels(const std::vector<RigChannel>& from) {
 
 Times percentiles(std::vector<double>& times_us) {
   if (times_us.empty()) return {};
-  std::sort(times_us.begin(), times_us.end());
-  // the smallest value that a share of all does not exceed
-  const auto percentile = [&](double share) {
-    const auto rank = static_cast<std::size_t>(std::ceil(share * static_cast<double>(times_us.size())));
-    return times_us[std::max<std::size_t>(rank, 1) - 1];
-  };
-  return {times_us.size(), percentile(0.50), percentile(0.99), percentile(0.999), times_us.back()};
+  return {times_us.size(), quantile(times_us, 0.5), quantile(times_us, 0.99), quantile(times_us, 0.999),
+          quantile(times_us, 1.0)};
 }
 
 void check(const RigOptions& options) {

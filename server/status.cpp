@@ -191,6 +191,8 @@ std::string status_text(const wire::StatusReport& report) {
   if (!report.fault().empty()) out += fmt::format("{:<16}{}\n", "  fault", wire::printable(report.fault(), 300));
   if (!report.black_box().empty())
     out += fmt::format("{:<16}{}\n", "black box", wire::printable(report.black_box(), 300));
+  if (!report.recording_error().empty())
+    out += fmt::format("{:<16}ended: {}\n", "recording", wire::printable(report.recording_error(), 300));
   out += fmt::format("{:<16}{}\n", "in control", report.has_controller() ? text_of(report.controller()) : "nobody");
   out += fmt::format("{:<16}{}\n", "observers", report.observers());
   for (const auto& observer : report.observer()) out += fmt::format("{:<16}{}\n", "", text_of(observer));
@@ -227,6 +229,7 @@ nlohmann::json status_json(const wire::StatusReport& report) {
           {"black_box", wire::printable(report.black_box(), 300)},
           {"black_boxes", report.black_boxes()},
           {"black_box_failed", report.black_box_failed()},
+          {"recording_error", wire::printable(report.recording_error(), 300)},
           {"lockstep", report.lockstep()},
           {"authenticated", report.authenticated()},
           {"timeout_steps", report.timeout_steps()},

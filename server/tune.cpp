@@ -18,6 +18,7 @@
 #include "rt/thread_setup.h"
 #include "server/bench/timing.h"
 #include "server/csv.h"
+#include "server/quantile.h"
 #include "server/session.h"
 
 namespace rigstep::server {
@@ -174,15 +175,9 @@ class Sweep {
   void tell_times(TuneSetting& setting) {
     setting.samples = times_us_.size();
     if (times_us_.empty()) throw StepFailed("other processes interrupted every step");
-    std::sort(times_us_.begin(), times_us_.end());
-    // the smallest time that a share of all does not exceed
-    const auto percentile = [this](double share) {
-      const auto rank = static_cast<std::size_t>(std::ceil(share * static_cast<double>(times_us_.size())));
-      return times_us_[std::max<std::size_t>(rank, 1) - 1];
-    };
-    setting.p50_us = percentile(0.5);
-    setting.p999_us = percentile(0.999);
-    setting.max_us = times_us_.back();
+    setting.p50_us = quantile(times_us_, 0.5);
+    setting.p999_us = quantile(times_us_, 0.999);
+    setting.max_us = quantile(times_us_, 1.0);
   }
 
   // From the stepper's present state on to the last instant. times_us: of every step that no other process interrupted;

@@ -82,11 +82,11 @@ void UdpEndpoint::bind(const UdpOptions& options) {
   const asio::ip::address address = asio::ip::make_address(options.address, error);
   if (error) {
     throw wire::ConfigError(
-        options.place + ": \"" + options.address +
+        options.place() + ": \"" + options.address +
         "\" is no numeric address: give one of this machine's, such as 127.0.0.1, or 0.0.0.0 for all");
   }
   if (!address.is_loopback() && !options.key && !options.allow_unauthenticated) {
-    throw wire::ConfigError(options.place + ": " + options.address +
+    throw wire::ConfigError(options.place() + ": " + options.address +
                             " can be reached from other machines, and without a key anybody there may steer this "
                             "one: make a key with `rigstep keygen`, copy it to both sides and name it in "
                             "`link.key_file`; or, on a network of your own, set `link.allow_unauthenticated: true`");

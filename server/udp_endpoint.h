@@ -43,7 +43,8 @@ struct UdpOptions {
   std::optional<wire::Key> key = {};   // absent: datagrams are not authenticated
   bool allow_unauthenticated = false;  // to bind to more than loopback without a key
   std::uint32_t timeout_steps = 2000;  // after which a silent participant is dropped
-  std::string place = "link.address";  // where the address was read, for messages
+  // Where the address was read, for messages; asked for only when there is one.
+  std::function<std::string()> place = [] { return std::string("link.address"); };
 };
 
 // What became of every datagram received: received = accepted + sum of dropped.

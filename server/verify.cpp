@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <ctime>
+#include <functional>
 #include <optional>
 
 #include "core/index3/diagnostics.h"
@@ -245,7 +246,8 @@ VerifyReport::Judge ask(const offline::Solver& solver, const offline::Scenario& 
   try {
     const offline::Trajectory run = solver.simulate(scenario, options);
     const std::size_t count = run.instants.size();
-    if (judge.stopped ? count > stepper.size() : count != stepper.size())
+    judge.stopped = judge.stopped && count < stepper.size();  // not where the limit ran out at the very end
+    if (!judge.stopped && count != stepper.size())
       throw offline::SolverError(fmt::format("it gave {} of {} instants", count, stepper.size()));
     if (count < 2) {
       judge.obstacle = fmt::format("stopped at {:.3g} s after {:g} s of processor time: give it more with --limit",
@@ -360,11 +362,11 @@ VerifyReport verify_with_its_dt(const VerifyRequest& request,
   for (const offline::Solver* solver : judges) {
     const auto judge_with = [&](double tolerance) {
       VerifyReport::Judge judge = ask(*solver, scenario, request, tolerance, limit, comparable, progress);
-      judge.agrees = judge.obstacle.empty() && within(judge.deviation, report.allowed);
+      judge.agrees = judge.compared() && within(judge.deviation, report.allowed);
       return judge;
     };
     VerifyReport::Judge judge = judge_with(request.tolerance);
-    if (judge.obstacle.empty() && !judge.agrees) {  // is it the judge's own error that shows?
+    if (judge.compared() && !judge.agrees) {  // is it the judge's own error that shows?
       const VerifyReport::Judge tighter = judge_with(kTighter * request.tolerance);
       if (tighter.agrees) judge = tighter;
     }
@@ -395,43 +397,36 @@ VerifyReport verify(const VerifyRequest& request, const std::function<void(std::
 }
 
 Verdict VerifyReport::verdict() const {
-  const auto any = [this](const auto& is) { return std::any_of(judges.begin(), judges.end(), is); };
-  const auto differs = [](const Judge& judge) { return judge.failed || (judge.obstacle.empty() && !judge.agrees); };
-  if (any(differs)) return Verdict::no;
-  if (!any([](const Judge& judge) { return judge.obstacle.empty(); })) return Verdict::unjudged;
+  const auto any = [this](const auto& is) { return std::ranges::any_of(judges, is); };
+  if (any(&Judge::differs)) return Verdict::no;
+  if (!any(&Judge::compared)) return Verdict::unjudged;
   if (!converges) return Verdict::no;
-  const bool one_to_the_end = any([](const Judge& judge) { return judge.obstacle.empty() && !judge.stopped; });
-  const bool one_at_the_start = any([](const Judge& judge) { return judge.stopped && !judge.obstacle.empty(); });
-  return one_to_the_end && !one_at_the_start ? Verdict::agrees : Verdict::incomplete;
+  const bool one_to_the_end = any([](const Judge& judge) { return judge.compared() && !judge.stopped; });
+  return one_to_the_end && !any(&Judge::stopped_at_start) ? Verdict::agrees : Verdict::incomplete;
 }
 
 namespace {
 
 std::string verdict_text(const VerifyReport& report) {
+  using Judge = VerifyReport::Judge;
   const auto names = [&report](const auto& is) {
     std::string list;
-    for (const VerifyReport::Judge& judge : report.judges)
-      if (is(judge)) list += (list.empty() ? "" : ", ") + judge.name;
+    for (const Judge& judge : report.judges)
+      if (std::invoke(is, judge)) list += (list.empty() ? "" : ", ") + judge.name;
     return list;
   };
-  const auto count = [&report](const auto& is) {
-    return std::count_if(report.judges.begin(), report.judges.end(), is);
-  };
-  const auto agrees = [](const VerifyReport::Judge& judge) { return judge.agrees && !judge.stopped; };
-  const auto in_part = [](const VerifyReport::Judge& judge) { return judge.agrees && judge.stopped; };
-  const auto stopped = [](const VerifyReport::Judge& judge) { return judge.stopped && !judge.obstacle.empty(); };
-  const auto differs = [](const VerifyReport::Judge& judge) {
-    return judge.failed || (judge.obstacle.empty() && !judge.agrees);
-  };
-  const auto cannot = [](const VerifyReport::Judge& judge) {
-    return !judge.obstacle.empty() && !judge.stopped && !judge.failed;
-  };
+  const auto count = [&report](const auto& is) { return std::ranges::count_if(report.judges, is); };
+  const auto agrees = [](const Judge& judge) { return judge.agrees && !judge.stopped; };
+  const auto in_part = [](const Judge& judge) { return judge.agrees && judge.stopped; };
+  const auto cannot = [](const Judge& judge) { return !judge.compared() && !judge.stopped && !judge.failed; };
   std::string counts = fmt::format("{} agree", count(agrees));
   if (count(in_part) > 0)
     counts += fmt::format(", {} agree as far as --limit let them go ({})", count(in_part), names(in_part));
-  if (count(differs) > 0) counts += fmt::format(", {} differ or failed ({})", count(differs), names(differs));
-  if (count(stopped) > 0)
-    counts += fmt::format(", {} stopped at the start by --limit ({})", count(stopped), names(stopped));
+  if (count(&Judge::differs) > 0)
+    counts += fmt::format(", {} differ or failed ({})", count(&Judge::differs), names(&Judge::differs));
+  if (count(&Judge::stopped_at_start) > 0)
+    counts += fmt::format(", {} stopped at the start by --limit ({})", count(&Judge::stopped_at_start),
+                          names(&Judge::stopped_at_start));
   if (count(cannot) > 0) counts += fmt::format(", {} cannot do it", count(cannot));
   if (!report.converges) counts += "; the stepper's order is too low";
   switch (report.verdict()) {
@@ -472,7 +467,7 @@ std::string VerifyReport::text() const {
                      "rhs", "s");
   for (const Judge& judge : judges)
     out +=
-        judge.obstacle.empty()
+        judge.compared()
             ? fmt::format("{:<28}{}{:9.1e}{:9.1e}{:9.1e}{:9.1e}{:8}{:8.2f}{}\n", judge.name, measures(judge.deviation),
                           judge.energy_change, judge.position_residual, judge.velocity_residual,
                           judge.acceleration_residual, judge.right_hand_sides, judge.seconds,

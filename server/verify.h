@@ -41,7 +41,7 @@ struct VerifyReport {
     std::string name;
     std::string obstacle;          // why there is no result; empty: there is one
     bool failed = false;           // it should have had one
-    bool stopped = false;          // by the limit
+    bool stopped = false;          // by the limit, before the end
     double until = 0.0;            // compared from 0 to here [s]
     double tolerance = 0.0;        // of its integrator
     offline::Deviation deviation;  // from the extrapolated stepper
@@ -50,6 +50,10 @@ struct VerifyReport {
     double seconds = 0.0;
     long right_hand_sides = 0;
     bool agrees = false;
+
+    bool compared() const { return obstacle.empty(); }  // from the start to `until`
+    bool differs() const { return failed || (compared() && !agrees); }
+    bool stopped_at_start() const { return stopped && !compared(); }
   };
   std::string mechanism;
   double tolerance = 0.0;       // of the judges; one that differed is asked again with a hundredth of it

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "proto/load.h"
+#include "server/quantile.h"
 
 namespace rigstep::server {
 
@@ -118,10 +119,7 @@ std::vector<AccuracyPoint> climb_down(const MakeSolver& make, const ReferenceMot
       }
       if (!(point.error < 1e6)) break;
     }
-    // the median, for other work on the machine shows in some of them
-    const auto middle = us.begin() + static_cast<std::ptrdiff_t>(us.size() / 2);
-    std::nth_element(us.begin(), middle, us.end());
-    point.us_per_step = *middle;
+    point.us_per_step = quantile(us, 0.5);  // the median, for other work on the machine shows in some of them
     point.ms_per_second = 1e-3 * point.us_per_step / dt;
     points.push_back(point);
     if (point.error < ladder.smallest_error) break;

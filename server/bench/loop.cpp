@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <thread>
@@ -11,6 +10,7 @@
 #include "rt/histogram.h"
 #include "server/baseline.h"
 #include "server/live_run.h"
+#include "server/quantile.h"
 #include "server/rig_client.h"
 
 namespace rigstep::server {
@@ -23,12 +23,7 @@ constexpr double kMostPolling = 2.0;
 constexpr std::int64_t kNoAnswerNs = 1'000'000'000;
 constexpr std::int64_t kPollNs = 10'000'000;  // longer than any round trip
 
-double median(std::vector<double> values) {
-  if (values.empty()) return std::nan("");
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
+double median(std::vector<double>& values) { return quantile(values, 0.5); }
 
 wire::RigConfig bare(const std::string& rig_file) {
   wire::RigConfig rig = wire::load_rig(rig_file);

@@ -7,6 +7,8 @@
 #include <immintrin.h>
 #endif
 
+#include "server/quantile.h"
+
 namespace rigstep::server {
 
 namespace {
@@ -15,12 +17,6 @@ using Clock = std::chrono::steady_clock;
 
 double us_between(Clock::time_point a, Clock::time_point b) {
   return std::chrono::duration<double, std::micro>(b - a).count();
-}
-
-double quantile(std::vector<double>& values, double q) {
-  const auto at = values.begin() + static_cast<std::ptrdiff_t>(q * static_cast<double>(values.size() - 1));
-  std::nth_element(values.begin(), at, values.end());
-  return *at;
 }
 
 constexpr int kAccumulators = 12;  // independent, so that they hide the latency of an addition
@@ -109,7 +105,7 @@ StepTimes time_steps(const TimedSolver& solver, const TimingProtocol& protocol) 
   const auto without_clock = [clock](double t) { return std::max(0.0, t - clock); };
   StepTimes result;
   result.samples = times.size();
-  result.lowest = without_clock(*std::min_element(times.begin(), times.end()));
+  result.lowest = without_clock(quantile(times, 0.0));
   result.median = without_clock(quantile(times, 0.5));
   result.p999 = without_clock(quantile(times, 0.999));
   return result;

@@ -19,6 +19,7 @@
 #include "rt/thread_setup.h"
 #include "server/commands/commands.h"
 #include "server/csv.h"
+#include "server/quantile.h"
 #include "server/session.h"
 #include "server/text_file.h"
 
@@ -41,8 +42,7 @@ double measured_step_us(index3::Stepper stepper) {
     stepper.step(Inputs{});
     times.push_back(std::chrono::duration<double, std::micro>(Clock::now() - begin).count());
   }
-  std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2), times.end());
-  return times[times.size() / 2];
+  return quantile(times, 0.5);
 }
 
 // Loops: joints beyond those that hang every body, or group of bodies, on the ground or on each other.

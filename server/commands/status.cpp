@@ -24,17 +24,17 @@ StatusTarget target_of(const StatusOptions& options) {
   return target;
 }
 
-void add_options(CLI::App& command, StatusOptions& options) {
-  command.add_option("HOST:PORT", options.target, "Address of the server")->capture_default_str();
-  command.add_option("--key", options.key, "Copy of the server's key file");
-  command.add_flag("--json", options.json, "Print the report as JSON");
-}
-
 void print(const wire::StatusReport& report, bool json) {
   if (json)
     fmt::print("{}\n", status_json(report).dump(2));
   else
     fmt::print("{}", status_text(report));
+}
+
+int tell_status(const StatusOptions& options) {
+  const wire::StatusReport report = query_status(target_of(options));
+  print(report, options.json);
+  return report.loop_state() == wire::FAULTED ? kExitVerdict : kExitOk;
 }
 
 int reset(const StatusOptions& options) {
@@ -63,48 +63,46 @@ int black_box(const StatusOptions& options) {
   return kExitEnvironment;
 }
 
+// All of them ask a server, and take the same options.
+Command add_request(CLI::App& app, const char* name, const char* what, const std::string& footer,
+                    int (*run)(const StatusOptions&)) {
+  auto options = std::make_shared<StatusOptions>();
+  CLI::App* command = app.add_subcommand(name, what);
+  command->add_option("HOST:PORT", options->target, "Address of the server")->capture_default_str();
+  command->add_option("--key", options->key, "Copy of the server's key file");
+  command->add_flag("--json", options->json, "Print the report as JSON");
+  command->footer(footer + kExitCodeHelp);
+  return [options, run] { return run(*options); };
+}
+
 }  // namespace
 
 Command add_status(CLI::App& app) {
-  auto options = std::make_shared<StatusOptions>();
-  CLI::App* command = app.add_subcommand("status", "How a live server is: control, faults, timing, refused datagrams");
-  add_options(*command, *options);
-  command->footer(std::string("Examples:\n  rigstep status 127.0.0.1:47001\n"
-                              "  rigstep status 10.0.0.5:47001 --key bench.key --json\n\n"
-                              "Does not disturb the loop. Exit code 1: a fault is latched.\n\n") +
-                  kExitCodeHelp);
-  return [options] {
-    const wire::StatusReport report = query_status(target_of(*options));
-    print(report, options->json);
-    return report.loop_state() == wire::FAULTED ? kExitVerdict : kExitOk;
-  };
+  return add_request(app, "status", "How a live server is: control, faults, timing, refused datagrams",
+                     "Examples:\n  rigstep status 127.0.0.1:47001\n"
+                     "  rigstep status 10.0.0.5:47001 --key bench.key --json\n\n"
+                     "Does not disturb the loop. Exit code 1: a fault is latched.\n\n",
+                     tell_status);
 }
 
 Command add_reset(CLI::App& app) {
-  auto options = std::make_shared<StatusOptions>();
-  CLI::App* command = app.add_subcommand("reset", "Clear the latched fault of a live server");
-  add_options(*command, *options);
-  command->footer(
-      std::string("Examples:\n  rigstep reset 127.0.0.1:47001\n"
-                  "  rigstep reset 10.0.0.5:47001 --key bench.key\n\n"
-                  "Steps go on from the last good state, with inputs of zero until new ones come. Look at\n"
-                  "the cause first: `rigstep status` names it. Exit code 1: another fault came at once.\n\n") +
-      kExitCodeHelp);
-  return [options] { return reset(*options); };
+  return add_request(app, "reset", "Clear the latched fault of a live server",
+                     "Examples:\n  rigstep reset 127.0.0.1:47001\n"
+                     "  rigstep reset 10.0.0.5:47001 --key bench.key\n\n"
+                     "Steps go on from the last good state, with inputs of zero until new ones come. Look at\n"
+                     "the cause first: `rigstep status` names it. Exit code 1: another fault came at once.\n\n",
+                     reset);
 }
 
 Command add_blackbox(CLI::App& app) {
-  auto options = std::make_shared<StatusOptions>();
-  CLI::App* command = app.add_subcommand("blackbox", "Have a live server write its last seconds to a file");
-  add_options(*command, *options);
-  command->footer(
-      std::string("Examples:\n  rigstep blackbox 127.0.0.1:47001\n"
-                  "  rigstep blackbox 10.0.0.5:47001 --key bench.key\n\n"
-                  "Prints the file's path on the server's machine, for `rigstep replay` there; with --json the status\n"
-                  "report that names it. The loop goes on. The rig file says what is kept: `black_box { ... }`.\n"
-                  "Exit code 4: the server could not write it.\n\n") +
-      kExitCodeHelp);
-  return [options] { return black_box(*options); };
+  return add_request(
+      app, "blackbox", "Have a live server write its last seconds to a file",
+      "Examples:\n  rigstep blackbox 127.0.0.1:47001\n"
+      "  rigstep blackbox 10.0.0.5:47001 --key bench.key\n\n"
+      "Prints the file's path on the server's machine, for `rigstep replay` there; with --json the status\n"
+      "report that names it. The loop goes on. The rig file says what is kept: `black_box { ... }`.\n"
+      "Exit code 4: the server could not write it.\n\n",
+      black_box);
 }
 
 Command add_keygen(CLI::App& app) {

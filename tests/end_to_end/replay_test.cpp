@@ -15,6 +15,7 @@
 #include <fstream>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -602,53 +603,56 @@ TEST_CASE("a fault leaves the last seconds before it on disk, without a recordin
   CHECK(summary.recording.empty());
 }
 
+// A run that is 250 steps on, all of them in its black box.
+struct BoxedRun {
+  BoxedRun() {
+    live.start();
+    rig.emplace(RigClientOptions{.port = live.port()});
+    for (int k = 0; k < 250; ++k) step_once(*rig, 0.5);
+    std::this_thread::sleep_for(50ms);  // the recorder looks every 10 ms
+  }
+  Folder folder;
+  LiveRun live{boxed_rig(folder, 30.0)};
+  std::optional<RigClient> rig;
+};
+
 TEST_CASE("a black box on request holds a short run from its start, and one that cannot be written stops nothing") {
-  const Folder folder;
-  LiveRun live(boxed_rig(folder, 30.0));
-  live.start();
-  RigClient rig({.port = live.port()});
-  for (int k = 0; k < 250; ++k) step_once(rig, 0.5);
-  std::this_thread::sleep_for(50ms);  // the recorder looks every 10 ms
-  CHECK(live.request_black_box());
-  const Recorder::Written written = next_black_box(live);
+  BoxedRun run;
+  CHECK(run.live.request_black_box());
+  const Recorder::Written written = next_black_box(run.live);
   REQUIRE(written.good);
   const ReplayReport report = replay(written.text, {});
   CHECK(report.verdict == Verdict::bit_exact);
   CHECK(report.steps == 250);
   CHECK(report.reason == "black box: asked for by the operator");
 
-  fs::remove_all(folder.file(""));
-  live.request_black_box();
-  const Recorder::Written failed = next_black_box(live);
-  const wire::StatusReport status = query_status({.port = live.port()});
+  fs::remove_all(run.folder.file(""));
+  run.live.request_black_box();
+  const Recorder::Written failed = next_black_box(run.live);
+  const wire::StatusReport status = query_status({.port = run.live.port()});
   CHECK(status.black_boxes() == 2);
   CHECK(status.black_box_failed());
   CHECK(status.black_box() == failed.text);
   CHECK_FALSE(failed.good);
-  CHECK(failed.text.starts_with("the black box could not be written: " + folder.file("")));
-  CHECK(step_once(rig, 0.5).step == 251);
-  CHECK(live.stop("the test is over").black_boxes == std::vector{written.text});
+  CHECK(failed.text.starts_with("the black box could not be written: " + run.folder.file("")));
+  CHECK(step_once(*run.rig, 0.5).step == 251);
+  CHECK(run.live.stop("the test is over").black_boxes == std::vector{written.text});
 }
 
 TEST_CASE("an operator has a black box written over the link, once for each time it was asked, and is told its name") {
-  const Folder folder;
-  LiveRun live(boxed_rig(folder, 30.0));
-  live.start();
-  RigClient rig({.port = live.port()});
-  for (int k = 0; k < 250; ++k) step_once(rig, 0.5);
-  std::this_thread::sleep_for(50ms);  // the recorder looks every 10 ms
-  const StatusTarget target{.port = live.port()};
+  BoxedRun run;
+  const StatusTarget target{.port = run.live.port()};
   const wire::StatusReport before = query_status(target);
   CHECK(before.black_boxes() == 0);
   const wire::StatusReport report = write_black_box(target, before);
   CHECK(report.black_boxes() == 1);
   CHECK_FALSE(report.black_box_failed());
-  REQUIRE(report.black_box().starts_with(folder.file("four_bar.black_box.")));
+  REQUIRE(report.black_box().starts_with(run.folder.file("four_bar.black_box.")));
   CHECK(replay(report.black_box(), {}).steps == 250);
   // the same request again, as after a lost answer: the answer is the same file
   CHECK(write_black_box(target, before).black_box() == report.black_box());
   CHECK(write_black_box(target, report).black_box() != report.black_box());
-  CHECK(live.stop("the test is over").black_boxes.size() == 2);
+  CHECK(run.live.stop("the test is over").black_boxes.size() == 2);
 }
 
 TEST_CASE("a black box whose folder is not there is told before the run") {

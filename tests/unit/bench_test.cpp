@@ -11,6 +11,7 @@
 #include "server/bench/mechanisms.h"
 #include "server/bench/solvers.h"
 #include "server/bench/timing.h"
+#include "server/quantile.h"
 #include "server/tune.h"
 #include "tests/support/reference.h"
 
@@ -56,6 +57,17 @@ TEST_CASE("bench: the chain built in code is that of config/mechanisms") {
     CHECK(code.joints()[i].in_first.point_b == file.joints()[i].in_first.point_b);
     CHECK(code.joints()[i].in_second.point_b == file.joints()[i].in_second.point_b);
   }
+}
+
+TEST_CASE("bench: a quantile is the smallest value that a share of all does not exceed, and of none there is none") {
+  std::vector<double> values{4.0, 1.0, 3.0, 2.0};
+  for (const auto& [share, value] : std::initializer_list<std::pair<double, double>>{
+           {0.0, 1.0}, {0.25, 1.0}, {0.26, 2.0}, {0.5, 2.0}, {0.75, 3.0}, {0.999, 4.0}, {1.0, 4.0}})
+    CHECK(quantile(values, share) == value);
+  values.push_back(5.0);
+  CHECK(quantile(values, 0.5) == 3.0);
+  values.clear();
+  CHECK(std::isnan(quantile(values, 0.5)));
 }
 
 TEST_CASE("bench: every measured window begins at the saved state") {

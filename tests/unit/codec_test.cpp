@@ -240,7 +240,8 @@ TEST_CASE("a status report is one frame: observers that do not fit are left out,
 }
 
 TEST_CASE(
-    "a status report that is too large for its observers alone goes without reasons, then counters, never unsent") {
+    "a status report that is too large for its observers alone goes without reasons, counters, distributions, never "
+    "unsent") {
   Link link;
   StatusReport report;
   report.set_fault(std::string(250, 'f'));
@@ -260,6 +261,26 @@ TEST_CASE(
   CHECK(read.counter_size() > 20);
   CHECK(read.fault().size() == 250);
   CHECK(read.black_box().size() == 250);
+
+  report.set_recording_error(std::string(250, 'r'));
+  report.mutable_controller()->set_rig_name(std::string(kMaxNameBytes, 'n'));
+  report.mutable_controller()->set_product_version(std::string(kMaxNameBytes, 'v'));
+  report.mutable_controller()->set_address("[ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff]:65535");
+  for (int k = 0; k < 5; ++k) {
+    Distribution& distribution = *report.add_distribution();
+    distribution.set_name("input_age_steps");
+    distribution.set_count(1ull << 40);
+    distribution.set_p50(1ull << 40);
+    distribution.set_p99(1ull << 40);
+    distribution.set_p999(1ull << 40);
+    distribution.set_max(1ull << 40);
+  }
+  REQUIRE(link.rig.decode(link.server.encode_status(report), 0, link.state) == DecodeStatus::ok);
+  const StatusReport& largest = link.rig.message()->status();
+  CHECK(largest.counter_size() == 0);
+  CHECK(largest.distribution_size() < 5);
+  CHECK(largest.controller().rig_name().size() == kMaxNameBytes);
+  CHECK(largest.recording_error().size() == 250);
 }
 
 TEST_CASE("in lockstep any sequence is read, and Welcome tells where to go on") {
