@@ -182,8 +182,10 @@ RIGSTEP_INLINE S3<T> invert_inertia(const StepArrays& a, const Leaf& leaf, const
       const Direct<T> numbers = numbers_of<T>(a, a.handle[h]);
       K = K + symmetric(numbers, 6), torque = torque + three(numbers, 3);
     }
-    const M3<T> A = load33<T>(b.rotation);
-    K = K + rotated(A, turning_stiffness(b, transposed_times(A, torque)));
+    if (!leaf.is_round) {
+      const M3<T> A = load33<T>(b.rotation);
+      K = K + rotated(A, turning_stiffness(b, transposed_times(A, torque)));
+    }
     I = index3::RIGSTEP_ISA::with_stiffness(I, K, T(geometric));
   }
   if (leaf.dense < 0) store_symmetric(b.inertia_inverse, inverse(I));

@@ -100,6 +100,8 @@ bool closes_loops(const Mechanism& mechanism) {
   return false;
 }
 
+bool is_round(const Body& body) { return body.inertia_b == body.inertia_b(0, 0) * Mat3::Identity(); }
+
 bool is_slender(const Body& body) {
   const Vec3 moments = Eigen::SelfAdjointEigenSolver<Mat3>(body.inertia_b, Eigen::EigenvaluesOnly).eigenvalues();
   return moments[2] > kSlender * moments[0];
@@ -417,6 +419,8 @@ Plan::Plan(const Mechanism& mechanism_, const Settings& settings_)
 
 void Plan::lay_out(Elimination chosen) {
   elimination = std::move(chosen);
+  for (std::size_t i = 0; i < mechanism.bodies().size(); ++i)
+    if (!is_round(mechanism.bodies()[i])) elimination.leaves[elimination.leaf_of_body[i]].is_round = false;
   partition = divide(elimination, std::clamp(settings.threads, 1, kMostThreads));
   const auto size = [](int n) { return static_cast<std::size_t>(n); };
   constraint_constants = AlignedDoubles(size(kConstraintConstants * elimination.constraint_positions), 0.0);

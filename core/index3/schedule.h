@@ -100,6 +100,7 @@ struct Leaf {
   int first_handle = 0, handles = 0;
   int matrix = 0, vector = 0;  // as in Child
   bool is_link = false;        // two point constraints of one format
+  bool is_round = true;        // all principal moments of inertia are equal
   bool is_hub = false;         // rows: its displacement; handles: of all its constraints, which lie with their grips
   int dense = -1;              // into the full tangent mass matrices, -1: mass and inertia only
 };
