@@ -122,7 +122,7 @@ struct StepRecord {
   std::uint32_t flags = 0;
   std::uint32_t missed_deadlines = 0;  // skipped before this step
   std::uint32_t wake_up_ns = 0;        // from the deadline to the start of the tick
-  std::uint32_t step_ns = 0;           // duration of the step
+  std::uint32_t step_ns = 0;           // from the inputs to the output channels
   std::uint64_t state_hash = 0;
   double last_increment = 0.0;  // as in StepReport, and the three after it
   double position_residual = 0.0;
