@@ -74,7 +74,7 @@ class ServerCodec {
                                             std::uint64_t step = 0);
   std::span<const std::byte> encode_challenge(std::uint64_t nonce, std::span<const std::uint8_t, kCookieBytes> cookie);
   // Puts this server's and mechanism's own fields in. What does not fit is left out, from the last on: observers,
-  // then reasons of refusals, then counters.
+  // then reasons of refusals, then counters, then distributions.
   std::span<const std::byte> encode_status(StatusReport report);
   std::span<const std::byte> encode_refusal(RefusalReason reason, std::string_view text);
   // The channels from `first` on, as many as fit. Past the end: none, so that the rig learns the total.

@@ -19,7 +19,8 @@ namespace rigstep::server {
 namespace {
 
 constexpr std::int64_t kSecond = 1'000'000'000;
-// One call that waits and takes the datagram is faster than two, but its time-out is as coarse as the kernel's tick.
+// One call that waits and takes the datagram is faster than two, but its time-out is as coarse as the kernel's tick:
+// up to 8 ms longer at 250 ticks a second.
 constexpr std::int64_t kCoarseWaitNs = 4'000'000, kCoarseUntilNs = 16'000'000;
 
 // A socket that is connected to the server, or -1 with errno.

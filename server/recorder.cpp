@@ -113,7 +113,7 @@ void Recorder::write_recording(const Write& write) {
   } catch (const std::exception& error) {
     writer_.reset();
     error_ = error.what();
-    recording_ended_.store(true);
+    recording_failed_.store(true);
   }
 }
 

@@ -54,7 +54,7 @@ class Recorder {
   // Steps that are with the operating system.
   std::uint64_t steps_written() const noexcept { return steps_written_.load(std::memory_order_relaxed); }
   // Why the recording ended early; empty: it goes on. Any thread, never waits.
-  std::string error() const { return recording_ended_.load() ? error_ : std::string(); }
+  std::string error() const { return recording_failed_.load() ? error_ : std::string(); }
 
  private:
   void run();
@@ -86,7 +86,7 @@ class Recorder {
   std::string written_by_fault_;
   std::uint32_t fault_that_wrote_ = 0;  // its number, 0: none
   std::string error_;                   // written once, before the next is set
-  std::atomic<bool> recording_ended_{false};
+  std::atomic<bool> recording_failed_{false};
   std::thread thread_;
 };
 

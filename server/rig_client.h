@@ -85,7 +85,8 @@ class __attribute__((visibility("default"))) RigClient {
 
   // The next datagram that came, without waiting. state(): after Arrival::state.
   Arrival receive() noexcept;
-  void wait_until(std::int64_t time_ns) noexcept;  // or until a datagram comes; CLOCK_MONOTONIC
+  // Or until a datagram, a refusal by the server's machine or a signal comes; CLOCK_MONOTONIC.
+  void wait_until(std::int64_t time_ns) noexcept;
   const RigState& state() const noexcept;
   const std::string& goodbye() const noexcept;  // the server's words when it stopped
 

@@ -112,7 +112,7 @@ constexpr int kR = 0, kP = 3, kV = 7, kOmega = 10, kA = 13, kAlpha = 16;
 template <class T>
 struct BodyArrays {
   static constexpr int W = kWidth<T>;
-  double *last, *next, *history, *rotation, *twist, *load, *motion, *inertia_inverse, *constants, *slenderness;
+  double *last, *next, *history, *rotation, *twist, *load, *motion, *inertia_inverse, *constants, *turning;
   RIGSTEP_INLINE BodyArrays(const StepArrays& a, double* record)
       : last(record + W * a.last),
         next(record + W * a.next),
@@ -123,7 +123,7 @@ struct BodyArrays {
         motion(record + W * kMotionField),
         inertia_inverse(record + W * kInertiaInverseField),
         constants(record + W * kConstantsField),
-        slenderness(record + W * kSlendernessField) {}
+        turning(record + W * kTurningField) {}
 };
 
 template <class T>
@@ -208,8 +208,8 @@ template <class T>
 RIGSTEP_INLINE S3<T> turning_stiffness(const BodyArrays<T>& b, V3<T> torque) {
   constexpr int W = kWidth<T>;
   const auto sum = [&](int k) RIGSTEP_INLINED {
-    return fma(load<T>(b.slenderness + k * W), torque.x,
-               fma(load<T>(b.slenderness + (6 + k) * W), torque.y, load<T>(b.slenderness + (12 + k) * W) * torque.z));
+    return fma(load<T>(b.turning + k * W), torque.x,
+               fma(load<T>(b.turning + (6 + k) * W), torque.y, load<T>(b.turning + (12 + k) * W) * torque.z));
   };
   return {sum(0), sum(1), sum(2), sum(3), sum(4), sum(5)};
 }

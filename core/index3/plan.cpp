@@ -14,10 +14,11 @@ namespace rigstep::index3 {
 
 namespace {
 
-// Above these Newton's iteration needs a tangent each time.
+// From these on Newton's iteration needs a tangent each time.
 constexpr double kSlender = 1e3;  // ratio of a body's principal moments of inertia
 constexpr double kUneven = 1e3;   // ratio of the masses of joined bodies
 constexpr std::int64_t kLong = 10'000'000, kLongWithLoops = 5'000'000;  // step [ns]
+constexpr double kRounding = 1e-14;
 constexpr int kMostRowsOfBody = 1500;  // its compliance between all its joints is one dense block
 
 const Joint& joint_of(const Mechanism& mechanism, int coordinate) {
@@ -113,27 +114,29 @@ bool is_uneven(const Mechanism& m, const Joint& joint) {
   return std::max(first, second) >= kUneven * std::min(first, second);
 }
 
-// Force elements that are stiffer or softer at the end of a step than at its begin: what comes to rest, or to a limit.
-bool slopes_change(const Mechanism& m) { return !m.frictions().empty() || !m.motors().empty() || !m.tyres().empty(); }
+// Force elements that are stiffer or softer at the end of a step than at its begin: what comes to rest, or to a stop.
+bool slopes_change(const Mechanism& m) {
+  const auto has_table = [](const Spring& spring) {
+    return !spring.stiffness_table.empty() || !spring.damping_table.empty();
+  };
+  return !m.frictions().empty() || !m.motors().empty() || !m.tyres().empty() ||
+         std::any_of(m.springs().begin(), m.springs().end(), has_table);
+}
 
 // The tangent of the predictor serves all iterations where that is near enough to the end of the step. Rows that are
 // redundant in closed loops are independent there by as much as the joints are open, which turns their rounding into
 // motion: with loops another one, where the joints are closed. Slender bodies, uneven masses and long steps turn or
-// load what little inertia there is so much within a step that each iteration needs its own, and so do some force
-// elements.
-int tangents_of(const Mechanism& m, const Settings& settings, bool has_loops) {
-  const bool each =
-      slopes_change(m) || std::any_of(m.bodies().begin(), m.bodies().end(), is_slender) ||
-      std::any_of(m.joints().begin(), m.joints().end(), [&m](const Joint& joint) { return is_uneven(m, joint); }) ||
-      settings.dt_ns > kLong || (has_loops && settings.dt_ns > kLongWithLoops);
-  return std::min(settings.iterations, each ? settings.iterations : has_loops ? 2 : 1);
-}
-
-double inverse_mass_along(const Mechanism& m, int body, const Mat3& A, const Vec6& J) {
-  if (body == kGround) return 0.0;
-  const Vec3 torque_b = A.transpose() * J.tail<3>();
-  return J.head<3>().squaredNorm() / m.bodies()[body].mass +
-         torque_b.dot(m.bodies()[body].inertia_b.inverse() * torque_b);
+// load what little inertia there is so much within a step that each iteration needs its own.
+Tangents tangents_of(const Mechanism& m, const Settings& settings, bool has_loops) {
+  const auto each = [&](const char* why) { return Tangents{settings.iterations, why}; };
+  if (std::any_of(m.bodies().begin(), m.bodies().end(), is_slender)) return each("a body is slender");
+  if (std::any_of(m.joints().begin(), m.joints().end(), [&m](const Joint& joint) { return is_uneven(m, joint); }))
+    return each("masses of joined bodies differ a thousandfold");
+  if (slopes_change(m)) return each("friction, motors, tyres or tables");
+  if (settings.dt_ns > kLong) return each("the step is above 10 ms");
+  if (has_loops && settings.dt_ns > kLongWithLoops) return each("the step is above 5 ms and there are closed loops");
+  if (has_loops) return {std::min(settings.iterations, 2), "closed loops"};
+  return {1, "the predictor is near enough"};
 }
 
 // J M^-1 J' of one body, J by columns
@@ -167,8 +170,9 @@ void choose_compliance(const Plan& plan, const State& start, int joint_index, st
     }
     const Eigen::MatrixXd W =
         compliance_between(m, joint.first, first.A, J_first) + compliance_between(m, joint.second, second.A, J_second);
-    const double scale =
-        plan.has_loops ? W.diagonal().mean() : Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd>(W).eigenvalues()[0];
+    const double mean = W.diagonal().mean();
+    const double least = Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd>(W).eigenvalues()[0];
+    const double scale = plan.has_loops ? mean : std::max(least, kRounding * mean);
     for (const int k : of_kind) compliance[plan.first_row[joint_index] + k] = plan.settings.relative_compliance * scale;
   }
 }
@@ -189,7 +193,7 @@ void prepare_couplings_and_drivers(Plan& plan, const State& start) {
   const auto set_compliance = [&](int constraint, const CoupledJacobians& J) {
     double sum = 0.0;
     for (std::size_t k = 0; k < J.size(); ++k)
-      sum += inverse_mass_along(m, plan.bodies[constraint][k], placement(plan.bodies[constraint][k]).A, J[k]);
+      sum += compliance_between(m, plan.bodies[constraint][k], placement(plan.bodies[constraint][k]).A, J[k])(0, 0);
     plan.compliance[plan.first_row[constraint]] = plan.settings.relative_compliance * sum;
   };
   int constraint = plan.first_coupling();
@@ -419,6 +423,7 @@ Plan::Plan(const Mechanism& mechanism_, const Settings& settings_)
 
 void Plan::lay_out(Elimination chosen) {
   elimination = std::move(chosen);
+  for (Leaf& leaf : elimination.leaves) leaf.is_round = true;
   for (std::size_t i = 0; i < mechanism.bodies().size(); ++i)
     if (!is_round(mechanism.bodies()[i])) elimination.leaves[elimination.leaf_of_body[i]].is_round = false;
   partition = divide(elimination, std::clamp(settings.threads, 1, kMostThreads));

@@ -38,6 +38,12 @@ struct HubChoice {
   double error = 0.0;         // of the hybrid form, relative
 };
 
+// Iterations of a step, from the first on, that have a tangent of their own.
+struct Tangents {
+  int count = 1;
+  const char* why = "";
+};
+
 struct Plan {
   // Numbers the constraint rows, compiles the elimination and chooses each joint's compliance at the start pose.
   // Throws MechanismError for a body with too many joints, and for an instruction set that this processor lacks.
@@ -61,7 +67,7 @@ struct Plan {
   std::vector<bool> carries_spring;       // (bodies) has own-body blocks in the force tangent
   double length = 1.0;                    // largest arm of a joint on a body; 1 where there is none [m]
   bool has_loops = false;  // some joint stands between parts that are connected already, the ground included
-  int tangents = 1;        // iterations of a step, from the first on, that have a tangent of their own
+  Tangents tangents;
 
   std::vector<int> eliminated_as;  // (constraints) as which constraint of the elimination; -1: no rows
   std::vector<int> eliminated;     // the other way round: which constraint; there the elements follow

@@ -112,8 +112,7 @@ void Reactions::take_blocks(Group& g, const Workspace& w) const noexcept {
     for (std::size_t l = k + 1; l-- > 0 && g.entries[l].row == entry.row;) {
       const Entry& other = g.entries[l];
       if (entry.at <= other.at) g.K.block<6, 6>(entry.at, other.at) += entry.J * other.J.transpose();
-      if (other.at < entry.at || (other.at == entry.at && l != k))
-        g.K.block<6, 6>(other.at, entry.at) += other.J * entry.J.transpose();
+      if (other.at < entry.at) g.K.block<6, 6>(other.at, entry.at) += other.J * entry.J.transpose();
     }
   }
 }

@@ -3,8 +3,8 @@
 // and torques about the joint points [N m], is the least. It weighs 1 N m like 1 N.
 //
 // Only constraints whose multipliers are not unique are touched: they fall into groups that share no load among each
-// other (a four-bar is one, each corner of a car another), and each group is solved on its own, by a dense Cholesky
-// factorisation of J'J of its bodies, whose size is fixed at load time.
+// other (a four-bar is one, each corner of a car another), and each group is solved on its own, by an L D L'
+// factorisation of J'J of its bodies within a profile that is fixed at load time.
 //
 // Construction is load time; everything else belongs to the loop thread and takes a fixed time.
 #pragma once

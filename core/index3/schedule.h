@@ -37,8 +37,9 @@ inline constexpr int kLoadField = kTwistField + 6;                     // Q: for
 inline constexpr int kMotionField = kLoadField + 6;  // displacement | velocity | acceleration, world frame
 inline constexpr int kInertiaInverseField = kMotionField + 6;
 inline constexpr int kConstantsField = kInertiaInverseField + 6;  // 1/m, m, inertia xx yy zz yx zx zy
-inline constexpr int kSlendernessField = kConstantsField + 8;     // turning_share(), column by column
-inline constexpr int kBodyFields = kSlendernessField + 18;        // a whole number of cache lines in lanes
+inline constexpr int kTurningField = kConstantsField + 8;   // share of a torque about x, y, z: xx yy zz yx zx zy each
+inline constexpr int kBodyFields = kTurningField + 18 + 1;  // one left over
+static_assert(kBodyFields * kLanes * sizeof(double) % 64 == 0, "records in lanes share no cache line");
 
 inline Place BodyPlace::of(int field) const { return {kBodyFields * position + field * width + lane, width}; }
 
@@ -100,7 +101,7 @@ struct Leaf {
   int first_handle = 0, handles = 0;
   int matrix = 0, vector = 0;  // as in Child
   bool is_link = false;        // two point constraints of one format
-  bool is_round = true;        // all principal moments of inertia are equal
+  bool is_round = false;       // all principal moments of inertia are equal, in all lanes
   bool is_hub = false;         // rows: its displacement; handles: of all its constraints, which lie with their grips
   int dense = -1;              // into the full tangent mass matrices, -1: mass and inertia only
 };

@@ -94,7 +94,7 @@ class Attempt {
   }
 
  private:
-  bool needs_tangent(int iteration) const { return iteration < plan_.tangents; }
+  bool needs_tangent(int iteration) const { return iteration < plan_.tangents.count; }
 
   // At a singular pose loops hold nothing in one direction. What rounding leaves open there, multipliers that were
   // carried over would add up step by step; anew they are as small as the first iteration makes them, and the next one

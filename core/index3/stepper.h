@@ -18,7 +18,9 @@
 //              Newton iterations is unstable; the applied forces' partials stay out of it, since a projection in a
 //              metric that holds springs to the ground or to other bodies does not keep momentum
 //   3.4        the acceleration projection uses the projected velocities in gamma
-//   4.4        geometric stiffness enters the tangent with its own-body blocks
+//   4.4        geometric stiffness enters the tangent with its own-body blocks, made symmetric by a mean that counts
+//              the equation of a small moment of inertia more: else a thin rod spins because it swings
+//   3.3        modified Newton: one tangent at the predictor, more where that is too far from the end of the step
 //
 // Owned by a session; construction is load time and may throw, step() belongs to the loop thread.
 #pragma once
@@ -53,8 +55,8 @@ inline constexpr int kMostThreads = 64;
 struct Settings {
   std::int64_t dt_ns = 1'000'000;     // step [ns]
   int iterations = 3;                 // Newton iterations per step: a fixed count, never "until converged"
-  double relative_compliance = -1.0;  // of each joint against its own inverse inertia [-]; negative: 1e-8 with closed
-                                      // loops, 1e-10 without
+  double relative_compliance = -1.0;  // of each joint against its own inverse inertia [-], in trees the least of its
+                                      // directions, else their mean; negative: 1e-8 with closed loops, 1e-10 without
   int sweeps = 0;                     // passes of each projection; 0: 2 with closed loops, 1 without
   int threads = 1;                    // that share a step, at most kMostThreads; same bits for any number
   MergeOrder order = MergeOrder::in_lanes;

@@ -99,7 +99,7 @@ std::vector<std::pair<std::string, double>> phase_shares(const Mechanism& mechan
   const double accelerations_up =
       lowest_us([] {}, [&] { phases.up(Start::accelerations, RightHandSide::quadratic, false, false, 1); });
   const double accelerations_down = lowest_us([] {}, [&] { phases.down(Multiplier::sigma, Finish::accelerations); });
-  const int tangents = phases.plan().tangents;
+  const int tangents = phases.plan().tangents.count;
   std::vector<std::pair<std::string, double>> shares{
       {"predictor", predict},
       {"Newton", tangents * up_first + (iterations - tangents) * up + iterations * down},
@@ -115,19 +115,22 @@ double multiply_adds_per_step(const Mechanism& mechanism, double dt) {
   const index3::Plan plan(mechanism, settings_of(dt));
   const index3::Elimination& e = plan.elimination;
   const int iterations = plan.settings.iterations, sweeps = plan.settings.sweeps;
-  double bodies = 0.0, leaf_rows = 0.0, solve = 0.0;
+  double bodies = 0.0, turning_bodies = 0.0, leaf_rows = 0.0, solve = 0.0;
   for (const index3::Leaf& leaf : e.leaves) {
     bodies += leaf.width;
+    if (!leaf.is_round) turning_bodies += leaf.width;
     leaf_rows += leaf.width * leaf.rows;
   }
   for (const index3::Front& f : e.fronts) solve += f.width * f.pivots * (2.0 * f.rows + f.pivots + 1.0);
   constexpr double kPredict = 110.0, kFreeMotion = 110.0, kMove = 80.0, kVelocities = 60.0, kAccelerations = 50.0;
   constexpr double kRow = 18.0;       // constraint, its loads and what it sees of a motion, of one of its bodies
   constexpr double kInertia = 110.0;  // rotated, with geometric stiffness, inverted
+  constexpr double kTurning = 90.0;   // the turning torque's share of that
   const double iteration = bodies * (kFreeMotion + kMove) + kRow * leaf_rows + 12.0 * leaf_rows + solve;
   const double projections = bodies * (kVelocities + kAccelerations) + 2.0 * sweeps * (12.0 * leaf_rows + solve);
   return kPredict * bodies + iterations * iteration + projections +
-         (plan.tangents + 1.0) * (static_cast<double>(e.multiply_adds) + kInertia * bodies);
+         (plan.tangents.count + 1.0) *
+             (static_cast<double>(e.multiply_adds) + kInertia * bodies + kTurning * turning_bodies);
 }
 
 }  // namespace rigstep::server

@@ -199,10 +199,8 @@ void print_text(const Report& r) {
   fmt::print("elimination      {} operations, {} levels, largest front {} rows, {} multiply-adds a factorisation\n",
              e.fronts.size(), e.levels, e.largest_front, e.multiply_adds);
   fmt::print("form             {}\n", index3::describe_elimination(r.plan));
-  fmt::print("tangents         {} in {} iterations at 10 ms{}\n", r.plan.tangents, r.plan.settings.iterations,
-             r.plan.tangents == r.plan.settings.iterations
-                 ? ": slender bodies, uneven masses, loops, friction, motors or tyres"
-                 : "");
+  fmt::print("tangents         {} in {} iterations at 1 ms: {}\n", r.plan.tangents.count, r.plan.settings.iterations,
+             r.plan.tangents.why);
   fmt::print("layout           {} of {} bodies in lanes of four; threads that take part of 1, 2, 4: {}\n",
              r.layout.in_lanes, r.m.bodies().size(), fmt::join(r.layout.parts, ", "));
   fmt::print("cost per step    {:.1f} us (median measured on this machine, 3 iterations)\n", r.step_us);
@@ -245,6 +243,7 @@ nlohmann::json to_json(const Report& r) {
           {"elimination_form", index3::describe_elimination(r.plan)},
           {"bodies_in_lanes", r.layout.in_lanes},
           {"parts_of_1_2_4_threads", r.layout.parts},
+          {"tangents", {{"count", r.plan.tangents.count}, {"why", r.plan.tangents.why}}},
           {"step_us", r.step_us},
           {"memory_bytes", r.memory_bytes},
           {"memory_bytes_per_body", r.bytes_per_body()}};

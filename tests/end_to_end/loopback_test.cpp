@@ -86,6 +86,7 @@ class Server {
   UdpCounters counters() const { return endpoint_.counters(); }
   std::uint64_t dropped(DecodeStatus status) const { return counters().dropped[static_cast<std::size_t>(status)]; }
   std::uint64_t newest_sequence() const { return newest_sequence_; }
+  bool kept_early() const { return kept_early_; }  // lockstep: recorded a step before its answer was sent
   std::vector<RigEvent> events() {
     const std::lock_guard lock(events_mutex_);
     return events_;
@@ -130,10 +131,11 @@ class Server {
   void serve_lockstep() {
     const Lockstep lockstep{.step =
                                 [this](const rt::TickTiming&) {
+                                  sent_before_ = counters().sent;
                                   InputSample input;
                                   if (inputs_.take(input)) step(input);
                                 },
-                            .keep = [] {},
+                            .keep = [this] { kept_early_ = kept_early_ || counters().sent == sent_before_; },
                             .answer = answer_};
     endpoint_.serve_lockstep(lockstep, {});
   }
@@ -149,6 +151,8 @@ class Server {
   std::mutex events_mutex_;
   std::vector<RigEvent> events_;
   std::atomic<std::uint64_t> newest_sequence_{0};
+  std::uint64_t sent_before_ = 0;
+  std::atomic<bool> kept_early_{false};
   std::atomic<bool> stopping_{false};
   Snapshot answer_;  // stepping thread only
   const bool lockstep_;
@@ -756,6 +760,7 @@ TEST_CASE("in lockstep each datagram makes its step once, however often it comes
   }
   CHECK(server.dropped(DecodeStatus::sequence) == 4);
   CHECK(server.newest_sequence() == 5);
+  CHECK_FALSE(server.kept_early());
   CHECK(query_status({.port = server.port()}).step() == 5);
   CHECK(query_status({.port = server.port()}).lockstep());
 }

@@ -277,6 +277,15 @@ TEST_CASE("one sweep gives the motion of chains, branches and redundant ladders"
   }
 }
 
+TEST_CASE("one sweep where round and slender bodies, with axes of their own, lie side by side") {
+  test::Description d = test::chain(16, JointType::revolute);
+  for (Body& body : d.bodies) body.inertia_b = Mat3::Identity();
+  const Mat3 turn = index3::rotation_matrix(Eigen::Vector4d(0.8, 0.36, 0.48, 0.0));
+  d.bodies[5].inertia_b = turn * Vec3(0.01, 0.5, 0.505).asDiagonal() * turn.transpose();
+  d.bodies[6].inertia_b = Vec3(1e-4, 1.0 / 12.0, 1.0 / 12.0).asDiagonal();
+  for (const MergeOrder order : kOrders) CHECK(sweep_errors(test::build(d), order, 12, false).motion < 1e-10);
+}
+
 TEST_CASE("one sweep with hubs that stay primal solves the same dual system") {
   for (const MergeOrder order : kOrders) {
     CAPTURE(static_cast<int>(order));

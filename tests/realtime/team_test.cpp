@@ -70,6 +70,23 @@ TEST_CASE("steps shared by any number of threads, some of them late, have the bi
   }
 }
 
+TEST_CASE("the last allowed core is the last of the thread's own mask") {
+  cpu_set_t before, one;
+  CPU_ZERO(&before);
+  CPU_ZERO(&one);
+  REQUIRE(::sched_getaffinity(0, sizeof before, &before) == 0);
+  int last = -1;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &before)) continue;
+    if (last < 0) CPU_SET(cpu, &one);  // the first one
+    last = cpu;
+  }
+  CHECK(rt::last_allowed_core() == last);
+  REQUIRE(::sched_setaffinity(0, sizeof one, &one) == 0);
+  CHECK(CPU_ISSET(rt::last_allowed_core(), &one));
+  REQUIRE(::sched_setaffinity(0, sizeof before, &before) == 0);
+}
+
 TEST_CASE("partners are pinned beside the loop's core, and the report says what the kernel says") {
   cpu_set_t pinned;
   CPU_ZERO(&pinned);
