@@ -3,7 +3,7 @@
 source "$(dirname "$0")/lib.sh"
 build=$(realpath "$(dirname "$RIGSTEP")/..")
 cmake --install "$build" --component development --prefix "$PWD/installed" >install.log || { cat install.log; exit 1; }
-cmake -S "$SOURCE/tests/end_to_end/rig_client" -B example -DCMAKE_PREFIX_PATH="$PWD/installed" \
+cmake -G Ninja -S "$SOURCE/tests/end_to_end/rig_client" -B example -DCMAKE_PREFIX_PATH="$PWD/installed" \
   -DCMAKE_CXX_FLAGS="-Wall -Wextra -Werror" >configure.log || { cat configure.log; exit 1; }
 cmake --build example >build.log || { cat build.log; exit 1; }
 
