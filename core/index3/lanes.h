@@ -8,8 +8,9 @@
 #include <immintrin.h>
 #endif
 
-// everything is inlined into the passes, but where the processor cannot fuse: slow anyway, and a library call per lane
-#if defined(__FP_FAST_FMA)
+// everything is inlined into the passes, but where the processor cannot fuse (slow anyway, and a library call per lane)
+// and under sanitizers (half an hour of compiling)
+#if defined(__FP_FAST_FMA) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define RIGSTEP_INLINE inline __attribute__((always_inline))
 #define RIGSTEP_INLINED __attribute__((always_inline))  // of a lambda
 #else
