@@ -1069,7 +1069,8 @@ void finish(const StepArrays& a, const Run& run, RootToLeaves::Finish motion, Fo
 
 Found disassemble(const StepArrays& a, const RootToLeaves& what) {
   Found found;
-  for (const Run* run = a.run + a.runs; run-- > a.run;) {
+  for (int k = a.runs; k-- > 0;) {  // there may be none, and no array
+    const Run* const run = a.run + k;
     if (run->of == Run::Of::fronts) {
       if (what.disassemble) solve_down(a, *run, what.kind);
     } else if (run->of == Run::Of::leaves) {
