@@ -121,7 +121,7 @@ const Snapshot& Cycle::tick(const TickTiming& timing) noexcept {
   return snapshot_;
 }
 
-const Snapshot& Cycle::advance(const TickTiming& timing) noexcept {
+void Cycle::advance(const TickTiming& timing) noexcept {
   take_reset();
   take_newest();
   InputGuard::Verdict verdict;
@@ -137,7 +137,6 @@ const Snapshot& Cycle::advance(const TickTiming& timing) noexcept {
                 (verdict.limited ? kInputLimited : 0u),
        .fault = verdict.stop},
       timing);
-  return snapshot_;
 }
 
 const Snapshot& Cycle::repeat(const StepRecord& recorded) noexcept {

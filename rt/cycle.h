@@ -71,7 +71,7 @@ class Cycle {
   const Snapshot& tick(const TickTiming& timing) noexcept;
 
   // The same in two, so that the answer can be sent before it is recorded: every advance() needs its keep().
-  const Snapshot& advance(const TickTiming& timing) noexcept;
+  void advance(const TickTiming& timing) noexcept;
   void keep() noexcept;
 
   // Replay and simulation: inputs as applied then. Of the record only what went in counts: inputs, sequence, age,

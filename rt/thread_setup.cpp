@@ -126,9 +126,16 @@ Grant tighten_timer() {
   return {"timer slack", tight, (tight ? "" : "(still) ") + std::to_string(slack_ns) + " ns"};
 }
 
+int last_of(const cpu_set_t& cpus) noexcept {
+  for (int cpu = CPU_SETSIZE - 1; cpu > 0; --cpu) {
+    if (CPU_ISSET(cpu, &cpus)) return cpu;
+  }
+  return 0;
+}
+
 Grant pin(std::optional<int> wanted) {
   const cpu_set_t allowed = allowed_cores();
-  const int cpu = wanted.value_or(last_allowed_core());
+  const int cpu = wanted.value_or(last_of(allowed));
   Grant grant{.what = "loop core " + std::to_string(cpu), .granted = false, .detail = {}};
   const std::string remedy = ": choose one of " + list(allowed) + " or widen the cpuset";
   if (cpu < 0 || cpu >= CPU_SETSIZE) {
@@ -279,7 +286,7 @@ ThreadReport set_up_team(std::span<const pthread_t> partners, int wanted, std::i
           complete ? "OpenMP gave all of them" : "(OpenMP gave fewer): unset OMP_THREAD_LIMIT and OMP_DYNAMIC"},
          settings);
   const cpu_set_t allowed = allowed_cores();
-  const int loop_core = settings.cpu.value_or(last_allowed_core());
+  const int loop_core = settings.cpu.value_or(last_of(allowed));
   int core = CPU_SETSIZE;
   for (std::size_t k = 0; k < partners.size(); ++k) {
     ::pthread_setname_np(partners[k], "rigstep-team");
@@ -356,18 +363,12 @@ ThreadUsage thread_usage() noexcept {
   return {usage.ru_minflt + usage.ru_majflt, usage.ru_nivcsw};
 }
 
-int last_allowed_core() noexcept {
-  const cpu_set_t allowed = allowed_cores();
-  for (int cpu = CPU_SETSIZE - 1; cpu > 0; --cpu) {
-    if (CPU_ISSET(cpu, &allowed)) return cpu;
-  }
-  return 0;
-}
+int last_allowed_core() noexcept { return last_of(allowed_cores()); }
 
 LastCoreOnly::LastCoreOnly() noexcept : before_(allowed_cores()) {
   cpu_set_t only;
   CPU_ZERO(&only);
-  CPU_SET(last_allowed_core(), &only);
+  CPU_SET(last_of(before_), &only);
   ::sched_setaffinity(0, sizeof(only), &only);
 }
 

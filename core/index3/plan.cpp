@@ -18,7 +18,7 @@ namespace {
 constexpr double kSlender = 1e3;  // ratio of a body's principal moments of inertia
 constexpr double kUneven = 1e3;   // ratio of the masses of joined bodies
 constexpr std::int64_t kLong = 10'000'000, kLongWithLoops = 5'000'000;  // step [ns]
-constexpr double kRounding = 1e-14;
+constexpr double kRounding = 1e-14;                                     // of a least eigenvalue, beside the mean of all
 constexpr int kMostRowsOfBody = 1500;  // its compliance between all its joints is one dense block
 
 const Joint& joint_of(const Mechanism& mechanism, int coordinate) {
@@ -170,9 +170,10 @@ void choose_compliance(const Plan& plan, const State& start, int joint_index, st
     }
     const Eigen::MatrixXd W =
         compliance_between(m, joint.first, first.A, J_first) + compliance_between(m, joint.second, second.A, J_second);
-    const double mean = W.diagonal().mean();
-    const double least = Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd>(W).eigenvalues()[0];
-    const double scale = plan.has_loops ? mean : std::max(least, kRounding * mean);
+    double scale = W.diagonal().mean();
+    if (!plan.has_loops)
+      scale = std::max(Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd>(W, Eigen::EigenvaluesOnly).eigenvalues()[0],
+                       kRounding * scale);
     for (const int k : of_kind) compliance[plan.first_row[joint_index] + k] = plan.settings.relative_compliance * scale;
   }
 }

@@ -12,10 +12,8 @@ namespace {
 constexpr double kRegularisation = 1e-12;  // of J'J against its mean diagonal: what the constraints leave free
 constexpr int kReactionPasses = 3;         // each multiplies its error by kRegularisation over the smallest eigenvalue
 
-using Upper = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-
 // K (its upper half) = L D L': L' replaces what stands right of the diagonal, as far as a row's end
-void factorise(Upper& K, Eigen::VectorXd& inverse_d, const std::vector<int>& end) noexcept {
+void factorise(RowMajorMatrix& K, Eigen::VectorXd& inverse_d, const std::vector<int>& end) noexcept {
   const int size = static_cast<int>(K.rows());
   for (int j = 0; j < size; ++j) {
     double* const row = &K(j, 0);
@@ -29,7 +27,8 @@ void factorise(Upper& K, Eigen::VectorXd& inverse_d, const std::vector<int>& end
   }
 }
 
-void solve(const Upper& K, const Eigen::VectorXd& inverse_d, const std::vector<int>& end, Eigen::VectorXd& x) noexcept {
+void solve(const RowMajorMatrix& K, const Eigen::VectorXd& inverse_d, const std::vector<int>& end,
+           Eigen::VectorXd& x) noexcept {
   const int size = static_cast<int>(K.rows());
   for (int j = 0; j < size; ++j)
     for (int i = j + 1; i < end[j]; ++i) x[i] -= K(j, i) * x[j];
@@ -111,8 +110,8 @@ void Reactions::take_blocks(Group& g, const Workspace& w) const noexcept {
     entry.J.tail<3>() /= arm_[g.bodies[entry.at / 6]];
     for (std::size_t l = k + 1; l-- > 0 && g.entries[l].row == entry.row;) {
       const Entry& other = g.entries[l];
-      if (entry.at <= other.at) g.K.block<6, 6>(entry.at, other.at) += entry.J * other.J.transpose();
-      if (other.at < entry.at) g.K.block<6, 6>(other.at, entry.at) += other.J * entry.J.transpose();
+      const Entry &left = entry.at <= other.at ? entry : other, &right = entry.at <= other.at ? other : entry;
+      g.K.block<6, 6>(left.at, right.at) += left.J * right.J.transpose();
     }
   }
 }

@@ -29,6 +29,8 @@ Vec6 load_on_second(const Plan& plan, const State& x, int j, const double* lambd
 // Moving bodies that constraints act on, in ascending order.
 std::vector<int> bodies_of(const Plan& plan, const std::vector<int>& constraints);
 
+using RowMajorMatrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+
 class Reactions {
  public:
   // start: a consistent state; wanted: (constraints) whose loads are asked for.
@@ -60,7 +62,7 @@ class Reactions {
     std::vector<int> bodies;
     std::vector<Entry> entries;  // row by row
     std::vector<int> end;        // (6 bodies) behind the last place that the factor couples each with
-    Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> K;  // J'J, upper half, then its factor
+    RowMajorMatrix K;            // J'J, upper half, then its factor
     Eigen::VectorXd inverse_d, motion, open;
   };
 

@@ -199,8 +199,8 @@ void print_text(const Report& r) {
   fmt::print("elimination      {} operations, {} levels, largest front {} rows, {} multiply-adds a factorisation\n",
              e.fronts.size(), e.levels, e.largest_front, e.multiply_adds);
   fmt::print("form             {}\n", index3::describe_elimination(r.plan));
-  fmt::print("tangents         {} in {} iterations at 1 ms: {}\n", r.plan.tangents.count, r.plan.settings.iterations,
-             r.plan.tangents.why);
+  fmt::print("tangents         {} in {} iterations at {:g} ms: {}\n", r.plan.tangents.count, r.plan.settings.iterations,
+             1e3 * r.plan.dt(), r.plan.tangents.why);
   fmt::print("layout           {} of {} bodies in lanes of four; threads that take part of 1, 2, 4: {}\n",
              r.layout.in_lanes, r.m.bodies().size(), fmt::join(r.layout.parts, ", "));
   fmt::print("cost per step    {:.1f} us (median measured on this machine, 3 iterations)\n", r.step_us);
