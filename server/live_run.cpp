@@ -151,7 +151,8 @@ nlohmann::json LiveSummary::json() const {
             {"dropped", dropped},
             {"sent", link.sent},
             {"overtaken", link.overtaken},
-            {"send_errors", link.send_errors}}},
+            {"send_errors", link.send_errors},
+            {"queue_overflows", link.queue_overflows}}},
           {"fault", fault},
           {"faults", faults},
           {"status", rigstep::to_string(last_status)}};
@@ -177,6 +178,10 @@ std::string LiveSummary::text() const {
   if (link.overtaken > 0)
     out +=
         fmt::format("{:<22}{} states, replaced by a newer one before they were sent\n", "  overtaken", link.overtaken);
+  if (link.send_errors > 0) out += fmt::format("{:<22}{} not taken by the system\n", "  send errors", link.send_errors);
+  if (link.queue_overflows > 0)
+    out += fmt::format("{:<22}{} dropped by the system, which had them faster than they were taken\n",
+                       "  queue overflows", link.queue_overflows);
   for (std::size_t k = 1; k < wire::kDecodeStatusCount; ++k)
     if (link.dropped[k] > 0)
       out += fmt::format("{:<22}{} ({})\n", "  refused", link.dropped[k],

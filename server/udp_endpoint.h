@@ -10,6 +10,8 @@
 // the time-out) takes its own place. Every datagram is hostile until its frame was checked.
 #pragma once
 
+#include <sys/socket.h>
+
 #include <algorithm>
 #include <array>
 #include <asio.hpp>
@@ -53,8 +55,9 @@ struct UdpCounters {
   std::uint64_t accepted = 0;                                     // acted on
   std::array<std::uint64_t, wire::kDecodeStatusCount> dropped{};  // by DecodeStatus; [ok] stays 0
   std::uint64_t sent = 0;
-  std::uint64_t overtaken = 0;    // states replaced by a newer one before the network thread came to send them
-  std::uint64_t send_errors = 0;  // datagrams the system did not take
+  std::uint64_t overtaken = 0;        // states replaced by a newer one before the network thread came to send them
+  std::uint64_t send_errors = 0;      // datagrams the system did not take
+  std::uint64_t queue_overflows = 0;  // received by the system, dropped because nobody took them from its full queue
 };
 
 // For the log. Names are printable and short.
@@ -150,6 +153,7 @@ class UdpEndpoint {
   void send_state();
   void receive_waiting();
   bool receive(int flags);
+  void count_overflows(const msghdr& message);
   bool receive_in_lockstep(rt::BusyPoll& busy_poll);
   void end_sessions();
 
@@ -187,7 +191,7 @@ class UdpEndpoint {
   void send_datagram(std::span<const std::byte> datagram, const Endpoint& receiver);
 
   struct AtomicCounters {
-    std::atomic<std::uint64_t> received{0}, accepted{0}, sent{0}, overtaken{0}, send_errors{0};
+    std::atomic<std::uint64_t> received{0}, accepted{0}, sent{0}, overtaken{0}, send_errors{0}, queue_overflows{0};
     std::array<std::atomic<std::uint64_t>, wire::kDecodeStatusCount> dropped{};
   };
 
@@ -217,9 +221,10 @@ class UdpEndpoint {
   wire::RigRequest request_;
   wire::StatusReport status_;
   std::int64_t status_at_ns_ = 0;
-  std::int64_t now_ns_ = 0;  // when the datagram in hand came
-  AnswerBudget answers_;     // to those who have the key, where there is one
-  AnswerBudget hints_;       // to the others: their flood is no reason to keep silent to the former
+  std::int64_t now_ns_ = 0;           // when the datagram in hand came
+  std::uint32_t last_overflows_ = 0;  // as the system counts them
+  AnswerBudget answers_;              // to those who have the key, where there is one
+  AnswerBudget hints_;                // to the others: their flood is no reason to keep silent to the former
   Snapshot snapshot_;
   std::array<std::byte, 2048> receive_buffer_{};
   std::array<std::byte, wire::kMaxDatagram> send_buffer_{};

@@ -48,8 +48,8 @@ struct VerifyCase {
   std::vector<Inputs> applied;  // (steps), empty: none has an input
 
   const Inputs& inputs(std::uint64_t step) const {
-    static const Inputs kNone{};
-    return step < applied.size() ? applied[step] : kNone;
+    static const Inputs kNoInputs{};
+    return step < applied.size() ? applied[step] : kNoInputs;
   }
 };
 

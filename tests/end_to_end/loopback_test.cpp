@@ -388,6 +388,31 @@ TEST_CASE("every hostile datagram is counted under its own reason and changes no
   CHECK(becomes_true([&] { return server.newest_sequence() == 11; }));
 }
 
+TEST_CASE("what the system drops from a full queue is counted, too") {
+  const Mechanism mechanism = block();
+  wire::ServerCodec codec(mechanism, {0}, kPeriod, "1.2.3");
+  rt::Mailbox<InputSample> inputs;
+  rt::Mailbox<Snapshot> snapshots;
+  UdpEndpoint endpoint({.port = 0}, codec, inputs, snapshots, {});
+  asio::io_context context;
+  asio::ip::udp::socket socket(context, asio::ip::udp::v4());
+  socket.connect({asio::ip::make_address("127.0.0.1"), endpoint.local_port()});
+  const std::array<std::byte, wire::kMaxDatagram> nonsense{};
+  const auto send = [&] { socket.send(asio::buffer(nonsense.data(), nonsense.size())); };
+  std::uint64_t sent = 20'000;  // more than the memory of any socket
+  for (std::uint64_t k = 0; k < sent; ++k) send();
+  endpoint.start();
+  REQUIRE(becomes_true([&] {
+    send();
+    ++sent;
+    return endpoint.counters().queue_overflows > 0;
+  }));
+  CHECK(becomes_true([&] {
+    const UdpCounters now = endpoint.counters();
+    return now.received + now.queue_overflows == sent;
+  }));
+}
+
 TEST_CASE("inputs of a stranger are not used and do not age those of the rig") {
   Server server;
   BareRig rig(server);

@@ -38,5 +38,5 @@ quiet() {
 }
 
 quiet ci_loopback "clock_nanosleep write"
-quiet lockstep "recvfrom sendto"
+quiet lockstep "recvmsg sendto"
 finish
