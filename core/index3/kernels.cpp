@@ -172,10 +172,15 @@ RIGSTEP_INLINE Direct<T> numbers_of(const StepArrays& a, const Handle& h) {
 
 // inverts the inertia, but leaves it as it is where it is to be inverted with the rest; returns the inertia
 template <class T>
-RIGSTEP_INLINE S3<T> invert_inertia(const StepArrays& a, const Leaf& leaf, const BodyArrays<T>& b, double geometric) {
+RIGSTEP_INLINE S3<T> invert_inertia(const StepArrays& a, const Leaf& leaf, const BodyArrays<T>& b,
+                                    const LeavesToRoot::Factorise& how) {
   constexpr int W = kWidth<T>;
-  S3<T> I = rotated(load33<T>(b.rotation), load_symmetric<T>(b.constants + 2 * W));
-  if (geometric != 0.0) {
+  S3<T> I = load_symmetric<T>(b.constants + 2 * W);
+  if (how.with_tangent)
+    I = inertia_tangent(I, load_quaternion<T>(b.next + kP * W), load_quaternion<T>(b.history),
+                        load_quaternion<T>(b.history + 4 * W), a.dt);
+  I = rotated(load33<T>(b.rotation), I);
+  if (how.geometric != 0.0) {
     S3<T> K{T(0.0), T(0.0), T(0.0), T(0.0), T(0.0), T(0.0)};
     V3<T> torque{T(0.0), T(0.0), T(0.0)};
     for (int h = leaf.first_handle; h < leaf.first_handle + leaf.handles; ++h) {
@@ -186,7 +191,7 @@ RIGSTEP_INLINE S3<T> invert_inertia(const StepArrays& a, const Leaf& leaf, const
       const M3<T> A = load33<T>(b.rotation);
       K = K + rotated(A, turning_stiffness(b, transposed_times(A, torque)));
     }
-    I = index3::RIGSTEP_ISA::with_stiffness(I, K, T(geometric));
+    I = index3::RIGSTEP_ISA::with_stiffness(I, K, T(how.geometric));
   }
   if (leaf.dense < 0) store_symmetric(b.inertia_inverse, inverse(I));
   return I;
@@ -320,7 +325,7 @@ void fill_grip(const StepArrays& a, const Grip& grip) {
 template <class T>
 RIGSTEP_INLINE void fill_leaf(const StepArrays& a, const Leaf& leaf, const LeavesToRoot::Factorise& how) {
   const BodyArrays<T> b(a, a.body + leaf.record);
-  const S3<T> I = invert_inertia(a, leaf, b, how.geometric);
+  const S3<T> I = invert_inertia(a, leaf, b, how);
   if (leaf.dense >= 0 || leaf.is_hub) {
     T M[packed(6)];
     tangent_mass(a, leaf, b, I, how.with_tangent, M);

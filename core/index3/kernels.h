@@ -178,6 +178,19 @@ RIGSTEP_INLINE S3<T> inverse(const S3<T>& S) {
           scale * czx, scale * fnma(S.xx, S.zy, S.yx * S.zx)};
 }
 
+// dt^2/4 times the derivative of the inertia torque, in the body's axes, with respect to the body's rotation; p: of the
+// iterate, h1 h2: of the last instant. By the angle t of half a step, c J + 1/2 t^2 (J t)(J t)' / (t . J t): what turns
+// about a principal axis needs no more, and a slender body bears no more, as this is never less than c J. Without it a
+// rotor that turns by 0.6 rad a step loses a thousandth of its speed every tenth of a second.
+template <class T>
+RIGSTEP_INLINE S3<T> inertia_tangent(const S3<T>& J, Quaternion<T> p, Quaternion<T> h1, Quaternion<T> h2, double dt) {
+  const T c = T(-0.25 * dt * dt) * fma(p.w, h2.w, dot(p.e, h2.e)), at_rest(1e-300);
+  const V3<T> t = T(0.5 * dt) * twice_G(p, h1), Jt = J * t;
+  const V3<T> share = T(0.5) * (dot(t, t) / (dot(t, Jt) + at_rest)) * Jt;
+  return {fma(c, J.xx, share.x * Jt.x), fma(c, J.yy, share.y * Jt.y), fma(c, J.zz, share.z * Jt.z),
+          fma(c, J.yx, share.y * Jt.x), fma(c, J.zx, share.z * Jt.x), fma(c, J.zy, share.z * Jt.y)};
+}
+
 // Inertia plus the geometric stiffness, which must leave a tenth of the inertia. Where it falls short of that in one
 // direction by little (at the predictor the joint forces still point along the last pose) it is lifted there: the first
 // Newton step for the lowest eigenvalue, from 0, goes beyond it. Otherwise it is left out for this body.

@@ -17,6 +17,7 @@ namespace {
 // From these on Newton's iteration needs a tangent each time.
 constexpr double kSlender = 1e3;  // ratio of a body's principal moments of inertia
 constexpr double kUneven = 1e3;   // ratio of the masses of joined bodies
+constexpr double kFast = 0.25;    // angle that a body turns in a step [rad]
 constexpr std::int64_t kLong = 10'000'000, kLongWithLoops = 5'000'000;  // step [ns]
 constexpr double kRounding = 1e-14;                                     // of a least eigenvalue, beside the mean of all
 constexpr int kMostRowsOfBody = 1500;  // its compliance between all its joints is one dense block
@@ -125,13 +126,17 @@ bool slopes_change(const Mechanism& m) {
 
 // The tangent of the predictor serves all iterations where that is near enough to the end of the step. Rows that are
 // redundant in closed loops are independent there by as much as the joints are open, which turns their rounding into
-// motion: with loops another one, where the joints are closed. Slender bodies, uneven masses and long steps turn or
-// load what little inertia there is so much within a step that each iteration needs its own.
+// motion: with loops another one, where the joints are closed. Slender bodies, uneven masses, rotors and long steps
+// turn or load what inertia there is so much within a step that each iteration needs its own.
 Tangents tangents_of(const Mechanism& m, const Settings& settings, bool has_loops) {
   const auto each = [&](const char* why) { return Tangents{settings.iterations, why}; };
   if (std::any_of(m.bodies().begin(), m.bodies().end(), is_slender)) return each("a body is slender");
   if (std::any_of(m.joints().begin(), m.joints().end(), [&m](const Joint& joint) { return is_uneven(m, joint); }))
     return each("masses of joined bodies differ a thousandfold");
+  const double dt = 1e-9 * static_cast<double>(settings.dt_ns);
+  if (std::any_of(m.bodies().begin(), m.bodies().end(),
+                  [dt](const Body& body) { return body.angular_velocity_0.norm() * dt > kFast; }))
+    return each("a body turns by more than a quarter of a radian a step at the start");
   if (slopes_change(m)) return each("friction, motors, tyres or tables");
   if (settings.dt_ns > kLong) return each("the step is above 10 ms");
   if (has_loops && settings.dt_ns > kLongWithLoops) return each("the step is above 5 ms and there are closed loops");

@@ -222,7 +222,7 @@ struct LeavesToRoot {
   struct Factorise {
     bool wanted = false;
     double geometric = 0.0;     // factor of the geometric stiffness
-    bool with_tangent = false;  // bodies with force elements use their tangent
+    bool with_tangent = false;  // of force elements and of inertia forces; else the mass matrix
     int stage = 0;              // which compliance
   } factorise;                  // tangent mass matrices, their compliance, its elimination, (26) (36)-(38)
   // The motion of the bodies without their joints, (27) (45) (60), or the one that they have.

@@ -68,6 +68,16 @@ Mat3 weighted(const Mat3& K, const Mat3& P, const Vec3& moments) {
   return P * mean * P.transpose();
 }
 
+// The inertia of a body that turned with w_b until it stood still in the iterate, in the world frame, with what its
+// inertia torque changes by when it is turned.
+Mat3 turned_inertia(const Body& b, const BodyState& x, const Mat3& A) {
+  const Vec3 t = 0.5 * kTimeStep * x.w_b;  // 2 G(p) h1 = -w_b where p has not changed
+  const Mat3& J = b.inertia_b;
+  const Vec3 Jt = J * t;
+  return A * ((1.0 - 0.25 * t.squaredNorm()) * J + 0.5 * t.squaredNorm() / t.dot(Jt) * Jt * Jt.transpose()) *
+         A.transpose();
+}
+
 // M + h2 K of a body, the geometric stiffness only where it leaves a tenth of the inertia, and its force elements
 Mat6 tangent_mass(const Plan& plan, const Workspace& w, const State& x, int body) {
   const Body& b = plan.mechanism.bodies()[body];
@@ -88,7 +98,7 @@ Mat6 tangent_mass(const Plan& plan, const Workspace& w, const State& x, int body
   K = weighted(K + 0.5 * kStiffnessFactor * index3::skew(torque), inertia.vectors, inertia.values);
   Mat6 M = Mat6::Zero();
   M.topLeftCorner<3, 3>().diagonal().setConstant(b.mass);
-  M.bottomRightCorner<3, 3>() = with_stiffness(I, K);
+  M.bottomRightCorner<3, 3>() = with_stiffness(turned_inertia(b, x.body[body], w.placement[body].A), K);
   if (plan.carries_spring[body]) M += w.tangent[body];
   return M;
 }
@@ -127,6 +137,7 @@ void factorise(const Plan& plan, const State& x, Workspace& w) {
   StepArrays& a = w.lanes;
   evaluate_state(plan, x, w);
   enter_lanes(plan, x, w);
+  plan.kernels->predict(a);  // h1 h2
   iterate_from_last(plan, w);
   LeavesToRoot constraints;
   constraints.constrain = constraints.with_stiffness = true;
@@ -168,6 +179,7 @@ Errors sweep_errors(const Mechanism& m, MergeOrder order, unsigned seed, bool co
   State x = start_pose(plan);
   test::Random random(seed);
   for (double& lambda : x.lambda) lambda = random.uniform();
+  for (BodyState& body : x.body) body.w_b = random.uniform(0.0, 0.5) / kTimeStep * random.direction();
   factorise(plan, x, w);
   const Dense d = dense(plan, w, x);
   const VectorXd bias = random.values(d.J.cols());

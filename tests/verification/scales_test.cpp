@@ -204,6 +204,27 @@ TEST_CASE("steps of 0.1 to 50 ms keep the energy with order two") {
     }
 }
 
+TEST_CASE("rotors, tops and tumbling bodies keep their energy at half and a fifth of a radian a step") {
+  struct Case {
+    Vec3 moments, spin;
+    JointType type;
+    double kept;  // of the kinetic energy
+  };
+  for (const Case& each : {Case{{0.01, 0.01, 0.01}, {0.0, 0.0, 500.0}, JointType::revolute, 1e-9},
+                           Case{{0.01, 0.01, 0.02}, {20.0, 0.0, 200.0}, JointType::spherical, 1e-4},
+                           Case{{0.01, 0.02, 0.025}, {10.0, 20.0, 200.0}, JointType::spherical, 1e-4}}) {
+    Description d;
+    d.bodies = {make_body("A", Vec3::Zero(), 1.0, each.moments.asDiagonal())};
+    d.bodies[0].angular_velocity_0 = each.spin;
+    d.joints = {make_joint("joint", each.type, "ground", "A", Vec3::Zero())};
+    const Course c = course(d, kMs, 5.0);
+    MESSAGE("energy lost " << c.energy_lost / c.largest_kinetic << ", won " << c.energy_won / c.largest_kinetic);
+    CHECK(c.worst == StepStatus::ok);
+    CHECK(c.energy_lost < each.kept * c.largest_kinetic);
+    CHECK(c.energy_won < each.kept * c.largest_kinetic);
+  }
+}
+
 TEST_CASE("the whip of 256 links costs energy of second order in the step") {
   Description d = chain(256, JointType::spherical);
   for (Body& b : d.bodies) b.inertia_b = Mat3::Identity();
