@@ -87,6 +87,14 @@ joint { name: "right" type: SPHERICAL first: "ground" second: "A" in_first { poi
 END
 expect 3 "$RIGSTEP" check torn_apart.textproto --assemble && says out 'NOT FOUND'
 
+# --- standard output that cannot be written: 4 and one line that says so, from every command
+for arguments in "check $pendulum" "check --json $pendulum" 'doctor' 'doctor --json' 'verify --list' "simulate --duration 0.1 --json $pendulum" \
+  "serve --port 0 --duration 0.1 --record full.mcap $rig" 'check --help' '--version'; do
+  # shellcheck disable=SC2086
+  expect 4 bash -c '"$@" >/dev/full' full "$RIGSTEP" $arguments && says err 'standard output: cannot be written \(No space left on device\): '
+done
+[[ $(grep -c 'cannot' err) -eq 1 ]] || fail "what cannot be written is told more than once"
+
 # --- simulate: 0 with a table, a stream or a recording
 expect 0 "$RIGSTEP" simulate "$pendulum" --duration 0.1 --dt 0.01 --output run.csv && says out '^10 steps of 0\.01 s'
 grep -v '^#' run.csv | head -n 1 >header
