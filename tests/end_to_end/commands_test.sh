@@ -347,13 +347,13 @@ sed -i 's/^link {/link { allow_unauthenticated: true/' bad_rig.textproto
 expect 5 "$RIGSTEP" serve bad_rig.textproto --port 0 && says err 'no such address'
 expect 4 "$RIGSTEP" serve rig.textproto --port 0 --record /no/such/folder/x.mcap && says err '/no/such/folder'
 
-# the stale rule stops the run: 6 and a reason
+# the stale rule stops the run: 1 and a reason, however it is stopped
 sed 's/rule: HOLD/rule: FAULT/' rig.textproto >fault_rig.textproto
 serve fault_rig.textproto --record fault.mcap || failures=$((failures + 1))
 expect 0 "$RIGSTEP" rig --port "$port" --duration 0.2
 sleep 0.2
 end_server TERM
-[[ $code -eq 5 ]] || fail "serve ended with $code after a stale fault"
+[[ $code -eq 1 ]] || fail "serve ended with $code after a stale fault"
 grep -q 'stepping stopped' serve.err || fail "the fault was not logged: $(cat serve.err)"
 grep -qi 'stale\|no input' serve.out || fail "the summary does not say why stepping stopped: $(cat serve.out)"
 expect 0 "$RIGSTEP" replay fault.mcap && says out 'faulted after step [0-9]+: no inputs for too long'
