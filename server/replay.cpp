@@ -77,6 +77,7 @@ class Replay {
         compare(state);
       if (progress && (report_.steps & 0xfff) == 0) progress(stepper_.state().step);
     }
+    report_.not_converged = cycle_.not_converged_steps();
     if (reader_.damage()) report_.damage = fmt::format("byte {}: {}", reader_.damage()->offset, reader_.damage()->what);
     if (reader_.footer()) report_.reason = reader_.footer()->reason();
   }
@@ -189,6 +190,7 @@ nlohmann::json ReplayReport::json() const {
           {"recording", recording},
           {"mechanism", mechanism},
           {"steps", steps},
+          {"not_converged_steps", not_converged},
           {"states", states},
           {"not_recorded", not_recorded},
           {"not_compared", not_compared},
@@ -211,6 +213,7 @@ std::string ReplayReport::text() const {
   if (not_recorded > 0 || not_compared > 0)
     out += fmt::format("{} steps were not recorded, {} more not compared until the next full state\n", not_recorded,
                        not_compared);
+  if (not_converged > 0) out += fmt::format("{} of the steps had not converged\n", not_converged);
   if (!commissioning.is_null()) out += fmt::format("commissioned: {}\n", commission_verdict_text(commissioning));
   if (!fault.empty()) out += fmt::format("the run faulted {}\n", fault);
   if (!damage.empty()) out += fmt::format("damaged at {}; everything before it was replayed\n", damage);

@@ -347,6 +347,23 @@ sed -i 's/^link {/link { allow_unauthenticated: true/' bad_rig.textproto
 expect 5 "$RIGSTEP" serve bad_rig.textproto --port 0 && says err 'no such address'
 expect 4 "$RIGSTEP" serve rig.textproto --port 0 --record /no/such/folder/x.mcap && says err '/no/such/folder'
 
+# --- steps that do not converge are counted by everyone who tells of the run
+cat >spin.textproto <<END
+name: "spin"
+body { name: "A" mass: 1 inertia { xx: 0.01 yy: 0.01 zz: 0.01 } angular_velocity { z: 1000 } }
+joint { name: "a" type: REVOLUTE first: "ground" second: "A" at_start { point {} axis { z: 1 } } }
+END
+printf 'mechanism: "spin.textproto" solver { iterations: 1 }\n' >spin_rig.textproto
+serve spin_rig.textproto --record spin.mcap --json || failures=$((failures + 1))
+sleep 0.2
+expect 0 "$RIGSTEP" status "127.0.0.1:$port" --json && assert_json out 'd["counters"]["not_converged_steps"] > 0'
+end_server TERM
+assert_json serve.out 'd["steps"] >= d["not_converged_steps"] > 0 and d["first_not_converged_step"] == 1'
+counted=$(grep -o '"not_converged_steps": [0-9]*' serve.out)
+expect 0 "$RIGSTEP" replay spin.mcap --json && says out "$counted,"
+expect 0 "$RIGSTEP" replay spin.mcap && says out '^[0-9]+ of the steps had not converged'
+expect 0 "$RIGSTEP" serve spin_rig.textproto --port 0 --duration 0.2 && says out '^not converged +[0-9]+ steps, first step 1$'
+
 # the stale rule stops the run: 1 and a reason, however it is stopped
 sed 's/rule: HOLD/rule: FAULT/' rig.textproto >fault_rig.textproto
 serve fault_rig.textproto --record fault.mcap || failures=$((failures + 1))
