@@ -78,6 +78,10 @@ expect 3 "$RIGSTEP" simulate open.textproto
 expect 0 "$RIGSTEP" check open.textproto --assemble --write closed.textproto && says out 'nearest start +found'
 expect 0 "$RIGSTEP" check closed.textproto
 expect 0 "$RIGSTEP" check open.textproto --assemble --json && is_json out
+expect 0 "$RIGSTEP" check open.textproto --assemble --write closed.textproto # a mechanism is replaced, nothing else
+cp "$rig" kept.textproto
+expect 2 "$RIGSTEP" check open.textproto --assemble --write kept.textproto && says err '--write: kept.textproto is no mechanism file'
+cmp -s "$rig" kept.textproto || fail "check --write replaced a rig file"
 expect 4 "$RIGSTEP" check open.textproto --assemble --write /no/such/folder/x.textproto && says err '/no/such/folder'
 cat >torn_apart.textproto <<END
 name: "torn_apart"
@@ -483,6 +487,11 @@ expect 0 "$RIGSTEP" serve bench.textproto --port 0 --duration 0.2 --record commi
 grep -aq '"udp_echo"' commissioned.mcap || fail "the recording does not hold the verdict of the commissioning"
 echo '# changed' >>bench.textproto
 expect 0 "$RIGSTEP" serve bench.textproto --port 0 --duration 0.2 && says err 'bench.commissioned.json: is about another rig_file; rigstep commission'
+cp "$pendulum" kept.textproto
+expect 2 "$RIGSTEP" commission bench.textproto --port 0 --duration 60 --output kept.textproto &&
+  says err '--output: kept.textproto was not written by rigstep commission and is kept'
+cmp -s "$pendulum" kept.textproto || fail "commission replaced a mechanism file"
+expect 4 timeout 10 "$RIGSTEP" commission bench.textproto --port 0 --duration 60 --output /no/such/folder/x && says err '/no/such/folder/x: cannot'
 expect 2 "$RIGSTEP" commission no_such_file.textproto && says err 'no_such_file'
 expect 2 "$RIGSTEP" commission bench.textproto --port 0 --duration 0.5 --drive no_such=sine:1,1 && says err 'no_such'
 
