@@ -1,6 +1,5 @@
 #include "server/live_run.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <pthread.h>
 #include <unistd.h>
@@ -8,8 +7,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
-#include <ctime>
-#include <filesystem>
 #include <system_error>
 #include <utility>
 
@@ -70,16 +67,8 @@ wire::RigConfig with_black_box_folder(wire::RigConfig rig) {
   return rig;
 }
 
-// yesterday's run is not today's to overwrite
 wire::RigConfig with_fresh_recording(wire::RigConfig rig) {
-  namespace fs = std::filesystem;
-  const fs::path path(rig.recording_path);
-  if (rig.recording_path.empty() || !fs::is_regular_file(path)) return rig;
-  const std::string stem = fmt::format("{}.{:%Y%m%dT%H%M%S}", path.stem().string(), fmt::gmtime(std::time(nullptr)));
-  fs::path fresh = path.parent_path() / (stem + path.extension().string());
-  for (int n = 2; fs::exists(fresh); ++n)
-    fresh = path.parent_path() / fmt::format("{}-{}{}", stem, n, path.extension().string());
-  rig.recording_path = fresh.string();
+  rig.recording_path = fresh_recording_path(rig.recording_path);
   return rig;
 }
 

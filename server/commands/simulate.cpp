@@ -38,7 +38,8 @@ class Sink {
       start_ns_ =
           std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
               .count();
-      recording_.emplace(options.output, recording_header(mechanism, nullptr, stepper, {}), start_ns_);
+      recording_path_ = fresh_recording_path(options.output);
+      recording_.emplace(recording_path_, recording_header(mechanism, nullptr, stepper, {}), start_ns_);
     } else if (!options.output.empty()) {
       trajectory_.emplace(options.output, stepper);
     }
@@ -64,6 +65,9 @@ class Sink {
     recording_->write(state_, start_ns_ + record.sim_time_ns);
   }
 
+  // Empty: none is made.
+  const std::string& recording() const { return recording_path_; }
+
   void close(std::uint64_t steps, const std::string& reason) {
     if (trajectory_) trajectory_->close();
     if (!recording_) return;
@@ -76,6 +80,7 @@ class Sink {
  private:
   std::uint64_t every_;
   std::int64_t start_ns_ = 0;
+  std::string recording_path_;
   std::optional<wire::RecordingWriter> recording_;
   std::optional<TrajectoryWriter> trajectory_;
   wire::RecordedState state_;
@@ -87,7 +92,7 @@ struct Summary {
   double simulated = 0.0, wall = 0.0;                                                      // [s]
   double energy_start = 0.0, energy_end = 0.0, energy_lowest = 0.0, energy_highest = 0.0;  // total [J]
   StepReport worst;                                                                        // largest of each number
-  std::string failure;
+  std::string recording, failure;
 
   void add(const StepReport& report, double energy) {
     ++steps;
@@ -119,6 +124,7 @@ void print(const SimulateOptions& options, const Summary& s) {
                              {"acceleration_residual", s.worst.acceleration_residual},
                              {"last_increment", s.worst.last_increment},
                              {"not_converged", s.not_converged},
+                             {"recording", s.recording},
                              {"failure", s.failure}};
     fmt::print("{}\n", out.dump(2));
     return;
@@ -131,6 +137,7 @@ void print(const SimulateOptions& options, const Summary& s) {
              s.worst.position_residual, s.worst.velocity_residual, s.worst.acceleration_residual);
   fmt::print("last increment   {:.1e} m or rad at most; {} steps not converged\n", s.worst.last_increment,
              s.not_converged);
+  if (!s.recording.empty()) fmt::print("recording        {}\n", s.recording);
   if (!s.failure.empty()) fmt::print("FAILED           {}\n", s.failure);
 }
 
@@ -292,6 +299,7 @@ int simulate(const SimulateOptions& options) {
   Inputs inputs;
   inputs.count = static_cast<int>(mechanism.mechanism.input_channels().size());
   Summary summary;
+  summary.recording = sink.recording();
   summary.energy_start = summary.energy_end = summary.energy_lowest = summary.energy_highest = energy();
   Progress progress("simulating", static_cast<double>(steps));
   const auto begin = std::chrono::steady_clock::now();
@@ -343,7 +351,10 @@ Command add_simulate(CLI::App& app) {
   command->add_option("--inputs", options->inputs,
                       "CSV with a column t [s] and columns named like input channels, interpolated linearly at the end "
                       "of each step");
-  command->add_option("--output", options->output, "trajectory.csv, - for standard output, or recording.mcap");
+  command->add_option(
+      "--output", options->output,
+      "trajectory.csv, - for standard output, or recording.mcap, which replaces none: where there is one, the "
+      "time goes into the new one's name");
   command->add_option("--every", options->every, "Write every N-th step (recordings: full states)")
       ->capture_default_str();
   command->add_flag("--json", options->json, "Print the summary as JSON");

@@ -217,6 +217,10 @@ expect 0 "$RIGSTEP" simulate "$pendulum" --duration 2 --every 500 --output run.m
 expect 0 "$RIGSTEP" replay run.mcap && says out '^bit-exact over 2000 steps'
 expect 0 "$RIGSTEP" replay run.mcap --json
 is_json out && assert_json out 'd["verdict"] == "bit_exact" and d["steps"] == 2000 and d["damage"] == ""'
+cp run.mcap kept.mcap
+expect 0 "$RIGSTEP" simulate "$pendulum" --duration 0.1 --output kept.mcap && says out '^recording +kept\.[0-9]{8}T[0-9]{6}\.mcap$'
+cmp -s run.mcap kept.mcap || fail "simulate replaced a recording"
+expect 0 "$RIGSTEP" replay "$(sed -n 's/^recording *//p' out)" && says out '^bit-exact over 100 steps'
 expect 7 "$RIGSTEP" replay no_such_file.mcap && says err 'no_such_file.mcap'
 expect 7 "$RIGSTEP" replay /dev/null
 expect 7 "$RIGSTEP" replay "$pendulum" && says err 'double_pendulum.textproto: '
