@@ -179,12 +179,13 @@ ReplayReport replay(const std::string& path, const std::function<void(std::uint6
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   using Verdict = ReplayReport::Verdict;
   const bool close = report.states > 0 && report.difference <= kOtherBuildTolerance;
+  if (report.verdict == Verdict::bit_exact && report.steps == 0) report.verdict = Verdict::nothing_replayed;
   if (report.verdict == Verdict::differs && !report.same_build && close) report.verdict = Verdict::within_tolerance;
   return report;
 }
 
 nlohmann::json ReplayReport::json() const {
-  const char* verdicts[] = {"bit_exact", "within_tolerance", "differs"};
+  const char* verdicts[] = {"bit_exact", "within_tolerance", "differs", "nothing_replayed"};
   return {{"schema", 1},
           {"verdict", verdicts[static_cast<int>(verdict)]},
           {"recording", recording},
@@ -217,6 +218,7 @@ std::string ReplayReport::text() const {
   if (!commissioning.is_null()) out += fmt::format("commissioned: {}\n", commission_verdict_text(commissioning));
   if (!fault.empty()) out += fmt::format("the run faulted {}\n", fault);
   if (!damage.empty()) out += fmt::format("damaged at {}; everything before it was replayed\n", damage);
+  if (verdict == Verdict::nothing_replayed) return out + "no verdict: there is no step to compare\n";
   if (verdict == Verdict::bit_exact) return out + fmt::format("bit-exact over {} steps\n", steps);
   if (verdict == Verdict::within_tolerance)
     return out + fmt::format(

@@ -11,7 +11,7 @@
 namespace rigstep::server {
 
 struct ReplayReport {
-  enum class Verdict { bit_exact, within_tolerance, differs };
+  enum class Verdict { bit_exact, within_tolerance, differs, nothing_replayed };
   Verdict verdict = Verdict::bit_exact;
   std::string recording;
   std::string mechanism;

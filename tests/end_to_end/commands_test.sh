@@ -229,6 +229,19 @@ expect 7 "$RIGSTEP" replay garbage.mcap && says err 'garbage.mcap: '
 head -c "$(($(stat -c %s run.mcap) - 3000))" run.mcap >torn.mcap
 expect 7 "$RIGSTEP" replay torn.mcap && says out '[0-9]+ steps replayed' && says out '^damaged at byte [0-9]+: ' &&
   says out '^bit-exact over [0-9]+ steps'
+# torn before its first step: after the header, that is, which the first chunk holds
+"$python" - run.mcap stepless.mcap <<'END' || fail "could not tear a recording before its first step"
+import struct, sys
+data = open(sys.argv[1], "rb").read()
+at, chunks = 8, 0
+while chunks < 2:
+    chunks += data[at] == 6
+    at += 9 + struct.unpack_from("<Q", data, at + 1)[0]
+    if chunks == 1: end = at
+open(sys.argv[2], "wb").write(data[:end])
+END
+expect 7 "$RIGSTEP" replay stepless.mcap --json && assert_json out 'd["verdict"] == "nothing_replayed" and d["steps"] == 0'
+expect 7 "$RIGSTEP" replay stepless.mcap && says out '^no verdict: there is no step to compare$'
 "$python" - run.mcap tampered.mcap <<'END' || fail "could not make a tampered recording"
 # flips the last bit of the last state hash of the first chunk with steps and mends the chunk's checksum
 import struct, sys, zlib
