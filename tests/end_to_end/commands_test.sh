@@ -43,6 +43,14 @@ printf 't,push_y\n0,1\n1,x\n' >bad.csv
 expect 2 "$RIGSTEP" simulate "$pendulum" --inputs bad.csv && says err 'bad\.csv:3: column 2'
 printf 't,no_such_input\n0,1\n' >bad.csv
 expect 2 "$RIGSTEP" simulate "$pendulum" --inputs bad.csv && says err 'no_such_input.*push_y, push_z'
+printf '# two forces of one name\nt,push_y,push_y\n0,1,2\n' >bad.csv
+expect 2 "$RIGSTEP" simulate "$pendulum" --inputs bad.csv && says err 'bad\.csv:2: column 3: "push_y" names another column already'
+# what some editors put in front of UTF-8 text is no part of it
+printf '\xEF\xBB\xBFt,push_y\n0,1\n' >marked.csv
+(printf '\xEF\xBB\xBF'; cat "$pendulum") >marked.textproto
+expect 0 "$RIGSTEP" simulate marked.textproto --inputs marked.csv --duration 0.01
+printf '\xEF\xBB\xBFmechanism: "marked.textproto"\n' >marked_rig.textproto
+expect 0 "$RIGSTEP" serve marked_rig.textproto --port 0 --duration 0.1
 
 # --- mechanism files: 0 for those we ship, 3 for those that are wrong
 for file in "$mechanisms"/*.textproto; do
@@ -343,6 +351,8 @@ serve "$rig" --record served.mcap || failures=$((failures + 1))
 expect 0 "$RIGSTEP" rig --port "$port" --duration 0.5 --drive drive=sine:2,1 --json
 is_json out && assert_json out 'd["mechanism"] == "four_bar" and d["states"] > 200 and d["status"] == "ok"'
 expect 2 "$RIGSTEP" rig --port "$port" --drive no_such_channel=step:1 && says err 'no_such_channel.*Input channels: drive'
+expect 2 "$RIGSTEP" rig --port "$port" --drive drive=step:1 --drive drive=sine:2,1 &&
+  says err 'drive "drive=sine:2,1": channel "drive" has a drive already'
 expect 5 "$RIGSTEP" serve "$rig" --port "$port" --record second.mcap && says err "127\.0\.0\.1 port $port"
 [[ ! -e second.mcap ]] || fail "a server without a port has made a recording"
 end_server INT
