@@ -153,8 +153,9 @@ const char* state_name(const wire::StatusReport& report) {
 
 }  // namespace
 
-StatusTarget parse_target(const std::string& text) {
+StatusTarget parse_target(const std::string& text, std::uint16_t otherwise) {
   StatusTarget target;
+  target.port = otherwise;
   const auto colon = text.rfind(':');
   const bool bare_v6 = text.find(':') != colon && text.back() != ']' && text.find(']') == std::string::npos;
   const bool has_port = colon != std::string::npos && !bare_v6 && (text.back() != ']');
@@ -164,9 +165,9 @@ StatusTarget parse_target(const std::string& text) {
   if (has_port) {
     const std::string port = text.substr(colon + 1);
     const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), target.port);
-    if (error != std::errc() || end != port.data() + port.size() || target.port == 0) target.host.clear();
+    if (error != std::errc() || end != port.data() + port.size()) target.host.clear();
   }
-  if (target.host.empty())
+  if (target.host.empty() || target.port == 0)
     throw wire::ConfigError("\"" + text + "\" is not HOST:PORT: give for instance 127.0.0.1:47001");
   return target;
 }

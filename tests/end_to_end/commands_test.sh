@@ -474,6 +474,12 @@ end_server TERM
 expect 5 "$RIGSTEP" status "127.0.0.1:$port" && says err 'rigstep serve'
 expect 2 "$RIGSTEP" status "127.0.0.1:x" && says err 'HOST:PORT'
 
+# --- impair: 2 for a target that no datagram reaches
+for target in foo foo:47001 127.0.0.1 127.0.0.1:0; do
+  expect 2 timeout 5 "$RIGSTEP" impair $target --listen-port 0 && says err "\"${target%:47001}\" is (not HOST:PORT|no numeric address): give for instance"
+done
+expect 2 timeout 5 "$RIGSTEP" impair 127.0.0.1:47001 --listen-address foo && says err '"foo" is no numeric address'
+
 # --- plot: every state as JSON
 serve rig.textproto --record plot.mcap || failures=$((failures + 1))
 "$python" - >plot.json <<'END' &
