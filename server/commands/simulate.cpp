@@ -129,8 +129,9 @@ void print(const SimulateOptions& options, const Summary& s) {
     fmt::print("{}\n", out.dump(2));
     return;
   }
-  fmt::print("{} steps of {:g} s with {} in {:.3f} s ({:.2f} us a step, output included)\n", s.steps, options.dt,
-             options.solver, s.wall, s.steps > 0 ? 1e6 * s.wall / static_cast<double>(s.steps) : 0.0);
+  fmt::print("{} steps of {:g} s to {:.9g} s with {} in {:.3f} s ({:.2f} us a step, output included)\n", s.steps,
+             options.dt, s.simulated, options.solver, s.wall,
+             s.steps > 0 ? 1e6 * s.wall / static_cast<double>(s.steps) : 0.0);
   fmt::print("total energy     {:.9g} J at the start, {:.9g} J at the end, {:+.3g} .. {:+.3g} J in between\n",
              s.energy_start, s.energy_end, s.energy_lowest - s.energy_start, s.energy_highest - s.energy_start);
   fmt::print("residuals        {:.1e} position, {:.1e} velocity, {:.1e} acceleration (largest row, SI units)\n",
@@ -150,9 +151,10 @@ std::string describe_failure(const index3::Stepper& stepper, const StepReport& r
 
 std::uint64_t step_count(const SimulateOptions& options) {
   const double steps = options.duration / options.dt;
-  if (!(options.duration >= 0.0) || steps > 1e12)
-    throw wire::ConfigError("--duration: " + fmt::format("{:g}", options.duration) +
-                            " s is no run: give a positive time and a step that fits");
+  if (!(steps >= 0.5 && steps <= 1e12))
+    throw wire::ConfigError(
+        fmt::format("--duration: {:g} s is no run: give one step of {:g} s at least, 1e12 of them at most",
+                    options.duration, options.dt));
   return static_cast<std::uint64_t>(std::llround(steps));
 }
 
@@ -164,7 +166,6 @@ index3::Settings settings_of(const SimulateOptions& options) {
   if (!known || (!options.inputs.empty() && options.output == options.inputs))
     throw wire::ConfigError("--output: \"" + options.output +
                             "\" is no place for a trajectory: name a new .csv or .mcap");
-  if (options.every == 0) throw wire::ConfigError("--every: 0: give 1 for every step");
   index3::Settings settings;
   settings.dt_ns = std::llround(options.dt * 1e9);
   settings.threads = options.threads;
@@ -335,7 +336,8 @@ Command add_simulate(CLI::App& app) {
   auto options = std::make_shared<SimulateOptions>();
   CLI::App* command = app.add_subcommand("simulate", "Run a mechanism offline, as fast as it can");
   command->add_option("MECHANISM", options->mechanism, "Mechanism file")->required();
-  command->add_option("--duration", options->duration, "Simulated time [s]")->capture_default_str();
+  command->add_option("--duration", options->duration, "Simulated time [s], rounded to whole steps")
+      ->capture_default_str();
   command
       ->add_option("--dt", options->dt, "Step [s]; of a judge: distance of the instants, and how long inputs are held")
       ->capture_default_str();
@@ -356,6 +358,7 @@ Command add_simulate(CLI::App& app) {
       "trajectory.csv, - for standard output, or recording.mcap, which replaces none: where there is one, the "
       "time goes into the new one's name");
   command->add_option("--every", options->every, "Write every N-th step (recordings: full states)")
+      ->check(CLI::Range(1, 1'000'000'000))
       ->capture_default_str();
   command->add_flag("--json", options->json, "Print the summary as JSON");
   command->footer(std::string("Examples:\n"

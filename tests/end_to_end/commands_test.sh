@@ -37,7 +37,11 @@ for rate in -1 nan 1e-300 1e6; do
   expect 2 "$RIGSTEP" rig --port 9 --rate=$rate
 done
 expect 2 "$RIGSTEP" simulate "$pendulum" --solver no_such_solver && says err 'no_such_solver'
-expect 2 "$RIGSTEP" simulate "$pendulum" --every 0
+for every in 0 -1 1e300 18446744073709551615; do
+  expect 2 "$RIGSTEP" simulate "$pendulum" --every=$every && says err '--every: '
+done
+expect 2 "$RIGSTEP" simulate "$pendulum" --dt 0.01 --duration 0.004 && says err '--duration: 0\.004 s is no run: give one step of 0\.01 s'
+expect 0 "$RIGSTEP" simulate "$pendulum" --dt 0.01 --duration 0.117 && says out '^12 steps of 0\.01 s to 0\.12 s '
 expect 2 "$RIGSTEP" simulate "$pendulum" --inputs no_such_file.csv && says err 'no_such_file.csv'
 printf 't,push_y\n0,1\n1,x\n' >bad.csv
 expect 2 "$RIGSTEP" simulate "$pendulum" --inputs bad.csv && says err 'bad\.csv:3: column 2'
