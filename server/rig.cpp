@@ -138,6 +138,7 @@ void check(const RigOptions& options) {
   if (!(options.duration_s >= 0.0 && options.timeout_s > 0.0)) {
     throw wire::ConfigError("duration and timeout: must not be negative");
   }
+  if (!wire::is_utf8(options.name)) throw wire::ConfigError("name: is not UTF-8 text: give another name");
   if (options.observe && !options.drives.empty()) {
     throw wire::ConfigError("drive: an observer sends no inputs: leave the drives away, or do not observe");
   }

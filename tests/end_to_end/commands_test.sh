@@ -355,6 +355,10 @@ serve "$rig" --record served.mcap || failures=$((failures + 1))
 expect 0 "$RIGSTEP" rig --port "$port" --duration 0.5 --drive drive=sine:2,1 --json
 is_json out && assert_json out 'd["mechanism"] == "four_bar" and d["states"] > 200 and d["status"] == "ok"'
 expect 2 "$RIGSTEP" rig --port "$port" --drive no_such_channel=step:1 && says err 'no_such_channel.*Input channels: drive'
+expect 2 "$RIGSTEP" rig --port "$port" --name $'\xff' && says err 'name: is not UTF-8'
+expect 0 "$RIGSTEP" rig --port "$port" --duration 0.2 --observe && says out '^states +[1-9]'
+[[ $(grep -c '^round trip' out) -eq 0 ]] || fail "an observer tells a round trip that it did not measure"
+expect 0 "$RIGSTEP" status "127.0.0.1:$port" && says out '^missed_deadlines +[0-9]+$' && says out '^not_converged_steps +0$'
 expect 2 "$RIGSTEP" rig --port "$port" --drive drive=step:1 --drive drive=sine:2,1 &&
   says err 'drive "drive=sine:2,1": channel "drive" has a drive already'
 expect 5 "$RIGSTEP" serve "$rig" --port "$port" --record second.mcap && says err "127\.0\.0\.1 port $port"
