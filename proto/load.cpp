@@ -9,6 +9,7 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <string_view>
 
 #include "proto/mechanism.pb.h"
 #include "proto/rig.pb.h"
@@ -545,9 +546,14 @@ std::string read_text_file(const std::string& path) {
   if (!file || std::filesystem::is_directory(path))
     throw ConfigError(path + ": file: cannot be read: check the path and the permissions");
   std::string content{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (!pb::internal::IsStructurallyValidUTF8(content.data(), static_cast<int>(content.size())))
-    throw ConfigError(path + ": file: is not UTF-8 text: save it as UTF-8");
+  if (!is_utf8(content)) throw ConfigError(path + ": file: is not UTF-8 text: save it as UTF-8");
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // some editors put it in front
+  if (content.starts_with(kByteOrderMark)) content.erase(0, kByteOrderMark.size());
   return content;
+}
+
+bool is_utf8(const std::string& text) {
+  return pb::internal::IsStructurallyValidUTF8(text.data(), static_cast<int>(text.size()));
 }
 
 ConfigError LoadedMechanism::at_joint(int j, const MechanismError& error) const {

@@ -91,4 +91,7 @@ std::vector<rigstep::SafeOutput> safe_outputs(const RigConfig& rig, const rigste
 // Whole file. Throws ConfigError if it cannot be read.
 std::string read_text_file(const std::string& path);
 
+// What every text in files and datagrams is.
+bool is_utf8(const std::string& text);
+
 }  // namespace rigstep::wire

@@ -222,6 +222,12 @@ void Cycle::step() noexcept {
   record_.velocity_residual = report.velocity_residual;
   record_.acceleration_residual = report.acceleration_residual;
   if (failed(report.status)) latch_fault();
+  if (report.status == StepStatus::not_converged) count_not_converged();
+}
+
+void Cycle::count_not_converged() noexcept {
+  add(not_converged_steps_, 1);
+  if (first_not_converged_step() == 0) first_not_converged_step_.store(snapshot_.step, std::memory_order_relaxed);
 }
 
 void Cycle::read_state(const StepReport& report) noexcept {

@@ -96,6 +96,11 @@ class Cycle {
   std::uint64_t newest_miss_step() const noexcept { return newest_miss_step_.load(std::memory_order_relaxed); }
   // Steps whose inputs were limited to their range or rate.
   std::uint64_t limited_inputs() const noexcept { return limited_inputs_.load(std::memory_order_relaxed); }
+  // Steps that had not converged, and the first of them; 0: none.
+  std::uint64_t not_converged_steps() const noexcept { return not_converged_steps_.load(std::memory_order_relaxed); }
+  std::uint64_t first_not_converged_step() const noexcept {
+    return first_not_converged_step_.load(std::memory_order_relaxed);
+  }
   // From the deadline to the start of the tick; skipped deadlines count, too: see record_with_skipped().
   const Histogram& wake_up_ns() const noexcept { return wake_up_ns_; }
   // From the inputs to the output channels.
@@ -118,6 +123,7 @@ class Cycle {
   void run(const InputOrigin& origin, const TickTiming& timing) noexcept;
   void count(const InputOrigin& origin, const TickTiming& timing) noexcept;
   void step() noexcept;
+  void count_not_converged() noexcept;
   void read_state(const StepReport& report) noexcept;
   void ramp_outputs() noexcept;
   void answer(const InputOrigin& origin, const TickTiming& timing) noexcept;
@@ -148,6 +154,7 @@ class Cycle {
   std::atomic<std::uint64_t> lost_records_{0};
   std::atomic<std::uint64_t> missed_deadlines_{0}, first_miss_step_{0}, newest_miss_step_{0};
   std::atomic<std::uint64_t> limited_inputs_{0};
+  std::atomic<std::uint64_t> not_converged_steps_{0}, first_not_converged_step_{0};
   Histogram wake_up_ns_;
   Histogram step_ns_;
   Histogram input_age_steps_;

@@ -5,6 +5,7 @@
 #include <xxhash.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include "proto/codec.h"
 #include "server/session.h"
@@ -24,6 +25,19 @@ nlohmann::json commission_identity(const wire::RigConfig& rig, const Mechanism& 
           {"build", build_fingerprint()}};
 }
 
+namespace {
+
+bool is_verdict(const nlohmann::json& found) {
+  return found.is_object() && found.contains("identity") && found["identity"].is_object() && found.contains("carried");
+}
+
+}  // namespace
+
+bool is_commission_verdict(const std::string& path) {
+  std::ifstream file(path);
+  return is_verdict(nlohmann::json::parse(file, nullptr, false));
+}
+
 CommissionVerdict read_commission_verdict(const wire::RigConfig& rig, const Mechanism& mechanism) {
   const std::string again = fmt::format("; rigstep commission {} measures it", rig.path);
   const std::string path = commission_verdict_path(rig.path);
@@ -36,8 +50,7 @@ CommissionVerdict read_commission_verdict(const wire::RigConfig& rig, const Mech
     return {.problem = unreadable.what() + again};
   }
   const nlohmann::json found = nlohmann::json::parse(text, nullptr, false);
-  if (!found.is_object() || !found.contains("identity") || !found["identity"].is_object() || !found.contains("carried"))
-    return {.problem = path + ": is no verdict of rigstep commission" + again};
+  if (!is_verdict(found)) return {.problem = path + ": is no verdict of rigstep commission" + again};
   const nlohmann::json here = commission_identity(rig, mechanism);
   for (const auto& [what, value] : here.items())
     if (found["identity"].value(what, nlohmann::json()) != value)

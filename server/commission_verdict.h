@@ -24,6 +24,9 @@ struct CommissionVerdict {
 // The verdict beside the rig file, if it is about what runs here and now.
 CommissionVerdict read_commission_verdict(const wire::RigConfig& rig, const Mechanism& mechanism);
 
+// The file holds a verdict, whatever it is about.
+bool is_commission_verdict(const std::string& path);
+
 // One line of what a verdict says, for people; the verdict may be anything that came from a file.
 std::string commission_verdict_text(const nlohmann::json& verdict);
 

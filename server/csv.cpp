@@ -32,6 +32,14 @@ bool parse(const std::string& cell, double& value) {
   return error == std::errc() && end == cell.data() + cell.size() && std::isfinite(value);
 }
 
+// The last of them would win unseen.
+void require_different(const std::vector<std::string>& names, const std::string& where) {
+  for (auto name = names.begin(); name != names.end(); ++name)
+    if (std::find(names.begin(), name, *name) != name)
+      throw wire::ConfigError(where + "column " + std::to_string(name - names.begin() + 1) + ": \"" + *name +
+                              "\" names another column already: give each column its own name");
+}
+
 }  // namespace
 
 int Table::column(const std::string& name) const {
@@ -51,11 +59,12 @@ Table read_csv(const std::string& path) {
     std::size_t good = 0;
     while (good < cells.size() && parse(cells[good], row[good])) ++good;
     const bool is_names = good < cells.size() && table.columns.empty() && table.rows.empty();
+    const std::string where = path + ":" + std::to_string(number) + ": ";
     if (is_names) {
+      require_different(cells, where);
       table.columns = cells;
       continue;
     }
-    const std::string where = path + ":" + std::to_string(number) + ": ";
     if (good < cells.size())
       throw wire::ConfigError(where + "column " + std::to_string(good + 1) + ": \"" + cells[good] +
                               "\" is not a finite number: write numbers with a decimal point");

@@ -5,10 +5,10 @@ namespace rigstep::server {
 
 enum ExitCode : int {
   kExitOk = 0,
-  kExitVerdict = 1,      // the work was done and its verdict is no: not bit-exact, out of tolerance
+  kExitVerdict = 1,      // done, and the verdict is no: not bit-exact, out of tolerance; a fault is latched
   kExitUsage = 2,        // arguments or rig file
   kExitMechanism = 3,    // mechanism file
-  kExitEnvironment = 4,  // permission, real-time set-up under `enforce`, output file
+  kExitEnvironment = 4,  // permission, real-time set-up under `enforce`, output file, standard output
   kExitNetwork = 5,      // address, port, protocol, nobody there
   kExitNumerical = 6,    // a step failed
   kExitRecording = 7,    // recording damaged; the whole part was used

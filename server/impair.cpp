@@ -9,6 +9,7 @@
 #include <queue>
 #include <vector>
 
+#include "proto/load.h"
 #include "rt/clock.h"
 #include "server/network_error.h"
 
@@ -55,15 +56,21 @@ using Socket = asio::ip::udp::socket;
 
 constexpr std::int64_t kPatienceNs = 50'000'000;  // between looks at `stop`
 
+// A name that means nothing would swallow every datagram without a word.
+asio::ip::address numeric_address(const std::string& text) {
+  std::error_code error;
+  const auto address = asio::ip::make_address(text, error);
+  if (error) throw wire::ConfigError("\"" + text + "\" is no numeric address: give for instance 127.0.0.1");
+  return address;
+}
+
 class Proxy {
  public:
   explicit Proxy(const ImpairOptions& options)
       : to_server_(options.to_server, options.seed), to_rig_(options.to_rig, ~options.seed), on_full_(options.on_full) {
     std::error_code error;
-    const auto server = asio::ip::make_address(options.host, error);
-    const auto local = asio::ip::make_address(options.listen_address, error);
-    if (error) throw NetworkError("an address is not numeric: give for instance 127.0.0.1");
-    server_ = Endpoint(server, options.port);
+    server_ = Endpoint(numeric_address(options.host), options.port);
+    const auto local = numeric_address(options.listen_address);
     front_.open(local.is_v6() ? asio::ip::udp::v6() : asio::ip::udp::v4(), error);
     if (!error) front_.bind({local, options.listen_port}, error);
     if (!error) front_.non_blocking(true, error);

@@ -1,6 +1,5 @@
 #include "server/live_run.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <pthread.h>
 #include <unistd.h>
@@ -8,8 +7,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
-#include <ctime>
-#include <filesystem>
 #include <system_error>
 #include <utility>
 
@@ -70,16 +67,8 @@ wire::RigConfig with_black_box_folder(wire::RigConfig rig) {
   return rig;
 }
 
-// yesterday's run is not today's to overwrite
 wire::RigConfig with_fresh_recording(wire::RigConfig rig) {
-  namespace fs = std::filesystem;
-  const fs::path path(rig.recording_path);
-  if (rig.recording_path.empty() || !fs::is_regular_file(path)) return rig;
-  const std::string stem = fmt::format("{}.{:%Y%m%dT%H%M%S}", path.stem().string(), fmt::gmtime(std::time(nullptr)));
-  fs::path fresh = path.parent_path() / (stem + path.extension().string());
-  for (int n = 2; fs::exists(fresh); ++n)
-    fresh = path.parent_path() / fmt::format("{}-{}{}", stem, n, path.extension().string());
-  rig.recording_path = fresh.string();
+  rig.recording_path = fresh_recording_path(rig.recording_path);
   return rig;
 }
 
@@ -133,6 +122,8 @@ nlohmann::json LiveSummary::json() const {
           {"first_miss_step", first_miss_step},
           {"newest_miss_step", newest_miss_step},
           {"limited_inputs", limited_inputs},
+          {"not_converged_steps", not_converged_steps},
+          {"first_not_converged_step", first_not_converged_step},
           {"page_faults", loop_thread.page_faults},
           {"involuntary_switches", loop_thread.involuntary_switches},
           {"lost_records", lost_records},
@@ -174,6 +165,9 @@ std::string LiveSummary::text() const {
   out += line("input age", input_age_steps, "steps");
   if (limited_inputs > 0)
     out += fmt::format("{:<22}in {} steps to their range or rate\n", "inputs limited", limited_inputs);
+  if (not_converged_steps > 0)
+    out +=
+        fmt::format("{:<22}{} steps, first step {}\n", "not converged", not_converged_steps, first_not_converged_step);
   out += fmt::format("{:<22}{} received, {} accepted, {} sent\n", "datagrams", link.received, link.accepted, link.sent);
   if (link.overtaken > 0)
     out +=
@@ -303,6 +297,7 @@ void LiveRun::describe_loop(wire::StatusReport& report) const {
   count("first_miss_step", cycle_.first_miss_step());
   count("newest_miss_step", cycle_.newest_miss_step());
   count("limited_inputs", cycle_.limited_inputs());
+  count("not_converged_steps", cycle_.not_converged_steps());
   add_distributions([&report] { return report.add_distribution(); });
   if (!recorder_) return;
   const Recorder::BlackBoxes boxes = recorder_->black_boxes(cycle_.fault().number);
@@ -393,6 +388,8 @@ LiveSummary LiveRun::stop(const std::string& reason) {
   summary.first_miss_step = cycle_.first_miss_step();
   summary.newest_miss_step = cycle_.newest_miss_step();
   summary.limited_inputs = cycle_.limited_inputs();
+  summary.not_converged_steps = cycle_.not_converged_steps();
+  summary.first_not_converged_step = cycle_.first_not_converged_step();
   summary.lost_records = cycle_.lost_records();
   summary.loop_thread = loop_usage_;
   summary.wake_up_us = distribution(cycle_.wake_up_ns(), 1e-3);
@@ -416,6 +413,8 @@ void LiveRun::stop_recorder(const std::string& reason, LiveSummary& summary) {
   footer.set_first_miss_step(summary.first_miss_step);
   footer.set_newest_miss_step(summary.newest_miss_step);
   footer.set_limited_inputs(summary.limited_inputs);
+  footer.set_not_converged_steps(summary.not_converged_steps);
+  footer.set_first_not_converged_step(summary.first_not_converged_step);
   add_distributions([&footer] { return footer.add_distribution(); });
   const std::string error = recorder_->stop(footer);
   take_black_boxes();

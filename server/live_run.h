@@ -33,7 +33,9 @@ struct LiveSummary {
   std::uint64_t first_miss_step = 0;  // step before which the first deadline was missed, 0: none was
   std::uint64_t newest_miss_step = 0;
   std::uint64_t limited_inputs = 0;  // steps whose inputs were limited to their range or rate
-  rt::ThreadUsage loop_thread;       // while it stepped
+  std::uint64_t not_converged_steps = 0;
+  std::uint64_t first_not_converged_step = 0;  // 0: all converged
+  rt::ThreadUsage loop_thread;                 // while it stepped
   std::uint64_t lost_records = 0;
   std::uint64_t recorded_steps = 0;
   std::string recording;        // path, empty if none

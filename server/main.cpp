@@ -4,10 +4,12 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
+#include <system_error>
 
 #include "proto/key_file.h"
 #include "rt/thread_setup.h"
@@ -99,6 +101,9 @@ int run_reporting_errors(const Command& command) {
     return report(error, kExitEnvironment);
   } catch (const NetworkError& error) {
     return report(error, kExitNetwork);
+  } catch (const std::system_error& error) {
+    // what fmt::print could not write is told by require_output, with all the rest
+    return std::ferror(stdout) != 0 ? kExitOk : report(error, kExitEnvironment);
   } catch (const std::exception& error) {
     return report(error, kExitEnvironment);
   }
@@ -134,6 +139,17 @@ int run(int argc, char** argv) {
   return kExitUsage;
 }
 
+// A result that did not reach standard output was not told: ok and no become an error of the environment.
+int require_output(int code) {
+  errno = 0;
+  const bool flushed = std::fflush(stdout) == 0;
+  if ((flushed && std::ferror(stdout) == 0) || code == kExitEnvironment) return code;
+  const std::string reason = errno != 0 ? fmt::format(" ({})", std::generic_category().message(errno)) : "";
+  fmt::print(stderr, "rigstep: standard output: cannot be written{}: make room where it goes, or send it elsewhere\n",
+             reason);
+  return code == kExitOk || code == kExitVerdict ? kExitEnvironment : code;
+}
+
 }  // namespace
 
 }  // namespace rigstep::server
@@ -145,5 +161,5 @@ int main(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);      // a file at its size limit is an error of that file, not the end of the process
   spdlog::set_default_logger(spdlog::stderr_color_mt("rigstep"));
   spdlog::set_pattern("%H:%M:%S.%e %^%l%$ %v");
-  return rigstep::server::run(argc, argv);
+  return rigstep::server::require_output(rigstep::server::run(argc, argv));
 }

@@ -77,6 +77,7 @@ class Replay {
         compare(state);
       if (progress && (report_.steps & 0xfff) == 0) progress(stepper_.state().step);
     }
+    report_.not_converged = cycle_.not_converged_steps();
     if (reader_.damage()) report_.damage = fmt::format("byte {}: {}", reader_.damage()->offset, reader_.damage()->what);
     if (reader_.footer()) report_.reason = reader_.footer()->reason();
   }
@@ -178,17 +179,19 @@ ReplayReport replay(const std::string& path, const std::function<void(std::uint6
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   using Verdict = ReplayReport::Verdict;
   const bool close = report.states > 0 && report.difference <= kOtherBuildTolerance;
+  if (report.verdict == Verdict::bit_exact && report.steps == 0) report.verdict = Verdict::nothing_replayed;
   if (report.verdict == Verdict::differs && !report.same_build && close) report.verdict = Verdict::within_tolerance;
   return report;
 }
 
 nlohmann::json ReplayReport::json() const {
-  const char* verdicts[] = {"bit_exact", "within_tolerance", "differs"};
+  const char* verdicts[] = {"bit_exact", "within_tolerance", "differs", "nothing_replayed"};
   return {{"schema", 1},
           {"verdict", verdicts[static_cast<int>(verdict)]},
           {"recording", recording},
           {"mechanism", mechanism},
           {"steps", steps},
+          {"not_converged_steps", not_converged},
           {"states", states},
           {"not_recorded", not_recorded},
           {"not_compared", not_compared},
@@ -211,9 +214,11 @@ std::string ReplayReport::text() const {
   if (not_recorded > 0 || not_compared > 0)
     out += fmt::format("{} steps were not recorded, {} more not compared until the next full state\n", not_recorded,
                        not_compared);
+  if (not_converged > 0) out += fmt::format("{} of the steps had not converged\n", not_converged);
   if (!commissioning.is_null()) out += fmt::format("commissioned: {}\n", commission_verdict_text(commissioning));
   if (!fault.empty()) out += fmt::format("the run faulted {}\n", fault);
   if (!damage.empty()) out += fmt::format("damaged at {}; everything before it was replayed\n", damage);
+  if (verdict == Verdict::nothing_replayed) return out + "no verdict: there is no step to compare\n";
   if (verdict == Verdict::bit_exact) return out + fmt::format("bit-exact over {} steps\n", steps);
   if (verdict == Verdict::within_tolerance)
     return out + fmt::format(

@@ -11,11 +11,12 @@
 namespace rigstep::server {
 
 struct ReplayReport {
-  enum class Verdict { bit_exact, within_tolerance, differs };
+  enum class Verdict { bit_exact, within_tolerance, differs, nothing_replayed };
   Verdict verdict = Verdict::bit_exact;
   std::string recording;
   std::string mechanism;
   std::uint64_t steps = 0;             // compared
+  std::uint64_t not_converged = 0;     // of the steps compared
   std::uint64_t states = 0;            // full states compared
   std::uint64_t not_recorded = 0;      // steps that the recorder lost
   std::uint64_t not_compared = 0;      // recorded steps between such a gap and the next full state

@@ -138,6 +138,7 @@ void check(const RigOptions& options) {
   if (!(options.duration_s >= 0.0 && options.timeout_s > 0.0)) {
     throw wire::ConfigError("duration and timeout: must not be negative");
   }
+  if (!wire::is_utf8(options.name)) throw wire::ConfigError("name: is not UTF-8 text: give another name");
   if (options.observe && !options.drives.empty()) {
     throw wire::ConfigError("drive: an observer sends no inputs: leave the drives away, or do not observe");
   }
@@ -166,7 +167,7 @@ class RigRun {
     if (!client_.connected()) return report_;
     describe_link();
     try {
-      for (const std::string& text : options_.drives) drives_.push_back(Drive::parse(text, report_.link.inputs));
+      for (const std::string& text : options_.drives) add_drive(text);
       if (options_.on_connected) options_.on_connected(report_.link);
       exchange();
     } catch (...) {
@@ -190,6 +191,16 @@ class RigRun {
                     .inputs = channels(server.inputs),
                     .outputs = channels(server.outputs)};
     inputs_.assign(server.inputs.size(), 0.0);
+  }
+
+  // The last of two on one channel would win unseen.
+  void add_drive(const std::string& text) {
+    Drive drive = Drive::parse(text, report_.link.inputs);
+    for (const Drive& other : drives_)
+      if (other.channel() == drive.channel())
+        throw wire::ConfigError("drive \"" + text + "\": channel \"" + report_.link.inputs[drive.channel()].name +
+                                "\" has a drive already: give each channel one");
+    drives_.push_back(std::move(drive));
   }
 
   // An observer only says now and then that it is still there.

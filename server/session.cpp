@@ -1,7 +1,10 @@
 #include "server/session.h"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <ctime>
+#include <filesystem>
 #include <fstream>
 
 #include "core/index3/initial_state.h"
@@ -108,6 +111,18 @@ wire::RecordingHeader recording_header(const wire::LoadedMechanism& mechanism, c
     header.add_input_channel(channel.name + " [" + channel.unit + "]");
   for (const std::string& line : realtime) header.add_realtime(line);
   return header;
+}
+
+// yesterday's run is not today's to overwrite
+std::string fresh_recording_path(const std::string& path) {
+  namespace fs = std::filesystem;
+  const fs::path wanted(path);
+  if (!fs::is_regular_file(wanted)) return path;
+  const std::string stem = fmt::format("{}.{:%Y%m%dT%H%M%S}", wanted.stem().string(), fmt::gmtime(std::time(nullptr)));
+  fs::path fresh = wanted.parent_path() / (stem + wanted.extension().string());
+  for (int n = 2; fs::exists(fresh); ++n)
+    fresh = wanted.parent_path() / fmt::format("{}-{}{}", stem, n, wanted.extension().string());
+  return fresh.string();
 }
 
 }  // namespace rigstep::server

@@ -32,6 +32,9 @@ index3::Settings settings_of(const wire::RigConfig& rig);
 wire::RecordingHeader recording_header(const wire::LoadedMechanism& mechanism, const wire::RigConfig* rig,
                                        const index3::Stepper& stepper, const std::vector<std::string>& realtime);
 
+// Where a recording meant for `path` goes: there, or where a file is already to a name with the time in it.
+std::string fresh_recording_path(const std::string& path);
+
 // A mechanism file that cannot be used; everything else that load throws is about the rig file or the arguments.
 struct MechanismFileError : Error {
   using Error::Error;

@@ -153,8 +153,9 @@ const char* state_name(const wire::StatusReport& report) {
 
 }  // namespace
 
-StatusTarget parse_target(const std::string& text) {
+StatusTarget parse_target(const std::string& text, std::uint16_t otherwise) {
   StatusTarget target;
+  target.port = otherwise;
   const auto colon = text.rfind(':');
   const bool bare_v6 = text.find(':') != colon && text.back() != ']' && text.find(']') == std::string::npos;
   const bool has_port = colon != std::string::npos && !bare_v6 && (text.back() != ']');
@@ -164,9 +165,9 @@ StatusTarget parse_target(const std::string& text) {
   if (has_port) {
     const std::string port = text.substr(colon + 1);
     const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), target.port);
-    if (error != std::errc() || end != port.data() + port.size() || target.port == 0) target.host.clear();
+    if (error != std::errc() || end != port.data() + port.size()) target.host.clear();
   }
-  if (target.host.empty())
+  if (target.host.empty() || target.port == 0)
     throw wire::ConfigError("\"" + text + "\" is not HOST:PORT: give for instance 127.0.0.1:47001");
   return target;
 }
@@ -183,26 +184,26 @@ wire::StatusReport write_black_box(const StatusTarget& target, const wire::Statu
 
 std::string status_text(const wire::StatusReport& report) {
   std::string out =
-      fmt::format("{:<16}Rigstep {}, {} at {} us{}{}\n", "server", wire::printable(report.product_version()),
+      fmt::format("{:<22}Rigstep {}, {} at {} us{}{}\n", "server", wire::printable(report.product_version()),
                   wire::printable(report.mechanism()), report.period_ns() / 1000,
                   report.lockstep() ? ", in lockstep" : "", report.authenticated() ? ", authenticated" : "");
-  out += fmt::format("{:<16}{} at step {}, {} faults so far\n", "loop", state_name(report), report.step(),
+  out += fmt::format("{:<22}{} at step {}, {} faults so far\n", "loop", state_name(report), report.step(),
                      report.fault_number());
-  if (!report.fault().empty()) out += fmt::format("{:<16}{}\n", "  fault", wire::printable(report.fault(), 300));
+  if (!report.fault().empty()) out += fmt::format("{:<22}{}\n", "  fault", wire::printable(report.fault(), 300));
   if (!report.black_box().empty())
-    out += fmt::format("{:<16}{}\n", "black box", wire::printable(report.black_box(), 300));
+    out += fmt::format("{:<22}{}\n", "black box", wire::printable(report.black_box(), 300));
   if (!report.recording_error().empty())
-    out += fmt::format("{:<16}ended: {}\n", "recording", wire::printable(report.recording_error(), 300));
-  out += fmt::format("{:<16}{}\n", "in control", report.has_controller() ? text_of(report.controller()) : "nobody");
-  out += fmt::format("{:<16}{}\n", "observers", report.observers());
-  for (const auto& observer : report.observer()) out += fmt::format("{:<16}{}\n", "", text_of(observer));
+    out += fmt::format("{:<22}ended: {}\n", "recording", wire::printable(report.recording_error(), 300));
+  out += fmt::format("{:<22}{}\n", "in control", report.has_controller() ? text_of(report.controller()) : "nobody");
+  out += fmt::format("{:<22}{}\n", "observers", report.observers());
+  for (const auto& observer : report.observer()) out += fmt::format("{:<22}{}\n", "", text_of(observer));
   for (const auto& d : report.distribution())
-    out += fmt::format("{:<16}p50 {}  p99 {}  p99.9 {}  max {}, of {}\n", wire::printable(d.name()), d.p50(), d.p99(),
+    out += fmt::format("{:<22}p50 {}  p99 {}  p99.9 {}  max {}, of {}\n", wire::printable(d.name()), d.p50(), d.p99(),
                        d.p999(), d.max(), d.count());
   for (const auto& counter : report.counter())
-    out += fmt::format("{:<16}{}\n", wire::printable(counter.name()), counter.count());
+    out += fmt::format("{:<22}{}\n", wire::printable(counter.name()), counter.count());
   for (const auto& counter : report.refused())
-    out += fmt::format("{:<16}{} ({})\n", "refused", counter.count(), wire::printable(counter.name()));
+    out += fmt::format("{:<22}{} ({})\n", "refused", counter.count(), wire::printable(counter.name()));
   return out;
 }
 

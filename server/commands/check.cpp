@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -249,8 +250,19 @@ nlohmann::json to_json(const Report& r) {
           {"memory_bytes_per_body", r.bytes_per_body()}};
 }
 
+// Nothing but a mechanism is replaced by one.
+void require_replaceable(const std::string& path) {
+  if (!std::filesystem::is_regular_file(path)) return;
+  try {
+    load_mechanism_file(path);
+  } catch (const Error&) {
+    throw wire::ConfigError("--write: " + path + " is no mechanism file and is kept: name another file");
+  }
+}
+
 // Finds the nearest consistent start, says how far it is, and writes it if asked to.
 int assemble(const CheckOptions& options, const wire::LoadedMechanism& loaded) {
+  require_replaceable(options.write);
   const index3::Assembly assembly = index3::assemble(loaded.mechanism);
   const auto& was = loaded.mechanism.bodies();
   if (options.json) {
@@ -304,7 +316,10 @@ Command add_check(CLI::App& app) {
   command->add_option("MECHANISM", options->mechanism, "Mechanism file")->required();
   auto* assemble = command->add_flag("--assemble", options->assemble,
                                      "Find the nearest start that satisfies every joint, and say how far it is");
-  command->add_option("--write", options->write, "With --assemble: write the mechanism with that start to this file")
+  command
+      ->add_option(
+          "--write", options->write,
+          "With --assemble: write the mechanism with that start to this file, if need be over another mechanism")
       ->needs(assemble);
   command->add_flag("--json", options->json, "Print the report as JSON");
   command->footer(std::string("Examples:\n  rigstep check config/mechanisms/four_bar.textproto\n"

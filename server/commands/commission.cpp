@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <filesystem>
 #include <memory>
 
 #include "server/commands/commands.h"
 #include "server/commission_verdict.h"
-#include "server/csv.h"
 #include "server/text_file.h"
 
 namespace rigstep::server {
@@ -21,8 +21,19 @@ struct CommissionOptions {
   bool json = false;
 };
 
+// Before the long work: where the verdict goes. Nothing but an earlier one is replaced.
+std::string verdict_path(const CommissionOptions& options) {
+  const std::string rig = wire::load_rig(options.request.rig_file).path;
+  const std::string path = options.output.empty() ? commission_verdict_path(rig) : options.output;
+  require_writable(path);
+  if (std::filesystem::is_regular_file(path) && !is_commission_verdict(path))
+    throw wire::ConfigError("--output: " + path +
+                            " was not written by rigstep commission and is kept: name another file");
+  return path;
+}
+
 int commission(const CommissionOptions& options) {
-  const std::string path = options.output.empty() ? commission_verdict_path(options.request.rig_file) : options.output;
+  const std::string path = verdict_path(options);
   watch_interrupts();
   std::string running;
   std::unique_ptr<Progress> progress;
@@ -60,7 +71,8 @@ Command add_commission(CLI::App& app) {
   command->add_option("--port", request.port, "UDP port instead of the rig file's; 0: any free one")
       ->check(CLI::Range(0, 65535));
   command->add_option("--output", options->output,
-                      "Verdict file instead of RIG_FILE with the ending .commissioned.json, where serve finds it");
+                      "Verdict file instead of RIG_FILE with the ending .commissioned.json, where serve finds it; an "
+                      "earlier verdict is replaced, nothing else");
   command->add_flag("--json", options->json, "Print the verdict as JSON");
   command->footer(
       std::string(

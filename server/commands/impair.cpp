@@ -30,7 +30,7 @@ struct ImpairArguments {
 };
 
 int impair(ImpairArguments& options) {
-  const StatusTarget target = parse_target(options.target);
+  const StatusTarget target = parse_target(options.target, 0);
   options.run.host = target.host;
   options.run.port = target.port;
   options.both.delay_s = 1e-3 * options.delay_ms;
@@ -65,10 +65,11 @@ int impair(ImpairArguments& options) {
 Command add_impair(CLI::App& app) {
   auto options = std::make_shared<ImpairArguments>();
   CLI::App* command = app.add_subcommand("impair", "A bad network in a box: a seeded UDP proxy before the server");
-  command->add_option("HOST:PORT", options->target, "Numeric address of the server")->required();
+  command->add_option("HOST:PORT", options->target, "Numeric address and port of the server")->required();
   command->add_option("--listen-port", options->run.listen_port, "Port for rigs; 0: any free one")
       ->capture_default_str();
-  command->add_option("--listen-address", options->run.listen_address, "Address for rigs")->capture_default_str();
+  command->add_option("--listen-address", options->run.listen_address, "Numeric address for rigs")
+      ->capture_default_str();
   command->add_option("--seed", options->run.seed, "Same seed, same datagrams hit")->capture_default_str();
   const auto share = [&](const char* name, double& value, const char* text) {
     command->add_option(name, value, text)->capture_default_str()->check(between(0.0, 1.0));

@@ -33,17 +33,20 @@ void print(const RigReport& r) {
   fmt::print("states           {} received at {:.1f} Hz, {} lost\n", r.states, r.state_rate_hz, r.lost);
   fmt::print("inputs           {} sent in {:.2f} s, oldest used {} steps\n", r.inputs_sent, r.seconds,
              r.max_input_age_steps);
-  fmt::print("round trip       p50 {:.0f}  p99 {:.0f}  p99.9 {:.0f}  max {:.0f} us, from input to {}\n",
-             r.round_trip.p50_us, r.round_trip.p99_us, r.round_trip.p999_us, r.round_trip.max_us,
-             r.link.lockstep ? "its step: lockstep"
-                             : "the first state that used it: up to one period of it is the wait for the deadline");
+  if (r.round_trip.count > 0)
+    fmt::print("round trip       p50 {:.0f}  p99 {:.0f}  p99.9 {:.0f}  max {:.0f} us, from input to {}\n",
+               r.round_trip.p50_us, r.round_trip.p99_us, r.round_trip.p999_us, r.round_trip.max_us,
+               r.link.lockstep ? "its step: lockstep"
+                               : "the first state that used it: up to one period of it is the wait for the deadline");
   if (r.asked_again > 0) fmt::print("asked again      {} times, after 20 ms without an answer\n", r.asked_again);
   if (r.clock) {
     fmt::print("clocks           the server's is {:+.3f} ms from ours, +- {:.0f} us\n",
                static_cast<double>(r.clock->offset_ns) * 1e-6, static_cast<double>(r.clock->uncertainty_ns) * 1e-3);
-    fmt::print(
-        "one way          p50 {:.0f}  p99 {:.0f} us to the server, p50 {:.0f}  p99 {:.0f} us to the rig, +- as above\n",
-        r.to_server.p50_us, r.to_server.p99_us, r.to_rig.p50_us, r.to_rig.p99_us);
+    if (r.to_server.count > 0 && r.to_rig.count > 0)
+      fmt::print(
+          "one way          p50 {:.0f}  p99 {:.0f} us to the server, p50 {:.0f}  p99 {:.0f} us to the rig, +- as "
+          "above\n",
+          r.to_server.p50_us, r.to_server.p99_us, r.to_rig.p50_us, r.to_rig.p99_us);
   }
   if (r.reconnects > 0) fmt::print("reconnected      {} times after silence\n", r.reconnects);
   for (std::size_t k = 1; k < wire::kDecodeStatusCount; ++k)

@@ -95,9 +95,10 @@ class Watch {
   bool faulted_ = false, recording_failed_ = false;
 };
 
+// What is wrong at the end counts before how it ended.
 int exit_code(const LiveSummary& summary) {
   if (!summary.recording_error.empty()) return kExitEnvironment;
-  if (!summary.fault.empty()) return failed(summary.last_status) ? kExitNumerical : kExitNetwork;
+  if (!summary.fault.empty()) return failed(summary.last_status) ? kExitNumerical : kExitVerdict;
   return interrupted ? interrupted_exit_code() : kExitOk;
 }
 
@@ -156,10 +157,13 @@ Command add_serve(CLI::App& app) {
       ->check(CLI::Range(0, 65535));
   command->add_flag("--json", options->json, "Print the summary as JSON");
   command->footer(
-      std::string("Examples:\n  rigstep serve config/rigs/ci_loopback.textproto\n"
-                  "  rigstep serve config/rigs/ci_loopback.textproto --duration 60 --record run.mcap --json\n\n"
-                  "Stops on SIGINT (exit code 130) or SIGTERM (0); the recording is closed properly either way.\n"
-                  "SIGUSR1 has the black box written, where the rig file has one.\n\n") +
+      std::string(
+          "Examples:\n  rigstep serve config/rigs/ci_loopback.textproto\n"
+          "  rigstep serve config/rigs/ci_loopback.textproto --duration 60 --record run.mcap --json\n\n"
+          "Stops on SIGINT (exit code 130) or SIGTERM (0); the recording is closed properly either way. A recording\n"
+          "that failed (4) or a fault that is latched then (6 after a failed step, 1 after stale inputs) counts "
+          "first.\n"
+          "SIGUSR1 has the black box written, where the rig file has one.\n\n") +
       kExitCodeHelp);
   return [options] { return serve(*options); };
 }

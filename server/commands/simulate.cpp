@@ -38,7 +38,8 @@ class Sink {
       start_ns_ =
           std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
               .count();
-      recording_.emplace(options.output, recording_header(mechanism, nullptr, stepper, {}), start_ns_);
+      recording_path_ = fresh_recording_path(options.output);
+      recording_.emplace(recording_path_, recording_header(mechanism, nullptr, stepper, {}), start_ns_);
     } else if (!options.output.empty()) {
       trajectory_.emplace(options.output, stepper);
     }
@@ -64,6 +65,9 @@ class Sink {
     recording_->write(state_, start_ns_ + record.sim_time_ns);
   }
 
+  // Empty: none is made.
+  const std::string& recording() const { return recording_path_; }
+
   void close(std::uint64_t steps, const std::string& reason) {
     if (trajectory_) trajectory_->close();
     if (!recording_) return;
@@ -76,6 +80,7 @@ class Sink {
  private:
   std::uint64_t every_;
   std::int64_t start_ns_ = 0;
+  std::string recording_path_;
   std::optional<wire::RecordingWriter> recording_;
   std::optional<TrajectoryWriter> trajectory_;
   wire::RecordedState state_;
@@ -87,7 +92,7 @@ struct Summary {
   double simulated = 0.0, wall = 0.0;                                                      // [s]
   double energy_start = 0.0, energy_end = 0.0, energy_lowest = 0.0, energy_highest = 0.0;  // total [J]
   StepReport worst;                                                                        // largest of each number
-  std::string failure;
+  std::string recording, failure;
 
   void add(const StepReport& report, double energy) {
     ++steps;
@@ -119,18 +124,21 @@ void print(const SimulateOptions& options, const Summary& s) {
                              {"acceleration_residual", s.worst.acceleration_residual},
                              {"last_increment", s.worst.last_increment},
                              {"not_converged", s.not_converged},
+                             {"recording", s.recording},
                              {"failure", s.failure}};
     fmt::print("{}\n", out.dump(2));
     return;
   }
-  fmt::print("{} steps of {:g} s with {} in {:.3f} s ({:.2f} us a step, output included)\n", s.steps, options.dt,
-             options.solver, s.wall, s.steps > 0 ? 1e6 * s.wall / static_cast<double>(s.steps) : 0.0);
+  fmt::print("{} steps of {:g} s to {:.9g} s with {} in {:.3f} s ({:.2f} us a step, output included)\n", s.steps,
+             options.dt, s.simulated, options.solver, s.wall,
+             s.steps > 0 ? 1e6 * s.wall / static_cast<double>(s.steps) : 0.0);
   fmt::print("total energy     {:.9g} J at the start, {:.9g} J at the end, {:+.3g} .. {:+.3g} J in between\n",
              s.energy_start, s.energy_end, s.energy_lowest - s.energy_start, s.energy_highest - s.energy_start);
   fmt::print("residuals        {:.1e} position, {:.1e} velocity, {:.1e} acceleration (largest row, SI units)\n",
              s.worst.position_residual, s.worst.velocity_residual, s.worst.acceleration_residual);
   fmt::print("last increment   {:.1e} m or rad at most; {} steps not converged\n", s.worst.last_increment,
              s.not_converged);
+  if (!s.recording.empty()) fmt::print("recording        {}\n", s.recording);
   if (!s.failure.empty()) fmt::print("FAILED           {}\n", s.failure);
 }
 
@@ -143,9 +151,10 @@ std::string describe_failure(const index3::Stepper& stepper, const StepReport& r
 
 std::uint64_t step_count(const SimulateOptions& options) {
   const double steps = options.duration / options.dt;
-  if (!(options.duration >= 0.0) || steps > 1e12)
-    throw wire::ConfigError("--duration: " + fmt::format("{:g}", options.duration) +
-                            " s is no run: give a positive time and a step that fits");
+  if (!(steps >= 0.5 && steps <= 1e12))
+    throw wire::ConfigError(
+        fmt::format("--duration: {:g} s is no run: give one step of {:g} s at least, 1e12 of them at most",
+                    options.duration, options.dt));
   return static_cast<std::uint64_t>(std::llround(steps));
 }
 
@@ -157,7 +166,6 @@ index3::Settings settings_of(const SimulateOptions& options) {
   if (!known || (!options.inputs.empty() && options.output == options.inputs))
     throw wire::ConfigError("--output: \"" + options.output +
                             "\" is no place for a trajectory: name a new .csv or .mcap");
-  if (options.every == 0) throw wire::ConfigError("--every: 0: give 1 for every step");
   index3::Settings settings;
   settings.dt_ns = std::llround(options.dt * 1e9);
   settings.threads = options.threads;
@@ -292,6 +300,7 @@ int simulate(const SimulateOptions& options) {
   Inputs inputs;
   inputs.count = static_cast<int>(mechanism.mechanism.input_channels().size());
   Summary summary;
+  summary.recording = sink.recording();
   summary.energy_start = summary.energy_end = summary.energy_lowest = summary.energy_highest = energy();
   Progress progress("simulating", static_cast<double>(steps));
   const auto begin = std::chrono::steady_clock::now();
@@ -327,7 +336,8 @@ Command add_simulate(CLI::App& app) {
   auto options = std::make_shared<SimulateOptions>();
   CLI::App* command = app.add_subcommand("simulate", "Run a mechanism offline, as fast as it can");
   command->add_option("MECHANISM", options->mechanism, "Mechanism file")->required();
-  command->add_option("--duration", options->duration, "Simulated time [s]")->capture_default_str();
+  command->add_option("--duration", options->duration, "Simulated time [s], rounded to whole steps")
+      ->capture_default_str();
   command
       ->add_option("--dt", options->dt, "Step [s]; of a judge: distance of the instants, and how long inputs are held")
       ->capture_default_str();
@@ -343,8 +353,12 @@ Command add_simulate(CLI::App& app) {
   command->add_option("--inputs", options->inputs,
                       "CSV with a column t [s] and columns named like input channels, interpolated linearly at the end "
                       "of each step");
-  command->add_option("--output", options->output, "trajectory.csv, - for standard output, or recording.mcap");
+  command->add_option(
+      "--output", options->output,
+      "trajectory.csv, - for standard output, or recording.mcap, which replaces none: where there is one, the "
+      "time goes into the new one's name");
   command->add_option("--every", options->every, "Write every N-th step (recordings: full states)")
+      ->check(CLI::Range(1, 1'000'000'000))
       ->capture_default_str();
   command->add_flag("--json", options->json, "Print the summary as JSON");
   command->footer(std::string("Examples:\n"

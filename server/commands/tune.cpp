@@ -9,7 +9,6 @@
 
 #include "server/bench/timing.h"
 #include "server/commands/commands.h"
-#include "server/csv.h"
 #include "server/session.h"
 #include "server/text_file.h"
 
@@ -25,12 +24,10 @@ struct TuneOptions {
   bool json = false;
 };
 
-// Before the long work: nobody's own rig file is to be lost, and the folder must be there.
+// Before the long work: nobody's own rig file is to be lost, and what comes of it must find its place.
 void check_output(const std::string& path) {
-  const fs::path folder = fs::path(path).parent_path();
+  require_writable(path);
   std::error_code error;
-  if (!folder.empty() && !fs::is_directory(folder, error))
-    throw FileError(path + ": its folder is not there: make it, or name another --output");
   std::ifstream file(path);
   std::string first;
   if (fs::exists(path, error) && (!std::getline(file, first) || first != kTuneMark))

@@ -37,12 +37,24 @@ for rate in -1 nan 1e-300 1e6; do
   expect 2 "$RIGSTEP" rig --port 9 --rate=$rate
 done
 expect 2 "$RIGSTEP" simulate "$pendulum" --solver no_such_solver && says err 'no_such_solver'
-expect 2 "$RIGSTEP" simulate "$pendulum" --every 0
+for every in 0 -1 1e300 18446744073709551615; do
+  expect 2 "$RIGSTEP" simulate "$pendulum" --every=$every && says err '--every: '
+done
+expect 2 "$RIGSTEP" simulate "$pendulum" --dt 0.01 --duration 0.004 && says err '--duration: 0\.004 s is no run: give one step of 0\.01 s'
+expect 0 "$RIGSTEP" simulate "$pendulum" --dt 0.01 --duration 0.117 && says out '^12 steps of 0\.01 s to 0\.12 s '
 expect 2 "$RIGSTEP" simulate "$pendulum" --inputs no_such_file.csv && says err 'no_such_file.csv'
 printf 't,push_y\n0,1\n1,x\n' >bad.csv
 expect 2 "$RIGSTEP" simulate "$pendulum" --inputs bad.csv && says err 'bad\.csv:3: column 2'
 printf 't,no_such_input\n0,1\n' >bad.csv
 expect 2 "$RIGSTEP" simulate "$pendulum" --inputs bad.csv && says err 'no_such_input.*push_y, push_z'
+printf '# two forces of one name\nt,push_y,push_y\n0,1,2\n' >bad.csv
+expect 2 "$RIGSTEP" simulate "$pendulum" --inputs bad.csv && says err 'bad\.csv:2: column 3: "push_y" names another column already'
+# what some editors put in front of UTF-8 text is no part of it
+printf '\xEF\xBB\xBFt,push_y\n0,1\n' >marked.csv
+(printf '\xEF\xBB\xBF'; cat "$pendulum") >marked.textproto
+expect 0 "$RIGSTEP" simulate marked.textproto --inputs marked.csv --duration 0.01
+printf '\xEF\xBB\xBFmechanism: "marked.textproto"\n' >marked_rig.textproto
+expect 0 "$RIGSTEP" serve marked_rig.textproto --port 0 --duration 0.1
 
 # --- mechanism files: 0 for those we ship, 3 for those that are wrong
 for file in "$mechanisms"/*.textproto; do
@@ -78,6 +90,10 @@ expect 3 "$RIGSTEP" simulate open.textproto
 expect 0 "$RIGSTEP" check open.textproto --assemble --write closed.textproto && says out 'nearest start +found'
 expect 0 "$RIGSTEP" check closed.textproto
 expect 0 "$RIGSTEP" check open.textproto --assemble --json && is_json out
+expect 0 "$RIGSTEP" check open.textproto --assemble --write closed.textproto # a mechanism is replaced, nothing else
+cp "$rig" kept.textproto
+expect 2 "$RIGSTEP" check open.textproto --assemble --write kept.textproto && says err '--write: kept.textproto is no mechanism file'
+cmp -s "$rig" kept.textproto || fail "check --write replaced a rig file"
 expect 4 "$RIGSTEP" check open.textproto --assemble --write /no/such/folder/x.textproto && says err '/no/such/folder'
 cat >torn_apart.textproto <<END
 name: "torn_apart"
@@ -86,6 +102,14 @@ joint { name: "left" type: SPHERICAL first: "ground" second: "A" in_first {} in_
 joint { name: "right" type: SPHERICAL first: "ground" second: "A" in_first { point { x: 3 } } in_second { point { x: 0.5 } } }
 END
 expect 3 "$RIGSTEP" check torn_apart.textproto --assemble && says out 'NOT FOUND'
+
+# --- standard output that cannot be written: 4 and one line that says so, from every command
+for arguments in "check $pendulum" "check --json $pendulum" 'doctor' 'doctor --json' 'verify --list' "simulate --duration 0.1 --json $pendulum" \
+  "serve --port 0 --duration 0.1 --record full.mcap $rig" 'check --help' '--version'; do
+  # shellcheck disable=SC2086
+  expect 4 bash -c '"$@" >/dev/full' full "$RIGSTEP" $arguments && says err 'standard output: cannot be written.*: make room'
+done
+[[ $(grep -c 'cannot' err) -eq 1 ]] || fail "what cannot be written is told more than once"
 
 # --- simulate: 0 with a table, a stream or a recording
 expect 0 "$RIGSTEP" simulate "$pendulum" --duration 0.1 --dt 0.01 --output run.csv && says out '^10 steps of 0\.01 s'
@@ -205,6 +229,10 @@ expect 0 "$RIGSTEP" simulate "$pendulum" --duration 2 --every 500 --output run.m
 expect 0 "$RIGSTEP" replay run.mcap && says out '^bit-exact over 2000 steps'
 expect 0 "$RIGSTEP" replay run.mcap --json
 is_json out && assert_json out 'd["verdict"] == "bit_exact" and d["steps"] == 2000 and d["damage"] == ""'
+cp run.mcap kept.mcap
+expect 0 "$RIGSTEP" simulate "$pendulum" --duration 0.1 --output kept.mcap && says out '^recording +kept\.[0-9]{8}T[0-9]{6}\.mcap$'
+cmp -s run.mcap kept.mcap || fail "simulate replaced a recording"
+expect 0 "$RIGSTEP" replay "$(sed -n 's/^recording *//p' out)" && says out '^bit-exact over 100 steps'
 expect 7 "$RIGSTEP" replay no_such_file.mcap && says err 'no_such_file.mcap'
 expect 7 "$RIGSTEP" replay /dev/null
 expect 7 "$RIGSTEP" replay "$pendulum" && says err 'double_pendulum.textproto: '
@@ -213,6 +241,19 @@ expect 7 "$RIGSTEP" replay garbage.mcap && says err 'garbage.mcap: '
 head -c "$(($(stat -c %s run.mcap) - 3000))" run.mcap >torn.mcap
 expect 7 "$RIGSTEP" replay torn.mcap && says out '[0-9]+ steps replayed' && says out '^damaged at byte [0-9]+: ' &&
   says out '^bit-exact over [0-9]+ steps'
+# torn before its first step: after the header, that is, which the first chunk holds
+"$python" - run.mcap stepless.mcap <<'END' || fail "could not tear a recording before its first step"
+import struct, sys
+data = open(sys.argv[1], "rb").read()
+at, chunks = 8, 0
+while chunks < 2:
+    chunks += data[at] == 6
+    at += 9 + struct.unpack_from("<Q", data, at + 1)[0]
+    if chunks == 1: end = at
+open(sys.argv[2], "wb").write(data[:end])
+END
+expect 7 "$RIGSTEP" replay stepless.mcap --json && assert_json out 'd["verdict"] == "nothing_replayed" and d["steps"] == 0'
+expect 7 "$RIGSTEP" replay stepless.mcap && says out '^no verdict: there is no step to compare$'
 "$python" - run.mcap tampered.mcap <<'END' || fail "could not make a tampered recording"
 # flips the last bit of the last state hash of the first chunk with steps and mends the chunk's checksum
 import struct, sys, zlib
@@ -314,6 +355,12 @@ serve "$rig" --record served.mcap || failures=$((failures + 1))
 expect 0 "$RIGSTEP" rig --port "$port" --duration 0.5 --drive drive=sine:2,1 --json
 is_json out && assert_json out 'd["mechanism"] == "four_bar" and d["states"] > 200 and d["status"] == "ok"'
 expect 2 "$RIGSTEP" rig --port "$port" --drive no_such_channel=step:1 && says err 'no_such_channel.*Input channels: drive'
+expect 2 "$RIGSTEP" rig --port "$port" --name $'\xff' && says err 'name: is not UTF-8'
+expect 0 "$RIGSTEP" rig --port "$port" --duration 0.2 --observe && says out '^states +[1-9]'
+[[ $(grep -c '^round trip' out) -eq 0 ]] || fail "an observer tells a round trip that it did not measure"
+expect 0 "$RIGSTEP" status "127.0.0.1:$port" && says out '^missed_deadlines +[0-9]+$' && says out '^not_converged_steps +0$'
+expect 2 "$RIGSTEP" rig --port "$port" --drive drive=step:1 --drive drive=sine:2,1 &&
+  says err 'drive "drive=sine:2,1": channel "drive" has a drive already'
 expect 5 "$RIGSTEP" serve "$rig" --port "$port" --record second.mcap && says err "127\.0\.0\.1 port $port"
 [[ ! -e second.mcap ]] || fail "a server without a port has made a recording"
 end_server INT
@@ -339,13 +386,30 @@ sed -i 's/^link {/link { allow_unauthenticated: true/' bad_rig.textproto
 expect 5 "$RIGSTEP" serve bad_rig.textproto --port 0 && says err 'no such address'
 expect 4 "$RIGSTEP" serve rig.textproto --port 0 --record /no/such/folder/x.mcap && says err '/no/such/folder'
 
-# the stale rule stops the run: 6 and a reason
+# --- steps that do not converge are counted by everyone who tells of the run
+cat >spin.textproto <<END
+name: "spin"
+body { name: "A" mass: 1 inertia { xx: 0.01 yy: 0.01 zz: 0.01 } angular_velocity { z: 1000 } }
+joint { name: "a" type: REVOLUTE first: "ground" second: "A" at_start { point {} axis { z: 1 } } }
+END
+printf 'mechanism: "spin.textproto" solver { iterations: 1 }\n' >spin_rig.textproto
+serve spin_rig.textproto --record spin.mcap --json || failures=$((failures + 1))
+sleep 0.2
+expect 0 "$RIGSTEP" status "127.0.0.1:$port" --json && assert_json out 'd["counters"]["not_converged_steps"] > 0'
+end_server TERM
+assert_json serve.out 'd["steps"] >= d["not_converged_steps"] > 0 and d["first_not_converged_step"] == 1'
+counted=$(grep -o '"not_converged_steps": [0-9]*' serve.out)
+expect 0 "$RIGSTEP" replay spin.mcap --json && says out "$counted,"
+expect 0 "$RIGSTEP" replay spin.mcap && says out '^[0-9]+ of the steps had not converged'
+expect 0 "$RIGSTEP" serve spin_rig.textproto --port 0 --duration 0.2 && says out '^not converged +[0-9]+ steps, first step 1$'
+
+# the stale rule stops the run: 1 and a reason, however it is stopped
 sed 's/rule: HOLD/rule: FAULT/' rig.textproto >fault_rig.textproto
 serve fault_rig.textproto --record fault.mcap || failures=$((failures + 1))
 expect 0 "$RIGSTEP" rig --port "$port" --duration 0.2
 sleep 0.2
 end_server TERM
-[[ $code -eq 5 ]] || fail "serve ended with $code after a stale fault"
+[[ $code -eq 1 ]] || fail "serve ended with $code after a stale fault"
 grep -q 'stepping stopped' serve.err || fail "the fault was not logged: $(cat serve.err)"
 grep -qi 'stale\|no input' serve.out || fail "the summary does not say why stepping stopped: $(cat serve.out)"
 expect 0 "$RIGSTEP" replay fault.mcap && says out 'faulted after step [0-9]+: no inputs for too long'
@@ -418,6 +482,12 @@ end_server TERM
 expect 5 "$RIGSTEP" status "127.0.0.1:$port" && says err 'rigstep serve'
 expect 2 "$RIGSTEP" status "127.0.0.1:x" && says err 'HOST:PORT'
 
+# --- impair: 2 for a target that no datagram reaches
+for target in foo foo:47001 127.0.0.1 127.0.0.1:0; do
+  expect 2 timeout 5 "$RIGSTEP" impair $target --listen-port 0 && says err "\"${target%:47001}\" is (not HOST:PORT|no numeric address): give for instance"
+done
+expect 2 timeout 5 "$RIGSTEP" impair 127.0.0.1:47001 --listen-address foo && says err '"foo" is no numeric address'
+
 # --- plot: every state as JSON
 serve rig.textproto --record plot.mcap || failures=$((failures + 1))
 "$python" - >plot.json <<'END' &
@@ -458,6 +528,11 @@ expect 0 "$RIGSTEP" serve bench.textproto --port 0 --duration 0.2 --record commi
 grep -aq '"udp_echo"' commissioned.mcap || fail "the recording does not hold the verdict of the commissioning"
 echo '# changed' >>bench.textproto
 expect 0 "$RIGSTEP" serve bench.textproto --port 0 --duration 0.2 && says err 'bench.commissioned.json: is about another rig_file; rigstep commission'
+cp "$pendulum" kept.textproto
+expect 2 "$RIGSTEP" commission bench.textproto --port 0 --duration 60 --output kept.textproto &&
+  says err '--output: kept.textproto was not written by rigstep commission and is kept'
+cmp -s "$pendulum" kept.textproto || fail "commission replaced a mechanism file"
+expect 4 timeout 10 "$RIGSTEP" commission bench.textproto --port 0 --duration 60 --output /no/such/folder/x && says err '/no/such/folder/x: cannot'
 expect 2 "$RIGSTEP" commission no_such_file.textproto && says err 'no_such_file'
 expect 2 "$RIGSTEP" commission bench.textproto --port 0 --duration 0.5 --drive no_such=sine:1,1 && says err 'no_such'
 

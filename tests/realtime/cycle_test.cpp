@@ -186,6 +186,20 @@ TEST_CASE("the first sample has no rate to go on at") {
   CHECK(applied(*bench, 3) == Values{3, 3, 3});
 }
 
+TEST_CASE("steps that had not converged are flagged and counted, and the first of them is known") {
+  index3::Stepper stepper(free_body(), {.increment_tolerance = -1.0});  // no increment is that small
+  Mailbox<InputSample> in;
+  Cycle cycle(stepper, {}, {.in = &in});
+  CHECK(cycle.first_not_converged_step() == 0);
+  InputSample push;
+  push.inputs.value[0] = 1.0;
+  push.inputs.count = 1;
+  in.publish(push);
+  for (int k = 0; k < 3; ++k) CHECK((cycle.tick({}).flags & kNotConverged) != 0);
+  CHECK(cycle.not_converged_steps() == 3);
+  CHECK(cycle.first_not_converged_step() == 1);
+}
+
 TEST_CASE("values outside range or rate are limited to it, flagged and counted, and recorded as applied") {
   const auto bench = std::make_unique<Bench>(
       CycleSettings{.inputs = {{.max_age_steps = 100, .minimum = -1.0, .maximum = 2.0, .most_change_per_step = 0.75}}});
