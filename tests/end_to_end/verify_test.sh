@@ -35,4 +35,19 @@ for file in "$SOURCE"/config/mechanisms/*.textproto; do
     *) verify_briefly "$name" 0.3 --duration 0.04 ;;
   esac
 done
+
+# --- mechanisms without freedom: there is nothing to integrate, and every judge can tell
+cat >fixed.textproto <<'END'
+name: "fixed"
+gravity { z: -9.81 }
+body { name: "A" mass: 1 inertia { xx: 0.1 yy: 0.1 zz: 0.1 } position { x: 1 } }
+joint { name: "j" type: FIXED first: "ground" second: "A" at_start { point {} axis { y: 1 } } }
+END
+sed -e 's/FIXED/REVOLUTE/' -e 's/position { x: 1 }/& angular_velocity { y: 1 } velocity { z: -1 }/' fixed.textproto >crank.textproto
+echo 'driver { name: "d" joint: "j" polynomial { coefficient: [0, 1] } }' >>crank.textproto
+for name in fixed crank; do
+  expect 0 "$RIGSTEP" verify "$name.textproto" --duration 0.1 --json &&
+    assert_json out 'sum(j["agrees"] for j in d["judges"]) >= 17 and not any(j["failed"] for j in d["judges"])'
+done
+expect 0 "$RIGSTEP" simulate fixed.textproto --solver hamiltonian_dca --duration 0.1 --dt 0.01
 finish
