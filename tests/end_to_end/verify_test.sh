@@ -50,4 +50,13 @@ for name in fixed crank; do
     assert_json out 'sum(j["agrees"] for j in d["judges"]) >= 17 and not any(j["failed"] for j in d["judges"])'
 done
 expect 0 "$RIGSTEP" simulate fixed.textproto --solver hamiltonian_dca --duration 0.1 --dt 0.01
+
+# --- a motion whose errors are rounding has no order that could be too low
+cat >fling.textproto <<'END'
+name: "fling"
+gravity { x: 0.24 y: -1.25 z: 2.86 }
+body { name: "A" mass: 0.76 inertia { xx: 0.06 yy: 0.1 zz: 0.06 } position { x: 0.11 y: -0.5 z: -0.36 } }
+joint { name: "j" type: PERPENDICULAR_AXES first: "ground" second: "A" at_start { axis { x: 1 } second_axis { y: 1 } } }
+END
+expect 0 "$RIGSTEP" verify fling.textproto --json && assert_json out 'd["order"] == 0 and d["converges"]'
 finish
