@@ -50,6 +50,7 @@ struct VerifyCase {
   index3::Settings settings;
   std::uint64_t steps = 0;
   std::vector<Inputs> applied;  // (steps), empty: none has an input
+  std::string cut = {};         // why not all of a recording is used; empty: all of it is
 
   const Inputs& inputs(std::uint64_t step) const {
     static const Inputs kNoInputs{};
@@ -86,13 +87,21 @@ VerifyCase from_recording(const VerifyRequest& request) {
        item = reader.next(step, state)) {
     if (item != wire::RecordingReader::Item::step) continue;
     const StepRecord record = from_message(step);
-    if (record.step != a.steps + 1 || failed(record.status)) break;  // a gap or a fault: up to there
+    if (record.step != a.steps + 1 || failed(record.status)) {
+      a.cut = fmt::format("the recording has a {} after step {}", failed(record.status) ? "fault" : "gap", a.steps);
+      break;
+    }
     a.applied.push_back(record.inputs);
     ++a.steps;
     if (request.duration > 0.0 &&
         static_cast<double>(a.steps) * 1e-9 * static_cast<double>(a.settings.dt_ns) >= request.duration)
       break;
   }
+  if (reader.damage())
+    a.cut = fmt::format("the recording is damaged at byte {}: {}", reader.damage()->offset, reader.damage()->what);
+  if (a.steps == 0)
+    throw wire::RecordingError(request.path, a.cut.empty() ? "there is no step in it" : "no step can be read: " + a.cut,
+                               "record a run from its beginning, or use a copy that is whole");
   const index3::Stepper fresh = make_stepper(a.mechanism, a.settings);
   if (fresh.state().hash() != header.start_hash())
     throw wire::RecordingError(request.path, "it does not begin at the start of its mechanism, of this build",
@@ -364,6 +373,7 @@ VerifyReport verify_with_its_dt(const VerifyRequest& request,
   report.mechanism = a.mechanism.mechanism.name();
   report.tolerance = request.tolerance;
   report.joints = a.mechanism.mechanism.joints().size();
+  report.cut = a.cut;
 
   // the stepper with ever shorter steps, up to where the pose gets singular
   offline::Scenario scenario;
@@ -524,8 +534,9 @@ std::string VerifyReport::text() const {
     return fmt::format("{:9.1e}{:9.1e}{:9.1e}{:9.1e}{:9.1e}{:9.1e}", d.position, d.orientation, d.velocity,
                        d.angular_velocity, d.force, d.torque);
   };
-  std::string out = fmt::format("{}: 0 to {:g} s{}\n\n", mechanism, until,
-                                why_not_further.empty() ? "" : ", no further: " + why_not_further);
+  std::string out = fmt::format("{}: 0 to {:g} s{}\n{}\n", mechanism, until,
+                                why_not_further.empty() ? "" : ", no further: " + why_not_further,
+                                cut.empty() ? "" : cut + "; only the steps before that were used\n");
   out += fmt::format("{:<28}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}\n", "stepper - its limit", "pos m", "turn rad", "vel m/s",
                      "rad/s", "force N", "torque");
   for (const Step& step : steps)
@@ -564,6 +575,7 @@ nlohmann::json VerifyReport::json() const {
                      {"asked_s", asked},
                      {"why_not_further", why_not_further},
                      {"too_short", too_short},
+                     {"cut", cut},
                      {"order", order},
                      {"converges", converges},
                      {"allowed", measures(allowed)},

@@ -61,6 +61,7 @@ struct VerifyReport {
   double until = 0.0;           // compared from 0 to here [s]
   double asked = 0.0;           // [s]
   std::string why_not_further;  // empty: the whole duration
+  std::string cut;              // why not all of a recording could be used; empty: all of it was
   bool too_short = false;       // less than half of it, since the stepper does not converge, or next to no steps before
                                 // a singular pose
   std::vector<Step> steps;      // dt, dt/2, dt/4, where inputs jump dt/8

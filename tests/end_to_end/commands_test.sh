@@ -161,6 +161,12 @@ expect 0 "$RIGSTEP" verify "$mechanisms/full_car.textproto" --solver qr,ida --du
 printf 't,push_y\n0,0\n0.02,0\n0.0201,30\n0.05,30\n0.0501,-10\n' >push.csv
 expect 0 "$RIGSTEP" verify "$pendulum" --duration 0.1 --inputs push.csv --limit 100 --json &&
   assert_json out '0.9 < d["order"] < 1.1 and all(j["agrees"] for j in d["judges"]) and len(d["judges"]) > 11'
+head -c "$(($(stat -c %s motor.mcap) - 3000))" motor.mcap >half.mcap
+expect 0 "$RIGSTEP" verify half.mcap --solver ida --limit 100 && says out '^the recording is damaged at byte [0-9]+: .*only the steps before'
+expect 0 "$RIGSTEP" verify half.mcap --solver ida --limit 100 --json && assert_json out '"damaged at byte" in d["cut"]'
+head -c "$(($(stat -c %s motor.mcap) / 2))" motor.mcap >headless.mcap
+expect 7 "$RIGSTEP" verify headless.mcap --solver ida && says err '^rigstep: headless.mcap: no step can be read: .*damaged at byte'
+expect 2 "$RIGSTEP" verify motor.mcap --duration 0 && says err '--duration: '
 expect 2 "$RIGSTEP" verify motor.mcap --inputs push.csv && says err '--inputs: '
 expect 2 "$RIGSTEP" verify "$pendulum" --solver no_such_judge && says err 'no_such_judge.*ida'
 expect 2 "$RIGSTEP" verify "$pendulum" --tolerance 0 && says err '--tolerance: 0'
