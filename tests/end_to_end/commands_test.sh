@@ -203,6 +203,17 @@ cp "$rig" own.textproto
 expect 2 "$RIGSTEP" tune "$pendulum" --deadline 1000 --error 0.1 --output own.textproto && says err 'own.textproto was not written by'
 expect 2 "$RIGSTEP" tune "$pendulum" --deadline 0 --error 0.1 && says err '--deadline: 0 us'
 expect 2 "$RIGSTEP" tune "$pendulum" --deadline 1000 --error 0.1 --dt 700,1100,1300,1700 && says err '--dt: '
+cat >rotor.textproto <<'END'
+name: "rotor"
+body { name: "A" mass: 1 inertia { xx: 0.01 yy: 0.01 zz: 0.01 } angular_velocity { z: 600 } }
+joint { name: "a" type: REVOLUTE first: "ground" second: "A" at_start { point {} axis { z: 1 } } }
+END
+expect 0 "$RIGSTEP" tune rotor.textproto --deadline 1e6 --error 1e-3 --dt 100,1000 --iterations 3 --sweeps 1 --threads 1 --samples 100 \
+  --duration 0.1 --output rotor_rig.textproto --json # its mass centre rests: what is wrong is its angle, by (600 dt)^2 / 48
+assert_json out '{s["dt_us"]: s["accurate"] for s in d["settings"]} == {100: True, 1000: False} and
+  all(0.8 < s["error_m"] / (6 * (600e-6 * s["dt_us"]) ** 2 / 48) < 1.25 for s in d["settings"])'
+expect 1 "$RIGSTEP" tune "$mechanisms/four_bar.textproto" --deadline 1e6 --error 10 --dt 50000 --iterations 1 --sweeps 1 --threads 1 --samples 100 \
+  --output none.textproto && says out '[1-9][0-9]* steps not converged'
 expect 3 "$RIGSTEP" tune bad.textproto --deadline 1000 --error 0.1
 expect 4 "$RIGSTEP" tune "$pendulum" --deadline 1000 --error 0.1 --output /no/such/folder/x.textproto && says err '/no/such/folder'
 
