@@ -12,12 +12,12 @@ enum ExitCode : int {
   kExitNetwork = 5,      // address, port, protocol, nobody there
   kExitNumerical = 6,    // a step failed
   kExitRecording = 7,    // recording damaged; the whole part was used
-  kExitIncomplete = 8,   // verify: those that judged agree, others did not get to the end
+  kExitIncomplete = 8,   // verify: no judge differs, but some gave up or were stopped, or the time was short
   kExitInterrupted = 130,
 };
 
 inline constexpr const char* kExitCodeHelp =
     "Exit codes: 0 ok, 1 verdict is no, 2 usage or rig file, 3 mechanism file, 4 environment, 5 network,\n"
-    "            6 a step failed, 7 recording damaged, 8 verify: too few judges before --limit, 130 interrupted";
+    "            6 a step failed, 7 recording damaged, 8 verify: too little was judged, 130 interrupted";
 
 }  // namespace rigstep::server

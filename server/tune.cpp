@@ -4,6 +4,7 @@
 #include <google/protobuf/text_format.h>
 #include <sched.h>
 
+#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -31,12 +32,44 @@ constexpr int kFewestInstants = 5;
 constexpr int kMostAttempts = 4;  // to time a step without interruption
 constexpr std::size_t kMostSamples = 1u << 20;
 
-using Motion = std::vector<std::vector<Vec3>>;  // (instants) (bodies) mass centres [m]
+struct BodyPose {
+  Vec3 r;             // mass centre [m]
+  EulerParameters p;  // body -> world
+};
+using Motion = std::vector<std::vector<BodyPose>>;  // (instants) (bodies)
 
-double distance(const Motion& one, const Motion& other) {
+double angle_between(const EulerParameters& p, const EulerParameters& q) {
+  return 4.0 * std::asin(std::min(1.0, 0.5 * std::min((p - q).norm(), (p + q).norm())));
+}
+
+// (bodies) What turns an angle into a distance: the longest arm from the mass centre to a joint, or the radius of
+// gyration where that is longer [m].
+std::vector<double> body_sizes(const Mechanism& mechanism) {
+  std::vector<double> size;
+  for (const Body& body : mechanism.bodies()) {
+    const Eigen::SelfAdjointEigenSolver<Mat3> principal(body.inertia_b, Eigen::EigenvaluesOnly);
+    size.push_back(std::sqrt(principal.eigenvalues().maxCoeff() / body.mass));
+  }
+  const auto reach = [&size](int body, const Vec3& point_b) {
+    if (body != kGround) size[body] = std::max(size[body], point_b.norm());
+  };
+  for (const Joint& joint : mechanism.joints()) {
+    reach(joint.first, joint.in_first.point_b);
+    reach(joint.second, joint.in_second.point_b);
+  }
+  return size;
+}
+
+double distance(const Motion& one, const Motion& other, const std::vector<double>& size) {
   double largest = 0.0;
+  const auto keep = [&largest](double value) {
+    if (!(value <= largest) && !std::isnan(largest)) largest = value;  // not a number stays
+  };
   for (std::size_t k = 0; k < one.size(); ++k)
-    for (std::size_t i = 0; i < one[k].size(); ++i) largest = std::max(largest, (one[k][i] - other[k][i]).norm());
+    for (std::size_t i = 0; i < one[k].size(); ++i) {
+      keep((one[k][i].r - other[k][i].r).norm());
+      keep(size[i] * angle_between(one[k][i].p, other[k][i].p));
+    }
   return largest;
 }
 
@@ -44,7 +77,11 @@ double distance(const Motion& one, const Motion& other) {
 Motion extrapolate(const Motion& coarse, const Motion& fine) {
   Motion result = fine;
   for (std::size_t k = 0; k < result.size(); ++k)
-    for (std::size_t i = 0; i < result[k].size(); ++i) result[k][i] = (4.0 * fine[k][i] - coarse[k][i]) / 3.0;
+    for (std::size_t i = 0; i < result[k].size(); ++i) {
+      const BodyPose &c = coarse[k][i], &f = fine[k][i];
+      const EulerParameters same_side = c.p.dot(f.p) < 0.0 ? EulerParameters(-c.p) : c.p;
+      result[k][i] = {(4.0 * f.r - c.r) / 3.0, (4.0 * f.p - same_side).normalized()};
+    }
   return result;
 }
 
@@ -76,7 +113,7 @@ void check(const TuneRequest& request) {
 class Sweep {
  public:
   Sweep(const TuneRequest& request, const std::function<void(double)>& progress)
-      : progress_(progress), loaded_(load_mechanism_file(request.mechanism)) {
+      : progress_(progress), loaded_(load_mechanism_file(request.mechanism)), size_(body_sizes(loaded_.mechanism)) {
     report_.request = request;
     report_.mechanism = loaded_.mechanism.name();
     report_.machine = cpu_fingerprint();
@@ -137,10 +174,13 @@ class Sweep {
       settings.iterations = kReferenceIterations;
       index3::Stepper stepper = make_stepper(loaded_, settings);
       motions[k] = step_through(stepper, nullptr);
+      if (not_converged_ > 0)
+        throw StepFailed(fmt::format("{} of its steps of {:g} us do not converge", not_converged_,
+                                     1e-3 * static_cast<double>(settings.dt_ns)));
     }
     report_.reference_dt_us = 0.25 * common_us_;
     // more than the extrapolation's own error, for order 2 and also for the order 1 of inputs that jump
-    report_.uncertainty = distance(motions[0], motions[1]);
+    report_.uncertainty = distance(motions[0], motions[1], size_);
     reference_ = extrapolate(motions[0], motions[1]);
   }
 
@@ -157,7 +197,8 @@ class Sweep {
     stepper.state().flatten(start);
     times_us_.clear();
     try {
-      setting.error = distance(step_through(stepper, &times_us_), reference_);
+      setting.error = distance(step_through(stepper, &times_us_), reference_, size_);
+      setting.not_converged = not_converged_;
       const int run = static_cast<int>(instants_ * apart_us_ / setting.dt_us);
       int runs = kMostAttempts * ((report_.request.samples + run - 1) / run);
       for (; runs > 1 && times_us_.size() < static_cast<std::size_t>(report_.request.samples); --runs) {
@@ -181,13 +222,14 @@ class Sweep {
   }
 
   // From the stepper's present state on to the last instant. times_us: of every step that no other process interrupted;
-  // null: not wanted. Throws StepFailed.
+  // null: not wanted. Counts the steps that do not converge. Throws StepFailed.
   Motion step_through(index3::Stepper& stepper, std::vector<double>* times_us) {
     const std::int64_t dt_ns = stepper.plan().settings.dt_ns;
     const std::int64_t steps = 1000 * apart_us_ / dt_ns;
     Inputs inputs;
     inputs.count = static_cast<int>(loaded_.mechanism.input_channels().size());
     Motion motion;
+    not_converged_ = 0;
     for (int k = 0; k < instants_; ++k) {
       for (std::int64_t s = 1; s <= steps; ++s) {
         if (table_) table_->read(1e-9 * static_cast<double>((k * steps + s) * dt_ns), inputs);
@@ -199,6 +241,7 @@ class Sweep {
         if (times_us != nullptr && times_us->size() < kMostSamples &&
             rt::thread_usage().involuntary_switches == preempted)
           times_us->push_back(1e-3 * static_cast<double>(end - begin));
+        not_converged_ += step.status == StepStatus::not_converged;
         if (failed(step.status))
           throw StepFailed(fmt::format("{} at {:g} s",
                                        describe_fault(loaded_.mechanism, step.status, step.body, step.joint),
@@ -207,7 +250,7 @@ class Sweep {
       done_ += static_cast<double>(steps);
       progress_(std::min(1.0, done_ / work_));
       motion.emplace_back();
-      for (const index3::BodyState& body : stepper.state().body) motion.back().push_back(body.r);
+      for (const index3::BodyState& body : stepper.state().body) motion.back().push_back({body.r, body.p});
     }
     return motion;
   }
@@ -215,16 +258,21 @@ class Sweep {
   const std::function<void(double)>& progress_;
   wire::LoadedMechanism loaded_;
   std::optional<InputTable> table_;
+  const std::vector<double> size_;
   TuneReport report_;
   Motion reference_;
-  long apart_us_ = 0;  // instants
+  std::size_t not_converged_ = 0;  // steps of the last run
+  long apart_us_ = 0;              // instants
   int instants_ = 0, common_us_ = 0;
   double work_ = 0.0, done_ = 0.0;  // [steps]
   std::vector<double> times_us_;
 };
 
 std::string line(const TuneSetting& s, const TuneReport& report) {
-  std::string verdict = !report.accurate(s) ? "not accurate" : report.in_time(s) ? "meets both" : "";
+  std::string verdict = s.not_converged > 0   ? fmt::format("{} steps not converged", s.not_converged)
+                        : !report.accurate(s) ? "not accurate"
+                        : report.in_time(s)   ? "meets both"
+                                              : "";
   if (!report.in_time(s)) verdict += verdict.empty() ? "late" : ", late";
   return fmt::format("{:>8} {:>10} {:>6} {:>7} {:>11.2e} {:>8.1f} {:>8.1f} {:>9.1f} {:>6.1f}  {}", s.dt_us,
                      s.iterations, s.sweeps, s.threads, s.error, s.p50_us, s.p999_us, s.max_us, 100.0 * s.load(),
@@ -248,7 +296,7 @@ bool TuneReport::in_time(const TuneSetting& setting) const {
 }
 
 bool TuneReport::accurate(const TuneSetting& setting) const {
-  return setting.problem.empty() && setting.error + uncertainty <= request.error;
+  return setting.problem.empty() && setting.not_converged == 0 && setting.error + uncertainty <= request.error;
 }
 
 std::string TuneReport::text() const {
@@ -285,6 +333,7 @@ nlohmann::json TuneReport::json() const {
     one["problem"] = s.problem;
     if (s.problem.empty()) {
       one.update({{"error_m", s.error},
+                  {"not_converged", s.not_converged},
                   {"samples", s.samples},
                   {"step_us", {{"p50", s.p50_us}, {"p99.9", s.p999_us}, {"max", s.max_us}}},
                   {"load", s.load()},

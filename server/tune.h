@@ -18,8 +18,9 @@ struct TuneRequest {
   std::string mechanism;     // file
   std::string inputs;        // CSV of input channels over time; empty: zero
   double deadline_us = 0.0;  // longest time that a step may take [us]
-  double error = 0.0;        // largest distance that a mass centre may have from the reference [m]
-  double duration = 1.0;     // simulated time [s]
+  double error = 0.0;     // largest distance that a body may have from the reference: of its mass centre, or its angle
+                          // times its longest arm to a joint or its radius of gyration, whichever is longer [m]
+  double duration = 1.0;  // simulated time [s]
   std::vector<int> dt_us{100, 200, 500, 1000, 2000, 5000, 10000};
   std::vector<int> iterations{1, 2, 3, 4};
   std::vector<int> sweeps{1, 2};
@@ -31,6 +32,7 @@ struct TuneSetting {
   int dt_us = 0, iterations = 0, sweeps = 0, threads = 1;
   double error = 0.0;                                // [m]
   double p50_us = 0.0, p999_us = 0.0, max_us = 0.0;  // of a step
+  std::size_t not_converged = 0;                     // steps of the run that is compared
   std::size_t samples = 0;                           // steps that were timed: those that no other process interrupted
   std::string problem = {};                          // why there are no numbers; empty: there are
   bool on_front = false;                             // no other has both a smaller error and a smaller load
@@ -49,7 +51,7 @@ struct TuneReport {
 
   // In time: 99.9 % of the steps take less than the deadline and less than dt.
   bool in_time(const TuneSetting& setting) const;
-  // Accurate: the error and the reference's uncertainty together are within what was demanded.
+  // Accurate: every step converges, and error and the reference's uncertainty together are within what was demanded.
   bool accurate(const TuneSetting& setting) const;
 
   std::string text() const;

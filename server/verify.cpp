@@ -7,7 +7,7 @@
 #include <cmath>
 #include <ctime>
 #include <functional>
-#include <optional>
+#include <limits>
 
 #include "core/index3/diagnostics.h"
 #include "core/index3/plan.h"
@@ -26,13 +26,17 @@ using offline::Instant;
 
 constexpr int kInstants = 20;         // at which motions are compared, at most
 constexpr int kFewInstants = 5;       // ... of many bodies
-constexpr int kMarginInstants = 10;   // between two of them, at which the pose is looked at
+constexpr int kMarginInstants = 10;   // between two of them: when poses are looked at first, of many bodies ever
+constexpr double kCloserLook = 0.25;  // share of the margin by which bodies move between two looks at the pose
+constexpr int kRoom = 20;             // parts before a singular pose, of which the last is left out
 constexpr double kSingular = 1e-3;    // margin below which a pose counts as singular
 constexpr double kUncertain = 1e-3;   // [m, rad] beyond which the extrapolation says nothing any more
 constexpr double kJudgeError = 1e3;   // error of a judge over a run, as a multiple of its tolerance
 constexpr double kTighter = 1e-2;     // the tolerance of a judge that is asked again
 constexpr double kPatience = 4.0;     // times the limit for a judge that has not come to the first instant
 constexpr double kLackOfOrder = 0.3;  // that the observed one may have
+constexpr double kEnough = 0.5;       // share of the time that is to be compared where the stepper does not converge
+constexpr double kFewestSteps = 20;   // that are to be compared before a singular pose
 constexpr std::size_t kManyBodies = 60;
 
 // The stepper fails with this dt, or leaves nothing to compare.
@@ -46,6 +50,7 @@ struct VerifyCase {
   index3::Settings settings;
   std::uint64_t steps = 0;
   std::vector<Inputs> applied;  // (steps), empty: none has an input
+  std::string cut = {};         // why not all of a recording is used; empty: all of it is
 
   const Inputs& inputs(std::uint64_t step) const {
     static const Inputs kNoInputs{};
@@ -82,13 +87,21 @@ VerifyCase from_recording(const VerifyRequest& request) {
        item = reader.next(step, state)) {
     if (item != wire::RecordingReader::Item::step) continue;
     const StepRecord record = from_message(step);
-    if (record.step != a.steps + 1 || failed(record.status)) break;  // a gap or a fault: up to there
+    if (record.step != a.steps + 1 || failed(record.status)) {
+      a.cut = fmt::format("the recording has a {} after step {}", failed(record.status) ? "fault" : "gap", a.steps);
+      break;
+    }
     a.applied.push_back(record.inputs);
     ++a.steps;
     if (request.duration > 0.0 &&
         static_cast<double>(a.steps) * 1e-9 * static_cast<double>(a.settings.dt_ns) >= request.duration)
       break;
   }
+  if (reader.damage())
+    a.cut = fmt::format("the recording is damaged at byte {}: {}", reader.damage()->offset, reader.damage()->what);
+  if (a.steps == 0)
+    throw wire::RecordingError(request.path, a.cut.empty() ? "there is no step in it" : "no step can be read: " + a.cut,
+                               "record a run from its beginning, or use a copy that is whole");
   const index3::Stepper fresh = make_stepper(a.mechanism, a.settings);
   if (fresh.state().hash() != header.start_hash())
     throw wire::RecordingError(request.path, "it does not begin at the start of its mechanism, of this build",
@@ -124,30 +137,87 @@ bool is_instant(const VerifyCase& a, std::uint64_t step) {
   return step % stride(a) == 0 || (step < stride(a) && std::has_single_bit(step));
 }
 
-// The stepper with dt divided by `divisor`. seen: every now and then, with the stepper, may return false to stop.
-std::vector<Instant> run_stepper(const VerifyCase& a, std::uint64_t steps, int divisor,
-                                 const std::function<void(double)>& progress,
-                                 const std::function<bool(const Instant&)>& seen) {
+// With the inputs of step k.
+void advance(const VerifyCase& a, index3::Stepper& stepper, std::uint64_t k) {
+  const StepReport report = stepper.step(a.inputs(k));
+  if (!failed(report.status)) return;
+  throw StepTooLong(
+      fmt::format("the stepper fails at {:g} s with --dt {:g}: {}; use a smaller --dt or a shorter --duration",
+                  seconds(a.settings.dt_ns) * static_cast<double>(k), seconds(stepper.plan().settings.dt_ns),
+                  describe_fault(a.mechanism.mechanism, report.status, report.body, report.joint)));
+}
+
+// The stepper with dt divided by `divisor`.
+std::vector<Instant> run_stepper(const VerifyCase& a, int divisor, const std::function<void(double)>& progress) {
   index3::Settings settings = a.settings;
   settings.dt_ns /= divisor;
   index3::Stepper stepper = make_stepper(a.mechanism, settings);
   std::vector<Instant> instants{instant_of(stepper)};
-  const std::uint64_t look = std::max<std::uint64_t>(1, stride(a) / kMarginInstants);
-  for (std::uint64_t k = 0; k < steps; ++k) {
-    for (int part = 0; part < divisor; ++part) {
-      const StepReport report = stepper.step(a.inputs(k));
-      if (failed(report.status))
-        throw StepTooLong(
-            fmt::format("the stepper fails at {:g} s with --dt {:g}: {}; use a smaller --dt or a shorter --duration",
-                        1e-9 * static_cast<double>(a.settings.dt_ns) * static_cast<double>(k),
-                        1e-9 * static_cast<double>(settings.dt_ns),
-                        describe_fault(a.mechanism.mechanism, report.status, report.body, report.joint)));
-    }
-    if (seen && (k + 1) % look == 0 && !seen(instant_of(stepper))) break;
+  for (std::uint64_t k = 0; k < a.steps; ++k) {
+    for (int part = 0; part < divisor; ++part) advance(a, stepper, k);
     if (is_instant(a, k + 1)) instants.push_back(instant_of(stepper));
     progress(static_cast<double>(k + 1) / static_cast<double>(a.steps));
   }
   return instants;
+}
+
+// Looks out for singular poses, the more often the nearer one may be: at speed they are passed within a step or two.
+class SingularityWatch {
+ public:
+  SingularityWatch(const VerifyCase& a, const offline::Scenario& scenario)
+      : scenario_(scenario), pause_(std::max<std::uint64_t>(1, stride(a) / kMarginInstants)), many_(many_bodies(a)) {}
+
+  // To be asked after every step. Whether the pose is singular, or will be after the next step if it goes on so.
+  bool singular(const index3::Stepper& stepper) {
+    const double dt = seconds(stepper.plan().settings.dt_ns);
+    path_ += dt * speed(stepper);
+    ++steps_;
+    const bool first = rank_ < 0, may_pause = first || many_;  // many bodies: a look takes long
+    if ((may_pause && steps_ < pause_) || path_ < kCloserLook * margin_) return false;
+    const Instant now = instant_of(stepper);
+    const double before = margin_;
+    if (first) rank_ = offline::constraint_rank(scenario_, now.body);  // not at the start, which may be singular
+    margin_ = offline::margin(scenario_, now.body, rank_);
+    const double fall = first ? 0.0 : std::max(0.0, before - margin_) / static_cast<double>(steps_);
+    path_ = 0.0;
+    steps_ = 0;
+    return margin_ - fall < kSingular;
+  }
+
+ private:
+  // of the fastest body, turning or moving [rad/s, lengths of the mechanism per second]
+  static double speed(const index3::Stepper& stepper) {
+    double fastest = 0.0;
+    for (const index3::BodyState& b : stepper.state().body)
+      fastest = std::max({fastest, b.w_b.norm(), b.v.norm() / stepper.plan().length});
+    return fastest;
+  }
+
+  const offline::Scenario& scenario_;
+  const std::uint64_t pause_;
+  const bool many_;
+  int rank_ = -1;                     // until the first look
+  double margin_ = 0.0, path_ = 0.0;  // at the last look, since then
+  std::uint64_t steps_ = 0;           // since the last look
+};
+
+bool can_be_singular(const VerifyCase& a) {
+  return index3::Plan(a.mechanism.mechanism, a.settings).has_loops || !a.mechanism.mechanism.couplings().empty() ||
+         !a.mechanism.mechanism.drivers().empty();
+}
+
+// Steps before the pose gets singular; all of them where it does not.
+std::uint64_t regular_steps(const VerifyCase& a, const offline::Scenario& scenario,
+                            const std::function<void(double)>& progress) {
+  if (!can_be_singular(a)) return a.steps;
+  index3::Stepper stepper = make_stepper(a.mechanism, a.settings);
+  SingularityWatch watch(a, scenario);
+  for (std::uint64_t k = 0; k < a.steps; ++k) {
+    advance(a, stepper, k);
+    if (watch.singular(stepper)) return k;
+    progress(static_cast<double>(k + 1) / static_cast<double>(a.steps));
+  }
+  return a.steps;
 }
 
 // The stepper's scheme has order 2. Where an input jumps the trapezoidal rule takes the mean of both values for one
@@ -209,6 +279,14 @@ Deviation allowance(const Deviation& refinement, const Deviation& values, double
 bool within(const Deviation& d, const Deviation& allowed) {
   return d.position <= allowed.position && d.orientation <= allowed.orientation && d.velocity <= allowed.velocity &&
          d.angular_velocity <= allowed.angular_velocity && d.force <= allowed.force && d.torque <= allowed.torque;
+}
+
+// What rounding may move of a pose. Rates are differences of poses over dt, which the run sums up again: it grows with
+// the square of the steps. What judges may be off by anyway bounds it.
+double rounding(double steps, double largest, double tolerance) {
+  constexpr double kAtLeast = 1e-11;
+  const double summed = std::numeric_limits<double>::epsilon() * steps * steps;
+  return std::clamp(summed, kAtLeast, std::max(kAtLeast, kJudgeError * tolerance)) * (1.0 + largest);
 }
 
 // Inputs as the judges take them: one entry where they change.
@@ -285,36 +363,23 @@ std::vector<const offline::Solver*> chosen_solvers(const VerifyRequest& request)
   return chosen;
 }
 
-bool can_be_singular(const VerifyCase& a) {
-  return index3::Plan(a.mechanism.mechanism, a.settings).has_loops || !a.mechanism.mechanism.couplings().empty() ||
-         !a.mechanism.mechanism.drivers().empty();
-}
-
 VerifyReport verify_with_its_dt(const VerifyRequest& request,
                                 const std::function<void(std::string_view, double)>& progress) {
   const std::vector<const offline::Solver*> judges = chosen_solvers(request);
   const bool recorded = request.path.ends_with(".mcap");
   if (recorded && !request.inputs.empty()) throw wire::ConfigError("--inputs: a recording has its own: leave it out");
-  const VerifyCase a = recorded ? from_recording(request) : from_mechanism(request);
+  VerifyCase a = recorded ? from_recording(request) : from_mechanism(request);
   VerifyReport report;
   report.mechanism = a.mechanism.mechanism.name();
   report.tolerance = request.tolerance;
   report.joints = a.mechanism.mechanism.joints().size();
+  report.cut = a.cut;
 
   // the stepper with ever shorter steps, up to where the pose gets singular
   offline::Scenario scenario;
   scenario.mechanism = &a.mechanism.mechanism;
   scenario.inputs = held_inputs(a);
   const auto say = [&](double done) { progress("stepper", done); };
-  const bool may_be_singular = can_be_singular(a);
-  std::optional<int> rank;
-  const auto regular = [&](const Instant& now) {
-    if (!may_be_singular) return true;
-    if (!rank) rank = offline::constraint_rank(scenario, now.body);
-    if (offline::margin(scenario, now.body, *rank) >= kSingular) return true;
-    report.why_not_further = fmt::format("singular pose near {:.4g} s", now.time);
-    return false;
-  };
   const double order = order_of(a);
   // a jump makes stiff parts ring for some steps: its errors need shorter ones to fall as they should
   const int levels = order < 2.0 ? 4 : 3;
@@ -322,12 +387,15 @@ VerifyReport verify_with_its_dt(const VerifyRequest& request,
     throw wire::ConfigError(
         fmt::format("--dt, --duration: there is no step, or dt / {} is no whole number of nanoseconds: change them",
                     1 << (levels - 1)));
+  report.asked = seconds(static_cast<std::int64_t>(a.steps) * a.settings.dt_ns);
+  if (const std::uint64_t regular = regular_steps(a, scenario, say); regular < a.steps) {
+    report.why_not_further =
+        fmt::format("singular pose near {:.4g} s", seconds(a.settings.dt_ns) * static_cast<double>(regular + 1));
+    a.steps = regular - regular / kRoom;
+    report.too_short = static_cast<double>(a.steps) < kFewestSteps;
+  }
   std::vector<std::vector<Instant>> runs;
-  runs.push_back(run_stepper(a, a.steps, 1, say, regular));
-  // no further than the first one came
-  const auto steps =
-      static_cast<std::uint64_t>(std::llround(runs[0].back().time * 1e9 / static_cast<double>(a.settings.dt_ns)));
-  for (int level = 1; level < levels; ++level) runs.push_back(run_stepper(a, steps, 1 << level, say, nullptr));
+  for (int level = 0; level < levels; ++level) runs.push_back(run_stepper(a, 1 << level, say));
   const auto &coarse = runs[runs.size() - 3], &middle = runs[runs.size() - 2], &fine = runs.back();
 
   // ... and up to where it converges
@@ -337,6 +405,7 @@ VerifyReport verify_with_its_dt(const VerifyRequest& request,
   for (std::size_t k = 0; k < count; ++k)
     if (!(pose(offline::compare({&once[k], 1}, {&twice[k], 1}, {})) <= kUncertain)) {
       report.why_not_further = fmt::format("the stepper does not converge beyond {:.4g} s with this dt", once[k].time);
+      report.too_short |= k == 0 || once[k - 1].time < kEnough * once.back().time;
       count = k;
     }
   if (count < 2) throw StepTooLong("nothing to compare: " + report.why_not_further + ": use a smaller --dt");
@@ -351,9 +420,14 @@ VerifyReport verify_with_its_dt(const VerifyRequest& request,
     report.steps.push_back({1e-9 * static_cast<double>(a.settings.dt_ns) / static_cast<double>(1 << level),
                             offline::compare(runs[level], limit, comparable)});
   const double first = pose(offline::compare(coarse, middle, {})), second = pose(offline::compare(middle, fine, {}));
-  const double rounding = 1e-11 * (1.0 + largest_values(limit, {}).position);
-  if (first > rounding) report.order = std::log2(first / second);
-  report.converges = first <= rounding || report.order >= order - kLackOfOrder || second <= rounding;
+  const double largest = largest_values(limit, {}).position;
+  const double finest_steps = std::ldexp(report.until / seconds(a.settings.dt_ns), levels - 1);
+  const double observed = std::log2(first / second);
+  const bool low = !(observed >= order - kLackOfOrder);
+  const bool only_rounding = first <= rounding(1.0, largest, request.tolerance) ||
+                             (low && second <= rounding(finest_steps, largest, request.tolerance));
+  if (!only_rounding) report.order = observed;
+  report.converges = !low || only_rounding;
   report.allowed =
       allowance(offline::compare(once, twice, comparable), largest_values(limit, comparable), request.tolerance);
 
@@ -402,7 +476,8 @@ Verdict VerifyReport::verdict() const {
   if (!any(&Judge::compared)) return Verdict::unjudged;
   if (!converges) return Verdict::no;
   const bool one_to_the_end = any([](const Judge& judge) { return judge.compared() && !judge.stopped; });
-  return one_to_the_end && !any(&Judge::stopped_at_start) ? Verdict::agrees : Verdict::incomplete;
+  const bool all_heard = !any(&Judge::stopped_at_start) && !any(&Judge::failed);
+  return one_to_the_end && all_heard && !too_short ? Verdict::agrees : Verdict::incomplete;
 }
 
 namespace {
@@ -423,19 +498,24 @@ std::string verdict_text(const VerifyReport& report) {
   if (count(in_part) > 0)
     counts += fmt::format(", {} agree as far as --limit let them go ({})", count(in_part), names(in_part));
   if (count(&Judge::differs) > 0)
-    counts += fmt::format(", {} differ or failed ({})", count(&Judge::differs), names(&Judge::differs));
+    counts += fmt::format(", {} differ ({})", count(&Judge::differs), names(&Judge::differs));
+  if (count(&Judge::failed) > 0)
+    counts += fmt::format(", {} gave up ({})", count(&Judge::failed), names(&Judge::failed));
   if (count(&Judge::stopped_at_start) > 0)
     counts += fmt::format(", {} stopped at the start by --limit ({})", count(&Judge::stopped_at_start),
                           names(&Judge::stopped_at_start));
   if (count(cannot) > 0) counts += fmt::format(", {} cannot do it", count(cannot));
   if (!report.converges) counts += "; the stepper's order is too low";
+  if (report.too_short)
+    counts += fmt::format("; only {:g} of {:g} s could be compared: use a smaller --dt or a shorter --duration",
+                          report.until, report.asked);
   switch (report.verdict()) {
     case Verdict::agrees:
       return "the stepper agrees with its judges: " + counts;
     case Verdict::incomplete:
       return "INCOMPLETE: no judge differs as far as it came: " + counts;
     case Verdict::unjudged:
-      return "NONE: no judge came further than the start: " + counts;
+      return "NONE: no judge has a result: " + counts;
     case Verdict::no:
       break;
   }
@@ -454,14 +534,15 @@ std::string VerifyReport::text() const {
     return fmt::format("{:9.1e}{:9.1e}{:9.1e}{:9.1e}{:9.1e}{:9.1e}", d.position, d.orientation, d.velocity,
                        d.angular_velocity, d.force, d.torque);
   };
-  std::string out = fmt::format("{}: 0 to {:g} s{}\n\n", mechanism, until,
-                                why_not_further.empty() ? "" : ", no further: " + why_not_further);
+  std::string out = fmt::format("{}: 0 to {:g} s{}\n{}\n", mechanism, until,
+                                why_not_further.empty() ? "" : ", no further: " + why_not_further,
+                                cut.empty() ? "" : cut + "; only the steps before that were used\n");
   out += fmt::format("{:<28}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}\n", "stepper - its limit", "pos m", "turn rad", "vel m/s",
                      "rad/s", "force N", "torque");
   for (const Step& step : steps)
     out += fmt::format("{:<28}{}\n", fmt::format("dt {:g} s", step.dt), measures(step.error));
-  out += order > 0.0 ? fmt::format("observed order              {:9.2f}{}\n", order, converges ? "" : "  TOO LOW")
-                     : std::string("observed order                    -  the errors are rounding\n");
+  out += order != 0.0 ? fmt::format("observed order              {:9.2f}{}\n", order, converges ? "" : "  TOO LOW")
+                      : std::string("observed order                    -  the errors are rounding\n");
   out += fmt::format("\n{:<28}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}{:>8}{:>8}\n", "judge - that limit",
                      "pos m", "turn rad", "vel m/s", "rad/s", "force N", "torque", "energy J", "Phi", "rate", "accel",
                      "rhs", "s");
@@ -475,7 +556,7 @@ std::string VerifyReport::text() const {
                           : judge.stopped               ? fmt::format("  to {:.3g} s, --limit", judge.until)
                           : judge.tolerance < tolerance ? fmt::format("  at tolerance {:g}", judge.tolerance)
                                                         : "")
-            : fmt::format("{:<28}  {}{}\n", judge.name, judge.failed ? "FAILED: " : "", judge.obstacle);
+            : fmt::format("{:<28}  {}{}\n", judge.name, judge.failed ? "GAVE UP: " : "", judge.obstacle);
   out += fmt::format("{:<28}{}\n", "allowed", measures(allowed));
   out += fmt::format("\nreactions compared at {} of {} joints; the others share redundant constraints\nverdict: {}\n",
                      determined_reactions, joints, verdict_text(*this));
@@ -491,7 +572,10 @@ nlohmann::json VerifyReport::json() const {
   nlohmann::json out{{"schema", 1},
                      {"mechanism", mechanism},
                      {"until_s", until},
+                     {"asked_s", asked},
                      {"why_not_further", why_not_further},
+                     {"too_short", too_short},
+                     {"cut", cut},
                      {"order", order},
                      {"converges", converges},
                      {"allowed", measures(allowed)},

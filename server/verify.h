@@ -26,9 +26,10 @@ struct VerifyRequest {
 enum class Verdict {
   agrees,  // the stepper converges, and every judge that can do the mechanism agrees: one at least to the end, those
            // that --limit stopped as far as they came
-  incomplete,  // ... but none came to the end, or --limit stopped some at the very start
-  no,          // it does not converge, a judge differs, or one failed
-  unjudged,    // no judge came further than the start
+  incomplete,  // ... but none came to the end, --limit stopped some at the very start, one gave up, which says nothing
+               // of the stepper, or too little of the time could be compared
+  no,          // it does not converge, or a judge differs
+  unjudged,    // no judge has a result
 };
 
 struct VerifyReport {
@@ -40,7 +41,7 @@ struct VerifyReport {
   struct Judge {
     std::string name;
     std::string obstacle;          // why there is no result; empty: there is one
-    bool failed = false;           // it should have had one
+    bool failed = false;           // it gave up, or threw
     bool stopped = false;          // by the limit, before the end
     double until = 0.0;            // compared from 0 to here [s]
     double tolerance = 0.0;        // of its integrator
@@ -52,13 +53,17 @@ struct VerifyReport {
     bool agrees = false;
 
     bool compared() const { return obstacle.empty(); }  // from the start to `until`
-    bool differs() const { return failed || (compared() && !agrees); }
+    bool differs() const { return compared() && !agrees; }
     bool stopped_at_start() const { return stopped && !compared(); }
   };
   std::string mechanism;
   double tolerance = 0.0;       // of the judges; one that differed is asked again with a hundredth of it
   double until = 0.0;           // compared from 0 to here [s]
+  double asked = 0.0;           // [s]
   std::string why_not_further;  // empty: the whole duration
+  std::string cut;              // why not all of a recording could be used; empty: all of it was
+  bool too_short = false;       // less than half of it, since the stepper does not converge, or next to no steps before
+                                // a singular pose
   std::vector<Step> steps;      // dt, dt/2, dt/4, where inputs jump dt/8
   double order = 0.0;      // observed with the last three, of positions and orientations; 0: the errors are rounding
   bool converges = false;  // the order is that of the scheme, or the errors are rounding

@@ -148,6 +148,19 @@ void check(std::span<const double> instants, const Options& options) {
     throw std::invalid_argument("instants: must ascend");
 }
 
+// A state without numbers: no freedom, or all of it driven. The instants themselves are the steps.
+void sample(const Problem& problem, std::span<const double> instants, std::span<const double> stops,
+            const Options& options, const std::function<void(double t, std::span<const double> y)>& deliver) {
+  auto next = instants.begin() + 1;
+  for (const double stop : stops) {
+    for (; next != instants.end() && *next <= stop; ++next) {
+      deliver(*next, {});
+      if (options.progress && !options.progress(*next)) return;
+    }
+    if (stop != instants.back() && problem.at_break) problem.at_break(stop, {});
+  }
+}
+
 }  // namespace
 
 Effort integrate(const Problem& problem, std::vector<double> y, std::span<const double> instants,
@@ -158,6 +171,10 @@ Effort integrate(const Problem& problem, std::vector<double> y, std::span<const 
   for (const double t : problem.breaks)
     if (t > instants.front() && t < instants.back()) stops.push_back(t);
   stops.push_back(instants.back());
+  if (y.empty()) {  // which the integrators take for a failed step
+    sample(problem, instants, stops, options, deliver);
+    return {};
+  }
 
   Steps steps(problem, y, instants.front(), instants.back(), options);
   std::vector<double> value(y.size());

@@ -73,7 +73,9 @@ Command add_tune(CLI::App& app) {
   command->add_option("MECHANISM", request.mechanism, "Mechanism file")->required();
   command->add_option("--deadline", request.deadline_us, "Longest time that a step may take [us]; also less than dt")
       ->required();
-  command->add_option("--error", request.error, "Largest distance of a mass centre from the reference [m]")->required();
+  command
+      ->add_option("--error", request.error, "Largest distance of a body from the reference, its rotation counted [m]")
+      ->required();
   command->add_option("--duration", request.duration, "Simulated time [s]")
       ->check(between(1e-3, 1e4))
       ->capture_default_str();
@@ -103,8 +105,10 @@ Command add_tune(CLI::App& app) {
           "--output car.textproto\n\n"
           "A setting is in time when 99.9 % of its steps take less than the deadline and less than dt; steps that\n"
           "another process interrupts are not counted: what the machine adds is for rigstep commission. It is\n"
-          "accurate when no mass centre is further from the reference than --error, the reference's own\n"
-          "uncertainty included. Of those that are both, the one with the least load (p99.9 over dt) is written.\n"
+          "accurate when all its steps converge and no body is further from the reference than --error, the\n"
+          "reference's own uncertainty included: neither its mass centre, nor its angle times its longest arm from\n"
+          "there to a joint, or times its radius of gyration where that is longer. Of those that are both, the one "
+          "with the least load (p99.9 over dt) is written.\n"
           "Exit code 1 when there is none.\n\n") +
       kExitCodeHelp);
   return [options] { return tune(*options); };

@@ -99,7 +99,7 @@ Command add_verify(CLI::App& app) {
   command
       ->add_option("--duration", request.duration,
                    "Simulated time [s]; 1 s if not given, 0.2 s for more than 60 bodies, the whole of a recording")
-      ->check(between(0.0, kLongest));
+      ->check(between(1e-8, kLongest));
   command
       ->add_option("--dt", request.dt,
                    "Largest step of the stepper [s]; it runs with half and a quarter of it too. If not given 0.001, or "

@@ -185,6 +185,12 @@ expect 0 "$RIGSTEP" verify "$mechanisms/full_car.textproto" --solver qr,ida --du
 printf 't,push_y\n0,0\n0.02,0\n0.0201,30\n0.05,30\n0.0501,-10\n' >push.csv
 expect 0 "$RIGSTEP" verify "$pendulum" --duration 0.1 --inputs push.csv --limit 100 --json &&
   assert_json out '0.9 < d["order"] < 1.1 and all(j["agrees"] for j in d["judges"]) and len(d["judges"]) > 11'
+head -c "$(($(stat -c %s motor.mcap) - 3000))" motor.mcap >half.mcap
+expect 0 "$RIGSTEP" verify half.mcap --solver ida --limit 100 && says out '^the recording is damaged at byte [0-9]+: .*only the steps before'
+expect 0 "$RIGSTEP" verify half.mcap --solver ida --limit 100 --json && assert_json out '"damaged at byte" in d["cut"]'
+head -c "$(($(stat -c %s motor.mcap) / 2))" motor.mcap >headless.mcap
+expect 7 "$RIGSTEP" verify headless.mcap --solver ida && says err '^rigstep: headless.mcap: no step can be read: .*damaged at byte'
+expect 2 "$RIGSTEP" verify motor.mcap --duration 0 && says err '--duration: '
 expect 2 "$RIGSTEP" verify motor.mcap --inputs push.csv && says err '--inputs: '
 expect 2 "$RIGSTEP" verify "$pendulum" --solver no_such_judge && says err 'no_such_judge.*ida'
 expect 2 "$RIGSTEP" verify "$pendulum" --tolerance 0 && says err '--tolerance: 0'
@@ -221,6 +227,17 @@ cp "$rig" own.textproto
 expect 2 "$RIGSTEP" tune "$pendulum" --deadline 1000 --error 0.1 --output own.textproto && says err 'own.textproto was not written by'
 expect 2 "$RIGSTEP" tune "$pendulum" --deadline 0 --error 0.1 && says err '--deadline: 0 us'
 expect 2 "$RIGSTEP" tune "$pendulum" --deadline 1000 --error 0.1 --dt 700,1100,1300,1700 && says err '--dt: '
+cat >rotor.textproto <<'END'
+name: "rotor"
+body { name: "A" mass: 1 inertia { xx: 0.01 yy: 0.01 zz: 0.01 } angular_velocity { z: 600 } }
+joint { name: "a" type: REVOLUTE first: "ground" second: "A" at_start { point {} axis { z: 1 } } }
+END
+expect 0 "$RIGSTEP" tune rotor.textproto --deadline 1e6 --error 1e-3 --dt 100,1000 --iterations 3 --sweeps 1 --threads 1 --samples 100 \
+  --duration 0.1 --output rotor_rig.textproto --json # its mass centre rests: what is wrong is its angle, by (600 dt)^2 / 48
+assert_json out '{s["dt_us"]: s["accurate"] for s in d["settings"]} == {100: True, 1000: False} and
+  all(0.8 < s["error_m"] / (6 * (600e-6 * s["dt_us"]) ** 2 / 48) < 1.25 for s in d["settings"])'
+expect 1 "$RIGSTEP" tune "$mechanisms/four_bar.textproto" --deadline 1e6 --error 10 --dt 50000 --iterations 1 --sweeps 1 --threads 1 --samples 100 \
+  --output none.textproto && says out '[1-9][0-9]* steps not converged'
 expect 3 "$RIGSTEP" tune bad.textproto --deadline 1000 --error 0.1
 expect 4 "$RIGSTEP" tune "$pendulum" --deadline 1000 --error 0.1 --output /no/such/folder/x.textproto && says err '/no/such/folder'
 

@@ -96,6 +96,30 @@ TEST_CASE("a jump at a break is met exactly, and the values up to it come from b
   }
 }
 
+TEST_CASE("a state without numbers is delivered at every instant, inputs jump between them") {
+  for (const Integrator integrator : kAll) {
+    double input = 1.0;
+    Problem problem;
+    problem.f = [](double, State, std::span<double>) { FAIL("there is nothing to integrate"); };
+    problem.breaks = {0.3, 0.6};
+    problem.at_break = [&](double t, std::span<double>) { input = 10.0 * t; };
+    std::vector<double> seen;
+    Options options = with(integrator, 1e-9);
+    const auto run = [&] {
+      seen.clear();
+      integrate(problem, {}, std::vector{0.0, 0.3, 0.5, 1.0}, options, [&](double, State y) {
+        CHECK(y.empty());
+        seen.push_back(input);
+      });
+    };
+    run();
+    CHECK(seen == std::vector{1.0, 1.0, 3.0, 6.0});
+    options.progress = [](double t) { return t < 0.5; };
+    run();
+    CHECK(seen.size() == 3);
+  }
+}
+
 TEST_CASE("what the right-hand side throws ends the run and reaches the caller") {
   for (const Integrator integrator : kAll) {
     Problem problem = oscillator();
