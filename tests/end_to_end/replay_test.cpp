@@ -348,7 +348,7 @@ TEST_CASE("the sine of the rig is in the recording as it was applied") {
 TEST_CASE("a simulation's recording replays bit for bit, whatever is written of it") {
   const Folder folder;
   for (const char* every : {"1", "7"}) {
-    const std::string path = folder.file("simulated.mcap");
+    const std::string path = folder.file("simulated." + std::string(every) + ".mcap");
     const Finished run = rigstep("simulate " RIGSTEP_SOURCE_DIR
                                  "/config/mechanisms/double_pendulum.textproto --duration 1 --dt 0.002 --every " +
                                  std::string(every) + " --output " + path);
