@@ -19,7 +19,7 @@ struct StatusTarget {
 };
 
 // "HOST:PORT", "[IPV6]:PORT" or "HOST". otherwise: the port of a host alone, 0: it needs one. Throws wire::ConfigError.
-StatusTarget parse_target(const std::string& text, std::uint16_t otherwise = 47001);
+StatusTarget parse_target(const std::string& text, std::uint16_t otherwise = StatusTarget{}.port);
 
 // Throw NetworkError where no server answers or it refuses the key.
 wire::StatusReport query_status(const StatusTarget& target);

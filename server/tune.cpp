@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "core/index3/plan.h"
+#include "core/offline/compare.h"
 #include "proto/rig.pb.h"
 #include "rt/clock.h"
 #include "rt/thread_setup.h"
@@ -38,10 +39,6 @@ struct BodyPose {
 };
 using Motion = std::vector<std::vector<BodyPose>>;  // (instants) (bodies)
 
-double angle_between(const EulerParameters& p, const EulerParameters& q) {
-  return 4.0 * std::asin(std::min(1.0, 0.5 * std::min((p - q).norm(), (p + q).norm())));
-}
-
 // (bodies) What turns an angle into a distance: the longest arm from the mass centre to a joint, or the radius of
 // gyration where that is longer [m].
 std::vector<double> body_sizes(const Mechanism& mechanism) {
@@ -62,13 +59,10 @@ std::vector<double> body_sizes(const Mechanism& mechanism) {
 
 double distance(const Motion& one, const Motion& other, const std::vector<double>& size) {
   double largest = 0.0;
-  const auto keep = [&largest](double value) {
-    if (!(value <= largest) && !std::isnan(largest)) largest = value;  // not a number stays
-  };
   for (std::size_t k = 0; k < one.size(); ++k)
     for (std::size_t i = 0; i < one[k].size(); ++i) {
-      keep((one[k][i].r - other[k][i].r).norm());
-      keep(size[i] * angle_between(one[k][i].p, other[k][i].p));
+      offline::keep_larger(largest, (one[k][i].r - other[k][i].r).norm());
+      offline::keep_larger(largest, size[i] * offline::angle_between(one[k][i].p, other[k][i].p));
     }
   return largest;
 }

@@ -69,8 +69,8 @@ Team::Team(int threads)
           serve(part);
           missing_.fetch_add(1, std::memory_order_release);
         }
-        missing_.load(
-            std::memory_order_acquire);  // orders what they did for those who cannot see the runtime's barrier
+        // orders what they did for those who cannot see the runtime's barrier
+        missing_.load(std::memory_order_acquire);
       }) {
   for (int left = threads - 1; left > 0; left = missing_.load(std::memory_order_acquire)) missing_.wait(left);
   std::erase(partners_, pthread_t{});

@@ -14,11 +14,6 @@ using Eigen::MatrixXd;
 
 constexpr double kRank = 1e-6;  // pivots below it, relative to the largest, count as zero
 
-double angle_between(const EulerParameters& p, const EulerParameters& q) {
-  const double apart = std::min((p - q).norm(), (p + q).norm());  // 2 sin(angle / 4)
-  return 4.0 * std::asin(std::min(1.0, 0.5 * apart));
-}
-
 // Rows at rest with unit length; the prescribed values of drivers do not enter.
 struct PoseRows {
   std::vector<ConstraintRow> rows;
@@ -44,23 +39,29 @@ Eigen::ColPivHouseholderQR<MatrixXd> decomposed(const MatrixXd& J) {
 
 }  // namespace
 
+double angle_between(const EulerParameters& p, const EulerParameters& q) {
+  const double apart = std::min((p - q).norm(), (p + q).norm());  // 2 sin(angle / 4)
+  return 4.0 * std::asin(std::min(1.0, 0.5 * apart));
+}
+
+void keep_larger(double& largest, double value) {
+  if (!(value <= largest) && !std::isnan(largest)) largest = value;
+}
+
 Deviation compare(std::span<const Instant> one, std::span<const Instant> other, const std::vector<bool>& comparable) {
   Deviation d;
-  const auto keep = [](double& largest, double value) {
-    if (!(value <= largest) && !std::isnan(largest)) largest = value;  // not a number stays
-  };
   for (std::size_t k = 0; k < std::min(one.size(), other.size()); ++k) {
     for (std::size_t i = 0; i < one[k].body.size(); ++i) {
       const BodyMotion &a = one[k].body[i], &b = other[k].body[i];
-      keep(d.position, (a.r_0 - b.r_0).norm());
-      keep(d.orientation, angle_between(a.p, b.p));
-      keep(d.velocity, (a.v_0 - b.v_0).norm());
-      keep(d.angular_velocity, (a.omega_0 - b.omega_0).norm());
+      keep_larger(d.position, (a.r_0 - b.r_0).norm());
+      keep_larger(d.orientation, angle_between(a.p, b.p));
+      keep_larger(d.velocity, (a.v_0 - b.v_0).norm());
+      keep_larger(d.angular_velocity, (a.omega_0 - b.omega_0).norm());
     }
     for (std::size_t j = 0; j < std::min(one[k].reaction.size(), other[k].reaction.size()); ++j) {
       if (j >= comparable.size() || !comparable[j]) continue;
-      keep(d.force, (one[k].reaction[j].force_0 - other[k].reaction[j].force_0).norm());
-      keep(d.torque, (one[k].reaction[j].torque_0 - other[k].reaction[j].torque_0).norm());
+      keep_larger(d.force, (one[k].reaction[j].force_0 - other[k].reaction[j].force_0).norm());
+      keep_larger(d.torque, (one[k].reaction[j].torque_0 - other[k].reaction[j].torque_0).norm());
     }
   }
   return d;

@@ -19,6 +19,12 @@ struct Deviation {
   double torque = 0.0;            // about the joint points [N m]
 };
 
+// Of the rotation that takes the one into the other [rad].
+double angle_between(const EulerParameters& p, const EulerParameters& q);
+
+// What is not a number stays.
+void keep_larger(double& largest, double value);
+
 // Instants that both have, in the same order; the shorter one ends the comparison. comparable: (joints) whether
 // reactions are; empty: none is.
 Deviation compare(std::span<const Instant> one, std::span<const Instant> other, const std::vector<bool>& comparable);

@@ -126,11 +126,13 @@ double multiply_adds_per_step(const Mechanism& mechanism, double dt) {
   constexpr double kRow = 18.0;       // constraint, its loads and what it sees of a motion, of one of its bodies
   constexpr double kInertia = 110.0;  // rotated, with geometric stiffness, inverted
   constexpr double kTurning = 90.0;   // the turning torque's share of that
+  constexpr double kTangent = 55.0;   // the inertia torque's derivative, in the iterations
   const double iteration = bodies * (kFreeMotion + kMove) + kRow * leaf_rows + 12.0 * leaf_rows + solve;
   const double projections = bodies * (kVelocities + kAccelerations) + 2.0 * sweeps * (12.0 * leaf_rows + solve);
   return kPredict * bodies + iterations * iteration + projections +
          (plan.tangents.count + 1.0) *
-             (static_cast<double>(e.multiply_adds) + kInertia * bodies + kTurning * turning_bodies);
+             (static_cast<double>(e.multiply_adds) + kInertia * bodies + kTurning * turning_bodies) +
+         plan.tangents.count * kTangent * bodies;
 }
 
 }  // namespace rigstep::server

@@ -21,7 +21,8 @@ struct CommissionOptions {
   bool json = false;
 };
 
-// Before the long work: where the verdict goes. Nothing but an earlier one is replaced.
+// Before the long work, but after what is wrong with the rig file: where the verdict goes. Nothing but an earlier one
+// is replaced.
 std::string verdict_path(const CommissionOptions& options) {
   const std::string rig = wire::load_rig(options.request.rig_file).path;
   const std::string path = options.output.empty() ? commission_verdict_path(rig) : options.output;
