@@ -122,29 +122,40 @@ class Nodes {
 
 class Lanes {
  public:
-  explicit Lanes(std::vector<Node>& nodes, bool side_by_side) : nodes_(nodes) {
+  Lanes(std::vector<Node>& nodes, bool side_by_side, int lanes) : nodes_(nodes), parent_(nodes.size(), -1) {
     std::map<std::pair<int, std::string>, std::vector<int>> alike;  // by falling size
-    for (std::size_t i = 0; i < nodes.size(); ++i)
-      alike[{-nodes[i].size, nodes[i].signature}].push_back(static_cast<int>(i));
-    if (side_by_side)
-      for (const std::size_t least : {static_cast<std::size_t>(kLanes), std::size_t{2}})
-        for (const auto& [key, list] : alike) place_alike(list, least);
-    for (std::size_t i = 0; i < nodes.size(); ++i)
-      if (nodes[i].batch < 0) place({static_cast<int>(i)});
+    for (int i = 0; i < static_cast<int>(nodes.size()); ++i) {
+      alike[{-nodes[i].size, nodes[i].signature}].push_back(i);
+      for (const int child : nodes[i].child)
+        if (child >= 0) parent_[child] = i;
+    }
+    for (std::size_t width = side_by_side ? lanes : 1; width > 1; width /= 2)
+      for (const std::size_t least : {width, width / 2 + 1})  // full batches first: the parts below follow
+        for (const auto& [key, list] : alike) place_alike(list, least, width);
+    for (int i = 0; i < static_cast<int>(nodes.size()); ++i)
+      if (nodes[i].batch < 0) place({i});
   }
   const std::vector<Batch>& batches() const { return batches_; }
 
  private:
-  void place_alike(const std::vector<int>& list, std::size_t least) {
-    std::vector<int> group;
+  void place_alike(const std::vector<int>& list, std::size_t least, std::size_t width) {
     std::vector<int> open;
     for (const int node : list)
       if (nodes_[node].batch < 0) open.push_back(node);
-    for (std::size_t k = 0; k + least <= open.size(); k += group.size()) {
-      group.assign(open.begin() + static_cast<std::ptrdiff_t>(k),
-                   open.begin() + static_cast<std::ptrdiff_t>(std::min(open.size(), k + kLanes)));
-      place(group);
+    std::stable_sort(open.begin(), open.end(), [this](int a, int b) { return is_before(a, b); });
+    for (std::size_t k = 0; k + least <= open.size(); k += width)
+      place({open.begin() + static_cast<std::ptrdiff_t>(k),
+             open.begin() + static_cast<std::ptrdiff_t>(std::min(open.size(), k + width))});
+  }
+
+  // Left children before right ones, those of left parents first among each: then the children of parents that lie
+  // side by side do so too, lefts and rights.
+  bool is_before(int a, int b) const {
+    for (; parent_[a] >= 0 && parent_[b] >= 0 && a != b; a = parent_[a], b = parent_[b]) {
+      const bool left_a = nodes_[parent_[a]].child[0] == a, left_b = nodes_[parent_[b]].child[0] == b;
+      if (left_a != left_b) return left_a;
     }
+    return false;
   }
 
   void place(const std::vector<int>& group) {
@@ -164,16 +175,17 @@ class Lanes {
   }
 
   std::vector<Node>& nodes_;
+  std::vector<int> parent_;
   std::vector<Batch> batches_;
 };
 
 }  // namespace
 
 Batches lay_side_by_side(const CompoundTree& tree, const std::vector<Constraint>& constraints,
-                         const std::vector<bool>& dense, MergeOrder order) {
+                         const std::vector<bool>& dense, MergeOrder order, int lanes) {
   Nodes made(tree, constraints, dense);
   Batches b{std::move(made.nodes()), made.roots(), {}};
-  b.batches = Lanes(b.nodes, order == MergeOrder::in_lanes).batches();
+  b.batches = Lanes(b.nodes, order == MergeOrder::in_lanes, lanes).batches();
   return b;
 }
 

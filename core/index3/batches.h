@@ -2,6 +2,7 @@
 // subtrees of these are laid into the lanes of one batch. Load time only.
 #pragma once
 
+#include <bit>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,7 @@ struct Node {
 
 struct Batch {
   std::vector<int> nodes;  // by lane; fewer than the width: the others repeat the first
-  int width() const { return nodes.size() > 1 ? kLanes : 1; }
+  int width() const { return static_cast<int>(std::bit_ceil(nodes.size())); }
 };
 
 struct Batches {
@@ -31,8 +32,8 @@ struct Batches {
   std::vector<Batch> batches;
 };
 
-// dense: per body of the model, as for compile().
+// dense: per body of the model, as for compile(). lanes: of the widest batches.
 Batches lay_side_by_side(const CompoundTree& tree, const std::vector<Constraint>& constraints,
-                         const std::vector<bool>& dense, MergeOrder order);
+                         const std::vector<bool>& dense, MergeOrder order, int lanes);
 
 }  // namespace rigstep::index3

@@ -11,8 +11,8 @@ namespace rigstep::index3 {
 
 namespace {
 
-constexpr int kShortestPath = 8;         // bodies; below that cutting a chain into segments does not pay
-constexpr int kBodiesPerPartition = 64;  // of a path: fewer are not worth another thread's while
+constexpr int kShortestPath = 8;  // bodies; below that cutting a chain into segments does not pay
+constexpr int kLongPath = 16;     // from here on it is cut into eight segments, otherwise into four
 
 // A serial chain: bodies in order, each held by the constraint before and the one after it.
 struct Path {
@@ -109,11 +109,7 @@ class Tree {
     return paths;
   }
 
-  static int segments(const Path& path) {
-    int partitions = 1;
-    while (static_cast<int>(path.bodies.size()) >= kBodiesPerPartition * 2 * partitions) partitions *= 2;
-    return kLanes * partitions;
-  }
+  static int segments(const Path& path) { return path.bodies.size() < kLongPath ? 4 : 8; }
 
   // its ends stay open until the whole path is one compound; a free end is filled up where it ends a segment
   void prepare(Path& path) {

@@ -29,10 +29,10 @@ class Layout {
     e_.constraint.resize(constraints.size());
     for (std::size_t c = 0; c < constraints.size(); ++c) e_.constraint[c].handles.resize(constraints[c].bodies.size());
     for (const int root : laid.roots) visit(nodes_[root].batch);
-    for (const int width : {kLanes, 1})  // lanes first, so that they are aligned
+    for (const int width : kWidths)  // the widest first, so that they are aligned
       for (const int batch : order_)
         if (batches_[batch].width() == width) reserve(batch);
-    e_.rows = (e_.rows + kLanes - 1) / kLanes * kLanes;  // arrays of rows may stand one behind the other
+    e_.rows = (e_.rows + kMostLanes - 1) / kMostLanes * kMostLanes;  // arrays of rows may stand one behind the other
     place_ground();
     for (const int batch : order_) fill(batch);
     for (const Constraint& c : constraints)
@@ -47,6 +47,8 @@ class Layout {
   Elimination take() { return std::move(e_); }
 
  private:
+  static constexpr int kWidths[] = {8, 4, 2, 1};
+
   Run::Of kind(int batch) const {
     const int body = nodes_[batches_[batch].nodes[0]].body;
     return body < 0 ? Run::Of::fronts : body_of(body) == body ? Run::Of::leaves : Run::Of::grips;
@@ -162,7 +164,7 @@ class Layout {
 
   int arena(int doubles) {
     const int at = static_cast<int>(e_.arena_doubles);
-    e_.arena_doubles += static_cast<std::size_t>(doubles);
+    e_.arena_doubles += static_cast<std::size_t>((doubles + kMostLanes - 1) / kMostLanes * kMostLanes);
     return at;
   }
 
@@ -224,7 +226,6 @@ class Layout {
     f.rows = rows;
     f.pivots = n.pivot < 0 ? 0 : e_.constraints[n.pivot].format.rows;
     f.is_hub = n.pivot >= 0 && e_.constraints[n.pivot].is_hub;
-    f.matrix = arena(packed(rows) * W);
     f.vector = arena(rows * W);
     f.factor = arena((packed(f.pivots) + f.pivots + rows * f.pivots + f.pivots) * W);
     if (n.pivot >= 0) reserve_rows(b, f);
@@ -261,11 +262,12 @@ class Layout {
   static int lanes(const Batch& b) { return static_cast<int>(b.nodes.size()); }
 
   void place_ground() {
-    const auto align = [this] { e_.positions = (e_.positions + kLanes - 1) / kLanes * kLanes; };
-    e_.ground_single = {e_.positions++, 1, 0};
-    align();
-    e_.ground_lanes = {e_.positions, kLanes, 0};
-    e_.positions += kLanes;
+    e_.positions = (e_.positions + kMostLanes - 1) / kMostLanes * kMostLanes;
+    for (const int width : kWidths) {
+      if (std::none_of(batches_.begin(), batches_.end(), [&](const Batch& b) { return b.width() == width; })) continue;
+      e_.ground.push_back({e_.positions, width, 0});
+      e_.positions += width;
+    }
   }
 
   void fill(int batch) {
@@ -336,7 +338,7 @@ class Layout {
     align_handles();
   }
 
-  void align_handles() { e_.handle_doubles = (e_.handle_doubles + kLanes - 1) / kLanes * kLanes; }
+  void align_handles() { e_.handle_doubles = (e_.handle_doubles + kMostLanes - 1) / kMostLanes * kMostLanes; }
 
   struct Compliance {
     int width, rows, matrix, vector;
@@ -387,6 +389,9 @@ class Layout {
     for (int side = 0; side < 2; ++side)
       if (first.child[side] >= 0) fill_child(b, side, f, f.child[right_alone ? 1 : side]);
     f.form = form_of(f);
+    // what a link leaves replaces, number by number, what its left child had
+    const bool in_place = f.form == kChainLink && f.children == Operands::in_order;
+    f.matrix = in_place ? f.child[0].matrix : arena(packed(f.rows) * f.width);
   }
 
   unsigned char form_of(const Front& f) const {
@@ -412,9 +417,29 @@ class Layout {
     return open == expected ? form : static_cast<unsigned char>(kGeneral);
   }
 
+  // A lane of a batch; kGround: of the ground's own.
+  struct Lane {
+    int batch;
+    int lane;
+  };
+
+  // how the lanes of a batch find what lies there, lane by lane
+  Operands operands(const Batch& own, const std::vector<Lane>& at) const {
+    const int first = at[0].batch, width = own.width();
+    if (std::any_of(at.begin(), at.end(), [&](const Lane& each) { return each.batch != first; }))
+      return Operands::scattered;
+    if (first == kGround) return Operands::in_order;
+    bool in_order = batches_[first].nodes.size() == own.nodes.size();
+    bool beside = lanes(own) == width && at[0].lane % width == 0;
+    for (int lane = 0; lane < width; ++lane) {
+      in_order = in_order && at[lane].lane == (lane < lanes(own) ? lane : 0);
+      beside = beside && at[lane].lane == at[0].lane + lane;
+    }
+    return in_order ? Operands::in_order : beside ? Operands::beside : Operands::scattered;
+  }
+
   void fill_child(const Batch& b, int side, Front& front, Child& child) {
-    const int lanes = static_cast<int>(b.nodes.size());
-    bool aligned = true;
+    std::vector<Lane> at;
     ScatteredChild places;
     for (int lane = 0; lane < b.width(); ++lane) {
       const Node& below = nodes_[node(b, lane).child[side]];
@@ -422,29 +447,28 @@ class Layout {
       child.rows = c.rows;
       places.matrix[lane] = {c.matrix + below.lane, c.width};
       places.vector[lane] = {c.vector + below.lane, c.width};
-      aligned = aligned && below.batch == nodes_[node(b, 0).child[side]].batch &&
-                below.lane == (lane < lanes ? lane : 0) && batches_[below.batch].nodes.size() == b.nodes.size();
+      at.push_back({below.batch, below.lane});
     }
     child.present = true;
     child.matrix = places.matrix[0].base;
     child.vector = places.vector[0].base;
     child.stride = places.matrix[0].stride;
     if (node(b, 0).pivot >= 0) child.pivot = row_in(nodes_[node(b, 0).child[side]], node(b, 0).pivot);
-    if (aligned) return;
-    if (b.width() > 1) {
+    const Operands found = operands(b, at);
+    front.children = std::max(front.children, found);
+    if (found == Operands::in_order) return;
+    if (found == Operands::scattered) {
       child.scattered = static_cast<int>(e_.scattered_children.size());
       e_.scattered_children.push_back(places);
     }
     child.first_copy = static_cast<int>(e_.copies.size());
-    for (int lane = 0; lane < lanes; ++lane) {
-      const Node& below = nodes_[node(b, lane).child[side]];
-      const Compliance c = compliance_of(below.batch);
-      if (below.lane == 0)
-        for (int pad = static_cast<int>(batches_[below.batch].nodes.size()); pad < c.width; ++pad)
-          e_.copies.push_back({{c.vector, c.width}, {c.vector + pad, c.width}});
+    for (int lane = 0; lane < lanes(b); ++lane) {
+      if (at[lane].lane != 0) continue;
+      const Compliance c = compliance_of(at[lane].batch);
+      for (int pad = lanes(batches_[at[lane].batch]); pad < c.width; ++pad)
+        e_.copies.push_back({{c.vector, c.width}, {c.vector + pad, c.width}});
     }
     child.copies = static_cast<int>(e_.copies.size()) - child.first_copy;
-    front.aligned = front.aligned && child.scattered < 0 && child.copies == 0;
   }
 
   void fill_constraint(int front) {
@@ -453,10 +477,7 @@ class Layout {
     ConstraintBatch& c = e_.batches[f.constraint];
     if (c.format.general()) return;
     const Batch& b = batches_[front_batch_[front]];
-    for (int s = 0; s < 2; ++s) {
-      fill_side(b, s, c.side[s]);
-      c.aligned = c.aligned && c.side[s].scattered < 0 && c.side[s].copies == 0;
-    }
+    for (int s = 0; s < 2; ++s) c.sides = std::max(c.sides, fill_side(b, s, c.side[s]));
   }
 
   // What nobody reads, but the ground's side of a constraint writes: each its own, for they may be in several hands.
@@ -467,41 +488,46 @@ class Layout {
     return at;
   }
 
-  void fill_side(const Batch& b, int s, Side& side) {
-    const int lanes = static_cast<int>(b.nodes.size());
-    const auto on_ground = std::count_if(b.nodes.begin(), b.nodes.end(),
-                                         [&](int n) { return e_.constraints[nodes_[n].pivot].bodies[s] == kGround; });
-    const bool grounded = on_ground == lanes;
-    const int ground_handle = on_ground > 0 ? handle_of_ground(b) : 0;
-    bool aligned = true;
+  Operands fill_side(const Batch& b, int s, Side& side) {
+    const bool on_ground = std::any_of(b.nodes.begin(), b.nodes.end(),
+                                       [&](int n) { return e_.constraints[nodes_[n].pivot].bodies[s] == kGround; });
+    const int ground_handle = on_ground ? handle_of_ground(b) : 0;
+    std::vector<Lane> records, holds;
     ScatteredSide places;
     side.first_copy = static_cast<int>(e_.copies.size());
     for (int lane = 0; lane < b.width(); ++lane) {
       const int constraint = node(b, lane).pivot, body = e_.constraints[constraint].bodies[s];
       if (body == kGround) {
-        BodyPlace ground = b.width() == 1 ? e_.ground_single : e_.ground_lanes;
-        ground.lane = b.width() == 1 ? 0 : lane;
+        BodyPlace ground = *std::find_if(e_.ground.begin(), e_.ground.end(),
+                                         [&](const BodyPlace& each) { return each.width == b.width(); });
+        ground.lane = lane;
         places.record[lane] = ground.of(0);
         places.handle[lane] = {ground_handle + lane, b.width()};
-        aligned = aligned && grounded;
+        records.push_back({kGround, lane});
+        holds.push_back({kGround, lane});
         continue;
       }
       const auto& handles = e_.constraint[constraint].handles[s];
-      const BodyPlace& at = e_.body[body_of(body)];
-      places.record[lane] = at.of(0);
+      places.record[lane] = e_.body[body_of(body)].of(0);
       places.handle[lane] = handles[0];
-      aligned = aligned && at.width == b.width() && places.record[lane].base == places.record[0].base + at.lane &&
-                at.lane == (lane < lanes ? lane : 0) &&
-                batches_[nodes_[leaf_node(body)].batch].nodes.size() == b.nodes.size();
-      for (std::size_t k = 1; k < handles.size() && lane < lanes; ++k) e_.copies.push_back({handles[0], handles[k]});
+      const Node &leaf = nodes_[leaf_node(body_of(body))], &hold = nodes_[leaf_node(body)];  // of a hub: its grip
+      records.push_back({leaf.batch, leaf.lane});
+      holds.push_back({hold.batch, hold.lane});
+      for (std::size_t k = 1; k < handles.size() && lane < lanes(b); ++k) e_.copies.push_back({handles[0], handles[k]});
     }
     side.record = places.record[0];
     side.handle = places.handle[0];
-    if (aligned) return;
+    const Operands found = std::max(operands(b, records), operands(b, holds));
+    if (found == Operands::in_order) {
+      e_.copies.resize(static_cast<std::size_t>(side.first_copy));  // its own lanes that only fill up write them
+      return found;
+    }
     side.copies = static_cast<int>(e_.copies.size()) - side.first_copy;
-    if (b.width() == 1) return;
-    side.scattered = static_cast<int>(e_.scattered_sides.size());
-    e_.scattered_sides.push_back(places);
+    if (found == Operands::scattered) {
+      side.scattered = static_cast<int>(e_.scattered_sides.size());
+      e_.scattered_sides.push_back(places);
+    }
+    return found;
   }
 
   int leaf_node(int body) {  // or the grip's
@@ -605,13 +631,13 @@ Part part_of(const Elimination& e, const std::vector<int>& units) {
   return part;
 }
 
-Elimination compile(const std::vector<Constraint>& model, const std::vector<bool>& dense, MergeOrder order,
+Elimination compile(const std::vector<Constraint>& model, const std::vector<bool>& dense, MergeOrder order, int lanes,
                     const std::vector<int>& hubs) {
   std::vector<Constraint> constraints = model;
   const int bodies = static_cast<int>(dense.size());
   const std::vector<int> hub_of_grip = put_grips(constraints, bodies, hubs);
   const CompoundTree tree = build_tree(constraints, bodies + static_cast<int>(hub_of_grip.size()), order);
-  const Batches laid = lay_side_by_side(tree, constraints, dense, order);
+  const Batches laid = lay_side_by_side(tree, constraints, dense, order, lanes);
   Elimination e = Layout(constraints, dense, laid, hub_of_grip).take();
   e.fillers = tree.fillers;
   return e;

@@ -53,7 +53,7 @@ struct Elimination {
   std::vector<BodyPlace> body;  // of every body of the model
   std::vector<int> leaf_of_body;
   std::vector<std::vector<BodyPlace>> body_copies;  // ... in lanes that only fill up
-  BodyPlace ground_single, ground_lanes;            // a body at rest, for either width
+  std::vector<BodyPlace> ground;                    // a body at rest, for every width
   std::vector<ConstraintPlace> constraint;          // of every constraint of the model, then of hubs and fillers
   std::vector<Constraint> constraints;              // the same; bodies: of the model, then the grips
   std::vector<int> hubs;                            // bodies
@@ -90,8 +90,8 @@ struct Elimination {
 Part part_of(const Elimination& elimination, const std::vector<int>& units);
 
 // dense[i]: body i carries force elements, so that its tangent mass matrix couples displacement and rotation.
-// hubs: bodies that stay primal.
+// lanes: of the widest batches. hubs: bodies that stay primal.
 Elimination compile(const std::vector<Constraint>& constraints, const std::vector<bool>& dense, MergeOrder order,
-                    const std::vector<int>& hubs = {});
+                    int lanes, const std::vector<int>& hubs = {});
 
 }  // namespace rigstep::index3

@@ -238,7 +238,7 @@ void choose_hubs(Plan& plan, std::vector<Constraint> constraints) {
   if (!find_late(plan, choice.hubs, constraints)) return;
   choice.late = static_cast<int>(
       std::count_if(constraints.begin(), constraints.end(), [](const Constraint& c) { return c.late; }));
-  Elimination hybrid = compile(constraints, plan.carries_spring, plan.settings.order, choice.hubs);
+  Elimination hybrid = compile(constraints, plan.carries_spring, plan.settings.order, plan.kernels->lanes, choice.hubs);
   choice.dual = plan.elimination.multiply_adds;
   choice.hybrid = hybrid.multiply_adds;
   choice.reason = Reason::not_cheaper;

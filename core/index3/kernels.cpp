@@ -6,12 +6,24 @@ namespace rigstep::index3::RIGSTEP_ISA {
 
 namespace {
 
+#if defined(__AVX512F__)
+constexpr int kWidest = 8;
+#else
+constexpr int kWidest = 4;
+#endif
+
 template <class F>
 RIGSTEP_INLINE void with_width(int width, F&& f) {
-  if (width == 1)
-    f.template operator()<double>();
-  else
-    f.template operator()<Lanes4>();
+  switch (width) {
+    case 1:
+      return f.template operator()<double>();
+    case 2:
+      return f.template operator()<Lanes<2>>();
+    case 4:
+      return f.template operator()<Lanes<4>>();
+    default:
+      return f.template operator()<Lanes<kWidest>>();
+  }
 }
 
 template <class F>
@@ -82,30 +94,38 @@ void place(const StepArrays& a) {
 
 // ---- constraints
 
-template <class T>
-RIGSTEP_INLINE Place field_of(const Place& record, int field) {
-  return {record.base + field * (kWidth<T> == 1 ? record.stride : kWidth<T>), record.stride};
-}
-
 // f(source of a field of either side's body, of its handle), by the way they lie
 template <class T, class F>
 RIGSTEP_INLINE void with_sides(const StepArrays& a, const ConstraintBatch& c, F&& f) {
-  if (kWidth<T> == 1 || c.aligned) {
-    f([&](int field, int side) RIGSTEP_INLINED { return direct<T>(a.body, field_of<T>(c.side[side].record, field)); },
-      [&](int side) RIGSTEP_INLINED { return direct<T>(a.handles, c.side[side].handle); });
-  } else if constexpr (kWidth<T> > 1) {
-    // a side in order among scattered ones: lane after lane
+  constexpr int W = kWidth<T>;
+  const auto number = [&](int field, int side) RIGSTEP_INLINED {
+    return a.body + (c.side[side].record.base + field * c.side[side].record.stride);
+  };
+  if (W == 1 || c.sides == Operands::beside) {
+    f(
+        [&](int field, int side) RIGSTEP_INLINED {
+          return Beside<T>{number(field, side), c.side[side].record.stride};
+        },
+        [&](int side) RIGSTEP_INLINED {
+          return Beside<T>{a.handles + c.side[side].handle.base, c.side[side].handle.stride};
+        });
+  } else if (c.sides == Operands::in_order) {
+    f([&](int field, int side) RIGSTEP_INLINED { return InOrder<T>{a.body + (c.side[side].record.base + field * W)}; },
+      [&](int side) RIGSTEP_INLINED { return InOrder<T>{a.handles + c.side[side].handle.base}; });
+  } else if constexpr (W > 1) {
+    // one of the sides may lie lane after lane
     const auto places = [&](int side) RIGSTEP_INLINED { return a.scattered_side + c.side[side].scattered; };
     const auto body_of = [&](int field, int side, int l) RIGSTEP_INLINED {
-      const Place in_order{c.side[side].record.base + l, kLanes};
-      const Place& at = c.side[side].scattered < 0 ? in_order : places(side)->record[l];
+      const Place lane_after_lane{c.side[side].record.base + l, c.side[side].record.stride};
+      const Place& at = c.side[side].scattered < 0 ? lane_after_lane : places(side)->record[l];
       return Place{at.base + field * at.stride, at.stride};
     };
     const auto handle_of = [&](int side, int l) RIGSTEP_INLINED {
-      return c.side[side].scattered < 0 ? Place{c.side[side].handle.base + l, kLanes} : places(side)->handle[l];
+      return c.side[side].scattered < 0 ? Place{c.side[side].handle.base + l, c.side[side].handle.stride}
+                                        : places(side)->handle[l];
     };
-    f([&](int field, int side) { return gathered(a.body, [&](int l) { return body_of(field, side, l); }); },
-      [&](int side) { return gathered(a.handles, [&](int l) { return handle_of(side, l); }); });
+    f([&](int field, int side) { return gathered<T>(a.body, [&](int l) { return body_of(field, side, l); }); },
+      [&](int side) { return gathered<T>(a.handles, [&](int l) { return handle_of(side, l); }); });
   }
 }
 
@@ -138,7 +158,7 @@ RIGSTEP_INLINE void constrain_points(const StepArrays& a, const ConstraintBatch&
     put_handle<C, T>(handle(0), at, at.s_first, 1.0, force, moment, lambda_cosines, with_stiffness);
     put_handle<C, T>(handle(1), at, at.s_second, -1.0, force, moment, lambda_cosines, with_stiffness);
   });
-  if (!c.aligned)
+  if (c.sides != Operands::in_order)
     for (const Side& side : c.side) copy(a, a.handles, side.first_copy, side.copies, 0, 15 + 3 * C);
 }
 
@@ -166,8 +186,11 @@ void constrain(const StepArrays& a, const Run& run, bool with_stiffness) {
 
 // A handle in the lanes of its leaf; those of a hub lie in the lanes of its grips.
 template <class T>
-RIGSTEP_INLINE Direct<T> numbers_of(const StepArrays& a, const Handle& h) {
-  return {a.handles + h.at, h.stride};
+RIGSTEP_INLINE auto numbers_of(const StepArrays& a, const Handle& h) {
+  if constexpr (kWidth<T> == 1)
+    return Beside<T>{a.handles + h.at, h.stride};
+  else
+    return InOrder<T>{a.handles + h.at};
 }
 
 // inverts the inertia, but leaves it as it is where it is to be inverted with the rest; returns the inertia
@@ -184,7 +207,7 @@ RIGSTEP_INLINE S3<T> invert_inertia(const StepArrays& a, const Leaf& leaf, const
     S3<T> K{T(0.0), T(0.0), T(0.0), T(0.0), T(0.0), T(0.0)};
     V3<T> torque{T(0.0), T(0.0), T(0.0)};
     for (int h = leaf.first_handle; h < leaf.first_handle + leaf.handles; ++h) {
-      const Direct<T> numbers = numbers_of<T>(a, a.handle[h]);
+      const auto numbers = numbers_of<T>(a, a.handle[h]);
       K = K + symmetric(numbers, 6), torque = torque + three(numbers, 3);
     }
     if (!leaf.is_round) {
@@ -349,16 +372,19 @@ RIGSTEP_INLINE void fill_leaf(const StepArrays& a, const Leaf& leaf, const Leave
 // f(left, right): sources of the children's numbers, by the way they lie; `what`: matrix or vector
 template <class T, class What, class F>
 RIGSTEP_INLINE void with_children(const StepArrays& a, const Front& f, const What& what, F&& body) {
-  const auto place = [&](const Child& c) RIGSTEP_INLINED { return Place{what.of(c), c.stride}; };
-  if (kWidth<T> == 1 || f.aligned) {
-    body(direct<T>(a.arena, place(f.child[0])), direct<T>(a.arena, place(f.child[1])));
-  } else if constexpr (kWidth<T> > 1) {
+  constexpr int W = kWidth<T>;
+  const Child &left = f.child[0], &right = f.child[1];
+  if (W == 1 || f.children == Operands::beside) {
+    body(Beside<T>{a.arena + what.of(left), left.stride}, Beside<T>{a.arena + what.of(right), right.stride});
+  } else if (f.children == Operands::in_order) {
+    body(InOrder<T>{a.arena + what.of(left)}, InOrder<T>{a.arena + what.of(right)});
+  } else if constexpr (W > 1) {
     const auto scattered = [&](const Child& c) {
-      return gathered(a.arena, [&](int l) {
-        return c.scattered < 0 ? Place{what.of(c) + l, kLanes} : what.of(a.scattered_child[c.scattered])[l];
+      return gathered<T>(a.arena, [&](int l) {
+        return c.scattered < 0 ? Place{what.of(c) + l, c.stride} : what.of(a.scattered_child[c.scattered])[l];
       });
     };
-    body(scattered(f.child[0]), scattered(f.child[1]));
+    body(scattered(left), scattered(right));
   }
 }
 struct Matrix {
@@ -659,7 +685,7 @@ void free_motion(const StepArrays& a, const Run& run) {
     for (int h = 0; h < handles; ++h) {
       const Handle& handle = a.handle[leaf.first_handle + h];
       if constexpr (C == kAnyLeaf) {
-        const Direct<T> at = numbers_of<T>(a, handle);
+        const auto at = numbers_of<T>(a, handle);
         force = force + three(at, 0), torque = torque + three(at, 3);
       } else {
         const double* at = a.handles + handle.at;
@@ -831,7 +857,7 @@ RIGSTEP_INLINE void solve_down(const StepArrays& a, const Front& f, Multiplier k
       }
     }
   });
-  if (!f.aligned)
+  if (f.children != Operands::in_order)
     for (const Child& c : f.child) copy(a, a.arena, c.first_copy, c.copies, 0, c.rows);
 }
 
@@ -893,10 +919,24 @@ void close(const StepArrays& a, const Run& run) {
 
 // ---- Newton update and projections
 
+// A result of all batches, whatever their width.
+struct LaneByLane {
+  alignas(kMostLanes * sizeof(double)) double value[kMostLanes] = {};
+  double largest() const {
+    double most = 0.0;
+    for (const double each : value) most = larger(each, most);
+    return most;
+  }
+  double sum() const {
+    double all = 0.0;
+    for (const double each : value) all += each;
+    return all;
+  }
+};
+
 // (24) (25): closes the joints and moves the bodies
 void update(const StepArrays& a, const Run& run, Moves& largest) {
-  Lanes4 wide_move(0.0), wide_turn(0.0);
-  double move = 0.0, turn = 0.0;
+  LaneByLane move, turn;
   for_leaves(a, run, [&]<class T, int C>(const Leaf& leaf, const BodyArrays<T>& b) RIGSTEP_INLINED {
     constexpr int W = kWidth<T>;
     const Motion<T> m = closed_motion<C>(a, leaf, b);
@@ -908,13 +948,10 @@ void update(const StepArrays& a, const Run& run, Moves& largest) {
     store_quaternion<T>(b.next + kP * W, turned);
     place_body(b, turned);
     const T moved2 = dot(m.v, m.v), turned2 = dot(m.w, m.w);
-    if constexpr (W == 1)
-      move = larger(moved2, move), turn = larger(turned2, turn);
-    else
-      wide_move = larger(moved2, wide_move), wide_turn = larger(turned2, wide_turn);
+    store(move.value, larger(moved2, load<T>(move.value))), store(turn.value, larger(turned2, load<T>(turn.value)));
   });
-  largest.move = larger(square_root(larger(largest_lane(wide_move), move)), largest.move);
-  largest.turn = larger(square_root(larger(largest_lane(wide_turn), turn)), largest.turn);
+  largest.move = larger(square_root(move.largest()), largest.move);
+  largest.turn = larger(square_root(turn.largest()), largest.turn);
 }
 
 void start_velocities(const StepArrays& a, const Run& run) {  // (45)
@@ -962,8 +999,7 @@ void start_accelerations(const StepArrays& a, const Run& run) {  // (60)
 
 // says whether they are finite
 bool close_accelerations(const StepArrays& a, const Run& run) {  // (69)
-  double check = 0.0;
-  Lanes4 wide(0.0);
+  LaneByLane check;
   for_leaves(a, run, [&]<class T, int C>(const Leaf& leaf, const BodyArrays<T>& b) RIGSTEP_INLINED {
     constexpr int W = kWidth<T>;
     const Motion<T> m = closed_motion<C>(a, leaf, b);
@@ -972,17 +1008,13 @@ bool close_accelerations(const StepArrays& a, const Run& run) {  // (69)
     store3(b.next + kA * W, acc), store3(b.next + kAlpha * W, al);
     // 0 for finite numbers, otherwise not a number; this depends on everything that the step computed
     const T zero = T(0.0) * (((acc.x + acc.y) + acc.z) + ((al.x + al.y) + al.z));
-    if constexpr (W == 1)
-      check = check + zero;
-    else
-      wide = wide + zero;
+    store(check.value, load<T>(check.value) + zero);
   });
-  for (int k = 0; k < kLanes; ++k) check += lane(wide, k);
-  return check == 0.0;
+  return check.sum() == 0.0;
 }
 
 template <int C, class T>
-RIGSTEP_INLINE void largest_residuals(const StepArrays& a, const ConstraintBatch& c, T* most) {
+RIGSTEP_INLINE void largest_residuals(const StepArrays& a, const ConstraintBatch& c, LaneByLane* most) {
   constexpr int W = kWidth<T>;
   with_sides<T>(a, c, [&](const auto& body, const auto&) RIGSTEP_INLINED {
     const auto t1 = body(kTwistField, 0), t2 = body(kTwistField, 1), m1 = body(kMotionField, 0),
@@ -1003,21 +1035,18 @@ RIGSTEP_INLINE void largest_residuals(const StepArrays& a, const ConstraintBatch
       found[2] = larger(magnitude(dot(n, al1 - al2) + load<T>(quadratic + (3 + k) * W)), found[2]);
     });
     const T real = load<T>(a.gain + c.row_position);  // 0: only fills a lane
-    each<3>([&](int k) RIGSTEP_INLINED { most[k] = larger(where_positive(real, found[k], T(0.0)), most[k]); });
+    each<3>([&](int k) RIGSTEP_INLINED {
+      double* const largest = most[k].value;
+      store(largest, larger(where_positive(real, found[k], T(0.0)), load<T>(largest)));
+    });
   });
 }
 
 void residuals(const StepArrays& a, const Run& run, Residuals& largest) {
-  double most[3] = {0.0, 0.0, 0.0};
-  Lanes4 wide[3] = {0.0, 0.0, 0.0};
-  for_constraints(a, run, [&]<int C, class T>(const ConstraintBatch& c) {
-    if constexpr (kWidth<T> == 1)
-      largest_residuals<C, T>(a, c, most);
-    else
-      largest_residuals<C, T>(a, c, wide);
-  });
+  LaneByLane most[3];
+  for_constraints(a, run, [&]<int C, class T>(const ConstraintBatch& c) { largest_residuals<C, T>(a, c, most); });
   double* const all[3] = {&largest.position, &largest.velocity, &largest.acceleration};
-  for (int k = 0; k < 3; ++k) *all[k] = larger(larger(largest_lane(wide[k]), most[k]), *all[k]);
+  for (int k = 0; k < 3; ++k) *all[k] = larger(most[k].largest(), *all[k]);
 }
 
 // ---- from the leaves to the root, and back
@@ -1094,6 +1123,6 @@ Found disassemble(const StepArrays& a, const RootToLeaves& what) {
 }  // namespace
 
 extern const Kernels kKernels;
-const Kernels kKernels{RIGSTEP_ISA_NAME, predict, place, assemble, disassemble};
+const Kernels kKernels{RIGSTEP_ISA_NAME, kWidest, predict, place, assemble, disassemble};
 
 }  // namespace rigstep::index3::RIGSTEP_ISA

@@ -1,6 +1,6 @@
-// The algebra of ONE operation, for one mechanism part or four side by side: a body, a constraint, a leaf or a front of
-// the elimination. T is double or Lanes4; arrays are strided by its width. Symmetric matrices are packed by rows, lower
-// half. Called in the loop.
+// The algebra of ONE operation, for one mechanism part or several side by side: a body, a constraint, a leaf or a front
+// of the elimination. T is double or Lanes; arrays are strided by its width. Symmetric matrices are packed by rows,
+// lower half. Called in the loop.
 #pragma once
 
 #include "core/index3/lanes.h"
@@ -12,36 +12,43 @@ constexpr int packed(int row) { return row * (row + 1) / 2; }
 
 // ---- where operands lie: element k of an array, in the lanes of an operation
 
-// In its own lanes; a single lane may stand among others.
+// In its own lanes.
 template <class T>
-struct Direct {
+struct InOrder {
+  double* p;
+  RIGSTEP_INLINE T operator()(int k) const { return load<T>(p + k * kWidth<T>); }
+  RIGSTEP_INLINE void put(int k, T value) const { store(p + k * kWidth<T>, value); }
+};
+
+// In neighbouring lanes of a batch.
+template <class T>
+struct Beside {
   double* p;
   int stride;
-  RIGSTEP_INLINE int step() const { return kWidth<T> == 1 ? stride : kWidth<T>; }
-  RIGSTEP_INLINE T operator()(int k) const { return load<T>(p + k * step()); }
-  RIGSTEP_INLINE void put(int k, T value) const { store(p + k * step(), value); }
+  RIGSTEP_INLINE T operator()(int k) const { return load<T>(p + k * stride); }
+  RIGSTEP_INLINE void put(int k, T value) const { store(p + k * stride, value); }
 };
 
 // Anywhere.
+template <class T>
 struct Gathered {
-  double* p[kLanes];
-  int stride[kLanes];
-  RIGSTEP_INLINE Lanes4 operator()(int k) const {
-    return Lanes4::Vector{p[0][k * stride[0]], p[1][k * stride[1]], p[2][k * stride[2]], p[3][k * stride[3]]};
+  static constexpr int W = kWidth<T>;
+  double* p[W];
+  int stride[W];
+  RIGSTEP_INLINE T operator()(int k) const {
+    typename T::Vector v;
+    each<W>([&](int l) RIGSTEP_INLINED { v[l] = p[l][k * stride[l]]; });
+    return v;
   }
-  RIGSTEP_INLINE void put(int k, Lanes4 value) const {
-    for (int l = 0; l < kLanes; ++l) p[l][k * stride[l]] = lane(value, l);
+  RIGSTEP_INLINE void put(int k, T value) const {
+    each<W>([&](int l) RIGSTEP_INLINED { p[l][k * stride[l]] = lane(value, l); });
   }
 };
 
-template <class T>
-RIGSTEP_INLINE Direct<T> direct(double* array, const Place& at) {
-  return {array + at.base, at.stride};
-}
-template <class Get>
-RIGSTEP_INLINE Gathered gathered(double* array, const Get& place_of_lane) {
-  Gathered g;
-  for (int l = 0; l < kLanes; ++l) {
+template <class T, class Get>
+RIGSTEP_INLINE Gathered<T> gathered(double* array, const Get& place_of_lane) {
+  Gathered<T> g;
+  for (int l = 0; l < kWidth<T>; ++l) {
     const Place at = place_of_lane(l);
     g.p[l] = array + at.base, g.stride[l] = at.stride;
   }
@@ -201,16 +208,16 @@ RIGSTEP_INLINE S3<T> with_stiffness(const S3<T>& I, const S3<T>& K, T factor) {
     return S3<T>{fma(factor, K.xx, share * I.xx), fma(factor, K.yy, share * I.yy), fma(factor, K.zz, share * I.zz),
                  fma(factor, K.yx, share * I.yx), fma(factor, K.zx, share * I.zx), fma(factor, K.zy, share * I.zy)};
   };
-  const S3<T> S = sum(T(1.0 - kLeft));
+  const S3<T> S = sum(T(1.0 - kLeft)), full = sum(T(1.0));
   const T minor = fnma(S.yx, S.yx, S.xx * S.yy);
   const T det = fma(S.zz, minor, fma(S.zx, fnma(S.zx, S.yy, S.yx * S.zy), S.zy * fnma(S.xx, S.zy, S.yx * S.zx)));
+  const T least = smaller(smaller(S.xx, minor), det);
+  if (all_positive(least)) return full;
   const T minors = minor + (fnma(S.zx, S.zx, S.xx * S.zz) + fnma(S.zy, S.zy, S.yy * S.zz));
   const T lift = -det / minors;
   const T allowed = fma(T(kMostLift), S.xx + (S.yy + S.zz), -lift);
   const T zero(0.0);
-  const T by = where_positive(smaller(smaller(S.xx, minor), det), zero,
-                              where_positive(smaller(smaller(minors, lift), allowed), lift, T(-1.0)));
-  const S3<T> full = sum(T(1.0));
+  const T by = where_positive(least, zero, where_positive(smaller(smaller(minors, lift), allowed), lift, T(-1.0)));
   const auto pick = [&](T with, T without) { return where_positive(-by, without, with); };
   return {pick(full.xx + by, I.xx), pick(full.yy + by, I.yy), pick(full.zz + by, I.zz),
           pick(full.yx, I.yx),      pick(full.zx, I.zx),      pick(full.zy, I.zy)};

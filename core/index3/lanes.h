@@ -1,7 +1,7 @@
-// Numbers that are computed side by side: one template serves a single mechanism part (double) and four of them
-// (Lanes4). Every multiply-add is an explicit fused one, so that scalar code, every vector width and every instruction
-// set give the same bits; a processor without it computes it slowly. Compiled once per instruction set, in a namespace
-// of its own: nothing here may leave its translation unit.
+// Numbers that are computed side by side: one template serves a single mechanism part (double) and two, four or
+// eight of them (Lanes<N>). Every multiply-add is an explicit fused one, so that scalar code, every vector width and
+// every instruction set give the same bits; a processor without it computes it slowly. Compiled once per instruction
+// set, in a namespace of its own: nothing here may leave its translation unit.
 #pragma once
 
 #if defined(__AVX__)
@@ -20,13 +20,29 @@
 
 namespace rigstep::index3::RIGSTEP_ISA {
 
-struct Lanes4 {
-  using Vector __attribute__((vector_size(32))) = double;
+template <int N>
+struct VectorOf;
+template <>
+struct VectorOf<2> {
+  using Type __attribute__((vector_size(2 * sizeof(double)))) = double;
+};
+template <>
+struct VectorOf<4> {
+  using Type __attribute__((vector_size(4 * sizeof(double)))) = double;
+};
+template <>
+struct VectorOf<8> {
+  using Type __attribute__((vector_size(8 * sizeof(double)))) = double;
+};
+
+template <int N>
+struct Lanes {
+  using Vector = typename VectorOf<N>::Type;
   Vector v;
 
-  Lanes4() = default;
-  RIGSTEP_INLINE Lanes4(Vector vector) : v(vector) {}
-  RIGSTEP_INLINE Lanes4(double x) : v{x, x, x, x} {}
+  Lanes() = default;
+  RIGSTEP_INLINE Lanes(Vector vector) : v(vector) {}
+  RIGSTEP_INLINE Lanes(double x) : v(x - Vector{}) {}
 };
 
 template <class T>
@@ -39,63 +55,115 @@ RIGSTEP_INLINE void each(const F& f) {
   if constexpr (N > 0) f(N - 1);
 }
 
-RIGSTEP_INLINE Lanes4 operator+(Lanes4 a, Lanes4 b) { return {a.v + b.v}; }
-RIGSTEP_INLINE Lanes4 operator-(Lanes4 a, Lanes4 b) { return {a.v - b.v}; }
-RIGSTEP_INLINE Lanes4 operator-(Lanes4 a) { return {-a.v}; }
-RIGSTEP_INLINE Lanes4 operator*(Lanes4 a, Lanes4 b) { return {a.v * b.v}; }
-RIGSTEP_INLINE Lanes4 operator/(Lanes4 a, Lanes4 b) { return {a.v / b.v}; }
+template <int N>
+RIGSTEP_INLINE Lanes<N> operator+(Lanes<N> a, Lanes<N> b) {
+  return {a.v + b.v};
+}
+template <int N>
+RIGSTEP_INLINE Lanes<N> operator-(Lanes<N> a, Lanes<N> b) {
+  return {a.v - b.v};
+}
+template <int N>
+RIGSTEP_INLINE Lanes<N> operator-(Lanes<N> a) {
+  return {-a.v};
+}
+template <int N>
+RIGSTEP_INLINE Lanes<N> operator*(Lanes<N> a, Lanes<N> b) {
+  return {a.v * b.v};
+}
+template <int N>
+RIGSTEP_INLINE Lanes<N> operator/(Lanes<N> a, Lanes<N> b) {
+  return {a.v / b.v};
+}
 
 // a b + c, rounded once
 RIGSTEP_INLINE double fma(double a, double b, double c) { return __builtin_fma(a, b, c); }
-RIGSTEP_INLINE Lanes4 fma(Lanes4 a, Lanes4 b, Lanes4 c) {
-#if defined(__FMA__)
-  return {_mm256_fmadd_pd(a.v, b.v, c.v)};
-#else
-  Lanes4 r;
-  for (int k = 0; k < 4; ++k) r.v[k] = __builtin_fma(a.v[k], b.v[k], c.v[k]);
-  return r;
+template <int N>
+RIGSTEP_INLINE Lanes<N> fma(Lanes<N> a, Lanes<N> b, Lanes<N> c) {
+#if defined(__AVX512F__)
+  if constexpr (N == 8) return {_mm512_fmadd_pd(a.v, b.v, c.v)};
 #endif
+#if defined(__FMA__)
+  if constexpr (N == 4) return {_mm256_fmadd_pd(a.v, b.v, c.v)};
+  if constexpr (N == 2) return {_mm_fmadd_pd(a.v, b.v, c.v)};
+#endif
+  Lanes<N> r;
+  for (int k = 0; k < N; ++k) r.v[k] = __builtin_fma(a.v[k], b.v[k], c.v[k]);
+  return r;
 }
 
 // c - a b, rounded once
 RIGSTEP_INLINE double fnma(double a, double b, double c) { return __builtin_fma(-a, b, c); }
-RIGSTEP_INLINE Lanes4 fnma(Lanes4 a, Lanes4 b, Lanes4 c) {
-#if defined(__FMA__)
-  return {_mm256_fnmadd_pd(a.v, b.v, c.v)};
-#else
-  return fma(-a, b, c);
+template <int N>
+RIGSTEP_INLINE Lanes<N> fnma(Lanes<N> a, Lanes<N> b, Lanes<N> c) {
+#if defined(__AVX512F__)
+  if constexpr (N == 8) return {_mm512_fnmadd_pd(a.v, b.v, c.v)};
 #endif
+#if defined(__FMA__)
+  if constexpr (N == 4) return {_mm256_fnmadd_pd(a.v, b.v, c.v)};
+  if constexpr (N == 2) return {_mm_fnmadd_pd(a.v, b.v, c.v)};
+#endif
+  return fma(-a, b, c);
 }
 
 RIGSTEP_INLINE double square_root(double a) { return __builtin_sqrt(a); }
-RIGSTEP_INLINE Lanes4 square_root(Lanes4 a) {
-#if defined(__AVX__)
-  return {_mm256_sqrt_pd(a.v)};
-#else
-  Lanes4 r;
-  for (int k = 0; k < 4; ++k) r.v[k] = __builtin_sqrt(a.v[k]);
-  return r;
+template <int N>
+RIGSTEP_INLINE Lanes<N> square_root(Lanes<N> a) {
+#if defined(__AVX512F__)
+  if constexpr (N == 8) return {_mm512_maskz_sqrt_pd(0xff, a.v)};  // without mask GCC 12 warns
 #endif
+#if defined(__AVX__)
+  if constexpr (N == 4) return {_mm256_sqrt_pd(a.v)};
+  if constexpr (N == 2) return {_mm_sqrt_pd(a.v)};
+#endif
+  Lanes<N> r;
+  for (int k = 0; k < N; ++k) r.v[k] = __builtin_sqrt(a.v[k]);
+  return r;
 }
 
 // the larger one; b where either is not a number
 RIGSTEP_INLINE double larger(double a, double b) { return a > b ? a : b; }
-RIGSTEP_INLINE Lanes4 larger(Lanes4 a, Lanes4 b) { return {a.v > b.v ? a.v : b.v}; }
+template <int N>
+RIGSTEP_INLINE Lanes<N> larger(Lanes<N> a, Lanes<N> b) {
+  return {a.v > b.v ? a.v : b.v};
+}
 RIGSTEP_INLINE double smaller(double a, double b) { return a < b ? a : b; }
-RIGSTEP_INLINE Lanes4 smaller(Lanes4 a, Lanes4 b) { return {a.v < b.v ? a.v : b.v}; }
+template <int N>
+RIGSTEP_INLINE Lanes<N> smaller(Lanes<N> a, Lanes<N> b) {
+  return {a.v < b.v ? a.v : b.v};
+}
 
 // yes where a > 0, otherwise (also where a is not a number) no
 RIGSTEP_INLINE double where_positive(double a, double yes, double no) { return a > 0.0 ? yes : no; }
-RIGSTEP_INLINE Lanes4 where_positive(Lanes4 a, Lanes4 yes, Lanes4 no) { return {a.v > 0.0 ? yes.v : no.v}; }
+template <int N>
+RIGSTEP_INLINE Lanes<N> where_positive(Lanes<N> a, Lanes<N> yes, Lanes<N> no) {
+  return {a.v > 0.0 ? yes.v : no.v};
+}
 
-RIGSTEP_INLINE double magnitude(double a) { return larger(a, -a); }
-RIGSTEP_INLINE Lanes4 magnitude(Lanes4 a) { return larger(a, -a); }
+template <class T>
+RIGSTEP_INLINE T magnitude(T a) {
+  return larger(a, -a);
+}
 
-RIGSTEP_INLINE double lane(Lanes4 a, int k) { return a.v[k]; }
+RIGSTEP_INLINE double lane(double a, int) { return a; }
+template <int N>
+RIGSTEP_INLINE double lane(Lanes<N> a, int k) {
+  return a.v[k];
+}
 
-RIGSTEP_INLINE double largest_lane(Lanes4 a) { return larger(larger(a.v[0], a.v[1]), larger(a.v[2], a.v[3])); }
 RIGSTEP_INLINE bool all_positive(double a) { return a > 0.0; }
-RIGSTEP_INLINE bool all_positive(Lanes4 a) { return a.v[0] > 0.0 && a.v[1] > 0.0 && a.v[2] > 0.0 && a.v[3] > 0.0; }
+template <int N>
+RIGSTEP_INLINE bool all_positive(Lanes<N> a) {
+#if defined(__AVX512F__)
+  if constexpr (N == 8) return _mm512_cmp_pd_mask(a.v, Lanes<8>(0.0).v, _CMP_GT_OQ) == 0xff;
+#endif
+#if defined(__AVX__)
+  if constexpr (N == 4) return _mm256_movemask_pd(_mm256_cmp_pd(a.v, Lanes<4>(0.0).v, _CMP_GT_OQ)) == 0xf;
+#endif
+  bool all = true;
+  for (int k = 0; k < N; ++k) all = all && a.v[k] > 0.0;
+  return all;
+}
 
 template <class T>
 RIGSTEP_INLINE T load(const double* p) {
@@ -105,7 +173,10 @@ RIGSTEP_INLINE T load(const double* p) {
     return T(*reinterpret_cast<const typename T::Vector*>(p));
 }
 RIGSTEP_INLINE void store(double* p, double a) { *p = a; }
-RIGSTEP_INLINE void store(double* p, Lanes4 a) { *reinterpret_cast<Lanes4::Vector*>(p) = a.v; }
+template <int N>
+RIGSTEP_INLINE void store(double* p, Lanes<N> a) {
+  *reinterpret_cast<typename Lanes<N>::Vector*>(p) = a.v;
+}
 
 // ---- vectors and matrices of the space that the bodies live in
 

@@ -8,7 +8,8 @@ namespace rigstep::index3 {
 namespace {
 
 constexpr int kTop = -1;
-constexpr long kLeastCostOfPart = 16'000;  // below that, handing over costs more than it saves
+constexpr double kEven = 0.9, kUneven = 0.5;  // of the least loaded thread, beside the most loaded one
+constexpr long kLeastCostOfPart = 24'000;     // below that, handing over costs more than it saves
 
 class Divider {
  public:
@@ -29,7 +30,9 @@ class Divider {
                                      [](long sum, const Elimination::Unit& u) { return sum + u.cost; });
     const int most = static_cast<int>(std::min<long>(threads_, all / kLeastCostOfPart));
     for (int parts = most; parts > 1; --parts)
-      if (assign(subtrees(all / (2 * parts)), parts)) return tables(parts);
+      // few large subtrees leave little between them
+      if (assign(subtrees(all / parts), parts, kEven) || assign(subtrees(all / (2 * parts)), parts, kUneven))
+        return tables(parts);
     part_.assign(e_.units.size(), 0);
     return tables(1);
   }
@@ -68,7 +71,7 @@ class Divider {
   }
 
   // the costliest subtree goes to the thread with the least to do; false if that does not divide the work
-  bool assign(std::vector<int> roots, int parts) {
+  bool assign(std::vector<int> roots, int parts, double least_share) {
     part_.assign(e_.units.size(), kTop);
     std::stable_sort(roots.begin(), roots.end(), [&](int a, int b) { return cost_[a] > cost_[b]; });
     std::vector<long> load(parts, 0);
@@ -77,9 +80,8 @@ class Divider {
       if (!claim(root, static_cast<int>(least))) return false;
       load[least] += cost_[root];
     }
-    const long largest = *std::max_element(load.begin(), load.end());
-    const long smallest = *std::min_element(load.begin(), load.end());
-    return 2 * smallest > largest;
+    const auto [smallest, largest] = std::minmax_element(load.begin(), load.end());
+    return static_cast<double>(*smallest) > least_share * static_cast<double>(*largest);
   }
 
   Partition tables(int parts) const {

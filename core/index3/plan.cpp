@@ -423,7 +423,7 @@ Plan::Plan(const Mechanism& mechanism_, const Settings& settings_)
   prepare_couplings_and_drivers(*this, start);
   const std::vector<Constraint> constraints = constraints_of(*this);
   observe(*this, constraints);
-  lay_out(compile(constraints, carries_spring, settings.order));
+  lay_out(compile(constraints, carries_spring, settings.order, kernels->lanes));
   choose_hubs(*this, constraints);
 }
 

@@ -1,8 +1,9 @@
 // The elimination as flat tables: what the kernels walk over, in lanes of equal work. Plain data, made at load time
-// from the model alone, never from the machine.
+// from the model.
 //
 // Parts of a mechanism with equal structure (segments of a chain, legs of a platform, corners of a car) lie side by
-// side in the four lanes of a batch; what has no likeness is a batch of its own, one lane wide. Element k of an array
+// side in the lanes of a batch; what has no likeness is a batch of its own, one lane wide. How wide the batches are is
+// the only thing that the processor decides: each lane computes the same in whatever batch it is. Element k of an array
 // with F numbers per body stands at F position + k width + lane.
 #pragma once
 
@@ -10,7 +11,8 @@
 
 namespace rigstep::index3 {
 
-inline constexpr int kLanes = 4;
+inline constexpr int kMostLanes = 8;  // of a batch: 1, 2, 4 or, where the processor has registers for them, 8
+
 inline constexpr int kMaxRows = 6;   // of one constraint
 inline constexpr int kMaxSides = 4;  // bodies of one constraint
 
@@ -39,7 +41,7 @@ inline constexpr int kInertiaInverseField = kMotionField + 6;
 inline constexpr int kConstantsField = kInertiaInverseField + 6;  // 1/m, m, inertia xx yy zz yx zx zy
 inline constexpr int kTurningField = kConstantsField + 8;   // share of a torque about x, y, z: xx yy zz yx zx zy each
 inline constexpr int kBodyFields = kTurningField + 18 + 1;  // one left over
-static_assert(kBodyFields * kLanes * sizeof(double) % 64 == 0, "records in lanes share no cache line");
+static_assert(kBodyFields * 4 * sizeof(double) % 64 == 0, "records in lanes share no cache line");
 
 inline Place BodyPlace::of(int field) const { return {kBodyFields * position + field * width + lane, width}; }
 
@@ -62,6 +64,10 @@ struct Handle {
   int row = 0;        // first of its rows in the leaf
 };
 
+// Where the lanes of an operation find its operands: in a batch as wide as their own and in the same lanes; in
+// neighbouring lanes of a batch; or anywhere, perhaps with copies for lanes that only fill up.
+enum class Operands : unsigned char { in_order, beside, scattered };
+
 // Numbers that a lane which only fills up takes over from another place.
 struct Copy {
   Place from, to;
@@ -74,17 +80,17 @@ struct Child {
   int matrix = 0;  // packed compliance
   int vector = 0;  // right-hand side, later the solution
   int stride = 1;
-  int scattered = -1;              // into the tables of places, where its lanes are not the parent's
+  int scattered = -1;              // into the tables of places
   int first_copy = 0, copies = 0;  // of the solution
 };
 
-// Where the parent's lanes find a child, or a constraint its bodies.
+// Where the parent's lanes find a child, or a constraint its bodies, that lie scattered.
 struct ScatteredChild {
-  Place matrix[kLanes], vector[kLanes];
+  Place matrix[kMostLanes], vector[kMostLanes];
 };
 struct ScatteredSide {
-  Place record[kLanes];
-  Place handle[kLanes];
+  Place record[kMostLanes];
+  Place handle[kMostLanes];
 };
 
 // A constraint that stays open after a front, as a block of its rows.
@@ -117,7 +123,7 @@ struct Grip {
 enum TwoSided : unsigned char { kLeft = 1, kRight = 2, kLeftOpen = 4, kRightOpen = 8, kChainLink = 15, kGeneral = 16 };
 
 struct Front {
-  bool aligned = true;  // its children lie in its own lanes, and nothing is to be copied
+  Operands children = Operands::in_order;
   int width = 1;
   int rows = 0;    // pending
   int pivots = 0;  // rows eliminated: one constraint, or none
@@ -135,14 +141,14 @@ struct Front {
 struct Side {
   Place record;  // of the body
   Place handle;
-  int scattered = -1;              // into the tables of places, where body or handle lie in other lanes
+  int scattered = -1;              // into the tables of places
   int first_copy = 0, copies = 0;  // of the handle
 };
 
 // Point constraints (with cosines) of equal format, side by side; general ones are evaluated one by one.
 struct ConstraintBatch {
   RowFormat format;
-  bool aligned = true;  // its bodies lie in its own lanes, and nothing is to be copied
+  Operands sides = Operands::in_order;
   int width = 1;
   int row_position = 0;
   int position = 0;  // of arrays per constraint
@@ -254,6 +260,7 @@ struct Found {
 // The phases of a step, compiled once per instruction set.
 struct Kernels {
   const char* name;
+  int lanes;  // of its widest batches
   void (*predict)(const StepArrays&);
   void (*place)(const StepArrays&);
   int (*assemble)(const StepArrays&, const LeavesToRoot&);  // the first front without a positive pivot, or -1

@@ -135,8 +135,7 @@ Workspace::Workspace(const Plan& plan) : lanes{} {
   }
   take_over(plan.partition.top, top);
   take_over(Part{}, nothing);
-  rest_on_ground(lanes, e.ground_single);
-  rest_on_ground(lanes, e.ground_lanes);
+  for (const BodyPlace& ground : e.ground) rest_on_ground(lanes, ground);
   const std::size_t bodies = plan.mechanism.bodies().size();
   for (std::size_t i = 0; i < bodies; ++i) {
     write_constants(plan.mechanism.bodies()[i], e.body[i], lanes);

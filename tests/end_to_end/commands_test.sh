@@ -468,7 +468,15 @@ expect 2 "$RIGSTEP" serve bad_rig.textproto --port 0 &&
   says err 'bad_rig\.textproto:[0-9]+: input\.channel: "torque" is no input channel .*: use one of drive'
 
 # --- a team: what the environment holds against it is taken away before OpenMP reads it
-printf 'mechanism: "%s/chain_128.textproto" period_us: 5000 realtime { threads: 2 busy_poll_us: 50 }\n' "$mechanisms" >team.textproto
+{
+  echo 'name: "long_chain"'
+  for ((k = 1; k <= 512; ++k)); do
+    echo "body { name: \"B$k\" mass: 1 inertia { xx: 1 yy: 1 zz: 1 } position { x: $((k - 1)).5 } }"
+    echo "joint { name: \"J$k\" type: SPHERICAL first: \"$([[ $k -eq 1 ]] && echo ground || echo "B$((k - 1))")\"" \
+      "second: \"B$k\" at_start { point { x: $((k - 1)) } } }"
+  done
+} >long_chain.textproto
+echo 'mechanism: "long_chain.textproto" period_us: 5000 realtime { threads: 2 busy_poll_us: 50 }' >team.textproto
 OMP_THREAD_LIMIT=1 OMP_DYNAMIC=true expect 0 "$RIGSTEP" serve team.textproto --port 0 --duration 0.2 &&
   says err 'team of 2: OpenMP gave all of them' && says err 'busy-poll 50 us: '
 

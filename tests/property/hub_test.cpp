@@ -117,7 +117,8 @@ TEST_CASE("a constraint that is eliminated too early is found out") {
   REQUIRE(plan.hub_choice.late == 1);
   CHECK(projection_error(plan) < 1e-12);
   std::vector<Constraint> constraints = Plan(m, with(Hubs::dual)).elimination.constraints;  // none marked as late
-  plan.lay_out(compile(constraints, plan.carries_spring, plan.settings.order, plan.hub_choice.hubs));
+  plan.lay_out(
+      compile(constraints, plan.carries_spring, plan.settings.order, plan.kernels->lanes, plan.hub_choice.hubs));
   CHECK(projection_error(plan) > 1e-8);
 }
 

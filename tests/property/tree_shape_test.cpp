@@ -62,7 +62,7 @@ TEST_CASE("the orders are really different") {
   CHECK(a.elimination.levels > b.elimination.levels);
   CHECK(a.elimination.multiply_adds < b.elimination.multiply_adds);
   CHECK(a.elimination.leaves.size() == 64);
-  CHECK(c.elimination.leaves.size() == 64 / kLanes);
+  CHECK(static_cast<int>(c.elimination.leaves.size()) == 64 / c.kernels->lanes);
 }
 
 }  // namespace rigstep::index3

@@ -54,7 +54,7 @@ TEST_CASE("a partner that comes late is not waited for, and is welcome again aft
 
 TEST_CASE("steps shared by any number of threads, some of them late, have the bits of one thread") {
   for (const JointType type : {JointType::spherical, JointType::revolute}) {
-    const Mechanism m = test::build(test::chain(192, type));
+    const Mechanism m = test::build(test::chain(768, type));
     Settings settings;
     settings.dt_ns = 5'000'000;
     Stepper alone(m, settings);

@@ -49,11 +49,10 @@ class Walk {
 
   // every compound that no other one took, but those of lanes that only repeat another
   std::vector<Compound> roots() const {
-    std::set<std::pair<std::set<int>, std::vector<int>>> taken;
-    for (const long matrix : used_) taken.emplace(compounds_.at(matrix).bodies, compounds_.at(matrix).pending);
     std::vector<Compound> result;
     for (const auto& [matrix, compound] : compounds_)
-      if (used_.count(matrix) == 0 && taken.count({compound.bodies, compound.pending}) == 0) result.push_back(compound);
+      if (used_.count(matrix) == 0 && taken_.count({compound.bodies, compound.pending}) == 0)
+        result.push_back(compound);
     return result;
   }
 
@@ -80,6 +79,7 @@ class Walk {
     CHECK(matrix + width * rows * (rows + 1) / 2 <= static_cast<int>(e_.arena_doubles));
     // without rows there is no matrix: a key of its own
     const long key = rows == 0 ? -1 - ++empty_ : matrix + lane;
+    if (used_.erase(key) == 1) compounds_.erase(key);  // taken, and replaced
     CHECK(compounds_.emplace(key, std::move(compound)).second);
     operation_of_[key] = operation_;
   }
@@ -146,7 +146,9 @@ class Walk {
 
   int matrix_of(const Front& f, const Child& child, int lane) const {
     if (child.scattered >= 0) return e_.scattered_children[child.scattered].matrix[lane].base;
-    if (f.width > 1) CHECK(child.stride == f.width);
+    if (f.children == Operands::in_order) CHECK(child.stride == f.width);
+    CHECK(child.matrix % f.width == 0);
+    CHECK(child.stride % f.width == 0);
     return child.matrix + lane;
   }
 
@@ -160,6 +162,7 @@ class Walk {
         below[side] = compounds_.at(matrix);
         CHECK(operation_of_.at(matrix) < operation_);
         used_.insert(matrix);
+        taken_.emplace(below[side].bodies, below[side].pending);
         CHECK(rows_of(below[side].pending) == f.child[side].rows);
         compound.bodies.insert(below[side].bodies.begin(), below[side].bodies.end());
       }
@@ -194,6 +197,7 @@ class Walk {
         compound.pending.push_back(c);
       }
       CHECK(std::set<int>(compound.pending.begin(), compound.pending.end()) == open);
+      if (f.form == kChainLink && f.matrix == f.child[0].matrix) CHECK(f.children == Operands::in_order);
       store(f.matrix, f.rows, lane, f.width, std::move(compound));
     }
   }
@@ -205,13 +209,15 @@ class Walk {
   int operation_ = -1;
   std::set<int> evaluated_;
   std::set<long> used_;
+  std::set<std::pair<std::set<int>, std::vector<int>>> taken_;
   long empty_ = 0;
 };
 
 // Everything that the sweeps rely on.
-void check_elimination(const Mechanism& m, MergeOrder order, Hubs hubs) {
-  const Plan plan(m, {.order = order, .hubs = hubs});
+void check_elimination(const Mechanism& m, MergeOrder order, Hubs hubs, const char* instruction_set) {
+  const Plan plan(m, {.order = order, .hubs = hubs, .instruction_set = instruction_set});
   const Elimination& e = plan.elimination;
+  CAPTURE(plan.kernels->lanes);
   CAPTURE(static_cast<int>(order));
   const Walk walk(e);
   std::set<int> bodies;
@@ -245,7 +251,8 @@ void check_elimination(const Mechanism& m, MergeOrder order, Hubs hubs) {
 void check_all_orders(const Mechanism& m) {
   CAPTURE(m.name());
   for (const MergeOrder order : kOrders)
-    for (const Hubs hubs : {Hubs::dual, Hubs::primal}) check_elimination(m, order, hubs);
+    for (const Hubs hubs : {Hubs::dual, Hubs::primal})
+      for (const char* set : test::instruction_sets()) check_elimination(m, order, hubs, set);
 }
 void check_all_orders(const test::Description& d) { check_all_orders(test::build(d)); }
 
@@ -356,10 +363,26 @@ TEST_CASE("one compound per body is merged level by level where levels count") {
 }
 
 TEST_CASE("equal parts lie side by side: segments of a chain, branches of a tree") {
-  const auto leaves = [](const test::Description& d) { return Plan(test::build(d), {}).elimination.leaves.size(); };
-  CHECK(leaves(test::chain(64, JointType::revolute)) == 64 / kLanes);
-  CHECK(leaves(test::chain(67, JointType::revolute)) < 64 / kLanes + 3);
-  CHECK(leaves(test::tree(25, 24, JointType::universal)) == 24 / kLanes + 1);
+  for (const char* set : test::instruction_sets()) {
+    const int lanes = kernels_for_this_processor(set).lanes;
+    CAPTURE(lanes);
+    const auto leaves = [set](const test::Description& d) {
+      return static_cast<int>(Plan(test::build(d), {.instruction_set = set}).elimination.leaves.size());
+    };
+    CHECK(leaves(test::chain(64, JointType::revolute)) == 64 / lanes);
+    CHECK(leaves(test::chain(67, JointType::revolute)) < 64 / lanes + 3);
+    CHECK(leaves(test::tree(25, 24, JointType::universal)) == 24 / lanes + 1);
+  }
+}
+
+TEST_CASE("the operations between the segments of a chain find their operands side by side, without gathering") {
+  for (const char* set : test::instruction_sets())
+    for (const int n : {8, 16, 32, 128, 256}) {
+      CAPTURE(n);
+      const Plan plan(test::build(test::chain(n, JointType::revolute)), {.instruction_set = set});
+      for (const Front& f : plan.elimination.fronts) CHECK(f.children != Operands::scattered);
+      for (const ConstraintBatch& c : plan.elimination.batches) CHECK(c.sides != Operands::scattered);
+    }
 }
 
 }  // namespace rigstep::index3

@@ -34,7 +34,7 @@ struct Shape {
   int pivots, left, both, right;
   bool left_child = true, right_child = true;
   unsigned char form = kGeneral;
-  bool in_order = true;  // the children's lanes are the front's
+  Operands children = Operands::in_order;
   int rows() const { return left + both + right; }
   bool has_child(int side) const { return side == 0 ? left_child : right_child; }
 };
@@ -136,9 +136,11 @@ class OneFront {
     front_.pivots = N;
     front_.form = shape_.form;
     front_.constraint = 0;
+    front_.children = shape_.children;
     for (int side = 0; side < 2; ++side)
       if (has_child(side)) place_child(side);
-    front_.matrix = take(packed(rows) * width_);
+    const bool in_place = shape_.form == kChainLink && shape_.children == Operands::in_order;
+    front_.matrix = in_place ? front_.child[0].matrix : take(packed(rows) * width_);
     front_.vector = take(rows * width_);
     front_.factor = take((packed(N) + N + rows * N + N) * width_);
     arena_ = AlignedDoubles(static_cast<std::size_t>(used_), kNaN);
@@ -173,7 +175,7 @@ class OneFront {
     arrays_.scratch = scratch_.data();
   }
 
-  // in order: lane by lane; otherwise each lane of the front finds its child elsewhere
+  // beside: in the middle of a wider batch; scattered: each lane of the front finds its child elsewhere
   void place_child(int side) {
     Child& child = front_.child[side];
     ScatteredChild& places = places_[side];
@@ -181,19 +183,20 @@ class OneFront {
     child.present = true;
     child.rows = size;
     child.pivot = side == 0 ? shape_.left : 0;
-    if (shape_.in_order) {
-      const int matrix = take(packed(size) * width_), vector = take(size * width_);
+    if (shape_.children != Operands::scattered) {
+      const int wide = shape_.children == Operands::beside ? 4 * width_ : width_, first = wide - width_;
+      const int matrix = take(packed(size) * wide) + first, vector = take(size * wide) + first;
       for (int lane = 0; lane < width_; ++lane) {
-        places.matrix[lane] = {matrix + lane, width_};
-        places.vector[lane] = {vector + lane, width_};
+        places.matrix[lane] = {matrix + lane, wide};
+        places.vector[lane] = {vector + lane, wide};
       }
     } else {
       for (int lane = width_ - 1; lane >= 0; --lane) {
-        const int stride = lane % 2 == 0 ? kLanes : 1;
+        const int stride = lane % 2 == 0 ? 4 : 1;
         places.matrix[lane] = {take(packed(size) * stride), stride};
         places.vector[lane] = {take(size * stride), stride};
       }
-      if (width_ > 1) child.scattered = side, front_.aligned = false;
+      if (width_ > 1) child.scattered = side;
     }
     child.matrix = places.matrix[0].base;
     child.vector = places.vector[0].base;
@@ -235,7 +238,7 @@ void check(const Kernels& kernels, const Shape& shape, int width, unsigned seed)
   CAPTURE(shape.right);
   CAPTURE(width);
   CAPTURE(static_cast<int>(shape.form));
-  CAPTURE(shape.in_order);
+  CAPTURE(static_cast<int>(shape.children));
   OneFront f(shape, width, seed);
   const Index N = shape.pivots, p = shape.rows();
   LeavesToRoot up;
@@ -262,78 +265,80 @@ void check(const Kernels& kernels, const Shape& shape, int width, unsigned seed)
   }
 }
 
+// f(kernels, width), for every width of the batches of every instruction set
 template <class F>
 void for_all_kernels(const F& f) {
-  for (const char* set : test::instruction_sets()) f(kernels_for_this_processor(set));
+  for (const char* set : test::instruction_sets()) {
+    const Kernels& kernels = kernels_for_this_processor(set);
+    for (int width = 1; width <= kernels.lanes; width *= 2) f(kernels, width);
+  }
 }
+
+constexpr Operands kOperands[] = {Operands::in_order, Operands::beside, Operands::scattered};
 
 }  // namespace
 
 TEST_CASE("a front leaves the Schur complement of its pending rows; up reduces and down solves like dense algebra") {
-  for_all_kernels([](const Kernels& kernels) {
+  for_all_kernels([](const Kernels& kernels, int width) {
     unsigned seed = 0;
-    for (const int width : {1, kLanes})
-      for (int pivots = 1; pivots <= kMaxRows; ++pivots)
-        for (const Shape& pending : {Shape{0, 0, 0, 0}, Shape{0, 3, 0, 0}, Shape{0, 5, 0, 6}, Shape{0, 0, 4, 0},
-                                     Shape{0, 1, 2, 3}, Shape{0, 6, 11, 2}, Shape{0, 12, 1, 12}})
-          for (const bool in_order : {true, false}) {
-            Shape shape = pending;
-            shape.pivots = pivots;
-            shape.in_order = in_order;
-            check(kernels, shape, width, ++seed);
-          }
+    for (int pivots = 1; pivots <= kMaxRows; ++pivots)
+      for (const Shape& pending : {Shape{0, 0, 0, 0}, Shape{0, 3, 0, 0}, Shape{0, 5, 0, 6}, Shape{0, 0, 4, 0},
+                                   Shape{0, 1, 2, 3}, Shape{0, 6, 11, 2}, Shape{0, 12, 1, 12}})
+        for (const Operands children : kOperands) {
+          Shape shape = pending;
+          shape.pivots = pivots;
+          shape.children = children;
+          check(kernels, shape, width, ++seed);
+        }
   });
 }
 
 TEST_CASE("a front of one compound, and one that only joins two compounds, follow the same laws") {
-  for_all_kernels([](const Kernels& kernels) {
-    for (const int width : {1, kLanes})
-      for (const bool in_order : {true, false}) {
-        check(kernels, {.pivots = 3, .left = 4, .both = 5, .right = 0, .right_child = false, .in_order = in_order},
-              width, 1);
-        check(kernels, {.pivots = 6, .left = 0, .both = 0, .right = 0, .right_child = false, .in_order = in_order},
-              width, 2);
-        check(kernels, {.pivots = 0, .left = 3, .both = 4, .right = 5, .in_order = in_order}, width, 3);
-      }
+  for_all_kernels([](const Kernels& kernels, int width) {
+    for (const Operands children : kOperands) {
+      check(kernels, {.pivots = 3, .left = 4, .both = 5, .right = 0, .right_child = false, .children = children}, width,
+            1);
+      check(kernels, {.pivots = 6, .left = 0, .both = 0, .right = 0, .right_child = false, .children = children}, width,
+            2);
+      check(kernels, {.pivots = 0, .left = 3, .both = 4, .right = 5, .children = children}, width, 3);
+    }
   });
 }
 
 TEST_CASE("the links of a chain, and its ends, follow the same laws") {
-  for_all_kernels([](const Kernels& kernels) {
-    for (const int width : {1, kLanes})
-      for (int n = 3; n <= kMaxRows; ++n)
-        for (unsigned char form = 1; form <= kChainLink; ++form) {
-          const bool left = (form & kLeft) != 0, right = (form & kRight) != 0;
-          const bool left_open = (form & kLeftOpen) != 0, right_open = (form & kRightOpen) != 0;
-          if ((left_open && !left) || (right_open && !right)) continue;
-          for (const bool in_order : {true, false})
-            check(kernels,
-                  {.pivots = n,
-                   .left = left_open ? n : 0,
-                   .both = 0,
-                   .right = right_open ? n : 0,
-                   .left_child = left,
-                   .right_child = right,
-                   .form = form,
-                   .in_order = in_order},
-                  width, static_cast<unsigned>(16 * n + form));
-        }
+  for_all_kernels([](const Kernels& kernels, int width) {
+    for (int n = 3; n <= kMaxRows; ++n)
+      for (unsigned char form = 1; form <= kChainLink; ++form) {
+        const bool left = (form & kLeft) != 0, right = (form & kRight) != 0;
+        const bool left_open = (form & kLeftOpen) != 0, right_open = (form & kRightOpen) != 0;
+        if ((left_open && !left) || (right_open && !right)) continue;
+        for (const Operands children : kOperands)
+          check(kernels,
+                {.pivots = n,
+                 .left = left_open ? n : 0,
+                 .both = 0,
+                 .right = right_open ? n : 0,
+                 .left_child = left,
+                 .right_child = right,
+                 .form = form,
+                 .children = children},
+                width, static_cast<unsigned>(16 * n + form));
+      }
   });
 }
 
 TEST_CASE("a pivot that is not positive is noticed in whatever lane; what is not a number goes through") {
   LeavesToRoot eliminate;
   eliminate.factorise.wanted = true;
-  for_all_kernels([&](const Kernels& kernels) {
-    for (const int width : {1, kLanes})
-      for (int lane = 0; lane < width; ++lane) {
-        OneFront f({.pivots = 4, .left = 2, .both = 0, .right = 3}, width, 5);
-        f.compliance(2, lane) = -1e3;
-        CHECK(kernels.assemble(f.arrays(), eliminate) == 0);
-        f.compliance(2, lane) = kNaN;
-        kernels.assemble(f.arrays(), eliminate);
-        for (int other = 0; other < width; ++other) CHECK(f.schur(other).hasNaN() == (other == lane));
-      }
+  for_all_kernels([&](const Kernels& kernels, int width) {
+    for (int lane = 0; lane < width; ++lane) {
+      OneFront f({.pivots = 4, .left = 2, .both = 0, .right = 3}, width, 5);
+      f.compliance(2, lane) = -1e3;
+      CHECK(kernels.assemble(f.arrays(), eliminate) == 0);
+      f.compliance(2, lane) = kNaN;
+      kernels.assemble(f.arrays(), eliminate);
+      for (int other = 0; other < width; ++other) CHECK(f.schur(other).hasNaN() == (other == lane));
+    }
   });
 }
 
