@@ -67,9 +67,13 @@ double start_margin(const index3::Plan& plan) {
 struct Layout {
   explicit Layout(const index3::Elimination& e) {
     for (const int threads : {1, 2, 4}) parts.push_back(static_cast<int>(index3::divide(e, threads).parts.size()));
-    for (const index3::BodyPlace& place : e.body) in_lanes += place.width > 1;
+    for (const index3::BodyPlace& place : e.body) {
+      in_lanes += place.width > 1;
+      widest = std::max(widest, place.width);
+    }
   }
   int in_lanes = 0;        // bodies that ride beside others
+  int widest = 1;          // lanes of their batches
   std::vector<int> parts;  // threads that take part where 1, 2 and 4 are offered
 };
 
@@ -202,8 +206,8 @@ void print_text(const Report& r) {
   fmt::print("form             {}\n", index3::describe_elimination(r.plan));
   fmt::print("tangents         {} in {} iterations at {:g} ms: {}\n", r.plan.tangents.count, r.plan.settings.iterations,
              1e3 * r.plan.dt(), r.plan.tangents.why);
-  fmt::print("layout           {} of {} bodies in lanes of four; threads that take part of 1, 2, 4: {}\n",
-             r.layout.in_lanes, r.m.bodies().size(), fmt::join(r.layout.parts, ", "));
+  fmt::print("layout           {} of {} bodies in lanes, {} side by side; threads that take part of 1, 2, 4: {}\n",
+             r.layout.in_lanes, r.m.bodies().size(), r.layout.widest, fmt::join(r.layout.parts, ", "));
   fmt::print("cost per step    {:.1f} us (median measured on this machine, 3 iterations)\n", r.step_us);
   fmt::print("memory           {:.1f} kB per stepper, {:.1f} kB per body, allocated once\n",
              static_cast<double>(r.memory_bytes) / 1e3, r.bytes_per_body() / 1e3);
@@ -243,6 +247,7 @@ nlohmann::json to_json(const Report& r) {
           {"multiply_adds", e.multiply_adds},
           {"elimination_form", index3::describe_elimination(r.plan)},
           {"bodies_in_lanes", r.layout.in_lanes},
+          {"lanes", r.layout.widest},
           {"parts_of_1_2_4_threads", r.layout.parts},
           {"tangents", {{"count", r.plan.tangents.count}, {"why", r.plan.tangents.why}}},
           {"step_us", r.step_us},

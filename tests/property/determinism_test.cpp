@@ -5,7 +5,9 @@
 #include <limits>
 
 #include "tests/support/force_cases.h"
+#include "tests/support/hub_cases.h"
 #include "tests/support/mechanisms.h"
+#include "tests/support/reference.h"
 
 namespace rigstep::index3 {
 namespace {
@@ -93,9 +95,11 @@ TEST_CASE("a stepper with force elements goes on with the same bits after a rest
 
 TEST_CASE("every instruction set passes through the same bits") {
   std::vector<Mechanism> all = mechanisms();
-  for (const int n : {3, 9, 16, 130}) all.push_back(test::build(test::chain(n, JointType::revolute)));
+  for (const int n : {3, 8, 9, 16, 23, 47, 130}) all.push_back(test::build(test::chain(n, JointType::revolute)));
   all.push_back(test::build(test::chain(37, JointType::universal)));
   all.push_back(test::build(test::tree(31, 2, JointType::spherical)));
+  for (int legs = 2; legs <= 9; ++legs) all.push_back(test::build(test::star(legs, 3)));
+  for (const char* file : {"full_car", "pipelayer"}) all.push_back(test::mechanism(file));
   all.push_back(with_drivers_and_couplings());
   all.push_back(test::every_force_element());
   const std::vector<const char*> sets = test::instruction_sets();
