@@ -155,7 +155,7 @@ class Lanes {
       const bool left_a = nodes_[parent_[a]].child[0] == a, left_b = nodes_[parent_[b]].child[0] == b;
       if (left_a != left_b) return left_a;
     }
-    return false;
+    return parent_[a] < 0 && parent_[b] >= 0;
   }
 
   void place(const std::vector<int>& group) {
