@@ -77,6 +77,8 @@ struct Layout {
   std::vector<int> parts;  // threads that take part where 1, 2 and 4 are offered
 };
 
+constexpr double kContradiction = 1e-3;  // acceleration that constraints leave open [m/s^2] or [rad/s^2]
+
 struct Report {
   const wire::LoadedMechanism& loaded;
   const Mechanism& m;
@@ -104,6 +106,8 @@ struct Report {
   }
 
   bool singular() const { return rank.nearby.rank > rank.start.rank; }
+  // No accelerations satisfy all constraints, and no singular pose excuses it.
+  bool contradicts_itself() const { return !singular() && start.acceleration_residual > kContradiction; }
   // what is redundant at any pose; at a singular start the pose itself adds to it
   const index3::Rank& regular() const { return singular() ? rank.nearby : rank.start; }
   double bytes_per_body() const { return static_cast<double>(memory_bytes) / static_cast<double>(m.bodies().size()); }
@@ -113,6 +117,17 @@ struct Report {
 std::string short_name(const Mechanism& m, int constraint) {
   const auto joints = static_cast<int>(m.joints().size());
   return constraint < joints ? m.joints()[constraint].name : m.constraint_name(constraint);
+}
+
+std::string complaint(const Report& r) {
+  std::vector<std::string> suspects;
+  for (int c = 0; c < r.m.constraints(); ++c)
+    if (r.regular().redundancy_share[c] > 1e-6) suspects.push_back(short_name(r.m, c));
+  return fmt::format(
+      "{}: constraints contradict one another: {:.1e} m/s2 or rad/s2 stay open at the start, so joints would drift "
+      "apart; among the redundant ones ({}) one prescribes what others rule out, as a driver beside a coupling does: "
+      "remove it, or give both one motion",
+      r.loaded.path, r.start.acceleration_residual, fmt::join(suspects, ", "));
 }
 
 // components of a joint's load that the motion leaves open
@@ -240,6 +255,7 @@ nlohmann::json to_json(const Report& r) {
           {"singularity_margin", r.margin},
           {"start_gap_m", largest_gap(r, &index3::JointGap::distance)},
           {"start_gap_rad", largest_gap(r, &index3::JointGap::angle)},
+          {"contradicts_itself", r.contradicts_itself()},
           {"residuals", {r.start.position_residual, r.start.velocity_residual, r.start.acceleration_residual}},
           {"operations", e.fronts.size()},
           {"levels", e.levels},
@@ -310,7 +326,9 @@ int check(const CheckOptions& options) {
     fmt::print("{}\n", to_json(report).dump(2));
   else
     print_text(report);
-  return kExitOk;
+  if (!report.contradicts_itself()) return kExitOk;
+  fmt::print(stderr, "rigstep: {}\n", complaint(report));
+  return kExitMechanism;
 }
 
 }  // namespace

@@ -82,6 +82,22 @@ expect 3 "$RIGSTEP" check bad.textproto && says err 'bad\.textproto:[0-9]+: synt
 sed 's/second: "B"/second: "X"/' "$pendulum" >bad.textproto
 expect 3 "$RIGSTEP" simulate bad.textproto && says err 'bad\.textproto:[0-9]+: joint "joint2"\.second: '
 
+# --- drivers that a coupling rules out
+cat >contradiction.textproto <<'END'
+name: "contradiction"
+body { name: "A" mass: 1 inertia { xx: 1 yy: 1 zz: 1 } }
+body { name: "B" mass: 1 inertia { xx: 1 yy: 1 zz: 1 } position { x: 1 } }
+joint { name: "a" type: REVOLUTE first: "ground" second: "A" at_start { point {} axis { z: 1 } } }
+joint { name: "b" type: REVOLUTE first: "ground" second: "B" at_start { point { x: 1 } axis { z: 1 } } }
+coupling { name: "gear" first_joint: "a" second_joint: "b" ratio: 1 }
+driver { name: "one" joint: "a" polynomial { coefficient: [ 0, 0, 1 ] } }
+driver { name: "other" joint: "b" polynomial { coefficient: [ 0, 0, 1 ] } }
+END
+expect 3 "$RIGSTEP" check --json contradiction.textproto && assert_json out 'd["contradicts_itself"]' &&
+  says err 'contradict one another: .* one prescribes what others rule out' && says err 'gear' && says err 'other'
+sed '/"other"/s/0, 0, 1/0, 0, -1/' contradiction.textproto >agreement.textproto
+expect 0 "$RIGSTEP" check --json agreement.textproto && assert_json out 'not d["contradicts_itself"] and d["redundant_rows"] == 1'
+
 # --- a start that does not fit: 3 with the joint and the gap, and a way out
 sed 's/position { x: 1 z: 0.5 }/position { x: 1.2 z: 0.5 }/; s/at_start { point { x: 1 } }/in_first { point { x: 0.5 } } in_second { point { z: -0.5 } }/' \
   "$pendulum" >open.textproto
