@@ -142,6 +142,7 @@ class Lanes {
     std::vector<int> open;
     for (const int node : list)
       if (nodes_[node].batch < 0) open.push_back(node);
+    if (open.size() < least) return;
     std::stable_sort(open.begin(), open.end(), [this](int a, int b) { return is_before(a, b); });
     for (std::size_t k = 0; k + least <= open.size(); k += width)
       place({open.begin() + static_cast<std::ptrdiff_t>(k),

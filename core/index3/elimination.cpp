@@ -12,6 +12,12 @@ namespace rigstep::index3 {
 
 namespace {
 
+// rounded up, so that what follows is aligned for the widest batches
+template <class Count>
+Count in_full_lanes(Count count) {
+  return (count + kMostLanes - 1) / kMostLanes * kMostLanes;
+}
+
 class Layout {
  public:
   Layout(const std::vector<Constraint>& constraints, const std::vector<bool>& dense, const Batches& laid,
@@ -32,7 +38,7 @@ class Layout {
     for (const int width : kWidths)  // the widest first, so that they are aligned
       for (const int batch : order_)
         if (batches_[batch].width() == width) reserve(batch);
-    e_.rows = (e_.rows + kMostLanes - 1) / kMostLanes * kMostLanes;  // arrays of rows may stand one behind the other
+    e_.rows = in_full_lanes(e_.rows);  // arrays of rows may stand one behind the other
     place_ground();
     for (const int batch : order_) fill(batch);
     for (const Constraint& c : constraints)
@@ -164,7 +170,7 @@ class Layout {
 
   int arena(int doubles) {
     const int at = static_cast<int>(e_.arena_doubles);
-    e_.arena_doubles += static_cast<std::size_t>((doubles + kMostLanes - 1) / kMostLanes * kMostLanes);
+    e_.arena_doubles += in_full_lanes(static_cast<std::size_t>(doubles));
     return at;
   }
 
@@ -262,7 +268,7 @@ class Layout {
   static int lanes(const Batch& b) { return static_cast<int>(b.nodes.size()); }
 
   void place_ground() {
-    e_.positions = (e_.positions + kMostLanes - 1) / kMostLanes * kMostLanes;
+    e_.positions = in_full_lanes(e_.positions);
     for (const int width : kWidths) {
       if (std::none_of(batches_.begin(), batches_.end(), [&](const Batch& b) { return b.width() == width; })) continue;
       e_.ground.push_back({e_.positions, width, 0});
@@ -338,7 +344,7 @@ class Layout {
     align_handles();
   }
 
-  void align_handles() { e_.handle_doubles = (e_.handle_doubles + kMostLanes - 1) / kMostLanes * kMostLanes; }
+  void align_handles() { e_.handle_doubles = in_full_lanes(e_.handle_doubles); }
 
   struct Compliance {
     int width, rows, matrix, vector;

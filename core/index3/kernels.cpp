@@ -14,16 +14,11 @@ constexpr int kWidest = 4;
 
 template <class F>
 RIGSTEP_INLINE void with_width(int width, F&& f) {
-  switch (width) {
-    case 1:
-      return f.template operator()<double>();
-    case 2:
-      return f.template operator()<Lanes<2>>();
-    case 4:
-      return f.template operator()<Lanes<4>>();
-    default:
-      return f.template operator()<Lanes<kWidest>>();
-  }
+  if (width == 1) return f.template operator()<double>();
+  if (width == 2) return f.template operator()<Lanes<2>>();
+  if constexpr (kWidest == 8)
+    if (width == 8) return f.template operator()<Lanes<8>>();
+  f.template operator()<Lanes<4>>();
 }
 
 template <class F>

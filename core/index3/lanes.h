@@ -145,7 +145,6 @@ RIGSTEP_INLINE T magnitude(T a) {
   return larger(a, -a);
 }
 
-RIGSTEP_INLINE double lane(double a, int) { return a; }
 template <int N>
 RIGSTEP_INLINE double lane(Lanes<N> a, int k) {
   return a.v[k];

@@ -119,10 +119,13 @@ std::string short_name(const Mechanism& m, int constraint) {
   return constraint < joints ? m.joints()[constraint].name : m.constraint_name(constraint);
 }
 
+// at any pose
+bool has_redundant_rows(const Report& r, int constraint) { return r.regular().redundancy_share[constraint] > 1e-6; }
+
 std::string complaint(const Report& r) {
   std::vector<std::string> suspects;
   for (int c = 0; c < r.m.constraints(); ++c)
-    if (r.regular().redundancy_share[c] > 1e-6) suspects.push_back(short_name(r.m, c));
+    if (has_redundant_rows(r, c)) suspects.push_back(short_name(r.m, c));
   return fmt::format(
       "{}: constraints contradict one another: {:.1e} m/s2 or rad/s2 stay open at the start, so joints would drift "
       "apart; among the redundant ones ({}) one prescribes what others rule out, as a driver beside a coupling does: "
@@ -143,7 +146,7 @@ std::string redundancy_text(const Report& r) {
   std::string text;
   const index3::Rank& rank = r.regular();
   for (int j = 0; j < r.m.constraints(); ++j) {
-    if (rank.redundancy_share[j] <= 1e-6) continue;
+    if (!has_redundant_rows(r, j)) continue;
     const bool is_joint = j < static_cast<int>(r.m.joints().size());
     text += fmt::format("    {:<20} {:.2f} of its {} rows' worth; not unique: {}\n", short_name(r.m, j),
                         rank.redundancy_share[j], r.plan.first_row[j + 1] - r.plan.first_row[j],
@@ -232,7 +235,7 @@ nlohmann::json to_json(const Report& r) {
   nlohmann::json redundant = nlohmann::json::object(), open = nlohmann::json::object();
   const index3::Rank& rank = r.regular();
   for (int j = 0; j < r.m.constraints(); ++j)
-    if (rank.redundancy_share[j] > 1e-6) redundant[short_name(r.m, j)] = rank.redundancy_share[j];
+    if (has_redundant_rows(r, j)) redundant[short_name(r.m, j)] = rank.redundancy_share[j];
   for (std::size_t j = 0; j < r.m.joints().size(); ++j)
     if (const auto names = open_components(rank.open_loads[j]); !names.empty()) open[r.m.joints()[j].name] = names;
   const index3::Elimination& e = r.plan.elimination;

@@ -175,7 +175,7 @@ class OneFront {
     arrays_.scratch = scratch_.data();
   }
 
-  // beside: in the middle of a wider batch; scattered: each lane of the front finds its child elsewhere
+  // beside: the last lanes of a wider batch; scattered: each lane of the front finds its child elsewhere
   void place_child(int side) {
     Child& child = front_.child[side];
     ScatteredChild& places = places_[side];
