@@ -1,5 +1,6 @@
 #include "proto/frame.h"
 
+#include <libdeflate.h>
 #include <sodium.h>
 
 #include <algorithm>
@@ -30,9 +31,14 @@ std::uint64_t get(std::span<const std::byte> from, std::size_t offset) noexcept 
 
 std::array<std::uint8_t, kTagBytes> tag_of(std::span<const std::byte> bytes, const std::optional<Key>& key) noexcept {
   std::array<std::uint8_t, kTagBytes> tag{};
+  if (!key) {
+    const std::uint32_t crc = libdeflate_crc32(0, bytes.data(), bytes.size());
+    for (std::size_t k = 0; k < sizeof crc; ++k) tag[k] = static_cast<std::uint8_t>(crc >> (8 * k));
+    return tag;
+  }
   // fails only for sizes that the assertions above rule out
   crypto_generichash(tag.data(), tag.size(), reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size(),
-                     key ? key->data() : nullptr, key ? key->size() : 0);
+                     key->data(), key->size());
   return tag;
 }
 

@@ -20,7 +20,7 @@ local f = {
   echo_sent = ProtoField.int64("rigstep.echo_sent_ns", "Newest from the other side, its clock [ns]"),
   echo_came = ProtoField.int64("rigstep.echo_came_ns", "When that came, sender's clock [ns]"),
   held = ProtoField.int64("rigstep.held_ns", "Held between receiving and sending [ns]"),
-  tag = ProtoField.bytes("rigstep.tag", "Tag (BLAKE2b-128)"),
+  tag = ProtoField.bytes("rigstep.tag", "Tag (BLAKE2b-128, or CRC-32 without a key)"),
 }
 rigstep.fields = f
 

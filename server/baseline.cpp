@@ -31,39 +31,76 @@ using EchoDatagram = std::array<char, kEchoBytes>;
 // One end of the echo: straight calls, as asio would wait again after the socket's time-out.
 class EchoEnd {
  public:
+  using Endpoint = asio::ip::udp::endpoint;
+
   EchoEnd(asio::io_context& context, const std::string& address, bool polling)
       : socket_(context, own_end(asio::ip::make_address(address))), polling_(polling) {
     const timeval patience{.tv_sec = 0, .tv_usec = kEchoLostNs / 1000};
     ::setsockopt(socket_.native_handle(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
   }
 
-  void connect(EchoEnd& other) {
-    socket_.connect(other.socket_.local_endpoint());
-    other.socket_.connect(socket_.local_endpoint());
-  }
+  // As a rig does; a server answers whoever has sent.
+  void connect(const EchoEnd& server) { socket_.connect(server.socket_.local_endpoint()); }
+
   void send(const EchoDatagram& datagram) {
     [[maybe_unused]] const long sent = ::send(socket_.native_handle(), datagram.data(), datagram.size(), 0);
   }
+  void answer(const EchoDatagram& datagram) {
+    [[maybe_unused]] const long sent = ::sendto(socket_.native_handle(), datagram.data(), datagram.size(), 0,
+                                                sender_.data(), static_cast<socklen_t>(sender_.size()));
+  }
   // False: none came in time.
   bool receive(EchoDatagram& datagram) {
-    if (!polling_) return ::recv(socket_.native_handle(), datagram.data(), datagram.size(), 0) > 0;
+    if (!polling_) return take(datagram, 0);
     const std::int64_t begin = rt::MonotonicClock::now_ns();
     do {
-      if (::recv(socket_.native_handle(), datagram.data(), datagram.size(), MSG_DONTWAIT) > 0) return true;
+      if (take(datagram, MSG_DONTWAIT)) return true;
       rt::relax();
     } while (rt::MonotonicClock::now_ns() - begin < kEchoLostNs);
     return false;
   }
 
  private:
-  static asio::ip::udp::endpoint own_end(asio::ip::address address) {
+  static Endpoint own_end(asio::ip::address address) {
     if (address.is_unspecified())
       address = address.is_v4() ? asio::ip::make_address("127.0.0.1") : asio::ip::make_address("::1");
     return {address, 0};
   }
+  bool take(EchoDatagram& datagram, int flags) {
+    auto size = static_cast<socklen_t>(sender_.capacity());
+    if (::recvfrom(socket_.native_handle(), datagram.data(), datagram.size(), flags, sender_.data(), &size) < 0)
+      return false;
+    sender_.resize(size);
+    return true;
+  }
 
   asio::ip::udp::socket socket_;
+  Endpoint sender_;  // of the datagram received last
   bool polling_;
+};
+
+// Keeps the calling thread on one core, or off it if there are others, as long as this lives.
+class Cores {
+ public:
+  enum class Which { only, others };
+
+  Cores(Which which, int cpu) {
+    ::pthread_getaffinity_np(::pthread_self(), sizeof before_, &before_);
+    cpu_set_t wanted = before_;
+    if (which == Which::only) CPU_ZERO(&wanted);
+    if (which == Which::only)
+      CPU_SET(static_cast<std::size_t>(cpu), &wanted);
+    else
+      CPU_CLR(static_cast<std::size_t>(cpu), &wanted);
+    // refused where nothing is left, or for a core that is not there: the loop is not there either then
+    ::pthread_setaffinity_np(::pthread_self(), sizeof wanted, &wanted);
+  }
+  ~Cores() { ::pthread_setaffinity_np(::pthread_self(), sizeof before_, &before_); }
+  Cores(const Cores&) = delete;
+  Cores& operator=(const Cores&) = delete;
+
+ private:
+  cpu_set_t before_{};
 };
 
 // What comes back is the datagram with this number.
@@ -126,12 +163,16 @@ UdpEcho run_udp_echo(const UdpEchoOptions& options, double seconds, const std::a
   asio::io_context context;
   EchoEnd near(context, options.address, options.polling), far(context, options.address, options.polling);
   near.connect(far);
+  rt::ThreadReport idle_report;
+  const rt::NoDeepIdle idle({}, idle_report);
   std::atomic<bool> done{false};
-  std::thread mirror([&far, &done] {
+  std::thread mirror([&] {
+    const Cores loops(Cores::Which::only, options.cpu);
     EchoDatagram datagram{};
     while (!done.load())
-      if (far.receive(datagram)) far.send(datagram);
+      if (far.receive(datagram)) far.answer(datagram);
   });
+  const Cores rigs(Cores::Which::others, options.cpu);
   UdpEcho echo;
   const auto histogram = std::make_unique<rt::Histogram>();
   const std::int64_t begin = rt::MonotonicClock::now_ns(), end = begin + std::llround(1e9 * seconds);
@@ -139,7 +180,7 @@ UdpEcho run_udp_echo(const UdpEchoOptions& options, double seconds, const std::a
   for (std::uint64_t k = 1; !stop; ++k) {
     const std::int64_t due = options.period_ns > 0 ? begin + static_cast<std::int64_t>(k) * options.period_ns : now;
     if (due > end || now - end > kEchoLostNs) break;
-    rt::MonotonicClock::sleep_until(due);
+    if (options.period_ns > 0) rt::MonotonicClock::sleep_until(due);
     EchoDatagram datagram{};
     std::copy_n(reinterpret_cast<const char*>(&k), sizeof k, datagram.data());
     const std::int64_t sent = rt::MonotonicClock::now_ns();

@@ -30,9 +30,11 @@ Cyclictest parse_cyclictest(const std::string& output);  // printed with --histo
 // The core that the loop of a rig file takes: its own, or the last one allowed.
 LoopThread loop_of(const wire::RigConfig& rig);
 
-// Datagrams there and back between two threads over the same address.
+// Datagrams there and back between two threads over the same address, under the conditions of a live loop: the far end
+// has the loop's core, and no core idles deeply.
 struct UdpEchoOptions {
   std::string address = "127.0.0.1";
+  int cpu = 0;                 // of the far end
   std::int64_t period_ns = 0;  // between datagrams; 0: one after the other
   bool polling = false;        // both ask again and again instead of blocking
 };

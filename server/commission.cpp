@@ -236,8 +236,8 @@ CommissionReport commission(const CommissionRequest& request, const std::atomic<
   if (request.rig_elsewhere)
     report.echo.problem = "needs a partner at the rig's end: commission without --rig-elsewhere";
   else if (!stop)
-    report.echo = run_udp_echo({.address = rig.address, .period_ns = rig.period_ns}, request.seconds, stop,
-                               [&](double done) { progress("UDP echo", done); });
+    report.echo = run_udp_echo({.address = rig.address, .cpu = loop_of(rig).cpu, .period_ns = rig.period_ns},
+                               request.seconds, stop, [&](double done) { progress("UDP echo", done); });
   return report;
 }
 

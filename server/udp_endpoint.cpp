@@ -1,5 +1,6 @@
 #include "server/udp_endpoint.h"
 
+#include <linux/sock_diag.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sodium.h>
@@ -96,8 +97,6 @@ void UdpEndpoint::bind(const UdpOptions& options) {
   if (!error) socket_.bind(local, error);
   if (!error) local_port_ = socket_.local_endpoint(error).port();
   if (error) throw NetworkError(bind_problem(options, error));
-  const int wanted = 1;
-  ::setsockopt(socket_.native_handle(), SOL_SOCKET, SO_RXQ_OVFL, &wanted, sizeof wanted);
 }
 
 void UdpEndpoint::start() {
@@ -125,7 +124,10 @@ UdpCounters UdpEndpoint::counters() const noexcept {
   now.sent = read(counters_.sent);
   now.overtaken = read(counters_.overtaken);
   now.send_errors = read(counters_.send_errors);
-  now.queue_overflows = read(counters_.queue_overflows);
+  std::array<std::uint32_t, SK_MEMINFO_VARS> memory{};
+  socklen_t size = sizeof memory;
+  ::getsockopt(socket_.native_handle(), SOL_SOCKET, SO_MEMINFO, memory.data(), &size);
+  now.queue_overflows = memory[SK_MEMINFO_DROPS];
   return now;
 }
 
@@ -219,28 +221,14 @@ void UdpEndpoint::receive_waiting() {
 // connection.
 bool UdpEndpoint::receive(int flags) {
   Endpoint sender;
-  iovec to{receive_buffer_.data(), receive_buffer_.size()};
-  alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof(std::uint32_t))> control;
-  msghdr message{};
-  message.msg_name = sender.data(), message.msg_namelen = static_cast<socklen_t>(sender.capacity());
-  message.msg_iov = &to, message.msg_iovlen = 1;
-  message.msg_control = control.data(), message.msg_controllen = control.size();
-  const ssize_t size = ::recvmsg(socket_.native_handle(), &message, flags);
+  auto sender_size = static_cast<socklen_t>(sender.capacity());
+  const ssize_t size = ::recvfrom(socket_.native_handle(), receive_buffer_.data(), receive_buffer_.size(), flags,
+                                  sender.data(), &sender_size);
   if (size < 0) return false;
-  sender.resize(message.msg_namelen);
-  count_overflows(message);
+  sender.resize(sender_size);
   handle(std::span(receive_buffer_).first(static_cast<std::size_t>(size)), sender);
   count(counters_.received);
   return true;
-}
-
-// The system tells how many it has dropped so far with the first datagram that found room again.
-void UdpEndpoint::count_overflows(const msghdr& message) {
-  const cmsghdr* const told = CMSG_FIRSTHDR(&message);
-  if (told == nullptr || told->cmsg_level != SOL_SOCKET || told->cmsg_type != SO_RXQ_OVFL) return;
-  std::uint32_t overflows = 0;
-  std::memcpy(&overflows, CMSG_DATA(told), sizeof overflows);
-  count(counters_.queue_overflows, overflows - std::exchange(last_overflows_, overflows));
 }
 
 void UdpEndpoint::handle(std::span<const std::byte> datagram, const Endpoint& sender) {

@@ -153,7 +153,6 @@ class UdpEndpoint {
   void send_state();
   void receive_waiting();
   bool receive(int flags);
-  void count_overflows(const msghdr& message);
   bool receive_in_lockstep(rt::BusyPoll& busy_poll);
   void end_sessions();
 
@@ -191,7 +190,7 @@ class UdpEndpoint {
   void send_datagram(std::span<const std::byte> datagram, const Endpoint& receiver);
 
   struct AtomicCounters {
-    std::atomic<std::uint64_t> received{0}, accepted{0}, sent{0}, overtaken{0}, send_errors{0}, queue_overflows{0};
+    std::atomic<std::uint64_t> received{0}, accepted{0}, sent{0}, overtaken{0}, send_errors{0};
     std::array<std::atomic<std::uint64_t>, wire::kDecodeStatusCount> dropped{};
   };
 
@@ -203,8 +202,8 @@ class UdpEndpoint {
   const std::uint32_t timeout_steps_;
   const std::int64_t timeout_ns_;
 
-  asio::io_context context_;  // carries the socket only; nothing asynchronous runs on it
-  asio::ip::udp::socket socket_{context_};
+  asio::io_context context_;                        // carries the socket only; nothing asynchronous runs on it
+  mutable asio::ip::udp::socket socket_{context_};  // mutable: asio tells the descriptor of no other
   int wake_fd_ = -1;
   std::uint16_t local_port_ = 0;
   std::atomic<bool> stopping_{false};
@@ -221,10 +220,9 @@ class UdpEndpoint {
   wire::RigRequest request_;
   wire::StatusReport status_;
   std::int64_t status_at_ns_ = 0;
-  std::int64_t now_ns_ = 0;           // when the datagram in hand came
-  std::uint32_t last_overflows_ = 0;  // as the system counts them
-  AnswerBudget answers_;              // to those who have the key, where there is one
-  AnswerBudget hints_;                // to the others: their flood is no reason to keep silent to the former
+  std::int64_t now_ns_ = 0;  // when the datagram in hand came
+  AnswerBudget answers_;     // to those who have the key, where there is one
+  AnswerBudget hints_;       // to the others: their flood is no reason to keep silent to the former
   Snapshot snapshot_;
   std::array<std::byte, 2048> receive_buffer_{};
   std::array<std::byte, wire::kMaxDatagram> send_buffer_{};

@@ -107,8 +107,8 @@ LoopBenchReport bench_loop(const LoopBenchRequest& request, const std::atomic<bo
     for (const bool polling : {false, true}) {
       if (stop) break;
       say("raw datagrams", polling ? 3 : 1);
-      const UdpEcho echo =
-          run_udp_echo({.address = rig.address, .polling = polling}, request.seconds, stop, [](double) {});
+      const UdpEcho echo = run_udp_echo({.address = rig.address, .cpu = loop_of(rig).cpu, .polling = polling},
+                                        request.seconds, stop, [](double) {});
       rounds.echo[polling].push_back(echo.round_trip.p50_us);
       say("lockstep", polling ? 4 : 2);
       const LockstepTrips trips = lockstep(rig, polling, request.seconds, stop);

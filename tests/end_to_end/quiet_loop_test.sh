@@ -38,5 +38,5 @@ quiet() {
 }
 
 quiet ci_loopback "clock_nanosleep write"
-quiet lockstep "recvmsg sendto"
+quiet lockstep "recvfrom sendto"
 finish
