@@ -41,8 +41,9 @@ class Nodes {
     if (c.body >= 0) {
       first.body = c.body;
       for (const OpenConstraint& each : c.pending) first.pending.push_back(each.constraint);
-      first.pending.insert(first.pending.end(), still.begin(), still.end());
       std::sort(first.pending.begin(), first.pending.end(), [this](int a, int b) { return order_[a] < order_[b]; });
+      // what is eliminated here comes first, so that both ends of a loop look alike
+      first.pending.insert(first.pending.begin(), still.begin(), still.end());
     } else {
       first.child[0] = add(c.left);
       first.child[1] = add(c.right);
@@ -76,11 +77,9 @@ class Nodes {
   std::string text_of_leaf(const Node& node) const {
     std::string s = node.body >= bodies_ ? "G" : dense_[node.body] ? "D" : "B";
     for (const int c : node.pending) {
-      const auto& sides = constraints_[c].bodies;
-      const auto side = std::find(sides.begin(), sides.end(), node.body) - sides.begin();
       if (!constraints_[c].is_hub)
-        s += text(constraints_[c].format) + "/" + std::to_string(side) + " ";
-      else if (side == 0)
+        s += text(constraints_[c].format) + " ";
+      else if (constraints_[c].bodies[0] == node.body)
         s += "hub " + std::to_string(node.body);  // like no other
     }
     return s;
@@ -130,7 +129,7 @@ class Lanes {
         if (child >= 0) parent_[child] = i;
     }
     for (std::size_t width = side_by_side ? lanes : 1; width > 1; width /= 2)
-      for (const std::size_t least : {width, width / 2 + 1})  // full batches first: the parts below follow
+      for (const std::size_t least : {width, width - width / 4})  // full batches first: the parts below follow
         for (const auto& [key, list] : alike) place_alike(list, least, width);
     for (int i = 0; i < static_cast<int>(nodes.size()); ++i)
       if (nodes[i].batch < 0) place({i});

@@ -299,7 +299,7 @@ class Layout {
       const Node& each = node(b, lane);
       const auto& sides = e_.constraints[each.pending[k]].bodies;
       const auto side = std::find(sides.begin(), sides.end(), each.body) - sides.begin();
-      if (!h.format.general()) h.sign = side == 0 ? 1.0 : -1.0;
+      h.sign[lane] = h.format.general() || side == 0 ? 1.0 : -1.0;
       e_.constraint[each.pending[k]].handles[side].push_back({h.at + lane, h.stride});
     }
     e_.handles.push_back(h);
@@ -322,6 +322,7 @@ class Layout {
       const Node& grip = nodes_[leaf_node(displacement.bodies[k])];
       Handle h = e_.handles[e_.grips[index_[grip.batch]].handle];
       h.at += grip.lane;
+      h.sign[0] = h.sign[grip.lane];  // a hub is alone in its batch
       e_.handles.push_back(h);
     }
   }

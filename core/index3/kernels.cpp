@@ -293,7 +293,7 @@ template <int C, class T, class Inverse>
 RIGSTEP_INLINE void fill_link(const StepArrays& a, const Handle* h, const Inverse& inverse, double* S) {
   constexpr int W = kWidth<T>, N = 3 + C;
   const PointHandle<T> first(a.handles + h[0].at), second(a.handles + h[1].at);
-  const T sign(h[0].sign * h[1].sign);
+  const T sign = load<T>(h[0].sign) * load<T>(h[1].sign);
   Motion<T> y[N];
   T column[N];
   compliance_columns<C>(first, inverse, y);
@@ -332,7 +332,7 @@ void fill_grip(const StepArrays& a, const Grip& grip) {
       },
       y);
   for (int k = 0; k < packed(rows + 6); ++k) store(S + k * W, T(0.0));
-  const T minus(-h.sign);
+  const T minus = -load<T>(h.sign);
   for (int k = 0; k < rows; ++k) {
     const T column[] = {y[k].v.x, y[k].v.y, y[k].v.z, y[k].w.x, y[k].w.y, y[k].w.z};
     for (int i = 0; i < 6; ++i) store(S + (packed(rows + i) + k) * W, minus * column[i]);
@@ -359,7 +359,7 @@ RIGSTEP_INLINE void fill_leaf(const StepArrays& a, const Leaf& leaf, const Leave
     for (int k = 0; k < leaf.handles; ++k) {
       Motion<T> y[kMaxRows];
       columns_of(a, h[k], inverse, y);
-      for (int i = k; i < leaf.handles; ++i) store_block(a, h[i], h[k], y, T(h[i].sign * h[k].sign), S);
+      for (int i = k; i < leaf.handles; ++i) store_block(a, h[i], h[k], y, load<T>(h[i].sign) * load<T>(h[k].sign), S);
     }
   });
 }
@@ -420,11 +420,11 @@ RIGSTEP_INLINE T minus_dot(T sum, const T* p, const T* z) {
 }
 
 // (36)-(38) where compounds [a p] and [p b] become [a b], all of N rows; what is missing is skipped.
-template <int N, bool link, class T>
+template <int N, bool IsLink, class T>
 RIGSTEP_INLINE bool eliminate_two_sided(const StepArrays& a, const Front& f, int stage) {
   constexpr int W = kWidth<T>;
-  const bool has_left = link || (f.form & kLeft), has_right = link || (f.form & kRight);
-  const bool has_a = link || (f.form & kLeftOpen), has_b = link || (f.form & kRightOpen);
+  const bool has_left = IsLink || (f.form & kLeft), has_right = IsLink || (f.form & kRight);
+  const bool has_a = IsLink || (f.form & kLeftOpen), has_b = IsLink || (f.form & kRightOpen);
   bool positive = true;
   with_children<T>(a, f, Matrix{}, [&](const auto& left, const auto& right) RIGSTEP_INLINED {
     double* const factor = a.arena + f.factor;
@@ -453,7 +453,7 @@ RIGSTEP_INLINE bool eliminate_two_sided(const StepArrays& a, const Front& f, int
       });
       P += N * N * W;
     }
-    if (!link && !has_a)
+    if (!IsLink && !has_a)
       each<N>([&](int i) RIGSTEP_INLINED { each<N>([&](int k) RIGSTEP_INLINED { Z_a[i][k] = T(0.0); }); });
     if (!has_b) return;
     const int first_b = has_a ? N : 0;
@@ -568,7 +568,7 @@ RIGSTEP_INLINE void with_pivots(int pivots, F&& f) {
 // What the fronts of a run have in common, as constants for the compiler.
 enum class Form { general, two_sided, link };
 
-// f<N, form, T>() of a run of fronts
+// f<N, Shape, T>() of a run of fronts
 template <class F>
 RIGSTEP_INLINE void with_shape(const Front& f, F&& body) {
   with_pivots(f.pivots, [&]<int N>() RIGSTEP_INLINED {
@@ -600,13 +600,13 @@ void fill_grips(const StepArrays& a, const Run& run) {
 int eliminate_fronts(const StepArrays& a, const Run& run, int stage) {
   int failed = -1;
   const Front* f = a.front + run.first;
-  with_shape(*f, [&]<int N, Form form, class T>() {
+  with_shape(*f, [&]<int N, Form Shape, class T>() {
     for (const Front* end = f + run.count; f < end; ++f) {
       bool positive;
-      if constexpr (form == Form::general)
+      if constexpr (Shape == Form::general)
         positive = eliminate<N, T>(a, *f, stage);
       else
-        positive = eliminate_two_sided<N, form == Form::link, T>(a, *f, stage);
+        positive = eliminate_two_sided<N, Shape == Form::link, T>(a, *f, stage);
       if (!positive && failed < 0) failed = static_cast<int>(f - a.front);
     }
   });
@@ -620,7 +620,7 @@ template <int C, class T>
 RIGSTEP_INLINE void project_point(const StepArrays& a, const Handle& h, const Motion<T>& m, double* to) {
   T column[3 + C];
   block_column<C>(PointHandle<T>(a.handles + h.at), m, column);
-  const T sign(h.sign);
+  const T sign = load<T>(h.sign);
   each<3 + C>([&](int i) RIGSTEP_INLINED { store(to + (h.row + i) * kWidth<T>, sign * column[i]); });
 }
 
@@ -710,18 +710,18 @@ RIGSTEP_INLINE T minus_row(T sum, const double* row, const T* y) {
   return sum;
 }
 
-template <int N, Form form, class T>
+template <int N, Form Shape, class T>
 RIGSTEP_INLINE void solve_up(const StepArrays& a, const Front& f, const double* rhs, bool anew) {
   constexpr int W = kWidth<T>;
-  constexpr bool link = form == Form::link;
-  const bool has_left = link || f.child[0].present, has_right = link || f.child[1].present;
+  constexpr bool kIsLink = Shape == Form::link;
+  const bool has_left = kIsLink || f.child[0].present, has_right = kIsLink || f.child[1].present;
   with_children<T>(a, f, Vector{}, [&](const auto& left, const auto& right) RIGSTEP_INLINED {
     double* const factor = a.arena + f.factor;
     double* P = factor + (packed(N) + N) * W;
     double* b = a.arena + f.vector;
     T y[N + 1];
     if constexpr (N > 0) {
-      const int in_left = link ? N : f.child[0].pivot, in_right = link ? 0 : f.child[1].pivot;
+      const int in_left = kIsLink ? N : f.child[0].pivot, in_right = kIsLink ? 0 : f.child[1].pivot;
       each<N>([&](int k) RIGSTEP_INLINED {
         y[k] = T(0.0);
         if (has_left) y[k] = left(in_left + k);
@@ -736,15 +736,15 @@ RIGSTEP_INLINE void solve_up(const StepArrays& a, const Front& f, const double* 
       T solution[N];
       each<N>([&](int k) RIGSTEP_INLINED { solution[k] = y[k]; });
       solve_pivots<N>(factor, solution);
-      double* const keep = P + (link ? 2 * N : f.rows) * N * W;
+      double* const keep = P + (kIsLink ? 2 * N : f.rows) * N * W;
       each<N>([&](int k) RIGSTEP_INLINED { store(keep + k * W, solution[k]); });
     }
-    if constexpr (form != Form::general) {
-      if (link || (f.form & kLeftOpen)) {
+    if constexpr (Shape != Form::general) {
+      if (kIsLink || (f.form & kLeftOpen)) {
         each<N>([&](int i) RIGSTEP_INLINED { store(b + i * W, minus_row<N>(left(i), P + i * N * W, y)); });
         P += N * N * W, b += N * W;
       }
-      if (link || (f.form & kRightOpen)) {
+      if (kIsLink || (f.form & kRightOpen)) {
         each<N>([&](int i) RIGSTEP_INLINED { store(b + i * W, minus_row<N>(right(N + i), P + i * N * W, y)); });
       }
     } else {
@@ -777,8 +777,8 @@ void solve_up(const StepArrays& a, const Run& run, RightHandSide side) {
   const bool anew = side == RightHandSide::Phi_anew;
   const double* rhs = anew || side == RightHandSide::Phi ? a.Phi : side == RightHandSide::rate ? a.rate : a.quadratic;
   const Front* f = a.front + run.first;
-  with_shape(*f, [&]<int N, Form form, class T>() {
-    for (const Front* end = f + run.count; f < end; ++f) solve_up<N, form, T>(a, *f, rhs, anew);
+  with_shape(*f, [&]<int N, Form Shape, class T>() {
+    for (const Front* end = f + run.count; f < end; ++f) solve_up<N, Shape, T>(a, *f, rhs, anew);
   });
 }
 
@@ -803,16 +803,16 @@ RIGSTEP_INLINE void keep_multipliers(const StepArrays& a, const Front& f, Multip
   }
 }
 
-template <int N, Form form, class T>
+template <int N, Form Shape, class T>
 RIGSTEP_INLINE void solve_down(const StepArrays& a, const Front& f, Multiplier kind) {
   constexpr int W = kWidth<T>;
-  constexpr bool link = form == Form::link;
-  const bool has_left = link || f.child[0].present, has_right = link || f.child[1].present;
+  constexpr bool kIsLink = Shape == Form::link;
+  const bool has_left = kIsLink || f.child[0].present, has_right = kIsLink || f.child[1].present;
   with_children<T>(a, f, Vector{}, [&](const auto& left, const auto& right) RIGSTEP_INLINED {
     const double* const factor = a.arena + f.factor;
     const double* const P = factor + (packed(N) + N) * W;
     const double* const x = a.arena + f.vector;
-    const int rows = link ? 2 * N : f.rows;
+    const int rows = kIsLink ? 2 * N : f.rows;
     T z[N + 1];
     if constexpr (N > 0) {
       const double* solution = P + rows * N * W;
@@ -821,24 +821,24 @@ RIGSTEP_INLINE void solve_down(const StepArrays& a, const Front& f, Multiplier k
         const T xi = load<T>(x + i * W);
         each<N>([&](int k) RIGSTEP_INLINED { z[k] = fnma(load<T>(P + (i * N + k) * W), xi, z[k]); });
       };
-      if constexpr (link)
+      if constexpr (kIsLink)
         each<2 * N>(subtract);
       else
         for (int i = 0; i < rows; ++i) subtract(i);
       keep_multipliers<N>(a, f, kind, z);
-      const int in_left = link ? N : f.child[0].pivot, in_right = link ? 0 : f.child[1].pivot;
+      const int in_left = kIsLink ? N : f.child[0].pivot, in_right = kIsLink ? 0 : f.child[1].pivot;
       each<N>([&](int k) RIGSTEP_INLINED {
         if (has_left) left.put(in_left + k, z[k]);
         if (has_right) right.put(in_right + k, z[k]);
       });
     }
-    if constexpr (form != Form::general) {
+    if constexpr (Shape != Form::general) {
       const double* open = x;
-      if (link || (f.form & kLeftOpen)) {
+      if (kIsLink || (f.form & kLeftOpen)) {
         each<N>([&](int i) RIGSTEP_INLINED { left.put(i, load<T>(open + i * W)); });
         open += N * W;
       }
-      if (link || (f.form & kRightOpen)) {
+      if (kIsLink || (f.form & kRightOpen)) {
         each<N>([&](int i) RIGSTEP_INLINED { right.put(N + i, load<T>(open + i * W)); });
       }
     } else {
@@ -858,8 +858,8 @@ RIGSTEP_INLINE void solve_down(const StepArrays& a, const Front& f, Multiplier k
 
 void solve_down(const StepArrays& a, const Run& run, Multiplier kind) {
   const Front* first = a.front + run.first;
-  with_shape(*first, [&]<int N, Form form, class T>() {
-    for (const Front* f = first + run.count; f-- > first;) solve_down<N, form, T>(a, *f, kind);
+  with_shape(*first, [&]<int N, Form Shape, class T>() {
+    for (const Front* f = first + run.count; f-- > first;) solve_down<N, Shape, T>(a, *f, kind);
   });
 }
 
@@ -868,7 +868,7 @@ RIGSTEP_INLINE void add_point_load(const StepArrays& a, const Handle& h, const d
   constexpr int W = kWidth<T>;
   const PointHandle<T> p(a.handles + h.at);
   const double* Lambda = x + h.row * W;
-  const T sign(h.sign);
+  const T sign = load<T>(h.sign);
   const V3<T> f = sign * load3<T>(Lambda);
   force = force + f, torque = add_cross(torque, p.arm, f);
   each<C>([&](int i) RIGSTEP_INLINED { torque = fma(sign * load<T>(Lambda + (3 + i) * W), p.normal(i), torque); });

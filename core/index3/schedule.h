@@ -57,11 +57,12 @@ struct RowFormat {
 
 // A constraint's hold on one body, in that body's lanes.
 struct Handle {
+  // Of its Jacobian, by lane: +1 first body, -1 second; general rows carry their own.
+  alignas(kMostLanes * sizeof(double)) double sign[kMostLanes] = {};
   RowFormat format;
-  double sign = 1.0;  // of its Jacobian: +1 first body, -1 second; general rows carry their own
-  int at = 0;         // into the handles
-  int stride = 1;     // there
-  int row = 0;        // first of its rows in the leaf
+  int at = 0;      // into the handles
+  int stride = 1;  // there
+  int row = 0;     // first of its rows in the leaf
 };
 
 // Where the lanes of an operation find its operands: in a batch as wide as their own and in the same lanes; in
