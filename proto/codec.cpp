@@ -215,10 +215,16 @@ std::span<const std::byte> ServerCodec::encode_status(StatusReport report) {
   report.set_period_ns(static_cast<std::uint64_t>(period_ns_));
   StatusReport& sent = *reply_.mutable_status();
   sent = std::move(report);
+  const auto is_too_long = [this] { return reply_.ByteSizeLong() > kMaxPayload; };
   const auto shorten = [&](auto& list) {
-    while (reply_.ByteSizeLong() > kMaxPayload && !list.empty()) list.RemoveLast();
+    while (is_too_long() && !list.empty()) list.RemoveLast();
   };
+  sent.set_is_cut(is_too_long());
   shorten(*sent.mutable_observer());
+  // numbers tell what no log does
+  for (const std::size_t most : {120u, 60u})
+    for (std::string* text : {sent.mutable_recording_error(), sent.mutable_black_box(), sent.mutable_fault()})
+      if (is_too_long() && text->size() > most) *text = std::string(cut(*text, most)) + "...";
   shorten(*sent.mutable_refused());
   shorten(*sent.mutable_counter());
   shorten(*sent.mutable_distribution());

@@ -101,6 +101,7 @@ void Cycle::clear_fault() noexcept {
   connected_ = false;
   age_steps_ = 0;
   newest_.inputs = guard_.at_rest();
+  snapshot_.outputs = good_outputs_;
   snapshot_.flags &= ~kFaulted;
   snapshot_.status = StepStatus::ok;
   Fault fault = this->fault();
@@ -293,6 +294,7 @@ void Cycle::push_record() noexcept {
 void Cycle::push_fault_again() noexcept {
   if (!try_push(*ports_.steps, record_)) return;
   gap_ = false;
+  full_state_due_ = true;
   lost_records_.store(lost_records() - 1, std::memory_order_relaxed);
 }
 

@@ -1,5 +1,7 @@
 #include "rt/deadline_loop.h"
 
+#include <utility>
+
 namespace rigstep::rt {
 
 std::uint64_t Schedule::skip_missed(std::int64_t now_ns) noexcept {
@@ -16,15 +18,14 @@ std::uint64_t Schedule::skip_missed(std::int64_t now_ns) noexcept {
 
 std::int64_t BusyPoll::allowance(std::int64_t now_ns) noexcept {
   if (spin_ns_ == 0) return 0;
-  if (now_ns - window_start_ns_ >= kWindowNs) {
-    window_start_ns_ = now_ns;
-    asleep_ns_ = 0;
-  }
   if (most_awake_ns_ >= kWindowNs) return spin_ns_;
-  const std::int64_t elapsed_ns = now_ns - window_start_ns_;
-  const std::int64_t awake_ns = elapsed_ns - asleep_ns_;
-  // its share of the time so far, not of the window: else work alone would exceed it once all spinning is used up
-  return std::clamp<std::int64_t>(elapsed_ns * most_awake_ns_ / kWindowNs - awake_ns, 0, spin_ns_);
+  const std::int64_t from_ns = std::exchange(counted_ns_, now_ns);
+  const std::int64_t elapsed_ns = from_ns > 0 ? now_ns - from_ns : 0;  // at first nothing is known
+  const std::int64_t awake_ns = elapsed_ns - std::exchange(asleep_ns_, 0);
+  // its share of the time, up to that of a window: a second holds ten of these, and what was saved before
+  const std::int64_t earned_ns = std::min(elapsed_ns, kWindowNs) * most_awake_ns_ / kWindowNs;
+  saved_ns_ = std::clamp(saved_ns_ + earned_ns - awake_ns, -most_awake_ns_, most_awake_ns_);
+  return std::clamp<std::int64_t>(saved_ns_, 0, spin_ns_);
 }
 
 }  // namespace rigstep::rt

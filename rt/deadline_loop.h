@@ -61,8 +61,9 @@ class BusyPoll {
  private:
   std::int64_t spin_ns_ = 0;
   std::int64_t most_awake_ns_ = kWindowNs;
-  std::int64_t window_start_ns_ = 0;
-  std::int64_t asleep_ns_ = 0;  // in this window
+  std::int64_t counted_ns_ = 0;  // until when what follows is known
+  std::int64_t saved_ns_ = 0;    // of the time that it might have been awake
+  std::int64_t asleep_ns_ = 0;   // since then
 };
 
 // Sleeps until shortly before `time_ns` and spins through the rest.

@@ -1,18 +1,22 @@
 #include "server/baseline.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <asio.hpp>
 #include <cmath>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <sstream>
 #include <thread>
+#include <utility>
 
 #include "rt/clock.h"
 #include "rt/histogram.h"
@@ -121,20 +125,26 @@ LoopThread loop_of(const wire::RigConfig& rig) {
   return {.period_ns = rig.period_ns, .priority = rig.priority, .cpu = rig.cpu.value_or(rt::last_allowed_core())};
 }
 
-Cyclictest run_cyclictest(const LoopThread& thread, double seconds) {
+Cyclictest run_cyclictest(const LoopThread& thread, double seconds, const std::atomic<bool>& stop) {
   const std::string command = fmt::format(
-      "cyclictest --quiet --mlockall --threads=1 --priority={} --affinity={} --interval={} --duration={} "
+      "echo $$; exec cyclictest --quiet --mlockall --threads=1 --priority={} --affinity={} --interval={} --duration={} "
       "--histogram={} 2>&1",
       thread.priority, thread.cpu, thread.period_ns / 1000, static_cast<long>(std::ceil(seconds)), kHistogramUs);
-  std::FILE* pipe = ::popen(command.c_str(), "r");
+  std::FILE* pipe = ::popen(command.c_str(), "re");
   if (pipe == nullptr) return {.problem = "cannot be started"};
   std::string output;
   std::array<char, 4096> buffer;
-  for (std::size_t got = 0; (got = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;)
-    output.append(buffer.data(), got);
+  pollfd watched{::fileno(pipe), POLLIN, 0};
+  for (bool told = false;;) {
+    if (stop && !std::exchange(told, true)) ::kill(std::atoi(output.c_str()), SIGTERM);  // it begins with its number
+    if (::poll(&watched, 1, 100) == 0) continue;
+    const ssize_t got = ::read(watched.fd, buffer.data(), buffer.size());
+    if (got <= 0) break;
+    output.append(buffer.data(), static_cast<std::size_t>(got));
+  }
   const int status = ::pclose(pipe);
   if (WIFEXITED(status) && WEXITSTATUS(status) == 127) return {.problem = "not installed: apt-get install rt-tests"};
-  return parse_cyclictest(output);
+  return parse_cyclictest(output.substr(std::min(output.size(), output.find('\n') + 1)));
 }
 
 Cyclictest parse_cyclictest(const std::string& output) {
@@ -167,12 +177,14 @@ UdpEcho run_udp_echo(const UdpEchoOptions& options, double seconds, const std::a
   const rt::NoDeepIdle idle({}, idle_report);
   std::atomic<bool> done{false};
   std::thread mirror([&] {
-    const Cores loops(Cores::Which::only, options.cpu);
+    // a thread with SCHED_FIFO that polls would be stopped for a part of every second
+    const Cores loops(Cores::Which::only, options.thread.cpu);
+    if (!options.polling) rt::set_up_loop_thread({.priority = options.thread.priority, .cpu = options.thread.cpu});
     EchoDatagram datagram{};
     while (!done.load())
       if (far.receive(datagram)) far.answer(datagram);
   });
-  const Cores rigs(Cores::Which::others, options.cpu);
+  const Cores rigs(Cores::Which::others, options.thread.cpu);
   UdpEcho echo;
   const auto histogram = std::make_unique<rt::Histogram>();
   const std::int64_t begin = rt::MonotonicClock::now_ns(), end = begin + std::llround(1e9 * seconds);

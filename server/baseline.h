@@ -24,17 +24,17 @@ struct Cyclictest {
   Times wake_up = {};
   std::string problem = {};  // why there are no numbers; empty: there are
 };
-Cyclictest run_cyclictest(const LoopThread& thread, double seconds);
+Cyclictest run_cyclictest(const LoopThread& thread, double seconds, const std::atomic<bool>& stop);
 Cyclictest parse_cyclictest(const std::string& output);  // printed with --histogram
 
 // The core that the loop of a rig file takes: its own, or the last one allowed.
 LoopThread loop_of(const wire::RigConfig& rig);
 
 // Datagrams there and back between two threads over the same address, under the conditions of a live loop: the far end
-// has the loop's core, and no core idles deeply.
+// has the loop's core and, where it blocks, its priority; no core idles deeply.
 struct UdpEchoOptions {
   std::string address = "127.0.0.1";
-  int cpu = 0;                 // of the far end
+  LoopThread thread = {};      // of the far end
   std::int64_t period_ns = 0;  // between datagrams; 0: one after the other
   bool polling = false;        // both ask again and again instead of blocking
 };

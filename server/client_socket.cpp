@@ -35,6 +35,14 @@ int open_socket(const addrinfo& remote) {
   return -1;
 }
 
+// A name like localhost stands for addresses of both kinds, and a server has one, of the older kind unless told
+// otherwise.
+const addrinfo& preferred(const addrinfo& all) {
+  for (const addrinfo* each = &all; each != nullptr; each = each->ai_next)
+    if (each->ai_family == AF_INET) return *each;
+  return all;
+}
+
 }  // namespace
 
 ClientSocket::ClientSocket(const std::string& host, std::uint16_t port, const std::optional<wire::Key>& key)
@@ -47,7 +55,7 @@ ClientSocket::ClientSocket(const std::string& host, std::uint16_t port, const st
                        "). Check the name, or give a numeric address.");
   }
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owned(found, &::freeaddrinfo);
-  fd_ = open_socket(*found);
+  fd_ = open_socket(preferred(*found));
   if (fd_ < 0) {
     throw NetworkError("cannot send to " + server() + " (" + std::system_category().message(errno) +
                        "). Check the network.");

@@ -24,6 +24,7 @@ constexpr double kMostLost = 0.1;       // states that the rig may miss [%]
 constexpr double kPeriodsOfTrip =
     2.0;  // an input waits for the next deadline, and its state comes before the one after
 constexpr double kPeriodsOfLockstep = 1.0;
+constexpr double kMostWithoutInput = 10.0;  // periods, until both sides know each other [%]
 constexpr auto kWaitForRig = 60s;
 
 // The recording is part of the load, and of no use afterwards.
@@ -103,10 +104,13 @@ nlohmann::json to_json(const Times& t) {
 
 }  // namespace
 
-std::vector<CommissionRule> commission_rules(const wire::RigConfig& rig, const LiveSummary& live,
+std::vector<CommissionRule> commission_rules(const wire::RigConfig& rig, double seconds, const LiveSummary& live,
                                              const std::optional<RigReport>& seen) {
-  const double period = 1e-3 * static_cast<double>(rig.period_ns);
+  const double period = 1e-3 * static_cast<double>(rig.period_ns), periods = 1e6 * seconds / period;
+  const auto share = [](std::uint64_t part, double of) { return 100.0 * static_cast<double>(part) / of; };
   std::vector<CommissionRule> rules{
+      {"periods without an input", std::max(0.0, 100.0 - share(live.steps_with_input, periods)), kMostWithoutInput,
+       "%"},
       {"deadlines missed", static_cast<double>(live.missed_deadlines), 0.0, ""},
       {"wake-up and step, p99.9 each", live.wake_up_us.p999 + live.step_us.p999, kShareOfPeriod * period, "us"},
       {"faults", static_cast<double>(live.faults), 0.0, ""},
@@ -114,12 +118,15 @@ std::vector<CommissionRule> commission_rules(const wire::RigConfig& rig, const L
   double refused = 0.0;
   for (const std::uint64_t dropped : live.link.dropped) refused += static_cast<double>(dropped);
   rules.push_back({"datagrams refused", refused, 0.0, ""});
+  rules.push_back({"datagrams that the system dropped",
+                   static_cast<double>(live.link.queue_overflows + live.link.send_errors), 0.0, ""});
+  rules.push_back({"states overtaken", share(live.link.overtaken, periods), kMostLost, "%"});
+  rules.push_back({"steps not converged", static_cast<double>(live.not_converged_steps), 0.0, ""});
   rules.push_back({"reply, p99.9", live.reply_us.p999, period, "us"});
   if (!live.recording.empty()) rules.push_back({"records lost", static_cast<double>(live.lost_records), 0.0, ""});
   if (!seen) return rules;
   const double states = static_cast<double>(seen->states), lost = static_cast<double>(seen->lost);
   rules.push_back({"states lost", states > 0.0 ? 100.0 * lost / (states + lost) : 100.0, kMostLost, "%"});
-  rules.push_back({"steps not converged", (seen->flags_seen & kNotConverged) != 0 ? 1.0 : 0.0, 0.0, "seen"});
   const bool measured = seen->round_trip.count > 0;
   rules.push_back({"round trip, p99.9", measured ? seen->round_trip.p999_us : std::numeric_limits<double>::infinity(),
                    (rig.lockstep ? kPeriodsOfLockstep : kPeriodsOfTrip) * period, "us"});
@@ -229,14 +236,14 @@ CommissionReport commission(const CommissionRequest& request, const std::atomic<
     report.rig = run_live(request, live, stop, [&](double done) { progress("live", done); });
     report.live = live.stop("commissioning over");
   }
-  report.rules = commission_rules(rig, report.live, report.rig);
+  report.rules = commission_rules(rig, request.seconds, report.live, report.rig);
   if (stop) return report;
   progress("cyclictest", 0.0);
-  report.cyclictest = run_cyclictest(loop_of(rig), request.seconds);
+  report.cyclictest = run_cyclictest(loop_of(rig), request.seconds, stop);
   if (request.rig_elsewhere)
     report.echo.problem = "needs a partner at the rig's end: commission without --rig-elsewhere";
   else if (!stop)
-    report.echo = run_udp_echo({.address = rig.address, .cpu = loop_of(rig).cpu, .period_ns = rig.period_ns},
+    report.echo = run_udp_echo({.address = rig.address, .thread = loop_of(rig), .period_ns = rig.period_ns},
                                request.seconds, stop, [&](double done) { progress("UDP echo", done); });
   return report;
 }

@@ -118,6 +118,7 @@ nlohmann::json LiveSummary::json() const {
           {"lockstep", lockstep},
           {"seconds", seconds},
           {"steps", steps},
+          {"steps_with_input", steps_with_input},
           {"missed_deadlines", missed_deadlines},
           {"first_miss_step", first_miss_step},
           {"newest_miss_step", newest_miss_step},
@@ -174,8 +175,8 @@ std::string LiveSummary::text() const {
         fmt::format("{:<22}{} states, replaced by a newer one before they were sent\n", "  overtaken", link.overtaken);
   if (link.send_errors > 0) out += fmt::format("{:<22}{} not taken by the system\n", "  send errors", link.send_errors);
   if (link.queue_overflows > 0)
-    out += fmt::format("{:<22}{} dropped by the system, which had them faster than they were taken\n",
-                       "  queue overflows", link.queue_overflows);
+    out += fmt::format("{:<22}{} dropped by the system: its queue was full, or a checksum wrong\n", "  queue overflows",
+                       link.queue_overflows);
   for (std::size_t k = 1; k < wire::kDecodeStatusCount; ++k)
     if (link.dropped[k] > 0)
       out += fmt::format("{:<22}{} ({})\n", "  refused", link.dropped[k],
@@ -384,6 +385,7 @@ LiveSummary LiveRun::stop(const std::string& reason) {
   summary.lockstep = rig_.lockstep;
   summary.seconds = std::chrono::duration<double>(ended - started_).count();
   summary.steps = stepper_.state().step;
+  summary.steps_with_input = cycle_.input_age_steps().count();
   summary.missed_deadlines = cycle_.missed_deadlines();
   summary.first_miss_step = cycle_.first_miss_step();
   summary.newest_miss_step = cycle_.newest_miss_step();

@@ -29,6 +29,7 @@ struct LiveSummary {
   bool lockstep = false;
   double seconds = 0.0;  // from start to stop
   std::uint64_t steps = 0;
+  std::uint64_t steps_with_input = 0;  // those before a rig has sent one left out
   std::uint64_t missed_deadlines = 0;
   std::uint64_t first_miss_step = 0;  // step before which the first deadline was missed, 0: none was
   std::uint64_t newest_miss_step = 0;

@@ -1,4 +1,5 @@
 // The rigstep binary: one command per job.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
@@ -34,11 +35,13 @@ void on_signal(int signal) {
 }  // namespace
 
 void watch_interrupts() {
-  struct sigaction action {};
+  struct sigaction action {
+  }, before{};
   action.sa_handler = on_signal;
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
-  sigaction(SIGHUP, &action, nullptr);
+  sigaction(SIGHUP, nullptr, &before);
+  if (before.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, nullptr);  // else nohup wants it so
 }
 
 int interrupted_exit_code() { return received_signal.load() == SIGINT ? kExitInterrupted : kExitOk; }
@@ -78,7 +81,7 @@ namespace {
 // Every error that a command lets out, in words and as an exit code.
 int run_reporting_errors(const Command& command) {
   const auto report = [](const std::exception& error, int code) {
-    fmt::print(stderr, "rigstep: {}\n", error.what());
+    std::fputs(fmt::format("rigstep: {}\n", error.what()).c_str(), stderr);  // fmt::print throws where nobody reads
     return code;
   };
   try {
@@ -145,9 +148,19 @@ int require_output(int code) {
   const bool flushed = std::fflush(stdout) == 0;
   if ((flushed && std::ferror(stdout) == 0) || code == kExitEnvironment) return code;
   const std::string reason = errno != 0 ? fmt::format(" ({})", std::generic_category().message(errno)) : "";
-  fmt::print(stderr, "rigstep: standard output: cannot be written{}: make room where it goes, or send it elsewhere\n",
-             reason);
+  std::fputs(fmt::format("rigstep: standard output: cannot be written{}: make room where it goes, or send it "
+                         "elsewhere\n",
+                         reason)
+                 .c_str(),
+             stderr);
   return code == kExitOk || code == kExitVerdict ? kExitEnvironment : code;
+}
+
+// Else the next files that are opened, sockets among them, would get what is printed.
+void open_standard_files() {
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd)
+    if (::fcntl(fd, F_GETFD) < 0) [[maybe_unused]]
+      const int opened = ::open("/dev/null", O_RDWR);  // the lowest that is free: this one
 }
 
 }  // namespace
@@ -155,10 +168,12 @@ int require_output(int code) {
 }  // namespace rigstep::server
 
 int main(int argc, char** argv) {
-  if (argc > 1 && (std::string(argv[1]) == "serve" || std::string(argv[1]) == "commission") &&
-      rigstep::rt::clear_openmp_environment())
+  rigstep::server::open_standard_files();
+  const bool is_live = argc > 1 && (std::string(argv[1]) == "serve" || std::string(argv[1]) == "commission");
+  if (is_live && rigstep::rt::clear_openmp_environment())
     ::execv("/proc/self/exe", argv);  // where that fails it runs on, and says what threads it has
   std::signal(SIGXFSZ, SIG_IGN);      // a file at its size limit is an error of that file, not the end of the process
+  if (is_live) std::signal(SIGPIPE, SIG_IGN);  // nobody reads the log any more: no reason to stop
   spdlog::set_default_logger(spdlog::stderr_color_mt("rigstep"));
   spdlog::set_pattern("%H:%M:%S.%e %^%l%$ %v");
   return rigstep::server::require_output(rigstep::server::run(argc, argv));

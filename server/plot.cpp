@@ -1,5 +1,6 @@
 #include "server/plot.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "proto/load.h"
@@ -22,7 +23,9 @@ Plot::Plot(const std::string& target) {
   if (error || found.empty()) {
     throw NetworkError("plot: cannot find \"" + host + "\" (" + error.message() + "). Check the name and the port.");
   }
-  const asio::ip::udp::endpoint remote = found.begin()->endpoint();
+  const auto older =
+      std::find_if(found.begin(), found.end(), [](const auto& each) { return each.endpoint().address().is_v4(); });
+  const asio::ip::udp::endpoint remote = (older == found.end() ? found.begin() : older)->endpoint();
   socket_.open(remote.protocol(), error);
   if (!error) socket_.connect(remote, error);
   if (!error) socket_.non_blocking(true, error);

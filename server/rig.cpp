@@ -203,34 +203,40 @@ class RigRun {
     drives_.push_back(std::move(drive));
   }
 
-  // An observer only says now and then that it is still there.
   std::int64_t interval_ns() const {
-    const std::int64_t period_ns = std::max<std::int64_t>(report_.link.period_ns, 1);
-    if (options_.observe) return std::max<std::int64_t>(period_ns * client_.server().timeout_steps / 5, 1);
-    return options_.rate_hz > 0.0 ? nanoseconds(1.0 / options_.rate_hz) : period_ns;
+    return options_.rate_hz > 0.0 ? nanoseconds(1.0 / options_.rate_hz)
+                                  : std::max<std::int64_t>(report_.link.period_ns, 1);
+  }
+
+  // Often enough that no other rig may take this one's place.
+  std::int64_t heartbeat_ns() const {
+    return std::max<std::int64_t>(report_.link.period_ns * client_.server().timeout_steps / 25, 1);
   }
 
   // Inputs at their rate, states as they come.
   void exchange() {
-    const std::int64_t interval = interval_ns();
+    const std::int64_t interval = interval_ns(), heartbeat = heartbeat_ns();
     start_ns_ = now_ns();
-    last_heard_ns_ = start_ns_;
+    last_heard_ns_ = said_ns_ = start_ns_;
     const std::int64_t end = options_.duration_s > 0.0 ? start_ns_ + nanoseconds(options_.duration_s) : INT64_MAX;
-    std::int64_t next = start_ns_;
+    std::int64_t next = options_.observe ? INT64_MAX : start_ns_;
     std::int64_t now = start_ns_;
     while (true) {
       if (stop_.load()) return finish(RigReport::End::stopped, now);
       if (now >= end) return finish(RigReport::End::duration_over, now);
       if (!still_there(now)) return finish(RigReport::End::server_silent, now);
       if (now >= next && !unanswered_) {
-        say_something(now);
+        send_inputs(now);
         // what was missed stays missed: a burst of old inputs helps nobody
         next += ((now - next) / interval + 1) * interval;
       } else if (unanswered_ && now >= said_ns_ + kStepAgainAfterNs) {
         said_ns_ = now;
         client_.send(inputs_) ? ++report_.asked_again : ++report_.send_errors;
+      } else if (now >= said_ns_ + heartbeat) {
+        said_ns_ = now;
+        client_.send_heartbeat();
       }
-      client_.wait_until(std::min(unanswered_ ? said_ns_ + kStepAgainAfterNs : next, end));
+      client_.wait_until(std::min({unanswered_ ? said_ns_ + kStepAgainAfterNs : next, said_ns_ + heartbeat, end}));
       for (auto arrival = client_.receive(); arrival != RigClient::Arrival::nothing; arrival = client_.receive()) {
         if (arrival == RigClient::Arrival::goodbye) return finish(RigReport::End::server_stopped, now_ns());
         if (arrival == RigClient::Arrival::state) take_state(now_ns());
@@ -260,11 +266,7 @@ class RigRun {
     report_.seconds = static_cast<double>(now - start_ns_) * 1e-9;
   }
 
-  void say_something(std::int64_t now) {
-    if (options_.observe) {
-      client_.send_heartbeat();
-      return;
-    }
+  void send_inputs(std::int64_t now) {
     const bool lockstep = report_.link.lockstep;
     const std::uint64_t step = client_.state().step + 1;
     const double time_s = 1e-9 * static_cast<double>(lockstep ? static_cast<std::int64_t>(step) * report_.link.period_ns
@@ -326,7 +328,7 @@ class RigRun {
   std::int64_t start_ns_ = 0;
   std::int64_t last_heard_ns_ = 0;
   bool unanswered_ = false;   // lockstep: the newest input
-  std::int64_t said_ns_ = 0;  // when it was sent
+  std::int64_t said_ns_ = 0;  // when it or a heartbeat was sent
   std::optional<std::uint64_t> last_step_;
   std::uint64_t last_echo_ = 0;
   std::vector<double> round_trips_us_, to_server_us_, to_rig_us_;

@@ -22,7 +22,7 @@ namespace rigstep::server {
 struct RigClientOptions {
   std::string host = "127.0.0.1";  // name or numeric address of the server
   std::uint16_t port = 47001;
-  std::string name = "rig";          // for people; a restarted rig of the same name takes its own place at once
+  std::string name = "rig";          // for people; a rig of this name that was restarted takes its own place
   std::string product_version = {};  // of the rig's software, for people
   std::string key_file = {};         // copy of the server's; empty: the server uses no key
   bool observe = false;              // receive states only

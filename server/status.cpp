@@ -204,6 +204,8 @@ std::string status_text(const wire::StatusReport& report) {
     out += fmt::format("{:<22}{}\n", wire::printable(counter.name()), counter.count());
   for (const auto& counter : report.refused())
     out += fmt::format("{:<22}{} ({})\n", "refused", counter.count(), wire::printable(counter.name()));
+  if (report.is_cut())
+    out += "(more than one datagram holds: texts are cut, and perhaps observers or numbers missing)\n";
   return out;
 }
 
@@ -215,7 +217,8 @@ nlohmann::json status_json(const wire::StatusReport& report) {
         {"count", d.count()}, {"p50", d.p50()}, {"p99", d.p99()}, {"p99.9", d.p999()}, {"max", d.max()}};
   nlohmann::json refused = nlohmann::json::object(), counters = nlohmann::json::object();
   for (std::size_t k = 1; k < wire::kDecodeStatusCount; ++k)
-    refused[wire::to_string(static_cast<wire::DecodeStatus>(k))] = 0;
+    refused[wire::to_string(static_cast<wire::DecodeStatus>(k))] =
+        report.is_cut() ? nlohmann::json() : nlohmann::json(0);
   for (const auto& counter : report.refused()) refused[wire::printable(counter.name())] = counter.count();
   for (const auto& counter : report.counter()) counters[wire::printable(counter.name())] = counter.count();
   return {{"schema", 1},
@@ -233,6 +236,7 @@ nlohmann::json status_json(const wire::StatusReport& report) {
           {"recording_error", wire::printable(report.recording_error(), 300)},
           {"lockstep", report.lockstep()},
           {"authenticated", report.authenticated()},
+          {"is_cut", report.is_cut()},
           {"timeout_steps", report.timeout_steps()},
           {"controller", report.has_controller() ? json_of(report.controller()) : nlohmann::json()},
           {"observers", report.observers()},

@@ -442,6 +442,9 @@ bool UdpEndpoint::is_restarted(const Participant& old, const Endpoint& sender) c
 // The Hello in hand gets a session; what its sender had before ends, and so does the controller whose place it takes.
 void UdpEndpoint::admit(const Endpoint& sender) {
   const std::size_t before = participants_.size();
+  for (Participant& old : participants_)  // one that still lives must not wonder
+    if (request_.role == wire::CONTROLLER && old.role == wire::CONTROLLER && old.endpoint != sender)
+      send(codec_.encode_goodbye("another rig of the same name, at " + to_text(sender) + ", has taken its place"), old);
   std::erase_if(participants_, [&](const Participant& old) {
     return old.endpoint == sender || (request_.role == wire::CONTROLLER && old.role == wire::CONTROLLER);
   });

@@ -57,7 +57,7 @@ struct UdpCounters {
   std::uint64_t sent = 0;
   std::uint64_t overtaken = 0;        // states replaced by a newer one before the network thread came to send them
   std::uint64_t send_errors = 0;      // datagrams the system did not take
-  std::uint64_t queue_overflows = 0;  // received by the system, dropped because nobody took them from its full queue
+  std::uint64_t queue_overflows = 0;  // dropped by the system: its queue was full, or a checksum wrong
 };
 
 // For the log. Names are printable and short.

@@ -82,8 +82,9 @@ struct Rounds {
   std::string cyclictest_problem;
 };
 
-void measure_wake_ups(const wire::RigConfig& rig, double seconds, LoopBenchReport& report, Rounds& rounds) {
-  const Cyclictest baseline = run_cyclictest(loop_of(rig), seconds);
+void measure_wake_ups(const wire::RigConfig& rig, double seconds, const std::atomic<bool>& stop,
+                      LoopBenchReport& report, Rounds& rounds) {
+  const Cyclictest baseline = run_cyclictest(loop_of(rig), seconds, stop);
   rounds.cyclictest_problem = baseline.problem;
   if (!baseline.problem.empty()) return;
   rounds.cyclictest_p50.push_back(baseline.wake_up.p50_us);
@@ -103,11 +104,11 @@ LoopBenchReport bench_loop(const LoopBenchRequest& request, const std::atomic<bo
   for (int round = 0; round < request.rounds && !stop; ++round) {
     const auto say = [&](const char* what, int part) { progress(what, (round + part / 5.0) / request.rounds); };
     say("wake-ups", 0);
-    measure_wake_ups(rig, request.seconds, report, rounds);
+    measure_wake_ups(rig, request.seconds, stop, report, rounds);
     for (const bool polling : {false, true}) {
       if (stop) break;
       say("raw datagrams", polling ? 3 : 1);
-      const UdpEcho echo = run_udp_echo({.address = rig.address, .cpu = loop_of(rig).cpu, .polling = polling},
+      const UdpEcho echo = run_udp_echo({.address = rig.address, .thread = loop_of(rig), .polling = polling},
                                         request.seconds, stop, [](double) {});
       rounds.echo[polling].push_back(echo.round_trip.p50_us);
       say("lockstep", polling ? 4 : 2);

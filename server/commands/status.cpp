@@ -89,8 +89,8 @@ Command add_reset(CLI::App& app) {
   return add_request(app, "reset", "Clear the latched fault of a live server",
                      "Examples:\n  rigstep reset 127.0.0.1:47001\n"
                      "  rigstep reset 10.0.0.5:47001 --key bench.key\n\n"
-                     "Steps go on from the last good state, with inputs of zero until new ones come. Look at\n"
-                     "the cause first: `rigstep status` names it. Exit code 1: another fault came at once.\n\n",
+                     "Steps go on from the last good state; until new inputs come they rest at their safe values.\n"
+                     "Look at the cause first: `rigstep status` names it. Exit code 1: another fault came at once.\n\n",
                      reset);
 }
 

@@ -114,6 +114,23 @@ assert_json serve.out 'd["input_age_steps"]["max"] > 300 and d["recorded_steps"]
 steps=$("$python" -c 'import json; print(json.load(open("serve.out"))["steps"])')
 expect 0 "$RIGSTEP" replay run.mcap && says out "^bit-exact over $steps steps"
 
+# --- the reader of the log goes away and the terminal hangs up: under nohup the loop goes on, and its recording is whole
+mkfifo log
+sed -nE '/listening on/{s/.*listening on [^ ]*:([0-9]+).*/\1/p;q}' log >port &
+reader=$!
+(trap '' HUP && exec "$RIGSTEP" serve rig.textproto --port 0 --record unread.mcap >/dev/null 2>log </dev/null) &
+server=$!
+wait "$reader"
+kill -HUP "$server"
+expect 0 "$RIGSTEP" rig --port "$(cat port)" --duration 0.2
+expect 0 "$RIGSTEP" rig --port "$(cat port)" --duration 0.2
+end_server TERM
+[[ $code -eq 0 ]] || fail "serve ended with $code after nobody read its log any more"
+expect 0 "$RIGSTEP" replay unread.mcap && says out '^bit-exact over [0-9]{3,} steps'
+# and closed streams are not taken for files
+"$RIGSTEP" serve rig.textproto --port 0 --duration 0.2 --record closed.mcap >&- 2>&- <&- || fail "serve ended with $? without streams"
+expect 0 "$RIGSTEP" replay closed.mcap && says out '^bit-exact over [0-9]{3,} steps'
+
 # --- key files at the rig's end
 "$RIGSTEP" keygen bench.key 2>/dev/null && cp bench.key open.key && chmod 644 open.key && mkfifo pipe.key
 expect 4 "$RIGSTEP" rig --port 9 --key no_such.key --duration 0.2 &&

@@ -509,15 +509,38 @@ TEST_CASE("a rig that was restarted takes its own place before the time-out, ano
   BareRig before(server), after(server), other(server);
   before.connect("bench 7");
   BareRig twin(server);
-  CHECK(twin.hello(wire::ServerToRig::kRefusal, "bench 7"));  // the first one is alive
-  std::this_thread::sleep_for(550ms);                         // a tenth of the time-out
+  CHECK(twin.hello(wire::ServerToRig::kRefusal, "bench 7"));         // the first one is alive
+  CHECK_FALSE(before.receives(wire::ServerToRig::kGoodbye, 550ms));  // a tenth of the time-out
   CHECK(other.hello(wire::ServerToRig::kRefusal, "other"));
   after.connect("bench 7");
   CHECK(server.events().back().kind == RigEvent::Kind::reconnected);
+  CHECK(before.receives(wire::ServerToRig::kGoodbye, 5000ms));  // if it lives after all; states come first
   before.send_input(5);
   CHECK(becomes_true([&] { return server.dropped(DecodeStatus::unknown_source) == 1; }));
   after.send_input(1);
   CHECK(becomes_true([&] { return server.newest_sequence() == 1; }));
+}
+
+TEST_CASE("a controller that sends inputs seldom keeps control, and a second one of its name never gets it") {
+  Server server({.port = 0, .timeout_steps = 300});
+  RigOptions options = options_for(server);
+  options.name = "slow";
+  options.rate_hz = 1.0;
+  options.duration_s = 1.5;
+  std::optional<RigReport> first;
+  std::thread slow([&] { first = run_rig(options, kNeverStop); });
+  REQUIRE(becomes_true([&] { return !server.events().empty(); }));
+  BareRig twin(server);
+  for (int k = 0; k < 10; ++k) {
+    CHECK(twin.hello(wire::ServerToRig::kRefusal, "slow"));
+    std::this_thread::sleep_for(100ms);
+  }
+  slow.join();
+  CHECK(first->end == RigReport::End::duration_over);
+  CHECK(first->inputs_sent >= 2);
+  CHECK(becomes_true([&] {
+    return server.event_kinds() == std::vector{RigEvent::Kind::connected, RigEvent::Kind::left};
+  }));
 }
 
 TEST_CASE("a new hello of the same rig starts sequence and session anew, a repeated one changes nothing") {

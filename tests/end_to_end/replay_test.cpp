@@ -249,6 +249,7 @@ TEST_CASE("a commissioning says yes where every rule holds, and one number beyon
   rig.max_input_age_steps = 20;
   LiveSummary live;
   live.recording = "run.mcap";
+  live.steps_with_input = 9000;
   live.wake_up_us.p999 = 300.0;
   live.step_us.p999 = 500.0;
   live.input_age_steps.p999 = 19.0;
@@ -259,13 +260,13 @@ TEST_CASE("a commissioning says yes where every rule holds, and one number beyon
   seen.round_trip = {.count = 900, .p999_us = 1500.0};
   const auto verdict = [&rig](const LiveSummary& l, const std::optional<RigReport>& r) {
     CommissionReport report;
-    report.rules = commission_rules(rig, l, r);
+    report.rules = commission_rules(rig, 10.0, l, r);
     return report.carried();
   };
   CHECK(verdict(live, seen));
   CHECK(verdict(live, std::nullopt));
   CommissionReport report;
-  report.rules = commission_rules(rig, live, seen);
+  report.rules = commission_rules(rig, 10.0, live, seen);
   CHECK(report.margin() == doctest::Approx(0.0));  // 300 + 500 us of 80 % of the period
 
   const auto spoilt = [&](const std::function<void(LiveSummary&, RigReport&)>& spoil) {
@@ -284,7 +285,11 @@ TEST_CASE("a commissioning says yes where every rule holds, and one number beyon
   CHECK(spoilt([](LiveSummary& l, RigReport&) { l.lost_records = 1; }));
   CHECK(spoilt([](LiveSummary&, RigReport& r) { r.lost = 2; }));
   CHECK(spoilt([](LiveSummary&, RigReport& r) { r.states = 0; }));
-  CHECK(spoilt([](LiveSummary&, RigReport& r) { r.flags_seen = kNotConverged; }));
+  CHECK(spoilt([](LiveSummary& l, RigReport&) { l.not_converged_steps = 1; }));
+  CHECK(spoilt([](LiveSummary& l, RigReport&) { l.steps_with_input = 8999; }));  // a rig that hardly said anything
+  CHECK(spoilt([](LiveSummary& l, RigReport&) { l.link.queue_overflows = 1; }));
+  CHECK(spoilt([](LiveSummary& l, RigReport&) { l.link.send_errors = 1; }));
+  CHECK(spoilt([](LiveSummary& l, RigReport&) { l.link.overtaken = 11; }));
   CHECK(spoilt([](LiveSummary&, RigReport& r) { r.round_trip.p999_us = 2001.0; }));
   CHECK(spoilt([](LiveSummary&, RigReport& r) { r.round_trip.count = 0; }));
 }

@@ -256,6 +256,21 @@ TEST_CASE("a loop that spins and works is awake for no more of its time than it 
   CHECK(awake >= 0.80);  // without the limit 0.99, without spinning 0.60
 }
 
+TEST_CASE("a loop that may be awake for longer than it is spins through every wait") {
+  constexpr std::int64_t kWork = 100'000, kSpin = 300'000, kTicks = 1000;
+  test::FakeClock clock;
+  std::atomic<bool> stop{false};
+  std::int64_t ticks = 0;
+  run_deadline_loop(
+      clock, kPeriod, stop,
+      [&](const TickTiming&) noexcept {
+        clock.advance(kWork);
+        stop = ++ticks == kTicks;
+      },
+      BusyPoll(kSpin, BusyPoll::kWindowNs * 85 / 100));
+  CHECK(clock.spun_ns() >= (kTicks - 1) * kSpin);  // at its first wait it has saved nothing yet
+}
+
 TEST_CASE("the real clock spins to its time and not beyond it by much more than a sleep") {
   MonotonicClock clock;
   BusyPoll busy_poll(2'000'000, BusyPoll::kWindowNs);
