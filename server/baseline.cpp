@@ -136,8 +136,9 @@ Cyclictest run_cyclictest(const LoopThread& thread, double seconds, const std::a
   std::array<char, 4096> buffer;
   pollfd watched{::fileno(pipe), POLLIN, 0};
   for (bool told = false;;) {
-    if (stop && !std::exchange(told, true)) ::kill(std::atoi(output.c_str()), SIGTERM);  // it begins with its number
-    if (::poll(&watched, 1, 100) == 0) continue;
+    const bool begins_with_its_number = output.find('\n') != std::string::npos;
+    if (stop && begins_with_its_number && !std::exchange(told, true)) ::kill(std::atoi(output.c_str()), SIGTERM);
+    if (::poll(&watched, 1, 100) <= 0) continue;
     const ssize_t got = ::read(watched.fd, buffer.data(), buffer.size());
     if (got <= 0) break;
     output.append(buffer.data(), static_cast<std::size_t>(got));
