@@ -239,36 +239,40 @@ TEST_CASE("the last microseconds before a deadline are spun through where that i
   CHECK(clock.spun_ns() == 101 * 50'000);
 }
 
-TEST_CASE("a loop that spins and works is awake for no more of its time than it may") {
-  constexpr std::int64_t kWork = 600'000, kSpin = 390'000, kTicks = 2000;
+namespace {
+
+constexpr std::int64_t kSpinningTicks = 2000;
+
+// the clock after so many ticks of a loop that may be awake for 85 % of its time
+test::FakeClock after_spinning(std::int64_t work_ns, std::int64_t spin_ns) {
   test::FakeClock clock;
   std::atomic<bool> stop{false};
   std::int64_t ticks = 0;
   run_deadline_loop(
       clock, kPeriod, stop,
       [&](const TickTiming&) noexcept {
-        clock.advance(kWork);
-        stop = ++ticks == kTicks;
+        clock.advance(work_ns);
+        stop = ++ticks == kSpinningTicks;
       },
-      BusyPoll(kSpin, BusyPoll::kWindowNs * 85 / 100));
-  const double awake = static_cast<double>(clock.spun_ns() + kTicks * kWork) / static_cast<double>(clock.now_ns());
+      BusyPoll(spin_ns, BusyPoll::kWindowNs * 85 / 100));
+  return clock;
+}
+
+}  // namespace
+
+TEST_CASE("a loop that spins and works is awake for no more of its time than it may") {
+  constexpr std::int64_t kWork = 600'000;
+  const test::FakeClock clock = after_spinning(kWork, 390'000);
+  const double awake =
+      static_cast<double>(clock.spun_ns() + kSpinningTicks * kWork) / static_cast<double>(clock.now_ns());
   CHECK(awake <= 0.86);
   CHECK(awake >= 0.80);  // without the limit 0.99, without spinning 0.60
 }
 
 TEST_CASE("a loop that may be awake for longer than it is spins through every wait") {
-  constexpr std::int64_t kWork = 100'000, kSpin = 300'000, kTicks = 1000;
-  test::FakeClock clock;
-  std::atomic<bool> stop{false};
-  std::int64_t ticks = 0;
-  run_deadline_loop(
-      clock, kPeriod, stop,
-      [&](const TickTiming&) noexcept {
-        clock.advance(kWork);
-        stop = ++ticks == kTicks;
-      },
-      BusyPoll(kSpin, BusyPoll::kWindowNs * 85 / 100));
-  CHECK(clock.spun_ns() >= (kTicks - 1) * kSpin);  // at its first wait it has saved nothing yet
+  constexpr std::int64_t kSpin = 300'000;
+  CHECK(after_spinning(100'000, kSpin).spun_ns() >=
+        (kSpinningTicks - 1) * kSpin);  // at its first wait it has saved nothing yet
 }
 
 TEST_CASE("the real clock spins to its time and not beyond it by much more than a sleep") {
