@@ -19,7 +19,7 @@ struct LoopThread {
   int cpu = 0;
 };
 
-// Wake-ups after the scheduled instant, in whole microseconds.
+// Wake-ups after the scheduled instant; cyclictest has whole microseconds, fractions cut off: their middles.
 struct Cyclictest {
   Times wake_up = {};
   std::string problem = {};  // why there are no numbers; empty: there are
