@@ -121,6 +121,7 @@ namespace {
 
 std::vector<Channel> channels(const std::vector<RigChannel>& from) {
   std::vector<Channel> to;
+  to.reserve(from.size());
   for (const RigChannel& channel : from) to.push_back({channel.name, channel.unit});
   return to;
 }

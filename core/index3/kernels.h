@@ -327,7 +327,7 @@ constexpr int second_axis(int k) {
 }
 template <int C>
 constexpr int first_axes() {
-  return C > 1 ? 2 : C;
+  return C - (C == 3 ? 1 : 0);  // 0, 1, 2, 2
 }
 template <int C>
 constexpr int second_axes() {
