@@ -2,7 +2,7 @@
 // it. Layout and order of checks: wire.proto. A frame is checked before its message is parsed.
 //
 // The tag is a keyed BLAKE2b, some 3 us for a full datagram, less than 1 us for a short one; without a key it is a
-// CRC-32, a few hundredths of that. Any language's standard library has the one, most have the other.
+// CRC-32, a few hundredths of that, which a rig can be written with in any language.
 // Plain values and functions without memory of their own; they do not allocate.
 #pragma once
 

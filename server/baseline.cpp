@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <sstream>
 #include <thread>
 #include <utility>
@@ -178,9 +179,11 @@ UdpEcho run_udp_echo(const UdpEchoOptions& options, double seconds, const std::a
   const rt::NoDeepIdle idle({}, idle_report);
   std::atomic<bool> done{false};
   std::thread mirror([&] {
-    // a thread with SCHED_FIFO that polls would be stopped for a part of every second
-    const Cores loops(Cores::Which::only, options.thread.cpu);
-    if (!options.polling) rt::set_up_loop_thread({.priority = options.thread.priority, .cpu = options.thread.cpu});
+    std::optional<Cores> loops;
+    if (options.polling)  // with SCHED_FIFO it would be stopped for a part of every second
+      loops.emplace(Cores::Which::only, options.thread.cpu);
+    else
+      rt::set_up_loop_thread({.priority = options.thread.priority, .cpu = options.thread.cpu});
     EchoDatagram datagram{};
     while (!done.load())
       if (far.receive(datagram)) far.answer(datagram);
