@@ -11,8 +11,17 @@ namespace {
 
 constexpr double kRegularisation = 1e-12;  // of J'J against its mean diagonal: what the constraints leave free
 constexpr int kReactionPasses = 3;         // each multiplies its error by kRegularisation over the smallest eigenvalue
+constexpr double kSmallestLoad = 1e-10;    // of a load, that another pass is made for
 
-// K (its upper half) = L D L': L' replaces what stands right of the diagonal, as far as a row's end
+// Six places of a body in a row, from `at` on.
+auto six(double* row, int at) { return Eigen::Map<Vec6>(row + at); }
+auto six(const double* row, int at) { return Eigen::Map<const Vec6>(row + at); }
+
+// The place behind those of the body that has place j.
+int behind(int j) { return j - j % 6 + 6; }
+
+// K (its upper half) = L D L': L' replaces what stands right of the diagonal, as far as a row's end. Whole bodies at a
+// time: what is left of the diagonal among a body's own six is never read.
 void factorise(RowMajorMatrix& K, Eigen::VectorXd& inverse_d, const std::vector<int>& end) noexcept {
   const int size = static_cast<int>(K.rows());
   for (int j = 0; j < size; ++j) {
@@ -21,7 +30,7 @@ void factorise(RowMajorMatrix& K, Eigen::VectorXd& inverse_d, const std::vector<
     for (int i = j + 1; i < end[j]; ++i) {
       const double l = row[i] * inverse_d[j];
       double* const below = &K(i, 0);
-      for (int k = i; k < end[j]; ++k) below[k] -= l * row[k];
+      for (int at = behind(i) - 6; at < end[j]; at += 6) six(below, at) -= l * six(row, at);
     }
     for (int i = j + 1; i < end[j]; ++i) row[i] *= inverse_d[j];
   }
@@ -30,11 +39,17 @@ void factorise(RowMajorMatrix& K, Eigen::VectorXd& inverse_d, const std::vector<
 void solve(const RowMajorMatrix& K, const Eigen::VectorXd& inverse_d, const std::vector<int>& end,
            Eigen::VectorXd& x) noexcept {
   const int size = static_cast<int>(K.rows());
-  for (int j = 0; j < size; ++j)
-    for (int i = j + 1; i < end[j]; ++i) x[i] -= K(j, i) * x[j];
+  for (int j = 0; j < size; ++j) {
+    const double* const row = &K(j, 0);
+    for (int i = j + 1; i < behind(j); ++i) x[i] -= row[i] * x[j];
+    for (int at = behind(j); at < end[j]; at += 6) six(x.data(), at) -= x[j] * six(row, at);
+  }
   x.array() *= inverse_d.array();
-  for (int j = size; j-- > 0;)
-    for (int i = j + 1; i < end[j]; ++i) x[j] -= K(j, i) * x[i];
+  for (int j = size; j-- > 0;) {
+    const double* const row = &K(j, 0);
+    for (int at = behind(j); at < end[j]; at += 6) x[j] -= six(row, at).dot(six(x.data(), at));
+    for (int i = j + 1; i < behind(j); ++i) x[j] -= row[i] * x[i];
+  }
 }
 
 }  // namespace
@@ -77,23 +92,21 @@ Reactions::Group Reactions::make_group(const std::vector<int>& constraints) cons
   const int size = 6 * static_cast<int>(g.bodies.size());
   for (int k = 0; k < size; ++k) g.end.push_back(6 * (k / 6) + 6);
   for (const int c : constraints) {
-    std::vector<Entry> blocks;
+    const int first = static_cast<int>(g.rows.size());
+    const std::size_t first_block = g.blocks.size();
+    for (int row = plan_->first_row[c]; row < plan_->first_row[c + 1]; ++row) g.rows.push_back(row);
     for (int side = 0; side < 4; ++side) {
       const int body = plan_->bodies[c][static_cast<std::size_t>(side)];
       if (body == kGround) continue;
       const auto place = std::lower_bound(g.bodies.begin(), g.bodies.end(), body) - g.bodies.begin();
-      blocks.push_back({0, side, 6 * static_cast<int>(place), Vec6::Zero()});
+      const int rows = static_cast<int>(g.rows.size()) - first;
+      g.blocks.push_back({first, rows, side, 6 * static_cast<int>(place), static_cast<int>(g.J.size())});
+      g.J.resize(g.J.size() + static_cast<std::size_t>(rows));
     }
-    for (const Entry& one : blocks)
-      for (const Entry& other : blocks)
-        for (int k = one.at; k < one.at + 6; ++k) g.end[k] = std::max(g.end[k], other.at + 6);
-    for (int row = plan_->first_row[c]; row < plan_->first_row[c + 1]; ++row) {
-      for (Entry& block : blocks) {
-        block.row = static_cast<int>(g.rows.size());
-        g.entries.push_back(block);
-      }
-      g.rows.push_back(row);
-    }
+    for (std::size_t one = first_block; one < g.blocks.size(); ++one)
+      for (std::size_t other = first_block; other < g.blocks.size(); ++other)
+        for (int k = g.blocks[one].at; k < behind(g.blocks[one].at); ++k)
+          g.end[k] = std::max(g.end[k], behind(g.blocks[other].at));
   }
   for (int k = 1; k < size; ++k) g.end[k] = std::max(g.end[k], g.end[k - 1]);  // eliminating fills
   g.K.resize(size, size), g.inverse_d.resize(size), g.motion.resize(size);
@@ -103,15 +116,24 @@ Reactions::Group Reactions::make_group(const std::vector<int>& constraints) cons
 
 // J, and the upper half of J'J
 void Reactions::take_blocks(Group& g, const Workspace& w) const noexcept {
-  g.K.setZero();
-  for (std::size_t k = 0; k < g.entries.size(); ++k) {
-    Entry& entry = g.entries[k];
-    entry.J = block(*plan_, w, g.rows[entry.row], entry.side);
-    entry.J.tail<3>() /= arm_[g.bodies[entry.at / 6]];
-    for (std::size_t l = k + 1; l-- > 0 && g.entries[l].row == entry.row;) {
-      const Entry& other = g.entries[l];
-      const Entry &left = entry.at <= other.at ? entry : other, &right = entry.at <= other.at ? other : entry;
-      g.K.block<6, 6>(left.at, right.at) += left.J * right.J.transpose();
+  for (int k = 0; k < static_cast<int>(g.end.size()); ++k)
+    std::fill(&g.K(k, behind(k) - 6), &g.K(k, 0) + g.end[k], 0.0);
+  for (std::size_t k = 0; k < g.blocks.size(); ++k) {
+    const Block& one = g.blocks[k];
+    for (int i = 0; i < one.rows; ++i) {
+      Vec6& J = g.J[one.first_J + i];
+      J = block(*plan_, w, g.rows[one.first + i], one.side);
+      J.tail<3>() /= arm_[g.bodies[one.at / 6]];
+    }
+    for (std::size_t l = k + 1; l-- > 0 && g.blocks[l].first == one.first;) {
+      const bool is_left = one.at <= g.blocks[l].at;
+      const Block &left = is_left ? one : g.blocks[l], &right = is_left ? g.blocks[l] : one;
+      for (int r = 0; r < 6; ++r) {
+        auto to = six(&g.K(left.at + r, 0), right.at);
+        Vec6 sum = to;
+        for (int i = 0; i < one.rows; ++i) sum += g.J[left.first_J + i][r] * g.J[right.first_J + i];
+        to = sum;
+      }
     }
   }
 }
@@ -123,14 +145,25 @@ void Reactions::redistribute(Group& g, const Workspace& w) noexcept {
   factorise(g.K, g.inverse_d, g.end);
   for (std::size_t k = 0; k < g.rows.size(); ++k)
     g.open[static_cast<Eigen::Index>(k)] = std::exchange(lambda_[g.rows[k]], 0.0);
+  double load2 = 0.0;
   for (int pass = 0; pass < kReactionPasses; ++pass) {
     g.motion.setZero();
-    for (const Entry& entry : g.entries) g.motion.segment<6>(entry.at) += g.open[entry.row] * entry.J;
+    for (const Block& block : g.blocks) {
+      Vec6 load = six(g.motion.data(), block.at);
+      for (int i = 0; i < block.rows; ++i) load += g.open[block.first + i] * g.J[block.first_J + i];
+      six(g.motion.data(), block.at) = load;
+    }
+    const double open2 = g.motion.squaredNorm();
+    if (pass == 0) load2 = open2;
+    if (pass > 0 && open2 <= kSmallestLoad * kSmallestLoad * load2) return;
     solve(g.K, g.inverse_d, g.end, g.motion);
-    for (const Entry& entry : g.entries) {
-      const double part = entry.J.dot(g.motion.segment<6>(entry.at));
-      lambda_[g.rows[entry.row]] += part;
-      g.open[entry.row] -= part;
+    for (const Block& block : g.blocks) {
+      const Vec6 motion = six(g.motion.data(), block.at);
+      for (int i = 0; i < block.rows; ++i) {
+        const double part = g.J[block.first_J + i].dot(motion);
+        lambda_[g.rows[block.first + i]] += part;
+        g.open[block.first + i] -= part;
+      }
     }
   }
 }
@@ -151,8 +184,8 @@ double Reactions::of_driver(int driver) const noexcept {
 std::size_t Reactions::bytes() const noexcept {
   std::size_t doubles = lambda_.size();
   for (const Group& g : groups_)
-    doubles += static_cast<std::size_t>(g.K.size() + g.inverse_d.size() + g.motion.size() + g.open.size()) +
-               g.entries.size() * sizeof(Entry) / sizeof(double);
+    doubles +=
+        static_cast<std::size_t>(g.K.size() + g.inverse_d.size() + g.motion.size() + g.open.size()) + 6 * g.J.size();
   return doubles * sizeof(double);
 }
 

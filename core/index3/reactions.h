@@ -6,7 +6,8 @@
 // other (a four-bar is one, each corner of a car another), and each group is solved on its own, by an L D L'
 // factorisation of J'J of its bodies within a profile that is fixed at load time.
 //
-// Construction is load time; everything else belongs to the loop thread and takes a fixed time.
+// Construction is load time; everything else belongs to the loop thread and takes a bounded time: refining stops when
+// what another pass would add is no part of the load.
 #pragma once
 
 #include <Eigen/Core>
@@ -49,20 +50,22 @@ class Reactions {
   std::size_t bytes() const noexcept;
 
  private:
-  // A block of a row, for one of its bodies.
-  struct Entry {
-    int row;   // of the group
-    int side;  // which of the row's bodies
-    int at;    // first of the body's six places in J'J
-    Vec6 J;    // its rotation measured by the path of the body's farthest joint point
+  // The rows of a constraint, for one of its bodies.
+  struct Block {
+    int first;  // its first row, of the group
+    int rows;
+    int side;     // which of the constraint's bodies
+    int at;       // first of the body's six places in J'J
+    int first_J;  // of its rows
   };
 
   struct Group {
     std::vector<int> rows;
     std::vector<int> bodies;
-    std::vector<Entry> entries;  // row by row
-    std::vector<int> end;        // (6 bodies) behind the last place that the factor couples each with
-    RowMajorMatrix K;            // J'J, upper half, then its factor
+    std::vector<Block> blocks;  // constraint by constraint
+    std::vector<Vec6> J;        // rows of all blocks; rotations measured by the path of the body's farthest joint point
+    std::vector<int> end;       // (6 bodies) behind the last place that the factor couples each with
+    RowMajorMatrix K;           // J'J, upper half, then its factor
     Eigen::VectorXd inverse_d, motion, open;
   };
 
