@@ -21,8 +21,9 @@ Count in_full_lanes(Count count) {
 class Layout {
  public:
   Layout(const std::vector<Constraint>& constraints, const std::vector<bool>& dense, const Batches& laid,
-         const std::vector<int>& hub_of_grip)
-      : dense_(dense),
+         const std::vector<int>& hub_of_grip, int most_lanes)
+      : most_lanes_(most_lanes),
+        dense_(dense),
         nodes_(laid.nodes),
         batches_(laid.batches),
         index_(batches_.size(), -1),
@@ -38,12 +39,13 @@ class Layout {
     for (const int width : kWidths)  // the widest first, so that they are aligned
       for (const int batch : order_)
         if (batches_[batch].width() == width) reserve(batch);
+    place_constraints();
     e_.rows = in_full_lanes(e_.rows);  // arrays of rows may stand one behind the other
     place_ground();
     for (const int batch : order_) fill(batch);
     for (const Constraint& c : constraints)
       if (c.is_hub) fill_hub(c);
-    for (std::size_t k = 0; k < e_.fronts.size(); ++k) fill_constraint(static_cast<int>(k));
+    for (std::size_t k = 0; k < e_.batches.size(); ++k) fill_constraint(e_.batches[k], constraint_batch_[k]);
     for (const int batch : order_) add_unit(batch);
     std::vector<int> all(e_.units.size());
     std::iota(all.begin(), all.end(), 0);
@@ -74,14 +76,14 @@ class Layout {
     unit.of = kind(batch);
     unit.index = index_[batch];
     if (unit.of == Run::Of::leaves) {
-      unit.cost = 400 + 36L * e_.leaves[unit.index].rows;
+      unit.cost = cost_of(e_.leaves[unit.index]);
       unit.is_hub = e_.leaves[unit.index].is_hub;
     } else if (unit.of == Run::Of::grips) {
-      unit.cost = 100;
+      unit.cost = kCostOfGrip;
     } else {
       const Front& f = e_.fronts[unit.index];
       unit.constraint = f.constraint;
-      unit.cost = 200 + static_cast<long>(f.pivots) * (f.rows + f.pivots) * (f.rows + f.pivots);
+      unit.cost = cost_of(f);
     }
     for (const int child : below(batch))
       if (std::find(unit.below.begin(), unit.below.end(), unit_of(child)) == unit.below.end())
@@ -234,35 +236,105 @@ class Layout {
     f.is_hub = n.pivot >= 0 && e_.constraints[n.pivot].is_hub;
     f.vector = arena(rows * W);
     f.factor = arena((packed(f.pivots) + f.pivots + rows * f.pivots + f.pivots) * W);
-    if (n.pivot >= 0) reserve_rows(b, f);
     const int size = rows + f.pivots;
     e_.largest_front = std::max(e_.largest_front, size);
     for (int k = 0; k < f.pivots; ++k) e_.multiply_adds += static_cast<long>(b.nodes.size()) * packed(size - k);
   }
 
-  void reserve_rows(const Batch& b, Front& f) {
-    const int W = b.width();
-    f.constraint = static_cast<int>(e_.batches.size());
-    f.row_position = e_.rows;
+  // Fronts whose constraints are evaluated together.
+  struct Together {
+    std::vector<int> fronts;
+    Batch constraints;
+  };
+
+  // Each front's constraints lie like its own lanes. But where all is one thread's, narrow ones of one format lie side
+  // by side: to gather their operands costs less than to evaluate axes a lane or two at a time.
+  void place_constraints() {
+    std::vector<Together> all;
+    for (const int width : kWidths)
+      for (int k = 0; k < static_cast<int>(e_.fronts.size()); ++k)
+        if (e_.fronts[k].pivots > 0 && e_.fronts[k].width == width) all.push_back({{k}, batches_[front_batch_[k]]});
+    if (most_lanes_ >= kJoinedLanes && cost() < 2 * kLeastCostOfPart) join_narrow(all);
+    std::stable_sort(all.begin(), all.end(), [](const Together& a, const Together& b) {
+      return a.constraints.width() > b.constraints.width();
+    });
+    for (const Together& each : all) reserve_rows(each);
+  }
+
+  long cost() const {
+    long sum = 0;
+    for (const Leaf& leaf : e_.leaves) sum += cost_of(leaf);
+    for (const Front& front : e_.fronts) sum += cost_of(front);
+    return sum + kCostOfGrip * static_cast<long>(e_.grips.size());
+  }
+  static constexpr long kCostOfGrip = 100;
+  static long cost_of(const Leaf& leaf) { return 400 + 36L * leaf.rows; }
+  static long cost_of(const Front& f) {
+    return 200 + static_cast<long>(f.pivots) * (f.rows + f.pivots) * (f.rows + f.pivots);
+  }
+
+  // Full batches of one or two lanes, to four.
+  void join_narrow(std::vector<Together>& all) const {
+    const auto format = [this](const Together& t) {
+      return e_.constraints[nodes_[t.constraints.nodes[0]].pivot].format;
+    };
+    const auto is_narrow = [&](const Together& t) {
+      return format(t).cosines > 0 && t.constraints.width() < kJoinedLanes &&
+             t.constraints.width() == lanes(t.constraints);
+    };
+    for (std::size_t k = 0; k < all.size(); ++k) {
+      if (!is_narrow(all[k])) continue;
+      std::vector<std::size_t> group{k};
+      int width = lanes(all[k].constraints);
+      for (std::size_t other = k + 1; other < all.size() && width < kJoinedLanes; ++other) {
+        if (!is_narrow(all[other]) || format(all[other]).cosines != format(all[k]).cosines ||
+            width + lanes(all[other].constraints) > kJoinedLanes)
+          continue;
+        group.push_back(other);
+        width += lanes(all[other].constraints);
+      }
+      if (width < kJoinedLanes) continue;
+      for (std::size_t i = 1; i < group.size(); ++i) {
+        Together& other = all[group[i]];
+        all[k].fronts.insert(all[k].fronts.end(), other.fronts.begin(), other.fronts.end());
+        std::vector<int>& nodes = all[k].constraints.nodes;
+        nodes.insert(nodes.end(), other.constraints.nodes.begin(), other.constraints.nodes.end());
+      }
+      for (std::size_t i = group.size(); i-- > 1;) all.erase(all.begin() + static_cast<std::ptrdiff_t>(group[i]));
+    }
+  }
+
+  void reserve_rows(const Together& together) {
+    const Batch& b = together.constraints;
+    const int W = b.width(), rows = e_.fronts[together.fronts[0]].pivots;
     ConstraintBatch batch;
     batch.format = e_.constraints[node(b, 0).pivot].format;
     batch.width = W;
     batch.row_position = e_.rows;
     batch.position = e_.constraint_positions;
-    e_.rows += f.pivots * W;
-    e_.constraint_positions += W;
-    e_.batches.push_back(batch);
+    int first_lane = 0;
+    for (const int k : together.fronts) {
+      Front& f = e_.fronts[k];
+      f.constraint = static_cast<int>(e_.batches.size());
+      f.row_position = batch.row_position + first_lane;
+      f.row_stride = W;
+      first_lane += f.width;
+    }
     for (int lane = 0; lane < W; ++lane) {
       ConstraintPlace& c = e_.constraint[node(b, lane).pivot];
-      const Place rows_at{f.row_position + lane, W};
+      const Place rows_at{batch.row_position + lane, W};
       if (lane >= lanes(b)) {
         c.copies.push_back(rows_at);
       } else {
-        c.batch = f.constraint;
+        c.batch = static_cast<int>(e_.batches.size());
         c.lane = lane;
         c.rows = rows_at;
       }
     }
+    e_.rows += rows * W;
+    e_.constraint_positions += W;
+    e_.batches.push_back(batch);
+    constraint_batch_.push_back(b);
   }
 
   static int lanes(const Batch& b) { return static_cast<int>(b.nodes.size()); }
@@ -270,7 +342,9 @@ class Layout {
   void place_ground() {
     e_.positions = in_full_lanes(e_.positions);
     for (const int width : kWidths) {
-      if (std::none_of(batches_.begin(), batches_.end(), [&](const Batch& b) { return b.width() == width; })) continue;
+      if (std::none_of(e_.batches.begin(), e_.batches.end(),
+                       [&](const ConstraintBatch& b) { return b.width == width; }))
+        continue;
       e_.ground.push_back({e_.positions, width, 0});
       e_.positions += width;
     }
@@ -478,12 +552,8 @@ class Layout {
     child.copies = static_cast<int>(e_.copies.size()) - child.first_copy;
   }
 
-  void fill_constraint(int front) {
-    const Front& f = e_.fronts[front];
-    if (f.constraint < 0) return;
-    ConstraintBatch& c = e_.batches[f.constraint];
+  void fill_constraint(ConstraintBatch& c, const Batch& b) {
     if (c.format.general()) return;
-    const Batch& b = batches_[front_batch_[front]];
     for (int s = 0; s < 2; ++s) c.sides = std::max(c.sides, fill_side(b, s, c.side[s]));
   }
 
@@ -546,6 +616,7 @@ class Layout {
     return leaf_of_body_[body];
   }
 
+  int most_lanes_;
   const std::vector<bool>& dense_;
   const std::vector<Node>& nodes_;
   const std::vector<Batch>& batches_;
@@ -553,6 +624,7 @@ class Layout {
   std::vector<int> order_;
   std::vector<bool> is_done_;
   std::vector<int> leaf_batch_, grip_batch_, front_batch_;
+  std::vector<Batch> constraint_batch_;  // (batches of constraints) the fronts' nodes, side by side
   std::vector<int> leaf_of_body_, unit_of_batch_;
   Elimination e_;
 };
@@ -603,6 +675,7 @@ Part part_of(const Elimination& e, const std::vector<int>& units) {
   };
   std::vector<int> position(e.units.size(), -1);
   std::vector<Held> held;
+  std::vector<int> held_as(e.batches.size(), -1);
   for (std::size_t k = 0; k < units.size(); ++k) position[units[k]] = static_cast<int>(k);
   for (const int u : units) {
     const Elimination::Unit& unit = e.units[u];
@@ -610,7 +683,12 @@ Part part_of(const Elimination& e, const std::vector<int>& units) {
     int needed = static_cast<int>(units.size());
     for (const int held_unit : unit.holds)
       if (position[held_unit] >= 0) needed = std::min(needed, position[held_unit]);
-    held.push_back({needed, unit.constraint, e.batches[unit.constraint].format.general()});
+    int& known = held_as[unit.constraint];
+    if (known < 0) {
+      known = static_cast<int>(held.size());
+      held.push_back({needed, unit.constraint, e.batches[unit.constraint].format.general()});
+    }
+    held[known].needed = std::min(held[known].needed, needed);
   }
   std::stable_sort(held.begin(), held.end(), [](const Held& a, const Held& b) {
     return std::pair(a.general, a.needed) < std::pair(b.general, b.needed);
@@ -645,7 +723,7 @@ Elimination compile(const std::vector<Constraint>& model, const std::vector<bool
   const std::vector<int> hub_of_grip = put_grips(constraints, bodies, hubs);
   const CompoundTree tree = build_tree(constraints, bodies + static_cast<int>(hub_of_grip.size()), order);
   const Batches laid = lay_side_by_side(tree, constraints, dense, order, lanes);
-  Elimination e = Layout(constraints, dense, laid, hub_of_grip).take();
+  Elimination e = Layout(constraints, dense, laid, hub_of_grip, order == MergeOrder::in_lanes ? lanes : 1).take();
   e.fillers = tree.fillers;
   return e;
 }

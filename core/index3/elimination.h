@@ -24,6 +24,9 @@
 
 namespace rigstep::index3 {
 
+// Of a thread's part, in multiply-adds of a lane: below that, handing over costs more than it saves.
+inline constexpr long kLeastCostOfPart = 24'000;
+
 // Where a constraint of the model lies: its row k at rows.base + k rows.stride in every array of rows.
 struct ConstraintPlace {
   int batch = -1;

@@ -31,6 +31,10 @@ void apply_input(const Mechanism& m, const Input& input, double value, Workspace
   if (input.kind == Input::Kind::signal) return;
   if (input.kind == Input::Kind::joint_effort) {
     const Joint& joint = m.joints()[input.joint];
+    if (turns_about_ground(m, input)) {
+      w.Q[joint.second].tail<3>() += value * joint.in_first.axes_b.col(2);
+      return;
+    }
     Vec6 on_first, on_second;
     coordinate_gradient(input.freedom, w.joint[input.joint], on_first, on_second);
     add(w, joint.first, value * on_first);
@@ -208,10 +212,16 @@ Mat3 drag_damping(const Drag& drag, const Vec3& u) noexcept {
   return 0.5 * drag.density * drag.drag_area * (speed * Mat3::Identity() + u * u.transpose() / speed);
 }
 
+bool turns_about_ground(const Mechanism& mechanism, const Input& input) noexcept {
+  if (input.kind != Input::Kind::joint_effort) return false;
+  const Joint& joint = mechanism.joints()[input.joint];
+  return joint.type == JointType::revolute && joint.first == kGround;
+}
+
 void apply_forces(const Plan& plan, const Inputs& inputs, double t, const std::vector<double>& last_coordinate,
                   Workspace& w) noexcept {
   const Mechanism& m = plan.mechanism;
-  for (const int i : plan.observed_bodies) w.Q[i] << m.bodies()[i].mass * m.gravity_0(), Vec3::Zero();
+  for (const int i : plan.loaded_bodies) w.Q[i] << m.bodies()[i].mass * m.gravity_0(), Vec3::Zero();
   for (const AppliedLoad& load : m.loads()) apply_load(load, t, w);
   for (std::size_t k = 0; k < m.inputs().size(); ++k) apply_input(m, m.inputs()[k], inputs.value[k], w);
   if (plan.loads_follow_coordinates) follow_coordinates(plan, last_coordinate, w);

@@ -35,7 +35,10 @@ Mat3 drag_damping(const Drag& drag, const Vec3& u) noexcept;
 // w.coordinate: the followed joint coordinates, unwrapped from their values at the last instant.
 void follow_coordinates(const Plan& plan, const std::vector<double>& last_coordinate, Workspace& w) noexcept;
 
-// Follows the joint coordinates, and sums every load at time t [s] on the observed bodies into w.Q. Leaves what each
+// An effort about an axis that is fixed in the ground: it loads its body alike in all poses.
+bool turns_about_ground(const Mechanism& mechanism, const Input& input) noexcept;
+
+// Follows the joint coordinates, and sums every load at time t [s] on the loaded bodies into w.Q. Leaves what each
 // force element does in w.spring, w.friction, w.motor, w.bushing, w.tyre and w.drag.
 void apply_forces(const Plan& plan, const Inputs& inputs, double t, const std::vector<double>& last_coordinate,
                   Workspace& w) noexcept;

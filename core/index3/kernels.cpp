@@ -393,6 +393,12 @@ struct Vector {
 
 RIGSTEP_INLINE int entry(int i, int k) { return i >= k ? packed(i) + k : packed(k) + i; }
 
+// between the rows of the constraint that a front eliminates
+template <class T>
+RIGSTEP_INLINE int row_stride(const Front& f) {
+  return kWidth<T> < kJoinedLanes ? f.row_stride : kWidth<T>;
+}
+
 // L below the diagonal and 1/D of the pivots, kept; says whether they are positive
 template <int N, class T>
 RIGSTEP_INLINE bool keep_pivots(T* D, T* inverse_d, double* factor) {
@@ -441,7 +447,7 @@ RIGSTEP_INLINE bool eliminate_two_sided(const StepArrays& a, const Front& f, int
         if (has_right) value = has_left ? value + right(packed(i) + k) : right(packed(i) + k);
         L[packed(i) + k] = value;
       }
-      L[packed(i) + i] = L[packed(i) + i] + load<T>(compliance + i * W);
+      L[packed(i) + i] = L[packed(i) + i] + load<T>(compliance + i * row_stride<T>(f));
     });
     positive = keep_pivots<N>(L, inverse_d, factor);
     if (has_a) {
@@ -503,7 +509,7 @@ RIGSTEP_INLINE bool eliminate(const StepArrays& a, const Front& f, int stage) {
 #pragma GCC unroll 6
         for (int k = 0; k <= i; ++k)
           L[packed(i) + k] = sum(left_pivot + i, left_pivot + k, right_pivot + i, right_pivot + k);
-        L[packed(i) + i] = L[packed(i) + i] + load<T>(compliance + i * W);
+        L[packed(i) + i] = L[packed(i) + i] + load<T>(compliance + i * row_stride<T>(f));
       });
       if (f.is_hub) turn_over(L, packed(N));
       positive = keep_pivots<N>(L, inverse_d, factor);
@@ -727,10 +733,10 @@ RIGSTEP_INLINE void solve_up(const StepArrays& a, const Front& f, const double* 
         if (has_left) y[k] = left(in_left + k);
         if (has_right) y[k] = has_left ? y[k] + right(in_right + k) : right(in_right + k);
       });
-      each<N>([&](int k) RIGSTEP_INLINED { y[k] = y[k] + load<T>(rhs + (f.row_position + k * W)); });
+      each<N>([&](int k) RIGSTEP_INLINED { y[k] = y[k] + load<T>(rhs + (f.row_position + k * row_stride<T>(f))); });
       if (anew)
         each<N>([&](int k) RIGSTEP_INLINED {
-          const int row = f.row_position + k * W;
+          const int row = f.row_position + k * row_stride<T>(f);
           y[k] = fnma(load<T>(a.carried + row), load<T>(a.lambda + row), y[k]);
         });
       T solution[N];
@@ -785,21 +791,21 @@ void solve_up(const StepArrays& a, const Run& run, RightHandSide side) {
 // z: solution of the eliminated constraint
 template <int N, class T>
 RIGSTEP_INLINE void keep_multipliers(const StepArrays& a, const Front& f, Multiplier kind, const T* z) {
-  constexpr int W = kWidth<T>;
-  const int at = f.row_position;
+  const int at = f.row_position, stride = row_stride<T>(f);
   switch (kind) {
     case Multiplier::lambda:  // accumulated, (21) (34)
       return each<N>([&](int k) RIGSTEP_INLINED {
-        double* lambda = a.lambda + (at + k * W);
-        store(lambda, fma(load<T>(a.gain + (at + k * W)), z[k], load<T>(lambda)));
+        double* lambda = a.lambda + (at + k * stride);
+        store(lambda, fma(load<T>(a.gain + (at + k * stride)), z[k], load<T>(lambda)));
       });
     case Multiplier::sigma:
-      return each<N>([&](int k) RIGSTEP_INLINED { store(a.sigma + (at + k * W), z[k]); });
+      return each<N>([&](int k) RIGSTEP_INLINED { store(a.sigma + (at + k * stride), z[k]); });
     case Multiplier::kappa:
-      return each<N>([&](int k) RIGSTEP_INLINED { store(a.kappa + (at + k * W), z[k]); });
+      return each<N>([&](int k) RIGSTEP_INLINED { store(a.kappa + (at + k * stride), z[k]); });
     case Multiplier::more_kappa:
-      return each<N>([&](int k)
-                         RIGSTEP_INLINED { store(a.kappa + (at + k * W), load<T>(a.kappa + (at + k * W)) + z[k]); });
+      return each<N>([&](int k) RIGSTEP_INLINED {
+        store(a.kappa + (at + k * stride), load<T>(a.kappa + (at + k * stride)) + z[k]);
+      });
   }
 }
 

@@ -231,7 +231,7 @@ void add_quadratic_terms(const Plan& plan, Workspace& w) noexcept {
 void load_bodies(const Plan& plan, const Inputs& inputs, double t, const std::vector<double>& last_coordinate,
                  Workspace& w) noexcept {
   apply_forces(plan, inputs, t, last_coordinate, w);
-  for (const int i : plan.observed_bodies) write_loads(plan, w, i);
+  for (const int i : plan.loaded_bodies) write_loads(plan, w, i);
 }
 
 void tangent_of_forces(const Plan& plan, double stiffness_factor, double damping_factor, Workspace& w) noexcept {
@@ -255,10 +255,11 @@ int singular_constraint(const Plan& plan, const Workspace& w, int front) noexcep
   int singular = -1, lane_of_it = f.width;
   for (std::size_t c = 0; c < plan.eliminated.size(); ++c) {
     const ConstraintPlace& at = e.constraint[c];
-    if (at.batch != f.constraint || at.lane >= lane_of_it) continue;
-    const double* inverse_pivot = w.lanes.arena + f.factor + f.pivots * (f.pivots + 1) / 2 * f.width + at.lane;
+    const int lane = at.rows.base - f.row_position;
+    if (at.batch != f.constraint || lane < 0 || lane >= lane_of_it) continue;
+    const double* inverse_pivot = w.lanes.arena + f.factor + f.pivots * (f.pivots + 1) / 2 * f.width + lane;
     for (int k = 0; k < f.pivots; ++k)
-      if (!(inverse_pivot[k * f.width] > 0.0)) singular = plan.eliminated[c], lane_of_it = at.lane;
+      if (!(inverse_pivot[k * f.width] > 0.0)) singular = plan.eliminated[c], lane_of_it = lane;
   }
   return singular;
 }

@@ -9,7 +9,6 @@ namespace {
 
 constexpr int kTop = -1;
 constexpr double kEven = 0.9, kUneven = 0.5;  // of the least loaded thread, beside the most loaded one
-constexpr long kLeastCostOfPart = 24'000;     // below that, handing over costs more than it saves
 
 class Divider {
  public:

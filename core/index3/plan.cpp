@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/index3/constraints.h"
+#include "core/index3/forces.h"
 #include "core/index3/hubs.h"
 #include "core/mechanism/body_groups.h"
 
@@ -284,7 +285,7 @@ void observe(Plan& plan, const std::vector<Constraint>& constraints) {
   if (plan.loads_follow_coordinates)
     for (const JointCoordinate& coordinate : m.coordinates()) joints.insert(coordinate.joint);
   for (const Input& input : m.inputs()) {
-    if (input.kind == Input::Kind::signal) continue;
+    if (input.kind == Input::Kind::signal || turns_about_ground(m, input)) continue;
     input.kind == Input::Kind::joint_effort ? joints.insert(input.joint) : bodies.insert(input.body);
   }
   for (const AppliedLoad& load : m.loads()) bodies.insert(load.body);
@@ -298,6 +299,10 @@ void observe(Plan& plan, const std::vector<Constraint>& constraints) {
   bodies.erase(kGround);
   plan.observed_bodies.assign(bodies.begin(), bodies.end());
   plan.observed_joints.assign(joints.begin(), joints.end());
+  std::set<int> loaded = bodies;
+  for (const Input& input : m.inputs())
+    if (turns_about_ground(m, input)) loaded.insert(m.joints()[input.joint].second);
+  plan.loaded_bodies.assign(loaded.begin(), loaded.end());
   for (const JointCoordinate& coordinate : m.coordinates()) {
     const Joint& joint = m.joints()[coordinate.joint];
     if (joints.insert(coordinate.joint).second) plan.followed_joints.push_back(coordinate.joint);

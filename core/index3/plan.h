@@ -79,6 +79,7 @@ struct Plan {
   // what every iteration must see one by one: bodies and joints with force elements, inputs, general constraints
   std::vector<int> observed_bodies;
   std::vector<int> observed_joints;
+  std::vector<int> loaded_bodies;  // the observed ones, and those whose inputs load them alike in all poses
   // what must be seen only when a step is made, for its joint coordinates; none of the above
   std::vector<int> followed_bodies;
   std::vector<int> followed_joints;

@@ -13,6 +13,9 @@ namespace rigstep::index3 {
 
 inline constexpr int kMostLanes = 8;  // of a batch: 1, 2, 4 or, where the processor has registers for them, 8
 
+// Constraints of one format that are narrower than that may be evaluated together in as many lanes.
+inline constexpr int kJoinedLanes = 4;
+
 inline constexpr int kMaxRows = 6;   // of one constraint
 inline constexpr int kMaxSides = 4;  // bodies of one constraint
 
@@ -130,8 +133,9 @@ struct Front {
   int pivots = 0;  // rows eliminated: one constraint, or none
   unsigned char form = kGeneral;
   bool is_hub = false;   // it eliminates the displacement of a hub, whose pivots are negative
-  int constraint = -1;   // batch of the eliminated constraint
-  int row_position = 0;  // its rows: element k at row_position + k width + lane
+  int constraint = -1;   // batch of the eliminated constraint, which may be wider
+  int row_position = 0;  // its rows: element k at row_position + k row_stride + lane
+  int row_stride = 1;
   Child child[2];
   int first_pending = 0, pendings = 0;
   int matrix = 0, vector = 0;
@@ -146,7 +150,8 @@ struct Side {
   int first_copy = 0, copies = 0;  // of the handle
 };
 
-// Point constraints (with cosines) of equal format, side by side; general ones are evaluated one by one.
+// Point constraints (with cosines) of equal format, side by side; general ones are evaluated one by one. Fronts of
+// several shapes may eliminate them.
 struct ConstraintBatch {
   RowFormat format;
   Operands sides = Operands::in_order;

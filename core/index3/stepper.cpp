@@ -51,9 +51,10 @@ class Attempt {
     drive(plan_, last_, inputs_, time(), w_);
     take_inputs(plan_, inputs_, w_);
     if (!predict()) return false;  // 3a, 3b   (15) (16)
+    const bool loads_vary = !plan_.observed_bodies.empty();
     for (int k = 0; k < plan_.settings.iterations; ++k) {
-      if (needs_tangent(k)) tangent_of_forces(plan_, h2(), 0.5 * plan_.dt(), w_);  // (8)
-      load_bodies(plan_, inputs_, time(), last_.coordinate, w_);
+      if (loads_vary && needs_tangent(k)) tangent_of_forces(plan_, h2(), 0.5 * plan_.dt(), w_);  // (8)
+      if (loads_vary || k == 0) load_bodies(plan_, inputs_, time(), last_.coordinate, w_);
       LeavesToRoot up = solve(LeavesToRoot::Start::free_motion, closing(k));
       up.constrain = true;
       if (needs_tangent(k)) up.with_stiffness = true, up.factorise = {true, h2(), true, 0};

@@ -234,10 +234,13 @@ void check_elimination(const Mechanism& m, MergeOrder order, Hubs hubs, const ch
   }
   CHECK(e.constraint.size() ==
         plan.eliminated.size() + plan.elements.size() + e.hubs.size() + static_cast<std::size_t>(e.fillers));
-  std::set<int> batches;
+  std::set<std::pair<int, int>> lanes;  // of batches of constraints, each eliminated by one front
   for (const Front& f : e.fronts)
-    if (f.pivots > 0) CHECK(batches.insert(f.constraint).second);
-  CHECK(batches.size() == e.batches.size());
+    for (int lane = 0; lane < f.width && f.pivots > 0; ++lane)
+      CHECK(lanes.emplace(f.constraint, f.row_position - e.batches[f.constraint].row_position + lane).second);
+  std::size_t evaluated = 0;
+  for (const ConstraintBatch& batch : e.batches) evaluated += static_cast<std::size_t>(batch.width);
+  CHECK(lanes.size() == evaluated);
   std::multiset<std::pair<Run::Of, int>> operations;
   std::size_t points = 0;
   for (const ConstraintBatch& c : e.whole.constraints) points += c.format.general() ? 0 : 1;
@@ -375,13 +378,26 @@ TEST_CASE("equal parts lie side by side: segments of a chain, branches of a tree
   }
 }
 
+TEST_CASE("narrow constraints with axes are evaluated together where all is one thread's") {
+  for (const char* set : test::instruction_sets()) {
+    const Plan plan(test::build(test::four_bar(0.4)), {.instruction_set = set});
+    REQUIRE(kernels_for_this_processor(set).lanes >= kJoinedLanes);
+    REQUIRE(plan.elimination.batches.size() == 1);
+    CHECK(plan.elimination.batches[0].width == kJoinedLanes);
+  }
+}
+
 TEST_CASE("the operations between the segments of a chain find their operands side by side, without gathering") {
   for (const char* set : test::instruction_sets())
     for (const int n : {8, 16, 32, 128, 256}) {
       CAPTURE(n);
       const Plan plan(test::build(test::chain(n, JointType::revolute)), {.instruction_set = set});
-      for (const Front& f : plan.elimination.fronts) CHECK(f.children != Operands::scattered);
-      for (const ConstraintBatch& c : plan.elimination.batches) CHECK(c.sides != Operands::scattered);
+      const Elimination& e = plan.elimination;
+      for (const Front& f : e.fronts) {
+        CHECK(f.children != Operands::scattered);
+        // those that several fronts eliminate are gathered with intent
+        if (e.batches[f.constraint].width == f.width) CHECK(e.batches[f.constraint].sides != Operands::scattered);
+      }
     }
 }
 

@@ -136,6 +136,7 @@ class OneFront {
     front_.pivots = N;
     front_.form = shape_.form;
     front_.constraint = 0;
+    front_.row_stride = width_;
     front_.children = shape_.children;
     for (int side = 0; side < 2; ++side)
       if (has_child(side)) place_child(side);

@@ -238,11 +238,12 @@ TEST_CASE("a joint that cannot be eliminated is named, whatever lane it is in") 
     CHECK(singular_constraint(plan, w, index) == -1);
     for (int joint = 0; joint < 16; ++joint) {
       const ConstraintPlace& at = e.constraint[plan.eliminated_as[joint]];
-      if (at.batch != front.constraint) continue;
-      inverse_pivots[front.width + at.lane] = -1.0;
+      const int lane = at.rows.base - front.row_position;
+      if (at.batch != front.constraint || lane < 0 || lane >= front.width) continue;
+      inverse_pivots[front.width + lane] = -1.0;
       CHECK(singular_constraint(plan, w, index) == joint);
-      inverse_pivots[front.width + at.lane] = 1.0;
-      named_beyond_the_first_lane += at.lane > 0;
+      inverse_pivots[front.width + lane] = 1.0;
+      named_beyond_the_first_lane += lane > 0;
     }
   }
   CHECK(named_beyond_the_first_lane > 0);
