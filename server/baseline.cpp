@@ -30,6 +30,8 @@ namespace {
 constexpr std::size_t kEchoBytes = 256;            // about what a frame of twenty channels has
 constexpr int kHistogramUs = 20'000;               // wake-ups later than that count as that late
 constexpr std::int64_t kEchoLostNs = 200'000'000;  // no echo for so long
+constexpr std::int64_t kPauseNs = 1'000;           // what is shorter may be the look at the clock itself
+constexpr std::int64_t kSpinNs = 100'000'000;      // far less than the kernel lets a real-time thread run at a stretch
 
 using EchoDatagram = std::array<char, kEchoBytes>;
 
@@ -168,6 +170,34 @@ Cyclictest parse_cyclictest(const std::string& output) {
   Times wake_up = percentiles_us(*histogram);
   wake_up.max_us = most;
   return {.wake_up = wake_up};
+}
+
+Pauses measure_pauses(const LoopThread& thread, const std::atomic<bool>& stop) {
+  std::int64_t pauses = 0, paused_ns = 0, longest_ns = 0, spun_ns = 0;
+  std::thread([&] {
+    rt::set_up_loop_thread({.priority = thread.priority, .cpu = thread.cpu});
+    const std::int64_t begin = rt::MonotonicClock::now_ns();
+    for (std::int64_t last = begin, now = begin; now - begin < kSpinNs && !stop; last = now) {
+      now = rt::MonotonicClock::now_ns();
+      spun_ns = now - begin;
+      if (now - last <= kPauseNs) continue;
+      ++pauses;
+      paused_ns += now - last;
+      longest_ns = std::max(longest_ns, now - last);
+    }
+  }).join();
+  const auto spun = static_cast<double>(std::max<std::int64_t>(spun_ns, 1));
+  return {1e9 * static_cast<double>(pauses) / spun, static_cast<double>(paused_ns) / spun,
+          1e-3 * static_cast<double>(longest_ns)};
+}
+
+std::string Pauses::text() const {
+  return fmt::format("{:.0f} a second, {:.2f} % of the time, {:.1f} us at most: interrupts, firmware or hypervisor",
+                     per_second, 100.0 * share, longest_us);
+}
+
+nlohmann::json Pauses::json() const {
+  return {{"per_second", per_second}, {"share", share}, {"longest_us", longest_us}};
 }
 
 UdpEcho run_udp_echo(const UdpEchoOptions& options, double seconds, const std::atomic<bool>& stop,

@@ -1,10 +1,12 @@
-// What this machine does without Rigstep: wake-ups as cyclictest measures them, and raw UDP datagrams there and back. A
-// loop and its link are judged beside these. Offline, though what they measure is not.
+// What this machine does without Rigstep: wake-ups as cyclictest measures them, raw UDP datagrams there and back, and
+// what it takes away from every program. A loop and its link are judged beside these. Offline, though what they measure
+// is not.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "proto/load.h"
@@ -29,6 +31,17 @@ Cyclictest parse_cyclictest(const std::string& output);  // printed with --histo
 
 // The core that the loop of a rig file takes: its own, or the last one allowed.
 LoopThread loop_of(const wire::RigConfig& rig);
+
+// When the loop's core stood still for a thread that did nothing but look at the clock there, with the loop's priority:
+// interrupts, firmware or a hypervisor had it.
+struct Pauses {
+  double per_second = 0.0;  // those longer than a microsecond
+  double share = 0.0;       // of the time, 0..1
+  double longest_us = 0.0;
+  std::string text() const;
+  nlohmann::json json() const;
+};
+Pauses measure_pauses(const LoopThread& thread, const std::atomic<bool>& stop);
 
 // Datagrams there and back between two threads over the same address, under the conditions of a live loop: the far end
 // has the loop's core and, where it blocks, its priority; no core idles deeply.

@@ -167,6 +167,7 @@ std::string CommissionReport::text() const {
                               : fmt::format("  {:<28}{}\n", "raw UDP echo", echo.problem);
   out += cyclictest.problem.empty() ? stage("cyclictest", cyclictest.wake_up, "wake-ups of a thread that does nothing")
                                     : fmt::format("  {:<28}{}\n", "cyclictest", cyclictest.problem);
+  out += fmt::format("  {:<28}{}\n", "pauses of the core", pauses.text());
   for (const std::string& line : realtime) out += fmt::format("  {}\n", line);
   out += "rules\n";
   for (const CommissionRule& rule : rules)
@@ -213,6 +214,7 @@ nlohmann::json CommissionReport::json() const {
           {"stages_us", stages},
           {"cyclictest", test},
           {"udp_echo", raw},
+          {"pauses", pauses.json()},
           {"rules", all},
           {"realtime", realtime},
           {"identity", identity}};
@@ -238,6 +240,7 @@ CommissionReport commission(const CommissionRequest& request, const std::atomic<
   }
   report.rules = commission_rules(rig, request.seconds, report.live, report.rig);
   if (stop) return report;
+  report.pauses = measure_pauses(loop_of(rig), stop);
   progress("cyclictest", 0.0);
   report.cyclictest = run_cyclictest(loop_of(rig), request.seconds, stop);
   if (request.rig_elsewhere)

@@ -42,6 +42,7 @@ struct CommissionReport {
   std::vector<std::string> realtime;
   Cyclictest cyclictest;
   UdpEcho echo;
+  Pauses pauses;
   std::vector<CommissionRule> rules;
   nlohmann::json identity;  // commission_identity()
 

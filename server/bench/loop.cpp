@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <thread>
@@ -79,8 +80,16 @@ LockstepTrips lockstep(wire::RigConfig rig, bool polling, double seconds, const 
 struct Rounds {
   std::vector<double> wake_p50, wake_p99, cyclictest_p50, cyclictest_p99;
   std::vector<double> trip[2], step[2], echo[2];  // blocking, polling
+  std::vector<double> pauses_per_second, pauses_share;
   std::string cyclictest_problem;
 };
+
+void note_pauses(const wire::RigConfig& rig, const std::atomic<bool>& stop, LoopBenchReport& report, Rounds& rounds) {
+  const Pauses found = measure_pauses(loop_of(rig), stop);
+  rounds.pauses_per_second.push_back(found.per_second);
+  rounds.pauses_share.push_back(found.share);
+  report.pauses.longest_us = std::max(report.pauses.longest_us, found.longest_us);
+}
 
 void measure_wake_ups(const wire::RigConfig& rig, double seconds, const std::atomic<bool>& stop,
                       LoopBenchReport& report, Rounds& rounds) {
@@ -104,6 +113,7 @@ LoopBenchReport bench_loop(const LoopBenchRequest& request, const std::atomic<bo
   for (int round = 0; round < request.rounds && !stop; ++round) {
     const auto say = [&](const char* what, int part) { progress(what, (round + part / 5.0) / request.rounds); };
     say("wake-ups", 0);
+    note_pauses(rig, stop, report, rounds);
     measure_wake_ups(rig, request.seconds, stop, report, rounds);
     for (const bool polling : {false, true}) {
       if (stop) break;
@@ -117,6 +127,8 @@ LoopBenchReport bench_loop(const LoopBenchRequest& request, const std::atomic<bo
       rounds.step[polling].push_back(trips.step_us);
     }
   }
+  report.pauses.per_second = median(rounds.pauses_per_second);
+  report.pauses.share = median(rounds.pauses_share);
   report.rows = {
       {"wake-up, p50, beside cyclictest", median(rounds.wake_p50), 0.0, median(rounds.cyclictest_p50), kMostWakeUp,
        rounds.cyclictest_problem},
@@ -136,6 +148,7 @@ std::string LoopBenchReport::text() const {
                ? fmt::format("{:<48}{:>9.1f}{:>9.1f}{:>9.1f}{:>8.2f}{:>9.1f}{}\n", row.what, row.ours, row.step,
                              row.machine, row.ratio(), row.at_most, row.ratio() <= row.at_most ? "" : "  MORE")
                : fmt::format("{:<48}{}\n", row.what, row.problem);
+  out += "pauses of the loop's core: " + pauses.text() + "\n";
   for (const std::string& line : realtime) out += line + "\n";
   return out;
 }
@@ -150,7 +163,7 @@ nlohmann::json LoopBenchReport::json() const {
                    {"ratio", row.ratio()},
                    {"at_most", row.at_most},
                    {"problem", row.problem}});
-  return {{"schema", 1}, {"rows", all}, {"realtime", realtime}};
+  return {{"schema", 1}, {"rows", all}, {"pauses", pauses.json()}, {"realtime", realtime}};
 }
 
 }  // namespace rigstep::server

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "server/baseline.h"
+
 namespace rigstep::server {
 
 struct LoopBenchRequest {
@@ -32,6 +34,7 @@ struct LoopBenchRow {
 struct LoopBenchReport {
   std::vector<std::string> realtime;  // what was granted
   std::vector<LoopBenchRow> rows;
+  Pauses pauses;  // medians over the rounds; the longest of all
 
   std::string text() const;
   nlohmann::json json() const;
