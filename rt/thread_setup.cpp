@@ -365,13 +365,17 @@ ThreadUsage thread_usage() noexcept {
 
 int last_allowed_core() noexcept { return last_of(allowed_cores()); }
 
-LastCoreOnly::LastCoreOnly() noexcept : before_(allowed_cores()) {
-  cpu_set_t only;
-  CPU_ZERO(&only);
-  CPU_SET(last_of(before_), &only);
-  ::sched_setaffinity(0, sizeof(only), &only);
+StayOnCores::StayOnCores(Which which, int cpu) noexcept : before_(allowed_cores()) {
+  cpu_set_t wanted = before_;
+  if (which == Which::only) {
+    CPU_ZERO(&wanted);
+    CPU_SET(static_cast<std::size_t>(cpu), &wanted);
+  } else {
+    CPU_CLR(static_cast<std::size_t>(cpu), &wanted);
+  }
+  ::sched_setaffinity(0, sizeof(wanted), &wanted);
 }
 
-LastCoreOnly::~LastCoreOnly() { ::sched_setaffinity(0, sizeof(before_), &before_); }
+StayOnCores::~StayOnCores() { ::sched_setaffinity(0, sizeof(before_), &before_); }
 
 }  // namespace rigstep::rt

@@ -85,14 +85,16 @@ ThreadUsage thread_usage() noexcept;
 // The last core that the calling thread may run on: the loop belongs there unless its rig file names another.
 int last_allowed_core() noexcept;
 
-// Keeps the calling thread on the last allowed core, where the loop of a team belongs, as long as it lives: for those
-// who step outside the loop. Make the stepper first, so that its team may use the other cores.
-class LastCoreOnly {
+// Keeps the calling thread on one core, or off it, as long as this lives, if the system lets it. Who steps outside the
+// loop with a team belongs on the last allowed core; the stepper first, so that its team may use the others.
+class StayOnCores {
  public:
-  LastCoreOnly() noexcept;
-  ~LastCoreOnly();
-  LastCoreOnly(const LastCoreOnly&) = delete;
-  LastCoreOnly& operator=(const LastCoreOnly&) = delete;
+  enum class Which { only, others };
+
+  StayOnCores(Which which, int cpu) noexcept;
+  ~StayOnCores();
+  StayOnCores(const StayOnCores&) = delete;
+  StayOnCores& operator=(const StayOnCores&) = delete;
 
  private:
   cpu_set_t before_;

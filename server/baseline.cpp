@@ -86,30 +86,6 @@ class EchoEnd {
   bool polling_;
 };
 
-// Keeps the calling thread on one core, or off it if there are others, as long as this lives.
-class Cores {
- public:
-  enum class Which { only, others };
-
-  Cores(Which which, int cpu) {
-    ::pthread_getaffinity_np(::pthread_self(), sizeof before_, &before_);
-    cpu_set_t wanted = before_;
-    if (which == Which::only) CPU_ZERO(&wanted);
-    if (which == Which::only)
-      CPU_SET(static_cast<std::size_t>(cpu), &wanted);
-    else
-      CPU_CLR(static_cast<std::size_t>(cpu), &wanted);
-    // refused where nothing is left, or for a core that is not there: the loop is not there either then
-    ::pthread_setaffinity_np(::pthread_self(), sizeof wanted, &wanted);
-  }
-  ~Cores() { ::pthread_setaffinity_np(::pthread_self(), sizeof before_, &before_); }
-  Cores(const Cores&) = delete;
-  Cores& operator=(const Cores&) = delete;
-
- private:
-  cpu_set_t before_{};
-};
-
 // What comes back is the datagram with this number.
 std::uint64_t number_of(const EchoDatagram& datagram) {
   std::uint64_t number = 0;
@@ -209,16 +185,16 @@ UdpEcho run_udp_echo(const UdpEchoOptions& options, double seconds, const std::a
   const rt::NoDeepIdle idle({}, idle_report);
   std::atomic<bool> done{false};
   std::thread mirror([&] {
-    std::optional<Cores> loops;
+    std::optional<rt::StayOnCores> loops;
     if (options.polling)  // with SCHED_FIFO it would be stopped for a part of every second
-      loops.emplace(Cores::Which::only, options.thread.cpu);
+      loops.emplace(rt::StayOnCores::Which::only, options.thread.cpu);
     else
       rt::set_up_loop_thread({.priority = options.thread.priority, .cpu = options.thread.cpu});
     EchoDatagram datagram{};
     while (!done.load())
       if (far.receive(datagram)) far.answer(datagram);
   });
-  const Cores rigs(Cores::Which::others, options.thread.cpu);
+  const rt::StayOnCores rigs(rt::StayOnCores::Which::others, options.thread.cpu);
   UdpEcho echo;
   const auto histogram = std::make_unique<rt::Histogram>();
   const std::int64_t begin = rt::MonotonicClock::now_ns(), end = begin + std::llround(1e9 * seconds);

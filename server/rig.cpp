@@ -9,6 +9,7 @@
 #include <optional>
 #include <string_view>
 
+#include "proto/codec.h"
 #include "proto/load.h"
 #include "rt/clock.h"
 #include "server/client_socket.h"
@@ -211,7 +212,7 @@ class RigRun {
 
   // Often enough that no other rig may take this one's place.
   std::int64_t heartbeat_ns() const {
-    return std::max<std::int64_t>(report_.link.period_ns * client_.server().timeout_steps / 25, 1);
+    return std::max<std::int64_t>(report_.link.period_ns * client_.server().timeout_steps / wire::kHeartbeatShare, 1);
   }
 
   // Inputs at their rate, states as they come.

@@ -80,6 +80,8 @@ class __attribute__((visibility("default"))) RigClient {
   // server makes each step once, and answers again.
   bool send(std::span<const double> inputs) noexcept;
   bool request_state() noexcept;  // lockstep: asks for the last state again, without a step; so a rig begins
+  // For a controller that sends inputs more rarely than every 25th of the time-out: after a tenth of silence another
+  // rig of its name and machine may take its place.
   bool send_heartbeat() noexcept;
   std::uint64_t sent_inputs() const noexcept;  // sequence of the newest one
 

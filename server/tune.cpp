@@ -186,7 +186,7 @@ class Sweep {
     settings.threads = setting.threads;
     index3::Stepper stepper = make_stepper(loaded_, settings);
     if (stepper.threads() != setting.threads) return;  // too small to be shared: the setting with fewer is this one
-    const rt::LastCoreOnly pinned;                     // its partners have theirs
+    const rt::StayOnCores pinned(rt::StayOnCores::Which::only, rt::last_allowed_core());  // its partners have theirs
     std::vector<double> start(stepper.state().flat_size());
     stepper.state().flatten(start);
     times_us_.clear();

@@ -25,7 +25,6 @@ using wire::DecodeStatus;
 
 constexpr int kReceivePerTurn = 64;  // so that a flood of datagrams cannot hold up the states
 constexpr std::int64_t kStatusAgeNs = 100'000'000;
-constexpr std::int64_t kRestartShare = 10;  // of the time-out: silence after which a restarted rig takes its own place
 
 void count(std::atomic<std::uint64_t>& counter, std::uint64_t amount = 1) {
   counter.fetch_add(amount, std::memory_order_relaxed);
@@ -436,7 +435,7 @@ std::size_t UdpEndpoint::observers() const {
 bool UdpEndpoint::is_restarted(const Participant& old, const Endpoint& sender) const {
   if (old.endpoint == sender) return true;
   return old.endpoint.address() == sender.address() && old.name == request_.rig_name &&
-         now_ns_ - old.last_heard_ns >= timeout_ns_ / kRestartShare;
+         now_ns_ - old.last_heard_ns >= timeout_ns_ / wire::kRestartShare;
 }
 
 // The Hello in hand gets a session; what its sender had before ends, and so does the controller whose place it takes.

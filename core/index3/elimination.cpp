@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -248,17 +249,40 @@ class Layout {
   };
 
   // Each front's constraints lie like its own lanes. But where all is one thread's, narrow ones of one format lie side
-  // by side: to gather their operands costs less than to evaluate axes a lane or two at a time.
+  // by side, four lanes of them: to gather their operands costs less than to evaluate axes a lane or two at a time.
   void place_constraints() {
+    const bool joins = most_lanes_ >= kJoinedLanes && cost() < 2 * kLeastCostOfPart;
     std::vector<Together> all;
+    std::map<int, std::vector<int>> narrow;  // fronts by falling width, of each number of cosines
     for (const int width : kWidths)
-      for (int k = 0; k < static_cast<int>(e_.fronts.size()); ++k)
-        if (e_.fronts[k].pivots > 0 && e_.fronts[k].width == width) all.push_back({{k}, batches_[front_batch_[k]]});
-    if (most_lanes_ >= kJoinedLanes && cost() < 2 * kLeastCostOfPart) join_narrow(all);
+      for (int k = 0; k < static_cast<int>(e_.fronts.size()); ++k) {
+        const Batch& b = batches_[front_batch_[k]];
+        if (e_.fronts[k].pivots == 0 || width != b.width()) continue;
+        const int cosines = e_.constraints[node(b, 0).pivot].format.cosines;
+        if (joins && cosines > 0 && width < kJoinedLanes && lanes(b) == width)
+          narrow[cosines].push_back(k);
+        else
+          add(k, all.emplace_back());
+      }
+    for (const auto& [cosines, fronts] : narrow)
+      for (std::size_t k = 0; k < fronts.size();) {
+        Together joined;
+        for (std::size_t next = k; next < fronts.size() && lanes(joined.constraints) < kJoinedLanes; ++next)
+          add(fronts[next], joined);
+        if (lanes(joined.constraints) < kJoinedLanes) joined = {}, add(fronts[k], joined);
+        k += joined.fronts.size();
+        all.push_back(std::move(joined));
+      }
     std::stable_sort(all.begin(), all.end(), [](const Together& a, const Together& b) {
       return a.constraints.width() > b.constraints.width();
     });
     for (const Together& each : all) reserve_rows(each);
+  }
+
+  void add(int front, Together& together) const {
+    const std::vector<int>& more = batches_[front_batch_[front]].nodes;
+    together.fronts.push_back(front);
+    together.constraints.nodes.insert(together.constraints.nodes.end(), more.begin(), more.end());
   }
 
   long cost() const {
@@ -271,37 +295,6 @@ class Layout {
   static long cost_of(const Leaf& leaf) { return 400 + 36L * leaf.rows; }
   static long cost_of(const Front& f) {
     return 200 + static_cast<long>(f.pivots) * (f.rows + f.pivots) * (f.rows + f.pivots);
-  }
-
-  // Full batches of one or two lanes, to four.
-  void join_narrow(std::vector<Together>& all) const {
-    const auto format = [this](const Together& t) {
-      return e_.constraints[nodes_[t.constraints.nodes[0]].pivot].format;
-    };
-    const auto is_narrow = [&](const Together& t) {
-      return format(t).cosines > 0 && t.constraints.width() < kJoinedLanes &&
-             t.constraints.width() == lanes(t.constraints);
-    };
-    for (std::size_t k = 0; k < all.size(); ++k) {
-      if (!is_narrow(all[k])) continue;
-      std::vector<std::size_t> group{k};
-      int width = lanes(all[k].constraints);
-      for (std::size_t other = k + 1; other < all.size() && width < kJoinedLanes; ++other) {
-        if (!is_narrow(all[other]) || format(all[other]).cosines != format(all[k]).cosines ||
-            width + lanes(all[other].constraints) > kJoinedLanes)
-          continue;
-        group.push_back(other);
-        width += lanes(all[other].constraints);
-      }
-      if (width < kJoinedLanes) continue;
-      for (std::size_t i = 1; i < group.size(); ++i) {
-        Together& other = all[group[i]];
-        all[k].fronts.insert(all[k].fronts.end(), other.fronts.begin(), other.fronts.end());
-        std::vector<int>& nodes = all[k].constraints.nodes;
-        nodes.insert(nodes.end(), other.constraints.nodes.begin(), other.constraints.nodes.end());
-      }
-      for (std::size_t i = group.size(); i-- > 1;) all.erase(all.begin() + static_cast<std::ptrdiff_t>(group[i]));
-    }
   }
 
   void reserve_rows(const Together& together) {

@@ -136,7 +136,7 @@ void time_own_solvers(const BenchOptions& options, const BenchMechanism& which, 
     std::size_t bytes = 0;
     const TimedSolver solver = timed_stepper(mechanism, which.dt, threads, &bytes);
     {
-      const rt::LastCoreOnly pinned;  // its partners have theirs
+      const rt::StayOnCores pinned(rt::StayOnCores::Which::only, rt::last_allowed_core());  // its partners have theirs
       row.times = time_steps(solver, protocol);
     }
     row.bytes_per_body = static_cast<double>(bytes) / row.bodies;

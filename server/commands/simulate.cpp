@@ -286,8 +286,9 @@ int simulate(const SimulateOptions& options) {
   const std::uint64_t steps = step_count(options);
   const wire::LoadedMechanism mechanism = load_mechanism_file(options.mechanism);
   index3::Stepper stepper = make_stepper(mechanism, settings);
-  std::optional<rt::LastCoreOnly> pinned;
-  if (stepper.threads() > 1) pinned.emplace();  // its partners have theirs
+  std::optional<rt::StayOnCores> pinned;
+  if (stepper.threads() > 1)
+    pinned.emplace(rt::StayOnCores::Which::only, rt::last_allowed_core());  // its partners have theirs
   std::optional<InputTable> table;
   if (!options.inputs.empty()) table.emplace(options.inputs, mechanism.mechanism.input_channels());
   Sink sink(options, mechanism, stepper);
