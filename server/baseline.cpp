@@ -31,7 +31,7 @@ constexpr std::size_t kEchoBytes = 256;            // about what a frame of twen
 constexpr int kHistogramUs = 20'000;               // wake-ups later than that count as that late
 constexpr std::int64_t kEchoLostNs = 200'000'000;  // no echo for so long
 constexpr std::int64_t kPauseNs = 1'000;           // what is shorter may be the look at the clock itself
-constexpr std::int64_t kSpinNs = 100'000'000;      // far less than the kernel lets a real-time thread run at a stretch
+constexpr std::int64_t kSpinNs = 100'000'000, kRestNs = 20'000'000;  // the kernel stops whoever spins without rest
 
 using EchoDatagram = std::array<char, kEchoBytes>;
 
@@ -148,32 +148,51 @@ Cyclictest parse_cyclictest(const std::string& output) {
   return {.wake_up = wake_up};
 }
 
-Pauses measure_pauses(const LoopThread& thread, const std::atomic<bool>& stop) {
-  std::int64_t pauses = 0, paused_ns = 0, longest_ns = 0, spun_ns = 0;
+Pauses measure_pauses(const LoopThread& thread, double seconds, const std::atomic<bool>& stop) {
+  Pauses found;
   std::thread([&] {
-    rt::set_up_loop_thread({.priority = thread.priority, .cpu = thread.cpu});
-    const std::int64_t begin = rt::MonotonicClock::now_ns();
-    for (std::int64_t last = begin, now = begin; now - begin < kSpinNs && !stop; last = now) {
-      now = rt::MonotonicClock::now_ns();
-      spun_ns = now - begin;
-      if (now - last <= kPauseNs) continue;
-      ++pauses;
-      paused_ns += now - last;
-      longest_ns = std::max(longest_ns, now - last);
+    const rt::ThreadReport granted = rt::set_up_loop_thread({.priority = thread.priority, .cpu = thread.cpu});
+    found.undisturbed = std::all_of(granted.begin(), granted.end(), [](const rt::Grant& each) { return each.granted; });
+    std::int64_t look_ns = kPauseNs;  // what the clock itself takes
+    for (std::int64_t k = 0, last = rt::MonotonicClock::now_ns(); k < 100; ++k) {
+      const std::int64_t now = rt::MonotonicClock::now_ns();
+      look_ns = std::min(look_ns, now - std::exchange(last, now));
     }
+    const std::int64_t longest_look_ns = std::max(kPauseNs, 4 * look_ns), wanted_ns = std::llround(1e9 * seconds);
+    std::int64_t pauses = 0, paused_ns = 0, longest_ns = 0, spun_ns = 0;
+    while (spun_ns < wanted_ns && !stop) {
+      const std::int64_t begin = rt::MonotonicClock::now_ns(), end = begin + std::min(kSpinNs, wanted_ns - spun_ns);
+      std::int64_t now = begin;
+      for (std::int64_t last = begin; now < end; last = now) {
+        now = rt::MonotonicClock::now_ns();
+        if (now - last <= longest_look_ns) continue;
+        ++pauses;
+        paused_ns += now - last;
+        longest_ns = std::max(longest_ns, now - last);
+      }
+      spun_ns += now - begin;
+      rt::MonotonicClock::sleep_until(now + kRestNs);
+    }
+    found.seconds = 1e-9 * static_cast<double>(spun_ns);
+    if (spun_ns > 0) found.per_second = static_cast<double>(pauses) / found.seconds;
+    if (spun_ns > 0) found.share = static_cast<double>(paused_ns) / static_cast<double>(spun_ns);
+    found.longest_us = 1e-3 * static_cast<double>(longest_ns);
   }).join();
-  const auto spun = static_cast<double>(std::max<std::int64_t>(spun_ns, 1));
-  return {1e9 * static_cast<double>(pauses) / spun, static_cast<double>(paused_ns) / spun,
-          1e-3 * static_cast<double>(longest_ns)};
+  return found;
 }
 
 std::string Pauses::text() const {
-  return fmt::format("{:.0f} a second, {:.2f} % of the time, {:.1f} us at most: interrupts, firmware or hypervisor",
-                     per_second, 100.0 * share, longest_us);
+  return fmt::format("{:.0f} a second, {:.2f} % of the time, {:.1f} us at most in {:.1f} s: interrupts, firmware or {}",
+                     per_second, 100.0 * share, longest_us, seconds,
+                     undisturbed ? "hypervisor" : "hypervisor, or other programs, as core or priority was refused");
 }
 
 nlohmann::json Pauses::json() const {
-  return {{"per_second", per_second}, {"share", share}, {"longest_us", longest_us}};
+  return {{"seconds", seconds},
+          {"per_second", per_second},
+          {"share", share},
+          {"longest_us", longest_us},
+          {"undisturbed", undisturbed}};
 }
 
 UdpEcho run_udp_echo(const UdpEchoOptions& options, double seconds, const std::atomic<bool>& stop,

@@ -33,15 +33,17 @@ Cyclictest parse_cyclictest(const std::string& output);  // printed with --histo
 LoopThread loop_of(const wire::RigConfig& rig);
 
 // When the loop's core stood still for a thread that did nothing but look at the clock there, with the loop's priority:
-// interrupts, firmware or a hypervisor had it.
+// interrupts, firmware or a hypervisor had it; other programs, too, where the system refused core or priority.
 struct Pauses {
+  double seconds = 0.0;     // looked at the clock
   double per_second = 0.0;  // those longer than a microsecond
   double share = 0.0;       // of the time, 0..1
   double longest_us = 0.0;
+  bool undisturbed = true;  // core and priority were granted
   std::string text() const;
   nlohmann::json json() const;
 };
-Pauses measure_pauses(const LoopThread& thread, const std::atomic<bool>& stop);
+Pauses measure_pauses(const LoopThread& thread, double seconds, const std::atomic<bool>& stop);
 
 // Datagrams there and back between two threads over the same address, under the conditions of a live loop: the far end
 // has the loop's core and, where it blocks, its priority; no core idles deeply.

@@ -240,7 +240,9 @@ CommissionReport commission(const CommissionRequest& request, const std::atomic<
   }
   report.rules = commission_rules(rig, request.seconds, report.live, report.rig);
   if (stop) return report;
-  report.pauses = measure_pauses(loop_of(rig), stop);
+  progress("pauses of the core", 0.0);
+  report.pauses = measure_pauses(loop_of(rig), request.seconds, stop);
+  if (stop) return report;
   progress("cyclictest", 0.0);
   report.cyclictest = run_cyclictest(loop_of(rig), request.seconds, stop);
   if (request.rig_elsewhere)

@@ -18,7 +18,7 @@ namespace rigstep::server {
 
 struct CommissionRequest {
   std::string rig_file;
-  double seconds = 10.0;            // of the live run; cyclictest and echo get as long
+  double seconds = 10.0;            // of the live run; what is measured beside it gets as long
   std::vector<std::string> drives;  // of the rig in software, see Drive::parse
   bool rig_elsewhere = false;       // wait for a real rig instead
   int port = -1;                    // instead of the rig file's; 0: any free one

@@ -68,7 +68,7 @@ struct Elimination {
     Run::Of of = Run::Of::leaves;
     bool is_hub = false;     // a body that belongs to no part
     int index = 0;           // among leaves, grips or fronts
-    int constraint = -1;     // batch that it eliminates
+    int constraint = -1;     // batch of what it eliminates, perhaps with that of others
     long cost = 0;           // multiply-adds of a lane
     std::vector<int> below;  // units whose results it takes
     std::vector<int> holds;  // leaves and grips of the bodies of its constraint

@@ -393,7 +393,8 @@ struct Vector {
 
 RIGSTEP_INLINE int entry(int i, int k) { return i >= k ? packed(i) + k : packed(k) + i; }
 
-// between the rows of the constraint that a front eliminates
+// Between the rows of the constraint that a front eliminates. Only narrow ones may lie beside others: for the rest the
+// compiler knows it.
 template <class T>
 RIGSTEP_INLINE int row_stride(const Front& f) {
   return kWidth<T> < kJoinedLanes ? f.row_stride : kWidth<T>;

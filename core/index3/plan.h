@@ -76,11 +76,13 @@ struct Plan {
   Partition partition;   // of its operations among the threads
   const Kernels* kernels = nullptr;
 
-  // what every iteration must see one by one: bodies and joints with force elements, inputs, general constraints
+  // what every iteration must see one by one: bodies and joints with force elements, general constraints, and inputs
+  // whose loads change with the pose
   std::vector<int> observed_bodies;
   std::vector<int> observed_joints;
-  std::vector<int> loaded_bodies;  // the observed ones, and those whose inputs load them alike in all poses
-  // what must be seen only when a step is made, for its joint coordinates; none of the above
+  // the observed bodies, and those that inputs load alike in all poses
+  std::vector<int> loaded_bodies;
+  // what must be seen only when a step is made, for its joint coordinates; none of the observed
   std::vector<int> followed_bodies;
   std::vector<int> followed_joints;
   bool loads_follow_coordinates = false;  // some load or constraint is a function of joint coordinates

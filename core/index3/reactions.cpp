@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kRegularisation = 1e-12;  // of J'J against its mean diagonal: what the constraints leave free
 constexpr int kReactionPasses = 3;         // each multiplies its error by kRegularisation over the smallest eigenvalue
-constexpr double kSmallestLoad = 1e-10;    // of a load, that another pass is made for
+constexpr double kSmallestLoad = 1e-12;    // of the load of all bodies, that another pass is made for
 
 // Six places of a body in a row, from `at` on.
 auto six(double* row, int at) { return Eigen::Map<Vec6>(row + at); }
@@ -184,8 +184,8 @@ double Reactions::of_driver(int driver) const noexcept {
 std::size_t Reactions::bytes() const noexcept {
   std::size_t doubles = lambda_.size();
   for (const Group& g : groups_)
-    doubles +=
-        static_cast<std::size_t>(g.K.size() + g.inverse_d.size() + g.motion.size() + g.open.size()) + 6 * g.J.size();
+    doubles += static_cast<std::size_t>(g.K.size() + g.inverse_d.size() + g.motion.size() + g.open.size()) +
+               6 * g.J.size() + g.blocks.size() * sizeof(Block) / sizeof(double);
   return doubles * sizeof(double);
 }
 

@@ -2,9 +2,10 @@
 // from the model.
 //
 // Parts of a mechanism with equal structure (segments of a chain, legs of a platform, corners of a car) lie side by
-// side in the lanes of a batch; what has no likeness is a batch of its own, one lane wide. How wide the batches are is
-// the only thing that the processor decides: each lane computes the same in whatever batch it is. Element k of an array
-// with F numbers per body stands at F position + k width + lane.
+// side in the lanes of a batch; what has no likeness is a batch of its own, one lane wide, but its constraint may be
+// evaluated beside others. How wide the batches are is the only thing that the processor decides: each lane computes
+// the same in whatever batch it is. Element k of an array with F numbers per body stands at F position + k width +
+// lane.
 #pragma once
 
 #include <cstdint>

@@ -51,10 +51,9 @@ class Attempt {
     drive(plan_, last_, inputs_, time(), w_);
     take_inputs(plan_, inputs_, w_);
     if (!predict()) return false;  // 3a, 3b   (15) (16)
-    const bool loads_vary = !plan_.observed_bodies.empty();
     for (int k = 0; k < plan_.settings.iterations; ++k) {
-      if (loads_vary && needs_tangent(k)) tangent_of_forces(plan_, h2(), 0.5 * plan_.dt(), w_);  // (8)
-      if (loads_vary || k == 0) load_bodies(plan_, inputs_, time(), last_.coordinate, w_);
+      if (loads_vary() && needs_tangent(k)) tangent_of_forces(plan_, h2(), 0.5 * plan_.dt(), w_);  // (8)
+      if (loads_vary() || k == 0) load_bodies(plan_, inputs_, time(), last_.coordinate, w_);
       LeavesToRoot up = solve(LeavesToRoot::Start::free_motion, closing(k));
       up.constrain = true;
       if (needs_tangent(k)) up.with_stiffness = true, up.factorise = {true, h2(), true, 0};
@@ -95,6 +94,8 @@ class Attempt {
   }
 
  private:
+  // with the pose; else they are those of the step
+  bool loads_vary() const { return !plan_.observed_bodies.empty(); }
   bool needs_tangent(int iteration) const { return iteration < plan_.tangents.count; }
 
   // At a singular pose loops hold nothing in one direction. What rounding leaves open there, multipliers that were

@@ -84,8 +84,11 @@ struct Rounds {
   std::string cyclictest_problem;
 };
 
-void note_pauses(const wire::RigConfig& rig, const std::atomic<bool>& stop, LoopBenchReport& report, Rounds& rounds) {
-  const Pauses found = measure_pauses(loop_of(rig), stop);
+void note_pauses(const wire::RigConfig& rig, double seconds, const std::atomic<bool>& stop, LoopBenchReport& report,
+                 Rounds& rounds) {
+  const Pauses found = measure_pauses(loop_of(rig), seconds, stop);
+  report.pauses.seconds += found.seconds;
+  report.pauses.undisturbed = report.pauses.undisturbed && found.undisturbed;
   rounds.pauses_per_second.push_back(found.per_second);
   rounds.pauses_share.push_back(found.share);
   report.pauses.longest_us = std::max(report.pauses.longest_us, found.longest_us);
@@ -113,7 +116,7 @@ LoopBenchReport bench_loop(const LoopBenchRequest& request, const std::atomic<bo
   for (int round = 0; round < request.rounds && !stop; ++round) {
     const auto say = [&](const char* what, int part) { progress(what, (round + part / 5.0) / request.rounds); };
     say("wake-ups", 0);
-    note_pauses(rig, stop, report, rounds);
+    note_pauses(rig, request.seconds, stop, report, rounds);
     measure_wake_ups(rig, request.seconds, stop, report, rounds);
     for (const bool polling : {false, true}) {
       if (stop) break;

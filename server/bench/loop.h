@@ -34,7 +34,7 @@ struct LoopBenchRow {
 struct LoopBenchReport {
   std::vector<std::string> realtime;  // what was granted
   std::vector<LoopBenchRow> rows;
-  Pauses pauses;  // medians over the rounds; the longest of all
+  Pauses pauses;  // medians over the rounds; the longest of all rounds
 
   std::string text() const;
   nlohmann::json json() const;

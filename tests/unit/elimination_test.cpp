@@ -387,6 +387,23 @@ TEST_CASE("narrow constraints with axes are evaluated together where all is one 
   }
 }
 
+TEST_CASE("constraints of several fronts are evaluated together only where there is but one part") {
+  int joined = 0, divided = 0;
+  for (const JointType type : {JointType::revolute, JointType::fixed, JointType::universal})
+    for (int n = 2; n <= 400; n += n / 10 + 1) {
+      CAPTURE(n);
+      const Plan plan(test::build(test::chain(n, type)), {.threads = kMostThreads});
+      const bool together = std::any_of(plan.elimination.fronts.begin(), plan.elimination.fronts.end(),
+                                        [](const Front& f) { return f.pivots > 0 && f.row_stride != f.width; });
+      const bool is_divided = plan.partition.parts.size() > 1;
+      CHECK_FALSE((together && is_divided));
+      joined += together;
+      divided += is_divided;
+    }
+  CHECK(joined > 0);
+  CHECK(divided > 0);
+}
+
 TEST_CASE("the operations between the segments of a chain find their operands side by side, without gathering") {
   for (const char* set : test::instruction_sets())
     for (const int n : {8, 16, 32, 128, 256}) {

@@ -249,6 +249,40 @@ TEST_CASE("a joint that cannot be eliminated is named, whatever lane it is in") 
   CHECK(named_beyond_the_first_lane > 0);
 }
 
+TEST_CASE(
+    "an effort about an axis of the ground does what a motor there does, also after a restore and a failed step") {
+  test::Description bar = test::four_bar(0.4);
+  const std::string crank = bar.joints[0].name;
+  REQUIRE(bar.joints[0].first == "ground");
+  const Mechanism with_motor = test::build(bar, [&crank](MechanismBuilder& b) {
+    Input signal;
+    signal.name = "effort";
+    b.add_signal_input(signal);
+    Motor motor;
+    motor.name = "motor";
+    b.add_motor(motor, crank, Freedom::angle, {"effort", "", ""});
+  });
+  bar.joint_inputs = {{"effort", crank, Freedom::angle}};
+  const Mechanism with_input = test::build(bar);
+  const Settings settings{.iterations = 6};
+  Stepper direct(with_input, settings), restored(with_input, settings), motor(with_motor, settings);
+  CHECK(direct.plan().observed_bodies.empty());
+  CHECK_FALSE(motor.plan().observed_bodies.empty());
+  std::vector<double> flat(direct.state().flat_size());
+  for (int k = 0; k < 100; ++k) {
+    const Inputs inputs = all_inputs(with_input, 5.0 * std::sin(0.1 * k));
+    if (k == 40) {
+      direct.state().flatten(flat);
+      restored.restore(flat, direct.state().step);
+    }
+    if (k == 60) REQUIRE(failed(restored.step(all_inputs(with_input, kNan)).status));
+    for (Stepper* s : {&direct, &restored, &motor}) REQUIRE(s->step(inputs).status == StepStatus::ok);
+    REQUIRE(direct.state().hash() == restored.state().hash());
+  }
+  for (std::size_t i = 0; i < direct.state().body.size(); ++i)
+    CHECK((direct.state().body[i].r - motor.state().body[i].r).norm() < 1e-10);
+}
+
 TEST_CASE("joint reactions are the same after a failed step and after a restore as before") {
   const Mechanism m = pushed_chain(1);
   Stepper s(m, {});
