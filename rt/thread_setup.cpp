@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -234,7 +235,7 @@ bool has_fifo(pthread_t thread) {
   return ::pthread_getschedparam(thread, &policy, &parameter) == 0 && (policy & ~SCHED_RESET_ON_FORK) == SCHED_FIFO;
 }
 
-std::string percent(double share) { return std::to_string(static_cast<int>(100.0 * share + 0.5)) + " %"; }
+std::string percent(double share) { return std::to_string(std::lround(100.0 * share)) + " %"; }
 
 Grant pin_partner(pthread_t partner, std::size_t number, int core) {
   Grant grant{.what = "team thread " + std::to_string(number), .granted = false, .detail = {}};

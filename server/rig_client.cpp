@@ -103,6 +103,9 @@ class RigClient::Session {
     return Arrival::state;
   }
 
+ private:
+  friend class RigClient;
+
   const RigClientOptions options_;
   const std::atomic<bool>* stop_;
   ClientSocket socket_;
@@ -117,7 +120,6 @@ class RigClient::Session {
   std::optional<std::int64_t> delay_to_rig_ns_, delay_to_server_ns_;
   std::array<std::uint64_t, wire::kDecodeStatusCount> refused_{};
 
- private:
   bool stopped() const { return stop_ != nullptr && stop_->load(); }
 
   // A datagram of the session.

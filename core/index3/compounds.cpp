@@ -141,12 +141,12 @@ class Tree {
   }
 
   void merge_path(const Path& path) {
-    const int count = segments(path), length = static_cast<int>(path.bodies.size()) / count;
+    const int bodies = static_cast<int>(path.bodies.size()), count = segments(path), length = bodies / count;
     std::vector<int> roots;
+    roots.reserve(static_cast<std::size_t>(count));
     for (int s = 0; s < count; ++s) roots.push_back(merge_run(path.bodies, s * length, (s + 1) * length));
     int root = merge_run(roots, 0, count);
-    if (static_cast<std::size_t>(count * length) < path.bodies.size())
-      root = merge(root, merge_run(path.bodies, count * length, static_cast<int>(path.bodies.size())));
+    if (count * length < bodies) root = merge(root, merge_run(path.bodies, count * length, bodies));
     close_ends(compounds_[root]);
   }
 

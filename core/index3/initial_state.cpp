@@ -39,7 +39,7 @@ class DualSystem {
       Eigen::Matrix<double, 6, 6> inverse = Eigen::Matrix<double, 6, 6>::Zero();
       inverse.topLeftCorner<3, 3>().diagonal().setConstant(1.0 / body.mass);
       inverse.bottomRightCorner<3, 3>() = A * body.inertia_b.inverse() * A.transpose();
-      M_inverse_.push_back(inverse);
+      inverse_mass_.push_back(inverse);
     }
     factorise();
   }
@@ -55,7 +55,7 @@ class DualSystem {
     for (std::size_t i = 0; i < motion.size(); ++i) {
       Vec6 load = Vec6::Zero();
       for (const auto& [row, J] : on_body_[i]) load += x[row] * J;
-      motion[i] -= M_inverse_[i] * load;
+      motion[i] -= inverse_mass_[i] * load;
     }
   }
 
@@ -67,7 +67,7 @@ class DualSystem {
       Vec6 load = w_.Q[i];
       load.tail<3>() -= w_.placement[i].A * w_b.cross(plan_.mechanism.bodies()[i].inertia_b * w_b);
       for (const auto& [row, J] : on_body_[i]) load -= x.lambda[row] * J;
-      result.push_back(M_inverse_[i] * load);
+      result.push_back(inverse_mass_[i] * load);
     }
     return result;
   }
@@ -80,10 +80,11 @@ class DualSystem {
 
   void factorise() {
     std::vector<Eigen::Triplet<double>> entries;
+    entries.reserve(static_cast<std::size_t>(plan_.rows()));
     for (int row = 0; row < plan_.rows(); ++row) entries.emplace_back(row, row, plan_.compliance[row]);
     for (std::size_t i = 0; i < on_body_.size(); ++i)
       for (const RowOnBody& k : on_body_[i]) {
-        const Vec6 y = M_inverse_[i] * k.J;
+        const Vec6 y = inverse_mass_[i] * k.J;
         for (const RowOnBody& other : on_body_[i])
           if (other.row >= k.row) entries.emplace_back(other.row, k.row, other.J.dot(y));
       }
@@ -95,7 +96,7 @@ class DualSystem {
   const Plan& plan_;
   const Workspace& w_;
   std::vector<std::vector<RowOnBody>> on_body_;
-  std::vector<Eigen::Matrix<double, 6, 6>> M_inverse_;
+  std::vector<Eigen::Matrix<double, 6, 6>> inverse_mass_;
   Eigen::SimplicialLDLT<Eigen::SparseMatrix<double>> cholesky_;
 };
 
@@ -230,6 +231,7 @@ std::vector<JointGap> start_gaps(const Mechanism& mechanism) {
   place_bodies(start_pose(plan), w);
   evaluate_constraints(plan, w);
   std::vector<JointGap> gaps;
+  gaps.reserve(static_cast<std::size_t>(mechanism.constraints()));
   for (int j = 0; j < mechanism.constraints(); ++j) gaps.push_back(gap_of(plan, j, w));
   return gaps;
 }

@@ -323,10 +323,9 @@ void write_constraint(Plan& plan, const Joint& joint, RowFormat format, int posi
   const bool universal = format.cosines == 1;
   const Vec3 vectors[] = {joint.in_first.point_b, joint.in_second.point_b, universal ? first.col(2) : first.col(0),
                           first.col(1),           second.col(2),           second.col(1)};
-  int k = 0;
+  double* to = plan.constraint_constants.data() + kConstraintConstants * position + lane;
   for (const Vec3& v : vectors)
-    for (int i = 0; i < 3; ++i)
-      plan.constraint_constants[static_cast<std::size_t>(kConstraintConstants * position + width * k++ + lane)] = v[i];
+    for (int i = 0; i < 3; ++i, to += width) *to = v[i];
 }
 
 // compliance: of each row, in the iterations and in the projections

@@ -39,13 +39,14 @@ class Carver {
 
 std::size_t carve(const Elimination& e, std::size_t parts, double* block, StepArrays& a) {
   Carver carver(block);
-  const auto rows = [&] { return carver.take(static_cast<std::size_t>(e.rows)); };
-  a.body = carver.take(static_cast<std::size_t>(kBodyFields * e.positions));
+  const auto size = [](int n) { return static_cast<std::size_t>(n); };
+  const auto rows = [&] { return carver.take(size(e.rows)); };
+  a.body = carver.take(size(kBodyFields * e.positions));
   a.last = kStatesField;
   a.next = kStatesField + kStateFields;
   a.tangent = carver.take(e.dense_doubles);
   a.mass_inverse = carver.take(e.dense_doubles);
-  a.constraint_fields = carver.take(static_cast<std::size_t>(kConstraintFields * e.constraint_positions));
+  a.constraint_fields = carver.take(size(kConstraintFields * e.constraint_positions));
   a.handles = carver.take(e.handle_doubles);
   for (double** each : {&a.Phi, &a.rate, &a.quadratic, &a.last_lambda, &a.last_kappa, &a.lambda, &a.kappa, &a.sigma})
     *each = rows();

@@ -1,6 +1,8 @@
 // Small mechanisms for one force element each.
 #pragma once
 
+#include <cmath>
+
 #include "core/index3/forces.h"
 #include "core/index3/plan.h"
 #include "core/index3/stepper.h"
@@ -99,7 +101,7 @@ inline Inputs every_input(std::uint64_t step) {
 
 inline index3::Settings step_of(double dt) {
   index3::Settings settings;
-  settings.dt_ns = static_cast<std::int64_t>(dt * 1e9 + 0.5);
+  settings.dt_ns = std::llround(dt * 1e9);
   return settings;
 }
 
@@ -111,7 +113,7 @@ inline Inputs inputs_of(std::initializer_list<double> values) {
 
 // Steps to `time` and returns whether every step was committed.
 inline bool run(index3::Stepper& stepper, double time, const Inputs& inputs = {}) {
-  const auto steps = static_cast<std::uint64_t>(time / stepper.plan().dt() + 0.5);
+  const auto steps = static_cast<std::uint64_t>(std::llround(time / stepper.plan().dt()));
   for (std::uint64_t k = 0; k < steps; ++k)
     if (failed(stepper.step(inputs).status)) return false;
   return true;

@@ -142,7 +142,7 @@ TEST_CASE("the quarter car stands still, and follows a wavy road with order two"
     CHECK((still.state().body[i].r - m.bodies()[i].position_0).norm() < 1e-8);
   const auto chassis = [&m](double dt) {
     Stepper s(m, step_of(dt));
-    for (int k = 1; k <= static_cast<int>(1.0 / dt + 0.5); ++k) {
+    for (int k = 1; k <= std::lround(1.0 / dt); ++k) {
       const double phase = 4.0 * kPi * k * dt;
       REQUIRE(s.step(inputs_of({0.01 * (1.0 - std::cos(phase)), 0.04 * kPi * std::sin(phase)})).status ==
               StepStatus::ok);
