@@ -9,6 +9,7 @@
 
 #include "rt/clock.h"
 #include "rt/histogram.h"
+#include "rt/thread_setup.h"
 #include "server/baseline.h"
 #include "server/live_run.h"
 #include "server/quantile.h"
@@ -49,12 +50,14 @@ struct LockstepTrips {
   double p50_us = 0.0, step_us = 0.0;
 };
 
-// Step after step as soon as the last one is answered. A rig that polls never sleeps.
+// Step after step as soon as the last one is answered, by a rig on other cores, like the raw datagrams' near end. A rig
+// that polls never sleeps.
 LockstepTrips lockstep(wire::RigConfig rig, bool polling, double seconds, const std::atomic<bool>& stop) {
   rig.lockstep = true;
   rig.busy_poll_ns = polling ? kPollNs : 0;
   LiveRun live(rig);
   live.start();
+  const rt::StayOnCores rigs(rt::StayOnCores::Which::others, loop_of(rig).cpu);
   const auto histogram = std::make_unique<rt::Histogram>();
   {
     RigClient client({.host = rig.address, .port = live.port(), .name = "rigstep bench", .key_file = rig.key_path});
