@@ -22,12 +22,12 @@ namespace rigstep::wire {
 
 inline constexpr std::size_t kMaxNameBytes = 64;   // of names that come from the other side
 inline constexpr std::size_t kMaxTextBytes = 600;  // of a Refusal or Goodbye
+inline constexpr std::size_t kCookieBytes = 16;
 
 // Parts of the time-out: after so long a silence a restarted rig may take its own place, and so often a controller says
 // something, that it may lose one heartbeat before.
 inline constexpr std::int64_t kRestartShare = 10, kHeartbeatShare = 25;
 static_assert(kHeartbeatShare >= 2 * kRestartShare);
-inline constexpr std::size_t kCookieBytes = 16;
 
 // Memory of the message decoded last. Kept in a block of its own, so that a new datagram reuses it.
 class DecodeArena {

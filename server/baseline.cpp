@@ -13,6 +13,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <sstream>
@@ -93,6 +94,16 @@ std::uint64_t number_of(const EchoDatagram& datagram) {
   return number;
 }
 
+// what the clock itself takes
+std::int64_t shortest_look_ns() {
+  std::int64_t shortest_ns = std::numeric_limits<std::int64_t>::max();
+  for (std::int64_t k = 0, last = rt::MonotonicClock::now_ns(); k < 100; ++k) {
+    const std::int64_t now = rt::MonotonicClock::now_ns();
+    shortest_ns = std::min(shortest_ns, now - std::exchange(last, now));
+  }
+  return shortest_ns;
+}
+
 Times percentiles_us(const rt::Histogram& ns) {
   const auto us = [&ns](double percent) { return 1e-3 * static_cast<double>(ns.percentile(percent)); };
   return {ns.count(), us(50.0), us(99.0), us(99.9), 1e-3 * static_cast<double>(ns.max())};
@@ -153,12 +164,8 @@ Pauses measure_pauses(const LoopThread& thread, double seconds, const std::atomi
   std::thread([&] {
     const rt::ThreadReport granted = rt::set_up_loop_thread({.priority = thread.priority, .cpu = thread.cpu});
     found.undisturbed = std::all_of(granted.begin(), granted.end(), [](const rt::Grant& each) { return each.granted; });
-    std::int64_t look_ns = kPauseNs;  // what the clock itself takes
-    for (std::int64_t k = 0, last = rt::MonotonicClock::now_ns(); k < 100; ++k) {
-      const std::int64_t now = rt::MonotonicClock::now_ns();
-      look_ns = std::min(look_ns, now - std::exchange(last, now));
-    }
-    const std::int64_t longest_look_ns = std::max(kPauseNs, 4 * look_ns), wanted_ns = std::llround(1e9 * seconds);
+    const std::int64_t longest_look_ns = std::max(kPauseNs, 4 * shortest_look_ns()),
+                       wanted_ns = std::llround(1e9 * seconds);
     std::int64_t pauses = 0, paused_ns = 0, longest_ns = 0, spun_ns = 0;
     while (spun_ns < wanted_ns && !stop) {
       const std::int64_t begin = rt::MonotonicClock::now_ns(), end = begin + std::min(kSpinNs, wanted_ns - spun_ns);
@@ -173,9 +180,10 @@ Pauses measure_pauses(const LoopThread& thread, double seconds, const std::atomi
       spun_ns += now - begin;
       rt::MonotonicClock::sleep_until(now + kRestNs);
     }
+    if (spun_ns == 0) return;
     found.seconds = 1e-9 * static_cast<double>(spun_ns);
-    if (spun_ns > 0) found.per_second = static_cast<double>(pauses) / found.seconds;
-    if (spun_ns > 0) found.share = static_cast<double>(paused_ns) / static_cast<double>(spun_ns);
+    found.per_second = static_cast<double>(pauses) / found.seconds;
+    found.share = static_cast<double>(paused_ns) / static_cast<double>(spun_ns);
     found.longest_us = 1e-3 * static_cast<double>(longest_ns);
   }).join();
   return found;

@@ -1,5 +1,5 @@
 // What this machine does without Rigstep: wake-ups as cyclictest measures them, raw UDP datagrams there and back, and
-// what it takes away from every program. A loop and its link are judged beside these. Offline, though what they measure
+// the pauses of the loop's core. A loop and its link are judged beside these. Offline, though what they measure
 // is not.
 #pragma once
 

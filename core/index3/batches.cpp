@@ -121,14 +121,14 @@ class Nodes {
 
 class Lanes {
  public:
-  Lanes(std::vector<Node>& nodes, bool side_by_side, int lanes) : nodes_(nodes), parent_(nodes.size(), -1) {
+  Lanes(std::vector<Node>& nodes, int lanes) : nodes_(nodes), parent_(nodes.size(), -1) {
     std::map<std::pair<int, std::string>, std::vector<int>> alike;  // by falling size
     for (int i = 0; i < static_cast<int>(nodes.size()); ++i) {
       alike[{-nodes[i].size, nodes[i].signature}].push_back(i);
       for (const int child : nodes[i].child)
         if (child >= 0) parent_[child] = i;
     }
-    for (std::size_t width = side_by_side ? lanes : 1; width > 1; width /= 2)
+    for (auto width = static_cast<std::size_t>(lanes); width > 1; width /= 2)
       for (const std::size_t least : {width, width - width / 4})  // full batches first: the parts below follow
         for (const auto& [key, list] : alike) place_alike(list, least, width);
     for (int i = 0; i < static_cast<int>(nodes.size()); ++i)
@@ -182,10 +182,10 @@ class Lanes {
 }  // namespace
 
 Batches lay_side_by_side(const CompoundTree& tree, const std::vector<Constraint>& constraints,
-                         const std::vector<bool>& dense, MergeOrder order, int lanes) {
+                         const std::vector<bool>& dense, int lanes) {
   Nodes made(tree, constraints, dense);
   Batches b{std::move(made.nodes()), made.roots(), {}};
-  b.batches = Lanes(b.nodes, order == MergeOrder::in_lanes, lanes).batches();
+  b.batches = Lanes(b.nodes, lanes).batches();
   return b;
 }
 

@@ -34,6 +34,6 @@ struct Batches {
 
 // dense: per body of the model, as for compile(). lanes: of the widest batches.
 Batches lay_side_by_side(const CompoundTree& tree, const std::vector<Constraint>& constraints,
-                         const std::vector<bool>& dense, MergeOrder order, int lanes);
+                         const std::vector<bool>& dense, int lanes);
 
 }  // namespace rigstep::index3

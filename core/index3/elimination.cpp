@@ -320,7 +320,6 @@ class Layout {
         c.copies.push_back(rows_at);
       } else {
         c.batch = static_cast<int>(e_.batches.size());
-        c.lane = lane;
         c.rows = rows_at;
       }
     }
@@ -715,8 +714,9 @@ Elimination compile(const std::vector<Constraint>& model, const std::vector<bool
   const int bodies = static_cast<int>(dense.size());
   const std::vector<int> hub_of_grip = put_grips(constraints, bodies, hubs);
   const CompoundTree tree = build_tree(constraints, bodies + static_cast<int>(hub_of_grip.size()), order);
-  const Batches laid = lay_side_by_side(tree, constraints, dense, order, lanes);
-  Elimination e = Layout(constraints, dense, laid, hub_of_grip, order == MergeOrder::in_lanes ? lanes : 1).take();
+  const int most_lanes = order == MergeOrder::in_lanes ? lanes : 1;
+  const Batches laid = lay_side_by_side(tree, constraints, dense, most_lanes);
+  Elimination e = Layout(constraints, dense, laid, hub_of_grip, most_lanes).take();
   e.fillers = tree.fillers;
   return e;
 }

@@ -30,7 +30,6 @@ inline constexpr long kLeastCostOfPart = 24'000;
 // Where a constraint of the model lies: its row k at rows.base + k rows.stride in every array of rows.
 struct ConstraintPlace {
   int batch = -1;
-  int lane = 0;
   Place rows;
   std::vector<Place> copies;                // of its rows, in lanes that only fill up
   std::vector<std::vector<Place>> handles;  // per side, with those of lanes that only fill up; none for the ground

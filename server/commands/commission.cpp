@@ -63,7 +63,7 @@ Command add_commission(CLI::App& app) {
       "commission", "Measure whether this machine and link carry a rig file's mechanism at its period");
   CommissionRequest& request = options->request;
   command->add_option("RIG_FILE", request.rig_file, "Rig file")->required();
-  command->add_option("--duration", request.seconds, "Live time [s]; cyclictest and the UDP echo get as long")
+  command->add_option("--duration", request.seconds, "Live time [s]; what is measured beside it gets as long")
       ->check(between(0.5, 86400.0))
       ->capture_default_str();
   command->add_option("--drive", request.drives, "What the rig in software sends, as for rigstep rig; repeatable");
@@ -86,10 +86,9 @@ Command add_commission(CLI::App& app) {
           "than\n"
           "the stale rule allows. With the rig in software also: at most 0.1 % of the states lost, and 99.9 % of the\n"
           "round trips within two periods, the wait for the deadline included, in lockstep within one. Else it is no\n"
-          "(exit code 1). cyclictest and the UDP echo run afterwards at the same period and do not count: they tell\n"
-          "what of it is the machine's. rigstep serve embeds the verdict in recordings as long as rig file, "
-          "mechanism,\n"
-          "machine and build are the same.\n\n") +
+          "(exit code 1). The pauses of the loop's core, and cyclictest and the UDP echo at the same period, are\n"
+          "measured afterwards and do not count: they tell what of it is the machine's. rigstep serve embeds the\n"
+          "verdict in recordings as long as rig file, mechanism, machine and build are the same.\n\n") +
       kExitCodeHelp);
   return [options] { return commission(*options); };
 }

@@ -43,7 +43,7 @@ disks() {
   box=$(cat out)
   end_server TERM
   [[ $code -eq 4 ]] || fail "serve ended with $code after its disk was full: $(cat serve.err)"
-  assert_json serve.out 'd["steps"] > d["recorded_steps"] > 100 and d["lost_records"] == d["steps"] - d["recorded_steps"]'
+  assert_json serve.out 'd["steps"] > d["recorded_steps"] > 400 and d["lost_records"] == d["steps"] - d["recorded_steps"]'
   assert_json serve.out '"No space left on device" in d["recording_error"] and d["fault"] == "" and len(d["black_boxes"]) == 1'
   local recorded
   recorded=$("$python" -c 'import json; print(json.load(open("serve.out"))["recorded_steps"])')

@@ -11,7 +11,7 @@ sleep 2
 end_server KILL
 wait "$rig_process"
 [[ $? -eq 5 ]] || fail "the rig did not say that the server is silent: $(cat rig.json rig.err)"
-assert_json rig.json 'd["end"] == "server silent" and d["states"] > 100'
+assert_json rig.json 'd["end"] == "server silent" and d["states"] > 500'
 
 expect 7 "$RIGSTEP" replay killed.mcap && says out '^bit-exact over [0-9]+ steps' && says out '^damaged at byte [0-9]+'
 expect 7 "$RIGSTEP" replay killed.mcap --json

@@ -230,7 +230,7 @@ void check_elimination(const Mechanism& m, MergeOrder order, Hubs hubs, const ch
   std::set<std::pair<int, int>> gone;  // every constraint is eliminated exactly once: in a lane of a batch of its own
   for (const ConstraintPlace& place : e.constraint) {
     REQUIRE(place.batch >= 0);
-    CHECK(gone.emplace(place.batch, place.lane).second);
+    CHECK(gone.emplace(place.batch, place.rows.base).second);
   }
   CHECK(e.constraint.size() ==
         plan.eliminated.size() + plan.elements.size() + e.hubs.size() + static_cast<std::size_t>(e.fillers));
