@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <utility>
+
+#include "core/index3/partition.h"
 
 namespace rigstep::index3 {
 
@@ -122,9 +125,9 @@ class Nodes {
 class Lanes {
  public:
   Lanes(std::vector<Node>& nodes, int lanes) : nodes_(nodes), parent_(nodes.size(), -1) {
-    std::map<std::pair<int, std::string>, std::vector<int>> alike;  // by falling size
+    std::map<std::tuple<int, std::string, int, bool>, std::vector<int>> alike;  // by falling size, of one part
     for (int i = 0; i < static_cast<int>(nodes.size()); ++i) {
-      alike[{-nodes[i].size, nodes[i].signature}].push_back(i);
+      alike[{-nodes[i].size, nodes[i].signature, nodes[i].part, nodes[i].joins}].push_back(i);
       for (const int child : nodes[i].child)
         if (child >= 0) parent_[child] = i;
     }
@@ -148,6 +151,11 @@ class Lanes {
              open.begin() + static_cast<std::ptrdiff_t>(std::min(open.size(), k + width))});
   }
 
+  // only what is of one part, and comes before or after the others have been heard, may lie side by side
+  std::tuple<int, bool, bool> place_of(int n) const {
+    return {nodes_[n].part, nodes_[n].joins, nodes_[n].ghost_of >= 0};
+  }
+
   // Left children before right ones, those of left parents first among each: then the children of parents that lie
   // side by side do so too, lefts and rights.
   bool is_before(int a, int b) const {
@@ -167,9 +175,11 @@ class Lanes {
     if (group.size() == 1) return;
     for (int side = 0; side < 2; ++side) {
       std::vector<int> children;
-      for (const int node : group)
-        if (nodes_[node].child[side] >= 0 && nodes_[nodes_[node].child[side]].batch < 0)
-          children.push_back(nodes_[node].child[side]);
+      const int first = nodes_[group[0]].child[side];
+      for (const int node : group) {
+        const int child = nodes_[node].child[side];
+        if (child >= 0 && nodes_[child].batch < 0 && place_of(child) == place_of(first)) children.push_back(child);
+      }
       if (children.size() == group.size()) place(children);
     }
   }
@@ -179,12 +189,57 @@ class Lanes {
   std::vector<Batch> batches_;
 };
 
+// Every part joins all of them by itself, with ghosts of what the others have found.
+class Joining {
+ public:
+  Joining(const std::vector<int>& part, Batches& b) : part_(part), tree_(b.nodes), b_(b) {}
+
+  void join() {
+    const int parts = *std::max_element(part_.begin(), part_.end()) + 1;
+    for (std::size_t n = 0; n < part_.size(); ++n) b_.nodes[n].part = part_[n];
+    const std::vector<int> roots = std::exchange(b_.roots, {});
+    for (const int root : roots) {
+      if (part_[root] != kTop) b_.roots.push_back(root);
+      for (int part = 0; part < parts && part_[root] == kTop; ++part) b_.roots.push_back(seen_from(part, root));
+    }
+  }
+
+ private:
+  int seen_from(int part, int n) {
+    if (part_[n] == part) return n;
+    Node node = tree_[n];
+    node.part = part;
+    if (part_[n] != kTop) {
+      node.ghost_of = n;
+      node.signature = "ghost of " + node.signature;
+      node.body = node.pivot = node.child[0] = node.child[1] = -1;
+      node.size = 1;
+    } else {
+      node.joins = true;
+      node.repeats = part > 0;
+      for (int& child : node.child)
+        if (child >= 0) child = seen_from(part, child);
+      if (part == 0) {
+        b_.nodes[n] = std::move(node);
+        return n;
+      }
+    }
+    b_.nodes.push_back(std::move(node));
+    return static_cast<int>(b_.nodes.size()) - 1;
+  }
+
+  const std::vector<int>& part_;
+  const std::vector<Node> tree_;
+  Batches& b_;
+};
+
 }  // namespace
 
 Batches lay_side_by_side(const CompoundTree& tree, const std::vector<Constraint>& constraints,
-                         const std::vector<bool>& dense, int lanes) {
+                         const std::vector<bool>& dense, int lanes, int parts) {
   Nodes made(tree, constraints, dense);
   Batches b{std::move(made.nodes()), made.roots(), {}};
+  Joining(divide(b.nodes, constraints, static_cast<int>(dense.size()), parts), b).join();
   b.batches = Lanes(b.nodes, lanes).batches();
   return b;
 }

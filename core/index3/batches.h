@@ -18,6 +18,10 @@ struct Node {
   int size = 1;              // nodes of the subtree
   int level = 1;
   std::string signature;  // equal for subtrees of equal work
+  int part = 0;           // whose work it is (partition.h)
+  bool joins = false;     // joins the parts: each has one like it
+  bool repeats = false;   // ... and this is not the first part's
+  int ghost_of = -1;      // node of another part, whose compound is passed on from there
   int batch = -1, lane = -1;
 };
 
@@ -32,8 +36,9 @@ struct Batches {
   std::vector<Batch> batches;
 };
 
-// dense: per body of the model, as for compile(). lanes: of the widest batches.
+// dense: per body of the model, as for compile(). lanes: of the widest batches. parts: wanted, each in batches of its
+// own, and each with everything that joins them; there is one where the nodes cannot be divided.
 Batches lay_side_by_side(const CompoundTree& tree, const std::vector<Constraint>& constraints,
-                         const std::vector<bool>& dense, int lanes);
+                         const std::vector<bool>& dense, int lanes, int parts);
 
 }  // namespace rigstep::index3

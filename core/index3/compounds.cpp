@@ -12,7 +12,8 @@ namespace rigstep::index3 {
 namespace {
 
 constexpr int kShortestPath = 8;  // bodies; below that cutting a chain into segments does not pay
-constexpr int kLongPath = 16;     // from here on it is cut into eight segments, otherwise into four
+constexpr int kLongPath = 16;     // from here on it is cut into eight segments or a multiple of them, otherwise four
+constexpr int kShortestSegment = 8;
 
 // A serial chain: bodies in order, each held by the constraint before and the one after it.
 struct Path {
@@ -109,7 +110,12 @@ class Tree {
     return paths;
   }
 
-  static int segments(const Path& path) { return path.bodies.size() < kLongPath ? 4 : 8; }
+  // of a chain of so many bodies; more than there are lanes for, so that parts of the chain fill lanes of their own
+  static int segments(int bodies) {
+    int count = bodies < kLongPath ? 4 : 8;
+    while (bodies >= 2 * count * kShortestSegment) count *= 2;
+    return count;
+  }
 
   // its ends stay open until the whole path is one compound; a free end is filled up where it ends a segment
   void prepare(Path& path) {
@@ -126,7 +132,9 @@ class Tree {
   void fill_up(Path& path) {
     for (const int end : {path.constraints.front(), path.constraints.back()})
       if (end >= 0 && distinct_bodies(end).size() == 1) deferred_[end] = true;
-    if (path.constraints.back() >= 0 || path.bodies.size() % segments(path) != 0) return;
+    if (path.constraints.back() >= 0 ||
+        path.bodies.size() % static_cast<std::size_t>(segments(static_cast<int>(path.bodies.size()))) != 0)
+      return;
     Constraint filler = constraints_[path.constraints.front() < 0 ? path.constraints[1] : path.constraints.front()];
     const bool outward = filler.bodies[1] == path.bodies[path.constraints.front() < 0 ? 1 : 0];
     const int tip = path.bodies.back();
@@ -141,13 +149,18 @@ class Tree {
   }
 
   void merge_path(const Path& path) {
-    const int bodies = static_cast<int>(path.bodies.size()), count = segments(path), length = bodies / count;
+    close_ends(compounds_[merge_segments(path.bodies, 0, static_cast<int>(path.bodies.size()))]);
+  }
+
+  // what is left over after equal segments is cut into shorter ones
+  int merge_segments(const std::vector<int>& bodies, int begin, int end) {
+    if (end - begin < kShortestPath) return merge_run(bodies, begin, end);
+    const int count = segments(end - begin), length = (end - begin) / count, rest = begin + count * length;
     std::vector<int> roots;
     roots.reserve(static_cast<std::size_t>(count));
-    for (int s = 0; s < count; ++s) roots.push_back(merge_run(path.bodies, s * length, (s + 1) * length));
-    int root = merge_run(roots, 0, count);
-    if (count * length < bodies) root = merge(root, merge_run(path.bodies, count * length, bodies));
-    close_ends(compounds_[root]);
+    for (int s = 0; s < count; ++s) roots.push_back(merge_run(bodies, begin + s * length, begin + (s + 1) * length));
+    const int root = merge_run(roots, 0, count);
+    return rest == end ? root : merge(root, merge_segments(bodies, rest, end));
   }
 
   // what waited only for the path to be one compound

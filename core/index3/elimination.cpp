@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <numeric>
 #include <string>
 #include <utility>
 
 #include "core/index3/batches.h"
+#include "core/index3/partition.h"
 
 namespace rigstep::index3 {
 
@@ -17,6 +17,73 @@ namespace {
 template <class Count>
 Count in_full_lanes(Count count) {
   return (count + kMostLanes - 1) / kMostLanes * kMostLanes;
+}
+
+// what the kernels' loops are made for
+std::array<int, 4> shape_of(const Elimination& e, const Elimination::Unit& unit) {
+  switch (unit.of) {
+    case Run::Of::leaves: {
+      const Leaf& l = e.leaves[unit.index];
+      return {0, l.width, l.is_link, l.is_link ? e.handles[l.first_handle].format.cosines : 0};
+    }
+    case Run::Of::grips:
+      return {1, e.grips[unit.index].width, 0, 0};
+    default: {
+      const Front& f = e.fronts[unit.index];
+      return {2, f.width, f.pivots, f.form == kGeneral ? 0 : f.form == kChainLink ? 2 : 1};
+    }
+  }
+}
+
+// The tables of some units in order, those from `border` on by themselves.
+std::pair<Part, Part> tables_of(const Elimination& e, const std::vector<int>& units, std::size_t border) {
+  struct Held {
+    int needed = 0;  // position of the first leaf or grip that needs it
+    int batch = 0;
+    bool general = false;
+  };
+  std::vector<int> position(e.units.size(), -1);
+  std::vector<Held> held;
+  std::vector<int> held_as(e.batches.size(), -1);
+  for (std::size_t k = 0; k < units.size(); ++k) position[units[k]] = static_cast<int>(k);
+  for (const int u : units) {
+    const Elimination::Unit& unit = e.units[u];
+    if (unit.constraint < 0) continue;
+    int needed = static_cast<int>(units.size());
+    for (const int held_unit : unit.holds)
+      if (position[held_unit] >= 0) needed = std::min(needed, position[held_unit]);
+    int& known = held_as[unit.constraint];
+    if (known < 0) {
+      known = static_cast<int>(held.size());
+      held.push_back({needed, unit.constraint, e.batches[unit.constraint].format.general()});
+    }
+    held[known].needed = std::min(held[known].needed, needed);
+  }
+  std::stable_sort(held.begin(), held.end(), [](const Held& a, const Held& b) {
+    return std::pair(a.general, a.needed) < std::pair(b.general, b.needed);
+  });
+  std::pair<Part, Part> tables;
+  auto next = held.begin();
+  const auto evaluate_before = [&](std::size_t end, Part& part) {  // the constraints of the leaves before that position
+    const int first = static_cast<int>(part.constraints.size());
+    for (; next != held.end() && !next->general && next->needed < static_cast<int>(end); ++next)
+      part.constraints.push_back(e.batches[next->batch]);
+    const int count = static_cast<int>(part.constraints.size()) - first;
+    if (count > 0) part.runs.push_back({Run::Of::constraints, first, count});
+  };
+  for (std::size_t k = 0; k < units.size();) {
+    const Elimination::Unit& unit = e.units[units[k]];
+    const std::size_t begin = k++, end = begin < border ? border : units.size();
+    Part& part = begin < border ? tables.first : tables.second;
+    while (k < end && shape_of(e, e.units[units[k]]) == shape_of(e, unit) &&
+           e.units[units[k]].index == unit.index + static_cast<int>(k - begin))
+      ++k;
+    if (unit.of != Run::Of::fronts) evaluate_before(k, part);
+    part.runs.push_back({unit.of, unit.index, static_cast<int>(k - begin)});
+  }
+  evaluate_before(units.size() + 1, tables.first);
+  for (; next != held.end(); ++next) tables.first.constraints.push_back(e.batches[next->batch]);
+  return tables;
 }
 
 class Layout {
@@ -33,24 +100,28 @@ class Layout {
     e_.hub_of_grip = hub_of_grip;
     e_.body.resize(dense.size());
     e_.body_copies.resize(dense.size());
-    e_.leaf_of_body.resize(dense.size());
+    e_.leaves_of_body.resize(dense.size());
+    leaf_nodes_.resize(dense.size() + hub_of_grip.size());
+    for (int n = 0; n < static_cast<int>(nodes_.size()); ++n) {
+      parts_ = std::max(parts_, nodes_[n].part + 1);
+      if (nodes_[n].body >= 0) leaf_nodes_[nodes_[n].body].push_back(n);
+    }
     e_.constraint.resize(constraints.size());
-    for (std::size_t c = 0; c < constraints.size(); ++c) e_.constraint[c].handles.resize(constraints[c].bodies.size());
+    for (std::size_t c = 0; c < constraints.size(); ++c) {
+      e_.constraint[c].handles.resize(constraints[c].bodies.size());
+      if (constraints[c].is_hub) e_.hubs.push_back(constraints[c].bodies[0]);
+    }
     for (const int root : laid.roots) visit(nodes_[root].batch);
-    for (const int width : kWidths)  // the widest first, so that they are aligned
-      for (const int batch : order_)
-        if (batches_[batch].width() == width) reserve(batch);
+    for (int part = 0; part < parts_; ++part) reserve_part(part);
     place_constraints();
     e_.rows = in_full_lanes(e_.rows);  // arrays of rows may stand one behind the other
     place_ground();
-    for (const int batch : order_) fill(batch);
-    for (const Constraint& c : constraints)
-      if (c.is_hub) fill_hub(c);
-    for (std::size_t k = 0; k < e_.batches.size(); ++k) fill_constraint(e_.batches[k], constraint_batch_[k]);
+    place_ghosts();
+    for (int part = 0; part < parts_; ++part) fill_part(part);
+    for (int part = 0; part < parts_; ++part) fill_constraints(part);
+    for (const auto& [batch, ghost] : ghosts_) pass_on(batch, ghost);
     for (const int batch : order_) add_unit(batch);
-    std::vector<int> all(e_.units.size());
-    std::iota(all.begin(), all.end(), 0);
-    e_.whole = part_of(e_, all);
+    make_parts();
     for (const Node& node : nodes_) e_.levels = std::max(e_.levels, node.level);
   }
   Elimination take() { return std::move(e_); }
@@ -58,10 +129,17 @@ class Layout {
  private:
   static constexpr int kWidths[] = {8, 4, 2, 1};
 
+  struct Compliance {
+    int width, rows, matrix, vector;
+  };
+
   Run::Of kind(int batch) const {
     const int body = nodes_[batches_[batch].nodes[0]].body;
     return body < 0 ? Run::Of::fronts : body_of(body) == body ? Run::Of::leaves : Run::Of::grips;
   }
+  const Node& first_of(int batch) const { return nodes_[batches_[batch].nodes[0]]; }
+  bool is_ghost(int batch) const { return first_of(batch).ghost_of >= 0; }
+
   // the hub in place of its grip
   int body_of(int body) const {
     const int bodies = static_cast<int>(dense_.size());
@@ -74,17 +152,19 @@ class Layout {
 
   void add_unit(int batch) {
     Elimination::Unit unit;
+    unit.part = first_of(batch).part;
+    unit.joins = first_of(batch).joins;
     unit.of = kind(batch);
     unit.index = index_[batch];
     if (unit.of == Run::Of::leaves) {
-      unit.cost = cost_of(e_.leaves[unit.index]);
+      unit.cost = cost_of_leaf(e_.leaves[unit.index].rows);
       unit.is_hub = e_.leaves[unit.index].is_hub;
     } else if (unit.of == Run::Of::grips) {
       unit.cost = kCostOfGrip;
     } else {
       const Front& f = e_.fronts[unit.index];
       unit.constraint = f.constraint;
-      unit.cost = cost_of(f);
+      unit.cost = cost_of_front(f.rows, f.pivots);
     }
     for (const int child : below(batch))
       if (std::find(unit.below.begin(), unit.below.end(), unit_of(child)) == unit.below.end())
@@ -93,11 +173,31 @@ class Layout {
       if (nodes_[n].pivot < 0) continue;
       for (const int body : e_.constraints[nodes_[n].pivot].bodies) {
         if (body == kGround) continue;
-        unit.holds.push_back(unit_of(nodes_[leaf_node(body)].batch));
-        if (body_of(body) != body) unit.holds.push_back(unit_of(nodes_[leaf_node(body_of(body))].batch));
+        unit.holds.push_back(unit_of(leaf_node(body, unit.part).batch));
+        if (body_of(body) != body) unit.holds.push_back(unit_of(leaf_node(body_of(body), unit.part).batch));
       }
     }
     e_.units.push_back(std::move(unit));
+  }
+
+  void make_parts() {
+    for (const Elimination::Unit& unit : e_.units)
+      if (unit.joins && unit.constraint >= 0)
+        for (const int held : unit.holds) e_.units[held].is_border = true;
+    for (Elimination::Unit& unit : e_.units)
+      for (const int below : unit.below) unit.is_border = unit.is_border || e_.units[below].is_border;
+    for (int part = 0; part < parts_; ++part) {
+      std::vector<int> inner, border, above;
+      for (int u = 0; u < static_cast<int>(e_.units.size()); ++u)
+        if (const Elimination::Unit& unit = e_.units[u]; unit.part == part)
+          (unit.joins ? above : unit.is_border ? border : inner).push_back(u);
+      const std::size_t first = inner.size();
+      inner.insert(inner.end(), border.begin(), border.end());
+      auto [own, at_border] = tables_of(e_, inner, first);
+      e_.parts.push_back(std::move(own));
+      e_.borders.push_back(std::move(at_border));
+      e_.joins.push_back(tables_of(e_, above, above.size()).first);
+    }
   }
 
   int unit_of(int batch) {
@@ -112,7 +212,8 @@ class Layout {
     std::vector<int> children;
     for (int side = 0; side < 2; ++side)
       for (const int n : batches_[batch].nodes)
-        if (nodes_[n].child[side] >= 0) children.push_back(nodes_[nodes_[n].child[side]].batch);
+        if (const int child = nodes_[n].child[side]; child >= 0 && nodes_[child].ghost_of < 0)
+          children.push_back(nodes_[child].batch);
     return children;
   }
 
@@ -177,6 +278,36 @@ class Layout {
     return at;
   }
 
+  // What belongs to different parts shares no page: a processor fetches beyond the cache lines that it is asked for,
+  // but not beyond a page, and a thread whose lines another one's processor fetches must get them back to write them.
+  template <class Count>
+  void end_part(Count& count, int doubles_of_each = 1) const {
+    if (parts_ > 1) count = in_full_lanes(count + static_cast<Count>(kPageDoubles / doubles_of_each + kMostLanes));
+  }
+
+  void reserve_part(int part) {
+    for (const int width : kWidths)  // the widest first, so that they are aligned
+      for (const int batch : order_)
+        if (first_of(batch).part == part && batches_[batch].width() == width) reserve(batch);
+    end_part(e_.positions, kBodyFields);
+    end_part(e_.arena_doubles), end_part(e_.dense_doubles);
+  }
+
+  void fill_part(int part) {
+    for (const int batch : order_)
+      if (first_of(batch).part == part) fill(batch);
+    end_part(e_.arena_doubles), end_part(e_.handle_doubles);
+  }
+
+  // those of hubs need the grips of all parts
+  void fill_constraints(int part) {
+    for (const Constraint& c : e_.constraints)
+      if (c.is_hub) fill_hub(c, leaf_node(c.bodies[0], part));
+    for (std::size_t k = 0; k < e_.batches.size(); ++k)
+      if (node(constraint_batch_[k], 0).part == part) fill_constraint(e_.batches[k], constraint_batch_[k]);
+    end_part(e_.handle_doubles);
+  }
+
   void reserve(int batch) {
     switch (kind(batch)) {
       case Run::Of::leaves:
@@ -208,8 +339,9 @@ class Layout {
     for (int lane = 0; lane < W; ++lane) {
       const int body = node(b, lane).body;
       const BodyPlace place{leaf.record / kBodyFields, W, lane};
-      lane < lanes(b) ? void(e_.body[body] = place) : e_.body_copies[body].push_back(place);
-      e_.leaf_of_body[body] = index_[batch];
+      const bool repeats = lane >= lanes(b) || n.repeats;
+      repeats ? e_.body_copies[body].push_back(place) : void(e_.body[body] = place);
+      if (lane < lanes(b)) e_.leaves_of_body[body].push_back(index_[batch]);
     }
   }
 
@@ -239,7 +371,8 @@ class Layout {
     f.factor = arena((packed(f.pivots) + f.pivots + rows * f.pivots + f.pivots) * W);
     const int size = rows + f.pivots;
     e_.largest_front = std::max(e_.largest_front, size);
-    for (int k = 0; k < f.pivots; ++k) e_.multiply_adds += static_cast<long>(b.nodes.size()) * packed(size - k);
+    for (int k = 0; k < f.pivots && !n.repeats; ++k)
+      e_.multiply_adds += static_cast<long>(b.nodes.size()) * packed(size - k);
   }
 
   // Fronts whose constraints are evaluated together.
@@ -251,7 +384,7 @@ class Layout {
   // Each front's constraints lie like its own lanes. But where all is one thread's, narrow ones of one format lie side
   // by side, four lanes of them: to gather their operands costs less than to evaluate axes a lane or two at a time.
   void place_constraints() {
-    const bool joins = most_lanes_ >= kJoinedLanes && cost() < 2 * kLeastCostOfPart;
+    const bool joins = most_lanes_ >= kJoinedLanes && parts_ == 1;
     std::vector<Together> all;
     std::map<int, std::vector<int>> narrow;  // fronts by falling width, of each number of cosines
     for (const int width : kWidths)
@@ -276,25 +409,17 @@ class Layout {
     std::stable_sort(all.begin(), all.end(), [](const Together& a, const Together& b) {
       return a.constraints.width() > b.constraints.width();
     });
-    for (const Together& each : all) reserve_rows(each);
+    for (int part = 0; part < parts_; ++part) {
+      for (const Together& each : all)
+        if (first_of(front_batch_[each.fronts[0]]).part == part) reserve_rows(each);
+      end_part(e_.rows), end_part(e_.constraint_positions, kConstraintFields);
+    }
   }
 
   void add(int front, Together& together) const {
     const std::vector<int>& more = batches_[front_batch_[front]].nodes;
     together.fronts.push_back(front);
     together.constraints.nodes.insert(together.constraints.nodes.end(), more.begin(), more.end());
-  }
-
-  long cost() const {
-    long sum = 0;
-    for (const Leaf& leaf : e_.leaves) sum += cost_of(leaf);
-    for (const Front& front : e_.fronts) sum += cost_of(front);
-    return sum + kCostOfGrip * static_cast<long>(e_.grips.size());
-  }
-  static constexpr long kCostOfGrip = 100;
-  static long cost_of(const Leaf& leaf) { return 400 + 36L * leaf.rows; }
-  static long cost_of(const Front& f) {
-    return 200 + static_cast<long>(f.pivots) * (f.rows + f.pivots) * (f.rows + f.pivots);
   }
 
   void reserve_rows(const Together& together) {
@@ -311,17 +436,17 @@ class Layout {
       f.constraint = static_cast<int>(e_.batches.size());
       f.row_position = batch.row_position + first_lane;
       f.row_stride = W;
+      for (int lane = 0; lane < lanes(batches_[front_batch_[k]]); ++lane)
+        if (const Node& n = node(batches_[front_batch_[k]], lane); !n.repeats)
+          e_.constraint[n.pivot].eliminated_by = {k, lane};
       first_lane += f.width;
     }
     for (int lane = 0; lane < W; ++lane) {
       ConstraintPlace& c = e_.constraint[node(b, lane).pivot];
-      const Place rows_at{batch.row_position + lane, W};
-      if (lane >= lanes(b)) {
-        c.copies.push_back(rows_at);
-      } else {
-        c.batch = static_cast<int>(e_.batches.size());
-        c.rows = rows_at;
-      }
+      const RowsPlace at{static_cast<int>(e_.batches.size()), {batch.row_position + lane, W}};
+      const bool repeats = lane >= lanes(b) || node(b, lane).repeats;
+      repeats ? c.copies.push_back(at) : void(static_cast<RowsPlace&>(c) = at);
+      if (!repeats) c.level = node(b, lane).level;
     }
     e_.rows += rows * W;
     e_.constraint_positions += W;
@@ -339,6 +464,60 @@ class Layout {
         continue;
       e_.ground.push_back({e_.positions, width, 0});
       e_.positions += width;
+    }
+    end_part(e_.positions, kBodyFields);
+  }
+
+  // ---- what a part keeps of the others' bodies and compounds
+
+  bool is_elsewhere(int body, int part) { return leaf_node(body, part).part != part; }
+
+  void place_ghosts() {
+    for (int part = 0; part < parts_; ++part) {
+      for (const Batch& b : constraint_batch_) {
+        if (node(b, 0).part != part || !node(b, 0).joins) continue;
+        for (const int n : b.nodes)
+          if (const Constraint& c = e_.constraints[nodes_[n].pivot]; !c.format.general())
+            for (const int body : c.bodies)
+              if (body != kGround && is_elsewhere(body_of(body), part)) place_ghost_of_body(body, part);
+      }
+      for (int batch = 0; batch < static_cast<int>(batches_.size()); ++batch) {
+        if (!is_ghost(batch) || first_of(batch).part != part) continue;
+        const int W = batches_[batch].width(), rows = rows_of(e_.constraints, first_of(batch).pending);
+        ghosts_[batch] = {W, rows, arena(packed(rows) * W), arena(rows * W)};
+      }
+      end_part(e_.positions, kBodyFields), end_part(e_.arena_doubles);
+    }
+  }
+
+  void place_ghost_of_body(int body, int part) {
+    if (!ghost_of_body_.emplace(std::pair(body, part), BodyPlace{e_.positions, 1, 0}).second) return;
+    const BodyPlace place = ghost_of_body_[{body, part}];
+    pass_on(e_.passed.bodies, leaf_node(body, part).part, e_.body[body].of(0), 0, part, place.of(0));
+    ++e_.positions;
+  }
+
+  void pass_on(std::vector<Passed>& all, int from_part, Place from, int count, int part, Place ghost) const {
+    auto passed = std::find_if(all.begin(), all.end(), [&](const Passed& each) {
+      return each.from.base == from.base && each.from.stride == from.stride;
+    });
+    if (passed == all.end()) {
+      all.push_back({from_part, from, count, std::vector<Place>(static_cast<std::size_t>(parts_), Place{0, 0})});
+      passed = all.end() - 1;
+    }
+    passed->ghost[part] = ghost;
+  }
+
+  // of a batch of ghosts
+  void pass_on(int batch, const Compliance& ghost) {
+    for (int lane = 0; lane < lanes(batches_[batch]); ++lane) {
+      const Node &n = node(batches_[batch], lane), &original = nodes_[n.ghost_of];
+      const Compliance c = compliance_of(original.batch);
+      const auto pass = [&](std::vector<Passed>& all, int from, int to, int count) {
+        pass_on(all, original.part, {from + original.lane, c.width}, count, n.part, {to + lane, ghost.width});
+      };
+      pass(e_.passed.compliances, c.matrix, ghost.matrix, packed(c.rows));
+      pass(e_.passed.right_hand_sides, c.vector, ghost.vector, c.rows);
     }
   }
 
@@ -377,20 +556,26 @@ class Layout {
     align_handles();
   }
 
-  // the handles of its grips, once more in a row
-  void fill_hub(const Constraint& displacement) {
-    const int hub = displacement.bodies[0];
-    e_.hubs.push_back(hub);
-    Leaf& leaf = e_.leaves[e_.leaf_of_body[hub]];
+  // the handles of its grips, once more in a row; of those in other parts the numbers that it needs
+  void fill_hub(const Constraint& displacement, const Node& hub) {
+    Leaf& leaf = e_.leaves[index_[hub.batch]];
     leaf.first_handle = static_cast<int>(e_.handles.size());
     leaf.handles = static_cast<int>(displacement.bodies.size()) - 1;
     for (std::size_t k = 1; k < displacement.bodies.size(); ++k) {
-      const Node& grip = nodes_[leaf_node(displacement.bodies[k])];
+      const Node& grip = leaf_node(displacement.bodies[k], hub.part);
       Handle h = e_.handles[e_.grips[index_[grip.batch]].handle];
       h.at += grip.lane;
       h.sign[0] = h.sign[grip.lane];  // a hub is alone in its batch
+      if (grip.part != hub.part) {
+        align_handles();
+        const Place ghost{static_cast<int>(e_.handle_doubles), 1};
+        e_.handle_doubles += kHandleLoads;
+        pass_on(e_.passed.handles, grip.part, {h.at, h.stride}, kHandleLoads, hub.part, ghost);
+        h.at = ghost.base, h.stride = ghost.stride;
+      }
       e_.handles.push_back(h);
     }
+    align_handles();
   }
 
   void fill_leaf(int index) {
@@ -413,10 +598,8 @@ class Layout {
 
   void align_handles() { e_.handle_doubles = in_full_lanes(e_.handle_doubles); }
 
-  struct Compliance {
-    int width, rows, matrix, vector;
-  };
   Compliance compliance_of(int batch) const {
+    if (is_ghost(batch)) return ghosts_.at(batch);
     if (kind(batch) == Run::Of::leaves) {
       const Leaf& l = e_.leaves[index_[batch]];
       return {l.width, l.rows, l.matrix, l.vector};
@@ -490,7 +673,9 @@ class Layout {
     return open == expected ? form : static_cast<unsigned char>(kGeneral);
   }
 
-  // A lane of a batch; kGround: of the ground's own.
+  static constexpr int kElsewhere = -2;
+
+  // A lane of a batch; kGround: of the ground's own; kElsewhere: a ghost.
   struct Lane {
     int batch;
     int lane;
@@ -502,7 +687,10 @@ class Layout {
     if (std::any_of(at.begin(), at.end(), [&](const Lane& each) { return each.batch != first; }))
       return Operands::scattered;
     if (first == kGround) return Operands::in_order;
-    bool in_order = batches_[first].nodes.size() == own.nodes.size();
+    if (first == kElsewhere) return Operands::scattered;
+    // lanes of ghosts that only fill up hold nothing
+    const bool is_filled = !is_ghost(first) || lanes(own) == width;
+    bool in_order = is_filled && batches_[first].nodes.size() == own.nodes.size();
     bool beside = lanes(own) == width && at[0].lane % width == 0;
     for (int lane = 0; lane < width; ++lane) {
       in_order = in_order && at[lane].lane == (lane < lanes(own) ? lane : 0);
@@ -549,8 +737,8 @@ class Layout {
     for (int s = 0; s < 2; ++s) c.sides = std::max(c.sides, fill_side(b, s, c.side[s]));
   }
 
-  // What nobody reads, but the ground's side of a constraint writes: each its own, for they may be in several hands.
-  int handle_of_ground(const Batch& b) {
+  // What nobody reads, but a constraint writes on the side of the ground or of another part's body.
+  int unused_handle(const Batch& b) {
     align_handles();
     const int at = static_cast<int>(e_.handle_doubles);
     e_.handle_doubles += static_cast<std::size_t>(e_.constraints[node(b, 0).pivot].format.handle_size() * b.width());
@@ -558,9 +746,12 @@ class Layout {
   }
 
   Operands fill_side(const Batch& b, int s, Side& side) {
-    const bool on_ground = std::any_of(b.nodes.begin(), b.nodes.end(),
-                                       [&](int n) { return e_.constraints[nodes_[n].pivot].bodies[s] == kGround; });
-    const int ground_handle = on_ground ? handle_of_ground(b) : 0;
+    const int part = node(b, 0).part;
+    const bool is_unused = std::any_of(b.nodes.begin(), b.nodes.end(), [&](int n) {
+      const int body = e_.constraints[nodes_[n].pivot].bodies[s];
+      return body == kGround || is_elsewhere(body, part);
+    });
+    const int unused = is_unused ? unused_handle(b) : 0;
     std::vector<Lane> records, holds;
     ScatteredSide places;
     side.first_copy = static_cast<int>(e_.copies.size());
@@ -571,18 +762,20 @@ class Layout {
                                          [&](const BodyPlace& each) { return each.width == b.width(); });
         ground.lane = lane;
         places.record[lane] = ground.of(0);
-        places.handle[lane] = {ground_handle + lane, b.width()};
+        places.handle[lane] = {unused + lane, b.width()};
         records.push_back({kGround, lane});
         holds.push_back({kGround, lane});
         continue;
       }
+      const Node &leaf = leaf_node(body_of(body), part), &hold = leaf_node(body, part);  // of a hub: its grip
+      const bool has_body = leaf.part == part, has_handle = hold.part == part;
       const auto& handles = e_.constraint[constraint].handles[s];
-      places.record[lane] = e_.body[body_of(body)].of(0);
-      places.handle[lane] = handles[0];
-      const Node &leaf = nodes_[leaf_node(body_of(body))], &hold = nodes_[leaf_node(body)];  // of a hub: its grip
-      records.push_back({leaf.batch, leaf.lane});
-      holds.push_back({hold.batch, hold.lane});
-      for (std::size_t k = 1; k < handles.size() && lane < lanes(b); ++k) e_.copies.push_back({handles[0], handles[k]});
+      places.record[lane] = (has_body ? place_of(leaf) : ghost_of_body_.at({body, part})).of(0);
+      places.handle[lane] = has_handle ? handles[0] : Place{unused + lane, b.width()};
+      records.push_back({has_body ? leaf.batch : kElsewhere, leaf.lane});
+      holds.push_back({has_handle ? hold.batch : kElsewhere, hold.lane});
+      for (std::size_t k = 1; has_handle && k < handles.size() && lane < lanes(b); ++k)
+        e_.copies.push_back({handles[0], handles[k]});
     }
     side.record = places.record[0];
     side.handle = places.handle[0];
@@ -599,13 +792,16 @@ class Layout {
     return found;
   }
 
-  int leaf_node(int body) {  // or the grip's
-    if (leaf_of_body_.empty()) {
-      leaf_of_body_.assign(dense_.size() + e_.hub_of_grip.size(), -1);
-      for (std::size_t n = 0; n < nodes_.size(); ++n)
-        if (nodes_[n].body >= 0) leaf_of_body_[nodes_[n].body] = static_cast<int>(n);
-    }
-    return leaf_of_body_[body];
+  // or the grip's; a part has hubs of its own
+  const Node& leaf_node(int body, int part) const {
+    const std::vector<int>& nodes = leaf_nodes_[body];
+    const auto own = std::find_if(nodes.begin(), nodes.end(), [&](int n) { return nodes_[n].part == part; });
+    return nodes_[own == nodes.end() ? nodes[0] : *own];
+  }
+
+  BodyPlace place_of(const Node& leaf) const {
+    const Leaf& l = e_.leaves[index_[leaf.batch]];
+    return {l.record / kBodyFields, l.width, leaf.lane};
   }
 
   int most_lanes_;
@@ -616,8 +812,12 @@ class Layout {
   std::vector<int> order_;
   std::vector<bool> is_done_;
   std::vector<int> leaf_batch_, grip_batch_, front_batch_;
-  std::vector<Batch> constraint_batch_;  // (batches of constraints) the fronts' nodes, side by side
-  std::vector<int> leaf_of_body_, unit_of_batch_;
+  std::vector<Batch> constraint_batch_;       // (batches of constraints) the fronts' nodes, side by side
+  std::vector<std::vector<int>> leaf_nodes_;  // (bodies, grips)
+  std::vector<int> unit_of_batch_;
+  std::map<int, Compliance> ghosts_;                        // of batches
+  std::map<std::pair<int, int>, BodyPlace> ghost_of_body_;  // body, part
+  int parts_ = 1;
   Elimination e_;
 };
 
@@ -641,84 +841,43 @@ std::vector<int> put_grips(std::vector<Constraint>& constraints, int bodies, con
   return hub_of_grip;
 }
 
-// what the kernels' loops are made for
-std::array<int, 4> shape_of(const Elimination& e, const Elimination::Unit& unit) {
-  switch (unit.of) {
-    case Run::Of::leaves: {
-      const Leaf& l = e.leaves[unit.index];
-      return {0, l.width, l.is_link, l.is_link ? e.handles[l.first_handle].format.cosines : 0};
-    }
-    case Run::Of::grips:
-      return {1, e.grips[unit.index].width, 0, 0};
-    default: {
-      const Front& f = e.fronts[unit.index];
-      return {2, f.width, f.pivots, f.form == kGeneral ? 0 : f.form == kChainLink ? 2 : 1};
-    }
-  }
+// What it costs that threads share a step, and that each hears of one more, in multiply-adds of a lane; and by how much
+// sharing must shorten the step at least: to hear of each other takes longer on some machines than on others.
+constexpr long kCostOfSharing = 4'000, kCostOfHearing = 2'000;
+constexpr double kClearlyFaster = 0.9;
+
+long time_of_step(const Elimination& e) {
+  std::vector<long> part(e.parts.size(), 0);
+  for (const Elimination::Unit& unit : e.units) part[unit.part] += unit.cost;
+  const long others = static_cast<long>(part.size()) - 1;
+  return *std::max_element(part.begin(), part.end()) + (others > 0 ? kCostOfSharing + kCostOfHearing * others : 0);
 }
 
 }  // namespace
 
-Part part_of(const Elimination& e, const std::vector<int>& units) {
-  struct Held {
-    int needed = 0;  // position of the first leaf or grip that needs it
-    int batch = 0;
-    bool general = false;
-  };
-  std::vector<int> position(e.units.size(), -1);
-  std::vector<Held> held;
-  std::vector<int> held_as(e.batches.size(), -1);
-  for (std::size_t k = 0; k < units.size(); ++k) position[units[k]] = static_cast<int>(k);
-  for (const int u : units) {
-    const Elimination::Unit& unit = e.units[u];
-    if (unit.constraint < 0) continue;
-    int needed = static_cast<int>(units.size());
-    for (const int held_unit : unit.holds)
-      if (position[held_unit] >= 0) needed = std::min(needed, position[held_unit]);
-    int& known = held_as[unit.constraint];
-    if (known < 0) {
-      known = static_cast<int>(held.size());
-      held.push_back({needed, unit.constraint, e.batches[unit.constraint].format.general()});
-    }
-    held[known].needed = std::min(held[known].needed, needed);
-  }
-  std::stable_sort(held.begin(), held.end(), [](const Held& a, const Held& b) {
-    return std::pair(a.general, a.needed) < std::pair(b.general, b.needed);
-  });
-  Part part;
-  const auto evaluate_before = [&](int end) {  // the constraints of the leaves before that position
-    const int first = static_cast<int>(part.constraints.size());
-    for (std::size_t k = part.constraints.size(); k < held.size() && !held[k].general && held[k].needed < end; ++k)
-      part.constraints.push_back(e.batches[held[k].batch]);
-    const int count = static_cast<int>(part.constraints.size()) - first;
-    if (count > 0) part.runs.push_back({Run::Of::constraints, first, count});
-  };
-  for (std::size_t k = 0; k < units.size();) {
-    const Elimination::Unit& unit = e.units[units[k]];
-    const std::size_t begin = k++;
-    while (k < units.size() && shape_of(e, e.units[units[k]]) == shape_of(e, unit) &&
-           e.units[units[k]].index == unit.index + static_cast<int>(k - begin))
-      ++k;
-    if (unit.of != Run::Of::fronts) evaluate_before(static_cast<int>(k));
-    part.runs.push_back({unit.of, unit.index, static_cast<int>(k - begin)});
-  }
-  evaluate_before(static_cast<int>(units.size()) + 1);
-  for (std::size_t k = part.constraints.size(); k < held.size(); ++k)
-    part.constraints.push_back(e.batches[held[k].batch]);
-  return part;
-}
-
 Elimination compile(const std::vector<Constraint>& model, const std::vector<bool>& dense, MergeOrder order, int lanes,
-                    const std::vector<int>& hubs) {
+                    const std::vector<int>& hubs, int threads) {
   std::vector<Constraint> constraints = model;
   const int bodies = static_cast<int>(dense.size());
   const std::vector<int> hub_of_grip = put_grips(constraints, bodies, hubs);
   const CompoundTree tree = build_tree(constraints, bodies + static_cast<int>(hub_of_grip.size()), order);
   const int most_lanes = order == MergeOrder::in_lanes ? lanes : 1;
-  const Batches laid = lay_side_by_side(tree, constraints, dense, most_lanes);
-  Elimination e = Layout(constraints, dense, laid, hub_of_grip, most_lanes).take();
-  e.fillers = tree.fillers;
-  return e;
+  const auto laid_out = [&](int parts) {
+    const Batches laid = lay_side_by_side(tree, constraints, dense, most_lanes, parts);
+    return Layout(constraints, dense, laid, hub_of_grip, most_lanes).take();
+  };
+  Elimination result = laid_out(1);
+  double best = kClearlyFaster * static_cast<double>(time_of_step(result));
+  const int most = std::min(threads, 1 + static_cast<int>((best - kCostOfSharing) / kCostOfHearing));
+  for (int parts = 2; parts <= most; ++parts) {
+    Elimination divided = laid_out(parts);
+    if (const auto time = static_cast<double>(time_of_step(divided)); time < best) {
+      best = time;
+      result = std::move(divided);
+    }
+  }
+  result.fillers = tree.fillers;
+  return result;
 }
 
 }  // namespace rigstep::index3

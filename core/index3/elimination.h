@@ -17,6 +17,7 @@
 // filled up by a constraint without stiffness at its free end, so that its segments are equal.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <vector>
 
@@ -24,14 +25,21 @@
 
 namespace rigstep::index3 {
 
-// Of a thread's part, in multiply-adds of a lane: below that, handing over costs more than it saves.
-inline constexpr long kLeastCostOfPart = 24'000;
+inline constexpr int kPageDoubles = 4096 / sizeof(double);
 
-// Where a constraint of the model lies: its row k at rows.base + k rows.stride in every array of rows.
-struct ConstraintPlace {
+// Row k at rows.base + k rows.stride in every array of rows.
+struct RowsPlace {
   int batch = -1;
   Place rows;
-  std::vector<Place> copies;                // of its rows, in lanes that only fill up
+};
+
+// Where a constraint of the model lies.
+struct ConstraintPlace : RowsPlace {
+  struct {
+    int front = 0, lane = 0;
+  } eliminated_by;
+  int level = 0;                            // of that: operations one above the other, from the leaves
+  std::vector<RowsPlace> copies;            // in lanes that only fill up; of other parts, for what joins the parts
   std::vector<std::vector<Place>> handles;  // per side, with those of lanes that only fill up; none for the ground
 };
 
@@ -39,6 +47,20 @@ struct ConstraintPlace {
 struct Part {
   std::vector<Run> runs;
   std::vector<ConstraintBatch> constraints;  // eliminated here; those that runs evaluate first
+};
+
+// Numbers that a part passes on to all others, which keep them as ghosts.
+struct Passed {
+  int part = 0;  // whose
+  Place from;    // the first of them
+  int count = 0;
+  std::vector<Place> ghost;  // (parts) stride 0: none there
+};
+
+struct PassedOn {
+  std::vector<Passed> bodies;                         // records; what of them depends on the phase
+  std::vector<Passed> compliances, right_hand_sides;  // of compounds
+  std::vector<Passed> handles;                        // load and stiffness, of the grips of hubs
 };
 
 struct Elimination {
@@ -52,9 +74,9 @@ struct Elimination {
   std::vector<ScatteredSide> scattered_sides;
   std::vector<ConstraintBatch> batches;
 
-  std::vector<BodyPlace> body;  // of every body of the model
-  std::vector<int> leaf_of_body;
-  std::vector<std::vector<BodyPlace>> body_copies;  // ... in lanes that only fill up
+  std::vector<BodyPlace> body;                      // of every body of the model
+  std::vector<std::vector<int>> leaves_of_body;     // several: of a hub, one for each part
+  std::vector<std::vector<BodyPlace>> body_copies;  // ... in lanes that only fill up, or of other parts
   std::vector<BodyPlace> ground;                    // a body at rest, for every width
   std::vector<ConstraintPlace> constraint;          // of every constraint of the model, then of hubs and fillers
   std::vector<Constraint> constraints;              // the same; bodies: of the model, then the grips
@@ -62,18 +84,33 @@ struct Elimination {
   std::vector<int> hub_of_grip;                     // (grips) body
   int fillers = 0;
 
-  // The same operations as a graph, in order, for the division among threads.
+  // that computes with the record at one of the places of a body
+  const Leaf& leaf_at(int of_body, const BodyPlace& place) const {
+    const auto has_it = [&](int leaf) { return leaves[leaf].record == kBodyFields * place.position; };
+    return leaves[*std::find_if(leaves_of_body[of_body].begin(), leaves_of_body[of_body].end(), has_it)];
+  }
+
+  // The same operations as a graph, in order.
   struct Unit {
     Run::Of of = Run::Of::leaves;
-    bool is_hub = false;     // a body that belongs to no part
-    int index = 0;           // among leaves, grips or fronts
-    int constraint = -1;     // batch of what it eliminates, perhaps with that of others
+    bool is_hub = false;  // a body that belongs to no part
+    int index = 0;        // among leaves, grips or fronts
+    int constraint = -1;  // batch of what it eliminates, perhaps with that of others
+    int part = 0;
+    bool joins = false;      // joins the parts: each part has one like it
     long cost = 0;           // multiply-adds of a lane
     std::vector<int> below;  // units whose results it takes
     std::vector<int> holds;  // leaves and grips of the bodies of its constraint
+    bool is_border = false;
   };
   std::vector<Unit> units;
-  Part whole;
+
+  // One part per thread; a single one has everything. Several are joined by each of them alone, once it has heard of
+  // the others, with operations of its own: the same arithmetic as that of the others, without waiting for them. The
+  // bodies that others must know, and what is above them, are the borders, last on the way to the root and first on
+  // the way back: so their poses are on their way while the rest moves.
+  std::vector<Part> parts, borders, joins;
+  PassedOn passed;
 
   int positions = 0;  // of bodies, ground included
   int constraint_positions = 0;
@@ -88,12 +125,10 @@ struct Elimination {
   long multiply_adds = 0;  // per factorisation, leaves included
 };
 
-// The tables of some units in order.
-Part part_of(const Elimination& elimination, const std::vector<int>& units);
-
 // dense[i]: body i carries force elements, so that its tangent mass matrix couples displacement and rotation.
-// lanes: of the widest batches. hubs: bodies that stay primal.
+// lanes: of the widest batches. hubs: bodies that stay primal. threads: among how many the work may be divided; it is
+// among as many as make the step shortest.
 Elimination compile(const std::vector<Constraint>& constraints, const std::vector<bool>& dense, MergeOrder order,
-                    int lanes, const std::vector<int>& hubs = {});
+                    int lanes, const std::vector<int>& hubs = {}, int threads = 1);
 
 }  // namespace rigstep::index3

@@ -217,6 +217,7 @@ double projection_error(const Plan& plan) {
   const State start = start_pose(plan);
   Settings settings = plan.settings;
   settings.hubs = Hubs::dual;
+  settings.threads = 1;  // project() goes through one part
   double error = 0.0;
   for (const State& x : {start, perturbed(plan, start)}) {
     const VectorXd want = plan.rows() <= kMostDenseRows ? project_dense(plan, x, twists)
@@ -227,7 +228,7 @@ double projection_error(const Plan& plan) {
   return error;
 }
 
-void choose_hubs(Plan& plan, std::vector<Constraint> constraints) {
+void choose_hubs(Plan& plan, std::vector<Constraint>& constraints) {
   using Reason = HubChoice::Reason;
   HubChoice& choice = plan.hub_choice;
   choice.hubs = bodies_with_many_rows(plan, constraints);
@@ -235,10 +236,11 @@ void choose_hubs(Plan& plan, std::vector<Constraint> constraints) {
   choice.reason = Reason::asked;
   if (plan.settings.hubs == Hubs::dual) return;
   choice.reason = Reason::too_large;
-  if (!find_late(plan, choice.hubs, constraints)) return;
-  choice.late = static_cast<int>(
-      std::count_if(constraints.begin(), constraints.end(), [](const Constraint& c) { return c.late; }));
-  Elimination hybrid = compile(constraints, plan.carries_spring, plan.settings.order, plan.kernels->lanes, choice.hubs);
+  std::vector<Constraint> marked = constraints;
+  if (!find_late(plan, choice.hubs, marked)) return;
+  choice.late =
+      static_cast<int>(std::count_if(marked.begin(), marked.end(), [](const Constraint& c) { return c.late; }));
+  Elimination hybrid = compile(marked, plan.carries_spring, plan.settings.order, plan.kernels->lanes, choice.hubs);
   choice.dual = plan.elimination.multiply_adds;
   choice.hybrid = hybrid.multiply_adds;
   choice.reason = Reason::not_cheaper;
@@ -248,7 +250,7 @@ void choose_hubs(Plan& plan, std::vector<Constraint> constraints) {
   plan.lay_out(std::move(hybrid));
   choice.error = projection_error(plan);
   choice.reason = choice.error <= kMostError ? Reason::primal : Reason::not_accurate;
-  if (choice.reason != Reason::primal) plan.lay_out(std::move(dual));
+  choice.reason == Reason::primal ? std::swap(constraints, marked) : plan.lay_out(std::move(dual));
 }
 
 std::string describe_elimination(const Plan& plan) {

@@ -13,12 +13,12 @@
 
 namespace rigstep::index3 {
 
-// Makes the choice for a plan that is complete in its dual form, and lays out the hybrid one where that is chosen.
-// constraints: as the plan's elimination was compiled from.
-void choose_hubs(Plan& plan, std::vector<Constraint> constraints);
+// Makes the choice for a plan that is complete in its dual form, in one part, and lays out the hybrid one where that is
+// chosen. constraints: as the plan's elimination was compiled from; then those that come late there are marked.
+void choose_hubs(Plan& plan, std::vector<Constraint>& constraints);
 
-// Largest relative error of the velocities that the plan's elimination projects, at the start pose and another one,
-// against a pivoted dense solve; in a plan with many rows, against the dual form.
+// Largest relative error of the velocities that the plan's elimination, in one part, projects, at the start pose and
+// another one, against a pivoted dense solve; in a plan with many rows, against the dual form.
 double projection_error(const Plan& plan);
 
 // One line: which elimination was chosen, and why.

@@ -33,7 +33,7 @@ void at_all_places(const Elimination& e, int body, const F& f) {
 template <class F>
 void at_all_rows(const ConstraintPlace& c, const F& f) {
   f(c.rows);
-  for (const Place& copy : c.copies) f(copy);
+  for (const RowsPlace& copy : c.copies) f(copy.rows);
 }
 
 void write_loads(const Plan& plan, Workspace& w, int body) {
@@ -239,27 +239,26 @@ void tangent_of_forces(const Plan& plan, double stiffness_factor, double damping
   for (std::size_t k = 0; k < plan.elements.size(); ++k) write_element(plan, k, stiffness_factor, damping_factor, w);
   for (const int i : plan.observed_bodies) {
     if (!plan.carries_spring[i]) continue;
-    const Leaf& leaf = plan.elimination.leaves[plan.elimination.leaf_of_body[i]];
     at_all_places(plan.elimination, i, [&](const BodyPlace& at) {
+      const int tangent = plan.elimination.leaf_at(i, at).dense;
       int k = 0;
       for (int row = 0; row < 6; ++row)
         for (int column = 0; column <= row; ++column, ++k)
-          w.lanes.tangent[leaf.dense + k * at.width + at.lane] = w.tangent[i](row, column);
+          w.lanes.tangent[tangent + k * at.width + at.lane] = w.tangent[i](row, column);
     });
   }
 }
 
-int singular_constraint(const Plan& plan, const Workspace& w, int front) noexcept {
+int singular_constraint(const Plan& plan, const Workspace& w) noexcept {
   const Elimination& e = plan.elimination;
-  const Front& f = e.fronts[front];
-  int singular = -1, lane_of_it = f.width;
+  int singular = -1, lowest = e.levels + 1;
   for (std::size_t c = 0; c < plan.eliminated.size(); ++c) {
     const ConstraintPlace& at = e.constraint[c];
-    const int lane = at.rows.base - f.row_position;
-    if (at.batch != f.constraint || lane < 0 || lane >= lane_of_it) continue;
-    const double* inverse_pivot = w.lanes.arena + f.factor + f.pivots * (f.pivots + 1) / 2 * f.width + lane;
+    const Front& f = e.fronts[at.eliminated_by.front];
+    const double* inverse_pivot = w.lanes.arena + f.factor + f.pivots * (f.pivots + 1) / 2 * f.width;
     for (int k = 0; k < f.pivots; ++k)
-      if (!(inverse_pivot[k * f.width] > 0.0)) singular = plan.eliminated[c], lane_of_it = lane;
+      if (!(inverse_pivot[k * f.width + at.eliminated_by.lane] > 0.0) && at.level < lowest)
+        singular = plan.eliminated[c], lowest = at.level;
   }
   return singular;
 }

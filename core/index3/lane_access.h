@@ -49,8 +49,8 @@ inline double row_value(const Plan& plan, const double* rows, int constraint, in
   return rows[at.base + row * at.stride];
 }
 
-// The joint, coupling or driver of the first lane in which a front's pivots are not all positive; -1: that of none.
-int singular_constraint(const Plan& plan, const Workspace& w, int front) noexcept;
+// The joint, coupling or driver whose pivots are not all positive, nearest to the leaves; -1: none.
+int singular_constraint(const Plan& plan, const Workspace& w) noexcept;
 
 // Displacement | velocity | acceleration of a body and the like for its rotation, world frame.
 Vec6 motion(const Plan& plan, const Workspace& w, int body) noexcept;

@@ -362,18 +362,19 @@ void write_constants(Plan& plan) {
   for (int c = 0; c < static_cast<int>(e.constraint.size()); ++c) {
     const ConstraintPlace& place = e.constraint[c];
     const bool has_multiplier = c < plan.first_element();
-    const ConstraintBatch& batch = e.batches[place.batch];
+    const RowFormat format = e.constraints[c].format;
     // a filler looks like the first constraint of its format: only its rows' numbers must be sound
     Joint joint;
     if (has_multiplier && plan.eliminated[c] < plan.first_coupling())
       joint = plan.mechanism.joints()[plan.eliminated[c]];
-    const auto compliance = compliances(plan, c, batch.format.rows);
-    std::vector<Place> places{place.rows};
-    places.insert(places.end(), place.copies.begin(), place.copies.end());
-    for (const Place& at : places) {
-      write_rows(plan, at, compliance, has_multiplier ? four_over_dt2 : 0.0);
-      if (!batch.format.general())
-        write_constraint(plan, joint, batch.format, batch.position, batch.width, at.base - batch.row_position);
+    const auto compliance = compliances(plan, c, format.rows);
+    std::vector<RowsPlace> places = place.copies;
+    places.push_back(place);
+    for (const RowsPlace& at : places) {
+      const ConstraintBatch& batch = e.batches[at.batch];
+      write_rows(plan, at.rows, compliance, has_multiplier ? four_over_dt2 : 0.0);
+      if (!format.general())
+        write_constraint(plan, joint, format, batch.position, batch.width, at.rows.base - batch.row_position);
     }
   }
 }
@@ -425,18 +426,22 @@ Plan::Plan(const Mechanism& mechanism_, const Settings& settings_)
   for (int j = 0; j < static_cast<int>(mechanism.joints().size()); ++j) choose_compliance(*this, start, j, compliance);
   name_rows(*this, joint_of_row, is_length);
   prepare_couplings_and_drivers(*this, start);
-  const std::vector<Constraint> constraints = constraints_of(*this);
+  std::vector<Constraint> constraints = constraints_of(*this);
   observe(*this, constraints);
   lay_out(compile(constraints, carries_spring, settings.order, kernels->lanes));
   choose_hubs(*this, constraints);
+  if (settings.threads == 1) return;
+  const bool is_hybrid = hub_choice.reason == HubChoice::Reason::primal;
+  lay_out(compile(constraints, carries_spring, settings.order, kernels->lanes,
+                  is_hybrid ? hub_choice.hubs : std::vector<int>{}, std::clamp(settings.threads, 1, kMostThreads)));
 }
 
 void Plan::lay_out(Elimination chosen) {
   elimination = std::move(chosen);
   for (Leaf& leaf : elimination.leaves) leaf.is_round = true;
   for (std::size_t i = 0; i < mechanism.bodies().size(); ++i)
-    if (!is_round(mechanism.bodies()[i])) elimination.leaves[elimination.leaf_of_body[i]].is_round = false;
-  partition = divide(elimination, std::clamp(settings.threads, 1, kMostThreads));
+    for (const int leaf : elimination.leaves_of_body[i])
+      if (!is_round(mechanism.bodies()[i])) elimination.leaves[leaf].is_round = false;
   const auto size = [](int n) { return static_cast<std::size_t>(n); };
   constraint_constants = AlignedDoubles(size(kConstraintConstants * elimination.constraint_positions), 0.0);
   compliance_in_lanes = AlignedDoubles(size(2 * elimination.rows), 0.0);

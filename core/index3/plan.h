@@ -8,7 +8,6 @@
 #include "core/index3/constraints.h"
 #include "core/index3/drivers.h"
 #include "core/index3/elimination.h"
-#include "core/index3/partition.h"
 #include "core/index3/stepper.h"
 
 namespace rigstep::index3 {
@@ -73,7 +72,6 @@ struct Plan {
   std::vector<int> eliminated;     // the other way round: which constraint; there the elements follow
   Elimination elimination;
   HubChoice hub_choice;  // which bodies stay primal there, and why
-  Partition partition;   // of its operations among the threads
   const Kernels* kernels = nullptr;
 
   // what every iteration must see one by one: bodies and joints with force elements, general constraints, and inputs

@@ -49,6 +49,8 @@ static_assert(kBodyFields * 4 * sizeof(double) % 64 == 0, "records in lanes shar
 
 inline Place BodyPlace::of(int field) const { return {kBodyFields * position + field * width + lane, width}; }
 
+inline constexpr int kHandleLoads = 12;
+
 // What a constraint looks like to the bodies that it holds.
 struct RowFormat {
   int rows = 0;
@@ -56,7 +58,7 @@ struct RowFormat {
   static constexpr int kGeneral = -1;
   bool general() const { return cosines == kGeneral; }
   // Numbers per lane of a handle: load (6), geometric stiffness (6), then arm and normals or full rows.
-  int handle_size() const { return 12 + (general() ? 6 * rows : 3 + 3 * cosines); }
+  int handle_size() const { return kHandleLoads + (general() ? 6 * rows : 3 + 3 * cosines); }
 };
 
 // A constraint's hold on one body, in that body's lanes.
@@ -175,7 +177,15 @@ inline constexpr int kConstraintConstants = 18;  // points in both bodies, u0 u1
 inline constexpr int kConstraintFields = 18;     // the same, world frame
 
 // Everything the kernels read and write.
-struct StepArrays {
+struct alignas(64) StepArrays {
+  // what changes places when a step is made: on one cache line
+  int last;  // field of the state at the last instant, in the body's record
+  int next;  // ... of the iterate
+  double* last_lambda;
+  double* last_kappa;
+  double* lambda;
+  double* kappa;
+
   // tables
   const Leaf* leaf;
   const Grip* grip;
@@ -198,8 +208,6 @@ struct StepArrays {
 
   // written by the step, by phase
   double* body;     // records
-  int last;         // field of the state at the last instant
-  int next;         // ... of the iterate
   double* tangent;  // of bodies with force elements, 6 x 6 lower half, and their inverse tangent mass matrix
   double* mass_inverse;
   double* constraint_fields;
@@ -207,10 +215,6 @@ struct StepArrays {
   double* Phi;
   double* rate;       // rheonomic part of the velocity constraints, J v + rate = 0
   double* quadratic;  // the rest of the acceleration constraints, J a + quadratic = 0
-  double* last_lambda;
-  double* last_kappa;
-  double* lambda;
-  double* kappa;
   double* sigma;
   double* arena;  // of leaves and fronts
   double* scratch;

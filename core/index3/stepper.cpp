@@ -22,51 +22,79 @@ double time_at(const Plan& plan, std::uint64_t step) {
   return 1e-9 * static_cast<double>(static_cast<std::int64_t>(step) * plan.settings.dt_ns);
 }
 
-void add(const Notice& part, Notice& all) {
-  if (all.failed_front < 0) all.failed_front = part.failed_front;
-  const Found& found = part.found;
-  Found& sum = all.found;
-  sum.moves = {std::max(sum.moves.move, found.moves.move), std::max(sum.moves.turn, found.moves.turn)};
+Moves larger(const Moves& a, const Moves& b) { return {std::max(a.move, b.move), std::max(a.turn, b.turn)}; }
+
+void add(const Found& found, Found& sum) {
+  sum.moves = larger(sum.moves, found.moves);
   sum.finite = sum.finite && found.finite;
   sum.residuals = {std::max(sum.residuals.position, found.residuals.position),
                    std::max(sum.residuals.velocity, found.residuals.velocity),
                    std::max(sum.residuals.acceleration, found.residuals.acceleration)};
 }
 
-// One attempt at a step, by a team or alone. The parts of the mechanism are worked on side by side; what joins them
-// (the top of the elimination, hubs, force elements, general constraints) is the caller's. Every phase ends with all
-// threads together; false: a partner was late, and the attempt is void.
+// what all have noticed; where the parts are joined, all find the same
+Notice all_of(const Workspace& w) {
+  Notice all = w.notices[0];
+  for (const Notice& part : w.notices) {
+    all.failed = all.failed || part.failed;
+    add(part.found, all.found);
+  }
+  return all;
+}
+
+// One attempt at a step: the work of one part beside the threads of the others, or of all parts alone. Every thread
+// joins the parts by itself, once it has heard of the others; only what must be looked at one by one (force elements,
+// general constraints) is the first one's. False: somebody was late, and the attempt is void.
 class Attempt {
  public:
-  Attempt(const Plan& plan, const State& last, const Inputs& inputs, Workspace& w, Team* team)
-      : plan_(plan), kernels_(*plan.kernels), last_(last), inputs_(inputs), w_(w), team_(team) {
-    for (Notice& notice : w.notices) notice = {};
+  // team: null, alone
+  Attempt(const Plan& plan, const State& last, const Inputs& inputs, Workspace& w, Team* team, int part)
+      : plan_(plan),
+        kernels_(*plan.kernels),
+        last_(last),
+        inputs_(inputs),
+        w_(w),
+        team_(team),
+        part_(part),
+        is_divided_(w.parts.size() > 1),
+        stamp_(team ? std::uint64_t{team->call()} << 32U : 0) {
+    each([&](int p) { w.notices[p] = {}; });
   }
 
-  const Notice& notice() const { return all_; }
+  // [001] 3.5, figure 2: predictor, a fixed number of Newton iterations, the first of them with a tangent of their own,
+  // both projections with the tangent of the converged pose.
+  void run() {
+    const bool complete = iterate([] {})               // 3
+                          && project_velocities()      // 4        (40)-(54)
+                          && project_accelerations();  // 5        (55)-(69)
+    each([&](int p) { w_.notices[p].complete = complete; });
+  }
+
+  // before anybody begins
+  static void prepare(const Plan& plan, const State& last, const Inputs& inputs, Workspace& w) {
+    drive(plan, last, inputs, time_at(plan, last.step + 1), w);
+    take_inputs(plan, inputs, w);
+    if (!loads_vary(plan)) load(plan, last, inputs, w);
+  }
 
   // Newton's iterations from the predictor on
   template <class Watch>
   bool iterate(const Watch& after_free_motion) {
-    drive(plan_, last_, inputs_, time(), w_);
-    take_inputs(plan_, inputs_, w_);
-    if (!predict()) return false;  // 3a, 3b   (15) (16)
+    predict();  // 3a   (15) (16)
+    if (!observe(0)) return false;
     for (int k = 0; k < plan_.settings.iterations; ++k) {
-      if (loads_vary() && needs_tangent(k)) tangent_of_forces(plan_, h2(), 0.5 * plan_.dt(), w_);  // (8)
-      if (loads_vary() || k == 0) load_bodies(plan_, inputs_, time(), last_.coordinate, w_);
       LeavesToRoot up = solve(LeavesToRoot::Start::free_motion, closing(k));
       up.constrain = true;
       if (needs_tangent(k)) up.with_stiffness = true, up.factorise = {true, h2(), true, 0};
       if (!assemble(up)) return false;  // 3c-3e   (17) (18) (26) (27) (36)-(39), leaves to root
       after_free_motion();
-      if (!disassemble(Multiplier::lambda,
-                       RootToLeaves::Finish::displacements))  // 3f-3h, 3b   (34) (24) (25) (15) (16)
-        return false;
-      constrain_between(needs_tangent(k + 1) || k + 1 == plan_.settings.iterations);
+      disassemble(Multiplier::lambda, RootToLeaves::Finish::displacements);  // 3f-3h, 3b   (34) (24) (25) (15) (16)
+      if (!observe(k + 1)) return false;
     }
     return true;
   }
 
+ private:
   // (40)-(54): the nearest velocities, in the metric of the tangent, that satisfy J v + Phi_t = 0. The tangent is that
   // of the converged pose, without the force elements: a metric that holds springs does not keep momentum.
   bool project_velocities() {
@@ -76,27 +104,30 @@ class Attempt {
     if (!assemble(up)) return false;
     for (int sweep = 1; sweep < plan_.settings.sweeps; ++sweep)
       if (!sweep_again(RightHandSide::rate, Multiplier::sigma)) return false;
-    if (!disassemble(Multiplier::sigma, RootToLeaves::Finish::velocities)) return false;
-    look_at_velocities(plan_, w_);
-    add_quadratic_terms(plan_, w_);
-    return true;
+    disassemble(Multiplier::sigma, RootToLeaves::Finish::velocities);
+    return one_by_one([this] {
+      look_at_velocities(plan_, w_);
+      add_quadratic_terms(plan_, w_);
+    });
   }
 
   // (55)-(69): the nearest accelerations that satisfy J a = gamma, with gamma of the projected velocities
   bool project_accelerations() {
-    if (!assemble(solve(LeavesToRoot::Start::accelerations, RightHandSide::quadratic))) return false;
+    if (!assemble(solve(LeavesToRoot::Start::accelerations, RightHandSide::quadratic), kTwists)) return false;
     Multiplier kind = Multiplier::kappa;
     for (int sweep = 1; sweep < plan_.settings.sweeps; ++sweep, kind = Multiplier::more_kappa)
       if (!sweep_again(RightHandSide::quadratic, kind)) return false;
-    if (!disassemble(kind, RootToLeaves::Finish::accelerations)) return false;
-    for (const Notice& part : w_.notices) add(part, all_);  // of those who had no part: nothing
-    return true;
+    disassemble(kind, RootToLeaves::Finish::accelerations);
+    return note_joins(kind);
   }
 
- private:
   // with the pose; else they are those of the step
-  bool loads_vary() const { return !plan_.observed_bodies.empty(); }
+  static bool loads_vary(const Plan& plan) { return !plan.observed_bodies.empty(); }
   bool needs_tangent(int iteration) const { return iteration < plan_.tangents.count; }
+
+  static void load(const Plan& plan, const State& last, const Inputs& inputs, Workspace& w) {
+    load_bodies(plan, inputs, time_at(plan, last.step + 1), last.coordinate, w);
+  }
 
   // At a singular pose loops hold nothing in one direction. What rounding leaves open there, multipliers that were
   // carried over would add up step by step; anew they are as small as the first iteration makes them, and the next one
@@ -106,34 +137,56 @@ class Attempt {
   }
 
   double h2() const { return 0.25 * plan_.dt() * plan_.dt(); }
-  double time() const { return time_at(plan_, last_.step + 1); }
-  const StepArrays& top() const { return team_ ? w_.top : w_.nothing; }
 
-  // f(part, notice) on all parts; it outlives this call where a partner is late, so it may hold only what stays
+  // f(part) on this thread's part, or on all
   template <class F>
-  bool split(const F& f) {
-    if (!team_) {
-      f(w_.lanes, w_.notices[0]);
-      return true;
-    }
-    return team_->split([f, &w = w_](int part) { f(w.parts[part], w.notices[part]); });
+  void each(const F& f) {
+    if (team_) return f(part_);
+    for (int part = 0; part < static_cast<int>(w_.parts.size()); ++part) f(part);
   }
+  bool is_first() const { return team_ == nullptr || part_ == 0; }
 
-  bool predict() {
-    if (!split([&k = kernels_](const StepArrays& part, Notice&) { k.predict(part); })) return false;
-    kernels_.predict(top());
-    constrain_between(true);
+  void post(unsigned what) {
+    if (team_) w_.exchange.post(w_.lanes, part_, what, ++stamp_);
+  }
+  // what was posted last
+  bool fetch(unsigned what) {
+    if (team_) return w_.exchange.fetch(w_.lanes, part_, what, stamp_, *team_, spins_);
+    w_.exchange.pass(w_.lanes, what);
     return true;
   }
+  bool pass(unsigned what) {
+    post(what);
+    return fetch(what);
+  }
 
-  // what stands between the parts, and what must be looked at one by one
-  void constrain_between(bool with_stiffness) {
-    look_at_iterate(plan_, w_);
-    LeavesToRoot constraints;
-    constraints.constrain = true;
-    constraints.with_stiffness = with_stiffness;
-    kernels_.assemble(top(), constraints);
-    constrain_general(plan_, w_, with_stiffness);
+  // what is the first one's, while nobody goes on
+  template <class F>
+  bool one_by_one(const F& f) {
+    if (!loads_vary(plan_)) return true;
+    if (!pass(kNothing)) return false;
+    if (is_first()) f();
+    return pass(kNothing);
+  }
+
+  void predict() {
+    if (is_divided_) each([&](int p) { kernels_.predict(w_.borders[p]), kernels_.predict(w_.joins[p]); });
+    post(kPoses);
+    each([&](int p) { kernels_.predict(w_.parts[p]); });
+  }
+
+  // what must be looked at one by one, before the iteration k
+  bool observe(int k) {
+    if (!loads_vary(plan_)) return true;
+    if (!fetch(kPoses)) return false;
+    const bool is_last = k == plan_.settings.iterations;
+    return one_by_one([&] {
+      look_at_iterate(plan_, w_);
+      constrain_general(plan_, w_, needs_tangent(k) || is_last);
+      if (is_last) return;
+      if (needs_tangent(k)) tangent_of_forces(plan_, h2(), 0.5 * plan_.dt(), w_);  // (8)
+      load(plan_, last_, inputs_, w_);
+    });
   }
 
   static LeavesToRoot solve(LeavesToRoot::Start start, RightHandSide rhs) {
@@ -144,43 +197,62 @@ class Attempt {
     return up;
   }
 
-  // the parts, then what joins them
-  bool assemble(LeavesToRoot up) {
-    if (!split([up, &k = kernels_](const StepArrays& part, Notice& notice) { rise(k, part, up, notice); }))
-      return false;
+  // the constraints between the parts
+  bool constrain_between(bool with_stiffness) {
+    LeavesToRoot constraints;
+    constraints.constrain = true;
+    constraints.with_stiffness = with_stiffness;
+    if (!loads_vary(plan_) && !fetch(kPoses)) return false;  // else they have been looked at
+    each([&](int p) { kernels_.assemble(w_.joins[p], constraints); });
+    return true;
+  }
+
+  // the parts, then what joins them; more: passed on by the way
+  bool assemble(LeavesToRoot up, unsigned more = kNothing) {
+    each([&](int p) { rise(w_.parts[p], up, w_.notices[p]); });
+    if (!is_divided_) return true;
+    if (up.constrain && !constrain_between(up.with_stiffness)) return false;
+    each([&](int p) { rise(w_.borders[p], up, w_.notices[p]); });
+    if (!pass(more | kRightHandSides | (up.factorise.wanted ? kCompliances : kNothing))) return false;
+    if (more & kTwists)
+      each([&](int p) { kernels_.disassemble(w_.joins[p], {false, {}, RootToLeaves::Finish::velocities}); });
     up.constrain = false;  // known already
-    rise(kernels_, top(), up, all_);
+    each([&](int p) { rise(w_.joins[p], up, w_.notices[p]); });
     return true;
   }
 
-  static void rise(const Kernels& kernels, const StepArrays& part, const LeavesToRoot& up, Notice& notice) {
-    const int failed = kernels.assemble(part, up);
-    if (notice.failed_front < 0) notice.failed_front = failed;
+  void rise(const StepArrays& a, const LeavesToRoot& up, Notice& notice) {
+    if (kernels_.assemble(a, up) >= 0) notice.failed = true;
   }
 
-  // what joins the parts, then these
-  bool disassemble(Multiplier kind, RootToLeaves::Finish finish) {
-    const Found above = kernels_.disassemble(top(), {true, kind, finish});  // hubs: constraints of the parts need them
-    if (!split([kind, finish, &k = kernels_](const StepArrays& part, Notice& notice) {
-          const Found found = k.disassemble(part, {true, kind, finish});
-          finish == RootToLeaves::Finish::displacements ? void(notice.found.moves = found.moves) : note(found, notice);
-        }))
-      return false;
-    if (finish == RootToLeaves::Finish::displacements)
-      all_.found.moves = above.moves;
-    else
-      note(kernels_.disassemble(top(), {false, kind, finish}), all_);  // constraints between the parts
+  // what joins the parts, then these; what others must know of it is on its way at once
+  void disassemble(Multiplier kind, RootToLeaves::Finish finish) {
+    const bool moves = finish == RootToLeaves::Finish::displacements;
+    each([&](int p) {
+      Found& found = w_.notices[p].found;
+      if (moves) found = {};
+      if (!is_divided_) return;
+      // hubs, which constraints of the part need; those between the parts have not heard of the others yet
+      found.moves = larger(kernels_.disassemble(w_.joins[p], {true, kind, finish}).moves, found.moves);
+      add(kernels_.disassemble(w_.borders[p], {true, kind, finish}), found);
+    });
+    if (moves) post(kPoses);
+    if (finish == RootToLeaves::Finish::accelerations) post(kMotions);
+    each([&](int p) { add(kernels_.disassemble(w_.parts[p], {true, kind, finish}), w_.notices[p].found); });
+  }
+
+  // the residuals of the constraints between the parts
+  bool note_joins(Multiplier kind) {
+    if (!is_divided_ || !is_first()) return true;
+    if (!fetch(kMotions)) return false;
+    add(kernels_.disassemble(w_.joins[0], {false, kind, RootToLeaves::Finish::accelerations}), w_.notices[0].found);
     return true;
-  }
-
-  static void note(const Found& found, Notice& notice) {
-    notice.found.finite = found.finite;
-    notice.found.residuals = found.residuals;
   }
 
   // one pass leaves a residual of the order of the compliance, a second one its square
   bool sweep_again(RightHandSide rhs, Multiplier kind) {
-    return disassemble(kind, RootToLeaves::Finish::motion) && assemble(solve(LeavesToRoot::Start::same_motion, rhs));
+    disassemble(kind, RootToLeaves::Finish::motion);
+    return assemble(solve(LeavesToRoot::Start::same_motion, rhs));
   }
 
   const Plan& plan_;
@@ -188,8 +260,11 @@ class Attempt {
   const State& last_;
   const Inputs& inputs_;
   Workspace& w_;
-  Team* team_;  // null: alone
-  Notice all_;
+  Team* team_;
+  int part_;
+  bool is_divided_;
+  std::uint64_t stamp_;
+  int spins_ = 0;  // waited so far
 };
 
 bool is_finite(const BodyState& b) {
@@ -236,10 +311,10 @@ StepReport judge(const Plan& plan, const Workspace& w, const Notice& notice) {
   }
   if (!notice.found.finite) {
     report.status = StepStatus::not_finite;
-  } else if (notice.failed_front >= 0) {
+  } else if (notice.failed) {
     report.status = StepStatus::singular;
     report.body = -1;
-    report.joint = singular_constraint(plan, w, notice.failed_front);
+    report.joint = singular_constraint(plan, w);
   }
   return report;
 }
@@ -255,7 +330,8 @@ void find_origin(const Plan& plan, const State& last, const Inputs& inputs, Work
   for (std::size_t i = 0; i < reached.body.size() && report.body < 0; ++i)
     if (!is_finite(reached.body[i])) report.body = static_cast<int>(i);
   int body = -1;
-  Attempt(plan, last, inputs, w, nullptr).iterate([&] {
+  Attempt::prepare(plan, last, inputs, w);
+  Attempt(plan, last, inputs, w, nullptr, 0).iterate([&] {
     for (int i = 0; i < static_cast<int>(last.body.size()) && body < 0; ++i)
       if (!std::isfinite(motion(plan, w, i).sum())) body = i;
   });
@@ -273,7 +349,7 @@ Stepper::Stepper(const Mechanism& mechanism, const Settings& settings)
       failed_(state_) {
   enter_lanes(*plan_, state_, *workspace_);
   sensors_ = std::make_unique<Sensors>(*plan_, state_);
-  const int threads = static_cast<int>(plan_->partition.parts.size());
+  const int threads = static_cast<int>(plan_->elimination.parts.size());
   if (threads == 1) return;
   spare_ = std::make_unique<Workspace>(*plan_);
   team_ = std::make_unique<Team>(threads);
@@ -304,22 +380,26 @@ void Stepper::restore(std::span<const double> flat, std::uint64_t step_index) no
   enter_lanes(*plan_, state_, *workspace_);
 }
 
-// [001] 3.5, figure 2: predictor, a fixed number of Newton iterations, the first of them with a tangent of their own,
-// both projections with the tangent of the converged pose.
 StepReport Stepper::step(const Inputs& inputs) noexcept {
   Team* team = team_ && team_->is_ready() ? team_.get() : nullptr;
-  for (;;) {
-    Attempt attempt(*plan_, state_, inputs, *workspace_, team);
-    if (attempt.iterate([] {})              // 3
-        && attempt.project_velocities()     // 4        (40)-(54)
-        && attempt.project_accelerations()  // 5        (55)-(69)
-    ) {
-      const StepReport report = judge(*plan_, *workspace_, attempt.notice());
-      return failed(report.status) ? reject(inputs, report) : commit(inputs, report);
-    }
+  while (!attempt(inputs, team)) {
     go_on_alone();
     team = nullptr;
   }
+  const StepReport report = judge(*plan_, *workspace_, all_of(*workspace_));
+  return failed(report.status) ? reject(inputs, report) : commit(inputs, report);
+}
+
+bool Stepper::attempt(const Inputs& inputs, Team* team) noexcept {
+  Attempt::prepare(*plan_, state_, inputs, *workspace_);
+  const auto run = [&plan = *plan_, &last = state_, &inputs, &w = *workspace_, team](int part) {
+    Attempt(plan, last, inputs, w, team, part).run();
+  };
+  if (team == nullptr)
+    run(0);
+  else if (!team->split(run))
+    return false;
+  return workspace_->notices[0].complete;
 }
 
 // a late partner may still write: the step is made anew in memory that it does not know

@@ -104,6 +104,7 @@ class Stepper {
  private:
   StepReport commit(const Inputs& inputs, const StepReport& report) noexcept;
   StepReport reject(const Inputs& inputs, StepReport report) noexcept;
+  bool attempt(const Inputs& inputs, Team* team) noexcept;
   void go_on_alone() noexcept;
 
   std::unique_ptr<Plan> plan_;

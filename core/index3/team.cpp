@@ -12,16 +12,7 @@ namespace rigstep::index3 {
 
 namespace {
 
-constexpr int kSpinsForPartner = 20'000;    // about 0.2 ms; its share of a step takes less
 constexpr int kSpinsBeforeSleep = 100'000;  // of a partner without work, about a millisecond
-
-void relax() noexcept {
-#if defined(__x86_64__)
-  _mm_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
 
 unsigned floating_point_mode() noexcept {
 #if defined(__x86_64__)
@@ -54,6 +45,14 @@ void pin(int part) {
 
 }  // namespace
 
+void Team::relax() noexcept {
+#if defined(__x86_64__)
+  _mm_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
 Team::Team(int threads)
     : threads_(threads), partners_(static_cast<std::size_t>(threads - 1)), missing_(threads - 1), host_([this] {
         const int partners = threads_ - 1;
@@ -78,38 +77,31 @@ Team::Team(int threads)
 
 Team::~Team() {
   stop_.store(true, std::memory_order_release);
-  round_.fetch_add(1, std::memory_order_acq_rel);
-  round_.notify_all();
+  order_.round.fetch_add(1, std::memory_order_acq_rel);
+  order_.round.notify_all();
   host_.join();
 }
 
 void Team::start() noexcept {
-  floating_point_mode_ = floating_point_mode();
+  order_.floating_point_mode = floating_point_mode();
+  if (given_up_.load(std::memory_order_relaxed)) given_up_.store(false, std::memory_order_relaxed);
   busy_.store(threads_ - 1, std::memory_order_relaxed);
-  round_.fetch_add(1, std::memory_order_release);
-  round_.notify_all();  // a system call only if somebody has gone to sleep
-}
-
-bool Team::finish() noexcept {
-  for (int spins = 0; busy_.load(std::memory_order_acquire) != 0; ++spins) {
-    if (spins == kSpinsForPartner) return false;
-    relax();
-  }
-  return true;
+  order_.round.fetch_add(1, std::memory_order_release);
+  order_.round.notify_all();  // a system call only if somebody has gone to sleep
 }
 
 void Team::serve(int part) noexcept {
   unsigned seen = 0;
   for (;;) {
     int spins = 0;
-    while (round_.load(std::memory_order_acquire) == seen) {
+    while (order_.round.load(std::memory_order_acquire) == seen) {
       relax();
-      if (++spins == kSpinsBeforeSleep) round_.wait(seen, std::memory_order_acquire);
+      if (++spins == kSpinsBeforeSleep) order_.round.wait(seen, std::memory_order_acquire);
     }
-    seen = round_.load(std::memory_order_acquire);
+    seen = order_.round.load(std::memory_order_acquire);
     if (stop_.load(std::memory_order_acquire)) return;
-    set_floating_point_mode(floating_point_mode_);
-    call_(work_, part);
+    set_floating_point_mode(order_.floating_point_mode);
+    order_.call(order_.work, part);
     busy_.fetch_sub(1, std::memory_order_release);
   }
 }

@@ -1,8 +1,8 @@
 // The threads that share a step: an OpenMP team, opened once and pinned, that waits between calls without the kernel's
 // help. Owned by the stepper; split() belongs to the loop thread.
 //
-// The caller never waits without bound: when a partner is late, split() gives up and says so, and the caller goes on
-// alone with memory that no partner touches.
+// The caller never waits without bound: when a partner is late, it gives up, and goes on alone with memory that no
+// partner touches.
 #pragma once
 
 #include <pthread.h>
@@ -35,26 +35,50 @@ class Team {
   // f. Only when ready.
   template <class F>
   bool split(const F& f) noexcept {
-    static_assert(std::is_trivially_copyable_v<F> && sizeof(F) <= sizeof(work_), "kept for late partners");
-    std::memcpy(work_, &f, sizeof(F));
-    call_ = [](const void* work, int part) noexcept { (*static_cast<const F*>(work))(part); };
+    static_assert(std::is_trivially_copyable_v<F> && sizeof(F) <= sizeof(Order::work), "kept for late partners");
+    std::memcpy(order_.work, &f, sizeof(F));
+    order_.call = [](const void* work, int part) noexcept { (*static_cast<const F*>(work))(part); };
     start();
     f(0);
-    return finish();
+    int spins = 0;
+    return wait(0, spins, [this] { return is_ready(); });
   }
 
+  // Within f: until something holds that others bring about. spins: those of all waits that count together. False: the
+  // caller has given up waiting, now or before.
+  template <class Condition>
+  bool wait(int part, int& spins, const Condition& holds) noexcept {
+    for (; !holds(); ++spins) {
+      if (given_up_.load(std::memory_order_relaxed)) return false;
+      if (part == 0 && spins >= kSpinsForPartner) given_up_.store(true, std::memory_order_relaxed);
+      relax();
+    }
+    return true;
+  }
+
+  // Of calls of split: which one this is.
+  unsigned call() const noexcept { return order_.round.load(std::memory_order_relaxed); }
+
  private:
+  static constexpr int kSpinsForPartner = 20'000;  // about 0.2 ms; its share of a step takes less
+
   void start() noexcept;
-  bool finish() noexcept;
   void serve(int part) noexcept;
+  static void relax() noexcept;
+
+  // All that partners wait for and then need, on one cache line. Processors fetch two at a time.
+  struct alignas(128) Order {
+    std::atomic<unsigned> round{0};
+    unsigned floating_point_mode = 0;  // of the caller: it decides bits
+    void (*call)(const void* work, int part) noexcept = nullptr;
+    alignas(8) unsigned char work[48] = {};
+  };
 
   int threads_;
-  void (*call_)(const void* work, int part) noexcept = nullptr;
-  alignas(16) unsigned char work_[96] = {};
-  unsigned floating_point_mode_ = 0;  // of the caller: it decides bits
-  alignas(64) std::atomic<unsigned> round_{0};
-  alignas(64) std::atomic<int> busy_{0};
-  alignas(64) std::atomic<bool> stop_{false};
+  Order order_;
+  alignas(128) std::atomic<int> busy_{0};
+  alignas(128) std::atomic<bool> stop_{false};
+  std::atomic<bool> given_up_{false};
   std::vector<pthread_t> partners_;  // filled in before the constructor returns
   std::atomic<int> missing_;         // of those
   std::thread host_;

@@ -37,7 +37,11 @@ class Carver {
   std::size_t used_ = 0;
 };
 
-std::size_t carve(const Elimination& e, std::size_t parts, double* block, StepArrays& a) {
+std::size_t scratch_of_part(const Elimination& e) {
+  return (e.scratch_doubles + 7) / 8 * 8 + (e.parts.size() > 1 ? kPageDoubles : 0);
+}
+
+std::size_t carve(const Elimination& e, double* block, StepArrays& a) {
   Carver carver(block);
   const auto size = [](int n) { return static_cast<std::size_t>(n); };
   const auto rows = [&] { return carver.take(size(e.rows)); };
@@ -51,7 +55,7 @@ std::size_t carve(const Elimination& e, std::size_t parts, double* block, StepAr
   for (double** each : {&a.Phi, &a.rate, &a.quadratic, &a.last_lambda, &a.last_kappa, &a.lambda, &a.kappa, &a.sigma})
     *each = rows();
   a.arena = carver.take(e.arena_doubles);
-  a.scratch = carver.take((e.scratch_doubles + 7) / 8 * 8 * (parts + 1));
+  a.scratch = carver.take(scratch_of_part(e) * e.parts.size());
   return carver.used();
 }
 
@@ -106,7 +110,7 @@ void write_constants(const Body& body, const BodyPlace& place, StepArrays& a) {
 
 }  // namespace
 
-Workspace::Workspace(const Plan& plan) : lanes{} {
+Workspace::Workspace(const Plan& plan) : lanes{}, exchange(plan.elimination) {
   const Elimination& e = plan.elimination;
   lanes.leaf = e.leaves.data();
   lanes.grip = e.grips.data();
@@ -116,7 +120,7 @@ Workspace::Workspace(const Plan& plan) : lanes{} {
   lanes.copy = e.copies.data();
   lanes.scattered_child = e.scattered_children.data();
   lanes.scattered_side = e.scattered_sides.data();
-  take_over(e.whole, lanes);
+  take_over(e.parts[0], lanes);
   lanes.constraint_constants = plan.constraint_constants.data();
   lanes.compliance[0] = plan.compliance_in_lanes.data();
   lanes.compliance[1] = plan.compliance_in_lanes.data() + e.rows;
@@ -124,18 +128,17 @@ Workspace::Workspace(const Plan& plan) : lanes{} {
   lanes.carried = plan.carried.data();
   lanes.dt = plan.dt();
   lanes.rows = e.rows;
-  block = AlignedDoubles(carve(e, plan.partition.parts.size(), nullptr, lanes), kNaN);
-  carve(e, plan.partition.parts.size(), block.data(), lanes);
-  parts.assign(plan.partition.parts.size(), lanes);
+  block = AlignedDoubles(carve(e, nullptr, lanes), kNaN);
+  carve(e, block.data(), lanes);
+  parts.assign(e.parts.size(), lanes);
   notices.resize(parts.size());
-  top = nothing = lanes;
-  const std::size_t scratch = (e.scratch_doubles + 7) / 8 * 8;
-  for (std::size_t t = 0; t < parts.size(); ++t) {
-    take_over(plan.partition.parts[t], parts[t]);
-    parts[t].scratch = lanes.scratch + (t + 1) * scratch;
+  for (std::size_t p = 0; p < parts.size(); ++p) parts[p].scratch += p * scratch_of_part(e);
+  borders = joins = parts;
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    take_over(e.parts[p], parts[p]);
+    take_over(e.borders[p], borders[p]);
+    take_over(e.joins[p], joins[p]);
   }
-  take_over(plan.partition.top, top);
-  take_over(Part{}, nothing);
   for (const BodyPlace& ground : e.ground) rest_on_ground(lanes, ground);
   const std::size_t bodies = plan.mechanism.bodies().size();
   for (std::size_t i = 0; i < bodies; ++i) {
@@ -174,15 +177,17 @@ void Workspace::advance() noexcept {
     std::swap(a.last_lambda, a.lambda);
     std::swap(a.last_kappa, a.kappa);
   };
-  swap_instants(lanes), swap_instants(top), swap_instants(nothing);
-  for (StepArrays& part : parts) swap_instants(part);
+  swap_instants(lanes);
+  for (std::size_t p = 0; p < parts.size(); ++p)
+    swap_instants(parts[p]), swap_instants(borders[p]), swap_instants(joins[p]);
 }
 
 std::size_t Workspace::bytes() const noexcept {
   const auto size = [](const auto& values) { return values.size() * sizeof(values[0]); };
-  return size(block) + size(reference) + size(drive) + size(placement) + size(joint) + size(J_first) + size(J_second) +
-         size(J_third) + size(J_fourth) + size(Phi) + size(Q) + size(coordinate) + size(tangent) + size(spring) +
-         size(friction) + size(motor) + size(bushing) + size(tyre) + size(drag) + size(input);
+  return size(block) + exchange.bytes() + size(reference) + size(drive) + size(placement) + size(joint) +
+         size(J_first) + size(J_second) + size(J_third) + size(J_fourth) + size(Phi) + size(Q) + size(coordinate) +
+         size(tangent) + size(spring) + size(friction) + size(motor) + size(bushing) + size(tyre) + size(drag) +
+         size(input);
 }
 
 namespace {

@@ -6,6 +6,7 @@
 
 #include "core/index3/aligned.h"
 #include "core/index3/constraints.h"
+#include "core/index3/exchange.h"
 #include "core/index3/plan.h"
 #include "core/index3/tyre.h"
 
@@ -28,9 +29,10 @@ struct DragReading {
   double speed;  // of the point against the air [m/s]
 };
 
-// What a thread has noticed in its part of a step, on a cache line of its own.
-struct alignas(64) Notice {
-  int failed_front = -1;
+// What a thread has noticed in its part of a step, on cache lines of its own: processors fetch two at a time.
+struct alignas(128) Notice {
+  bool failed = false;    // some front has no positive pivots
+  bool complete = false;  // nobody was late
   Found found;
 };
 
@@ -42,11 +44,13 @@ struct Workspace {
   void advance() noexcept;
 
   // the step in lanes, written by its kernels (schedule.h says what)
-  AlignedDoubles block;           // all of it
-  StepArrays lanes;               // views into it
-  std::vector<StepArrays> parts;  // of a team: the same arrays, each with the operations of one thread
-  StepArrays top, nothing;        // ... with those between the parts, and with none
-  std::vector<Notice> notices;    // (parts)
+  AlignedDoubles block;             // all of it
+  StepArrays lanes;                 // views into it, with the operations of the first part, mostly the only one
+  std::vector<StepArrays> parts;    // the same arrays, each with the operations of one part
+  std::vector<StepArrays> borders;  // (parts) ... with those of its border
+  std::vector<StepArrays> joins;    // (parts) ... with those by which it joins all parts
+  Exchange exchange;                // between the parts
+  std::vector<Notice> notices;      // (parts)
 
   // The same quantities one by one: in the loop only for what the plan observes, at load time for everything.
 

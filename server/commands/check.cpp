@@ -12,7 +12,6 @@
 #include "core/index3/hubs.h"
 #include "core/index3/initial_state.h"
 #include "core/index3/loop_closure.h"
-#include "core/index3/partition.h"
 #include "core/index3/plan.h"
 #include "core/index3/reactions.h"
 #include "core/index3/workspace.h"
@@ -65,9 +64,13 @@ double start_margin(const index3::Plan& plan) {
 
 // What the layout makes of a mechanism: its share in lanes, and how many threads it is worth.
 struct Layout {
-  explicit Layout(const index3::Elimination& e) {
-    for (const int threads : {1, 2, 4}) parts.push_back(static_cast<int>(index3::divide(e, threads).parts.size()));
-    for (const index3::BodyPlace& place : e.body) {
+  explicit Layout(const index3::Plan& plan) {
+    for (const int threads : {1, 2, 4}) {
+      index3::Settings settings = plan.settings;
+      settings.threads = threads;
+      parts.push_back(static_cast<int>(index3::Plan(plan.mechanism, settings).elimination.parts.size()));
+    }
+    for (const index3::BodyPlace& place : plan.elimination.body) {
       in_lanes += place.width > 1;
       widest = std::max(widest, place.width);
     }
@@ -97,7 +100,7 @@ struct Report {
         rank(index3::start_rank(m)),
         gaps(index3::start_gaps(m)),
         plan(m, {}),
-        layout(plan.elimination),
+        layout(plan),
         margin(start_margin(plan)) {
     index3::Stepper stepper = make_stepper(loaded, {});
     index3::residuals(stepper.plan(), stepper.state(), start);

@@ -158,9 +158,9 @@ void set_motion(const Plan& plan, const VectorXd& motion, Workspace& w) {
 void set_right_hand_side(const Plan& plan, const VectorXd& rhs, Workspace& w) {
   for_all_rows(plan, [&](int row, int c, int k) {
     const ConstraintPlace& place = plan.elimination.constraint[c];
-    std::vector<Place> places = place.copies;
-    places.push_back(place.rows);
-    for (const Place& at : places) w.lanes.Phi[at.base + k * at.stride] = rhs[row];
+    std::vector<RowsPlace> places = place.copies;
+    places.push_back(place);
+    for (const RowsPlace& at : places) w.lanes.Phi[at.rows.base + k * at.rows.stride] = rhs[row];
   });
 }
 

@@ -9,9 +9,11 @@
 #include <fstream>
 #include <thread>
 
+#include "core/index3/plan.h"
 #include "core/index3/stepper.h"
 #include "core/index3/team.h"
 #include "rt/thread_setup.h"
+#include "tests/support/hub_cases.h"
 #include "tests/support/mechanisms.h"
 
 namespace rigstep::index3 {
@@ -68,6 +70,61 @@ TEST_CASE("steps shared by any number of threads, some of them late, have the bi
       MESSAGE(shared.threads() << " threads: " << shared.late_partners() << " of 60 steps made anew alone");
     }
   }
+}
+
+// What passes between parts in every way: trees and loops, cut joints of every format, hubs with grips in several
+// parts, general constraints, drivers, couplings and force elements across the cut.
+TEST_CASE("mechanisms of any topology, divided among threads, have the bits of one thread") {
+  std::vector<Mechanism> all;
+  for (const int n : {128, 200, 333}) all.push_back(test::build(test::chain(n, JointType::universal)));
+  all.push_back(test::build(test::tree(400, 3, JointType::revolute)));
+  all.push_back(test::build(test::ladder(60)));
+  all.push_back(test::build(test::net(10, JointType::spherical)));
+  for (const int branching : {2, 4, 7}) all.push_back(test::build(test::tree(300, branching, JointType::spherical)));
+  all.push_back(test::build(test::star(40, 12)));
+  all.push_back(test::build(test::carousel(40, 9)));
+  all.push_back(test::build(test::carousel(20, 40)));  // a dual form that would be divided, too
+  for (unsigned seed = 1; seed <= 3; ++seed) {
+    all.push_back(test::build(test::random_tree(seed, 250)));
+    test::Description coupled = test::random_bare_tree(seed, 250);
+    test::add_random_couplings(seed, coupled, 5);
+    all.push_back(test::build(test::made_consistent(coupled)));
+  }
+  int divided = 0, with_hubs = 0;
+  for (const Mechanism& m : all) {
+    CAPTURE(m.name());
+    Settings settings;
+    settings.dt_ns = 1'000'000;
+    Stepper alone(m, settings);
+    std::vector<std::uint64_t> hashes;
+    std::vector<StepReport> reports;
+    for (std::uint64_t k = 0; k < 20; ++k) {
+      reports.push_back(alone.step(test::test_inputs(m, k)));
+      hashes.push_back(alone.state().hash());
+    }
+    for (int threads = 2; threads <= 6; ++threads) {
+      CAPTURE(threads);
+      settings.threads = threads;
+      Stepper shared(m, settings);
+      REQUIRE(shared.plan().hub_choice.reason == alone.plan().hub_choice.reason);
+      const Elimination& e = shared.plan().elimination;
+      divided += e.parts.size() > 1;
+      with_hubs += e.parts.size() > 1 && !e.hubs.empty();
+      for (std::uint64_t k = 0; k < 20; ++k) {
+        const StepReport report = shared.step(test::test_inputs(m, k));
+        REQUIRE(report.status == reports[k].status);
+        REQUIRE(report.joint == reports[k].joint);
+        REQUIRE(report.body == reports[k].body);
+        REQUIRE(report.last_increment == reports[k].last_increment);
+        REQUIRE(report.position_residual == reports[k].position_residual);
+        REQUIRE(report.velocity_residual == reports[k].velocity_residual);
+        REQUIRE(report.acceleration_residual == reports[k].acceleration_residual);
+        REQUIRE(shared.state().hash() == hashes[k]);
+      }
+    }
+  }
+  CHECK(divided >= 60);
+  CHECK(with_hubs >= 10);
 }
 
 TEST_CASE("the last allowed core is the last of the thread's own mask") {

@@ -33,13 +33,13 @@ class Walk {
           side_of_handle_[at.base] = static_cast<int>(side);
         }
       add_rows(c, place.rows);
-      for (const Place& copy : place.copies) add_rows(c, copy);
+      for (const RowsPlace& copy : place.copies) add_rows(c, copy.rows);
     }
     for (int i = 0; i < static_cast<int>(e.body.size()); ++i) {
       body_at_[e.body[i].position + e.body[i].lane] = i;
       for (const BodyPlace& copy : e.body_copies[i]) body_at_[copy.position + copy.lane] = i;
     }
-    for (const Run& run : e.whole.runs) {
+    for (const Run& run : e.parts[0].runs) {
       for (int k = run.first; k < run.first + run.count; ++k) {
         ++operation_;
         operation(run.of, k);
@@ -89,7 +89,7 @@ class Walk {
   }
 
   void operation(Run::Of kind, int k) {
-    if (kind == Run::Of::constraints) evaluate(e_.whole.constraints[k]);
+    if (kind == Run::Of::constraints) evaluate(e_.parts[0].constraints[k]);
     if (kind == Run::Of::leaves) e_.leaves[k].is_hub ? hub(e_.leaves[k]) : leaf(e_.leaves[k]);
     if (kind == Run::Of::grips) grip(e_.grips[k]);
     if (kind == Run::Of::fronts) front(e_.fronts[k]);
@@ -243,12 +243,12 @@ void check_elimination(const Mechanism& m, MergeOrder order, Hubs hubs, const ch
   CHECK(lanes.size() == evaluated);
   std::multiset<std::pair<Run::Of, int>> operations;
   std::size_t points = 0;
-  for (const ConstraintBatch& c : e.whole.constraints) points += c.format.general() ? 0 : 1;
-  for (const Run& run : e.whole.runs)
+  for (const ConstraintBatch& c : e.parts[0].constraints) points += c.format.general() ? 0 : 1;
+  for (const Run& run : e.parts[0].runs)
     for (int k = run.first; k < run.first + run.count; ++k) operations.emplace(run.of, k);
   CHECK(operations.size() == e.leaves.size() + e.grips.size() + e.fronts.size() + points);
   CHECK(std::set<std::pair<Run::Of, int>>(operations.begin(), operations.end()).size() == operations.size());
-  CHECK(e.whole.constraints.size() == e.batches.size());
+  CHECK(e.parts[0].constraints.size() == e.batches.size());
 }
 
 void check_all_orders(const Mechanism& m) {
@@ -395,13 +395,131 @@ TEST_CASE("constraints of several fronts are evaluated together only where there
       const Plan plan(test::build(test::chain(n, type)), {.threads = kMostThreads});
       const bool together = std::any_of(plan.elimination.fronts.begin(), plan.elimination.fronts.end(),
                                         [](const Front& f) { return f.pivots > 0 && f.row_stride != f.width; });
-      const bool is_divided = plan.partition.parts.size() > 1;
+      const bool is_divided = plan.elimination.parts.size() > 1;
       CHECK_FALSE((together && is_divided));
       joined += together;
       divided += is_divided;
     }
   CHECK(joined > 0);
   CHECK(divided > 0);
+}
+
+namespace {
+
+// The cache lines that a part writes, by array.
+using Lines = std::set<std::pair<char, int>>;
+
+void add_lines(char array, int begin, int doubles, Lines& lines) {
+  for (int at = begin; at < begin + doubles; ++at) lines.emplace(array, at / 8);
+}
+
+Lines lines_of_part(const Elimination& e, int part) {
+  Lines lines;
+  const auto packed = [](int rows) { return rows * (rows + 1) / 2; };
+  for (const Elimination::Unit& unit : e.units) {
+    if (unit.part != part) continue;
+    if (unit.of == Run::Of::leaves) {
+      const Leaf& l = e.leaves[unit.index];
+      add_lines('b', l.record, kBodyFields * l.width, lines);
+      add_lines('a', l.matrix, packed(l.rows) * l.width, lines);
+      add_lines('a', l.vector, l.rows * l.width, lines);
+      for (int h = l.first_handle; h < l.first_handle + l.handles && !l.is_hub; ++h)
+        add_lines('h', e.handles[h].at, e.handles[h].format.handle_size() * l.width, lines);
+      if (l.dense >= 0) add_lines('d', l.dense, packed(6) * l.width, lines);
+    } else if (unit.of == Run::Of::fronts) {
+      const Front& f = e.fronts[unit.index];
+      add_lines('a', f.matrix, packed(f.rows) * f.width, lines);
+      add_lines('a', f.vector, f.rows * f.width, lines);
+      add_lines('a', f.factor, (packed(f.pivots) + (2 + f.rows) * f.pivots) * f.width, lines);
+      if (f.pivots == 0) continue;
+      const ConstraintBatch& c = e.batches[f.constraint];
+      add_lines('r', c.row_position, f.pivots * c.width, lines);
+      add_lines('c', kConstraintFields * c.position, kConstraintFields * c.width, lines);
+    }
+  }
+  for (const auto* passed : {&e.passed.compliances, &e.passed.right_hand_sides})
+    for (const Passed& each : *passed)
+      if (const Place& ghost = each.ghost[part]; ghost.stride > 0)
+        for (int k = 0; k < each.count; ++k) add_lines('a', ghost.base + k * ghost.stride, 1, lines);
+  for (const Passed& body : e.passed.bodies)
+    if (const Place& ghost = body.ghost[part]; ghost.stride > 0) add_lines('b', ghost.base, kBodyFields, lines);
+  return lines;
+}
+
+}  // namespace
+
+TEST_CASE("no page belongs to two parts, and every body to one") {
+  const Mechanism all[] = {test::build(test::chain(200, JointType::revolute)), test::build(test::random_tree(2, 250)),
+                           test::build(test::ladder(60)), test::build(test::star(40, 12))};
+  for (const Mechanism& m : all)
+    for (const int threads : {2, 3}) {
+      CAPTURE(m.name());
+      CAPTURE(threads);
+      const Plan plan(m, {.threads = threads});
+      const Elimination& e = plan.elimination;
+      REQUIRE(e.parts.size() > 1);
+      std::map<std::pair<char, int>, int> owner;
+      for (int part = 0; part < static_cast<int>(e.parts.size()); ++part)
+        for (const auto& line : lines_of_part(e, part)) CHECK(owner.emplace(line, part).second);
+      for (auto line = owner.begin(), next = std::next(line); next != owner.end(); ++line, ++next)
+        CHECK((line->second == next->second || line->first.first != next->first.first ||
+               next->first.second - line->first.second > kPageDoubles / 8));
+      std::map<int, int> records;
+      for (const Elimination::Unit& unit : e.units)
+        if (unit.of == Run::Of::leaves) ++records[e.leaves[unit.index].record];
+      for (const auto& [record, count] : records) CHECK(count == 1);
+      for (std::size_t i = 0; i < e.body.size(); ++i) {
+        const bool is_hub = std::count(e.hubs.begin(), e.hubs.end(), static_cast<int>(i)) > 0;
+        CHECK(e.leaves_of_body[i].size() == (is_hub ? e.parts.size() : 1));
+      }
+    }
+}
+
+TEST_CASE("whatever a part takes from its children, it has computed itself or been told") {
+  for (const int n : {128, 200, 300, 400})
+    for (const int branching : {2, 3, 4, 7})
+      for (int threads = 2; threads <= 6; ++threads) {
+        CAPTURE(n);
+        CAPTURE(branching);
+        CAPTURE(threads);
+        const Plan plan(test::build(test::tree(n, branching, JointType::revolute)), {.threads = threads});
+        const Elimination& e = plan.elimination;
+        for (int part = 0; part < static_cast<int>(e.parts.size()); ++part) {
+          std::set<int> known;  // where right-hand sides begin
+          for (const Passed& each : e.passed.right_hand_sides)
+            if (each.ghost[part].stride > 0) known.insert(each.ghost[part].base);
+          for (const Elimination::Unit& unit : e.units) {
+            if (unit.part != part || unit.of == Run::Of::grips) continue;
+            const bool is_leaf = unit.of == Run::Of::leaves;
+            const int vector = is_leaf ? e.leaves[unit.index].vector : e.fronts[unit.index].vector;
+            const int width = is_leaf ? e.leaves[unit.index].width : e.fronts[unit.index].width;
+            for (int lane = 0; lane < width; ++lane) known.insert(vector + lane);
+          }
+          for (const Elimination::Unit& unit : e.units) {
+            if (unit.part != part || unit.of != Run::Of::fronts) continue;
+            const Front& f = e.fronts[unit.index];
+            for (const Child& c : f.child)
+              for (int lane = 0; lane < f.width && c.present; ++lane)
+                CHECK(known.count(c.scattered < 0 ? c.vector + lane
+                                                  : e.scattered_children[c.scattered].vector[lane].base) == 1);
+          }
+        }
+      }
+}
+
+TEST_CASE("two halves of a chain tell each other of the bodies at their ends and of one compound each") {
+  const Plan plan(test::build(test::chain(256, JointType::revolute)), {.threads = 2});
+  const Elimination& e = plan.elimination;
+  REQUIRE(e.parts.size() == 2);
+  CHECK(e.passed.compliances.size() == 2);
+  CHECK(e.passed.right_hand_sides.size() == 2);
+  CHECK(e.passed.bodies.size() == 4);  // at the cut, on the ground, and where the free end is filled up
+  CHECK(e.passed.handles.empty());
+  const auto is_leaf = [](const Run& run) { return run.of == Run::Of::leaves; };
+  for (int part = 0; part < 2; ++part) {
+    CHECK(std::any_of(e.borders[part].runs.begin(), e.borders[part].runs.end(), is_leaf));
+    CHECK(std::none_of(e.joins[part].runs.begin(), e.joins[part].runs.end(), is_leaf));
+  }
 }
 
 TEST_CASE("the operations between the segments of a chain find their operands side by side, without gathering") {

@@ -231,17 +231,19 @@ TEST_CASE("a joint that cannot be eliminated is named, whatever lane it is in") 
   Workspace w(plan);
   const Elimination& e = plan.elimination;
   int named_beyond_the_first_lane = 0;
+  const auto inverse_pivots_of = [&](const Front& front) {
+    return w.lanes.arena + front.factor + front.pivots * (front.pivots + 1) / 2 * front.width;
+  };
+  for (const Front& front : e.fronts) std::fill_n(inverse_pivots_of(front), front.pivots * front.width, 1.0);
+  CHECK(singular_constraint(plan, w) == -1);
   for (const Front& front : e.fronts) {
-    const int index = static_cast<int>(&front - e.fronts.data());
-    double* const inverse_pivots = w.lanes.arena + front.factor + front.pivots * (front.pivots + 1) / 2 * front.width;
-    std::fill_n(inverse_pivots, front.pivots * front.width, 1.0);
-    CHECK(singular_constraint(plan, w, index) == -1);
+    double* const inverse_pivots = inverse_pivots_of(front);
     for (int joint = 0; joint < 16; ++joint) {
       const ConstraintPlace& at = e.constraint[plan.eliminated_as[joint]];
       const int lane = at.rows.base - front.row_position;
       if (at.batch != front.constraint || lane < 0 || lane >= front.width) continue;
       inverse_pivots[front.width + lane] = -1.0;
-      CHECK(singular_constraint(plan, w, index) == joint);
+      CHECK(singular_constraint(plan, w) == joint);
       inverse_pivots[front.width + lane] = 1.0;
       named_beyond_the_first_lane += lane > 0;
     }
