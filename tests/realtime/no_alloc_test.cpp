@@ -81,6 +81,25 @@ TEST_CASE("the counter sees every way to allocate, in its own thread and scope o
   CHECK(test::allocations([&] { other.join(); }) == 0);
 }
 
+TEST_CASE("a step that threads share allocates nothing, nor does one that is made anew because a partner was late") {
+  if (!can_count()) return;
+  test::Description coupled = test::random_bare_tree(1, 250);
+  test::add_random_couplings(1, coupled, 5);
+  for (const Mechanism& m : {test::build(test::chain(256, JointType::revolute)), test::build(test::carousel(20, 40)),
+                             test::build(test::made_consistent(coupled))})
+    for (const int threads : {2, 4}) {
+      CAPTURE(m.name());
+      index3::Settings settings;
+      settings.dt_ns = 1'000'000;
+      settings.threads = threads;
+      index3::Stepper stepper(m, settings);
+      REQUIRE(stepper.threads() > 1);
+      CHECK(test::allocations([&] {
+              for (int k = 0; k < 50; ++k) stepper.step(inputs(m, k, 1.0));
+            }) == 0);
+    }
+}
+
 TEST_CASE("ten thousand steps and their outputs allocate nothing") {
   if (!can_count()) return;
   for (const std::string name : {"four_bar", "mcpherson_redundant", "pipelayer"}) {
