@@ -14,8 +14,8 @@ Exchange::Exchange(const Elimination& e) : passed_(e.parts.size()), lines_(e.par
   for (std::size_t part = 0; part < passed_.size(); ++part) {
     int most = 0;
     for_numbers({}, static_cast<int>(part), ~0U, [&](double*, const Passed&, int, int count) { most += count; });
-    const auto lines = static_cast<std::size_t>(most / kNumbersOfLine + 1 + kLinesOfPage);
-    for (std::vector<Line>& each : lines_[part]) each = std::vector<Line>(lines);
+    const int lines = most / kNumbersOfLine + 1 + kLinesOfPage;
+    for (std::vector<Line>& each : lines_[part]) each = std::vector<Line>(static_cast<std::size_t>(lines));
   }
 }
 
