@@ -132,9 +132,8 @@ class Tree {
   void fill_up(Path& path) {
     for (const int end : {path.constraints.front(), path.constraints.back()})
       if (end >= 0 && distinct_bodies(end).size() == 1) deferred_[end] = true;
-    if (path.constraints.back() >= 0 ||
-        path.bodies.size() % static_cast<std::size_t>(segments(static_cast<int>(path.bodies.size()))) != 0)
-      return;
+    const int bodies = static_cast<int>(path.bodies.size());
+    if (path.constraints.back() >= 0 || bodies % segments(bodies) != 0) return;
     Constraint filler = constraints_[path.constraints.front() < 0 ? path.constraints[1] : path.constraints.front()];
     const bool outward = filler.bodies[1] == path.bodies[path.constraints.front() < 0 ? 1 : 0];
     const int tip = path.bodies.back();

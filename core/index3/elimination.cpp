@@ -134,7 +134,7 @@ class Layout {
   };
 
   Run::Of kind(int batch) const {
-    const int body = nodes_[batches_[batch].nodes[0]].body;
+    const int body = first_of(batch).body;
     return body < 0 ? Run::Of::fronts : body_of(body) == body ? Run::Of::leaves : Run::Of::grips;
   }
   const Node& first_of(int batch) const { return nodes_[batches_[batch].nodes[0]]; }
@@ -145,7 +145,7 @@ class Layout {
     const int bodies = static_cast<int>(dense_.size());
     return body < bodies ? body : e_.hub_of_grip[body - bodies];
   }
-  int level(int batch) const { return nodes_[batches_[batch].nodes[0]].level; }
+  int level(int batch) const { return first_of(batch).level; }
   const Node& node(const Batch& b, int lane) const {
     return nodes_[b.nodes[lane < static_cast<int>(b.nodes.size()) ? lane : 0]];
   }
@@ -158,7 +158,6 @@ class Layout {
     unit.index = index_[batch];
     if (unit.of == Run::Of::leaves) {
       unit.cost = cost_of_leaf(e_.leaves[unit.index].rows);
-      unit.is_hub = e_.leaves[unit.index].is_hub;
     } else if (unit.of == Run::Of::grips) {
       unit.cost = kCostOfGrip;
     } else {
@@ -245,10 +244,7 @@ class Layout {
   }
 
   // work and width, not the places of operands
-  std::string signature(int batch) const {
-    const Node& n = nodes_[batches_[batch].nodes[0]];
-    return std::to_string(batches_[batch].width()) + n.signature;
-  }
+  std::string signature(int batch) const { return std::to_string(batches_[batch].width()) + first_of(batch).signature; }
 
   void append(int batch) {
     const auto add = [&](auto& operations, std::vector<int>& batch_of) {

@@ -93,7 +93,6 @@ struct Elimination {
   // The same operations as a graph, in order.
   struct Unit {
     Run::Of of = Run::Of::leaves;
-    bool is_hub = false;  // a body that belongs to no part
     int index = 0;        // among leaves, grips or fronts
     int constraint = -1;  // batch of what it eliminates, perhaps with that of others
     int part = 0;

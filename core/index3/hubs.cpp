@@ -228,15 +228,15 @@ double projection_error(const Plan& plan) {
   return error;
 }
 
-void choose_hubs(Plan& plan, std::vector<Constraint>& constraints) {
+void choose_hubs(Plan& plan) {
   using Reason = HubChoice::Reason;
   HubChoice& choice = plan.hub_choice;
-  choice.hubs = bodies_with_many_rows(plan, constraints);
+  choice.hubs = bodies_with_many_rows(plan, plan.constraints);
   if (choice.hubs.empty()) return;
   choice.reason = Reason::asked;
   if (plan.settings.hubs == Hubs::dual) return;
   choice.reason = Reason::too_large;
-  std::vector<Constraint> marked = constraints;
+  std::vector<Constraint> marked = plan.constraints;
   if (!find_late(plan, choice.hubs, marked)) return;
   choice.late =
       static_cast<int>(std::count_if(marked.begin(), marked.end(), [](const Constraint& c) { return c.late; }));
@@ -250,7 +250,10 @@ void choose_hubs(Plan& plan, std::vector<Constraint>& constraints) {
   plan.lay_out(std::move(hybrid));
   choice.error = projection_error(plan);
   choice.reason = choice.error <= kMostError ? Reason::primal : Reason::not_accurate;
-  choice.reason == Reason::primal ? std::swap(constraints, marked) : plan.lay_out(std::move(dual));
+  if (choice.reason == Reason::primal)
+    plan.constraints = std::move(marked);
+  else
+    plan.lay_out(std::move(dual));
 }
 
 std::string describe_elimination(const Plan& plan) {

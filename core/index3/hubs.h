@@ -14,8 +14,8 @@
 namespace rigstep::index3 {
 
 // Makes the choice for a plan that is complete in its dual form, in one part, and lays out the hybrid one where that is
-// chosen. constraints: as the plan's elimination was compiled from; then those that come late there are marked.
-void choose_hubs(Plan& plan, std::vector<Constraint>& constraints);
+// chosen, with those of the plan's constraints marked that come late there.
+void choose_hubs(Plan& plan);
 
 // Largest relative error of the velocities that the plan's elimination, in one part, projects, at the start pose and
 // another one, against a pivoted dense solve; in a plan with many rows, against the dual form.

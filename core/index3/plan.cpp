@@ -426,14 +426,17 @@ Plan::Plan(const Mechanism& mechanism_, const Settings& settings_)
   for (int j = 0; j < static_cast<int>(mechanism.joints().size()); ++j) choose_compliance(*this, start, j, compliance);
   name_rows(*this, joint_of_row, is_length);
   prepare_couplings_and_drivers(*this, start);
-  std::vector<Constraint> constraints = constraints_of(*this);
+  constraints = constraints_of(*this);
   observe(*this, constraints);
   lay_out(compile(constraints, carries_spring, settings.order, kernels->lanes));
-  choose_hubs(*this, constraints);
-  if (settings.threads == 1) return;
+  choose_hubs(*this);
+  if (settings.threads > 1) lay_out(divided(settings.threads));
+}
+
+Elimination Plan::divided(int threads) const {
   const bool is_hybrid = hub_choice.reason == HubChoice::Reason::primal;
-  lay_out(compile(constraints, carries_spring, settings.order, kernels->lanes,
-                  is_hybrid ? hub_choice.hubs : std::vector<int>{}, std::clamp(settings.threads, 1, kMostThreads)));
+  return compile(constraints, carries_spring, settings.order, kernels->lanes,
+                 is_hybrid ? hub_choice.hubs : std::vector<int>{}, std::clamp(threads, 1, kMostThreads));
 }
 
 void Plan::lay_out(Elimination chosen) {

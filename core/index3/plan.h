@@ -51,6 +51,9 @@ struct Plan {
   // Takes over an elimination of this mechanism, with everything that lies in its lanes.
   void lay_out(Elimination chosen);
 
+  // The chosen elimination, divided among as many of these threads as make the step shortest.
+  Elimination divided(int threads) const;
+
   Mechanism mechanism;
   Settings settings;                      // with the automatic values filled in
   std::vector<int> first_row;             // (constraints + 1) global row where each joint, coupling or driver begins
@@ -68,8 +71,9 @@ struct Plan {
   bool has_loops = false;  // some joint stands between parts that are connected already, the ground included
   Tangents tangents;
 
-  std::vector<int> eliminated_as;  // (constraints) as which constraint of the elimination; -1: no rows
-  std::vector<int> eliminated;     // the other way round: which constraint; there the elements follow
+  std::vector<int> eliminated_as;       // (constraints) as which constraint of the elimination; -1: no rows
+  std::vector<int> eliminated;          // the other way round: which constraint; there the elements follow
+  std::vector<Constraint> constraints;  // what the elimination is compiled from
   Elimination elimination;
   HubChoice hub_choice;  // which bodies stay primal there, and why
   const Kernels* kernels = nullptr;

@@ -65,11 +65,7 @@ double start_margin(const index3::Plan& plan) {
 // What the layout makes of a mechanism: its share in lanes, and how many threads it is worth.
 struct Layout {
   explicit Layout(const index3::Plan& plan) {
-    for (const int threads : {1, 2, 4}) {
-      index3::Settings settings = plan.settings;
-      settings.threads = threads;
-      parts.push_back(static_cast<int>(index3::Plan(plan.mechanism, settings).elimination.parts.size()));
-    }
+    for (const int threads : {1, 2, 4}) parts.push_back(static_cast<int>(plan.divided(threads).parts.size()));
     for (const index3::BodyPlace& place : plan.elimination.body) {
       in_lanes += place.width > 1;
       widest = std::max(widest, place.width);
