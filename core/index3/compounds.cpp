@@ -117,7 +117,7 @@ class Tree {
     return count;
   }
 
-  // its ends stay open until the whole path is one compound; a free end is filled up where it ends a segment
+  // its ends stay open until half the path is one compound; a free end is filled up where it ends a segment
   void prepare(Path& path) {
     fill_up(path);
     std::vector<int> in_order;
@@ -148,21 +148,26 @@ class Tree {
   }
 
   void merge_path(const Path& path) {
-    close_ends(compounds_[merge_segments(path.bodies, 0, static_cast<int>(path.bodies.size()))]);
+    const auto [left, right] = merge_segments(path.bodies, 0, static_cast<int>(path.bodies.size()));
+    close_ends(compounds_[left]), close_ends(compounds_[right]);
+    merge(left, right);
   }
 
-  // what is left over after equal segments is cut into shorter ones
-  int merge_segments(const std::vector<int>& bodies, int begin, int end) {
-    if (end - begin < kShortestPath) return merge_run(bodies, begin, end);
-    const int count = segments(end - begin), length = (end - begin) / count, rest = begin + count * length;
+  // Two compounds, which together are the path; what is left over after equal segments is cut into shorter ones.
+  std::pair<int, int> merge_segments(const std::vector<int>& bodies, int begin, int end) {
+    const int count = end - begin < kShortestPath ? end - begin : segments(end - begin);
+    const int length = (end - begin) / count, rest = begin + count * length;
     std::vector<int> roots;
     roots.reserve(static_cast<std::size_t>(count));
     for (int s = 0; s < count; ++s) roots.push_back(merge_run(bodies, begin + s * length, begin + (s + 1) * length));
+    if (rest == end) return {merge_run(roots, 0, count / 2), merge_run(roots, count / 2, count)};
     const int root = merge_run(roots, 0, count);
-    return rest == end ? root : merge(root, merge_segments(bodies, rest, end));
+    if (end - rest == 1) return {root, bodies[rest]};
+    const auto [left, right] = merge_segments(bodies, rest, end);
+    return {root, merge(left, right)};
   }
 
-  // what waited only for the path to be one compound
+  // what waited only for the halves of the path
   void close_ends(Compound& path) {
     std::vector<OpenConstraint> open;
     for (const OpenConstraint& each : path.pending) {
