@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <iterator>
 #include <map>
 #include <string>
 #include <utility>
@@ -218,12 +220,16 @@ class Layout {
 
   // Small subtrees level by level, so that many operations of one shape follow each other that do not wait for one
   // another and yet what they leave is still in the cache.
-  static constexpr int kLevelsTogether = 3;
+  static constexpr int kBodiesTogether = 32;
+  bool is_small(int batch) const {
+    const auto leaves = static_cast<unsigned>(kBodiesTogether / batches_[batch].width());
+    return level(batch) <= static_cast<int>(std::bit_width(leaves));
+  }
 
   void visit(int batch) {
     if (is_done_[batch]) return;
     std::vector<int> group;
-    if (level(batch) <= kLevelsTogether) {
+    if (is_small(batch)) {
       collect(batch, group);
       std::stable_sort(group.begin(), group.end(), [this](int a, int b) {
         return std::pair(level(a), signature(a)) < std::pair(level(b), signature(b));
@@ -536,14 +542,25 @@ class Layout {
     h.at = static_cast<int>(e_.handle_doubles);
     h.stride = b.width();
     e_.handle_doubles += static_cast<std::size_t>(h.format.handle_size() * h.stride);
+    Signs signs;
     for (int lane = 0; lane < h.stride; ++lane) {
       const Node& each = node(b, lane);
       const auto& sides = e_.constraints[each.pending[k]].bodies;
       const auto side = std::find(sides.begin(), sides.end(), each.body) - sides.begin();
-      h.sign[lane] = h.format.general() || side == 0 ? 1.0 : -1.0;
+      signs.of_lane[lane] = h.format.general() || side == 0 ? 1.0 : -1.0;
       e_.constraint[each.pending[k]].handles[side].push_back({h.at + lane, h.stride});
     }
+    h.signs = index_of(signs);
     e_.handles.push_back(h);
+  }
+
+  int index_of(const Signs& signs) {
+    const auto known = std::find_if(e_.signs.begin(), e_.signs.end(), [&](const Signs& each) {
+      return std::equal(std::begin(signs.of_lane), std::end(signs.of_lane), each.of_lane);
+    });
+    const auto index = static_cast<int>(known - e_.signs.begin());
+    if (known == e_.signs.end()) e_.signs.push_back(signs);
+    return index;
   }
 
   void fill_grip(int index) {
@@ -561,7 +578,7 @@ class Layout {
       const Node& grip = leaf_node(displacement.bodies[k], hub.part);
       Handle h = e_.handles[e_.grips[index_[grip.batch]].handle];
       h.at += grip.lane;
-      h.sign[0] = h.sign[grip.lane];  // a hub is alone in its batch
+      h.signs = index_of({{e_.signs[h.signs].of_lane[grip.lane]}});  // a hub is alone in its batch
       if (grip.part != hub.part) {
         align_handles();
         const Place ghost{static_cast<int>(e_.handle_doubles), 1};

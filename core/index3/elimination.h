@@ -67,6 +67,7 @@ struct Elimination {
   std::vector<Leaf> leaves;
   std::vector<Grip> grips;
   std::vector<Handle> handles;
+  std::vector<Signs> signs;
   std::vector<Front> fronts;
   std::vector<Pending> pending;
   std::vector<Copy> copies;

@@ -181,7 +181,7 @@ VectorXd project(const Plan& plan, const State& x, const VectorXd& twists) {
   up.factorise = {true, 0.0, false, 1};
   up.start = LeavesToRoot::Start::same_motion;
   up.rhs = RightHandSide::quadratic;
-  if (plan.kernels->assemble(a, up) >= 0) return VectorXd::Constant(twists.size(), NAN);
+  if (!plan.kernels->assemble(a, up)) return VectorXd::Constant(twists.size(), NAN);
   plan.kernels->disassemble(a, {true, Multiplier::sigma, RootToLeaves::Finish::motion});
   VectorXd result(twists.size());
   for (int i = 0; i < bodies; ++i) result.segment<6>(6 * i) = motion(plan, w, i);

@@ -132,12 +132,13 @@ RIGSTEP_INLINE void copy(const StepArrays& a, double* array, int first, int copi
 }
 
 template <int C, class T>
-RIGSTEP_INLINE void constrain_points(const StepArrays& a, const ConstraintBatch& c, bool with_stiffness) {
+RIGSTEP_INLINE void constrain_points(const StepArrays& a, const ConstraintBatch& c, const LeavesToRoot& what) {
   constexpr int W = kWidth<T>;
+  const bool with_stiffness = what.with_stiffness;
   with_sides<T>(a, c, [&](const auto& body, const auto& handle) RIGSTEP_INLINED {
-    const PointSides<C, T> at =
-        turned_sides<C, T>(a.constraint_constants + kConstraintConstants * c.position, nine(body(kRotationField, 0)),
-                           nine(body(kRotationField, 1)), a.constraint_fields + kConstraintFields * c.position);
+    const PointSides<C, T> at = turned_sides<C, T>(a.constraint_constants + kConstraintConstants * c.position,
+                                                   nine(body(kRotationField, 0)), nine(body(kRotationField, 1)));
+    if (what.keep_sides) store_sides<C>(a.constraint_fields + kConstraintFields * c.position, at);
     double* Phi = a.Phi + c.row_position;
     const double* lambda = a.lambda + c.row_position;
     const V3<T> distance = three(body(a.next, 0), kR) - three(body(a.next, 1), kR);
@@ -172,9 +173,8 @@ RIGSTEP_INLINE void for_constraints(const StepArrays& a, const Run& run, F&& f) 
   }
 }
 
-void constrain(const StepArrays& a, const Run& run, bool with_stiffness) {
-  for_constraints(a, run,
-                  [&]<int C, class T>(const ConstraintBatch& c) { constrain_points<C, T>(a, c, with_stiffness); });
+void constrain(const StepArrays& a, const Run& run, const LeavesToRoot& what) {
+  for_constraints(a, run, [&]<int C, class T>(const ConstraintBatch& c) { constrain_points<C, T>(a, c, what); });
 }
 
 // ---- factorisation
@@ -186,6 +186,11 @@ RIGSTEP_INLINE auto numbers_of(const StepArrays& a, const Handle& h) {
     return Beside<T>{a.handles + h.at, h.stride};
   else
     return InOrder<T>{a.handles + h.at};
+}
+
+template <class T>
+RIGSTEP_INLINE T signs_of(const StepArrays& a, const Handle& h) {
+  return load<T>(a.signs[h.signs].of_lane);
 }
 
 // inverts the inertia, but leaves it as it is where it is to be inverted with the rest; returns the inertia
@@ -293,7 +298,7 @@ template <int C, class T, class Inverse>
 RIGSTEP_INLINE void fill_link(const StepArrays& a, const Handle* h, const Inverse& inverse, double* S) {
   constexpr int W = kWidth<T>, N = 3 + C;
   const PointHandle<T> first(a.handles + h[0].at), second(a.handles + h[1].at);
-  const T sign = load<T>(h[0].sign) * load<T>(h[1].sign);
+  const T sign = signs_of<T>(a, h[0]) * signs_of<T>(a, h[1]);
   Motion<T> y[N];
   T column[N];
   compliance_columns<C>(first, inverse, y);
@@ -332,7 +337,7 @@ void fill_grip(const StepArrays& a, const Grip& grip) {
       },
       y);
   for (int k = 0; k < packed(rows + 6); ++k) store(S + k * W, T(0.0));
-  const T minus = -load<T>(h.sign);
+  const T minus = -signs_of<T>(a, h);
   for (int k = 0; k < rows; ++k) {
     const T column[] = {y[k].v.x, y[k].v.y, y[k].v.z, y[k].w.x, y[k].w.y, y[k].w.z};
     for (int i = 0; i < 6; ++i) store(S + (packed(rows + i) + k) * W, minus * column[i]);
@@ -359,7 +364,8 @@ RIGSTEP_INLINE void fill_leaf(const StepArrays& a, const Leaf& leaf, const Leave
     for (int k = 0; k < leaf.handles; ++k) {
       Motion<T> y[kMaxRows];
       columns_of(a, h[k], inverse, y);
-      for (int i = k; i < leaf.handles; ++i) store_block(a, h[i], h[k], y, load<T>(h[i].sign) * load<T>(h[k].sign), S);
+      for (int i = k; i < leaf.handles; ++i)
+        store_block(a, h[i], h[k], y, signs_of<T>(a, h[i]) * signs_of<T>(a, h[k]), S);
     }
   });
 }
@@ -603,9 +609,9 @@ void fill_grips(const StepArrays& a, const Run& run) {
   });
 }
 
-// the first front without a positive pivot, or -1
-int eliminate_fronts(const StepArrays& a, const Run& run, int stage) {
-  int failed = -1;
+// says whether all pivots are positive
+bool eliminate_fronts(const StepArrays& a, const Run& run, int stage) {
+  bool all = true;
   const Front* f = a.front + run.first;
   with_shape(*f, [&]<int N, Form Shape, class T>() {
     for (const Front* end = f + run.count; f < end; ++f) {
@@ -614,10 +620,10 @@ int eliminate_fronts(const StepArrays& a, const Run& run, int stage) {
         positive = eliminate<N, T>(a, *f, stage);
       else
         positive = eliminate_two_sided<N, Shape == Form::link, T>(a, *f, stage);
-      if (!positive && failed < 0) failed = static_cast<int>(f - a.front);
+      all = all && positive;
     }
   });
-  return failed;
+  return all;
 }
 
 // ---- right-hand sides
@@ -627,7 +633,7 @@ template <int C, class T>
 RIGSTEP_INLINE void project_point(const StepArrays& a, const Handle& h, const Motion<T>& m, double* to) {
   T column[3 + C];
   block_column<C>(PointHandle<T>(a.handles + h.at), m, column);
-  const T sign = load<T>(h.sign);
+  const T sign = signs_of<T>(a, h);
   each<3 + C>([&](int i) RIGSTEP_INLINED { store(to + (h.row + i) * kWidth<T>, sign * column[i]); });
 }
 
@@ -875,7 +881,7 @@ RIGSTEP_INLINE void add_point_load(const StepArrays& a, const Handle& h, const d
   constexpr int W = kWidth<T>;
   const PointHandle<T> p(a.handles + h.at);
   const double* Lambda = x + h.row * W;
-  const T sign = load<T>(h.sign);
+  const T sign = signs_of<T>(a, h);
   const V3<T> f = sign * load3<T>(Lambda);
   force = force + f, torque = add_cross(torque, p.arm, f);
   each<C>([&](int i) RIGSTEP_INLINED { torque = fma(sign * load<T>(Lambda + (3 + i) * W), p.normal(i), torque); });
@@ -1068,11 +1074,11 @@ void start(const StepArrays& a, const Run& run, LeavesToRoot::Start motion) {
   }
 }
 
-int assemble(const StepArrays& a, const LeavesToRoot& what) {
-  int failed = -1;
+bool assemble(const StepArrays& a, const LeavesToRoot& what) {
+  bool all_positive = true;
   for (const Run* run = a.run; run < a.run + a.runs; ++run) {
     if (run->of == Run::Of::constraints) {
-      if (what.constrain) constrain(a, *run, what.with_stiffness);
+      if (what.constrain) constrain(a, *run, what);
     } else if (run->of == Run::Of::leaves) {
       if (what.factorise.wanted) fill_leaves(a, *run, what.factorise);
       start(a, *run, what.start);
@@ -1080,12 +1086,11 @@ int assemble(const StepArrays& a, const LeavesToRoot& what) {
       if (what.factorise.wanted) fill_grips(a, *run);
       if (what.assemble) clear_grips(a, *run);
     } else {
-      const int front = what.factorise.wanted ? eliminate_fronts(a, *run, what.factorise.stage) : -1;
-      if (failed < 0) failed = front;
+      if (what.factorise.wanted) all_positive = eliminate_fronts(a, *run, what.factorise.stage) && all_positive;
       if (what.assemble) solve_up(a, *run, what.rhs);
     }
   }
-  return failed;
+  return all_positive;
 }
 
 void finish(const StepArrays& a, const Run& run, RootToLeaves::Finish motion, Found& found) {

@@ -354,14 +354,19 @@ RIGSTEP_INLINE PointSides<C, T> load_sides(const double* p) {
 }
 
 template <int C, class T>
-RIGSTEP_INLINE PointSides<C, T> turned_sides(const double* constants, const M3<T>& A_first, const M3<T>& A_second,
-                                             double* keep) {
+RIGSTEP_INLINE void store_sides(double* p, const PointSides<C, T>& s) {
   constexpr int W = kWidth<T>;
+  store3(p, s.s_first), store3(p + 3 * W, s.s_second);
+  each<first_axes<C>()>([&](int k) RIGSTEP_INLINED { store3(p + (6 + 3 * k) * W, s.u[k]); });
+  each<second_axes<C>()>([&](int k) RIGSTEP_INLINED { store3(p + (12 + 3 * k) * W, s.h[k]); });
+}
+
+template <int C, class T>
+RIGSTEP_INLINE PointSides<C, T> turned_sides(const double* constants, const M3<T>& A_first, const M3<T>& A_second) {
   PointSides<C, T> s = load_sides<C, T>(constants);
   s.s_first = A_first * s.s_first, s.s_second = A_second * s.s_second;
-  store3(keep, s.s_first), store3(keep + 3 * W, s.s_second);
-  each<first_axes<C>()>([&](int k) RIGSTEP_INLINED { store3(keep + (6 + 3 * k) * W, s.u[k] = A_first * s.u[k]); });
-  each<second_axes<C>()>([&](int k) RIGSTEP_INLINED { store3(keep + (12 + 3 * k) * W, s.h[k] = A_second * s.h[k]); });
+  each<first_axes<C>()>([&](int k) RIGSTEP_INLINED { s.u[k] = A_first * s.u[k]; });
+  each<second_axes<C>()>([&](int k) RIGSTEP_INLINED { s.h[k] = A_second * s.h[k]; });
   return s;
 }
 

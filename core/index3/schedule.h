@@ -63,12 +63,16 @@ struct RowFormat {
 
 // A constraint's hold on one body, in that body's lanes.
 struct Handle {
-  // Of its Jacobian, by lane: +1 first body, -1 second; general rows carry their own.
-  alignas(kMostLanes * sizeof(double)) double sign[kMostLanes] = {};
   RowFormat format;
+  int signs = 0;   // of its Jacobian
   int at = 0;      // into the handles
   int stride = 1;  // there
   int row = 0;     // first of its rows in the leaf
+};
+
+// By lane: +1 first body, -1 second; general rows carry their own. Handles share them, as there are few.
+struct Signs {
+  alignas(kMostLanes * sizeof(double)) double of_lane[kMostLanes] = {};
 };
 
 // Where the lanes of an operation find its operands: in a batch as wide as their own and in the same lanes; in
@@ -190,6 +194,7 @@ struct alignas(64) StepArrays {
   const Leaf* leaf;
   const Grip* grip;
   const Handle* handle;
+  const Signs* signs;
   const Front* front;
   const Run* run;
   int runs;
@@ -236,6 +241,7 @@ enum class RightHandSide { Phi_anew, Phi, rate, quadratic };
 struct LeavesToRoot {
   bool constrain = false;       // rows, Jacobians and loads of the point constraints, (1) (3)
   bool with_stiffness = false;  // ... and their geometric stiffness
+  bool keep_sides = false;      // ... and what quadratic terms and residuals need of them
   struct Factorise {
     bool wanted = false;
     double geometric = 0.0;     // factor of the geometric stiffness
@@ -274,7 +280,7 @@ struct Kernels {
   int lanes;  // of its widest batches
   void (*predict)(const StepArrays&);
   void (*place)(const StepArrays&);
-  int (*assemble)(const StepArrays&, const LeavesToRoot&);  // the first front without a positive pivot, or -1
+  bool (*assemble)(const StepArrays&, const LeavesToRoot&);  // says whether all pivots are positive
   Found (*disassemble)(const StepArrays&, const RootToLeaves&);
 };
 

@@ -99,7 +99,7 @@ class Attempt {
   // of the converged pose, without the force elements: a metric that holds springs does not keep momentum.
   bool project_velocities() {
     LeavesToRoot up = solve(LeavesToRoot::Start::velocities, RightHandSide::rate);
-    up.constrain = up.with_stiffness = true;
+    up.constrain = up.with_stiffness = up.keep_sides = true;
     up.factorise = {true, h2(), false, 1};
     if (!assemble(up)) return false;
     for (int sweep = 1; sweep < plan_.settings.sweeps; ++sweep)
@@ -198,10 +198,11 @@ class Attempt {
   }
 
   // the constraints between the parts
-  bool constrain_between(bool with_stiffness) {
+  bool constrain_between(const LeavesToRoot& up) {
     LeavesToRoot constraints;
     constraints.constrain = true;
-    constraints.with_stiffness = with_stiffness;
+    constraints.with_stiffness = up.with_stiffness;
+    constraints.keep_sides = up.keep_sides;
     if (!loads_vary(plan_) && !fetch(kPoses)) return false;  // else they have been looked at
     each([&](int p) { kernels_.assemble(w_.joins[p], constraints); });
     return true;
@@ -211,7 +212,7 @@ class Attempt {
   bool assemble(LeavesToRoot up, unsigned more = kNothing) {
     each([&](int p) { rise(w_.parts[p], up, w_.notices[p]); });
     if (!is_divided_) return true;
-    if (up.constrain && !constrain_between(up.with_stiffness)) return false;
+    if (up.constrain && !constrain_between(up)) return false;
     each([&](int p) { rise(w_.borders[p], up, w_.notices[p]); });
     if (!pass(more | kRightHandSides | (up.factorise.wanted ? kCompliances : kNothing))) return false;
     if (more & kTwists)
@@ -222,7 +223,7 @@ class Attempt {
   }
 
   void rise(const StepArrays& a, const LeavesToRoot& up, Notice& notice) {
-    if (kernels_.assemble(a, up) >= 0) notice.failed = true;
+    if (!kernels_.assemble(a, up)) notice.failed = true;
   }
 
   // what joins the parts, then these; what others must know of it is on its way at once

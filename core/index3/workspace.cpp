@@ -115,6 +115,7 @@ Workspace::Workspace(const Plan& plan) : lanes{}, exchange(plan.elimination) {
   lanes.leaf = e.leaves.data();
   lanes.grip = e.grips.data();
   lanes.handle = e.handles.data();
+  lanes.signs = e.signs.data();
   lanes.front = e.fronts.data();
   lanes.pending = e.pending.data();
   lanes.copy = e.copies.data();

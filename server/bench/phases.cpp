@@ -47,6 +47,7 @@ class Phases {
     up.rhs = rhs;
     up.constrain = constrain;
     up.with_stiffness = factorise;
+    up.keep_sides = stage == 1;
     up.factorise = {factorise, h2(), stage == 0, stage};
     plan_.kernels->assemble(w_.lanes, up);
   }
