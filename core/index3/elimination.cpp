@@ -369,7 +369,6 @@ class Layout {
     f.rows = rows;
     f.pivots = n.pivot < 0 ? 0 : e_.constraints[n.pivot].format.rows;
     f.is_hub = n.pivot >= 0 && e_.constraints[n.pivot].is_hub;
-    f.vector = arena(rows * W);
     f.factor = arena((packed(f.pivots) + f.pivots + rows * f.pivots + f.pivots) * W);
     const int size = rows + f.pivots;
     e_.largest_front = std::max(e_.largest_front, size);
@@ -661,6 +660,7 @@ class Layout {
     // what a link leaves replaces, number by number, what its left child had
     const bool in_place = f.form == kChainLink && f.children == Operands::in_order;
     f.matrix = in_place ? f.child[0].matrix : arena(packed(f.rows) * f.width);
+    f.vector = in_place ? f.child[0].vector : arena(f.rows * f.width);
   }
 
   unsigned char form_of(const Front& f) const {

@@ -1,5 +1,7 @@
 // The phases of a step over all batches. Compiled once per instruction set (RIGSTEP_ISA names it); whatever is
 // instantiated here stays in that namespace, so that no function for a newer processor can be called on an older one.
+#include <type_traits>
+
 #include "core/index3/kernels.h"
 
 namespace rigstep::index3::RIGSTEP_ISA {
@@ -839,22 +841,29 @@ RIGSTEP_INLINE void solve_down(const StepArrays& a, const Front& f, Multiplier k
       else
         for (int i = 0; i < rows; ++i) subtract(i);
       keep_multipliers<N>(a, f, kind, z);
+    }
+    if constexpr (kIsLink) {  // what goes to the right may lie where the left child will have z
+      each<N>([&](int i) RIGSTEP_INLINED { right.put(N + i, load<T>(x + (N + i) * W)); });
+      if constexpr (!std::is_same_v<decltype(left), const InOrder<T>&>)  // else it is its own vector
+        each<N>([&](int i) RIGSTEP_INLINED { left.put(i, load<T>(x + i * W)); });
+    }
+    if constexpr (N > 0) {
       const int in_left = kIsLink ? N : f.child[0].pivot, in_right = kIsLink ? 0 : f.child[1].pivot;
       each<N>([&](int k) RIGSTEP_INLINED {
         if (has_left) left.put(in_left + k, z[k]);
         if (has_right) right.put(in_right + k, z[k]);
       });
     }
-    if constexpr (Shape != Form::general) {
+    if constexpr (Shape == Form::two_sided) {
       const double* open = x;
-      if (kIsLink || (f.form & kLeftOpen)) {
+      if (f.form & kLeftOpen) {
         each<N>([&](int i) RIGSTEP_INLINED { left.put(i, load<T>(open + i * W)); });
         open += N * W;
       }
-      if (kIsLink || (f.form & kRightOpen)) {
+      if (f.form & kRightOpen) {
         each<N>([&](int i) RIGSTEP_INLINED { right.put(N + i, load<T>(open + i * W)); });
       }
-    } else {
+    } else if constexpr (Shape == Form::general) {
       for (int p = 0; p < f.pendings; ++p) {
         const Pending& block = a.pending[f.first_pending + p];
         for (int i = 0; i < block.rows; ++i) {

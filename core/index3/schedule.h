@@ -145,8 +145,8 @@ struct Front {
   int row_stride = 1;
   Child child[2];
   int first_pending = 0, pendings = 0;
-  int matrix = 0, vector = 0;
-  int factor = 0;  // L, inverse diagonal, rows below times the inverse of the pivots, their solution
+  int matrix = 0, vector = 0;  // as in Child; of a link whose children lie in order, those of its left one
+  int factor = 0;              // L, inverse diagonal, rows below times the inverse of the pivots, their solution
 };
 
 // One side of a constraint in lanes.
