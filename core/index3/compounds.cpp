@@ -117,7 +117,7 @@ class Tree {
     return count;
   }
 
-  // its ends stay open until half the path is one compound; a free end is filled up where it ends a segment
+  // its ends stay open until the path is two compounds; a free end is filled up where it ends a segment
   void prepare(Path& path) {
     fill_up(path);
     std::vector<int> in_order;
@@ -167,7 +167,7 @@ class Tree {
     return {root, merge(left, right)};
   }
 
-  // what waited only for the halves of the path
+  // what waited only for the path to be two compounds
   void close_ends(Compound& path) {
     std::vector<OpenConstraint> open;
     for (const OpenConstraint& each : path.pending) {

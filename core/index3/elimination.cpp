@@ -792,7 +792,14 @@ class Layout {
     }
     side.record = places.record[0];
     side.handle = places.handle[0];
-    const Operands found = std::max(operands(b, records), operands(b, holds));
+    // neighbours may be held by different handles of theirs
+    const auto lie_side_by_side = [&](const Place* at) {
+      for (int lane = 1; lane < lanes(b); ++lane)
+        if (at[lane].base != at[0].base + lane || at[lane].stride != at[0].stride) return false;
+      return true;
+    };
+    const bool is_plain = lie_side_by_side(places.record) && lie_side_by_side(places.handle);
+    const Operands found = is_plain ? std::max(operands(b, records), operands(b, holds)) : Operands::scattered;
     if (found == Operands::in_order) {
       e_.copies.resize(static_cast<std::size_t>(side.first_copy));  // its own lanes that only fill up write them
       return found;

@@ -251,6 +251,21 @@ void check_elimination(const Mechanism& m, MergeOrder order, Hubs hubs, const ch
   CHECK(e.parts[0].constraints.size() == e.batches.size());
 }
 
+// each lane of a point constraint writes the handle that the leaf of its body reads
+void check_handles(const Elimination& e) {
+  for (const ConstraintPlace& c : e.constraint) {
+    if (c.batch < 0 || e.batches[c.batch].format.general()) continue;
+    const int lane = c.rows.base - e.batches[c.batch].row_position;
+    for (std::size_t side = 0; side < c.handles.size(); ++side) {
+      const Side& s = e.batches[c.batch].side[side];
+      const int at = s.scattered < 0 ? s.handle.base + lane : e.scattered_sides[s.scattered].handle[lane].base;
+      const std::vector<Place>& read = c.handles[side];
+      const auto is_it = [at](const Place& place) { return place.base == at; };
+      CHECK((read.empty() || std::any_of(read.begin(), read.end(), is_it)));
+    }
+  }
+}
+
 void check_all_orders(const Mechanism& m) {
   CAPTURE(m.name());
   for (const MergeOrder order : kOrders)
@@ -448,6 +463,30 @@ Lines lines_of_part(const Elimination& e, int part) {
 
 }  // namespace
 
+TEST_CASE("constraints write the handles that their bodies read, whichever of its sides comes first") {
+  for (unsigned seed = 1; seed <= 600; ++seed) {
+    CAPTURE(seed);
+    test::Random random(seed);
+    const int bodies = 10 + random.below(60);
+    test::Description d = test::chain(bodies, JointType::revolute);
+    for (int k = 0; k < random.below(6); ++k) {  // side branches
+      const Vec3 beside(random.below(bodies), -1.0, 0.5);
+      d.bodies.push_back(test::make_body(test::body_name(bodies + k), beside));
+      d.joints.push_back(test::make_joint("branch" + std::to_string(k), JointType::revolute,
+                                          test::body_name(random.below(bodies)), test::body_name(bodies + k), beside));
+    }
+    for (auto& joint : d.joints) {
+      if (random.uniform() > 0.4) joint.type = JointType::universal;
+      if (random.uniform() > 0.0) std::swap(joint.first, joint.second);
+    }
+    if (random.below(2) == 0) d.joints.erase(d.joints.begin());  // free at both ends
+    for (std::size_t k = d.joints.size(); k > 1; --k)
+      std::swap(d.joints[k - 1],
+                d.joints[static_cast<std::size_t>(random.uniform(0.0, 0.999) * static_cast<double>(k))]);
+    check_handles(Plan(test::build(d), {}).elimination);
+  }
+}
+
 TEST_CASE("no page belongs to two parts, and every body to one") {
   const Mechanism all[] = {test::build(test::chain(200, JointType::revolute)), test::build(test::random_tree(2, 250)),
                            test::build(test::ladder(60)), test::build(test::star(40, 12))};
@@ -493,15 +532,12 @@ TEST_CASE("whatever a part takes from its children, it has computed itself or be
             const bool is_leaf = unit.of == Run::Of::leaves;
             const int vector = is_leaf ? e.leaves[unit.index].vector : e.fronts[unit.index].vector;
             const int width = is_leaf ? e.leaves[unit.index].width : e.fronts[unit.index].width;
+            if (!is_leaf)  // children stand before it
+              for (const Child& c : e.fronts[unit.index].child)
+                for (int lane = 0; lane < width && c.present; ++lane)
+                  CHECK(known.count(c.scattered < 0 ? c.vector + lane
+                                                    : e.scattered_children[c.scattered].vector[lane].base) == 1);
             for (int lane = 0; lane < width; ++lane) known.insert(vector + lane);
-          }
-          for (const Elimination::Unit& unit : e.units) {
-            if (unit.part != part || unit.of != Run::Of::fronts) continue;
-            const Front& f = e.fronts[unit.index];
-            for (const Child& c : f.child)
-              for (int lane = 0; lane < f.width && c.present; ++lane)
-                CHECK(known.count(c.scattered < 0 ? c.vector + lane
-                                                  : e.scattered_children[c.scattered].vector[lane].base) == 1);
           }
         }
       }
