@@ -792,14 +792,11 @@ class Layout {
     }
     side.record = places.record[0];
     side.handle = places.handle[0];
-    // neighbours may be held by different handles of theirs
-    const auto lie_side_by_side = [&](const Place* at) {
-      for (int lane = 1; lane < lanes(b); ++lane)
-        if (at[lane].base != at[0].base + lane || at[lane].stride != at[0].stride) return false;
-      return true;
-    };
-    const bool is_plain = lie_side_by_side(places.record) && lie_side_by_side(places.handle);
-    const Operands found = is_plain ? std::max(operands(b, records), operands(b, holds)) : Operands::scattered;
+    // neighbouring lanes of a leaf may be held by different handles of it
+    bool is_one_handle = true;
+    for (int lane = 1; lane < lanes(b); ++lane)
+      is_one_handle = is_one_handle && places.handle[lane].base == places.handle[0].base + lane;
+    const Operands found = is_one_handle ? std::max(operands(b, records), operands(b, holds)) : Operands::scattered;
     if (found == Operands::in_order) {
       e_.copies.resize(static_cast<std::size_t>(side.first_copy));  // its own lanes that only fill up write them
       return found;
