@@ -82,11 +82,13 @@ void carry_over_multipliers(const StepArrays& a) {
 
 void predict(const StepArrays& a) {
   carry_over_multipliers(a);
-  for_bodies(a, [&]<class T>(const BodyArrays<T>& b) { predict_body(b, a.dt); });
+  for_bodies(a, [&]<class T>(const BodyArrays<T>& b) { predict_body(b, a.step); });
 }
 
 void place(const StepArrays& a) {
-  for_bodies(a, [&]<class T>(const BodyArrays<T>& b) { place_body(b, load_quaternion<T>(b.next + kP * kWidth<T>)); });
+  for_bodies(a, [&]<class T>(const BodyArrays<T>& b) {
+    turn_body(b, load_quaternion<T>(b.next + kP * kWidth<T>), T(1.0));
+  });
 }
 
 // ---- constraints
@@ -203,7 +205,7 @@ RIGSTEP_INLINE S3<T> invert_inertia(const StepArrays& a, const Leaf& leaf, const
   S3<T> I = load_symmetric<T>(b.constants + 2 * W);
   if (how.with_tangent)
     I = inertia_tangent(I, load_quaternion<T>(b.next + kP * W), load_quaternion<T>(b.history),
-                        load_quaternion<T>(b.history + 4 * W), a.dt);
+                        load_quaternion<T>(b.history + 4 * W), a.step);
   I = rotated(load33<T>(b.rotation), I);
   if (how.geometric != 0.0) {
     S3<T> K{T(0.0), T(0.0), T(0.0), T(0.0), T(0.0), T(0.0)};
@@ -681,14 +683,13 @@ RIGSTEP_INLINE void start_motion(const StepArrays& a, const Leaf& leaf, const Bo
 void free_motion(const StepArrays& a, const Run& run) {
   for_leaves(a, run, [&]<class T, int C>(const Leaf& leaf, const BodyArrays<T>& b) RIGSTEP_INLINED {
     constexpr int W = kWidth<T>;
-    const double h2 = 0.25 * a.dt * a.dt;
-    const Quaternion<T> p = load_quaternion<T>(b.next + kP * W), h1 = load_quaternion<T>(b.history);
-    const V3<T> w = twice_G(p, h1), al = twice_G(p, load_quaternion<T>(b.history + 4 * W));
+    const Quaternion<T> p = load_quaternion<T>(b.next + kP * W), minus_2_h1 = load_quaternion<T>(b.history);
+    const V3<T> w = angular_velocity(p, minus_2_h1), al = angular_acceleration(p, load_quaternion<T>(b.history + 4 * W));
     const S3<T> J = load_symmetric<T>(b.constants + 2 * W);
     const V3<T> momentum = J * w;
-    const T p_dot_pd = T(2.0 / a.dt) + fma(p.w, h1.w, dot(p.e, h1.e));  // not quite 0 before convergence
-    const V3<T> torque_b = fma(p_dot_pd + p_dot_pd, momentum, add_cross(J * al, w, momentum));
-    V3<T> force = load<T>(b.constants + W) * acceleration(b, a.dt) - load3<T>(b.load);
+    const T twice_p_dot_pd = T(a.step.four_over_dt) - fma(p.w, minus_2_h1.w, dot(p.e, minus_2_h1.e));  // not quite 0 before convergence
+    const V3<T> torque_b = fma(twice_p_dot_pd, momentum, add_cross(J * al, w, momentum));
+    V3<T> force = load<T>(b.constants + W) * acceleration(b, a.step) - load3<T>(b.load);
     V3<T> torque = load33<T>(b.rotation) * torque_b - load3<T>(b.load + 3 * W);
     const int handles = C == kAnyLeaf ? leaf.handles : 2;
 #pragma GCC unroll 2
@@ -703,7 +704,7 @@ void free_motion(const StepArrays& a, const Run& run) {
       }
     }
     with_inverse_mass(a, leaf, b, [&](const auto& inverse) RIGSTEP_INLINED {
-      start_motion<C>(a, leaf, b, inverse(T(-h2) * force, T(-h2) * torque));
+      start_motion<C>(a, leaf, b, inverse(T(-a.step.h2) * force, T(-a.step.h2) * torque));
     });
   });
 }
@@ -832,14 +833,24 @@ RIGSTEP_INLINE void solve_down(const StepArrays& a, const Front& f, Multiplier k
     if constexpr (N > 0) {
       const double* solution = P + rows * N * W;
       each<N>([&](int k) RIGSTEP_INLINED { z[k] = load<T>(solution + k * W); });
-      const auto subtract = [&](int i) RIGSTEP_INLINED {
+      const auto subtract = [&](int i, T* from) RIGSTEP_INLINED {
         const T xi = load<T>(x + i * W);
-        each<N>([&](int k) RIGSTEP_INLINED { z[k] = fnma(load<T>(P + (i * N + k) * W), xi, z[k]); });
+        each<N>([&](int k) RIGSTEP_INLINED { from[k] = fnma(load<T>(P + (i * N + k) * W), xi, from[k]); });
       };
-      if constexpr (kIsLink)
-        each<2 * N>(subtract);
-      else
-        for (int i = 0; i < rows; ++i) subtract(i);
+      if constexpr (kIsLink) {  // both ends at a time: half as many results wait for each other
+        T right_end[N];
+        each<N>([&](int k) RIGSTEP_INLINED { right_end[k] = load<T>(P + (N * N + k) * W) * load<T>(x + N * W); });
+        each<N>([&](int i) RIGSTEP_INLINED { subtract(i, z); });
+        each<N - 1>([&](int i) RIGSTEP_INLINED {
+          const T xi = load<T>(x + (N + 1 + i) * W);
+          each<N>([&](int k) RIGSTEP_INLINED {
+            right_end[k] = fma(load<T>(P + ((N + 1 + i) * N + k) * W), xi, right_end[k]);
+          });
+        });
+        each<N>([&](int k) RIGSTEP_INLINED { z[k] = z[k] - right_end[k]; });
+      } else {
+        for (int i = 0; i < rows; ++i) subtract(i, z);
+      }
       keep_multipliers<N>(a, f, kind, z);
     }
     if constexpr (kIsLink) {  // what goes to the right may lie where the left child will have z
@@ -885,44 +896,54 @@ void solve_down(const StepArrays& a, const Run& run, Multiplier kind) {
   });
 }
 
+template <class T>
+struct Load {
+  V3<T> force, torque;
+};
+
+// J' Lambda of a point constraint
 template <int C, class T>
-RIGSTEP_INLINE void add_point_load(const StepArrays& a, const Handle& h, const double* x, V3<T>& force, V3<T>& torque) {
+RIGSTEP_INLINE Load<T> point_load(const StepArrays& a, const Handle& h, const double* x) {
   constexpr int W = kWidth<T>;
   const PointHandle<T> p(a.handles + h.at);
   const double* Lambda = x + h.row * W;
   const T sign = signs_of<T>(a, h);
-  const V3<T> f = sign * load3<T>(Lambda);
-  force = force + f, torque = add_cross(torque, p.arm, f);
+  const V3<T> force = sign * load3<T>(Lambda);
+  V3<T> torque = cross(p.arm, force);
   each<C>([&](int i) RIGSTEP_INLINED { torque = fma(sign * load<T>(Lambda + (3 + i) * W), p.normal(i), torque); });
+  return {force, torque};
 }
 
 // motion of a body with the joints closed: motion - M^-1 J' Lambda; that of a hub is found by the elimination
 template <int C, class T>
 RIGSTEP_INLINE Motion<T> closed_motion(const StepArrays& a, const Leaf& leaf, const BodyArrays<T>& b) {
   constexpr int W = kWidth<T>;
-  V3<T> force{T(0.0), T(0.0), T(0.0)}, torque = force;
   const double* x = a.arena + leaf.vector;
   if (C == kAnyLeaf && leaf.is_hub) return {load3<T>(x), load3<T>(x + 3 * W)};
   const Handle* h = a.handle + leaf.first_handle;
+  const V3<T> zero{T(0.0), T(0.0), T(0.0)};
+  Load<T> all{zero, zero};
+  const auto add = [&](const Load<T>& one) RIGSTEP_INLINED {
+    all = {all.force + one.force, all.torque + one.torque};
+  };
   if constexpr (C != kAnyLeaf) {
-    add_point_load<C>(a, h[0], x, force, torque), add_point_load<C>(a, h[1], x, force, torque);
+    all = point_load<C, T>(a, h[0], x), add(point_load<C, T>(a, h[1], x));
   } else {
     for (const Handle* end = h + leaf.handles; h < end; ++h) {
       if (h->format.general()) {
         const GeneralHandle<T> g(a.handles + h->at);
         for (int i = 0; i < h->format.rows; ++i) {
           const T l = load<T>(x + (h->row + i) * W);
-          force = fma(l, g.force(i), force), torque = fma(l, g.torque(i), torque);
+          all = {fma(l, g.force(i), all.force), fma(l, g.torque(i), all.torque)};
         }
       } else {
-        with_cosines(h->format.cosines, [&]<int D>() RIGSTEP_INLINED { add_point_load<D>(a, *h, x, force, torque); });
+        with_cosines(h->format.cosines, [&]<int D>() RIGSTEP_INLINED { add(point_load<D, T>(a, *h, x)); });
       }
     }
   }
   Motion<T> m{load3<T>(b.motion), load3<T>(b.motion + 3 * W)};
   with_inverse_mass(a, leaf, b, [&](const auto& inverse) RIGSTEP_INLINED {
-    const Motion<T> back = inverse(force, torque);
-    m = {m.v - back.v, m.w - back.w};
+    m = inverse.taken_from(m, all.force, all.torque);
   });
   return m;
 }
@@ -953,28 +974,27 @@ struct LaneByLane {
 
 // (24) (25): closes the joints and moves the bodies
 void update(const StepArrays& a, const Run& run, Moves& largest) {
-  LaneByLane move, turn;
+  LaneByLane move, half_turn;
   for_leaves(a, run, [&]<class T, int C>(const Leaf& leaf, const BodyArrays<T>& b) RIGSTEP_INLINED {
     constexpr int W = kWidth<T>;
     const Motion<T> m = closed_motion<C>(a, leaf, b);
     store3(b.next + kR * W, load3<T>(b.next + kR * W) + m.v);
     const Quaternion<T> p = load_quaternion<T>(b.next + kP * W);
-    const T half(0.5);
-    const Quaternion<T> turned =
-        normalised<T>({fnma(half, dot(m.w, p.e), p.w), fma(half, add_cross(p.w * m.w, m.w, p.e), p.e)});
-    store_quaternion<T>(b.next + kP * W, turned);
-    place_body(b, turned);
-    const T moved2 = dot(m.v, m.v), turned2 = dot(m.w, m.w);
-    store(move.value, larger(moved2, load<T>(move.value))), store(turn.value, larger(turned2, load<T>(turn.value)));
+    const V3<T> half = T(0.5) * m.w;
+    const T moved2 = dot(m.v, m.v), half2 = dot(half, half);
+    // perpendicular to p, which is of unit length but for rounding, until the next predictor mends that
+    turn_body<T>(b, {p.w - dot(half, p.e), add_cross(fma(p.w, half, p.e), half, p.e)}, T(1.0) + half2);
+    store(move.value, larger(moved2, load<T>(move.value)));
+    store(half_turn.value, larger(half2, load<T>(half_turn.value)));
   });
   largest.move = larger(square_root(move.largest()), largest.move);
-  largest.turn = larger(square_root(turn.largest()), largest.turn);
+  largest.turn = larger(2.0 * square_root(half_turn.largest()), largest.turn);
 }
 
 void start_velocities(const StepArrays& a, const Run& run) {  // (45)
   for_leaves(a, run, [&]<class T, int C>(const Leaf& leaf, const BodyArrays<T>& b) RIGSTEP_INLINED {
-    const V3<T> w_b = twice_G(load_quaternion<T>(b.next + kP * kWidth<T>), load_quaternion<T>(b.history));
-    start_motion<C>(a, leaf, b, Motion<T>{velocity(b, a.dt), load33<T>(b.rotation) * w_b});
+    const V3<T> w_b = angular_velocity(load_quaternion<T>(b.next + kP * kWidth<T>), load_quaternion<T>(b.history));
+    start_motion<C>(a, leaf, b, Motion<T>{velocity(b, a.step), load33<T>(b.rotation) * w_b});
   });
 }
 
@@ -1009,8 +1029,9 @@ void quadratic_terms(const StepArrays& a, const Run& run) {
 void start_accelerations(const StepArrays& a, const Run& run) {  // (60)
   for_leaves(a, run, [&]<class T, int C>(const Leaf& leaf, const BodyArrays<T>& b) RIGSTEP_INLINED {
     constexpr int W = kWidth<T>;
-    const V3<T> al = twice_G(load_quaternion<T>(b.next + kP * W), load_quaternion<T>(b.history + 4 * W));
-    start_motion<C>(a, leaf, b, Motion<T>{acceleration(b, a.dt), load33<T>(b.rotation) * al});
+    const V3<T> al =
+        angular_acceleration(load_quaternion<T>(b.next + kP * W), load_quaternion<T>(b.history + 4 * W));
+    start_motion<C>(a, leaf, b, Motion<T>{acceleration(b, a.step), load33<T>(b.rotation) * al});
   });
 }
 

@@ -89,22 +89,16 @@ RIGSTEP_INLINE void store_quaternion(double* p, Quaternion<T> q) {
   store(p, q.w), store3(p + kWidth<T>, q.e);
 }
 
-// 2 G(p) x: turns rates of p into body-frame angular velocity
+// G(p) x; that is -G(x) p
 template <class T>
-RIGSTEP_INLINE V3<T> twice_G(Quaternion<T> p, Quaternion<T> x) {
-  const V3<T> half = add_cross(fnma(x.w, p.e, p.w * x.e), x.e, p.e);
-  return half + half;
+RIGSTEP_INLINE V3<T> G(Quaternion<T> p, Quaternion<T> x) {
+  return add_cross(fnma(x.w, p.e, p.w * x.e), x.e, p.e);
 }
 
+// scale: 2 over the square of p's length
 template <class T>
-RIGSTEP_INLINE Quaternion<T> normalised(Quaternion<T> p) {
-  const T scale = T(1.0) / square_root(fma(p.w, p.w, dot(p.e, p.e)));
-  return {scale * p.w, scale * p.e};
-}
-
-template <class T>
-RIGSTEP_INLINE M3<T> rotation(Quaternion<T> p) {
-  const V3<T> d = p.e + p.e;
+RIGSTEP_INLINE M3<T> rotation(Quaternion<T> p, T scale) {
+  const V3<T> d = scale * p.e;
   const T xx = d.x * p.e.x, yy = d.y * p.e.y, zz = d.z * p.e.z;
   const T wx = d.x * p.w, wy = d.y * p.w, wz = d.z * p.w;
   const T one(1.0);
@@ -133,46 +127,62 @@ struct BodyArrays {
         turning(record + W * kTurningField) {}
 };
 
+// p: of any length, the square of which is given. The rotation does not wait for the square root.
 template <class T>
-RIGSTEP_INLINE void place_body(const BodyArrays<T>& b, Quaternion<T> p) {
-  const M3<T> A = rotation(p);
+RIGSTEP_INLINE void turn_body(const BodyArrays<T>& b, Quaternion<T> p, T length2) {
   constexpr int W = kWidth<T>;
+  const T scale = T(2.0) / length2;
+  const M3<T> A = rotation(p, scale);
   store3(b.rotation, A.x), store3(b.rotation + 3 * W, A.y), store3(b.rotation + 6 * W, A.z);
+  const T one_over_length = square_root(T(0.5) * scale);
+  store_quaternion<T>(b.next + kP * W, {one_over_length * p.w, one_over_length * p.e});
 }
 
-// (15) (16)
+// (15) (16). What later iterations need of the last instant: -2 h1, -2 h2 and, for lengths, 4/dt v + a.
 template <class T>
-RIGSTEP_INLINE void predict_body(const BodyArrays<T>& b, double dt_) {
+RIGSTEP_INLINE void predict_body(const BodyArrays<T>& b, const StepSize& step) {
   constexpr int W = kWidth<T>;
-  const T dt(dt_), half_dt2(0.5 * dt_ * dt_), two_over_dt(2.0 / dt_), four_over_dt(4.0 / dt_),
-      four_over_dt2(4.0 / (dt_ * dt_)), half(0.5), quarter(0.25);
+  const T dt(step.dt), half_dt2(0.5 * step.dt * step.dt), half_dt(0.5 * step.dt), h2(step.h2),
+      four_over_dt(step.four_over_dt), eight_over_dt2(step.eight_over_dt2);
   const Quaternion<T> p = load_quaternion<T>(b.last + kP * W);
   const V3<T> w = load3<T>(b.last + kOmega * W), al = load3<T>(b.last + kAlpha * W);
-  const Quaternion<T> pd{-(half * dot(p.e, w)), half * add_cross(p.w * w, p.e, w)};
-  const T w2 = quarter * dot(w, w);
-  const Quaternion<T> pdd{fnma(w2, p.w, -(half * dot(p.e, al))), fnma(w2, p.e, half * add_cross(p.w * al, p.e, al))};
-  store_quaternion<T>(b.history, {-fma(two_over_dt, p.w, pd.w), T(-1.0) * fma(two_over_dt, p.e, pd.e)});
-  store_quaternion<T>(b.history + 4 * W, {-fma(four_over_dt2, p.w, fma(four_over_dt, pd.w, pdd.w)),
-                                          T(-1.0) * fma(four_over_dt2, p.e, fma(four_over_dt, pd.e, pdd.e))});
-  const Quaternion<T> moved = normalised<T>({fma(half_dt2, pdd.w, fma(dt, pd.w, p.w)),  //
-                                             fma(half_dt2, pdd.e, fma(dt, pd.e, p.e))});
+  const Quaternion<T> twice_pd{-dot(p.e, w), add_cross(p.w * w, p.e, w)};
+  const T half_w2 = T(0.5) * dot(w, w);
+  const Quaternion<T> twice_pdd{-fma(half_w2, p.w, dot(p.e, al)), fnma(half_w2, p.e, add_cross(p.w * al, p.e, al))};
+  store_quaternion<T>(b.history, {fma(four_over_dt, p.w, twice_pd.w), fma(four_over_dt, p.e, twice_pd.e)});
+  store_quaternion<T>(b.history + 4 * W,
+                      {fma(eight_over_dt2, p.w, fma(four_over_dt, twice_pd.w, twice_pdd.w)),
+                       fma(eight_over_dt2, p.e, fma(four_over_dt, twice_pd.e, twice_pdd.e))});
+  const Quaternion<T> turned{fma(h2, twice_pdd.w, fma(half_dt, twice_pd.w, p.w)),
+                             fma(h2, twice_pdd.e, fma(half_dt, twice_pd.e, p.e))};
   const V3<T> r = load3<T>(b.last + kR * W), v = load3<T>(b.last + kV * W), a = load3<T>(b.last + kA * W);
+  store3(b.history + 8 * W, fma(four_over_dt, v, a));
   store3(b.next + kR * W, fma(half_dt2, a, fma(dt, v, r)));
-  store_quaternion<T>(b.next + kP * W, moved);
-  place_body(b, moved);
+  turn_body(b, turned, fma(turned.w, turned.w, dot(turned.e, turned.e)));
 }
 
 template <class T>
-RIGSTEP_INLINE V3<T> velocity(const BodyArrays<T>& b, double dt) {
+RIGSTEP_INLINE V3<T> moved(const BodyArrays<T>& b) {
   constexpr int W = kWidth<T>;
-  return fma(T(2.0 / dt), load3<T>(b.next + kR * W) - load3<T>(b.last + kR * W), T(-1.0) * load3<T>(b.last + kV * W));
+  return load3<T>(b.next + kR * W) - load3<T>(b.last + kR * W);
 }
 template <class T>
-RIGSTEP_INLINE V3<T> acceleration(const BodyArrays<T>& b, double dt) {
-  constexpr int W = kWidth<T>;
-  const V3<T> moved = load3<T>(b.next + kR * W) - load3<T>(b.last + kR * W);
-  return fma(T(4.0 / (dt * dt)), moved,
-             fma(T(-4.0 / dt), load3<T>(b.last + kV * W), T(-1.0) * load3<T>(b.last + kA * W)));
+RIGSTEP_INLINE V3<T> velocity(const BodyArrays<T>& b, const StepSize& step) {
+  return fma(T(step.two_over_dt), moved(b), -load3<T>(b.last + kV * kWidth<T>));
+}
+template <class T>
+RIGSTEP_INLINE V3<T> acceleration(const BodyArrays<T>& b, const StepSize& step) {
+  return fma(T(step.four_over_dt2), moved(b), -load3<T>(b.history + 8 * kWidth<T>));
+}
+
+// minus_2_h1: of the last instant; in the body's axes
+template <class T>
+RIGSTEP_INLINE V3<T> angular_velocity(Quaternion<T> p, Quaternion<T> minus_2_h1) {
+  return G(minus_2_h1, p);
+}
+template <class T>
+RIGSTEP_INLINE V3<T> angular_acceleration(Quaternion<T> p, Quaternion<T> minus_2_h2) {
+  return G(minus_2_h2, p);
 }
 
 // ---- tangent mass matrix of a body
@@ -186,13 +196,14 @@ RIGSTEP_INLINE S3<T> inverse(const S3<T>& S) {
 }
 
 // dt^2/4 times the derivative of the inertia torque, in the body's axes, with respect to the body's rotation; p: of the
-// iterate, h1 h2: of the last instant. By the angle t of half a step, c J + 1/2 t^2 (J t)(J t)' / (t . J t): what turns
+// iterate, minus_2_h1 minus_2_h2: of the last instant. By the angle t of half a step, c J + 1/2 t^2 (J t)(J t)' / (t . J t): what turns
 // about a principal axis needs no more, and a slender body bears no more, as this is never less than c J. Without it a
 // rotor that turns by 0.6 rad a step loses a thousandth of its speed every tenth of a second.
 template <class T>
-RIGSTEP_INLINE S3<T> inertia_tangent(const S3<T>& J, Quaternion<T> p, Quaternion<T> h1, Quaternion<T> h2, double dt) {
-  const T c = T(-0.25 * dt * dt) * fma(p.w, h2.w, dot(p.e, h2.e)), at_rest(1e-300);
-  const V3<T> t = T(0.5 * dt) * twice_G(p, h1), Jt = J * t;
+RIGSTEP_INLINE S3<T> inertia_tangent(const S3<T>& J, Quaternion<T> p, Quaternion<T> minus_2_h1,
+                                     Quaternion<T> minus_2_h2, const StepSize& step) {
+  const T c = T(0.5 * step.h2) * fma(p.w, minus_2_h2.w, dot(p.e, minus_2_h2.e)), at_rest(1e-300);
+  const V3<T> t = T(0.5 * step.dt) * angular_velocity(p, minus_2_h1), Jt = J * t;
   const V3<T> share = T(0.5) * (dot(t, t) / (dot(t, Jt) + at_rest)) * Jt;
   return {fma(c, J.xx, share.x * Jt.x), fma(c, J.yy, share.y * Jt.y), fma(c, J.zz, share.z * Jt.z),
           fma(c, J.yx, share.y * Jt.x), fma(c, J.zx, share.z * Jt.x), fma(c, J.zy, share.z * Jt.y)};
@@ -247,6 +258,14 @@ struct InverseMass {
   RIGSTEP_INLINE Motion<T> operator()(V3<T> force, V3<T> torque) const {
     return {inverse_mass * force, inertia_inverse * torque};
   }
+  // m - M^-1 (force, torque)
+  RIGSTEP_INLINE Motion<T> taken_from(Motion<T> m, V3<T> force, V3<T> torque) const {
+    const S3<T>& S = inertia_inverse;
+    return {fnma(inverse_mass, force, m.v),
+            {fnma(S.xx, torque.x, fnma(S.yx, torque.y, fnma(S.zx, torque.z, m.w.x))),
+             fnma(S.yx, torque.x, fnma(S.yy, torque.y, fnma(S.zy, torque.z, m.w.y))),
+             fnma(S.zx, torque.x, fnma(S.zy, torque.y, fnma(S.zz, torque.z, m.w.z)))}};
+  }
 };
 
 // by a symmetric matrix 6 x 6, packed
@@ -264,13 +283,32 @@ struct SymmetricProduct {
   RIGSTEP_INLINE Motion<T> operator()(V3<T> f, V3<T> t) const {
     return {{row(0, f, t), row(1, f, t), row(2, f, t)}, {row(3, f, t), row(4, f, t), row(5, f, t)}};
   }
+  RIGSTEP_INLINE Motion<T> taken_from(Motion<T> m, V3<T> f, V3<T> t) const {
+    const Motion<T> product = (*this)(f, t);
+    return {m.v - product.v, m.w - product.w};
+  }
 };
 
 // ---- LDL' of a constraint's own block
 
-// A (packed) becomes L below the diagonal; inverse: 1 / D. Returns the least pivot.
+// ... of three rows, with the pivots as ratios of leading minors: so its divisions do not wait for each other.
+template <class T>
+RIGSTEP_INLINE T factorise_three_pivots(T* A, T* inverse_d) {
+  const T first = A[0], one(1.0);
+  const T second = fnma(A[1], A[1], first * A[2]), below = fnma(A[1], A[3], first * A[4]);
+  const T third = fnma(below, below, second * fnma(A[3], A[3], first * A[5]));  // times the first
+  inverse_d[0] = one / first;
+  const T one_over_second = one / second;
+  inverse_d[1] = first * one_over_second;
+  inverse_d[2] = (first * second) * (one / third);
+  A[1] = A[1] * inverse_d[0], A[3] = A[3] * inverse_d[0], A[4] = below * one_over_second;
+  return smaller(smaller(first, second), third);
+}
+
+// A (packed) becomes L below the diagonal; inverse: 1 / D. Returns a number that is positive if all pivots are.
 template <int N, class T>
 RIGSTEP_INLINE T factorise_pivots(T* A, T* inverse_d) {
+  if constexpr (N == 3) return factorise_three_pivots(A, inverse_d);
   T least(1.0);
   each<N>([&](int j) RIGSTEP_INLINED {
     T* row = A + packed(j);
@@ -386,7 +424,8 @@ RIGSTEP_INLINE S3<T> operator+(const S3<T>& a, const S3<T>& b) {
 template <int C, class T, class Sink>
 RIGSTEP_INLINE void put_handle(const Sink& to, const PointSides<C, T>& at, V3<T> arm, double sign, V3<T> force,
                                V3<T> moment, const T* lambda_cosines, bool with_stiffness) {
-  put3(to, 0, T(sign) * force), put3(to, 3, T(sign) * add_cross(moment, arm, force));
+  const V3<T> f = T(sign) * force;
+  put3(to, 0, f), put3(to, 3, add_cross(T(sign) * moment, arm, f));
   if (with_stiffness) {
     S3<T> K = outer(T(sign), arm, force);
     each<C>([&](int k) RIGSTEP_INLINED { K = K + outer(lambda_cosines[k], at.axis_first(k), at.axis_second(k)); });

@@ -58,8 +58,8 @@ void look_at(const Plan& plan, const std::vector<int>& bodies, const std::vector
     at.A = rotation_at(w, place);
     at.v = 2.0 / dt * (at.r - gather<3>(w.lanes.body, last)) - gather<3>(w.lanes.body, last, 7);
     const EulerParameters p = gather<4>(w.lanes.body, next, 3);
-    const EulerParameters h1 = gather<4>(w.lanes.body, place.of(kHistoryField));
-    at.w = at.A * twice_G(p, h1);
+    const EulerParameters minus_2_h1 = gather<4>(w.lanes.body, place.of(kHistoryField));
+    at.w = at.A * twice_G(p, -0.5 * minus_2_h1);
   }
   for (const int j : joints) {
     const Joint& joint = plan.mechanism.joints()[j];

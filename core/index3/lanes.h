@@ -230,6 +230,10 @@ RIGSTEP_INLINE V3<T> operator-(V3<T> a, V3<T> b) {
   return {a.x - b.x, a.y - b.y, a.z - b.z};
 }
 template <class T>
+RIGSTEP_INLINE V3<T> operator-(V3<T> a) {
+  return {-a.x, -a.y, -a.z};
+}
+template <class T>
 RIGSTEP_INLINE V3<T> operator*(T s, V3<T> a) {
   return {s * a.x, s * a.y, s * a.z};
 }

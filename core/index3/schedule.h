@@ -36,15 +36,15 @@ struct BodyPlace {
 // The record of a body: its state at two instants, which change places, then what the phases of a step write.
 inline constexpr int kStateFields = 19;  // r p v w_b a alpha_b
 inline constexpr int kStatesField = 0;
-inline constexpr int kHistoryField = kStatesField + 2 * kStateFields;  // h1 h2 of the last instant, (15) (16)
-inline constexpr int kRotationField = kHistoryField + 8;               // A, row by row
+inline constexpr int kHistoryField = kStatesField + 2 * kStateFields;  // of the last instant, see predict_body
+inline constexpr int kRotationField = kHistoryField + 11;              // A, row by row
 inline constexpr int kTwistField = kRotationField + 9;                 // v, w: world frame
 inline constexpr int kLoadField = kTwistField + 6;                     // Q: force, torque: world frame
 inline constexpr int kMotionField = kLoadField + 6;  // displacement | velocity | acceleration, world frame
 inline constexpr int kInertiaInverseField = kMotionField + 6;
 inline constexpr int kConstantsField = kInertiaInverseField + 6;  // 1/m, m, inertia xx yy zz yx zx zy
 inline constexpr int kTurningField = kConstantsField + 8;   // share of a torque about x, y, z: xx yy zz yx zx zy each
-inline constexpr int kBodyFields = kTurningField + 18 + 1;  // one left over
+inline constexpr int kBodyFields = kTurningField + 18;
 static_assert(kBodyFields * 4 * sizeof(double) % 64 == 0, "records in lanes share no cache line");
 
 inline Place BodyPlace::of(int field) const { return {kBodyFields * position + field * width + lane, width}; }
@@ -176,6 +176,17 @@ struct Run {
   int first = 0, count = 0;
 };
 
+// The step size, and what the formulas make of it, so that no division stands in the loop.
+struct StepSize {
+  double dt;                             // [s]
+  double two_over_dt, four_over_dt;      // [1/s]
+  double four_over_dt2, eight_over_dt2;  // [1/s^2]
+  double h2;                             // dt^2/4 [s^2]
+};
+constexpr StepSize step_size(double dt) {
+  return {dt, 2.0 / dt, 4.0 / dt, 4.0 / (dt * dt), 8.0 / (dt * dt), 0.25 * dt * dt};
+}
+
 // Sizes of the arrays per constraint.
 inline constexpr int kConstraintConstants = 18;  // points in both bodies, u0 u1 in the first, h0 h1 in the second
 inline constexpr int kConstraintFields = 18;     // the same, world frame
@@ -208,7 +219,7 @@ struct alignas(64) StepArrays {
   const double* compliance[2];  // of every row: in the iterations, in the projections
   const double* gain;           // of every row: 4/dt^2, 0 for what is there only to fill a lane
   const double* carried;        // of every row: what a unit of its multiplier opens it by, compliance dt^2/4 or 0
-  double dt;
+  StepSize step;
   int rows;  // of all constraints, lanes included
 
   // written by the step, by phase

@@ -127,7 +127,7 @@ Workspace::Workspace(const Plan& plan) : lanes{}, exchange(plan.elimination) {
   lanes.compliance[1] = plan.compliance_in_lanes.data() + e.rows;
   lanes.gain = plan.gain.data();
   lanes.carried = plan.carried.data();
-  lanes.dt = plan.dt();
+  lanes.step = step_size(plan.dt());
   lanes.rows = e.rows;
   block = AlignedDoubles(carve(e, nullptr, lanes), kNaN);
   carve(e, block.data(), lanes);
