@@ -581,8 +581,9 @@ class Layout {
       if (grip.part != hub.part) {
         align_handles();
         const Place ghost{static_cast<int>(e_.handle_doubles), 1};
-        e_.handle_doubles += kHandleLoads;
-        pass_on(e_.passed.handles, grip.part, {h.at, h.stride}, kHandleLoads, hub.part, ghost);
+        const int count = h.format.load_size();
+        e_.handle_doubles += static_cast<std::size_t>(count);
+        pass_on(e_.passed.handles, grip.part, {h.at, h.stride}, count, hub.part, ghost);
         h.at = ghost.base, h.stride = ghost.stride;
       }
       e_.handles.push_back(h);

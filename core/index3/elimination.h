@@ -60,7 +60,7 @@ struct Passed {
 struct PassedOn {
   std::vector<Passed> bodies;                         // records; what of them depends on the phase
   std::vector<Passed> compliances, right_hand_sides;  // of compounds
-  std::vector<Passed> handles;                        // load and stiffness, of the grips of hubs
+  std::vector<Passed> handles;                        // what load and stiffness need, of the grips of hubs
 };
 
 struct Elimination {

@@ -138,7 +138,6 @@ RIGSTEP_INLINE void copy(const StepArrays& a, double* array, int first, int copi
 template <int C, class T>
 RIGSTEP_INLINE void constrain_points(const StepArrays& a, const ConstraintBatch& c, const LeavesToRoot& what) {
   constexpr int W = kWidth<T>;
-  const bool with_stiffness = what.with_stiffness;
   with_sides<T>(a, c, [&](const auto& body, const auto& handle) RIGSTEP_INLINED {
     const PointSides<C, T> at = turned_sides<C, T>(a.constraint_constants + kConstraintConstants * c.position,
                                                    nine(body(kRotationField, 0)), nine(body(kRotationField, 1)));
@@ -155,11 +154,13 @@ RIGSTEP_INLINE void constrain_points(const StepArrays& a, const ConstraintBatch&
       lambda_cosines[k] = load<T>(lambda + (3 + k) * W);
       moment = fma(lambda_cosines[k], at.normal(k), moment);
     });
-    put_handle<C, T>(handle(0), at, at.s_first, 1.0, force, moment, lambda_cosines, with_stiffness);
-    put_handle<C, T>(handle(1), at, at.s_second, -1.0, force, moment, lambda_cosines, with_stiffness);
+    const auto first = handle(0), second = handle(1);
+    put_handle<C, T>(first, at, at.s_first, force, moment), put_handle<C, T>(second, at, at.s_second, -force, -moment);
+    if constexpr (C > 0)
+      if (what.with_stiffness) put_stiffness<C>(first, at, lambda_cosines), put_stiffness<C>(second, at, lambda_cosines);
   });
   if (c.sides != Operands::in_order)
-    for (const Side& side : c.side) copy(a, a.handles, side.first_copy, side.copies, 0, 15 + 3 * C);
+    for (const Side& side : c.side) copy(a, a.handles, side.first_copy, side.copies, 0, c.format.handle_size());
 }
 
 // f<C, T>(constraint) of every point constraint of a run
@@ -197,8 +198,25 @@ RIGSTEP_INLINE T signs_of(const StepArrays& a, const Handle& h) {
   return load<T>(a.signs[h.signs].of_lane);
 }
 
+// f<C>(handle) of what holds a body; C: cosines
+template <int C, class T, class F>
+RIGSTEP_INLINE void for_handles(const StepArrays& a, const Leaf& leaf, const F& f) {
+  const Handle* h = a.handle + leaf.first_handle;
+  if constexpr (C != kAnyLeaf) {
+    f.template operator()<C>(InOrder<T>{a.handles + h[0].at}), f.template operator()<C>(InOrder<T>{a.handles + h[1].at});
+  } else {
+    for (const Handle* end = h + leaf.handles; h < end; ++h) {
+      const auto numbers = numbers_of<T>(a, *h);
+      if (h->format.general())
+        f.template operator()<RowFormat::kGeneral>(numbers);
+      else
+        with_cosines(h->format.cosines, [&]<int D>() RIGSTEP_INLINED { f.template operator()<D>(numbers); });
+    }
+  }
+}
+
 // inverts the inertia, but leaves it as it is where it is to be inverted with the rest; returns the inertia
-template <class T>
+template <int C, class T>
 RIGSTEP_INLINE S3<T> invert_inertia(const StepArrays& a, const Leaf& leaf, const BodyArrays<T>& b,
                                     const LeavesToRoot::Factorise& how) {
   constexpr int W = kWidth<T>;
@@ -210,10 +228,9 @@ RIGSTEP_INLINE S3<T> invert_inertia(const StepArrays& a, const Leaf& leaf, const
   if (how.geometric != 0.0) {
     S3<T> K{T(0.0), T(0.0), T(0.0), T(0.0), T(0.0), T(0.0)};
     V3<T> torque{T(0.0), T(0.0), T(0.0)};
-    for (int h = leaf.first_handle; h < leaf.first_handle + leaf.handles; ++h) {
-      const auto numbers = numbers_of<T>(a, a.handle[h]);
-      K = K + symmetric(numbers, 6), torque = torque + three(numbers, 3);
-    }
+    for_handles<C, T>(a, leaf, [&]<int D>(const auto& handle) RIGSTEP_INLINED {
+      K = K + stiffness_of<D>(handle), torque = torque + load_of<D>(handle).torque;
+    });
     if (!leaf.is_round) {
       const M3<T> A = load33<T>(b.rotation);
       K = K + rotated(A, turning_stiffness(b, transposed_times(A, torque)));
@@ -267,8 +284,8 @@ RIGSTEP_INLINE int columns_of(const StepArrays& a, const Handle& h, const Invers
     const GeneralHandle<T> g(a.handles + h.at);
     for (int k = 0; k < h.format.rows; ++k) y[k] = inverse(g.force(k), g.torque(k));
   } else {
-    const PointHandle<T> p(a.handles + h.at);
-    with_cosines(h.format.cosines, [&]<int C>() { compliance_columns<C>(p, inverse, y); });
+    with_cosines(h.format.cosines,
+                 [&]<int C>() { compliance_columns<C>(PointHandle<C, T>(a.handles + h.at), inverse, y); });
   }
   return h.format.rows;
 }
@@ -287,8 +304,8 @@ RIGSTEP_INLINE void store_block(const StepArrays& a, const Handle& hi, const Han
         store(S + (packed(hi.row + i) + hk.row + k) * W, sign * (dot(g.force(i), y[k].v) + dot(g.torque(i), y[k].w)));
     return;
   }
-  const PointHandle<T> p(a.handles + hi.at);
   with_cosines(hi.format.cosines, [&]<int C>() {
+    const PointHandle<C, T> p(a.handles + hi.at);
     for (int k = 0; k < columns; ++k) {
       T column[3 + C];
       block_column<C>(p, y[k], column);
@@ -301,7 +318,7 @@ RIGSTEP_INLINE void store_block(const StepArrays& a, const Handle& hi, const Han
 template <int C, class T, class Inverse>
 RIGSTEP_INLINE void fill_link(const StepArrays& a, const Handle* h, const Inverse& inverse, double* S) {
   constexpr int W = kWidth<T>, N = 3 + C;
-  const PointHandle<T> first(a.handles + h[0].at), second(a.handles + h[1].at);
+  const PointHandle<C, T> first(a.handles + h[0].at), second(a.handles + h[1].at);
   const T sign = signs_of<T>(a, h[0]) * signs_of<T>(a, h[1]);
   Motion<T> y[N];
   T column[N];
@@ -349,10 +366,10 @@ void fill_grip(const StepArrays& a, const Grip& grip) {
 }
 
 // (26) projected: the compliance J M^-1 J' of a body between all its joints
-template <class T>
-RIGSTEP_INLINE void fill_leaf(const StepArrays& a, const Leaf& leaf, const LeavesToRoot::Factorise& how) {
-  const BodyArrays<T> b(a, a.body + leaf.record);
-  const S3<T> I = invert_inertia(a, leaf, b, how);
+template <int C, class T>
+RIGSTEP_INLINE void fill_leaf(const StepArrays& a, const Leaf& leaf, const BodyArrays<T>& b,
+                              const LeavesToRoot::Factorise& how) {
+  const S3<T> I = invert_inertia<C>(a, leaf, b, how);
   if (leaf.dense >= 0 || leaf.is_hub) {
     T M[packed(6)];
     tangent_mass(a, leaf, b, I, how.with_tangent, M);
@@ -363,8 +380,7 @@ RIGSTEP_INLINE void fill_leaf(const StepArrays& a, const Leaf& leaf, const Leave
   double* S = a.arena + leaf.matrix;
   with_inverse_mass(a, leaf, b, [&](const auto& inverse) RIGSTEP_INLINED {
     const Handle* h = a.handle + leaf.first_handle;
-    if (leaf.is_link)
-      return with_cosines(h->format.cosines, [&]<int C>() RIGSTEP_INLINED { fill_link<C, T>(a, h, inverse, S); });
+    if constexpr (C != kAnyLeaf) return fill_link<C, T>(a, h, inverse, S);
     for (int k = 0; k < leaf.handles; ++k) {
       Motion<T> y[kMaxRows];
       columns_of(a, h[k], inverse, y);
@@ -600,10 +616,7 @@ RIGSTEP_INLINE void with_shape(const Front& f, F&& body) {
 }
 
 void fill_leaves(const StepArrays& a, const Run& run, const LeavesToRoot::Factorise& how) {
-  const Leaf* leaf = a.leaf + run.first;
-  with_width(leaf->width, [&]<class T>() {
-    for (const Leaf* end = leaf + run.count; leaf < end; ++leaf) fill_leaf<T>(a, *leaf, how);
-  });
+  for_leaves(a, run, [&]<class T, int C>(const Leaf& leaf, const BodyArrays<T>& b) { fill_leaf<C>(a, leaf, b, how); });
 }
 
 void fill_grips(const StepArrays& a, const Run& run) {
@@ -636,7 +649,7 @@ bool eliminate_fronts(const StepArrays& a, const Run& run, int stage) {
 template <int C, class T>
 RIGSTEP_INLINE void project_point(const StepArrays& a, const Handle& h, const Motion<T>& m, double* to) {
   T column[3 + C];
-  block_column<C>(PointHandle<T>(a.handles + h.at), m, column);
+  block_column<C>(PointHandle<C, T>(a.handles + h.at), m, column);
   const T sign = signs_of<T>(a, h);
   each<3 + C>([&](int i) RIGSTEP_INLINED { store(to + (h.row + i) * kWidth<T>, sign * column[i]); });
 }
@@ -689,22 +702,12 @@ void free_motion(const StepArrays& a, const Run& run) {
     const V3<T> momentum = J * w;
     const T twice_p_dot_pd = T(a.step.four_over_dt) - fma(p.w, minus_2_h1.w, dot(p.e, minus_2_h1.e));  // not quite 0 before convergence
     const V3<T> torque_b = fma(twice_p_dot_pd, momentum, add_cross(J * al, w, momentum));
-    V3<T> force = load<T>(b.constants + W) * acceleration(b, a.step) - load3<T>(b.load);
-    V3<T> torque = load33<T>(b.rotation) * torque_b - load3<T>(b.load + 3 * W);
-    const int handles = C == kAnyLeaf ? leaf.handles : 2;
-#pragma GCC unroll 2
-    for (int h = 0; h < handles; ++h) {
-      const Handle& handle = a.handle[leaf.first_handle + h];
-      if constexpr (C == kAnyLeaf) {
-        const auto at = numbers_of<T>(a, handle);
-        force = force + three(at, 0), torque = torque + three(at, 3);
-      } else {
-        const double* at = a.handles + handle.at;
-        force = force + load3<T>(at), torque = torque + load3<T>(at + 3 * W);
-      }
-    }
+    Load<T> g{load<T>(b.constants + W) * acceleration(b, a.step) - load3<T>(b.load),
+              load33<T>(b.rotation) * torque_b - load3<T>(b.load + 3 * W)};
+    for_handles<C, T>(a, leaf,
+                      [&]<int D>(const auto& handle) RIGSTEP_INLINED { g = g + load_of<D>(handle); });
     with_inverse_mass(a, leaf, b, [&](const auto& inverse) RIGSTEP_INLINED {
-      start_motion<C>(a, leaf, b, inverse(T(-a.step.h2) * force, T(-a.step.h2) * torque));
+      start_motion<C>(a, leaf, b, inverse(T(-a.step.h2) * g.force, T(-a.step.h2) * g.torque));
     });
   });
 }
@@ -896,16 +899,11 @@ void solve_down(const StepArrays& a, const Run& run, Multiplier kind) {
   });
 }
 
-template <class T>
-struct Load {
-  V3<T> force, torque;
-};
-
 // J' Lambda of a point constraint
 template <int C, class T>
 RIGSTEP_INLINE Load<T> point_load(const StepArrays& a, const Handle& h, const double* x) {
   constexpr int W = kWidth<T>;
-  const PointHandle<T> p(a.handles + h.at);
+  const PointHandle<C, T> p(a.handles + h.at);
   const double* Lambda = x + h.row * W;
   const T sign = signs_of<T>(a, h);
   const V3<T> force = sign * load3<T>(Lambda);
@@ -923,11 +921,8 @@ RIGSTEP_INLINE Motion<T> closed_motion(const StepArrays& a, const Leaf& leaf, co
   const Handle* h = a.handle + leaf.first_handle;
   const V3<T> zero{T(0.0), T(0.0), T(0.0)};
   Load<T> all{zero, zero};
-  const auto add = [&](const Load<T>& one) RIGSTEP_INLINED {
-    all = {all.force + one.force, all.torque + one.torque};
-  };
   if constexpr (C != kAnyLeaf) {
-    all = point_load<C, T>(a, h[0], x), add(point_load<C, T>(a, h[1], x));
+    all = point_load<C, T>(a, h[0], x) + point_load<C, T>(a, h[1], x);
   } else {
     for (const Handle* end = h + leaf.handles; h < end; ++h) {
       if (h->format.general()) {
@@ -937,7 +932,7 @@ RIGSTEP_INLINE Motion<T> closed_motion(const StepArrays& a, const Leaf& leaf, co
           all = {fma(l, g.force(i), all.force), fma(l, g.torque(i), all.torque)};
         }
       } else {
-        with_cosines(h->format.cosines, [&]<int D>() RIGSTEP_INLINED { add(point_load<D, T>(a, *h, x)); });
+        with_cosines(h->format.cosines, [&]<int D>() RIGSTEP_INLINED { all = all + point_load<D, T>(a, *h, x); });
       }
     }
   }

@@ -408,11 +408,11 @@ RIGSTEP_INLINE PointSides<C, T> turned_sides(const double* constants, const M3<T
   return s;
 }
 
-// scale (1/2 (a b' + b a') - (a . b) E)
+// 1/2 (a b' + b a') - (a . b) E: derivative of a x b, where a turns, symmetric part
 template <class T>
-RIGSTEP_INLINE S3<T> outer(T scale, V3<T> a, V3<T> b) {
-  const V3<T> s = scale * a, half = T(0.5) * s;
-  return {-fma(s.y, b.y, s.z * b.z),      -fma(s.x, b.x, s.z * b.z),      -fma(s.x, b.x, s.y * b.y),
+RIGSTEP_INLINE S3<T> outer(V3<T> a, V3<T> b) {
+  const V3<T> half = T(0.5) * a;
+  return {-fma(a.y, b.y, a.z * b.z),      -fma(a.x, b.x, a.z * b.z),      -fma(a.x, b.x, a.y * b.y),
           fma(half.x, b.y, half.y * b.x), fma(half.x, b.z, half.z * b.x), fma(half.y, b.z, half.z * b.y)};
 }
 template <class T>
@@ -420,36 +420,66 @@ RIGSTEP_INLINE S3<T> operator+(const S3<T>& a, const S3<T>& b) {
   return {a.xx + b.xx, a.yy + b.yy, a.zz + b.zz, a.yx + b.yx, a.zx + b.zx, a.zy + b.zy};
 }
 
-// What the constraint does to one of its bodies: load J' lambda, geometric stiffness, arm, normals.
+template <class T>
+struct Load {
+  V3<T> force, torque;
+};
+template <class T>
+RIGSTEP_INLINE Load<T> operator+(const Load<T>& a, const Load<T>& b) {
+  return {a.force + b.force, a.torque + b.torque};
+}
+
+// What a constraint does to one of its bodies, J' lambda, and its geometric stiffness; C: cosines
+template <int C, class Source>
+RIGSTEP_INLINE auto load_of(const Source& handle) -> Load<decltype(handle(0))> {
+  const auto force = three(handle, 0);
+  if constexpr (C == RowFormat::kGeneral) return {force, three(handle, kMomentOfHandle)};
+  const auto arm = three(handle, arm_of_handle(C));
+  if constexpr (C == 0) return {force, cross(arm, force)};
+  return {force, add_cross(three(handle, kMomentOfHandle), arm, force)};
+}
+template <int C, class Source>
+RIGSTEP_INLINE auto stiffness_of(const Source& handle) -> S3<decltype(handle(0))> {
+  if constexpr (C == RowFormat::kGeneral) return symmetric(handle, kStiffnessOfHandle);
+  const auto of_force = outer(three(handle, arm_of_handle(C)), three(handle, 0));
+  if constexpr (C == 0) return of_force;
+  return of_force + symmetric(handle, kStiffnessOfHandle);
+}
+
 template <int C, class T, class Sink>
-RIGSTEP_INLINE void put_handle(const Sink& to, const PointSides<C, T>& at, V3<T> arm, double sign, V3<T> force,
-                               V3<T> moment, const T* lambda_cosines, bool with_stiffness) {
-  const V3<T> f = T(sign) * force;
-  put3(to, 0, f), put3(to, 3, add_cross(T(sign) * moment, arm, f));
-  if (with_stiffness) {
-    S3<T> K = outer(T(sign), arm, force);
-    each<C>([&](int k) RIGSTEP_INLINED { K = K + outer(lambda_cosines[k], at.axis_first(k), at.axis_second(k)); });
-    to.put(6, K.xx), to.put(7, K.yy), to.put(8, K.zz), to.put(9, K.yx), to.put(10, K.zx), to.put(11, K.zy);
-  }
-  put3(to, 12, arm);
-  each<C>([&](int k) RIGSTEP_INLINED { put3(to, 15 + 3 * k, at.normal(k)); });
+RIGSTEP_INLINE void put_handle(const Sink& to, const PointSides<C, T>& at, V3<T> arm, V3<T> force, V3<T> moment) {
+  put3(to, 0, force);
+  if constexpr (C > 0) put3(to, kMomentOfHandle, moment);
+  put3(to, arm_of_handle(C), arm);
+  each<C>([&](int k) RIGSTEP_INLINED { put3(to, normals_of_handle(C) + 3 * k, at.normal(k)); });
+}
+
+// of the cosines, the same for both bodies
+template <int C, class T, class Sink>
+RIGSTEP_INLINE void put_stiffness(const Sink& to, const PointSides<C, T>& at, const T* lambda) {
+  S3<T> K = outer(lambda[0] * at.axis_first(0), at.axis_second(0));
+  each<C - 1>([&](int k) RIGSTEP_INLINED {
+    K = K + outer(lambda[k + 1] * at.axis_first(k + 1), at.axis_second(k + 1));
+  });
+  const T entries[] = {K.xx, K.yy, K.zz, K.yx, K.zx, K.zy};
+  each<6>([&](int k) RIGSTEP_INLINED { to.put(kStiffnessOfHandle + k, entries[k]); });
 }
 
 // ---- Jacobians as the leaf of a body sees them
 
-template <class T>
+template <int C, class T>
 struct PointHandle {
   V3<T> arm;
   const double* normals;
   RIGSTEP_INLINE explicit PointHandle(const double* at)
-      : arm(load3<T>(at + 12 * kWidth<T>)), normals(at + 15 * kWidth<T>) {}
+      : arm(load3<T>(at + arm_of_handle(C) * kWidth<T>)), normals(at + normals_of_handle(C) * kWidth<T>) {}
   RIGSTEP_INLINE V3<T> normal(int k) const { return load3<T>(normals + 3 * k * kWidth<T>); }
 };
 
 template <class T>
 struct GeneralHandle {
   const double* rows;
-  RIGSTEP_INLINE explicit GeneralHandle(const double* at) : rows(at + 12 * kWidth<T>) {}
+  RIGSTEP_INLINE explicit GeneralHandle(const double* at) : rows(at + kRowsOfHandle * kWidth<T>) {}
   RIGSTEP_INLINE V3<T> force(int k) const { return load3<T>(rows + 6 * k * kWidth<T>); }
   RIGSTEP_INLINE V3<T> torque(int k) const { return load3<T>(rows + (6 * k + 3) * kWidth<T>); }
 };
@@ -490,14 +520,14 @@ RIGSTEP_INLINE Motion<T> response_to_moment(const InverseMass<T>& inverse, V3<T>
 
 // y[k] = M^-1 J' of every row, without the sign of the side
 template <int C, class T, class Inverse>
-RIGSTEP_INLINE void compliance_columns(const PointHandle<T>& h, const Inverse& inverse, Motion<T>* y) {
+RIGSTEP_INLINE void compliance_columns(const PointHandle<C, T>& h, const Inverse& inverse, Motion<T>* y) {
   each<3>([&](int k) RIGSTEP_INLINED { y[k] = response_to_force(inverse, k, h.arm); });
   each<C>([&](int k) RIGSTEP_INLINED { y[3 + k] = response_to_moment(inverse, h.normal(k)); });
 }
 
 // one column of a block: J_b y
 template <int C, class T>
-RIGSTEP_INLINE void block_column(const PointHandle<T>& h, const Motion<T>& y, T* column) {
+RIGSTEP_INLINE void block_column(const PointHandle<C, T>& h, const Motion<T>& y, T* column) {
   const V3<T> at_point = add_cross(y.v, y.w, h.arm);
   column[0] = at_point.x, column[1] = at_point.y, column[2] = at_point.z;
   each<C>([&](int k) RIGSTEP_INLINED { column[3 + k] = dot(h.normal(k), y.w); });

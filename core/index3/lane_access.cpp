@@ -77,8 +77,8 @@ struct GeneralHandle {
 void write_handle(const Workspace& w, Place at, const GeneralHandle& h, int rows) {
   scatter(w.lanes.handles, at, 0, h.load);
   const double K[] = {h.K(0, 0), h.K(1, 1), h.K(2, 2), h.K(1, 0), h.K(2, 0), h.K(2, 1)};
-  for (int k = 0; k < 6; ++k) w.lanes.handles[at.base + (6 + k) * at.stride] = K[k];
-  for (int k = 0; k < rows; ++k) scatter(w.lanes.handles, at, kHandleLoads + 6 * k, h.rows[k]);
+  for (int k = 0; k < 6; ++k) w.lanes.handles[at.base + (kStiffnessOfHandle + k) * at.stride] = K[k];
+  for (int k = 0; k < rows; ++k) scatter(w.lanes.handles, at, kRowsOfHandle + 6 * k, h.rows[k]);
 }
 
 // value: of row k, into all its places

@@ -49,7 +49,12 @@ static_assert(kBodyFields * 4 * sizeof(double) % 64 == 0, "records in lanes shar
 
 inline Place BodyPlace::of(int field) const { return {kBodyFields * position + field * width + lane, width}; }
 
-inline constexpr int kHandleLoads = 12;
+// Numbers per lane of a constraint's hold on a body. Of general rows: load (6), geometric stiffness (6), rows (6 each).
+// Of a point constraint: force on the point (3), with cosines their moment (3) and geometric stiffness (6), arm (3),
+// normals (3 each); what the force adds to load and stiffness follows from the arm.
+inline constexpr int kMomentOfHandle = 3, kStiffnessOfHandle = 6, kRowsOfHandle = 12;
+constexpr int arm_of_handle(int cosines) { return cosines == 0 ? 3 : 12; }
+constexpr int normals_of_handle(int cosines) { return arm_of_handle(cosines) + 3; }
 
 // What a constraint looks like to the bodies that it holds.
 struct RowFormat {
@@ -57,8 +62,9 @@ struct RowFormat {
   int cosines = 0;  // after the three rows of a common point; kGeneral: rows of any kind
   static constexpr int kGeneral = -1;
   bool general() const { return cosines == kGeneral; }
-  // Numbers per lane of a handle: load (6), geometric stiffness (6), then arm and normals or full rows.
-  int handle_size() const { return kHandleLoads + (general() ? 6 * rows : 3 + 3 * cosines); }
+  // numbers of a handle that load and geometric stiffness need, and all
+  int load_size() const { return general() ? kRowsOfHandle : normals_of_handle(cosines); }
+  int handle_size() const { return load_size() + (general() ? 6 * rows : 3 * cosines); }
 };
 
 // A constraint's hold on one body, in that body's lanes.
