@@ -82,7 +82,7 @@ void carry_over_multipliers(const StepArrays& a) {
 
 void predict(const StepArrays& a) {
   carry_over_multipliers(a);
-  for_bodies(a, [&]<class T>(const BodyArrays<T>& b) { predict_body(b, a.step); });
+  for_bodies(a, [&]<class T>(const BodyArrays<T>& b) RIGSTEP_INLINED { predict_body(b, a.step); });
 }
 
 void place(const StepArrays& a) {
@@ -227,11 +227,13 @@ RIGSTEP_INLINE S3<T> invert_inertia(const StepArrays& a, const Leaf& leaf, const
   I = rotated(load33<T>(b.rotation), I);
   if (how.geometric != 0.0) {
     S3<T> K{T(0.0), T(0.0), T(0.0), T(0.0), T(0.0), T(0.0)};
-    V3<T> torque{T(0.0), T(0.0), T(0.0)};
-    for_handles<C, T>(a, leaf, [&]<int D>(const auto& handle) RIGSTEP_INLINED {
-      K = K + stiffness_of<D>(handle), torque = torque + load_of<D>(handle).torque;
-    });
+    for_handles<C, T>(a, leaf,
+                      [&]<int D>(const auto& handle) RIGSTEP_INLINED { K = K + stiffness_of<D>(handle); });
     if (!leaf.is_round) {
+      V3<T> torque{T(0.0), T(0.0), T(0.0)};
+      for_handles<C, T>(a, leaf, [&]<int D>(const auto& handle) RIGSTEP_INLINED {
+        torque = torque + load_of<D>(handle).torque;
+      });
       const M3<T> A = load33<T>(b.rotation);
       K = K + rotated(A, turning_stiffness(b, transposed_times(A, torque)));
     }
@@ -365,18 +367,22 @@ void fill_grip(const StepArrays& a, const Grip& grip) {
   }
 }
 
+// the inverse of a body's tangent mass matrix, of a hub also the matrix itself
+template <int C, class T>
+RIGSTEP_INLINE void invert_leaf(const StepArrays& a, const Leaf& leaf, const BodyArrays<T>& b,
+                                const LeavesToRoot::Factorise& how) {
+  const S3<T> I = invert_inertia<C>(a, leaf, b, how);
+  if (leaf.dense < 0 && !leaf.is_hub) return;
+  T M[packed(6)];
+  tangent_mass(a, leaf, b, I, how.with_tangent, M);
+  if (leaf.is_hub) fill_hub(a, leaf, M);
+  if (leaf.dense >= 0) invert_mass(a, leaf, M);
+}
+
 // (26) projected: the compliance J M^-1 J' of a body between all its joints
 template <int C, class T>
-RIGSTEP_INLINE void fill_leaf(const StepArrays& a, const Leaf& leaf, const BodyArrays<T>& b,
-                              const LeavesToRoot::Factorise& how) {
-  const S3<T> I = invert_inertia<C>(a, leaf, b, how);
-  if (leaf.dense >= 0 || leaf.is_hub) {
-    T M[packed(6)];
-    tangent_mass(a, leaf, b, I, how.with_tangent, M);
-    if (leaf.is_hub) fill_hub(a, leaf, M);
-    if (leaf.dense >= 0) invert_mass(a, leaf, M);
-    if (leaf.is_hub) return;
-  }
+RIGSTEP_INLINE void fill_leaf(const StepArrays& a, const Leaf& leaf, const BodyArrays<T>& b) {
+  if (leaf.is_hub) return;
   double* S = a.arena + leaf.matrix;
   with_inverse_mass(a, leaf, b, [&](const auto& inverse) RIGSTEP_INLINED {
     const Handle* h = a.handle + leaf.first_handle;
@@ -615,8 +621,14 @@ RIGSTEP_INLINE void with_shape(const Front& f, F&& body) {
   });
 }
 
+// In two rounds: each is a long chain of results that wait for each other, and processors look ahead only so far.
 void fill_leaves(const StepArrays& a, const Run& run, const LeavesToRoot::Factorise& how) {
-  for_leaves(a, run, [&]<class T, int C>(const Leaf& leaf, const BodyArrays<T>& b) { fill_leaf<C>(a, leaf, b, how); });
+  for_leaves(a, run, [&]<class T, int C>(const Leaf& leaf, const BodyArrays<T>& b) RIGSTEP_INLINED {
+    invert_leaf<C>(a, leaf, b, how);
+  });
+  for_leaves(a, run, [&]<class T, int C>(const Leaf& leaf, const BodyArrays<T>& b) RIGSTEP_INLINED {
+    fill_leaf<C>(a, leaf, b);
+  });
 }
 
 void fill_grips(const StepArrays& a, const Run& run) {
