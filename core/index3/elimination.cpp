@@ -369,7 +369,7 @@ class Layout {
     f.rows = rows;
     f.pivots = n.pivot < 0 ? 0 : e_.constraints[n.pivot].format.rows;
     f.is_hub = n.pivot >= 0 && e_.constraints[n.pivot].is_hub;
-    f.factor = arena((packed(f.pivots) + f.pivots + rows * f.pivots + f.pivots) * W);
+    f.factor = arena((packed(f.pivots) + rows * f.pivots + f.pivots) * W);
     const int size = rows + f.pivots;
     e_.largest_front = std::max(e_.largest_front, size);
     for (int k = 0; k < f.pivots && !n.repeats; ++k)

@@ -86,9 +86,8 @@ void predict(const StepArrays& a) {
 }
 
 void place(const StepArrays& a) {
-  for_bodies(a, [&]<class T>(const BodyArrays<T>& b) {
-    turn_body(b, load_quaternion<T>(b.next + kP * kWidth<T>), T(1.0));
-  });
+  for_bodies(
+      a, [&]<class T>(const BodyArrays<T>& b) { turn_body(b, load_quaternion<T>(b.next + kP * kWidth<T>), T(1.0)); });
 }
 
 // ---- constraints
@@ -157,7 +156,8 @@ RIGSTEP_INLINE void constrain_points(const StepArrays& a, const ConstraintBatch&
     const auto first = handle(0), second = handle(1);
     put_handle<C, T>(first, at, at.s_first, force, moment), put_handle<C, T>(second, at, at.s_second, -force, -moment);
     if constexpr (C > 0)
-      if (what.with_stiffness) put_stiffness<C>(first, at, lambda_cosines), put_stiffness<C>(second, at, lambda_cosines);
+      if (what.with_stiffness)
+        put_stiffness<C>(first, at, lambda_cosines), put_stiffness<C>(second, at, lambda_cosines);
   });
   if (c.sides != Operands::in_order)
     for (const Side& side : c.side) copy(a, a.handles, side.first_copy, side.copies, 0, c.format.handle_size());
@@ -203,7 +203,8 @@ template <int C, class T, class F>
 RIGSTEP_INLINE void for_handles(const StepArrays& a, const Leaf& leaf, const F& f) {
   const Handle* h = a.handle + leaf.first_handle;
   if constexpr (C != kAnyLeaf) {
-    f.template operator()<C>(InOrder<T>{a.handles + h[0].at}), f.template operator()<C>(InOrder<T>{a.handles + h[1].at});
+    f.template operator()<C>(InOrder<T>{a.handles + h[0].at}),
+        f.template operator()<C>(InOrder<T>{a.handles + h[1].at});
   } else {
     for (const Handle* end = h + leaf.handles; h < end; ++h) {
       const auto numbers = numbers_of<T>(a, *h);
@@ -227,13 +228,11 @@ RIGSTEP_INLINE S3<T> invert_inertia(const StepArrays& a, const Leaf& leaf, const
   I = rotated(load33<T>(b.rotation), I);
   if (how.geometric != 0.0) {
     S3<T> K{T(0.0), T(0.0), T(0.0), T(0.0), T(0.0), T(0.0)};
-    for_handles<C, T>(a, leaf,
-                      [&]<int D>(const auto& handle) RIGSTEP_INLINED { K = K + stiffness_of<D>(handle); });
+    for_handles<C, T>(a, leaf, [&]<int D>(const auto& handle) RIGSTEP_INLINED { K = K + stiffness_of<D>(handle); });
     if (!leaf.is_round) {
       V3<T> torque{T(0.0), T(0.0), T(0.0)};
-      for_handles<C, T>(a, leaf, [&]<int D>(const auto& handle) RIGSTEP_INLINED {
-        torque = torque + load_of<D>(handle).torque;
-      });
+      for_handles<C, T>(
+          a, leaf, [&]<int D>(const auto& handle) RIGSTEP_INLINED { torque = torque + load_of<D>(handle).torque; });
       const M3<T> A = load33<T>(b.rotation);
       K = K + rotated(A, turning_stiffness(b, transposed_times(A, torque)));
     }
@@ -432,14 +431,14 @@ RIGSTEP_INLINE int row_stride(const Front& f) {
   return kWidth<T> < kJoinedLanes ? f.row_stride : kWidth<T>;
 }
 
-// L below the diagonal and 1/D of the pivots, kept; says whether they are positive
+// L below the diagonal and 1/D of the pivots on it, kept
 template <int N, class T>
-RIGSTEP_INLINE bool keep_pivots(T* D, T* inverse_d, double* factor) {
-  constexpr int W = kWidth<T>;
-  const bool positive = all_positive(factorise_pivots<N>(D, inverse_d));
-  each<packed(N)>([&](int k) RIGSTEP_INLINED { store(factor + k * W, D[k]); });
-  each<N>([&](int k) RIGSTEP_INLINED { store(factor + (packed(N) + k) * W, inverse_d[k]); });
-  return positive;
+RIGSTEP_INLINE void keep_pivots(const T* L, const T* inverse_d, double* factor) {
+  each<N>([&](int i) RIGSTEP_INLINED {
+#pragma GCC unroll 6
+    for (int k = 0; k < i; ++k) store(factor + (packed(i) + k) * kWidth<T>, L[packed(i) + k]);
+    store(factor + (packed(i) + i) * kWidth<T>, inverse_d[i]);
+  });
 }
 
 // A row x below the pivots: z = L^-1 x, p = D^-1 z; kept: P = x times the inverse of the pivots.
@@ -467,7 +466,7 @@ RIGSTEP_INLINE bool eliminate_two_sided(const StepArrays& a, const Front& f, int
   bool positive = true;
   with_children<T>(a, f, Matrix{}, [&](const auto& left, const auto& right) RIGSTEP_INLINED {
     double* const factor = a.arena + f.factor;
-    double* P = factor + (packed(N) + N) * W;
+    double* P = factor + packed(N) * W;
     double* const S = a.arena + f.matrix;
     const double* const compliance = a.compliance[stage] + f.row_position;
     T L[packed(N)], inverse_d[N], Z_a[N][N], Z_b[N][N], p[N];
@@ -482,7 +481,8 @@ RIGSTEP_INLINE bool eliminate_two_sided(const StepArrays& a, const Front& f, int
       }
       L[packed(i) + i] = L[packed(i) + i] + load<T>(compliance + i * row_stride<T>(f));
     });
-    positive = keep_pivots<N>(L, inverse_d, factor);
+    positive = all_positive(factorise_pivots<N>(L, inverse_d));
+    keep_pivots<N>(L, inverse_d, factor);
     if (has_a) {
       each<N>([&](int i) RIGSTEP_INLINED {
         each<N>([&](int k) RIGSTEP_INLINED { Z_a[i][k] = left(packed(N + k) + i); });
@@ -524,7 +524,7 @@ RIGSTEP_INLINE bool eliminate(const StepArrays& a, const Front& f, int stage) {
   with_children<T>(a, f, Matrix{}, [&](const auto& left, const auto& right) RIGSTEP_INLINED {
     double* const Z = a.scratch;  // rows below, times D
     double* const factor = a.arena + f.factor;
-    double* const P = factor + (packed(N) + N) * W;  // after L with its diagonal, and 1/D
+    double* const P = factor + packed(N) * W;  // after L and 1/D
     double* const S = a.arena + f.matrix;
     // entry (i, k) of the front's children; rows of theirs are negative where they do not have them
     const auto sum = [&](int left_i, int left_k, int right_i, int right_k) {
@@ -545,11 +545,9 @@ RIGSTEP_INLINE bool eliminate(const StepArrays& a, const Front& f, int stage) {
         L[packed(i) + i] = L[packed(i) + i] + load<T>(compliance + i * row_stride<T>(f));
       });
       if (f.is_hub) turn_over(L, packed(N));
-      positive = keep_pivots<N>(L, inverse_d, factor);
-      if (f.is_hub) {
-        turn_over(inverse_d, N);
-        each<N>([&](int k) RIGSTEP_INLINED { store(factor + (packed(N) + k) * W, inverse_d[k]); });
-      }
+      positive = all_positive(factorise_pivots<N>(L, inverse_d));
+      if (f.is_hub) turn_over(inverse_d, N);
+      keep_pivots<N>(L, inverse_d, factor);
     }
     const Pending* const pending = a.pending + f.first_pending;
     for (int b = 0; b < f.pendings; ++b) {
@@ -709,15 +707,16 @@ void free_motion(const StepArrays& a, const Run& run) {
   for_leaves(a, run, [&]<class T, int C>(const Leaf& leaf, const BodyArrays<T>& b) RIGSTEP_INLINED {
     constexpr int W = kWidth<T>;
     const Quaternion<T> p = load_quaternion<T>(b.next + kP * W), minus_2_h1 = load_quaternion<T>(b.history);
-    const V3<T> w = angular_velocity(p, minus_2_h1), al = angular_acceleration(p, load_quaternion<T>(b.history + 4 * W));
+    const V3<T> w = angular_velocity(p, minus_2_h1),
+                al = angular_acceleration(p, load_quaternion<T>(b.history + 4 * W));
     const S3<T> J = load_symmetric<T>(b.constants + 2 * W);
     const V3<T> momentum = J * w;
-    const T twice_p_dot_pd = T(a.step.four_over_dt) - fma(p.w, minus_2_h1.w, dot(p.e, minus_2_h1.e));  // not quite 0 before convergence
+    const T twice_p_dot_pd =
+        T(a.step.four_over_dt) - fma(p.w, minus_2_h1.w, dot(p.e, minus_2_h1.e));  // not quite 0 before convergence
     const V3<T> torque_b = fma(twice_p_dot_pd, momentum, add_cross(J * al, w, momentum));
     Load<T> g{load<T>(b.constants + W) * acceleration(b, a.step) - load3<T>(b.load),
               load33<T>(b.rotation) * torque_b - load3<T>(b.load + 3 * W)};
-    for_handles<C, T>(a, leaf,
-                      [&]<int D>(const auto& handle) RIGSTEP_INLINED { g = g + load_of<D>(handle); });
+    for_handles<C, T>(a, leaf, [&]<int D>(const auto& handle) RIGSTEP_INLINED { g = g + load_of<D>(handle); });
     with_inverse_mass(a, leaf, b, [&](const auto& inverse) RIGSTEP_INLINED {
       start_motion<C>(a, leaf, b, inverse(T(-a.step.h2) * g.force, T(-a.step.h2) * g.torque));
     });
@@ -731,7 +730,7 @@ RIGSTEP_INLINE void solve_pivots(const double* factor, T* x) {
   T L[packed(N)];
   each<packed(N)>([&](int k) RIGSTEP_INLINED { L[k] = load<T>(factor + k * W); });
   forward<N>(L, x);
-  each<N>([&](int k) RIGSTEP_INLINED { x[k] = x[k] * load<T>(factor + (packed(N) + k) * W); });
+  each<N>([&](int k) RIGSTEP_INLINED { x[k] = x[k] * L[packed(k) + k]; });
   backward<N>(L, x);
 }
 
@@ -748,7 +747,7 @@ RIGSTEP_INLINE void solve_up(const StepArrays& a, const Front& f, const double* 
   const bool has_left = kIsLink || f.child[0].present, has_right = kIsLink || f.child[1].present;
   with_children<T>(a, f, Vector{}, [&](const auto& left, const auto& right) RIGSTEP_INLINED {
     double* const factor = a.arena + f.factor;
-    double* P = factor + (packed(N) + N) * W;
+    double* P = factor + packed(N) * W;
     double* b = a.arena + f.vector;
     T y[N + 1];
     if constexpr (N > 0) {
@@ -840,8 +839,7 @@ RIGSTEP_INLINE void solve_down(const StepArrays& a, const Front& f, Multiplier k
   constexpr bool kIsLink = Shape == Form::link;
   const bool has_left = kIsLink || f.child[0].present, has_right = kIsLink || f.child[1].present;
   with_children<T>(a, f, Vector{}, [&](const auto& left, const auto& right) RIGSTEP_INLINED {
-    const double* const factor = a.arena + f.factor;
-    const double* const P = factor + (packed(N) + N) * W;
+    const double* const P = a.arena + f.factor + packed(N) * W;
     const double* const x = a.arena + f.vector;
     const int rows = kIsLink ? 2 * N : f.rows;
     T z[N + 1];
@@ -949,9 +947,8 @@ RIGSTEP_INLINE Motion<T> closed_motion(const StepArrays& a, const Leaf& leaf, co
     }
   }
   Motion<T> m{load3<T>(b.motion), load3<T>(b.motion + 3 * W)};
-  with_inverse_mass(a, leaf, b, [&](const auto& inverse) RIGSTEP_INLINED {
-    m = inverse.taken_from(m, all.force, all.torque);
-  });
+  with_inverse_mass(a, leaf, b,
+                    [&](const auto& inverse) RIGSTEP_INLINED { m = inverse.taken_from(m, all.force, all.torque); });
   return m;
 }
 
@@ -1036,8 +1033,7 @@ void quadratic_terms(const StepArrays& a, const Run& run) {
 void start_accelerations(const StepArrays& a, const Run& run) {  // (60)
   for_leaves(a, run, [&]<class T, int C>(const Leaf& leaf, const BodyArrays<T>& b) RIGSTEP_INLINED {
     constexpr int W = kWidth<T>;
-    const V3<T> al =
-        angular_acceleration(load_quaternion<T>(b.next + kP * W), load_quaternion<T>(b.history + 4 * W));
+    const V3<T> al = angular_acceleration(load_quaternion<T>(b.next + kP * W), load_quaternion<T>(b.history + 4 * W));
     start_motion<C>(a, leaf, b, Motion<T>{acceleration(b, a.step), load33<T>(b.rotation) * al});
   });
 }

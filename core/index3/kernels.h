@@ -150,9 +150,8 @@ RIGSTEP_INLINE void predict_body(const BodyArrays<T>& b, const StepSize& step) {
   const T half_w2 = T(0.5) * dot(w, w);
   const Quaternion<T> twice_pdd{-fma(half_w2, p.w, dot(p.e, al)), fnma(half_w2, p.e, add_cross(p.w * al, p.e, al))};
   store_quaternion<T>(b.history, {fma(four_over_dt, p.w, twice_pd.w), fma(four_over_dt, p.e, twice_pd.e)});
-  store_quaternion<T>(b.history + 4 * W,
-                      {fma(eight_over_dt2, p.w, fma(four_over_dt, twice_pd.w, twice_pdd.w)),
-                       fma(eight_over_dt2, p.e, fma(four_over_dt, twice_pd.e, twice_pdd.e))});
+  store_quaternion<T>(b.history + 4 * W, {fma(eight_over_dt2, p.w, fma(four_over_dt, twice_pd.w, twice_pdd.w)),
+                                          fma(eight_over_dt2, p.e, fma(four_over_dt, twice_pd.e, twice_pdd.e))});
   const Quaternion<T> turned{fma(h2, twice_pdd.w, fma(half_dt, twice_pd.w, p.w)),
                              fma(h2, twice_pdd.e, fma(half_dt, twice_pd.e, p.e))};
   const V3<T> r = load3<T>(b.last + kR * W), v = load3<T>(b.last + kV * W), a = load3<T>(b.last + kA * W);
@@ -196,9 +195,9 @@ RIGSTEP_INLINE S3<T> inverse(const S3<T>& S) {
 }
 
 // dt^2/4 times the derivative of the inertia torque, in the body's axes, with respect to the body's rotation; p: of the
-// iterate, minus_2_h1 minus_2_h2: of the last instant. By the angle t of half a step, c J + 1/2 t^2 (J t)(J t)' / (t . J t): what turns
-// about a principal axis needs no more, and a slender body bears no more, as this is never less than c J. Without it a
-// rotor that turns by 0.6 rad a step loses a thousandth of its speed every tenth of a second.
+// iterate, minus_2_h1 minus_2_h2: of the last instant. By the angle t of half a step, c J + 1/2 t^2 (J t)(J t)' / (t .
+// J t): what turns about a principal axis needs no more, and a slender body bears no more, as this is never less than c
+// J. Without it a rotor that turns by 0.6 rad a step loses a thousandth of its speed every tenth of a second.
 template <class T>
 RIGSTEP_INLINE S3<T> inertia_tangent(const S3<T>& J, Quaternion<T> p, Quaternion<T> minus_2_h1,
                                      Quaternion<T> minus_2_h2, const StepSize& step) {
@@ -458,9 +457,8 @@ RIGSTEP_INLINE void put_handle(const Sink& to, const PointSides<C, T>& at, V3<T>
 template <int C, class T, class Sink>
 RIGSTEP_INLINE void put_stiffness(const Sink& to, const PointSides<C, T>& at, const T* lambda) {
   S3<T> K = outer(lambda[0] * at.axis_first(0), at.axis_second(0));
-  each<C - 1>([&](int k) RIGSTEP_INLINED {
-    K = K + outer(lambda[k + 1] * at.axis_first(k + 1), at.axis_second(k + 1));
-  });
+  each<C - 1>([&](int k)
+                  RIGSTEP_INLINED { K = K + outer(lambda[k + 1] * at.axis_first(k + 1), at.axis_second(k + 1)); });
   const T entries[] = {K.xx, K.yy, K.zz, K.yx, K.zx, K.zy};
   each<6>([&](int k) RIGSTEP_INLINED { to.put(kStiffnessOfHandle + k, entries[k]); });
 }

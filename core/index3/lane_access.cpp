@@ -255,10 +255,11 @@ int singular_constraint(const Plan& plan, const Workspace& w) noexcept {
   for (std::size_t c = 0; c < plan.eliminated.size(); ++c) {
     const ConstraintPlace& at = e.constraint[c];
     const Front& f = e.fronts[at.eliminated_by.front];
-    const double* inverse_pivot = w.lanes.arena + f.factor + f.pivots * (f.pivots + 1) / 2 * f.width;
-    for (int k = 0; k < f.pivots; ++k)
-      if (!(inverse_pivot[k * f.width + at.eliminated_by.lane] > 0.0) && at.level < lowest)
+    for (int k = 0; k < f.pivots; ++k) {
+      const int diagonal = k * (k + 3) / 2;  // of L, packed: 1/D
+      if (!(w.lanes.arena[f.factor + diagonal * f.width + at.eliminated_by.lane] > 0.0) && at.level < lowest)
         singular = plan.eliminated[c], lowest = at.level;
+    }
   }
   return singular;
 }

@@ -43,7 +43,7 @@ inline constexpr int kLoadField = kTwistField + 6;                     // Q: for
 inline constexpr int kMotionField = kLoadField + 6;  // displacement | velocity | acceleration, world frame
 inline constexpr int kInertiaInverseField = kMotionField + 6;
 inline constexpr int kConstantsField = kInertiaInverseField + 6;  // 1/m, m, inertia xx yy zz yx zx zy
-inline constexpr int kTurningField = kConstantsField + 8;   // share of a torque about x, y, z: xx yy zz yx zx zy each
+inline constexpr int kTurningField = kConstantsField + 8;  // share of a torque about x, y, z: xx yy zz yx zx zy each
 inline constexpr int kBodyFields = kTurningField + 18;
 static_assert(kBodyFields * 4 * sizeof(double) % 64 == 0, "records in lanes share no cache line");
 
@@ -152,7 +152,7 @@ struct Front {
   Child child[2];
   int first_pending = 0, pendings = 0;
   int matrix = 0, vector = 0;  // as in Child; of a link whose children lie in order, those of its left one
-  int factor = 0;              // L, inverse diagonal, rows below times the inverse of the pivots, their solution
+  int factor = 0;  // L with 1/D on its diagonal, packed; rows below times the inverse of the pivots; their solution
 };
 
 // One side of a constraint in lanes.

@@ -445,7 +445,7 @@ Lines lines_of_part(const Elimination& e, int part) {
       const Front& f = e.fronts[unit.index];
       add_lines('a', f.matrix, packed(f.rows) * f.width, lines);
       add_lines('a', f.vector, f.rows * f.width, lines);
-      add_lines('a', f.factor, (packed(f.pivots) + (2 + f.rows) * f.pivots) * f.width, lines);
+      add_lines('a', f.factor, (packed(f.pivots) + (1 + f.rows) * f.pivots) * f.width, lines);
       if (f.pivots == 0) continue;
       const ConstraintBatch& c = e.batches[f.constraint];
       add_lines('r', c.row_position, f.pivots * c.width, lines);

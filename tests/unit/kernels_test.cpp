@@ -143,7 +143,7 @@ class OneFront {
     const bool in_place = shape_.form == kChainLink && shape_.children == Operands::in_order;
     front_.matrix = in_place ? front_.child[0].matrix : take(packed(rows) * width_);
     front_.vector = in_place ? front_.child[0].vector : take(rows * width_);
-    front_.factor = take((packed(N) + N + rows * N + N) * width_);
+    front_.factor = take((packed(N) + rows * N + N) * width_);
     arena_ = AlignedDoubles(static_cast<std::size_t>(used_), kNaN);
     for (int side = 0; side < 2; ++side)
       if (has_child(side)) fill_child(side);

@@ -231,20 +231,22 @@ TEST_CASE("a joint that cannot be eliminated is named, whatever lane it is in") 
   Workspace w(plan);
   const Elimination& e = plan.elimination;
   int named_beyond_the_first_lane = 0;
-  const auto inverse_pivots_of = [&](const Front& front) {
-    return w.lanes.arena + front.factor + front.pivots * (front.pivots + 1) / 2 * front.width;
+  const auto inverse_pivot = [&](const Front& front, int k, int lane) -> double& {
+    const int diagonal = (k + 1) * (k + 2) / 2 - 1;  // packed
+    return w.lanes.arena[front.factor + diagonal * front.width + lane];
   };
-  for (const Front& front : e.fronts) std::fill_n(inverse_pivots_of(front), front.pivots * front.width, 1.0);
+  for (const Front& front : e.fronts)
+    for (int k = 0; k < front.pivots; ++k)
+      for (int lane = 0; lane < front.width; ++lane) inverse_pivot(front, k, lane) = 1.0;
   CHECK(singular_constraint(plan, w) == -1);
   for (const Front& front : e.fronts) {
-    double* const inverse_pivots = inverse_pivots_of(front);
     for (int joint = 0; joint < 16; ++joint) {
       const ConstraintPlace& at = e.constraint[plan.eliminated_as[joint]];
       const int lane = at.rows.base - front.row_position;
       if (at.batch != front.constraint || lane < 0 || lane >= front.width) continue;
-      inverse_pivots[front.width + lane] = -1.0;
+      inverse_pivot(front, 1, lane) = -1.0;
       CHECK(singular_constraint(plan, w) == joint);
-      inverse_pivots[front.width + lane] = 1.0;
+      inverse_pivot(front, 1, lane) = 1.0;
       named_beyond_the_first_lane += lane > 0;
     }
   }
