@@ -86,8 +86,7 @@ void predict(const StepArrays& a) {
 }
 
 void place(const StepArrays& a) {
-  for_bodies(
-      a, [&]<class T>(const BodyArrays<T>& b) { turn_body(b, load_quaternion<T>(b.next + kP * kWidth<T>), T(1.0)); });
+  for_bodies(a, [&]<class T>(const BodyArrays<T>& b) { turn_body(b, load_quaternion<T>(b.next + kP * kWidth<T>)); });
 }
 
 // ---- constraints
@@ -986,8 +985,7 @@ void update(const StepArrays& a, const Run& run, Moves& largest) {
     const Quaternion<T> p = load_quaternion<T>(b.next + kP * W);
     const V3<T> half = T(0.5) * m.w;
     const T moved2 = dot(m.v, m.v), half2 = dot(half, half);
-    // perpendicular to p, which is of unit length but for rounding, until the next predictor mends that
-    turn_body<T>(b, {p.w - dot(half, p.e), add_cross(fma(p.w, half, p.e), half, p.e)}, T(1.0) + half2);
+    turn_body<T>(b, {p.w - dot(half, p.e), p.e + add_cross(p.w * half, half, p.e)});  // what is small summed first
     store(move.value, larger(moved2, load<T>(move.value)));
     store(half_turn.value, larger(half2, load<T>(half_turn.value)));
   });

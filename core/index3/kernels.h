@@ -127,11 +127,11 @@ struct BodyArrays {
         turning(record + W * kTurningField) {}
 };
 
-// p: of any length, the square of which is given. The rotation does not wait for the square root.
+// p: of any length. The rotation waits for no square root, and is rounded once less.
 template <class T>
-RIGSTEP_INLINE void turn_body(const BodyArrays<T>& b, Quaternion<T> p, T length2) {
+RIGSTEP_INLINE void turn_body(const BodyArrays<T>& b, Quaternion<T> p) {
   constexpr int W = kWidth<T>;
-  const T scale = T(2.0) / length2;
+  const T scale = T(2.0) / fma(p.w, p.w, dot(p.e, p.e));
   const M3<T> A = rotation(p, scale);
   store3(b.rotation, A.x), store3(b.rotation + 3 * W, A.y), store3(b.rotation + 6 * W, A.z);
   const T one_over_length = square_root(T(0.5) * scale);
@@ -157,7 +157,7 @@ RIGSTEP_INLINE void predict_body(const BodyArrays<T>& b, const StepSize& step) {
   const V3<T> r = load3<T>(b.last + kR * W), v = load3<T>(b.last + kV * W), a = load3<T>(b.last + kA * W);
   store3(b.history + 8 * W, fma(four_over_dt, v, a));
   store3(b.next + kR * W, fma(half_dt2, a, fma(dt, v, r)));
-  turn_body(b, turned, fma(turned.w, turned.w, dot(turned.e, turned.e)));
+  turn_body(b, turned);
 }
 
 template <class T>

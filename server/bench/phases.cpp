@@ -123,7 +123,7 @@ double multiply_adds_per_step(const Mechanism& mechanism, double dt) {
     leaf_rows += leaf.width * leaf.rows;
   }
   for (const index3::Front& f : e.fronts) solve += f.width * f.pivots * (2.0 * f.rows + f.pivots + 1.0);
-  constexpr double kPredict = 110.0, kFreeMotion = 110.0, kMove = 80.0, kVelocities = 60.0, kAccelerations = 50.0;
+  constexpr double kPredict = 100.0, kFreeMotion = 100.0, kMove = 75.0, kVelocities = 60.0, kAccelerations = 50.0;
   constexpr double kRow = 18.0;       // constraint, its loads and what it sees of a motion, of one of its bodies
   constexpr double kInertia = 110.0;  // rotated, with geometric stiffness, inverted
   constexpr double kTurning = 90.0;   // the turning torque's share of that
