@@ -34,6 +34,10 @@ TEST_CASE("any order of merging gives the same step") {
     CHECK(difference(test::build(test::random_tree(seed, 12)), 1) < 1e-10);
     CHECK(difference(test::build(test::random_loops(seed, 7)), 1) < 1e-10);
   }
+  for (int seed = 1; seed <= 60; ++seed) {
+    CAPTURE(seed);
+    CHECK(difference(test::build(test::random_chain(seed, 10 + seed)), 1) < 1e-10);
+  }
   for (const int n : {8, 11, 16, 40, 43, 130, 256})  // segments with and without a rest, and several partitions
     CHECK(difference(test::build(test::chain(n, JointType::revolute)), 1) < 1e-10);
   CHECK(difference(test::build(test::ladder(6)), 1) < 1e-10);

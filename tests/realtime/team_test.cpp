@@ -77,6 +77,7 @@ TEST_CASE("steps shared by any number of threads, some of them late, have the bi
 TEST_CASE("mechanisms of any topology, divided among threads, have the bits of one thread") {
   std::vector<Mechanism> all;
   for (const int n : {128, 200, 333}) all.push_back(test::build(test::chain(n, JointType::universal)));
+  for (int seed = 1; seed <= 6; ++seed) all.push_back(test::build(test::random_chain(seed, 100 + 31 * seed)));
   all.push_back(test::build(test::tree(400, 3, JointType::revolute)));
   all.push_back(test::build(test::ladder(60)));
   all.push_back(test::build(test::net(10, JointType::spherical)));

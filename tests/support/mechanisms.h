@@ -389,6 +389,45 @@ inline Description random_bare_tree(unsigned seed, int n, bool on_ground = true)
   return d;
 }
 
+// An arch of links, some hung the other way round, with side branches: free, or on the ground with one end
+// or both.
+inline Description random_chain(int seed, int links) {
+  Random random(static_cast<unsigned>(seed));
+  Description d;
+  d.name = "random_chain";
+  d.gravity = 9.81 * random.direction();
+  const auto hang = [&](const std::string& joint, const std::string& first, const std::string& second, const Vec3& at) {
+    const JointType type = random.below(3) == 0 ? JointType::universal : JointType::revolute;
+    const bool is_swapped = random.below(2) == 0;
+    d.joints.push_back(
+        make_joint(joint, type, is_swapped ? second : first, is_swapped ? first : second, at, Vec3::UnitZ()));
+  };
+  const auto add = [&](const std::string& name, const Vec3& at) {
+    d.bodies.push_back(make_body(name, at, random.uniform(0.5, 2.0), random.inertia(1.0, 0.5)));
+  };
+  Vec3 at = Vec3::Zero();
+  for (int i = 0; i < links; ++i) {
+    const double angle = 1.0 - 2.0 * i / links;
+    const Vec3 half = 0.5 * Vec3{std::cos(angle), std::sin(angle), 0.0};
+    add(body_name(i), at + half);
+    if (i > 0) hang("joint" + std::to_string(i), body_name(i - 1), body_name(i), at);
+    at += 2.0 * half;
+  }
+  const int branches = random.below(links);
+  for (int k = 0; k < branches; ++k) {
+    const int parent = random.below(links);
+    const Vec3 beside = d.bodies[parent].position_0 + Vec3{0.0, -1.0, 0.5};
+    add(body_name(links + k), beside);
+    hang("branch" + std::to_string(k), body_name(parent), body_name(links + k), beside);
+  }
+  const int ends = random.below(3);
+  if (ends > 0) hang("first_end", "ground", body_name(0), Vec3::Zero());
+  if (ends > 1) hang("last_end", body_name(links - 1), "ground", at);
+  for (std::size_t k = d.joints.size(); k > 1; --k)
+    std::swap(d.joints[k - 1], d.joints[static_cast<std::size_t>(random.below(static_cast<int>(k)))]);
+  return d;
+}
+
 // Up to `count` couplings between the freedoms of random joints.
 inline void add_random_couplings(unsigned seed, Description& d, int count) {
   Random random(seed + 3000);
