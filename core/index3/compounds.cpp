@@ -149,8 +149,7 @@ class Tree {
 
   void merge_path(const Path& path) {
     const auto [left, right] = merge_segments(path.bodies, 0, static_cast<int>(path.bodies.size()));
-    close_ends(compounds_[left]), close_ends(compounds_[right]);
-    merge(left, right);
+    merge(closed(left), closed(right));
   }
 
   // Two compounds, which together are the path; what is left over after equal segments is cut into shorter ones.
@@ -160,22 +159,25 @@ class Tree {
     std::vector<int> roots;
     roots.reserve(static_cast<std::size_t>(count));
     for (int s = 0; s < count; ++s) roots.push_back(merge_run(bodies, begin + s * length, begin + (s + 1) * length));
-    if (rest == end) return {merge_run(roots, 0, count / 2), merge_run(roots, count / 2, count)};
-    const int root = merge_run(roots, 0, count);
+    const int first = merge_run(roots, 0, count / 2), second = merge_run(roots, count / 2, count);
+    if (rest == end) return {first, second};
+    const int root = merge(closed(first), closed(second));
     if (end - rest == 1) return {root, bodies[rest]};
     const auto [left, right] = merge_segments(bodies, rest, end);
-    return {root, merge(left, right)};
+    return {root, merge(closed(left), closed(right))};
   }
 
-  // what waited only for the path to be two compounds
-  void close_ends(Compound& path) {
+  // with the end of the path, which waited only for equal segments to be two compounds
+  int closed(int compound) {
+    Compound& half = compounds_[compound];
     std::vector<OpenConstraint> open;
-    for (const OpenConstraint& each : path.pending) {
+    for (const OpenConstraint& each : half.pending) {
       const int c = each.constraint;
       const bool is_end = deferred_[c] && !constraints_[c].late && distinct_bodies(c).size() == 1;
-      is_end ? path.eliminated.push_back(c) : open.push_back(each);
+      is_end ? half.eliminated.push_back(c) : open.push_back(each);
     }
-    path.pending = std::move(open);
+    half.pending = std::move(open);
+    return compound;
   }
 
   int merge_run(const std::vector<int>& compounds, int begin, int end) {

@@ -637,19 +637,17 @@ void fill_grips(const StepArrays& a, const Run& run) {
 
 // says whether all pivots are positive
 bool eliminate_fronts(const StepArrays& a, const Run& run, int stage) {
-  bool all = true;
+  bool positive = true;
   const Front* f = a.front + run.first;
   with_shape(*f, [&]<int N, Form Shape, class T>() {
     for (const Front* end = f + run.count; f < end; ++f) {
-      bool positive;
       if constexpr (Shape == Form::general)
-        positive = eliminate<N, T>(a, *f, stage);
+        positive = eliminate<N, T>(a, *f, stage) && positive;
       else
-        positive = eliminate_two_sided<N, Shape == Form::link, T>(a, *f, stage);
-      all = all && positive;
+        positive = eliminate_two_sided<N, Shape == Form::link, T>(a, *f, stage) && positive;
     }
   });
-  return all;
+  return positive;
 }
 
 // ---- right-hand sides
@@ -1106,7 +1104,7 @@ void start(const StepArrays& a, const Run& run, LeavesToRoot::Start motion) {
 }
 
 bool assemble(const StepArrays& a, const LeavesToRoot& what) {
-  bool all_positive = true;
+  bool positive = true;
   for (const Run* run = a.run; run < a.run + a.runs; ++run) {
     if (run->of == Run::Of::constraints) {
       if (what.constrain) constrain(a, *run, what);
@@ -1117,11 +1115,11 @@ bool assemble(const StepArrays& a, const LeavesToRoot& what) {
       if (what.factorise.wanted) fill_grips(a, *run);
       if (what.assemble) clear_grips(a, *run);
     } else {
-      if (what.factorise.wanted) all_positive = eliminate_fronts(a, *run, what.factorise.stage) && all_positive;
+      if (what.factorise.wanted) positive = eliminate_fronts(a, *run, what.factorise.stage) && positive;
       if (what.assemble) solve_up(a, *run, what.rhs);
     }
   }
-  return all_positive;
+  return positive;
 }
 
 void finish(const StepArrays& a, const Run& run, RootToLeaves::Finish motion, Found& found) {
