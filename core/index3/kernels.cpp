@@ -715,7 +715,7 @@ void free_motion(const StepArrays& a, const Run& run) {
               load33<T>(b.rotation) * torque_b - load3<T>(b.load + 3 * W)};
     for_handles<C, T>(a, leaf, [&]<int D>(const auto& handle) RIGSTEP_INLINED { g = g + load_of<D>(handle); });
     with_inverse_mass(a, leaf, b, [&](const auto& inverse) RIGSTEP_INLINED {
-      start_motion<C>(a, leaf, b, inverse(T(-a.step.h2) * g.force, T(-a.step.h2) * g.torque));
+      start_motion<C>(a, leaf, b, inverse(T(-a.step.quarter_dt2) * g.force, T(-a.step.quarter_dt2) * g.torque));
     });
   });
 }
@@ -830,6 +830,13 @@ RIGSTEP_INLINE void keep_multipliers(const StepArrays& a, const Front& f, Multip
   }
 }
 
+// z -= row x
+template <int N, class T>
+RIGSTEP_INLINE void subtract_row(T* z, const double* row, const double* x) {
+  const T value = load<T>(x);
+  each<N>([&](int k) RIGSTEP_INLINED { z[k] = fnma(load<T>(row + k * kWidth<T>), value, z[k]); });
+}
+
 template <int N, Form Shape, class T>
 RIGSTEP_INLINE void solve_down(const StepArrays& a, const Front& f, Multiplier kind) {
   constexpr int W = kWidth<T>;
@@ -843,23 +850,16 @@ RIGSTEP_INLINE void solve_down(const StepArrays& a, const Front& f, Multiplier k
     if constexpr (N > 0) {
       const double* solution = P + rows * N * W;
       each<N>([&](int k) RIGSTEP_INLINED { z[k] = load<T>(solution + k * W); });
-      const auto subtract = [&](int i, T* from) RIGSTEP_INLINED {
-        const T xi = load<T>(x + i * W);
-        each<N>([&](int k) RIGSTEP_INLINED { from[k] = fnma(load<T>(P + (i * N + k) * W), xi, from[k]); });
-      };
       if constexpr (kIsLink) {  // both ends at a time: half as many results wait for each other
         T right_end[N];
-        each<N>([&](int k) RIGSTEP_INLINED { right_end[k] = load<T>(P + (N * N + k) * W) * load<T>(x + N * W); });
-        each<N>([&](int i) RIGSTEP_INLINED { subtract(i, z); });
-        each<N - 1>([&](int i) RIGSTEP_INLINED {
-          const T xi = load<T>(x + (N + 1 + i) * W);
-          each<N>([&](int k) RIGSTEP_INLINED {
-            right_end[k] = fma(load<T>(P + ((N + 1 + i) * N + k) * W), xi, right_end[k]);
-          });
+        each<N>([&](int k) RIGSTEP_INLINED { right_end[k] = T(0.0); });
+        each<N>([&](int i) RIGSTEP_INLINED {
+          subtract_row<N>(z, P + i * N * W, x + i * W);
+          subtract_row<N>(right_end, P + (N + i) * N * W, x + (N + i) * W);
         });
-        each<N>([&](int k) RIGSTEP_INLINED { z[k] = z[k] - right_end[k]; });
+        each<N>([&](int k) RIGSTEP_INLINED { z[k] = z[k] + right_end[k]; });
       } else {
-        for (int i = 0; i < rows; ++i) subtract(i, z);
+        for (int i = 0; i < rows; ++i) subtract_row<N>(z, P + i * N * W, x + i * W);
       }
       keep_multipliers<N>(a, f, kind, z);
     }

@@ -142,7 +142,7 @@ RIGSTEP_INLINE void turn_body(const BodyArrays<T>& b, Quaternion<T> p) {
 template <class T>
 RIGSTEP_INLINE void predict_body(const BodyArrays<T>& b, const StepSize& step) {
   constexpr int W = kWidth<T>;
-  const T dt(step.dt), half_dt2(0.5 * step.dt * step.dt), half_dt(0.5 * step.dt), h2(step.h2),
+  const T dt(step.dt), half_dt2(0.5 * step.dt * step.dt), half_dt(0.5 * step.dt), quarter_dt2(step.quarter_dt2),
       four_over_dt(step.four_over_dt), eight_over_dt2(step.eight_over_dt2);
   const Quaternion<T> p = load_quaternion<T>(b.last + kP * W);
   const V3<T> w = load3<T>(b.last + kOmega * W), al = load3<T>(b.last + kAlpha * W);
@@ -152,8 +152,8 @@ RIGSTEP_INLINE void predict_body(const BodyArrays<T>& b, const StepSize& step) {
   store_quaternion<T>(b.history, {fma(four_over_dt, p.w, twice_pd.w), fma(four_over_dt, p.e, twice_pd.e)});
   store_quaternion<T>(b.history + 4 * W, {fma(eight_over_dt2, p.w, fma(four_over_dt, twice_pd.w, twice_pdd.w)),
                                           fma(eight_over_dt2, p.e, fma(four_over_dt, twice_pd.e, twice_pdd.e))});
-  const Quaternion<T> turned{fma(h2, twice_pdd.w, fma(half_dt, twice_pd.w, p.w)),
-                             fma(h2, twice_pdd.e, fma(half_dt, twice_pd.e, p.e))};
+  const Quaternion<T> turned{fma(quarter_dt2, twice_pdd.w, fma(half_dt, twice_pd.w, p.w)),
+                             fma(quarter_dt2, twice_pdd.e, fma(half_dt, twice_pd.e, p.e))};
   const V3<T> r = load3<T>(b.last + kR * W), v = load3<T>(b.last + kV * W), a = load3<T>(b.last + kA * W);
   store3(b.history + 8 * W, fma(four_over_dt, v, a));
   store3(b.next + kR * W, fma(half_dt2, a, fma(dt, v, r)));
@@ -195,13 +195,14 @@ RIGSTEP_INLINE S3<T> inverse(const S3<T>& S) {
 }
 
 // dt^2/4 times the derivative of the inertia torque, in the body's axes, with respect to the body's rotation; p: of the
-// iterate, minus_2_h1 minus_2_h2: of the last instant. By the angle t of half a step, c J + 1/2 t^2 (J t)(J t)' / (t .
-// J t): what turns about a principal axis needs no more, and a slender body bears no more, as this is never less than c
-// J. Without it a rotor that turns by 0.6 rad a step loses a thousandth of its speed every tenth of a second.
+// iterate, minus_2_h1 minus_2_h2: of the last instant. By the angle t of half a step,
+//   c J + 1/2 t^2 (J t)(J t)' / (t . J t):
+// what turns about a principal axis needs no more, and a slender body bears no more, as this is never less than c J.
+// Without it a rotor that turns by 0.6 rad a step loses a thousandth of its speed every tenth of a second.
 template <class T>
 RIGSTEP_INLINE S3<T> inertia_tangent(const S3<T>& J, Quaternion<T> p, Quaternion<T> minus_2_h1,
                                      Quaternion<T> minus_2_h2, const StepSize& step) {
-  const T c = T(0.5 * step.h2) * fma(p.w, minus_2_h2.w, dot(p.e, minus_2_h2.e)), at_rest(1e-300);
+  const T c = T(0.5 * step.quarter_dt2) * fma(p.w, minus_2_h2.w, dot(p.e, minus_2_h2.e)), at_rest(1e-300);
   const V3<T> t = T(0.5 * step.dt) * angular_velocity(p, minus_2_h1), Jt = J * t;
   const V3<T> share = T(0.5) * (dot(t, t) / (dot(t, Jt) + at_rest)) * Jt;
   return {fma(c, J.xx, share.x * Jt.x), fma(c, J.yy, share.y * Jt.y), fma(c, J.zz, share.z * Jt.z),

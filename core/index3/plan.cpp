@@ -344,6 +344,7 @@ void write_rows(Plan& plan, Place at, const std::vector<std::array<double, 2>>& 
 constexpr double kNoStiffness = 1e30;
 // Element rows take no part in the projections: their multiplier vanishes against any other.
 constexpr double kIdle = 1e60;
+static_assert(kIdle * kIdle * kIdle * kIdle < 1e300, "pivots of three rows are ratios of such products");
 
 std::vector<std::array<double, 2>> compliances(const Plan& plan, int c, int rows) {
   std::vector<std::array<double, 2>> result(static_cast<std::size_t>(rows), {kNoStiffness, kNoStiffness});

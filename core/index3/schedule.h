@@ -187,7 +187,7 @@ struct StepSize {
   double dt;                             // [s]
   double two_over_dt, four_over_dt;      // [1/s]
   double four_over_dt2, eight_over_dt2;  // [1/s^2]
-  double h2;                             // dt^2/4 [s^2]
+  double quarter_dt2;                    // [s^2]
 };
 constexpr StepSize step_size(double dt) {
   return {dt, 2.0 / dt, 4.0 / dt, 4.0 / (dt * dt), 8.0 / (dt * dt), 0.25 * dt * dt};
@@ -256,8 +256,8 @@ enum class RightHandSide { Phi_anew, Phi, rate, quadratic };
 
 // What is done on a way from the leaves to the root, run by run in this order, so that a run's numbers stay near.
 struct LeavesToRoot {
-  bool constrain = false;       // rows, Jacobians and loads of the point constraints, (1) (3)
-  bool with_stiffness = false;  // ... and their geometric stiffness
+  bool constrain = false;       // rows, Jacobians and forces of the point constraints, (1) (3)
+  bool with_stiffness = false;  // ... and the geometric stiffness of their cosines; that of forces follows from arms
   bool keep_sides = false;      // ... and what quadratic terms and residuals need of them
   struct Factorise {
     bool wanted = false;

@@ -137,7 +137,7 @@ void factorise(const Plan& plan, const State& x, Workspace& w) {
   StepArrays& a = w.lanes;
   evaluate_state(plan, x, w);
   enter_lanes(plan, x, w);
-  plan.kernels->predict(a);  // h1 h2
+  plan.kernels->predict(a);  // what is kept of the last instant
   iterate_from_last(plan, w);
   LeavesToRoot constraints;
   constraints.constrain = constraints.with_stiffness = true;
