@@ -155,8 +155,10 @@ RIGSTEP_INLINE void constrain_points(const StepArrays& a, const ConstraintBatch&
     const auto first = handle(0), second = handle(1);
     put_handle<C, T>(first, at, at.s_first, force, moment), put_handle<C, T>(second, at, at.s_second, -force, -moment);
     if constexpr (C > 0)
-      if (what.with_stiffness)
-        put_stiffness<C>(first, at, lambda_cosines), put_stiffness<C>(second, at, lambda_cosines);
+      if (what.with_stiffness) {
+        const S3<T> K = stiffness_of_cosines(at, lambda_cosines);
+        put_symmetric(first, kStiffnessOfHandle, K), put_symmetric(second, kStiffnessOfHandle, K);
+      }
   });
   if (c.sides != Operands::in_order)
     for (const Side& side : c.side) copy(a, a.handles, side.first_copy, side.copies, 0, c.format.handle_size());
@@ -384,12 +386,15 @@ RIGSTEP_INLINE void fill_leaf(const StepArrays& a, const Leaf& leaf, const BodyA
   double* S = a.arena + leaf.matrix;
   with_inverse_mass(a, leaf, b, [&](const auto& inverse) RIGSTEP_INLINED {
     const Handle* h = a.handle + leaf.first_handle;
-    if constexpr (C != kAnyLeaf) return fill_link<C, T>(a, h, inverse, S);
-    for (int k = 0; k < leaf.handles; ++k) {
-      Motion<T> y[kMaxRows];
-      columns_of(a, h[k], inverse, y);
-      for (int i = k; i < leaf.handles; ++i)
-        store_block(a, h[i], h[k], y, signs_of<T>(a, h[i]) * signs_of<T>(a, h[k]), S);
+    if constexpr (C != kAnyLeaf) {
+      fill_link<C, T>(a, h, inverse, S);
+    } else {
+      for (int k = 0; k < leaf.handles; ++k) {
+        Motion<T> y[kMaxRows];
+        columns_of(a, h[k], inverse, y);
+        for (int i = k; i < leaf.handles; ++i)
+          store_block(a, h[i], h[k], y, signs_of<T>(a, h[i]) * signs_of<T>(a, h[k]), S);
+      }
     }
   });
 }
@@ -704,8 +709,7 @@ void free_motion(const StepArrays& a, const Run& run) {
   for_leaves(a, run, [&]<class T, int C>(const Leaf& leaf, const BodyArrays<T>& b) RIGSTEP_INLINED {
     constexpr int W = kWidth<T>;
     const Quaternion<T> p = load_quaternion<T>(b.next + kP * W), minus_2_h1 = load_quaternion<T>(b.history);
-    const V3<T> w = angular_velocity(p, minus_2_h1),
-                al = angular_acceleration(p, load_quaternion<T>(b.history + 4 * W));
+    const V3<T> w = G(minus_2_h1, p), al = G(load_quaternion<T>(b.history + 4 * W), p);
     const S3<T> J = load_symmetric<T>(b.constants + 2 * W);
     const V3<T> momentum = J * w;
     const T twice_p_dot_pd =
@@ -993,7 +997,7 @@ void update(const StepArrays& a, const Run& run, Moves& largest) {
 
 void start_velocities(const StepArrays& a, const Run& run) {  // (45)
   for_leaves(a, run, [&]<class T, int C>(const Leaf& leaf, const BodyArrays<T>& b) RIGSTEP_INLINED {
-    const V3<T> w_b = angular_velocity(load_quaternion<T>(b.next + kP * kWidth<T>), load_quaternion<T>(b.history));
+    const V3<T> w_b = G(load_quaternion<T>(b.history), load_quaternion<T>(b.next + kP * kWidth<T>));
     start_motion<C>(a, leaf, b, Motion<T>{velocity(b, a.step), load33<T>(b.rotation) * w_b});
   });
 }
@@ -1029,7 +1033,7 @@ void quadratic_terms(const StepArrays& a, const Run& run) {
 void start_accelerations(const StepArrays& a, const Run& run) {  // (60)
   for_leaves(a, run, [&]<class T, int C>(const Leaf& leaf, const BodyArrays<T>& b) RIGSTEP_INLINED {
     constexpr int W = kWidth<T>;
-    const V3<T> al = angular_acceleration(load_quaternion<T>(b.next + kP * W), load_quaternion<T>(b.history + 4 * W));
+    const V3<T> al = G(load_quaternion<T>(b.history + 4 * W), load_quaternion<T>(b.next + kP * W));
     start_motion<C>(a, leaf, b, Motion<T>{acceleration(b, a.step), load33<T>(b.rotation) * al});
   });
 }

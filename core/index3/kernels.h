@@ -63,6 +63,10 @@ template <class Sink, class T>
 RIGSTEP_INLINE void put3(const Sink& s, int k, V3<T> v) {
   s.put(k, v.x), s.put(k + 1, v.y), s.put(k + 2, v.z);
 }
+template <class Sink, class T>
+RIGSTEP_INLINE void put_symmetric(const Sink& s, int k, const S3<T>& S) {
+  put3(s, k, V3<T>{S.xx, S.yy, S.zz}), put3(s, k + 3, V3<T>{S.yx, S.zx, S.zy});
+}
 template <class Source>
 RIGSTEP_INLINE auto symmetric(const Source& s, int k) -> S3<decltype(s(0))> {
   return {s(k), s(k + 1), s(k + 2), s(k + 3), s(k + 4), s(k + 5)};
@@ -89,7 +93,8 @@ RIGSTEP_INLINE void store_quaternion(double* p, Quaternion<T> q) {
   store(p, q.w), store3(p + kWidth<T>, q.e);
 }
 
-// G(p) x; that is -G(x) p
+// G(p) x, which is -G(x) p: what was kept as -2 h gives 2 G(p) h = G(-2 h) p, the angular velocity by h1 and the
+// angular acceleration by h2, in the body's axes
 template <class T>
 RIGSTEP_INLINE V3<T> G(Quaternion<T> p, Quaternion<T> x) {
   return add_cross(fnma(x.w, p.e, p.w * x.e), x.e, p.e);
@@ -174,16 +179,6 @@ RIGSTEP_INLINE V3<T> acceleration(const BodyArrays<T>& b, const StepSize& step) 
   return fma(T(step.four_over_dt2), moved(b), -load3<T>(b.history + 8 * kWidth<T>));
 }
 
-// minus_2_h1: of the last instant; in the body's axes
-template <class T>
-RIGSTEP_INLINE V3<T> angular_velocity(Quaternion<T> p, Quaternion<T> minus_2_h1) {
-  return G(minus_2_h1, p);
-}
-template <class T>
-RIGSTEP_INLINE V3<T> angular_acceleration(Quaternion<T> p, Quaternion<T> minus_2_h2) {
-  return G(minus_2_h2, p);
-}
-
 // ---- tangent mass matrix of a body
 
 template <class T>
@@ -203,7 +198,7 @@ template <class T>
 RIGSTEP_INLINE S3<T> inertia_tangent(const S3<T>& J, Quaternion<T> p, Quaternion<T> minus_2_h1,
                                      Quaternion<T> minus_2_h2, const StepSize& step) {
   const T c = T(0.5 * step.quarter_dt2) * fma(p.w, minus_2_h2.w, dot(p.e, minus_2_h2.e)), at_rest(1e-300);
-  const V3<T> t = T(0.5 * step.dt) * angular_velocity(p, minus_2_h1), Jt = J * t;
+  const V3<T> t = T(0.5 * step.dt) * G(minus_2_h1, p), Jt = J * t;
   const V3<T> share = T(0.5) * (dot(t, t) / (dot(t, Jt) + at_rest)) * Jt;
   return {fma(c, J.xx, share.x * Jt.x), fma(c, J.yy, share.y * Jt.y), fma(c, J.zz, share.z * Jt.z),
           fma(c, J.yx, share.y * Jt.x), fma(c, J.zx, share.z * Jt.x), fma(c, J.zy, share.z * Jt.y)};
@@ -454,14 +449,13 @@ RIGSTEP_INLINE void put_handle(const Sink& to, const PointSides<C, T>& at, V3<T>
   each<C>([&](int k) RIGSTEP_INLINED { put3(to, normals_of_handle(C) + 3 * k, at.normal(k)); });
 }
 
-// of the cosines, the same for both bodies
-template <int C, class T, class Sink>
-RIGSTEP_INLINE void put_stiffness(const Sink& to, const PointSides<C, T>& at, const T* lambda) {
+// geometric stiffness of the cosines, the same for both bodies
+template <int C, class T>
+RIGSTEP_INLINE S3<T> stiffness_of_cosines(const PointSides<C, T>& at, const T* lambda) {
   S3<T> K = outer(lambda[0] * at.axis_first(0), at.axis_second(0));
   each<C - 1>([&](int k)
                   RIGSTEP_INLINED { K = K + outer(lambda[k + 1] * at.axis_first(k + 1), at.axis_second(k + 1)); });
-  const T entries[] = {K.xx, K.yy, K.zz, K.yx, K.zx, K.zy};
-  each<6>([&](int k) RIGSTEP_INLINED { to.put(kStiffnessOfHandle + k, entries[k]); });
+  return K;
 }
 
 // ---- Jacobians as the leaf of a body sees them
