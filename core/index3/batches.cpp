@@ -76,6 +76,8 @@ class Nodes {
   }
 
   static std::string text(const RowFormat& f) { return std::to_string(f.rows) + "." + std::to_string(f.cosines); }
+  // of what a front eliminates; nobody evaluates fillers, so they lie beside nothing else
+  static std::string text(const Constraint& c) { return text(c.format) + (c.is_filler ? "-" : ""); }
 
   std::string text_of_leaf(const Node& node) const {
     std::string s = node.body >= bodies_ ? "G" : dense_[node.body] ? "D" : "B";
@@ -94,7 +96,7 @@ class Nodes {
     if (node.body >= 0) {
       s = text_of_leaf(node);
     } else {
-      s = "F" + (node.pivot >= 0 ? text(constraints_[node.pivot].format) : std::string("-"));
+      s = "F" + (node.pivot >= 0 ? text(constraints_[node.pivot]) : std::string("-"));
       for (const int child : node.child) {
         if (child < 0) continue;
         const Node& below = nodes_[child];

@@ -138,6 +138,7 @@ class Tree {
     const bool outward = filler.bodies[1] == path.bodies[path.constraints.front() < 0 ? 1 : 0];
     const int tip = path.bodies.back();
     filler.late = false;
+    filler.is_filler = true;
     filler.bodies = outward ? std::vector<int>{tip, kGround} : std::vector<int>{kGround, tip};
     path.constraints.back() = static_cast<int>(constraints_.size());
     held_by_[tip].push_back(path.constraints.back());

@@ -17,6 +17,7 @@ struct Constraint {
   std::vector<int> bodies;  // its sides in order, kGround allowed
   bool late = false;        // eliminated after everything else
   bool is_hub = false;      // the displacement of a hub: its sides are the hub and its grips
+  bool is_filler = false;   // without stiffness: it only makes segments of a chain equal
 };
 
 int rows_of(const std::vector<Constraint>& constraints, const std::vector<int>& list);

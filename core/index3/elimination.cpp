@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <iterator>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -42,8 +44,14 @@ std::pair<Part, Part> tables_of(const Elimination& e, const std::vector<int>& un
   struct Held {
     int needed = 0;  // position of the first leaf or grip that needs it
     int batch = 0;
-    bool general = false;
+    bool by_runs = false;
   };
+  std::vector<bool> by_runs(e.batches.size(), false);  // not: general ones, and what holds nothing
+  for (std::size_t c = 0; c < e.constraint.size(); ++c) {
+    if (e.constraints[c].format.general() || e.constraints[c].is_filler) continue;
+    by_runs[e.constraint[c].batch] = true;
+    for (const RowsPlace& copy : e.constraint[c].copies) by_runs[copy.batch] = true;
+  }
   std::vector<int> position(e.units.size(), -1);
   std::vector<Held> held;
   std::vector<int> held_as(e.batches.size(), -1);
@@ -57,18 +65,18 @@ std::pair<Part, Part> tables_of(const Elimination& e, const std::vector<int>& un
     int& known = held_as[unit.constraint];
     if (known < 0) {
       known = static_cast<int>(held.size());
-      held.push_back({needed, unit.constraint, e.batches[unit.constraint].format.general()});
+      held.push_back({needed, unit.constraint, by_runs[unit.constraint]});
     }
     held[known].needed = std::min(held[known].needed, needed);
   }
   std::stable_sort(held.begin(), held.end(), [](const Held& a, const Held& b) {
-    return std::pair(a.general, a.needed) < std::pair(b.general, b.needed);
+    return std::pair(!a.by_runs, a.needed) < std::pair(!b.by_runs, b.needed);
   });
   std::pair<Part, Part> tables;
   auto next = held.begin();
   const auto evaluate_before = [&](std::size_t end, Part& part) {  // the constraints of the leaves before that position
     const int first = static_cast<int>(part.constraints.size());
-    for (; next != held.end() && !next->general && next->needed < static_cast<int>(end); ++next)
+    for (; next != held.end() && next->by_runs && next->needed < static_cast<int>(end); ++next)
       part.constraints.push_back(e.batches[next->batch]);
     const int count = static_cast<int>(part.constraints.size()) - first;
     if (count > 0) part.runs.push_back({Run::Of::constraints, first, count});
@@ -219,11 +227,21 @@ class Layout {
   }
 
   // Small subtrees level by level, so that many operations of one shape follow each other that do not wait for one
-  // another and yet what they leave is still in the cache.
-  static constexpr int kBodiesTogether = 32;
+  // another and yet what they leave is still in the cache: so many numbers of the bodies' compliances.
+  static constexpr int kNumbersTogether = 2048;
   bool is_small(int batch) const {
-    const auto leaves = static_cast<unsigned>(kBodiesTogether / batches_[batch].width());
-    return level(batch) <= static_cast<int>(std::bit_width(leaves));
+    std::set<int> counted;
+    int numbers = 0;
+    count_numbers(batch, counted, numbers);
+    return numbers <= kNumbersTogether;
+  }
+
+  // as far as need be
+  void count_numbers(int batch, std::set<int>& counted, int& numbers) const {
+    if (numbers > kNumbersTogether || !counted.insert(batch).second) return;
+    const Node& first = first_of(batch);
+    if (first.body >= 0) numbers += packed(rows_of(e_.constraints, first.pending)) * lanes(batches_[batch]);
+    for (const int child : below(batch)) count_numbers(child, counted, numbers);
   }
 
   void visit(int batch) {
@@ -382,31 +400,16 @@ class Layout {
     Batch constraints;
   };
 
-  // Each front's constraints lie like its own lanes. But where all is one thread's, narrow ones of one format lie side
-  // by side, four lanes of them: to gather their operands costs less than to evaluate axes a lane or two at a time.
+  // Each front's constraints lie like its own lanes. But narrow ones of one format and part lie side by side where they
+  // fill a batch of eight or four: to gather their operands costs less than to evaluate a lane or two at a time.
   void place_constraints() {
-    const bool joins = most_lanes_ >= kJoinedLanes && parts_ == 1;
-    std::vector<Together> all;
-    std::map<int, std::vector<int>> narrow;  // fronts by falling width, of each number of cosines
+    std::vector<int> narrow;
     for (const int width : kWidths)
-      for (int k = 0; k < static_cast<int>(e_.fronts.size()); ++k) {
-        const Batch& b = batches_[front_batch_[k]];
-        if (e_.fronts[k].pivots == 0 || width != b.width()) continue;
-        const int cosines = e_.constraints[node(b, 0).pivot].format.cosines;
-        if (joins && cosines > 0 && width < kJoinedLanes && lanes(b) == width)
-          narrow[cosines].push_back(k);
-        else
-          add(k, all.emplace_back());
-      }
-    for (const auto& [cosines, fronts] : narrow)
-      for (std::size_t k = 0; k < fronts.size();) {
-        Together joined;
-        for (std::size_t next = k; next < fronts.size() && lanes(joined.constraints) < kJoinedLanes; ++next)
-          add(fronts[next], joined);
-        if (lanes(joined.constraints) < kJoinedLanes) joined = {}, add(fronts[k], joined);
-        k += joined.fronts.size();
-        all.push_back(std::move(joined));
-      }
+      for (int k = 0; k < static_cast<int>(e_.fronts.size()); ++k)
+        if (e_.fronts[k].pivots > 0 && batches_[front_batch_[k]].width() == width) narrow.push_back(k);
+    std::vector<Together> all;
+    for (const int width : {8, 4}) join(narrow, width, all);
+    for (const int k : narrow) add(k, all.emplace_back());
     std::stable_sort(all.begin(), all.end(), [](const Together& a, const Together& b) {
       return a.constraints.width() > b.constraints.width();
     });
@@ -415,6 +418,38 @@ class Layout {
         if (first_of(front_batch_[each.fronts[0]]).part == part) reserve_rows(each);
       end_part(e_.rows), end_part(e_.constraint_positions, kConstraintFields);
     }
+  }
+
+  // Takes from the fronts, which come by falling width, those that together fill `width` lanes.
+  void join(std::vector<int>& fronts, int width, std::vector<Together>& all) const {
+    std::vector<bool> is_joined(e_.fronts.size(), false);
+    std::map<std::pair<int, int>, Together> open;  // by part and number of cosines
+    for (const int k : fronts) {
+      if (!may_join(k, width)) continue;
+      const Node& first = first_of(front_batch_[k]);
+      Together& joined = open[{first.part, e_.constraints[first.pivot].format.cosines}];
+      add(k, joined);
+      if (lanes(joined.constraints) < width) continue;
+      for (const int each : joined.fronts) is_joined[each] = true;
+      all.push_back(std::exchange(joined, {}));
+    }
+    std::erase_if(fronts, [&](int k) { return is_joined[k]; });
+  }
+
+  // Whether the constraints of a front may lie beside others in so many lanes: where all lie in leaves as wide, so that
+  // they may choose from those, and four with axes anywhere; to gather points one by one does not pay.
+  bool may_join(int front, int width) const {
+    const Batch& b = batches_[front_batch_[front]];
+    const Constraint& c = e_.constraints[node(b, 0).pivot];
+    if (b.width() >= width || width > most_lanes_ || lanes(b) < b.width()) return false;
+    if (c.format.general() || c.is_filler || node(b, 0).joins) return false;
+    const auto lies_as_wide = [&](int body) {
+      return body == kGround || batches_[leaf_node(body_of(body), node(b, 0).part).batch].width() == width;
+    };
+    return (width == 4 && c.format.cosines > 0) || std::all_of(b.nodes.begin(), b.nodes.end(), [&](int n) {
+             const auto& bodies = e_.constraints[nodes_[n].pivot].bodies;
+             return std::all_of(bodies.begin(), bodies.end(), lies_as_wide);
+           });
   }
 
   void add(int front, Together& together) const {
@@ -538,7 +573,7 @@ class Layout {
     Handle h;
     h.format = e_.constraints[node(b, 0).pending[k]].format;
     h.row = row;
-    h.at = static_cast<int>(e_.handle_doubles);
+    h.at = h.shared = static_cast<int>(e_.handle_doubles);
     h.stride = b.width();
     e_.handle_doubles += static_cast<std::size_t>(h.format.handle_size() * h.stride);
     Signs signs;
@@ -546,7 +581,7 @@ class Layout {
       const Node& each = node(b, lane);
       const auto& sides = e_.constraints[each.pending[k]].bodies;
       const auto side = std::find(sides.begin(), sides.end(), each.body) - sides.begin();
-      signs.of_lane[lane] = h.format.general() || side == 0 ? 1.0 : -1.0;
+      signs.of_lane[lane] = h.format.general() || side == 0 ? 0.0 : -0.0;
       e_.constraint[each.pending[k]].handles[side].push_back({h.at + lane, h.stride});
     }
     h.signs = index_of(signs);
@@ -555,7 +590,8 @@ class Layout {
 
   int index_of(const Signs& signs) {
     const auto known = std::find_if(e_.signs.begin(), e_.signs.end(), [&](const Signs& each) {
-      return std::equal(std::begin(signs.of_lane), std::end(signs.of_lane), each.of_lane);
+      return std::equal(std::begin(signs.of_lane), std::end(signs.of_lane), each.of_lane,
+                        [](double a, double b) { return std::signbit(a) == std::signbit(b); });
     });
     const auto index = static_cast<int>(known - e_.signs.begin());
     if (known == e_.signs.end()) e_.signs.push_back(signs);
@@ -577,6 +613,7 @@ class Layout {
       const Node& grip = leaf_node(displacement.bodies[k], hub.part);
       Handle h = e_.handles[e_.grips[index_[grip.batch]].handle];
       h.at += grip.lane;
+      h.shared = h.at;
       h.signs = index_of({{e_.signs[h.signs].of_lane[grip.lane]}});  // a hub is alone in its batch
       if (grip.part != hub.part) {
         align_handles();
@@ -584,7 +621,7 @@ class Layout {
         const int count = h.format.load_size();
         e_.handle_doubles += static_cast<std::size_t>(count);
         pass_on(e_.passed.handles, grip.part, {h.at, h.stride}, count, hub.part, ghost);
-        h.at = ghost.base, h.stride = ghost.stride;
+        h.at = h.shared = ghost.base, h.stride = ghost.stride;
       }
       e_.handles.push_back(h);
     }
@@ -749,9 +786,68 @@ class Layout {
   void fill_constraint(ConstraintBatch& c, const Batch& b) {
     if (c.format.general()) return;
     for (int s = 0; s < 2; ++s) c.sides = std::max(c.sides, fill_side(b, s, c.side[s]));
+    // nobody evaluates fillers
+    if (c.sides == Operands::in_order && c.width > 1 && !e_.constraints[node(b, 0).pivot].is_filler) share_handle(c);
+    if (c.sides == Operands::scattered && c.width >= 4) choose(c, b);
   }
 
-  // What nobody reads, but a constraint writes on the side of the ground or of another part's body.
+  // The second side takes from the first what both have in common. Hubs, which read whole handles, lie alone.
+  void share_handle(const ConstraintBatch& c) {
+    for (Handle& h : e_.handles)
+      if (h.at == c.side[1].handle.base && h.stride == c.width) h.shared = c.side[0].handle.base;
+  }
+
+  // in place of scattered lanes, where it can be
+  void choose(ConstraintBatch& c, const Batch& b) {
+    ChosenSide chosen[2];
+    if (!choose(b, 0, c.side[0], chosen[0]) || !choose(b, 1, c.side[1], chosen[1])) return;
+    c.sides = Operands::chosen;
+    for (int s = 0; s < 2; ++s) {
+      c.side[s].scattered = -1;
+      c.side[s].copies = 0;  // lanes of leaves that only fill up choose too
+      c.side[s].chosen = static_cast<int>(e_.chosen_sides.size());
+      e_.chosen_sides.push_back(chosen[s]);
+    }
+  }
+
+  // The lane of two batches, one of which begins where `at` does; false: it lies elsewhere. Batches are aligned.
+  static bool find_lane(const Place& at, int width, int (&base)[2], int& count, Lane& found) {
+    found = {0, at.base % width};
+    while (found.batch < count && base[found.batch] != at.base - found.lane) ++found.batch;
+    if (at.stride != width || found.batch == 2) return false;
+    base[found.batch] = at.base - found.lane;
+    count = std::max(count, found.batch + 1);
+    return true;
+  }
+
+  // false: its lanes lie in more than two batches, or in others than as wide ones
+  bool choose(const Batch& b, int s, const Side& side, ChosenSide& chosen) const {
+    const int W = b.width();
+    for (LaneChoice& kept : chosen.kept)
+      for (int lane = 0; lane < W; ++lane) kept.of_lane[lane] = lane;
+    int records = 0;
+    Lane found{};
+    for (int lane = 0; lane < W; ++lane) {
+      if (!find_lane(record_of(side, lane), W, chosen.record, records, found)) return false;
+      chosen.body.of_lane[lane] = found.batch * W + found.lane;
+      const int constraint = node(b, lane).pivot;
+      if (e_.constraints[constraint].bodies[s] == kGround || lane >= lanes(b)) continue;
+      for (const Place& handle : e_.constraint[constraint].handles[s]) {
+        if (!find_lane(handle, W, chosen.handle, chosen.handles, found)) return false;
+        chosen.kept[found.batch].of_lane[found.lane] = W + lane;
+      }
+    }
+    if (records == 1) chosen.record[1] = chosen.record[0];
+    return true;
+  }
+
+  // of the body of a constraint's lane
+  Place record_of(const Side& side, int lane) const {
+    if (side.scattered >= 0) return e_.scattered_sides[side.scattered].record[lane];
+    return {side.record.base + lane, side.record.stride};
+  }
+
+  // What no leaf holds, but a constraint writes on the side of the ground or of another part's body.
   int unused_handle(const Batch& b) {
     align_handles();
     const int at = static_cast<int>(e_.handle_doubles);

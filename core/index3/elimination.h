@@ -73,6 +73,7 @@ struct Elimination {
   std::vector<Copy> copies;
   std::vector<ScatteredChild> scattered_children;
   std::vector<ScatteredSide> scattered_sides;
+  std::vector<ChosenSide> chosen_sides;
   std::vector<ConstraintBatch> batches;
 
   std::vector<BodyPlace> body;                      // of every body of the model

@@ -109,6 +109,14 @@ RIGSTEP_INLINE void with_sides(const StepArrays& a, const ConstraintBatch& c, F&
   } else if (c.sides == Operands::in_order) {
     f([&](int field, int side) RIGSTEP_INLINED { return InOrder<T>{a.body + (c.side[side].record.base + field * W)}; },
       [&](int side) RIGSTEP_INLINED { return InOrder<T>{a.handles + c.side[side].handle.base}; });
+  } else if (c.sides == Operands::chosen) {
+    if constexpr (W >= 4) {
+      const auto choice = [&](int side)
+                              RIGSTEP_INLINED -> const ChosenSide& { return a.chosen_side[c.side[side].chosen]; };
+      f([&](int field, int side)
+            RIGSTEP_INLINED { return Chosen<T>(a.body + field * W, choice(side).record, choice(side).body); },
+        [&](int side) RIGSTEP_INLINED { return KeptHandles<T>(a.handles, choice(side)); });
+    }
   } else if constexpr (W > 1) {
     // one of the sides may lie lane after lane
     const auto places = [&](int side) RIGSTEP_INLINED { return a.scattered_side + c.side[side].scattered; };
@@ -153,11 +161,15 @@ RIGSTEP_INLINE void constrain_points(const StepArrays& a, const ConstraintBatch&
       moment = fma(lambda_cosines[k], at.normal(k), moment);
     });
     const auto first = handle(0), second = handle(1);
-    put_handle<C, T>(first, at, at.s_first, force, moment), put_handle<C, T>(second, at, at.s_second, -force, -moment);
+    constexpr bool kIsShared = std::is_same_v<decltype(second), const InOrder<T>>;  // see Handle
+    put3(first, arm_of_handle(C), at.s_first), put3(second, arm_of_handle(C), at.s_second);
+    put_shared<C>(first, at, force, moment);
+    if constexpr (!kIsShared) put_shared<C>(second, at, force, moment);
     if constexpr (C > 0)
       if (what.with_stiffness) {
         const S3<T> K = stiffness_of_cosines(at, lambda_cosines);
-        put_symmetric(first, kStiffnessOfHandle, K), put_symmetric(second, kStiffnessOfHandle, K);
+        put_symmetric(first, kStiffnessOfHandle, K);
+        if constexpr (!kIsShared) put_symmetric(second, kStiffnessOfHandle, K);
       }
   });
   if (c.sides != Operands::in_order)
@@ -185,18 +197,20 @@ void constrain(const StepArrays& a, const Run& run, const LeavesToRoot& what) {
 
 // ---- factorisation
 
-// A handle in the lanes of its leaf; those of a hub lie in the lanes of its grips.
-template <class T>
-RIGSTEP_INLINE auto numbers_of(const StepArrays& a, const Handle& h) {
-  if constexpr (kWidth<T> == 1)
-    return Beside<T>{a.handles + h.at, h.stride};
-  else
-    return InOrder<T>{a.handles + h.at};
-}
-
 template <class T>
 RIGSTEP_INLINE T signs_of(const StepArrays& a, const Handle& h) {
   return load<T>(a.signs[h.signs].of_lane);
+}
+
+// A handle in the lanes of its leaf; those of a hub lie in the lanes of its grips.
+template <class T>
+RIGSTEP_INLINE auto numbers_of(const StepArrays& a, const Handle& h) {
+  double *const shared = a.handles + h.shared, *const own = a.handles + h.at;
+  const T sign = signs_of<T>(a, h);
+  if constexpr (kWidth<T> == 1)
+    return HandleNumbers<T, Beside<T>>{{shared, h.stride}, {own, h.stride}, sign};
+  else
+    return HandleNumbers<T, InOrder<T>>{{shared}, {own}, sign};
 }
 
 // f<C>(handle) of what holds a body; C: cosines
@@ -204,8 +218,7 @@ template <int C, class T, class F>
 RIGSTEP_INLINE void for_handles(const StepArrays& a, const Leaf& leaf, const F& f) {
   const Handle* h = a.handle + leaf.first_handle;
   if constexpr (C != kAnyLeaf) {
-    f.template operator()<C>(InOrder<T>{a.handles + h[0].at}),
-        f.template operator()<C>(InOrder<T>{a.handles + h[1].at});
+    f.template operator()<C>(numbers_of<T>(a, h[0])), f.template operator()<C>(numbers_of<T>(a, h[1]));
   } else {
     for (const Handle* end = h + leaf.handles; h < end; ++h) {
       const auto numbers = numbers_of<T>(a, *h);
@@ -223,10 +236,12 @@ RIGSTEP_INLINE S3<T> invert_inertia(const StepArrays& a, const Leaf& leaf, const
                                     const LeavesToRoot::Factorise& how) {
   constexpr int W = kWidth<T>;
   S3<T> I = load_symmetric<T>(b.constants + 2 * W);
+  const M3<T> A = load33<T>(b.rotation);
   if (how.with_tangent)
-    I = inertia_tangent(I, load_quaternion<T>(b.next + kP * W), load_quaternion<T>(b.history),
+    I = inertia_tangent(I, A, load_quaternion<T>(b.next + kP * W), load_quaternion<T>(b.history),
                         load_quaternion<T>(b.history + 4 * W), a.step);
-  I = rotated(load33<T>(b.rotation), I);
+  else
+    I = rotated(A, I);
   if (how.geometric != 0.0) {
     S3<T> K{T(0.0), T(0.0), T(0.0), T(0.0), T(0.0), T(0.0)};
     for_handles<C, T>(a, leaf, [&]<int D>(const auto& handle) RIGSTEP_INLINED { K = K + stiffness_of<D>(handle); });
@@ -234,10 +249,9 @@ RIGSTEP_INLINE S3<T> invert_inertia(const StepArrays& a, const Leaf& leaf, const
       V3<T> torque{T(0.0), T(0.0), T(0.0)};
       for_handles<C, T>(
           a, leaf, [&]<int D>(const auto& handle) RIGSTEP_INLINED { torque = torque + load_of<D>(handle).torque; });
-      const M3<T> A = load33<T>(b.rotation);
       K = K + rotated(A, turning_stiffness(b, transposed_times(A, torque)));
     }
-    I = index3::RIGSTEP_ISA::with_stiffness(I, K, T(how.geometric));
+    I = index3::RIGSTEP_ISA::with_stiffness(I, K, T(0.5 * how.geometric));
   }
   if (leaf.dense < 0) store_symmetric(b.inertia_inverse, inverse(I));
   return I;
@@ -286,8 +300,7 @@ RIGSTEP_INLINE int columns_of(const StepArrays& a, const Handle& h, const Invers
     const GeneralHandle<T> g(a.handles + h.at);
     for (int k = 0; k < h.format.rows; ++k) y[k] = inverse(g.force(k), g.torque(k));
   } else {
-    with_cosines(h.format.cosines,
-                 [&]<int C>() { compliance_columns<C>(PointHandle<C, T>(a.handles + h.at), inverse, y); });
+    with_cosines(h.format.cosines, [&]<int C>() { compliance_columns<C>(PointHandle<C, T>(a, h), inverse, y); });
   }
   return h.format.rows;
 }
@@ -303,15 +316,17 @@ RIGSTEP_INLINE void store_block(const StepArrays& a, const Handle& hi, const Han
     const GeneralHandle<T> g(a.handles + hi.at);
     for (int k = 0; k < columns; ++k)
       for (int i = diagonal ? k : 0; i < rows; ++i)
-        store(S + (packed(hi.row + i) + hk.row + k) * W, sign * (dot(g.force(i), y[k].v) + dot(g.torque(i), y[k].w)));
+        store(S + (packed(hi.row + i) + hk.row + k) * W,
+              flipped(dot(g.force(i), y[k].v) + dot(g.torque(i), y[k].w), sign));
     return;
   }
   with_cosines(hi.format.cosines, [&]<int C>() {
-    const PointHandle<C, T> p(a.handles + hi.at);
+    const PointHandle<C, T> p(a, hi);
     for (int k = 0; k < columns; ++k) {
       T column[3 + C];
       block_column<C>(p, y[k], column);
-      for (int i = diagonal ? k : 0; i < 3 + C; ++i) store(S + (packed(hi.row + i) + hk.row + k) * W, sign * column[i]);
+      for (int i = diagonal ? k : 0; i < 3 + C; ++i)
+        store(S + (packed(hi.row + i) + hk.row + k) * W, flipped(column[i], sign));
     }
   });
 }
@@ -320,8 +335,8 @@ RIGSTEP_INLINE void store_block(const StepArrays& a, const Handle& hi, const Han
 template <int C, class T, class Inverse>
 RIGSTEP_INLINE void fill_link(const StepArrays& a, const Handle* h, const Inverse& inverse, double* S) {
   constexpr int W = kWidth<T>, N = 3 + C;
-  const PointHandle<C, T> first(a.handles + h[0].at), second(a.handles + h[1].at);
-  const T sign = signs_of<T>(a, h[0]) * signs_of<T>(a, h[1]);
+  const PointHandle<C, T> first(a, h[0]), second(a, h[1]);
+  const T sign = flipped(signs_of<T>(a, h[0]), signs_of<T>(a, h[1]));
   Motion<T> y[N];
   T column[N];
   compliance_columns<C>(first, inverse, y);
@@ -330,7 +345,7 @@ RIGSTEP_INLINE void fill_link(const StepArrays& a, const Handle* h, const Invers
 #pragma GCC unroll 6
     for (int i = k; i < N; ++i) store(S + (packed(i) + k) * W, column[i]);
     block_column<C>(second, y[k], column);
-    each<N>([&](int i) RIGSTEP_INLINED { store(S + (packed(N + i) + k) * W, sign * column[i]); });
+    each<N>([&](int i) RIGSTEP_INLINED { store(S + (packed(N + i) + k) * W, flipped(column[i], sign)); });
   });
   compliance_columns<C>(second, inverse, y);
   each<N>([&](int k) RIGSTEP_INLINED {
@@ -363,7 +378,7 @@ void fill_grip(const StepArrays& a, const Grip& grip) {
   const T minus = -signs_of<T>(a, h);
   for (int k = 0; k < rows; ++k) {
     const T column[] = {y[k].v.x, y[k].v.y, y[k].v.z, y[k].w.x, y[k].w.y, y[k].w.z};
-    for (int i = 0; i < 6; ++i) store(S + (packed(rows + i) + k) * W, minus * column[i]);
+    for (int i = 0; i < 6; ++i) store(S + (packed(rows + i) + k) * W, flipped(column[i], minus));
   }
 }
 
@@ -393,7 +408,7 @@ RIGSTEP_INLINE void fill_leaf(const StepArrays& a, const Leaf& leaf, const BodyA
         Motion<T> y[kMaxRows];
         columns_of(a, h[k], inverse, y);
         for (int i = k; i < leaf.handles; ++i)
-          store_block(a, h[i], h[k], y, signs_of<T>(a, h[i]) * signs_of<T>(a, h[k]), S);
+          store_block(a, h[i], h[k], y, flipped(signs_of<T>(a, h[i]), signs_of<T>(a, h[k])), S);
       }
     }
   });
@@ -428,11 +443,11 @@ struct Vector {
 
 RIGSTEP_INLINE int entry(int i, int k) { return i >= k ? packed(i) + k : packed(k) + i; }
 
-// Between the rows of the constraint that a front eliminates. Only narrow ones may lie beside others: for the rest the
-// compiler knows it.
+// Between the rows of the constraint that a front eliminates. Only narrow ones may lie beside others: for the widest
+// the compiler knows it.
 template <class T>
 RIGSTEP_INLINE int row_stride(const Front& f) {
-  return kWidth<T> < kJoinedLanes ? f.row_stride : kWidth<T>;
+  return kWidth<T> < kWidest ? f.row_stride : kWidth<T>;
 }
 
 // L below the diagonal and 1/D of the pivots on it, kept
@@ -661,9 +676,9 @@ bool eliminate_fronts(const StepArrays& a, const Run& run, int stage) {
 template <int C, class T>
 RIGSTEP_INLINE void project_point(const StepArrays& a, const Handle& h, const Motion<T>& m, double* to) {
   T column[3 + C];
-  block_column<C>(PointHandle<C, T>(a.handles + h.at), m, column);
+  block_column<C>(PointHandle<C, T>(a, h), m, column);
   const T sign = signs_of<T>(a, h);
-  each<3 + C>([&](int i) RIGSTEP_INLINED { store(to + (h.row + i) * kWidth<T>, sign * column[i]); });
+  each<3 + C>([&](int i) RIGSTEP_INLINED { store(to + (h.row + i) * kWidth<T>, flipped(column[i], sign)); });
 }
 
 // right-hand side of a hub: -M motion
@@ -914,12 +929,13 @@ void solve_down(const StepArrays& a, const Run& run, Multiplier kind) {
 template <int C, class T>
 RIGSTEP_INLINE Load<T> point_load(const StepArrays& a, const Handle& h, const double* x) {
   constexpr int W = kWidth<T>;
-  const PointHandle<C, T> p(a.handles + h.at);
+  const PointHandle<C, T> p(a, h);
   const double* Lambda = x + h.row * W;
   const T sign = signs_of<T>(a, h);
-  const V3<T> force = sign * load3<T>(Lambda);
+  const V3<T> force = flipped(load3<T>(Lambda), sign);
   V3<T> torque = cross(p.arm, force);
-  each<C>([&](int i) RIGSTEP_INLINED { torque = fma(sign * load<T>(Lambda + (3 + i) * W), p.normal(i), torque); });
+  each<C>([&](int i)
+              RIGSTEP_INLINED { torque = fma(flipped(load<T>(Lambda + (3 + i) * W), sign), p.normal(i), torque); });
   return {force, torque};
 }
 
@@ -978,7 +994,7 @@ struct LaneByLane {
 };
 
 // (24) (25): closes the joints and moves the bodies
-void update(const StepArrays& a, const Run& run, Moves& largest) {
+void update(const StepArrays& a, const Run& run, bool measure, Moves& largest) {
   LaneByLane move, half_turn;
   for_leaves(a, run, [&]<class T, int C>(const Leaf& leaf, const BodyArrays<T>& b) RIGSTEP_INLINED {
     constexpr int W = kWidth<T>;
@@ -986,10 +1002,10 @@ void update(const StepArrays& a, const Run& run, Moves& largest) {
     store3(b.next + kR * W, load3<T>(b.next + kR * W) + m.v);
     const Quaternion<T> p = load_quaternion<T>(b.next + kP * W);
     const V3<T> half = T(0.5) * m.w;
-    const T moved2 = dot(m.v, m.v), half2 = dot(half, half);
     turn_body<T>(b, {p.w - dot(half, p.e), p.e + add_cross(p.w * half, half, p.e)});  // what is small summed first
-    store(move.value, larger(moved2, load<T>(move.value)));
-    store(half_turn.value, larger(half2, load<T>(half_turn.value)));
+    if (!measure) return;
+    store(move.value, larger(dot(m.v, m.v), load<T>(move.value)));
+    store(half_turn.value, larger(dot(half, half), load<T>(half_turn.value)));
   });
   largest.move = larger(square_root(move.largest()), largest.move);
   largest.turn = larger(2.0 * square_root(half_turn.largest()), largest.turn);
@@ -997,8 +1013,8 @@ void update(const StepArrays& a, const Run& run, Moves& largest) {
 
 void start_velocities(const StepArrays& a, const Run& run) {  // (45)
   for_leaves(a, run, [&]<class T, int C>(const Leaf& leaf, const BodyArrays<T>& b) RIGSTEP_INLINED {
-    const V3<T> w_b = G(load_quaternion<T>(b.history), load_quaternion<T>(b.next + kP * kWidth<T>));
-    start_motion<C>(a, leaf, b, Motion<T>{velocity(b, a.step), load33<T>(b.rotation) * w_b});
+    const V3<T> w = G_world(load_quaternion<T>(b.history), load_quaternion<T>(b.next + kP * kWidth<T>));
+    start_motion<C>(a, leaf, b, Motion<T>{velocity(b, a.step), w});
   });
 }
 
@@ -1033,8 +1049,8 @@ void quadratic_terms(const StepArrays& a, const Run& run) {
 void start_accelerations(const StepArrays& a, const Run& run) {  // (60)
   for_leaves(a, run, [&]<class T, int C>(const Leaf& leaf, const BodyArrays<T>& b) RIGSTEP_INLINED {
     constexpr int W = kWidth<T>;
-    const V3<T> al = G(load_quaternion<T>(b.history + 4 * W), load_quaternion<T>(b.next + kP * W));
-    start_motion<C>(a, leaf, b, Motion<T>{acceleration(b, a.step), load33<T>(b.rotation) * al});
+    const V3<T> al = G_world(load_quaternion<T>(b.history + 4 * W), load_quaternion<T>(b.next + kP * W));
+    start_motion<C>(a, leaf, b, Motion<T>{acceleration(b, a.step), al});
   });
 }
 
@@ -1126,14 +1142,14 @@ bool assemble(const StepArrays& a, const LeavesToRoot& what) {
   return positive;
 }
 
-void finish(const StepArrays& a, const Run& run, RootToLeaves::Finish motion, Found& found) {
-  switch (motion) {
+void finish(const StepArrays& a, const Run& run, const RootToLeaves& what, Found& found) {
+  switch (what.finish) {
     case RootToLeaves::Finish::nothing:
       return;
     case RootToLeaves::Finish::motion:
       return close(a, run);
     case RootToLeaves::Finish::displacements:
-      return update(a, run, found.moves);
+      return update(a, run, what.measure, found.moves);
     case RootToLeaves::Finish::velocities:
       return close_velocities(a, run);
     case RootToLeaves::Finish::accelerations:
@@ -1148,7 +1164,7 @@ Found disassemble(const StepArrays& a, const RootToLeaves& what) {
     if (run->of == Run::Of::fronts) {
       if (what.disassemble) solve_down(a, *run, what.kind);
     } else if (run->of == Run::Of::leaves) {
-      finish(a, *run, what.finish, found);
+      finish(a, *run, what, found);
     } else if (run->of == Run::Of::grips) {
       continue;  // nothing moves there
     } else if (what.finish == RootToLeaves::Finish::velocities) {

@@ -45,6 +45,36 @@ struct Gathered {
   }
 };
 
+// In any lanes of two batches as wide as its own.
+template <class T>
+struct Chosen {
+  const double* p[2];
+  Selection<kWidth<T>> select;
+  RIGSTEP_INLINE Chosen(const double* array, const int (&base)[2], const LaneChoice& choice)
+      : p{array + base[0], array + base[1]}, select(choice.of_lane) {}
+  RIGSTEP_INLINE T operator()(int k) const {
+    return select(load<T>(p[0] + k * kWidth<T>), load<T>(p[1] + k * kWidth<T>));
+  }
+};
+
+// Handles in any lanes of two batches as wide as the constraint's, whose other lanes are kept.
+template <class T>
+struct KeptHandles {
+  int handles;
+  double* p[2];
+  Selection<kWidth<T>> select[2];
+  RIGSTEP_INLINE KeptHandles(double* array, const ChosenSide& side)
+      : handles(side.handles),
+        p{array + side.handle[0], array + side.handle[1]},
+        select{Selection<kWidth<T>>(side.kept[0].of_lane), Selection<kWidth<T>>(side.kept[1].of_lane)} {}
+  RIGSTEP_INLINE void put(int k, T value) const {
+    for (int h = 0; h < handles; ++h) {
+      double* const at = p[h] + k * kWidth<T>;
+      store(at, select[h](load<T>(at), value));
+    }
+  }
+};
+
 template <class T, class Get>
 RIGSTEP_INLINE Gathered<T> gathered(double* array, const Get& place_of_lane) {
   Gathered<T> g;
@@ -98,6 +128,12 @@ RIGSTEP_INLINE void store_quaternion(double* p, Quaternion<T> q) {
 template <class T>
 RIGSTEP_INLINE V3<T> G(Quaternion<T> p, Quaternion<T> x) {
   return add_cross(fnma(x.w, p.e, p.w * x.e), x.e, p.e);
+}
+
+// the same in the world frame, A(x) G(p) x, where x is of length 1
+template <class T>
+RIGSTEP_INLINE V3<T> G_world(Quaternion<T> p, Quaternion<T> x) {
+  return add_cross(fnma(x.w, p.e, p.w * x.e), p.e, x.e);
 }
 
 // scale: 2 over the square of p's length
@@ -189,32 +225,30 @@ RIGSTEP_INLINE S3<T> inverse(const S3<T>& S) {
           scale * czx, scale * fnma(S.xx, S.zy, S.yx * S.zx)};
 }
 
-// dt^2/4 times the derivative of the inertia torque, in the body's axes, with respect to the body's rotation; p: of the
-// iterate, minus_2_h1 minus_2_h2: of the last instant. By the angle t of half a step,
+// dt^2/4 times the derivative of the inertia torque with respect to the body's rotation, in the world frame; A, p: of
+// the iterate, minus_2_h1 minus_2_h2: of the last instant. By the angle t of half a step, in the body's axes
 //   c J + 1/2 t^2 (J t)(J t)' / (t . J t):
 // what turns about a principal axis needs no more, and a slender body bears no more, as this is never less than c J.
 // Without it a rotor that turns by 0.6 rad a step loses a thousandth of its speed every tenth of a second.
 template <class T>
-RIGSTEP_INLINE S3<T> inertia_tangent(const S3<T>& J, Quaternion<T> p, Quaternion<T> minus_2_h1,
+RIGSTEP_INLINE S3<T> inertia_tangent(const S3<T>& J, const M3<T>& A, Quaternion<T> p, Quaternion<T> minus_2_h1,
                                      Quaternion<T> minus_2_h2, const StepSize& step) {
   const T c = T(0.5 * step.quarter_dt2) * fma(p.w, minus_2_h2.w, dot(p.e, minus_2_h2.e)), at_rest(1e-300);
   const V3<T> t = T(0.5 * step.dt) * G(minus_2_h1, p), Jt = J * t;
-  const V3<T> share = T(0.5) * (dot(t, t) / (dot(t, Jt) + at_rest)) * Jt;
-  return {fma(c, J.xx, share.x * Jt.x), fma(c, J.yy, share.y * Jt.y), fma(c, J.zz, share.z * Jt.z),
-          fma(c, J.yx, share.y * Jt.x), fma(c, J.zx, share.z * Jt.x), fma(c, J.zy, share.z * Jt.y)};
+  const V3<T> at = A * Jt, share = T(0.5) * (dot(t, t) / (dot(t, Jt) + at_rest)) * at;
+  const S3<T> I = rotated(A, J);
+  return {fma(c, I.xx, share.x * at.x), fma(c, I.yy, share.y * at.y), fma(c, I.zz, share.z * at.z),
+          fma(c, I.yx, share.y * at.x), fma(c, I.zx, share.z * at.x), fma(c, I.zy, share.z * at.y)};
 }
 
-// Inertia plus the geometric stiffness, which must leave a tenth of the inertia. Where it falls short of that in one
-// direction by little (at the predictor the joint forces still point along the last pose) it is lifted there: the first
-// Newton step for the lowest eigenvalue, from 0, goes beyond it. Otherwise it is left out for this body.
+// Inertia plus a factor times K, the geometric stiffness, which must leave a tenth of the inertia. Where it falls short
+// of that in one direction by little (at the predictor the joint forces still point along the last pose) it is lifted
+// there: the first Newton step for the lowest eigenvalue, from 0, goes beyond it. Otherwise it is left out for this
+// body.
 template <class T>
 RIGSTEP_INLINE S3<T> with_stiffness(const S3<T>& I, const S3<T>& K, T factor) {
   constexpr double kLeft = 0.1, kMostLift = 0.05;
-  const auto sum = [&](T share) {
-    return S3<T>{fma(factor, K.xx, share * I.xx), fma(factor, K.yy, share * I.yy), fma(factor, K.zz, share * I.zz),
-                 fma(factor, K.yx, share * I.yx), fma(factor, K.zx, share * I.zx), fma(factor, K.zy, share * I.zy)};
-  };
-  const S3<T> S = sum(T(1.0 - kLeft)), full = sum(T(1.0));
+  const S3<T> full = fma(factor, K, I), S = fma(T(-kLeft), I, full);
   const T minor = fnma(S.yx, S.yx, S.xx * S.yy);
   const T det = fma(S.zz, minor, fma(S.zx, fnma(S.zx, S.yy, S.yx * S.zy), S.zy * fnma(S.xx, S.zy, S.yx * S.zx)));
   const T least = smaller(smaller(S.xx, minor), det);
@@ -229,7 +263,7 @@ RIGSTEP_INLINE S3<T> with_stiffness(const S3<T>& I, const S3<T>& K, T factor) {
           pick(full.yx, I.yx),      pick(full.zx, I.zx),      pick(full.zy, I.zy)};
 }
 
-// what the torque of the joints, in the body's axes, adds to the geometric stiffness there
+// what the torque of the joints, in the body's axes, adds to twice the geometric stiffness there
 template <class T>
 RIGSTEP_INLINE S3<T> turning_stiffness(const BodyArrays<T>& b, V3<T> torque) {
   constexpr int W = kWidth<T>;
@@ -286,47 +320,55 @@ struct SymmetricProduct {
 
 // ---- LDL' of a constraint's own block
 
-// ... of three rows, with the pivots as ratios of leading minors: so its divisions do not wait for each other.
-template <class T>
-RIGSTEP_INLINE T factorise_three_pivots(T* A, T* inverse_d) {
-  const T first = A[0], one(1.0);
-  const T second = fnma(A[1], A[1], first * A[2]), below = fnma(A[1], A[3], first * A[4]);
-  const T third = fnma(below, below, second * fnma(A[3], A[3], first * A[5]));  // times the first
-  inverse_d[0] = one / first;
-  const T one_over_second = one / second;
-  inverse_d[1] = first * one_over_second;
-  inverse_d[2] = (first * second) * (one / third);
-  A[1] = A[1] * inverse_d[0], A[3] = A[3] * inverse_d[0], A[4] = below * one_over_second;
-  return smaller(smaller(first, second), third);
+// ... of M <= 3 of its rows from J on, with the pivots as ratios of leading minors: so the divisions do not wait for
+// each other. Returns a number that is positive if all pivots are.
+template <int J, int M, class T>
+RIGSTEP_INLINE T factorise_few_pivots(T* A, T* inverse_d) {
+  const auto at = [A](int i, int k) RIGSTEP_INLINED -> T& { return A[packed(J + i) + J + k]; };
+  const T first = at(0, 0), one(1.0);
+  inverse_d[J] = one / first;
+  if constexpr (M == 1) {
+    return first;
+  } else {
+    const T second = fnma(at(1, 0), at(1, 0), first * at(1, 1)), one_over_second = one / second;
+    inverse_d[J + 1] = first * one_over_second;
+    T least = smaller(first, second);
+    if constexpr (M == 3) {
+      const T below = fnma(at(1, 0), at(2, 0), first * at(2, 1));
+      const T third = fnma(below, below, second * fnma(at(2, 0), at(2, 0), first * at(2, 2)));  // times the first
+      inverse_d[J + 2] = (first * second) * (one / third);
+      at(2, 0) = at(2, 0) * inverse_d[J], at(2, 1) = below * one_over_second;
+      least = smaller(least, third);
+    }
+    at(1, 0) = at(1, 0) * inverse_d[J];
+    return least;
+  }
 }
 
-// A (packed) becomes L below the diagonal; inverse: 1 / D. Returns a number that is positive if all pivots are.
-template <int N, class T>
+// A (packed) becomes L below the diagonal; inverse: 1 / D. Three rows at a time, from J on. Returns as above.
+template <int N, int J = 0, class T>
 RIGSTEP_INLINE T factorise_pivots(T* A, T* inverse_d) {
-  if constexpr (N == 3) return factorise_three_pivots(A, inverse_d);
-  T least(1.0);
-  each<N>([&](int j) RIGSTEP_INLINED {
-    T* row = A + packed(j);
-    T scaled[N];
-    T d = row[j];
+  constexpr int M = N - J < 3 ? N - J : 3;
+  const T least = factorise_few_pivots<J, M>(A, inverse_d);
+  if constexpr (J + M == N) {
+    return least;
+  } else {
+    T LD[N][M];  // of the rows below
 #pragma GCC unroll 6
-    for (int k = 0; k < j; ++k) {  // row holds L D so far
-      scaled[k] = row[k];
-      row[k] = row[k] * inverse_d[k];
-      d = fnma(scaled[k], row[k], d);
+    for (int i = J + M; i < N; ++i) {
+      T* const row = A + packed(i);
+      each<M>([&](int k) RIGSTEP_INLINED {
+        LD[i][k] = row[J + k];
+#pragma GCC unroll 6
+        for (int j = 0; j < k; ++j) LD[i][k] = fnma(A[packed(J + k) + J + j], LD[i][j], LD[i][k]);
+      });
+      each<M>([&](int k) RIGSTEP_INLINED { row[J + k] = LD[i][k] * inverse_d[J + k]; });
+#pragma GCC unroll 6
+      for (int j = J + M; j <= i; ++j)
+        each<M>([&](int k) RIGSTEP_INLINED { row[j] = fnma(row[J + k], LD[j][k], row[j]); });
     }
-    least = j == 0 ? d : smaller(d, least);
-    inverse_d[j] = T(1.0) / d;
-#pragma GCC unroll 6
-    for (int i = j + 1; i < N; ++i) {
-      T* below = A + packed(i);
-      T sum = below[j];
-#pragma GCC unroll 6
-      for (int k = 0; k < j; ++k) sum = fnma(below[k], row[k], sum);
-      below[j] = sum;
-    }
-  });
-  return least;
+    return smaller(least, factorise_pivots<N, J + M>(A, inverse_d));
+  }
 }
 
 // x := L^-1 x
@@ -403,16 +445,12 @@ RIGSTEP_INLINE PointSides<C, T> turned_sides(const double* constants, const M3<T
   return s;
 }
 
-// 1/2 (a b' + b a') - (a . b) E: derivative of a x b, where a turns, symmetric part
+// a b' + b a' - 2 (a . b) E: twice the derivative of a x b, where a turns, symmetric part
 template <class T>
 RIGSTEP_INLINE S3<T> outer(V3<T> a, V3<T> b) {
-  const V3<T> half = T(0.5) * a;
-  return {-fma(a.y, b.y, a.z * b.z),      -fma(a.x, b.x, a.z * b.z),      -fma(a.x, b.x, a.y * b.y),
-          fma(half.x, b.y, half.y * b.x), fma(half.x, b.z, half.z * b.x), fma(half.y, b.z, half.z * b.y)};
-}
-template <class T>
-RIGSTEP_INLINE S3<T> operator+(const S3<T>& a, const S3<T>& b) {
-  return {a.xx + b.xx, a.yy + b.yy, a.zz + b.zz, a.yx + b.yx, a.zx + b.zx, a.zy + b.zy};
+  const V3<T> minus_2_a = -(a + a);
+  const T xx = minus_2_a.x * b.x, yy = minus_2_a.y * b.y, zz = minus_2_a.z * b.z;
+  return {yy + zz, xx + zz, xx + yy, fma(a.x, b.y, a.y * b.x), fma(a.x, b.z, a.z * b.x), fma(a.y, b.z, a.z * b.y)};
 }
 
 template <class T>
@@ -424,32 +462,49 @@ RIGSTEP_INLINE Load<T> operator+(const Load<T>& a, const Load<T>& b) {
   return {a.force + b.force, a.torque + b.torque};
 }
 
-// What a constraint does to one of its bodies, J' lambda, and its geometric stiffness; C: cosines
-template <int C, class Source>
-RIGSTEP_INLINE auto load_of(const Source& handle) -> Load<decltype(handle(0))> {
-  const auto force = three(handle, 0);
-  if constexpr (C == RowFormat::kGeneral) return {force, three(handle, kMomentOfHandle)};
-  const auto arm = three(handle, arm_of_handle(C));
-  if constexpr (C == 0) return {force, cross(arm, force)};
-  return {force, add_cross(three(handle, kMomentOfHandle), arm, force)};
+// Where the numbers of a handle lie in the lanes of its leaf (see Handle); sign: of its Jacobian.
+template <class T, class Source>
+struct HandleNumbers {
+  Source shared, own;
+  T sign;
+};
+
+// What a constraint does to one of its bodies, J' lambda, and twice its geometric stiffness; C: cosines
+template <int C, class T, class Source>
+RIGSTEP_INLINE Load<T> load_of(const HandleNumbers<T, Source>& handle) {
+  const V3<T> force = three(handle.shared, 0);
+  if constexpr (C == RowFormat::kGeneral) {
+    return {force, three(handle.shared, kMomentOfHandle)};
+  } else {
+    const V3<T> arm = three(handle.own, arm_of_handle(C)), signed_force = flipped(force, handle.sign);
+    if constexpr (C == 0)
+      return {signed_force, cross(arm, signed_force)};
+    else
+      return {signed_force, add_cross(flipped(three(handle.shared, kMomentOfHandle), handle.sign), arm, signed_force)};
+  }
 }
-template <int C, class Source>
-RIGSTEP_INLINE auto stiffness_of(const Source& handle) -> S3<decltype(handle(0))> {
-  if constexpr (C == RowFormat::kGeneral) return symmetric(handle, kStiffnessOfHandle);
-  const auto of_force = outer(three(handle, arm_of_handle(C)), three(handle, 0));
-  if constexpr (C == 0) return of_force;
-  return of_force + symmetric(handle, kStiffnessOfHandle);
+template <int C, class T, class Source>
+RIGSTEP_INLINE S3<T> stiffness_of(const HandleNumbers<T, Source>& handle) {
+  if constexpr (C == RowFormat::kGeneral) {
+    return symmetric(handle.shared, kStiffnessOfHandle);
+  } else {
+    const S3<T> of_force = outer(three(handle.own, arm_of_handle(C)), flipped(three(handle.shared, 0), handle.sign));
+    if constexpr (C == 0)
+      return of_force;
+    else
+      return of_force + symmetric(handle.shared, kStiffnessOfHandle);
+  }
 }
 
+// what both sides have in common
 template <int C, class T, class Sink>
-RIGSTEP_INLINE void put_handle(const Sink& to, const PointSides<C, T>& at, V3<T> arm, V3<T> force, V3<T> moment) {
+RIGSTEP_INLINE void put_shared(const Sink& to, const PointSides<C, T>& at, V3<T> force, V3<T> moment) {
   put3(to, 0, force);
   if constexpr (C > 0) put3(to, kMomentOfHandle, moment);
-  put3(to, arm_of_handle(C), arm);
   each<C>([&](int k) RIGSTEP_INLINED { put3(to, normals_of_handle(C) + 3 * k, at.normal(k)); });
 }
 
-// geometric stiffness of the cosines, the same for both bodies
+// twice the geometric stiffness of the cosines, the same for both bodies
 template <int C, class T>
 RIGSTEP_INLINE S3<T> stiffness_of_cosines(const PointSides<C, T>& at, const T* lambda) {
   S3<T> K = outer(lambda[0] * at.axis_first(0), at.axis_second(0));
@@ -464,8 +519,9 @@ template <int C, class T>
 struct PointHandle {
   V3<T> arm;
   const double* normals;
-  RIGSTEP_INLINE explicit PointHandle(const double* at)
-      : arm(load3<T>(at + arm_of_handle(C) * kWidth<T>)), normals(at + normals_of_handle(C) * kWidth<T>) {}
+  RIGSTEP_INLINE PointHandle(const StepArrays& a, const Handle& h)
+      : arm(load3<T>(a.handles + h.at + arm_of_handle(C) * kWidth<T>)),
+        normals(a.handles + h.shared + normals_of_handle(C) * kWidth<T>) {}
   RIGSTEP_INLINE V3<T> normal(int k) const { return load3<T>(normals + 3 * k * kWidth<T>); }
 };
 

@@ -77,7 +77,7 @@ struct GeneralHandle {
 void write_handle(const Workspace& w, Place at, const GeneralHandle& h, int rows) {
   scatter(w.lanes.handles, at, 0, h.load);
   const double K[] = {h.K(0, 0), h.K(1, 1), h.K(2, 2), h.K(1, 0), h.K(2, 0), h.K(2, 1)};
-  for (int k = 0; k < 6; ++k) w.lanes.handles[at.base + (kStiffnessOfHandle + k) * at.stride] = K[k];
+  for (int k = 0; k < 6; ++k) w.lanes.handles[at.base + (kStiffnessOfHandle + k) * at.stride] = 2.0 * K[k];
   for (int k = 0; k < rows; ++k) scatter(w.lanes.handles, at, kRowsOfHandle + 6 * k, h.rows[k]);
 }
 
@@ -137,11 +137,17 @@ void enter_lanes(const Plan& plan, const State& x, Workspace& w) noexcept {
   std::fill_n(a.last_kappa, e.rows, 0.0);
   std::fill_n(a.rate, e.rows, 0.0);  // only drivers write theirs
   std::fill_n(a.quadratic, e.rows, 0.0);
-  // elements and hubs are never open and have no multiplier
-  for (std::size_t k = plan.first_element(); k < plan.first_element() + plan.elements.size() + e.hubs.size(); ++k)
+  // elements, hubs and fillers are never open and have no multiplier; nobody evaluates fillers
+  for (std::size_t k = plan.first_element(); k < e.constraints.size(); ++k) {
+    const RowFormat& format = e.constraints[k].format;
     at_all_rows(e.constraint[k], [&](Place at) {
-      for (int row = 0; row < e.constraints[k].format.rows; ++row) a.Phi[at.base + row * at.stride] = 0.0;
+      for (int row = 0; row < format.rows; ++row) a.Phi[at.base + row * at.stride] = 0.0;
     });
+    if (!e.constraints[k].is_filler) continue;
+    for (const std::vector<Place>& side : e.constraint[k].handles)
+      for (const Place& at : side)
+        for (int n = 0; n < format.handle_size(); ++n) a.handles[at.base + n * at.stride] = 0.0;
+  }
   for (int c = 0; c < plan.mechanism.constraints(); ++c) {
     const int first = plan.first_row[c], rows = plan.first_row[c + 1] - first;
     if (rows == 0) continue;

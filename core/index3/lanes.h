@@ -4,6 +4,8 @@
 // set, in a namespace of its own: nothing here may leave its translation unit.
 #pragma once
 
+#include <cstdint>
+
 #if defined(__AVX__)
 #include <immintrin.h>
 #endif
@@ -25,14 +27,17 @@ struct VectorOf;
 template <>
 struct VectorOf<2> {
   using Type __attribute__((vector_size(2 * sizeof(double)))) = double;
+  using Bits __attribute__((vector_size(2 * sizeof(double)))) = std::int64_t;
 };
 template <>
 struct VectorOf<4> {
   using Type __attribute__((vector_size(4 * sizeof(double)))) = double;
+  using Bits __attribute__((vector_size(4 * sizeof(double)))) = std::int64_t;
 };
 template <>
 struct VectorOf<8> {
   using Type __attribute__((vector_size(8 * sizeof(double)))) = double;
+  using Bits __attribute__((vector_size(8 * sizeof(double)))) = std::int64_t;
 };
 
 template <int N>
@@ -121,15 +126,37 @@ RIGSTEP_INLINE Lanes<N> square_root(Lanes<N> a) {
   return r;
 }
 
+// a, or -a where the zero `sign` is negative
+RIGSTEP_INLINE double flipped(double a, double sign) {
+  return __builtin_bit_cast(double, __builtin_bit_cast(std::int64_t, a) ^ __builtin_bit_cast(std::int64_t, sign));
+}
+template <int N>
+RIGSTEP_INLINE Lanes<N> flipped(Lanes<N> a, Lanes<N> sign) {
+  using Bits = typename VectorOf<N>::Bits;
+  return {(typename VectorOf<N>::Type)((Bits)a.v ^ (Bits)sign.v)};
+}
+
 // the larger one; b where either is not a number
 RIGSTEP_INLINE double larger(double a, double b) { return a > b ? a : b; }
 template <int N>
 RIGSTEP_INLINE Lanes<N> larger(Lanes<N> a, Lanes<N> b) {
+#if defined(__AVX512F__)
+  if constexpr (N == 8) return {_mm512_maskz_max_pd(0xff, a.v, b.v)};
+#endif
+#if defined(__AVX__)
+  if constexpr (N == 4) return {_mm256_max_pd(a.v, b.v)};
+#endif
   return {a.v > b.v ? a.v : b.v};
 }
 RIGSTEP_INLINE double smaller(double a, double b) { return a < b ? a : b; }
 template <int N>
 RIGSTEP_INLINE Lanes<N> smaller(Lanes<N> a, Lanes<N> b) {
+#if defined(__AVX512F__)
+  if constexpr (N == 8) return {_mm512_maskz_min_pd(0xff, a.v, b.v)};
+#endif
+#if defined(__AVX__)
+  if constexpr (N == 4) return {_mm256_min_pd(a.v, b.v)};
+#endif
   return {a.v < b.v ? a.v : b.v};
 }
 
@@ -176,6 +203,50 @@ template <int N>
 RIGSTEP_INLINE void store(double* p, Lanes<N> a) {
   *reinterpret_cast<typename Lanes<N>::Vector*>(p) = a.v;
 }
+
+// Which lane of two vectors in a row each lane takes.
+template <int N>
+struct Selection {
+  const std::int64_t* lane;
+  RIGSTEP_INLINE explicit Selection(const std::int64_t* of_lane) : lane(of_lane) {}
+  RIGSTEP_INLINE Lanes<N> operator()(Lanes<N> a, Lanes<N> b) const {
+    Lanes<N> r;
+    for (int k = 0; k < N; ++k) r.v[k] = lane[k] < N ? a.v[lane[k]] : b.v[lane[k] - N];
+    return r;
+  }
+};
+#if defined(__AVX512VL__)
+template <>
+struct Selection<8> {
+  __m512i lane;
+  RIGSTEP_INLINE explicit Selection(const std::int64_t* of_lane) : lane(_mm512_load_si512(of_lane)) {}
+  RIGSTEP_INLINE Lanes<8> operator()(Lanes<8> a, Lanes<8> b) const { return {_mm512_permutex2var_pd(a.v, lane, b.v)}; }
+};
+template <>
+struct Selection<4> {
+  __m256i lane;
+  RIGSTEP_INLINE explicit Selection(const std::int64_t* of_lane)
+      : lane(_mm256_load_si256(reinterpret_cast<const __m256i*>(of_lane))) {}
+  RIGSTEP_INLINE Lanes<4> operator()(Lanes<4> a, Lanes<4> b) const { return {_mm256_permutex2var_pd(a.v, lane, b.v)}; }
+};
+#elif defined(__AVX2__)
+template <>
+struct Selection<4> {
+  __m256i halves;  // two of 32 bits for each lane
+  __m256d from_b;  // by the sign
+  RIGSTEP_INLINE explicit Selection(const std::int64_t* of_lane) {
+    const __m256i lane = _mm256_load_si256(reinterpret_cast<const __m256i*>(of_lane)), low = _mm256_slli_epi64(lane, 1);
+    halves = _mm256_or_si256(low, _mm256_slli_epi64(_mm256_add_epi64(low, _mm256_set1_epi64x(1)), 32));
+    from_b = _mm256_castsi256_pd(_mm256_slli_epi64(lane, 61));
+  }
+  RIGSTEP_INLINE __m256d of(__m256d v) const {
+    return _mm256_castps_pd(_mm256_permutevar8x32_ps(_mm256_castpd_ps(v), halves));
+  }
+  RIGSTEP_INLINE Lanes<4> operator()(Lanes<4> a, Lanes<4> b) const {
+    return {_mm256_blendv_pd(of(a.v), of(b.v), from_b)};
+  }
+};
+#endif
 
 // ---- vectors and matrices of the space that the bodies live in
 
@@ -237,6 +308,10 @@ template <class T>
 RIGSTEP_INLINE V3<T> operator*(T s, V3<T> a) {
   return {s * a.x, s * a.y, s * a.z};
 }
+template <class T>
+RIGSTEP_INLINE V3<T> flipped(V3<T> a, T sign) {
+  return {flipped(a.x, sign), flipped(a.y, sign), flipped(a.z, sign)};
+}
 // c + s a
 template <class T>
 RIGSTEP_INLINE V3<T> fma(T s, V3<T> a, V3<T> c) {
@@ -263,6 +338,16 @@ RIGSTEP_INLINE V3<T> add_cross(V3<T> c, V3<T> a, V3<T> b) {
 template <class T>
 RIGSTEP_INLINE V3<T> operator*(const M3<T>& A, V3<T> b) {
   return {dot(A.x, b), dot(A.y, b), dot(A.z, b)};
+}
+template <class T>
+RIGSTEP_INLINE S3<T> operator+(const S3<T>& a, const S3<T>& b) {
+  return {a.xx + b.xx, a.yy + b.yy, a.zz + b.zz, a.yx + b.yx, a.zx + b.zx, a.zy + b.zy};
+}
+// c + s a
+template <class T>
+RIGSTEP_INLINE S3<T> fma(T s, const S3<T>& a, const S3<T>& c) {
+  return {fma(s, a.xx, c.xx), fma(s, a.yy, c.yy), fma(s, a.zz, c.zz),
+          fma(s, a.yx, c.yx), fma(s, a.zx, c.zx), fma(s, a.zy, c.zy)};
 }
 template <class T>
 RIGSTEP_INLINE V3<T> operator*(const S3<T>& S, V3<T> b) {

@@ -14,9 +14,6 @@ namespace rigstep::index3 {
 
 inline constexpr int kMostLanes = 8;  // of a batch: 1, 2, 4 or, where the processor has registers for them, 8
 
-// Constraints of one format that are narrower than that may be evaluated together in as many lanes.
-inline constexpr int kJoinedLanes = 4;
-
 inline constexpr int kMaxRows = 6;   // of one constraint
 inline constexpr int kMaxSides = 4;  // bodies of one constraint
 
@@ -43,15 +40,16 @@ inline constexpr int kLoadField = kTwistField + 6;                     // Q: for
 inline constexpr int kMotionField = kLoadField + 6;  // displacement | velocity | acceleration, world frame
 inline constexpr int kInertiaInverseField = kMotionField + 6;
 inline constexpr int kConstantsField = kInertiaInverseField + 6;  // 1/m, m, inertia xx yy zz yx zx zy
-inline constexpr int kTurningField = kConstantsField + 8;  // share of a torque about x, y, z: xx yy zz yx zx zy each
+inline constexpr int kTurningField = kConstantsField + 8;  // twice the share of a torque about x, y, z, symmetric each
 inline constexpr int kBodyFields = kTurningField + 18;
 static_assert(kBodyFields * 4 * sizeof(double) % 64 == 0, "records in lanes share no cache line");
 
 inline Place BodyPlace::of(int field) const { return {kBodyFields * position + field * width + lane, width}; }
 
-// Numbers per lane of a constraint's hold on a body. Of general rows: load (6), geometric stiffness (6), rows (6 each).
-// Of a point constraint: force on the point (3), with cosines their moment (3) and geometric stiffness (6), arm (3),
-// normals (3 each); what the force adds to load and stiffness follows from the arm.
+// Numbers per lane of a constraint's hold on a body. Of general rows: load (6), twice the geometric stiffness (6), rows
+// (6 each). Of a point constraint: force on the point (3), with cosines their moment (3) and stiffness as above, arm
+// (3), normals (3 each), all but the arm as for the first body; what the force adds to load and stiffness follows from
+// the arm.
 inline constexpr int kMomentOfHandle = 3, kStiffnessOfHandle = 6, kRowsOfHandle = 12;
 constexpr int arm_of_handle(int cosines) { return cosines == 0 ? 3 : 12; }
 constexpr int normals_of_handle(int cosines) { return arm_of_handle(cosines) + 3; }
@@ -72,18 +70,21 @@ struct Handle {
   RowFormat format;
   int signs = 0;   // of its Jacobian
   int at = 0;      // into the handles
-  int stride = 1;  // there
+  int shared = 0;  // where all but the arm lies: there too, or where the constraint's other side has it
+  int stride = 1;  // of both
   int row = 0;     // first of its rows in the leaf
 };
 
-// By lane: +1 first body, -1 second; general rows carry their own. Handles share them, as there are few.
+// By lane, as the sign of a zero: + first body, - second; general rows carry their own. Handles share them, as there
+// are few.
 struct Signs {
   alignas(kMostLanes * sizeof(double)) double of_lane[kMostLanes] = {};
 };
 
 // Where the lanes of an operation find its operands: in a batch as wide as their own and in the same lanes; in
-// neighbouring lanes of a batch; or anywhere, perhaps with copies for lanes that only fill up.
-enum class Operands : unsigned char { in_order, beside, scattered };
+// neighbouring lanes of a batch; in any lanes of two batches as wide as their own; or anywhere, perhaps with copies for
+// lanes that only fill up.
+enum class Operands : unsigned char { in_order, beside, chosen, scattered };
 
 // Numbers that a lane which only fills up takes over from another place.
 struct Copy {
@@ -108,6 +109,21 @@ struct ScatteredChild {
 struct ScatteredSide {
   Place record[kMostLanes];
   Place handle[kMostLanes];
+};
+
+// For each lane, which lane of two batches in a row it takes.
+struct LaneChoice {
+  alignas(kMostLanes * sizeof(double)) std::int64_t of_lane[kMostLanes] = {};
+};
+
+// Where a constraint's lanes choose their bodies from, and where their handles go: each handle's own lanes choose from
+// what they held before and the constraint's lanes.
+struct ChosenSide {
+  int record[2] = {};
+  LaneChoice body;
+  int handles = 0;
+  int handle[2] = {};
+  LaneChoice kept[2];
 };
 
 // A constraint that stays open after a front, as a block of its rows.
@@ -160,6 +176,7 @@ struct Side {
   Place record;  // of the body
   Place handle;
   int scattered = -1;              // into the tables of places
+  int chosen = -1;                 // into those of choices
   int first_copy = 0, copies = 0;  // of the handle
 };
 
@@ -219,6 +236,7 @@ struct alignas(64) StepArrays {
   const Copy* copy;
   const ScatteredChild* scattered_child;
   const ScatteredSide* scattered_side;
+  const ChosenSide* chosen_side;
   const ConstraintBatch* constraint;
   int constraints;
   const double* constraint_constants;
@@ -283,6 +301,7 @@ struct RootToLeaves {
   // (24) (25), velocities are kept (54) and give the quadratic terms, accelerations are kept (69) and give the
   // residuals.
   enum class Finish { nothing, motion, displacements, velocities, accelerations } finish = Finish::nothing;
+  bool measure = true;  // how far displacements move the bodies
 };
 
 struct Found {

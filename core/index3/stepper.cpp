@@ -88,7 +88,7 @@ class Attempt {
       if (needs_tangent(k)) up.with_stiffness = true, up.factorise = {true, h2(), true, 0};
       if (!assemble(up)) return false;  // 3c-3e   (17) (18) (26) (27) (36)-(39), leaves to root
       after_free_motion();
-      disassemble(Multiplier::lambda, RootToLeaves::Finish::displacements);  // 3f-3h, 3b   (34) (24) (25) (15) (16)
+      disassemble(Multiplier::lambda, RootToLeaves::Finish::displacements, is_last(k));  // 3f-3h, 3b   (34) (24) (25)
       if (!observe(k + 1)) return false;
     }
     return true;
@@ -123,6 +123,7 @@ class Attempt {
 
   // with the pose; else they are those of the step
   static bool loads_vary(const Plan& plan) { return !plan.observed_bodies.empty(); }
+  bool is_last(int iteration) const { return iteration + 1 == plan_.settings.iterations; }
   bool needs_tangent(int iteration) const { return iteration < plan_.tangents.count; }
 
   static void load(const Plan& plan, const State& last, const Inputs& inputs, Workspace& w) {
@@ -227,19 +228,18 @@ class Attempt {
   }
 
   // what joins the parts, then these; what others must know of it is on its way at once
-  void disassemble(Multiplier kind, RootToLeaves::Finish finish) {
-    const bool moves = finish == RootToLeaves::Finish::displacements;
+  void disassemble(Multiplier kind, RootToLeaves::Finish finish, bool measure = true) {
+    const RootToLeaves down{true, kind, finish, measure};
     each([&](int p) {
-      Found& found = w_.notices[p].found;
-      if (moves) found = {};
       if (!is_divided_) return;
+      Found& found = w_.notices[p].found;
       // hubs, which constraints of the part need; those between the parts have not heard of the others yet
-      found.moves = larger(kernels_.disassemble(w_.joins[p], {true, kind, finish}).moves, found.moves);
-      add(kernels_.disassemble(w_.borders[p], {true, kind, finish}), found);
+      found.moves = larger(kernels_.disassemble(w_.joins[p], down).moves, found.moves);
+      add(kernels_.disassemble(w_.borders[p], down), found);
     });
-    if (moves) post(kPoses);
+    if (finish == RootToLeaves::Finish::displacements) post(kPoses);
     if (finish == RootToLeaves::Finish::accelerations) post(kMotions);
-    each([&](int p) { add(kernels_.disassemble(w_.parts[p], {true, kind, finish}), w_.notices[p].found); });
+    each([&](int p) { add(kernels_.disassemble(w_.parts[p], down), w_.notices[p].found); });
   }
 
   // the residuals of the constraints between the parts

@@ -77,19 +77,19 @@ void rest_on_ground(StepArrays& a, const BodyPlace& place) {
 // Derived with respect to the body's own axes, how the joints' torque turns with the body has the antisymmetric part
 // 1/2 [torque x]. The tangent is symmetric: it takes from each pair of entries the mean, weighted by the squares of the
 // other one's principal moments of inertia, so that no equation of a small moment sees what belongs to a large one; a
-// rod does not turn about itself because it swings. This is that mean of the antisymmetric part, in the body's axes,
-// for a torque of 1 about each.
+// rod does not turn about itself because it swings. This is twice that mean of the antisymmetric part, in the body's
+// axes, for a torque of 1 about each.
 std::array<Mat3, 3> turning_share(const Mat3& inertia_b) {
   const Eigen::SelfAdjointEigenSolver<Mat3> principal(inertia_b);
   const Mat3& P = principal.eigenvectors();
   const Vec3& J = principal.eigenvalues();
   std::array<Mat3, 3> share;
   for (int axis = 0; axis < 3; ++axis) {
-    const Mat3 turn = 0.5 * P.transpose() * skew(Vec3::Unit(axis)) * P;
+    const Mat3 twice_turn = P.transpose() * skew(Vec3::Unit(axis)) * P;
     Mat3 mean = Mat3::Zero();
     for (int i = 0; i < 3; ++i)
       for (int j = 0; j < 3; ++j)
-        if (i != j) mean(i, j) = turn(i, j) * (J[j] * J[j] - J[i] * J[i]) / (J[j] * J[j] + J[i] * J[i]);
+        if (i != j) mean(i, j) = twice_turn(i, j) * (J[j] * J[j] - J[i] * J[i]) / (J[j] * J[j] + J[i] * J[i]);
     share[axis] = P * mean * P.transpose();
   }
   return share;
@@ -121,6 +121,7 @@ Workspace::Workspace(const Plan& plan) : lanes{}, exchange(plan.elimination) {
   lanes.copy = e.copies.data();
   lanes.scattered_child = e.scattered_children.data();
   lanes.scattered_side = e.scattered_sides.data();
+  lanes.chosen_side = e.chosen_sides.data();
   take_over(e.parts[0], lanes);
   lanes.constraint_constants = plan.constraint_constants.data();
   lanes.compliance[0] = plan.compliance_in_lanes.data();

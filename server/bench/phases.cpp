@@ -51,8 +51,8 @@ class Phases {
     up.factorise = {factorise, h2(), stage == 0, stage};
     plan_.kernels->assemble(w_.lanes, up);
   }
-  void down(Multiplier kind, RootToLeaves::Finish finish) {
-    plan_.kernels->disassemble(w_.lanes, {true, kind, finish});
+  void down(Multiplier kind, RootToLeaves::Finish finish) {  // as all but the last iteration
+    plan_.kernels->disassemble(w_.lanes, {true, kind, finish, false});
   }
 
  private:

@@ -98,6 +98,10 @@ TEST_CASE("every instruction set passes through the same bits") {
   for (const int n : {3, 8, 9, 16, 23, 47, 130}) all.push_back(test::build(test::chain(n, JointType::revolute)));
   all.push_back(test::build(test::chain(37, JointType::universal)));
   for (int seed = 1; seed <= 12; ++seed) all.push_back(test::build(test::random_chain(seed, 8 + 5 * seed)));
+  for (const JointType type : {JointType::spherical, JointType::revolute})
+    for (const bool outer_first : {false, true})
+      for (const int chains : {2, 4, 8})
+        all.push_back(test::build(test::chains_side_by_side(chains, 8, type, outer_first)));
   all.push_back(test::build(test::tree(31, 2, JointType::spherical)));
   for (int legs = 2; legs <= 9; ++legs) all.push_back(test::build(test::star(legs, 3)));
   for (const char* file : {"full_car", "pipelayer"}) all.push_back(test::mechanism(file));

@@ -389,6 +389,24 @@ inline Description random_bare_tree(unsigned seed, int n, bool on_ground = true)
   return d;
 }
 
+// Equal chains of rods side by side on the ground, with free ends; the outer body first in each joint, or the inner
+// one.
+inline Description chains_side_by_side(int chains, int links, JointType type, bool outer_first) {
+  Description d;
+  d.name = "chains_side_by_side";
+  d.gravity = {0.0, -9.81, 0.0};
+  for (int c = 0; c < chains; ++c)
+    for (int i = 0; i < links; ++i) {
+      const auto name = [c](int k) { return "rod" + std::to_string(c) + "_" + std::to_string(k); };
+      const Vec3 at{static_cast<double>(i), 0.0, static_cast<double>(c)};
+      d.bodies.push_back(make_rod(name(i), at, at + Vec3::UnitX()));
+      const std::string inner = i > 0 ? name(i - 1) : "ground";
+      d.joints.push_back(
+          make_joint("joint" + name(i), type, outer_first ? name(i) : inner, outer_first ? inner : name(i), at));
+    }
+  return d;
+}
+
 // An arch of links, some hung the other way round, with side branches: free, or on the ground with one end
 // or both.
 inline Description random_chain(int seed, int links) {

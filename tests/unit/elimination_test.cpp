@@ -136,7 +136,8 @@ class Walk {
         CHECK(handle.row == rows_of(compound.pending));
         const int c = constraint_of_handle_.at(handle.at + lane);
         CHECK(handle.format.rows == e_.constraints[c].format.rows);
-        CHECK((handle.format.general() || evaluated_.count(c) == 1));  // before its bodies
+        const bool by_runs = !handle.format.general() && !e_.constraints[c].is_filler;
+        CHECK((!by_runs || evaluated_.count(c) == 1));  // before its bodies
         CHECK(handle.format.cosines == e_.constraints[c].format.cosines);
         compound.pending.push_back(c);
       }
@@ -242,24 +243,38 @@ void check_elimination(const Mechanism& m, MergeOrder order, Hubs hubs, const ch
   for (const ConstraintBatch& batch : e.batches) evaluated += static_cast<std::size_t>(batch.width);
   CHECK(lanes.size() == evaluated);
   std::multiset<std::pair<Run::Of, int>> operations;
-  std::size_t points = 0;
-  for (const ConstraintBatch& c : e.parts[0].constraints) points += c.format.general() ? 0 : 1;
+  std::set<int> points;  // batches that are evaluated on the way: not those of fillers
+  for (std::size_t c = 0; c < e.constraint.size(); ++c)
+    if (!e.constraints[c].format.general() && !e.constraints[c].is_filler) points.insert(e.constraint[c].batch);
   for (const Run& run : e.parts[0].runs)
     for (int k = run.first; k < run.first + run.count; ++k) operations.emplace(run.of, k);
-  CHECK(operations.size() == e.leaves.size() + e.grips.size() + e.fronts.size() + points);
+  CHECK(operations.size() == e.leaves.size() + e.grips.size() + e.fronts.size() + points.size());
   CHECK(std::set<std::pair<Run::Of, int>>(operations.begin(), operations.end()).size() == operations.size());
   CHECK(e.parts[0].constraints.size() == e.batches.size());
+}
+
+// what a handle's lane keeps; -1: its batch is none of those chosen
+int kept_lane(const ChosenSide& side, const Place& handle) {
+  for (int k = 0; k < side.handles; ++k)
+    if (const int lane = handle.base - side.handle[k]; lane >= 0 && lane < handle.stride)
+      return static_cast<int>(side.kept[k].of_lane[lane]);
+  return -1;
 }
 
 // each lane of a point constraint writes the handle that the leaf of its body reads
 void check_handles(const Elimination& e) {
   for (const ConstraintPlace& c : e.constraint) {
     if (c.batch < 0 || e.batches[c.batch].format.general()) continue;
-    const int lane = c.rows.base - e.batches[c.batch].row_position;
+    const ConstraintBatch& batch = e.batches[c.batch];
+    const int lane = c.rows.base - batch.row_position;
     for (std::size_t side = 0; side < c.handles.size(); ++side) {
-      const Side& s = e.batches[c.batch].side[side];
-      const int at = s.scattered < 0 ? s.handle.base + lane : e.scattered_sides[s.scattered].handle[lane].base;
+      const Side& s = batch.side[side];
       const std::vector<Place>& read = c.handles[side];
+      if (batch.sides == Operands::chosen) {
+        for (const Place& at : read) CHECK(kept_lane(e.chosen_sides[s.chosen], at) == batch.width + lane);
+        continue;
+      }
+      const int at = s.scattered < 0 ? s.handle.base + lane : e.scattered_sides[s.scattered].handle[lane].base;
       const auto is_it = [at](const Place& place) { return place.base == at; };
       CHECK((read.empty() || std::any_of(read.begin(), read.end(), is_it)));
     }
@@ -393,30 +408,39 @@ TEST_CASE("equal parts lie side by side: segments of a chain, branches of a tree
   }
 }
 
-TEST_CASE("narrow constraints with axes are evaluated together where all is one thread's") {
+TEST_CASE("narrow constraints are evaluated together, chosen from the lanes of their bodies") {
   for (const char* set : test::instruction_sets()) {
-    const Plan plan(test::build(test::four_bar(0.4)), {.instruction_set = set});
-    REQUIRE(kernels_for_this_processor(set).lanes >= kJoinedLanes);
-    REQUIRE(plan.elimination.batches.size() == 1);
-    CHECK(plan.elimination.batches[0].width == kJoinedLanes);
+    const int lanes = kernels_for_this_processor(set).lanes;
+    CAPTURE(lanes);
+    const Plan loop(test::build(test::four_bar(0.4)), {.instruction_set = set});
+    REQUIRE(loop.elimination.batches.size() == 1);
+    CHECK(loop.elimination.batches[0].width == 4);
+    CHECK(loop.elimination.batches[0].sides == Operands::chosen);
+    for (const JointType type : {JointType::spherical, JointType::revolute}) {
+      const Elimination chain = Plan(test::build(test::chain(64, type)), {.instruction_set = set}).elimination;
+      CHECK(chain.fillers == 1);
+      // all are as wide as can be, but the filler, and on the way to the ground what is left beside the widest
+      CHECK(std::count_if(chain.batches.begin(), chain.batches.end(),
+                          [&](const ConstraintBatch& b) { return b.width < lanes; }) == 1);
+    }
   }
 }
 
-TEST_CASE("constraints of several fronts are evaluated together only where there is but one part") {
-  int joined = 0, divided = 0;
-  for (const JointType type : {JointType::revolute, JointType::fixed, JointType::universal})
-    for (int n = 2; n <= 400; n += n / 10 + 1) {
+TEST_CASE("only constraints of one part are evaluated together, not those between the parts") {
+  int joined = 0;
+  for (const JointType type : {JointType::spherical, JointType::revolute, JointType::fixed, JointType::universal})
+    for (int n = 160; n <= 400; n += n / 10 + 1) {
       CAPTURE(n);
-      const Plan plan(test::build(test::chain(n, type)), {.threads = kMostThreads});
-      const bool together = std::any_of(plan.elimination.fronts.begin(), plan.elimination.fronts.end(),
-                                        [](const Front& f) { return f.pivots > 0 && f.row_stride != f.width; });
-      const bool is_divided = plan.elimination.parts.size() > 1;
-      CHECK_FALSE((together && is_divided));
-      joined += together;
-      divided += is_divided;
+      const Elimination e = Plan(test::build(test::chain(n, type)), {.threads = kMostThreads}).elimination;
+      REQUIRE(e.parts.size() > 1);
+      std::map<int, std::set<std::pair<int, bool>>> parts;  // of a batch: which part evaluates it, and when
+      for (const Elimination::Unit& unit : e.units)
+        if (unit.constraint >= 0) parts[unit.constraint].emplace(unit.part, unit.joins);
+      for (const auto& [batch, all] : parts) CHECK(all.size() == 1);
+      joined += std::any_of(e.fronts.begin(), e.fronts.end(),
+                            [](const Front& f) { return f.pivots > 0 && f.row_stride != f.width; });
     }
   CHECK(joined > 0);
-  CHECK(divided > 0);
 }
 
 namespace {
