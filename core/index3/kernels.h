@@ -353,19 +353,19 @@ RIGSTEP_INLINE T factorise_pivots(T* A, T* inverse_d) {
   if constexpr (J + M == N) {
     return least;
   } else {
-    T LD[N][M];  // of the rows below
+    T scaled[N][M];  // the rows below, times D
 #pragma GCC unroll 6
     for (int i = J + M; i < N; ++i) {
       T* const row = A + packed(i);
       each<M>([&](int k) RIGSTEP_INLINED {
-        LD[i][k] = row[J + k];
+        scaled[i][k] = row[J + k];
 #pragma GCC unroll 6
-        for (int j = 0; j < k; ++j) LD[i][k] = fnma(A[packed(J + k) + J + j], LD[i][j], LD[i][k]);
+        for (int j = 0; j < k; ++j) scaled[i][k] = fnma(A[packed(J + k) + J + j], scaled[i][j], scaled[i][k]);
       });
-      each<M>([&](int k) RIGSTEP_INLINED { row[J + k] = LD[i][k] * inverse_d[J + k]; });
+      each<M>([&](int k) RIGSTEP_INLINED { row[J + k] = scaled[i][k] * inverse_d[J + k]; });
 #pragma GCC unroll 6
       for (int j = J + M; j <= i; ++j)
-        each<M>([&](int k) RIGSTEP_INLINED { row[j] = fnma(row[J + k], LD[j][k], row[j]); });
+        each<M>([&](int k) RIGSTEP_INLINED { row[j] = fnma(row[J + k], scaled[j][k], row[j]); });
     }
     return smaller(least, factorise_pivots<N, J + M>(A, inverse_d));
   }
