@@ -802,9 +802,11 @@ class Layout {
     ChosenSide chosen[2];
     if (!choose(b, 0, c.side[0], chosen[0]) || !choose(b, 1, c.side[1], chosen[1])) return;
     c.sides = Operands::chosen;
+    e_.copies.resize(static_cast<std::size_t>(c.side[0].first_copy));  // lanes of leaves that only fill up choose too
     for (int s = 0; s < 2; ++s) {
+      if (c.side[s].scattered >= 0) e_.scattered_sides.pop_back();
       c.side[s].scattered = -1;
-      c.side[s].copies = 0;  // lanes of leaves that only fill up choose too
+      c.side[s].copies = 0;
       c.side[s].chosen = static_cast<int>(e_.chosen_sides.size());
       e_.chosen_sides.push_back(chosen[s]);
     }

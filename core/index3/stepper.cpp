@@ -88,7 +88,8 @@ class Attempt {
       if (needs_tangent(k)) up.with_stiffness = true, up.factorise = {true, h2(), true, 0};
       if (!assemble(up)) return false;  // 3c-3e   (17) (18) (26) (27) (36)-(39), leaves to root
       after_free_motion();
-      disassemble(Multiplier::lambda, RootToLeaves::Finish::displacements, is_last(k));  // 3f-3h, 3b   (34) (24) (25)
+      // 3f-3h, 3b   (34) (24) (25) (15) (16)
+      disassemble(Multiplier::lambda, RootToLeaves::Finish::displacements, is_last(k));
       if (!observe(k + 1)) return false;
     }
     return true;

@@ -419,7 +419,7 @@ TEST_CASE("narrow constraints are evaluated together, chosen from the lanes of t
     for (const JointType type : {JointType::spherical, JointType::revolute}) {
       const Elimination chain = Plan(test::build(test::chain(64, type)), {.instruction_set = set}).elimination;
       CHECK(chain.fillers == 1);
-      // all are as wide as can be, but the filler, and on the way to the ground what is left beside the widest
+      // all but the filler are as wide as can be
       CHECK(std::count_if(chain.batches.begin(), chain.batches.end(),
                           [&](const ConstraintBatch& b) { return b.width < lanes; }) == 1);
     }
