@@ -1,6 +1,7 @@
 #include "core/index3/batches.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -17,6 +18,7 @@ class Nodes {
       : compounds_(tree.compounds),
         order_(tree.order),
         constraints_(constraints),
+        is_closed_(constraints.size(), false),
         dense_(dense),
         bodies_(static_cast<int>(dense.size())) {
     for (std::size_t c = 0; c < compounds_.size(); ++c)
@@ -39,14 +41,16 @@ class Nodes {
 
   int add(int index) {
     const Compound& c = compounds_[index];
-    std::vector<int> still = c.eliminated;
+    std::vector<int> still;
+    std::copy_if(c.eliminated.begin(), c.eliminated.end(), std::back_inserter(still),
+                 [this](int each) { return !constraints_[each].is_filler; });
     Node first;
     if (c.body >= 0) {
       first.body = c.body;
       for (const OpenConstraint& each : c.pending) first.pending.push_back(each.constraint);
       std::sort(first.pending.begin(), first.pending.end(), [this](int a, int b) { return order_[a] < order_[b]; });
       // what is eliminated here comes first, so that both ends of a loop look alike
-      first.pending.insert(first.pending.begin(), still.begin(), still.end());
+      first.pending.insert(first.pending.begin(), c.eliminated.begin(), c.eliminated.end());
     } else {
       first.child[0] = add(c.left);
       first.child[1] = add(c.right);
@@ -64,20 +68,21 @@ class Nodes {
       inherit(next);
       top = push(std::move(next));
     }
+    for (const int each : c.eliminated) is_closed_[each] = true;
     return top;
   }
 
+  // without what is closed already: fillers, which no front eliminates, are left behind
   void inherit(Node& node) const {
     for (const int child : node.child)
       if (child >= 0)
         for (const int c : nodes_[child].pending)
-          if (c != node.pivot && std::find(node.pending.begin(), node.pending.end(), c) == node.pending.end())
+          if (c != node.pivot && !is_closed_[c] &&
+              std::find(node.pending.begin(), node.pending.end(), c) == node.pending.end())
             node.pending.push_back(c);
   }
 
   static std::string text(const RowFormat& f) { return std::to_string(f.rows) + "." + std::to_string(f.cosines); }
-  // of what a front eliminates; nobody evaluates fillers, so they lie beside nothing else
-  static std::string text(const Constraint& c) { return text(c.format) + (c.is_filler ? "-" : ""); }
 
   std::string text_of_leaf(const Node& node) const {
     std::string s = node.body >= bodies_ ? "G" : dense_[node.body] ? "D" : "B";
@@ -96,14 +101,16 @@ class Nodes {
     if (node.body >= 0) {
       s = text_of_leaf(node);
     } else {
-      s = "F" + (node.pivot >= 0 ? text(constraints_[node.pivot]) : std::string("-"));
+      s = "F" + (node.pivot >= 0 ? text(constraints_[node.pivot].format) : std::string("-"));
       for (const int child : node.child) {
         if (child < 0) continue;
         const Node& below = nodes_[child];
         s += "(" + std::to_string(id_of(below.signature)) + ":";
         for (const int c : below.pending) {
           const auto at = std::find(node.pending.begin(), node.pending.end(), c);
-          s += at == node.pending.end() ? std::string("p,") : std::to_string(at - node.pending.begin()) + ",";
+          s += c == node.pivot            ? "p,"
+               : at == node.pending.end() ? "-,"
+                                          : std::to_string(at - node.pending.begin()) + ",";
         }
         s += ")";
       }
@@ -117,6 +124,7 @@ class Nodes {
   const std::vector<Compound>& compounds_;
   const std::vector<int>& order_;
   const std::vector<Constraint>& constraints_;
+  std::vector<bool> is_closed_;  // (constraints) by a compound that has its nodes
   const std::vector<bool>& dense_;
   int bodies_;  // of the model; behind them stand the grips
   std::vector<Node> nodes_;
@@ -202,12 +210,14 @@ class Joining {
     const std::vector<int> roots = std::exchange(b_.roots, {});
     for (const int root : roots) {
       if (part_[root] != kTop) b_.roots.push_back(root);
-      for (int part = 0; part < parts && part_[root] == kTop; ++part) b_.roots.push_back(seen_from(part, root));
+      for (int part = 0; part < parts && part_[root] == kTop; ++part)
+        b_.roots.push_back(seen_from(part, root, nullptr));
     }
   }
 
  private:
-  int seen_from(int part, int n) {
+  // above: what takes it
+  int seen_from(int part, int n, const Node* above) {
     if (part_[n] == part) return n;
     Node node = tree_[n];
     node.part = part;
@@ -216,11 +226,15 @@ class Joining {
       node.signature = "ghost of " + node.signature;
       node.body = node.pivot = node.child[0] = node.child[1] = -1;
       node.size = 1;
+      // what is left behind there, which comes last, is nothing to others
+      std::erase_if(node.pending, [&](int c) {
+        return c != above->pivot && std::find(above->pending.begin(), above->pending.end(), c) == above->pending.end();
+      });
     } else {
       node.joins = true;
       node.repeats = part > 0;
       for (int& child : node.child)
-        if (child >= 0) child = seen_from(part, child);
+        if (child >= 0) child = seen_from(part, child, &tree_[n]);
       if (part == 0) {
         b_.nodes[n] = std::move(node);
         return n;

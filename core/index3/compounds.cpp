@@ -134,12 +134,9 @@ class Tree {
       if (end >= 0 && distinct_bodies(end).size() == 1) deferred_[end] = true;
     const int bodies = static_cast<int>(path.bodies.size());
     if (path.constraints.back() >= 0 || bodies % segments(bodies) != 0) return;
-    Constraint filler = constraints_[path.constraints.front() < 0 ? path.constraints[1] : path.constraints.front()];
-    const bool outward = filler.bodies[1] == path.bodies[path.constraints.front() < 0 ? 1 : 0];
     const int tip = path.bodies.back();
-    filler.late = false;
+    Constraint filler{constraints_[path.constraints[1]].format, {tip, kGround}};
     filler.is_filler = true;
-    filler.bodies = outward ? std::vector<int>{tip, kGround} : std::vector<int>{kGround, tip};
     path.constraints.back() = static_cast<int>(constraints_.size());
     held_by_[tip].push_back(path.constraints.back());
     constraints_.push_back(filler);

@@ -17,7 +17,7 @@ struct Constraint {
   std::vector<int> bodies;  // its sides in order, kGround allowed
   bool late = false;        // eliminated after everything else
   bool is_hub = false;      // the displacement of a hub: its sides are the hub and its grips
-  bool is_filler = false;   // without stiffness: it only makes segments of a chain equal
+  bool is_filler = false;   // holds nothing and is not eliminated: it only makes segments of a chain equal
 };
 
 int rows_of(const std::vector<Constraint>& constraints, const std::vector<int>& list);
@@ -42,7 +42,7 @@ struct CompoundTree {
 };
 
 // A serial chain is cut into equal segments, so that they can be laid side by side, and filled up by a constraint
-// without stiffness at its free end, which is added to the constraints. bodies: those of the model, then the grips.
+// that holds nothing at its free end, which is added to the constraints. bodies: those of the model, then the grips.
 CompoundTree build_tree(std::vector<Constraint>& constraints, int bodies, MergeOrder order);
 
 }  // namespace rigstep::index3

@@ -39,19 +39,15 @@ std::array<int, 4> shape_of(const Elimination& e, const Elimination::Unit& unit)
   }
 }
 
+std::pair<int, int> shape_of(const ConstraintBatch& c) { return {c.width, c.format.cosines}; }
+
 // The tables of some units in order, those from `border` on by themselves.
 std::pair<Part, Part> tables_of(const Elimination& e, const std::vector<int>& units, std::size_t border) {
   struct Held {
     int needed = 0;  // position of the first leaf or grip that needs it
     int batch = 0;
-    bool by_runs = false;
   };
-  std::vector<bool> by_runs(e.batches.size(), false);  // not: general ones, and what holds nothing
-  for (std::size_t c = 0; c < e.constraint.size(); ++c) {
-    if (e.constraints[c].format.general() || e.constraints[c].is_filler) continue;
-    by_runs[e.constraint[c].batch] = true;
-    for (const RowsPlace& copy : e.constraint[c].copies) by_runs[copy.batch] = true;
-  }
+  const auto is_general = [&](const Held& h) { return e.batches[h.batch].format.general(); };  // not evaluated by runs
   std::vector<int> position(e.units.size(), -1);
   std::vector<Held> held;
   std::vector<int> held_as(e.batches.size(), -1);
@@ -65,21 +61,27 @@ std::pair<Part, Part> tables_of(const Elimination& e, const std::vector<int>& un
     int& known = held_as[unit.constraint];
     if (known < 0) {
       known = static_cast<int>(held.size());
-      held.push_back({needed, unit.constraint, by_runs[unit.constraint]});
+      held.push_back({needed, unit.constraint});
     }
     held[known].needed = std::min(held[known].needed, needed);
   }
-  std::stable_sort(held.begin(), held.end(), [](const Held& a, const Held& b) {
-    return std::pair(!a.by_runs, a.needed) < std::pair(!b.by_runs, b.needed);
+  std::stable_sort(held.begin(), held.end(), [&](const Held& a, const Held& b) {
+    return std::pair(is_general(a), a.needed) < std::pair(is_general(b), b.needed);
   });
   std::pair<Part, Part> tables;
   auto next = held.begin();
   const auto evaluate_before = [&](std::size_t end, Part& part) {  // the constraints of the leaves before that position
-    const int first = static_cast<int>(part.constraints.size());
-    for (; next != held.end() && next->by_runs && next->needed < static_cast<int>(end); ++next)
-      part.constraints.push_back(e.batches[next->batch]);
-    const int count = static_cast<int>(part.constraints.size()) - first;
-    if (count > 0) part.runs.push_back({Run::Of::constraints, first, count});
+    Run run{Run::Of::constraints, static_cast<int>(part.constraints.size()), 0};
+    for (; next != held.end() && !is_general(*next) && next->needed < static_cast<int>(end); ++next) {
+      const ConstraintBatch& c = e.batches[next->batch];
+      if (run.count > 0 && shape_of(c) != shape_of(part.constraints.back())) {
+        part.runs.push_back(run);
+        run = {Run::Of::constraints, run.first + run.count, 0};
+      }
+      part.constraints.push_back(c);
+      ++run.count;
+    }
+    if (run.count > 0) part.runs.push_back(run);
   };
   for (std::size_t k = 0; k < units.size();) {
     const Elimination::Unit& unit = e.units[units[k]];
@@ -442,7 +444,7 @@ class Layout {
     const Batch& b = batches_[front_batch_[front]];
     const Constraint& c = e_.constraints[node(b, 0).pivot];
     if (b.width() >= width || width > most_lanes_ || lanes(b) < b.width()) return false;
-    if (c.format.general() || c.is_filler || node(b, 0).joins) return false;
+    if (c.format.general() || node(b, 0).joins) return false;
     const auto lies_as_wide = [&](int body) {
       return body == kGround || batches_[leaf_node(body_of(body), node(b, 0).part).batch].width() == width;
     };
@@ -552,8 +554,8 @@ class Layout {
       const auto pass = [&](std::vector<Passed>& all, int from, int to, int count) {
         pass_on(all, original.part, {from + original.lane, c.width}, count, n.part, {to + lane, ghost.width});
       };
-      pass(e_.passed.compliances, c.matrix, ghost.matrix, packed(c.rows));
-      pass(e_.passed.right_hand_sides, c.vector, ghost.vector, c.rows);
+      pass(e_.passed.compliances, c.matrix, ghost.matrix, packed(ghost.rows));
+      pass(e_.passed.right_hand_sides, c.vector, ghost.vector, ghost.rows);
     }
   }
 
@@ -712,16 +714,12 @@ class Layout {
     unsigned char form = 0;
     if (left.present) form |= kLeft;
     if (right.present) form |= kRight;
-    if (left.rows == 2 * N) form |= kLeftOpen;
-    if (right.rows == 2 * N) form |= kRightOpen;
-    int open = 0;
     for (int k = f.first_pending; k < f.first_pending + f.pendings; ++k) {
       const Pending& p = e_.pending[k];
       if (p.rows != N || (p.in_child[0] >= 0 && p.in_child[1] >= 0)) return kGeneral;
-      open += p.rows;
+      form |= p.in_child[0] >= 0 ? kLeftOpen : kRightOpen;
     }
-    const int expected = ((form & kLeftOpen) ? N : 0) + ((form & kRightOpen) ? N : 0);
-    return open == expected ? form : static_cast<unsigned char>(kGeneral);
+    return form;
   }
 
   static constexpr int kElsewhere = -2;
@@ -765,7 +763,13 @@ class Layout {
     child.matrix = places.matrix[0].base;
     child.vector = places.vector[0].base;
     child.stride = places.matrix[0].stride;
-    if (node(b, 0).pivot >= 0) child.pivot = row_in(nodes_[node(b, 0).child[side]], node(b, 0).pivot);
+    const Node &above = node(b, 0), &below = nodes_[above.child[side]];
+    if (above.pivot >= 0) child.pivot = row_in(below, above.pivot);
+    for (const int c : below.pending) {
+      if (c == above.pivot || row_in(above, c) >= 0) continue;
+      child.filler = row_in(below, c);
+      child.filler_rows = e_.constraints[c].format.rows;
+    }
     const Operands found = operands(b, at);
     front.children = std::max(front.children, found);
     if (found == Operands::in_order) return;
@@ -786,8 +790,7 @@ class Layout {
   void fill_constraint(ConstraintBatch& c, const Batch& b) {
     if (c.format.general()) return;
     for (int s = 0; s < 2; ++s) c.sides = std::max(c.sides, fill_side(b, s, c.side[s]));
-    // nobody evaluates fillers
-    if (c.sides == Operands::in_order && c.width > 1 && !e_.constraints[node(b, 0).pivot].is_filler) share_handle(c);
+    if (c.sides == Operands::in_order && c.width > 1) share_handle(c);
     if (c.sides == Operands::scattered && c.width >= 4) choose(c, b);
   }
 

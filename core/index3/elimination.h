@@ -14,7 +14,8 @@
 //   -J_hub' Lambda                  - M_hub x = -M_hub motion         [ .  -M_hub ]
 //
 // Equal subtrees are laid side by side into lanes. A serial chain is cut into equal segments for that purpose, and
-// filled up by a constraint without stiffness at its free end, so that its segments are equal.
+// filled up by a constraint that holds nothing at its free end, so that its segments are equal; it is left behind where
+// its end of the chain is one compound: its solution there is as good as zero.
 #pragma once
 
 #include <algorithm>
@@ -80,10 +81,10 @@ struct Elimination {
   std::vector<std::vector<int>> leaves_of_body;     // several: of a hub, one for each part
   std::vector<std::vector<BodyPlace>> body_copies;  // ... in lanes that only fill up, or of other parts
   std::vector<BodyPlace> ground;                    // a body at rest, for every width
-  std::vector<ConstraintPlace> constraint;          // of every constraint of the model, then of hubs and fillers
-  std::vector<Constraint> constraints;              // the same; bodies: of the model, then the grips
-  std::vector<int> hubs;                            // bodies
-  std::vector<int> hub_of_grip;                     // (grips) body
+  std::vector<ConstraintPlace> constraint;  // of every constraint of the model, of hubs and (only handles) of fillers
+  std::vector<Constraint> constraints;      // the same; bodies: of the model, then the grips
+  std::vector<int> hubs;                    // bodies
+  std::vector<int> hub_of_grip;             // (grips) body
   int fillers = 0;
 
   // that computes with the record at one of the places of a body

@@ -15,12 +15,12 @@ constexpr int kWidest = 4;
 #endif
 
 template <class F>
-RIGSTEP_INLINE void with_width(int width, F&& f) {
+RIGSTEP_INLINE auto with_width(int width, F&& f) {
   if (width == 1) return f.template operator()<double>();
   if (width == 2) return f.template operator()<Lanes<2>>();
   if constexpr (kWidest == 8)
     if (width == 8) return f.template operator()<Lanes<8>>();
-  f.template operator()<Lanes<4>>();
+  return f.template operator()<Lanes<4>>();
 }
 
 template <class F>
@@ -54,18 +54,21 @@ RIGSTEP_INLINE void for_bodies(const StepArrays& a, F&& f) {
 // What the leaves of a run have in common: C cosines of both constraints of a link, kAnyLeaf otherwise.
 constexpr int kAnyLeaf = -2;
 
+template <class T, int C, class F>
+RIGSTEP_LOOP void for_leaves(const StepArrays& a, const Leaf* leaf, const Leaf* end, F f) {
+  for (; leaf < end; ++leaf) f.template operator()<T, C>(*leaf, BodyArrays<T>(a, a.body + leaf->record));
+}
+
 // f<T, C>(leaf, body) of every leaf of a run
 template <class F>
-RIGSTEP_INLINE void for_leaves(const StepArrays& a, const Run& run, F&& f) {
-  const Leaf *leaf = a.leaf + run.first, *end = leaf + run.count;
-  with_width(leaf->width, [&]<class T>() RIGSTEP_INLINED {
-    const auto each = [&]<int C>() RIGSTEP_INLINED {
-      for (; leaf < end; ++leaf) f.template operator()<T, C>(*leaf, BodyArrays<T>(a, a.body + leaf->record));
-    };
-    if (leaf->is_link)
-      with_cosines(a.handle[leaf->first_handle].format.cosines, each);
+RIGSTEP_INLINE void for_leaves(const StepArrays& a, const Run& run, F f) {
+  const Leaf *first = a.leaf + run.first, *end = first + run.count;
+  with_width(first->width, [&]<class T>() RIGSTEP_INLINED {
+    if (first->is_link)
+      with_cosines(a.handle[first->first_handle].format.cosines,
+                   [&]<int C>() RIGSTEP_INLINED { for_leaves<T, C>(a, first, end, f); });
     else
-      each.template operator()<kAnyLeaf>();
+      for_leaves<T, kAnyLeaf>(a, first, end, f);
   });
 }
 
@@ -176,23 +179,23 @@ RIGSTEP_INLINE void constrain_points(const StepArrays& a, const ConstraintBatch&
     for (const Side& side : c.side) copy(a, a.handles, side.first_copy, side.copies, 0, c.format.handle_size());
 }
 
+template <int C, class T, class F>
+RIGSTEP_LOOP void for_constraints(const ConstraintBatch* c, const ConstraintBatch* end, F f) {
+  for (; c < end; ++c) f.template operator()<C, T>(*c);
+}
+
 // f<C, T>(constraint) of every point constraint of a run
 template <class F>
-RIGSTEP_INLINE void for_constraints(const StepArrays& a, const Run& run, F&& f) {
-  const ConstraintBatch *c = a.constraint + run.first, *const end = c + run.count;
-  while (c < end) {
-    const int cosines = c->format.cosines, width = c->width;
-    const auto is_alike = [&] { return c < end && c->format.cosines == cosines && c->width == width; };
-    with_cosines(cosines, [&]<int C>() {
-      with_width(width, [&]<class T>() {
-        for (; is_alike(); ++c) f.template operator()<C, T>(*c);
-      });
-    });
-  }
+RIGSTEP_INLINE void for_constraints(const StepArrays& a, const Run& run, F f) {
+  const ConstraintBatch *first = a.constraint + run.first, *const end = first + run.count;
+  with_cosines(first->format.cosines, [&]<int C>() RIGSTEP_INLINED {
+    with_width(first->width, [&]<class T>() RIGSTEP_INLINED { for_constraints<C, T>(first, end, f); });
+  });
 }
 
 void constrain(const StepArrays& a, const Run& run, const LeavesToRoot& what) {
-  for_constraints(a, run, [&]<int C, class T>(const ConstraintBatch& c) { constrain_points<C, T>(a, c, what); });
+  for_constraints(
+      a, run, [&]<int C, class T>(const ConstraintBatch& c) RIGSTEP_INLINED { constrain_points<C, T>(a, c, what); });
 }
 
 // ---- factorisation
@@ -489,7 +492,7 @@ RIGSTEP_INLINE bool eliminate_two_sided(const StepArrays& a, const Front& f, int
     double* const S = a.arena + f.matrix;
     const double* const compliance = a.compliance[stage] + f.row_position;
     T L[packed(N)], inverse_d[N], Z_a[N][N], Z_b[N][N], p[N];
-    const int p_left = has_a ? N : 0;
+    const int p_left = IsLink ? N : f.child[0].pivot;
     each<N>([&](int i) RIGSTEP_INLINED {
 #pragma GCC unroll 6
       for (int k = 0; k <= i; ++k) {
@@ -602,7 +605,7 @@ RIGSTEP_INLINE bool eliminate(const StepArrays& a, const Front& f, int stage) {
 }
 
 template <class F>
-RIGSTEP_INLINE void with_pivots(int pivots, F&& f) {
+RIGSTEP_INLINE auto with_pivots(int pivots, F&& f) {
   switch (pivots) {
     case 0:
       return f.template operator()<0>();
@@ -626,14 +629,14 @@ enum class Form { general, two_sided, link };
 
 // f<N, Shape, T>() of a run of fronts
 template <class F>
-RIGSTEP_INLINE void with_shape(const Front& f, F&& body) {
-  with_pivots(f.pivots, [&]<int N>() RIGSTEP_INLINED {
-    with_width(f.width, [&]<class T>() RIGSTEP_INLINED {
+RIGSTEP_INLINE auto with_shape(const Front& f, F&& body) {
+  return with_pivots(f.pivots, [&]<int N>() RIGSTEP_INLINED {
+    return with_width(f.width, [&]<class T>() RIGSTEP_INLINED {
       if constexpr (N >= 3) {
         if (f.form == kChainLink) return body.template operator()<N, Form::link, T>();
         if (f.form != kGeneral) return body.template operator()<N, Form::two_sided, T>();
       }
-      body.template operator()<N, Form::general, T>();
+      return body.template operator()<N, Form::general, T>();
     });
   });
 }
@@ -656,18 +659,22 @@ void fill_grips(const StepArrays& a, const Run& run) {
 }
 
 // says whether all pivots are positive
-bool eliminate_fronts(const StepArrays& a, const Run& run, int stage) {
+template <int N, Form Shape, class T>
+RIGSTEP_LOOP bool eliminate_fronts(const StepArrays& a, const Front* f, const Front* end, int stage) {
   bool positive = true;
-  const Front* f = a.front + run.first;
-  with_shape(*f, [&]<int N, Form Shape, class T>() {
-    for (const Front* end = f + run.count; f < end; ++f) {
-      if constexpr (Shape == Form::general)
-        positive = eliminate<N, T>(a, *f, stage) && positive;
-      else
-        positive = eliminate_two_sided<N, Shape == Form::link, T>(a, *f, stage) && positive;
-    }
-  });
+  for (; f < end; ++f) {
+    if constexpr (Shape == Form::general)
+      positive = eliminate<N, T>(a, *f, stage) && positive;
+    else
+      positive = eliminate_two_sided<N, Shape == Form::link, T>(a, *f, stage) && positive;
+  }
   return positive;
+}
+
+bool eliminate_fronts(const StepArrays& a, const Run& run, int stage) {
+  const Front *first = a.front + run.first, *end = first + run.count;
+  return with_shape(*first, [&]<int N, Form Shape, class T>()
+                                RIGSTEP_INLINED { return eliminate_fronts<N, Shape, T>(a, first, end, stage); });
 }
 
 // ---- right-hand sides
@@ -819,13 +826,17 @@ void clear_grips(const StepArrays& a, const Run& run) {
     for (int k = 0; k < (a.handle[g->handle].format.rows + 6) * g->width; ++k) a.arena[g->vector + k] = 0.0;
 }
 
+template <int N, Form Shape, class T>
+RIGSTEP_LOOP void solve_up(const StepArrays& a, const Front* f, const Front* end, const double* rhs, bool anew) {
+  for (; f < end; ++f) solve_up<N, Shape, T>(a, *f, rhs, anew);
+}
+
 void solve_up(const StepArrays& a, const Run& run, RightHandSide side) {
   const bool anew = side == RightHandSide::Phi_anew;
   const double* rhs = anew || side == RightHandSide::Phi ? a.Phi : side == RightHandSide::rate ? a.rate : a.quadratic;
-  const Front* f = a.front + run.first;
-  with_shape(*f, [&]<int N, Form Shape, class T>() {
-    for (const Front* end = f + run.count; f < end; ++f) solve_up<N, Shape, T>(a, *f, rhs, anew);
-  });
+  const Front *first = a.front + run.first, *end = first + run.count;
+  with_shape(*first, [&]<int N, Form Shape, class T>()
+                         RIGSTEP_INLINED { return solve_up<N, Shape, T>(a, first, end, rhs, anew); });
 }
 
 // z: solution of the eliminated constraint
@@ -854,6 +865,13 @@ template <int N, class T>
 RIGSTEP_INLINE void subtract_row(T* z, const double* row, const double* x) {
   const T value = load<T>(x);
   each<N>([&](int k) RIGSTEP_INLINED { z[k] = fnma(load<T>(row + k * kWidth<T>), value, z[k]); });
+}
+
+// The solution of a filler: as of a compliance of 1e30. If it were zero, what falls from link to link towards a free
+// end would end as denormal numbers, which are slow.
+template <class T, class Vector>
+RIGSTEP_INLINE void hold_nothing(const Child& child, const Vector& vector) {
+  for (int k = child.filler; k < child.filler + child.filler_rows; ++k) vector.put(k, T(1e-30) * vector(k));
 }
 
 template <int N, Form Shape, class T>
@@ -894,6 +912,10 @@ RIGSTEP_INLINE void solve_down(const StepArrays& a, const Front& f, Multiplier k
         if (has_right) right.put(in_right + k, z[k]);
       });
     }
+    if constexpr (!kIsLink) {
+      hold_nothing<T>(f.child[0], left);
+      hold_nothing<T>(f.child[1], right);
+    }
     if constexpr (Shape == Form::two_sided) {
       const double* open = x;
       if (f.form & kLeftOpen) {
@@ -918,11 +940,15 @@ RIGSTEP_INLINE void solve_down(const StepArrays& a, const Front& f, Multiplier k
     for (const Child& c : f.child) copy(a, a.arena, c.first_copy, c.copies, 0, c.rows);
 }
 
+template <int N, Form Shape, class T>
+RIGSTEP_LOOP void solve_down(const StepArrays& a, const Front* first, const Front* end, Multiplier kind) {
+  for (const Front* f = end; f-- > first;) solve_down<N, Shape, T>(a, *f, kind);
+}
+
 void solve_down(const StepArrays& a, const Run& run, Multiplier kind) {
-  const Front* first = a.front + run.first;
-  with_shape(*first, [&]<int N, Form Shape, class T>() {
-    for (const Front* f = first + run.count; f-- > first;) solve_down<N, Shape, T>(a, *f, kind);
-  });
+  const Front *first = a.front + run.first, *end = first + run.count;
+  with_shape(*first, [&]<int N, Form Shape, class T>()
+                         RIGSTEP_INLINED { return solve_down<N, Shape, T>(a, first, end, kind); });
 }
 
 // J' Lambda of a point constraint
@@ -1043,7 +1069,8 @@ void close_velocities(const StepArrays& a, const Run& run) {  // (54)
 }
 
 void quadratic_terms(const StepArrays& a, const Run& run) {
-  for_constraints(a, run, [&]<int C, class T>(const ConstraintBatch& c) { quadratic_terms<C, T>(a, c); });
+  for_constraints(a, run,
+                  [&]<int C, class T>(const ConstraintBatch& c) RIGSTEP_INLINED { quadratic_terms<C, T>(a, c); });
 }
 
 void start_accelerations(const StepArrays& a, const Run& run) {  // (60)
@@ -1091,17 +1118,17 @@ RIGSTEP_INLINE void largest_residuals(const StepArrays& a, const ConstraintBatch
       found[1] = larger(magnitude(dot(n, w1 - w2)), found[1]);
       found[2] = larger(magnitude(dot(n, al1 - al2) + load<T>(quadratic + (3 + k) * W)), found[2]);
     });
-    const T real = load<T>(a.gain + c.row_position);  // 0: only fills a lane
     each<3>([&](int k) RIGSTEP_INLINED {
       double* const largest = most[k].value;
-      store(largest, larger(where_positive(real, found[k], T(0.0)), load<T>(largest)));
+      store(largest, larger(found[k], load<T>(largest)));
     });
   });
 }
 
 void residuals(const StepArrays& a, const Run& run, Residuals& largest) {
   LaneByLane most[3];
-  for_constraints(a, run, [&]<int C, class T>(const ConstraintBatch& c) { largest_residuals<C, T>(a, c, most); });
+  for_constraints(
+      a, run, [&]<int C, class T>(const ConstraintBatch& c) RIGSTEP_INLINED { largest_residuals<C, T>(a, c, most); });
   double* const all[3] = {&largest.position, &largest.velocity, &largest.acceleration};
   for (int k = 0; k < 3; ++k) *all[k] = larger(most[k].largest(), *all[k]);
 }

@@ -123,6 +123,20 @@ void write_element(const Plan& plan, std::size_t k, double stiffness_factor, dou
   for (const Place& at : place.handles[1]) write_handle(w, at, second, element.rows);
 }
 
+// elements and hubs are never open and have no multiplier
+void keep_closed(const Elimination& e, std::size_t constraint, StepArrays& a) {
+  at_all_rows(e.constraint[constraint], [&](Place at) {
+    for (int row = 0; row < e.constraints[constraint].format.rows; ++row) a.Phi[at.base + row * at.stride] = 0.0;
+  });
+}
+
+// nobody evaluates fillers
+void let_go(const Elimination& e, std::size_t filler, StepArrays& a) {
+  for (const std::vector<Place>& side : e.constraint[filler].handles)
+    for (const Place& at : side)
+      for (int n = 0; n < e.constraints[filler].format.handle_size(); ++n) a.handles[at.base + n * at.stride] = 0.0;
+}
+
 }  // namespace
 
 void enter_lanes(const Plan& plan, const State& x, Workspace& w) noexcept {
@@ -137,17 +151,8 @@ void enter_lanes(const Plan& plan, const State& x, Workspace& w) noexcept {
   std::fill_n(a.last_kappa, e.rows, 0.0);
   std::fill_n(a.rate, e.rows, 0.0);  // only drivers write theirs
   std::fill_n(a.quadratic, e.rows, 0.0);
-  // elements, hubs and fillers are never open and have no multiplier; nobody evaluates fillers
-  for (std::size_t k = plan.first_element(); k < e.constraints.size(); ++k) {
-    const RowFormat& format = e.constraints[k].format;
-    at_all_rows(e.constraint[k], [&](Place at) {
-      for (int row = 0; row < format.rows; ++row) a.Phi[at.base + row * at.stride] = 0.0;
-    });
-    if (!e.constraints[k].is_filler) continue;
-    for (const std::vector<Place>& side : e.constraint[k].handles)
-      for (const Place& at : side)
-        for (int n = 0; n < format.handle_size(); ++n) a.handles[at.base + n * at.stride] = 0.0;
-  }
+  for (std::size_t k = plan.first_element(); k < e.constraints.size(); ++k)
+    e.constraints[k].is_filler ? let_go(e, k, a) : keep_closed(e, k, a);
   for (int c = 0; c < plan.mechanism.constraints(); ++c) {
     const int first = plan.first_row[c], rows = plan.first_row[c + 1] - first;
     if (rows == 0) continue;

@@ -19,6 +19,8 @@
 #define RIGSTEP_INLINE inline
 #define RIGSTEP_INLINED
 #endif
+// over operations of one shape: a function by itself, so that it keeps nothing for others on the stack
+#define RIGSTEP_LOOP __attribute__((noinline))
 
 namespace rigstep::index3::RIGSTEP_ISA {
 

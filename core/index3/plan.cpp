@@ -340,20 +340,16 @@ void write_rows(Plan& plan, Place at, const std::vector<std::array<double, 2>>& 
   }
 }
 
-// A joint that only fills a lane holds nothing: its compliance is beyond any other.
-constexpr double kNoStiffness = 1e30;
 // Element rows take no part in the projections: their multiplier vanishes against any other.
 constexpr double kIdle = 1e60;
 static_assert(kIdle * kIdle * kIdle * kIdle < 1e300, "pivots of three rows are ratios of such products");
 
 std::vector<std::array<double, 2>> compliances(const Plan& plan, int c, int rows) {
-  std::vector<std::array<double, 2>> result(static_cast<std::size_t>(rows), {kNoStiffness, kNoStiffness});
+  std::vector<std::array<double, 2>> result(static_cast<std::size_t>(rows), {0.0, 0.0});  // of hubs
   if (c < plan.first_element())
     for (int k = 0; k < rows; ++k) result[k].fill(plan.compliance[plan.first_row[plan.eliminated[c]] + k]);
   else if (c < plan.first_element() + static_cast<int>(plan.elements.size()))
     for (auto& both : result) both = {1.0, kIdle};
-  else if (plan.elimination.constraints[c].is_hub)
-    for (auto& both : result) both = {0.0, 0.0};
   return result;
 }
 
@@ -362,9 +358,9 @@ void write_constants(Plan& plan) {
   const double four_over_dt2 = 4.0 / (plan.dt() * plan.dt());
   for (int c = 0; c < static_cast<int>(e.constraint.size()); ++c) {
     const ConstraintPlace& place = e.constraint[c];
+    if (e.constraints[c].is_filler) continue;
     const bool has_multiplier = c < plan.first_element();
     const RowFormat format = e.constraints[c].format;
-    // a filler looks like the first constraint of its format: only its rows' numbers must be sound
     Joint joint;
     if (has_multiplier && plan.eliminated[c] < plan.first_coupling())
       joint = plan.mechanism.joints()[plan.eliminated[c]];

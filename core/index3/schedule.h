@@ -93,10 +93,11 @@ struct Copy {
 
 struct Child {
   bool present = false;
-  int rows = 0;    // pending
-  int pivot = 0;   // its first row of the constraint that the parent eliminates
-  int matrix = 0;  // packed compliance
-  int vector = 0;  // right-hand side, later the solution
+  int rows = 0;                     // pending
+  int pivot = 0;                    // its first row of the constraint that the parent eliminates
+  int filler = 0, filler_rows = 0;  // what it leaves behind
+  int matrix = 0;                   // packed compliance
+  int vector = 0;                   // right-hand side, later the solution
   int stride = 1;
   int scattered = -1;              // into the tables of places
   int first_copy = 0, copies = 0;  // of the solution
@@ -241,7 +242,7 @@ struct alignas(64) StepArrays {
   int constraints;
   const double* constraint_constants;
   const double* compliance[2];  // of every row: in the iterations, in the projections
-  const double* gain;           // of every row: 4/dt^2, 0 for what is there only to fill a lane
+  const double* gain;           // of every row: 4/dt^2, 0 for what has no multiplier
   const double* carried;        // of every row: what a unit of its multiplier opens it by, compliance dt^2/4 or 0
   StepSize step;
   int rows;  // of all constraints, lanes included

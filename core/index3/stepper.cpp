@@ -35,9 +35,9 @@ void add(const Found& found, Found& sum) {
 // what all have noticed; where the parts are joined, all find the same
 Notice all_of(const Workspace& w) {
   Notice all = w.notices[0];
-  for (const Notice& part : w.notices) {
-    all.failed = all.failed || part.failed;
-    add(part.found, all.found);
+  for (std::size_t p = 1; p < w.notices.size(); ++p) {
+    all.failed = all.failed || w.notices[p].failed;
+    add(w.notices[p].found, all.found);
   }
   return all;
 }
@@ -58,7 +58,7 @@ class Attempt {
         part_(part),
         is_divided_(w.parts.size() > 1),
         stamp_(team ? std::uint64_t{team->call()} << 32U : 0) {
-    each([&](int p) { w.notices[p] = {}; });
+    each([&](int p) { w.notices[p].clear(); });
   }
 
   // [001] 3.5, figure 2: predictor, a fixed number of Newton iterations, the first of them with a tangent of their own,
@@ -211,7 +211,7 @@ class Attempt {
   }
 
   // the parts, then what joins them; more: passed on by the way
-  bool assemble(LeavesToRoot up, unsigned more = kNothing) {
+  bool assemble(const LeavesToRoot& up, unsigned more = kNothing) {
     each([&](int p) { rise(w_.parts[p], up, w_.notices[p]); });
     if (!is_divided_) return true;
     if (up.constrain && !constrain_between(up)) return false;
@@ -219,8 +219,9 @@ class Attempt {
     if (!pass(more | kRightHandSides | (up.factorise.wanted ? kCompliances : kNothing))) return false;
     if (more & kTwists)
       each([&](int p) { kernels_.disassemble(w_.joins[p], {false, {}, RootToLeaves::Finish::velocities}); });
-    up.constrain = false;  // known already
-    each([&](int p) { rise(w_.joins[p], up, w_.notices[p]); });
+    LeavesToRoot above = up;
+    above.constrain = false;  // known already
+    each([&](int p) { rise(w_.joins[p], above, w_.notices[p]); });
     return true;
   }
 

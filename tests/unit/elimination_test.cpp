@@ -32,6 +32,7 @@ class Walk {
           constraint_of_handle_[at.base] = c;
           side_of_handle_[at.base] = static_cast<int>(side);
         }
+      if (e.constraints[c].is_filler) continue;  // without rows
       add_rows(c, place.rows);
       for (const RowsPlace& copy : place.copies) add_rows(c, copy.rows);
     }
@@ -55,6 +56,9 @@ class Walk {
         result.push_back(compound);
     return result;
   }
+
+  // fillers that were open in a compound, but no longer in the one that took it
+  const std::set<int>& left_behind() const { return left_behind_; }
 
  private:
   void add_rows(int c, const Place& rows) {
@@ -197,7 +201,11 @@ class Walk {
         }
         compound.pending.push_back(c);
       }
-      CHECK(std::set<int>(compound.pending.begin(), compound.pending.end()) == open);
+      const std::set<int> still(compound.pending.begin(), compound.pending.end());
+      for (const int c : open)
+        if (e_.constraints[c].is_filler && still.count(c) == 0) left_behind_.insert(c);
+      for (const int filler : left_behind_) open.erase(filler);
+      CHECK(still == open);
       if (f.form == kChainLink && f.matrix == f.child[0].matrix) CHECK(f.children == Operands::in_order);
       store(f.matrix, f.rows, lane, f.width, std::move(compound));
     }
@@ -209,6 +217,7 @@ class Walk {
   std::map<long, int> operation_of_;
   int operation_ = -1;
   std::set<int> evaluated_;
+  std::set<int> left_behind_;
   std::set<long> used_;
   std::set<std::pair<std::set<int>, std::vector<int>>> taken_;
   long empty_ = 0;
@@ -229,9 +238,11 @@ void check_elimination(const Mechanism& m, MergeOrder order, Hubs hubs, const ch
   CHECK(bodies.size() == m.bodies().size() + e.hub_of_grip.size());
 
   std::set<std::pair<int, int>> gone;  // every constraint is eliminated exactly once: in a lane of a batch of its own
-  for (const ConstraintPlace& place : e.constraint) {
-    REQUIRE(place.batch >= 0);
-    CHECK(gone.emplace(place.batch, place.rows.base).second);
+  for (std::size_t c = 0; c < e.constraint.size(); ++c) {  // but fillers, which are left behind
+    const ConstraintPlace& place = e.constraint[c];
+    REQUIRE((place.batch < 0) == e.constraints[c].is_filler);
+    CHECK(walk.left_behind().count(static_cast<int>(c)) == (e.constraints[c].is_filler ? 1 : 0));
+    if (place.batch >= 0) CHECK(gone.emplace(place.batch, place.rows.base).second);
   }
   CHECK(e.constraint.size() ==
         plan.eliminated.size() + plan.elements.size() + e.hubs.size() + static_cast<std::size_t>(e.fillers));
@@ -243,7 +254,7 @@ void check_elimination(const Mechanism& m, MergeOrder order, Hubs hubs, const ch
   for (const ConstraintBatch& batch : e.batches) evaluated += static_cast<std::size_t>(batch.width);
   CHECK(lanes.size() == evaluated);
   std::multiset<std::pair<Run::Of, int>> operations;
-  std::set<int> points;  // batches that are evaluated on the way: not those of fillers
+  std::set<int> points;  // batches that are evaluated on the way
   for (std::size_t c = 0; c < e.constraint.size(); ++c)
     if (!e.constraints[c].format.general() && !e.constraints[c].is_filler) points.insert(e.constraint[c].batch);
   for (const Run& run : e.parts[0].runs)
@@ -419,9 +430,8 @@ TEST_CASE("narrow constraints are evaluated together, chosen from the lanes of t
     for (const JointType type : {JointType::spherical, JointType::revolute}) {
       const Elimination chain = Plan(test::build(test::chain(64, type)), {.instruction_set = set}).elimination;
       CHECK(chain.fillers == 1);
-      // all but the filler are as wide as can be
-      CHECK(std::count_if(chain.batches.begin(), chain.batches.end(),
-                          [&](const ConstraintBatch& b) { return b.width < lanes; }) == 1);
+      CHECK(std::all_of(chain.batches.begin(), chain.batches.end(),
+                        [&](const ConstraintBatch& b) { return b.width == lanes; }));
     }
   }
 }
