@@ -23,23 +23,16 @@ Count in_full_lanes(Count count) {
   return (count + kMostLanes - 1) / kMostLanes * kMostLanes;
 }
 
-// what the kernels' loops are made for
-std::array<int, 4> shape_of(const Elimination& e, const Elimination::Unit& unit) {
+int shape_of(const Elimination& e, const Elimination::Unit& unit) {
   switch (unit.of) {
-    case Run::Of::leaves: {
-      const Leaf& l = e.leaves[unit.index];
-      return {0, l.width, l.is_link, l.is_link ? e.handles[l.first_handle].format.cosines : 0};
-    }
+    case Run::Of::leaves:
+      return shape_of(e.leaves[unit.index], e.handles.data());
     case Run::Of::grips:
-      return {1, e.grips[unit.index].width, 0, 0};
-    default: {
-      const Front& f = e.fronts[unit.index];
-      return {2, f.width, f.pivots, f.form == kGeneral ? 0 : f.form == kChainLink ? 2 : 1};
-    }
+      return shape_of(e.grips[unit.index]);
+    default:
+      return shape_of(e.fronts[unit.index]);
   }
 }
-
-std::pair<int, int> shape_of(const ConstraintBatch& c) { return {c.width, c.format.cosines}; }
 
 // The tables of some units in order, those from `border` on by themselves.
 std::pair<Part, Part> tables_of(const Elimination& e, const std::vector<int>& units, std::size_t border) {
@@ -71,27 +64,25 @@ std::pair<Part, Part> tables_of(const Elimination& e, const std::vector<int>& un
   std::pair<Part, Part> tables;
   auto next = held.begin();
   const auto evaluate_before = [&](std::size_t end, Part& part) {  // the constraints of the leaves before that position
-    Run run{Run::Of::constraints, static_cast<int>(part.constraints.size()), 0};
-    for (; next != held.end() && !is_general(*next) && next->needed < static_cast<int>(end); ++next) {
+    bool begins = true;
+    for (; next != held.end() && !is_general(*next) && next->needed < static_cast<int>(end); ++next, begins = false) {
       const ConstraintBatch& c = e.batches[next->batch];
-      if (run.count > 0 && shape_of(c) != shape_of(part.constraints.back())) {
-        part.runs.push_back(run);
-        run = {Run::Of::constraints, run.first + run.count, 0};
-      }
+      if (begins || part.runs.back().shape != shape_of(c))
+        part.runs.push_back({Run::Of::constraints, static_cast<int>(part.constraints.size()), 0, shape_of(c)});
       part.constraints.push_back(c);
-      ++run.count;
+      ++part.runs.back().count;
     }
-    if (run.count > 0) part.runs.push_back(run);
   };
   for (std::size_t k = 0; k < units.size();) {
     const Elimination::Unit& unit = e.units[units[k]];
     const std::size_t begin = k++, end = begin < border ? border : units.size();
     Part& part = begin < border ? tables.first : tables.second;
-    while (k < end && shape_of(e, e.units[units[k]]) == shape_of(e, unit) &&
+    const int shape = shape_of(e, unit);
+    while (k < end && e.units[units[k]].of == unit.of && shape_of(e, e.units[units[k]]) == shape &&
            e.units[units[k]].index == unit.index + static_cast<int>(k - begin))
       ++k;
     if (unit.of != Run::Of::fronts) evaluate_before(k, part);
-    part.runs.push_back({unit.of, unit.index, static_cast<int>(k - begin)});
+    part.runs.push_back({unit.of, unit.index, static_cast<int>(k - begin), shape});
   }
   evaluate_before(units.size() + 1, tables.first);
   for (; next != held.end(); ++next) tables.first.constraints.push_back(e.batches[next->batch]);
@@ -139,7 +130,7 @@ class Layout {
   Elimination take() { return std::move(e_); }
 
  private:
-  static constexpr int kWidths[] = {8, 4, 2, 1};
+  static constexpr int kFallingWidths[] = {8, 4, 2, 1};
 
   struct Compliance {
     int width, rows, matrix, vector;
@@ -308,7 +299,7 @@ class Layout {
   }
 
   void reserve_part(int part) {
-    for (const int width : kWidths)  // the widest first, so that they are aligned
+    for (const int width : kFallingWidths)  // the widest first, so that they are aligned
       for (const int batch : order_)
         if (first_of(batch).part == part && batches_[batch].width() == width) reserve(batch);
     end_part(e_.positions, kBodyFields);
@@ -406,7 +397,7 @@ class Layout {
   // fill a batch of eight or four: to gather their operands costs less than to evaluate a lane or two at a time.
   void place_constraints() {
     std::vector<int> narrow;
-    for (const int width : kWidths)
+    for (const int width : kFallingWidths)
       for (int k = 0; k < static_cast<int>(e_.fronts.size()); ++k)
         if (e_.fronts[k].pivots > 0 && batches_[front_batch_[k]].width() == width) narrow.push_back(k);
     std::vector<Together> all;
@@ -496,7 +487,7 @@ class Layout {
 
   void place_ground() {
     e_.positions = in_full_lanes(e_.positions);
-    for (const int width : kWidths) {
+    for (const int width : kFallingWidths) {
       if (std::none_of(e_.batches.begin(), e_.batches.end(),
                        [&](const ConstraintBatch& b) { return b.width == width; }))
         continue;

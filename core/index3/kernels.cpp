@@ -1,6 +1,7 @@
 // The phases of a step over all batches. Compiled once per instruction set (RIGSTEP_ISA names it); whatever is
 // instantiated here stays in that namespace, so that no function for a newer processor can be called on an older one.
 #include <type_traits>
+#include <utility>
 
 #include "core/index3/kernels.h"
 
@@ -15,12 +16,12 @@ constexpr int kWidest = 4;
 #endif
 
 template <class F>
-RIGSTEP_INLINE auto with_width(int width, F&& f) {
+RIGSTEP_INLINE void with_width(int width, F&& f) {
   if (width == 1) return f.template operator()<double>();
   if (width == 2) return f.template operator()<Lanes<2>>();
   if constexpr (kWidest == 8)
     if (width == 8) return f.template operator()<Lanes<8>>();
-  return f.template operator()<Lanes<4>>();
+  f.template operator()<Lanes<4>>();
 }
 
 template <class F>
@@ -39,6 +40,25 @@ RIGSTEP_INLINE void with_cosines(int cosines, F&& f) {
   }
 }
 
+constexpr int width_of(int shape) { return 1 << shape % kWidths < kWidest ? 1 << shape % kWidths : kWidest; }
+template <int Shape>
+using LanesOf = std::conditional_t<width_of(Shape) == 1, double, Lanes<width_of(Shape)>>;
+
+template <class Loop, int Count>
+struct Loops {
+  Loop of_shape[Count];
+};
+
+// loop_of<0>() ... loop_of<Count - 1>(): looked up once per run, since a run may be as short as its decisions
+template <class F, int... Shape>
+constexpr auto loops(const F& loop_of, std::integer_sequence<int, Shape...>) {
+  return Loops<decltype(loop_of.template operator()<0>()), sizeof...(Shape)>{{loop_of.template operator()<Shape>()...}};
+}
+template <int Count, class F>
+constexpr auto loops(const F& loop_of) {
+  return loops(loop_of, std::make_integer_sequence<int, Count>{});
+}
+
 template <class F>
 RIGSTEP_INLINE void for_bodies(const StepArrays& a, F&& f) {
   for (const Run* run = a.run; run < a.run + a.runs; ++run) {
@@ -53,6 +73,11 @@ RIGSTEP_INLINE void for_bodies(const StepArrays& a, F&& f) {
 
 // What the leaves of a run have in common: C cosines of both constraints of a link, kAnyLeaf otherwise.
 constexpr int kAnyLeaf = -2;
+template <int Shape>
+struct LeafOf {
+  using T = LanesOf<Shape>;
+  static constexpr int C = Shape / kWidths == 0 ? kAnyLeaf : Shape / kWidths - 1;
+};
 
 template <class T, int C, class F>
 RIGSTEP_LOOP void for_leaves(const StepArrays& a, const Leaf* leaf, const Leaf* end, F f) {
@@ -62,14 +87,10 @@ RIGSTEP_LOOP void for_leaves(const StepArrays& a, const Leaf* leaf, const Leaf* 
 // f<T, C>(leaf, body) of every leaf of a run
 template <class F>
 RIGSTEP_INLINE void for_leaves(const StepArrays& a, const Run& run, F f) {
-  const Leaf *first = a.leaf + run.first, *end = first + run.count;
-  with_width(first->width, [&]<class T>() RIGSTEP_INLINED {
-    if (first->is_link)
-      with_cosines(a.handle[first->first_handle].format.cosines,
-                   [&]<int C>() RIGSTEP_INLINED { for_leaves<T, C>(a, first, end, f); });
-    else
-      for_leaves<T, kAnyLeaf>(a, first, end, f);
-  });
+  static constexpr auto kLoops =
+      loops<kLeafShapes>([]<int Shape, class Of = LeafOf<Shape>>() { return &for_leaves<typename Of::T, Of::C, F>; });
+  const Leaf* first = a.leaf + run.first;
+  kLoops.of_shape[run.shape](a, first, first + run.count, f);
 }
 
 void carry_over_multipliers(const StepArrays& a) {
@@ -187,10 +208,10 @@ RIGSTEP_LOOP void for_constraints(const ConstraintBatch* c, const ConstraintBatc
 // f<C, T>(constraint) of every point constraint of a run
 template <class F>
 RIGSTEP_INLINE void for_constraints(const StepArrays& a, const Run& run, F f) {
-  const ConstraintBatch *first = a.constraint + run.first, *const end = first + run.count;
-  with_cosines(first->format.cosines, [&]<int C>() RIGSTEP_INLINED {
-    with_width(first->width, [&]<class T>() RIGSTEP_INLINED { for_constraints<C, T>(first, end, f); });
-  });
+  static constexpr auto kLoops =
+      loops<kConstraintShapes>([]<int Shape>() { return &for_constraints<Shape / kWidths, LanesOf<Shape>, F>; });
+  const ConstraintBatch* first = a.constraint + run.first;
+  kLoops.of_shape[run.shape](first, first + run.count, f);
 }
 
 void constrain(const StepArrays& a, const Run& run, const LeavesToRoot& what) {
@@ -604,42 +625,13 @@ RIGSTEP_INLINE bool eliminate(const StepArrays& a, const Front& f, int stage) {
   return positive;
 }
 
-template <class F>
-RIGSTEP_INLINE auto with_pivots(int pivots, F&& f) {
-  switch (pivots) {
-    case 0:
-      return f.template operator()<0>();
-    case 1:
-      return f.template operator()<1>();
-    case 2:
-      return f.template operator()<2>();
-    case 3:
-      return f.template operator()<3>();
-    case 4:
-      return f.template operator()<4>();
-    case 5:
-      return f.template operator()<5>();
-    default:
-      return f.template operator()<6>();
-  }
-}
-
 // What the fronts of a run have in common, as constants for the compiler.
-enum class Form { general, two_sided, link };
-
-// f<N, Shape, T>() of a run of fronts
-template <class F>
-RIGSTEP_INLINE auto with_shape(const Front& f, F&& body) {
-  return with_pivots(f.pivots, [&]<int N>() RIGSTEP_INLINED {
-    return with_width(f.width, [&]<class T>() RIGSTEP_INLINED {
-      if constexpr (N >= 3) {
-        if (f.form == kChainLink) return body.template operator()<N, Form::link, T>();
-        if (f.form != kGeneral) return body.template operator()<N, Form::two_sided, T>();
-      }
-      return body.template operator()<N, Form::general, T>();
-    });
-  });
-}
+template <int Shape>
+struct FrontOf {
+  using T = LanesOf<Shape>;
+  static constexpr int N = Shape / (kForms * kWidths);
+  static constexpr Form form = N < 3 ? Form::general : static_cast<Form>(Shape / kWidths % kForms);
+};
 
 // In two rounds: each is a long chain of results that wait for each other, and processors look ahead only so far.
 void fill_leaves(const StepArrays& a, const Run& run, const LeavesToRoot::Factorise& how) {
@@ -672,9 +664,10 @@ RIGSTEP_LOOP bool eliminate_fronts(const StepArrays& a, const Front* f, const Fr
 }
 
 bool eliminate_fronts(const StepArrays& a, const Run& run, int stage) {
-  const Front *first = a.front + run.first, *end = first + run.count;
-  return with_shape(*first, [&]<int N, Form Shape, class T>()
-                                RIGSTEP_INLINED { return eliminate_fronts<N, Shape, T>(a, first, end, stage); });
+  static constexpr auto kLoops = loops<kFrontShapes>(
+      []<int Shape, class Of = FrontOf<Shape>>() { return &eliminate_fronts<Of::N, Of::form, typename Of::T>; });
+  const Front* first = a.front + run.first;
+  return kLoops.of_shape[run.shape](a, first, first + run.count, stage);
 }
 
 // ---- right-hand sides
@@ -764,7 +757,7 @@ RIGSTEP_INLINE T minus_row(T sum, const double* row, const T* y) {
 }
 
 template <int N, Form Shape, class T>
-RIGSTEP_INLINE void solve_up(const StepArrays& a, const Front& f, const double* rhs, bool anew) {
+RIGSTEP_INLINE void solve_front_up(const StepArrays& a, const Front& f, const double* rhs, bool anew) {
   constexpr int W = kWidth<T>;
   constexpr bool kIsLink = Shape == Form::link;
   const bool has_left = kIsLink || f.child[0].present, has_right = kIsLink || f.child[1].present;
@@ -828,15 +821,16 @@ void clear_grips(const StepArrays& a, const Run& run) {
 
 template <int N, Form Shape, class T>
 RIGSTEP_LOOP void solve_up(const StepArrays& a, const Front* f, const Front* end, const double* rhs, bool anew) {
-  for (; f < end; ++f) solve_up<N, Shape, T>(a, *f, rhs, anew);
+  for (; f < end; ++f) solve_front_up<N, Shape, T>(a, *f, rhs, anew);
 }
 
 void solve_up(const StepArrays& a, const Run& run, RightHandSide side) {
   const bool anew = side == RightHandSide::Phi_anew;
   const double* rhs = anew || side == RightHandSide::Phi ? a.Phi : side == RightHandSide::rate ? a.rate : a.quadratic;
-  const Front *first = a.front + run.first, *end = first + run.count;
-  with_shape(*first, [&]<int N, Form Shape, class T>()
-                         RIGSTEP_INLINED { return solve_up<N, Shape, T>(a, first, end, rhs, anew); });
+  static constexpr auto kLoops = loops<kFrontShapes>(
+      []<int Shape, class Of = FrontOf<Shape>>() { return &solve_up<Of::N, Of::form, typename Of::T>; });
+  const Front* first = a.front + run.first;
+  kLoops.of_shape[run.shape](a, first, first + run.count, rhs, anew);
 }
 
 // z: solution of the eliminated constraint
@@ -875,7 +869,7 @@ RIGSTEP_INLINE void hold_nothing(const Child& child, const Vector& vector) {
 }
 
 template <int N, Form Shape, class T>
-RIGSTEP_INLINE void solve_down(const StepArrays& a, const Front& f, Multiplier kind) {
+RIGSTEP_INLINE void solve_front_down(const StepArrays& a, const Front& f, Multiplier kind) {
   constexpr int W = kWidth<T>;
   constexpr bool kIsLink = Shape == Form::link;
   const bool has_left = kIsLink || f.child[0].present, has_right = kIsLink || f.child[1].present;
@@ -942,13 +936,14 @@ RIGSTEP_INLINE void solve_down(const StepArrays& a, const Front& f, Multiplier k
 
 template <int N, Form Shape, class T>
 RIGSTEP_LOOP void solve_down(const StepArrays& a, const Front* first, const Front* end, Multiplier kind) {
-  for (const Front* f = end; f-- > first;) solve_down<N, Shape, T>(a, *f, kind);
+  for (const Front* f = end; f-- > first;) solve_front_down<N, Shape, T>(a, *f, kind);
 }
 
 void solve_down(const StepArrays& a, const Run& run, Multiplier kind) {
-  const Front *first = a.front + run.first, *end = first + run.count;
-  with_shape(*first, [&]<int N, Form Shape, class T>()
-                         RIGSTEP_INLINED { return solve_down<N, Shape, T>(a, first, end, kind); });
+  static constexpr auto kLoops = loops<kFrontShapes>(
+      []<int Shape, class Of = FrontOf<Shape>>() { return &solve_down<Of::N, Of::form, typename Of::T>; });
+  const Front* first = a.front + run.first;
+  kLoops.of_shape[run.shape](a, first, first + run.count, kind);
 }
 
 // J' Lambda of a point constraint

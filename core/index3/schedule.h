@@ -8,6 +8,7 @@
 // lane.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 
 namespace rigstep::index3 {
@@ -156,6 +157,13 @@ struct Grip {
 // Compounds [a p] and [p b] become [a b]: the link of a chain. Bits say what there is; all parts of as many rows.
 enum TwoSided : unsigned char { kLeft = 1, kRight = 2, kLeftOpen = 4, kRightOpen = 8, kChainLink = 15, kGeneral = 16 };
 
+// What of that the kernels know while they are compiled.
+enum class Form { general, two_sided, link };
+inline constexpr int kForms = 3;
+constexpr Form known_form(unsigned char form) {
+  return form == kGeneral ? Form::general : form == kChainLink ? Form::link : Form::two_sided;
+}
+
 struct Front {
   Operands children = Operands::in_order;
   int width = 1;
@@ -198,7 +206,25 @@ struct Run {
   enum class Of { constraints, leaves, grips, fronts };
   Of of = Of::leaves;
   int first = 0, count = 0;
+  int shape = 0;
 };
+
+// What operations have in common, as a number: their lanes, and what decides how they compute. The kernels have a loop
+// for each.
+inline constexpr int kWidths = std::bit_width(static_cast<unsigned>(kMostLanes));  // 1, 2, 4, 8
+constexpr int shape(int width, int kind) { return kind * kWidths + std::countr_zero(static_cast<unsigned>(width)); }
+constexpr int shape_of(const ConstraintBatch& c) { return shape(c.width, c.format.cosines); }
+// handles: all
+constexpr int shape_of(const Leaf& l, const Handle* handles) {
+  return shape(l.width, l.is_link ? 1 + handles[l.first_handle].format.cosines : 0);
+}
+constexpr int shape_of(const Grip& g) { return shape(g.width, 0); }
+constexpr int shape_of(const Front& f) {
+  return shape(f.width, kForms * f.pivots + static_cast<int>(known_form(f.form)));
+}
+inline constexpr int kConstraintShapes = 4 * kWidths;  // 0 ... 3 cosines
+inline constexpr int kLeafShapes = 5 * kWidths;        // any handles; links with 0 ... 3 cosines
+inline constexpr int kFrontShapes = kForms * (kMaxRows + 1) * kWidths;
 
 // The step size, and what the formulas make of it, so that no division stands in the loop.
 struct StepSize {

@@ -167,6 +167,7 @@ class OneFront {
     arrays_.front = &front_;
     arrays_.run = &run_;
     arrays_.runs = 1;
+    run_.shape = shape_of(front_);
     arrays_.scattered_child = places_;
     arrays_.pending = pending_.data();
     arrays_.compliance[0] = arrays_.compliance[1] = rows_[0].data();
