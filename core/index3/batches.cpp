@@ -216,6 +216,11 @@ class Joining {
   }
 
  private:
+  static bool is_known_to(const Node& node, int constraint) {
+    return constraint == node.pivot ||
+           std::find(node.pending.begin(), node.pending.end(), constraint) != node.pending.end();
+  }
+
   // above: what takes it
   int seen_from(int part, int n, const Node* above) {
     if (part_[n] == part) return n;
@@ -226,10 +231,9 @@ class Joining {
       node.signature = "ghost of " + node.signature;
       node.body = node.pivot = node.child[0] = node.child[1] = -1;
       node.size = 1;
-      // what is left behind there, which comes last, is nothing to others
-      std::erase_if(node.pending, [&](int c) {
-        return c != above->pivot && std::find(above->pending.begin(), above->pending.end(), c) == above->pending.end();
-      });
+      node.passed = static_cast<int>(node.pending.size());
+      // what is left behind there comes last
+      while (!is_known_to(*above, node.pending[static_cast<std::size_t>(node.passed) - 1])) --node.passed;
     } else {
       node.joins = true;
       node.repeats = part > 0;

@@ -14,7 +14,7 @@ struct Node {
   int body = -1;
   int pivot = -1;  // constraint
   int child[2] = {-1, -1};
-  std::vector<int> pending;  // constraints: of a body in order, of a front those of its children one after the other
+  std::vector<int> pending;  // constraints: of a body in order, of a front those that its children do not leave behind
   int size = 1;              // nodes of the subtree
   int level = 1;
   std::string signature;  // equal for subtrees of equal work
@@ -22,6 +22,7 @@ struct Node {
   bool joins = false;     // joins the parts: each has one like it
   bool repeats = false;   // ... and this is not the first part's
   int ghost_of = -1;      // node of another part, whose compound is passed on from there
+  int passed = 0;         // ... with so many of its constraints: not those that are left behind
   int batch = -1, lane = -1;
 };
 

@@ -323,7 +323,7 @@ class Tree {
 
   std::vector<Constraint>& constraints_;
   std::vector<std::vector<int>> held_by_;
-  std::vector<bool> deferred_;  // eliminated last, though all its bodies are there earlier
+  std::vector<bool> deferred_;  // closed last, though all its bodies are there earlier
   std::vector<int> order_;      // of the constraints as the bodies list them: along a path where there is one
   std::vector<Compound> compounds_;
   int fillers_ = 0;

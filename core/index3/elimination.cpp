@@ -1,7 +1,6 @@
 #include "core/index3/elimination.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cmath>
 #include <iterator>
@@ -542,11 +541,12 @@ class Layout {
     for (int lane = 0; lane < lanes(batches_[batch]); ++lane) {
       const Node &n = node(batches_[batch], lane), &original = nodes_[n.ghost_of];
       const Compliance c = compliance_of(original.batch);
+      const int rows = rows_of(e_.constraints, {n.pending.begin(), n.pending.begin() + n.passed});
       const auto pass = [&](std::vector<Passed>& all, int from, int to, int count) {
         pass_on(all, original.part, {from + original.lane, c.width}, count, n.part, {to + lane, ghost.width});
       };
-      pass(e_.passed.compliances, c.matrix, ghost.matrix, packed(ghost.rows));
-      pass(e_.passed.right_hand_sides, c.vector, ghost.vector, ghost.rows);
+      pass(e_.passed.compliances, c.matrix, ghost.matrix, packed(rows));
+      pass(e_.passed.right_hand_sides, c.vector, ghost.vector, rows);
     }
   }
 
@@ -757,7 +757,7 @@ class Layout {
     const Node &above = node(b, 0), &below = nodes_[above.child[side]];
     if (above.pivot >= 0) child.pivot = row_in(below, above.pivot);
     for (const int c : below.pending) {
-      if (c == above.pivot || row_in(above, c) >= 0) continue;
+      if (!e_.constraints[c].is_filler || row_in(above, c) >= 0) continue;  // at most one
       child.filler = row_in(below, c);
       child.filler_rows = e_.constraints[c].format.rows;
     }

@@ -34,7 +34,7 @@ struct RowsPlace {
   Place rows;
 };
 
-// Where a constraint of the model lies.
+// Where a constraint of the model lies; a filler has handles alone.
 struct ConstraintPlace : RowsPlace {
   struct {
     int front = 0, lane = 0;
@@ -81,10 +81,10 @@ struct Elimination {
   std::vector<std::vector<int>> leaves_of_body;     // several: of a hub, one for each part
   std::vector<std::vector<BodyPlace>> body_copies;  // ... in lanes that only fill up, or of other parts
   std::vector<BodyPlace> ground;                    // a body at rest, for every width
-  std::vector<ConstraintPlace> constraint;  // of every constraint of the model, of hubs and (only handles) of fillers
-  std::vector<Constraint> constraints;      // the same; bodies: of the model, then the grips
-  std::vector<int> hubs;                    // bodies
-  std::vector<int> hub_of_grip;             // (grips) body
+  std::vector<ConstraintPlace> constraint;          // of every constraint of the model, then of hubs and fillers
+  std::vector<Constraint> constraints;              // the same; bodies: of the model, then the grips
+  std::vector<int> hubs;                            // bodies
+  std::vector<int> hub_of_grip;                     // (grips) body
   int fillers = 0;
 
   // that computes with the record at one of the places of a body

@@ -40,9 +40,10 @@ RIGSTEP_INLINE void with_cosines(int cosines, F&& f) {
   }
 }
 
+// S: shape of a run, as a constant for the compiler
 constexpr int width_of(int shape) { return 1 << shape % kWidths < kWidest ? 1 << shape % kWidths : kWidest; }
-template <int Shape>
-using LanesOf = std::conditional_t<width_of(Shape) == 1, double, Lanes<width_of(Shape)>>;
+template <int S>
+using LanesOf = std::conditional_t<width_of(S) == 1, double, Lanes<width_of(S)>>;
 
 template <class Loop, int Count>
 struct Loops {
@@ -50,9 +51,9 @@ struct Loops {
 };
 
 // loop_of<0>() ... loop_of<Count - 1>(): looked up once per run, since a run may be as short as its decisions
-template <class F, int... Shape>
-constexpr auto loops(const F& loop_of, std::integer_sequence<int, Shape...>) {
-  return Loops<decltype(loop_of.template operator()<0>()), sizeof...(Shape)>{{loop_of.template operator()<Shape>()...}};
+template <class F, int... S>
+constexpr auto loops(const F& loop_of, std::integer_sequence<int, S...>) {
+  return Loops<decltype(loop_of.template operator()<0>()), sizeof...(S)>{{loop_of.template operator()<S>()...}};
 }
 template <int Count, class F>
 constexpr auto loops(const F& loop_of) {
@@ -73,10 +74,10 @@ RIGSTEP_INLINE void for_bodies(const StepArrays& a, F&& f) {
 
 // What the leaves of a run have in common: C cosines of both constraints of a link, kAnyLeaf otherwise.
 constexpr int kAnyLeaf = -2;
-template <int Shape>
+template <int S>
 struct LeafOf {
-  using T = LanesOf<Shape>;
-  static constexpr int C = Shape / kWidths == 0 ? kAnyLeaf : Shape / kWidths - 1;
+  using T = LanesOf<S>;
+  static constexpr int C = S / kWidths == 0 ? kAnyLeaf : S / kWidths - 1;
 };
 
 template <class T, int C, class F>
@@ -88,7 +89,7 @@ RIGSTEP_LOOP void for_leaves(const StepArrays& a, const Leaf* leaf, const Leaf* 
 template <class F>
 RIGSTEP_INLINE void for_leaves(const StepArrays& a, const Run& run, F f) {
   static constexpr auto kLoops =
-      loops<kLeafShapes>([]<int Shape, class Of = LeafOf<Shape>>() { return &for_leaves<typename Of::T, Of::C, F>; });
+      loops<kLeafShapes>([]<int S, class Of = LeafOf<S>>() { return &for_leaves<typename Of::T, Of::C, F>; });
   const Leaf* first = a.leaf + run.first;
   kLoops.of_shape[run.shape](a, first, first + run.count, f);
 }
@@ -209,7 +210,7 @@ RIGSTEP_LOOP void for_constraints(const ConstraintBatch* c, const ConstraintBatc
 template <class F>
 RIGSTEP_INLINE void for_constraints(const StepArrays& a, const Run& run, F f) {
   static constexpr auto kLoops =
-      loops<kConstraintShapes>([]<int Shape>() { return &for_constraints<Shape / kWidths, LanesOf<Shape>, F>; });
+      loops<kConstraintShapes>([]<int S>() { return &for_constraints<S / kWidths, LanesOf<S>, F>; });
   const ConstraintBatch* first = a.constraint + run.first;
   kLoops.of_shape[run.shape](first, first + run.count, f);
 }
@@ -626,11 +627,11 @@ RIGSTEP_INLINE bool eliminate(const StepArrays& a, const Front& f, int stage) {
 }
 
 // What the fronts of a run have in common, as constants for the compiler.
-template <int Shape>
+template <int S>
 struct FrontOf {
-  using T = LanesOf<Shape>;
-  static constexpr int N = Shape / (kForms * kWidths);
-  static constexpr Form form = N < 3 ? Form::general : static_cast<Form>(Shape / kWidths % kForms);
+  using T = LanesOf<S>;
+  static constexpr int N = S / (kForms * kWidths);
+  static constexpr Form form = N < 3 ? Form::general : static_cast<Form>(S / kWidths % kForms);
 };
 
 // In two rounds: each is a long chain of results that wait for each other, and processors look ahead only so far.
@@ -665,7 +666,7 @@ RIGSTEP_LOOP bool eliminate_fronts(const StepArrays& a, const Front* f, const Fr
 
 bool eliminate_fronts(const StepArrays& a, const Run& run, int stage) {
   static constexpr auto kLoops = loops<kFrontShapes>(
-      []<int Shape, class Of = FrontOf<Shape>>() { return &eliminate_fronts<Of::N, Of::form, typename Of::T>; });
+      []<int S, class Of = FrontOf<S>>() { return &eliminate_fronts<Of::N, Of::form, typename Of::T>; });
   const Front* first = a.front + run.first;
   return kLoops.of_shape[run.shape](a, first, first + run.count, stage);
 }
@@ -827,8 +828,8 @@ RIGSTEP_LOOP void solve_up(const StepArrays& a, const Front* f, const Front* end
 void solve_up(const StepArrays& a, const Run& run, RightHandSide side) {
   const bool anew = side == RightHandSide::Phi_anew;
   const double* rhs = anew || side == RightHandSide::Phi ? a.Phi : side == RightHandSide::rate ? a.rate : a.quadratic;
-  static constexpr auto kLoops = loops<kFrontShapes>(
-      []<int Shape, class Of = FrontOf<Shape>>() { return &solve_up<Of::N, Of::form, typename Of::T>; });
+  static constexpr auto kLoops =
+      loops<kFrontShapes>([]<int S, class Of = FrontOf<S>>() { return &solve_up<Of::N, Of::form, typename Of::T>; });
   const Front* first = a.front + run.first;
   kLoops.of_shape[run.shape](a, first, first + run.count, rhs, anew);
 }
@@ -838,11 +839,13 @@ template <int N, class T>
 RIGSTEP_INLINE void keep_multipliers(const StepArrays& a, const Front& f, Multiplier kind, const T* z) {
   const int at = f.row_position, stride = row_stride<T>(f);
   switch (kind) {
-    case Multiplier::lambda:  // accumulated, (21) (34)
+    case Multiplier::lambda: {  // accumulated, (21) (34)
+      const T gain = load<T>(a.gain + at);
       return each<N>([&](int k) RIGSTEP_INLINED {
         double* lambda = a.lambda + (at + k * stride);
-        store(lambda, fma(load<T>(a.gain + (at + k * stride)), z[k], load<T>(lambda)));
+        store(lambda, fma(gain, z[k], load<T>(lambda)));
       });
+    }
     case Multiplier::sigma:
       return each<N>([&](int k) RIGSTEP_INLINED { store(a.sigma + (at + k * stride), z[k]); });
     case Multiplier::kappa:
@@ -861,11 +864,13 @@ RIGSTEP_INLINE void subtract_row(T* z, const double* row, const double* x) {
   each<N>([&](int k) RIGSTEP_INLINED { z[k] = fnma(load<T>(row + k * kWidth<T>), value, z[k]); });
 }
 
-// The solution of a filler: as of a compliance of 1e30. If it were zero, what falls from link to link towards a free
-// end would end as denormal numbers, which are slow.
+// The solution of a filler beside its right-hand side. If it were zero, what falls from link to link towards a free end
+// would end as denormal numbers, which are slow.
+constexpr double kFiller = 1e-30;
+
 template <class T, class Vector>
 RIGSTEP_INLINE void hold_nothing(const Child& child, const Vector& vector) {
-  for (int k = child.filler; k < child.filler + child.filler_rows; ++k) vector.put(k, T(1e-30) * vector(k));
+  for (int k = child.filler; k < child.filler + child.filler_rows; ++k) vector.put(k, T(kFiller) * vector(k));
 }
 
 template <int N, Form Shape, class T>
@@ -940,8 +945,8 @@ RIGSTEP_LOOP void solve_down(const StepArrays& a, const Front* first, const Fron
 }
 
 void solve_down(const StepArrays& a, const Run& run, Multiplier kind) {
-  static constexpr auto kLoops = loops<kFrontShapes>(
-      []<int Shape, class Of = FrontOf<Shape>>() { return &solve_down<Of::N, Of::form, typename Of::T>; });
+  static constexpr auto kLoops =
+      loops<kFrontShapes>([]<int S, class Of = FrontOf<S>>() { return &solve_down<Of::N, Of::form, typename Of::T>; });
   const Front* first = a.front + run.first;
   kLoops.of_shape[run.shape](a, first, first + run.count, kind);
 }

@@ -10,7 +10,7 @@
 #include <immintrin.h>
 #endif
 
-// everything is inlined into the passes, but where the processor cannot fuse (slow anyway, and a library call per lane)
+// everything is inlined into the loops, but where the processor cannot fuse (slow anyway, and a library call per lane)
 // and under sanitizers (half an hour of compiling)
 #if defined(__FP_FAST_FMA) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define RIGSTEP_INLINE inline __attribute__((always_inline))

@@ -42,10 +42,11 @@ class Divider {
       if (is_root_[n]) roots.push_back(static_cast<int>(n));
     const long all =
         std::accumulate(roots.begin(), roots.end(), 0L, [&](long sum, int root) { return sum + cost_[root]; });
-    // few large subtrees leave little between them; where one is as large as may be, the others must still be even
-    const long most = std::lround(static_cast<double>(all) / (1.0 + kEven * (parts - 1)));
-    if (parts > 1 &&
-        (assign(subtrees(roots, most), parts, kEven) || assign(subtrees(roots, all / (2L * parts)), parts, kUneven)))
+    if (parts == 1) return std::vector<int>(nodes_.size(), 0);
+    // few large subtrees leave little between them: at first as large as the others can still be even with
+    const long largest = std::lround(static_cast<double>(all) / (1.0 + kEven * (parts - 1)));
+    if (assign(subtrees(roots, largest), parts, kEven) || assign(subtrees(roots, all / parts), parts, kEven) ||
+        assign(subtrees(roots, all / (2L * parts)), parts, kUneven))
       return part_;
     return std::vector<int>(nodes_.size(), 0);
   }

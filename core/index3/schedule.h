@@ -210,7 +210,7 @@ struct Run {
 };
 
 // What operations have in common, as a number: their lanes, and what decides how they compute. The kernels have a loop
-// for each.
+// for each shape of constraints, leaves and fronts.
 inline constexpr int kWidths = std::bit_width(static_cast<unsigned>(kMostLanes));  // 1, 2, 4, 8
 constexpr int shape(int width, int kind) { return kind * kWidths + std::countr_zero(static_cast<unsigned>(width)); }
 constexpr int shape_of(const ConstraintBatch& c) { return shape(c.width, c.format.cosines); }
@@ -268,8 +268,8 @@ struct alignas(64) StepArrays {
   int constraints;
   const double* constraint_constants;
   const double* compliance[2];  // of every row: in the iterations, in the projections
-  const double* gain;           // of every row: 4/dt^2, 0 for what has no multiplier
-  const double* carried;        // of every row: what a unit of its multiplier opens it by, compliance dt^2/4 or 0
+  const double* gain;     // of every row, the same for those of a constraint: 4/dt^2, 0 for what has no multiplier
+  const double* carried;  // of every row: what a unit of its multiplier opens it by, compliance dt^2/4 or 0
   StepSize step;
   int rows;  // of all constraints, lanes included
 

@@ -58,7 +58,7 @@ class Attempt {
         part_(part),
         is_divided_(w.parts.size() > 1),
         stamp_(team ? std::uint64_t{team->call()} << 32U : 0) {
-    each([&](int p) { w.notices[p].clear(); });
+    each([&](int p) { w.notices[p] = {}; });
   }
 
   // [001] 3.5, figure 2: predictor, a fixed number of Newton iterations, the first of them with a tangent of their own,

@@ -34,8 +34,6 @@ struct alignas(128) Notice {
   bool failed = false;    // some front has no positive pivots
   bool complete = false;  // nobody was late
   Found found;
-
-  void clear() noexcept { failed = complete = false, found = {}; }
 };
 
 struct Workspace {

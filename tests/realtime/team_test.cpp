@@ -8,6 +8,7 @@
 #include <chrono>
 #include <fstream>
 #include <thread>
+#include <utility>
 
 #include "core/index3/plan.h"
 #include "core/index3/stepper.h"
@@ -72,12 +73,15 @@ TEST_CASE("steps shared by any number of threads, some of them late, have the bi
   }
 }
 
-// What passes between parts in every way: trees and loops, cut joints of every format, hubs with grips in several
-// parts, general constraints, drivers, couplings and force elements across the cut.
+// What passes between parts in every way: trees and loops, free chains, cut joints of every format, hubs with grips in
+// several parts, general constraints, drivers, couplings and force elements across the cut.
 TEST_CASE("mechanisms of any topology, divided among threads, have the bits of one thread") {
   std::vector<Mechanism> all;
   for (const int n : {128, 200, 333}) all.push_back(test::build(test::chain(n, JointType::universal)));
   for (int seed = 1; seed <= 6; ++seed) all.push_back(test::build(test::random_chain(seed, 100 + 31 * seed)));
+  for (const auto& [chains, links] : {std::pair{2, 64}, {3, 32}, {5, 16}, {2, 128}})
+    for (const JointType type : {JointType::spherical, JointType::revolute})
+      all.push_back(test::build(test::chains_side_by_side(chains, links, type, false)));
   all.push_back(test::build(test::tree(400, 3, JointType::revolute)));
   all.push_back(test::build(test::ladder(60)));
   all.push_back(test::build(test::net(10, JointType::spherical)));

@@ -44,6 +44,7 @@ class Walk {
       for (int k = run.first; k < run.first + run.count; ++k) {
         ++operation_;
         operation(run.of, k);
+        CHECK(run.shape == shape_of_operation(run.of, k));
       }
     }
   }
@@ -86,6 +87,12 @@ class Walk {
     if (used_.erase(key) == 1) compounds_.erase(key);  // taken, and replaced
     CHECK(compounds_.emplace(key, std::move(compound)).second);
     operation_of_[key] = operation_;
+  }
+
+  int shape_of_operation(Run::Of kind, int k) const {
+    if (kind == Run::Of::constraints) return shape_of(e_.parts[0].constraints[k]);
+    if (kind == Run::Of::leaves) return shape_of(e_.leaves[k], e_.handles.data());
+    return kind == Run::Of::grips ? shape_of(e_.grips[k]) : shape_of(e_.fronts[k]);
   }
 
   void evaluate(const ConstraintBatch& batch) {
@@ -202,8 +209,17 @@ class Walk {
         compound.pending.push_back(c);
       }
       const std::set<int> still(compound.pending.begin(), compound.pending.end());
-      for (const int c : open)
-        if (e_.constraints[c].is_filler && still.count(c) == 0) left_behind_.insert(c);
+      for (int side = 0; side < 2; ++side) {
+        const Child& child = f.child[side];
+        int left_behind = 0;
+        for (const int c : below[side].pending)
+          if (e_.constraints[c].is_filler && still.count(c) == 0) {
+            left_behind_.insert(c);
+            CHECK(constraint_at(below[side], child.filler) == c);
+            left_behind += e_.constraints[c].format.rows;
+          }
+        CHECK(child.filler_rows == left_behind);
+      }
       for (const int filler : left_behind_) open.erase(filler);
       CHECK(still == open);
       if (f.form == kChainLink && f.matrix == f.child[0].matrix) CHECK(f.children == Operands::in_order);
