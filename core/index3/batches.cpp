@@ -233,7 +233,8 @@ class Joining {
       node.size = 1;
       node.passed = static_cast<int>(node.pending.size());
       // what is left behind there comes last
-      while (!is_known_to(*above, node.pending[static_cast<std::size_t>(node.passed) - 1])) --node.passed;
+      while (node.passed > 0 && !is_known_to(*above, node.pending[static_cast<std::size_t>(node.passed) - 1]))
+        --node.passed;
     } else {
       node.joins = true;
       node.repeats = part > 0;

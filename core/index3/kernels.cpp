@@ -631,7 +631,7 @@ template <int S>
 struct FrontOf {
   using T = LanesOf<S>;
   static constexpr int N = S / (kForms * kWidths);
-  static constexpr Form form = N < 3 ? Form::general : static_cast<Form>(S / kWidths % kForms);
+  static constexpr Form kForm = N < 3 ? Form::general : static_cast<Form>(S / kWidths % kForms);
 };
 
 // In two rounds: each is a long chain of results that wait for each other, and processors look ahead only so far.
@@ -666,7 +666,7 @@ RIGSTEP_LOOP bool eliminate_fronts(const StepArrays& a, const Front* f, const Fr
 
 bool eliminate_fronts(const StepArrays& a, const Run& run, int stage) {
   static constexpr auto kLoops = loops<kFrontShapes>(
-      []<int S, class Of = FrontOf<S>>() { return &eliminate_fronts<Of::N, Of::form, typename Of::T>; });
+      []<int S, class Of = FrontOf<S>>() { return &eliminate_fronts<Of::N, Of::kForm, typename Of::T>; });
   const Front* first = a.front + run.first;
   return kLoops.of_shape[run.shape](a, first, first + run.count, stage);
 }
@@ -829,7 +829,7 @@ void solve_up(const StepArrays& a, const Run& run, RightHandSide side) {
   const bool anew = side == RightHandSide::Phi_anew;
   const double* rhs = anew || side == RightHandSide::Phi ? a.Phi : side == RightHandSide::rate ? a.rate : a.quadratic;
   static constexpr auto kLoops =
-      loops<kFrontShapes>([]<int S, class Of = FrontOf<S>>() { return &solve_up<Of::N, Of::form, typename Of::T>; });
+      loops<kFrontShapes>([]<int S, class Of = FrontOf<S>>() { return &solve_up<Of::N, Of::kForm, typename Of::T>; });
   const Front* first = a.front + run.first;
   kLoops.of_shape[run.shape](a, first, first + run.count, rhs, anew);
 }
@@ -946,7 +946,7 @@ RIGSTEP_LOOP void solve_down(const StepArrays& a, const Front* first, const Fron
 
 void solve_down(const StepArrays& a, const Run& run, Multiplier kind) {
   static constexpr auto kLoops =
-      loops<kFrontShapes>([]<int S, class Of = FrontOf<S>>() { return &solve_down<Of::N, Of::form, typename Of::T>; });
+      loops<kFrontShapes>([]<int S, class Of = FrontOf<S>>() { return &solve_down<Of::N, Of::kForm, typename Of::T>; });
   const Front* first = a.front + run.first;
   kLoops.of_shape[run.shape](a, first, first + run.count, kind);
 }
