@@ -216,11 +216,6 @@ class Joining {
   }
 
  private:
-  static bool is_known_to(const Node& node, int constraint) {
-    return constraint == node.pivot ||
-           std::find(node.pending.begin(), node.pending.end(), constraint) != node.pending.end();
-  }
-
   // above: what takes it
   int seen_from(int part, int n, const Node* above) {
     if (part_[n] == part) return n;
@@ -233,7 +228,7 @@ class Joining {
       node.size = 1;
       node.passed = static_cast<int>(node.pending.size());
       // what is left behind there comes last
-      while (node.passed > 0 && !is_known_to(*above, node.pending[static_cast<std::size_t>(node.passed) - 1]))
+      while (node.passed > 0 && leaves_behind(*above, node.pending[static_cast<std::size_t>(node.passed) - 1]))
         --node.passed;
     } else {
       node.joins = true;
@@ -255,6 +250,11 @@ class Joining {
 };
 
 }  // namespace
+
+bool leaves_behind(const Node& above, int constraint) {
+  return constraint != above.pivot &&
+         std::find(above.pending.begin(), above.pending.end(), constraint) == above.pending.end();
+}
 
 Batches lay_side_by_side(const CompoundTree& tree, const std::vector<Constraint>& constraints,
                          const std::vector<bool>& dense, int lanes, int parts) {

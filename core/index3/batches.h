@@ -26,6 +26,9 @@ struct Node {
   int batch = -1, lane = -1;
 };
 
+// A filler that is pending in a child of `above`, which no front eliminates and nobody above knows.
+bool leaves_behind(const Node& above, int constraint);
+
 struct Batch {
   std::vector<int> nodes;  // by lane; fewer than the width: the others repeat the first
   int width() const { return static_cast<int>(std::bit_ceil(nodes.size())); }

@@ -42,7 +42,7 @@ class Tree {
     else
       merge_by_operations();
     close_deferred();
-    return {std::move(compounds_), std::move(order_), fillers_};
+    return {std::move(compounds_), std::move(order_)};
   }
 
  private:
@@ -142,7 +142,6 @@ class Tree {
     constraints_.push_back(filler);
     deferred_.push_back(true);
     order_.push_back(path.constraints.back());
-    ++fillers_;
   }
 
   void merge_path(const Path& path) {
@@ -326,7 +325,6 @@ class Tree {
   std::vector<bool> deferred_;  // closed last, though all its bodies are there earlier
   std::vector<int> order_;      // of the constraints as the bodies list them: along a path where there is one
   std::vector<Compound> compounds_;
-  int fillers_ = 0;
 };
 
 }  // namespace

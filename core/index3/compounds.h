@@ -38,7 +38,6 @@ struct Compound {
 struct CompoundTree {
   std::vector<Compound> compounds;  // parts before the whole
   std::vector<int> order;           // of the constraints as the bodies list them: along a path where there is one
-  int fillers = 0;
 };
 
 // A serial chain is cut into equal segments, so that they can be laid side by side, and filled up by a constraint

@@ -757,7 +757,7 @@ class Layout {
     const Node &above = node(b, 0), &below = nodes_[above.child[side]];
     if (above.pivot >= 0) child.pivot = row_in(below, above.pivot);
     for (const int c : below.pending) {
-      if (!e_.constraints[c].is_filler || row_in(above, c) >= 0) continue;  // at most one
+      if (!leaves_behind(above, c)) continue;  // at most one
       child.filler = row_in(below, c);
       child.filler_rows = e_.constraints[c].format.rows;
     }
@@ -781,14 +781,17 @@ class Layout {
   void fill_constraint(ConstraintBatch& c, const Batch& b) {
     if (c.format.general()) return;
     for (int s = 0; s < 2; ++s) c.sides = std::max(c.sides, fill_side(b, s, c.side[s]));
-    if (c.sides == Operands::in_order && c.width > 1) share_handle(c);
+    if (c.sides == Operands::in_order && c.width > 1) share_handle(c, node(b, 0));
     if (c.sides == Operands::scattered && c.width >= 4) choose(c, b);
   }
 
   // The second side takes from the first what both have in common. Hubs, which read whole handles, lie alone.
-  void share_handle(const ConstraintBatch& c) {
-    for (Handle& h : e_.handles)
-      if (h.at == c.side[1].handle.base && h.stride == c.width) h.shared = c.side[0].handle.base;
+  void share_handle(const ConstraintBatch& c, const Node& eliminating) {
+    const int second = e_.constraints[eliminating.pivot].bodies[1];
+    if (second == kGround) return;
+    const Leaf& leaf = e_.leaves[index_[leaf_node(second, eliminating.part).batch]];
+    for (int h = leaf.first_handle; h < leaf.first_handle + leaf.handles; ++h)
+      if (e_.handles[h].at == c.side[1].handle.base) e_.handles[h].shared = c.side[0].handle.base;
   }
 
   // in place of scattered lanes, where it can be
@@ -986,7 +989,6 @@ Elimination compile(const std::vector<Constraint>& model, const std::vector<bool
       result = std::move(divided);
     }
   }
-  result.fillers = tree.fillers;
   return result;
 }
 

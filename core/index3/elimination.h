@@ -85,7 +85,6 @@ struct Elimination {
   std::vector<Constraint> constraints;              // the same; bodies: of the model, then the grips
   std::vector<int> hubs;                            // bodies
   std::vector<int> hub_of_grip;                     // (grips) body
-  int fillers = 0;
 
   // that computes with the record at one of the places of a body
   const Leaf& leaf_at(int of_body, const BodyPlace& place) const {

@@ -181,11 +181,11 @@ class Attempt {
   bool observe(int k) {
     if (!loads_vary(plan_)) return true;
     if (!fetch(kPoses)) return false;
-    const bool is_last = k == plan_.settings.iterations;
+    const bool is_done = k == plan_.settings.iterations;
     return one_by_one([&] {
       look_at_iterate(plan_, w_);
-      constrain_general(plan_, w_, needs_tangent(k) || is_last);
-      if (is_last) return;
+      constrain_general(plan_, w_, needs_tangent(k) || is_done);
+      if (is_done) return;
       if (needs_tangent(k)) tangent_of_forces(plan_, h2(), 0.5 * plan_.dt(), w_);  // (8)
       load(plan_, last_, inputs_, w_);
     });
