@@ -3,6 +3,7 @@
 #include <Eigen/LU>
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 #include <utility>
 
 namespace rigstep::offline {
@@ -39,10 +40,39 @@ struct Columns {
 };
 
 using Vec4 = Eigen::Matrix<double, 4, 1, Eigen::DontAlign>;
+using Mat7 = Eigen::Matrix<double, 7, 7>;
 using Mat4 = Eigen::Matrix<double, 4, 4, Eigen::DontAlign>;
 using Mat34 = Eigen::Matrix<double, 3, 4, Eigen::DontAlign>;
 
 constexpr int kMaxRows = 5;
+
+// What stands in lanes, as vectors and matrices.
+template <class Matrix>
+using InLanes = Eigen::Map<Matrix, Eigen::Unaligned, Eigen::OuterStride<8>>;
+
+template <class T>
+inline auto as_vector(T& lanes) {
+  return Eigen::Map<std::conditional_t<std::is_const_v<T>, const Vec7, Vec7>>(lanes.value);
+}
+
+inline InLanes<const Mat7> as_matrix(const Columns& m) { return InLanes<const Mat7>(m.column[0].value); }
+inline InLanes<Mat7> as_matrix(Columns& m) { return InLanes<Mat7>(m.column[0].value); }
+
+template <int m>
+using PerRow = Eigen::Matrix<double, m, 1>;
+
+template <int m>
+using Square = Eigen::Matrix<double, m, m>;
+
+template <int m>
+inline auto as_square(double (&C)[kMaxRows][kMaxRows]) {
+  return Eigen::Map<Square<m>, Eigen::Unaligned, Eigen::OuterStride<kMaxRows>>(C[0]);
+}
+
+template <int m>
+inline auto as_rows(const Lanes (&row)[kMaxRows]) {
+  return InLanes<const Eigen::Matrix<double, m, 7, Eigen::RowMajor>>(row[0].value);
+}
 
 // a . b + c . d
 inline double dot2(const Lanes& a, const Lanes& b, const Lanes& c, const Lanes& d) {
@@ -128,9 +158,9 @@ struct Hinge {
   Lanes J_right[kMaxRows];
 
   // factor, and the result of a solution
-  double C[kMaxRows][kMaxRows];  // (35)
-  Lanes U[kMaxRows];             // rows of Phi_q delta_21 of the left compound
-  Lanes V[kMaxRows];             // rows of Phi_q delta_12 of the right compound
+  double C[kMaxRows][kMaxRows];  // below (35)
+  Lanes U[kMaxRows];             // tuned: rows of Phi_q delta_21 of the left compound
+  Lanes V[kMaxRows];             // tuned: rows of Phi_q delta_12 of the right compound
   double C_beta[kMaxRows];
   double increment[kMaxRows];  // of lambda, sigma or kappa
 };
@@ -195,11 +225,17 @@ struct LiteralStepper::Chain {
   void set_deltas();
   void set_position_bias();
   template <int m>
-  void merge_blocks(const Merge& op, Compound& out, bool top);
+  void merge_as_printed(const Merge& op, Compound& out, bool top);
   template <int m>
-  void assemble(const Merge& op, int out);
+  void assemble_as_printed(const Merge& op, int out);
   template <int m>
-  void disassemble(const Merge& op, int out);
+  void disassemble_as_printed(const Merge& op, int out);
+  template <int m>
+  void merge_tuned(const Merge& op, Compound& out, bool top);
+  template <int m>
+  void assemble_tuned(const Merge& op, int out);
+  template <int m>
+  void disassemble_tuned(const Merge& op, int out);
   void factorise();
   void solve();
   double update();
@@ -213,8 +249,17 @@ namespace {
 
 inline Vec4 p_of(const Vec7& q) { return q.tail<4>(); }
 
-// The inverse of M with the penalty of normalisation, times -dt^2/4 (26): closed form, since G p = 0.
-inline void set_delta(Leaf& leaf, const Vec4& p, double h2, double alpha) {
+// The inverse of M with the penalty of normalisation, times -dt^2/4 (26).
+inline void set_delta_as_printed(Leaf& leaf, const Vec4& p, double h2, double alpha) {
+  const Mat34 G = G_of(p);
+  Mat7 M = Mat7::Zero();
+  M.topLeftCorner<3, 3>().diagonal().setConstant(leaf.mass);
+  M.bottomRightCorner<4, 4>() = 4.0 * G.transpose() * leaf.J_b * G + h2 * alpha * p * p.transpose();
+  as_matrix(leaf.delta) = -h2 * M.inverse();
+}
+
+// The same in closed form, since G p = 0.
+inline void set_delta_tuned(Leaf& leaf, const Vec4& p, double h2, double alpha) {
   const double norm2 = p.squaredNorm(), scale = 1.0 / (norm2 * norm2);
   const Mat34 G = G_of(p);
   const Mat34 JG = leaf.J_b_inverse * G;
@@ -326,8 +371,59 @@ void LiteralStepper::Chain::evaluate_body(int i) {
   for (int k = 0; k < 4; ++k) body.g[3 + k] -= turning[k];
 }
 
+// Blocks are multiplied from the left as they are printed, columns from the right.
 template <int m>
-void LiteralStepper::Chain::merge_blocks(const Merge& op, Compound& out, bool top) {
+void LiteralStepper::Chain::merge_as_printed(const Merge& op, Compound& out, bool top) {
+  Hinge& j = hinge[op.hinge];
+  const auto A_22 = as_matrix(delta(op.left, 2, 2)), B_11 = as_matrix(delta(op.right, 1, 1));
+  const auto J_A = as_rows<m>(j.J_left), J_B = as_rows<m>(j.J_right);
+  const Square<m> D =
+      Square<m>::Identity() / settings.alpha - J_A * A_22 * J_A.transpose() - J_B * B_11 * J_B.transpose();
+  const Square<m> C = D.inverse();
+  as_square<m>(j.C) = C;
+  if (top) return;
+  const auto A_11 = as_matrix(delta(op.left, 1, 1)), A_12 = as_matrix(delta(op.left, 1, 2));
+  const auto A_21 = as_matrix(delta(op.left, 2, 1)), B_12 = as_matrix(delta(op.right, 1, 2));
+  const auto B_21 = as_matrix(delta(op.right, 2, 1)), B_22 = as_matrix(delta(op.right, 2, 2));
+  as_matrix(out.delta_11) = A_11 + A_12 * J_A.transpose() * C * J_A * A_21;  // (36)
+  as_matrix(out.delta_12) = A_12 * J_A.transpose() * C * J_B * B_12;         // (37)
+  as_matrix(out.delta_21) = as_matrix(out.delta_12).transpose();
+  as_matrix(out.delta_22) = B_22 + B_21 * J_B.transpose() * C * J_B * B_12;  // (38)
+}
+
+template <int m>
+void LiteralStepper::Chain::assemble_as_printed(const Merge& op, int out) {
+  Hinge& j = hinge[op.hinge];
+  const auto A_12 = as_matrix(delta(op.left, 1, 2)), B_21 = as_matrix(delta(op.right, 2, 1));
+  const auto A_13 = as_vector(motion[0][op.left]), A_23 = as_vector(motion[1][op.left]);
+  const auto B_13 = as_vector(motion[0][op.right]), B_23 = as_vector(motion[1][op.right]);
+  const auto J_A = as_rows<m>(j.J_left), J_B = as_rows<m>(j.J_right);
+  const PerRow<m> beta = J_A * A_23 + J_B * B_13 + Eigen::Map<const PerRow<m>>(j.Phi);
+  const PerRow<m> C_beta = as_square<m>(j.C) * beta;
+  Eigen::Map<PerRow<m>>(j.C_beta) = C_beta;
+  as_vector(motion[0][out]) = A_13 + A_12 * (J_A.transpose() * C_beta);  // (39)
+  as_vector(motion[1][out]) = B_23 + B_21 * (J_B.transpose() * C_beta);
+}
+
+template <int m>
+void LiteralStepper::Chain::disassemble_as_printed(const Merge& op, int out) {
+  Hinge& j = hinge[op.hinge];
+  const auto A_21 = as_matrix(delta(op.left, 2, 1)), B_12 = as_matrix(delta(op.right, 1, 2));
+  const auto one = as_vector(load[0][out]), two = as_vector(load[1][out]);
+  const auto J_A = as_rows<m>(j.J_left), J_B = as_rows<m>(j.J_right);
+  const auto C = as_square<m>(j.C);
+  const PerRow<m> increment =
+      C * (J_A * (A_21 * one)) + C * (J_B * (B_12 * two)) + Eigen::Map<const PerRow<m>>(j.C_beta);  // (35)
+  Eigen::Map<PerRow<m>>(j.increment) = increment;
+  load[0][op.left] = load[0][out];
+  as_vector(load[1][op.left]) = J_A.transpose() * increment;
+  as_vector(load[0][op.right]) = J_B.transpose() * increment;
+  load[1][op.right] = load[1][out];
+}
+
+// The same to rounding: delta_21 of a compound is the transpose of delta_12, and what occurs twice is formed once.
+template <int m>
+void LiteralStepper::Chain::merge_tuned(const Merge& op, Compound& out, bool top) {
   Hinge& j = hinge[op.hinge];
   const Columns& left_22 = delta(op.left, 2, 2);
   const Columns& left_12 = delta(op.left, 1, 2);
@@ -374,7 +470,7 @@ void LiteralStepper::Chain::merge_blocks(const Merge& op, Compound& out, bool to
 }
 
 template <int m>
-void LiteralStepper::Chain::assemble(const Merge& op, int out) {
+void LiteralStepper::Chain::assemble_tuned(const Merge& op, int out) {
   Hinge& j = hinge[op.hinge];
   const Lanes &left = motion[1][op.left], &right = motion[0][op.right];
   double beta[m];
@@ -392,7 +488,7 @@ void LiteralStepper::Chain::assemble(const Merge& op, int out) {
 }
 
 template <int m>
-void LiteralStepper::Chain::disassemble(const Merge& op, int out) {
+void LiteralStepper::Chain::disassemble_tuned(const Merge& op, int out) {
   Hinge& j = hinge[op.hinge];
   const Lanes &one = load[0][out], &two = load[1][out];
   double by_ends[m];
@@ -414,10 +510,12 @@ void LiteralStepper::Chain::disassemble(const Merge& op, int out) {
 void LiteralStepper::Chain::factorise() {
   const std::size_t last = merge.size() - 1;
   for (std::size_t k = 0; k <= last; ++k) {
-    if (hinge[merge[k].hinge].rows == 3)
-      merge_blocks<3>(merge[k], compound[k], k == last);
+    const bool three = hinge[merge[k].hinge].rows == 3;
+    if (settings.tuned)
+      three ? merge_tuned<3>(merge[k], compound[k], k == last) : merge_tuned<5>(merge[k], compound[k], k == last);
     else
-      merge_blocks<5>(merge[k], compound[k], k == last);
+      three ? merge_as_printed<3>(merge[k], compound[k], k == last)
+            : merge_as_printed<5>(merge[k], compound[k], k == last);
   }
 }
 
@@ -425,17 +523,19 @@ void LiteralStepper::Chain::factorise() {
 void LiteralStepper::Chain::solve() {
   const int count = static_cast<int>(merge.size()), first = n() + 1;
   for (int k = 0; k < count; ++k) {
-    if (hinge[merge[k].hinge].rows == 3)
-      assemble<3>(merge[k], first + k);
+    const bool three = hinge[merge[k].hinge].rows == 3;
+    if (settings.tuned)
+      three ? assemble_tuned<3>(merge[k], first + k) : assemble_tuned<5>(merge[k], first + k);
     else
-      assemble<5>(merge[k], first + k);
+      three ? assemble_as_printed<3>(merge[k], first + k) : assemble_as_printed<5>(merge[k], first + k);
   }
   load[0][first + count - 1] = load[1][first + count - 1] = Lanes{};
   for (int k = count - 1; k >= 0; --k) {
-    if (hinge[merge[k].hinge].rows == 3)
-      disassemble<3>(merge[k], first + k);
+    const bool three = hinge[merge[k].hinge].rows == 3;
+    if (settings.tuned)
+      three ? disassemble_tuned<3>(merge[k], first + k) : disassemble_tuned<5>(merge[k], first + k);
     else
-      disassemble<5>(merge[k], first + k);
+      three ? disassemble_as_printed<3>(merge[k], first + k) : disassemble_as_printed<5>(merge[k], first + k);
   }
   for (int i = 0; i < n(); ++i) {
     const Lanes both = load[0][i] + load[1][i];
@@ -462,7 +562,13 @@ void LiteralStepper::Chain::find_loads() {
 }
 
 void LiteralStepper::Chain::set_deltas() {
-  for (int i = 0; i < n(); ++i) set_delta(leaf[i], p_of(state.q[i]), h2, settings.alpha);
+  for (int i = 0; i < n(); ++i) {
+    const Vec4 p = p_of(state.q[i]);
+    if (settings.tuned)
+      set_delta_tuned(leaf[i], p, h2, settings.alpha);
+    else
+      set_delta_as_printed(leaf[i], p, h2, settings.alpha);
+  }
 }
 
 // delta_13 = delta_23 = -(dt^2/4) M^-1 (g + Psi_q' alpha Psi) (27).

@@ -37,6 +37,9 @@ struct LiteralSettings {
   bool modified_newton = false;             // one factorisation for all iterations of a step, not one for each
   double alpha = 1e10;                      // penalty factor of every constraint row [N/m], [N m] or [-]
   bool refactorise_for_projections = true;  // false: projections with the blocks of the last iteration, as printed
+  // false: (26) and (35)-(39) multiplied out as printed, in matrices of Eigen as in the paper's implementation; true:
+  // the same to rounding, M inverted in closed form, products that occur twice formed once, in vector registers
+  bool tuned = false;
 };
 
 using Vec7 = Eigen::Matrix<double, 7, 1>;

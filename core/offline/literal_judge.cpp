@@ -71,6 +71,7 @@ std::optional<LiteralRun::Motion> LiteralRun::run(int level) {
   double now = instants.front();
   LiteralSettings settings;
   settings.iterations = kIterations;
+  settings.tuned = true;
   LiteralStepper stepper(*scenario.mechanism, settings, [&](std::span<const BodyMotion> at, std::span<Vec6> wrenches) {
     const std::vector<Vec6> loads = system.loads(now, at);
     std::copy(loads.begin(), loads.end(), wrenches.begin());

@@ -44,14 +44,15 @@ TimedSolver timed_stepper(const Mechanism& mechanism, double dt, int threads, st
   return solver;
 }
 
-TimedSolver timed_literal(const Mechanism& mechanism, double dt, std::size_t* bytes) {
+TimedSolver timed_literal(const Mechanism& mechanism, double dt, bool tuned, std::size_t* bytes) {
   offline::LiteralSettings settings;
+  settings.tuned = tuned;
   settings.dt_ns = std::llround(1e9 * dt);
   const auto stepper = std::make_shared<offline::LiteralStepper>(mechanism, settings);
   if (bytes != nullptr) *bytes = stepper->bytes();
   const auto saved = std::make_shared<offline::LiteralState>(stepper->state());
   TimedSolver solver;
-  solver.name = "literal";
+  solver.name = tuned ? "literal_tuned" : "literal";
   solver.step = [stepper] { stepper->step(); };
   solver.save = [stepper, saved] { *saved = stepper->state(); };
   solver.restore = [stepper, saved] { stepper->restore(*saved); };

@@ -14,7 +14,7 @@ int most_threads();
 // stepper holds beside the mechanism itself: both states and every intermediate [byte].
 TimedSolver timed_stepper(const Mechanism& mechanism, double dt, int threads, std::size_t* bytes = nullptr);
 
-// Throws MechanismError where the literal form does not apply.
-TimedSolver timed_literal(const Mechanism& mechanism, double dt, std::size_t* bytes = nullptr);
+// Multiplied out as printed, or tuned (LiteralSettings). Throws MechanismError where the literal form does not apply.
+TimedSolver timed_literal(const Mechanism& mechanism, double dt, bool tuned, std::size_t* bytes = nullptr);
 
 }  // namespace rigstep::server

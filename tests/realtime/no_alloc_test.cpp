@@ -330,12 +330,16 @@ TEST_CASE("a thousand steps in lockstep, from datagram to datagram, allocate not
 
 TEST_CASE("steps of the printed form, the speed baseline, allocate nothing") {
   if (!can_count()) return;
-  offline::LiteralStepper stepper(test::mechanism("four_bar"), {});
-  const offline::LiteralState start = stepper.state();
-  CHECK(test::allocations([&] {
-          for (int k = 0; k < 100; ++k) stepper.step();
-          stepper.restore(start);
-        }) == 0);
+  for (const bool tuned : {false, true}) {
+    offline::LiteralSettings settings;
+    settings.tuned = tuned;
+    offline::LiteralStepper stepper(test::mechanism("four_bar"), settings);
+    const offline::LiteralState start = stepper.state();
+    CHECK(test::allocations([&] {
+            for (int k = 0; k < 100; ++k) stepper.step();
+            stepper.restore(start);
+          }) == 0);
+  }
 }
 
 }  // namespace rigstep

@@ -72,7 +72,8 @@ TEST_CASE("bench: a quantile is the smallest value that a share of all does not 
 
 TEST_CASE("bench: every measured window begins at the saved state") {
   const Mechanism m = make_chain(3, JointType::revolute);
-  for (const TimedSolver& solver : {timed_stepper(m, 1e-2, 1), timed_literal(m, 1e-2)}) {
+  for (const TimedSolver& solver :
+       {timed_stepper(m, 1e-2, 1), timed_literal(m, 1e-2, false), timed_literal(m, 1e-2, true)}) {
     CAPTURE(solver.name);
     for (int k = 0; k < 5; ++k) solver.step();
     solver.save();

@@ -13,28 +13,33 @@ using namespace rigstep::test;
 
 namespace {
 
-offline::LiteralStepper literal(const Mechanism& m, std::int64_t dt_ns, double alpha = 1e10, int iterations = 3) {
+offline::LiteralStepper literal(const Mechanism& m, std::int64_t dt_ns, double alpha = 1e10, int iterations = 3,
+                                bool tuned = false) {
   offline::LiteralSettings settings;
+  settings.tuned = tuned;
   settings.dt_ns = dt_ns;
   settings.alpha = alpha;
   settings.iterations = iterations;
   return {m, settings};
 }
 
-// Largest distance of a mass centre from the stepper's after `steps` steps [m].
+// Largest distance of a mass centre from the stepper's after `steps` steps [m], multiplied out as printed or tuned.
 double distance(const Mechanism& m, std::int64_t dt_ns, int iterations, int steps) {
   index3::Settings settings;
   settings.dt_ns = dt_ns;
   settings.iterations = iterations;
   index3::Stepper a(m, settings);
   offline::LiteralStepper b = literal(m, dt_ns, 1e10, iterations);
+  offline::LiteralStepper tuned = literal(m, dt_ns, 1e10, iterations, true);
   for (int k = 0; k < steps; ++k) {
     a.step(Inputs{});
     b.step();
+    tuned.step();
   }
   double largest = 0.0;
   for (int i = 0; i < static_cast<int>(m.bodies().size()); ++i)
-    largest = std::max(largest, (a.state().body[i].r - b.position_0(i)).norm());
+    for (const offline::LiteralStepper* form : {&b, &tuned})
+      largest = std::max(largest, (a.state().body[i].r - form->position_0(i)).norm());
   return largest;
 }
 
@@ -80,6 +85,23 @@ TEST_CASE("literal form: one step is the stepper's to the remainder of Newton's 
       const double coarse = distance(m, 10 * kMs, 10, 50), fine = distance(m, 5 * kMs, 10, 100);
       CHECK(coarse < 1e-5);
       if (n <= 8) CHECK(slope(coarse, fine) > 2.5);
+    }
+}
+
+TEST_CASE("literal form: tuned and multiplied out as printed are the same to rounding") {
+  for (const JointType type : {JointType::spherical, JointType::revolute})
+    for (const int n : {2, 8, 32}) {
+      CAPTURE(n);
+      const Mechanism m = build(chain(n, type));
+      offline::LiteralStepper printed = literal(m, 10 * kMs), tuned = literal(m, 10 * kMs, 1e10, 3, true);
+      for (int k = 0; k < 20; ++k) {
+        printed.step();
+        tuned.step();
+        for (int i = 0; i < n; ++i) {
+          CHECK((printed.state().q[i] - tuned.state().q[i]).norm() < 1e-13);
+          CHECK((printed.state().qdd[i] - tuned.state().qdd[i]).norm() < 1e-9);
+        }
+      }
     }
 }
 
