@@ -260,19 +260,28 @@ void tangent_of_forces(const Plan& plan, double stiffness_factor, double damping
   }
 }
 
-int singular_constraint(const Plan& plan, const Workspace& w) noexcept {
+Singular what_is_singular(const Plan& plan, const Workspace& w) noexcept {
   const Elimination& e = plan.elimination;
-  int singular = -1, lowest = e.levels + 1;
-  for (std::size_t c = 0; c < plan.eliminated.size(); ++c) {
-    const ConstraintPlace& at = e.constraint[c];
-    const Front& f = e.fronts[at.eliminated_by.front];
+  const auto holds = [&](std::size_t c) {
+    const auto [front, lane] = e.constraint[c].eliminated_by;
+    const Front& f = e.fronts[front];
     for (int k = 0; k < f.pivots; ++k) {
-      const int diagonal = k * (k + 3) / 2;  // of L, packed: 1/D
-      if (!(w.lanes.arena[f.factor + diagonal * f.width + at.eliminated_by.lane] > 0.0) && at.level < lowest)
-        singular = plan.eliminated[c], lowest = at.level;
+      const double inverse_d = w.lanes.arena[f.factor + k * (k + 3) / 2 * f.width + lane];  // on L's packed diagonal
+      if (!((f.is_hub ? -inverse_d : inverse_d) > 0.0)) return false;
     }
-  }
-  return singular;
+    return true;
+  };
+  int singular = -1;
+  for (int c = 0; c < static_cast<int>(e.constraints.size()); ++c)
+    if (!e.constraints[c].is_filler && !holds(c) &&
+        (singular < 0 || e.constraint[c].level < e.constraint[singular].level))
+      singular = c;
+  if (singular < 0) return {};
+  if (singular < plan.first_element()) return {-1, plan.eliminated[singular]};
+  const auto& sides = e.constraints[singular].bodies;
+  const int body = sides.front() == kGround ? sides.back() : sides.front();
+  const int bodies = static_cast<int>(e.body.size());
+  return {body < bodies ? body : e.hub_of_grip[body - bodies], -1};
 }
 
 Vec6 motion(const Plan& plan, const Workspace& w, int body) noexcept {

@@ -49,8 +49,14 @@ inline double row_value(const Plan& plan, const double* rows, int constraint, in
   return rows[at.base + row * at.stride];
 }
 
-// The joint, coupling or driver whose pivots are not all positive, nearest to the leaves; -1: none.
-int singular_constraint(const Plan& plan, const Workspace& w) noexcept;
+// What the last factorisation could not eliminate: a joint, coupling or driver, or the body of a hub or force element;
+// both -1: nothing.
+struct Singular {
+  int body = -1, joint = -1;
+  bool is_none() const { return body < 0 && joint < 0; }
+};
+// The nearest to the leaves.
+Singular what_is_singular(const Plan& plan, const Workspace& w) noexcept;
 
 // Displacement | velocity | acceleration of a body and the like for its rotation, world frame.
 Vec6 motion(const Plan& plan, const Workspace& w, int body) noexcept;

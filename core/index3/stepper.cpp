@@ -316,8 +316,7 @@ StepReport judge(const Plan& plan, const Workspace& w, const Notice& notice) {
     report.status = StepStatus::not_finite;
   } else if (notice.failed) {
     report.status = StepStatus::singular;
-    report.body = -1;
-    report.joint = singular_constraint(plan, w);
+    report.body = report.joint = -1;
   }
   return report;
 }
@@ -341,6 +340,18 @@ void find_origin(const Plan& plan, const State& last, const Inputs& inputs, Work
   if (body < 0) return;
   report.body = body;
   report.joint = -1;
+}
+
+// The same for what could not be eliminated: the factor of the projections has taken the place of the iterations'.
+void find_singular(const Plan& plan, const State& last, const Inputs& inputs, Workspace& w, StepReport& report) {
+  Singular first, of_projections = what_is_singular(plan, w);
+  Attempt::prepare(plan, last, inputs, w);
+  Attempt(plan, last, inputs, w, nullptr, 0).iterate([&] {
+    if (first.is_none()) first = what_is_singular(plan, w);
+  });
+  if (first.is_none()) first = of_projections;
+  report.body = first.body;
+  report.joint = first.joint;
 }
 
 }  // namespace
@@ -429,6 +440,7 @@ StepReport Stepper::commit(const Inputs& inputs, const StepReport& report) noexc
 // the state stays; what sensors read belongs to it again
 StepReport Stepper::reject(const Inputs& inputs, StepReport report) noexcept {
   if (report.status == StepStatus::not_finite) find_origin(*plan_, state_, inputs, *workspace_, failed_, report);
+  if (report.status == StepStatus::singular) find_singular(*plan_, state_, inputs, *workspace_, report);
   evaluate_state(*plan_, state(), *workspace_);
   return report;
 }
