@@ -13,7 +13,8 @@ namespace rigstep::index3 {
 
 namespace {
 
-constexpr double kNoShare = 1e-10;  // in a redundant combination, of its length one
+constexpr double kNoShare = 1e-10;           // in a redundant combination, of its length one
+constexpr double kRoundingOfVector = 1e-15;  // of an eigenvector, times the gap between its eigenvalue and the next
 
 double along(const Vec6& J, const Vec3& linear, const Vec3& angular) {
   return J.head<3>().dot(linear) + J.tail<3>().dot(angular);
@@ -153,15 +154,17 @@ std::vector<std::array<bool, 6>> open_loads(const Plan& plan, const Workspace& w
   return open;
 }
 
-// Constraints that share a redundant combination: blocks of the projector on them.
-std::vector<std::vector<int>> groups_of(const Plan& plan, const Redundancy& r) {
+// Constraints that share a redundant combination: blocks of the projector on them. gap: smallest eigenvalue that is not
+// zero.
+std::vector<std::vector<int>> groups_of(const Plan& plan, const Redundancy& r, double gap) {
+  const double no_share = std::max(kNoShare, kRoundingOfVector / gap);
   std::vector<int> group(static_cast<std::size_t>(plan.mechanism.constraints()));
   for (std::size_t c = 0; c < group.size(); ++c) group[c] = static_cast<int>(c);
   std::vector<bool> has_share(group.size(), false);
   for (int row = 0; row < plan.rows(); ++row) {
     const Eigen::VectorXd shared = r.combination * r.combination.row(row).transpose();
     for (int other = 0; other <= row; ++other) {
-      if (std::abs(shared[other]) < kNoShare) continue;
+      if (std::abs(shared[other]) < no_share) continue;
       const int a = group[plan.joint_of_row[row]], b = group[plan.joint_of_row[other]];
       has_share[plan.joint_of_row[row]] = true;
       if (a != b) std::replace(group.begin(), group.end(), b, a);
@@ -246,7 +249,7 @@ Rank rank_at(const Plan& plan, const State& x) {
   for (int row = 0; row < plan.rows(); ++row)
     result.redundancy_share[plan.joint_of_row[row]] += redundancy.combination.row(row).squaredNorm();
   result.open_loads = open_loads(plan, w, redundancy);
-  result.groups = groups_of(plan, redundancy);
+  result.groups = groups_of(plan, redundancy, result.margin * result.margin);
   return result;
 }
 
