@@ -14,17 +14,21 @@ namespace {
 
 constexpr int kSpinsBeforeSleep = 100'000;  // of a partner without work, about a millisecond
 
-unsigned floating_point_mode() noexcept {
+std::uint64_t floating_point_mode() noexcept {
+  std::uint64_t mode = 0;
 #if defined(__x86_64__)
-  return _mm_getcsr();
-#else
-  return 0;
+  mode = _mm_getcsr();
+#elif defined(__aarch64__)
+  asm volatile("mrs %0, fpcr" : "=r"(mode));
 #endif
+  return mode;
 }
 
-void set_floating_point_mode([[maybe_unused]] unsigned mode) noexcept {
+void set_floating_point_mode([[maybe_unused]] std::uint64_t mode) noexcept {
 #if defined(__x86_64__)
-  _mm_setcsr(mode);
+  _mm_setcsr(static_cast<unsigned>(mode));
+#elif defined(__aarch64__)
+  asm volatile("msr fpcr, %0" : : "r"(mode));
 #endif
 }
 

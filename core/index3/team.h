@@ -8,6 +8,7 @@
 #include <pthread.h>
 
 #include <atomic>
+#include <cstdint>
 #include <cstring>
 #include <span>
 #include <thread>
@@ -69,7 +70,7 @@ class Team {
   // All that partners wait for and then need, on one cache line. Processors fetch two at a time.
   struct alignas(128) Order {
     std::atomic<unsigned> round{0};
-    unsigned floating_point_mode = 0;  // of the caller: it decides bits
+    std::uint64_t floating_point_mode = 0;  // of the caller: it decides bits
     void (*call)(const void* work, int part) noexcept = nullptr;
     alignas(8) unsigned char work[48] = {};
   };
