@@ -22,7 +22,7 @@ using Eigen::VectorXd;
 constexpr int kLeastRowsOfHub = 18;    // fewer are eliminated as fast in the dual form
 constexpr double kClearGain = 0.6;     // of the operations: they do not tell all of the time
 constexpr int kMostRowsOfPart = 600;   // of what the hubs hold together: its rows are looked at all together
-constexpr int kMostDenseRows = 200;    // beyond, the dual form is the judge
+constexpr int kMostDenseRows = 600;    // beyond, the dual form is the judge
 constexpr double kLeastHold = 1e-3;    // of a row on the bodies between the hubs, against that on the hubs
 constexpr double kNothing = 1e-7;      // of a row that has length 1
 constexpr double kMostError = 1e-8;    // of the hybrid form, relative
@@ -269,11 +269,13 @@ std::string describe_elimination(const Plan& plan) {
       return "dual, as asked for";
     case Reason::not_cheaper:
       return "dual: to keep " + hubs + " primal would take " + count(choice.hybrid) + " multiply-adds instead of " +
-             count(choice.dual);
+             count(choice.dual) + ", slower ones: it pays below " +
+             count(std::lround(kClearGain * static_cast<double>(choice.dual)));
     case Reason::too_large:
       return "dual: what " + hubs + " hold together is too large to find out whether they can stay primal";
     case Reason::not_accurate:
-      return "dual: with " + hubs + " primal a solve differs from a pivoted one";
+      return "dual: with " + hubs + " primal a solve differs from " +
+             (plan.rows() <= kMostDenseRows ? "a pivoted one" : "the dual form's");
     case Reason::primal:
       return "hybrid: with " + hubs + " primal it takes " + count(choice.hybrid) + " multiply-adds instead of " +
              count(choice.dual);
