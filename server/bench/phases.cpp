@@ -106,34 +106,42 @@ std::vector<std::pair<std::string, double>> phase_shares(const Mechanism& mechan
       {"Newton", tangents * up_first + (iterations - tangents) * up + iterations * down},
       {"velocity projection", velocities_up + velocities_down + (sweeps - 1) * again},
       {"acceleration projection", accelerations_up + accelerations_down + (sweeps - 1) * again}};
-  double rest = 1.0;
-  for (auto& [name, share] : shares) rest -= share = std::min(1.0, share / step_us);
-  shares.emplace_back("rest", std::max(0.0, rest));
+  double sum = 0.0;
+  for (const auto& [name, us] : shares) sum += us;
+  shares.emplace_back("rest", std::max(0.0, step_us - sum));
+  for (auto& [name, share] : shares) share /= std::max(step_us, sum);
   return shares;
 }
 
 double multiply_adds_per_step(const Mechanism& mechanism, double dt) {
   const index3::Plan plan(mechanism, settings_of(dt));
   const index3::Elimination& e = plan.elimination;
-  const int iterations = plan.settings.iterations, sweeps = plan.settings.sweeps;
-  double bodies = 0.0, turning_bodies = 0.0, leaf_rows = 0.0, solve = 0.0;
+  double bodies = 0.0, turning = 0.0, points = 0.0, cosines = 0.0, general = 0.0, blocks = 0.0;
   for (const index3::Leaf& leaf : e.leaves) {
-    bodies += leaf.width;
-    if (!leaf.is_round) turning_bodies += leaf.width;
-    leaf_rows += leaf.width * leaf.rows;
+    const int width = leaf.width;
+    bodies += width;
+    if (!leaf.is_round) turning += width;
+    if (leaf.is_hub) continue;
+    blocks += 3.0 * width * leaf.rows * (leaf.rows + 1);
+    for (int k = 0; k < leaf.handles; ++k) {
+      const index3::RowFormat& format = e.handles[leaf.first_handle + k].format;
+      if (format.general())
+        general += width * format.rows;
+      else
+        points += width, cosines += width * format.cosines;
+    }
   }
-  for (const index3::Front& f : e.fronts) solve += f.width * f.pivots * (2.0 * f.rows + f.pivots + 1.0);
-  constexpr double kPredict = 100.0, kFreeMotion = 100.0, kMove = 75.0, kVelocities = 60.0, kAccelerations = 50.0;
-  constexpr double kRow = 18.0;       // constraint, its loads and what it sees of a motion, of one of its bodies
-  constexpr double kInertia = 110.0;  // rotated, with geometric stiffness, inverted
-  constexpr double kTurning = 90.0;   // the turning torque's share of that
-  constexpr double kTangent = 55.0;   // the inertia torque's derivative, in the iterations
-  const double iteration = bodies * (kFreeMotion + kMove) + kRow * leaf_rows + 12.0 * leaf_rows + solve;
-  const double projections = bodies * (kVelocities + kAccelerations) + 2.0 * sweeps * (12.0 * leaf_rows + solve);
-  return kPredict * bodies + iterations * iteration + projections +
-         (plan.tangents.count + 1.0) *
-             (static_cast<double>(e.multiply_adds) + kInertia * bodies + kTurning * turning_bodies) +
-         plan.tangents.count * kTangent * bodies;
+  double solve = 24.5 * points + 7.3 * cosines + 13.4 * general, eliminate = 0.0;
+  for (const index3::Front& f : e.fronts) {
+    solve += f.width * f.pivots * (2.0 * f.rows + f.pivots + 1.0);
+    for (int size = f.rows + f.pivots; size > f.rows; --size) eliminate += 0.5 * f.width * size * (size + 1);
+  }
+  const double factorise =
+      105.0 * bodies + 88.0 * turning + 33.5 * points + 50.0 * cosines + 18.5 * general + blocks + eliminate;
+  const double iteration = 168.0 * bodies + 18.4 * points + 16.5 * cosines + solve, tangent = 55.0 * bodies;
+  const int tangents = plan.tangents.count;
+  return 160.0 * bodies + plan.settings.iterations * iteration + tangents * tangent + (tangents + 1) * factorise +
+         2 * plan.settings.sweeps * solve;
 }
 
 }  // namespace rigstep::server
