@@ -23,8 +23,9 @@ for file in "$SOURCE"/config/mechanisms/*.textproto; do
     chain_128) verify_briefly "$name" 3 --duration 0.004 ;;
     driven_crank) verify_briefly "$name" 0.3 --duration 0.02 --dt 1e-4 ;;
     full_car)
-      # at rest it says little: a kick of the drive shafts, and a step of the road under one wheel
-      printf 't,drive_rear_left,drive_rear_right,road_front_left\n0,200,200,0.001\n' >kick.csv
+      # at rest it says little: a kick of the drive shafts, a step of the road under one wheel, and steering
+      printf 't,drive_rear_left,drive_rear_right,road_front_left,rack_travel\n0,200,200,0.001,0\n' >kick.csv
+      printf '%s,200,200,0.001,%s\n' 0.002 0.0001 0.004 0.0003 0.006 0.0006 0.008 0.001 >>kick.csv
       expect 0 "$RIGSTEP" verify "$file" --duration 0.01 --inputs kick.csv --solver ida,hamiltonian_dca --limit 20 --json &&
         assert_json out '0.9 < d["order"] < 1.1 and d["steps"][0]["error"]["position_m"] > 1e-6'
       ;;
