@@ -579,8 +579,9 @@ void add_shared_options(CLI::App& command, BenchOptions& options) {
 }
 
 constexpr const char* kOthersHelp =
-    "literal: the printed form of the algorithm, blocks of 7 x 7 multiplied out as printed; literal_tuned: the same\n"
-    "scheme with what occurs twice formed once, in vector registers. Both for serial chains and single loops only.\n"
+    "literal: the printed form of the algorithm, blocks of 7 x 7 multiplied out as printed, a factorisation in each\n"
+    "of three iterations and one for the projections; literal_tuned: the same scheme with what occurs twice formed\n"
+    "once, in vector registers. Both for serial chains and single loops only.\n"
     "Other engines are measured by rigstep_bench_peers, which is built with the tests for those that are installed:\n"
     "  apt-get install -y libmujoco-dev libbullet-dev libsimbody-dev\n\n";
 
