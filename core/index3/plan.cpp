@@ -16,12 +16,12 @@ namespace rigstep::index3 {
 namespace {
 
 // From these on Newton's iteration needs a tangent each time.
-constexpr double kSlender = 1e3;  // ratio of a body's principal moments of inertia
-constexpr double kUneven = 1e3;   // ratio of the masses of joined bodies
-constexpr double kFast = 0.25;    // angle that a body turns in a step [rad]
-constexpr std::int64_t kLong = 10'000'000, kLongWithLoops = 5'000'000;  // step [ns]
-constexpr double kRounding = 1e-14;                                     // of a least eigenvalue, beside the mean of all
-constexpr int kMostRowsOfBody = 1500;  // its compliance between all its joints is one dense block
+constexpr double kSlender = 1e3;            // ratio of a body's principal moments of inertia
+constexpr double kUneven = 1e3;             // ratio of the masses of joined bodies
+constexpr double kFast = 0.25;              // angle that a body turns in a step [rad]
+constexpr std::int64_t kLong = 10'000'000;  // step [ns]
+constexpr double kRounding = 1e-14;         // of a least eigenvalue, beside the mean of all
+constexpr int kMostRowsOfBody = 1500;       // its compliance between all its joints is one dense block
 
 const Joint& joint_of(const Mechanism& mechanism, int coordinate) {
   return mechanism.joints()[mechanism.coordinates()[coordinate].joint];
@@ -125,10 +125,10 @@ bool slopes_change(const Mechanism& m) {
          std::any_of(m.springs().begin(), m.springs().end(), has_table);
 }
 
-// The tangent of the predictor serves all iterations where that is near enough to the end of the step. Rows that are
-// redundant in closed loops are independent there by as much as the joints are open, which turns their rounding into
-// motion: with loops another one, where the joints are closed. Slender bodies, uneven masses, rotors and long steps
-// turn or load what inertia there is so much within a step that each iteration needs its own.
+// The tangent of the predictor serves all iterations where that is near enough to the end of the step. In closed loops
+// it is not: redundant rows are independent there by as much as the joints are open, which turns their rounding into
+// motion, and near a singular pose a loop's stiffness changes within the step. Slender bodies, uneven masses, rotors
+// and long steps turn or load what inertia there is so much within a step that each iteration needs its own.
 Tangents tangents_of(const Mechanism& m, const Settings& settings, bool has_loops) {
   const auto each = [&](const char* why) { return Tangents{settings.iterations, why}; };
   if (std::any_of(m.bodies().begin(), m.bodies().end(), is_slender)) return each("a body is slender");
@@ -140,8 +140,7 @@ Tangents tangents_of(const Mechanism& m, const Settings& settings, bool has_loop
     return each("a body turns by more than a quarter of a radian a step at the start");
   if (slopes_change(m)) return each("friction, motors, tyres or tables");
   if (settings.dt_ns > kLong) return each("the step is above 10 ms");
-  if (has_loops && settings.dt_ns > kLongWithLoops) return each("the step is above 5 ms and there are closed loops");
-  if (has_loops) return {std::min(settings.iterations, 2), "closed loops"};
+  if (has_loops) return each("closed loops");
   return {1, "the predictor is near enough"};
 }
 
@@ -155,7 +154,8 @@ Eigen::MatrixXd compliance_between(const Mechanism& m, int body, const Mat3& A, 
 
 // J M^-1 J' of the rows of one joint at the start pose, those of a kind together: independent of the choice of the
 // rows' axes and of the unit of length. In trees compliance must be small beside its least eigenvalue, since one sweep
-// has to do; with redundant rows two sweeps, and beside its mean, or their multipliers become rounding.
+// has to do; with redundant rows two sweeps, and beside its mean, or their multipliers become rounding. In loops it is
+// what gives where a load pushes one through its flat pose, which wins energy the more the less that is.
 void choose_compliance(const Plan& plan, const State& start, int joint_index, std::vector<double>& compliance) {
   const Mechanism& m = plan.mechanism;
   const Joint& joint = m.joints()[joint_index];
@@ -411,7 +411,7 @@ Plan::Plan(const Mechanism& mechanism_, const Settings& settings_)
   for (const Drag& drag : mechanism.drags()) carries(drag.body);
   for (const Tyre& tyre : mechanism.tyres()) carries(tyre.body);
   tangents = tangents_of(mechanism, settings, has_loops);
-  if (settings.relative_compliance < 0.0) settings.relative_compliance = has_loops ? 1e-8 : 1e-10;
+  if (settings.relative_compliance < 0.0) settings.relative_compliance = has_loops ? 1e-7 : 1e-10;
   if (settings.sweeps == 0) settings.sweeps = has_loops ? 2 : 1;
   double longest = 0.0;
   for (const Joint& joint : mechanism.joints()) {

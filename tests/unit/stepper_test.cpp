@@ -226,7 +226,7 @@ TEST_CASE("a force that tears the joints open fails the step: a diverged result 
   }
 }
 
-// Too much for their steps: thin rods that swing in space, whose tangent is not positive, and a ladder's whip.
+// Too much for their steps: thin rods that swing in space, whose tangent is not positive.
 TEST_CASE("a step that cannot be made names a joint or a body, whichever of its factors fails") {
   test::Description rods = test::chain(2, JointType::universal);
   for (Body& rod : rods.bodies) {
@@ -234,9 +234,8 @@ TEST_CASE("a step that cannot be made names a joint or a body, whichever of its 
     rod.velocity_0 = {0.0, 0.0, 1.0};
     rod.angular_velocity_0 = {0.5, 0.0, 0.3};
   }
-  for (const auto& [description, dt_ns] :
-       {std::pair{test::made_consistent(rods), test::kMs}, std::pair{test::ladder(32), 10 * test::kMs}}) {
-    Stepper s(test::build(description), {.dt_ns = dt_ns});
+  for (const std::int64_t dt_ns : {test::kMs, 50 * test::kMs}) {
+    Stepper s(test::build(test::made_consistent(rods)), {.dt_ns = dt_ns});
     StepReport report;
     for (int k = 0; k < 2000 && !failed(report.status); ++k) report = s.step(Inputs{});
     REQUIRE(failed(report.status));

@@ -5,6 +5,7 @@
 #include <Eigen/Dense>
 
 #include "core/index3/constraints.h"
+#include "core/index3/diagnostics.h"
 #include "core/index3/initial_state.h"
 #include "core/index3/plan.h"
 #include "core/offline/dense.h"
@@ -74,6 +75,33 @@ void check(const Run& r, int redundant) {
 
 TEST_CASE("a ladder with 32 loops keeps its velocities to 1e-8 until it whips") {
   for (const std::int64_t dt : {kMs, 10 * kMs}) check(run(ladder(32), dt, 850 * kMs), 96);
+}
+
+// A load that pushes an ideal loop through its flat pose has a reaction without bound there: long steps say that they
+// have not converged, and go on.
+TEST_CASE("ladders whose loops are pushed through their flat poses go on") {
+  for (const int loops : {4, 8, 16, 32})
+    for (const std::int64_t dt : {kMs, 2 * kMs, 5 * kMs}) {
+      CAPTURE(loops);
+      CAPTURE(dt);
+      index3::Stepper s(build(ladder(loops)), {.dt_ns = dt});
+      const auto energy = [&s] { return index3::energy(s.plan(), s.state(), s.workspace()); };
+      const double at_start = energy().potential;
+      int not_converged = 0;
+      double kinetic = 0.0, won = 0.0;
+      for (std::int64_t k = 0; k < 3000 * kMs / dt; ++k) {
+        const StepReport report = s.step(Inputs{});
+        REQUIRE_FALSE(failed(report.status));
+        if (report.status != StepStatus::ok) ++not_converged;
+        kinetic = std::max(kinetic, energy().kinetic);
+        won = std::max(won, energy().kinetic + energy().potential - at_start);
+      }
+      MESSAGE(loops << " loops at " << 1e-6 * static_cast<double>(dt) << " ms: " << not_converged
+                    << " steps not converged, " << won / kinetic << " of the kinetic energy won");
+      if (dt > 2 * kMs) continue;
+      CHECK(not_converged <= 3);
+      CHECK(won < 0.01 * kinetic);
+    }
 }
 
 TEST_CASE("nets of 8 x 8 plates keep their velocities to 1e-8, on ball joints and on hinges") {
