@@ -313,7 +313,7 @@ std::vector<std::string> groups(const View& view, const std::string& controller)
     if (!unified && ("," + controllers + ",").find("," + controller + ",") == std::string::npos) continue;
     for (fs::path path = line.substr(second + 1);; path = path.parent_path()) {
       const std::string tail = path == "/" ? "" : path.string();
-      if (!unified) folders.push_back("/sys/fs/cgroup/" + controllers + tail);
+      if (!unified) folders.push_back(fmt::format("/sys/fs/cgroup/{}{}", controllers, tail));
       if (unified) folders.push_back("/sys/fs/cgroup" + tail);
       if (unified) folders.push_back("/sys/fs/cgroup/unified" + tail);
       if (path == path.parent_path()) break;
@@ -475,6 +475,7 @@ Check coalescing_of(const View& view, const std::string& link) {
 std::vector<Check> coalescing(const View& view) {
   const std::vector<std::string> links = view.machine.links.empty() ? links_up(view) : view.machine.links;
   std::vector<Check> findings;
+  findings.reserve(links.size());
   for (const std::string& link : links) findings.push_back(coalescing_of(view, link));
   if (!links.empty()) return findings;
   if (!view.exists("/sys/class/net")) return {untold("NIC coalescing", unreadable("/sys/class/net"), kAskTheHost)};

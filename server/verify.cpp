@@ -395,6 +395,7 @@ VerifyReport verify_with_its_dt(const VerifyRequest& request,
     report.too_short = static_cast<double>(a.steps) < kFewestSteps;
   }
   std::vector<std::vector<Instant>> runs;
+  runs.reserve(static_cast<std::size_t>(levels));
   for (int level = 0; level < levels; ++level) runs.push_back(run_stepper(a, 1 << level, say));
   const auto &coarse = runs[runs.size() - 3], &middle = runs[runs.size() - 2], &fine = runs.back();
 

@@ -105,6 +105,7 @@ std::optional<LiteralRun::Motion> LiteralRun::run(int level) {
       if (*next == *instant) sample(stepper, motion);
       system.hold(*next);
       std::vector<BodyMotion> bodies_now;
+      bodies_now.reserve(bodies());
       for (int i = 0; i < static_cast<int>(bodies()); ++i) bodies_now.push_back(stepper.motion(i));
       stepper.start_afresh(bodies_now);
     }

@@ -13,6 +13,7 @@ namespace {
 
 std::vector<double> values_of(const std::vector<Jet>& coordinates) {
   std::vector<double> values;
+  values.reserve(coordinates.size());
   for (const Jet& coordinate : coordinates) values.push_back(coordinate.value);
   return values;
 }

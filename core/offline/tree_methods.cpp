@@ -183,6 +183,7 @@ TreeSystem<Counted> counted(const TreeSystem<double>& s) {
   const auto six = [](const Six<double>& v) { return Six<Counted>(v.cast<Counted>()); };
   const auto all = [&](const std::vector<Six<double>>& from) {
     std::vector<Six<Counted>> list;
+    list.reserve(from.size());
     for (const Six<double>& v : from) list.push_back(six(v));
     return list;
   };

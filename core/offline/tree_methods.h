@@ -58,6 +58,7 @@ struct Eigen::NumTraits<rigstep::offline::Counted> : Eigen::NumTraits<double> {
   using Real = rigstep::offline::Counted;
   using NonInteger = rigstep::offline::Counted;
   using Nested = rigstep::offline::Counted;
+  // NOLINTBEGIN(readability-identifier-naming): Eigen's names
   enum {
     IsComplex = 0,
     IsInteger = 0,
@@ -67,6 +68,7 @@ struct Eigen::NumTraits<rigstep::offline::Counted> : Eigen::NumTraits<double> {
     AddCost = 1,
     MulCost = 1
   };
+  // NOLINTEND(readability-identifier-naming)
 };
 
 namespace rigstep::offline {

@@ -113,6 +113,7 @@ TEST_CASE("every instruction set passes through the same bits") {
   for (const Mechanism& m : all) {
     CAPTURE(m.name());
     std::vector<Stepper> steppers;
+    steppers.reserve(sets.size());
     for (const char* set : sets) steppers.emplace_back(m, Settings{.instruction_set = set});
     for (std::uint64_t k = 0; k < 200; ++k) {
       const Inputs u = m.name() == "every_force_element" ? test::every_input(k) : test::test_inputs(m, k);

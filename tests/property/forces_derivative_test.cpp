@@ -25,6 +25,7 @@ Placement faster(const Placement& at, int k, double step) {
 }
 
 // Columns: derivative of f with respect to displacement and rotation, or to velocities, of one body.
+// NOLINTNEXTLINE(performance-unnecessary-value-param): f may write to where it is
 Dense6 derivative(Placement at, bool by_velocity, const std::function<Vec6(const Placement&)>& f) {
   Dense6 D;
   for (int k = 0; k < 6; ++k)

@@ -8,6 +8,7 @@
 #include <limits>
 #include <memory>
 #include <new>
+#include <numeric>
 #include <thread>
 
 #include "core/index3/plan.h"
@@ -294,8 +295,8 @@ TEST_CASE("a thousand steps in lockstep, from datagram to datagram, allocate not
   constexpr std::uint64_t kWarm = 100, kCounted = 1000;
   const auto rig = std::make_unique<Rig>("four_bar", rt::CycleSettings{});
   rt::Cycle cycle(rig->stepper, {}, {.in = &rig->in});
-  std::vector<int> outputs;
-  for (int c = 0; c < 9; ++c) outputs.push_back(c);
+  std::vector<int> outputs(9);
+  std::iota(outputs.begin(), outputs.end(), 0);
   wire::ServerCodec codec(rig->mechanism, outputs, 1'000'000, "1.2.3");
   server::UdpEndpoint endpoint({.port = 0}, codec, rig->in, rig->out, {});
   long count = -1;

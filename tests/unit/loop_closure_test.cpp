@@ -60,7 +60,8 @@ test::Description hexapod(double twist) {
   plate.orientation = EulerParameters{std::cos(0.5 * twist), 0.0, 0.0, std::sin(0.5 * twist)};
   d.bodies = {plate};
   for (int leg = 0; leg < 6; ++leg) {
-    const double pair = 2.0 * kPi / 3.0 * (leg / 2), side = leg % 2 == 0 ? -1.0 : 1.0;
+    const int pair_index = leg / 2;
+    const double pair = 2.0 * kPi / 3.0 * pair_index, side = leg % 2 == 0 ? -1.0 : 1.0;
     const Vec3 foot = corner(1.0, pair + side * 0.3, 0.0);
     const Vec3 head = corner(0.6, pair + side * (kPi / 3.0 - 0.3) + twist, 1.0);
     auto joint = test::make_joint("leg" + std::to_string(leg), JointType::distance, "ground", "plate", foot);

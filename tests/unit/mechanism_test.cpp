@@ -58,9 +58,7 @@ std::string refused_joint(const std::function<void(MechanismBuilder::JointAtStar
 }  // namespace
 
 TEST_CASE("a body needs a plain name of its own") {
-  for (const std::string name : {"", "a b", "ground", "x.y",
-                                 "gr\xc3\xb6\xc3\x9f"
-                                 "e"})
+  for (const std::string name : {"", "a b", "ground", "x.y", "gr\303\266\303\237e"})
     CHECK(refused_body([&](Body& b) { b.name = name; }) == "name");
   MechanismBuilder builder = two_bodies();
   CHECK(refused([&] { builder.add_body(body("A")); }) == "name");

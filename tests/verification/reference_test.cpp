@@ -184,7 +184,6 @@ TEST_CASE("Andrews' squeezer: converges to the published end values at 0.03 s wi
     index3::Settings settings;
     settings.dt_ns = dt;
     index3::Stepper s(m, settings);
-    Outputs outputs;
     StepReport report;
     while (static_cast<std::int64_t>(s.state().step) * dt < 30 * kMs) report = s.step(Inputs{});
     REQUIRE(report.status == StepStatus::ok);

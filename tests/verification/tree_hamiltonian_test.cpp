@@ -22,7 +22,6 @@ using Eigen::VectorXd;
 
 constexpr TreeMatrix kMatrices[] = {TreeMatrix::extended_lu, TreeMatrix::extended_ltdl, TreeMatrix::tangent,
                                     TreeMatrix::orthogonal};
-constexpr TreeState kStates[] = {TreeState::momenta, TreeState::rates};
 
 // Hinges of all kinds, seen from either side, some of them driven; a few bodies float.
 Mechanism random_hinges(unsigned seed, int n) {
