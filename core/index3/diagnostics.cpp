@@ -14,7 +14,7 @@ namespace rigstep::index3 {
 namespace {
 
 constexpr double kNoShare = 1e-10;           // in a redundant combination, of its length one
-constexpr double kRoundingOfVector = 1e-15;  // of an eigenvector, times the gap between its eigenvalue and the next
+constexpr double kRoundingOfVector = 1e-15;  // of an eigenvector whose eigenvalue is 1 away from the next
 
 double along(const Vec6& J, const Vec3& linear, const Vec3& angular) {
   return J.head<3>().dot(linear) + J.tail<3>().dot(angular);

@@ -154,8 +154,8 @@ Eigen::MatrixXd compliance_between(const Mechanism& m, int body, const Mat3& A, 
 
 // J M^-1 J' of the rows of one joint at the start pose, those of a kind together: independent of the choice of the
 // rows' axes and of the unit of length. In trees compliance must be small beside its least eigenvalue, since one sweep
-// has to do; with redundant rows two sweeps, and beside its mean, or their multipliers become rounding. In loops it is
-// what gives where a load pushes one through its flat pose, which wins energy the more the less that is.
+// has to do; with redundant rows two sweeps, and beside its mean, or their multipliers become rounding. It also is what
+// gives where a load pushes a loop through its flat pose: the smaller it is, the more energy is won there.
 void choose_compliance(const Plan& plan, const State& start, int joint_index, std::vector<double>& compliance) {
   const Mechanism& m = plan.mechanism;
   const Joint& joint = m.joints()[joint_index];

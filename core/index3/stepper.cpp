@@ -316,7 +316,6 @@ StepReport judge(const Plan& plan, const Workspace& w, const Notice& notice) {
     report.status = StepStatus::not_finite;
   } else if (notice.failed) {
     report.status = StepStatus::singular;
-    report.body = report.joint = -1;
   }
   return report;
 }
@@ -342,7 +341,8 @@ void find_origin(const Plan& plan, const State& last, const Inputs& inputs, Work
   report.joint = -1;
 }
 
-// The same for what could not be eliminated: the factor of the projections has taken the place of the iterations'.
+// The same for what could not be eliminated: the factor of the projections has taken the place of the iterations', so
+// these are made once more. What moved most, or is torn, stands in where all pivots can be had.
 void find_singular(const Plan& plan, const State& last, const Inputs& inputs, Workspace& w, StepReport& report) {
   Singular first, of_projections = what_is_singular(plan, w);
   Attempt::prepare(plan, last, inputs, w);
@@ -350,6 +350,7 @@ void find_singular(const Plan& plan, const State& last, const Inputs& inputs, Wo
     if (first.is_none()) first = what_is_singular(plan, w);
   });
   if (first.is_none()) first = of_projections;
+  if (first.is_none()) return;
   report.body = first.body;
   report.joint = first.joint;
 }

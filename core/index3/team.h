@@ -72,7 +72,7 @@ class Team {
     std::atomic<unsigned> round{0};
     std::uint64_t floating_point_mode = 0;  // of the caller: it decides bits
     void (*call)(const void* work, int part) noexcept = nullptr;
-    alignas(8) unsigned char work[48] = {};
+    alignas(8) unsigned char work[40] = {};
   };
 
   int threads_;

@@ -14,9 +14,9 @@ namespace rigstep::server {
 // small step may take longer than the step: then nothing is left.
 std::vector<std::pair<std::string, double>> phase_shares(const Mechanism& mechanism, double dt, double step_us);
 
-// Multiply-adds of one step; a multiplication or an addition alone counts as one, force elements and general
-// constraints are not counted. From the tables of the elimination, with a cost of each kind of operation that was
-// fitted to the kernels' arithmetic as counted by instrumented ones: chains within 3 %, the car, with springs and a
+// Multiply-adds of one step; a multiplication or an addition alone counts as one; what evaluates force elements and
+// general constraints is not counted. From the tables of the elimination, with a cost of each kind of operation that
+// was fitted to the kernels' arithmetic as counted by instrumented ones: chains within 3 %, the car, with springs and a
 // primal body, 14 % below its count.
 double multiply_adds_per_step(const Mechanism& mechanism, double dt);
 

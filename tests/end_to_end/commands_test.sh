@@ -321,6 +321,8 @@ expect 0 "$RIGSTEP" bench step --quick --json --config-dir "$SOURCE/config" --ou
 is_json out && silent err && assert_json out 'd["schema"] == 1 and d["machine"]["peak_multiply_adds_per_s"] > 1e6'
 assert_json out '{(r["mechanism"], r["bodies"]) for r in d["rows"] if r["solver"] == "literal"} >= {("spherical_chain", 2),
   ("spherical_chain", 8), ("revolute_chain", 2), ("revolute_chain", 8), ("four_bar", 3)}'
+assert_json out 'sum(r["solver"] == "literal_tuned" for r in d["rows"]) == 5'
+assert_json out 'all(abs(sum(r["phases"].values()) - 1) < 1e-9 for r in d["rows"] if r.get("phases"))'
 assert_json out 'all(r.get("problem") or 0 < r["lowest_us"] <= r["median_us"] <= r["p999_us"] for r in d["rows"])'
 assert_json out 'all(r["samples"] >= 20 and r["bytes_per_body"] > 100 and r["efficiency"] * r["threads"] == r["speedup"]
   for r in d["rows"] if r["solver"] == "rigstep")'
@@ -329,6 +331,7 @@ grep -q '^spherical_chain,8,rigstep,1,0\.01,' figures/step.csv || fail "step.csv
 expect 0 "$RIGSTEP" bench step --quick --without-peers --mechanism spherical_chain --bodies 3 && says out '^spherical_chain +3 rigstep'
 expect 0 "$RIGSTEP" bench error --quick --json --without-peers --config-dir "$SOURCE/config" --duration 0.5
 is_json out && assert_json out '{r["mechanism"] for r in d["rows"]} == {"spherical_chain", "four_bar"}'
+assert_json out 'all(abs(p["ms"] - 0.5 * p["ms_per_second"]) < 1e-9 * p["ms"] for r in d["rows"] for p in r["reached"])'
 assert_json out 'all(len(r["points"]) > 2 and r["points"][-1]["error_m"] < 0.1 * r["points"][0]["error_m"] for r in d["rows"])'
 expect 2 "$RIGSTEP" bench step --mechanism no_such_mechanism && says err 'no_such_mechanism'
 expect 2 "$RIGSTEP" bench step --quick --peers no_such_file && says err 'no_such_file'

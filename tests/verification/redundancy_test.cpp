@@ -98,9 +98,8 @@ TEST_CASE("ladders whose loops are pushed through their flat poses go on") {
       }
       MESSAGE(loops << " loops at " << 1e-6 * static_cast<double>(dt) << " ms: " << not_converged
                     << " steps not converged, " << won / kinetic << " of the kinetic energy won");
-      if (dt > 2 * kMs) continue;
-      CHECK(not_converged <= 3);
-      CHECK(won < 0.01 * kinetic);
+      CHECK(not_converged <= (dt > 2 * kMs ? 20 : 3));
+      CHECK(won < (dt > 2 * kMs ? 0.25 : 0.01) * kinetic);
     }
 }
 
