@@ -13,6 +13,7 @@
 #include "core/index3/sensors.h"
 #include "tests/support/force_cases.h"
 #include "tests/support/mechanisms.h"
+#include "tests/support/reference.h"
 
 namespace rigstep::index3 {
 namespace {
