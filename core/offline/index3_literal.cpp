@@ -58,20 +58,20 @@ inline auto as_vector(T& lanes) {
 inline InLanes<const Mat7> as_matrix(const Columns& m) { return InLanes<const Mat7>(m.column[0].value); }
 inline InLanes<Mat7> as_matrix(Columns& m) { return InLanes<Mat7>(m.column[0].value); }
 
-template <int m>
-using PerRow = Eigen::Matrix<double, m, 1>;
+template <int Rows>
+using PerRow = Eigen::Matrix<double, Rows, 1>;
 
-template <int m>
-using Square = Eigen::Matrix<double, m, m>;
+template <int Rows>
+using Square = Eigen::Matrix<double, Rows, Rows>;
 
-template <int m>
+template <int Rows>
 inline auto as_square(double (&C)[kMaxRows][kMaxRows]) {
-  return Eigen::Map<Square<m>, Eigen::Unaligned, Eigen::OuterStride<kMaxRows>>(C[0]);
+  return Eigen::Map<Square<Rows>, Eigen::Unaligned, Eigen::OuterStride<kMaxRows>>(C[0]);
 }
 
-template <int m>
+template <int Rows>
 inline auto as_rows(const Lanes (&row)[kMaxRows]) {
-  return InLanes<const Eigen::Matrix<double, m, 7, Eigen::RowMajor>>(row[0].value);
+  return InLanes<const Eigen::Matrix<double, Rows, 7, Eigen::RowMajor>>(row[0].value);
 }
 
 // a . b + c . d
@@ -115,10 +115,10 @@ inline Mat34 rotated_p(const Vec4& p, const Vec3& s) {
 }
 
 // Inverse of a symmetric positive definite matrix, in place, by L D L'.
-template <int m>
-inline void invert(double (&D)[m][m]) {
-  double L[m][m], pivot[m], inverse[m][m];  // inverse: of L
-  for (int i = 0; i < m; ++i) {
+template <int Rows>
+inline void invert(double (&D)[Rows][Rows]) {
+  double L[Rows][Rows], pivot[Rows], inverse[Rows][Rows];  // inverse: of L
+  for (int i = 0; i < Rows; ++i) {
     double d = D[i][i];
     for (int j = 0; j < i; ++j) {
       double s = D[i][j];
@@ -128,7 +128,7 @@ inline void invert(double (&D)[m][m]) {
     }
     pivot[i] = d;
   }
-  for (int i = 0; i < m; ++i) {
+  for (int i = 0; i < Rows; ++i) {
     inverse[i][i] = 1.0;
     for (int j = 0; j < i; ++j) {
       double s = L[i][j];
@@ -136,12 +136,12 @@ inline void invert(double (&D)[m][m]) {
       inverse[i][j] = -s;
     }
   }
-  double reciprocal[m];
-  for (int i = 0; i < m; ++i) reciprocal[i] = 1.0 / pivot[i];
-  for (int i = 0; i < m; ++i)
+  double reciprocal[Rows];
+  for (int i = 0; i < Rows; ++i) reciprocal[i] = 1.0 / pivot[i];
+  for (int i = 0; i < Rows; ++i)
     for (int j = 0; j <= i; ++j) {
       double s = 0.0;
-      for (int k = i; k < m; ++k) s += inverse[k][i] * inverse[k][j] * reciprocal[k];
+      for (int k = i; k < Rows; ++k) s += inverse[k][i] * inverse[k][j] * reciprocal[k];
       D[i][j] = D[j][i] = s;
     }
 }
@@ -224,17 +224,17 @@ struct LiteralStepper::Chain {
   void find_loads();
   void set_deltas();
   void set_position_bias();
-  template <int m>
+  template <int Rows>
   void merge_as_printed(const Merge& op, Compound& out, bool top);
-  template <int m>
+  template <int Rows>
   void assemble_as_printed(const Merge& op, int out);
-  template <int m>
+  template <int Rows>
   void disassemble_as_printed(const Merge& op, int out);
-  template <int m>
+  template <int Rows>
   void merge_tuned(const Merge& op, Compound& out, bool top);
-  template <int m>
+  template <int Rows>
   void assemble_tuned(const Merge& op, int out);
-  template <int m>
+  template <int Rows>
   void disassemble_tuned(const Merge& op, int out);
   void factorise();
   void solve();
@@ -372,15 +372,15 @@ void LiteralStepper::Chain::evaluate_body(int i) {
 }
 
 // Blocks are multiplied from the left as they are printed, columns from the right.
-template <int m>
+template <int Rows>
 void LiteralStepper::Chain::merge_as_printed(const Merge& op, Compound& out, bool top) {
   Hinge& j = hinge[op.hinge];
   const auto A_22 = as_matrix(delta(op.left, 2, 2)), B_11 = as_matrix(delta(op.right, 1, 1));
-  const auto J_A = as_rows<m>(j.J_left), J_B = as_rows<m>(j.J_right);
-  const Square<m> D =
-      Square<m>::Identity() / settings.alpha - J_A * A_22 * J_A.transpose() - J_B * B_11 * J_B.transpose();
-  const Square<m> C = D.inverse();
-  as_square<m>(j.C) = C;
+  const auto J_A = as_rows<Rows>(j.J_left), J_B = as_rows<Rows>(j.J_right);
+  const Square<Rows> D =
+      Square<Rows>::Identity() / settings.alpha - J_A * A_22 * J_A.transpose() - J_B * B_11 * J_B.transpose();
+  const Square<Rows> C = D.inverse();
+  as_square<Rows>(j.C) = C;
   if (top) return;
   const auto A_11 = as_matrix(delta(op.left, 1, 1)), A_12 = as_matrix(delta(op.left, 1, 2));
   const auto A_21 = as_matrix(delta(op.left, 2, 1)), B_12 = as_matrix(delta(op.right, 1, 2));
@@ -391,30 +391,30 @@ void LiteralStepper::Chain::merge_as_printed(const Merge& op, Compound& out, boo
   as_matrix(out.delta_22) = B_22 + B_21 * J_B.transpose() * C * J_B * B_12;  // (38)
 }
 
-template <int m>
+template <int Rows>
 void LiteralStepper::Chain::assemble_as_printed(const Merge& op, int out) {
   Hinge& j = hinge[op.hinge];
   const auto A_12 = as_matrix(delta(op.left, 1, 2)), B_21 = as_matrix(delta(op.right, 2, 1));
   const auto A_13 = as_vector(motion[0][op.left]), A_23 = as_vector(motion[1][op.left]);
   const auto B_13 = as_vector(motion[0][op.right]), B_23 = as_vector(motion[1][op.right]);
-  const auto J_A = as_rows<m>(j.J_left), J_B = as_rows<m>(j.J_right);
-  const PerRow<m> beta = J_A * A_23 + J_B * B_13 + Eigen::Map<const PerRow<m>>(j.Phi);
-  const PerRow<m> C_beta = as_square<m>(j.C) * beta;
-  Eigen::Map<PerRow<m>>(j.C_beta) = C_beta;
+  const auto J_A = as_rows<Rows>(j.J_left), J_B = as_rows<Rows>(j.J_right);
+  const PerRow<Rows> beta = J_A * A_23 + J_B * B_13 + Eigen::Map<const PerRow<Rows>>(j.Phi);
+  const PerRow<Rows> C_beta = as_square<Rows>(j.C) * beta;
+  Eigen::Map<PerRow<Rows>>(j.C_beta) = C_beta;
   as_vector(motion[0][out]) = A_13 + A_12 * (J_A.transpose() * C_beta);  // (39)
   as_vector(motion[1][out]) = B_23 + B_21 * (J_B.transpose() * C_beta);
 }
 
-template <int m>
+template <int Rows>
 void LiteralStepper::Chain::disassemble_as_printed(const Merge& op, int out) {
   Hinge& j = hinge[op.hinge];
   const auto A_21 = as_matrix(delta(op.left, 2, 1)), B_12 = as_matrix(delta(op.right, 1, 2));
   const auto one = as_vector(load[0][out]), two = as_vector(load[1][out]);
-  const auto J_A = as_rows<m>(j.J_left), J_B = as_rows<m>(j.J_right);
-  const auto C = as_square<m>(j.C);
-  const PerRow<m> increment =
-      C * (J_A * (A_21 * one)) + C * (J_B * (B_12 * two)) + Eigen::Map<const PerRow<m>>(j.C_beta);  // (35)
-  Eigen::Map<PerRow<m>>(j.increment) = increment;
+  const auto J_A = as_rows<Rows>(j.J_left), J_B = as_rows<Rows>(j.J_right);
+  const auto C = as_square<Rows>(j.C);
+  const PerRow<Rows> increment =
+      C * (J_A * (A_21 * one)) + C * (J_B * (B_12 * two)) + Eigen::Map<const PerRow<Rows>>(j.C_beta);  // (35)
+  Eigen::Map<PerRow<Rows>>(j.increment) = increment;
   load[0][op.left] = load[0][out];
   as_vector(load[1][op.left]) = J_A.transpose() * increment;
   as_vector(load[0][op.right]) = J_B.transpose() * increment;
@@ -422,30 +422,30 @@ void LiteralStepper::Chain::disassemble_as_printed(const Merge& op, int out) {
 }
 
 // The same to rounding: delta_21 of a compound is the transpose of delta_12, and what occurs twice is formed once.
-template <int m>
+template <int Rows>
 void LiteralStepper::Chain::merge_tuned(const Merge& op, Compound& out, bool top) {
   Hinge& j = hinge[op.hinge];
   const Columns& left_22 = delta(op.left, 2, 2);
   const Columns& left_12 = delta(op.left, 1, 2);
   const Columns& right_11 = delta(op.right, 1, 1);
   const Columns& right_21 = delta(op.right, 2, 1);
-  double D[m][m];
-  for (int r = 0; r < m; ++r) {
+  double D[Rows][Rows];
+  for (int r = 0; r < Rows; ++r) {
     const Lanes left = product(left_22, j.J_left[r]), right = product(right_11, j.J_right[r]);
     j.U[r] = product(left_12, j.J_left[r]);
     j.V[r] = product(right_21, j.J_right[r]);
-    for (int s = r; s < m; ++s) D[s][r] = -dot2(j.J_left[s], left, j.J_right[s], right);
+    for (int s = r; s < Rows; ++s) D[s][r] = -dot2(j.J_left[s], left, j.J_right[s], right);
     D[r][r] += 1.0 / settings.alpha;
   }
-  invert<m>(D);
-  for (int r = 0; r < m; ++r)
-    for (int s = 0; s < m; ++s) j.C[r][s] = D[r][s];
+  invert<Rows>(D);
+  for (int r = 0; r < Rows; ++r)
+    for (int s = 0; s < Rows; ++s) j.C[r][s] = D[r][s];
   if (top) return;
-  Lanes UC[m], VC[m];
-  for (int r = 0; r < m; ++r) {
+  Lanes UC[Rows], VC[Rows];
+  for (int r = 0; r < Rows; ++r) {
     UC[r] = j.U[0] * D[0][r];
     VC[r] = j.V[0] * D[0][r];
-    for (int s = 1; s < m; ++s) {
+    for (int s = 1; s < Rows; ++s) {
       UC[r] += j.U[s] * D[s][r];
       VC[r] += j.V[s] * D[s][r];
     }
@@ -456,7 +456,7 @@ void LiteralStepper::Chain::merge_tuned(const Merge& op, Compound& out, bool top
     Lanes a = left_11.column[k], b = UC[0] * j.V[0][k], c = VC[0] * j.U[0][k], d = right_22.column[k];
     a += UC[0] * j.U[0][k];
     d += VC[0] * j.V[0][k];
-    for (int r = 1; r < m; ++r) {
+    for (int r = 1; r < Rows; ++r) {
       a += UC[r] * j.U[r][k];
       b += UC[r] * j.V[r][k];
       c += VC[r] * j.U[r][k];
@@ -469,16 +469,16 @@ void LiteralStepper::Chain::merge_tuned(const Merge& op, Compound& out, bool top
   }
 }
 
-template <int m>
+template <int Rows>
 void LiteralStepper::Chain::assemble_tuned(const Merge& op, int out) {
   Hinge& j = hinge[op.hinge];
   const Lanes &left = motion[1][op.left], &right = motion[0][op.right];
-  double beta[m];
-  for (int r = 0; r < m; ++r) beta[r] = j.Phi[r] + dot2(j.J_left[r], left, j.J_right[r], right);
+  double beta[Rows];
+  for (int r = 0; r < Rows; ++r) beta[r] = j.Phi[r] + dot2(j.J_left[r], left, j.J_right[r], right);
   Lanes a = motion[0][op.left], b = motion[1][op.right];
-  for (int r = 0; r < m; ++r) {
+  for (int r = 0; r < Rows; ++r) {
     double s = 0.0;
-    for (int k = 0; k < m; ++k) s += j.C[r][k] * beta[k];
+    for (int k = 0; k < Rows; ++k) s += j.C[r][k] * beta[k];
     j.C_beta[r] = s;
     a += j.U[r] * s;
     b += j.V[r] * s;
@@ -487,16 +487,16 @@ void LiteralStepper::Chain::assemble_tuned(const Merge& op, int out) {
   motion[1][out] = b;
 }
 
-template <int m>
+template <int Rows>
 void LiteralStepper::Chain::disassemble_tuned(const Merge& op, int out) {
   Hinge& j = hinge[op.hinge];
   const Lanes &one = load[0][out], &two = load[1][out];
-  double by_ends[m];
-  for (int r = 0; r < m; ++r) by_ends[r] = dot2(j.U[r], one, j.V[r], two);
+  double by_ends[Rows];
+  for (int r = 0; r < Rows; ++r) by_ends[r] = dot2(j.U[r], one, j.V[r], two);
   Lanes a{}, b{};
-  for (int r = 0; r < m; ++r) {
+  for (int r = 0; r < Rows; ++r) {
     double s = j.C_beta[r];
-    for (int k = 0; k < m; ++k) s += j.C[r][k] * by_ends[k];
+    for (int k = 0; k < Rows; ++k) s += j.C[r][k] * by_ends[k];
     j.increment[r] = s;  // (34)
     a += j.J_left[r] * s;
     b += j.J_right[r] * s;
@@ -861,8 +861,8 @@ LiteralStepper::~LiteralStepper() = default;
 LiteralStepper::LiteralStepper(LiteralStepper&&) noexcept = default;
 
 double LiteralStepper::step() noexcept {
-  static const bool wide = has_wide_arithmetic();
-  return wide ? chain_->step_wide() : chain_->step_once();
+  static const bool kWide = has_wide_arithmetic();
+  return kWide ? chain_->step_wide() : chain_->step_once();
 }
 
 const LiteralState& LiteralStepper::state() const noexcept { return chain_->state; }

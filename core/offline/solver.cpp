@@ -12,10 +12,10 @@ namespace rigstep::offline {
 
 namespace {
 
-template <Complement method>
+template <Complement Method>
 Trajectory complement(const Scenario& scenario, const Options& options) {
   ComplementSettings settings;
-  settings.method = method;
+  settings.method = Method;
   settings.position_tolerance = 0.01 * options.absolute_tolerance;  // open joints disturb reactions
   settings.velocity_tolerance = 0.1 * options.absolute_tolerance;
   return natural_complement(scenario, options, settings).trajectory;
@@ -25,16 +25,16 @@ constexpr std::string_view kTreeNames[2][4] = {
     {"tree_hamilton_lu", "tree_hamilton_cholesky", "tree_hamilton_mass_matrix", "tree_hamilton_multipliers"},
     {"tree_newton_euler_lu", "tree_newton_euler_cholesky", "tree_lagrange_second_kind", "tree_lagrange_first_kind"}};
 
-template <TreeState state, TreeMatrix matrix>
+template <TreeState State, TreeMatrix Matrix>
 Trajectory tree(const Scenario& scenario, const Options& options) {
-  return simulate_tree(scenario, options, {state, matrix},
-                       kTreeNames[static_cast<int>(state)][static_cast<int>(matrix)]);
+  return simulate_tree(scenario, options, {State, Matrix},
+                       kTreeNames[static_cast<int>(State)][static_cast<int>(Matrix)]);
 }
 
 }  // namespace
 
 std::span<const Solver> solvers() {
-  static constexpr Solver all[] = {
+  static constexpr Solver kAll[] = {
       {"hamiltonian_dca", "Hamilton's canonical equations in joint coordinates by divide and conquer [000]",
        hamiltonian_dca_obstacle, hamiltonian_dca},
       {"featherstone_dca", "accelerations in joint coordinates by divide and conquer, loops drift (baseline of [000])",
@@ -78,7 +78,7 @@ std::span<const Solver> solvers() {
       {kTreeNames[1][3], "open trees: Lagrange's equations of the first kind, multipliers of the hinges [003]",
        tree_obstacle, tree<TreeState::rates, TreeMatrix::orthogonal>},
   };
-  return all;
+  return kAll;
 }
 
 const Solver* find_solver(std::string_view name) {

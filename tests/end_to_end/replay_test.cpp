@@ -104,8 +104,8 @@ struct Recorded {
 };
 
 const Recorded& recorded() {
-  static const Recorded run;
-  return run;
+  static const Recorded kRun;
+  return kRun;
 }
 
 // What rewrite() lets a test change, item by item; false leaves the item out.

@@ -107,13 +107,13 @@ class Mutator {
 
   // a number of a text file by a strange one
   void replace_number(Bytes& input, std::size_t at) {
-    static const std::vector<std::string> strange = {"0",     "-1",         "1e308",      "-1e-320", "nan", "inf",
-                                                     "-inf",  "4294967295", "2147483648", "1e-9",    "1",   "-0",
-                                                     "99999", "\"\"",       "\"ground\"", "{}"};
+    static const std::vector<std::string> kStrange = {"0",     "-1",         "1e308",      "-1e-320", "nan", "inf",
+                                                      "-inf",  "4294967295", "2147483648", "1e-9",    "1",   "-0",
+                                                      "99999", "\"\"",       "\"ground\"", "{}"};
     const auto digit = [](std::uint8_t c) { return (c >= '0' && c <= '9') || c == '.' || c == '-'; };
     const auto first = std::find_if(input.begin() + static_cast<std::ptrdiff_t>(at), input.end(), digit);
     const auto last = std::find_if_not(first, input.end(), digit);
-    const std::string& text = strange[below(strange.size())];
+    const std::string& text = kStrange[below(kStrange.size())];
     input.insert(input.erase(first, last), text.begin(), text.end());
   }
 

@@ -92,7 +92,7 @@ TEST_CASE("the quadratic term is the rate of J v along a motion with constant tw
 }
 
 TEST_CASE("the geometric stiffness is the symmetric part of how J' lambda turns with its own body") {
-  constexpr double lambda = 1.7;
+  const double lambda = 1.7;
   for (const JointType type : test::kAllJointTypes)
     for (unsigned seed = 1; seed <= 5; ++seed) {
       const OpenJoint open(type, seed);

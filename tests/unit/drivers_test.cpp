@@ -54,7 +54,7 @@ Inputs input(double value) {
 }  // namespace
 
 TEST_CASE("rate and acceleration of a prescribed motion are the derivatives of its value") {
-  constexpr double h = 1e-5;
+  const double h = 1e-5;
   for (const Driver& d : {harmonic(), polynomial({1.0, -2.0, 0.5, 0.3}), polynomial({0.7}), table()}) {
     const DriverPlan plan = prepare(d, 1e-3);
     for (const double t : {0.1, 0.25, 0.55, 0.8, 1.15, 1.4}) {
@@ -128,7 +128,7 @@ TEST_CASE("a position input alone goes through three equal poles, exactly for a 
 }
 
 TEST_CASE("a filtered position lags a ramp by three time constants and does not overshoot a step") {
-  constexpr double T = 0.01, dt = 1e-3;
+  const double T = 0.01, dt = 1e-3;
   const Driver d = filtered(T);
   const DriverPlan plan = prepare(d, dt);
   Prescribed ramp{0.0, 0.0, 0.0}, step{0.0, 0.0, 0.0};

@@ -43,7 +43,7 @@ std::vector<double> random_vector(std::size_t size, test::Random& random, double
 
 // Motions of the bodies by differences of their poses.
 std::vector<Vec6> motions(const JointTree& tree, const std::vector<double>& q, const std::vector<double>& qd) {
-  constexpr double h = 1e-6;
+  const double h = 1e-6;
   std::vector<Pose> ahead(2), behind(2);
   std::vector<double> shifted = q;
   for (std::size_t i = 0; i < q.size(); ++i) shifted[i] = q[i] + h * qd[i];
@@ -106,7 +106,7 @@ TEST_CASE("the relative velocity at a joint is H qd, and H, D and the point chan
     tree.differentiate(q, rates, qd);
     const std::vector<Vec6> motion = motions(tree, q, qd);
     const std::span<const Vec6> moves(motion);
-    constexpr double h = 1e-6;
+    const double h = 1e-6;
     const Vec6 rest = Vec6::Zero();
     for (const Link& link : tree.links()) {
       std::vector<Pose> pose(2);

@@ -50,7 +50,7 @@ TEST_CASE("A turns with the body: its rate is A times the skew matrix of w in th
   for_random_orientations([](const EulerParameters& p, test::Random& random) {
     const Vec3 w_b = random.vector(2.0);
     const EulerParameters pd = half_G_transposed(p, w_b);
-    constexpr double t = 1e-5;
+    const double t = 1e-5;
     const Mat3 rate = (rotation_matrix(p + t * pd) - rotation_matrix(p - t * pd)) / (2.0 * t);
     CHECK((rate - rotation_matrix(p) * skew(w_b)).norm() < 1e-9);
   });

@@ -69,7 +69,7 @@ TEST_CASE("an accelerometer in free fall shows nothing") {
 }
 
 TEST_CASE("an accelerometer beside the axis of a spinning body shows the centripetal acceleration") {
-  constexpr double spin = 3.0;
+  const double spin = 3.0;
   MechanismBuilder builder = one_body([&](Body& b) { b.angular_velocity_0 = tilt() * Vec3(0.0, 0.0, spin); });
   builder.add_body_output(output(Output::Kind::specific_force, {0.5, 0.0, 0.7}), "body");
   Stepper s(builder.build(), {});

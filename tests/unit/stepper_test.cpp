@@ -227,6 +227,11 @@ TEST_CASE("a force that tears the joints open fails the step: a diverged result 
   }
 }
 
+// the k-th of a front
+double& inverse_pivot(Workspace& w, const Front& front, int k, int lane) {
+  return w.lanes.arena[front.factor + k * (k + 3) / 2 * front.width + lane];  // on L's packed diagonal
+}
+
 // The first factor that fails is one of the iterations, whose place that of the projections has taken.
 TEST_CASE("a step that cannot be made names the joint whose tangent is not positive") {
   test::Description rods = test::chain(2, JointType::universal);  // too thin for their steps when they swing in space
@@ -249,8 +254,7 @@ TEST_CASE("what cannot be eliminated is named: joints, the bodies of hubs and of
     Workspace w(plan);
     const Elimination& e = plan.elimination;
     const auto set_inverse_pivots = [&](const Front& front, int lane, double sign) {
-      for (int k = 0; k < front.pivots; ++k)
-        w.lanes.arena[front.factor + k * (k + 3) / 2 * front.width + lane] = front.is_hub ? -sign : sign;
+      for (int k = 0; k < front.pivots; ++k) inverse_pivot(w, front, k, lane) = front.is_hub ? -sign : sign;
     };
     for (const Front& front : e.fronts)
       for (int lane = 0; lane < front.width; ++lane) set_inverse_pivots(front, lane, 1.0);
@@ -281,22 +285,18 @@ TEST_CASE("a joint that cannot be eliminated is named, whatever lane it is in") 
   Workspace w(plan);
   const Elimination& e = plan.elimination;
   int named_beyond_the_first_lane = 0;
-  const auto inverse_pivot = [&](const Front& front, int k, int lane) -> double& {
-    const int diagonal = (k + 1) * (k + 2) / 2 - 1;  // packed
-    return w.lanes.arena[front.factor + diagonal * front.width + lane];
-  };
   for (const Front& front : e.fronts)
     for (int k = 0; k < front.pivots; ++k)
-      for (int lane = 0; lane < front.width; ++lane) inverse_pivot(front, k, lane) = 1.0;
+      for (int lane = 0; lane < front.width; ++lane) inverse_pivot(w, front, k, lane) = 1.0;
   CHECK(what_is_singular(plan, w).is_none());
   for (const Front& front : e.fronts) {
     for (int joint = 0; joint < 16; ++joint) {
       const ConstraintPlace& at = e.constraint[plan.eliminated_as[joint]];
       const int lane = at.rows.base - front.row_position;
       if (at.batch != front.constraint || lane < 0 || lane >= front.width) continue;
-      inverse_pivot(front, 1, lane) = -1.0;
+      inverse_pivot(w, front, 1, lane) = -1.0;
       CHECK(what_is_singular(plan, w).joint == joint);
-      inverse_pivot(front, 1, lane) = 1.0;
+      inverse_pivot(w, front, 1, lane) = 1.0;
       named_beyond_the_first_lane += lane > 0;
     }
   }

@@ -145,7 +145,7 @@ double run_up_error(double dt) {
 // A disc J at rest on a torsional spring k, whose other end a driver turns by a sin(Omega t):
 // theta = a k / (k - J Omega^2) (sin(Omega t) - Omega / omega sin(omega t)), omega^2 = k / J. Error after 0.7 s [rad].
 double torsion_error(double dt) {
-  constexpr double J = 0.5, k = 80.0, a = 0.3, Omega = 5.0, t = 0.7;
+  const double J = 0.5, k = 80.0, a = 0.3, Omega = 5.0, t = 0.7;
   MechanismBuilder b("torsion");
   Body crank = make_body("crank", Vec3::Zero());
   crank.angular_velocity_0 = {0.0, 0.0, a * Omega};

@@ -70,7 +70,7 @@ TEST_CASE("a nut on a screw falls as if it had the mass m + J (2 pi / lead)^2") 
 }
 
 TEST_CASE("a rack drives its pinion with the mass m + J / r^2, over many turns") {
-  constexpr double r = 0.05;
+  const double r = 0.05;
   test::Description d;
   d.gravity = {3.0, 0.0, 0.0};
   d.bodies = {test::make_body("pinion", Vec3::Zero(), 1.0, Vec3(0.01, 0.01, 0.02).asDiagonal()),
@@ -153,7 +153,7 @@ TEST_CASE("a coupling of four bodies of their own turns them against each other"
 }
 
 TEST_CASE("a ball on a rod without mass is a conical pendulum: w^2 = g / (L cos)") {
-  constexpr double L = 2.0, tilt = 0.6;
+  const double L = 2.0, tilt = 0.6;
   const double height = L * std::cos(tilt), radius = L * std::sin(tilt), w = std::sqrt(9.81 / height);
   test::Description d;
   d.gravity = {0.0, 0.0, -9.81};
@@ -179,7 +179,7 @@ TEST_CASE("a ball on a rod without mass is a conical pendulum: w^2 = g / (L cos)
 }
 
 TEST_CASE("a block slides down an inclined plane with g sin, spinning on as it was") {
-  constexpr double slope = 0.4;
+  const double slope = 0.4;
   const Vec3 normal{std::sin(slope), 0.0, std::cos(slope)}, down{std::cos(slope), 0.0, -std::sin(slope)};
   test::Description d;
   d.gravity = {0.0, 0.0, -9.81};
@@ -265,7 +265,7 @@ TEST_CASE("a floating joint leaves a body free and measures its pose") {
 }
 
 TEST_CASE("the torque of a driven pendulum is (J + m l^2) angle'' + m g l cos(angle)") {
-  constexpr double mass = 2.0, l = 0.5, J = 0.1;
+  const double mass = 2.0, l = 0.5, J = 0.1;
   test::Description d;
   d.gravity = {0.0, -9.81, 0.0};
   d.bodies = {test::make_body("rod", {l, 0.0, 0.0}, mass, J * Mat3::Identity())};

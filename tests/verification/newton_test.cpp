@@ -227,7 +227,7 @@ class Discretised {
   MatrixXd constraint_jacobian(const VectorXd& x) const {
     MatrixXd J(rows_, 7 * bodies());
     for (Index c = 0; c < J.cols(); ++c) {
-      constexpr double h = 1e-5;
+      const double h = 1e-5;
       VectorXd up = x, down = x;
       up[c] += h;
       down[c] -= h;
