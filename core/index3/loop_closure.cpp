@@ -140,8 +140,7 @@ void LoopClosure::assemble(const Workspace& w) noexcept {
   gram_.setZero();
   for (const int body : order_) eliminate(member_[body], w);
   for (Eigen::Index i = 0; i < gram_.rows(); ++i)
-    for (Eigen::Index k = 0; k <= i; ++k)
-      gram_(i, k) = gram_(k, i) = gram_(i, k) / std::sqrt(length2_[i] * length2_[k]);
+    for (Eigen::Index k = 0; k <= i; ++k) gram_(i, k) /= std::sqrt(length2_[i] * length2_[k]);
 }
 
 // Block elimination of a body and of its joint to the parent: L L' is its inertia with all that hangs on it, the rows
@@ -172,7 +171,7 @@ void LoopClosure::eliminate(Member& member, const Workspace& w) noexcept {
   }
 }
 
-// Householder's reflections on gram_
+// Householder's reflections on gram_, of which only the lower half is read
 void LoopClosure::tridiagonalise() noexcept {
   const Eigen::Index n = gram_.rows();
   for (Eigen::Index k = 0; k + 1 < n; ++k) {
@@ -187,9 +186,15 @@ void LoopClosure::tridiagonalise() noexcept {
     const double v2 = v.squaredNorm();
     if (v2 == 0.0) continue;
     p.setZero();
-    for (Eigen::Index j = 0; j < rest; ++j) p += 2.0 / v2 * v[j] * A.col(j);
+    for (Eigen::Index j = 0; j < rest; ++j) {
+      const auto below = A.col(j).tail(rest - j - 1);
+      p[j] += A(j, j) * v[j] + below.dot(v.tail(rest - j - 1));
+      p.tail(rest - j - 1) += v[j] * below;
+    }
+    p *= 2.0 / v2;
     p -= p.dot(v) / v2 * v;
-    for (Eigen::Index j = 0; j < rest; ++j) A.col(j) -= p[j] * v + v[j] * p;
+    for (Eigen::Index j = 0; j < rest; ++j)
+      A.col(j).tail(rest - j) -= p[j] * v.tail(rest - j) + v[j] * p.tail(rest - j);
   }
   diagonal_[n - 1] = gram_(n - 1, n - 1);
 }

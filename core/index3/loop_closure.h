@@ -9,7 +9,8 @@
 // which joints make the tree, but not where it vanishes. It says how near a pose is, not whether the motion leads
 // there. A start that is singular and from where no motion leads counts as regular.
 //
-// Owned by the sensors; construction is load time, margin() belongs to the loop thread and takes a fixed time.
+// Owned by the sensors; construction is load time, margin() belongs to the loop thread and takes a fixed time, for many
+// closing rows in proportion to m^3 (`rigstep check` measures it).
 #pragma once
 
 #include <Eigen/Core>
@@ -63,7 +64,7 @@ class LoopClosure {
   std::vector<Entry> entry_;
   int redundant_ = 0;
   Eigen::VectorXd length2_;                 // (closing rows) squares of the rows' own lengths
-  Eigen::MatrixXd gram_;                    // (closing rows squared) of their directions; then a scratch
+  Eigen::MatrixXd gram_;                    // (closing rows squared) of their directions, lower half; then a scratch
   Eigen::VectorXd diagonal_, off_, v_, p_;  // of the tridiagonal form
 };
 

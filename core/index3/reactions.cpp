@@ -15,41 +15,89 @@ constexpr double kSmallestLoad = 1e-12;    // of the load of all bodies, that an
 
 // Six places of a body in a row, from `at` on.
 auto six(double* row, int at) { return Eigen::Map<Vec6>(row + at); }
-auto six(const double* row, int at) { return Eigen::Map<const Vec6>(row + at); }
 
-// The place behind those of the body that has place j.
-int behind(int j) { return j - j % 6 + 6; }
-
-// K (its upper half) = L D L': L' replaces what stands right of the diagonal, as far as a row's end. Whole bodies at a
-// time: what is left of the diagonal among a body's own six is never read.
-void factorise(RowMajorMatrix& K, Eigen::VectorXd& inverse_d, const std::vector<int>& end) noexcept {
-  const int size = static_cast<int>(K.rows());
-  for (int j = 0; j < size; ++j) {
-    double* const row = &K(j, 0);
-    inverse_d[j] = 1.0 / row[j];
-    for (int i = j + 1; i < end[j]; ++i) {
-      const double l = row[i] * inverse_d[j];
-      double* const below = &K(i, 0);
-      for (int at = behind(i) - 6; at < end[j]; at += 6) six(below, at) -= l * six(row, at);
-    }
-    for (int i = j + 1; i < end[j]; ++i) row[i] *= inverse_d[j];
-  }
+// Moving bodies that constraints act on, in ascending order.
+std::vector<int> bodies_of(const Plan& plan, const std::vector<int>& constraints) {
+  std::vector<int> bodies;
+  for (const int c : constraints)
+    for (const int body : plan.bodies[c])
+      if (body != kGround) bodies.push_back(body);
+  std::sort(bodies.begin(), bodies.end());
+  bodies.erase(std::unique(bodies.begin(), bodies.end()), bodies.end());
+  return bodies;
 }
 
-void solve(const RowMajorMatrix& K, const Eigen::VectorXd& inverse_d, const std::vector<int>& end,
-           Eigen::VectorXd& x) noexcept {
-  const int size = static_cast<int>(K.rows());
-  for (int j = 0; j < size; ++j) {
-    const double* const row = &K(j, 0);
-    for (int i = j + 1; i < behind(j); ++i) x[i] -= row[i] * x[j];
-    for (int at = behind(j); at < end[j]; at += 6) six(x.data(), at) -= x[j] * six(row, at);
+using Neighbours = std::vector<std::vector<int>>;  // of each place in a list of bodies: places joined with it
+
+Neighbours neighbours_of(const Plan& plan, const std::vector<int>& constraints, const std::vector<int>& bodies) {
+  Neighbours all(bodies.size());
+  const auto place = [&bodies](int body) {
+    return static_cast<int>(std::lower_bound(bodies.begin(), bodies.end(), body) - bodies.begin());
+  };
+  for (const int c : constraints)
+    for (const int one : plan.bodies[c])
+      for (const int other : plan.bodies[c])
+        if (one != kGround && other != kGround && one != other) all[place(one)].push_back(place(other));
+  for (std::vector<int>& list : all) {
+    std::sort(list.begin(), list.end());
+    list.erase(std::unique(list.begin(), list.end()), list.end());
   }
-  x.array() *= inverse_d.array();
-  for (int j = size; j-- > 0;) {
-    const double* const row = &K(j, 0);
-    for (int at = behind(j); at < end[j]; at += 6) x[j] -= six(row, at).dot(six(x.data(), at));
-    for (int i = j + 1; i < behind(j); ++i) x[j] -= row[i] * x[i];
+  return all;
+}
+
+// Places breadth first from one of them, those with few neighbours first (Cuthill and McKee); what does not hang
+// together with it follows in the same way.
+std::vector<int> breadth_first(const Neighbours& neighbours, int start) {
+  std::vector<int> order;
+  std::vector<bool> reached(neighbours.size(), false);
+  const auto reach = [&](int place) {
+    if (!reached[place]) order.push_back(place);
+    reached[place] = true;
+  };
+  reach(start);
+  for (std::size_t done = 0, next = 0; order.size() < neighbours.size() || done < order.size();) {
+    if (done == order.size()) {
+      while (reached[next]) ++next;
+      reach(static_cast<int>(next));
+    }
+    std::vector<int> around = neighbours[order[done++]];
+    std::stable_sort(around.begin(), around.end(),
+                     [&](int a, int b) { return neighbours[a].size() < neighbours[b].size(); });
+    for (const int place : around) reach(place);
   }
+  return order;
+}
+
+// Behind the last body that each one's row holds in the factor, in an order of the bodies.
+std::vector<int> profile_of(const Neighbours& neighbours, const std::vector<int>& order) {
+  std::vector<int> position(order.size());
+  for (std::size_t k = 0; k < order.size(); ++k) position[order[k]] = static_cast<int>(k);
+  std::vector<int> end;
+  for (std::size_t k = 0; k < order.size(); ++k) {
+    int last = static_cast<int>(k);
+    for (const int place : neighbours[order[k]]) last = std::max(last, position[place]);
+    end.push_back(std::max(last + 1, end.empty() ? 0 : end.back()));  // eliminating fills
+  }
+  return end;
+}
+
+// Breadth first from that body from where the factorisation takes the fewest operations.
+std::vector<int> narrow_order(const Neighbours& neighbours) {
+  std::vector<int> best;
+  std::int64_t least = 0;
+  for (int start = 0; start < static_cast<int>(neighbours.size()); ++start) {
+    std::vector<int> order = breadth_first(neighbours, start);
+    const std::vector<int> end = profile_of(neighbours, order);
+    std::int64_t operations = 0;
+    for (std::size_t k = 0; k < end.size(); ++k) {
+      const std::int64_t length = end[k] - static_cast<std::int64_t>(k);
+      operations += length * length;
+    }
+    if (!best.empty() && operations >= least) continue;
+    best = std::move(order);
+    least = operations;
+  }
+  return best;
 }
 
 }  // namespace
@@ -67,57 +115,90 @@ Vec6 load_on_second(const Plan& plan, const State& x, int j, const double* lambd
   return load;
 }
 
-std::vector<int> bodies_of(const Plan& plan, const std::vector<int>& constraints) {
-  std::vector<int> bodies;
-  for (const int c : constraints)
-    for (const int body : plan.bodies[c])
-      if (body != kGround) bodies.push_back(body);
-  std::sort(bodies.begin(), bodies.end());
-  bodies.erase(std::unique(bodies.begin(), bodies.end()), bodies.end());
-  return bodies;
+Profile::Profile(const std::vector<int>& end) {
+  std::size_t stored = 0;
+  for (const int bodies : end)
+    for (int k = 0; k < 6; ++k) {
+      const int first = first_of(size());
+      offset_.push_back(stored - static_cast<std::size_t>(first));
+      end_.push_back(6 * bodies);
+      stored += static_cast<std::size_t>(6 * bodies - first);
+    }
+  value_.resize(stored);
+  inverse_d_.resize(end_.size());
+}
+
+void Profile::clear() noexcept { std::fill(value_.begin(), value_.end(), 0.0); }
+
+void Profile::add_to_diagonal(double share_of_mean) noexcept {
+  double sum = 0.0;
+  for (int i = 0; i < size(); ++i) sum += row(i)[i];
+  for (int i = 0; i < size(); ++i) row(i)[i] += share_of_mean * sum / size();
+}
+
+void Profile::factorise() noexcept {
+  for (int j = 0; j < size(); ++j) {
+    double* const pivot = row(j);
+    inverse_d_[j] = 1.0 / pivot[j];
+    for (int i = j + 1; i < end_[j]; ++i) {
+      const double l = pivot[i] * inverse_d_[j];
+      double* const below = row(i);
+      for (int at = first_of(i); at < end_[j]; at += 6) six(below, at) -= l * six(pivot, at);
+    }
+    for (int i = j + 1; i < end_[j]; ++i) pivot[i] *= inverse_d_[j];
+  }
+}
+
+void Profile::solve(Eigen::VectorXd& x) const noexcept {
+  for (int j = 0; j < size(); ++j) {
+    const double* const L = row(j);
+    for (int i = j + 1; i < end_[j]; ++i) x[i] -= L[i] * x[j];
+  }
+  for (int j = size(); j-- > 0;) {
+    const double* const L = row(j);
+    x[j] *= inverse_d_[j];
+    for (int i = j + 1; i < end_[j]; ++i) x[j] -= L[i] * x[i];
+  }
 }
 
 Reactions::Reactions(const Plan& plan, const State& start, const std::vector<bool>& wanted)
     : plan_(&plan), arm_(arms(plan)), lambda_(static_cast<std::size_t>(plan.rows())) {
   if (!plan.has_loops) return;
-  for (const std::vector<int>& constraints : rank_at(plan, regular_pose(plan, start)).groups) {
+  for (const std::vector<int>& constraints : rank_at(plan, start).groups) {
     if (std::none_of(constraints.begin(), constraints.end(), [&wanted](int c) { return wanted[c]; })) continue;
-    if (bodies_of(plan, constraints).size() <= kMostBodiesOfGroup) groups_.push_back(make_group(constraints));
+    groups_.push_back(make_group(constraints));
   }
 }
 
 Reactions::Group Reactions::make_group(const std::vector<int>& constraints) const {
-  Group g;
-  g.bodies = bodies_of(*plan_, constraints);
-  const int size = 6 * static_cast<int>(g.bodies.size());
-  for (int k = 0; k < size; ++k) g.end.push_back(6 * (k / 6) + 6);
+  const std::vector<int> bodies = bodies_of(*plan_, constraints);
+  const Neighbours neighbours = neighbours_of(*plan_, constraints, bodies);
+  const std::vector<int> order = narrow_order(neighbours);
+  Group g{{}, {}, {}, {}, Profile(profile_of(neighbours, order)), {}, {}};
+  std::vector<int> position(arm_.size());
+  for (const int place : order) {
+    position[bodies[place]] = static_cast<int>(g.bodies.size());
+    g.bodies.push_back(bodies[place]);
+  }
   for (const int c : constraints) {
     const int first = static_cast<int>(g.rows.size());
-    const std::size_t first_block = g.blocks.size();
     for (int row = plan_->first_row[c]; row < plan_->first_row[c + 1]; ++row) g.rows.push_back(row);
+    const int rows = static_cast<int>(g.rows.size()) - first;
     for (int side = 0; side < 4; ++side) {
       const int body = plan_->bodies[c][static_cast<std::size_t>(side)];
       if (body == kGround) continue;
-      const auto place = std::lower_bound(g.bodies.begin(), g.bodies.end(), body) - g.bodies.begin();
-      const int rows = static_cast<int>(g.rows.size()) - first;
-      g.blocks.push_back({first, rows, side, 6 * static_cast<int>(place), static_cast<int>(g.J.size())});
+      g.blocks.push_back({first, rows, side, 6 * position[body], static_cast<int>(g.J.size())});
       g.J.resize(g.J.size() + static_cast<std::size_t>(rows));
     }
-    for (std::size_t one = first_block; one < g.blocks.size(); ++one)
-      for (std::size_t other = first_block; other < g.blocks.size(); ++other)
-        for (int k = g.blocks[one].at; k < behind(g.blocks[one].at); ++k)
-          g.end[k] = std::max(g.end[k], behind(g.blocks[other].at));
   }
-  for (int k = 1; k < size; ++k) g.end[k] = std::max(g.end[k], g.end[k - 1]);  // eliminating fills
-  g.K.resize(size, size), g.inverse_d.resize(size), g.motion.resize(size);
+  g.motion.resize(g.K.size());
   g.open.resize(static_cast<Eigen::Index>(g.rows.size()));
   return g;
 }
 
 // J, and the upper half of J'J
 void Reactions::take_blocks(Group& g, const Workspace& w) const noexcept {
-  for (int k = 0; k < static_cast<int>(g.end.size()); ++k)
-    std::fill(&g.K(k, behind(k) - 6), &g.K(k, 0) + g.end[k], 0.0);
+  g.K.clear();
   for (std::size_t k = 0; k < g.blocks.size(); ++k) {
     const Block& one = g.blocks[k];
     for (int i = 0; i < one.rows; ++i) {
@@ -129,7 +210,7 @@ void Reactions::take_blocks(Group& g, const Workspace& w) const noexcept {
       const bool is_left = one.at <= g.blocks[l].at;
       const Block &left = is_left ? one : g.blocks[l], &right = is_left ? g.blocks[l] : one;
       for (int r = 0; r < 6; ++r) {
-        auto to = six(&g.K(left.at + r, 0), right.at);
+        auto to = six(g.K.row(left.at + r), right.at);
         Vec6 sum = to;
         for (int i = 0; i < one.rows; ++i) sum += g.J[left.first_J + i][r] * g.J[right.first_J + i];
         to = sum;
@@ -141,8 +222,8 @@ void Reactions::take_blocks(Group& g, const Workspace& w) const noexcept {
 // lambda := its part in the range of J, J (J'J)^-1 J' lambda, which loads the bodies alike
 void Reactions::redistribute(Group& g, const Workspace& w) noexcept {
   take_blocks(g, w);
-  g.K.diagonal().array() += kRegularisation * g.K.diagonal().mean();
-  factorise(g.K, g.inverse_d, g.end);
+  g.K.add_to_diagonal(kRegularisation);
+  g.K.factorise();
   for (std::size_t k = 0; k < g.rows.size(); ++k)
     g.open[static_cast<Eigen::Index>(k)] = std::exchange(lambda_[g.rows[k]], 0.0);
   double load2 = 0.0;
@@ -156,7 +237,7 @@ void Reactions::redistribute(Group& g, const Workspace& w) noexcept {
     const double open2 = g.motion.squaredNorm();
     if (pass == 0) load2 = open2;
     if (pass > 0 && open2 <= kSmallestLoad * kSmallestLoad * load2) return;
-    solve(g.K, g.inverse_d, g.end, g.motion);
+    g.K.solve(g.motion);
     for (const Block& block : g.blocks) {
       const Vec6 motion = six(g.motion.data(), block.at);
       for (int i = 0; i < block.rows; ++i) {
@@ -182,11 +263,11 @@ double Reactions::of_driver(int driver) const noexcept {
 }
 
 std::size_t Reactions::bytes() const noexcept {
-  std::size_t doubles = lambda_.size();
+  std::size_t bytes = lambda_.size() * sizeof(double);
   for (const Group& g : groups_)
-    doubles += static_cast<std::size_t>(g.K.size() + g.inverse_d.size() + g.motion.size() + g.open.size()) +
-               6 * g.J.size() + g.blocks.size() * sizeof(Block) / sizeof(double);
-  return doubles * sizeof(double);
+    bytes += g.K.bytes() + static_cast<std::size_t>(g.motion.size() + g.open.size()) * sizeof(double) +
+             g.J.size() * sizeof(Vec6) + g.blocks.size() * sizeof(Block);
+  return bytes;
 }
 
 }  // namespace rigstep::index3

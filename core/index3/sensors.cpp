@@ -11,8 +11,6 @@ namespace {
 
 using Kind = Output::Kind;
 
-constexpr int kMostClosingRows = 128;  // whose singular values are computed in the loop
-
 void write(double*& to, const Vec3& value) {
   for (int k = 0; k < 3; ++k) *to++ = value[k];
 }
@@ -63,14 +61,6 @@ std::vector<bool> shown_loads(const Plan& plan) {
   return shown;
 }
 
-void require_few(int closing_rows) {
-  if (closing_rows <= kMostClosingRows) return;
-  throw MechanismError("singularity_margin",
-                       "the loops of this mechanism are closed by " + std::to_string(closing_rows) +
-                           " constraint rows, and the loop can watch " + std::to_string(kMostClosingRows),
-                       "remove this output; `rigstep check` tells the margin of the start pose");
-}
-
 }  // namespace
 
 Sensors::Sensors(const Plan& plan, const State& start) {
@@ -78,7 +68,6 @@ Sensors::Sensors(const Plan& plan, const State& start) {
   const bool shows_loads =
       asks_for(plan.mechanism, Kind::joint_reaction) || asks_for(plan.mechanism, Kind::driver_effort);
   if (shows_margin) closure_ = std::make_unique<LoopClosure>(plan, start);
-  if (closure_) require_few(static_cast<int>(closure_->closing_rows().size()));
   if (shows_loads) reactions_ = std::make_unique<Reactions>(plan, start, shown_loads(plan));
   if (closure_ || (reactions_ && reactions_->redistributes())) pose_ = std::make_unique<Workspace>(plan);
 }

@@ -12,7 +12,7 @@ namespace rigstep::index3 {
 // What outputs need beyond the state, made at load time where one asks for it.
 class Sensors {
  public:
-  // start: a consistent state. Throws MechanismError for a singularity margin that would cost too much in the loop.
+  // start: a consistent state
   Sensors(const Plan& plan, const State& start);
 
   // Every output channel after a committed step (or at the start). report: of that step.

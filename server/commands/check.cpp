@@ -13,7 +13,7 @@
 #include "core/index3/initial_state.h"
 #include "core/index3/loop_closure.h"
 #include "core/index3/plan.h"
-#include "core/index3/reactions.h"
+#include "core/index3/sensors.h"
 #include "core/index3/workspace.h"
 #include "core/mechanism/body_groups.h"
 #include "rt/thread_setup.h"
@@ -32,17 +32,27 @@ struct CheckOptions {
   bool assemble = false, json = false;
 };
 
-// Median duration of a step over some tens of milliseconds from the start state [us].
-double measured_step_us(index3::Stepper stepper) {
+// Median durations [us].
+struct Cost {
+  double step = 0.0, outputs = 0.0;  // reading every output channel
+};
+
+// Measured over some tens of milliseconds from the start state.
+Cost measured_cost(index3::Stepper stepper) {
   using Clock = std::chrono::steady_clock;
-  std::vector<double> times;
+  using Microseconds = std::chrono::duration<double, std::micro>;
+  std::vector<double> steps, readings;
+  Outputs outputs;
   const auto end = Clock::now() + std::chrono::milliseconds(50);
-  while (times.size() < 10 || (Clock::now() < end && times.size() < 5000)) {
+  while (steps.size() < 10 || (Clock::now() < end && steps.size() < 5000)) {
     const auto begin = Clock::now();
-    stepper.step(Inputs{});
-    times.push_back(std::chrono::duration<double, std::micro>(Clock::now() - begin).count());
+    const StepReport report = stepper.step(Inputs{});
+    const auto stepped = Clock::now();
+    index3::read_outputs(stepper, report, outputs);
+    steps.push_back(Microseconds(stepped - begin).count());
+    readings.push_back(Microseconds(Clock::now() - stepped).count());
   }
-  return quantile(times, 0.5);
+  return {quantile(steps, 0.5), quantile(readings, 0.5)};
 }
 
 // Loops: joints beyond those that hang every body, or group of bodies, on the ground or on each other.
@@ -87,7 +97,7 @@ struct Report {
   Layout layout;
   double margin;
   std::size_t memory_bytes;
-  double step_us;
+  Cost cost;
   StepReport start;  // residuals of the start state
 
   explicit Report(const wire::LoadedMechanism& mechanism)
@@ -101,14 +111,12 @@ struct Report {
     index3::Stepper stepper = make_stepper(loaded, {});
     index3::residuals(stepper.plan(), stepper.state(), start);
     memory_bytes = stepper.bytes();
-    step_us = measured_step_us(std::move(stepper));
+    cost = measured_cost(std::move(stepper));
   }
 
   bool singular() const { return rank.nearby.rank > rank.start.rank; }
   // No accelerations satisfy all constraints, and no singular pose excuses it.
   bool contradicts_itself() const { return !singular() && start.acceleration_residual > kContradiction; }
-  // what is redundant at any pose; at a singular start the pose itself adds to it
-  const index3::Rank& regular() const { return singular() ? rank.nearby : rank.start; }
   double bytes_per_body() const { return static_cast<double>(memory_bytes) / static_cast<double>(m.bodies().size()); }
 };
 
@@ -118,13 +126,12 @@ std::string short_name(const Mechanism& m, int constraint) {
   return constraint < joints ? m.joints()[constraint].name : m.constraint_name(constraint);
 }
 
-// at any pose
-bool has_redundant_rows(const Report& r, int constraint) { return r.regular().redundancy_share[constraint] > 1e-6; }
+bool has_redundant_rows(const index3::Rank& rank, int constraint) { return rank.redundancy_share[constraint] > 1e-6; }
 
 std::string complaint(const Report& r) {
   std::vector<std::string> suspects;
   for (int c = 0; c < r.m.constraints(); ++c)
-    if (has_redundant_rows(r, c)) suspects.push_back(short_name(r.m, c));
+    if (has_redundant_rows(r.rank.start, c)) suspects.push_back(short_name(r.m, c));
   return fmt::format(
       "{}: constraints contradict one another: {:.1e} m/s2 or rad/s2 stay open at the start, so joints would drift "
       "apart; among the redundant ones ({}) one prescribes what others rule out, as a driver beside a coupling does: "
@@ -141,26 +148,19 @@ std::vector<std::string> open_components(const std::array<bool, 6>& open) {
   return names;
 }
 
+// At the start; a singular one adds to what is redundant at other poses.
 std::string redundancy_text(const Report& r) {
   std::string text;
-  const index3::Rank& rank = r.regular();
+  const index3::Rank& rank = r.rank.start;
   for (int j = 0; j < r.m.constraints(); ++j) {
-    if (!has_redundant_rows(r, j)) continue;
+    if (!has_redundant_rows(rank, j)) continue;
     const bool is_joint = j < static_cast<int>(r.m.joints().size());
-    text += fmt::format("    {:<20} {:.2f} of its {} rows' worth; not unique: {}\n", short_name(r.m, j),
+    text += fmt::format("    {:<20} {:.2f} of its {} rows' worth; not unique{}: {}\n", short_name(r.m, j),
                         rank.redundancy_share[j], r.plan.first_row[j + 1] - r.plan.first_row[j],
+                        has_redundant_rows(r.rank.nearby, j) ? "" : " at this pose",
                         is_joint ? fmt::format("{}", fmt::join(open_components(rank.open_loads[j]), " ")) : "effort");
   }
   return text;
-}
-
-// constraints whose loads would take too long to distribute in the loop
-std::vector<std::string> left_to_the_solver(const Report& r) {
-  std::vector<std::string> names;
-  for (const std::vector<int>& group : r.regular().groups)
-    if (index3::bodies_of(r.plan, group).size() > index3::kMostBodiesOfGroup)
-      for (const int c : group) names.push_back(short_name(r.m, c));
-  return names;
 }
 
 double largest_gap(const Report& r, double index3::JointGap::*member) {
@@ -202,12 +202,9 @@ void print_text(const Report& r) {
   fmt::print("channels         {} in, {} out\n", r.m.input_channels().size(), r.m.output_channels().size());
   fmt::print("freedom          {} degrees, rank {} of {} rows, {} redundant\n", r.rank.start.degrees_of_freedom,
              r.rank.start.rank, r.plan.rows(), r.rank.start.redundant);
-  if (r.regular().redundant > 0)
+  if (r.rank.start.redundant > 0)
     fmt::print("  redundant in   (those reactions are reported with the least norm, N and N m alike)\n{}",
                redundancy_text(r));
-  if (const auto left = left_to_the_solver(r); !left.empty())
-    fmt::print("  not least norm reactions of more than {} bodies that share loads: {}\n", index3::kMostBodiesOfGroup,
-               fmt::join(left, ", "));
   fmt::print("singular pose    {}, margin {:.2e} (0: singular, 1: no loop or far from it)\n",
              r.singular()
                  ? fmt::format("THE START IS ONE: rank {} here, {} nearby", r.rank.start.rank, r.rank.nearby.rank)
@@ -225,16 +222,18 @@ void print_text(const Report& r) {
              1e3 * r.plan.dt(), r.plan.tangents.why);
   fmt::print("layout           {} of {} bodies in lanes, {} side by side; threads that take part of 1, 2, 4: {}\n",
              r.layout.in_lanes, r.m.bodies().size(), r.layout.widest, fmt::join(r.layout.parts, ", "));
-  fmt::print("cost per step    {:.1f} us (median measured on this machine, 3 iterations)\n", r.step_us);
+  fmt::print(
+      "cost per step    {:.1f} us, and {:.1f} us for its outputs (medians measured on this machine, 3 iterations)\n",
+      r.cost.step, r.cost.outputs);
   fmt::print("memory           {:.1f} kB per stepper, {:.1f} kB per body, allocated once\n",
              static_cast<double>(r.memory_bytes) / 1e3, r.bytes_per_body() / 1e3);
 }
 
 nlohmann::json to_json(const Report& r) {
   nlohmann::json redundant = nlohmann::json::object(), open = nlohmann::json::object();
-  const index3::Rank& rank = r.regular();
+  const index3::Rank& rank = r.rank.start;
   for (int j = 0; j < r.m.constraints(); ++j)
-    if (has_redundant_rows(r, j)) redundant[short_name(r.m, j)] = rank.redundancy_share[j];
+    if (has_redundant_rows(rank, j)) redundant[short_name(r.m, j)] = rank.redundancy_share[j];
   for (std::size_t j = 0; j < r.m.joints().size(); ++j)
     if (const auto names = open_components(rank.open_loads[j]); !names.empty()) open[r.m.joints()[j].name] = names;
   const index3::Elimination& e = r.plan.elimination;
@@ -251,7 +250,6 @@ nlohmann::json to_json(const Report& r) {
           {"redundant_rows", r.rank.start.redundant},
           {"redundant_joints", redundant},
           {"not_unique", open},
-          {"not_least_norm", left_to_the_solver(r)},
           {"degrees_of_freedom", r.rank.start.degrees_of_freedom},
           {"singular_start", r.singular()},
           {"singularity_margin", r.margin},
@@ -268,7 +266,8 @@ nlohmann::json to_json(const Report& r) {
           {"lanes", r.layout.widest},
           {"parts_of_1_2_4_threads", r.layout.parts},
           {"tangents", {{"count", r.plan.tangents.count}, {"why", r.plan.tangents.why}}},
-          {"step_us", r.step_us},
+          {"step_us", r.cost.step},
+          {"outputs_us", r.cost.outputs},
           {"memory_bytes", r.memory_bytes},
           {"memory_bytes_per_body", r.bytes_per_body()}};
 }

@@ -65,7 +65,7 @@ done
 # --- redundancy by joint and component, and what the layout makes of the mechanism
 expect 0 "$RIGSTEP" check --json "$mechanisms/mcpherson_redundant.textproto"
 assert_json out 'd["not_unique"] == {j: ["fx", "fy", "fz", "ty", "tz"] for j in ("Aa", "Ab")}'
-assert_json out 'd["redundant_rows"] == 5 and d["not_least_norm"] == [] and d["singularity_margin"] > 0.01'
+assert_json out 'd["redundant_rows"] == 5 and d["outputs_us"] > 0 and d["singularity_margin"] > 0.01'
 assert_json out 'len(d["parts_of_1_2_4_threads"]) == 3 and d["memory_bytes_per_body"] > 0'
 expect 0 "$RIGSTEP" check "$mechanisms/four_bar.textproto" && says out '^tangents +3 in 3 iterations at 1 ms: closed loops'
 expect 0 "$RIGSTEP" check --json "$mechanisms/motor_with_friction.textproto"

@@ -218,18 +218,11 @@ TEST_CASE("a bar that swings through its singular pose shows it, and reactions o
   CHECK(out_of_plane < 1e-9 * in_plane);  // none is the least
 }
 
-TEST_CASE("a mechanism without loops has the margin one, and a net that is too large is refused") {
+TEST_CASE("a mechanism without loops has the margin one") {
   MechanismBuilder builder = one_body();
   builder.add_output(output(Output::Kind::singularity_margin));
   Stepper s(builder.build(), {});
   CHECK(read(s, 0).value[0] == 1.0);
-  const auto with_margin = [](int loops) {
-    return test::build(test::ladder(loops),
-                       [](MechanismBuilder& net) { net.add_output(output(Output::Kind::singularity_margin)); });
-  };
-  CHECK_NOTHROW(Stepper(with_margin(5), {}));
-  CHECK_THROWS_WITH_AS(Stepper(with_margin(26), {}), doctest::Contains("closed by 130 constraint rows"),
-                       MechanismError);
 }
 
 TEST_CASE("residuals and solver status are those of the step's report") {
