@@ -19,6 +19,7 @@ namespace {
 constexpr double kSlender = 1e3;            // ratio of a body's principal moments of inertia
 constexpr double kUneven = 1e3;             // ratio of the masses of joined bodies
 constexpr double kFast = 0.25;              // angle that a body turns in a step [rad]
+constexpr double kQuick = 0.025;            // step times the rate at which gravity swings a body
 constexpr std::int64_t kLong = 10'000'000;  // step [ns]
 constexpr double kRounding = 1e-14;         // of a least eigenvalue, beside the mean of all
 constexpr int kMostRowsOfBody = 1500;       // its compliance between all its joints is one dense block
@@ -110,6 +111,15 @@ bool is_slender(const Body& body) {
   return moments[2] > kSlender * moments[0];
 }
 
+// Rate [1/s] at which gravity swings a body that its joint's point carries; the mass adds nothing to its inertia, since
+// at the end of a chain that point gives way.
+double swing_rate(const Mechanism& m, int body, const JointFrame& frame) {
+  if (body == kGround) return 0.0;
+  const Body& b = m.bodies()[body];
+  const Mat3 turns = b.inertia_b.inverse() * skew(frame.point_b);  // by a force at the point
+  return std::sqrt(b.mass * m.gravity_0().norm() * std::sqrt(0.5) * turns.norm());
+}
+
 bool is_uneven(const Mechanism& m, const Joint& joint) {
   if (joint.first == kGround || joint.second == kGround) return false;
   const double first = m.bodies()[joint.first].mass, second = m.bodies()[joint.second].mass;
@@ -127,8 +137,9 @@ bool slopes_change(const Mechanism& m) {
 
 // The tangent of the predictor serves all iterations where that is near enough to the end of the step. In closed loops
 // it is not: redundant rows are independent there by as much as the joints are open, which turns their rounding into
-// motion, and near a singular pose a loop's stiffness changes within the step. Slender bodies, uneven masses, rotors
-// and long steps turn or load what inertia there is so much within a step that each iteration needs its own.
+// motion, and near a singular pose a loop's stiffness changes within the step. Slender bodies, uneven masses, rotors,
+// bodies that gravity swings quickly (at the end of a whip above all) and long steps turn or load what inertia there is
+// so much within a step that each iteration needs its own.
 Tangents tangents_of(const Mechanism& m, const Settings& settings, bool has_loops) {
   const auto each = [&](const char* why) { return Tangents{settings.iterations, why}; };
   if (std::any_of(m.bodies().begin(), m.bodies().end(), is_slender)) return each("a body is slender");
@@ -141,6 +152,11 @@ Tangents tangents_of(const Mechanism& m, const Settings& settings, bool has_loop
   if (slopes_change(m)) return each("friction, motors, tyres or tables");
   if (settings.dt_ns > kLong) return each("the step is above 10 ms");
   if (has_loops) return each("closed loops");
+  if (std::any_of(m.joints().begin(), m.joints().end(), [&m, dt](const Joint& joint) {
+        return swing_rate(m, joint.first, joint.in_first) * dt > kQuick ||
+               swing_rate(m, joint.second, joint.in_second) * dt > kQuick;
+      }))
+    return each("gravity swings a body quickly for the step");
   return {1, "the predictor is near enough"};
 }
 

@@ -252,3 +252,18 @@ TEST_CASE("a chain of 1024 links goes through its whip at 10 ms") {
     CHECK(c.velocity_residual < 1e-8);
   }
 }
+
+TEST_CASE("chains of uniform rods go through their whips at 10 ms, where links turn by half a radian a step and more") {
+  for (const JointType type : {JointType::spherical, JointType::revolute})
+    for (const int n : {32, 128, 256}) {
+      Description d = chain(n, type);
+      for (Body& b : d.bodies) b.inertia_b = b.mass / 12.0 * Mat3::Identity();
+      const Course c = course(d, 10 * kMs, 10.0);
+      CAPTURE(n);
+      CHECK_FALSE(failed(c.worst));
+      CHECK(c.energy_lost < 0.25 * c.largest_kinetic);
+      CHECK(c.energy_won < 1e-9 * c.largest_kinetic);
+      CHECK(c.last_increment < 0.1);
+      CHECK(c.velocity_residual < 1e-6);
+    }
+}
