@@ -13,9 +13,6 @@ constexpr double kRegularisation = 1e-12;  // of J'J against its mean diagonal: 
 constexpr int kReactionPasses = 3;         // each multiplies its error by kRegularisation over the smallest eigenvalue
 constexpr double kSmallestLoad = 1e-12;    // of the load of all bodies, that another pass is made for
 
-// Six places of a body in a row, from `at` on.
-auto six(double* row, int at) { return Eigen::Map<Vec6>(row + at); }
-
 // Moving bodies that constraints act on, in ascending order.
 std::vector<int> bodies_of(const Plan& plan, const std::vector<int>& constraints) {
   std::vector<int> bodies;
@@ -27,8 +24,7 @@ std::vector<int> bodies_of(const Plan& plan, const std::vector<int>& constraints
   return bodies;
 }
 
-using Neighbours = std::vector<std::vector<int>>;  // of each place in a list of bodies: places joined with it
-
+// by their places in `bodies`
 Neighbours neighbours_of(const Plan& plan, const std::vector<int>& constraints, const std::vector<int>& bodies) {
   Neighbours all(bodies.size());
   const auto place = [&bodies](int body) {
@@ -45,61 +41,6 @@ Neighbours neighbours_of(const Plan& plan, const std::vector<int>& constraints, 
   return all;
 }
 
-// Places breadth first from one of them, those with few neighbours first (Cuthill and McKee); what does not hang
-// together with it follows in the same way.
-std::vector<int> breadth_first(const Neighbours& neighbours, int start) {
-  std::vector<int> order;
-  std::vector<bool> reached(neighbours.size(), false);
-  const auto reach = [&](int place) {
-    if (!reached[place]) order.push_back(place);
-    reached[place] = true;
-  };
-  reach(start);
-  for (std::size_t done = 0, next = 0; order.size() < neighbours.size() || done < order.size();) {
-    if (done == order.size()) {
-      while (reached[next]) ++next;
-      reach(static_cast<int>(next));
-    }
-    std::vector<int> around = neighbours[order[done++]];
-    std::stable_sort(around.begin(), around.end(),
-                     [&](int a, int b) { return neighbours[a].size() < neighbours[b].size(); });
-    for (const int place : around) reach(place);
-  }
-  return order;
-}
-
-// Behind the last body that each one's row holds in the factor, in an order of the bodies.
-std::vector<int> profile_of(const Neighbours& neighbours, const std::vector<int>& order) {
-  std::vector<int> position(order.size());
-  for (std::size_t k = 0; k < order.size(); ++k) position[order[k]] = static_cast<int>(k);
-  std::vector<int> end;
-  for (std::size_t k = 0; k < order.size(); ++k) {
-    int last = static_cast<int>(k);
-    for (const int place : neighbours[order[k]]) last = std::max(last, position[place]);
-    end.push_back(std::max(last + 1, end.empty() ? 0 : end.back()));  // eliminating fills
-  }
-  return end;
-}
-
-// Breadth first from that body from where the factorisation takes the fewest operations.
-std::vector<int> narrow_order(const Neighbours& neighbours) {
-  std::vector<int> best;
-  std::int64_t least = 0;
-  for (int start = 0; start < static_cast<int>(neighbours.size()); ++start) {
-    std::vector<int> order = breadth_first(neighbours, start);
-    const std::vector<int> end = profile_of(neighbours, order);
-    std::int64_t operations = 0;
-    for (std::size_t k = 0; k < end.size(); ++k) {
-      const std::int64_t length = end[k] - static_cast<std::int64_t>(k);
-      operations += length * length;
-    }
-    if (!best.empty() && operations >= least) continue;
-    best = std::move(order);
-    least = operations;
-  }
-  return best;
-}
-
 }  // namespace
 
 Placement placement_in(const State& x, int body) noexcept {
@@ -113,52 +54,6 @@ Vec6 load_on_second(const Plan& plan, const State& x, int j, const double* lambd
   for (const Row& r : rows_of(joint.type)) load -= *lambda++ * evaluate(r, at).J_second;
   load.tail<3>() -= at.s_second.cross(load.head<3>());
   return load;
-}
-
-Profile::Profile(const std::vector<int>& end) {
-  std::size_t stored = 0;
-  for (const int bodies : end)
-    for (int k = 0; k < 6; ++k) {
-      const int first = first_of(size());
-      offset_.push_back(stored - static_cast<std::size_t>(first));
-      end_.push_back(6 * bodies);
-      stored += static_cast<std::size_t>(6 * bodies - first);
-    }
-  value_.resize(stored);
-  inverse_d_.resize(end_.size());
-}
-
-void Profile::clear() noexcept { std::fill(value_.begin(), value_.end(), 0.0); }
-
-void Profile::add_to_diagonal(double share_of_mean) noexcept {
-  double sum = 0.0;
-  for (int i = 0; i < size(); ++i) sum += row(i)[i];
-  for (int i = 0; i < size(); ++i) row(i)[i] += share_of_mean * sum / size();
-}
-
-void Profile::factorise() noexcept {
-  for (int j = 0; j < size(); ++j) {
-    double* const pivot = row(j);
-    inverse_d_[j] = 1.0 / pivot[j];
-    for (int i = j + 1; i < end_[j]; ++i) {
-      const double l = pivot[i] * inverse_d_[j];
-      double* const below = row(i);
-      for (int at = first_of(i); at < end_[j]; at += 6) six(below, at) -= l * six(pivot, at);
-    }
-    for (int i = j + 1; i < end_[j]; ++i) pivot[i] *= inverse_d_[j];
-  }
-}
-
-void Profile::solve(Eigen::VectorXd& x) const noexcept {
-  for (int j = 0; j < size(); ++j) {
-    const double* const L = row(j);
-    for (int i = j + 1; i < end_[j]; ++i) x[i] -= L[i] * x[j];
-  }
-  for (int j = size(); j-- > 0;) {
-    const double* const L = row(j);
-    x[j] *= inverse_d_[j];
-    for (int i = j + 1; i < end_[j]; ++i) x[j] -= L[i] * x[i];
-  }
 }
 
 Reactions::Reactions(const Plan& plan, const State& start, const std::vector<bool>& wanted)

@@ -5,8 +5,8 @@
 // Only constraints whose multipliers are not unique at the start are touched (a singular start has more of these than
 // other poses, and may last, as a flat net does in its plane): they fall into groups that share no load among each
 // other (a four-bar is one, each corner of a car another), and each group is solved on its own, by an L D L'
-// factorisation of J'J of its bodies within a profile that is fixed at load time. Bodies are taken in an order that
-// keeps the profile narrow: a chain of loops costs in proportion to its length, a net of n x n bodies n^4.
+// factorisation of J'J of its bodies within a profile that is fixed at load time: a chain of loops costs in proportion
+// to its length, a net of n x n bodies n^4.
 //
 // Construction is load time; everything else belongs to the loop thread and takes a bounded time: refining stops when
 // what another pass would add is no part of the load.
@@ -15,6 +15,7 @@
 #include <Eigen/Core>
 #include <vector>
 
+#include "core/index3/profile.h"
 #include "core/index3/workspace.h"
 
 namespace rigstep::index3 {
@@ -25,36 +26,6 @@ Placement placement_in(const State& x, int body) noexcept;
 // Load of joint j on its second body at a pose, world frame, for multipliers of its rows: force [N] and torque about
 // its joint point on the second body [N m].
 Vec6 load_on_second(const Plan& plan, const State& x, int j, const double* lambda) noexcept;
-
-// A symmetric matrix of 6 x 6 blocks, one row of them for each body, whose upper half ends at a place of its own in
-// each row; what lies right of it is zero, and stays so in the factor.
-class Profile {
- public:
-  // end: (bodies) behind the last body that each one's row holds; ascending.
-  explicit Profile(const std::vector<int>& end);
-
-  int size() const { return static_cast<int>(end_.size()); }  // 6 times the bodies
-  // Row i, whose places first_of(i) .. end(i) - 1 exist: whole bodies, so that what is left of the diagonal among a
-  // body's own six exists too, and is never read.
-  double* row(int i) { return value_.data() + offset_[i]; }
-  const double* row(int i) const { return value_.data() + offset_[i]; }
-  static int first_of(int i) { return i - i % 6; }
-  int end(int i) const { return end_[i]; }
-
-  void clear() noexcept;
-  void add_to_diagonal(double share_of_mean) noexcept;
-  // Replaces it by its factors L', right of the diagonal, and D.
-  void factorise() noexcept;
-  // x := the solution for the right-hand side x; after factorise().
-  void solve(Eigen::VectorXd& x) const noexcept;
-
-  std::size_t bytes() const noexcept { return (value_.size() + inverse_d_.size()) * sizeof(double); }
-
- private:
-  std::vector<int> end_;             // (size)
-  std::vector<std::size_t> offset_;  // (size) of place 0 in each row, which need not exist
-  std::vector<double> value_, inverse_d_;
-};
 
 class Reactions {
  public:
