@@ -64,7 +64,8 @@ struct VerifyReport {
   std::string cut;              // why not all of a recording could be used; empty: all of it was
   bool too_short = false;       // less than half of it, since the stepper does not converge, or next to no steps before
                                 // a singular pose
-  std::vector<Step> steps;      // dt, dt/2, dt/4, where inputs jump dt/8
+  bool starts_singular = false;  // so that judges that differ say nothing against the stepper
+  std::vector<Step> steps;       // dt, dt/2, dt/4, where inputs jump dt/8
   double order = 0.0;      // observed with the last three, of positions and orientations; 0: the errors are rounding
   bool converges = false;  // the order is that of the scheme, or the errors are rounding
   offline::Deviation allowed;  // what agreement means: the extrapolation's own uncertainty and that of a judge

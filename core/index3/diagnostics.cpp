@@ -173,7 +173,7 @@ std::vector<std::vector<int>> groups_of(const Plan& plan, const Redundancy& r, d
   std::vector<std::vector<int>> groups(group.size());
   for (std::size_t c = 0; c < group.size(); ++c)
     if (has_share[c]) groups[group[c]].push_back(static_cast<int>(c));
-  groups.erase(std::remove_if(groups.begin(), groups.end(), [](const auto& g) { return g.empty(); }), groups.end());
+  std::erase_if(groups, [](const std::vector<int>& constraints) { return constraints.empty(); });
   return groups;
 }
 
@@ -236,7 +236,11 @@ Rank rank_at(const Plan& plan, const State& x) {
   result.redundancy_share.assign(static_cast<std::size_t>(plan.mechanism.constraints()), 0.0);
   result.open_loads.assign(plan.mechanism.joints().size(), std::array<bool, 6>{});
   result.degrees_of_freedom = 6 * static_cast<int>(x.body.size());
-  if (plan.rows() == 0) return result;
+  if (!plan.has_loops) {  // joints of a tree are independent
+    result.rank = plan.rows();
+    result.degrees_of_freedom -= result.rank;
+    return result;
+  }
   Redundancy redundancy;
   const Eigen::MatrixXd J = scaled_jacobian(plan, w, redundancy.scale);
   const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> eigen(J * J.transpose());
@@ -268,10 +272,31 @@ State regular_pose(const Plan& plan, const State& x) {
   return closed(plan, y, w);
 }
 
+StartRank start_rank(const Plan& plan, const State& start) {
+  const Rank at_start = rank_at(plan, start);
+  return {at_start, plan.has_loops ? rank_at(plan, regular_pose(plan, start)) : at_start};
+}
+
 StartRank start_rank(const Mechanism& mechanism) {
   const Plan plan(mechanism, {});
-  const State x = start_pose(plan);
-  return {rank_at(plan, x), rank_at(plan, regular_pose(plan, x))};
+  return start_rank(plan, start_pose(plan));
+}
+
+std::vector<std::vector<int>> open_groups(const StartRank& rank) {
+  std::vector<int> group(rank.start.redundancy_share.size(), -1);
+  int groups = 0;
+  for (const Rank* each : {&rank.start, &rank.nearby})
+    for (const std::vector<int>& constraints : each->groups) {
+      for (const int c : constraints)
+        if (const int joined = group[c]; joined >= 0) std::replace(group.begin(), group.end(), joined, groups);
+      for (const int c : constraints) group[c] = groups;
+      ++groups;
+    }
+  std::vector<std::vector<int>> result(static_cast<std::size_t>(groups));
+  for (std::size_t c = 0; c < group.size(); ++c)
+    if (group[c] >= 0) result[group[c]].push_back(static_cast<int>(c));
+  std::erase_if(result, [](const std::vector<int>& constraints) { return constraints.empty(); });
+  return result;
 }
 
 std::vector<double> arms(const Plan& plan) {

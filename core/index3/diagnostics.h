@@ -35,19 +35,24 @@ struct Rank {
   std::vector<std::array<bool, 6>> open_loads;  // per joint: which of fx fy fz tx ty tz of its load on the second body,
                                                 // about its joint point, world frame, the motion leaves open
   std::vector<std::vector<int>> groups;  // constraints with redundant rows; no two groups share a redundant combination
-  double margin = 1.0;                   // square root of the smallest eigenvalue that is not zero, 0..1
+  double margin = 1.0;                   // square root of the smallest eigenvalue that is not zero, 0..1; trees: 1
 };
 Rank rank_at(const Plan& plan, const State& x);
 
 // A consistent pose near x, reached by a random motion that the joints allow: drivers do not hold it.
 State regular_pose(const Plan& plan, const State& x);
 
-// Rank at the start, and at a consistent pose nearby: a higher one there says that the start pose is singular.
+// Rank at the start, and at a consistent pose nearby: a higher one there says that the start pose is singular. What is
+// redundant at any pose shows nearby; at the start a symmetric pose may hide it.
 struct StartRank {
   Rank start;
   Rank nearby;
 };
+StartRank start_rank(const Plan& plan, const State& start);
 StartRank start_rank(const Mechanism& mechanism);
+
+// The groups of both: constraints whose multipliers are not unique at the start or nearby.
+std::vector<std::vector<int>> open_groups(const StartRank& rank);
 
 // (bodies) Largest distance of a joint point from the mass centre [m]; the mechanism's where a body has none.
 std::vector<double> arms(const Plan& plan);

@@ -2,8 +2,8 @@
 // same to the bodies, those of least norm are reported: the sum of the squares of the multipliers, which are forces [N]
 // and torques about the joint points [N m], is the least. It weighs 1 N m like 1 N.
 //
-// Only constraints whose multipliers are not unique at the start are touched (a singular start has more of these than
-// other poses, and may last, as a flat net does in its plane): they fall into groups that share no load among each
+// Only constraints whose multipliers are not unique at the start or nearby are touched (a singular start has more of
+// these, and may last, as a flat net does in its plane): they fall into groups that share no load among each
 // other (a four-bar is one, each corner of a car another), and each group is solved on its own, by an L D L'
 // factorisation of J'J of its bodies within a profile that is fixed at load time: a chain of loops costs in proportion
 // to its length, a net of n x n bodies n^4.

@@ -128,10 +128,15 @@ std::string short_name(const Mechanism& m, int constraint) {
 
 bool has_redundant_rows(const index3::Rank& rank, int constraint) { return rank.redundancy_share[constraint] > 1e-6; }
 
+// at the start or nearby
+bool is_open(const Report& r, int constraint) {
+  return has_redundant_rows(r.rank.start, constraint) || has_redundant_rows(r.rank.nearby, constraint);
+}
+
 std::string complaint(const Report& r) {
   std::vector<std::string> suspects;
   for (int c = 0; c < r.m.constraints(); ++c)
-    if (has_redundant_rows(r.rank.start, c)) suspects.push_back(short_name(r.m, c));
+    if (is_open(r, c)) suspects.push_back(short_name(r.m, c));
   return fmt::format(
       "{}: constraints contradict one another: {:.1e} m/s2 or rad/s2 stay open at the start, so joints would drift "
       "apart; among the redundant ones ({}) one prescribes what others rule out, as a driver beside a coupling does: "
@@ -139,27 +144,38 @@ std::string complaint(const Report& r) {
       r.loaded.path, r.start.acceleration_residual, fmt::join(suspects, ", "));
 }
 
-// components of a joint's load that the motion leaves open
-std::vector<std::string> open_components(const std::array<bool, 6>& open) {
+// Components of a constraint's load that the motion leaves open at a pose.
+std::vector<std::string> open_components(const Report& r, const index3::Rank& rank, int constraint) {
   static constexpr const char* kNames[] = {"fx", "fy", "fz", "tx", "ty", "tz"};
   std::vector<std::string> names;
-  for (std::size_t k = 0; k < open.size(); ++k)
-    if (open[k]) names.emplace_back(kNames[k]);
+  if (constraint >= static_cast<int>(r.m.joints().size())) {
+    if (has_redundant_rows(rank, constraint)) names.emplace_back("effort");
+    return names;
+  }
+  for (std::size_t k = 0; k < rank.open_loads[constraint].size(); ++k)
+    if (rank.open_loads[constraint][k]) names.emplace_back(kNames[k]);
   return names;
 }
 
-// At the start; a singular one adds to what is redundant at other poses.
+// what is open nearby too, and what the start pose alone leaves open
+std::string open_text(const Report& r, int constraint) {
+  const std::vector<std::string> nearby = open_components(r, r.rank.nearby, constraint);
+  std::vector<std::string> only_here;
+  for (const std::string& name : open_components(r, r.rank.start, constraint))
+    if (std::find(nearby.begin(), nearby.end(), name) == nearby.end()) only_here.push_back(name);
+  std::string text = fmt::format("{}", fmt::join(nearby, " "));
+  if (!only_here.empty())
+    text += fmt::format("{}at this pose {}", nearby.empty() ? "" : ", ", fmt::join(only_here, " "));
+  return text;
+}
+
 std::string redundancy_text(const Report& r) {
   std::string text;
-  const index3::Rank& rank = r.rank.start;
-  for (int j = 0; j < r.m.constraints(); ++j) {
-    if (!has_redundant_rows(rank, j)) continue;
-    const bool is_joint = j < static_cast<int>(r.m.joints().size());
-    text += fmt::format("    {:<20} {:.2f} of its {} rows' worth; not unique{}: {}\n", short_name(r.m, j),
-                        rank.redundancy_share[j], r.plan.first_row[j + 1] - r.plan.first_row[j],
-                        has_redundant_rows(r.rank.nearby, j) ? "" : " at this pose",
-                        is_joint ? fmt::format("{}", fmt::join(open_components(rank.open_loads[j]), " ")) : "effort");
-  }
+  for (int c = 0; c < r.m.constraints(); ++c)
+    if (is_open(r, c))
+      text +=
+          fmt::format("    {:<20} {:.2f} of its {} rows' worth; not unique: {}\n", short_name(r.m, c),
+                      r.rank.start.redundancy_share[c], r.plan.first_row[c + 1] - r.plan.first_row[c], open_text(r, c));
   return text;
 }
 
@@ -202,7 +218,7 @@ void print_text(const Report& r) {
   fmt::print("channels         {} in, {} out\n", r.m.input_channels().size(), r.m.output_channels().size());
   fmt::print("freedom          {} degrees, rank {} of {} rows, {} redundant\n", r.rank.start.degrees_of_freedom,
              r.rank.start.rank, r.plan.rows(), r.rank.start.redundant);
-  if (r.rank.start.redundant > 0)
+  if (r.rank.start.redundant > 0 || r.rank.nearby.redundant > 0)
     fmt::print("  redundant in   (those reactions are reported with the least norm, N and N m alike)\n{}",
                redundancy_text(r));
   fmt::print("singular pose    {}, margin {:.2e} (0: singular, 1: no loop or far from it)\n",
@@ -230,12 +246,13 @@ void print_text(const Report& r) {
 }
 
 nlohmann::json to_json(const Report& r) {
-  nlohmann::json redundant = nlohmann::json::object(), open = nlohmann::json::object();
-  const index3::Rank& rank = r.rank.start;
-  for (int j = 0; j < r.m.constraints(); ++j)
-    if (has_redundant_rows(rank, j)) redundant[short_name(r.m, j)] = rank.redundancy_share[j];
-  for (std::size_t j = 0; j < r.m.joints().size(); ++j)
-    if (const auto names = open_components(rank.open_loads[j]); !names.empty()) open[r.m.joints()[j].name] = names;
+  nlohmann::json redundant = nlohmann::json::object(), open = nlohmann::json::object(), here = nlohmann::json::object();
+  for (int c = 0; c < r.m.constraints(); ++c) {
+    const std::string name = short_name(r.m, c);
+    if (has_redundant_rows(r.rank.start, c)) redundant[name] = r.rank.start.redundancy_share[c];
+    if (const auto names = open_components(r, r.rank.nearby, c); !names.empty()) open[name] = names;
+    if (const auto names = open_components(r, r.rank.start, c); !names.empty()) here[name] = names;
+  }
   const index3::Elimination& e = r.plan.elimination;
   return {{"schema", 1},
           {"mechanism", r.m.name()},
@@ -250,6 +267,7 @@ nlohmann::json to_json(const Report& r) {
           {"redundant_rows", r.rank.start.redundant},
           {"redundant_joints", redundant},
           {"not_unique", open},
+          {"not_unique_at_start", here},
           {"degrees_of_freedom", r.rank.start.degrees_of_freedom},
           {"singular_start", r.singular()},
           {"singularity_margin", r.margin},

@@ -103,12 +103,12 @@ Command add_tune(CLI::App& app) {
           "  rigstep tune config/mechanisms/four_bar.textproto --deadline 200 --error 1e-3\n"
           "  rigstep tune config/mechanisms/full_car.textproto --deadline 500 --error 1e-4 --dt 500,1000,2000 "
           "--output car.textproto\n\n"
-          "A setting is in time when 99.9 % of its steps take less than the deadline and less than dt; steps that\n"
-          "another process interrupts are not counted: what the machine adds is for rigstep commission. It is\n"
-          "accurate when all its steps converge and no body is further from the reference than --error, the\n"
-          "reference's own uncertainty included: neither its mass centre, nor its angle times its longest arm from\n"
-          "there to a joint, or times its radius of gyration where that is longer. Of those that are both, the one "
-          "with the least load (p99.9 over dt) is written.\n"
+          "A setting is in time when 99.9 % of its steps, outputs included, take less than the deadline and less\n"
+          "than dt; steps that another process interrupts are not counted: what the machine adds is for rigstep\n"
+          "commission. It is accurate when all its steps converge and no body is further from the reference than\n"
+          "--error, the reference's own uncertainty included: neither its mass centre, nor its angle times its\n"
+          "longest arm from there to a joint, or times its radius of gyration where that is longer. Of those that\n"
+          "are both, the one with the least load (p99.9 over dt) is written.\n"
           "Exit code 1 when there is none.\n\n") +
       kExitCodeHelp);
   return [options] { return tune(*options); };

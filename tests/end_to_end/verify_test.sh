@@ -68,6 +68,25 @@ for case in four_bar:2:1.01 four_bar:30:1.01 four_bar_hanging:5:0.68; do
     assert_json out "0.8 * $pose < d['until_s'] < $pose and 'singular pose near $pose' in d['why_not_further']"
 done
 
+# --- a start at dead centre, where a side rod could go either way: judges that lose the branch say nothing
+cat >dead_centre.textproto <<'END'
+name: "dead_centre"
+body { name: "front" mass: 50 inertia { xx: 1 yy: 1 zz: 2 } angular_velocity { z: 5 } }
+body { name: "rear" mass: 50 inertia { xx: 1 yy: 1 zz: 2 } position { x: 2 } angular_velocity { z: 5 } }
+body { name: "rod" mass: 20 inertia { xx: 0.1 yy: 7 zz: 7 } position { x: 1.3 } velocity { y: 1.5 } }
+joint { name: "axle0" type: REVOLUTE first: "ground" second: "front" at_start { point {} axis { z: 1 } } }
+joint { name: "axle1" type: REVOLUTE first: "ground" second: "rear" at_start { point { x: 2 } axis { z: 1 } } }
+joint { name: "pin0" type: REVOLUTE first: "front" second: "rod" at_start { point { x: 0.3 } axis { z: 1 } } }
+joint { name: "pin1" type: REVOLUTE first: "rear" second: "rod" at_start { point { x: 2.3 } axis { z: 1 } } }
+load { name: "steam" body: "front" torque { z: 1000 } constant: 0 amplitude: 1 angular_frequency: 3 }
+END
+expect 8 "$RIGSTEP" verify dead_centre.textproto --duration 0.5 --limit 20 &&
+  says out '^verdict: INCOMPLETE: the start is a singular pose, where judges go astray: . agree'
+expect 0 "$RIGSTEP" verify dead_centre.textproto --duration 0.5 --solver featherstone_dca,svd --json &&
+  assert_json out 'd["starts_singular"] and d["verdict"] == "agrees"'
+expect 0 "$RIGSTEP" check dead_centre.textproto --json &&
+  assert_json out 'd["not_unique"]["pin0"] == ["fz", "tx", "ty"] and "fx" in d["not_unique_at_start"]["pin0"]'
+
 # --- too fast for its dt: what little converges is no verdict
 cat >spin.textproto <<'END'
 name: "spin"
