@@ -305,8 +305,9 @@ std::string TuneReport::text() const {
     if (setting.on_front) out += line(setting, *this) + "\n";
     failed += !setting.problem.empty();
   }
-  out += fmt::format("\nOf {} settings, those that no other beats in error and load (p99.9 of a step over dt).\n",
-                     settings.size());
+  out += fmt::format(
+      "\nOf {} settings, those that no other beats in error and load (p99.9 of a step with its outputs over dt).\n",
+      settings.size());
   if (failed > 0) out += fmt::format("{} settings could not be stepped to the end: --json tells which.\n", failed);
   if (chosen) {
     const TuneSetting& s = settings[*chosen];

@@ -17,7 +17,7 @@ inline constexpr const char* kTuneMark = "# Written by rigstep tune.";
 struct TuneRequest {
   std::string mechanism;     // file
   std::string inputs;        // CSV of input channels over time; empty: zero
-  double deadline_us = 0.0;  // longest time that a step may take [us]
+  double deadline_us = 0.0;  // longest time that a step with its outputs may take [us]
   double error = 0.0;     // largest distance that a body may have from the reference: of its mass centre, or its angle
                           // times its longest arm to a joint or its radius of gyration, whichever is longer [m]
   double duration = 1.0;  // simulated time [s]
@@ -31,7 +31,7 @@ struct TuneRequest {
 struct TuneSetting {
   int dt_us = 0, iterations = 0, sweeps = 0, threads = 1;
   double error = 0.0;                                // [m]
-  double p50_us = 0.0, p999_us = 0.0, max_us = 0.0;  // of a step
+  double p50_us = 0.0, p999_us = 0.0, max_us = 0.0;  // of a step with its outputs
   std::size_t not_converged = 0;                     // steps of the run that is compared
   std::size_t samples = 0;                           // steps that were timed: those that no other process interrupted
   std::string problem = {};                          // why there are no numbers; empty: there are

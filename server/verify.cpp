@@ -164,11 +164,8 @@ std::vector<Instant> run_stepper(const VerifyCase& a, int divisor, const std::fu
 // Looks out for singular poses, the more often the nearer one may be: at speed they are passed within a step or two.
 class SingularityWatch {
  public:
-  SingularityWatch(const VerifyCase& a, const offline::Scenario& scenario, Instant start)
-      : scenario_(scenario),
-        start_(std::move(start)),
-        pause_(std::max<std::uint64_t>(1, stride(a) / kMarginInstants)),
-        many_(many_bodies(a)) {}
+  SingularityWatch(const VerifyCase& a, const offline::Scenario& scenario)
+      : scenario_(scenario), pause_(std::max<std::uint64_t>(1, stride(a) / kMarginInstants)), many_(many_bodies(a)) {}
 
   // To be asked after every step. Whether the pose is singular, or will be after the next step if it goes on so.
   bool singular(const index3::Stepper& stepper) {
@@ -179,18 +176,13 @@ class SingularityWatch {
     if ((may_pause && steps_ < pause_) || path_ < kCloserLook * margin_) return false;
     const Instant now = instant_of(stepper);
     const double before = margin_;
-    if (first) {  // not at the start, which may be singular
-      rank_ = offline::constraint_rank(scenario_, now.body);
-      starts_singular_ = offline::constraint_rank(scenario_, start_.body) < rank_;
-    }
+    if (first) rank_ = offline::constraint_rank(scenario_, now.body);  // not at the start, which may be singular
     margin_ = offline::margin(scenario_, now.body, rank_);
     const double fall = first ? 0.0 : std::max(0.0, before - margin_) / static_cast<double>(steps_);
     path_ = 0.0;
     steps_ = 0;
     return margin_ - fall < kSingular;
   }
-
-  bool starts_singular() const { return starts_singular_; }  // as far as a look has shown
 
  private:
   // of the fastest body, turning or moving [rad/s, lengths of the mechanism per second]
@@ -202,10 +194,8 @@ class SingularityWatch {
   }
 
   const offline::Scenario& scenario_;
-  const Instant start_;
   const std::uint64_t pause_;
   const bool many_;
-  bool starts_singular_ = false;
   int rank_ = -1;                     // until the first look
   double margin_ = 0.0, path_ = 0.0;  // at the last look, since then
   std::uint64_t steps_ = 0;           // since the last look
@@ -216,22 +206,23 @@ bool can_be_singular(const VerifyCase& a) {
          !a.mechanism.mechanism.drivers().empty();
 }
 
-// Steps before the pose gets singular, all of them where it does not; the start may be singular by itself.
-struct RegularSteps {
-  std::uint64_t count;
-  bool starts_singular = false;
-};
-RegularSteps regular_steps(const VerifyCase& a, const offline::Scenario& scenario,
-                           const std::function<void(double)>& progress) {
-  if (!can_be_singular(a)) return {a.steps};
+// Steps before the pose gets singular; all of them where it does not.
+std::uint64_t regular_steps(const VerifyCase& a, const offline::Scenario& scenario,
+                            const std::function<void(double)>& progress) {
+  if (!can_be_singular(a)) return a.steps;
   index3::Stepper stepper = make_stepper(a.mechanism, a.settings);
-  SingularityWatch watch(a, scenario, instant_of(stepper));
+  SingularityWatch watch(a, scenario);
   for (std::uint64_t k = 0; k < a.steps; ++k) {
     advance(a, stepper, k);
-    if (watch.singular(stepper)) return {k, watch.starts_singular()};
+    if (watch.singular(stepper)) return k;
     progress(static_cast<double>(k + 1) / static_cast<double>(a.steps));
   }
-  return {a.steps, watch.starts_singular()};
+  return a.steps;
+}
+
+bool starts_singular(const Mechanism& mechanism) {
+  const index3::StartRank rank = index3::start_rank(mechanism);
+  return rank.start.rank < rank.nearby.rank;
 }
 
 // The stepper's scheme has order 2. Where an input jumps the trapezoidal rule takes the mean of both values for one
@@ -388,6 +379,7 @@ VerifyReport verify_with_its_dt(const VerifyRequest& request,
   report.tolerance = request.tolerance;
   report.joints = a.mechanism.mechanism.joints().size();
   report.cut = a.cut;
+  report.starts_singular = starts_singular(a.mechanism.mechanism);
 
   // the stepper with ever shorter steps, up to where the pose gets singular
   offline::Scenario scenario;
@@ -402,12 +394,10 @@ VerifyReport verify_with_its_dt(const VerifyRequest& request,
         fmt::format("--dt, --duration: there is no step, or dt / {} is no whole number of nanoseconds: change them",
                     1 << (levels - 1)));
   report.asked = seconds(static_cast<std::int64_t>(a.steps) * a.settings.dt_ns);
-  const RegularSteps regular = regular_steps(a, scenario, say);
-  report.starts_singular = regular.starts_singular;
-  if (regular.count < a.steps) {
+  if (const std::uint64_t regular = regular_steps(a, scenario, say); regular < a.steps) {
     report.why_not_further =
-        fmt::format("singular pose near {:.4g} s", seconds(a.settings.dt_ns) * static_cast<double>(regular.count + 1));
-    a.steps = regular.count - regular.count / kRoom;
+        fmt::format("singular pose near {:.4g} s", seconds(a.settings.dt_ns) * static_cast<double>(regular + 1));
+    a.steps = regular - regular / kRoom;
     report.too_short = static_cast<double>(a.steps) < kFewestSteps;
   }
   std::vector<std::vector<Instant>> runs;
@@ -425,7 +415,9 @@ VerifyReport verify_with_its_dt(const VerifyRequest& request,
       report.too_short |= k == 0 || once[k - 1].time < kEnough * once.back().time;
       count = k;
     }
-  if (count < 2) throw StepTooLong("nothing to compare: " + report.why_not_further + ": use a smaller --dt");
+  if (count < 2)
+    throw StepTooLong("nothing to compare: " + report.why_not_further + ": " +
+                      (report.starts_singular ? "start further from it" : "use a smaller --dt"));
   for (auto* motion : {&once, &twice}) motion->resize(count);
   for (auto& run : runs) run.resize(count);
   std::vector<Instant> limit = extrapolate(once, twice, order + 1.0);
@@ -489,12 +481,12 @@ VerifyReport verify(const VerifyRequest& request, const std::function<void(std::
 
 Verdict VerifyReport::verdict() const {
   const auto any = [this](const auto& is) { return std::ranges::any_of(judges, is); };
-  if (any(&Judge::differs)) return starts_singular ? Verdict::incomplete : Verdict::no;
+  const bool one_agrees = any([](const Judge& judge) { return judge.agrees && !judge.stopped; });
+  if (any(&Judge::differs) && !(starts_singular && one_agrees)) return Verdict::no;
   if (!any(&Judge::compared)) return Verdict::unjudged;
   if (!converges) return Verdict::no;
-  const bool one_to_the_end = any([](const Judge& judge) { return judge.compared() && !judge.stopped; });
-  const bool all_heard = !any(&Judge::stopped_at_start) && !any(&Judge::failed);
-  return one_to_the_end && all_heard && !too_short ? Verdict::agrees : Verdict::incomplete;
+  const bool all_heard = !any(&Judge::differs) && !any(&Judge::stopped_at_start) && !any(&Judge::failed);
+  return one_agrees && all_heard && !too_short ? Verdict::agrees : Verdict::incomplete;
 }
 
 namespace {

@@ -26,8 +26,8 @@ struct VerifyRequest {
 enum class Verdict {
   agrees,  // the stepper converges, and every judge that can do the mechanism agrees: one at least to the end, those
            // that --limit stopped as far as they came
-  incomplete,  // ... but none came to the end, --limit stopped some at the very start, one gave up, which says nothing
-               // of the stepper, or too little of the time could be compared
+  incomplete,  // ... but none came to the end, --limit stopped some at the very start, one gave up or differs from a
+               // singular start on, which says nothing of the stepper, or too little of the time could be compared
   no,          // it does not converge, or a judge differs
   unjudged,    // no judge has a result
 };
@@ -64,7 +64,7 @@ struct VerifyReport {
   std::string cut;              // why not all of a recording could be used; empty: all of it was
   bool too_short = false;       // less than half of it, since the stepper does not converge, or next to no steps before
                                 // a singular pose
-  bool starts_singular = false;  // so that judges that differ say nothing against the stepper
+  bool starts_singular = false;  // so that judges that differ say nothing, as long as one agrees
   std::vector<Step> steps;       // dt, dt/2, dt/4, where inputs jump dt/8
   double order = 0.0;      // observed with the last three, of positions and orientations; 0: the errors are rounding
   bool converges = false;  // the order is that of the scheme, or the errors are rounding

@@ -1,11 +1,15 @@
 #include "core/index3/compounds.h"
 
 #include <algorithm>
+#include <array>
+#include <iterator>
 #include <map>
 #include <numeric>
 #include <set>
 #include <tuple>
 #include <utility>
+
+#include "core/index3/profile.h"
 
 namespace rigstep::index3 {
 
@@ -14,6 +18,7 @@ namespace {
 constexpr int kShortestPath = 8;  // bodies; below that cutting a chain into segments does not pay
 constexpr int kLongPath = 16;     // from here on it is cut into eight segments or a multiple of them, otherwise four
 constexpr int kShortestSegment = 8;
+constexpr double kWorthIt = 0.5;  // of the operations of pairwise merging, which lays more side by side
 
 // A serial chain: bodies in order, each held by the constraint before and the one after it.
 struct Path {
@@ -40,7 +45,7 @@ class Tree {
     if (order == MergeOrder::fewest_levels)
       merge_by_levels();
     else
-      merge_by_operations();
+      merge_with_few_operations();
     close_deferred();
     return {std::move(compounds_), std::move(order_)};
   }
@@ -289,6 +294,63 @@ class Tree {
         merge(std::get<2>(best), std::get<3>(best));
       }
     } while (add_up_around_hubs());
+  }
+
+  // Pair by pair what is cheapest now; where that leads to large fronts, as in nets, from both ends to the middle.
+  void merge_with_few_operations() {
+    const Tree before = *this;
+    merge_by_operations();
+    double least = kWorthIt * operations();
+    for (const std::vector<int>& sequence : before.sequences()) {
+      Tree other = before;
+      other.merge_from_both_ends(sequence);
+      if (other.operations() >= least) continue;
+      least = other.operations();
+      compounds_ = std::move(other.compounds_);
+    }
+  }
+
+  double operations() const {
+    double sum = 0.0;
+    for (const Compound& c : compounds_) {
+      const double e = rows_of(constraints_, c.eliminated);
+      double size = e;
+      for (const OpenConstraint& open : c.pending) size += constraints_[open.constraint].format.rows;
+      sum += e * size * size;
+    }
+    return sum;
+  }
+
+  // Compounds as they are numbered, and in an order in which neighbours are near.
+  std::array<std::vector<int>, 2> sequences() const {
+    std::vector<int> numbered;
+    std::vector<int> place(compounds_.size(), -1);
+    for (std::size_t c = 0; c < compounds_.size(); ++c)
+      if (!compounds_[c].merged && !compounds_[c].pending.empty()) {
+        place[c] = static_cast<int>(numbered.size());
+        numbered.push_back(static_cast<int>(c));
+      }
+    Neighbours neighbours(numbered.size());
+    for (const auto& [constraint, list] : owners())
+      for (const int a : list)
+        for (const int b : list)
+          if (a != b) neighbours[place[a]].push_back(place[b]);
+    std::vector<int> narrow;
+    for (const int k : narrow_order(neighbours)) narrow.push_back(numbered[k]);
+    return {std::move(numbered), std::move(narrow)};
+  }
+
+  // One compound after the other joins the front that started at its end of the sequence.
+  void merge_from_both_ends(const std::vector<int>& sequence) {
+    if (sequence.size() < 2) return;
+    const auto sweep = [this](auto from, auto to) {
+      int front = *from;
+      while (++from != to) front = merge(front, *from);
+      return front;
+    };
+    const auto middle = sequence.begin() + static_cast<std::ptrdiff_t>(sequence.size() / 2);
+    const int left = sweep(sequence.begin(), middle);
+    merge(left, sweep(sequence.rbegin(), std::make_reverse_iterator(middle)));
   }
 
   void merge_by_levels() {

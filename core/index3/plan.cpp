@@ -9,6 +9,7 @@
 #include "core/index3/constraints.h"
 #include "core/index3/forces.h"
 #include "core/index3/hubs.h"
+#include "core/index3/kinematics.h"
 #include "core/mechanism/body_groups.h"
 
 namespace rigstep::index3 {
@@ -111,8 +112,16 @@ bool is_slender(const Body& body) {
   return moments[2] > kSlender * moments[0];
 }
 
-// Rate [1/s] at which gravity swings a body that its joint's point carries; the mass adds nothing to its inertia, since
-// at the end of a chain that point gives way.
+// A joint that holds points of its bodies and lets these turn.
+bool is_pivot(const Joint& joint) {
+  const auto rows = rows_of(joint.type);
+  const auto cosines =
+      std::count_if(rows.begin(), rows.end(), [](const Row& r) { return r.form == Row::Form::cosine; });
+  return cosines < static_cast<std::ptrdiff_t>(rows.size()) && cosines < 3;
+}
+
+// Rate [1/s] at which gravity swings a body about its pivot's point; the mass adds nothing to its inertia, since at the
+// end of a chain that point gives way.
 double swing_rate(const Mechanism& m, int body, const JointFrame& frame) {
   if (body == kGround) return 0.0;
   const Body& b = m.bodies()[body];
@@ -153,8 +162,8 @@ Tangents tangents_of(const Mechanism& m, const Settings& settings, bool has_loop
   if (settings.dt_ns > kLong) return each("the step is above 10 ms");
   if (has_loops) return each("closed loops");
   if (std::any_of(m.joints().begin(), m.joints().end(), [&m, dt](const Joint& joint) {
-        return swing_rate(m, joint.first, joint.in_first) * dt > kQuick ||
-               swing_rate(m, joint.second, joint.in_second) * dt > kQuick;
+        return is_pivot(joint) && (swing_rate(m, joint.first, joint.in_first) * dt > kQuick ||
+                                   swing_rate(m, joint.second, joint.in_second) * dt > kQuick);
       }))
     return each("gravity swings a body quickly for the step");
   return {1, "the predictor is near enough"};

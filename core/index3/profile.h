@@ -30,12 +30,11 @@ class Profile {
   explicit Profile(const std::vector<int>& end);
 
   int size() const { return static_cast<int>(end_.size()); }  // 6 times the bodies
-  // Row i, whose places first_of(i) .. end(i) - 1 exist: whole bodies, so that what is left of the diagonal among a
-  // body's own six exists too, and is never read.
+  // Row i, whose places exist from first_of(i) on up to its end: whole bodies, so that what is left of the diagonal
+  // among a body's own six exists too, and is never read.
   double* row(int i) { return value_.data() + offset_[i]; }
   const double* row(int i) const { return value_.data() + offset_[i]; }
   static int first_of(int i) { return i - i % 6; }
-  int end(int i) const { return end_[i]; }
 
   void clear() noexcept;
   void add_to_diagonal(double share_of_mean) noexcept;

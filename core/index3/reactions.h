@@ -8,8 +8,8 @@
 // factorisation of J'J of its bodies within a profile that is fixed at load time: a chain of loops costs in proportion
 // to its length, a net of n x n bodies n^4.
 //
-// Construction is load time; everything else belongs to the loop thread and takes a bounded time: refining stops when
-// what another pass would add is no part of the load.
+// Construction is load time (two eigenvalue problems of the size of all rows); everything else belongs to the loop
+// thread and takes a bounded time: refining stops when what another pass would add is no part of the load.
 #pragma once
 
 #include <Eigen/Core>

@@ -71,7 +71,9 @@ Command add_tune(CLI::App& app) {
       "tune", "Find step, iterations, sweeps and threads that keep a deadline and an error, and write a rig file");
   TuneRequest& request = options->request;
   command->add_option("MECHANISM", request.mechanism, "Mechanism file")->required();
-  command->add_option("--deadline", request.deadline_us, "Longest time that a step may take [us]; also less than dt")
+  command
+      ->add_option("--deadline", request.deadline_us,
+                   "Longest time that a step with its outputs may take [us]; also less than dt")
       ->required();
   command
       ->add_option("--error", request.error, "Largest distance of a body from the reference, its rotation counted [m]")

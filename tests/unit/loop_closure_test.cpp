@@ -3,9 +3,11 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "core/index3/diagnostics.h"
 #include "core/index3/initial_state.h"
+#include "core/index3/stepper.h"
 #include "core/offline/dense.h"
 #include "tests/support/mechanisms.h"
 

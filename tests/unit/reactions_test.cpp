@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+
 #include "core/index3/diagnostics.h"
 #include "core/index3/initial_state.h"
 #include "core/offline/dense.h"
@@ -149,6 +151,14 @@ TEST_CASE("redundancy is told by group, and by what of each joint's load is open
   const Rank free = rank(test::random_bare_tree(3, 5));
   CHECK(free.groups.empty());
   for (const Open& open : free.open_loads) CHECK(open == Open{});
+}
+
+TEST_CASE("groups of the start and of a pose nearby that share a constraint are one") {
+  StartRank rank;
+  rank.start.redundancy_share.resize(8);
+  rank.start.groups = {{1, 2}, {6, 7}};
+  rank.nearby.groups = {{0, 1}, {2, 3}, {4, 5}};
+  CHECK(open_groups(rank) == std::vector<std::vector<int>>{{6, 7}, {0, 1, 2, 3}, {4, 5}});
 }
 
 TEST_CASE("the strut on two hinges: their loads are open but for the torque about their axis, and nothing else is") {

@@ -218,6 +218,17 @@ TEST_CASE("a bar that swings through its singular pose shows it, and reactions o
   CHECK(out_of_plane < 1e-9 * in_plane);  // none is the least
 }
 
+TEST_CASE("the margin of a ladder of 32 loops, which 160 rows close, is an output that follows the pose") {
+  const auto with_margin = [](MechanismBuilder& ladder) {
+    ladder.add_output(output(Output::Kind::singularity_margin));
+  };
+  Stepper s(test::build(test::ladder(32), with_margin), {});
+  const double start = read(s, 0).value[0], later = read(s, 200).value[0];
+  CHECK(start > 0.01);
+  CHECK(later > 0.01);
+  CHECK(std::abs(later - start) > 1e-6);
+}
+
 TEST_CASE("a mechanism without loops has the margin one") {
   MechanismBuilder builder = one_body();
   builder.add_output(output(Output::Kind::singularity_margin));

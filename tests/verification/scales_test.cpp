@@ -253,7 +253,8 @@ TEST_CASE("a chain of 1024 links goes through its whip at 10 ms") {
   }
 }
 
-TEST_CASE("chains of uniform rods go through their whips at 10 ms, where links turn by half a radian a step and more") {
+TEST_CASE(
+    "chains of uniform rods go through their first whips at 10 ms, where links turn by half a radian a step and more") {
   for (const JointType type : {JointType::spherical, JointType::revolute})
     for (const int n : {32, 128, 256}) {
       Description d = chain(n, type);
