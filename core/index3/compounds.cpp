@@ -18,7 +18,7 @@ namespace {
 constexpr int kShortestPath = 8;  // bodies; below that cutting a chain into segments does not pay
 constexpr int kLongPath = 16;     // from here on it is cut into eight segments or a multiple of them, otherwise four
 constexpr int kShortestSegment = 8;
-constexpr double kWorthIt = 0.5;  // of the operations of pairwise merging, which lays more side by side
+constexpr double kWorthIt = 0.6;  // of the operations of pairwise merging, which lays more side by side
 
 // A serial chain: bodies in order, each held by the constraint before and the one after it.
 struct Path {
@@ -297,9 +297,11 @@ class Tree {
   }
 
   // Pair by pair what is cheapest now; where that leads to large fronts, as in nets, from both ends to the middle.
+  // Around hubs there is an order to keep.
   void merge_with_few_operations() {
     const Tree before = *this;
     merge_by_operations();
+    if (std::any_of(constraints_.begin(), constraints_.end(), [](const Constraint& c) { return c.is_hub; })) return;
     double least = kWorthIt * operations();
     for (const std::vector<int>& sequence : before.sequences()) {
       Tree other = before;

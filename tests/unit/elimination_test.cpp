@@ -365,6 +365,22 @@ TEST_CASE("hubs are eliminated after what holds them, once, whatever else they a
   CHECK_FALSE(Plan(test::build(test::star(20, 3)), {}).elimination.hubs.empty());
 }
 
+TEST_CASE("nets keep fronts as wide as the net, however their bodies are numbered") {
+  for (const int n : {8, 16}) {
+    test::Description d = test::net(n, JointType::spherical);
+    if (n == 8) check_all_orders(d);
+    const Elimination numbered = Plan(test::build(d), {}).elimination;
+    CHECK(numbered.largest_front <= 3 * (n + 3));
+    CHECK(numbered.multiply_adds < 46 * n * n * n * n);  // pairwise merging takes 3 and 9 times as many
+    test::Random random(7);
+    for (std::size_t k = d.bodies.size(); k-- > 1;)
+      std::swap(d.bodies[k], d.bodies[static_cast<std::size_t>(random.below(static_cast<int>(k) + 1))]);
+    const Elimination shuffled = Plan(test::build(d), {}).elimination;
+    CHECK(shuffled.largest_front <= 6 * n);
+    CHECK(shuffled.multiply_adds < 63 * n * n * n * n);
+  }
+}
+
 TEST_CASE("force elements between two bodies are eliminated like joints") {
   const Mechanism m = test::every_force_element();
   check_all_orders(m);
