@@ -220,11 +220,6 @@ std::uint64_t regular_steps(const VerifyCase& a, const offline::Scenario& scenar
   return a.steps;
 }
 
-bool starts_singular(const Mechanism& mechanism) {
-  const index3::StartRank rank = index3::start_rank(mechanism);
-  return rank.start.rank < rank.nearby.rank;
-}
-
 // The stepper's scheme has order 2. Where an input jumps the trapezoidal rule takes the mean of both values for one
 // step, as if the jump came half a step later: order 1.
 double order_of(const VerifyCase& a) {
@@ -379,7 +374,7 @@ VerifyReport verify_with_its_dt(const VerifyRequest& request,
   report.tolerance = request.tolerance;
   report.joints = a.mechanism.mechanism.joints().size();
   report.cut = a.cut;
-  report.starts_singular = starts_singular(a.mechanism.mechanism);
+  report.starts_singular = index3::start_rank(a.mechanism.mechanism).singular();
 
   // the stepper with ever shorter steps, up to where the pose gets singular
   offline::Scenario scenario;
@@ -481,7 +476,7 @@ VerifyReport verify(const VerifyRequest& request, const std::function<void(std::
 
 Verdict VerifyReport::verdict() const {
   const auto any = [this](const auto& is) { return std::ranges::any_of(judges, is); };
-  const bool one_agrees = any([](const Judge& judge) { return judge.agrees && !judge.stopped; });
+  const bool one_agrees = any(&Judge::agrees_to_the_end);
   if (any(&Judge::differs) && !(starts_singular && one_agrees)) return Verdict::no;
   if (!any(&Judge::compared)) return Verdict::unjudged;
   if (!converges) return Verdict::no;
@@ -500,10 +495,9 @@ std::string verdict_text(const VerifyReport& report) {
     return list;
   };
   const auto count = [&report](const auto& is) { return std::ranges::count_if(report.judges, is); };
-  const auto agrees = [](const Judge& judge) { return judge.agrees && !judge.stopped; };
   const auto in_part = [](const Judge& judge) { return judge.agrees && judge.stopped; };
   const auto cannot = [](const Judge& judge) { return !judge.compared() && !judge.stopped && !judge.failed; };
-  std::string counts = fmt::format("{} agree", count(agrees));
+  std::string counts = fmt::format("{} agree", count(&Judge::agrees_to_the_end));
   if (count(in_part) > 0)
     counts += fmt::format(", {} agree as far as --limit let them go ({})", count(in_part), names(in_part));
   if (count(&Judge::differs) > 0)

@@ -53,6 +53,7 @@ struct VerifyReport {
     bool agrees = false;
 
     bool compared() const { return obstacle.empty(); }  // from the start to `until`
+    bool agrees_to_the_end() const { return agrees && !stopped; }
     bool differs() const { return compared() && !agrees; }
     bool stopped_at_start() const { return stopped && !compared(); }
   };

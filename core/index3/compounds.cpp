@@ -278,9 +278,7 @@ class Tree {
     std::vector<Pair> pairs;
     for (const auto& [a, b] : neighbours) {
       const Union u = united(a, b);
-      long open = 0;
-      for (const OpenConstraint& c : u.open) open += constraints_[c.constraint].format.rows;
-      const long e = rows_of(constraints_, u.closed), size = open + e;
+      const long e = rows_of(constraints_, u.closed), size = open_rows(u.open) + e;
       if (e > 0 || !eliminating)
         pairs.emplace_back(std::max(e, 1L) * size * size, std::max(compounds_[a].depth, compounds_[b].depth), a, b);
     }
@@ -299,25 +297,31 @@ class Tree {
   // Pair by pair what is cheapest now; where that leads to large fronts, as in nets, from both ends to the middle.
   // Around hubs there is an order to keep.
   void merge_with_few_operations() {
+    if (std::any_of(constraints_.begin(), constraints_.end(), [](const Constraint& c) { return c.is_hub; }))
+      return merge_by_operations();
     const Tree before = *this;
     merge_by_operations();
-    if (std::any_of(constraints_.begin(), constraints_.end(), [](const Constraint& c) { return c.is_hub; })) return;
     double least = kWorthIt * operations();
     for (const std::vector<int>& sequence : before.sequences()) {
       Tree other = before;
       other.merge_from_both_ends(sequence);
-      if (other.operations() >= least) continue;
-      least = other.operations();
+      const double needed = other.operations();
+      if (needed >= least) continue;
+      least = needed;
       compounds_ = std::move(other.compounds_);
     }
+  }
+
+  int open_rows(const std::vector<OpenConstraint>& open) const {
+    int rows = 0;
+    for (const OpenConstraint& each : open) rows += constraints_[each.constraint].format.rows;
+    return rows;
   }
 
   double operations() const {
     double sum = 0.0;
     for (const Compound& c : compounds_) {
-      const double e = rows_of(constraints_, c.eliminated);
-      double size = e;
-      for (const OpenConstraint& open : c.pending) size += constraints_[open.constraint].format.rows;
+      const double e = rows_of(constraints_, c.eliminated), size = e + open_rows(c.pending);
       sum += e * size * size;
     }
     return sum;

@@ -154,6 +154,18 @@ std::vector<std::array<bool, 6>> open_loads(const Plan& plan, const Workspace& w
   return open;
 }
 
+// What has the same label, ascending; -1 has none.
+std::vector<std::vector<int>> by_label(const std::vector<int>& label) {
+  std::vector<std::vector<int>> lists;
+  for (std::size_t k = 0; k < label.size(); ++k) {
+    if (label[k] < 0) continue;
+    if (lists.size() <= static_cast<std::size_t>(label[k])) lists.resize(static_cast<std::size_t>(label[k]) + 1);
+    lists[label[k]].push_back(static_cast<int>(k));
+  }
+  std::erase_if(lists, [](const std::vector<int>& list) { return list.empty(); });
+  return lists;
+}
+
 // Constraints that share a redundant combination: blocks of the projector on them. gap: smallest eigenvalue that is not
 // zero.
 std::vector<std::vector<int>> groups_of(const Plan& plan, const Redundancy& r, double gap) {
@@ -170,11 +182,9 @@ std::vector<std::vector<int>> groups_of(const Plan& plan, const Redundancy& r, d
       if (a != b) std::replace(group.begin(), group.end(), b, a);
     }
   }
-  std::vector<std::vector<int>> groups(group.size());
   for (std::size_t c = 0; c < group.size(); ++c)
-    if (has_share[c]) groups[group[c]].push_back(static_cast<int>(c));
-  std::erase_if(groups, [](const std::vector<int>& constraints) { return constraints.empty(); });
-  return groups;
+    if (!has_share[c]) group[c] = -1;
+  return by_label(group);
 }
 
 // a random motion that the joints allow, its largest displacement or rotation a hundredth
@@ -230,8 +240,6 @@ void measure_residuals(const Plan& plan, const Workspace& w, const Residuals& fo
 }
 
 Rank rank_at(const Plan& plan, const State& x) {
-  Workspace w(plan);
-  evaluate_pose(plan, x, w);
   Rank result;
   result.redundancy_share.assign(static_cast<std::size_t>(plan.mechanism.constraints()), 0.0);
   result.open_loads.assign(plan.mechanism.joints().size(), std::array<bool, 6>{});
@@ -241,6 +249,8 @@ Rank rank_at(const Plan& plan, const State& x) {
     result.degrees_of_freedom -= result.rank;
     return result;
   }
+  Workspace w(plan);
+  evaluate_pose(plan, x, w);
   Redundancy redundancy;
   const Eigen::MatrixXd J = scaled_jacobian(plan, w, redundancy.scale);
   const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> eigen(J * J.transpose());
@@ -292,11 +302,7 @@ std::vector<std::vector<int>> open_groups(const StartRank& rank) {
       for (const int c : constraints) group[c] = groups;
       ++groups;
     }
-  std::vector<std::vector<int>> result(static_cast<std::size_t>(groups));
-  for (std::size_t c = 0; c < group.size(); ++c)
-    if (group[c] >= 0) result[group[c]].push_back(static_cast<int>(c));
-  std::erase_if(result, [](const std::vector<int>& constraints) { return constraints.empty(); });
-  return result;
+  return by_label(group);
 }
 
 std::vector<double> arms(const Plan& plan) {

@@ -47,6 +47,7 @@ State regular_pose(const Plan& plan, const State& x);
 struct StartRank {
   Rank start;
   Rank nearby;
+  bool singular() const { return start.rank < nearby.rank; }
 };
 StartRank start_rank(const Plan& plan, const State& start);
 StartRank start_rank(const Mechanism& mechanism);

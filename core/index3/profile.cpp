@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <utility>
 
 namespace rigstep::index3 {
@@ -37,8 +38,8 @@ std::int64_t multiply_adds(const std::vector<int>& end) {
 
 // Breadth first from that one of the bodies from where the factorisation takes the fewest operations.
 std::vector<int> narrowest(const Neighbours& neighbours, const std::vector<int>& bodies) {
-  std::vector<int> best = bodies;
-  std::int64_t least = multiply_adds(profile_of(neighbours, best));
+  std::vector<int> best;
+  std::int64_t least = std::numeric_limits<std::int64_t>::max();
   for (const int start : bodies) {
     std::vector<int> order = breadth_first(neighbours, start);
     const std::int64_t cost = multiply_adds(profile_of(neighbours, order));

@@ -91,9 +91,9 @@ constexpr double kContradiction = 1e-3;  // acceleration that constraints leave 
 struct Report {
   const wire::LoadedMechanism& loaded;
   const Mechanism& m;
-  index3::StartRank rank;
   std::vector<index3::JointGap> gaps;
   index3::Plan plan;
+  index3::StartRank rank;
   Layout layout;
   double margin;
   std::size_t memory_bytes;
@@ -103,9 +103,9 @@ struct Report {
   explicit Report(const wire::LoadedMechanism& mechanism)
       : loaded(mechanism),
         m(mechanism.mechanism),
-        rank(index3::start_rank(m)),
         gaps(index3::start_gaps(m)),
         plan(m, {}),
+        rank(index3::start_rank(plan, index3::start_pose(plan))),
         layout(plan),
         margin(start_margin(plan)) {
     index3::Stepper stepper = make_stepper(loaded, {});
@@ -114,9 +114,8 @@ struct Report {
     cost = measured_cost(std::move(stepper));
   }
 
-  bool singular() const { return rank.nearby.rank > rank.start.rank; }
   // No accelerations satisfy all constraints, and no singular pose excuses it.
-  bool contradicts_itself() const { return !singular() && start.acceleration_residual > kContradiction; }
+  bool contradicts_itself() const { return !rank.singular() && start.acceleration_residual > kContradiction; }
   double bytes_per_body() const { return static_cast<double>(memory_bytes) / static_cast<double>(m.bodies().size()); }
 };
 
@@ -222,7 +221,7 @@ void print_text(const Report& r) {
     fmt::print("  redundant in   (those reactions are reported with the least norm, N and N m alike)\n{}",
                redundancy_text(r));
   fmt::print("singular pose    {}, margin {:.2e} (0: singular, 1: no loop or far from it)\n",
-             r.singular()
+             r.rank.singular()
                  ? fmt::format("THE START IS ONE: rank {} here, {} nearby", r.rank.start.rank, r.rank.nearby.rank)
                  : "no",
              r.margin);
@@ -269,7 +268,7 @@ nlohmann::json to_json(const Report& r) {
           {"not_unique", open},
           {"not_unique_at_start", here},
           {"degrees_of_freedom", r.rank.start.degrees_of_freedom},
-          {"singular_start", r.singular()},
+          {"singular_start", r.rank.singular()},
           {"singularity_margin", r.margin},
           {"start_gap_m", largest_gap(r, &index3::JointGap::distance)},
           {"start_gap_rad", largest_gap(r, &index3::JointGap::angle)},
