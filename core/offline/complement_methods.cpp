@@ -72,11 +72,20 @@ MatrixXd svd(const MatrixXd& Phi_q) {
   return decomposed.matrixU().rightCols(Phi_q.cols() - decomposed.rank());  // (3.28)
 }
 
+// Off the constraint manifold, where an integrator looks too, redundant rows of a loop are nearly but not exactly
+// combinations of the others: R_2 is small, and not zero as in (3.32). Each column of P takes from Q_1 what makes
+// Phi_q P as small as it can be over all rows. Q_2 alone leaves the error to the rows that come last, and accelerations
+// jump where the pivots change.
 MatrixXd qr(const MatrixXd& Phi_q) {
   Eigen::ColPivHouseholderQR<MatrixXd> decomposed;
   decomposed.setThreshold(kRank);
-  decomposed.compute(Phi_q.transpose());                                                  // (3.31)
-  return decomposed.householderQ() * last_unit_vectors(Phi_q.cols(), decomposed.rank());  // (3.36)
+  decomposed.compute(Phi_q.transpose());  // (3.31)
+  const Index n = Phi_q.cols(), r = decomposed.rank();
+  const MatrixXd R = decomposed.matrixQR().triangularView<Eigen::Upper>();
+  const MatrixXd R1 = R.topRows(r).transpose(), R2 = R.bottomRows(n - r).transpose();
+  MatrixXd combined = last_unit_vectors(n, r);
+  combined.topRows(r) = -R1.householderQr().solve(R2);
+  return decomposed.householderQ() * combined;  // (3.36) where R_2 is zero
 }
 
 // Accelerations by a projection, B = P'.

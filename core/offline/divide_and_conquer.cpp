@@ -3,6 +3,7 @@
 #include <Eigen/Cholesky>
 #include <algorithm>
 #include <cstdlib>
+#include <numeric>
 
 #include "core/offline/dense.h"
 
@@ -26,7 +27,12 @@ void pseudo_invert(const MatrixXd& K, MatrixXd& inverse) {
 }  // namespace
 
 DivideAndConquer::DivideAndConquer(const Mechanism& mechanism, const JointTree& tree, int threads)
-    : mechanism_(&mechanism), tree_(&tree), threads_(threads), leaves_(mechanism.bodies().size()) {
+    : mechanism_(&mechanism),
+      tree_(&tree),
+      threads_(threads),
+      leaves_(mechanism.bodies().size()),
+      connected_(mechanism.bodies().size() + 1) {
+  std::iota(connected_.begin(), connected_.end(), 0);
   const int links = static_cast<int>(tree.links().size());
   for (int k = 0; k < links; ++k)
     for (const int body : {tree.links()[k].first, tree.links()[k].second})
@@ -95,6 +101,15 @@ int DivideAndConquer::divide(std::vector<int> bodies, int carrier) {
   return add_compound(std::move(compound), bodies);
 }
 
+// False if its bodies hang together already, by links that compounds closed before: it closes a loop, also where the
+// tree has it, as one of several joints on the ground.
+bool DivideAndConquer::connect(const Link& link) {
+  const auto group = [this](int body) { return body == kGround ? connected_.back() : connected_[body]; };
+  const int from = group(link.first), to = group(link.second);
+  std::replace(connected_.begin(), connected_.end(), from, to);
+  return from != to;
+}
+
 // Finds the links that it closes and those that it leaves open.
 int DivideAndConquer::add_compound(Compound compound, const std::vector<int>& bodies) {
   const auto inside = [&](int body) { return std::find(bodies.begin(), bodies.end(), body) != bodies.end(); };
@@ -104,7 +119,7 @@ int DivideAndConquer::add_compound(Compound compound, const std::vector<int>& bo
     std::vector<int>& list = closed ? compound.closed : compound.open;
     if (std::find(list.begin(), list.end(), k) != list.end()) return;
     list.push_back(k);
-    if (closed && link.cut) compound.loop = true;
+    if (closed && !connect(link)) compound.loop = true;
     if (!closed && !link.cut && !inside(link.outer)) compound.hanging.push_back(k);
   };
   if (compound.body >= 0)

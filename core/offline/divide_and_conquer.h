@@ -48,7 +48,7 @@ class DivideAndConquer {
     std::vector<int> closed, open;  // links
     std::vector<int> hanging;       // links of the tree from here to bodies outside
     int carrier = -1;               // the link of the tree by which it hangs on its sibling or on the ground
-    bool loop = false;              // some closed link is a cut one
+    bool loop = false;              // it closes one: its closed rows may be redundant
     std::vector<Share> shares;
     int closed_rows = 0, open_rows = 0;
     Eigen::MatrixXd F;          // compliances of the parts, closed rows first
@@ -67,6 +67,7 @@ class DivideAndConquer {
 
   int divide(std::vector<int> bodies, int carrier);
   int add_compound(Compound compound, const std::vector<int>& bodies);
+  bool connect(const Link& link);
   void make_rows(Compound& compound) const;
   void assemble_body(int body, const Pose& pose, std::span<const Subspaces> subspaces);
   void assemble_compound(Compound& compound);
@@ -82,6 +83,7 @@ class DivideAndConquer {
   int threads_;
   std::vector<Compound> compounds_;
   std::vector<Leaf> leaves_;              // (bodies)
+  std::vector<int> connected_;            // (bodies, ground) equal where closed links connect them
   std::vector<std::vector<int>> levels_;  // compounds by height
 };
 

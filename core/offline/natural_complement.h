@@ -11,6 +11,7 @@
 //   3.2.3, 3.3.1  rows and coordinates are selected by Gauss elimination with complete pivoting, which serves both,
 //                 instead of Gauss-Jordan elimination with partial pivoting
 //   (3.20)        the Gauss elimination of PUTD-G pivots completely too
+//   (3.36)        of rows that are redundant in closed poses only, P is the complement in the sense of least squares
 //
 // Offline only.
 #pragma once

@@ -56,6 +56,7 @@ TEST_CASE("bodies respond to loads as the dense equations say: trees, coupled lo
   test::Description floating = test::double_pendulum();
   floating.joints.erase(floating.joints.begin());
   mechanisms.push_back(test::build(floating));
+  mechanisms.push_back(test::build(test::n_four_bar(3, 1.0, 0.0)));  // the ground closes its loops
   test::Random random(5);
   for (const Mechanism& m : mechanisms) {
     CAPTURE(m.name());

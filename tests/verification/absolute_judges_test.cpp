@@ -5,8 +5,11 @@
 
 #include "core/offline/absolute_system.h"
 #include "core/offline/compare.h"
+#include "core/offline/complement_methods.h"
 #include "core/offline/natural_complement.h"
 #include "core/offline/stabilised_index2.h"
+#include "tests/support/mechanisms.h"
+#include "tests/support/random.h"
 #include "tests/support/reference.h"
 
 using namespace rigstep;
@@ -78,6 +81,42 @@ MechanismBuilder rotor_on_axle() {
   return builder;
 }
 
+// Bricard's orthogonal six-bar: rods along the edges of a cube, hinges across both rods that they join. One freedom,
+// though 30 rows hold 30 coordinates: at the poses of its motion, and nowhere near them, one row is redundant.
+Mechanism orthogonal_six_bar() {
+  const Vec3 corner[] = {{0, 0, 0}, {1, 0, 0}, {1, 1, 0}, {1, 1, 1}, {0, 1, 1}, {0, 0, 1}};
+  test::Description d;
+  d.name = "orthogonal_six_bar";
+  d.gravity = {0.5, -9.81, -1.0};
+  for (int i = 0; i < 6; ++i) {
+    const Vec3 in = corner[i] - corner[(i + 5) % 6], out = corner[(i + 1) % 6] - corner[i];
+    const int last = i == 0 ? kGround : i - 1, next = i == 5 ? kGround : i;
+    d.joints.push_back(test::make_joint("hinge" + std::to_string(i), JointType::revolute, test::body_name(last),
+                                        test::body_name(next), corner[i], in.cross(out)));
+    if (next != kGround) d.bodies.push_back(test::make_rod(test::body_name(i), corner[i], corner[i] + out));
+  }
+  return test::build(d);
+}
+
+// (2.5) in velocities (v_0, omega_0).
+Equations equations_at(AbsoluteSystem& system, std::span<const BodyMotion> bodies) {
+  const AbsoluteEquations at = system.at(0.0, bodies);
+  Equations e;
+  e.Phi_q = jacobian(at.rows, bodies.size());
+  e.M = Eigen::MatrixXd::Zero(e.Phi_q.cols(), e.Phi_q.cols());
+  e.Q.resize(e.Phi_q.cols());
+  e.Gamma.resize(e.Phi_q.rows());
+  for (std::size_t i = 0; i < bodies.size(); ++i) {
+    const Eigen::Index row = 6 * static_cast<Eigen::Index>(i);
+    const Body& body = system.mechanism().bodies()[i];
+    e.M.block<3, 3>(row, row) = body.mass * Mat3::Identity();
+    e.M.block<3, 3>(row + 3, row + 3) = inertia_0(body, bodies[i]);
+    e.Q.segment<6>(row) = at.load[i];
+  }
+  for (std::size_t k = 0; k < at.rows.size(); ++k) e.Gamma[static_cast<Eigen::Index>(k)] = at.rows[k].gamma;
+  return e;
+}
+
 }  // namespace
 
 TEST_CASE("every complement follows the reference McPherson struts and the pipelayer, and the others") {
@@ -111,6 +150,42 @@ TEST_CASE("complements give one motion on every shipped mechanism of up to 13 bo
     for (const Complement method : kMethods) {
       CAPTURE(static_cast<int>(method));
       CHECK(compare(dae.instants, run(c, method, 1e-10).trajectory.instants, {}).position < 1e-8);
+    }
+  }
+}
+
+TEST_CASE("of a row that is redundant in closed poses only QR takes what the SVD takes, just beside them as well") {
+  const Mechanism m = orthogonal_six_bar();
+  Scenario s;
+  s.mechanism = &m;
+  s.instants = {0.0};
+  AbsoluteSystem system(s, "test");
+  test::Random random(7);
+  for (int k = 0; k < 20; ++k) {
+    std::vector<BodyMotion> beside = system.start();
+    Eigen::VectorXd delta(30);
+    for (Eigen::Index i = 0; i < delta.size(); i += 3) delta.segment<3>(i) = random.vector(1e-8);
+    displace(beside, delta);
+    const Equations e = equations_at(system, beside);
+    const Accelerations qr = accelerations(Complement::qr, e, {}), svd = accelerations(Complement::svd, e, {});
+    CHECK(qr.rank == 29);
+    CHECK(svd.rank == 29);
+    CHECK((qr.qdd - svd.qdd).norm() < 1e-11 * svd.qdd.norm());
+  }
+}
+
+TEST_CASE("a six-bar of revolutes that only its geometry lets move: every complement converges with the tolerance") {
+  Case c{orthogonal_six_bar(), {}, {}};
+  for (int k = 0; k <= 5; ++k) c.scenario.instants.push_back(0.1 * k);
+  const Trajectory best = run(c, Complement::svd, 1e-12, Stabilisation::newton_raphson).trajectory;
+  CHECK((best.instants.back().body[2].r_0 - best.instants.front().body[2].r_0).norm() > 0.1);
+  for (const Complement method : kMethods) {
+    CAPTURE(static_cast<int>(method));
+    for (const double tolerance : {1e-8, 1e-10}) {
+      const ComplementRun found = run(c, method, tolerance, Stabilisation::newton_raphson);
+      CHECK(found.lowest_rank == 29);
+      CHECK(compare(best.instants, found.trajectory.instants, {}).position < 10.0 * tolerance);
+      CHECK(compare(best.instants, found.trajectory.instants, {}).velocity < 100.0 * tolerance);
     }
   }
 }

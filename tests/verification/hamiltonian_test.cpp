@@ -4,9 +4,12 @@
 
 #include <cstring>
 
+#include "core/offline/compare.h"
 #include "core/offline/featherstone_dca.h"
 #include "core/offline/hamiltonian_dca.h"
 #include "core/offline/joint_motion.h"
+#include "core/offline/natural_complement.h"
+#include "core/offline/stabilised_index2.h"
 #include "tests/support/joint_cases.h"
 #include "tests/support/reference.h"
 
@@ -127,6 +130,33 @@ std::vector<BodyMotion> moving(const Mechanism& m) {
   return start;
 }
 
+// Rods that hang from pins in a row, joined by rods at their lower ends: one freedom, and every window another
+// four-bar.
+Description uneven_row(int windows) {
+  Description d;
+  d.name = "uneven_row";
+  d.gravity = {0.0, -9.81, 0.0};
+  const auto name = [](const char* part, int i) { return part + std::to_string(i); };
+  const auto rod = [](const std::string& called, const Vec3& from, const Vec3& to) {
+    return make_body(called, 0.5 * (from + to), 1.0, Vec3(0.08, 0.09, 0.1).asDiagonal());
+  };
+  Vec3 last = Vec3::Zero();
+  for (int i = 0; i <= windows; ++i) {
+    const Vec3 pin = 1.2 * i * Vec3::UnitX();
+    const double lean = 0.6 + 0.03 * i, length = 1.0 + 0.1 * (i % 3);
+    const Vec3 end = pin + length * Vec3{std::sin(lean), -std::cos(lean), 0.0};
+    d.bodies.push_back(rod(name("hanger", i), pin, end));
+    d.joints.push_back(make_joint(name("pin", i), JointType::revolute, "ground", name("hanger", i), pin));
+    if (i > 0) {
+      d.bodies.push_back(rod(name("tie", i), last, end));
+      d.joints.push_back(make_joint(name("left", i), JointType::revolute, name("hanger", i - 1), name("tie", i), last));
+      d.joints.push_back(make_joint(name("right", i), JointType::revolute, name("tie", i), name("hanger", i), end));
+    }
+    last = end;
+  }
+  return d;
+}
+
 }  // namespace
 
 TEST_CASE("both forms agree with the references to 1e-8 m at tolerance 1e-10") {
@@ -173,6 +203,36 @@ TEST_CASE("the Hamiltonian form holds the velocities of a loop to rounding, the 
   CHECK(worst(offline::hamiltonian_dca, &offline::Instant::position_residual) <
         0.5 * worst(offline::featherstone_dca, &offline::Instant::position_residual));
   CHECK(worst(offline::hamiltonian_dca, &offline::Instant::acceleration_residual) < 1e-10);
+}
+
+TEST_CASE("rows of four-bars on the ground run for seconds and agree with index 2 and with natural complements") {
+  for (const int windows : {1, 2, 3, 4, 8})
+    for (const Description& d : {n_four_bar(windows, -0.6, 0.5), uneven_row(windows)}) {
+      CAPTURE(d.name);
+      CAPTURE(windows);
+      const Mechanism m = build(d);
+      const Scenario s = scenario(m, every(0.1, windows < 8 ? 3.0 : 2.0));
+      const Options options = at_tolerance(1e-9);
+      offline::ComplementSettings complement;
+      complement.method = offline::Complement::wang_huston;
+      const Trajectory index2 = offline::stabilised_index2(s, options);
+      const Trajectory projected =
+          windows < 4 ? offline::natural_complement(s, options, complement).trajectory : Trajectory{};
+      for (const Form& form : kForms) {
+        CAPTURE(form.name);
+        const Trajectory run = form.simulate(s, options);
+        REQUIRE(run.instants.size() == s.instants.size());
+        CHECK(offline::compare(run.instants, index2.instants, {}).position < 1e-6);
+        CHECK(offline::compare(run.instants, index2.instants, {}).velocity < 5e-6);
+        CHECK(offline::compare(run.instants, projected.instants, {}).position < 2e-8);
+        CHECK(offline::compare(run.instants, projected.instants, {}).velocity < 1e-7);
+        CHECK((run.instants[10].body[0].r_0 - run.instants.front().body[0].r_0).norm() > 0.1);
+        for (const auto& instant : run.instants) {
+          CHECK(std::abs(instant.energy - run.instants.front().energy) < 1e-6);
+          CHECK(instant.position_residual < 1e-8);
+        }
+      }
+    }
 }
 
 TEST_CASE("impulses of cut joints may be put back to zero: the motion goes on as before") {
