@@ -670,6 +670,18 @@ void read_solver(const Rig& file, const Source& source, RigConfig& rig) {
   }
 }
 
+// Periods that so many seconds have, at least one. All that is long enough for a count is the largest one.
+std::uint32_t steps_of(double seconds, const RigConfig& rig) {
+  const double steps = std::ceil(seconds * 1e9 / static_cast<double>(rig.period_ns));
+  return static_cast<std::uint32_t>(std::clamp(steps, 1.0, 4294967295.0));
+}
+
+void read_deadline_misses(const DeadlineMisses& misses, RigConfig& rig) {
+  constexpr std::uint32_t kLeast = 10;
+  rig.consecutive_misses = misses.has_consecutive() ? misses.consecutive() : std::max(kLeast, steps_of(1.0, rig));
+  rig.misses_per_second = misses.has_per_second() ? misses.per_second() : std::max(kLeast, steps_of(0.75, rig));
+}
+
 void read_realtime(const Rig& file, const Source& source, RigConfig& rig) {
   rig.enforce_realtime = file.realtime().mode() == ENFORCE;
   if (file.realtime().priority() != 0) rig.priority = static_cast<int>(file.realtime().priority());
@@ -687,6 +699,7 @@ void read_realtime(const Rig& file, const Source& source, RigConfig& rig) {
                 "use what a wake-up takes at most, for instance 50");
   if (rig.busy_poll_ns > 1'000'000'000)
     source.fail(file, "realtime.busy_poll_us", "is more than a second", "use some hundred, or leave it out");
+  read_deadline_misses(file.realtime().deadline_misses_until_fault(), rig);
 }
 
 rigstep::StaleRule stale_rule(wire::StaleRule rule) {
@@ -706,18 +719,35 @@ rigstep::StaleRule stale_rule(wire::StaleRule rule) {
 
 void read_stale_input(const Rig& file, const Source& source, RigConfig& rig) {
   if (file.stale_input().max_age_steps() != 0) rig.max_input_age_steps = file.stale_input().max_age_steps();
-  rig.stale_rule = stale_rule(file.stale_input().rule());
-  if (rig.stale_rule == rigstep::StaleRule::ramp || rig.stale_rule == rigstep::StaleRule::rate)
-    source.fail(
-        file, "stale_input.rule", "is a rule of single channels",
-        "write an `input { channel: \"...\" rule: " + StaleRule_Name(file.stale_input().rule()) + " }` for each");
+  if (file.stale_input().has_rule()) rig.stale_rule = stale_rule(file.stale_input().rule());
+  if (rig.stale_rule == rigstep::StaleRule::rate)
+    source.fail(file, "stale_input.rule", "is a rule of single channels",
+                "write an `input { channel: \"...\" rule: RATE }` for each");
+  rig.ramp_steps = file.stale_input().ramp_steps() != 0 ? file.stale_input().ramp_steps() : steps_of(0.25, rig);
+}
+
+// After the channels: the default leaves each of them the time that it was given.
+void read_fault_after(const Rig& file, const Source& source, RigConfig& rig) {
+  const StaleInput& stale = file.stale_input();
+  if (stale.has_fault_after_steps()) {
+    rig.fault_after_steps = stale.fault_after_steps();
+    if (rig.fault_after_steps != 0 && rig.fault_after_steps <= rig.max_input_age_steps)
+      source.fail(file, "stale_input.fault_after_steps", "is not more than max_age_steps",
+                  "give an age after the stale rule has begun, or use `rule: FAULT`");
+    return;
+  }
+  std::uint64_t ends = std::uint64_t{rig.max_input_age_steps} + rig.ramp_steps;
+  for (const auto& input : rig.inputs)
+    ends = std::max(ends, std::uint64_t{input.treatment.max_age_steps} + input.treatment.ramp_steps);
+  rig.fault_after_steps = static_cast<std::uint32_t>(
+      std::clamp<std::uint64_t>(ends, steps_of(2.0, rig), std::numeric_limits<std::uint32_t>::max()));
 }
 
 rigstep::InputPolicy input_policy(const ChannelInput& in, const RigConfig& rig) {
   rigstep::InputPolicy policy{.rule = in.has_rule() ? stale_rule(in.rule()) : rig.stale_rule,
                               .max_age_steps = in.max_age_steps() != 0 ? in.max_age_steps() : rig.max_input_age_steps,
                               .safe = in.safe(),
-                              .ramp_steps = in.ramp_steps()};
+                              .ramp_steps = in.has_ramp_steps() ? in.ramp_steps() : rig.ramp_steps};
   if (in.has_minimum()) policy.minimum = in.minimum();
   if (in.has_maximum()) policy.maximum = in.maximum();
   if (in.has_most_change_per_step()) policy.most_change_per_step = in.most_change_per_step();
@@ -768,6 +798,16 @@ void read_black_box(const Rig& file, const Source& source, RigConfig& rig) {
   const double steps = rig.black_box_seconds * 1e9 / static_cast<double>(rig.period_ns);
   if (!(steps >= 1.0 && steps <= 1e6))
     source.fail(file, "black_box.seconds", "is not between one step and a million steps", "use 30");
+  if (file.black_box().has_least_interval_seconds())
+    rig.black_box_least_interval_s = file.black_box().least_interval_seconds();
+  if (!(rig.black_box_least_interval_s >= 0.0 && rig.black_box_least_interval_s <= 86400.0))
+    source.fail(file, "black_box.least_interval_seconds", "is not between 0 and a day", "use 10");
+  if (file.black_box().most_files() != 0) rig.most_black_boxes = file.black_box().most_files();
+  constexpr int kMebibyte = 20;  // binary digits
+  if (const std::uint64_t most = file.black_box().most_mebibytes(); most != 0)
+    rig.most_black_box_bytes = most << kMebibyte;
+  if (file.black_box().has_reserve_mebibytes())
+    rig.disk_reserve_bytes = std::uint64_t{file.black_box().reserve_mebibytes()} << kMebibyte;
 }
 
 // Index of the channel called so. what: "input" or "output".
@@ -816,6 +856,7 @@ RigConfig parse_rig(std::string text, const std::string& path) {
   if (file.recording().full_state_every() != 0) rig.full_state_every = file.recording().full_state_every();
   read_stale_input(file, source, rig);
   read_channels(file, source, rig);
+  read_fault_after(file, source, rig);
   read_black_box(file, source, rig);
   rig.outputs.assign(file.output().begin(), file.output().end());
   rig.text = std::move(text);
@@ -837,8 +878,9 @@ std::string place_in(const RigConfig& rig, const std::string& field, int index) 
 }
 
 std::vector<rigstep::InputPolicy> input_policies(const RigConfig& rig, const rigstep::Mechanism& mechanism) {
-  std::vector<rigstep::InputPolicy> policies(mechanism.input_channels().size(),
-                                             {.rule = rig.stale_rule, .max_age_steps = rig.max_input_age_steps});
+  std::vector<rigstep::InputPolicy> policies(
+      mechanism.input_channels().size(),
+      {.rule = rig.stale_rule, .max_age_steps = rig.max_input_age_steps, .ramp_steps = rig.ramp_steps});
   for (const auto& input : rig.inputs)
     policies[static_cast<std::size_t>(channel_named(mechanism.input_channels(), input.channel, rig, input.line,
                                                     "input.channel", "input"))] = input.treatment;

@@ -57,9 +57,13 @@ struct RigConfig {
   std::string recording_path;  // empty: no recording
   std::uint32_t full_state_every = 1000;
   std::uint32_t max_input_age_steps = 20;
-  rigstep::StaleRule stale_rule = rigstep::StaleRule::hold;
-  bool lockstep = false;          // the rig paces
-  std::int64_t busy_poll_ns = 0;  // of each wait, spun through
+  rigstep::StaleRule stale_rule = rigstep::StaleRule::ramp;
+  std::uint32_t ramp_steps = 250;           // of the rule ramp, where the channel has none of its own
+  std::uint32_t fault_after_steps = 2000;   // age of inputs from which stepping stops; 0: never
+  std::uint32_t consecutive_misses = 1000;  // of deadlines, from which on stepping stops; 0: no limit
+  std::uint32_t misses_per_second = 750;    // likewise
+  bool lockstep = false;                    // the rig paces
+  std::int64_t busy_poll_ns = 0;            // of each wait, spun through
   template <class Treatment>
   struct OfChannel {
     std::string channel;  // its name; input_policies() and safe_outputs() look it up
@@ -70,9 +74,13 @@ struct RigConfig {
   std::vector<OfChannel<rigstep::SafeOutput>> safe_outputs;
   std::string black_box_folder;  // empty: no black box
   double black_box_seconds = 30.0;
-  std::vector<std::string> outputs;  // empty: all
-  std::string text;                  // the file's content
-  std::string path;                  // as given
+  double black_box_least_interval_s = 10.0;  // between two that are asked for
+  std::uint32_t most_black_boxes = 50;       // of a run; those that are asked for: half of it, likewise of the bytes
+  std::uint64_t most_black_box_bytes = std::uint64_t{1024} << 20;
+  std::uint64_t disk_reserve_bytes = std::uint64_t{100} << 20;  // that black boxes leave free
+  std::vector<std::string> outputs;                             // empty: all
+  std::string text;                                             // the file's content
+  std::string path;                                             // as given
 };
 
 RigConfig load_rig(const std::string& path);

@@ -191,13 +191,23 @@ RecordingWriter::File::~File() {
   if (descriptor >= 0) ::close(descriptor);
 }
 
-RecordingWriter::RecordingWriter(const std::string& path, const RecordingHeader& header)
-    : RecordingWriter(path, header, wall_clock_ns()) {}
+RecordingWriter::RecordingWriter(const std::string& path, const RecordingHeader& header, Existing existing)
+    : RecordingWriter(path, header, wall_clock_ns(), existing) {}
 
-RecordingWriter::RecordingWriter(const std::string& path, const RecordingHeader& header, std::int64_t log_time_ns)
+RecordingWriter::RecordingWriter(const std::string& path, const RecordingHeader& header, std::int64_t log_time_ns,
+                                 Existing existing)
     : path_(path) {
   check_header(header);
-  open();
+  open(existing);
+  try {
+    write_head(header, log_time_ns);
+  } catch (const RecordingError&) {
+    if (existing == Existing::refuse) ::unlink(path_.c_str());  // it is ours, and empty
+    throw;
+  }
+}
+
+void RecordingWriter::write_head(const RecordingHeader& header, std::int64_t log_time_ns) {
   buffer_.reserve(2 * kChunkSize);
   put_magic(buffer_);
   const std::size_t start = begin_record(buffer_, kHeaderRecord);
@@ -235,10 +245,10 @@ void RecordingWriter::check_header(const RecordingHeader& header) const {
   }
 }
 
-void RecordingWriter::open() {
-  file_.descriptor = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+void RecordingWriter::open(Existing existing) {
+  file_.descriptor = open_output(path_, O_RDWR, existing);
   if (file_.descriptor < 0)
-    throw RecordingWriteError(path_, "cannot create the recording: " + errno_text(errno),
+    throw RecordingWriteError(path_, "cannot create the recording: " + output_error(errno),
                               "name a file in a directory that exists and may be written to");
   // two writers would destroy each other's file without a word
   if (::flock(file_.descriptor, LOCK_EX | LOCK_NB) != 0)
@@ -334,6 +344,11 @@ void RecordingWriter::write_chunk_index() {
 }
 
 void RecordingWriter::finish(const RecordingFooter& footer) {
+  complete(footer);
+  sync();
+}
+
+void RecordingWriter::complete(const RecordingFooter& footer) {
   append(kFooter, footer, static_cast<std::int64_t>(std::max(last_time_, chunk_.last_time)));
   flush();
   data_end_ = offset_;
@@ -344,7 +359,9 @@ void RecordingWriter::finish(const RecordingFooter& footer) {
   end_record(buffer_, start);
   write_buffer();
   write_summary();
+}
 
+void RecordingWriter::sync() {
   if (::fsync(file_.descriptor) != 0 && errno != EINVAL) {
     fail("cannot bring the recording to the disk: " + errno_text(errno), "check the disk and record again");
   }

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "core/mechanism/mechanism.h"
+#include "proto/output_file.h"
 #include "proto/recording.pb.h"
 
 namespace rigstep::wire {
@@ -38,11 +39,12 @@ inline constexpr std::uint32_t kRecordingFormat = 1;  // RecordingHeader.format_
 // does so again on each later call: what came after the last successful flush is then not in the file.
 class RecordingWriter {
  public:
-  // Creates or replaces the file and writes `header` to it at once. log_time_ns: of the header [ns since 1970], the
-  // wall clock if not given. Throws RecordingError if the file cannot be made, or if the header could not be read
-  // back (text that is not UTF-8, more than 62 MiB).
-  RecordingWriter(const std::string& path, const RecordingHeader& header);
-  RecordingWriter(const std::string& path, const RecordingHeader& header, std::int64_t log_time_ns);
+  // Creates or, where that is allowed, replaces the file and writes `header` to it at once. log_time_ns: of the header
+  // [ns since 1970], the wall clock if not given. A new file that takes no header is removed. Throws RecordingError if
+  // the file cannot be made, or if the header could not be read back (text that is not UTF-8, more than 62 MiB).
+  RecordingWriter(const std::string& path, const RecordingHeader& header, Existing existing = Existing::replace);
+  RecordingWriter(const std::string& path, const RecordingHeader& header, std::int64_t log_time_ns,
+                  Existing existing = Existing::replace);
   RecordingWriter(const RecordingWriter&) = delete;
   RecordingWriter& operator=(const RecordingWriter&) = delete;
   // Without finish(): flushes what it can, errors unseen, and leaves the file as a killed process would.
@@ -56,8 +58,15 @@ class RecordingWriter {
   // Hands the current chunk to the operating system: it survives the process, though not a power failure.
   void flush();
 
-  // Writes the footer, the index and the closing records, waits for the disk and closes. Nothing may follow.
+  // Writes the footer, the index and the closing records. Only sync() may follow.
+  void complete(const RecordingFooter& footer);
+  // Waits for the disk and closes.
+  void sync();
+  // Both.
   void finish(const RecordingFooter& footer);
+
+  // Handed to the operating system so far.
+  std::uint64_t bytes() const noexcept { return offset_; }
 
  private:
   static constexpr int kTopics = 4;
@@ -78,7 +87,8 @@ class RecordingWriter {
     std::array<std::uint32_t, kTopics> count{};  // messages per topic
   };
 
-  void open();
+  void open(Existing existing);
+  void write_head(const RecordingHeader& header, std::int64_t log_time_ns);
   void check_header(const RecordingHeader& header) const;
   void begin_chunk();
   void append(int topic, const google::protobuf::MessageLite& message, std::int64_t log_time_ns);

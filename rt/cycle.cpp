@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
+#include <cstddef>
 #include <cstring>
 #include <limits>
 
@@ -13,7 +15,7 @@
 namespace rigstep::rt {
 namespace {
 
-constexpr std::uint32_t kInputFlags = kStaleInput | kNoInputYet | kInputLimited;
+constexpr std::uint32_t kOriginFlags = kStaleInput | kNoInputYet | kInputLimited | kMissedTooOften;
 
 template <class Integer>
 std::uint32_t saturate(Integer value) noexcept {
@@ -32,23 +34,30 @@ void wake(int fd) noexcept {
   [[maybe_unused]] const ssize_t written = ::write(fd, &one, sizeof(one));
 }
 
-// Fault in one word, from the lowest bit: latched 1, number 15, status 8, body + 1 and joint + 1 20 each.
+// Fault in one word, from the lowest bit: latched 1, number 15, status 7, by_misses 1, body + 1 and joint + 1 20 each.
+// An output that is not finite has no body: its channel stands in that place.
 constexpr std::uint64_t kFaultNumbers = 0x7FFF;
 constexpr std::uint64_t kFaultIndices = 0xFFFFF;
 
 std::uint64_t pack(const Fault& fault) noexcept {
+  const int place = fault.status == StepStatus::output_not_finite ? fault.output : fault.body;
   return (fault.latched ? 1u : 0u) | (fault.number & kFaultNumbers) << 1 |
-         static_cast<std::uint64_t>(fault.status) << 16 |
-         (static_cast<std::uint64_t>(fault.body + 1) & kFaultIndices) << 24 |
+         static_cast<std::uint64_t>(fault.status) << 16 | (fault.by_misses ? 1ull << 23 : 0u) |
+         (static_cast<std::uint64_t>(place + 1) & kFaultIndices) << 24 |
          (static_cast<std::uint64_t>(fault.joint + 1) & kFaultIndices) << 44;
 }
 
 Fault unpack(std::uint64_t word) noexcept {
+  const auto status = static_cast<StepStatus>(word >> 16 & 0x7F);
+  const int place = static_cast<int>(word >> 24 & kFaultIndices) - 1;
+  const bool is_output = status == StepStatus::output_not_finite;
   return {.number = static_cast<std::uint32_t>(word >> 1 & kFaultNumbers),
           .latched = (word & 1) != 0,
-          .status = static_cast<StepStatus>(word >> 16 & 0xFF),
-          .body = static_cast<int>(word >> 24 & kFaultIndices) - 1,
-          .joint = static_cast<int>(word >> 44 & kFaultIndices) - 1};
+          .status = status,
+          .by_misses = (word >> 23 & 1) != 0,
+          .body = is_output ? -1 : place,
+          .joint = static_cast<int>(word >> 44 & kFaultIndices) - 1,
+          .output = is_output ? place : -1};
 }
 
 // The rule of all channels, where they have none of their own.
@@ -69,27 +78,31 @@ Cycle::Cycle(index3::Stepper& stepper, const CycleSettings& settings, const Cycl
     : stepper_(stepper),
       settings_(settings),
       ports_(ports),
-      guard_(policies(settings, stepper.plan().mechanism.input_channels().size())) {
+      guard_(policies(settings, stepper.plan().mechanism.input_channels().size()), settings.fault_after_steps),
+      miss_guard_(settings.miss_limits, stepper.plan().settings.dt_ns) {
   assert(settings.max_age_steps > 0);
   assert(settings.inputs.empty() || settings.inputs.size() == stepper.plan().mechanism.input_channels().size());
-  assert(ports.steps == nullptr || ports.steps->slot_bytes() >= sizeof(StepRecord));
+  assert(ports.steps == nullptr || ports.steps->slot_bytes() >= step_record_bytes(guard_.at_rest().count));
   assert(ports.states == nullptr || ports.states->slot_bytes() == full_state_bytes(stepper.state()));
   newest_.inputs = record_.inputs = guard_.at_rest();
   // a fault in the very first step must have something good to repeat
-  read_state(StepReport{});
+  take_step_index();
+  index3::read_outputs(stepper_, StepReport{}, snapshot_.outputs);
 }
 
 Fault Cycle::fault() const noexcept { return unpack(fault_.load(std::memory_order_acquire)); }
 
-void Cycle::latch_fault() noexcept {
+void Cycle::latch_fault(bool by_misses) noexcept {
   faulted_ = true;
   Fault fault = this->fault();
   // 0 stands for no fault at all
   fault.number = fault.number == kFaultNumbers ? 1 : fault.number + 1;
   fault.latched = true;
   fault.status = record_.status;
+  fault.by_misses = by_misses;
   fault.body = failed(record_.status) ? record_.failed_body : -1;
   fault.joint = failed(record_.status) ? record_.failed_joint : -1;
+  fault.output = failed(record_.status) ? record_.failed_output : -1;
   good_outputs_ = snapshot_.outputs;
   ticks_since_fault_ = 0;
   fault_.store(pack(fault), std::memory_order_release);
@@ -102,7 +115,8 @@ void Cycle::clear_fault() noexcept {
   age_steps_ = 0;
   newest_.inputs = guard_.at_rest();
   snapshot_.outputs = good_outputs_;
-  snapshot_.flags &= ~kFaulted;
+  snapshot_.flags &= ~(kFaulted | kMissedTooOften);
+  record_.flags &= ~kMissedTooOften;
   snapshot_.status = StepStatus::ok;
   Fault fault = this->fault();
   fault.latched = false;
@@ -126,17 +140,20 @@ void Cycle::advance(const TickTiming& timing) noexcept {
   take_reset();
   take_newest();
   InputGuard::Verdict verdict;
-  if (!faulted_)
+  bool missed_too_often = false;
+  if (!faulted_) {
     verdict = guard_.apply(connected_ ? &newest_.inputs : nullptr, age_steps_, record_.inputs);
-  else
+    missed_too_often = miss_guard_.has_enough(timing.missed_deadlines);
+  } else {
     verdict.stale = connected_ && guard_.is_stale(age_steps_);
+  }
   if (verdict.limited) add(limited_inputs_, 1);
   run({.sequence = newest_.sequence,
        .rig_time_ns = newest_.rig_time_ns,
        .age_steps = age_steps_,
        .flags = (connected_ ? 0u : kNoInputYet) | (verdict.stale ? kStaleInput : 0u) |
-                (verdict.limited ? kInputLimited : 0u),
-       .fault = verdict.stop},
+                (verdict.limited ? kInputLimited : 0u) | (missed_too_often ? kMissedTooOften : 0u),
+       .fault = verdict.stop || missed_too_often},
       timing);
 }
 
@@ -148,7 +165,7 @@ const Snapshot& Cycle::repeat(const StepRecord& recorded) noexcept {
   run({.sequence = recorded.sequence,
        .rig_time_ns = 0,
        .age_steps = recorded.input_age_steps,
-       .flags = recorded.flags & kInputFlags,
+       .flags = recorded.flags & kOriginFlags,
        .fault = stopped},
       {.missed_deadlines = recorded.missed_deadlines,
        .wake_up_ns = recorded.wake_up_ns,
@@ -175,7 +192,7 @@ void Cycle::run(const InputOrigin& origin, const TickTiming& timing) noexcept {
     if (origin.fault) {
       record_.status = StepStatus::ok;
       record_.step_ns = 0;
-      latch_fault();
+      latch_fault((origin.flags & kMissedTooOften) != 0);
     } else {
       step();
     }
@@ -210,14 +227,15 @@ void Cycle::count(const InputOrigin& origin, const TickTiming& timing) noexcept 
 
 void Cycle::step() noexcept {
   const std::int64_t start_ns = MonotonicClock::now_ns();
-  const StepReport report = stepper_.step(record_.inputs);
-  if (!failed(report.status)) read_state(report);
+  const StepReport report = stepper_.step(record_.inputs, snapshot_.outputs);
+  take_step_index();
   const std::int64_t duration_ns = MonotonicClock::now_ns() - start_ns;
   step_ns_.record(duration_ns);
   record_.step_ns = saturate(duration_ns);
   record_.status = report.status;
   record_.failed_body = report.body;
   record_.failed_joint = report.joint;
+  record_.failed_output = report.output;
   record_.last_increment = report.last_increment;
   record_.position_residual = report.position_residual;
   record_.velocity_residual = report.velocity_residual;
@@ -231,10 +249,9 @@ void Cycle::count_not_converged() noexcept {
   if (first_not_converged_step() == 0) first_not_converged_step_.store(snapshot_.step, std::memory_order_relaxed);
 }
 
-void Cycle::read_state(const StepReport& report) noexcept {
+void Cycle::take_step_index() noexcept {
   snapshot_.step = stepper_.state().step;
   snapshot_.sim_time_ns = static_cast<std::int64_t>(snapshot_.step) * stepper_.plan().settings.dt_ns;
-  index3::read_outputs(stepper_, report, snapshot_.outputs);
 }
 
 void Cycle::ramp_outputs() noexcept {
@@ -242,8 +259,9 @@ void Cycle::ramp_outputs() noexcept {
   for (const SafeOutput& safe : settings_.safe_outputs) {
     const double from = good_outputs_.value[safe.channel];
     double& output = snapshot_.outputs.value[safe.channel];
-    output = ticks_since_fault_ >= safe.ramp_steps ? safe.value
-                                                   : from + (safe.value - from) * ticks_since_fault_ / safe.ramp_steps;
+    output = ticks_since_fault_ >= safe.ramp_steps
+                 ? safe.value
+                 : std::lerp(from, safe.value, static_cast<double>(ticks_since_fault_) / safe.ramp_steps);
   }
 }
 
@@ -257,7 +275,7 @@ void Cycle::answer(const InputOrigin& origin, const TickTiming& timing) noexcept
   if (gap_) snapshot_.flags |= kRecordLost;
   if (record_.status == StepStatus::not_converged) snapshot_.flags |= kNotConverged;
   if (faulted_) {
-    snapshot_.flags |= kFaulted;
+    snapshot_.flags |= kFaulted | (record_.flags & kMissedTooOften);
     ramp_outputs();
   }
   snapshot_.scheduled_ns = timing.scheduled_ns;
@@ -279,9 +297,17 @@ void Cycle::describe(const InputOrigin& origin, const TickTiming& timing) noexce
   record_.wake_up_ns = saturate(timing.wake_up_ns);
 }
 
+bool Cycle::try_push_step() noexcept {
+  const std::span<std::byte> slot = ports_.steps->try_claim();
+  if (slot.empty()) return false;
+  std::memcpy(slot.data(), &record_, std::min(slot.size(), sizeof record_));
+  ports_.steps->publish();
+  return true;
+}
+
 void Cycle::push_record() noexcept {
   if (ports_.steps == nullptr) return;
-  if (try_push(*ports_.steps, record_)) {
+  if (try_push_step()) {
     full_state_due_ = full_state_due_ || gap_;
     gap_ = false;
   } else {
@@ -292,7 +318,7 @@ void Cycle::push_record() noexcept {
 
 // Why it stopped matters more than any other record: it is not given up.
 void Cycle::push_fault_again() noexcept {
-  if (!try_push(*ports_.steps, record_)) return;
+  if (!try_push_step()) return;
   gap_ = false;
   full_state_due_ = true;
   lost_records_.store(lost_records() - 1, std::memory_order_relaxed);
@@ -310,6 +336,19 @@ void Cycle::push_full_state() noexcept {
   stepper_.state().flatten({flat, (slot.size() - sizeof(head)) / sizeof(double)});
   ports_.states->publish();
   full_state_due_ = false;
+}
+
+std::size_t step_record_bytes(int input_channels) noexcept {
+  return offsetof(StepRecord, inputs) + offsetof(Inputs, value) +
+         static_cast<std::size_t>(input_channels) * sizeof(double);
+}
+
+bool try_pop_step(Ring& steps, StepRecord& record) noexcept {
+  const std::span<const std::byte> slot = steps.front();
+  if (slot.empty()) return false;
+  std::memcpy(&record, slot.data(), std::min(slot.size(), sizeof record));
+  steps.pop();
+  return true;
 }
 
 std::size_t full_state_bytes(const index3::State& state) noexcept {

@@ -8,9 +8,10 @@
 // Contract:
 //   - Before the first sample inputs have their safe values, zero unless a policy says otherwise, and are never stale
 //     (kNoInputYet). From a channel's max_age_steps ticks without a new sample on it is stale (kStaleInput) and its
-//     rule decides. Values outside a channel's range or rate are limited to it (kInputLimited); what is applied is
-//     what is recorded.
-//   - A step that fails, or the rule `fault`, latches kFaulted: time stands, the last good step, time and outputs are
+//     rule decides; from fault_after_steps on it is a fault. Values outside a channel's range or rate are limited to it
+//     (kInputLimited); what is applied is what is recorded.
+//   - A step that fails, one with an output that is not finite, or the rule `fault`, latches kFaulted: time stands, the
+//   last good step, time and outputs are
 //     repeated (those in safe_outputs go to their safe values), while sequence, rig time and age go on being echoed.
 //     request_reset() clears it: steps go on from the last good state, as before the first sample, until a new one
 //     comes.
@@ -33,6 +34,7 @@
 #include "rt/histogram.h"
 #include "rt/input_guard.h"
 #include "rt/mailbox.h"
+#include "rt/miss_guard.h"
 #include "rt/ring.h"
 
 namespace rigstep::rt {
@@ -40,6 +42,8 @@ namespace rigstep::rt {
 struct CycleSettings {
   std::uint32_t max_age_steps = 20;  // of all channels where `inputs` is empty, and the rule likewise
   StaleRule stale_rule = StaleRule::hold;
+  std::uint32_t fault_after_steps = 0;  // age of inputs from which stepping stops whatever the rules; 0: never
+  MissLimits miss_limits = {};
   std::uint32_t full_state_every = 1000;  // [steps]; 0: only the first one and after a gap
   std::vector<InputPolicy> inputs = {};   // one per input channel, or none
   std::vector<SafeOutput> safe_outputs = {};
@@ -49,7 +53,7 @@ struct CycleSettings {
 struct CyclePorts {
   Mailbox<InputSample>* in = nullptr;
   Mailbox<Snapshot>* out = nullptr;
-  Ring* steps = nullptr;   // slots of sizeof(StepRecord)
+  Ring* steps = nullptr;   // slots of step_record_bytes(), or larger
   Ring* states = nullptr;  // slots of full_state_bytes()
   int wake_fd = -1;        // non-blocking eventfd, written after each snapshot
 };
@@ -58,9 +62,11 @@ struct CyclePorts {
 struct Fault {
   std::uint32_t number = 0;            // faults so far, modulo 2^15; the newest one's number
   bool latched = false;                // not reset
-  StepStatus status = StepStatus::ok;  // ok: stopped by the stale rule
-  int body = -1;                       // where a failed step began, index or -1
-  int joint = -1;                      // likewise
+  StepStatus status = StepStatus::ok;  // ok: stopped without a step that failed, by stale inputs or missed deadlines
+  bool by_misses = false;
+  int body = -1;    // where a failed step began, index or -1
+  int joint = -1;   // likewise
+  int output = -1;  // output channel that was not finite, index or -1
 };
 
 class Cycle {
@@ -113,22 +119,23 @@ class Cycle {
     std::uint64_t sequence;
     std::int64_t rig_time_ns;
     std::uint32_t age_steps;
-    std::uint32_t flags;  // kStaleInput, kNoInputYet, kInputLimited
+    std::uint32_t flags;  // kStaleInput, kNoInputYet, kInputLimited, kMissedTooOften
     bool fault;           // stop here instead of stepping
   };
 
   void take_newest() noexcept;
-  void latch_fault() noexcept;
+  void latch_fault(bool by_misses = false) noexcept;
   void clear_fault() noexcept;
   void run(const InputOrigin& origin, const TickTiming& timing) noexcept;
   void count(const InputOrigin& origin, const TickTiming& timing) noexcept;
   void step() noexcept;
   void count_not_converged() noexcept;
-  void read_state(const StepReport& report) noexcept;
+  void take_step_index() noexcept;
   void ramp_outputs() noexcept;
   void answer(const InputOrigin& origin, const TickTiming& timing) noexcept;
   void describe(const InputOrigin& origin, const TickTiming& timing) noexcept;
   void push_record() noexcept;
+  bool try_push_step() noexcept;
   void push_fault_again() noexcept;
   void push_full_state() noexcept;
 
@@ -137,6 +144,7 @@ class Cycle {
   const CyclePorts ports_;
 
   InputGuard guard_;
+  MissGuard miss_guard_;
   InputSample newest_;
   std::uint32_t age_steps_ = 0;  // ticks since newest_ arrived
   bool connected_ = false;       // a sample has arrived
@@ -159,6 +167,11 @@ class Cycle {
   Histogram step_ns_;
   Histogram input_age_steps_;
 };
+
+// A slot of the steps ring: a StepRecord without the input channels that the mechanism does not have.
+std::size_t step_record_bytes(int input_channels) noexcept;
+// Reader: moves the oldest record into `record`; false if there is none.
+bool try_pop_step(Ring& steps, StepRecord& record) noexcept;
 
 // A slot of the states ring: step and time, then the flat state.
 struct FullState {

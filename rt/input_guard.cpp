@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 
 namespace rigstep::rt {
 
-InputGuard::InputGuard(std::span<const InputPolicy> policies) noexcept : channels_(static_cast<int>(policies.size())) {
+InputGuard::InputGuard(std::span<const InputPolicy> policies, std::uint32_t fault_after_steps) noexcept
+    : channels_(static_cast<int>(policies.size())), fault_after_steps_(fault_after_steps) {
   assert(policies.size() <= kMaxChannels);
   std::copy(policies.begin(), policies.end(), policy_.begin());
   for (const InputPolicy& policy : policies) least_age_steps_ = std::min(least_age_steps_, policy.max_age_steps);
@@ -19,7 +21,7 @@ Inputs InputGuard::at_rest() const noexcept {
 }
 
 void InputGuard::note_rate(const Inputs& older, const Inputs& newer, std::uint32_t steps) noexcept {
-  for (int c = 0; c < channels_; ++c) rate_[c] = steps == 0 ? 0.0 : (newer.value[c] - older.value[c]) / steps;
+  for (int c = 0; c < channels_; ++c) rate_[c] = steps == 0 ? 0.0 : newer.value[c] / steps - older.value[c] / steps;
 }
 
 // stale_steps: 1 at the first step at which the rule applies
@@ -31,18 +33,22 @@ double InputGuard::stale_value(int channel, double newest, std::uint32_t stale_s
       return newest;
     case StaleRule::zero:
       return 0.0;
-    case StaleRule::rate:
-      return newest + rate_[channel] * std::min(stale_steps, policy.max_age_steps);
+    case StaleRule::rate: {
+      const double further = newest + rate_[channel] * std::min(stale_steps, policy.max_age_steps);
+      return std::isfinite(further) ? further : applied;  // where numbers end it goes no further
+    }
     case StaleRule::ramp:
       if (stale_steps == 1) ramp_start_[channel] = applied;
       if (stale_steps >= policy.ramp_steps) return policy.safe;
-      return ramp_start_[channel] + (policy.safe - ramp_start_[channel]) * stale_steps / policy.ramp_steps;
+      return std::lerp(ramp_start_[channel], policy.safe, static_cast<double>(stale_steps) / policy.ramp_steps);
   }
   return newest;
 }
 
 InputGuard::Verdict InputGuard::apply(const Inputs* newest, std::uint32_t age_steps, Inputs& applied) noexcept {
   Verdict verdict;
+  const bool may_stop = newest != nullptr && channels_ > 0 && fault_after_steps_ != 0;
+  if (may_stop && age_steps >= fault_after_steps_) verdict.stale = verdict.stop = true;
   for (int c = 0; c < channels_; ++c) {
     const InputPolicy& policy = policy_[c];
     const double before = applied.value[c];

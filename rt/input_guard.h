@@ -16,11 +16,12 @@ class InputGuard {
   struct Verdict {
     bool stale = false;    // a channel follows its rule
     bool limited = false;  // a channel was outside its range or rate
-    bool stop = false;     // the rule of a stale channel is `fault`
+    bool stop = false;     // the rule of a stale channel is `fault`, or inputs are too old for any rule
   };
 
-  // policies: one per channel, at most kMaxChannels; `safe` lies in the range.
-  explicit InputGuard(std::span<const InputPolicy> policies) noexcept;
+  // policies: one per channel, at most kMaxChannels; `safe` lies in the range. fault_after_steps: age from which
+  // stepping stops whatever the rules; 0: never.
+  explicit InputGuard(std::span<const InputPolicy> policies, std::uint32_t fault_after_steps = 0) noexcept;
 
   // The safe values: what is applied before the first sample.
   Inputs at_rest() const noexcept;
@@ -37,6 +38,7 @@ class InputGuard {
   std::array<InputPolicy, kMaxChannels> policy_{};
   int channels_ = 0;
   std::uint32_t least_age_steps_ = ~0u;
+  std::uint32_t fault_after_steps_;
   std::array<double, kMaxChannels> rate_{};  // per step
   std::array<double, kMaxChannels> ramp_start_{};
 };

@@ -28,6 +28,7 @@ class Ring {
 
   std::size_t slot_bytes() const noexcept { return slot_bytes_; }
   std::size_t capacity() const noexcept { return capacity_; }
+  std::size_t bytes() const noexcept { return line_.size() * sizeof(Line); }
 
   // Writer: the next slot to fill, or an empty span if the ring is full. It is the reader's only after publish().
   std::span<std::byte> try_claim() noexcept {

@@ -3,10 +3,15 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <sys/statvfs.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
+#include <limits>
 #include <utility>
 
 #include "core/mechanism/signals.h"
@@ -24,7 +29,44 @@ struct StepHead {
 // More than a RecordedStep of so many inputs ever takes.
 std::size_t largest_step(int channels) { return 256 + 9 * static_cast<std::size_t>(channels); }
 
+constexpr const char* kPartial = ".part";       // ends the name of a file that is being written
+constexpr std::uint64_t kAroundMessage = 64;    // what a recording adds to a message [bytes]
+constexpr std::uint64_t kAroundFile = 1 << 17;  // schemas, index and closing records
+constexpr std::uint64_t kStepsPerLook = 4096;   // at the disk
+
+double mebibytes(std::uint64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
+
+// A file that goes away unless it is renamed.
+class PartialFile {
+ public:
+  explicit PartialFile(const std::string& path) : path_(path) {}
+  ~PartialFile() {
+    if (!renamed_) ::unlink(path_.c_str());
+  }
+  PartialFile(const PartialFile&) = delete;
+  PartialFile& operator=(const PartialFile&) = delete;
+  void rename_to(const std::string& name) {
+    // a link replaces nothing, but not every file system has them
+    const bool linked = ::link(path_.c_str(), name.c_str()) == 0;
+    if (linked)
+      ::unlink(path_.c_str());
+    else if (errno == EEXIST || ::rename(path_.c_str(), name.c_str()) != 0)
+      throw wire::RecordingWriteError(name, "cannot be named so: " + wire::output_error(errno), "look at the folder");
+    renamed_ = true;
+  }
+
+ private:
+  const std::string path_;
+  bool renamed_ = false;
+};
+
 }  // namespace
+
+std::uint64_t free_disk_bytes(const std::string& folder) {
+  struct statvfs disk {};
+  if (::statvfs(folder.c_str(), &disk) != 0) return std::numeric_limits<std::uint64_t>::max();
+  return static_cast<std::uint64_t>(disk.f_bavail) * disk.f_frsize;
+}
 
 // two spans of full states more than asked for: the file begins with one of them
 BlackBox::BlackBox(const BlackBoxSettings& settings, wire::RecordingHeader header, std::size_t state_bytes)
@@ -88,17 +130,81 @@ std::optional<std::uint64_t> BlackBox::first_state() const {
   return found;
 }
 
+// What write() would make now, at most.
+std::uint64_t BlackBox::largest_file() const {
+  std::uint64_t bytes = kAroundFile + header_.ByteSizeLong();
+  for (std::uint64_t number = steps_.first(); number < steps_.count; ++number) {
+    StepHead head{};
+    std::memcpy(&head, steps_.at(number), sizeof head);
+    bytes += head.size + kAroundMessage;
+  }
+  return bytes + (states_.count - states_.first()) * (states_.slot_bytes + kAroundMessage);
+}
+
+std::string BlackBox::refusal(Cause cause, Time now) const {
+  const bool requested = cause == Cause::request;
+  if (requested && last_request_ && now - *last_request_ < settings_.least_interval)
+    return fmt::format("the last was asked for {:.1f} s ago, black_box.least_interval_seconds of the rig file is {:g}",
+                       std::chrono::duration<double>(now - *last_request_).count(),
+                       std::chrono::duration<double>(settings_.least_interval).count());
+  if (all_.files >= settings_.most_files || (requested && requested_.files >= std::max(1u, settings_.most_files / 2)))
+    return fmt::format(
+        "this run has written {} files, {} of them on request: black_box.most_files of the rig file is "
+        "{}, half of them for requests",
+        all_.files, requested_.files, settings_.most_files);
+  const std::uint64_t bytes = largest_file();
+  if (all_.bytes + bytes > settings_.most_bytes || (requested && requested_.bytes + bytes > settings_.most_bytes / 2))
+    return fmt::format(
+        "it takes {:.1f} MiB, and this run has written {:.1f} MiB, {:.1f} of them on request: "
+        "black_box.most_mebibytes of the rig file is {:.0f}, half of them for requests",
+        mebibytes(bytes), mebibytes(all_.bytes), mebibytes(requested_.bytes), mebibytes(settings_.most_bytes));
+  const std::uint64_t free = free_disk_bytes(settings_.folder);
+  if (settings_.disk_reserve_bytes != 0 && free < bytes + settings_.disk_reserve_bytes)
+    return fmt::format(
+        "it takes {:.1f} MiB and {:.1f} MiB are free in \"{}\", of which {:.1f} MiB are left to the "
+        "recording: free space, or lower black_box.reserve_mebibytes of the rig file",
+        mebibytes(bytes), mebibytes(free), settings_.folder, mebibytes(settings_.disk_reserve_bytes));
+  return {};
+}
+
+// A name that nothing has, also no link to nothing.
 std::string BlackBox::fresh_path() const {
   namespace fs = std::filesystem;
   const std::string name = fs::path(header_.mechanism_file()).stem().string();
   const std::string stem = fmt::format("{}.black_box.{:%Y%m%dT%H%M%S}", name, fmt::gmtime(std::time(nullptr)));
   fs::path path = fs::path(settings_.folder) / (stem + ".mcap");
-  for (int n = 2; fs::exists(path); ++n) path = fs::path(settings_.folder) / fmt::format("{}-{}.mcap", stem, n);
+  constexpr int kMostTries = 1000;
+  const auto is_taken = [](const fs::path& tried) { return fs::exists(fs::symlink_status(tried)); };
+  for (int n = 2; (is_taken(path) || is_taken(path.string() + kPartial)) && n < kMostTries; ++n)
+    path = fs::path(settings_.folder) / fmt::format("{}-{}.mcap", stem, n);
   return path.string();
 }
 
-std::string BlackBox::write(const std::string& reason) const {
+void BlackBox::require_reserve(const std::string& path) const {
+  const std::uint64_t free = free_disk_bytes(settings_.folder);
+  if (settings_.disk_reserve_bytes == 0 || free >= settings_.disk_reserve_bytes) return;
+  throw wire::RecordingWriteError(
+      path,
+      fmt::format("given up: only {:.1f} MiB of its disk are free, less than black_box.reserve_mebibytes",
+                  mebibytes(free)),
+      "free space");
+}
+
+std::string BlackBox::write(Cause cause, const std::string& reason, Time now) {
+  if (cause == Cause::request) last_request_ = now;
   const std::string path = fresh_path();
+  try {
+    const std::uint64_t bytes = write_to(path, reason);
+    all_.add(bytes);
+    if (cause == Cause::request) requested_.add(bytes);
+  } catch (const wire::RecordingWriteError& error) {
+    throw wire::RecordingWriteError(path, error.problem, "free space, or name another folder; nothing is left of it");
+  }
+  return path;
+}
+
+// Returns the file's size.
+std::uint64_t BlackBox::write_to(const std::string& path, const std::string& reason) const {
   wire::RecordingHeader header = header_;
   std::uint64_t number = 0, state = 0;
   if (const auto first = first_state()) {
@@ -111,9 +217,12 @@ std::string BlackBox::write(const std::string& reason) const {
   } else if (steps_.first() > 0) {
     throw wire::RecordingWriteError(path, "no full state is left to begin with", "record with more `full_state_every`");
   }
-  wire::RecordingWriter writer(path, header);
+  const std::string partial_path = path + kPartial;
+  wire::RecordingWriter writer(partial_path, header, wire::Existing::refuse);
+  PartialFile partial(partial_path);
   wire::RecordingFooter footer;
   for (; number < steps_.count; ++number) {
+    if (number % kStepsPerLook == 0) require_reserve(path);
     const KeptStep kept = read_step(number);
     writer.write(kept.step, kept.log_time_ns);
     if ((kept.step.flags() & kFaulted) == 0) footer.set_steps(footer.steps() + 1);
@@ -122,7 +231,8 @@ std::string BlackBox::write(const std::string& reason) const {
   }
   footer.set_reason("black box: " + reason);
   writer.finish(footer);
-  return path;
+  partial.rename_to(path);
+  return writer.bytes();
 }
 
 }  // namespace rigstep::server

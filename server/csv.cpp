@@ -12,6 +12,7 @@
 #include "core/index3/initial_state.h"
 #include "core/index3/plan.h"
 #include "proto/load.h"
+#include "proto/output_file.h"
 
 namespace rigstep::server {
 
@@ -142,11 +143,12 @@ constexpr const char* kJointColumns[] = {"fx", "fy", "fz", "tx", "ty", "tz"};
 
 TrajectoryTable::TrajectoryTable(const std::string& path, const Mechanism& mechanism, const std::string& not_unique)
     : path_(path),
-      file_(path == "-" ? stdout : std::fopen(path.c_str(), "w"), path == "-" ? std::fflush : std::fclose),
+      file_(path == "-" ? stdout : wire::open_text_output(path), path == "-" ? std::fflush : std::fclose),
       bodies_(mechanism.bodies().size()),
       joints_(mechanism.joints().size()) {
   if (!file_)
-    throw FileError(path + ": cannot be written (" + std::strerror(errno) + "): check the folder and its permissions");
+    throw FileError(path + ": cannot be written (" + wire::output_error(errno) +
+                    "): check the folder and its permissions");
   line_ =
       "# units: s, m, m/s, rad/s, m/s^2, rad/s^2, N, N m, J; frame: world; e0..e3: Euler parameters, body -> world; "
       "f, t of a joint: load it exerts on its second body, about its joint point, " +

@@ -8,7 +8,7 @@ enum ExitCode : int {
   kExitVerdict = 1,      // done, and the verdict is no: not bit-exact, out of tolerance; a fault is latched
   kExitUsage = 2,        // arguments or rig file
   kExitMechanism = 3,    // mechanism file
-  kExitEnvironment = 4,  // permission, real-time set-up under `enforce`, output file, standard output
+  kExitEnvironment = 4,  // permission, real-time set-up under `enforce`, output file, standard output; lost records
   kExitNetwork = 5,      // address, port, protocol, nobody there
   kExitNumerical = 6,    // a step failed
   kExitRecording = 7,    // recording damaged; the whole part was used

@@ -18,9 +18,12 @@ namespace rigstep::server {
 
 namespace {
 
-constexpr std::size_t kStepSlots = 16384;  // 16 s at 1 kHz: more than any disk stall
-constexpr std::size_t kMaxEvents = 100;
+constexpr std::int64_t kRingNs = 16'400'000'000;  // of records: more than any disk stall
+constexpr std::size_t kLeastSlots = 1024;
 constexpr std::size_t kStateRingBytes = 32u << 20;  // at least 4 states
+constexpr std::size_t kMaxEvents = 100;
+// for the disk when the run ends: with all else, it has ended two seconds after it was asked to
+constexpr std::chrono::milliseconds kPatience{1500};
 
 wire::LoadedMechanism load(const wire::RigConfig& rig) { return load_mechanism_file(rig.mechanism_path); }
 
@@ -52,9 +55,24 @@ std::uint32_t full_state_every(const wire::RigConfig& rig) {
 rt::CycleSettings cycle_settings(const wire::RigConfig& rig, const Mechanism& mechanism) {
   return {.max_age_steps = rig.max_input_age_steps,
           .stale_rule = rig.stale_rule,
+          .fault_after_steps = rig.fault_after_steps,
+          .miss_limits = {.consecutive = rig.consecutive_misses, .per_second = rig.misses_per_second},
           .full_state_every = full_state_every(rig),
           .inputs = wire::input_policies(rig, mechanism),
           .safe_outputs = wire::safe_outputs(rig, mechanism)};
+}
+
+// The step ring holds the same time at any period, the state ring as many states as that has and memory allows.
+std::shared_ptr<RecordRings> make_rings(const wire::RigConfig& rig, const index3::Stepper& stepper) {
+  const std::size_t state_bytes = rt::full_state_bytes(stepper.state());
+  const std::size_t record_bytes =
+      rt::step_record_bytes(static_cast<int>(stepper.plan().mechanism.input_channels().size()));
+  if (rig.recording_path.empty() && rig.black_box_folder.empty())
+    return std::make_shared<RecordRings>(record_bytes, 1, state_bytes, 1);
+  const auto steps = std::max(kLeastSlots, static_cast<std::size_t>(kRingNs / rig.period_ns));
+  const std::size_t states =
+      std::clamp<std::size_t>(kStateRingBytes / state_bytes, 4, 4 + steps / full_state_every(rig));
+  return std::make_shared<RecordRings>(record_bytes, steps, state_bytes, states);
 }
 
 // a fault is no time to find out
@@ -131,12 +149,14 @@ nlohmann::json LiveSummary::json() const {
           {"recorded_steps", recorded_steps},
           {"recording", recording},
           {"recording_error", recording_error},
+          {"unconfirmed", unconfirmed},
           {"wake_up_us", to_json(wake_up_us)},
           {"step_us", to_json(step_us)},
           {"input_age_steps", to_json(input_age_steps)},
           {"hand_off_us", to_json(hand_off_us)},
           {"reply_us", to_json(reply_us)},
           {"black_boxes", black_boxes},
+          {"refused_black_boxes", refused_black_boxes},
           {"link",
            {{"received", link.received},
             {"accepted", link.accepted},
@@ -184,9 +204,28 @@ std::string LiveSummary::text() const {
   if (!recording.empty())
     out += fmt::format("{:<22}{}: {} steps, {} lost\n", "recording", recording, recorded_steps, lost_records);
   if (!recording_error.empty()) out += fmt::format("{:<22}{}\n", "recording failed", recording_error);
+  if (unconfirmed)
+    out += fmt::format("{:<22}written, but the disk had not confirmed it yet when it was no longer waited for\n", "");
+  if (refused_black_boxes > 0)
+    out += fmt::format("{:<22}{}, by the limits of the rig file\n", "black boxes refused", refused_black_boxes);
   for (const std::string& path : black_boxes) out += fmt::format("{:<22}{}\n", "black box", path);
   if (!fault.empty()) out += fmt::format("{:<22}stepping stopped: {}\n", "fault", fault);
   return out;
+}
+
+std::vector<std::string> start_warnings(const wire::RigConfig& rig) {
+  std::vector<std::string> texts;
+  if (rig.allow_unauthenticated && rig.key_path.empty())
+    texts.push_back(wire::place_in(rig, "link.allow_unauthenticated") + ": whoever reaches " + rig.address +
+                    " may steer this rig; make a key with `rigstep keygen` and name it in `link.key_file`");
+  if (rig.black_box_folder.empty()) return texts;
+  const std::uint64_t free = free_disk_bytes(rig.black_box_folder);
+  if (free < rig.disk_reserve_bytes)
+    texts.push_back(
+        fmt::format("{}: no black box will be written while only {} MiB of its disk are free and {} MiB are "
+                    "left to the recording; free space, or lower black_box.reserve_mebibytes",
+                    wire::place_in(rig, "black_box.folder"), free >> 20, rig.disk_reserve_bytes >> 20));
+  return texts;
 }
 
 LiveRun::LiveRun(wire::RigConfig rig)
@@ -195,10 +234,7 @@ LiveRun::LiveRun(wire::RigConfig rig)
       realtime_(rt::set_up_process_memory(realtime_settings(rig_))),
       no_deep_idle_(realtime_settings(rig_), realtime_),
       stepper_(make_stepper(mechanism_, settings_of(rig_))),
-      steps_(sizeof(StepRecord), kStepSlots),
-      states_(rt::full_state_bytes(stepper_.state()),
-              std::max<std::size_t>(
-                  4, std::min<std::size_t>(256, kStateRingBytes / rt::full_state_bytes(stepper_.state())))),
+      rings_(make_rings(rig_, stepper_)),
       codec_(mechanism_.mechanism, selected_channels(rig_, mechanism_.mechanism), rig_.period_ns, product_version()),
       endpoint_(udp_options(rig_), codec_, inputs_, snapshots_,
                 {.on_event = [this](const RigEvent& event) { keep_event(event); },
@@ -213,8 +249,8 @@ LiveRun::LiveRun(wire::RigConfig rig)
       cycle_(stepper_, cycle_settings(rig_, mechanism_.mechanism),
              {.in = &inputs_,
               .out = rig_.lockstep ? nullptr : &snapshots_,
-              .steps = keeps_records() ? &steps_ : nullptr,
-              .states = keeps_records() ? &states_ : nullptr,
+              .steps = keeps_records() ? &rings_->steps : nullptr,
+              .states = keeps_records() ? &rings_->states : nullptr,
               .wake_fd = rig_.lockstep ? -1 : endpoint_.wake_fd()}) {}
 
 LiveRun::~LiveRun() {
@@ -252,7 +288,9 @@ void LiveRun::run_loop() {
 std::string LiveRun::fault() const {
   const rt::Fault fault = cycle_.fault();
   if (!fault.latched) return {};
-  const std::string why = describe_fault(mechanism_.mechanism, fault.status, fault.body, fault.joint);
+  const std::string why =
+      failed(fault.status) ? describe_fault(mechanism_.mechanism, fault.status, fault.body, fault.joint, fault.output)
+                           : describe_stop(fault.by_misses);
   const std::string box = recorder_ ? recorder_->black_boxes(fault.number).of_fault : std::string();
   return box.empty() ? why : why + "; " + box;
 }
@@ -299,6 +337,7 @@ void LiveRun::describe_loop(wire::StatusReport& report) const {
   count("newest_miss_step", cycle_.newest_miss_step());
   count("limited_inputs", cycle_.limited_inputs());
   count("not_converged_steps", cycle_.not_converged_steps());
+  count("refused_black_boxes", refused_black_boxes());
   add_distributions([&report] { return report.add_distribution(); });
   if (!recorder_) return;
   const Recorder::BlackBoxes boxes = recorder_->black_boxes(cycle_.fault().number);
@@ -330,6 +369,12 @@ bool LiveRun::request_black_box_after(std::uint32_t written) {
   return true;
 }
 
+std::uint32_t LiveRun::refused_black_boxes() const { return recorder_ ? recorder_->refused_black_boxes() : 0; }
+
+std::string LiveRun::newest_black_box() const {
+  return recorder_ ? recorder_->black_boxes(cycle_.fault().number).newest : std::string();
+}
+
 std::vector<Recorder::Written> LiveRun::take_black_boxes() {
   if (!recorder_) return {};
   std::vector<Recorder::Written> written = recorder_->take_written();
@@ -343,13 +388,30 @@ void LiveRun::start_recorder() {
   std::vector<std::string> lines;
   for (const rt::Grant& grant : realtime_) lines.push_back(rt::to_string(grant));
   const wire::RecordingHeader header = recording_header(mechanism_, &rig_, stepper_, lines);
-  recorder_ = std::make_unique<Recorder>(steps_, states_);
+  recorder_ = std::make_shared<Recorder>(rings_);
   if (!rig_.recording_path.empty()) recorder_->record_to(rig_.recording_path, header);
   if (!rig_.black_box_folder.empty())
     recorder_->keep_black_box(
-        {.folder = rig_.black_box_folder, .steps = black_box_steps(rig_), .full_state_every = full_state_every(rig_)},
+        {.folder = rig_.black_box_folder,
+         .steps = black_box_steps(rig_),
+         .full_state_every = full_state_every(rig_),
+         .least_interval = std::chrono::nanoseconds(std::llround(1e9 * rig_.black_box_least_interval_s)),
+         .most_files = rig_.most_black_boxes,
+         .most_bytes = rig_.most_black_box_bytes,
+         .disk_reserve_bytes = rig_.disk_reserve_bytes},
         header);
   recorder_->start();
+}
+
+std::string LiveRun::memory_text() const {
+  const auto mebibytes = [](std::size_t bytes) { return static_cast<double>(bytes) / (1 << 20); };
+  const double seconds = 1e-9 * static_cast<double>(rig_.period_ns) * static_cast<double>(rings_->steps.capacity());
+  std::string text = fmt::format(
+      "in memory until the disk has them: records of {:.1f} s in {:.1f} MiB, {} full states in {:.1f} MiB", seconds,
+      mebibytes(rings_->steps.bytes()), rings_->states.capacity(), mebibytes(rings_->states.bytes()));
+  if (!rig_.black_box_folder.empty())
+    text += fmt::format("; the black box takes {:.1f} MiB", mebibytes(recorder_->black_box_bytes()));
+  return text;
 }
 
 void LiveRun::start() {
@@ -368,6 +430,7 @@ void LiveRun::start() {
     stopping_.store(true);
     go_.set_value();
     loop_.join();
+    if (recorder_ && recorder_->is_running()) recorder_->stop({}, kPatience);
     throw;
   }
   started_ = std::chrono::steady_clock::now();
@@ -418,12 +481,13 @@ void LiveRun::stop_recorder(const std::string& reason, LiveSummary& summary) {
   footer.set_not_converged_steps(summary.not_converged_steps);
   footer.set_first_not_converged_step(summary.first_not_converged_step);
   add_distributions([&footer] { return footer.add_distribution(); });
-  const std::string error = recorder_->stop(footer);
+  summary.recording_error = recorder_->stop(footer, kPatience);
+  summary.unconfirmed = recorder_->is_unconfirmed();
   take_black_boxes();
   summary.black_boxes = black_boxes_;
+  summary.refused_black_boxes = recorder_->refused_black_boxes();
   if (rig_.recording_path.empty()) return;
   summary.recording = rig_.recording_path;
-  summary.recording_error = error;
   summary.recorded_steps = recorder_->steps_written();
   if (!summary.recording_error.empty())  // what the loop handed over did not all arrive
     summary.lost_records = summary.steps - std::min(summary.steps, summary.recorded_steps);

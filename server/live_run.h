@@ -39,6 +39,7 @@ struct LiveSummary {
   rt::ThreadUsage loop_thread;                 // while it stepped
   std::uint64_t lost_records = 0;
   std::uint64_t recorded_steps = 0;
+  bool unconfirmed = false;     // all was written, but the disk had not confirmed it when waiting ended
   std::string recording;        // path, empty if none
   std::string recording_error;  // empty if all was written
   struct Distribution {
@@ -54,10 +55,15 @@ struct LiveSummary {
   std::string fault;                     // why stepping stopped, empty if it did not or was reset
   std::uint32_t faults = 0;              // those that were reset included
   std::vector<std::string> black_boxes;  // files written
+  std::uint32_t refused_black_boxes = 0;
 
   nlohmann::json json() const;
   std::string text() const;
 };
+
+// What a rig file permits and would better not, and a disk that is too full for its black boxes: for people, at each
+// start.
+std::vector<std::string> start_warnings(const wire::RigConfig& rig);
 
 class LiveRun {
  public:
@@ -77,6 +83,7 @@ class LiveRun {
   const wire::LoadedMechanism& mechanism() const { return mechanism_; }
   std::uint16_t port() const { return endpoint_.local_port(); }
   const rt::ThreadReport& realtime() const { return realtime_; }
+  bool keeps_records() const { return !rig_.recording_path.empty() || !rig_.black_box_folder.empty(); }
   std::uint64_t missed_deadlines() const { return cycle_.missed_deadlines(); }
   std::uint64_t newest_miss_step() const { return cycle_.newest_miss_step(); }
   std::uint64_t lost_records() const { return cycle_.lost_records(); }
@@ -84,18 +91,22 @@ class LiveRun {
   std::string fault() const;
   // The black box of the latched fault is still being written.
   bool awaits_black_box() const;
+  // What is held in memory until the disk has it: seconds and MiB, for people.
+  std::string memory_text() const;
   // Why nothing is recorded any more, empty if it is; stepping goes on.
   std::string recording_error() const { return recorder_ != nullptr ? recorder_->error() : std::string(); }
   // Has the black box written; false: the rig file asks for none.
   bool request_black_box();
   // What became of black boxes since the last call.
   std::vector<Recorder::Written> take_black_boxes();
+  // Those refused so far because of the rig file's limits, and why the newest of all was not written.
+  std::uint32_t refused_black_boxes() const;
+  std::string newest_black_box() const;
   // Rigs that came and went, and faults that were reset since the last call; at most a hundred are kept.
   std::vector<RigEvent> take_events();
 
  private:
   void run_loop();
-  bool keeps_records() const { return !rig_.recording_path.empty() || !rig_.black_box_folder.empty(); }
   void start_recorder();
   void stop_recorder(const std::string& reason, LiveSummary& summary);
   template <class Add>
@@ -112,14 +123,13 @@ class LiveRun {
   index3::Stepper stepper_;
   rt::Mailbox<InputSample> inputs_;
   rt::Mailbox<Snapshot> snapshots_;
-  rt::Ring steps_;
-  rt::Ring states_;
+  std::shared_ptr<RecordRings> rings_;
   std::mutex events_mutex_;  // between the network thread and the main thread
   std::vector<RigEvent> events_;
   wire::ServerCodec codec_;
   UdpEndpoint endpoint_;
   rt::Cycle cycle_;
-  std::unique_ptr<Recorder> recorder_;
+  std::shared_ptr<Recorder> recorder_;
   std::vector<std::string> black_boxes_;
 
   std::promise<rt::ThreadReport> set_up_;

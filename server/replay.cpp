@@ -108,10 +108,13 @@ class Replay {
     cycle_.repeat(record);
     if (!fault) ++report_.steps;
     if (stepper_.state().step != record.step || stepper_.state().hash() != record.state_hash) differ(record.step);
-    if (fault)
-      report_.fault =
-          fmt::format("after step {}: {}", record.step,
-                      describe_fault(mechanism_.mechanism, record.status, record.failed_body, record.failed_joint));
+    if (fault) report_.fault = fmt::format("after step {}: {}", record.step, why_stopped(record));
+  }
+
+  std::string why_stopped(const StepRecord& record) const {
+    if (!failed(record.status)) return describe_stop((record.flags & kMissedTooOften) != 0);
+    return describe_fault(mechanism_.mechanism, record.status, record.failed_body, record.failed_joint,
+                          record.failed_output);
   }
 
   void compare(const wire::RecordedState& state) {

@@ -9,6 +9,7 @@
 
 #include "core/index3/initial_state.h"
 #include "core/index3/plan.h"
+#include "core/index3/sensors.h"
 #include "server/commission_verdict.h"
 
 namespace rigstep::server {
@@ -52,25 +53,45 @@ wire::LoadedMechanism parse_mechanism_text(const std::string& text, const std::s
   }
 }
 
+namespace {
+
+void require_finite_outputs(const wire::LoadedMechanism& mechanism, const index3::Stepper& stepper) {
+  Outputs outputs;
+  index3::read_outputs(stepper, StepReport{}, outputs);
+  if (const int c = first_not_finite(outputs); c >= 0)
+    throw MechanismFileError(mechanism.path + ": the output channel " + mechanism.mechanism.output_channels()[c].name +
+                             " is not finite at the start: give masses and start velocities that it can be formed of");
+}
+
+}  // namespace
+
 index3::Stepper make_stepper(const wire::LoadedMechanism& mechanism, const index3::Settings& settings) {
   try {
-    return index3::Stepper(mechanism.mechanism, settings);
+    index3::Stepper stepper(mechanism.mechanism, settings);
+    require_finite_outputs(mechanism, stepper);
+    return stepper;
   } catch (const index3::StartError& error) {
     throw MechanismFileError(mechanism.at_joint(error.joint, error).what());
   }
 }
 
-std::string describe_fault(const Mechanism& mechanism, StepStatus status, int body, int joint) {
-  if (!failed(status)) return "no inputs for too long (stale rule)";
+std::string describe_fault(const Mechanism& mechanism, StepStatus status, int body, int joint, int output) {
   const auto in = [](int index, const auto& elements) {
     return index >= 0 && index < static_cast<int>(elements.size());
   };
+  if (in(output, mechanism.output_channels()))
+    return std::string(to_string(status)) + ": " + mechanism.output_channels()[output].name;
   if (in(joint, mechanism.joints()))
     return std::string(to_string(status)) + " at joint " + mechanism.joints()[joint].name;
   if (joint >= 0 && joint < mechanism.constraints())
     return std::string(to_string(status)) + " at " + mechanism.constraint_name(joint);
   if (in(body, mechanism.bodies())) return std::string(to_string(status)) + " at body " + mechanism.bodies()[body].name;
   return to_string(status);
+}
+
+const char* describe_stop(bool by_misses) {
+  return by_misses ? "too many deadlines were missed (realtime.deadline_misses_until_fault)"
+                   : "no inputs for too long (stale rule)";
 }
 
 index3::Settings settings_of(const wire::RigConfig& rig) {

@@ -19,11 +19,16 @@ std::string build_fingerprint();
 // Processor model and instruction sets that decide the bits of a run.
 std::string cpu_fingerprint();
 
-// The stepper at its consistent start. A start pose that contradicts a joint is a MechanismFileError with the line.
+// The stepper at its consistent start. A start pose that contradicts a joint is a MechanismFileError with the line, and
+// so is an output that is not finite there.
 index3::Stepper make_stepper(const wire::LoadedMechanism& mechanism, const index3::Settings& settings);
 
-// Why stepping stopped, with the name of the body or joint where a failed step began: for people.
-std::string describe_fault(const Mechanism& mechanism, StepStatus status, int body, int joint);
+// Why stepping stopped, with the name of the body or joint where a failed step began, or of the output channel that is
+// not finite: for people.
+std::string describe_fault(const Mechanism& mechanism, StepStatus status, int body, int joint, int output = -1);
+
+// Why stepping stopped without a step that failed: for people.
+const char* describe_stop(bool by_misses);
 
 // Settings of a rig file.
 index3::Settings settings_of(const wire::RigConfig& rig);

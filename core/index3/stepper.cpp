@@ -425,17 +425,44 @@ void Stepper::go_on_alone() noexcept {
   ++late_partners_;
 }
 
+StepReport Stepper::step(const Inputs& inputs, Outputs& outputs) noexcept {
+  StepReport report = step(inputs);
+  if (failed(report.status)) return report;
+  Outputs reached;
+  sensors_->read(*this, report, reached);
+  report.output = first_not_finite(reached);
+  if (report.output < 0) {
+    outputs = reached;
+  } else {
+    report.status = StepStatus::output_not_finite;
+    take_back();
+  }
+  return report;
+}
+
 StepReport Stepper::commit(const Inputs& inputs, const StepReport& report) noexcept {
   look_at_followed(*plan_, *workspace_);
   workspace_->advance();
   if (plan_->shows_forces)
     apply_forces(*plan_, inputs, time_at(*plan_, state_.step + 1), state_.coordinate, *workspace_);
+  failed_.coordinate = state_.coordinate;
+  failed_.drive = state_.drive;
   follow_coordinates(*plan_, state_.coordinate, *workspace_);
   std::copy(workspace_->coordinate.begin(), workspace_->coordinate.end(), state_.coordinate.begin());
   std::copy(workspace_->drive.begin(), workspace_->drive.end(), state_.drive.begin());
   ++state_.step;
   state_is_current_ = false;
   return report;
+}
+
+// The step just committed is undone: the lanes still hold the instant before it.
+void Stepper::take_back() noexcept {
+  workspace_->advance();
+  std::swap(state_.coordinate, failed_.coordinate);
+  std::swap(state_.drive, failed_.drive);
+  --state_.step;
+  state_is_current_ = false;
+  evaluate_state(*plan_, state(), *workspace_);
 }
 
 // the state stays; what sensors read belongs to it again

@@ -82,6 +82,9 @@ class Stepper {
   // Advances by one dt with the inputs held on (t_k, t_k+1]. A step that fails (see failed()) is not
   // committed: the state stays at the last good one and the report names the joint or body.
   StepReport step(const Inputs& inputs) noexcept;
+  // The same with every output channel after the step. Where one is not finite, the step is not committed either and
+  // the report names the channel. `outputs` changes only where the step is committed.
+  StepReport step(const Inputs& inputs, Outputs& outputs) noexcept;
 
   const State& state() const noexcept;
   const Plan& plan() const noexcept;
@@ -105,6 +108,7 @@ class Stepper {
  private:
   StepReport commit(const Inputs& inputs, const StepReport& report) noexcept;
   StepReport reject(const Inputs& inputs, StepReport report) noexcept;
+  void take_back() noexcept;
   bool attempt(const Inputs& inputs, Team* team) noexcept;
   void go_on_alone() noexcept;
 
@@ -116,7 +120,7 @@ class Stepper {
   std::uint64_t late_partners_ = 0;
   mutable State state_;                   // the last committed one
   mutable bool state_is_current_ = true;  // else it is still in the lanes, from where state() fetches it
-  State failed_;                          // what a failed step would have committed
+  State failed_;  // what a failed step would have committed; before that, what take_back() needs
 };
 
 }  // namespace rigstep::index3

@@ -1,5 +1,7 @@
 #include "core/mechanism/signals.h"
 
+#include <cmath>
+
 namespace rigstep {
 
 const char* to_string(StepStatus status) noexcept {
@@ -14,8 +16,16 @@ const char* to_string(StepStatus status) noexcept {
       return "singular";
     case StepStatus::not_finite:
       return "not finite";
+    case StepStatus::output_not_finite:
+      return "output not finite";
   }
   return "unknown";
+}
+
+int first_not_finite(const Outputs& outputs) noexcept {
+  for (int c = 0; c < outputs.count; ++c)
+    if (!std::isfinite(outputs.value[c])) return c;
+  return -1;
 }
 
 }  // namespace rigstep

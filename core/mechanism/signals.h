@@ -11,8 +11,8 @@ namespace rigstep {
 
 // Values of the input channels in the mechanism's order [channel's unit].
 struct Inputs {
-  std::array<double, kMaxChannels> value{};
   int count = 0;
+  std::array<double, kMaxChannels> value{};
 };
 
 // Values of the output channels in the mechanism's order [channel's unit].
@@ -21,13 +21,17 @@ struct Outputs {
   int count = 0;
 };
 
+// Index of the first channel that is infinite or no number, or -1.
+int first_not_finite(const Outputs& outputs) noexcept;
+
 // Ordered by severity. From `diverged` on the step is not committed and the state stays at the last good one.
 enum class StepStatus : std::uint8_t {
   ok = 0,
-  not_converged = 1,  // the last iteration still moved a body by more than the tolerance; the result is used
-  diverged = 2,       // it moved one by more than a radian or the largest arm, or a joint is open by 1 % of that
-  singular = 3,       // a joint, coupling, driver, hub or force element could not be eliminated
-  not_finite = 4,     // a result is NaN or infinite
+  not_converged = 1,      // the last iteration still moved a body by more than the tolerance; the result is used
+  diverged = 2,           // it moved one by more than a radian or the largest arm, or a joint is open by 1 % of that
+  singular = 3,           // a joint, coupling, driver, hub or force element could not be eliminated
+  not_finite = 4,         // a result is NaN or infinite
+  output_not_finite = 5,  // the motion is finite, an output channel of it is not
 };
 
 // The step was not committed.
@@ -40,6 +44,7 @@ struct StepReport {
   StepStatus status = StepStatus::ok;
   int body = -1;                       // body that failed, or -1
   int joint = -1;                      // joint that failed (couplings, then drivers count on after), or -1
+  int output = -1;                     // output channel that is not finite, or -1
   double last_increment = 0.0;         // largest displacement [m] or rotation [rad] of a body in the last iteration
   double position_residual = 0.0;      // largest constraint row [m] or [-]
   double velocity_residual = 0.0;      // [m/s] or [1/s]
@@ -48,13 +53,14 @@ struct StepReport {
 
 // Bits of Snapshot.flags and StepRecord.flags.
 enum Flag : std::uint32_t {
-  kStaleInput = 1u << 0,    // no input within the allowed age: the stale rule was applied
-  kOverrun = 1u << 1,       // deadlines were missed and skipped since the last step
-  kRecordLost = 1u << 2,    // the recorder does not keep up: from a lost record until one gets through
-  kNotConverged = 1u << 3,  // last iteration above the tolerance; the result is used
-  kFaulted = 1u << 4,       // a step failed or the stale rule stopped it: outputs repeat the last good state
-  kNoInputYet = 1u << 5,    // no rig has sent inputs so far
-  kInputLimited = 1u << 6,  // an input was outside its range or rate: the nearest value inside was applied
+  kStaleInput = 1u << 0,      // no input within the allowed age: the stale rule was applied
+  kOverrun = 1u << 1,         // deadlines were missed and skipped since the last step
+  kRecordLost = 1u << 2,      // the recorder does not keep up: from a lost record until one gets through
+  kNotConverged = 1u << 3,    // last iteration above the tolerance; the result is used
+  kFaulted = 1u << 4,         // stopped by a failed step, inputs or deadlines: outputs repeat the last good state
+  kNoInputYet = 1u << 5,      // no rig has sent inputs so far
+  kInputLimited = 1u << 6,    // an input was outside its range or rate: the nearest value inside was applied
+  kMissedTooOften = 1u << 7,  // with kFaulted: more deadlines were missed than allowed, stepping stopped
 };
 
 // What is applied when the newest input is older than allowed.
@@ -113,12 +119,12 @@ struct StepRecord {
   std::uint64_t step = 0;
   std::int64_t sim_time_ns = 0;
   std::int64_t log_time_ns = 0;  // wall clock at the step [ns since 1970]
-  Inputs inputs;                 // as applied
   std::uint64_t sequence = 0;    // of the newest input used, 0 if none
   std::uint32_t input_age_steps = 0;
   StepStatus status = StepStatus::ok;
   std::int32_t failed_body = -1;  // where a failed step began, index or -1
   std::int32_t failed_joint = -1;
+  std::int32_t failed_output = -1;  // output channel that was not finite, index or -1
   std::uint32_t flags = 0;
   std::uint32_t missed_deadlines = 0;  // skipped before this step
   std::uint32_t wake_up_ns = 0;        // from the deadline to the start of the tick
@@ -128,6 +134,7 @@ struct StepRecord {
   double position_residual = 0.0;
   double velocity_residual = 0.0;
   double acceleration_residual = 0.0;
+  Inputs inputs;  // as applied; last, so that a queue holds only as many as there are channels
 };
 
 }  // namespace rigstep

@@ -24,8 +24,9 @@ struct CommissionOptions {
 // Before the long work, but after what is wrong with the rig file: where the verdict goes. Nothing but an earlier one
 // is replaced.
 std::string verdict_path(const CommissionOptions& options) {
-  const std::string rig = wire::load_rig(options.request.rig_file).path;
-  const std::string path = options.output.empty() ? commission_verdict_path(rig) : options.output;
+  const wire::RigConfig rig = wire::load_rig(options.request.rig_file);
+  for (const std::string& warning : start_warnings(rig)) spdlog::warn("{}", warning);
+  const std::string path = options.output.empty() ? commission_verdict_path(rig.path) : options.output;
   require_writable(path);
   if (std::filesystem::is_regular_file(path) && !is_commission_verdict(path))
     throw wire::ConfigError("--output: " + path +

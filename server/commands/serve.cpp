@@ -57,9 +57,20 @@ class Watch {
       else
         spdlog::error("{}", written.text);
     }
+    tell_refused_black_boxes();
   }
 
  private:
+  // Anybody may ask: a line now and then is enough.
+  void tell_refused_black_boxes() {
+    const std::uint32_t refused = live_.refused_black_boxes();
+    const auto now = std::chrono::steady_clock::now();
+    if (refused == refused_boxes_ || now < next_refusal_told_) return;
+    spdlog::warn("{} black boxes refused so far; the newest: {}", refused, live_.newest_black_box());
+    refused_boxes_ = refused;
+    next_refusal_told_ = now + std::chrono::seconds(10);
+  }
+
   // What black box a fault has written belongs into its message, so that is waited for, but not for long.
   void tell_fault() {
     const std::string fault = live_.fault();
@@ -91,13 +102,15 @@ class Watch {
   LiveRun& live_;
   std::uint64_t missed_ = 0, lost_ = 0;
   int looks_at_fault_ = 0;
+  std::uint32_t refused_boxes_ = 0;
+  std::chrono::steady_clock::time_point next_refusal_told_ = {};
   std::string untold_;  // fault
   bool faulted_ = false, recording_failed_ = false;
 };
 
 // What is wrong at the end counts before how it ended.
 int exit_code(const LiveSummary& summary) {
-  if (!summary.recording_error.empty()) return kExitEnvironment;
+  if (!summary.recording_error.empty() || summary.lost_records > 0) return kExitEnvironment;
   if (!summary.fault.empty()) return failed(summary.last_status) ? kExitNumerical : kExitVerdict;
   return interrupted ? interrupted_exit_code() : kExitOk;
 }
@@ -121,12 +134,14 @@ int serve(const ServeOptions& options) {
   watch_interrupts();
   watch_black_box_signal();
   live.start();
+  for (const std::string& warning : start_warnings(live.rig())) spdlog::warn("{}", warning);
   for (const rt::Grant& grant : live.realtime())
     spdlog::log(grant.granted ? spdlog::level::info : spdlog::level::warn, "{}", rt::to_string(grant));
   spdlog::info("{} at {} us steps{}, listening on {}:{}{}{}", live.mechanism().mechanism.name(),
                live.rig().period_ns / 1000, live.rig().lockstep ? " in lockstep with the rig" : "", live.rig().address,
                live.port(), live.rig().key_path.empty() ? "" : ", with the key " + live.rig().key_path,
                live.rig().recording_path.empty() ? "" : ", recording to " + live.rig().recording_path);
+  if (live.keeps_records()) spdlog::info("{}", live.memory_text());
   tell_commissioning(live);
   const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(options.duration);
   Watch watch(live);
@@ -161,8 +176,11 @@ Command add_serve(CLI::App& app) {
           "Examples:\n  rigstep serve config/rigs/ci_loopback.textproto\n"
           "  rigstep serve config/rigs/ci_loopback.textproto --duration 60 --record run.mcap --json\n\n"
           "Stops on SIGINT (exit code 130) or SIGTERM (0); the recording is closed properly either way. A recording\n"
-          "that failed (4) or a fault that is latched then (6 after a failed step, 1 after stale inputs) counts "
-          "first.\n"
+          "that failed or lost records (4) or a fault that is latched then (6 after a failed step, 1 after stale\n"
+          "inputs or missed deadlines) counts first. A disk that hangs is waited for 1.5 s, and what it has not taken\n"
+          "is told.\n"
+          "A rig that leaves or falls silent: unless the rig file says otherwise, inputs that are 20 steps old go to\n"
+          "their safe values within 0.25 s, and after 2 s the run is faulted until `rigstep reset`.\n"
           "SIGUSR1 has the black box written, where the rig file has one.\n\n") +
       kExitCodeHelp);
   return [options] { return serve(*options); };

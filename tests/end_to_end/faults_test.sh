@@ -20,7 +20,7 @@ logs() {
 
 disks() {
   mkdir disk && mount -t tmpfs -o size=1M tmpfs disk || return 77
-  rig_file boxed.textproto 'black_box { folder: "disk" seconds: 30 }'
+  rig_file boxed.textproto 'black_box { folder: "disk" seconds: 30 least_interval_seconds: 0 reserve_mebibytes: 0 }'
   rig_file plain.textproto
 
   # it fills up while it is recorded on: the loop goes on, what was written before replays, the next run has room again
@@ -37,7 +37,8 @@ disks() {
   expect 0 "$RIGSTEP" status "127.0.0.1:$port" && says out '^black box +the black box could not be written' &&
     says out '^recording +ended: disk/run\.mcap: cannot write at byte [0-9]+: No space left on device; free space'
   expect 0 "$RIGSTEP" status "127.0.0.1:$port" --json && assert_json out '"No space left on device" in d["recording_error"]'
-  rm disk/fill disk/*.black_box.*
+  [[ -z $(ls disk | grep black_box) ]] || fail "something is left of the black box: $(ls -l disk)"
+  rm disk/fill
   expect 0 "$RIGSTEP" blackbox "127.0.0.1:$port" && says out '^disk/four_bar\.black_box\..*\.mcap$'
   local box
   box=$(cat out)
@@ -85,7 +86,8 @@ grep -Eq "^fault +stepping stopped: .*; what came before is in $box\$" serve.out
 expect 0 "$RIGSTEP" replay "$box" && says out 'faulted after step [0-9]+: no inputs for too long' && says out '^bit-exact'
 
 # --- two controllers, a suspended rig, a suspended server; the recording of it all is whole
-rig_file rig.textproto 'stale_input { max_age_steps: 20 rule: HOLD }'
+rig_file rig.textproto 'stale_input { rule: HOLD fault_after_steps: 0 }' \
+  'realtime { deadline_misses_until_fault { consecutive: 0 per_second: 0 } }'
 serve rig.textproto --record run.mcap --json || exit 1
 "$RIGSTEP" rig --port "$port" --name first --drive drive=sine:2,1 --duration 0 --json >rig.json 2>rig.err &
 rig_process=$!

@@ -442,23 +442,21 @@ TEST_CASE("a replay goes on behind a gap that the recorder left") {
   const wire::LoadedMechanism mechanism =
       load_mechanism_file(RIGSTEP_SOURCE_DIR "/config/mechanisms/double_pendulum.textproto");
   index3::Stepper stepper = make_stepper(mechanism, {});
-  rt::Ring steps(sizeof(StepRecord), kSlots);
-  rt::Ring states(rt::full_state_bytes(stepper.state()), 4);
-  rt::Cycle cycle(stepper, {}, {.steps = &steps, .states = &states});
+  const auto rings =
+      std::make_shared<RecordRings>(rt::step_record_bytes(0), kSlots, rt::full_state_bytes(stepper.state()), 4);
+  rt::Cycle cycle(stepper, {}, {.steps = &rings->steps, .states = &rings->states});
   const std::string path = folder.file("gap.mcap");
-  {
-    Recorder recorder(steps, states);
-    recorder.record_to(path, recording_header(mechanism, nullptr, stepper, {}));
-    // nobody empties the ring: 36 of these are lost
-    for (std::uint64_t k = 0; k < kBeforeRecorder; ++k) cycle.tick({});
-    recorder.start();
-    while (recorder.steps_written() < kSlots) std::this_thread::sleep_for(1ms);
-    for (std::uint64_t k = 0; k < kAfter; ++k) {
-      std::this_thread::sleep_for(500us);
-      cycle.tick({});
-    }
-    CHECK(recorder.stop({}).empty());
+  const auto recorder = std::make_shared<Recorder>(rings);
+  recorder->record_to(path, recording_header(mechanism, nullptr, stepper, {}));
+  // nobody empties the ring: 36 of these are lost
+  for (std::uint64_t k = 0; k < kBeforeRecorder; ++k) cycle.tick({});
+  recorder->start();
+  while (recorder->steps_written() < kSlots) std::this_thread::sleep_for(1ms);
+  for (std::uint64_t k = 0; k < kAfter; ++k) {
+    std::this_thread::sleep_for(500us);
+    cycle.tick({});
   }
+  CHECK(recorder->stop({}).empty());
   CHECK(cycle.lost_records() == kBeforeRecorder - kSlots);
   const ReplayReport report = replay(path, {});
   CHECK(report.verdict == Verdict::bit_exact);
@@ -560,7 +558,8 @@ std::string black_box_file(const Folder& folder, double seconds) {
                                          "input { channel: \"drive\" most_change_per_step: 1e300 }\n"
                                          "recording { full_state_every: 100 }\n"
                                          "black_box { folder: \"" +
-                                             folder.file("") + "\" seconds: " + std::to_string(seconds) + " }\n");
+                                             folder.file("") + "\" seconds: " + std::to_string(seconds) +
+                                             " least_interval_seconds: 0 reserve_mebibytes: 1 }\n");
 }
 
 wire::RigConfig boxed_rig(const Folder& folder, double seconds) {
@@ -639,6 +638,7 @@ TEST_CASE("a black box on request holds a short run from its start, and one that
   CHECK(status.black_box_failed());
   CHECK(status.black_box() == failed.text);
   CHECK_FALSE(failed.good);
+  CHECK_FALSE(failed.refused);
   CHECK(failed.text.starts_with("the black box could not be written: " + run.folder.file("")));
   CHECK(step_once(*run.rig, 0.5).step == 251);
   CHECK(run.live.stop("the test is over").black_boxes == std::vector{written.text});
@@ -658,6 +658,61 @@ TEST_CASE("an operator has a black box written over the link, once for each time
   CHECK(write_black_box(target, before).black_box() == report.black_box());
   CHECK(write_black_box(target, report).black_box() != report.black_box());
   CHECK(run.live.stop("the test is over").black_boxes.size() == 2);
+}
+
+// How many files of a kind lie in a folder.
+std::size_t files_with(const Folder& folder, const std::string& part_of_name) {
+  std::size_t count = 0;
+  for (const auto& entry : fs::directory_iterator(folder.file("")))
+    count += entry.path().filename().string().find(part_of_name) != std::string::npos;
+  return count;
+}
+
+// Asks so often, one after the other, and returns how many were written.
+std::uint32_t ask_for_black_boxes(LiveRun& live, int times) {
+  const StatusTarget target{.port = live.port()};
+  std::uint32_t written = 0;
+  for (int k = 0; k < times; ++k) written += write_black_box(target, query_status(target)).black_box_failed() ? 0 : 1;
+  return written;
+}
+
+TEST_CASE("black boxes on request keep to their interval, number, bytes and disk, and those of faults still come") {
+  struct Limit {
+    const char* text;  // in the rig file
+    std::uint32_t written;
+    const char* why;
+  };
+  for (const Limit& limit :
+       {Limit{"least_interval_seconds: 3600", 1, "black_box.least_interval_seconds of the rig file is 3600"},
+        Limit{"least_interval_seconds: 0 most_files: 4", 2, "this run has written 2 files, 2 of them on request"},
+        Limit{"least_interval_seconds: 0 most_mebibytes: 1", 2, "black_box.most_mebibytes of the rig file is 1, half"},
+        Limit{"least_interval_seconds: 0 reserve_mebibytes: 4294967295", 0, "are left to the recording"}}) {
+    CAPTURE(limit.text);
+    const Folder folder;
+    std::string file = wire::read_text_file(black_box_file(folder, 30.0));
+    file.replace(file.find("least_interval"), std::string::npos, std::string(limit.text) + " }\n");
+    wire::RigConfig config = wire::load_rig(folder.write("limited.textproto", file));
+    config.port = 0;
+    LiveRun live(std::move(config));
+    live.start();
+    RigClient rig({.port = live.port()});
+    for (int k = 0; k < 50; ++k) step_once(rig, 0.5);
+    CHECK(ask_for_black_boxes(live, 4) == limit.written);
+    CHECK(files_with(folder, "black_box") == limit.written);
+    CHECK(live.refused_black_boxes() == 4 - limit.written);
+    CHECK(live.newest_black_box().find(limit.why) != std::string::npos);
+    CHECK(start_warnings(live.rig()).size() == (limit.written == 0 ? 1 : 0));
+
+    // the fault is told with its own file, unless the disk is too full for any
+    CHECK((step_once(rig, 1e300).flags & kFaulted) != 0);
+    for (int wait = 0; wait < 500 && live.awaits_black_box(); ++wait) std::this_thread::sleep_for(10ms);
+    const LiveSummary summary = live.stop("the test is over");
+    const bool fits = limit.written > 0;
+    CHECK(files_with(folder, "black_box") == limit.written + (fits ? 1 : 0));
+    CHECK(summary.refused_black_boxes == 4 - limit.written + (fits ? 0 : 1));
+    CHECK(summary.fault.find(fits ? "what came before is in" : "was refused") != std::string::npos);
+    CHECK(files_with(folder, ".part") == 0);
+  }
 }
 
 TEST_CASE("a black box whose folder is not there is told before the run") {

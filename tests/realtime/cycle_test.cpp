@@ -6,8 +6,10 @@
 
 #include <atomic>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <memory>
+#include <random>
 #include <thread>
 #include <vector>
 
@@ -73,6 +75,41 @@ struct Bench {
   Cycle cycle;
   std::uint64_t sequence = 0;
 };
+
+// The same with its energy as the only output.
+Mechanism free_body_with_energy() {
+  MechanismBuilder builder("free_body");
+  builder.set_gravity(Vec3::Zero());
+  Body body;
+  body.name = "body";
+  body.mass = 1.0;
+  body.inertia_b = Mat3::Identity();
+  builder.add_body(body);
+  Input input;
+  input.name = "force";
+  input.kind = Input::Kind::body_force;
+  builder.add_body_input(input, "body");
+  Output output;
+  output.name = "energy";
+  output.kind = Output::Kind::energy;
+  builder.add_output(output);
+  return builder.build();
+}
+
+// Finite, of any size.
+double any_finite(std::mt19937& random) {
+  const double mantissa = std::uniform_real_distribution<double>(-1.0, 1.0)(random);
+  switch (random() % 4) {
+    case 0:
+      return mantissa * std::numeric_limits<double>::max();
+    case 1:
+      return std::copysign(std::numeric_limits<double>::max(), mantissa);
+    case 2:
+      return 0.0;
+    default:
+      return mantissa;
+  }
+}
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
@@ -257,6 +294,87 @@ TEST_CASE("each channel has its own age, and one that says stop stops all") {
   }
 }
 
+TEST_CASE(
+    "inputs beyond the last age are a fault whatever the rule, but not before the first and not without channels") {
+  for (const StaleRule rule : {StaleRule::hold, StaleRule::zero, StaleRule::ramp, StaleRule::rate}) {
+    const auto bench = std::make_unique<Bench>(
+        CycleSettings{.fault_after_steps = 6, .inputs = {{.rule = rule, .max_age_steps = 2, .ramp_steps = 2}}});
+    for (int tick = 0; tick < 20; ++tick) REQUIRE(bench->tick().flags == kNoInputYet);
+    bench->send(4.0);
+    for (int age = 0; age < 6; ++age) CHECK((bench->tick().flags & kFaulted) == 0);
+    CHECK(bench->tick().flags == (kStaleInput | kFaulted));
+    CHECK(bench->cycle.fault().status == StepStatus::ok);
+    CHECK_FALSE(bench->cycle.fault().by_misses);
+    bench->cycle.request_reset(1);
+    for (int tick = 0; tick < 20; ++tick) REQUIRE(bench->tick().flags == kNoInputYet);
+  }
+  InputGuard nothing_to_apply({}, 6);
+  Inputs none;
+  CHECK_FALSE(nothing_to_apply.apply(&none, 100, none).stop);
+}
+
+TEST_CASE("deadlines missed one after the other, or too many within a second, are a fault, and it replays") {
+  const auto run = [](const MissLimits& limits, const std::vector<std::uint64_t>& missed) {
+    const auto bench = std::make_unique<Bench>(CycleSettings{.miss_limits = limits});
+    std::size_t tick = 0;
+    while (tick < missed.size() && (bench->tick(missed[tick]).flags & kFaulted) == 0) ++tick;
+    return tick;  // the first that is faulted
+  };
+  constexpr std::size_t kNever = 3;
+  CHECK(run({.consecutive = 5}, {4, 4, 5}) == 2);
+  CHECK(run({.consecutive = 5}, {4, 4, 4}) == kNever);
+  CHECK(run({.per_second = 10}, {4, 4, 2}) == 2);
+  CHECK(run({.per_second = 10}, {9, 990, 9}) == 1);
+  CHECK(run({.per_second = 1000}, {700, 300, 0}) == 1);
+  CHECK(run({.per_second = 1000}, {700, 299, 700}) == kNever);  // the second is over with the second tick
+  CHECK(run({}, {1'000'000, 1'000'000, 1'000'000}) == kNever);
+
+  const auto bench = std::make_unique<Bench>(CycleSettings{.miss_limits = {.consecutive = 5}});
+  bench->send(1.0);
+  bench->tick();
+  for (int tick = 0; tick < 3; ++tick) {
+    const Snapshot& snapshot = bench->tick(tick == 0 ? 7 : 0);
+    CHECK((snapshot.flags & ~kOverrun) == (kFaulted | kMissedTooOften));
+    CHECK(snapshot.step == 1);
+  }
+  CHECK(bench->cycle.fault().by_misses);
+  CHECK(bench->cycle.fault().status == StepStatus::ok);
+  bench->cycle.request_reset(1);
+  CHECK(bench->tick().flags == kNoInputYet);
+  CHECK_FALSE(bench->cycle.fault().latched);
+
+  index3::Stepper stepper(free_body(), index3::Settings{});
+  const auto again = std::make_unique<Cycle>(stepper, CycleSettings{}, CyclePorts{});
+  for (const StepRecord& record : bench->drain()) {
+    again->repeat(record);
+    CHECK(again->record().flags == record.flags);
+    CHECK(again->record().state_hash == record.state_hash);
+  }
+  CHECK(again->fault().number == 1);
+}
+
+TEST_CASE("a record in the ring has room for the channels that there are") {
+  for (const int channels : {0, 1, 7, kMaxChannels}) {
+    StepRecord in, out;
+    in.step = 12;
+    in.acceleration_residual = 3.0;
+    in.inputs.count = channels;
+    for (int c = 0; c < channels; ++c) in.inputs.value[static_cast<std::size_t>(c)] = 1.0 + c;
+    Ring ring(step_record_bytes(channels), 2);
+    const std::span<std::byte> slot = ring.try_claim();
+    REQUIRE(slot.size() <= sizeof(StepRecord));
+    std::memcpy(slot.data(), &in, slot.size());
+    ring.publish();
+    REQUIRE(try_pop_step(ring, out));
+    CHECK(out.step == 12);
+    CHECK(out.acceleration_residual == 3.0);
+    CHECK(out.inputs.count == channels);
+    CHECK(out.inputs.value == in.inputs.value);
+    CHECK_FALSE(try_pop_step(ring, out));
+  }
+  CHECK(step_record_bytes(1) < 256);
+}
+
 TEST_CASE("once faulted, outputs with a safe value go there in their time, and the others stand") {
   const auto bench = std::make_unique<Bench>(
       CycleSettings{.max_age_steps = 2,
@@ -319,6 +437,96 @@ TEST_CASE("a failed step latches the fault at the last good state with the statu
   REQUIRE(records.size() == 2);
   CHECK(records[1].status == why);
   CHECK(std::isnan(records[1].inputs.value[0]));
+}
+
+TEST_CASE("an output that is not finite latches a fault that names it, and is neither sent nor recorded") {
+  index3::Stepper stepper(free_body_with_energy(), index3::Settings{});
+  Mailbox<InputSample> in;
+  Mailbox<Snapshot> out;
+  Ring steps(sizeof(StepRecord), 100);
+  Cycle cycle(stepper, {}, {.in = &in, .out = &out, .steps = &steps});
+  const auto send = [&in](double force) {
+    InputSample sample;
+    sample.inputs.value[0] = force;
+    sample.inputs.count = 1;
+    in.publish(sample);
+  };
+  send(1.0);
+  const Snapshot good = cycle.tick({});
+  const std::uint64_t hash = stepper.state().hash();
+  send(1e160);  // the motion stays finite, its square does not
+  for (int tick = 0; tick < 3; ++tick) {
+    cycle.tick({});
+    Snapshot sent;
+    REQUIRE(out.take(sent));
+    CHECK(sent.status == StepStatus::output_not_finite);
+    CHECK((sent.flags & kFaulted) != 0);
+    CHECK(sent.step == good.step);
+    CHECK(sent.outputs.value == good.outputs.value);
+    send(1.0);  // too late: latched
+  }
+  CHECK(stepper.state().hash() == hash);
+  CHECK(cycle.fault().status == StepStatus::output_not_finite);
+  CHECK(cycle.fault().output == 0);
+  CHECK(cycle.fault().body == -1);
+  cycle.request_reset(1);
+  send(2.0);
+  CHECK(cycle.tick({}).flags == 0);
+  CHECK(cycle.fault().output == 0);
+
+  // a replay fails in the same step, and goes on with the same bits
+  index3::Stepper other(free_body_with_energy(), index3::Settings{});
+  Cycle again(other, {}, {});
+  std::vector<StepRecord> records;
+  for (StepRecord record; try_pop(steps, record);) records.push_back(record);
+  REQUIRE(records.size() == 3);
+  CHECK(records[1].failed_output == 0);
+  for (const StepRecord& record : records) {
+    again.repeat(record);
+    CHECK(again.record().state_hash == record.state_hash);
+    CHECK(again.record().status == record.status);
+    CHECK(again.record().failed_output == record.failed_output);
+  }
+}
+
+TEST_CASE("whatever finite values come, and whatever the rules, what is applied and what outputs ramp to is finite") {
+  std::mt19937 random(7);
+  for (int run = 0; run < 3000; ++run) {
+    std::vector<InputPolicy> policies;
+    for (const StaleRule rule : {StaleRule::hold, StaleRule::zero, StaleRule::ramp, StaleRule::rate}) {
+      policies.push_back({.rule = rule,
+                          .max_age_steps = 1 + static_cast<std::uint32_t>(random() % 5),
+                          .safe = any_finite(random),
+                          .ramp_steps = static_cast<std::uint32_t>(random() % 8)});
+      if (random() % 2 == 0) policies.back().most_change_per_step = std::abs(any_finite(random)) + 1e-3;
+    }
+    InputGuard guard(policies);
+    Inputs newest = guard.at_rest(), applied = newest;
+    std::uint32_t age = 0;
+    for (int step = 0; step < 40; ++step, ++age) {
+      if (random() % 8 == 0 || step == 0) {
+        const Inputs older = newest;
+        for (int c = 0; c < newest.count; ++c) newest.value[c] = any_finite(random);
+        guard.note_rate(older, newest, step == 0 ? 0 : age);
+        age = 0;
+      }
+      guard.apply(&newest, age, applied);
+      for (int c = 0; c < applied.count; ++c) {
+        CAPTURE(run);
+        CAPTURE(c);
+        REQUIRE(std::isfinite(applied.value[c]));
+      }
+    }
+  }
+
+  const double largest = std::numeric_limits<double>::max();
+  const auto bench =
+      std::make_unique<Bench>(CycleSettings{.safe_outputs = {{.channel = 0, .value = -largest, .ramp_steps = 10}}});
+  bench->send(1.0);
+  bench->tick();
+  bench->send(kNan);
+  for (int tick = 0; tick < 12; ++tick) CHECK(std::isfinite(bench->tick().outputs.value[0]));
+  CHECK(bench->tick().outputs.value[0] == -largest);
 }
 
 TEST_CASE("a reset clears the fault that it names, and steps go on from the last good state without the old inputs") {

@@ -309,8 +309,46 @@ TEST_CASE("a rig file needs a mechanism and takes its defaults for the rest") {
   CHECK(rig.priority == 80);
   CHECK_FALSE(rig.cpu.has_value());
   CHECK(rig.max_input_age_steps == 20);
-  CHECK(rig.stale_rule == StaleRule::hold);
   CHECK(starts_with(rig_complaint(""), "rig.textproto: mechanism: is missing"));
+}
+
+TEST_CASE("without a word about it a rig that falls silent is ramped to safe within 0.25 s and faulted after 2 s") {
+  const std::string m = "mechanism: \"m\" ";
+  for (const auto& [text, ramp, fault] :
+       {std::tuple("", 250u, 2000u), std::tuple("period_us: 100", 2500u, 20'000u),
+        std::tuple("period_us: 3000", 84u, 667u), std::tuple("period_us: 100000", 3u, 23u),
+        std::tuple("stale_input { max_age_steps: 5 }", 250u, 2000u),
+        std::tuple("input { channel: \"c\" max_age_steps: 5000 ramp_steps: 7 }", 250u, 5007u),
+        std::tuple("input { channel: \"c\" max_age_steps: 4294967295 }", 250u, 4294967295u)}) {
+    const RigConfig rig = parse_rig(m + text, "r");
+    CAPTURE(text);
+    CHECK(rig.stale_rule == StaleRule::ramp);
+    CHECK(rig.ramp_steps == ramp);
+    CHECK(rig.fault_after_steps == fault);
+  }
+  CHECK(input_policies(parse_rig("mechanism: \"m\"", "r"), test::mechanism("four_bar"))[0].ramp_steps == 250);
+  CHECK(parse_rig(m + "input { channel: \"c\" ramp_steps: 0 }", "r").inputs[0].treatment.ramp_steps == 0);
+
+  // to hold for ever takes two words
+  CHECK(parse_rig(m + "stale_input { rule: HOLD }", "r").fault_after_steps == 2000);
+  const RigConfig hold = parse_rig(m + "stale_input { rule: HOLD fault_after_steps: 0 }", "r");
+  CHECK(hold.stale_rule == StaleRule::hold);
+  CHECK(hold.fault_after_steps == 0);
+  CHECK(starts_with(rig_complaint(m + "\nstale_input { fault_after_steps: 20 }"),
+                    "rig.textproto:2: stale_input.fault_after_steps: is not more than max_age_steps"));
+}
+
+TEST_CASE("missed deadlines are a fault from a second of them on, unless the file says no limit") {
+  const RigConfig rig = parse_rig("mechanism: \"m\"", "r");
+  CHECK(rig.consecutive_misses == 1000);
+  CHECK(rig.misses_per_second == 750);
+  const RigConfig slow = parse_rig("mechanism: \"m\" period_us: 500000", "r");
+  CHECK(slow.consecutive_misses == 10);
+  CHECK(slow.misses_per_second == 10);
+  const RigConfig own =
+      parse_rig("mechanism: \"m\" realtime { deadline_misses_until_fault { consecutive: 3 per_second: 0 } }", "r");
+  CHECK(own.consecutive_misses == 3);
+  CHECK(own.misses_per_second == 0);
 }
 
 TEST_CASE("the link of a rig file: the key lies beside it, the time-out is two seconds at any period") {
@@ -350,6 +388,10 @@ TEST_CASE("a rig file says who paces, what is kept for a fault, and what each ch
   CHECK(rig.busy_poll_ns == 40'000);
   CHECK(rig.black_box_folder == "boxes");
   CHECK(rig.black_box_seconds == 30.0);
+  CHECK(rig.black_box_least_interval_s == 10.0);
+  CHECK(rig.most_black_boxes == 50);
+  CHECK(rig.most_black_box_bytes == std::uint64_t{1024} << 20);
+  CHECK(rig.disk_reserve_bytes == std::uint64_t{100} << 20);
   REQUIRE(rig.inputs.size() == 2);
   CHECK(rig.inputs[0].treatment.rule == StaleRule::ramp);
   CHECK(rig.inputs[0].treatment.max_age_steps == 30);
@@ -410,10 +452,12 @@ TEST_CASE("what a rig file says of a channel has to be possible, and is refused 
                     "rig.textproto:3: input \"a\".channel: is named twice"));
   CHECK(starts_with(complaint("safe_output { channel: \"a\" value: inf }"),
                     "rig.textproto:2: safe_output \"a\".value: "));
-  CHECK(starts_with(complaint("stale_input { rule: RAMP }"), "rig.textproto:2: stale_input.rule: "));
+  CHECK(starts_with(complaint("stale_input { rule: RATE }"), "rig.textproto:2: stale_input.rule: "));
   CHECK(starts_with(complaint("realtime { busy_poll_us: 1000 }"), "rig.textproto:2: realtime.busy_poll_us: "));
   CHECK(starts_with(complaint("black_box { seconds: 5 }"), "rig.textproto:2: black_box.folder: is missing"));
   CHECK(starts_with(complaint("black_box { folder: \".\" seconds: 2000 }"), "rig.textproto:2: black_box.seconds: "));
+  CHECK(starts_with(complaint("black_box { folder: \".\" least_interval_seconds: -1 }"),
+                    "rig.textproto:2: black_box.least_interval_seconds: "));
 }
 
 namespace {

@@ -107,7 +107,7 @@ TEST_CASE("after a failed step the next good one is the one that would have come
 namespace {
 
 // A chain whose two joints follow inputs: position, velocity and acceleration; and position alone, through its filter.
-Mechanism steered_chain() {
+test::Description steered_description() {
   test::Description d = test::chain(3, JointType::revolute);
   Driver followed, filtered;
   followed.name = "followed";
@@ -116,7 +116,27 @@ Mechanism steered_chain() {
   filtered.motion = Driver::Motion::filtered_input;
   filtered.time_constant = 0.05;
   d.drivers = {{followed, {"joint0", Freedom::angle}}, {filtered, {"joint2", Freedom::angle}}};
-  return test::build(d);
+  return d;
+}
+
+Mechanism steered_chain() { return test::build(steered_description()); }
+
+// The same beside a free body: a force that leaves its motion finite makes its energy infinite. Outputs: the pose of
+// the last link, then the energy.
+Mechanism steered_chain_and_stone() {
+  test::Description d = steered_description();
+  d.bodies.push_back(test::make_body("stone", {0.0, 5.0, 0.0}));
+  d.body_inputs = {{Input{.name = "push"}, "stone"}};
+  return test::build(d, [](MechanismBuilder& builder) {
+    Output pose;
+    pose.name = "pose";
+    pose.kind = Output::Kind::body_pose;
+    builder.add_body_output(pose, test::body_name(2));
+    Output energy;
+    energy.name = "energy";
+    energy.kind = Output::Kind::energy;
+    builder.add_output(energy);
+  });
 }
 
 bool is_finite(const State& x) {
@@ -155,6 +175,34 @@ TEST_CASE("a value that is not finite or absurd, on any kind of channel, never e
                              test::build(test::random_loops(3, 6))})
     for (int channel = 0; channel < static_cast<int>(m.input_channels().size()); ++channel)
       for (const double bad : {kNan, kInf, -kInf, 1e300, -1e300}) check_bad_value(m, channel, bad);
+}
+
+TEST_CASE("a step with an output that is not finite is not committed, names the channel and leaves no trace") {
+  const Mechanism m = steered_chain_and_stone();
+  constexpr int kPush = 0, kKinetic = 7;  // channels
+  REQUIRE(m.input_channels()[kPush].name == "push");
+  REQUIRE(m.output_channels()[kKinetic].name == "energy.kinetic");
+  Stepper a(m, {}), b(m, {});
+  Outputs of_a, of_b;
+  for (std::uint64_t k = 0; k < 40; ++k) {
+    Inputs u = test::test_inputs(m, k);
+    if (k % 5 == 2) {
+      Inputs violent = u;
+      violent.value[kPush] = 1e160;
+      const Outputs before = of_a;
+      const StepReport report = a.step(violent, of_a);
+      REQUIRE(report.status == StepStatus::output_not_finite);
+      CHECK(report.output == kKinetic);
+      CHECK(report.body == -1);
+      CHECK(of_a.value == before.value);
+      CHECK(a.state().hash() == b.state().hash());
+    }
+    REQUIRE(a.step(u, of_a).status == StepStatus::ok);
+    REQUIRE(b.step(u, of_b).status == StepStatus::ok);
+    REQUIRE(a.state().hash() == b.state().hash());
+    REQUIRE(of_a.value == of_b.value);
+    REQUIRE(first_not_finite(of_a) == -1);
+  }
 }
 
 TEST_CASE("one iteration from a violent start is reported as not converged, but committed") {
