@@ -20,7 +20,7 @@
 #include "rt/thread_setup.h"
 #include "server/recorder.h"
 #include "server/session.h"
-#include "server/udp_endpoint.h"
+#include "server/link/udp_endpoint.h"
 
 namespace rigstep::server {
 

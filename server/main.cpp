@@ -17,7 +17,7 @@
 #include "server/commands/commands.h"
 #include "server/csv.h"
 #include "server/session.h"
-#include "server/udp_endpoint.h"
+#include "server/link/udp_endpoint.h"
 
 namespace rigstep::server {
 

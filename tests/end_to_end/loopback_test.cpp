@@ -20,7 +20,7 @@
 #include "server/rig.h"
 #include "server/rig_client.h"
 #include "server/status.h"
-#include "server/udp_endpoint.h"
+#include "server/link/udp_endpoint.h"
 
 namespace rigstep::server {
 namespace {

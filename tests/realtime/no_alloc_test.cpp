@@ -16,7 +16,7 @@
 #include "core/offline/index3_literal.h"
 #include "rt/cycle.h"
 #include "server/rig_client.h"
-#include "server/udp_endpoint.h"
+#include "server/link/udp_endpoint.h"
 #include "tests/support/force_cases.h"
 #include "tests/support/hub_cases.h"
 #include "tests/support/mechanisms.h"

@@ -1,0 +1,41 @@
+// What the link tells and asks the run that it belongs to.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "core/mechanism/signals.h"
+#include "proto/wire.pb.h"
+#include "rt/deadline_loop.h"
+
+namespace rigstep::server {
+
+// For the log. Names are printable and short.
+struct RigEvent {
+  enum class Kind { connected, reconnected, left, timed_out, reset_fault, black_box };
+  Kind kind = Kind::connected;
+  bool observer = false;
+  std::string rig_name = {};         // empty for reset_fault and black_box
+  std::string product_version = {};  // of the rig's software
+  std::string address = {};          // "10.0.0.7:40112"
+};
+
+// What steps in lockstep. All outlive serve_lockstep().
+struct Lockstep {
+  // Makes one step with the newest of `inputs`, or says in `answer` why not. Must not throw.
+  std::function<void(const rt::TickTiming&)> step;
+  std::function<void()> keep;  // records it, after the answer was sent
+  const Snapshot& answer;      // of the last step
+};
+
+// Called on the network thread, in lockstep the loop thread; absent: nothing to tell, nobody to ask.
+struct UdpHooks {
+  std::function<void(const RigEvent&)> on_event = {};
+  std::function<void(wire::StatusReport&)> describe_loop = {};  // fills in what the loop knows; at most every 100 ms
+  std::function<void(std::uint32_t)> reset_fault = {};          // with the number of the fault to clear
+  // Has a black box written unless more than so many were; false: none is kept.
+  std::function<bool(std::uint32_t)> write_black_box = {};
+};
+
+}  // namespace rigstep::server
