@@ -30,15 +30,15 @@ UdpHooks with_random_numbers(UdpHooks hooks) {
 std::string bind_problem(const UdpOptions& options, const std::error_code& error) {
   const std::string where = "link: cannot listen on " + options.address + " port " + std::to_string(options.port);
   const std::string why = " (" + error.message() + "). ";
-  if (error == asio::error::address_in_use) {
+  if (error == std::errc::address_in_use) {
     return where + why + "Another program has this port, perhaps a second `rigstep serve`. Stop it (`ss -ulpn` shows " +
            "it) or give another `port`.";
   }
-  if (error.value() == EADDRNOTAVAIL) {
+  if (error == std::errc::address_not_available) {
     return where + why + "This machine has no such address. Give one of those that `ip address` shows, or 0.0.0.0 " +
            "for all of them.";
   }
-  if (error == asio::error::access_denied) {
+  if (error == std::errc::permission_denied) {
     return where + why + "Ports below 1024 are reserved for the system. Give a `port` from 1024 on.";
   }
   return where + why + "Check `address` and `port` of the link in the rig file.";

@@ -1,6 +1,5 @@
 #include "server/link/udp_sockets.h"
 
-#include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/sock_diag.h>
 #include <poll.h>
@@ -17,7 +16,7 @@ namespace rigstep::server {
 namespace {
 
 constexpr UdpSockets::Socket kStrangers = 0;
-constexpr int kStrangersQueueBytes = 1 << 16;  // some 50 full datagrams, what one span's budget takes
+constexpr int kStrangersQueueBytes = 1 << 16;  // some 50 full datagrams
 
 std::error_code last_error() { return {errno, std::system_category()}; }
 
@@ -33,6 +32,14 @@ std::error_code bind_socket(int fd, const UdpAddress& local) {
 template <class Value>
 std::error_code set_option(int fd, int option, const Value& value) {
   return ::setsockopt(fd, SOL_SOCKET, option, &value, sizeof value) < 0 ? last_error() : std::error_code();
+}
+
+// One more socket of the port.
+std::error_code open_shared(const UdpAddress& local, int& fd) {
+  auto error = open_socket(local, fd);
+  if (!error) error = set_option(fd, SO_REUSEPORT, 1);
+  if (!error) error = bind_socket(fd, local);
+  return error;
 }
 
 // What no connected socket takes goes to the first of the group.
@@ -63,8 +70,10 @@ UdpSockets::Share UdpSockets::share_of(LinkPriority priority) noexcept {
       return {.per_turn = 64, .per_span = 0};
     case LinkPriority::observer:
       return {.per_turn = 4, .per_span = 20};
+    case LinkPriority::former:
+      return {.per_turn = 4, .per_span = 20};
     case LinkPriority::stranger:
-      return {.per_turn = 8, .per_span = 50};
+      return {.per_turn = 8, .per_span = 100};
   }
   return {};
 }
@@ -72,17 +81,15 @@ UdpSockets::Share UdpSockets::share_of(LinkPriority priority) noexcept {
 std::error_code UdpSockets::open(const UdpAddress& local, std::size_t participants) {
   places_.resize(1 + participants);
   Place& strangers = places_[kStrangers];
-  strangers.budget = ReceiveBudget(share_of(LinkPriority::stranger).per_span);
+  set_priority(strangers, LinkPriority::stranger);
   auto error = open_socket(local, strangers.fd);
   if (!error) error = bind_socket(strangers.fd, local);
   if (!error) error = read_local(strangers.fd, local_);
   local_port_ = local_.port();
   if (!error) error = set_option(strangers.fd, SO_RCVBUF, kStrangersQueueBytes);
   if (!error) error = set_option(strangers.fd, SO_REUSEPORT, 1);
-  for (Place& place : std::span(places_).subspan(1)) {
-    if (!error) error = open_shared(place.fd);
-    place.fresh = true;
-  }
+  for (Place& place : std::span(places_).subspan(1))
+    if (!error) error = open_shared(local_, place.fd);
   if (!error) error = steer_to_first(strangers.fd);
   return error;
 }
@@ -92,56 +99,51 @@ UdpSockets::~UdpSockets() {
     if (place.fd >= 0) ::close(place.fd);
 }
 
-// One more socket of the port.
-std::error_code UdpSockets::open_shared(int& fd) const {
-  auto error = open_socket(local_, fd);
-  if (!error) error = set_option(fd, SO_REUSEPORT, 1);
-  if (!error) error = bind_socket(fd, local_);
-  return error;
+void UdpSockets::set_priority(Place& place, LinkPriority priority) {
+  place.priority = priority;
+  place.budget = ReceiveBudget(share_of(priority).per_span);
 }
 
 std::optional<UdpSockets::Socket> UdpSockets::connect(const UdpAddress& peer, LinkPriority priority) {
-  auto place = std::find_if(places_.begin() + 1, places_.end(), [&](const Place& p) { return p.peer == peer; });
-  if (place == places_.end()) {
-    place = std::find_if(places_.begin() + 1, places_.end(), [](const Place& p) { return !p.peer; });
-    if (place == places_.end()) return std::nullopt;
-    if (!place->fresh) renew(*place);  // it was refused when the last participant left
-    if (!place->fresh || ::connect(place->fd, peer.data(), static_cast<socklen_t>(peer.size())) < 0)
-      return std::nullopt;
-    place->peer = peer;
-    place->fresh = false;
-  }
-  place->priority = priority;
-  place->budget = ReceiveBudget(share_of(priority).per_span);
-  return static_cast<Socket>(place - places_.begin());
+  Place* const place = place_for(peer);
+  if (place == nullptr || (place->peer != peer && !reconnect(*place, peer))) return std::nullopt;
+  set_priority(*place, priority);
+  return static_cast<Socket>(place - places_.data());
 }
 
-void UdpSockets::release(Socket socket) {
-  places_[socket].peer.reset();
-  renew(places_[socket]);
+// The one that `peer` has or had, else one that nobody had, else one of somebody who left.
+UdpSockets::Place* UdpSockets::place_for(const UdpAddress& peer) {
+  const auto participants = std::span(places_).subspan(1);
+  const auto first = [&](auto&& fits) -> Place* {
+    const auto found = std::find_if(participants.begin(), participants.end(), fits);
+    return found == participants.end() ? nullptr : &*found;
+  };
+  Place* place = first([&](const Place& p) { return p.peer == peer; });
+  if (place == nullptr) place = first([](const Place& p) { return !p.peer; });
+  if (place == nullptr) place = first([](const Place& p) { return p.priority == LinkPriority::former; });
+  return place;
 }
 
-// A socket that was connected cannot join the group again where it listens to all addresses: another takes its number.
-void UdpSockets::renew(Place& place) {
-  int fd = -1;
-  const bool opened = !open_shared(fd);
-  if (opened) {
-    set_patience_of(fd);
-    drops_of_closed_.fetch_add(drops_of(place.fd), std::memory_order_relaxed);
-    place.fresh = ::dup3(fd, place.fd, O_CLOEXEC) >= 0;
+bool UdpSockets::reconnect(Place& place, const UdpAddress& peer) {
+  const auto connect_to = [&](const sockaddr* address, std::size_t size) {
+    return ::connect(place.fd, address, static_cast<socklen_t>(size)) == 0;
+  };
+  // where the server listens to all addresses, this one is the way to the last peer: the new one may need another
+  const sockaddr none{.sa_family = AF_UNSPEC, .sa_data = {}};
+  if (place.peer && local_.address().is_unspecified()) connect_to(&none, sizeof none);
+  if (connect_to(peer.data(), peer.size())) {
+    place.peer = peer;
+    return true;
   }
-  if (fd >= 0) ::close(fd);
+  if (place.peer) connect_to(place.peer->data(), place.peer->size());
+  return false;
 }
+
+void UdpSockets::release(Socket socket) { set_priority(places_[socket], LinkPriority::former); }
 
 void UdpSockets::set_patience(std::int64_t patience_ns) {
-  patience_ns_ = patience_ns;
-  for (const Place& place : std::span(places_).subspan(1)) set_patience_of(place.fd);
-}
-
-void UdpSockets::set_patience_of(int fd) const {
-  if (patience_ns_ == 0) return;
-  set_option(fd, SO_RCVTIMEO,
-             timeval{.tv_sec = patience_ns_ / 1'000'000'000, .tv_usec = patience_ns_ % 1'000'000'000 / 1000});
+  const timeval patience{.tv_sec = patience_ns / 1'000'000'000, .tv_usec = patience_ns % 1'000'000'000 / 1000};
+  for (const Place& place : places_) set_option(place.fd, SO_RCVTIMEO, patience);
 }
 
 bool UdpSockets::is_read(const Place& place) const noexcept { return place.peer || &place == &places_[kStrangers]; }
@@ -164,7 +166,8 @@ bool UdpSockets::wait(int wake_fd, std::int64_t limit_ns) {
 }
 
 void UdpSockets::receive_waiting(const Handler& handler) {
-  for (const LinkPriority priority : {LinkPriority::control, LinkPriority::observer, LinkPriority::stranger})
+  for (const auto priority :
+       {LinkPriority::control, LinkPriority::observer, LinkPriority::former, LinkPriority::stranger})
     for (Place& place : places_)
       if (is_read(place) && place.priority == priority) receive_from(place, handler);
 }
@@ -208,7 +211,7 @@ bool UdpSockets::send_to_stranger(const UdpAddress& receiver, std::span<const st
 }
 
 std::uint64_t UdpSockets::drops() const noexcept {
-  std::uint64_t drops = drops_of_closed_.load(std::memory_order_relaxed);
+  std::uint64_t drops = 0;
   for (const Place& place : places_) drops += drops_of(place.fd);
   return drops;
 }

@@ -5,14 +5,17 @@
 // All sockets are made at load and bound to the same address and port. The port is taken without SO_REUSEPORT first,
 // so that a second server is refused; then the other sockets join with it, which the kernel allows to processes of the
 // same user only. A program on their group steers what no connected socket takes to the strangers' socket, so that
-// nothing of others is ever queued in a socket that waits for a participant.
+// nothing is queued in a socket that waits for its first participant. One that has served stays connected to the
+// address that left until another takes its place: the kernel would not steer around it otherwise.
+//
+// What socket a datagram came to decides when it is read, and nothing else: it counts as that of its sender.
 //
 // Owned and used by one thread, network or loop; drops() may be called by any.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <asio.hpp>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -25,7 +28,7 @@ namespace rigstep::server {
 using UdpAddress = asio::ip::udp::endpoint;
 
 // Whose datagrams are taken first.
-enum class LinkPriority { control, observer, stranger };
+enum class LinkPriority { control, observer, former, stranger };  // former: a participant that left
 
 struct Arrival {
   std::span<const std::byte> datagram;
@@ -78,10 +81,10 @@ class UdpSockets {
 
   std::uint16_t local_port() const noexcept { return local_port_; }
 
-  // A socket for `peer`; the one that it has already, with the new priority. None: all are in use, or the system
+  // A socket for `peer`; the one that it has or had, with the new priority. None: all are in use, or the system
   // refuses, for instance since there is no way to `peer`.
   std::optional<Socket> connect(const UdpAddress& peer, LinkPriority priority);
-  // The next connect() may have it. What is still queued in it is dropped.
+  // Another may take its place. Until then it is read as that of a former participant.
   void release(Socket socket);
 
   // Until a datagram may be taken, `wake_fd` (-1: none) is readable, or the time is over (negative: no limit). True:
@@ -92,7 +95,7 @@ class UdpSockets {
   // One datagram of a connected socket; flags of recvfrom(). False: none came in time, or the system tells that nobody
   // is there any more.
   bool receive(Socket socket, int flags, const Handler& handler);
-  // How long receive() of a connected socket waits.
+  // How long receive() waits.
   void set_patience(std::int64_t patience_ns);
 
   // False: the system did not take it.
@@ -104,10 +107,9 @@ class UdpSockets {
 
  private:
   struct Place {
-    int fd = -1;  // the same number for as long as this object lives
-    std::optional<UdpAddress> peer;
-    bool fresh = false;  // bound and never connected
-    LinkPriority priority = LinkPriority::stranger;
+    int fd = -1;
+    std::optional<UdpAddress> peer;  // of a participant, or of one that left
+    LinkPriority priority = LinkPriority::former;
     ReceiveBudget budget;
   };
   struct Share {
@@ -116,9 +118,9 @@ class UdpSockets {
   };
 
   static Share share_of(LinkPriority priority) noexcept;
-  std::error_code open_shared(int& fd) const;
-  void renew(Place& place);
-  void set_patience_of(int fd) const;
+  void set_priority(Place& place, LinkPriority priority);
+  Place* place_for(const UdpAddress& peer);
+  bool reconnect(Place& place, const UdpAddress& peer);
   bool is_read(const Place& place) const noexcept;
   void receive_from(Place& place, const Handler& handler);
   bool receive_one(Place& place, int flags, const Handler& handler);
@@ -126,8 +128,6 @@ class UdpSockets {
   std::vector<Place> places_;  // the strangers' first
   UdpAddress local_;
   std::uint16_t local_port_ = 0;
-  std::int64_t patience_ns_ = 0;
-  std::atomic<std::uint64_t> drops_of_closed_{0};
   std::array<std::byte, 2048> buffer_{};
 };
 

@@ -90,7 +90,7 @@ TEST_CASE("strangers are read so often a second, and do not wake the thread beyo
   const std::int64_t begin_ns = rt::MonotonicClock::now_ns();
   std::size_t read = 0, turns = 0;
   while (rt::MonotonicClock::now_ns() - begin_ns < kSecond / 5) {
-    for (int k = 0; k < 50; ++k) stranger.send("x");
+    for (int k = 0; k < 200; ++k) stranger.send("x");
     sockets.wait(-1, kSecond);
     read += received(sockets).size();
     ++turns;
@@ -98,26 +98,34 @@ TEST_CASE("strangers are read so often a second, and do not wake the thread beyo
   const double seconds = static_cast<double>(rt::MonotonicClock::now_ns() - begin_ns) * 1e-9;
   const double spans = seconds * 1e9 / static_cast<double>(ReceiveBudget::kSpanNs) + 1.0;
   CHECK(read > 0);
-  CHECK(static_cast<double>(read) <= 50.0 * spans);
-  CHECK(static_cast<double>(turns) <= 10.0 * spans);
+  CHECK(static_cast<double>(read) <= 100.0 * spans);
+  CHECK(static_cast<double>(turns) <= 20.0 * spans);
 }
 
-TEST_CASE("a socket that was released serves the next, and what its last participant sends is a stranger's") {
+TEST_CASE("sockets serve one participant after the other, and strangers are heard beside them") {
   for (const auto* const listen : {"127.0.0.1", "0.0.0.0"}) {
+    CAPTURE(listen);
     UdpSockets sockets;
-    REQUIRE_FALSE(sockets.open({asio::ip::make_address(listen), 0}, 1));
-    Sender first("127.0.0.1", sockets.local_port()), second("127.0.0.1", sockets.local_port());
+    REQUIRE_FALSE(sockets.open({asio::ip::make_address(listen), 0}, 2));
     for (int time = 0; time < 20; ++time) {
+      Sender first("127.0.0.1", sockets.local_port()), second("127.0.0.1", sockets.local_port()),
+          third("127.0.0.1", sockets.local_port());
       const auto socket = sockets.connect(first.address(), LinkPriority::control);
-      REQUIRE(socket.has_value());
-      CHECK(sockets.connect(first.address(), LinkPriority::observer) == socket);
-      CHECK_FALSE(sockets.connect(second.address(), LinkPriority::control).has_value());  // there is one only
-      first.send("in");
-      CHECK(sockets.receive(*socket, 0, [](const Arrival& arrival) { CHECK(text_of(arrival) == "in"); }));
+      const auto other = sockets.connect(second.address(), LinkPriority::observer);
+      REQUIRE((socket && other && *socket != *other));
+      CHECK(sockets.connect(first.address(), LinkPriority::control) == socket);
+      CHECK_FALSE(sockets.connect(third.address(), LinkPriority::control).has_value());  // there are two only
+      third.send("third");
+      second.send("second");
+      first.send("first");
+      CHECK(received(sockets) == std::vector<std::string>{"first", "second", "third"});
       sockets.release(*socket);
-      first.send("out");
-      second.send("other");
-      CHECK(received(sockets) == std::vector<std::string>{"out", "other"});
+      first.send("left");
+      third.send("third");
+      CHECK(received(sockets) == std::vector<std::string>{"left", "third"});
+      CHECK(sockets.connect(first.address(), LinkPriority::control) == socket);  // it has come back
+      sockets.release(*socket);
+      sockets.release(*other);
     }
   }
 }
@@ -142,10 +150,9 @@ TEST_CASE("a second server does not get the port, whatever options it gives") {
   REQUIRE_FALSE(sockets.open({asio::ip::make_address("127.0.0.1"), 0}, 2));
   const UdpAddress taken(asio::ip::make_address("127.0.0.1"), sockets.local_port());
   UdpSockets second;
-  CHECK(second.open(taken, 2) == asio::error::address_in_use);
+  CHECK(second.open(taken, 2) == std::errc::address_in_use);
   UdpSockets second_on_all;
-  CHECK(second_on_all.open({asio::ip::make_address("0.0.0.0"), sockets.local_port()}, 2) ==
-        asio::error::address_in_use);
+  CHECK(second_on_all.open({asio::ip::make_address("0.0.0.0"), sockets.local_port()}, 2) == std::errc::address_in_use);
   asio::io_context context;
   asio::ip::udp::socket reusing(context, asio::ip::udp::v4());
   reusing.set_option(asio::ip::udp::socket::reuse_address(true));
