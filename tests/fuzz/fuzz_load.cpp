@@ -53,6 +53,8 @@ void as_rig(const std::string& text) {
     require(rig.iterations >= 1 && rig.iterations <= 50 && rig.sweeps >= 0 && rig.sweeps <= 50);
     require(rig.priority >= 1 && rig.priority <= 99 && rig.max_input_age_steps >= 1);
     require(rig.relative_compliance < 1e-2);
+    require(rig.ramp_steps >= 1 && (rig.fault_after_steps == 0 || rig.fault_after_steps >= rig.max_input_age_steps));
+    require(rig.black_box_least_interval_s >= 0.0 && rig.most_black_boxes >= 1);
   } catch (const wire::ConfigError&) {
   }
 }
