@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "core/index3/compliance.h"
 #include "core/index3/constraints.h"
 #include "core/index3/forces.h"
 #include "core/index3/hubs.h"
@@ -22,7 +23,6 @@ constexpr double kUneven = 1e3;             // ratio of the masses of joined bod
 constexpr double kFast = 0.25;              // angle that a body turns in a step [rad]
 constexpr double kQuick = 0.025;            // step times the rate at which gravity swings a body
 constexpr std::int64_t kLong = 10'000'000;  // step [ns]
-constexpr double kRounding = 1e-14;         // of a least eigenvalue, beside the mean of all
 constexpr int kMostRowsOfBody = 1500;       // its compliance between all its joints is one dense block
 
 const Joint& joint_of(const Mechanism& mechanism, int coordinate) {
@@ -169,19 +169,9 @@ Tangents tangents_of(const Mechanism& m, const Settings& settings, bool has_loop
   return {1, "the predictor is near enough"};
 }
 
-// J M^-1 J' of one body, J by columns
-Eigen::MatrixXd compliance_between(const Mechanism& m, int body, const Mat3& A, const Eigen::MatrixXd& J) {
-  if (body == kGround) return Eigen::MatrixXd::Zero(J.cols(), J.cols());
-  const Eigen::MatrixXd torque_b = A.transpose() * J.bottomRows<3>();
-  return J.topRows<3>().transpose() * J.topRows<3>() / m.bodies()[body].mass +
-         torque_b.transpose() * m.bodies()[body].inertia_b.inverse() * torque_b;
-}
-
-// J M^-1 J' of the rows of one joint at the start pose, those of a kind together: independent of the choice of the
-// rows' axes and of the unit of length. In trees compliance must be small beside its least eigenvalue, since one sweep
-// has to do; with redundant rows two sweeps, and beside its mean, or their multipliers become rounding. It also is what
-// gives where a load pushes a loop through its flat pose: the smaller it is, the more energy is won there.
-void choose_compliance(const Plan& plan, const State& start, int joint_index, std::vector<double>& compliance) {
+// The compliance of the rows of one joint at the start pose: those of a kind together, since they have one unit.
+void choose_compliance(const Plan& plan, const State& start, const ComplianceChoice& choice, int joint_index,
+                       std::vector<double>& compliance) {
   const Mechanism& m = plan.mechanism;
   const Joint& joint = m.joints()[joint_index];
   const auto placement = [&](int body) { return body == kGround ? Placement{} : placement_of(start.body[body]); };
@@ -194,23 +184,19 @@ void choose_compliance(const Plan& plan, const State& start, int joint_index, st
       if ((rows[k].form == Row::Form::cosine) == cosines) of_kind.push_back(k);
     if (of_kind.empty()) continue;
     const auto size = static_cast<Eigen::Index>(of_kind.size());
-    Eigen::MatrixXd J_first(6, size), J_second(6, size);
+    std::vector<RowsOnBody> on{{joint.first, first.A, {}}, {joint.second, second.A, {}}};
+    for (RowsOnBody& body : on) body.J.resize(6, size);
     for (Eigen::Index k = 0; k < size; ++k) {
       const RowValue value = evaluate(rows[of_kind[k]], at);
-      J_first.col(k) = value.J_first, J_second.col(k) = value.J_second;
+      on[0].J.col(k) = value.J_first, on[1].J.col(k) = value.J_second;
     }
-    const Eigen::MatrixXd W =
-        compliance_between(m, joint.first, first.A, J_first) + compliance_between(m, joint.second, second.A, J_second);
-    double scale = W.diagonal().mean();
-    if (!plan.has_loops)
-      scale = std::max(Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd>(W, Eigen::EigenvaluesOnly).eigenvalues()[0],
-                       kRounding * scale);
-    for (const int k : of_kind) compliance[plan.first_row[joint_index] + k] = plan.settings.relative_compliance * scale;
+    const double of_rows = choice.of(on);
+    for (const int k : of_kind) compliance[plan.first_row[joint_index] + k] = of_rows;
   }
 }
 
 // Couplings and drivers at the start pose: compliance of their rows, constants, start of the drives.
-void prepare_couplings_and_drivers(Plan& plan, const State& start) {
+void prepare_couplings_and_drivers(Plan& plan, const State& start, const ComplianceChoice& choice) {
   const Mechanism& m = plan.mechanism;
   const auto placement = [&](int body) { return body == kGround ? Placement{} : placement_of(start.body[body]); };
   const auto coordinate_at_start = [&](int k) {
@@ -223,10 +209,10 @@ void prepare_couplings_and_drivers(Plan& plan, const State& start) {
     return c;
   };
   const auto set_compliance = [&](int constraint, const CoupledJacobians& J) {
-    double sum = 0.0;
+    std::vector<RowsOnBody> on;
     for (std::size_t k = 0; k < J.size(); ++k)
-      sum += compliance_between(m, plan.bodies[constraint][k], placement(plan.bodies[constraint][k]).A, J[k])(0, 0);
-    plan.compliance[plan.first_row[constraint]] = plan.settings.relative_compliance * sum;
+      on.push_back({plan.bodies[constraint][k], placement(plan.bodies[constraint][k]).A, J[k]});
+    plan.compliance[plan.first_row[constraint]] = choice.of(on);
   };
   int constraint = plan.first_coupling();
   for (const Coupling& coupling : m.couplings()) {
@@ -445,9 +431,11 @@ Plan::Plan(const Mechanism& mechanism_, const Settings& settings_)
   }
   if (longest > 0.0) length = longest;
   const State start(mechanism, rows());
-  for (int j = 0; j < static_cast<int>(mechanism.joints().size()); ++j) choose_compliance(*this, start, j, compliance);
+  const ComplianceChoice choice(mechanism, has_loops, settings.relative_compliance);
+  for (int j = 0; j < static_cast<int>(mechanism.joints().size()); ++j)
+    choose_compliance(*this, start, choice, j, compliance);
   name_rows(*this, joint_of_row, is_length);
-  prepare_couplings_and_drivers(*this, start);
+  prepare_couplings_and_drivers(*this, start, choice);
   constraints = constraints_of(*this);
   observe(*this, constraints);
   lay_out(compile(constraints, carries_spring, settings.order, kernels->lanes));

@@ -56,8 +56,8 @@ inline constexpr int kMostThreads = 64;
 struct Settings {
   std::int64_t dt_ns = 1'000'000;     // step [ns]
   int iterations = 3;                 // Newton iterations per step: a fixed count, never "until converged"
-  double relative_compliance = -1.0;  // of each joint against its own inverse inertia [-], in trees the least of its
-                                      // directions, else their mean; negative: 1e-7 with closed loops, 1e-10 without
+  double relative_compliance = -1.0;  // of each constraint, beside the scale that compliance.h chooses [-]; negative:
+                                      // 1e-7 with closed loops, 1e-10 without
   int sweeps = 0;                     // passes of each projection; 0: 2 with closed loops, 1 without
   int threads = 1;                    // that share a step, at most kMostThreads; same bits for any number
   MergeOrder order = MergeOrder::in_lanes;
