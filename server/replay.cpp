@@ -60,7 +60,7 @@ class Replay {
     }
     require_size(header.start_state());
     require_possible(header.start_step());
-    stepper_.restore({header.start_state().data(), stepper_.state().flat_size()}, header.start_step());
+    restore(header.start_state(), header.start_step());
     last_recorded_ = header.start_step();
     if (stepper_.state().hash() != header.start_hash()) differ(header.start_step());
   }
@@ -84,9 +84,14 @@ class Replay {
 
  private:
   void require_size(const google::protobuf::RepeatedField<double>& state) const {
-    if (static_cast<std::size_t>(state.size()) != stepper_.state().flat_size())
+    const auto size = static_cast<std::size_t>(state.size());
+    if (size != stepper_.state().flat_size() && size != stepper_.state().flat_size_without_low())
       throw wire::RecordingError(path_, "a recorded state does not fit its mechanism",
                                  "the file is damaged: use a copy");
+  }
+
+  void restore(const google::protobuf::RepeatedField<double>& state, std::uint64_t step) {
+    stepper_.restore({state.data(), static_cast<std::size_t>(state.size())}, step);
   }
 
   void require_possible(std::uint64_t step) const {
@@ -120,7 +125,7 @@ class Replay {
   void compare(const wire::RecordedState& state) {
     require_size(state.state());
     if (behind_gap_ && state.step() == last_recorded_) {
-      stepper_.restore({state.state().data(), stepper_.state().flat_size()}, state.step());
+      restore(state.state(), state.step());
       behind_gap_ = false;
       if (stepper_.state().hash() != newest_hash_) differ(state.step());
     } else if (!behind_gap_ && state.step() == stepper_.state().step) {

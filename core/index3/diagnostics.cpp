@@ -5,6 +5,7 @@
 #include <cmath>
 #include <random>
 
+#include "core/index3/drivers.h"
 #include "core/index3/forces.h"
 #include "core/index3/initial_state.h"
 #include "core/index3/lane_access.h"
@@ -12,6 +13,12 @@
 namespace rigstep::index3 {
 
 namespace {
+
+// residuals, beside the scale of their quantity
+constexpr double kPositionLimit = 1e-7;
+constexpr double kVelocityLimit = 1e-7;
+constexpr double kAccelerationLimit = 1e-5;
+constexpr double kLeastMove = 1e-3;  // of the largest arm in a step: what stands still may be moved by its inputs
 
 constexpr double kNoShare = 1e-10;           // in a redundant combination, of its length one
 constexpr double kRoundingOfVector = 1e-15;  // of an eigenvector whose eigenvalue is 1 away from the next
@@ -237,6 +244,23 @@ void measure_residuals(const Plan& plan, const Workspace& w, const Residuals& fo
       add_residuals(joint, w.joint[c], ends_of(joint), report);
     }
   }
+}
+
+ResidualLimits residual_limits(const Plan& plan, const State& start) {
+  const Mechanism& m = plan.mechanism;
+  const double L = plan.length;
+  double speed = kLeastMove * L / plan.dt(), acceleration = m.gravity_0().norm();
+  for (const BodyState& b : start.body) {
+    speed = std::max(speed, b.v.norm() + L * b.w_b.norm());
+    acceleration = std::max(acceleration, b.a.norm() + L * (b.alpha_b.norm() + b.w_b.squaredNorm()));
+  }
+  for (const Driver& driver : m.drivers())
+    speed = std::max(speed, typical_rate(driver) * (is_length(m.coordinates()[driver.coordinate].freedom) ? 1.0 : L));
+  speed = std::max(speed, std::sqrt(L * acceleration));
+  acceleration = std::max(acceleration, speed * speed / L);
+  const double of_unit = std::min(1.0, 1.0 / L);  // rows are lengths, or angles and cosines
+  return {kPositionLimit * std::min(1.0, L), kVelocityLimit * speed * of_unit,
+          kAccelerationLimit * acceleration * of_unit};
 }
 
 Rank rank_at(const Plan& plan, const State& x) {

@@ -23,6 +23,9 @@ void residuals(const Plan& plan, const State& x, StepReport& report) noexcept;
 // The same of the step that the lanes have just made; found: by its kernels. Called in the loop.
 void measure_residuals(const Plan& plan, const Workspace& w, const Residuals& found, StepReport& report) noexcept;
 
+// Limits for the residuals of the steps from this start on. Load time.
+ResidualLimits residual_limits(const Plan& plan, const State& start);
+
 // Eigenvalue of J M^-1 J' scaled to unit diagonal that counts as zero.
 inline constexpr double kRankTolerance = 1e-11;
 

@@ -264,7 +264,7 @@ RIGSTEP_INLINE S3<T> invert_inertia(const StepArrays& a, const Leaf& leaf, const
   const M3<T> A = load33<T>(b.rotation);
   if (how.with_tangent)
     I = inertia_tangent(I, A, load_quaternion<T>(b.next + kP * W), load_quaternion<T>(b.history),
-                        load_quaternion<T>(b.history + 4 * W), a.step);
+                        load_quaternion<T>(b.history + kMinus2h2 * W), a.step);
   else
     I = rotated(A, I);
   if (how.geometric != 0.0) {
@@ -725,7 +725,8 @@ void free_motion(const StepArrays& a, const Run& run) {
   for_leaves(a, run, [&]<class T, int C>(const Leaf& leaf, const BodyArrays<T>& b) RIGSTEP_INLINED {
     constexpr int W = kWidth<T>;
     const Quaternion<T> p = load_quaternion<T>(b.next + kP * W), minus_2_h1 = load_quaternion<T>(b.history);
-    const V3<T> w = G(minus_2_h1, p), al = G(load_quaternion<T>(b.history + 4 * W), p);
+    const Quaternion<T> turn = load_quaternion<T>(b.history + kTurn * W);
+    const V3<T> w = angular_velocity(b, minus_2_h1, turn), al = angular_acceleration(b, turn, a.step);
     const S3<T> J = load_symmetric<T>(b.constants + 2 * W);
     const V3<T> momentum = J * w;
     const T twice_p_dot_pd =
@@ -1025,10 +1026,11 @@ void update(const StepArrays& a, const Run& run, bool measure, Moves& largest) {
   for_leaves(a, run, [&]<class T, int C>(const Leaf& leaf, const BodyArrays<T>& b) RIGSTEP_INLINED {
     constexpr int W = kWidth<T>;
     const Motion<T> m = closed_motion<C>(a, leaf, b);
-    store3(b.next + kR * W, load3<T>(b.next + kR * W) + m.v);
+    move_body(b, load3<T>(b.history + kBeyond * W) + m.v, a.step);
     const Quaternion<T> p = load_quaternion<T>(b.next + kP * W);
     const V3<T> half = T(0.5) * m.w;
-    turn_body<T>(b, {p.w - dot(half, p.e), p.e + add_cross(p.w * half, half, p.e)});  // what is small summed first
+    turn_body_on<T>(b, p, load_quaternion<T>(b.history + kTurn * W),
+                    {-dot(half, p.e), add_cross(p.w * half, half, p.e)});  // what is small summed first
     if (!measure) return;
     store(move.value, larger(dot(m.v, m.v), load<T>(move.value)));
     store(half_turn.value, larger(dot(half, half), load<T>(half_turn.value)));
@@ -1039,7 +1041,11 @@ void update(const StepArrays& a, const Run& run, bool measure, Moves& largest) {
 
 void start_velocities(const StepArrays& a, const Run& run) {  // (45)
   for_leaves(a, run, [&]<class T, int C>(const Leaf& leaf, const BodyArrays<T>& b) RIGSTEP_INLINED {
-    const V3<T> w = G_world(load_quaternion<T>(b.history), load_quaternion<T>(b.next + kP * kWidth<T>));
+    constexpr int W = kWidth<T>;
+    const V3<T> w_b =
+        angular_velocity(b, load_quaternion<T>(b.history + kMinus2h1 * W), load_quaternion<T>(b.history + kTurn * W));
+    const V3<T> w = load33<T>(b.rotation) * w_b;
+    keep_low_part(b, a.step);
     start_motion<C>(a, leaf, b, Motion<T>{velocity(b, a.step), w});
   });
 }
@@ -1076,7 +1082,7 @@ void quadratic_terms(const StepArrays& a, const Run& run) {
 void start_accelerations(const StepArrays& a, const Run& run) {  // (60)
   for_leaves(a, run, [&]<class T, int C>(const Leaf& leaf, const BodyArrays<T>& b) RIGSTEP_INLINED {
     constexpr int W = kWidth<T>;
-    const V3<T> al = G_world(load_quaternion<T>(b.history + 4 * W), load_quaternion<T>(b.next + kP * W));
+    const V3<T> al = load33<T>(b.rotation) * angular_acceleration(b, load_quaternion<T>(b.history + kTurn * W), a.step);
     start_motion<C>(a, leaf, b, Motion<T>{acceleration(b, a.step), al});
   });
 }

@@ -130,12 +130,6 @@ RIGSTEP_INLINE V3<T> G(Quaternion<T> p, Quaternion<T> x) {
   return add_cross(fnma(x.w, p.e, p.w * x.e), x.e, p.e);
 }
 
-// the same in the world frame, A(x) G(p) x, where x is of length 1
-template <class T>
-RIGSTEP_INLINE V3<T> G_world(Quaternion<T> p, Quaternion<T> x) {
-  return add_cross(fnma(x.w, p.e, p.w * x.e), p.e, x.e);
-}
-
 // scale: 2 over the square of p's length
 template <class T>
 RIGSTEP_INLINE M3<T> rotation(Quaternion<T> p, T scale) {
@@ -149,7 +143,9 @@ RIGSTEP_INLINE M3<T> rotation(Quaternion<T> p, T scale) {
 }
 
 // fields of a body's state
-constexpr int kR = 0, kP = 3, kV = 7, kOmega = 10, kA = 13, kAlpha = 16;
+constexpr int kR = 0, kP = 3, kV = 7, kOmega = 10, kA = 13, kAlpha = 16, kLow = 19;
+// ... and of its history: -2 h1, -2 h2, the displacement beyond that of uniform motion, and how far p has come
+constexpr int kMinus2h1 = 0, kMinus2h2 = 4, kBeyond = 8, kTurn = 11;
 
 template <class T>
 struct BodyArrays {
@@ -168,51 +164,94 @@ struct BodyArrays {
         turning(record + W * kTurningField) {}
 };
 
-// p: of any length. The rotation waits for no square root, and is rounded once less.
+// p: of any length; returns one over it. The rotation waits for no square root, and is rounded once less.
 template <class T>
-RIGSTEP_INLINE void turn_body(const BodyArrays<T>& b, Quaternion<T> p) {
+RIGSTEP_INLINE T turn_body(const BodyArrays<T>& b, Quaternion<T> p) {
   constexpr int W = kWidth<T>;
   const T scale = T(2.0) / fma(p.w, p.w, dot(p.e, p.e));
   const M3<T> A = rotation(p, scale);
   store3(b.rotation, A.x), store3(b.rotation + 3 * W, A.y), store3(b.rotation + 6 * W, A.z);
   const T one_over_length = square_root(T(0.5) * scale);
   store_quaternion<T>(b.next + kP * W, {one_over_length * p.w, one_over_length * p.e});
+  return one_over_length;
 }
 
-// (15) (16). What later iterations need of the last instant: -2 h1, -2 h2 and, for lengths, 4/dt v + a.
+// Turns on from p, which lies `turn` away from that of the last instant. This difference is kept beside p itself: since
+// 2 G(p) h = G(-2 h) p vanishes but for the rates where p is that of the last instant, what the difference adds to that
+// gives angular velocity and acceleration without the rounding of p, which the step size would divide.
+template <class T>
+RIGSTEP_INLINE void turn_body_on(const BodyArrays<T>& b, Quaternion<T> p, Quaternion<T> turn, Quaternion<T> more) {
+  const T one_over_length = turn_body<T>(b, {p.w + more.w, p.e + more.e}), shortened = one_over_length - T(1.0);
+  const Quaternion<T> p_0 = load_quaternion<T>(b.last + kP * kWidth<T>);
+  store_quaternion<T>(b.history + kTurn * kWidth<T>, {fma(one_over_length, turn.w + more.w, shortened * p_0.w),
+                                                      fma(one_over_length, turn.e + more.e, shortened * p_0.e)});
+}
+
+// in the body's axes
+template <class T>
+RIGSTEP_INLINE V3<T> angular_velocity(const BodyArrays<T>& b, Quaternion<T> minus_2_h1, Quaternion<T> turn) {
+  return G(minus_2_h1, turn) - load3<T>(b.last + kOmega * kWidth<T>);
+}
+template <class T>
+RIGSTEP_INLINE V3<T> angular_acceleration(const BodyArrays<T>& b, Quaternion<T> turn, const StepSize& step) {
+  constexpr int W = kWidth<T>;
+  const V3<T> w = load3<T>(b.last + kOmega * W), al = load3<T>(b.last + kAlpha * W);
+  return G(load_quaternion<T>(b.history + kMinus2h2 * W), turn) - fma(T(step.four_over_dt), w, al);
+}
+
+// The displacement of the step: that of uniform motion, and what comes on top of it. Velocity and acceleration follow
+// from the latter alone, so that no rounding of r reaches them.
+template <class T>
+RIGSTEP_INLINE V3<T> displacement(const BodyArrays<T>& b, V3<T> beyond, const StepSize& step) {
+  constexpr int W = kWidth<T>;
+  return load3<T>(b.last + kLow * W) + fma(T(step.dt), load3<T>(b.last + kV * W), beyond);
+}
+template <class T>
+RIGSTEP_INLINE void move_body(const BodyArrays<T>& b, V3<T> beyond, const StepSize& step) {
+  constexpr int W = kWidth<T>;
+  store3(b.history + kBeyond * W, beyond);
+  store3(b.next + kR * W, load3<T>(b.last + kR * W) + displacement(b, beyond, step));
+}
+// What rounding has left of the displacement is made good by the next steps.
+template <class T>
+RIGSTEP_INLINE void keep_low_part(const BodyArrays<T>& b, const StepSize& step) {
+  constexpr int W = kWidth<T>;
+  const V3<T> moved = load3<T>(b.next + kR * W) - load3<T>(b.last + kR * W);
+  store3(b.next + kLow * W, displacement(b, load3<T>(b.history + kBeyond * W), step) - moved);
+}
+
+// (15) (16), and what later iterations need of the last instant.
 template <class T>
 RIGSTEP_INLINE void predict_body(const BodyArrays<T>& b, const StepSize& step) {
   constexpr int W = kWidth<T>;
-  const T dt(step.dt), half_dt2(0.5 * step.dt * step.dt), half_dt(0.5 * step.dt), quarter_dt2(step.quarter_dt2),
+  const T half_dt2(0.5 * step.dt * step.dt), half_dt(0.5 * step.dt), quarter_dt2(step.quarter_dt2),
       four_over_dt(step.four_over_dt), eight_over_dt2(step.eight_over_dt2);
   const Quaternion<T> p = load_quaternion<T>(b.last + kP * W);
   const V3<T> w = load3<T>(b.last + kOmega * W), al = load3<T>(b.last + kAlpha * W);
   const Quaternion<T> twice_pd{-dot(p.e, w), add_cross(p.w * w, p.e, w)};
   const T half_w2 = T(0.5) * dot(w, w);
   const Quaternion<T> twice_pdd{-fma(half_w2, p.w, dot(p.e, al)), fnma(half_w2, p.e, add_cross(p.w * al, p.e, al))};
-  store_quaternion<T>(b.history, {fma(four_over_dt, p.w, twice_pd.w), fma(four_over_dt, p.e, twice_pd.e)});
-  store_quaternion<T>(b.history + 4 * W, {fma(eight_over_dt2, p.w, fma(four_over_dt, twice_pd.w, twice_pdd.w)),
-                                          fma(eight_over_dt2, p.e, fma(four_over_dt, twice_pd.e, twice_pdd.e))});
-  const Quaternion<T> turned{fma(quarter_dt2, twice_pdd.w, fma(half_dt, twice_pd.w, p.w)),
-                             fma(quarter_dt2, twice_pdd.e, fma(half_dt, twice_pd.e, p.e))};
-  const V3<T> r = load3<T>(b.last + kR * W), v = load3<T>(b.last + kV * W), a = load3<T>(b.last + kA * W);
-  store3(b.history + 8 * W, fma(four_over_dt, v, a));
-  store3(b.next + kR * W, fma(half_dt2, a, fma(dt, v, r)));
-  turn_body(b, turned);
+  store_quaternion<T>(b.history + kMinus2h1 * W,
+                      {fma(four_over_dt, p.w, twice_pd.w), fma(four_over_dt, p.e, twice_pd.e)});
+  store_quaternion<T>(b.history + kMinus2h2 * W,
+                      {fma(eight_over_dt2, p.w, fma(four_over_dt, twice_pd.w, twice_pdd.w)),
+                       fma(eight_over_dt2, p.e, fma(four_over_dt, twice_pd.e, twice_pdd.e))});
+  const T zero(0.0);
+  const Quaternion<T> more{fma(quarter_dt2, twice_pdd.w, half_dt * twice_pd.w),
+                           fma(quarter_dt2, twice_pdd.e, half_dt * twice_pd.e)};
+  move_body(b, half_dt2 * load3<T>(b.last + kA * W), step);
+  turn_body_on<T>(b, p, {zero, {zero, zero, zero}}, more);
 }
 
 template <class T>
-RIGSTEP_INLINE V3<T> moved(const BodyArrays<T>& b) {
-  constexpr int W = kWidth<T>;
-  return load3<T>(b.next + kR * W) - load3<T>(b.last + kR * W);
-}
-template <class T>
 RIGSTEP_INLINE V3<T> velocity(const BodyArrays<T>& b, const StepSize& step) {
-  return fma(T(step.two_over_dt), moved(b), -load3<T>(b.last + kV * kWidth<T>));
+  constexpr int W = kWidth<T>;
+  return fma(T(step.two_over_dt), load3<T>(b.history + kBeyond * W), load3<T>(b.last + kV * W));
 }
 template <class T>
 RIGSTEP_INLINE V3<T> acceleration(const BodyArrays<T>& b, const StepSize& step) {
-  return fma(T(step.four_over_dt2), moved(b), -load3<T>(b.history + 8 * kWidth<T>));
+  constexpr int W = kWidth<T>;
+  return fma(T(step.four_over_dt2), load3<T>(b.history + kBeyond * W), -load3<T>(b.last + kA * W));
 }
 
 // ---- tangent mass matrix of a body

@@ -7,7 +7,9 @@
 
 namespace rigstep::index3 {
 
-static_assert(kStateFields == kDoublesPerBody, "lanes hold a body as the state does");
+constexpr int kLowField = kDoublesPerBody;  // r_low, behind the rest of a body's state
+constexpr int kBeyondField = kHistoryField + 8;
+static_assert(kStateFields == kLowField + 3, "lanes hold a body as the state does");
 
 namespace {
 
@@ -49,14 +51,14 @@ Mat3 rotation_at(const Workspace& w, const BodyPlace& at) {
 }
 
 void look_at(const Plan& plan, const std::vector<int>& bodies, const std::vector<int>& joints, Workspace& w) {
-  const double dt = plan.dt();
+  const double two_over_dt = w.lanes.step.two_over_dt;
   for (const int i : bodies) {
     const BodyPlace& place = plan.elimination.body[i];
     const Place last = place.of(w.lanes.last), next = place.of(w.lanes.next);
     Placement& at = w.placement[i];
     at.r = gather<3>(w.lanes.body, next);
     at.A = rotation_at(w, place);
-    at.v = 2.0 / dt * (at.r - gather<3>(w.lanes.body, last)) - gather<3>(w.lanes.body, last, 7);
+    at.v = gather<3>(w.lanes.body, last, 7) + two_over_dt * gather<3>(w.lanes.body, place.of(kBeyondField));
     const EulerParameters p = gather<4>(w.lanes.body, next, 3);
     const EulerParameters minus_2_h1 = gather<4>(w.lanes.body, place.of(kHistoryField));
     at.w = at.A * twice_G(p, -0.5 * minus_2_h1);
@@ -143,8 +145,11 @@ void enter_lanes(const Plan& plan, const State& x, Workspace& w) noexcept {
   const Elimination& e = plan.elimination;
   StepArrays& a = w.lanes;
   for (int i = 0; i < static_cast<int>(x.body.size()); ++i) {
-    const Eigen::Map<const Eigen::Matrix<double, kStateFields, 1>> values(x.body[i].r.data());
-    at_all_places(e, i, [&](const BodyPlace& at) { scatter(a.body, at.of(a.last), 0, values); });
+    const Eigen::Map<const Eigen::Matrix<double, kDoublesPerBody, 1>> values(x.body[i].r.data());
+    at_all_places(e, i, [&](const BodyPlace& at) {
+      scatter(a.body, at.of(a.last), 0, values);
+      scatter(a.body, at.of(a.last), kLowField, x.r_low[i]);
+    });
     write_loads(plan, w, i);
   }
   std::fill_n(a.last_lambda, e.rows, 0.0);  // also of what only fills a lane
@@ -174,7 +179,8 @@ void leave_lanes(const Plan& plan, const Workspace& w, Instant instant, State& x
   for (std::size_t i = 0; i < x.body.size(); ++i) {
     const Place at = e.body[i].of(state);
     double* to = x.body[i].r.data();
-    for (int k = 0; k < kStateFields; ++k) to[k] = a.body[at.base + k * at.stride];
+    for (int k = 0; k < kDoublesPerBody; ++k) to[k] = a.body[at.base + k * at.stride];
+    x.r_low[i] = gather<3>(a.body, at, kLowField);
   }
   for (int c = 0; c < plan.mechanism.constraints(); ++c) {
     if (plan.eliminated_as[c] < 0) continue;

@@ -32,10 +32,10 @@ struct BodyPlace {
 };
 
 // The record of a body: its state at two instants, which change places, then what the phases of a step write.
-inline constexpr int kStateFields = 19;  // r p v w_b a alpha_b
+inline constexpr int kStateFields = 22;  // r p v w_b a alpha_b r_low
 inline constexpr int kStatesField = 0;
 inline constexpr int kHistoryField = kStatesField + 2 * kStateFields;  // of the last instant, see predict_body
-inline constexpr int kRotationField = kHistoryField + 11;              // A, row by row
+inline constexpr int kRotationField = kHistoryField + 15;              // A, row by row
 inline constexpr int kTwistField = kRotationField + 9;                 // v, w: world frame
 inline constexpr int kLoadField = kTwistField + 6;                     // Q: force, torque: world frame
 inline constexpr int kMotionField = kLoadField + 6;  // displacement | velocity | acceleration, world frame

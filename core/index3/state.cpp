@@ -12,6 +12,7 @@ namespace rigstep::index3 {
 
 State::State(const Mechanism& mechanism, int rows)
     : body(mechanism.bodies().size()),
+      r_low(mechanism.bodies().size(), Vec3::Zero()),
       lambda(static_cast<std::size_t>(rows), 0.0),
       kappa(static_cast<std::size_t>(rows), 0.0),
       coordinate(mechanism.coordinates().size(), 0.0),
@@ -23,7 +24,9 @@ State::State(const Mechanism& mechanism, int rows)
   }
 }
 
-std::size_t State::flat_size() const noexcept {
+std::size_t State::flat_size() const noexcept { return flat_size_without_low() + 3 * r_low.size(); }
+
+std::size_t State::flat_size_without_low() const noexcept {
   return body.size() * kDoublesPerBody + lambda.size() + kappa.size() + coordinate.size() +
          drive.size() * kDoublesPerDriver;
 }
@@ -36,6 +39,8 @@ void State::flatten(std::span<double> flat) const noexcept {
   to = std::copy(kappa.begin(), kappa.end(), to);
   to = std::copy(coordinate.begin(), coordinate.end(), to);
   if (!drive.empty()) std::memcpy(to, drive.data(), drive.size() * sizeof(Prescribed));
+  to += drive.size() * kDoublesPerDriver;
+  if (!r_low.empty()) std::memcpy(to, r_low.data(), r_low.size() * sizeof(Vec3));
 }
 
 void State::restore(std::span<const double> flat, std::uint64_t step_index) noexcept {
@@ -49,6 +54,10 @@ void State::restore(std::span<const double> flat, std::uint64_t step_index) noex
   std::copy_n(from, coordinate.size(), coordinate.begin());
   from += coordinate.size();
   if (!drive.empty()) std::memcpy(static_cast<void*>(drive.data()), from, drive.size() * sizeof(Prescribed));
+  from += drive.size() * kDoublesPerDriver;
+  std::fill(r_low.begin(), r_low.end(), Vec3::Zero());
+  if (flat.size() == flat_size() && !r_low.empty())
+    std::memcpy(static_cast<void*>(r_low.data()), from, r_low.size() * sizeof(Vec3));
   step = step_index;
 }
 
@@ -57,6 +66,7 @@ std::uint64_t State::hash() const noexcept {
   h = XXH3_64bits_withSeed(lambda.data(), lambda.size() * sizeof(double), h);
   h = XXH3_64bits_withSeed(kappa.data(), kappa.size() * sizeof(double), h);
   h = XXH3_64bits_withSeed(coordinate.data(), coordinate.size() * sizeof(double), h);
+  h = XXH3_64bits_withSeed(r_low.data(), r_low.size() * sizeof(Vec3), h);
   if (drive.empty()) return h;
   return XXH3_64bits_withSeed(drive.data(), drive.size() * sizeof(Prescribed), h);
 }

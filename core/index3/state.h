@@ -37,16 +37,20 @@ struct State {
   State(const Mechanism& mechanism, int rows);
 
   std::vector<BodyState> body;
+  std::vector<Vec3> r_low;         // (bodies) what r lacks to the sum of all displacements, less than a rounding [m]
   std::vector<double> lambda;      // multipliers of all constraint rows [N] or [N m], carried over between steps
   std::vector<double> kappa;       // what the projected accelerations add to lambda, for the reported reactions
   std::vector<double> coordinate;  // followed joint coordinates, unwrapped [m] or [rad]
   std::vector<Prescribed> drive;   // of every driver; the state of its filter where it has one
   std::uint64_t step = 0;
 
-  // Number of doubles of the flat form: bodies, lambda, kappa, coordinates, drives.
+  // Number of doubles of the flat form: bodies, lambda, kappa, coordinates, drives, r_low.
   std::size_t flat_size() const noexcept;
+  // The same without r_low, which recordings did not always have.
+  std::size_t flat_size_without_low() const noexcept;
   // flat.size() == flat_size().
   void flatten(std::span<double> flat) const noexcept;
+  // Of one of these two sizes; without r_low it is zero.
   void restore(std::span<const double> flat, std::uint64_t step_index) noexcept;
   // xxHash (XXH3, 64 bit) over the flat form and the step index. Equal states have equal hashes; zero signs count.
   std::uint64_t hash() const noexcept;

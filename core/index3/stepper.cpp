@@ -296,13 +296,14 @@ int most_moved_body(const Plan& plan, const Workspace& w) {
 }
 
 // what the step says about itself
-StepReport judge(const Plan& plan, const Workspace& w, const Notice& notice) {
+StepReport judge(const Plan& plan, const Workspace& w, const ResidualLimits& limits, const Notice& notice) {
   const Moves& last = notice.found.moves;
   StepReport report;
   report.last_increment = std::max(last.move, last.turn);
   if (std::max(last.move / plan.length, last.turn) > plan.settings.increment_tolerance)
     report.status = StepStatus::not_converged;
   measure_residuals(plan, w, notice.found.residuals, report);
+  if (!limits.hold(report)) report.status = StepStatus::not_converged;
   if (last.turn > 1.0 || last.move > plan.length ||
       report.position_residual > kTornJoint * std::min(1.0, plan.length)) {
     const int torn = torn_joint(plan, w);
@@ -361,6 +362,7 @@ Stepper::Stepper(const Mechanism& mechanism, const Settings& settings)
     : plan_(std::make_unique<Plan>(mechanism, settings)),
       workspace_(std::make_unique<Workspace>(*plan_)),
       state_(initial_state(*plan_, *workspace_)),
+      limits_(index3::residual_limits(*plan_, state_)),
       failed_(state_) {
   enter_lanes(*plan_, state_, *workspace_);
   sensors_ = std::make_unique<Sensors>(*plan_, state_);
@@ -401,7 +403,7 @@ StepReport Stepper::step(const Inputs& inputs) noexcept {
     go_on_alone();
     team = nullptr;
   }
-  const StepReport report = judge(*plan_, *workspace_, all_of(*workspace_));
+  const StepReport report = judge(*plan_, *workspace_, limits_, all_of(*workspace_));
   return failed(report.status) ? reject(inputs, report) : commit(inputs, report);
 }
 

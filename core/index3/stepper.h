@@ -66,6 +66,21 @@ struct Settings {
   double increment_tolerance = 1e-4;  // above this the last iteration is reported as not converged [largest arm, rad]
 };
 
+// What the residuals of a step stay below where its mechanism can hold its constraints: a small part of the lengths,
+// speeds and accelerations that it has at the start or that gravity and drivers can give it, so that what is left to
+// rounding and to the last iteration lies far below. Beyond that a step does not say that it is good. Found at load
+// time.
+struct ResidualLimits {
+  double position;      // [m] and [-]
+  double velocity;      // [m/s] and [1/s]
+  double acceleration;  // [m/s^2] and [1/s^2]
+
+  bool hold(const StepReport& report) const noexcept {
+    return report.position_residual <= position && report.velocity_residual <= velocity &&
+           report.acceleration_residual <= acceleration;
+  }
+};
+
 struct Plan;       // plan.h: everything that never changes
 struct Workspace;  // workspace.h: every byte the step may touch
 class Team;        // team.h: the threads that share a step
@@ -89,6 +104,9 @@ class Stepper {
   const State& state() const noexcept;
   const Plan& plan() const noexcept;
   const Workspace& workspace() const noexcept;  // of the last committed step, for sensors and diagnostics
+
+  // Found at the start; a step whose residuals exceed them is not_converged.
+  const ResidualLimits& residual_limits() const noexcept { return limits_; }
 
   Sensors& sensors() const noexcept { return *sensors_; }  // of read_outputs
 
@@ -120,6 +138,7 @@ class Stepper {
   std::uint64_t late_partners_ = 0;
   mutable State state_;                   // the last committed one
   mutable bool state_is_current_ = true;  // else it is still in the lanes, from where state() fetches it
+  ResidualLimits limits_;
   State failed_;  // what a failed step would have committed; before that, what take_back() needs
 };
 

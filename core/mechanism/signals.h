@@ -27,7 +27,8 @@ int first_not_finite(const Outputs& outputs) noexcept;
 // Ordered by severity. From `diverged` on the step is not committed and the state stays at the last good one.
 enum class StepStatus : std::uint8_t {
   ok = 0,
-  not_converged = 1,      // the last iteration still moved a body by more than the tolerance; the result is used
+  not_converged = 1,      // the last iteration still moved a body by more than the tolerance, or a constraint is open
+                          // by more than the mechanism's residual limits; the result is used
   diverged = 2,           // it moved one by more than a radian or the largest arm, or a joint is open by 1 % of that
   singular = 3,           // a joint, coupling, driver, hub or force element could not be eliminated
   not_finite = 4,         // a result is NaN or infinite
@@ -56,7 +57,7 @@ enum Flag : std::uint32_t {
   kStaleInput = 1u << 0,      // no input within the allowed age: the stale rule was applied
   kOverrun = 1u << 1,         // deadlines were missed and skipped since the last step
   kRecordLost = 1u << 2,      // the recorder does not keep up: from a lost record until one gets through
-  kNotConverged = 1u << 3,    // last iteration above the tolerance; the result is used
+  kNotConverged = 1u << 3,    // StepStatus::not_converged; the result is used
   kFaulted = 1u << 4,         // stopped by a failed step, inputs or deadlines: outputs repeat the last good state
   kNoInputYet = 1u << 5,      // no rig has sent inputs so far
   kInputLimited = 1u << 6,    // an input was outside its range or rate: the nearest value inside was applied

@@ -114,8 +114,10 @@ struct Report {
     cost = measured_cost(std::move(stepper));
   }
 
-  // No accelerations satisfy all constraints, and no singular pose excuses it.
-  bool contradicts_itself() const { return !rank.singular() && start.acceleration_residual > kContradiction; }
+  // Accelerations leave constraints open, and no singular pose excuses it.
+  bool is_open_at_start() const { return !rank.singular() && start.acceleration_residual > kContradiction; }
+  // No accelerations satisfy all constraints: one of the redundant ones rules out what another prescribes.
+  bool contradicts_itself() const { return is_open_at_start() && rank.start.redundant > 0; }
   double bytes_per_body() const { return static_cast<double>(memory_bytes) / static_cast<double>(m.bodies().size()); }
 };
 
@@ -133,6 +135,11 @@ bool is_open(const Report& r, int constraint) {
 }
 
 std::string complaint(const Report& r) {
+  if (!r.contradicts_itself())
+    return fmt::format(
+        "{}: {:.1e} m/s2 or rad/s2 stay open at the start though all constraints are independent: masses or moments of "
+        "inertia differ by more than the elimination can hold; give the lightest bodies more mass or inertia",
+        r.loaded.path, r.start.acceleration_residual);
   std::vector<std::string> suspects;
   for (int c = 0; c < r.m.constraints(); ++c)
     if (is_open(r, c)) suspects.push_back(short_name(r.m, c));
@@ -344,7 +351,7 @@ int check(const CheckOptions& options) {
     fmt::print("{}\n", to_json(report).dump(2));
   else
     print_text(report);
-  if (!report.contradicts_itself()) return kExitOk;
+  if (!report.is_open_at_start()) return kExitOk;
   fmt::print(stderr, "rigstep: {}\n", complaint(report));
   return kExitMechanism;
 }

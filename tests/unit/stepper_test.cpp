@@ -402,4 +402,37 @@ TEST_CASE("joint reactions are the same after a failed step and after a restore 
   CHECK((joint_reaction(other, 1) - before).norm() == 0.0);
 }
 
+TEST_CASE("a step whose residuals are above what its mechanism can reach is used, and says not_converged") {
+  Stepper good(test::build(test::four_bar(0.6)), {});
+  Stepper soft(test::build(test::four_bar(0.6)), {.relative_compliance = 0.03, .sweeps = 1});
+  int flagged = 0;
+  for (int k = 0; k < 50; ++k) {
+    const StepReport report = good.step(Inputs{});
+    CHECK(report.status == StepStatus::ok);
+    CHECK(report.position_residual < 1e-3 * good.residual_limits().position);
+    CHECK(report.velocity_residual < 1e-3 * good.residual_limits().velocity);
+    CHECK(report.acceleration_residual < 1e-3 * good.residual_limits().acceleration);
+    const StepReport of_soft = soft.step(Inputs{});
+    CHECK(!failed(of_soft.status));
+    if (of_soft.status == StepStatus::not_converged) ++flagged;
+    CHECK((of_soft.status == StepStatus::ok) == soft.residual_limits().hold(of_soft));
+  }
+  CHECK(flagged > 40);
+}
+
+TEST_CASE("a flat state without the low parts of positions, as earlier recordings hold it, is gone on from") {
+  Stepper direct(test::build(test::four_bar(0.6)), {}), restored(test::build(test::four_bar(0.6)), {});
+  for (int k = 0; k < 100; ++k) direct.step(Inputs{});
+  std::vector<double> flat(direct.state().flat_size());
+  direct.state().flatten(flat);
+  flat.resize(direct.state().flat_size_without_low());
+  restored.restore(flat, direct.state().step);
+  for (int k = 0; k < 100; ++k) {
+    direct.step(Inputs{});
+    restored.step(Inputs{});
+  }
+  for (std::size_t i = 0; i < direct.state().body.size(); ++i)
+    CHECK((direct.state().body[i].r - restored.state().body[i].r).norm() < 1e-13);
+}
+
 }  // namespace rigstep::index3

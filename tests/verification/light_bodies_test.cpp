@@ -1,0 +1,236 @@
+// Closed loops of bodies that have next to no inertia about an axis, or next to no mass: what they transmit is held by
+// their neighbours. Accelerations are compared with a dense solution of the equations of motion that knows nothing of
+// the elimination.
+#include <doctest/doctest.h>
+
+#include <Eigen/Dense>
+#include <cmath>
+
+#include "core/index3/diagnostics.h"
+#include "core/index3/forces.h"
+#include "core/index3/initial_state.h"
+#include "core/index3/plan.h"
+#include "tests/support/mechanisms.h"
+
+using namespace rigstep;
+using namespace rigstep::test;
+
+namespace {
+
+using Matrix = Eigen::Matrix<long double, Eigen::Dynamic, Eigen::Dynamic>;
+using Vector = Eigen::Matrix<long double, Eigen::Dynamic, 1>;
+
+const Vec3 kX = Vec3::UnitX(), kY = Vec3::UnitY(), kZ = Vec3::UnitZ(), kOrigin = Vec3::Zero();
+const Vec3 kSlantedGravity{1.3, -9.0, 3.6};
+
+// T with T T' = M^-1 of a body, world frame
+Matrix inverse_root(const Body& body, const Mat3& A) {
+  const Eigen::SelfAdjointEigenSolver<Mat3> principal(body.inertia_b);
+  const Mat3 axes = A * principal.eigenvectors();
+  Matrix T = Matrix::Zero(6, 6);
+  for (int k = 0; k < 3; ++k) {
+    T(k, k) = 1.0L / std::sqrt(static_cast<long double>(body.mass));
+    for (int i = 0; i < 3; ++i)
+      T(3 + i, 3 + k) = axes(i, k) / std::sqrt(static_cast<long double>(principal.eigenvalues()[k]));
+  }
+  return T;
+}
+
+// M a + J' lambda = Q, J a + quadratic = 0 by an orthogonal decomposition of J M^-1/2
+std::vector<Vec6> dense_accelerations(const index3::Plan& plan, const index3::State& x) {
+  index3::Workspace w(plan);
+  index3::evaluate_state(plan, x, w);
+  std::vector<double> quadratic(static_cast<std::size_t>(plan.rows()));
+  index3::evaluate_quadratic_terms(plan, w, quadratic);
+  const auto bodies = static_cast<int>(x.body.size());
+  Matrix J = Matrix::Zero(plan.rows(), 6 * bodies);
+  Vector free(6 * bodies), b(plan.rows());
+  std::vector<Matrix> T;
+  for (int i = 0; i < bodies; ++i) {
+    const Body& body = plan.mechanism.bodies()[i];
+    T.push_back(inverse_root(body, w.placement[i].A));
+    Vec6 load = w.Q[i];
+    load.tail<3>() -= w.placement[i].A * x.body[i].w_b.cross(body.inertia_b * x.body[i].w_b);
+    free.segment(6 * i, 6) = T[i].transpose() * load.cast<long double>();
+  }
+  for (int row = 0; row < plan.rows(); ++row) {
+    index3::for_each_block(plan, w, row, [&](int body, const Vec6& on_body) {
+      J.block(row, 6 * body, 1, 6) += on_body.cast<long double>().transpose() * T[body];
+    });
+    const long double scale = 1.0L / J.row(row).norm();
+    J.row(row) *= scale;
+    b[row] = scale * quadratic[row];
+  }
+  Eigen::CompleteOrthogonalDecomposition<Matrix> decomposition;
+  decomposition.setThreshold(1e-10L);
+  decomposition.compute(J);
+  const Vector root = free - decomposition.solve(b + J * free);
+  std::vector<Vec6> a;
+  for (int i = 0; i < bodies; ++i) a.emplace_back((T[i] * root.segment(6 * i, 6)).cast<double>());
+  return a;
+}
+
+// largest difference of a mass centre's acceleration [m/s^2]
+double acceleration_error(const index3::Stepper& s) {
+  const std::vector<Vec6> dense = dense_accelerations(s.plan(), s.state());
+  double error = 0.0;
+  for (std::size_t i = 0; i < dense.size(); ++i)
+    error = std::max(error, (dense[i].head<3>() - s.state().body[i].a).norm());
+  return error;
+}
+
+// uniform, 1 kg a metre, but for the moment of inertia about its own axis
+Body rod(const std::string& name, const Vec3& from, const Vec3& to, double moment_about_axis) {
+  const double length = (to - from).norm();
+  const Vec3 e = (to - from) / length;
+  return make_body(name, 0.5 * (from + to), length,
+                   std::pow(length, 3) / 12.0 * (Mat3::Identity() - e * e.transpose()) +
+                       length * moment_about_axis * e * e.transpose());
+}
+
+struct Corner {
+  JointType type;
+  Vec3 axis = kZ, second_axis = kX;
+};
+
+// Rods from corner to corner; the first and the last corner are on the ground.
+Description loop(const std::string& name, const std::vector<Vec3>& points, const std::vector<Corner>& corners,
+                 double moment_about_axis) {
+  Description d;
+  d.name = name;
+  d.gravity = kSlantedGravity;
+  const int rods = static_cast<int>(points.size()) - 1;
+  for (int i = 0; i < rods; ++i) d.bodies.push_back(rod(body_name(i), points[i], points[i + 1], moment_about_axis));
+  for (int i = 0; i <= rods; ++i)
+    d.joints.push_back(make_joint("joint" + std::to_string(i), corners[i].type, body_name(i == rods ? kGround : i - 1),
+                                  body_name(i == rods ? rods - 1 : i), points[i], corners[i].axis,
+                                  corners[i].second_axis));
+  return d;
+}
+
+// At rest for ever: gravity pulls along the second rod, which the hinges hold.
+Description resting_loop(double moment) {
+  Description d = loop(
+      "resting", {kOrigin, kX, kX - kY, kX - kY + kZ},
+      {{JointType::revolute, kY}, {JointType::revolute, kZ}, {JointType::spherical}, {JointType::spherical}}, moment);
+  d.gravity = {0.0, -9.81, 0.0};
+  return d;
+}
+
+Description planar_loop(const std::vector<Vec3>& points, double moment) {
+  return loop("planar", points, std::vector<Corner>(points.size(), {JointType::revolute}), moment);
+}
+
+// Bricard's orthogonal six-bar: along edges of a cube, hinges across both rods of each corner
+Description bricard(double moment) {
+  return loop("bricard", {{1, 0, 0}, {1, 1, 0}, {0, 1, 0}, {0, 1, 1}, {0, 0, 1}, {1, 0, 1}},
+              {{JointType::revolute, kX, kY},
+               {JointType::revolute, kZ},
+               {JointType::revolute, kY, kZ},
+               {JointType::revolute, kX, kY},
+               {JointType::revolute, kZ},
+               {JointType::revolute, kY, kZ}},
+              moment);
+}
+
+std::vector<Description> loops_of_rods(double moment) {
+  const std::vector<Vec3> four{kOrigin, {0.5, 0.8, 0.0}, {1.6, 1.0, 0.0}, {1.3, 0.0, 0.0}};
+  const Vec3 coupler = (four[2] - four[1]).normalized();
+  const Corner hinge{JointType::revolute};
+  const auto with = [&](const std::string& name, Corner second, Corner third) {
+    return loop(name, four, {hinge, second, third, hinge}, moment);
+  };
+  return {planar_loop(four, moment),
+          planar_loop({kOrigin, {0.3, 0.9, 0}, {1.2, 1.2, 0}, {2, 0.9, 0}, {2.1, -0.1, 0}, {1.2, -0.3, 0}}, moment),
+          bricard(moment),
+          with("RSSR", {JointType::spherical}, {JointType::spherical}),
+          with("RUSR", {JointType::universal, kZ, kX}, {JointType::spherical}),
+          with("RUSR_along_rod", {JointType::universal, kZ, coupler}, {JointType::spherical}),
+          with("RRCR", hinge, {JointType::cylindrical}),
+          with("RGRR", {JointType::gimbal}, hinge)};
+}
+
+struct Course {
+  std::vector<Vec3> r, v;
+  StepStatus worst = StepStatus::ok;
+  double acceleration_error = 0.0;
+  double residual[3] = {};
+};
+
+Course course(const Description& d, double dt_ms, double time) {
+  index3::Stepper s(build(d), {.dt_ns = static_cast<std::int64_t>(std::lround(1e6 * dt_ms))});
+  const int steps = static_cast<int>(std::lround(1e3 * time / dt_ms));
+  Course c;
+  c.acceleration_error = acceleration_error(s);
+  for (int k = 1; k <= steps; ++k) {
+    const StepReport report = s.step(Inputs{});
+    c.worst = std::max(c.worst, report.status);
+    c.residual[0] = std::max(c.residual[0], report.position_residual);
+    c.residual[1] = std::max(c.residual[1], report.velocity_residual);
+    c.residual[2] = std::max(c.residual[2], report.acceleration_residual);
+    if (k % (steps / 4) == 0) c.acceleration_error = std::max(c.acceleration_error, acceleration_error(s));
+  }
+  for (const index3::BodyState& b : s.state().body) c.r.push_back(b.r), c.v.push_back(b.v);
+  return c;
+}
+
+double distance(const std::vector<Vec3>& a, const std::vector<Vec3>& b) {
+  double most = 0.0;
+  for (std::size_t i = 0; i < a.size(); ++i) most = std::max(most, (a[i] - b[i]).norm());
+  return most;
+}
+
+void check_second_order(const Description& d, double dt_ms, double time) {
+  CAPTURE(d.name);
+  CAPTURE(dt_ms);
+  const Course coarse = course(d, dt_ms, time), fine = course(d, dt_ms / 2, time), finest = course(d, dt_ms / 4, time);
+  CHECK(coarse.worst == StepStatus::ok);
+  CHECK(std::log2(distance(coarse.r, fine.r) / distance(fine.r, finest.r)) == doctest::Approx(2.0).epsilon(0.06));
+  CHECK(std::log2(distance(coarse.v, fine.v) / distance(fine.v, finest.v)) == doctest::Approx(2.0).epsilon(0.06));
+  CHECK(std::log2(coarse.acceleration_error / fine.acceleration_error) > 1.7);
+  CHECK(coarse.residual[0] < 1e-12);
+  CHECK(coarse.residual[1] < 1e-11);
+  CHECK(coarse.residual[2] < 1e-9);
+}
+
+}  // namespace
+
+TEST_CASE("a loop of slender rods that is at rest has no start acceleration, and stays at rest") {
+  for (const double moment : {1e-9, 1e-7, 1e-5, 1e-3, 1.0 / 12.0})
+    for (const double dt_ms : {0.1, 1.0, 10.0}) {
+      CAPTURE(moment);
+      CAPTURE(dt_ms);
+      const Description d = resting_loop(moment);
+      index3::Stepper s(build(d), {.dt_ns = static_cast<std::int64_t>(std::lround(1e6 * dt_ms))});
+      for (const index3::BodyState& b : s.state().body) CHECK(b.a.norm() < 1e-12);
+      for (int k = 0; k < 200; ++k) CHECK(s.step(Inputs{}).status == StepStatus::ok);
+      for (std::size_t i = 0; i < d.bodies.size(); ++i) {
+        CHECK((s.state().body[i].r - d.bodies[i].position_0).norm() < 1e-12);
+        CHECK(s.state().body[i].a.norm() < 1e-9);
+      }
+    }
+}
+
+TEST_CASE("loops of slender rods move with order two and accelerate as the dense equations say, with every joint") {
+  for (const double moment : {1e-9, 1e-6, 1e-3, 1.0 / 12.0})
+    for (const Description& d : loops_of_rods(moment)) {
+      CAPTURE(moment);
+      check_second_order(d, 2.0, 0.3);
+    }
+  for (const double dt_ms : {0.4, 10.0})
+    for (const Description& d : loops_of_rods(1e-9)) check_second_order(d, dt_ms, 0.2);
+}
+
+TEST_CASE("loops whose links differ a million times in mass move with order two and accelerate right") {
+  const std::vector<Vec3> four{kOrigin, {0.5, 0.8, 0.0}, {1.6, 1.0, 0.0}, {1.3, 0.0, 0.0}};
+  for (const double ratio : {1e-6, 1e-3, 1e3})
+    for (int light = 0; light < 3; ++light)
+      for (const JointType type : {JointType::revolute, JointType::spherical}) {
+        Description d = loop("light", four, {{JointType::revolute}, {type}, {type}, {JointType::revolute}}, 1e-2);
+        d.bodies[light].mass *= ratio;
+        d.bodies[light].inertia_b *= ratio;
+        CAPTURE(ratio);
+        CAPTURE(light);
+        check_second_order(d, 1.0, 0.3);
+      }
+}
