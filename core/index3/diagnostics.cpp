@@ -16,8 +16,8 @@ namespace {
 
 // residuals, beside the scale of their quantity
 constexpr double kPositionLimit = 1e-7;
-constexpr double kVelocityLimit = 1e-7;
-constexpr double kAccelerationLimit = 1e-5;
+constexpr double kVelocityLimit = 1e-6;
+constexpr double kAccelerationLimit = 1e-3;
 constexpr double kLeastMove = 1e-3;  // of the largest arm in a step: what stands still may be moved by its inputs
 
 constexpr double kNoShare = 1e-10;           // in a redundant combination, of its length one

@@ -404,9 +404,9 @@ TEST_CASE("joint reactions are the same after a failed step and after a restore 
 
 TEST_CASE("a step whose residuals are above what its mechanism can reach is used, and says not_converged") {
   Stepper good(test::build(test::four_bar(0.6)), {});
-  Stepper soft(test::build(test::four_bar(0.6)), {.relative_compliance = 0.03, .sweeps = 1});
+  Stepper soft(test::build(test::four_bar(0.6)), {.relative_compliance = 0.3, .sweeps = 1});
   int flagged = 0;
-  for (int k = 0; k < 50; ++k) {
+  for (int k = 0; k < 1000; ++k) {
     const StepReport report = good.step(Inputs{});
     CHECK(report.status == StepStatus::ok);
     CHECK(report.position_residual < 1e-3 * good.residual_limits().position);
@@ -417,7 +417,7 @@ TEST_CASE("a step whose residuals are above what its mechanism can reach is used
     if (of_soft.status == StepStatus::not_converged) ++flagged;
     CHECK((of_soft.status == StepStatus::ok) == soft.residual_limits().hold(of_soft));
   }
-  CHECK(flagged > 40);
+  CHECK(flagged > 500);
 }
 
 TEST_CASE("a flat state without the low parts of positions, as earlier recordings hold it, is gone on from") {
