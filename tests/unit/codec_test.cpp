@@ -346,7 +346,7 @@ TEST_CASE("a state is refused for exactly the reason that it has") {
         DecodeStatus::not_finite);
   CHECK(link.status_of_changed_state([](ServerToRig& m) { m.mutable_state()->set_step(3); }) ==
         DecodeStatus::old_sequence);
-  CHECK(link.status_of_changed_state([](ServerToRig& m) { m.mutable_state()->set_status(static_cast<Status>(5)); }) ==
+  CHECK(link.status_of_changed_state([](ServerToRig& m) { m.mutable_state()->set_status(static_cast<Status>(6)); }) ==
         DecodeStatus::malformed);
   CHECK(link.status_of_changed_state([](ServerToRig& m) { m.mutable_welcome()->set_output_channels(129); }) ==
         DecodeStatus::channel_count);
