@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "proto/recording.h"
+#include "proto/recording_writer.h"
 
 namespace rigstep::server {
 

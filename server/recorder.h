@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "core/mechanism/signals.h"
-#include "proto/recording.h"
+#include "proto/recording_writer.h"
 #include "rt/ring.h"
 #include "server/black_box.h"
 

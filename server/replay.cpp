@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "core/index3/plan.h"
+#include "proto/recording_reader.h"
 #include "rt/cycle.h"
 #include "rt/thread_setup.h"
 #include "server/commission_verdict.h"

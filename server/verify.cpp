@@ -12,6 +12,7 @@
 #include "core/index3/diagnostics.h"
 #include "core/index3/plan.h"
 #include "core/index3/sensors.h"
+#include "proto/recording_reader.h"
 #include "server/csv.h"
 #include "server/recorder.h"
 #include "server/session.h"

@@ -20,7 +20,8 @@
 #include <thread>
 #include <vector>
 
-#include "proto/recording.h"
+#include "proto/recording_reader.h"
+#include "proto/recording_writer.h"
 #include "rt/clock.h"
 #include "server/commission.h"
 #include "server/commission_verdict.h"

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "proto/recording.h"
+#include "proto/recording_reader.h"
 #include "server/replay.h"
 
 namespace {

@@ -13,6 +13,9 @@
 #include <string>
 #include <vector>
 
+#include "proto/recording_reader.h"
+#include "proto/recording_writer.h"
+
 namespace {
 
 namespace fs = std::filesystem;
