@@ -66,18 +66,6 @@ std::size_t most_outputs() {
 
 }  // namespace
 
-std::string printable(std::string_view text, std::size_t max_bytes) {
-  std::string name(cut(text, max_bytes));
-  for (std::size_t i = 0; i < name.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(name[i]);
-    const auto next = i + 1 < name.size() ? static_cast<unsigned char>(name[i + 1]) : 0u;
-    if (byte < 0x20 || byte == 0x7F) name[i] = '?';
-    // U+0080 to U+009F steer a terminal, too
-    if (byte == 0xC2 && next >= 0x80 && next <= 0x9F) name.replace(i, 2, "??");
-  }
-  return name;
-}
-
 ServerCodec::ServerCodec(const Mechanism& mechanism, std::vector<int> outputs, std::int64_t period_ns,
                          std::string product_version)
     : mechanism_name_(mechanism.name()),

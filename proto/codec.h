@@ -16,11 +16,11 @@
 #include "core/mechanism/mechanism.h"
 #include "core/mechanism/signals.h"
 #include "proto/frame.h"
+#include "proto/printable.h"
 #include "proto/wire.pb.h"
 
 namespace rigstep::wire {
 
-inline constexpr std::size_t kMaxNameBytes = 64;   // of names that come from the other side
 inline constexpr std::size_t kMaxTextBytes = 600;  // of a Refusal or Goodbye
 inline constexpr std::size_t kCookieBytes = 16;
 
@@ -152,8 +152,5 @@ class RigCodec {
   RigToServer request_;
   std::array<std::byte, kMaxPayload> buffer_{};
 };
-
-// UTF-8 text without control characters, at most max_bytes of it: safe to log and to send on.
-std::string printable(std::string_view text, std::size_t max_bytes = kMaxNameBytes);
 
 }  // namespace rigstep::wire

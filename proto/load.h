@@ -2,6 +2,7 @@
 // file:line: field: what is wrong: what to do.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 
 #include "core/mechanism/mechanism.h"
 #include "core/mechanism/signals.h"
+#include "proto/bounds.h"
 
 namespace rigstep::wire {
 
@@ -96,8 +98,8 @@ std::string place_in(const RigConfig& rig, const std::string& field, int index =
 std::vector<rigstep::InputPolicy> input_policies(const RigConfig& rig, const rigstep::Mechanism& mechanism);
 std::vector<rigstep::SafeOutput> safe_outputs(const RigConfig& rig, const rigstep::Mechanism& mechanism);
 
-// Whole file. Throws ConfigError if it cannot be read.
-std::string read_text_file(const std::string& path);
+// A whole regular file of UTF-8 text. Throws ConfigError if it cannot be read, is none, or has more than `most_bytes`.
+std::string read_text_file(const std::string& path, std::size_t most_bytes = kLargestConfigFile);
 
 // What every text in files and datagrams is.
 bool is_utf8(const std::string& text);

@@ -1,11 +1,13 @@
 #include "proto/recording_reader.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <utility>
 
+#include "proto/bounds.h"
 #include "proto/mcap.h"
 
 namespace rigstep::wire {
@@ -26,15 +28,15 @@ RecordingReader::RecordingReader(const std::string& path) : path_(path) {
 }
 
 void RecordingReader::open() {
+  const int opened = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);  // else a FIFO is waited for
+  if (opened >= 0) file_ = {::fdopen(opened, "rb"), &std::fclose};
   struct ::stat status {};
-  const bool found = ::stat(path_.c_str(), &status) == 0;
-  if (found && !S_ISREG(status.st_mode)) {
-    throw RecordingError(path_, "is not a regular file", "name the file of a recording");
-  }
-  if (found) file_ = {std::fopen(path_.c_str(), "rbe"), &std::fclose};
-  if (!file_) {
+  if (!file_ || ::fstat(opened, &status) != 0) {
     throw RecordingError(path_, "cannot open the recording: " + errno_text(errno),
                          "check the path and its permissions");
+  }
+  if (!S_ISREG(status.st_mode)) {
+    throw RecordingError(path_, "is not a regular file", "name the file of a recording");
   }
   size_ = static_cast<std::uint64_t>(status.st_size);
 
@@ -69,6 +71,10 @@ void RecordingReader::read_header() {
                              std::to_string(kRecordingFormat),
                          "use the version that wrote it: Rigstep " + printable_metadata(header_.product_version()));
   }
+  if (const auto beyond = find_out_of_bounds(header_))
+    throw RecordingError(
+        path_, "byte " + std::to_string(message->offset) + ": header." + beyond->field + " " + beyond->problem,
+        beyond->remedy);
 }
 
 RecordingReader::Item RecordingReader::next(RecordedStep& step, RecordedState& state) {

@@ -14,6 +14,7 @@
 #include <span>
 #include <utility>
 
+#include "proto/bounds.h"
 #include "proto/mcap.h"
 
 namespace rigstep::wire {
@@ -157,6 +158,10 @@ void RecordingWriter::check_header(const RecordingHeader& header) const {
     throw RecordingWriteError(path_, "the header holds text that is not UTF-8 and could not be read back",
                               "store the mechanism and rig file as UTF-8");
   }
+  if (const auto beyond = find_out_of_bounds(header))
+    throw RecordingWriteError(path_,
+                              "header." + beyond->field + " " + beyond->problem + ", and no reader would take it",
+                              "change what it comes from");
 }
 
 void RecordingWriter::open(Existing existing) {

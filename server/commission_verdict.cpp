@@ -5,7 +5,6 @@
 #include <xxhash.h>
 
 #include <filesystem>
-#include <fstream>
 
 #include "proto/codec.h"
 #include "server/session.h"
@@ -27,15 +26,30 @@ nlohmann::json commission_identity(const wire::RigConfig& rig, const Mechanism& 
 
 namespace {
 
+constexpr int kDeepest = 16;  // lists within lists: what prints JSON goes down with them on the stack; a verdict has 3
+
 bool is_verdict(const nlohmann::json& found) {
   return found.is_object() && found.contains("identity") && found["identity"].is_object() && found.contains("carried");
 }
 
 }  // namespace
 
+nlohmann::json parse_commission_verdict(const std::string& text) {
+  bool too_deep = false;
+  const auto shallow = [&too_deep](int depth, nlohmann::json::parse_event_t, const nlohmann::json&) {
+    too_deep |= depth > kDeepest;
+    return !too_deep;
+  };
+  nlohmann::json found = nlohmann::json::parse(text, shallow, false);
+  return too_deep ? nlohmann::json(nlohmann::json::value_t::discarded) : found;
+}
+
 bool is_commission_verdict(const std::string& path) {
-  std::ifstream file(path);
-  return is_verdict(nlohmann::json::parse(file, nullptr, false));
+  try {
+    return is_verdict(parse_commission_verdict(wire::read_text_file(path, wire::kLargestVerdict)));
+  } catch (const wire::ConfigError&) {
+    return false;
+  }
 }
 
 CommissionVerdict read_commission_verdict(const wire::RigConfig& rig, const Mechanism& mechanism) {
@@ -45,11 +59,11 @@ CommissionVerdict read_commission_verdict(const wire::RigConfig& rig, const Mech
   if (!std::filesystem::exists(path, error)) return {.problem = "this rig was not commissioned here" + again};
   std::string text;
   try {
-    text = wire::read_text_file(path);
+    text = wire::read_text_file(path, wire::kLargestVerdict);
   } catch (const wire::ConfigError& unreadable) {
     return {.problem = unreadable.what() + again};
   }
-  const nlohmann::json found = nlohmann::json::parse(text, nullptr, false);
+  const nlohmann::json found = parse_commission_verdict(text);
   if (!is_verdict(found)) return {.problem = path + ": is no verdict of rigstep commission" + again};
   const nlohmann::json here = commission_identity(rig, mechanism);
   for (const auto& [what, value] : here.items())

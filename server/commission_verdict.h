@@ -24,6 +24,9 @@ struct CommissionVerdict {
 // The verdict beside the rig file, if it is about what runs here and now.
 CommissionVerdict read_commission_verdict(const wire::RigConfig& rig, const Mechanism& mechanism);
 
+// What a text from a file or a recording says; discarded where it is no JSON, or nests deeper than any verdict.
+nlohmann::json parse_commission_verdict(const std::string& text);
+
 // The file holds a verdict, whatever it is about.
 bool is_commission_verdict(const std::string& path);
 

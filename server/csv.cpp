@@ -7,6 +7,8 @@
 #include <cstring>
 #include <limits>
 #include <sstream>
+#include <string_view>
+#include <unordered_set>
 
 #include "core/index3/diagnostics.h"
 #include "core/index3/initial_state.h"
@@ -35,9 +37,10 @@ bool parse(const std::string& cell, double& value) {
 
 // The last of them would win unseen.
 void require_different(const std::vector<std::string>& names, const std::string& where) {
-  for (auto name = names.begin(); name != names.end(); ++name)
-    if (std::find(names.begin(), name, *name) != name)
-      throw wire::ConfigError(where + "column " + std::to_string(name - names.begin() + 1) + ": \"" + *name +
+  std::unordered_set<std::string_view> known;
+  for (std::size_t k = 0; k < names.size(); ++k)
+    if (!known.insert(names[k]).second)
+      throw wire::ConfigError(where + "column " + std::to_string(k + 1) + ": \"" + names[k] +
                               "\" names another column already: give each column its own name");
 }
 
@@ -49,7 +52,7 @@ int Table::column(const std::string& name) const {
 }
 
 Table read_csv(const std::string& path) {
-  std::istringstream text(wire::read_text_file(path));
+  std::istringstream text(wire::read_text_file(path, wire::kLargestTable));
   Table table;
   int number = 0;
   for (std::string line; std::getline(text, line);) {

@@ -1,23 +1,23 @@
 // The rigstep binary: one command per job.
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <spdlog/sinks/stdout_color_sinks.h>
-#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
-#include <iostream>
+#include <sstream>
 #include <system_error>
 
 #include "proto/key_file.h"
+#include "proto/printable.h"
 #include "rt/thread_setup.h"
 #include "server/commands/commands.h"
 #include "server/csv.h"
-#include "server/session.h"
 #include "server/link/udp_endpoint.h"
+#include "server/session.h"
+#include "server/terminal.h"
 
 namespace rigstep::server {
 
@@ -59,9 +59,9 @@ void Progress::at(double done) {
   if (percent == percent_) return;
   percent_ = percent;
   if (total_ > 0.0)
-    fmt::print(stderr, "\r{} {} %\033[K", what_, percent);
+    std::fputs(fmt::format("\r{} {} %\033[K", what_, percent).c_str(), stderr);
   else
-    fmt::print(stderr, "\r{} {:.0f}\033[K", what_, done);
+    std::fputs(fmt::format("\r{} {:.0f}\033[K", what_, done).c_str(), stderr);
   std::fflush(stderr);
 }
 
@@ -81,7 +81,7 @@ namespace {
 // Every error that a command lets out, in words and as an exit code.
 int run_reporting_errors(const Command& command) {
   const auto report = [](const std::exception& error, int code) {
-    std::fputs(fmt::format("rigstep: {}\n", error.what()).c_str(), stderr);  // fmt::print throws where nobody reads
+    print_error("rigstep: {}", error.what());
     return code;
   };
   try {
@@ -105,8 +105,7 @@ int run_reporting_errors(const Command& command) {
   } catch (const NetworkError& error) {
     return report(error, kExitNetwork);
   } catch (const std::system_error& error) {
-    // what fmt::print could not write is told by require_output, with all the rest
-    return std::ferror(stdout) != 0 ? kExitOk : report(error, kExitEnvironment);
+    return report(error, kExitEnvironment);
   } catch (const std::exception& error) {
     return report(error, kExitEnvironment);
   }
@@ -131,10 +130,13 @@ int run(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (argc > 1 && argv[1][0] != '-' && app.get_subcommands().empty()) {
-      fmt::print(stderr, "rigstep: \"{}\" is no command: see rigstep --help\n", argv[1]);
+      print_error("rigstep: \"{}\" is no command: see rigstep --help", argv[1]);
       return kExitUsage;
     }
-    const int code = app.exit(error, std::cout, std::cerr);
+    std::ostringstream out, complaint;
+    const int code = app.exit(error, out, complaint);
+    write_output(out.str());
+    std::fputs(wire::printable_lines(complaint.str()).c_str(), stderr);  // two lines
     return code == 0 ? kExitOk : kExitUsage;
   }
   for (const auto& [name, command] : commands)
@@ -148,11 +150,7 @@ int require_output(int code) {
   const bool flushed = std::fflush(stdout) == 0;
   if ((flushed && std::ferror(stdout) == 0) || code == kExitEnvironment) return code;
   const std::string reason = errno != 0 ? fmt::format(" ({})", std::generic_category().message(errno)) : "";
-  std::fputs(fmt::format("rigstep: standard output: cannot be written{}: make room where it goes, or send it "
-                         "elsewhere\n",
-                         reason)
-                 .c_str(),
-             stderr);
+  print_error("rigstep: standard output: cannot be written{}: make room where it goes, or send it elsewhere", reason);
   return code == kExitOk || code == kExitVerdict ? kExitEnvironment : code;
 }
 
@@ -174,7 +172,6 @@ int main(int argc, char** argv) {
     ::execv("/proc/self/exe", argv);  // where that fails it runs on, and says what threads it has
   std::signal(SIGXFSZ, SIG_IGN);      // a file at its size limit is an error of that file, not the end of the process
   if (is_live) std::signal(SIGPIPE, SIG_IGN);  // nobody reads the log any more: no reason to stop
-  spdlog::set_default_logger(spdlog::stderr_color_mt("rigstep"));
-  spdlog::set_pattern("%H:%M:%S.%e %^%l%$ %v");
+  rigstep::server::log_to_standard_error();
   return rigstep::server::require_output(rigstep::server::run(argc, argv));
 }

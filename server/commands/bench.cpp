@@ -22,6 +22,7 @@
 #include "server/commands/commands.h"
 #include "server/csv.h"
 #include "server/session.h"
+#include "server/terminal.h"
 #include "server/text_file.h"
 
 namespace rigstep::server {
@@ -256,19 +257,19 @@ nlohmann::json to_json(const Result& result) {
 }
 
 void print_machine(const nlohmann::json& machine) {
-  fmt::print("{}, {} cores, load {:.1f}", machine["processor"].get<std::string>(), machine["cores"].get<int>(),
+  print_text("{}, {} cores, load {:.1f}", machine["processor"].get<std::string>(), machine["cores"].get<int>(),
              machine.value("load", 0.0));
   if (machine.contains("peak_multiply_adds_per_s"))
-    fmt::print("; one core makes {:.1f} 10^9 multiply-adds/s",
+    print_text("; one core makes {:.1f} 10^9 multiply-adds/s",
                1e-9 * machine["peak_multiply_adds_per_s"].get<double>());
-  fmt::print("\n");
+  print_text("\n");
 }
 
 void print_missing(const std::map<std::string, std::string>& missing, const std::string& problem) {
   for (const auto& [solver, package] : missing)
-    fmt::print("{} was not there when this was built: apt-get install -y {}, configure and build again\n", solver,
+    print_text("{} was not there when this was built: apt-get install -y {}, configure and build again\n", solver,
                package);
-  if (!problem.empty()) fmt::print("other engines: {}\n", problem);
+  if (!problem.empty()) print_text("other engines: {}\n", problem);
 }
 
 void print(const Result& result) {
@@ -277,27 +278,27 @@ void print(const Result& result) {
       std::any_of(result.rows.begin(), result.rows.end(), [](const Row& r) { return !r.phases.empty(); });
   const bool counted =
       std::any_of(result.rows.begin(), result.rows.end(), [](const Row& r) { return r.multiply_adds > 0.0; });
-  fmt::print("{:<16} {:>6} {:<16} {:>7} {:>9} {:>10} {:>10} {:>8} {:>9} {:>8} {:>10}{}{}\n", "mechanism", "bodies",
+  print_text("{:<16} {:>6} {:<16} {:>7} {:>9} {:>10} {:>10} {:>8} {:>9} {:>8} {:>10}{}{}\n", "mechanism", "bodies",
              "solver", "threads", "lowest us", "median us", "p99.9 us", "us/body", "bytes/bdy", "speed-up",
              "efficiency", counted ? "  of peak" : "", phases ? "  phases" : "");
   std::string last;
   for (const Row& row : result.rows) {
     const std::string block = row.mechanism + std::to_string(row.bodies);
-    if (!last.empty() && block != last) fmt::print("\n");
+    if (!last.empty() && block != last) print_text("\n");
     last = block;
-    fmt::print("{:<16} {:>6} {:<16} {:>7} ", row.mechanism, row.bodies, row.solver, row.threads);
+    print_text("{:<16} {:>6} {:<16} {:>7} ", row.mechanism, row.bodies, row.solver, row.threads);
     if (!row.problem.empty()) {
-      fmt::print("{}\n", row.problem);
+      print_text("{}\n", row.problem);
       continue;
     }
-    fmt::print("{:>9.2f} {:>10.2f} {:>10.2f} {:>8.3f} {:>9} {:>8.2f} {:>10.2f}", row.times.lowest, row.times.median,
+    print_text("{:>9.2f} {:>10.2f} {:>10.2f} {:>8.3f} {:>9} {:>8.2f} {:>10.2f}", row.times.lowest, row.times.median,
                row.times.p999, row.us_per_body(),
                row.bytes_per_body > 0.0 ? fmt::format("{:.0f}", row.bytes_per_body) : std::string("-"), row.speedup,
                row.efficiency());
     if (row.multiply_adds > 0.0)
-      fmt::print(" {:>7.1f} %", 100.0 * row.multiply_adds / (1e-6 * row.times.median * result.peak));
-    for (const auto& [phase, share] : row.phases) fmt::print("  {} {:.0f} %", phase, 100.0 * share);
-    fmt::print("\n");
+      print_text(" {:>7.1f} %", 100.0 * row.multiply_adds / (1e-6 * row.times.median * result.peak));
+    for (const auto& [phase, share] : row.phases) print_text("  {} {:.0f} %", phase, 100.0 * share);
+    print_text("\n");
   }
   print_missing(result.missing, result.peers_problem);
 }
@@ -376,19 +377,19 @@ int bench_step(const BenchOptions& options) {
   try {
     result = measure(options);
   } catch (const StepFailed& error) {
-    fmt::print(stderr, "rigstep: {}\n", error.what());
+    print_error("rigstep: {}", error.what());
     return kExitNumerical;
   }
   if (interrupted) return kExitInterrupted;
   if (!options.output.empty()) {
     write_csv(result, folder);
-    write_text(folder / "step.json", to_json(result).dump(2) + "\n");
+    write_text(folder / "step.json", json_text(to_json(result)));
     for (const char* chain : kChains)
       if (std::any_of(result.rows.begin(), result.rows.end(), [&](const Row& r) { return r.mechanism == chain; }))
         write_figures(result, chain, folder);
   }
   if (options.json)
-    fmt::print("{}\n", to_json(result).dump(2));
+    print_json(to_json(result));
   else
     print(result);
   return kExitOk;
@@ -469,23 +470,23 @@ nlohmann::json to_json(const ErrorResult& result, double duration) {
 
 void print(const ErrorResult& result, double duration) {
   print_machine(machine_json(0.0));
-  fmt::print(
+  print_text(
       "largest position error of any body over {0:g} s: the step that stays below it, and what it takes to simulate "
       "the {0:g} s then\n",
       duration);
-  fmt::print("{:<16} {:>6} {:<16}", "mechanism", "bodies", "solver");
-  for (const double tolerance : kErrorLevels) fmt::print(" {:>26}", fmt::format("{:g} m", tolerance));
-  fmt::print("\n");
+  print_text("{:<16} {:>6} {:<16}", "mechanism", "bodies", "solver");
+  for (const double tolerance : kErrorLevels) print_text(" {:>26}", fmt::format("{:g} m", tolerance));
+  print_text("\n");
   for (const ErrorRow& row : result.rows) {
-    fmt::print("{:<16} {:>6} {:<16}", row.mechanism, row.bodies, row.solver);
-    if (!row.problem.empty()) fmt::print(" {}", row.problem);
+    print_text("{:<16} {:>6} {:<16}", row.mechanism, row.bodies, row.solver);
+    if (!row.problem.empty()) print_text(" {}", row.problem);
     for (const double tolerance : kErrorLevels) {
       if (!row.problem.empty()) break;
       const AccuracyPoint* p = cheapest(row, tolerance);
-      fmt::print(" {:>26}", p != nullptr ? fmt::format("{:g} ms: {:.2f} ms", 1e3 * p->dt, duration * p->ms_per_second)
+      print_text(" {:>26}", p != nullptr ? fmt::format("{:g} ms: {:.2f} ms", 1e3 * p->dt, duration * p->ms_per_second)
                                          : std::string("not reached"));
     }
-    fmt::print("\n");
+    print_text("\n");
   }
   print_missing(result.missing, result.peers_problem);
 }
@@ -542,7 +543,7 @@ int bench_error(const BenchOptions& options) {
     for (const auto& [name, chart] : charts) write_svg(chart, (folder / (name + "_cost_over_error.svg")).string());
   }
   if (options.json)
-    fmt::print("{}\n", to_json(result, options.duration).dump(2));
+    print_json(to_json(result, options.duration));
   else
     print(result, options.duration);
   return kExitOk;
@@ -555,7 +556,7 @@ int bench_loop_command(const LoopBenchRequest& request, bool json) {
     Progress progress("measuring", 1.0);
     report = bench_loop(request, interrupted, [&](const char*, double done) { progress.at(done); });
   }
-  fmt::print("{}", json ? report.json().dump(2) + "\n" : report.text());
+  print_text("{}", json ? json_text(report.json()) : report.text());
   return interrupted ? kExitInterrupted : kExitOk;
 }
 

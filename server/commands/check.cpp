@@ -16,11 +16,13 @@
 #include "core/index3/sensors.h"
 #include "core/index3/workspace.h"
 #include "core/mechanism/body_groups.h"
+#include "proto/printable.h"
 #include "rt/thread_setup.h"
 #include "server/commands/commands.h"
 #include "server/csv.h"
 #include "server/quantile.h"
 #include "server/session.h"
+#include "server/terminal.h"
 #include "server/text_file.h"
 
 namespace rigstep::server {
@@ -191,63 +193,63 @@ double largest_gap(const Report& r, double index3::JointGap::*member) {
   return largest;
 }
 
-void print_text(const Report& r) {
+void print_report(const Report& r) {
   const index3::Elimination& e = r.plan.elimination;
   double mass = 0.0;
   for (const Body& b : r.m.bodies()) mass += b.mass;
-  fmt::print("{}: {}\n", r.loaded.path, r.m.name());
-  fmt::print("bodies           {}, {:.6g} kg in all\n", r.m.bodies().size(), mass);
-  fmt::print("joints           {} with {} constraint rows; {} closed loop{}\n", r.m.joints().size(), r.plan.rows(),
+  print_text("{}: {}\n", wire::printable_line(r.loaded.path), r.m.name());
+  print_text("bodies           {}, {:.6g} kg in all\n", r.m.bodies().size(), mass);
+  print_text("joints           {} with {} constraint rows; {} closed loop{}\n", r.m.joints().size(), r.plan.rows(),
              loop_count(r.m), loop_count(r.m) == 1 ? "" : "s");
   for (std::size_t j = 0; j < r.m.joints().size() && j < 40; ++j) {
     const Joint& joint = r.m.joints()[j];
-    fmt::print("    {:<20} {:<18} {} - {}\n", joint.name, to_string(joint.type), r.m.body_name(joint.first),
+    print_text("    {:<20} {:<18} {} - {}\n", joint.name, to_string(joint.type), r.m.body_name(joint.first),
                r.m.body_name(joint.second));
   }
-  if (r.m.joints().size() > 40) fmt::print("    ... and {} more\n", r.m.joints().size() - 40);
+  if (r.m.joints().size() > 40) print_text("    ... and {} more\n", r.m.joints().size() - 40);
   for (const Coupling& c : r.m.couplings()) {
     const auto text = [&r](int k) {
       const JointCoordinate& x = r.m.coordinates()[k];
       return fmt::format("{} of {}", to_string(x.freedom), r.m.joints()[x.joint].name);
     };
-    fmt::print("    {:<20} {:<18} {} + {:.6g} x {}\n", c.name, "coupling", text(c.first), c.ratio, text(c.second));
+    print_text("    {:<20} {:<18} {} + {:.6g} x {}\n", c.name, "coupling", text(c.first), c.ratio, text(c.second));
   }
   for (const Driver& d : r.m.drivers()) {
     const JointCoordinate& x = r.m.coordinates()[d.coordinate];
-    fmt::print("    {:<20} {:<18} {} of {}\n", d.name, "driver", to_string(x.freedom), r.m.joints()[x.joint].name);
+    print_text("    {:<20} {:<18} {} of {}\n", d.name, "driver", to_string(x.freedom), r.m.joints()[x.joint].name);
   }
-  fmt::print("loads, springs   {}, {}\n", r.m.loads().size(), r.m.springs().size());
+  print_text("loads, springs   {}, {}\n", r.m.loads().size(), r.m.springs().size());
   if (r.m.bushings().size() + r.m.frictions().size() + r.m.motors().size() + r.m.drags().size() + r.m.tyres().size() >
       0)
-    fmt::print("other forces     bushings {}, frictions {}, motors {}, drags {}, tyres {}\n", r.m.bushings().size(),
+    print_text("other forces     bushings {}, frictions {}, motors {}, drags {}, tyres {}\n", r.m.bushings().size(),
                r.m.frictions().size(), r.m.motors().size(), r.m.drags().size(), r.m.tyres().size());
-  fmt::print("channels         {} in, {} out\n", r.m.input_channels().size(), r.m.output_channels().size());
-  fmt::print("freedom          {} degrees, rank {} of {} rows, {} redundant\n", r.rank.start.degrees_of_freedom,
+  print_text("channels         {} in, {} out\n", r.m.input_channels().size(), r.m.output_channels().size());
+  print_text("freedom          {} degrees, rank {} of {} rows, {} redundant\n", r.rank.start.degrees_of_freedom,
              r.rank.start.rank, r.plan.rows(), r.rank.start.redundant);
   if (r.rank.start.redundant > 0 || r.rank.nearby.redundant > 0)
-    fmt::print("  redundant in   (those reactions are reported with the least norm, N and N m alike)\n{}",
+    print_text("  redundant in   (those reactions are reported with the least norm, N and N m alike)\n{}",
                redundancy_text(r));
-  fmt::print("singular pose    {}, margin {:.2e} (0: singular, 1: no loop or far from it)\n",
+  print_text("singular pose    {}, margin {:.2e} (0: singular, 1: no loop or far from it)\n",
              r.rank.singular()
                  ? fmt::format("THE START IS ONE: rank {} here, {} nearby", r.rank.start.rank, r.rank.nearby.rank)
                  : "no",
              r.margin);
-  fmt::print("start as written {:.1e} m, {:.1e} rad, {:.1e} m/s or rad/s largest gap\n",
+  print_text("start as written {:.1e} m, {:.1e} rad, {:.1e} m/s or rad/s largest gap\n",
              largest_gap(r, &index3::JointGap::distance), largest_gap(r, &index3::JointGap::angle),
              largest_gap(r, &index3::JointGap::velocity));
-  fmt::print("start as used    {:.1e} position, {:.1e} velocity, {:.1e} acceleration residual\n",
+  print_text("start as used    {:.1e} position, {:.1e} velocity, {:.1e} acceleration residual\n",
              r.start.position_residual, r.start.velocity_residual, r.start.acceleration_residual);
-  fmt::print("elimination      {} operations, {} levels, largest front {} rows, {} multiply-adds a factorisation\n",
+  print_text("elimination      {} operations, {} levels, largest front {} rows, {} multiply-adds a factorisation\n",
              e.fronts.size(), e.levels, e.largest_front, e.multiply_adds);
-  fmt::print("form             {}\n", index3::describe_elimination(r.plan));
-  fmt::print("tangents         {} in {} iterations at {:g} ms: {}\n", r.plan.tangents.count, r.plan.settings.iterations,
+  print_text("form             {}\n", index3::describe_elimination(r.plan));
+  print_text("tangents         {} in {} iterations at {:g} ms: {}\n", r.plan.tangents.count, r.plan.settings.iterations,
              1e3 * r.plan.dt(), r.plan.tangents.why);
-  fmt::print("layout           {} of {} bodies in lanes, {} side by side; threads that take part of 1, 2, 4: {}\n",
+  print_text("layout           {} of {} bodies in lanes, {} side by side; threads that take part of 1, 2, 4: {}\n",
              r.layout.in_lanes, r.m.bodies().size(), r.layout.widest, fmt::join(r.layout.parts, ", "));
-  fmt::print(
+  print_text(
       "cost per step    {:.1f} us, and {:.1f} us for its outputs (medians measured on this machine, 3 iterations)\n",
       r.cost.step, r.cost.outputs);
-  fmt::print("memory           {:.1f} kB per stepper, {:.1f} kB per body, allocated once\n",
+  print_text("memory           {:.1f} kB per stepper, {:.1f} kB per body, allocated once\n",
              static_cast<double>(r.memory_bytes) / 1e3, r.bytes_per_body() / 1e3);
 }
 
@@ -312,20 +314,19 @@ int assemble(const CheckOptions& options, const wire::LoadedMechanism& loaded) {
   const index3::Assembly assembly = index3::assemble(loaded.mechanism);
   const auto& was = loaded.mechanism.bodies();
   if (options.json) {
-    fmt::print("{}\n", nlohmann::json{{"schema", 1},
-                                      {"closed", assembly.closed},
-                                      {"residual", assembly.residual},
-                                      {"largest_move_m", assembly.largest_move},
-                                      {"largest_turn_rad", assembly.largest_turn},
-                                      {"most_moved", assembly.most_moved}}
-                           .dump(2));
+    print_json(nlohmann::json{{"schema", 1},
+                              {"closed", assembly.closed},
+                              {"residual", assembly.residual},
+                              {"largest_move_m", assembly.largest_move},
+                              {"largest_turn_rad", assembly.largest_turn},
+                              {"most_moved", assembly.most_moved}});
   } else {
-    fmt::print("nearest start    {}: residual {:.1e}; moved {:.6g} m at most (body {}), turned {:.6g} rad at most\n",
+    print_text("nearest start    {}: residual {:.1e}; moved {:.6g} m at most (body {}), turned {:.6g} rad at most\n",
                assembly.closed ? "found" : "NOT FOUND", assembly.residual, assembly.largest_move, assembly.most_moved,
                assembly.largest_turn);
     for (std::size_t i = 0; i < was.size(); ++i) {
       const Body& b = assembly.bodies[i];
-      fmt::print(
+      print_text(
           "    {:<20} moved {:.6g} m to position {{ x: {:.17g} y: {:.17g} z: {:.17g} }} orientation {{ e0: "
           "{:.17g} e1: {:.17g} e2: {:.17g} e3: {:.17g} }}\n",
           b.name, (b.position_0 - was[i].position_0).norm(), b.position_0[0], b.position_0[1], b.position_0[2],
@@ -333,8 +334,7 @@ int assemble(const CheckOptions& options, const wire::LoadedMechanism& loaded) {
     }
   }
   if (!assembly.closed) {
-    fmt::print(stderr, "rigstep: {}: no consistent pose near the start: check lengths, axes and the start pose\n",
-               loaded.path);
+    print_error("rigstep: {}: no consistent pose near the start: check lengths, axes and the start pose", loaded.path);
     return kExitMechanism;
   }
   if (options.write.empty()) return kExitOk;
@@ -348,11 +348,11 @@ int check(const CheckOptions& options) {
   if (options.assemble) return assemble(options, loaded);
   const Report report(loaded);
   if (options.json)
-    fmt::print("{}\n", to_json(report).dump(2));
+    print_json(to_json(report));
   else
-    print_text(report);
+    print_report(report);
   if (!report.is_open_at_start()) return kExitOk;
-  fmt::print(stderr, "rigstep: {}\n", complaint(report));
+  print_error("rigstep: {}", complaint(report));
   return kExitMechanism;
 }
 

@@ -9,6 +9,7 @@
 
 #include "server/commands/commands.h"
 #include "server/commission_verdict.h"
+#include "server/terminal.h"
 #include "server/text_file.h"
 
 namespace rigstep::server {
@@ -49,9 +50,9 @@ int commission(const CommissionOptions& options) {
   const CommissionReport report = server::commission(options.request, interrupted, show);
   progress.reset();
   if (interrupted) return interrupted_exit_code();
-  const std::string json = report.json().dump(2) + "\n";
+  const std::string json = json_text(report.json());
   write_text(path, json);
-  fmt::print("{}", options.json ? json : report.text());
+  print_text("{}", options.json ? json : report.text());
   spdlog::info("{} written{}", path, options.output.empty() ? ": rigstep serve puts it into its recordings" : "");
   return report.carried() ? kExitOk : kExitVerdict;
 }

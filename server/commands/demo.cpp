@@ -14,6 +14,7 @@
 #include "server/live_run.h"
 #include "server/replay.h"
 #include "server/rig.h"
+#include "server/terminal.h"
 
 namespace rigstep::server {
 
@@ -82,7 +83,7 @@ double reference_deviation(const wire::LoadedMechanism& mechanism, const index3:
 }
 
 void print_line(const char* what, const char* verdict, const std::string& text) {
-  fmt::print("  {:<16}{:<6}{}\n", what, verdict, text);
+  print_text("  {:<16}{:<6}{}\n", what, verdict, text);
 }
 
 const char* pass(bool good) { return good ? "pass" : "FAIL"; }
@@ -95,7 +96,7 @@ int print_verdict(const LiveSummary& live, const RigReport& rig, const Seen& see
   const bool close = deviation < kReferenceTolerance;
   const bool tight = seen.residual[0] < 1e-9 && seen.residual[1] < 1e-6 && seen.residual[2] < 1e-2;
   const double degrees = 180.0 / 3.14159265358979;
-  fmt::print("\nRigstep demo: {} for {:.1f} s at 1 kHz, driven over UDP by {}\n", live.mechanism, live.seconds, kDrive);
+  print_text("\nRigstep demo: {} for {:.1f} s at 1 kHz, driven over UDP by {}\n", live.mechanism, live.seconds, kDrive);
   print_line("loop", live.missed_deadlines == 0 ? "pass" : "WARN",
              fmt::format("{} steps, {} deadlines missed and skipped", live.steps, live.missed_deadlines));
   print_line("  wake-up", "",
@@ -126,7 +127,7 @@ int print_verdict(const LiveSummary& live, const RigReport& rig, const Seen& see
                    : replay.text());
   print_line("reference", pass(close), fmt::format("undriven, {:.1e} m from the exact solution over 10 s", deviation));
   const bool good = linked && recorded && exact && close && tight && live.fault.empty();
-  fmt::print("verdict: {}\n", good ? "Rigstep does its job on this machine" : "NOT GOOD, see above");
+  print_text("verdict: {}\n", good ? "Rigstep does its job on this machine" : "NOT GOOD, see above");
   return good ? kExitOk : kExitVerdict;
 }
 

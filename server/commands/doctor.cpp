@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "server/commands/commands.h"
+#include "server/terminal.h"
 
 namespace rigstep::server {
 
@@ -34,7 +35,7 @@ Command add_doctor(CLI::App& app) {
     Machine machine = this_machine(rig);
     if (!options->links.empty()) machine.links = options->links;
     const std::vector<Check> findings = diagnose(machine);
-    fmt::print("{}", options->json ? to_json(findings).dump(2) + "\n" : to_text(findings));
+    print_text("{}", options->json ? json_text(to_json(findings)) : to_text(findings));
     return worst(findings) == Health::fail ? kExitVerdict : kExitOk;
   };
 }

@@ -9,6 +9,7 @@
 
 #include "server/commands/commands.h"
 #include "server/status.h"
+#include "server/terminal.h"
 
 namespace rigstep::server {
 
@@ -49,14 +50,13 @@ int impair(ImpairArguments& options) {
   };
   watch_interrupts();
   const ImpairReport report = run_impair(options.run, interrupted);
-  fmt::print("{}\n", nlohmann::json{{"schema", 1},
-                                    {"seed", options.run.seed},
-                                    {"rigs", report.rigs},
-                                    {"most_rigs", kMostRigs},
-                                    {"refused", report.refused},
-                                    {"to_server", json(report.to_server)},
-                                    {"to_rig", json(report.to_rig)}}
-                         .dump(2));
+  print_json(nlohmann::json{{"schema", 1},
+                            {"seed", options.run.seed},
+                            {"rigs", report.rigs},
+                            {"most_rigs", kMostRigs},
+                            {"refused", report.refused},
+                            {"to_server", json(report.to_server)},
+                            {"to_rig", json(report.to_rig)}});
   return interrupted_exit_code();
 }
 

@@ -7,6 +7,7 @@
 
 #include "server/commands/commands.h"
 #include "server/session.h"
+#include "server/terminal.h"
 
 namespace rigstep::server {
 
@@ -29,9 +30,9 @@ Command add_replay(CLI::App& app) {
     const ReplayReport report =
         replay(options->recording, [&progress](std::uint64_t step) { progress.at(static_cast<double>(step)); });
     if (options->json)
-      fmt::print("{}\n", report.json().dump(2));
+      print_json(report.json());
     else
-      fmt::print("{}", report.text());
+      print_text("{}", report.text());
     if (report.verdict == ReplayReport::Verdict::differs) return kExitVerdict;
     return report.damage.empty() ? kExitOk : kExitRecording;
   };

@@ -11,6 +11,7 @@
 #include "server/commands/commands.h"
 #include "server/plot.h"
 #include "server/session.h"
+#include "server/terminal.h"
 
 namespace rigstep::server {
 
@@ -28,31 +29,31 @@ std::string flag_names(std::uint32_t flags) {
 }
 
 void print(const RigReport& r) {
-  fmt::print("{} at {} us, {} ({})\n", r.link.mechanism, r.link.period_ns / 1000, to_string(r.end),
+  print_text("{} at {} us, {} ({})\n", r.link.mechanism, r.link.period_ns / 1000, to_string(r.end),
              r.goodbye.empty() ? "no goodbye" : r.goodbye);
-  fmt::print("states           {} received at {:.1f} Hz, {} lost\n", r.states, r.state_rate_hz, r.lost);
-  fmt::print("inputs           {} sent in {:.2f} s, oldest used {} steps\n", r.inputs_sent, r.seconds,
+  print_text("states           {} received at {:.1f} Hz, {} lost\n", r.states, r.state_rate_hz, r.lost);
+  print_text("inputs           {} sent in {:.2f} s, oldest used {} steps\n", r.inputs_sent, r.seconds,
              r.max_input_age_steps);
   if (r.round_trip.count > 0)
-    fmt::print("round trip       p50 {:.0f}  p99 {:.0f}  p99.9 {:.0f}  max {:.0f} us, from input to {}\n",
+    print_text("round trip       p50 {:.0f}  p99 {:.0f}  p99.9 {:.0f}  max {:.0f} us, from input to {}\n",
                r.round_trip.p50_us, r.round_trip.p99_us, r.round_trip.p999_us, r.round_trip.max_us,
                r.link.lockstep ? "its step: lockstep"
                                : "the first state that used it: up to one period of it is the wait for the deadline");
-  if (r.asked_again > 0) fmt::print("asked again      {} times, after 20 ms without an answer\n", r.asked_again);
+  if (r.asked_again > 0) print_text("asked again      {} times, after 20 ms without an answer\n", r.asked_again);
   if (r.clock) {
-    fmt::print("clocks           the server's is {:+.3f} ms from ours, +- {:.0f} us\n",
+    print_text("clocks           the server's is {:+.3f} ms from ours, +- {:.0f} us\n",
                static_cast<double>(r.clock->offset_ns) * 1e-6, static_cast<double>(r.clock->uncertainty_ns) * 1e-3);
     if (r.to_server.count > 0 && r.to_rig.count > 0)
-      fmt::print(
+      print_text(
           "one way          p50 {:.0f}  p99 {:.0f} us to the server, p50 {:.0f}  p99 {:.0f} us to the rig, +- as "
           "above\n",
           r.to_server.p50_us, r.to_server.p99_us, r.to_rig.p50_us, r.to_rig.p99_us);
   }
-  if (r.reconnects > 0) fmt::print("reconnected      {} times after silence\n", r.reconnects);
+  if (r.reconnects > 0) print_text("reconnected      {} times after silence\n", r.reconnects);
   for (std::size_t k = 1; k < wire::kDecodeStatusCount; ++k)
     if (r.dropped[k] > 0)
-      fmt::print("datagrams refused {} ({})\n", r.dropped[k], wire::to_string(static_cast<wire::DecodeStatus>(k)));
-  fmt::print("flags seen       {}; last status {}\n", flag_names(r.flags_seen), to_string(r.last_status));
+      print_text("datagrams refused {} ({})\n", r.dropped[k], wire::to_string(static_cast<wire::DecodeStatus>(k)));
+  print_text("flags seen       {}; last status {}\n", flag_names(r.flags_seen), to_string(r.last_status));
 }
 
 nlohmann::json json(const Times& times) {
@@ -153,7 +154,7 @@ Command add_rig(CLI::App& app) {
     watch_interrupts();
     const RigReport report = run_rig(run, interrupted);
     if (options->json)
-      fmt::print("{}\n", json(report).dump(2));
+      print_json(json(report));
     else
       print(report);
     if (interrupted) return interrupted_exit_code();

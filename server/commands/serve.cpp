@@ -11,7 +11,9 @@
 
 #include "server/commands/commands.h"
 #include "server/commission_verdict.h"
+#include "server/line_limit.h"
 #include "server/live_run.h"
+#include "server/terminal.h"
 
 namespace rigstep::server {
 
@@ -38,7 +40,7 @@ class Watch {
   explicit Watch(LiveRun& live) : live_(live) {}
 
   void look() {
-    for (const RigEvent& event : live_.take_events()) log(event);
+    tell_events();
     if (black_box_wanted.exchange(false) && !live_.request_black_box())
       spdlog::warn("there is no black box: give the rig file a `black_box { folder: ... }`");
     const std::uint64_t missed = live_.missed_deadlines(), lost = live_.lost_records();
@@ -86,6 +88,15 @@ class Watch {
     looks_at_fault_ = 0;
   }
 
+  // Anybody who reaches the port can cause them.
+  void tell_events() {
+    const auto now = std::chrono::steady_clock::now();
+    for (const RigEvent& event : live_.take_events())
+      if (event_lines_.take(now)) log(event);
+    if (const std::uint64_t more = event_lines_.take_left_out(now); more > 0)
+      spdlog::warn("{} more lines about rigs and requests in the last second", more);
+  }
+
   static void log(const RigEvent& event) {
     using Kind = RigEvent::Kind;
     if (event.kind == Kind::reset_fault) return spdlog::info("a reset of the fault was asked for by {}", event.address);
@@ -98,8 +109,10 @@ class Watch {
                  event.product_version, event.address, what);
   }
 
-  static constexpr int kMostLooks = 10;  // half a second
+  static constexpr int kMostLooks = 10;   // half a second
+  static constexpr int kEventLines = 10;  // a second
   LiveRun& live_;
+  LineLimit event_lines_{kEventLines};
   std::uint64_t missed_ = 0, lost_ = 0;
   int looks_at_fault_ = 0;
   std::uint32_t refused_boxes_ = 0;
@@ -152,9 +165,9 @@ int serve(const ServeOptions& options) {
   watch.look();
   const LiveSummary summary = live.stop(interrupted ? "stopped by the operator" : "duration over");
   if (options.json)
-    fmt::print("{}\n", summary.json().dump(2));
+    print_json(summary.json());
   else
-    fmt::print("{}", summary.text());
+    print_text("{}", summary.text());
   return exit_code(summary);
 }
 

@@ -16,6 +16,7 @@
 #include "server/csv.h"
 #include "server/recorder.h"
 #include "server/session.h"
+#include "server/terminal.h"
 
 namespace rigstep::server {
 
@@ -126,20 +127,20 @@ void print(const SimulateOptions& options, const Summary& s) {
                              {"not_converged", s.not_converged},
                              {"recording", s.recording},
                              {"failure", s.failure}};
-    fmt::print("{}\n", out.dump(2));
+    print_json(out);
     return;
   }
-  fmt::print("{} steps of {:g} s to {:.9g} s with {} in {:.3f} s ({:.2f} us a step, output included)\n", s.steps,
+  print_text("{} steps of {:g} s to {:.9g} s with {} in {:.3f} s ({:.2f} us a step, output included)\n", s.steps,
              options.dt, s.simulated, options.solver, s.wall,
              s.steps > 0 ? 1e6 * s.wall / static_cast<double>(s.steps) : 0.0);
-  fmt::print("total energy     {:.9g} J at the start, {:.9g} J at the end, {:+.3g} .. {:+.3g} J in between\n",
+  print_text("total energy     {:.9g} J at the start, {:.9g} J at the end, {:+.3g} .. {:+.3g} J in between\n",
              s.energy_start, s.energy_end, s.energy_lowest - s.energy_start, s.energy_highest - s.energy_start);
-  fmt::print("residuals        {:.1e} position, {:.1e} velocity, {:.1e} acceleration (largest row, SI units)\n",
+  print_text("residuals        {:.1e} position, {:.1e} velocity, {:.1e} acceleration (largest row, SI units)\n",
              s.worst.position_residual, s.worst.velocity_residual, s.worst.acceleration_residual);
-  fmt::print("last increment   {:.1e} m or rad at most; {} steps not converged\n", s.worst.last_increment,
+  print_text("last increment   {:.1e} m or rad at most; {} steps not converged\n", s.worst.last_increment,
              s.not_converged);
-  if (!s.recording.empty()) fmt::print("recording        {}\n", s.recording);
-  if (!s.failure.empty()) fmt::print("FAILED           {}\n", s.failure);
+  if (!s.recording.empty()) print_text("recording        {}\n", s.recording);
+  if (!s.failure.empty()) print_text("FAILED           {}\n", s.failure);
 }
 
 std::string describe_failure(const index3::Stepper& stepper, const StepReport& report) {
@@ -223,14 +224,14 @@ void print(const SimulateOptions& options, const offline::Trajectory& run) {
                              {"position_residual", worst.position_residual},
                              {"velocity_residual", worst.velocity_residual},
                              {"acceleration_residual", worst.acceleration_residual}};
-    fmt::print("{}\n", out.dump(2));
+    print_json(out);
     return;
   }
-  fmt::print("{} instants to {:g} s with {} at tolerance {:g} in {:.3f} s ({} right-hand sides)\n", run.instants.size(),
+  print_text("{} instants to {:g} s with {} at tolerance {:g} in {:.3f} s ({} right-hand sides)\n", run.instants.size(),
              last.time, options.solver, options.tolerance, run.seconds, run.right_hand_sides);
-  fmt::print("total energy     {:.9g} J at the start, {:.9g} J at the end, {:+.3g} .. {:+.3g} J in between\n",
+  print_text("total energy     {:.9g} J at the start, {:.9g} J at the end, {:+.3g} .. {:+.3g} J in between\n",
              first.energy, last.energy, lowest - first.energy, highest - first.energy);
-  fmt::print("residuals        {:.1e} position, {:.1e} velocity, {:.1e} acceleration (largest row, SI units)\n",
+  print_text("residuals        {:.1e} position, {:.1e} velocity, {:.1e} acceleration (largest row, SI units)\n",
              worst.position_residual, worst.velocity_residual, worst.acceleration_residual);
 }
 
@@ -274,7 +275,7 @@ int simulate_with_judge(const SimulateOptions& options) {
     if (options.output != "-") print(options, run);
     return kExitOk;
   } catch (const offline::SolverError& error) {
-    fmt::print(stderr, "rigstep: {}\n", error.what());
+    print_error("rigstep: {}", error.what());
     return kExitNumerical;
   }
 }
@@ -325,7 +326,7 @@ int simulate(const SimulateOptions& options) {
   summary.simulated = options.dt * static_cast<double>(summary.steps);
   if (options.output != "-") print(options, summary);
   if (!summary.failure.empty()) {
-    fmt::print(stderr, "rigstep: {}\n", summary.failure);
+    print_error("rigstep: {}", summary.failure);
     return kExitNumerical;
   }
   return interrupted ? kExitInterrupted : kExitOk;

@@ -8,6 +8,7 @@
 #include "proto/codec.h"
 #include "proto/key_file.h"
 #include "server/commands/commands.h"
+#include "server/terminal.h"
 
 namespace rigstep::server {
 
@@ -26,9 +27,9 @@ StatusTarget target_of(const StatusOptions& options) {
 
 void print(const wire::StatusReport& report, bool json) {
   if (json)
-    fmt::print("{}\n", status_json(report).dump(2));
+    print_json(status_json(report));
   else
-    fmt::print("{}", status_text(report));
+    print_text("{}", status_text(report));
 }
 
 int tell_status(const StatusOptions& options) {
@@ -41,10 +42,10 @@ int reset(const StatusOptions& options) {
   const StatusTarget target = target_of(options);
   wire::StatusReport report = query_status(target);
   if (report.loop_state() == wire::FAULTED) {
-    fmt::print(stderr, "resetting fault {}: {}\n", report.fault_number(), wire::printable(report.fault(), 300));
+    print_error("resetting fault {}: {}", report.fault_number(), wire::printable(report.fault(), 300));
     report = reset_fault(target, report.fault_number());
   } else {
-    fmt::print(stderr, "no fault is latched\n");
+    print_error("no fault is latched");
   }
   print(report, options.json);
   return report.loop_state() == wire::FAULTED ? kExitVerdict : kExitOk;
@@ -57,9 +58,9 @@ int black_box(const StatusOptions& options) {
   if (options.json)
     print(report, true);
   else if (!report.black_box_failed())
-    fmt::print("{}\n", text);
+    print_text("{}\n", text);
   if (!report.black_box_failed()) return kExitOk;
-  fmt::print(stderr, "rigstep: on the server {}\n", text);
+  print_error("rigstep: on the server {}", text);
   return kExitEnvironment;
 }
 
@@ -116,7 +117,7 @@ Command add_keygen(CLI::App& app) {
       kExitCodeHelp);
   return [path] {
     wire::write_key_file(*path);
-    fmt::print(stderr, "{}: written; copy it to the other side by hand and keep both files private\n", *path);
+    print_error("{}: written; copy it to the other side by hand and keep both files private", *path);
     return kExitOk;
   };
 }

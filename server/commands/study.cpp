@@ -13,6 +13,7 @@
 #include "server/studies/hamiltonian.h"
 #include "server/studies/report.h"
 #include "server/studies/tree.h"
+#include "server/terminal.h"
 #include "server/text_file.h"
 
 namespace rigstep::server {
@@ -69,7 +70,7 @@ nlohmann::json to_json(const std::vector<Finding>& findings) {
 }
 
 void print(const std::vector<Finding>& findings) {
-  for (const Finding& f : findings) fmt::print("{:<4} {}: {}\n", f.agrees ? "yes" : "NO", f.claim, f.ours);
+  for (const Finding& f : findings) print_text("{:<4} {}: {}\n", f.agrees ? "yes" : "NO", f.claim, f.ours);
 }
 
 void run_one(const Study& which, const StudyOptions& options) {
@@ -77,11 +78,11 @@ void run_one(const Study& which, const StudyOptions& options) {
   const StudyResult result = perform(which, options.output, options.quick, [&](double done) { progress.at(done); });
   if (options.json) {
     const nlohmann::json json = {{"schema", 1}, {"output", options.output}, {"findings", to_json(result.findings)}};
-    fmt::print("{}\n", json.dump(2));
+    print_json(json);
     return;
   }
   print(result.findings);
-  fmt::print("\ntables, figures and {}/{}.md written\n", options.output, which.name);
+  print_text("\ntables, figures and {}/{}.md written\n", options.output, which.name);
 }
 
 void run_all(const StudyOptions& options) {
@@ -100,15 +101,15 @@ void run_all(const StudyOptions& options) {
     nlohmann::json json = {{"schema", 1}, {"output", options.output}, {"report", report}};
     for (const StudyResult& result : results)
       json["studies"].push_back({{"name", result.name}, {"findings", to_json(result.findings)}});
-    fmt::print("{}\n", json.dump(2));
+    print_json(json);
     return;
   }
   for (const StudyResult& result : results) {
-    fmt::print("{}\n", result.name);
+    print_text("{}\n", result.name);
     print(result.findings);
-    fmt::print("\n");
+    print_text("\n");
   }
-  fmt::print("{} written\n", report);
+  print_text("{} written\n", report);
 }
 
 // which: of kStudies; its size: all of them.
@@ -120,9 +121,9 @@ int run(std::size_t which, const StudyOptions& options) {
   } catch (const Interrupted&) {
     return kExitInterrupted;
   } catch (const offline::SolverError& failed) {
-    fmt::print(stderr, "rigstep: {}\n", failed.what());
+    print_error("rigstep: {}", failed.what());
   } catch (const StepFailed& failed) {
-    fmt::print(stderr, "rigstep: {}\n", failed.what());
+    print_error("rigstep: {}", failed.what());
   }
   return kExitNumerical;
 }

@@ -4,12 +4,12 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <fstream>
 #include <memory>
 
 #include "server/bench/timing.h"
 #include "server/commands/commands.h"
 #include "server/session.h"
+#include "server/terminal.h"
 #include "server/text_file.h"
 
 namespace rigstep::server {
@@ -24,13 +24,19 @@ struct TuneOptions {
   bool json = false;
 };
 
+bool was_written_by_tune(const std::string& path) {
+  try {
+    return wire::read_text_file(path).starts_with(std::string(kTuneMark) + "\n");
+  } catch (const wire::ConfigError&) {
+    return false;
+  }
+}
+
 // Before the long work: nobody's own rig file is to be lost, and what comes of it must find its place.
 void check_output(const std::string& path) {
   require_writable(path);
   std::error_code error;
-  std::ifstream file(path);
-  std::string first;
-  if (fs::exists(path, error) && (!std::getline(file, first) || first != kTuneMark))
+  if (fs::exists(path, error) && !was_written_by_tune(path))
     throw wire::ConfigError("--output: " + path + " was not written by rigstep tune and is kept: name another file");
 }
 
@@ -47,18 +53,17 @@ int tune(const TuneOptions& options) {
   } catch (const Interrupted&) {
     return kExitInterrupted;
   } catch (const StepFailed& failure) {
-    fmt::print(stderr, "rigstep: the reference cannot be stepped: {}; a shorter --duration ends before that\n",
-               failure.what());
+    print_error("rigstep: the reference cannot be stepped: {}; a shorter --duration ends before that", failure.what());
     return kExitNumerical;
   }
   if (report.chosen) write_text(options.output, report.rig_file(fs::path(options.output).parent_path().string()));
   if (options.json) {
     nlohmann::json out = report.json();
     out["rig_file"] = report.chosen ? nlohmann::json(options.output) : nlohmann::json();
-    fmt::print("{}\n", out.dump(2));
+    print_json(out);
   } else {
-    fmt::print("{}", report.text());
-    if (report.chosen) fmt::print("{} written: rigstep serve {}\n", options.output, options.output);
+    print_text("{}", report.text());
+    if (report.chosen) print_text("{} written: rigstep serve {}\n", options.output, options.output);
   }
   return report.chosen ? kExitOk : kExitVerdict;
 }

@@ -7,6 +7,7 @@
 #include "rt/thread_setup.h"
 #include "server/commands/commands.h"
 #include "server/session.h"
+#include "server/terminal.h"
 #include "server/verify.h"
 
 namespace rigstep::server {
@@ -26,10 +27,10 @@ int list_solvers(const VerifyOptions& options) {
   for (const offline::Solver& solver : offline::solvers()) {
     const std::string obstacle = asked ? solver.obstacle(mechanism->mechanism) : std::string();
     all.push_back({{"name", solver.name}, {"method", solver.method}, {"obstacle", obstacle}});
-    if (!options.json) fmt::print("{:<27} {}\n", solver.name, solver.method);
-    if (!options.json && asked) fmt::print("{:<27}   {}\n", "", obstacle.empty() ? "can do it" : "cannot: " + obstacle);
+    if (!options.json) print_text("{:<27} {}\n", solver.name, solver.method);
+    if (!options.json && asked) print_text("{:<27}   {}\n", "", obstacle.empty() ? "can do it" : "cannot: " + obstacle);
   }
-  if (options.json) fmt::print("{}\n", all.dump(2));
+  if (options.json) print_json(all);
   return kExitOk;
 }
 
@@ -68,13 +69,13 @@ int verify(const VerifyOptions& options) {
   try {
     const VerifyReport report = server::verify(options.request, show);
     progress.reset();
-    fmt::print("{}", options.json ? report.json().dump(2) + "\n" : report.text());
+    print_text("{}", options.json ? json_text(report.json()) : report.text());
     return exit_code(report.verdict());
   } catch (const Interrupted&) {
     return kExitInterrupted;
   } catch (const offline::SolverError& error) {
     progress.reset();
-    fmt::print(stderr, "rigstep: {}\n", error.what());
+    print_error("rigstep: {}", error.what());
     return kExitNumerical;
   }
 }

@@ -1,0 +1,34 @@
+// The bound of every number, list and text that a rig file, a mechanism file or the header of a recording may hold: one
+// table for all who read them, so that no file asks one command for what another refuses. Load time only.
+#pragma once
+
+#include <google/protobuf/message.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace rigstep::wire {
+
+inline constexpr std::size_t kLargestConfigFile = std::size_t{16} << 20;  // rig or mechanism file [bytes]
+inline constexpr std::size_t kLargestTable = std::size_t{1} << 30;        // file of comma-separated values [bytes]
+inline constexpr std::size_t kLargestVerdict = std::size_t{1} << 20;      // of rigstep commission [bytes]
+inline constexpr std::uint64_t kMostSteps = 1'000'000'000'000;  // of a run; safe to multiply with a period [ns]
+
+// What is wrong with a field. field: dotted, as it is written: solver.iterations
+struct OutOfBounds {
+  std::string field;
+  std::string problem;  // with the value and its bound
+  std::string remedy;
+};
+
+// The first field of the message that is out of its bounds. Goes down into single messages, not into the elements of
+// lists, which are messages of their own for whoever reads them one by one.
+std::optional<OutOfBounds> find_out_of_bounds(const google::protobuf::Message& message);
+
+// Whether the table has a line for the field. Fields without one have the bound of their kind; whole numbers and lists
+// need a line.
+bool has_own_bound(const google::protobuf::FieldDescriptor& field);
+
+}  // namespace rigstep::wire
