@@ -1,5 +1,6 @@
 -- Wireshark dissector for the datagrams of Rigstep: the frame's fields, what its numbers tell, and the message inside by
--- Wireshark's own protobuf dissector. The contract is wire.proto.
+-- Wireshark's own protobuf dissector. The contract is wire.proto. The content of a keyed session is encrypted, and its keys
+-- are nowhere but in the two ends: there the frame is all that can be shown.
 --
 -- Use: copy this file to the personal Lua plugins folder (Help > About > Folders), or start with
 --   wireshark -X lua_script:proto/rigstep.lua
@@ -20,7 +21,9 @@ local f = {
   echo_sent = ProtoField.int64("rigstep.echo_sent_ns", "Newest from the other side, its clock [ns]"),
   echo_came = ProtoField.int64("rigstep.echo_came_ns", "When that came, sender's clock [ns]"),
   held = ProtoField.int64("rigstep.held_ns", "Held between receiving and sending [ns]"),
-  tag = ProtoField.bytes("rigstep.tag", "Tag (BLAKE2b-128, or CRC-32 without a key)"),
+  encrypted = ProtoField.bool("rigstep.encrypted", "Content encrypted"),
+  content = ProtoField.bytes("rigstep.content", "Encrypted content"),
+  tag = ProtoField.bytes("rigstep.tag", "Tag (CRC-32 and zeros where there is no key)"),
 }
 rigstep.fields = f
 
@@ -30,6 +33,12 @@ rigstep.experts = { short }
 -- A method of its own for use as a heuristic: false for datagrams of something else.
 local function is_frame(buffer)
   return buffer:len() >= 4 and buffer(0, 2):string() == "RS" and senders[buffer(3, 1):uint()] ~= nil
+end
+
+-- A CRC-32 is followed by 12 bytes of zero, a tag of ChaCha20-Poly1305 hardly ever is. Before version 3 nothing is encrypted.
+local function is_encrypted(buffer, tag)
+  return buffer(2, 1):uint() >= 3 and buffer(4, 8):le_uint64() ~= UInt64(0) and
+    buffer(tag + 4, 12):bytes() ~= ByteArray.new(("00"):rep(12))
 end
 
 function rigstep.dissector(buffer, pinfo, root)
@@ -53,8 +62,13 @@ function rigstep.dissector(buffer, pinfo, root)
   end
   local payload = buffer:len() - HEADER_BYTES - TAG_BYTES
   tree:add(f.tag, buffer(HEADER_BYTES + payload, TAG_BYTES))
-  pinfo.cols.info = string.format("%s, datagram %s, %d bytes", sender, tostring(buffer(12, 8):le_uint64()), payload)
-  if payload > 0 then
+  local encrypted = is_encrypted(buffer, HEADER_BYTES + payload)
+  tree:add(f.encrypted, buffer(HEADER_BYTES + payload, TAG_BYTES), encrypted):set_generated()
+  pinfo.cols.info = string.format("%s, datagram %s, %d bytes%s", sender, tostring(buffer(12, 8):le_uint64()), payload,
+    encrypted and ", encrypted" or "")
+  if encrypted and payload > 0 then
+    tree:add(f.content, buffer(HEADER_BYTES, payload))
+  elseif payload > 0 then
     local message = sender == "rig" and "rigstep.wire.RigToServer" or "rigstep.wire.ServerToRig"
     pinfo.private["pb_msg_type"] = "message," .. message
     local done, problem = pcall(Dissector.call, Dissector.get("protobuf"),

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""A stranger's flood: datagrams to a server on loopback at a given rate, the kinds one after another.
+"""A stranger's flood: datagrams to a server on loopback at a given rate, half a second of each kind in turn.
 Prints one JSON line: sent, seconds, rate. Its own port differs from the rig's, its address does not."""
 import argparse, json, os, random, re, socket, struct, time, zlib
 
 SIZE, HEADER, TAG = 1200, struct.Struct("<2sBBQQqqq"), 16
+AT_ONCE, TURN = 500, 0.5
 
 
 def field(number, data):
@@ -54,16 +55,17 @@ def main():
     source = os.environ["SOURCE"]
     version = int(re.search(r"kProtocolVersion = (\d+)", open(f"{source}/proto/frame.h").read())[1])
     kinds = args.kinds.split(",")
-    made = [[make(kind, version) for _ in range(500)] for kind in kinds]
     link = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)  # answers are not read
     link.connect(("127.0.0.1", args.port))
-    send, sent, begin = link.send, 0, time.monotonic()
+    send, sent, turn, begin = link.send, 0, -1, time.monotonic()
     while (now := time.monotonic() - begin) < args.seconds:
-        datagrams = made[int(len(made) * now / args.seconds)]
-        for _ in range(min(500, int(args.rate * now) - sent)):
+        if int(now / TURN) != turn:  # with fresh nonces
+            turn = int(now / TURN)
+            datagrams = [make(kinds[turn % len(kinds)], version) for _ in range(AT_ONCE)]
+        for _ in range(min(AT_ONCE, int(args.rate * now) - sent)):
             try:
-                send(datagrams[sent % 500])
+                send(datagrams[sent % AT_ONCE])
             except OSError:
                 pass
             sent += 1
