@@ -265,13 +265,48 @@ rigstep::Freedom freedom(wire::Freedom written, const std::string& joint, const 
   return rigstep::Freedom::angle;  // the builder says what is wrong with the joint
 }
 
+// A vector of `in` that stands either in its own field or in at_start, in the world at the start pose.
+template <class Convert>
+Vec3 here_or_at_start(bool has_here, const Vector& here, bool has_at_start, const Vector& at_start, const char* field,
+                      const Convert& convert) {
+  if (!has_at_start) return vector(here);
+  if (has_here)
+    throw MechanismError(std::string("at_start.") + field, std::string("stands beside ") + field, "give one of them");
+  return convert(vector(at_start));
+}
+
+// The converters of here_or_at_start for what one body carries.
+struct InBody {
+  const MechanismBuilder& builder;
+  const std::string& body;
+  const char* field = "body";  // that names it
+  auto point() const {
+    return [this](const Vec3& point_0) { return builder.point_in_body(body, point_0, field); };
+  }
+  auto direction() const {
+    return [this](const Vec3& direction_0) { return builder.direction_in_body(body, direction_0, field); };
+  }
+};
+
+// Directions of the world that do not turn with a body are the same at the start as ever.
+void require_body_frame(FrameOfReference frame, bool turns, const char* field) {
+  if (turns && frame != BODY)
+    throw MechanismError(std::string("at_start.") + field, "does not turn with the body",
+                         std::string("write `frame: BODY`, or give ") + field + " outside at_start");
+}
+
 void add_load(const wire::Load& in, MechanismBuilder& builder) {
   AppliedLoad load;
   load.name = in.name();
   load.frame = frame(in.frame());
-  load.force = vector(in.force());
-  load.torque = vector(in.torque());
-  load.point_b = vector(in.point());
+  const LoadAtStart& at = in.at_start();
+  const InBody carrier{builder, in.body()};
+  require_body_frame(in.frame(), at.has_force(), "force");
+  require_body_frame(in.frame(), at.has_torque(), "torque");
+  load.force = here_or_at_start(in.has_force(), in.force(), at.has_force(), at.force(), "force", carrier.direction());
+  load.torque =
+      here_or_at_start(in.has_torque(), in.torque(), at.has_torque(), at.torque(), "torque", carrier.direction());
+  load.point_b = here_or_at_start(in.has_point(), in.point(), at.has_point(), at.point(), "point", carrier.point());
   load.constant = in.has_constant() ? in.constant() : (in.amplitude() != 0.0 ? 0.0 : 1.0);
   load.amplitude = in.amplitude();
   load.angular_frequency = in.angular_frequency();
@@ -283,6 +318,18 @@ Characteristic characteristic(const pb::RepeatedField<double>& x, const pb::Repe
                               const char* field) {
   if (x.empty() && y.empty()) throw MechanismError(field, "is empty", "give two points at least, or leave it out");
   return {{x.begin(), x.end()}, {y.begin(), y.end()}};
+}
+
+// The ends of a spring between two bodies: BetweenPoints or AlongDirection.
+template <class Ends>
+void place_ends(const Ends& in, const MechanismBuilder& builder, rigstep::Spring& spring) {
+  const PointsAtStart& at = in.at_start();
+  spring.first_point_b =
+      here_or_at_start(in.has_first_point(), in.first_point(), at.has_first_point(), at.first_point(), "first_point",
+                       InBody{builder, in.first(), "first"}.point());
+  spring.second_point_b =
+      here_or_at_start(in.has_second_point(), in.second_point(), at.has_second_point(), at.second_point(),
+                       "second_point", InBody{builder, in.second(), "second"}.point());
 }
 
 void add_spring(const wire::Spring& in, const wire::Mechanism& file, MechanismBuilder& builder) {
@@ -299,13 +346,11 @@ void add_spring(const wire::Spring& in, const wire::Mechanism& file, MechanismBu
     spring.damping_table = characteristic(in.damping_table().rate(), in.damping_table().effort(), "damping_table");
   switch (in.acts_case()) {
     case wire::Spring::kBetweenPoints:
-      spring.first_point_b = vector(in.between_points().first_point());
-      spring.second_point_b = vector(in.between_points().second_point());
+      place_ends(in.between_points(), builder, spring);
       return builder.add_spring(spring, in.between_points().first(), in.between_points().second());
     case wire::Spring::kAlongDirection:
       spring.kind = rigstep::Spring::Kind::along_direction;
-      spring.first_point_b = vector(in.along_direction().first_point());
-      spring.second_point_b = vector(in.along_direction().second_point());
+      place_ends(in.along_direction(), builder, spring);
       spring.direction_0 = vector(in.along_direction().direction());
       return builder.add_spring(spring, in.along_direction().first(), in.along_direction().second());
     case wire::Spring::kInJoint:
@@ -316,19 +361,30 @@ void add_spring(const wire::Spring& in, const wire::Mechanism& file, MechanismBu
   }
 }
 
+// Of BodyForce or BodyTorque.
+template <class Load>
+void direct(const Load& in, const MechanismBuilder& builder, rigstep::Input& input) {
+  input.frame = frame(in.frame());
+  require_body_frame(in.frame(), in.at_start().has_direction(), "direction");
+  input.direction = here_or_at_start(in.has_direction(), in.direction(), in.at_start().has_direction(),
+                                     in.at_start().direction(), "direction", InBody{builder, in.body()}.direction());
+}
+
 void add_input(const wire::Input& in, const wire::Mechanism& file, MechanismBuilder& builder) {
   rigstep::Input input;
   input.name = in.name();
   switch (in.acts_case()) {
     case wire::Input::kBodyForce:
-      input.frame = frame(in.body_force().frame());
-      input.direction = vector(in.body_force().direction());
-      input.point_b = vector(in.body_force().point());
+      direct(in.body_force(), builder, input);
+      input.point_b = here_or_at_start(in.body_force().has_point(), in.body_force().point(),
+                                       in.body_force().at_start().has_point(), in.body_force().at_start().point(),
+                                       "point", InBody{builder, in.body_force().body()}.point());
       return builder.add_body_input(input, in.body_force().body());
     case wire::Input::kBodyTorque:
       input.kind = rigstep::Input::Kind::body_torque;
-      input.frame = frame(in.body_torque().frame());
-      input.direction = vector(in.body_torque().direction());
+      direct(in.body_torque(), builder, input);
+      if (in.body_torque().at_start().has_point())
+        throw MechanismError("at_start.point", "belongs to a force", "leave it out: a torque has no point");
       return builder.add_body_input(input, in.body_torque().body());
     case wire::Input::kJointEffort:
       return builder.add_joint_input(input, in.joint_effort().joint(),
@@ -349,35 +405,83 @@ void add_coupling(const wire::Coupling& in, const wire::Mechanism& file, Mechani
                        in.second_joint(), freedom(in.second_freedom(), in.second_joint(), file, "second_freedom"));
 }
 
+TimeFunction time_function(const Harmonic& in) {
+  return harmonic(in.constant(), in.amplitude(), in.angular_frequency(), in.phase());
+}
+
+TimeFunction time_function(const Polynomial& in) {
+  return polynomial({in.coefficient().begin(), in.coefficient().end()});
+}
+
+TimeFunction time_function(const wire::Table& in) {
+  return table({in.time().begin(), in.time().end()}, {in.value().begin(), in.value().end()});
+}
+
+// DriverSum or EffortSum, less its input.
+template <class Sum>
+TimeFunction sum_of(const Sum& in) {
+  TimeFunction sum;
+  for (const auto& term : in.harmonic()) sum = sum + time_function(term);
+  for (const auto& term : in.polynomial()) sum = sum + time_function(term);
+  for (const auto& term : in.table()) sum = sum + time_function(term);
+  return sum;
+}
+
+void follow_input(const FromInput& in, rigstep::Driver& driver) {
+  using From = rigstep::Driver::FromInput;
+  driver.from_input = in.has_position_only() ? From::filtered : From::motion;
+  driver.time_constant = in.position_only().time_constant();
+}
+
 void add_driver(const wire::Driver& in, const wire::Mechanism& file, MechanismBuilder& builder) {
-  using Motion = rigstep::Driver::Motion;
   rigstep::Driver driver;
   driver.name = in.name();
   switch (in.motion_case()) {
     case wire::Driver::kHarmonic:
-      driver.motion = Motion::harmonic;
-      driver.constant = in.harmonic().constant();
-      driver.amplitude = in.harmonic().amplitude();
-      driver.angular_frequency = in.harmonic().angular_frequency();
-      driver.phase = in.harmonic().phase();
+      driver.function = time_function(in.harmonic());
       break;
     case wire::Driver::kPolynomial:
-      driver.motion = Motion::polynomial;
-      driver.coefficient.assign(in.polynomial().coefficient().begin(), in.polynomial().coefficient().end());
+      driver.function = time_function(in.polynomial());
       break;
     case wire::Driver::kTable:
-      driver.motion = Motion::table;
-      driver.time.assign(in.table().time().begin(), in.table().time().end());
-      driver.value.assign(in.table().value().begin(), in.table().value().end());
+      driver.function = time_function(in.table());
       break;
     case wire::Driver::kInput:
-      driver.motion = in.input().has_position_only() ? Motion::filtered_input : Motion::input;
-      driver.time_constant = in.input().position_only().time_constant();
+      follow_input(in.input(), driver);
+      break;
+    case wire::Driver::kSum:
+      driver.function = sum_of(in.sum());
+      if (in.sum().has_input()) follow_input(in.sum().input(), driver);
       break;
     default:
-      throw MechanismError("polynomial", "is missing", "write harmonic, polynomial, table or input");
+      throw MechanismError("polynomial", "is missing", "write harmonic, polynomial, table, input or sum");
   }
   builder.add_driver(std::move(driver), in.joint(), freedom(in.freedom(), in.joint(), file));
+}
+
+void add_effort(const wire::Effort& in, const wire::Mechanism& file, MechanismBuilder& builder) {
+  rigstep::AppliedEffort effort;
+  effort.name = in.name();
+  switch (in.signal_case()) {
+    case wire::Effort::kConstant:
+      effort.function = harmonic(in.constant(), 0.0, 0.0);
+      break;
+    case wire::Effort::kHarmonic:
+      effort.function = time_function(in.harmonic());
+      break;
+    case wire::Effort::kPolynomial:
+      effort.function = time_function(in.polynomial());
+      break;
+    case wire::Effort::kTable:
+      effort.function = time_function(in.table());
+      break;
+    case wire::Effort::kSum:
+      effort.function = sum_of(in.sum());
+      break;
+    default:
+      throw MechanismError("constant", "is missing", "write constant, harmonic, polynomial, table or sum");
+  }
+  builder.add_effort(std::move(effort), in.joint(), freedom(in.freedom(), in.joint(), file));
 }
 
 void add_output(const wire::Output& in, const wire::Mechanism& file, MechanismBuilder& builder) {
@@ -394,7 +498,9 @@ void add_output(const wire::Output& in, const wire::Mechanism& file, MechanismBu
     case wire::Output::kBodyAcceleration:
       return builder.add_body_output(of_kind(Kind::body_acceleration), in.body_acceleration().body());
     case wire::Output::kSpecificForce:
-      output.point_b = vector(in.specific_force().point());
+      output.point_b = here_or_at_start(
+          in.specific_force().has_point(), in.specific_force().point(), in.specific_force().at_start().has_point(),
+          in.specific_force().at_start().point(), "point", InBody{builder, in.specific_force().body()}.point());
       return builder.add_body_output(of_kind(Kind::specific_force), in.specific_force().body());
     case wire::Output::kJointCoordinate:
       return builder.add_joint_output(of_kind(Kind::joint_coordinate), in.joint_coordinate().joint(),
@@ -489,7 +595,8 @@ void add_motor(const wire::Motor& in, const wire::Mechanism& file, MechanismBuil
 void add_drag(const wire::Drag& in, MechanismBuilder& builder) {
   rigstep::Drag drag;
   drag.name = in.name();
-  drag.point_b = vector(in.point());
+  drag.point_b = here_or_at_start(in.has_point(), in.point(), in.at_start().has_point(), in.at_start().point(), "point",
+                                  InBody{builder, in.body()}.point());
   drag.drag_area = in.drag_area();
   if (in.has_density()) drag.density = in.density();
   drag.wind_0 = vector(in.wind());
@@ -508,8 +615,11 @@ rigstep::SlipCurve slip_curve(const wire::SlipCurve& in) {
 void add_tyre(const wire::Tyre& in, MechanismBuilder& builder) {
   rigstep::Tyre tyre;
   tyre.name = in.name();
-  tyre.centre_b = vector(in.centre());
-  if (in.has_axis()) tyre.axis_b = vector(in.axis());
+  const TyreAtStart& at = in.at_start();
+  const InBody wheel{builder, in.body()};
+  tyre.centre_b = here_or_at_start(in.has_centre(), in.centre(), at.has_centre(), at.centre(), "centre", wheel.point());
+  if (in.has_axis() || at.has_axis())
+    tyre.axis_b = here_or_at_start(in.has_axis(), in.axis(), at.has_axis(), at.axis(), "axis", wheel.direction());
   tyre.radius = in.radius();
   tyre.stiffness = in.stiffness();
   tyre.damping = in.damping();
@@ -542,6 +652,7 @@ rigstep::Mechanism build(const wire::Mechanism& file, const Source& source) {
   each("bushing", file.bushing_size(), [&](int i) { add_bushing(file.bushing(i), builder); });
   each("joint_friction", file.joint_friction_size(),
        [&](int i) { add_friction(file.joint_friction(i), file, builder); });
+  each("effort", file.effort_size(), [&](int i) { add_effort(file.effort(i), file, builder); });
   each("motor", file.motor_size(), [&](int i) { add_motor(file.motor(i), file, builder); });
   each("drag", file.drag_size(), [&](int i) { add_drag(file.drag(i), builder); });
   each("tyre", file.tyre_size(), [&](int i) { add_tyre(file.tyre(i), builder); });
@@ -628,6 +739,7 @@ Vec3 turned_about(const Vec3& axis, const Vec3& normal, double angle) {
 
 // The same joint as built into its bodies; what it measured at the start goes into its points and normals.
 void build_in(const rigstep::Joint& joint, wire::Joint& file) {
+  if (!file.has_at_start()) return;
   const JointAtStart at = file.at_start();
   file.clear_at_start();
   if (joint.type == rigstep::JointType::distance) file.set_length(joint.length);
@@ -657,6 +769,7 @@ void build_in(const rigstep::Joint& joint, wire::Joint& file) {
 
 // A bushing measures nothing at the start: its two frames are all.
 void build_in(const rigstep::Bushing& bushing, wire::Bushing& file) {
+  if (!file.has_at_start()) return;
   file.clear_at_start();
   const auto write = [](const JointFrame& frame, JointSide& side) {
     set(frame.point_b, *side.mutable_point());
@@ -665,6 +778,61 @@ void build_in(const rigstep::Bushing& bushing, wire::Bushing& file) {
   };
   write(bushing.in_first, *file.mutable_in_first());
   write(bushing.in_second, *file.mutable_in_second());
+}
+
+// The others keep what at_start does not give.
+void build_in(const AppliedLoad& load, wire::Load& file) {
+  if (file.at_start().has_point()) set(load.point_b, *file.mutable_point());
+  if (file.at_start().has_force()) set(load.force, *file.mutable_force());
+  if (file.at_start().has_torque()) set(load.torque, *file.mutable_torque());
+  file.clear_at_start();
+}
+
+template <class Ends>
+void build_in_ends(const rigstep::Spring& spring, Ends& file) {
+  if (file.at_start().has_first_point()) set(spring.first_point_b, *file.mutable_first_point());
+  if (file.at_start().has_second_point()) set(spring.second_point_b, *file.mutable_second_point());
+  file.clear_at_start();
+}
+
+void build_in(const rigstep::Spring& spring, wire::Spring& file) {
+  if (file.has_between_points()) build_in_ends(spring, *file.mutable_between_points());
+  if (file.has_along_direction()) build_in_ends(spring, *file.mutable_along_direction());
+}
+
+template <class Load>
+void build_in_direction(const rigstep::Input& input, Load& file) {
+  if (file.at_start().has_direction()) set(input.direction, *file.mutable_direction());
+  file.clear_at_start();
+}
+
+void build_in(const rigstep::Input& input, wire::Input& file) {
+  if (file.body_force().at_start().has_point()) set(input.point_b, *file.mutable_body_force()->mutable_point());
+  if (file.has_body_force()) build_in_direction(input, *file.mutable_body_force());
+  if (file.has_body_torque()) build_in_direction(input, *file.mutable_body_torque());
+}
+
+void build_in(const rigstep::Drag& drag, wire::Drag& file) {
+  if (file.at_start().has_point()) set(drag.point_b, *file.mutable_point());
+  file.clear_at_start();
+}
+
+void build_in(const rigstep::Tyre& tyre, wire::Tyre& file) {
+  if (file.at_start().has_centre()) set(tyre.centre_b, *file.mutable_centre());
+  if (file.at_start().has_axis()) set(tyre.axis_b, *file.mutable_axis());
+  file.clear_at_start();
+}
+
+void build_in(const rigstep::Output& output, wire::Output& file) {
+  if (!file.specific_force().at_start().has_point()) return;
+  set(output.point_b, *file.mutable_specific_force()->mutable_point());
+  file.mutable_specific_force()->clear_at_start();
+}
+
+// Elements and their messages, which are in the same order.
+template <class Elements, class Messages>
+void build_in_all(const Elements& elements, Messages& messages) {
+  for (int k = 0; k < messages.size(); ++k) build_in(elements[static_cast<std::size_t>(k)], *messages.Mutable(k));
 }
 
 }  // namespace
@@ -683,10 +851,15 @@ std::string with_start(const LoadedMechanism& loaded, const std::vector<rigstep:
     to.mutable_orientation()->set_e2(from.orientation[2]);
     to.mutable_orientation()->set_e3(from.orientation[3]);
   }
-  for (int j = 0; j < file.joint_size(); ++j)
-    if (file.joint(j).has_at_start()) build_in(loaded.mechanism.joints()[j], *file.mutable_joint(j));
-  for (int b = 0; b < file.bushing_size(); ++b)
-    if (file.bushing(b).has_at_start()) build_in(loaded.mechanism.bushings()[b], *file.mutable_bushing(b));
+  const rigstep::Mechanism& m = loaded.mechanism;
+  build_in_all(m.joints(), *file.mutable_joint());
+  build_in_all(m.bushings(), *file.mutable_bushing());
+  build_in_all(m.loads(), *file.mutable_load());
+  build_in_all(m.springs(), *file.mutable_spring());
+  build_in_all(m.inputs(), *file.mutable_input());
+  build_in_all(m.drags(), *file.mutable_drag());
+  build_in_all(m.tyres(), *file.mutable_tyre());
+  build_in_all(m.outputs(), *file.mutable_output());
   std::string out;
   pb::TextFormat::PrintToString(file, &out);
   return "# proto-file: proto/mechanism.proto\n# proto-message: rigstep.wire.Mechanism\n" + out;

@@ -255,7 +255,8 @@ ResidualLimits residual_limits(const Plan& plan, const State& start) {
     acceleration = std::max(acceleration, b.a.norm() + L * (b.alpha_b.norm() + b.w_b.squaredNorm()));
   }
   for (const Driver& driver : m.drivers())
-    speed = std::max(speed, typical_rate(driver) * (is_length(m.coordinates()[driver.coordinate].freedom) ? 1.0 : L));
+    speed = std::max(speed,
+                     typical_rate(driver.function) * (is_length(m.coordinates()[driver.coordinate].freedom) ? 1.0 : L));
   speed = std::max(speed, std::sqrt(L * acceleration));
   acceleration = std::max(acceleration, speed * speed / L);
   const double of_unit = std::min(1.0, 1.0 / L);  // rows are lengths, or angles and cosines

@@ -1,10 +1,5 @@
 #include "core/index3/drivers.h"
 
-#include <algorithm>
-#include <cmath>
-
-#include "core/index3/portable_math.h"
-
 namespace rigstep::index3 {
 
 namespace {
@@ -33,106 +28,37 @@ Mat3 filter_over(double time_constant, double dt) {
   return step;
 }
 
-// second derivatives of the cubic spline with rate zero at both ends: a tridiagonal system, Thomas' algorithm
-std::vector<double> spline(const std::vector<double>& t, const std::vector<double>& y) {
-  const std::size_t n = t.size();
-  std::vector<double> M(n), upper(n);
-  double slope = 0.0, width = 0.0;  // of the interval before
-  for (std::size_t i = 0; i < n; ++i) {
-    const bool last = i + 1 == n;
-    const double next_width = last ? 0.0 : t[i + 1] - t[i];
-    const double next_slope = last ? 0.0 : (y[i + 1] - y[i]) / next_width;
-    const double pivot = 2.0 * (width + next_width) - (i > 0 ? width * upper[i - 1] : 0.0);
-    upper[i] = next_width / pivot;
-    M[i] = (6.0 * (next_slope - slope) - (i > 0 ? width * M[i - 1] : 0.0)) / pivot;
-    slope = next_slope;
-    width = next_width;
-  }
-  for (std::size_t i = n - 1; i-- > 0;) M[i] -= upper[i] * M[i + 1];
-  return M;
-}
-
-Prescribed harmonic(const Driver& d, double t) {
-  const double w = d.angular_frequency, phase = w * t + d.phase;
-  const double s = d.amplitude * sine(phase), c = d.amplitude * sine(phase + 0.5 * kPi);
-  return {d.constant + s, w * c, -w * w * s};
-}
-
-Prescribed polynomial(const Driver& d, double t) {
-  Prescribed p{0.0, 0.0, 0.0};
-  for (std::size_t k = d.coefficient.size(); k-- > 0;) {
-    p.acceleration = p.acceleration * t + 2.0 * p.rate;
-    p.rate = p.rate * t + p.value;
-    p.value = p.value * t + d.coefficient[k];
-  }
-  return p;
-}
-
-Prescribed table(const Driver& d, const std::vector<double>& M, double t) {
-  if (t < d.time.front()) return {d.value.front(), 0.0, 0.0};
-  if (!(t < d.time.back())) return {d.value.back(), 0.0, 0.0};
-  const std::size_t j = static_cast<std::size_t>(std::upper_bound(d.time.begin(), d.time.end(), t) - d.time.begin());
-  const std::size_t i = j - 1;
-  const double h = d.time[j] - d.time[i], a = (d.time[j] - t) / h, b = (t - d.time[i]) / h;
-  return {
-      a * d.value[i] + b * d.value[j] + h * h / 6.0 * ((a * a * a - a) * M[i] + (b * b * b - b) * M[j]),
-      (d.value[j] - d.value[i]) / h + h / 6.0 * ((3.0 * b * b - 1.0) * M[j] - (3.0 * a * a - 1.0) * M[i]),
-      a * M[i] + b * M[j],
-  };
-}
-
 }  // namespace
 
 DriverPlan prepare(const Driver& driver, double dt) {
-  DriverPlan plan;
-  if (driver.motion == Driver::Motion::table) plan.curvature = spline(driver.time, driver.value);
-  if (driver.motion == Driver::Motion::filtered_input) plan.filter = filter_over(driver.time_constant, dt);
+  DriverPlan plan{prepare(driver.function), dt, Mat3::Identity()};
+  if (driver.from_input == Driver::FromInput::filtered) plan.filter = filter_over(driver.time_constant, dt);
   return plan;
 }
 
 Prescribed prescribed(const Driver& driver, const DriverPlan& plan, double t) noexcept {
-  switch (driver.motion) {
-    case Driver::Motion::harmonic:
-      return harmonic(driver, t);
-    case Driver::Motion::polynomial:
-      return polynomial(driver, t);
-    case Driver::Motion::table:
-      return table(driver, plan.curvature, t);
-    default:
-      return {0.0, 0.0, 0.0};
-  }
+  return evaluate(driver.function, plan.curvatures, t);
 }
 
-double typical_rate(const Driver& driver) noexcept {
-  double rate = 0.0;
-  switch (driver.motion) {
-    case Driver::Motion::harmonic:
-      return std::abs(driver.amplitude * driver.angular_frequency);
-    case Driver::Motion::polynomial:
-      return driver.coefficient.size() > 1 ? std::abs(driver.coefficient[1]) : 0.0;
-    case Driver::Motion::table:
-      for (std::size_t k = 1; k < driver.time.size(); ++k)
-        rate =
-            std::max(rate, std::abs((driver.value[k] - driver.value[k - 1]) / (driver.time[k] - driver.time[k - 1])));
-      return rate;
-    default:
-      return 0.0;
-  }
+Prescribed prescribed_at_start(const Driver& driver, const DriverPlan& plan, double coordinate) noexcept {
+  Prescribed start = prescribed(driver, plan, 0.0);
+  if (driver.from_input != Driver::FromInput::nothing) start.value = coordinate;
+  return start;
 }
 
 Prescribed prescribed_next(const Driver& driver, const DriverPlan& plan, const Prescribed& last, const Inputs& inputs,
                            double t) noexcept {
+  using FromInput = Driver::FromInput;
+  if (driver.from_input == FromInput::nothing) return prescribed(driver, plan, t);
+  const bool is_sum = !driver.function.terms.empty();
   const double* channel = inputs.value.data() + driver.first_channel;
-  switch (driver.motion) {
-    case Driver::Motion::input:
-      return {channel[0], channel[1], channel[2]};
-    case Driver::Motion::filtered_input: {
-      const Vec3 next = plan.filter * Vec3(last.value - channel[0], last.rate, last.acceleration);
-      return {next[0] + channel[0], next[1], next[2]};
-    }
-    default:
-      return prescribed(driver, plan, t);
+  Prescribed next{channel[0], channel[1], channel[2]};
+  if (driver.from_input == FromInput::filtered) {
+    const Prescribed from = is_sum ? last - prescribed(driver, plan, t - plan.dt) : last;
+    const Vec3 z = plan.filter * Vec3(from.value - channel[0], from.rate, from.acceleration);
+    next = {z[0] + channel[0], z[1], z[2]};
   }
+  return is_sum ? next + prescribed(driver, plan, t) : next;
 }
 
 }  // namespace rigstep::index3

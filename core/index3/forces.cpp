@@ -93,6 +93,16 @@ void apply_springs(const Mechanism& m, Workspace& w) {
   }
 }
 
+void apply_efforts(const Plan& plan, double t, Workspace& w) {
+  const Mechanism& m = plan.mechanism;
+  for (std::size_t k = 0; k < m.efforts().size(); ++k) {
+    const AppliedEffort& effort = m.efforts()[k];
+    const Coordinate x = followed_coordinate(m, effort.coordinate, effort.first, effort.second, w, w.coordinate);
+    w.effort[k] =
+        apply_scalar(effort.first, effort.second, x, x.value, evaluate(effort.function, plan.efforts[k], t).value, w);
+  }
+}
+
 void apply_frictions_and_motors(const Mechanism& m, const double* inputs, Workspace& w) {
   for (std::size_t k = 0; k < m.frictions().size(); ++k) {
     const JointFriction& friction = m.frictions()[k];
@@ -226,6 +236,7 @@ void apply_forces(const Plan& plan, const Inputs& inputs, double t, const std::v
   for (std::size_t k = 0; k < m.inputs().size(); ++k) apply_input(m, m.inputs()[k], inputs.value[k], w);
   if (plan.loads_follow_coordinates) follow_coordinates(plan, last_coordinate, w);
   apply_springs(m, w);
+  apply_efforts(plan, t, w);
   apply_frictions_and_motors(m, inputs.value.data(), w);
   apply_bushings(m, w);
   apply_drags_and_tyres(m, inputs.value.data(), w);

@@ -1,5 +1,5 @@
 // Applied forces Q and their partial derivatives, [001] (8): gravity, loads, springs and dampers, inputs, bushings,
-// joint friction, motors, drag, tyres. Called in the loop.
+// joint friction, efforts, motors, drag, tyres. Called in the loop.
 #pragma once
 
 #include "core/index3/plan.h"
@@ -39,7 +39,7 @@ void follow_coordinates(const Plan& plan, const std::vector<double>& last_coordi
 bool turns_about_ground(const Mechanism& mechanism, const Input& input) noexcept;
 
 // Follows the joint coordinates, and sums every load at time t [s] on the loaded bodies into w.Q. Leaves what each
-// force element does in w.spring, w.friction, w.motor, w.bushing, w.tyre and w.drag.
+// force element does in w.spring, w.friction, w.effort, w.motor, w.bushing, w.tyre and w.drag.
 void apply_forces(const Plan& plan, const Inputs& inputs, double t, const std::vector<double>& last_coordinate,
                   Workspace& w) noexcept;
 

@@ -215,7 +215,7 @@ JointGap gap_of(const Plan& plan, int j, const Workspace& w) {
 // Largest velocity of the bodies, or typical one of the drivers.
 double velocity_scale(const Mechanism& mechanism) {
   double scale = 0.0;
-  for (const Driver& driver : mechanism.drivers()) scale = std::max(scale, typical_rate(driver));
+  for (const Driver& driver : mechanism.drivers()) scale = std::max(scale, typical_rate(driver.function));
   for (const Body& b : mechanism.bodies()) scale = std::max({scale, b.velocity_0.norm(), b.angular_velocity_0.norm()});
   return scale;
 }

@@ -225,8 +225,7 @@ void prepare_couplings_and_drivers(Plan& plan, const State& start, const Complia
   for (const Driver& driver : m.drivers()) {
     const Coordinate c = coordinate_at_start(driver.coordinate);
     plan.drivers.push_back(prepare(driver, plan.dt()));
-    plan.start_drive.push_back(driver.channels() > 0 ? Prescribed{c.value, 0.0, 0.0}
-                                                     : prescribed(driver, plan.drivers.back(), 0.0));
+    plan.start_drive.push_back(prescribed_at_start(driver, plan.drivers.back(), c.value));
     set_compliance(constraint, {c.first, c.second, Vec6::Zero(), Vec6::Zero()});
     ++constraint;
   }
@@ -289,8 +288,8 @@ void observe(Plan& plan, const std::vector<Constraint>& constraints) {
     plan.general_constraints.push_back(plan.eliminated[c]);
     if (plan.eliminated[c] < plan.first_coupling()) joints.insert(plan.eliminated[c]);
   }
-  plan.loads_follow_coordinates = !m.frictions().empty() || !m.motors().empty() || !m.couplings().empty() ||
-                                  !m.drivers().empty() ||
+  plan.loads_follow_coordinates = !m.frictions().empty() || !m.motors().empty() || !m.efforts().empty() ||
+                                  !m.couplings().empty() || !m.drivers().empty() ||
                                   std::any_of(m.springs().begin(), m.springs().end(),
                                               [](const Spring& s) { return s.kind == Spring::Kind::in_joint; });
   if (plan.loads_follow_coordinates)
@@ -304,6 +303,7 @@ void observe(Plan& plan, const std::vector<Constraint>& constraints) {
     for (const auto& element : elements) bodies.insert({element.first, element.second});
   };
   add_both(m.springs()), add_both(m.frictions()), add_both(m.motors()), add_both(m.bushings());
+  add_both(m.efforts());
   for (const Drag& drag : m.drags()) bodies.insert(drag.body);
   for (const Tyre& tyre : m.tyres()) bodies.insert(tyre.body);
   for (const int j : joints) bodies.insert({m.joints()[j].first, m.joints()[j].second});
@@ -436,6 +436,7 @@ Plan::Plan(const Mechanism& mechanism_, const Settings& settings_)
     choose_compliance(*this, start, choice, j, compliance);
   name_rows(*this, joint_of_row, is_length);
   prepare_couplings_and_drivers(*this, start, choice);
+  for (const AppliedEffort& effort : mechanism.efforts()) efforts.push_back(prepare(effort.function));
   constraints = constraints_of(*this);
   observe(*this, constraints);
   lay_out(compile(constraints, carries_spring, settings.order, kernels->lanes));

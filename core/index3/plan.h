@@ -64,6 +64,7 @@ struct Plan {
   std::vector<double> coupling_constant;  // (couplings) first coordinate + ratio * second [unit of the first]
   std::vector<DriverPlan> drivers;        // (drivers)
   std::vector<Prescribed> start_drive;    // (drivers) at the start; inputs: at rest where the start pose is
+  std::vector<Curvatures> efforts;        // (efforts) of their functions
   std::vector<BushingRows> bushing_rows;  // (bushings)
   std::vector<Element> elements;          // bushings, then springs, frictions and motors between two moving bodies
   std::vector<bool> carries_spring;       // (bodies) has own-body blocks in the force tangent

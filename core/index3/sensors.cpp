@@ -110,9 +110,10 @@ void Sensors::read(const Stepper& stepper, const StepReport& report, Outputs& ou
         to[2] = report.acceleration_residual;
         break;
       case Kind::force_element: {
-        const auto& readings = o.element_kind == Output::Element::spring  ? w.spring
-                               : o.element_kind == Output::Element::motor ? w.motor
-                                                                          : w.friction;
+        const auto& readings = o.element_kind == Output::Element::spring   ? w.spring
+                               : o.element_kind == Output::Element::motor  ? w.motor
+                               : o.element_kind == Output::Element::effort ? w.effort
+                                                                           : w.friction;
         const ElementReading& element = readings[o.element];
         to[0] = element.deflection;
         to[1] = element.rate;

@@ -28,6 +28,12 @@ struct Prescribed {
   double rate;          // [m/s] or [rad/s]
   double acceleration;  // [m/s^2] or [rad/s^2]
 };
+inline Prescribed operator+(const Prescribed& a, const Prescribed& b) noexcept {
+  return {a.value + b.value, a.rate + b.rate, a.acceleration + b.acceleration};
+}
+inline Prescribed operator-(const Prescribed& a, const Prescribed& b) noexcept {
+  return {a.value - b.value, a.rate - b.rate, a.acceleration - b.acceleration};
+}
 inline constexpr int kDoublesPerDriver = 3;
 static_assert(sizeof(Prescribed) == kDoublesPerDriver * sizeof(double), "hashed and recorded as it lies");
 

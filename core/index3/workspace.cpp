@@ -167,6 +167,7 @@ Workspace::Workspace(const Plan& plan) : lanes{}, exchange(plan.elimination) {
   fill(spring, plan.mechanism.springs().size());
   fill(friction, plan.mechanism.frictions().size());
   fill(motor, plan.mechanism.motors().size());
+  fill(effort, plan.mechanism.efforts().size());
   fill(bushing, plan.mechanism.bushings().size());
   fill(tyre, plan.mechanism.tyres().size());
   fill(drag, plan.mechanism.drags().size());
@@ -188,8 +189,8 @@ std::size_t Workspace::bytes() const noexcept {
   const auto size = [](const auto& values) { return values.size() * sizeof(values[0]); };
   return size(block) + exchange.bytes() + size(reference) + size(drive) + size(placement) + size(joint) +
          size(J_first) + size(J_second) + size(J_third) + size(J_fourth) + size(Phi) + size(Q) + size(coordinate) +
-         size(tangent) + size(spring) + size(friction) + size(motor) + size(bushing) + size(tyre) + size(drag) +
-         size(input);
+         size(tangent) + size(spring) + size(friction) + size(motor) + size(effort) + size(bushing) + size(tyre) +
+         size(drag) + size(input);
 }
 
 namespace {

@@ -14,7 +14,7 @@ namespace rigstep::index3 {
 
 // What a force element along one scalar does.
 struct ElementReading {
-  double deflection;  // [m] or [rad]; friction and motor: the joint coordinate
+  double deflection;  // [m] or [rad]; the joint coordinate of what is no spring
   double rate;        // [m/s] or [rad/s]
   double effort;      // [N] or [N m]
 };
@@ -75,6 +75,7 @@ struct Workspace {
   std::vector<ElementReading> spring;    // (springs)
   std::vector<ElementReading> friction;  // (joint frictions)
   std::vector<ElementReading> motor;     // (motors)
+  std::vector<ElementReading> effort;    // (efforts)
   std::vector<BushingReading> bushing;   // (bushings)
   std::vector<TyreReading> tyre;         // (tyres)
   std::vector<DragReading> drag;         // (drags)

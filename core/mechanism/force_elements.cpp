@@ -145,6 +145,7 @@ void MechanismBuilder::require_new_element(const std::string& name, const char* 
   check(mechanism_.bushings_, "bushing");
   check(mechanism_.frictions_, "joint_friction");
   check(mechanism_.motors_, "motor");
+  check(mechanism_.efforts_, "effort");
   check(mechanism_.drags_, "drag");
   check(mechanism_.tyres_, "tyre");
 }
@@ -249,6 +250,18 @@ void MechanismBuilder::add_motor(Motor motor, const std::string& joint, Freedom 
   mechanism_.motors_.push_back(std::move(motor));
 }
 
+void MechanismBuilder::add_effort(AppliedEffort effort, const std::string& joint, Freedom freedom) {
+  check_name(effort.name, "effort");
+  require_new_element(effort.name, "effort");
+  if (effort.function.terms.empty()) throw MechanismError("sum", "has no terms", "give one at least");
+  checks::check_time_function(effort.function);
+  const int j = find_joint(joint);
+  effort.coordinate = follow_coordinate(j, freedom);
+  effort.first = mechanism_.joints_[j].first;
+  effort.second = mechanism_.joints_[j].second;
+  mechanism_.efforts_.push_back(std::move(effort));
+}
+
 void MechanismBuilder::add_drag(Drag drag, const std::string& body) {
   check_name(drag.name, "drag");
   require_new_element(drag.name, "drag");
@@ -311,7 +324,8 @@ void MechanismBuilder::add_element_output(Output output, const std::string& elem
     const std::pair<Output::Element, int> candidates[] = {
         {Output::Element::spring, index_of(mechanism_.springs_, element)},
         {Output::Element::friction, index_of(mechanism_.frictions_, element)},
-        {Output::Element::motor, index_of(mechanism_.motors_, element)}};
+        {Output::Element::motor, index_of(mechanism_.motors_, element)},
+        {Output::Element::effort, index_of(mechanism_.efforts_, element)}};
     for (const auto& [kind, index] : candidates)
       if (index >= 0) {
         output.element_kind = kind;
@@ -320,6 +334,7 @@ void MechanismBuilder::add_element_output(Output output, const std::string& elem
     append_names(mechanism_.springs_, list);
     append_names(mechanism_.frictions_, list);
     append_names(mechanism_.motors_, list);
+    append_names(mechanism_.efforts_, list);
   }
   if (output.element < 0)
     throw MechanismError("element", element.empty() ? "is missing" : "no such element is named " + quoted(element),

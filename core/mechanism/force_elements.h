@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/mechanism/time_function.h"
 #include "core/mechanism/types.h"
 
 namespace rigstep {
@@ -59,6 +60,15 @@ struct JointFriction {
   double coulomb = 0.0;                // [N] or [N m]
   double viscous = 0.0;                // [N s/m] or [N m s/rad]
   double regularisation_speed = 1e-3;  // v_r [m/s] or [rad/s]
+};
+
+// An effort along a joint freedom that is given over time; positive increases the coordinate.
+struct AppliedEffort {
+  std::string name;
+  int coordinate = -1;  // index into Mechanism::coordinates()
+  int first = -1;       // bodies of the joint
+  int second = -1;
+  TimeFunction function;  // [N] or [N m]
 };
 
 // A motor or actuator along a joint freedom x with rate v:

@@ -111,6 +111,37 @@ void add_structure(ContentHash& hash, const Mechanism& m) {
   }
 }
 
+void add_term(ContentHash& hash, const TimeFunction::Term& term, double time_constant) {
+  for (const double x : {term.constant, term.amplitude, term.angular_frequency, term.phase, time_constant}) hash.add(x);
+  for (const auto* values : {&term.coefficient, &term.time, &term.value}) {
+    hash.add(static_cast<std::int64_t>(values->size()));
+    for (const double x : *values) hash.add(x);
+  }
+}
+
+void add_function(ContentHash& hash, const TimeFunction& function) {
+  hash.add(static_cast<std::int64_t>(function.terms.size()));
+  for (const TimeFunction::Term& term : function.terms) {
+    hash.add(term.kind);
+    add_term(hash, term, 0.0);
+  }
+}
+
+// A number for each way of moving: 0 to 2 the kind of a single term, 3 and 4 an input alone, 5 to 7 sums.
+void add_motion(ContentHash& hash, const Driver& d) {
+  const bool from_time = d.from_input == Driver::FromInput::nothing;
+  const bool is_sum = from_time ? d.function.terms.size() > 1 : !d.function.terms.empty();
+  if (is_sum) {
+    hash.add(static_cast<std::int64_t>(5 + static_cast<int>(d.from_input)));
+    hash.add(d.time_constant);
+    add_function(hash, d.function);
+    return;
+  }
+  const TimeFunction::Term term = from_time ? d.function.terms.front() : TimeFunction::Term();
+  hash.add(static_cast<std::int64_t>(from_time ? static_cast<int>(term.kind) : 2 + static_cast<int>(d.from_input)));
+  add_term(hash, term, d.time_constant);
+}
+
 void add_couplings_and_drivers(ContentHash& hash, const Mechanism& m) {
   for (const Coupling& c : m.couplings()) {
     hash.add(c.name);
@@ -120,12 +151,7 @@ void add_couplings_and_drivers(ContentHash& hash, const Mechanism& m) {
   for (const Driver& d : m.drivers()) {
     hash.add(d.name);
     hash.add(static_cast<std::int64_t>(d.coordinate));
-    hash.add(d.motion);
-    for (const double x : {d.constant, d.amplitude, d.angular_frequency, d.phase, d.time_constant}) hash.add(x);
-    for (const auto* values : {&d.coefficient, &d.time, &d.value}) {
-      hash.add(static_cast<std::int64_t>(values->size()));
-      for (const double x : *values) hash.add(x);
-    }
+    add_motion(hash, d);
   }
 }
 
@@ -198,6 +224,11 @@ void add_force_elements(ContentHash& hash, const Mechanism& m) {
     integers({a.coordinate, a.effort_input, a.position_input, a.rate_input});
     numbers({a.constant, a.position_gain, a.rate_gain, a.effort_limit, a.no_load_speed});
   }
+  for (const AppliedEffort& e : m.efforts()) {
+    hash.add(e.name);
+    integers({e.coordinate});
+    add_function(hash, e.function);
+  }
   for (const Drag& d : m.drags()) {
     hash.add(d.name);
     integers({d.body});
@@ -219,15 +250,20 @@ const char* effort_unit(Freedom freedom) { return is_length(freedom) ? "N" : "N 
 const char* coordinate_unit(Freedom freedom) { return is_length(freedom) ? "m" : "rad"; }
 
 bool acts_along_length(const Output& output, const Mechanism& m) {
-  int coordinate = -1;
-  if (output.element_kind == Output::Element::spring) {
-    coordinate = m.springs()[output.element].coordinate;
-    if (m.springs()[output.element].kind != Spring::Kind::in_joint) return true;
-  } else {
-    coordinate = output.element_kind == Output::Element::motor ? m.motors()[output.element].coordinate
-                                                               : m.frictions()[output.element].coordinate;
+  const auto along_length = [&m](const auto& element) {
+    return is_length(m.coordinates()[element.coordinate].freedom);
+  };
+  switch (output.element_kind) {
+    case Output::Element::spring:
+      return m.springs()[output.element].kind != Spring::Kind::in_joint || along_length(m.springs()[output.element]);
+    case Output::Element::friction:
+      return along_length(m.frictions()[output.element]);
+    case Output::Element::motor:
+      return along_length(m.motors()[output.element]);
+    case Output::Element::effort:
+      return along_length(m.efforts()[output.element]);
   }
-  return is_length(m.coordinates()[coordinate].freedom);
+  return false;
 }
 
 std::vector<Channel> components(const Output& output, const Mechanism& m) {
@@ -597,6 +633,14 @@ int require_body(int body, const char* what) {
 
 }  // namespace
 
+Vec3 MechanismBuilder::point_in_body(const std::string& body, const Vec3& point_0, const char* field) const {
+  return into_body(mechanism_, find_body(body, field), point_0, Mat3::Identity()).point_b;
+}
+
+Vec3 MechanismBuilder::direction_in_body(const std::string& body, const Vec3& direction_0, const char* field) const {
+  return body_rotation(mechanism_, find_body(body, field)).transpose() * direction_0;
+}
+
 void MechanismBuilder::add_load(AppliedLoad load, const std::string& body) {
   check_name(load.name, "load");
   require_new_name(mechanism_.loads_, load.name, "load");
@@ -689,47 +733,13 @@ void MechanismBuilder::add_coupling(Coupling coupling, const std::string& first_
 
 namespace {
 
-void check_table(const Driver& driver) {
-  if (driver.time.size() < 2)
-    throw MechanismError("time", "has " + std::to_string(driver.time.size()) + " points", "give two or more");
-  if (driver.value.size() != driver.time.size())
-    throw MechanismError(
-        "value",
-        "has " + std::to_string(driver.value.size()) + " numbers for " + std::to_string(driver.time.size()) + " times",
-        "give one for each time");
-  for (std::size_t k = 0; k < driver.time.size(); ++k) {
-    require_finite(driver.time[k], "time");
-    require_finite(driver.value[k], "value");
-    if (k > 0 && !(driver.time[k] > driver.time[k - 1]))
-      throw MechanismError("time", number(driver.time[k]) + " s comes after " + number(driver.time[k - 1]) + " s",
-                           "times must ascend");
-  }
-}
-
 void check_motion(const Driver& driver) {
-  using Motion = Driver::Motion;
-  switch (driver.motion) {
-    case Motion::harmonic:
-      require_finite(driver.constant, "constant");
-      require_finite(driver.amplitude, "amplitude");
-      require_finite(driver.angular_frequency, "angular_frequency");
-      require_finite(driver.phase, "phase");
-      return;
-    case Motion::polynomial:
-      if (driver.coefficient.empty())
-        throw MechanismError("coefficient", "is missing", "give at least the constant one");
-      for (const double c : driver.coefficient) require_finite(c, "coefficient");
-      return;
-    case Motion::table:
-      return check_table(driver);
-    case Motion::input:
-      return;
-    case Motion::filtered_input:
-      if (!(driver.time_constant > 0.0) || !std::isfinite(driver.time_constant))
-        throw MechanismError("time_constant", "is " + number(driver.time_constant) + " s",
-                             "give a finite time above zero");
-      return;
-  }
+  checks::check_time_function(driver.function);
+  if (driver.from_input == Driver::FromInput::nothing && driver.function.terms.empty())
+    throw MechanismError("sum", "has no terms", "give one at least");
+  if (driver.from_input == Driver::FromInput::filtered &&
+      (!(driver.time_constant > 0.0) || !std::isfinite(driver.time_constant)))
+    throw MechanismError("time_constant", "is " + number(driver.time_constant) + " s", "give a finite time above zero");
 }
 
 }  // namespace

@@ -91,30 +91,21 @@ struct Coupling {
   double ratio = 0.0;  // [unit of the first coordinate per unit of the second]: rad/rad, m/rad, rad/m or m/m
 };
 
-// A joint coordinate that follows a given function of time or an input, whatever effort that takes.
+// A joint coordinate that follows a function of time, an input, or the sum of both, whatever effort that takes.
 struct Driver {
-  enum class Motion {
-    harmonic,        // constant + amplitude sin(angular_frequency t + phase)
-    polynomial,      // coefficient[0] + coefficient[1] t + coefficient[2] t^2 + ...
-    table,           // cubic spline through (time, value), clamped: it starts and ends with rate zero and stays at the
-                     // first and last value outside
-    input,           // channels NAME.position, NAME.velocity, NAME.acceleration
-    filtered_input,  // channel NAME.position alone, through 1 / (time_constant p + 1)^3
+  enum class FromInput {
+    nothing,
+    motion,    // channels NAME.position, NAME.velocity, NAME.acceleration
+    filtered,  // channel NAME.position alone, through 1 / (time_constant p + 1)^3
   };
   std::string name;
-  int coordinate = -1;  // index into Mechanism::coordinates()
-  Motion motion = Motion::polynomial;
-  double constant = 0.0;            // [m] or [rad]
-  double amplitude = 0.0;           // [m] or [rad]
-  double angular_frequency = 0.0;   // [rad/s]
-  double phase = 0.0;               // [rad]
-  std::vector<double> coefficient;  // [m/s^k] or [rad/s^k], constant first
-  std::vector<double> time;         // ascending [s]
-  std::vector<double> value;        // [m] or [rad]
-  double time_constant = 0.0;       // [s]
-  int first_channel = -1;           // input, filtered_input: set by the builder
+  int coordinate = -1;    // index into Mechanism::coordinates()
+  TimeFunction function;  // [m] or [rad]; may be empty beside an input
+  FromInput from_input = FromInput::nothing;
+  double time_constant = 0.0;  // filtered [s]
+  int first_channel = -1;      // of the inputs; set by the builder
 
-  int channels() const { return motion == Motion::input ? 3 : motion == Motion::filtered_input ? 1 : 0; }
+  int channels() const { return from_input == FromInput::motion ? 3 : from_input == FromInput::filtered ? 1 : 0; }
 };
 
 enum class Frame { world, body };
@@ -190,14 +181,14 @@ struct Output {
     constraint_residual,  // position [m] velocity [m/s] acceleration [m/s^2], largest row
     solver_status,        // status [-] last_increment [m, rad]
     driver_effort,        // of a driver along its freedom, positive increases the coordinate [N] or [N m]
-    force_element,        // deflection [m] or [rad], rate, effort [N] or [N m] of a spring, friction or motor
+    force_element,        // deflection [m] or [rad], rate, effort [N] or [N m] of a spring, friction, motor or effort
     tyre,                 // fx fy fz [N] on the wheel, road axes; slip [-] slip_angle [rad] deflection [m]
     bushing,              // x y z [m] rx ry rz [rad] deflection; fx fy fz [N] tx ty tz [N m] on the second body; both
                           // in the first frame's axes
     singularity_margin,   // [-] 0 at a singular pose, of the order of 1 elsewhere
     drag,                 // fx fy fz [N] on the body, world frame; speed [m/s] of the point against the air
   };
-  enum class Element { spring, friction, motor };
+  enum class Element { spring, friction, motor, effort };
   std::string name;
   Kind kind = Kind::energy;
   int body = 0;
@@ -226,6 +217,7 @@ class Mechanism {
   const std::vector<Bushing>& bushings() const { return bushings_; }
   const std::vector<JointFriction>& frictions() const { return frictions_; }
   const std::vector<Motor>& motors() const { return motors_; }
+  const std::vector<AppliedEffort>& efforts() const { return efforts_; }
   const std::vector<Drag>& drags() const { return drags_; }
   const std::vector<Tyre>& tyres() const { return tyres_; }
   const std::vector<JointCoordinate>& coordinates() const { return coordinates_; }
@@ -258,6 +250,7 @@ class Mechanism {
   std::vector<Bushing> bushings_;
   std::vector<JointFriction> frictions_;
   std::vector<Motor> motors_;
+  std::vector<AppliedEffort> efforts_;
   std::vector<Drag> drags_;
   std::vector<Tyre> tyres_;
   std::vector<JointCoordinate> coordinates_;
@@ -324,6 +317,11 @@ class MechanismBuilder {
   void add_joint(std::string name, JointType type, const std::string& first, const std::string& second,
                  const SideInBody& in_first, const SideInBody& in_second, double size = 0.0);
 
+  // A point [m] or direction given in the world at the start pose, in the coordinates of the body that carries it
+  // (those of the world for the ground): for all elements below that take points of bodies. field: that names the body.
+  Vec3 point_in_body(const std::string& body, const Vec3& point_0, const char* field = "body") const;
+  Vec3 direction_in_body(const std::string& body, const Vec3& direction_0, const char* field = "body") const;
+
   void add_load(AppliedLoad load, const std::string& body);
   void add_spring(Spring spring, const std::string& first, const std::string& second);
   void add_joint_spring(Spring spring, const std::string& joint, Freedom freedom);
@@ -344,6 +342,7 @@ class MechanismBuilder {
   void add_bushing(Bushing bushing, const std::string& first, const std::string& second, const SideInBody& in_first,
                    const SideInBody& in_second);
   void add_friction(JointFriction friction, const std::string& joint, Freedom freedom);
+  void add_effort(AppliedEffort effort, const std::string& joint, Freedom freedom);
   void add_signal_input(Input input);  // an input that only motors and tyres read
 
   // Channel names; empty: none. They refer to inputs added before.

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/offline/dense.h"
+#include "core/offline/outputs.h"
 
 namespace rigstep::offline {
 
@@ -122,6 +123,7 @@ void AbsoluteSystem::polish() {
 
 std::vector<double> AbsoluteSystem::breaks() const {
   std::vector<double> times = drives_.jumps();
+  for (const double t : load_jumps(mechanism())) times.push_back(t);
   for (const HeldInputs& inputs : scenario_->inputs) times.push_back(inputs.time);
   std::sort(times.begin(), times.end());
   times.erase(std::unique(times.begin(), times.end()), times.end());
@@ -140,11 +142,11 @@ Situation AbsoluteSystem::situation(double t, std::span<const BodyMotion> bodies
 }
 
 std::vector<Vec6> AbsoluteSystem::loads(double t, std::span<const BodyMotion> bodies) {
-  return wrenches(mechanism(), situation(t, bodies, follower_.follow(bodies)));
+  return wrenches(mechanism(), situation(t, bodies, follower_.follow(bodies, t)));
 }
 
 AbsoluteEquations AbsoluteSystem::at(double t, std::span<const BodyMotion> bodies) {
-  const std::vector<Jet> coordinates = follower_.follow(bodies);
+  const std::vector<Jet> coordinates = follower_.follow(bodies, t);
   const Situation now = situation(t, bodies, coordinates);
   AbsoluteEquations equations{wrenches(mechanism(), now), constraints_.rows(now, drives_.at(t))};
   for (std::size_t i = 0; i < bodies.size(); ++i) {
@@ -182,7 +184,7 @@ Instant AbsoluteSystem::instant(double t, std::span<const BodyMotion> bodies, st
   report.time = t;
   report.body.assign(bodies.begin(), bodies.end());
   for (BodyMotion& body : report.body) body.p.normalize();
-  const std::vector<Jet> coordinates = follower_.follow(bodies);
+  const std::vector<Jet> coordinates = follower_.follow(bodies, t);
   report.acceleration.assign(accelerations.begin(), accelerations.end());
   report.kinetic_energy = kinetic_energy(mechanism(), bodies);
   report.energy = report.kinetic_energy + potential_energy(mechanism(), situation(t, bodies, coordinates));
@@ -206,6 +208,9 @@ Instant AbsoluteSystem::instant(double t, std::span<const BodyMotion> bodies, st
   for (const ConstraintRow& row : now.rows)
     report.acceleration_residual =
         std::max(report.acceleration_residual, std::abs(row.times(accelerations) - row.gamma));
+  for (Eigen::Index k = lambda.size() - static_cast<Eigen::Index>(mechanism().drivers().size()); k < lambda.size(); ++k)
+    report.driver_effort.push_back(-lambda[k]);  // the last rows are the drivers', one each
+  report.output = output_values(mechanism(), situation(t, report.body, coordinates), report);
   return report;
 }
 

@@ -32,6 +32,9 @@ class AbsoluteSystem {
   AbsoluteEquations at(double t, std::span<const BodyMotion> bodies);
   std::vector<Vec6> loads(double t, std::span<const BodyMotion> bodies);  // (bodies) wrenches [N] [N m]
 
+  // What joint coordinates are unwrapped by; from whoever followed the motion between instants.
+  CoordinateFollower& follower() { return follower_; }
+
   // The report of an instant; accelerations: (bodies) as the solver has them. Multipliers are those of least norm.
   Instant instant(double t, std::span<const BodyMotion> bodies, std::span<const Vec6> accelerations);
 

@@ -67,9 +67,9 @@ Deviation compare(std::span<const Instant> one, std::span<const Instant> other, 
   return d;
 }
 
-std::vector<bool> determined_reactions(const Scenario& scenario, std::span<const BodyMotion> bodies) {
+std::vector<bool> determined_constraints(const Scenario& scenario, std::span<const BodyMotion> bodies) {
   const PoseRows at = rows_at(scenario, bodies);
-  std::vector<bool> determined(scenario.mechanism->joints().size(), true);
+  std::vector<bool> determined(static_cast<std::size_t>(scenario.mechanism->constraints()), true);
   if (at.rows.empty()) return determined;
   // combinations of rows without effect: columns of the null space of J', from R = (R1 R2) of J' E = Q R
   const auto qr = decomposed(at.J);
@@ -82,8 +82,14 @@ std::vector<bool> determined_reactions(const Scenario& scenario, std::span<const
   idle = qr.colsPermutation() * idle;
   for (Index k = 0; k < idle.rows(); ++k) {
     const std::size_t constraint = static_cast<std::size_t>(at.rows[static_cast<std::size_t>(k)].constraint);
-    if (constraint < determined.size() && idle.row(k).cwiseAbs().maxCoeff() > kRank) determined[constraint] = false;
+    if (idle.row(k).cwiseAbs().maxCoeff() > kRank) determined[constraint] = false;
   }
+  return determined;
+}
+
+std::vector<bool> determined_reactions(const Scenario& scenario, std::span<const BodyMotion> bodies) {
+  std::vector<bool> determined = determined_constraints(scenario, bodies);
+  determined.resize(scenario.mechanism->joints().size());
   return determined;
 }
 

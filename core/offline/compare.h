@@ -29,8 +29,11 @@ void keep_larger(double& largest, double value);
 // reactions are; empty: none is.
 Deviation compare(std::span<const Instant> one, std::span<const Instant> other, const std::vector<bool>& comparable);
 
-// (joints) whether the reaction is determined by the motion: no redundant combination of rows touches the joint at the
-// given pose.
+// (constraints) whether its multipliers are determined by the motion: no redundant combination of rows touches it at
+// the given pose.
+std::vector<bool> determined_constraints(const Scenario& scenario, std::span<const BodyMotion> bodies);
+
+// The joints' part of it: (joints) whether the reaction is determined.
 std::vector<bool> determined_reactions(const Scenario& scenario, std::span<const BodyMotion> bodies);
 
 // Nearness to a singular pose, 0..1: the smallest pivot of the constraint Jacobian, its rows scaled to unit length,

@@ -7,7 +7,8 @@ namespace rigstep::offline {
 
 namespace {
 
-using Motion = Driver::Motion;
+using FromInput = Driver::FromInput;
+using Term = TimeFunction::Term;
 
 // Second derivatives of the cubic spline with rate zero at both ends: its tridiagonal equations, eliminated downwards
 // and solved upwards.
@@ -26,8 +27,8 @@ std::vector<double> spline_curvature(const std::vector<double>& x, const std::ve
   return curvature;
 }
 
-Prescribed on_spline(const Driver& driver, const std::vector<double>& curvature, double t) {
-  const std::vector<double>&x = driver.time, &y = driver.value;
+Prescribed on_spline(const Term& term, const std::vector<double>& curvature, double t) {
+  const std::vector<double>&x = term.time, &y = term.value;
   if (t < x.front()) return {y.front(), 0.0, 0.0};
   if (t >= x.back()) return {y.back(), 0.0, 0.0};
   const std::size_t k = static_cast<std::size_t>(std::upper_bound(x.begin(), x.end(), t) - x.begin()) - 1;
@@ -47,17 +48,47 @@ Prescribed on_polynomial(const std::vector<double>& coefficient, double t) {
   return p;
 }
 
-Prescribed on_harmonic(const Driver& driver, double t) {
-  const double w = driver.angular_frequency, angle = w * t + driver.phase;
-  return {driver.constant + driver.amplitude * std::sin(angle), driver.amplitude * w * std::cos(angle),
-          -driver.amplitude * w * w * std::sin(angle)};
+Prescribed on_harmonic(const Term& term, double t) {
+  const double w = term.angular_frequency, angle = w * t + term.phase;
+  return {term.constant + term.amplitude * std::sin(angle), term.amplitude * w * std::cos(angle),
+          -term.amplitude * w * w * std::sin(angle)};
+}
+
+Prescribed on_term(const Term& term, const std::vector<double>& curvature, double t) {
+  switch (term.kind) {
+    case Term::Kind::harmonic:
+      return on_harmonic(term, t);
+    case Term::Kind::polynomial:
+      return on_polynomial(term.coefficient, t);
+    case Term::Kind::table:
+      return on_spline(term, curvature, t);
+  }
+  return {};
+}
+
+void add(Prescribed& sum, const Prescribed& other) {
+  sum.value += other.value;
+  sum.rate += other.rate;
+  sum.acceleration += other.acceleration;
 }
 
 }  // namespace
 
+TimeFunctionAt::TimeFunctionAt(const TimeFunction& function) : function_(&function) {
+  for (const Term& term : function.terms)
+    curvature_.push_back(term.kind == Term::Kind::table ? spline_curvature(term.time, term.value)
+                                                        : std::vector<double>());
+}
+
+Prescribed TimeFunctionAt::at(double t) const {
+  Prescribed sum;
+  for (std::size_t k = 0; k < curvature_.size(); ++k) add(sum, on_term(function_->terms[k], curvature_[k], t));
+  return sum;
+}
+
 std::string drive_obstacle(const Mechanism& mechanism) {
   for (const Driver& driver : mechanism.drivers())
-    if (driver.motion == Motion::input)
+    if (driver.from_input == FromInput::motion)
       return "driver \"" + driver.name +
              "\" takes its motion from inputs, three numbers that are held from step to step: a position that stands "
              "and a rate that does not are no motion in between; use position_only, a table or a formula";
@@ -65,19 +96,20 @@ std::string drive_obstacle(const Mechanism& mechanism) {
 }
 
 Drives::Drives(const Mechanism& mechanism, std::span<const double> start_coordinates, double start)
-    : mechanism_(&mechanism), filter_(mechanism.drivers().size()), curvature_(mechanism.drivers().size()) {
+    : mechanism_(&mechanism), filter_(mechanism.drivers().size()) {
   for (std::size_t i = 0; i < filter_.size(); ++i) {
     const Driver& driver = mechanism.drivers()[i];
     const double position = start_coordinates[static_cast<std::size_t>(driver.coordinate)];
-    filter_[i] = {start, {position, 0.0, 0.0}, position};
-    if (driver.motion == Motion::table) curvature_[i] = spline_curvature(driver.time, driver.value);
+    function_.emplace_back(driver.function);
+    const double rest = position - function_.back().at(start).value;
+    filter_[i] = {start, {rest, 0.0, 0.0}, rest};
   }
 }
 
 void Drives::hold(double t, std::span<const double> inputs) {
   for (std::size_t i = 0; i < filter_.size(); ++i) {
     const Driver& driver = mechanism_->drivers()[i];
-    if (driver.motion != Motion::filtered_input) continue;
+    if (driver.from_input != FromInput::filtered) continue;
     filter_[i] = {t, filtered(i, t), inputs[static_cast<std::size_t>(driver.first_channel)]};
   }
 }
@@ -93,24 +125,20 @@ Prescribed Drives::filtered(std::size_t driver, double t) const {
 }
 
 std::vector<Prescribed> Drives::at(double t) const {
-  std::vector<Prescribed> all(filter_.size());
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const Driver& driver = mechanism_->drivers()[i];
-    if (driver.motion == Motion::harmonic) all[i] = on_harmonic(driver, t);
-    if (driver.motion == Motion::polynomial) all[i] = on_polynomial(driver.coefficient, t);
-    if (driver.motion == Motion::table) all[i] = on_spline(driver, curvature_[i], t);
-    if (driver.motion == Motion::filtered_input) all[i] = filtered(i, t);
+  std::vector<Prescribed> all;
+  for (std::size_t i = 0; i < filter_.size(); ++i) {
+    all.push_back(function_[i].at(t));
+    if (mechanism_->drivers()[i].from_input == FromInput::filtered) add(all.back(), filtered(i, t));
   }
   return all;
 }
 
 std::vector<double> Drives::jumps() const {
   std::vector<double> times;
-  for (const Driver& driver : mechanism_->drivers())
-    if (driver.motion == Motion::table) {
-      times.push_back(driver.time.front());
-      times.push_back(driver.time.back());
-    }
+  for (const Driver& driver : mechanism_->drivers()) {
+    const std::vector<double> jumps = driver.function.jumps();
+    times.insert(times.end(), jumps.begin(), jumps.end());
+  }
   std::sort(times.begin(), times.end());
   return times;
 }

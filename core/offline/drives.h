@@ -15,6 +15,17 @@ struct Prescribed {
   double acceleration = 0.0;  // [m/s^2] or [rad/s^2]
 };
 
+// A function of time, with the splines of its tables.
+class TimeFunctionAt {
+ public:
+  explicit TimeFunctionAt(const TimeFunction& function);
+  Prescribed at(double t) const;
+
+ private:
+  const TimeFunction* function_;
+  std::vector<std::vector<double>> curvature_;  // (terms) of a table's spline at its times
+};
+
 // Why a judge cannot follow the mechanism's drivers; empty: it can. A driver that takes position, velocity and
 // acceleration from inputs jumps with them and has no motion between two samples.
 std::string drive_obstacle(const Mechanism& mechanism);
@@ -40,8 +51,8 @@ class Drives {
   Prescribed filtered(std::size_t driver, double t) const;
 
   const Mechanism* mechanism_;
-  std::vector<Filter> filter_;                  // (drivers)
-  std::vector<std::vector<double>> curvature_;  // (drivers) of a table's spline at its times
+  std::vector<Filter> filter_;            // (drivers)
+  std::vector<TimeFunctionAt> function_;  // (drivers)
 };
 
 }  // namespace rigstep::offline

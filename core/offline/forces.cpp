@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/offline/drives.h"
+
 namespace rigstep::offline {
 
 namespace {
@@ -16,7 +18,6 @@ struct Sum {
   std::vector<Vec6> wrench;
 
   const BodyMotion& body(int index) const { return at.body[static_cast<std::size_t>(index)]; }
-  double input(int channel) const { return channel < 0 ? 0.0 : at.input[static_cast<std::size_t>(channel)]; }
 
   // `arm` from the mass centre to where the force acts
   void add(int index, const Vec3& force_0, const Vec3& torque_0, const Vec3& arm_0) {
@@ -54,7 +55,7 @@ Jet measured_at(const Sum& sum, int joint, Freedom freedom) {
 void add_inputs(Sum& sum) {
   for (std::size_t i = 0; i < sum.mechanism.inputs().size(); ++i) {
     const Input& input = sum.mechanism.inputs()[i];
-    const double value = sum.input(static_cast<int>(i));
+    const double value = sum.at.held(static_cast<int>(i));
     if (input.kind == Input::Kind::signal) continue;
     if (input.kind == Input::Kind::joint_effort) {
       const Joint& joint = sum.mechanism.joints()[input.joint];
@@ -81,91 +82,17 @@ Jet extension(const Spring& spring, const Situation& at) {
   return dot(gap, direction);
 }
 
-void add_springs(Sum& sum) {
-  for (const Spring& spring : sum.mechanism.springs()) {
-    const Jet x = extension(spring, sum.at);
-    const double deflection = x.value - spring.rest;
-    const double effort = spring.preload - spring.stiffness * deflection - spring.stiffness_table.value(deflection) -
-                          spring.damping * x.rate - spring.damping_table.value(x.rate);
-    sum.add_along(x, effort, spring.first, spring.second);
-  }
-}
-
-// x of a bushing, one quantity after the other.
-std::array<Jet, 6> deflection(const Bushing& bushing, const Situation& at) {
-  const JointMotion motion = joint_motion(bushing.first, bushing.in_first, bushing.second, bushing.in_second, at.body);
-  const auto& a = motion.first_axes;
-  const auto& b = motion.second_axes;
-  std::array<Jet, 6> x;
-  for (int i = 0; i < 3; ++i) {
-    const int j = (i + 1) % 3, k = (i + 2) % 3;
-    x[i] = dot(a[i], motion.gap);
-    x[3 + i] = 0.5 * (dot(a[k], b[j]) - dot(a[j], b[k]));  // a_i . 1/2 sum a x b
-  }
-  return x;
-}
-
-void add_bushings(Sum& sum) {
-  for (const Bushing& bushing : sum.mechanism.bushings()) {
-    const std::array<Jet, 6> x = deflection(bushing, sum.at);
-    Vec6 value, rate;
-    for (int i = 0; i < 6; ++i) {
-      value[i] = x[i].value;
-      rate[i] = x[i].rate;
-    }
-    const Vec6 opposing = bushing.stiffness * value + bushing.damping * rate;
-    for (int i = 0; i < 6; ++i) sum.add_along(x[i], -opposing[i], bushing.first, bushing.second);
-  }
-}
-
-void add_friction(Sum& sum) {
-  for (const JointFriction& friction : sum.mechanism.frictions()) {
-    const Jet& x = sum.at.coordinate[static_cast<std::size_t>(friction.coordinate)];
-    const double effort =
-        -friction.coulomb * x.rate / std::hypot(x.rate, friction.regularisation_speed) - friction.viscous * x.rate;
-    sum.add_along(x, effort, friction.first, friction.second);
-  }
-}
-
 double limit_at(const Motor& motor, double rate) {
   if (motor.no_load_speed == 0.0) return motor.effort_limit;
   return motor.effort_limit * std::clamp(1.0 - rate / motor.no_load_speed, 0.0, 1.0);
 }
 
-void add_motors(Sum& sum) {
-  for (const Motor& motor : sum.mechanism.motors()) {
-    const Jet& x = sum.at.coordinate[static_cast<std::size_t>(motor.coordinate)];
-    double effort = motor.constant + sum.input(motor.effort_input) +
-                    motor.position_gain * (sum.input(motor.position_input) - x.value) +
-                    motor.rate_gain * (sum.input(motor.rate_input) - x.rate);
-    if (motor.effort_limit > 0.0) effort = std::clamp(effort, -limit_at(motor, -x.rate), limit_at(motor, x.rate));
-    sum.add_along(x, effort, motor.first, motor.second);
-  }
-}
-
-void add_drag(Sum& sum) {
-  for (const Drag& drag : sum.mechanism.drags()) {
-    const BodyMotion& body = sum.body(drag.body);
-    const Vec3 arm = rotation(body.p) * drag.point_b;
-    const Vec3 u = body.v_0 + body.omega_0.cross(arm) - drag.wind_0;
-    sum.add(drag.body, -0.5 * drag.density * drag.drag_area * u.norm() * u, Vec3::Zero(), arm);
-  }
-}
-
-// The wheel as a thin disc on the road.
-struct Contact {
-  double depth = 0.0;      // of the undeflected disc's lowest point below the road, negative in the air [m]
-  Vec3 centre, lowest;     // from the mass centre [m]
-  Vec3 road;               // where the wheel's plane and the road meet, below the centre, from the mass centre [m]
-  Vec3 forward, sideways;  // unit, in the road
-};
-
-Contact contact(const Tyre& tyre, const BodyMotion& wheel, double road_height) {
+TyreReading contact(const Tyre& tyre, const BodyMotion& wheel, double road_height) {
   const Mat3 A = rotation(wheel.p);
   const Vec3 &n = tyre.road_normal_0, axis = A * tyre.axis_b, across = n - axis * axis.dot(n);
   const double cosine = across.norm();
   const Vec3 down = -across / cosine;
-  Contact at;
+  TyreReading at;
   at.centre = A * tyre.centre_b;
   const double height = n.dot(wheel.r_0 + at.centre - tyre.road_point_0) - road_height;
   at.depth = tyre.radius * cosine - height;
@@ -182,42 +109,133 @@ double magic_over_slip(const SlipCurve& curve, double q) {
   return std::sin(curve.C * std::atan(q - curve.E * (q - std::atan(q)))) / q;
 }
 
+// Springs, friction, motors and efforts; `elements` stand between two bodies.
+template <class Element>
+void add_scalars(const std::vector<Element>& elements, Sum& sum) {
+  for (const Element& element : elements) {
+    const ScalarReading reading = read(element, sum.at);
+    sum.add_along(reading.along, reading.effort, element.first, element.second);
+  }
+}
+
+void add_bushings(Sum& sum) {
+  for (const Bushing& bushing : sum.mechanism.bushings()) {
+    const BushingReading reading = read(bushing, sum.at);
+    for (int i = 0; i < 6; ++i) sum.add_along(reading.deflection[i], reading.load[i], bushing.first, bushing.second);
+  }
+}
+
+void add_drag(Sum& sum) {
+  for (const Drag& drag : sum.mechanism.drags()) {
+    const DragReading reading = read(drag, sum.at);
+    sum.add(drag.body, reading.force_0, Vec3::Zero(), reading.arm_0);
+  }
+}
+
 void add_tyres(Sum& sum) {
   for (const Tyre& tyre : sum.mechanism.tyres()) {
-    const BodyMotion& wheel = sum.body(tyre.body);
-    const Contact at = contact(tyre, wheel, sum.input(tyre.height_input));
-    if (!(at.depth > 0.0)) continue;
-    const auto velocity = [&wheel](const Vec3& arm) { return Vec3(wheel.v_0 + wheel.omega_0.cross(arm)); };
-    const Vec3& n = tyre.road_normal_0;
-    const double closing = sum.input(tyre.height_rate_input) - n.dot(velocity(at.lowest));
-    const double fading = std::min(1.0, at.depth / (kDampingRamp * tyre.radius));
-    const double normal = std::max(0.0, tyre.stiffness * at.depth + tyre.damping * fading * closing);
-    const double speed = std::hypot(at.forward.dot(velocity(at.centre)), tyre.low_speed);
-    const Vec3 slip = velocity(at.road);
-    const double x = -tyre.longitudinal.B * at.forward.dot(slip) / speed;
-    const double y = -tyre.lateral.B * at.sideways.dot(slip) / speed;
-    const double q = std::hypot(x, y);
-    const double along = tyre.longitudinal.friction * normal * magic_over_slip(tyre.longitudinal, q) * x;
-    const double across = tyre.lateral.friction * normal * magic_over_slip(tyre.lateral, q) * y;
-    sum.add(tyre.body, normal * n, Vec3::Zero(), at.lowest);
-    sum.add(tyre.body, along * at.forward + across * at.sideways, Vec3::Zero(), at.road);
+    const TyreReading at = read(tyre, sum.at);
+    sum.add(tyre.body, at.force[2] * tyre.road_normal_0, Vec3::Zero(), at.lowest);
+    sum.add(tyre.body, at.force[0] * at.forward + at.force[1] * at.sideways, Vec3::Zero(), at.road);
   }
 }
 
 }  // namespace
+
+ScalarReading read(const Spring& spring, const Situation& at) {
+  const Jet x = extension(spring, at);
+  const double deflection = x.value - spring.rest;
+  return {x, deflection,
+          spring.preload - spring.stiffness * deflection - spring.stiffness_table.value(deflection) -
+              spring.damping * x.rate - spring.damping_table.value(x.rate)};
+}
+
+ScalarReading read(const JointFriction& friction, const Situation& at) {
+  const Jet& x = at.coordinate[static_cast<std::size_t>(friction.coordinate)];
+  return {x, x.value,
+          -friction.coulomb * x.rate / std::hypot(x.rate, friction.regularisation_speed) - friction.viscous * x.rate};
+}
+
+ScalarReading read(const Motor& motor, const Situation& at) {
+  const Jet& x = at.coordinate[static_cast<std::size_t>(motor.coordinate)];
+  double effort = motor.constant + at.held(motor.effort_input) +
+                  motor.position_gain * (at.held(motor.position_input) - x.value) +
+                  motor.rate_gain * (at.held(motor.rate_input) - x.rate);
+  if (motor.effort_limit > 0.0) effort = std::clamp(effort, -limit_at(motor, -x.rate), limit_at(motor, x.rate));
+  return {x, x.value, effort};
+}
+
+ScalarReading read(const AppliedEffort& effort, const Situation& at) {
+  const Jet& x = at.coordinate[static_cast<std::size_t>(effort.coordinate)];
+  return {x, x.value, TimeFunctionAt(effort.function).at(at.time).value};
+}
+
+BushingReading read(const Bushing& bushing, const Situation& at) {
+  const JointMotion motion = joint_motion(bushing.first, bushing.in_first, bushing.second, bushing.in_second, at.body);
+  const auto& a = motion.first_axes;
+  const auto& b = motion.second_axes;
+  BushingReading reading;
+  Vec6 value, rate;
+  for (int i = 0; i < 3; ++i) {
+    const int j = (i + 1) % 3, k = (i + 2) % 3;
+    reading.deflection[i] = dot(a[i], motion.gap);
+    reading.deflection[3 + i] = 0.5 * (dot(a[k], b[j]) - dot(a[j], b[k]));  // a_i . 1/2 sum a x b
+  }
+  for (int i = 0; i < 6; ++i) {
+    value[i] = reading.deflection[i].value;
+    rate[i] = reading.deflection[i].rate;
+  }
+  reading.load = -(bushing.stiffness * value + bushing.damping * rate);
+  return reading;
+}
+
+DragReading read(const Drag& drag, const Situation& at) {
+  const BodyMotion& body = at.body[static_cast<std::size_t>(drag.body)];
+  const Vec3 arm = rotation(body.p) * drag.point_b;
+  const Vec3 u = body.v_0 + body.omega_0.cross(arm) - drag.wind_0;
+  return {arm, -0.5 * drag.density * drag.drag_area * u.norm() * u, u.norm()};
+}
+
+TyreReading read(const Tyre& tyre, const Situation& situation) {
+  const BodyMotion& wheel = situation.body[static_cast<std::size_t>(tyre.body)];
+  TyreReading at = contact(tyre, wheel, situation.held(tyre.height_input));
+  if (!(at.depth > 0.0)) return at;
+  const auto velocity = [&wheel](const Vec3& arm) { return Vec3(wheel.v_0 + wheel.omega_0.cross(arm)); };
+  const double closing = situation.held(tyre.height_rate_input) - tyre.road_normal_0.dot(velocity(at.lowest));
+  const double fading = std::min(1.0, at.depth / (kDampingRamp * tyre.radius));
+  const double normal = std::max(0.0, tyre.stiffness * at.depth + tyre.damping * fading * closing);
+  const double speed = std::hypot(at.forward.dot(velocity(at.centre)), tyre.low_speed);
+  const Vec3 slip = velocity(at.road);
+  at.slip = -at.forward.dot(slip) / speed;
+  at.tangent_of_slip = -at.sideways.dot(slip) / speed;
+  const double x = tyre.longitudinal.B * at.slip, y = tyre.lateral.B * at.tangent_of_slip, q = std::hypot(x, y);
+  at.force << tyre.longitudinal.friction * normal * magic_over_slip(tyre.longitudinal, q) * x,
+      tyre.lateral.friction * normal * magic_over_slip(tyre.lateral, q) * y, normal;
+  return at;
+}
 
 std::vector<Vec6> wrenches(const Mechanism& mechanism, const Situation& at) {
   Sum sum{mechanism, at, std::vector<Vec6>(mechanism.bodies().size(), Vec6::Zero())};
   add_gravity(sum);
   add_loads(sum);
   add_inputs(sum);
-  add_springs(sum);
+  add_scalars(mechanism.springs(), sum);
   add_bushings(sum);
-  add_friction(sum);
-  add_motors(sum);
+  add_scalars(mechanism.frictions(), sum);
+  add_scalars(mechanism.motors(), sum);
+  add_scalars(mechanism.efforts(), sum);
   add_drag(sum);
   add_tyres(sum);
   return std::move(sum.wrench);
+}
+
+std::vector<double> load_jumps(const Mechanism& mechanism) {
+  std::vector<double> times;
+  for (const AppliedEffort& effort : mechanism.efforts()) {
+    const std::vector<double> jumps = effort.function.jumps();
+    times.insert(times.end(), jumps.begin(), jumps.end());
+  }
+  return times;
 }
 
 double potential_energy(const Mechanism& mechanism, const Situation& at) {
@@ -229,14 +247,13 @@ double potential_energy(const Mechanism& mechanism, const Situation& at) {
     energy += 0.5 * spring.stiffness * x * x + spring.stiffness_table.integral(x) - spring.preload * x;
   }
   for (const Bushing& bushing : mechanism.bushings()) {
-    const std::array<Jet, 6> x = deflection(bushing, at);
+    const std::array<Jet, 6> x = read(bushing, at).deflection;
     Vec6 value;
     for (int i = 0; i < 6; ++i) value[i] = x[i].value;
     energy += 0.5 * value.dot(bushing.stiffness * value);
   }
   for (const Tyre& tyre : mechanism.tyres()) {
-    const double height = tyre.height_input < 0 ? 0.0 : at.input[static_cast<std::size_t>(tyre.height_input)];
-    const double depth = std::max(0.0, contact(tyre, at.body[static_cast<std::size_t>(tyre.body)], height).depth);
+    const double depth = std::max(0.0, read(tyre, at).depth);
     energy += 0.5 * tyre.stiffness * depth * depth;
   }
   return energy;

@@ -693,7 +693,7 @@ namespace {
 
 bool has_more_than_gravity(const Mechanism& m) {
   return !m.springs().empty() || !m.loads().empty() || !m.bushings().empty() || !m.frictions().empty() ||
-         !m.motors().empty() || !m.drags().empty() || !m.tyres().empty();
+         !m.motors().empty() || !m.efforts().empty() || !m.drags().empty() || !m.tyres().empty();
 }
 
 // Joints in their order along the chain, which begins at the first joint of the ground.

@@ -118,19 +118,23 @@ Jet measured(const Joint& joint, Freedom freedom, const JointMotion& at) {
 }
 
 CoordinateFollower::CoordinateFollower(const Mechanism& mechanism)
-    : mechanism_(&mechanism), last_(mechanism.coordinates().size(), 0.0) {}
+    : mechanism_(&mechanism), last_(mechanism.coordinates().size(), 0.0), last_rate_(last_.size(), 0.0) {}
 
-std::vector<Jet> CoordinateFollower::follow(std::span<const BodyMotion> bodies) {
+std::vector<Jet> CoordinateFollower::follow(std::span<const BodyMotion> bodies, double t) {
   std::vector<Jet> values(last_.size());
+  const double half = has_begun_ ? 0.5 * (t - last_time_) : 0.0;
   for (std::size_t i = 0; i < last_.size(); ++i) {
     const JointCoordinate& coordinate = mechanism_->coordinates()[i];
     const Joint& joint = mechanism_->joints()[coordinate.joint];
     values[i] = measured(joint, coordinate.freedom, joint_motion(joint, bodies));
     if (!is_length(coordinate.freedom) && joint.type != JointType::screw)
-      values[i].value = nearest_turn(values[i].value, last_[i]);
+      values[i].value = nearest_turn(values[i].value, last_[i] + half * (last_rate_[i] + values[i].rate));
     last_[i] = values[i].value;
+    last_rate_[i] = values[i].rate;
     values[i].value += coordinate.offset;
   }
+  last_time_ = t;
+  has_begun_ = true;
   return values;
 }
 

@@ -30,16 +30,20 @@ JointMotion joint_motion(const Joint& joint, std::span<const BodyMotion> bodies)
 // displacement tells. [m] or [rad]
 Jet measured(const Joint& joint, Freedom freedom, const JointMotion& at);
 
-// The mechanism's joint coordinates, angles unwrapped over a run: each value is the one nearest to that of the last
-// call. So calls must not be more than half a turn apart. The first values are those nearest to zero.
+// The mechanism's joint coordinates, angles unwrapped over a run: each value is the one nearest to where the rates of
+// the last call and of this one lead. That must not be wrong by more than half a turn. The first values are those
+// nearest to zero.
 class CoordinateFollower {
  public:
   explicit CoordinateFollower(const Mechanism& mechanism);
-  std::vector<Jet> follow(std::span<const BodyMotion> bodies);  // (coordinates)
+  std::vector<Jet> follow(std::span<const BodyMotion> bodies, double t = 0.0);  // (coordinates) at time t [s]
 
  private:
   const Mechanism* mechanism_;
   std::vector<double> last_;  // as measured, unwrapped
+  std::vector<double> last_rate_;
+  double last_time_ = 0.0;  // [s]
+  bool has_begun_ = false;
 };
 
 }  // namespace rigstep::offline

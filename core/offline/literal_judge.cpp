@@ -46,8 +46,9 @@ class LiteralRun {
 
   const AbsoluteSystem system_;
   const Options& options_;
-  double extent_ = 1.0;               // [m]
-  double mean_mass_ = 0.0;            // [kg]
+  double extent_ = 1.0;                        // [m]
+  double mean_mass_ = 0.0;                     // [kg]
+  std::vector<CoordinateFollower> followers_;  // (instants) of the last run
   std::vector<Motion> extrapolated_;  // the last run, then with one order of its error after the other taken away
   bool ended_ = false;                // by Options::progress
   long iterations_ = 0;
@@ -78,7 +79,12 @@ std::optional<LiteralRun::Motion> LiteralRun::run(int level) {
   });
   stepper.start_afresh(system_.start());
   Motion motion;
-  sample(stepper, motion);
+  followers_.clear();
+  const auto take = [&] {
+    sample(stepper, motion);
+    followers_.push_back(system.follower());
+  };
+  take();
   const auto begin = Clock::now();
   const auto advance = [&](double end) {
     const double from = now;
@@ -102,7 +108,7 @@ std::optional<LiteralRun::Motion> LiteralRun::run(int level) {
   for (auto instant = instants.begin() + 1; instant != instants.end(); ++instant) {
     for (; next != breaks.end() && *next <= *instant; ++next) {
       if (*next > now && !advance(*next)) return std::nullopt;
-      if (*next == *instant) sample(stepper, motion);
+      if (*next == *instant) take();
       system.hold(*next);
       std::vector<BodyMotion> bodies_now;
       bodies_now.reserve(bodies());
@@ -111,7 +117,7 @@ std::optional<LiteralRun::Motion> LiteralRun::run(int level) {
     }
     if (now == *instant) continue;
     if (!advance(*instant)) return std::nullopt;
-    sample(stepper, motion);
+    take();
   }
   seconds_in_steps_ += std::chrono::duration<double>(Clock::now() - begin).count();
   return motion;
@@ -153,6 +159,7 @@ Trajectory LiteralRun::report() const {
       at.push_back({s.head<3>(), s.segment<4>(3).normalized(), s.segment<3>(7), s.segment<3>(10)});
       accelerations.push_back(s.tail<6>());
     }
+    system.follower() = followers_[k];
     if (k > 0) system.hold(std::nextafter(instants[k], instants[0]));  // what held up to here
     trajectory.instants.push_back(system.instant(instants[k], at, accelerations));
   }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "core/offline/outputs.h"
+
 namespace rigstep::offline {
 
 namespace {
@@ -81,7 +83,7 @@ void RelativeSystem::load(double t) {
     absolute_[i].v_0 = motions_[i].head<3>();
     absolute_[i].omega_0 = motions_[i].tail<3>();
   }
-  coordinate_ = follower_.follow(absolute_);
+  coordinate_ = follower_.follow(absolute_, t);
   wrenches_ = offline::wrenches(*mechanism_, {t, absolute_, coordinate_, input_});
 }
 
@@ -166,6 +168,7 @@ Instant RelativeSystem::instant(double t) {
     instant.position_residual = std::max(instant.position_residual, std::abs(row.Phi));
   instant.velocity_residual = largest_rate(rows, motions_, false);
   instant.acceleration_residual = largest_rate(rows, accelerations_, true);
+  instant.output = output_values(*mechanism_, now, instant);
   return instant;
 }
 
@@ -176,8 +179,10 @@ Trajectory RelativeSystem::integrate(const Equations& equations, std::vector<dou
   problem.size = y.size();
   problem.f = equations.f;
   problem.breaks = equations.breaks;
+  for (const double t : load_jumps(*mechanism_)) problem.breaks.push_back(t);
   for (const HeldInputs& inputs : scenario_->inputs) problem.breaks.push_back(inputs.time);
   std::sort(problem.breaks.begin(), problem.breaks.end());
+  problem.breaks.erase(std::unique(problem.breaks.begin(), problem.breaks.end()), problem.breaks.end());
   problem.at_break = [&](double t, std::span<double> at) {
     hold(t);
     if (!equations.restart) return;

@@ -48,15 +48,17 @@ struct Scenario {
 
 // The state at an instant. What a solver does not know stays empty or NaN.
 struct Instant {
-  double time = 0.0;                 // [s]
-  std::vector<BodyMotion> body;      // (bodies)
-  std::vector<Vec6> acceleration;    // (bodies) of the mass centre, angular; world frame [m/s^2] [rad/s^2]
-  std::vector<Reaction> reaction;    // (joints)
-  double kinetic_energy = 0.0;       // [J]
-  double energy = 0.0;               // kinetic and potential, as far as loads have one [J]
-  double position_residual = 0.0;    // largest row of the constraints [m, rad]
-  double velocity_residual = 0.0;    // [m/s, rad/s]
-  double acceleration_residual = 0;  // [m/s^2, rad/s^2]
+  double time = 0.0;                  // [s]
+  std::vector<BodyMotion> body;       // (bodies)
+  std::vector<Vec6> acceleration;     // (bodies) of the mass centre, angular; world frame [m/s^2] [rad/s^2]
+  std::vector<Reaction> reaction;     // (joints)
+  std::vector<double> driver_effort;  // (drivers) along the freedom, positive increases it [N] or [N m]
+  double kinetic_energy = 0.0;        // [J]
+  double energy = 0.0;                // kinetic and potential, as far as loads have one [J]
+  double position_residual = 0.0;     // largest row of the constraints [m, rad]
+  double velocity_residual = 0.0;     // [m/s, rad/s]
+  double acceleration_residual = 0;   // [m/s^2, rad/s^2]
+  std::vector<double> output;         // (output channels) [channel's unit]
 };
 
 struct Trajectory {

@@ -40,10 +40,10 @@ TreeEquations::TreeEquations(const Mechanism& mechanism, std::span<const BodyMot
       solver_(method.matrix),
       follower_(mechanism),
       bodies_(bodies.begin(), bodies.end()),
-      drives_(mechanism, values_of(follower_.follow(bodies_)), time),
+      drives_(mechanism, values_of(follower_.follow(bodies_, time)), time),
       input_(mechanism.input_channels().size(), 0.0),
       wrench_(bodies.size()) {
-  start_ = kinematics_.start(bodies, driven_values(mechanism, follower_.follow(bodies_)));
+  start_ = kinematics_.start(bodies, driven_values(mechanism, follower_.follow(bodies_, time)));
   const std::vector<Prescribed> drives = drives_.at(time);
   kinematics_.place(start_, drives, system_);
   take_start();
@@ -96,7 +96,7 @@ void TreeEquations::describe_bodies() {
 }
 
 void TreeEquations::load(double t) {
-  coordinate_ = follower_.follow(bodies_);
+  coordinate_ = follower_.follow(bodies_, t);
   const std::vector<Vec6> wrenches_0 = offline::wrenches(*mechanism_, {t, bodies_, coordinate_, input_});
   for (std::size_t i = 0; i < wrench_.size(); ++i) {
     const TreeHinge& hinge = kinematics_.hinges()[i];
@@ -194,6 +194,7 @@ Trajectory simulate_tree(const Scenario& scenario, const Options& options, TreeM
   std::vector<double> scratch(problem.size);
   const auto deliver = [&](double t, std::span<const double> y) {
     equations.evaluate(t, y, scratch);
+    absolute.follower() = equations.follower();
     trajectory.instants.push_back(absolute.instant(t, equations.bodies(), equations.accelerations()));
   };
   try {

@@ -40,6 +40,7 @@ class TreeEquations {
   void evaluate(double t, std::span<const double> y, std::span<double> yd);
   // Where evaluate was last: (bodies) of the mechanism.
   const std::vector<BodyMotion>& bodies() const { return bodies_; }
+  const CoordinateFollower& follower() const { return follower_; }  // of the joint coordinates there
   // Accelerations of the mass centres there, world frame (bodies), by (33), (35) or (36).
   std::vector<Vec6> accelerations();
 

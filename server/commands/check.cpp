@@ -219,10 +219,12 @@ void print_report(const Report& r) {
     print_text("    {:<20} {:<18} {} of {}\n", d.name, "driver", to_string(x.freedom), r.m.joints()[x.joint].name);
   }
   print_text("loads, springs   {}, {}\n", r.m.loads().size(), r.m.springs().size());
-  if (r.m.bushings().size() + r.m.frictions().size() + r.m.motors().size() + r.m.drags().size() + r.m.tyres().size() >
+  if (r.m.bushings().size() + r.m.frictions().size() + r.m.motors().size() + r.m.efforts().size() + r.m.drags().size() +
+          r.m.tyres().size() >
       0)
-    print_text("other forces     bushings {}, frictions {}, motors {}, drags {}, tyres {}\n", r.m.bushings().size(),
-               r.m.frictions().size(), r.m.motors().size(), r.m.drags().size(), r.m.tyres().size());
+    print_text("other forces     bushings {}, frictions {}, motors {}, efforts {}, drags {}, tyres {}\n",
+               r.m.bushings().size(), r.m.frictions().size(), r.m.motors().size(), r.m.efforts().size(),
+               r.m.drags().size(), r.m.tyres().size());
   print_text("channels         {} in, {} out\n", r.m.input_channels().size(), r.m.output_channels().size());
   print_text("freedom          {} degrees, rank {} of {} rows, {} redundant\n", r.rank.start.degrees_of_freedom,
              r.rank.start.rank, r.plan.rows(), r.rank.start.redundant);

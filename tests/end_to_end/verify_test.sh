@@ -52,6 +52,46 @@ for name in fixed crank; do
 done
 expect 0 "$RIGSTEP" simulate fixed.textproto --solver hamiltonian_dca --duration 0.1 --dt 0.01
 
+# --- drivers that are sums, efforts of all kinds, points given at the start
+cat >sums.textproto <<'END'
+name: "sums"
+gravity { z: -9.81 }
+body { name: "crank" mass: 2 inertia { xx: 0.02 yy: 0.05 zz: 0.06 } position { x: 0.2 } }
+body { name: "arm" mass: 1 inertia { xx: 0.01 yy: 0.03 zz: 0.03 } position { x: 0.6 } }
+body { name: "slide" mass: 0.5 inertia { xx: 0.01 yy: 0.01 zz: 0.01 } position { x: 0.9 } }
+joint { name: "shaft" type: REVOLUTE first: "ground" second: "crank" at_start { point {} axis { y: 1 } } }
+joint { name: "elbow" type: REVOLUTE first: "crank" second: "arm" at_start { point { x: 0.4 } axis { y: 1 } } }
+joint { name: "rail" type: PRISMATIC first: "arm" second: "slide" at_start { point { x: 0.9 } axis { x: 1 } } }
+driver {
+  name: "motor" joint: "shaft"
+  sum {
+    harmonic { amplitude: 0.2 angular_frequency: 5 }
+    polynomial { coefficient: [0, -1, 4] }
+    table { time: [0, 0.04, 0.3] value: [0, 0.05, -0.1] }
+  }
+}
+effort {
+  name: "torque" joint: "elbow"
+  sum { harmonic { amplitude: 1.5 angular_frequency: 20 } polynomial { coefficient: [0, 10] } }
+}
+effort { name: "push" joint: "rail" table { time: [0, 0.03, 0.06] value: [0, 2, -1] } }
+spring {
+  name: "s" stiffness: 50 rest: -1
+  along_direction {
+    first: "ground" second: "slide" direction { z: 1 }
+    at_start { first_point { x: 0.9 z: 1 } second_point { x: 1 } }
+  }
+}
+load {
+  name: "l" body: "arm" frame: BODY amplitude: 1 angular_frequency: 9
+  at_start { point { x: 0.7 } force { z: 3 } }
+}
+output { name: "motor" driver_effort { driver: "motor" } }
+output { name: "torque" force_element { element: "torque" } }
+END
+expect 0 "$RIGSTEP" verify sums.textproto --duration 0.2 --json &&
+  assert_json out '1.8 < d["order"] < 2.2 and sum(j["agrees"] for j in d["judges"]) >= 12 and not any(j["failed"] for j in d["judges"])'
+
 # --- a motion whose errors are rounding has no order that could be too low
 cat >fling.textproto <<'END'
 name: "fling"

@@ -243,10 +243,7 @@ TEST_CASE("the terms of a driver's row are the derivatives of its Phi with respe
   test::Description d = test::chain(2, JointType::revolute);
   Driver driver;
   driver.name = "drive";
-  driver.motion = Driver::Motion::harmonic;
-  driver.amplitude = 0.3;
-  driver.angular_frequency = 4.0;
-  driver.phase = 0.7;
+  driver.function = harmonic(0.0, 0.3, 4.0, 0.7) + polynomial({0.0, 0.2, -0.5, 0.1});
   d.drivers = {{driver, {"joint1", Freedom::angle}}};
   const Plan plan(test::build(d), {});
   Workspace w(plan);

@@ -25,11 +25,9 @@ Mechanism with_drivers_and_couplings() {
   test::Description d = test::chain(9, JointType::revolute);
   Driver swing, servo;
   swing.name = "swing";
-  swing.motion = Driver::Motion::harmonic;
-  swing.amplitude = 0.2;
-  swing.angular_frequency = 3.0;
+  swing.function = harmonic(0.0, 0.2, 3.0);
   servo.name = "servo";
-  servo.motion = Driver::Motion::filtered_input;
+  servo.from_input = Driver::FromInput::filtered;
   servo.time_constant = 0.05;
   d.drivers = {{swing, {"joint0", Freedom::angle}}, {servo, {"joint3", Freedom::angle}}};
   d.couplings = {{"mesh", {"joint5", Freedom::angle}, {"joint7", Freedom::angle}, -1.5}};

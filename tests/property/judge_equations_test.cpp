@@ -102,15 +102,14 @@ TEST_CASE("a filtered driver solves its differential equation, a table is a spli
   builder.add_joint(test::make_joint("axle", JointType::cylindrical, "ground", "rotor", Vec3::Zero(), Vec3::UnitZ()));
   Driver filtered;
   filtered.name = "filtered";
-  filtered.motion = Driver::Motion::filtered_input;
+  filtered.from_input = Driver::FromInput::filtered;
   filtered.time_constant = 0.05;
   builder.add_driver(filtered, "axle", Freedom::angle);
-  Driver table;
-  table.name = "table";
-  table.motion = Driver::Motion::table;
-  table.time = {0.0, 0.1, 0.3, 0.4};
-  table.value = {0.0, 0.2, -0.1, 0.3};
-  builder.add_driver(table, "axle", Freedom::displacement);
+  const std::vector<double> time{0.0, 0.1, 0.3, 0.4}, value{0.0, 0.2, -0.1, 0.3};
+  Driver by_table;
+  by_table.name = "table";
+  by_table.function = table(time, value);
+  builder.add_driver(by_table, "axle", Freedom::displacement);
   const Mechanism m = builder.build();
   Drives drives(m, std::vector<double>(m.coordinates().size(), 0.0), 0.0);
   const std::vector<double> input{1.0};
@@ -126,8 +125,7 @@ TEST_CASE("a filtered driver solves its differential equation, a table is a spli
   }
   CHECK(drives.at(0.0)[0].acceleration == doctest::Approx(0.0));
   CHECK(drives.at(2.0)[0].value == doctest::Approx(1.0));
-  for (std::size_t k = 0; k < table.time.size(); ++k)
-    CHECK(drives.at(table.time[k])[1].value == doctest::Approx(table.value[k]));
+  for (std::size_t k = 0; k < time.size(); ++k) CHECK(drives.at(time[k])[1].value == doctest::Approx(value[k]));
   CHECK(drives.at(0.0)[1].rate == doctest::Approx(0.0));
   CHECK(drives.at(0.4 - 1e-12)[1].rate == doctest::Approx(0.0));
   for (const double knot : {0.1, 0.3}) {

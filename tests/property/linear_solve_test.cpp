@@ -255,7 +255,7 @@ TEST_CASE("one sweep with couplings, drivers and springs between the bodies of r
         if (const auto open = freedoms(joint.type); !open.empty() && d.drivers.size() < 3) {
           Driver driver;
           driver.name = "drive_" + joint.name;
-          driver.coefficient = {0.0};
+          driver.function = polynomial({0.0});
           d.drivers.push_back({driver, {joint.name, open.back()}});
         }
       const Errors error = sweep_errors(test::build(d), order, seed, true);

@@ -65,6 +65,8 @@ inline Mechanism every_force_element() {
   turn.position_gain = 2e3;
   turn.rate_gain = 50.0;
   b.add_motor(turn, "guide", Freedom::angle, {"", "angle", ""});
+  b.add_effort({.name = "pull", .function = harmonic(20.0, 10.0, 7.0) + polynomial({0.0, 5.0})}, "guide",
+               Freedom::displacement);
   b.add_drag({.name = "air", .point_b = {0.0, 0.0, 0.2}, .drag_area = 0.6, .wind_0 = {-5.0, 2.0, 0.0}}, "cart");
   Tyre tyre;
   tyre.name = "tyre";
@@ -84,6 +86,9 @@ inline Mechanism every_force_element() {
   output.name = "mount";
   output.kind = Output::Kind::bushing;
   b.add_element_output(output, "mount");
+  output.name = "pull";
+  output.kind = Output::Kind::force_element;
+  b.add_element_output(output, "pull");
   return b.build();
 }
 

@@ -11,34 +11,17 @@
 namespace rigstep::index3 {
 namespace {
 
-Driver harmonic() {
+Driver follows(TimeFunction function) {
   Driver d;
-  d.motion = Driver::Motion::harmonic;
-  d.constant = 0.3;
-  d.amplitude = 0.7;
-  d.angular_frequency = 5.0;
-  d.phase = 0.4;
+  d.function = std::move(function);
   return d;
 }
 
-Driver polynomial(std::vector<double> coefficient) {
-  Driver d;
-  d.motion = Driver::Motion::polynomial;
-  d.coefficient = std::move(coefficient);
-  return d;
-}
-
-Driver table() {
-  Driver d;
-  d.motion = Driver::Motion::table;
-  d.time = {0.2, 0.5, 0.6, 1.1, 1.2};
-  d.value = {1.0, 0.4, 0.5, -0.3, 2.0};
-  return d;
-}
+const std::vector<double> kTimes{0.2, 0.5, 0.6, 1.1, 1.2}, kValues{1.0, 0.4, 0.5, -0.3, 2.0};
 
 Driver filtered(double time_constant) {
   Driver d;
-  d.motion = Driver::Motion::filtered_input;
+  d.from_input = Driver::FromInput::filtered;
   d.time_constant = time_constant;
   d.first_channel = 0;
   return d;
@@ -55,7 +38,10 @@ Inputs input(double value) {
 
 TEST_CASE("rate and acceleration of a prescribed motion are the derivatives of its value") {
   const double h = 1e-5;
-  for (const Driver& d : {harmonic(), polynomial({1.0, -2.0, 0.5, 0.3}), polynomial({0.7}), table()}) {
+  const TimeFunction wave = harmonic(0.3, 0.7, 5.0, 0.4), cubic = polynomial({1.0, -2.0, 0.5, 0.3}),
+                     points = table(kTimes, kValues);
+  for (const TimeFunction& function : {wave, cubic, polynomial({0.7}), points, wave + points + cubic}) {
+    const Driver d = follows(function);
     const DriverPlan plan = prepare(d, 1e-3);
     for (const double t : {0.1, 0.25, 0.55, 0.8, 1.15, 1.4}) {
       const Prescribed before = prescribed(d, plan, t - h), at = prescribed(d, plan, t),
@@ -67,15 +53,47 @@ TEST_CASE("rate and acceleration of a prescribed motion are the derivatives of i
   }
 }
 
+TEST_CASE("a sum is the sum of its terms, of one term that term to the bit") {
+  const TimeFunction wave = harmonic(0.3, 0.7, 5.0), cubic = polynomial({1.0, -2.0, 0.5, 0.3});
+  const Driver one = follows(wave), other = follows(cubic), both = follows(wave + cubic);
+  for (const double t : {0.0, 0.25, 0.7}) {
+    const Prescribed a = prescribed(one, prepare(one, 1e-3), t), b = prescribed(other, prepare(other, 1e-3), t);
+    const Prescribed sum = prescribed(both, prepare(both, 1e-3), t);
+    CHECK(sum.value == a.value + b.value);
+    CHECK(sum.rate == a.rate + b.rate);
+    CHECK(sum.acceleration == a.acceleration + b.acceleration);
+  }
+  // minus zero, which stands in the hash of a state
+  CHECK(std::signbit(prescribed(one, prepare(one, 1e-3), 0.0).acceleration));
+}
+
+TEST_CASE("an input beside a function is added to it, and rests where with it the start is met") {
+  Driver d = filtered(0.02);
+  d.function = polynomial({0.1, 2.0, 3.0});
+  constexpr double dt = 1e-3;
+  const DriverPlan plan = prepare(d, dt), alone = prepare(filtered(0.02), dt);
+  Prescribed p = prescribed_at_start(d, plan, 0.5), q{0.4, 0.0, 0.0};
+  CHECK(p.value == 0.5);
+  CHECK(p.rate == 2.0);
+  for (int k = 1; k <= 50; ++k) {
+    p = prescribed_next(d, plan, p, input(0.9), k * dt);
+    q = prescribed_next(filtered(0.02), alone, q, input(0.9), k * dt);
+    const Prescribed from_time = prescribed(d, plan, k * dt);
+    CHECK(p.value == doctest::Approx(q.value + from_time.value).epsilon(1e-13));
+    CHECK(p.rate == doctest::Approx(q.rate + from_time.rate).epsilon(1e-12));
+    CHECK(p.acceleration == doctest::Approx(q.acceleration + from_time.acceleration).epsilon(1e-11));
+  }
+}
+
 TEST_CASE("a table is met at its points, smooth between them, and at rest outside") {
-  const Driver d = table();
+  const Driver d = follows(table(kTimes, kValues));
   const DriverPlan plan = prepare(d, 1e-3);
-  for (std::size_t k = 0; k < d.time.size(); ++k) {
-    CHECK(prescribed(d, plan, d.time[k]).value == doctest::Approx(d.value[k]).epsilon(1e-14));
-    const Prescribed before = prescribed(d, plan, d.time[k] - 1e-9), after = prescribed(d, plan, d.time[k] + 1e-9);
+  for (std::size_t k = 0; k < kTimes.size(); ++k) {
+    CHECK(prescribed(d, plan, kTimes[k]).value == doctest::Approx(kValues[k]).epsilon(1e-14));
+    const Prescribed before = prescribed(d, plan, kTimes[k] - 1e-9), after = prescribed(d, plan, kTimes[k] + 1e-9);
     CHECK(std::abs(after.value - before.value) < 1e-7);
     CHECK(std::abs(after.rate - before.rate) < 1e-5);
-    if (k > 0 && k + 1 < d.time.size()) CHECK(std::abs(after.acceleration - before.acceleration) < 1e-4);
+    if (k > 0 && k + 1 < kTimes.size()) CHECK(std::abs(after.acceleration - before.acceleration) < 1e-4);
   }
   for (const double t : {-5.0, 0.1, 1.2, 7.0}) {
     const Prescribed at = prescribed(d, plan, t);
@@ -86,10 +104,7 @@ TEST_CASE("a table is met at its points, smooth between them, and at rest outsid
 }
 
 TEST_CASE("a table of two points is the cubic between two rests") {
-  Driver d;
-  d.motion = Driver::Motion::table;
-  d.time = {0.0, 2.0};
-  d.value = {1.0, 3.0};
+  const Driver d = follows(table({0.0, 2.0}, {1.0, 3.0}));
   const DriverPlan plan = prepare(d, 1e-3);
   for (const double t : {0.0, 0.3, 1.0, 1.9}) {
     const double x = t / 2.0;
@@ -99,7 +114,7 @@ TEST_CASE("a table of two points is the cubic between two rests") {
 
 TEST_CASE("an input of three channels is taken as it is") {
   Driver d;
-  d.motion = Driver::Motion::input;
+  d.from_input = Driver::FromInput::motion;
   d.first_channel = 1;
   Inputs u;
   u.value[1] = 0.1;

@@ -111,9 +111,9 @@ test::Description steered_description() {
   test::Description d = test::chain(3, JointType::revolute);
   Driver followed, filtered;
   followed.name = "followed";
-  followed.motion = Driver::Motion::input;
+  followed.from_input = Driver::FromInput::motion;
   filtered.name = "filtered";
-  filtered.motion = Driver::Motion::filtered_input;
+  filtered.from_input = Driver::FromInput::filtered;
   filtered.time_constant = 0.05;
   d.drivers = {{followed, {"joint0", Freedom::angle}}, {filtered, {"joint2", Freedom::angle}}};
   return d;

@@ -278,7 +278,7 @@ TEST_CASE("a judge says what it cannot do, what a start contradicts, and that a 
   MechanismBuilder builder = rotor_on_axle();
   Driver driver;
   driver.name = "shaker";
-  driver.motion = Driver::Motion::input;
+  driver.from_input = Driver::FromInput::motion;
   builder.add_driver(driver, "axle", Freedom::angle);
   c.mechanism = builder.build();
   c.scenario.start.clear();

@@ -159,9 +159,7 @@ double torsion_error(double dt) {
   b.add_joint_spring(spring, "torsion", Freedom::angle);
   Driver driver;
   driver.name = "driver";
-  driver.motion = Driver::Motion::harmonic;
-  driver.amplitude = a;
-  driver.angular_frequency = Omega;
+  driver.function = harmonic(0.0, a, Omega);
   b.add_driver(driver, "shaft", Freedom::angle);
   index3::Stepper s(b.build(), step_of(dt));
   REQUIRE(test::run(s, t));

@@ -16,18 +16,14 @@ namespace {
 Driver polynomial(const std::string& name, std::vector<double> coefficient) {
   Driver d;
   d.name = name;
-  d.coefficient = std::move(coefficient);
+  d.function = rigstep::polynomial(std::move(coefficient));
   return d;
 }
 
 Driver harmonic(const std::string& name, double constant, double amplitude, double angular_frequency, double phase) {
   Driver d;
   d.name = name;
-  d.motion = Driver::Motion::harmonic;
-  d.constant = constant;
-  d.amplitude = amplitude;
-  d.angular_frequency = angular_frequency;
-  d.phase = phase;
+  d.function = rigstep::harmonic(constant, amplitude, angular_frequency, phase);
   return d;
 }
 
@@ -352,7 +348,7 @@ TEST_CASE("a position input drives its joint with the filter's response") {
   test::Description d = test::chain(2, JointType::revolute);
   Driver driver;
   driver.name = "servo";
-  driver.motion = Driver::Motion::filtered_input;
+  driver.from_input = Driver::FromInput::filtered;
   driver.time_constant = T;
   d.drivers = {{driver, {"joint0", Freedom::angle}}};
   Stepper s(test::build(d), {});
@@ -371,7 +367,7 @@ TEST_CASE("an input of position, velocity and acceleration is followed at all th
   test::Description d = test::chain(2, JointType::revolute);
   Driver driver;
   driver.name = "shaker";
-  driver.motion = Driver::Motion::input;
+  driver.from_input = Driver::FromInput::motion;
   d.drivers = {{driver, {"joint1", Freedom::angle}}};
   const Mechanism m = test::build(d);
   REQUIRE(m.input_channels().size() == 3);

@@ -290,7 +290,7 @@ double difference(const Mechanism& m, std::int64_t dt_ns, int steps, const Input
     drives.hold(dt * step, acting.inputs.value);
     const std::vector<offline::Prescribed> prescribed = drives.at(dt * (step + 1));
     for (std::size_t k = 0; k < m.drivers().size(); ++k)
-      acting.driven[k] = m.drivers()[k].motion == Driver::Motion::input
+      acting.driven[k] = m.drivers()[k].from_input == Driver::FromInput::motion
                              ? acting.inputs.value[static_cast<std::size_t>(m.drivers()[k].first_channel)]
                              : prescribed[k].value;
     const Discretised equations(m, stepper.state(), dt, acting);
@@ -325,6 +325,12 @@ test::Description moving_chain(unsigned seed, JointType first, JointType second,
     d.joints.push_back(test::random_joint(random, "joint" + std::to_string(i), types[i], test::body_name(i - 1),
                                           test::body_name(i), d.bodies[i].position_0));
   return test::made_consistent(d);
+}
+
+Driver follows(TimeFunction function) {
+  Driver driver;
+  driver.function = std::move(function);
+  return driver;
 }
 
 // The driver on the first joint, whose coordinate has the value `at_start`; the rest is free.
@@ -418,7 +424,7 @@ TEST_CASE("a step with a coupling and a driver is the Newton solution of the dis
     d.couplings = {{"rack", {"joint1", Freedom::displacement}, {"joint2", Freedom::angle}, 0.4}};
     Driver driver;
     driver.name = "motor";
-    driver.coefficient = {0.0, 0.5, 2.0};
+    driver.function = polynomial({0.0, 0.5, 2.0});
     d.drivers = {{driver, {"joint0", Freedom::angle}}};
     CHECK(difference(test::made_consistent(d), 5'000'000, 5) < 1e-12);
   }
@@ -427,32 +433,26 @@ TEST_CASE("a step with a coupling and a driver is the Newton solution of the dis
 TEST_CASE("a step with a driver of any kind is the Newton solution of the discretised equations") {
   for (const JointType type : {JointType::revolute, JointType::prismatic}) {
     CAPTURE(to_string(type));
-    Driver harmonic;
-    harmonic.motion = Driver::Motion::harmonic;
-    harmonic.constant = 0.1;
-    harmonic.amplitude = 0.3;
-    harmonic.angular_frequency = 6.0;
-    harmonic.phase = 0.7;
-    CHECK(driven_difference(harmonic, type, 0.1 + 0.3 * std::sin(0.7)) < 1e-12);
-    Driver polynomial;
-    polynomial.coefficient = {-0.2, 0.5, 2.0, -30.0};
-    CHECK(driven_difference(polynomial, type, -0.2) < 1e-12);
-    Driver table;  // starts, bends and ends between steps
-    table.motion = Driver::Motion::table;
-    table.time = {0.002, 0.012, 0.02, 0.043};
-    table.value = {0.3, 0.302, 0.308, 0.304};
-    CHECK(driven_difference(table, type, 0.3) < 1e-12);
+    const TimeFunction wave = harmonic(0.1, 0.3, 6.0, 0.7), cubic = polynomial({-0.2, 0.5, 2.0, -30.0});
+    // starts, bends and ends between steps
+    const TimeFunction points = table({0.002, 0.012, 0.02, 0.043}, {0.3, 0.302, 0.308, 0.304});
+    CHECK(driven_difference(follows(wave), type, 0.1 + 0.3 * std::sin(0.7)) < 1e-12);
+    CHECK(driven_difference(follows(cubic), type, -0.2) < 1e-12);
+    CHECK(driven_difference(follows(points), type, 0.3) < 1e-12);
+    CHECK(driven_difference(follows(wave + cubic + points), type, 0.2 + 0.3 * std::sin(0.7)) < 1e-12);
     Driver input;
-    input.motion = Driver::Motion::input;
+    input.from_input = Driver::FromInput::motion;
     CHECK(driven_difference(input, type, 0.2, [](std::uint64_t step) {
             const double angle = 20.0 * 5e-3 * static_cast<double>(step);
             return test::inputs_of({0.3 - 0.1 * std::cos(angle), 2.0 * std::sin(angle), 40.0 * std::cos(angle)});
           }) < 1e-12);
     Driver filtered;
-    filtered.motion = Driver::Motion::filtered_input;
+    filtered.from_input = Driver::FromInput::filtered;
     filtered.time_constant = 0.008;
-    CHECK(driven_difference(filtered, type, 0.2,
-                            [](std::uint64_t step) { return test::inputs_of({step < 6 ? 0.25 : 0.15}); }) < 1e-12);
+    const auto steps = [](std::uint64_t step) { return test::inputs_of({step < 6 ? 0.25 : 0.15}); };
+    CHECK(driven_difference(filtered, type, 0.2, steps) < 1e-12);
+    filtered.function = harmonic(0.1, 0.3, 6.0, 0.7) + points;
+    CHECK(driven_difference(filtered, type, 0.2, steps) < 1e-12);
   }
 }
 

@@ -36,10 +36,9 @@ Mechanism random_hinges(unsigned seed, int n) {
     if (open.empty() || k % 3 != 0) continue;
     Driver driver;
     driver.name = "driver" + std::to_string(k);
-    driver.motion = Driver::Motion::harmonic;
-    driver.constant = joint.type == JointType::floating ? 0.0 : joint.coordinate_at_start;
-    driver.amplitude = random.uniform(0.1, 0.5);
-    driver.angular_frequency = random.uniform(1.0, 4.0);
+    const double constant = joint.type == JointType::floating ? 0.0 : joint.coordinate_at_start;
+    const double amplitude = random.uniform(0.1, 0.5);
+    driver.function = harmonic(constant, amplitude, random.uniform(1.0, 4.0));
     d.drivers.push_back({driver, {joint.name, open.front()}});
   }
   test::add_random_springs(random, d);
