@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <numeric>
+#include <set>
 #include <sstream>
 #include <string_view>
 #include <unordered_set>
@@ -13,6 +15,7 @@
 #include "core/index3/diagnostics.h"
 #include "core/index3/initial_state.h"
 #include "core/index3/plan.h"
+#include "core/index3/sensors.h"
 #include "proto/load.h"
 #include "proto/output_file.h"
 
@@ -142,25 +145,65 @@ constexpr const char* kBodyColumns[] = {"x",  "y",  "z",  "e0", "e1", "e2", "e3"
                                         "wx", "wy", "wz", "ax", "ay", "az", "alx", "aly", "alz"};
 constexpr const char* kJointColumns[] = {"fx", "fy", "fz", "tx", "ty", "tz"};
 
+// Those that every mechanism has.
+std::vector<std::string> motion_columns(const Mechanism& mechanism) {
+  std::vector<std::string> columns{"t"};
+  for (const Body& body : mechanism.bodies())
+    for (const char* column : kBodyColumns) columns.push_back(body.name + "." + column);
+  for (const Joint& joint : mechanism.joints())
+    for (const char* column : kJointColumns) columns.push_back(joint.name + "." + column);
+  for (const char* column : {"energy.kinetic", "energy.potential", "energy.total", "residual.position",
+                             "residual.velocity", "residual.acceleration"})
+    columns.emplace_back(column);
+  return columns;
+}
+
+std::vector<std::size_t> channels_of(const Mechanism& mechanism, std::size_t output) {
+  const std::vector<Output>& all = mechanism.outputs();
+  const std::size_t first = static_cast<std::size_t>(all[output].first_channel);
+  const std::size_t end = output + 1 < all.size() ? static_cast<std::size_t>(all[output + 1].first_channel)
+                                                  : mechanism.output_channels().size();
+  std::vector<std::size_t> channels(end - first);
+  std::iota(channels.begin(), channels.end(), first);
+  return channels;
+}
+
 }  // namespace
 
-TrajectoryTable::TrajectoryTable(const std::string& path, const Mechanism& mechanism, const std::string& not_unique)
+TrajectoryTable::TrajectoryTable(const std::string& path, const Mechanism& mechanism)
     : path_(path),
       file_(path == "-" ? stdout : wire::open_text_output(path), path == "-" ? std::fflush : std::fclose),
-      bodies_(mechanism.bodies().size()),
-      joints_(mechanism.joints().size()) {
+      mechanism_(&mechanism) {
   if (!file_)
     throw FileError(path + ": cannot be written (" + wire::output_error(errno) +
                     "): check the folder and its permissions");
+}
+
+void TrajectoryTable::begin(const std::string& not_unique, const std::vector<std::string>& obstacles) {
+  std::vector<std::string> columns = motion_columns(*mechanism_);
+  std::set<std::string> taken(columns.begin(), columns.end());
+  std::string units, missing;
+  const std::vector<Output>& outputs = mechanism_->outputs();
+  for (std::size_t k = 0; k < outputs.size(); ++k) {
+    if (k < obstacles.size() && !obstacles[k].empty()) {
+      missing += (missing.empty() ? "" : "; ") + outputs[k].name + ": " + obstacles[k];
+      continue;
+    }
+    for (const std::size_t c : channels_of(*mechanism_, k)) {
+      std::string name = mechanism_->output_channels()[c].name;
+      while (!taken.insert(name).second) name.insert(0, "output.");
+      units += (units.empty() ? "" : ", ") + name + " [" + mechanism_->output_channels()[c].unit + "]";
+      columns.push_back(name);
+      channels_.push_back(c);
+    }
+  }
   line_ =
       "# units: s, m, m/s, rad/s, m/s^2, rad/s^2, N, N m, J; frame: world; e0..e3: Euler parameters, body -> world; "
       "f, t of a joint: load it exerts on its second body, about its joint point, " +
-      not_unique + " where `rigstep check` calls it not unique; mechanism: " + mechanism.name() + "\nt";
-  for (const Body& body : mechanism.bodies())
-    for (const char* column : kBodyColumns) line_ += "," + body.name + "." + column;
-  for (const Joint& joint : mechanism.joints())
-    for (const char* column : kJointColumns) line_ += "," + joint.name + "." + column;
-  line_ += ",energy.kinetic,energy.potential,energy.total,residual.position,residual.velocity,residual.acceleration";
+      not_unique + " where `rigstep check` calls it not unique; mechanism: " + mechanism_->name() + "\n";
+  if (!units.empty()) line_ += "# outputs of the mechanism: " + units + "\n";
+  if (!missing.empty()) line_ += "# outputs without columns: " + missing + "\n";
+  for (std::size_t k = 0; k < columns.size(); ++k) line_ += (k == 0 ? "" : ",") + columns[k];
   end_row();
 }
 
@@ -169,6 +212,10 @@ void TrajectoryTable::put(double value) {
   const auto result = std::to_chars(text, text + sizeof text, value);
   if (!line_.empty()) line_ += ',';
   line_.append(text, result.ptr);
+}
+
+void TrajectoryTable::put_outputs(std::span<const double> channels) {
+  for (const std::size_t c : channels_) put(channels[c]);
 }
 
 void TrajectoryTable::end_row() {
@@ -180,7 +227,7 @@ void TrajectoryTable::end_row() {
 void TrajectoryTable::write(const offline::Instant& instant) {
   const double unknown = std::numeric_limits<double>::quiet_NaN();
   put(instant.time);
-  for (std::size_t i = 0; i < bodies_; ++i) {
+  for (std::size_t i = 0; i < mechanism_->bodies().size(); ++i) {
     const offline::BodyMotion& body = instant.body[i];
     put_all(body.r_0);
     put_all(body.p);
@@ -188,7 +235,7 @@ void TrajectoryTable::write(const offline::Instant& instant) {
     put_all(body.omega_0);
     put_all(i < instant.acceleration.size() ? instant.acceleration[i] : Vec6(Vec6::Constant(unknown)));
   }
-  for (std::size_t j = 0; j < joints_; ++j) {
+  for (std::size_t j = 0; j < mechanism_->joints().size(); ++j) {
     Vec6 load = Vec6::Constant(unknown);
     if (j < instant.reaction.size()) load << instant.reaction[j].force_0, instant.reaction[j].torque_0;
     put_all(load);
@@ -196,6 +243,7 @@ void TrajectoryTable::write(const offline::Instant& instant) {
   for (const double value : {instant.kinetic_energy, instant.energy - instant.kinetic_energy, instant.energy,
                              instant.position_residual, instant.velocity_residual, instant.acceleration_residual})
     put(value);
+  put_outputs(instant.output);
   end_row();
 }
 
@@ -208,12 +256,14 @@ TrajectoryWriter::TrajectoryWriter(const std::string& path, const index3::Steppe
     : pose_(stepper.plan()),
       reactions_(stepper.plan(), stepper.state(),
                  std::vector<bool>(static_cast<std::size_t>(stepper.plan().mechanism.constraints()), true)),
-      table_(path, stepper.plan().mechanism, "of least norm") {}
+      table_(path, stepper.plan().mechanism) {
+  table_.begin("of least norm", {});
+}
 
 void TrajectoryWriter::write(const index3::Stepper& stepper, const StepReport& report) {
   const index3::Plan& plan = stepper.plan();
   const index3::State& x = stepper.state();
-  table_.put(1e-9 * static_cast<double>(static_cast<std::int64_t>(x.step) * plan.settings.dt_ns));
+  table_.put(exact_seconds(static_cast<std::int64_t>(x.step) * plan.settings.dt_ns));
   for (std::size_t i = 0; i < x.body.size(); ++i) {
     const index3::BodyState& b = x.body[i];
     const Mat3 A = index3::rotation_matrix(b.p);
@@ -232,6 +282,8 @@ void TrajectoryWriter::write(const index3::Stepper& stepper, const StepReport& r
   for (const double value : {e.kinetic, e.potential, e.kinetic + e.potential, report.position_residual,
                              report.velocity_residual, report.acceleration_residual})
     table_.put(value);
+  index3::read_outputs(stepper, report, outputs_);
+  table_.put_outputs(outputs_.value);
   table_.end_row();
 }
 

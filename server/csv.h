@@ -2,8 +2,10 @@
 // First comment lines beginning with '#', then one line of column names, then rows. Offline only.
 #pragma once
 
+#include <cstdint>
 #include <cstdio>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,6 +20,9 @@ namespace rigstep::server {
 struct FileError : Error {
   using Error::Error;
 };
+
+// A whole number of nanoseconds in seconds, the nearest number there is: printed, it is the exact decimal.
+inline double exact_seconds(std::int64_t ns) { return static_cast<double>(ns) / 1e9; }
 
 struct Table {
   std::vector<std::string> columns;  // empty if the file has no line of names
@@ -52,12 +57,17 @@ class InputTable {
 };
 
 // A trajectory in the exchange format, row by row: t, per body pose, velocity and acceleration, per joint the load on
-// its second body, energies, residuals; world frame. "-" is standard output.
+// its second body, energies, residuals, all in the world frame; then the mechanism's output channels by their names,
+// with "output." before a name that another column has. "-" is standard output.
 class TrajectoryTable {
  public:
-  // not_unique: how the loads of joints were chosen that the motion leaves open. Throws FileError.
-  TrajectoryTable(const std::string& path, const Mechanism& mechanism, const std::string& not_unique);
+  // Throws FileError.
+  TrajectoryTable(const std::string& path, const Mechanism& mechanism);
+  // The header, before the first row. not_unique: how the loads of joints were chosen that the motion leaves open;
+  // obstacles: (outputs) why one has no columns, empty: it has.
+  void begin(const std::string& not_unique, const std::vector<std::string>& obstacles);
   void put(double value);
+  void put_outputs(std::span<const double> channels);  // (output channels) at the end of a row
   template <class Values>
   void put_all(const Values& values) {
     for (Eigen::Index k = 0; k < values.size(); ++k) put(values[k]);
@@ -71,7 +81,8 @@ class TrajectoryTable {
   std::string path_;
   std::unique_ptr<std::FILE, int (*)(std::FILE*)> file_;
   std::string line_;
-  std::size_t bodies_, joints_;
+  const Mechanism* mechanism_;
+  std::vector<std::size_t> channels_;  // output channels that have a column
 };
 
 // Writes a run of the stepper; loads of joints of least norm where they are not unique (reactions.h).
@@ -85,6 +96,7 @@ class TrajectoryWriter {
  private:
   index3::Workspace pose_;  // constraints of the state that is written
   index3::Reactions reactions_;
+  Outputs outputs_;
   TrajectoryTable table_;
 };
 

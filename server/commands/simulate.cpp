@@ -10,6 +10,7 @@
 
 #include "core/index3/diagnostics.h"
 #include "core/index3/plan.h"
+#include "core/offline/outputs.h"
 #include "core/offline/solver.h"
 #include "rt/thread_setup.h"
 #include "server/commands/commands.h"
@@ -179,9 +180,7 @@ index3::Settings settings_of(const SimulateOptions& options) {
 offline::Scenario scenario_of(const SimulateOptions& options, const index3::Settings& settings,
                               const Mechanism& mechanism) {
   const std::uint64_t steps = step_count(options);
-  const auto time = [&](std::uint64_t k) {
-    return 1e-9 * static_cast<double>(static_cast<std::int64_t>(k) * settings.dt_ns);
-  };
+  const auto time = [&](std::uint64_t k) { return exact_seconds(static_cast<std::int64_t>(k) * settings.dt_ns); };
   offline::Scenario scenario;
   scenario.mechanism = &mechanism;
   scenario.instants.push_back(0.0);
@@ -235,6 +234,14 @@ void print(const SimulateOptions& options, const offline::Trajectory& run) {
              worst.position_residual, worst.velocity_residual, worst.acceleration_residual);
 }
 
+void tell_left_out(const SimulateOptions& options, const Mechanism& mechanism,
+                   const std::vector<std::string>& obstacles) {
+  for (std::size_t k = 0; k < obstacles.size(); ++k)
+    if (!obstacles[k].empty())
+      print_error("rigstep: --output: \"{}\" has no columns with --solver {}: {}", mechanism.outputs()[k].name,
+                  options.solver, obstacles[k]);
+}
+
 // A judge in place of the stepper: --dt is the distance of the instants, and how long inputs are held.
 int simulate_with_judge(const SimulateOptions& options) {
   const offline::Solver* solver = offline::find_solver(options.solver);
@@ -255,7 +262,7 @@ int simulate_with_judge(const SimulateOptions& options) {
                             ": rigstep verify --list tells which can");
   const offline::Scenario scenario = scenario_of(options, settings, mechanism.mechanism);
   std::optional<TrajectoryTable> table;
-  if (!options.output.empty()) table.emplace(options.output, mechanism.mechanism, "as this solver shares it");
+  if (!options.output.empty()) table.emplace(options.output, mechanism.mechanism);
   watch_interrupts();
   Progress progress("simulating", std::max(options.dt, scenario.instants.back()));
   offline::Options how;
@@ -267,7 +274,10 @@ int simulate_with_judge(const SimulateOptions& options) {
   };
   try {
     const offline::Trajectory run = solver->simulate(scenario, how);
-    if (table) {
+    if (table && !run.instants.empty()) {
+      const std::vector<std::string> obstacles = offline::output_obstacles(scenario, run.instants);
+      tell_left_out(options, mechanism.mechanism, obstacles);
+      table->begin("as this solver shares it", obstacles);
       for (const offline::Instant& instant : run.instants) table->write(instant);
       table->close();
     }
@@ -310,7 +320,7 @@ int simulate(const SimulateOptions& options) {
   index3::residuals(stepper.plan(), stepper.state(), start);
   sink.write(stepper, start, inputs);
   for (std::uint64_t k = 1; k <= steps && !interrupted.load(std::memory_order_relaxed); ++k) {
-    if (table) table->read(1e-9 * static_cast<double>(static_cast<std::int64_t>(k) * settings.dt_ns), inputs);
+    if (table) table->read(exact_seconds(static_cast<std::int64_t>(k) * settings.dt_ns), inputs);
     const StepReport report = stepper.step(inputs);
     if (failed(report.status)) {
       summary.failure = describe_failure(stepper, report);
@@ -369,8 +379,9 @@ Command add_simulate(CLI::App& app) {
                               "--output four_bar.csv --every 10\n"
                               "  rigstep simulate config/mechanisms/four_bar.textproto --solver hamiltonian_dca "
                               "--tolerance 1e-10 --duration 1 --dt 0.01 --output judge.csv\n\n"
-                              "A judge writes the same columns at every N-th multiple of --dt, all of them once it is "
-                              "done;\nit makes no recordings (.mcap).\n\n") +
+                              "A table has a column for every output channel of the mechanism. A judge writes the same "
+                              "columns, without\noutputs that it does not have (it says which), at every N-th "
+                              "multiple of --dt, once it is done;\nit makes no recordings (.mcap).\n\n") +
                   kExitCodeHelp);
   return [options] { return simulate(*options); };
 }
