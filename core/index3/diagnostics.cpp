@@ -9,6 +9,7 @@
 #include "core/index3/forces.h"
 #include "core/index3/initial_state.h"
 #include "core/index3/lane_access.h"
+#include "core/index3/size_limits.h"
 
 namespace rigstep::index3 {
 
@@ -274,6 +275,7 @@ Rank rank_at(const Plan& plan, const State& x) {
     result.degrees_of_freedom -= result.rank;
     return result;
   }
+  require_moderate_rank(plan.rows());
   Workspace w(plan);
   evaluate_pose(plan, x, w);
   Redundancy redundancy;

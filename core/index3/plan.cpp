@@ -11,6 +11,7 @@
 #include "core/index3/forces.h"
 #include "core/index3/hubs.h"
 #include "core/index3/kinematics.h"
+#include "core/index3/size_limits.h"
 #include "core/mechanism/body_groups.h"
 
 namespace rigstep::index3 {
@@ -439,8 +440,10 @@ Plan::Plan(const Mechanism& mechanism_, const Settings& settings_)
   for (const AppliedEffort& effort : mechanism.efforts()) efforts.push_back(prepare(effort.function));
   constraints = constraints_of(*this);
   observe(*this, constraints);
+  require_moderate_joints(constraints, static_cast<int>(mechanism.bodies().size()));
   lay_out(compile(constraints, carries_spring, settings.order, kernels->lanes));
   choose_hubs(*this);
+  require_moderate_elimination(elimination, settings.hubs == Hubs::dual);
   if (settings.threads > 1) lay_out(divided(settings.threads));
 }
 

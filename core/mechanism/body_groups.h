@@ -5,7 +5,7 @@
 #include <numeric>
 #include <vector>
 
-#include "core/mechanism/types.h"
+#include "core/mechanism/mechanism.h"
 
 namespace rigstep {
 

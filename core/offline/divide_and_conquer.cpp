@@ -3,7 +3,6 @@
 #include <Eigen/Cholesky>
 #include <algorithm>
 #include <cstdlib>
-#include <numeric>
 
 #include "core/offline/dense.h"
 
@@ -11,6 +10,8 @@ namespace rigstep::offline {
 
 namespace {
 
+constexpr int kMostRowsOfLoops = 1000;  // that a compound closes at once
+constexpr double kMostBytes = 1e9;      // of all compounds
 constexpr double kRedundant = 1e-9;  // eigenvalue of a loop's compliance, relative to its largest, that counts as zero
 
 using Eigen::MatrixXd;
@@ -31,8 +32,7 @@ DivideAndConquer::DivideAndConquer(const Mechanism& mechanism, const JointTree& 
       tree_(&tree),
       threads_(threads),
       leaves_(mechanism.bodies().size()),
-      connected_(mechanism.bodies().size() + 1) {
-  std::iota(connected_.begin(), connected_.end(), 0);
+      connected_(mechanism.bodies().size()) {
   const int links = static_cast<int>(tree.links().size());
   for (int k = 0; k < links; ++k)
     for (const int body : {tree.links()[k].first, tree.links()[k].second})
@@ -101,15 +101,6 @@ int DivideAndConquer::divide(std::vector<int> bodies, int carrier) {
   return add_compound(std::move(compound), bodies);
 }
 
-// False if its bodies hang together already, by links that compounds closed before: it closes a loop, also where the
-// tree has it, as one of several joints on the ground.
-bool DivideAndConquer::connect(const Link& link) {
-  const auto group = [this](int body) { return body == kGround ? connected_.back() : connected_[body]; };
-  const int from = group(link.first), to = group(link.second);
-  std::replace(connected_.begin(), connected_.end(), from, to);
-  return from != to;
-}
-
 // Finds the links that it closes and those that it leaves open.
 int DivideAndConquer::add_compound(Compound compound, const std::vector<int>& bodies) {
   const auto inside = [&](int body) { return std::find(bodies.begin(), bodies.end(), body) != bodies.end(); };
@@ -119,7 +110,8 @@ int DivideAndConquer::add_compound(Compound compound, const std::vector<int>& bo
     std::vector<int>& list = closed ? compound.closed : compound.open;
     if (std::find(list.begin(), list.end(), k) != list.end()) return;
     list.push_back(k);
-    if (closed && !connect(link)) compound.loop = true;
+    // a link of the tree, too: one of several joints on the ground
+    if (closed && !connected_.join(link.first, link.second)) compound.loop = true;
     if (!closed && !link.cut && !inside(link.outer)) compound.hanging.push_back(k);
   };
   if (compound.body >= 0)
@@ -138,7 +130,19 @@ int DivideAndConquer::add_compound(Compound compound, const std::vector<int>& bo
   return static_cast<int>(compounds_.size()) - 1;
 }
 
-void DivideAndConquer::make_rows(Compound& c) const {
+// Before its matrices are allocated.
+void DivideAndConquer::require_moderate_size(const Compound& c) {
+  const double closed = c.closed_rows, open = c.open_rows, rows = closed + open;
+  bytes_ += 8.0 * (rows * rows + closed * closed + open * closed + open * open);
+  if (bytes_ <= kMostBytes && (!c.loop || c.closed_rows <= kMostRowsOfLoops)) return;
+  throw SolverError("divide and conquer: cannot simulate " + mechanism_->name() + ": its joints leave " +
+                    std::to_string(c.open_rows) + " constraint rows open where they close " +
+                    std::to_string(c.closed_rows) + ", all in dense matrices; at most " +
+                    std::to_string(kMostRowsOfLoops) + " are closed, in 1 GB altogether: take another solver, or " +
+                    "leave out joints that others make redundant");
+}
+
+void DivideAndConquer::make_rows(Compound& c) {
   const auto rows_of = [this](int k) { return tree_->links()[k].constraints; };
   int row = 0;
   for (const std::vector<int>* list : {&c.closed, &c.open})
@@ -153,6 +157,7 @@ void DivideAndConquer::make_rows(Compound& c) const {
       row += rows_of(k);
       (list == &c.closed ? c.closed_rows : c.open_rows) += rows_of(k);
     }
+  require_moderate_size(c);
   c.F.resize(row, row);
   c.f.resize(row);
   c.K_inverse.resize(c.closed_rows, c.closed_rows);

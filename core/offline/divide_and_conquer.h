@@ -14,6 +14,7 @@
 #include <span>
 #include <vector>
 
+#include "core/mechanism/body_groups.h"
 #include "core/offline/joint_tree.h"
 
 namespace rigstep::offline {
@@ -22,7 +23,7 @@ using LinkVector = Eigen::Matrix<double, Eigen::Dynamic, 1, Eigen::ColMajor, 6, 
 
 class DivideAndConquer {
  public:
-  // The tree must outlive it.
+  // The tree must outlive it. Throws SolverError where its matrices would be too large.
   DivideAndConquer(const Mechanism& mechanism, const JointTree& tree, int threads);
 
   // Compliances of all compounds at a pose: (27), (34), (35). subspaces: (links).
@@ -67,8 +68,8 @@ class DivideAndConquer {
 
   int divide(std::vector<int> bodies, int carrier);
   int add_compound(Compound compound, const std::vector<int>& bodies);
-  bool connect(const Link& link);
-  void make_rows(Compound& compound) const;
+  void make_rows(Compound& compound);
+  void require_moderate_size(const Compound& compound);
   void assemble_body(int body, const Pose& pose, std::span<const Subspaces> subspaces);
   void assemble_compound(Compound& compound);
   void collect(Compound& compound, std::span<const Vec6> loads, std::span<const LinkVector> bias);
@@ -83,7 +84,8 @@ class DivideAndConquer {
   int threads_;
   std::vector<Compound> compounds_;
   std::vector<Leaf> leaves_;              // (bodies)
-  std::vector<int> connected_;            // (bodies, ground) equal where closed links connect them
+  double bytes_ = 0.0;                    // of the compounds' matrices
+  BodyGroups connected_;                  // by the links that are closed
   std::vector<std::vector<int>> levels_;  // compounds by height
 };
 

@@ -7,6 +7,7 @@
 #include "core/offline/absolute_system.h"
 #include "core/offline/complement_methods.h"
 #include "core/offline/integrate.h"
+#include "core/offline/joint_tree.h"
 
 namespace rigstep::offline {
 
@@ -19,6 +20,7 @@ using Eigen::VectorXd;
 constexpr double kChartEnds = 0.35;     // sin(theta) below which angles are counted anew
 constexpr double kWorsePartition = 20;  // growth of |Phi_u^-1 Phi_v| at which a partition is no longer valid
 constexpr std::size_t kMostBodies = 60;
+constexpr int kMostRows = 600;
 constexpr int kClosingIterations = 10;
 
 // Euler angles z-x-z of one body: A = chart Rz(phi) Rx(theta) Rz(psi).
@@ -251,6 +253,12 @@ std::string complement_obstacle(const Mechanism& mechanism) {
     return std::to_string(mechanism.bodies().size()) +
            " bodies: it decomposes dense matrices of six coordinates a body in " +
            "every right-hand side, and stops at " + std::to_string(kMostBodies) + " bodies";
+  int rows = 0;
+  const JointTree tree(mechanism);
+  for (const Link& link : tree.links()) rows += link.constraints;
+  if (rows > kMostRows)
+    return std::to_string(rows) + " constraint rows of joints: it decomposes dense matrices of them in every " +
+           "right-hand side, and stops at " + std::to_string(kMostRows);
   return absolute_obstacle(mechanism);
 }
 
