@@ -157,6 +157,10 @@ double Reactions::of_driver(int driver) const noexcept {
   return -lambda_[plan_->first_row[plan_->first_driver() + driver]];
 }
 
+double Reactions::of_coupling(int coupling) const noexcept {
+  return -lambda_[plan_->first_row[plan_->first_coupling() + coupling]];
+}
+
 std::size_t Reactions::bytes() const noexcept {
   std::size_t bytes = lambda_.size() * sizeof(double);
   for (const Group& g : groups_)

@@ -41,6 +41,8 @@ class Reactions {
   Vec6 of_joint(const State& x, int j) const noexcept;
   // Generalised force of a driver along its freedom; positive increases the coordinate [N] or [N m].
   double of_driver(int driver) const noexcept;
+  // ... of a coupling along its first coordinate.
+  double of_coupling(int coupling) const noexcept;
 
   std::size_t bytes() const noexcept;
 

@@ -202,7 +202,9 @@ Instant AbsoluteSystem::instant(double t, std::span<const BodyMotion> bodies, st
     const MatrixXd J = jacobian(now.rows, bodies.size());
     lambda = semidefinite_solve(J * J.transpose(), J * missing);
   }
-  report.reaction = reactions(mechanism(), bodies, now.rows, {lambda.data(), static_cast<std::size_t>(lambda.size())});
+  const std::span<const double> multipliers(lambda.data(), static_cast<std::size_t>(lambda.size()));
+  report.reaction = reactions(mechanism(), bodies, now.rows, multipliers);
+  report.effort = efforts(mechanism(), now.rows, multipliers);
   report.position_residual = largest(positions(now.rows));
   report.velocity_residual = largest(rates(now.rows, velocity));
   for (const ConstraintRow& row : now.rows)

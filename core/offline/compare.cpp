@@ -37,6 +37,46 @@ Eigen::ColPivHouseholderQR<MatrixXd> decomposed(const MatrixXd& J) {
   return qr.compute(J.transpose());
 }
 
+void keep_larger(Values& values, Quantity q, std::size_t item, double value) {
+  offline::keep_larger(values[q][item], value);
+}
+
+void compare_bodies(const Instant& one, const Instant& other, Values& apart) {
+  for (std::size_t i = 0; i < one.body.size(); ++i) {
+    const BodyMotion &a = one.body[i], &b = other.body[i];
+    keep_larger(apart, Quantity::position, i, (a.r_0 - b.r_0).norm());
+    keep_larger(apart, Quantity::orientation, i, angle_between(a.p, b.p));
+    keep_larger(apart, Quantity::velocity, i, (a.v_0 - b.v_0).norm());
+    keep_larger(apart, Quantity::angular_velocity, i, (a.omega_0 - b.omega_0).norm());
+  }
+  for (std::size_t i = 0; i < std::min(one.acceleration.size(), other.acceleration.size()); ++i) {
+    const Vec6 change = one.acceleration[i] - other.acceleration[i];
+    keep_larger(apart, Quantity::acceleration, i, change.head<3>().norm());
+    keep_larger(apart, Quantity::angular_acceleration, i, change.tail<3>().norm());
+  }
+}
+
+void compare_loads(const Mechanism& mechanism, const Instant& one, const Instant& other, const Determined& determined,
+                   Values& apart) {
+  const std::size_t joints = mechanism.joints().size();
+  const auto is_determined = [&](std::size_t constraint) {
+    return constraint < determined.size() && determined[constraint];
+  };
+  if (one.reaction.empty() || other.reaction.empty() || determined.empty()) return;
+  for (std::size_t j = 0; j < joints; ++j) {
+    if (!is_determined(j)) continue;
+    keep_larger(apart, Quantity::force, j, (one.reaction[j].force_0 - other.reaction[j].force_0).norm());
+    keep_larger(apart, Quantity::torque, j, (one.reaction[j].torque_0 - other.reaction[j].torque_0).norm());
+  }
+  for (std::size_t e = 0; e < std::min(one.effort.size(), other.effort.size()); ++e)
+    if (is_determined(joints + e)) keep_larger(apart, Quantity::effort, e, std::abs(one.effort[e] - other.effort[e]));
+  const std::vector<Vec6> a = constraint_loads(mechanism, one), b = constraint_loads(mechanism, other);
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    keep_larger(apart, Quantity::body_force, i, (a[i] - b[i]).head<3>().norm());
+    keep_larger(apart, Quantity::body_torque, i, (a[i] - b[i]).tail<3>().norm());
+  }
+}
+
 }  // namespace
 
 double angle_between(const EulerParameters& p, const EulerParameters& q) {
@@ -48,28 +88,32 @@ void keep_larger(double& largest, double value) {
   if (!(value <= largest) && !std::isnan(largest)) largest = value;
 }
 
-Deviation compare(std::span<const Instant> one, std::span<const Instant> other, const std::vector<bool>& comparable) {
-  Deviation d;
-  for (std::size_t k = 0; k < std::min(one.size(), other.size()); ++k) {
-    for (std::size_t i = 0; i < one[k].body.size(); ++i) {
-      const BodyMotion &a = one[k].body[i], &b = other[k].body[i];
-      keep_larger(d.position, (a.r_0 - b.r_0).norm());
-      keep_larger(d.orientation, angle_between(a.p, b.p));
-      keep_larger(d.velocity, (a.v_0 - b.v_0).norm());
-      keep_larger(d.angular_velocity, (a.omega_0 - b.omega_0).norm());
-    }
-    for (std::size_t j = 0; j < std::min(one[k].reaction.size(), other[k].reaction.size()); ++j) {
-      if (j >= comparable.size() || !comparable[j]) continue;
-      keep_larger(d.force, (one[k].reaction[j].force_0 - other[k].reaction[j].force_0).norm());
-      keep_larger(d.torque, (one[k].reaction[j].torque_0 - other[k].reaction[j].torque_0).norm());
-    }
-  }
-  return d;
+Values::Values(const Mechanism& mechanism) {
+  const std::size_t bodies = mechanism.bodies().size(), joints = mechanism.joints().size();
+  for (std::vector<double>& items : item_) items.assign(bodies, 0.0);
+  for (const Quantity q : {Quantity::force, Quantity::torque}) (*this)[q].assign(joints, 0.0);
+  (*this)[Quantity::effort].assign(mechanism.couplings().size() + mechanism.drivers().size(), 0.0);
 }
 
-std::vector<bool> determined_constraints(const Scenario& scenario, std::span<const BodyMotion> bodies) {
+double Values::largest(Quantity q) const {
+  double largest = 0.0;
+  for (const double value : (*this)[q]) keep_larger(largest, value);
+  return largest;
+}
+
+Values compare(const Mechanism& mechanism, std::span<const Instant> one, std::span<const Instant> other,
+               const Determined& determined) {
+  Values apart(mechanism);
+  for (std::size_t k = 0; k < std::min(one.size(), other.size()); ++k) {
+    compare_bodies(one[k], other[k], apart);
+    compare_loads(mechanism, one[k], other[k], determined, apart);
+  }
+  return apart;
+}
+
+Determined determined_constraints(const Scenario& scenario, std::span<const BodyMotion> bodies) {
   const PoseRows at = rows_at(scenario, bodies);
-  std::vector<bool> determined(static_cast<std::size_t>(scenario.mechanism->constraints()), true);
+  Determined determined(static_cast<std::size_t>(scenario.mechanism->constraints()), true);
   if (at.rows.empty()) return determined;
   // combinations of rows without effect: columns of the null space of J', from R = (R1 R2) of J' E = Q R
   const auto qr = decomposed(at.J);

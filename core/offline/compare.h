@@ -1,6 +1,8 @@
-// How far two motions of the same mechanism are apart. Offline only.
+// How far two motions of the same mechanism are apart, quantity by quantity and for each body, joint and effort: a
+// large load in one place hides no wrong one in another. Offline only.
 #pragma once
 
+#include <array>
 #include <span>
 #include <string>
 #include <vector>
@@ -9,14 +11,37 @@
 
 namespace rigstep::offline {
 
-// Largest over instants and bodies or joints; reactions over the joints named as comparable.
-struct Deviation {
-  double position = 0.0;          // [m]
-  double orientation = 0.0;       // angle between the two [rad]
-  double velocity = 0.0;          // [m/s]
-  double angular_velocity = 0.0;  // [rad/s]
-  double force = 0.0;             // of reactions [N]
-  double torque = 0.0;            // about the joint points [N m]
+enum class Quantity {
+  position,              // of bodies [m]
+  orientation,           // angle between the two [rad]
+  velocity,              // [m/s]
+  angular_velocity,      // [rad/s]
+  acceleration,          // [m/s^2]
+  angular_acceleration,  // [rad/s^2]
+  force,                 // of reactions [N]
+  torque,                // about the joint points [N m]
+  effort,                // of couplings and drivers [N] or [N m]
+  body_force,            // of all joints, couplings and drivers on a body [N]
+  body_torque,           // about its mass centre [N m]
+};
+inline constexpr std::size_t kQuantities = 11;
+inline constexpr std::array<Quantity, kQuantities> kAllQuantities{
+    Quantity::position,     Quantity::orientation,          Quantity::velocity,   Quantity::angular_velocity,
+    Quantity::acceleration, Quantity::angular_acceleration, Quantity::force,      Quantity::torque,
+    Quantity::effort,       Quantity::body_force,           Quantity::body_torque};
+
+// A number of each quantity for each of its items: bodies, joints, or couplings and drivers.
+class Values {
+ public:
+  Values() = default;
+  explicit Values(const Mechanism& mechanism);  // zero
+
+  std::vector<double>& operator[](Quantity q) { return item_[static_cast<std::size_t>(q)]; }
+  const std::vector<double>& operator[](Quantity q) const { return item_[static_cast<std::size_t>(q)]; }
+  double largest(Quantity q) const;
+
+ private:
+  std::array<std::vector<double>, kQuantities> item_;
 };
 
 // Of the rotation that takes the one into the other [rad].
@@ -25,13 +50,17 @@ double angle_between(const EulerParameters& p, const EulerParameters& q);
 // What is not a number stays.
 void keep_larger(double& largest, double value);
 
-// Instants that both have, in the same order; the shorter one ends the comparison. comparable: (joints) whether
-// reactions are; empty: none is.
-Deviation compare(std::span<const Instant> one, std::span<const Instant> other, const std::vector<bool>& comparable);
+// Of which constraints (joints, then couplings, then drivers) the motion determines the load.
+using Determined = std::vector<bool>;
 
-// (constraints) whether its multipliers are determined by the motion: no redundant combination of rows touches it at
-// the given pose.
-std::vector<bool> determined_constraints(const Scenario& scenario, std::span<const BodyMotion> bodies);
+// Largest difference over instants that both have, in the same order; the shorter one ends the comparison. Reactions
+// and efforts where they are determined, what constraints together exert on bodies everywhere; empty: motions alone.
+// What one of the two does not know at an instant is left out.
+Values compare(const Mechanism& mechanism, std::span<const Instant> one, std::span<const Instant> other,
+               const Determined& determined);
+
+// No redundant combination of rows touches the constraint at the given pose.
+Determined determined_constraints(const Scenario& scenario, std::span<const BodyMotion> bodies);
 
 // The joints' part of it: (joints) whether the reaction is determined.
 std::vector<bool> determined_reactions(const Scenario& scenario, std::span<const BodyMotion> bodies);

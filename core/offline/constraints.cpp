@@ -195,4 +195,48 @@ std::vector<Reaction> reactions(const Mechanism& mechanism, std::span<const Body
   return loads;
 }
 
+std::vector<double> efforts(const Mechanism& mechanism, std::span<const ConstraintRow> rows,
+                            std::span<const double> lambda) {
+  const int joints = static_cast<int>(mechanism.joints().size());
+  std::vector<double> efforts(mechanism.couplings().size() + mechanism.drivers().size(), 0.0);
+  for (std::size_t k = 0; k < rows.size(); ++k)
+    if (rows[k].constraint >= joints) efforts[static_cast<std::size_t>(rows[k].constraint - joints)] = -lambda[k];
+  return efforts;
+}
+
+std::vector<Vec6> constraint_loads(const Mechanism& mechanism, const Instant& at) {
+  std::vector<Vec6> loads(at.body.size(), Vec6::Zero());
+  for (std::size_t j = 0; j < mechanism.joints().size(); ++j) {
+    const Joint& joint = mechanism.joints()[j];
+    const JointFrame& frame = joint.in_second;
+    const Vec3 point = joint.second == kGround
+                           ? frame.point_b
+                           : Vec3(at.body[static_cast<std::size_t>(joint.second)].r_0 +
+                                  rotation(at.body[static_cast<std::size_t>(joint.second)].p) * frame.point_b);
+    const auto add = [&](int body, double sign) {
+      if (body == kGround) return;
+      const Vec3 arm = point - at.body[static_cast<std::size_t>(body)].r_0;
+      loads[body].head<3>() += sign * at.reaction[j].force_0;
+      loads[body].tail<3>() += sign * (at.reaction[j].torque_0 + arm.cross(at.reaction[j].force_0));
+    };
+    add(joint.second, 1.0);
+    add(joint.first, -1.0);
+  }
+  if (at.effort.empty()) return loads;
+  const std::vector<Jet> coordinates = CoordinateFollower(mechanism).follow(at.body);
+  const auto add_along = [&](int coordinate, double effort) {
+    const Joint& joint = mechanism.joints()[mechanism.coordinates()[coordinate].joint];
+    const Jet& gradient = coordinates[static_cast<std::size_t>(coordinate)];
+    if (joint.first != kGround) loads[joint.first] += effort * gradient.on_first();
+    if (joint.second != kGround) loads[joint.second] += effort * gradient.on_second();
+  };
+  auto effort = at.effort.begin();
+  for (const Coupling& coupling : mechanism.couplings()) {
+    add_along(coupling.first, *effort);
+    add_along(coupling.second, coupling.ratio * *effort++);
+  }
+  for (const Driver& driver : mechanism.drivers()) add_along(driver.coordinate, *effort++);
+  return loads;
+}
+
 }  // namespace rigstep::offline

@@ -50,4 +50,13 @@ std::vector<Vec6> velocities(std::span<const BodyMotion> bodies);
 std::vector<Reaction> reactions(const Mechanism& mechanism, std::span<const BodyMotion> bodies,
                                 std::span<const ConstraintRow> rows, std::span<const double> lambda);
 
+// (couplings, then drivers) Efforts along their coordinate, of a coupling the first, positive where they increase it.
+std::vector<double> efforts(const Mechanism& mechanism, std::span<const ConstraintRow> rows,
+                            std::span<const double> lambda);
+
+// (bodies) What joints, couplings and drivers together exert on each body, force above torque about the mass centre,
+// world frame: -J' lambda. The motion determines it also where constraints are redundant. `at` has reactions and
+// efforts.
+std::vector<Vec6> constraint_loads(const Mechanism& mechanism, const Instant& at);
+
 }  // namespace rigstep::offline

@@ -53,6 +53,7 @@ struct Instant {
   std::vector<Vec6> acceleration;     // (bodies) of the mass centre, angular; world frame [m/s^2] [rad/s^2]
   std::vector<Reaction> reaction;     // (joints)
   std::vector<double> driver_effort;  // (drivers) along the freedom, positive increases it [N] or [N m]
+  std::vector<double> effort;         // (couplings, then drivers) positive increases the (first) coordinate [N] [N m]
   double kinetic_energy = 0.0;        // [J]
   double energy = 0.0;                // kinetic and potential, as far as loads have one [J]
   double position_residual = 0.0;     // largest row of the constraints [m, rad]

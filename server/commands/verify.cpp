@@ -8,7 +8,7 @@
 #include "server/commands/commands.h"
 #include "server/session.h"
 #include "server/terminal.h"
-#include "server/verify.h"
+#include "server/verify/verify.h"
 
 namespace rigstep::server {
 
@@ -102,17 +102,26 @@ Command add_verify(CLI::App& app) {
                    "Simulated time [s]; 1 s if not given, 0.2 s for more than 60 bodies, the whole of a recording")
       ->check(between(1e-8, kLongest));
   command
-      ->add_option("--dt", request.dt,
-                   "Largest step of the stepper [s]; it runs with half and a quarter of it too. If not given 0.001, or "
-                   "0.0001 or 0.00001 where that is too long to compare anything")
+      ->add_option(
+          "--dt", request.dt,
+          "Largest step of the stepper [s]; it runs with half and a quarter of it too, and on to a 64th where its "
+          "order is too low yet. If not given 0.001, or 0.0001 or 0.00001 where that is too long to compare "
+          "anything")
       ->check(between(1e-8, 1.0));
   command
-      ->add_option("--limit", request.limit, "Processor time for each judge [s], four times that to its first instant")
+      ->add_option(
+          "--limit", request.limit,
+          "Processor time for each judge [s], four times that to its first instant; and for the runs of the stepper "
+          "with steps below a quarter of --dt")
       ->check(between(0.0, kLongest))
       ->capture_default_str();
   command->add_flag("--list", options->list, "List the judges; with a mechanism, which of them can do it and why not");
   command->add_flag("--json", options->json, "Print the report as JSON");
   command->footer(
+      fmt::format("A judge agrees where its motion, velocities, accelerations and loads are within the uncertainty of\n"
+                  "the stepper's limit and its own error, but never beyond {:g} % of the largest value that the body,\n"
+                  "joint or effort itself has. Every one of these must converge with the order of the scheme.\n\n",
+                  100.0 * kShareOfSignal) +
       std::string("Examples:\n"
                   "  rigstep verify config/mechanisms/four_bar.textproto\n"
                   "  rigstep verify config/mechanisms/pipelayer.textproto --solver ida,qr --tolerance 1e-10\n"

@@ -136,7 +136,9 @@ void simulate(const Struts& struts, int timed_runs, const std::function<void(dou
   for (std::size_t level = 0; level < kLevelCount; ++level)
     for (const Instant& at : sample.run.trajectory.instants)
       sample.drift[level] = std::max(sample.drift[level], at.*kLevels[level]);
-  sample.error = offline::compare(struts.reference[sample.strut].instants, sample.run.trajectory.instants, {}).position;
+  sample.error =
+      offline::compare(mechanism, struts.reference[sample.strut].instants, sample.run.trajectory.instants, {})
+          .largest(offline::Quantity::position);
 }
 
 Results simulate_all(const StudyRequest& study, const Struts& struts) {

@@ -1,0 +1,108 @@
+#include "server/verify/verify_case.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "proto/recording_reader.h"
+#include "server/csv.h"
+#include "server/recorder.h"
+#include "server/session.h"
+#include "server/verify/verify.h"
+
+namespace rigstep::server {
+
+namespace {
+
+constexpr std::size_t kManyBodies = 60;
+
+VerifyCase from_mechanism(const VerifyRequest& request) {
+  VerifyCase a{load_mechanism_file(request.path), {}, 0, {}};
+  a.settings.dt_ns = std::llround(request.dt * 1e9);
+  const double standard = a.has_many_bodies() ? 0.2 : 1.0;
+  const double duration = request.duration > 0.0 ? request.duration : standard;
+  a.steps = static_cast<std::uint64_t>(std::llround(duration * 1e9 / static_cast<double>(a.settings.dt_ns)));
+  if (request.inputs.empty()) return a;
+  const InputTable table(request.inputs, a.described().input_channels());
+  for (std::uint64_t k = 1; k <= a.steps; ++k)
+    table.read(seconds(static_cast<std::int64_t>(k) * a.settings.dt_ns), a.applied.emplace_back());
+  return a;
+}
+
+void read_steps(wire::RecordingReader& reader, double duration, VerifyCase& a) {
+  wire::RecordedStep step;
+  wire::RecordedState state;
+  for (auto item = reader.next(step, state); item != wire::RecordingReader::Item::end;
+       item = reader.next(step, state)) {
+    if (item != wire::RecordingReader::Item::step) continue;
+    const StepRecord record = from_message(step);
+    if (record.step != a.steps + 1 || failed(record.status)) {
+      a.cut = fmt::format("the recording has a {} after step {}", failed(record.status) ? "fault" : "gap", a.steps);
+      break;
+    }
+    a.applied.push_back(record.inputs);
+    ++a.steps;
+    if (duration > 0.0 && a.duration() >= duration) break;
+  }
+  if (reader.damage())
+    a.cut = fmt::format("the recording is damaged at byte {}: {}", reader.damage()->offset, reader.damage()->what);
+}
+
+VerifyCase from_recording(const VerifyRequest& request) {
+  if (!request.inputs.empty()) throw wire::ConfigError("--inputs: a recording has its own: leave it out");
+  wire::RecordingReader reader(request.path);
+  const wire::RecordingHeader& header = reader.header();
+  VerifyCase a{parse_mechanism_text(header.mechanism_text(), header.mechanism_file()), {}, 0, {}};
+  a.settings.dt_ns = static_cast<std::int64_t>(header.dt_ns());
+  a.settings.iterations = static_cast<int>(header.iterations());
+  a.settings.relative_compliance = header.relative_compliance();
+  a.settings.sweeps = static_cast<int>(header.sweeps());
+  read_steps(reader, request.duration, a);
+  if (a.steps == 0)
+    throw wire::RecordingError(request.path, a.cut.empty() ? "there is no step in it" : "no step can be read: " + a.cut,
+                               "record a run from its beginning, or use a copy that is whole");
+  const index3::Stepper fresh = make_stepper(a.mechanism, a.settings);
+  if (fresh.state().hash() != header.start_hash())
+    throw wire::RecordingError(request.path, "it does not begin at the start of its mechanism, of this build",
+                               "record a run from its beginning, or use rigstep replay");
+  return a;
+}
+
+}  // namespace
+
+const Inputs& VerifyCase::inputs(std::uint64_t step) const {
+  static const Inputs kNoInputs{};
+  return step < applied.size() ? applied[step] : kNoInputs;
+}
+
+bool VerifyCase::has_many_bodies() const { return described().bodies().size() > kManyBodies; }
+
+double VerifyCase::duration() const { return seconds(static_cast<std::int64_t>(steps) * settings.dt_ns); }
+
+VerifyCase load_case(const VerifyRequest& request) {
+  return request.path.ends_with(".mcap") ? from_recording(request) : from_mechanism(request);
+}
+
+std::vector<offline::HeldInputs> held_inputs(const VerifyCase& a) {
+  std::vector<offline::HeldInputs> held;
+  const std::size_t channels = a.described().input_channels().size();
+  for (std::size_t k = 0; k < a.applied.size() && channels > 0; ++k) {
+    const auto begin = a.applied[k].value.begin();
+    std::vector<double> value(begin, begin + static_cast<std::ptrdiff_t>(channels));
+    if (held.empty() || held.back().value != value)
+      held.push_back({seconds(static_cast<std::int64_t>(k) * a.settings.dt_ns), std::move(value)});
+  }
+  return held;
+}
+
+double expected_order(const VerifyCase& a) {
+  Inputs before;
+  for (std::uint64_t k = 0; k < a.steps; ++k) {
+    const Inputs now = a.inputs(k);
+    if (now.value != before.value) return 1.0;
+    before = now;
+  }
+  return 2.0;
+}
+
+}  // namespace rigstep::server

@@ -1,0 +1,42 @@
+// What is verified: a mechanism and the inputs of every step, from a mechanism file or from a recording. Offline.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/index3/stepper.h"
+#include "core/offline/solver.h"
+#include "proto/load.h"
+
+namespace rigstep::server {
+
+struct VerifyRequest;  // verify.h
+
+struct VerifyCase {
+  wire::LoadedMechanism mechanism;
+  index3::Settings settings;
+  std::uint64_t steps = 0;
+  std::vector<Inputs> applied;  // (steps), empty: none has an input
+  std::string cut = {};         // why not all of a recording is used; empty: all of it is
+
+  const Mechanism& described() const { return mechanism.mechanism; }
+  const Inputs& inputs(std::uint64_t step) const;
+  bool has_many_bodies() const;  // so that it is compared for a shorter time, at fewer instants
+  double duration() const;       // [s]
+};
+
+// Of whole nanoseconds, so that instants and jumps of inputs that coincide do so to the bit.
+inline double seconds(std::int64_t ns) { return 1e-9 * static_cast<double>(ns); }
+
+// Throws MechanismFileError, wire::ConfigError and wire::RecordingError.
+VerifyCase load_case(const VerifyRequest& request);
+
+// Inputs as the judges take them: one entry where they change.
+std::vector<offline::HeldInputs> held_inputs(const VerifyCase& a);
+
+// Of the stepper's error: that of its scheme is 2. Where an input jumps the trapezoidal rule takes the mean of both
+// values for one step, as if the jump came half a step later: 1.
+double expected_order(const VerifyCase& a);
+
+}  // namespace rigstep::server
