@@ -164,9 +164,9 @@ std::string verdict_text(const VerifyReport& report) {
     case Verdict::incomplete:
       if (!report.converges)
         return fmt::format(
-            "INCOMPLETE: the steps are still too long for the stepper's order: {}: try --dt {:g}, or a "
-            "larger --limit: {}",
-            shortcomings(report), report.dt_to_try, counts);
+            "INCOMPLETE: the steps are still too long for the stepper's order: {}: {} {:g}, or a larger "
+            "--limit: {}",
+            shortcomings(report), report.recorded ? "record it with a dt of" : "try --dt", report.dt_to_try, counts);
       return (std::ranges::any_of(report.judges, &VerifyReport::Judge::differs)
                   ? "INCOMPLETE: the start is a singular pose, where judges go astray: "
                   : "INCOMPLETE: no judge differs as far as it came: ") +
