@@ -12,7 +12,7 @@ enum ExitCode : int {
   kExitNetwork = 5,      // address, port, protocol, nobody there
   kExitNumerical = 6,    // a step failed
   kExitRecording = 7,    // recording damaged; the whole part was used
-  kExitIncomplete = 8,   // verify: steps too long, some judges gave up, were stopped or went astray, or the time was short
+  kExitIncomplete = 8,   // verify: steps or time too long or short, some judges gave up, were stopped or astray
   kExitInterrupted = 130,
 };
 
