@@ -131,12 +131,6 @@ Determined determined_constraints(const Scenario& scenario, std::span<const Body
   return determined;
 }
 
-std::vector<bool> determined_reactions(const Scenario& scenario, std::span<const BodyMotion> bodies) {
-  std::vector<bool> determined = determined_constraints(scenario, bodies);
-  determined.resize(scenario.mechanism->joints().size());
-  return determined;
-}
-
 int constraint_rank(const Scenario& scenario, std::span<const BodyMotion> bodies) {
   const PoseRows at = rows_at(scenario, bodies);
   return at.rows.empty() ? 0 : static_cast<int>(decomposed(at.J).rank());

@@ -62,9 +62,6 @@ Values compare(const Mechanism& mechanism, std::span<const Instant> one, std::sp
 // No redundant combination of rows touches the constraint at the given pose.
 Determined determined_constraints(const Scenario& scenario, std::span<const BodyMotion> bodies);
 
-// The joints' part of it: (joints) whether the reaction is determined.
-std::vector<bool> determined_reactions(const Scenario& scenario, std::span<const BodyMotion> bodies);
-
 // Nearness to a singular pose, 0..1: the smallest pivot of the constraint Jacobian, its rows scaled to unit length,
 // among as many as are independent at the start. `rank`: that many.
 int constraint_rank(const Scenario& scenario, std::span<const BodyMotion> bodies);

@@ -126,7 +126,7 @@ bool Verification::assess_runs() {
   if (certain_ < 2) return false;
   StepperMotions certain = motions_;
   certain.resize(certain_);
-  if (determined_.empty()) determined_ = offline::determined_loads(scenario_, motions_.runs.front().front().body);
+  if (determined_.empty()) determined_ = offline::determined_constraints(scenario_, motions_.runs.front().front().body);
   Convergence now = assess(mechanism(), certain, determined_, request_.tolerance);
   report_.settled = !found_.limit.empty() && has_settled(found_, now);
   found_ = std::move(now);

@@ -36,7 +36,7 @@ Case solved(Mechanism mechanism, double duration) {
   offline::Options options;
   options.relative_tolerance = options.absolute_tolerance = kTolerance;
   c.truth = offline::find_solver("ida")->simulate(scenario, options).instants;
-  c.determined = offline::determined_loads(scenario, c.truth.front().body);
+  c.determined = offline::determined_constraints(scenario, c.truth.front().body);
   return c;
 }
 

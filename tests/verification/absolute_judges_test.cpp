@@ -293,7 +293,7 @@ TEST_CASE("a judge says what it cannot do, what a start contradicts, and that a 
 TEST_CASE("of redundant joints some reactions are determined by the motion, others are not") {
   Case c{test::mechanism("mcpherson_redundant"), {}, {}};
   c.scenario.mechanism = &c.mechanism;
-  const Determined determined = determined_loads(c.scenario, start_motion(c.mechanism));
+  const Determined determined = determined_constraints(c.scenario, start_motion(c.mechanism));
   int shared = 0;
   for (std::size_t j = 0; j < c.mechanism.joints().size(); ++j) {
     const Joint& joint = c.mechanism.joints()[j];
