@@ -18,9 +18,9 @@
 
 #include "rt/cycle.h"
 #include "rt/thread_setup.h"
+#include "server/link/udp_endpoint.h"
 #include "server/recorder.h"
 #include "server/session.h"
-#include "server/link/udp_endpoint.h"
 
 namespace rigstep::server {
 

@@ -77,8 +77,8 @@ TEST_CASE("a ladder with 32 loops keeps its velocities to 1e-8 until it whips") 
   for (const std::int64_t dt : {kMs, 10 * kMs}) check(run(ladder(32), dt, 850 * kMs), 96);
 }
 
-// A load that pushes an ideal loop through its flat pose has a reaction without bound there. Its joints give way, so the
-// steps that pass it say that they have not converged, and go on: one or two for each loop.
+// A load that pushes an ideal loop through its flat pose has a reaction without bound there. Its joints give way, so
+// the steps that pass it say that they have not converged, and go on: one or two for each loop.
 TEST_CASE("ladders whose loops are pushed through their flat poses go on") {
   for (const int loops : {4, 8, 16, 32})
     for (const std::int64_t dt : {kMs, 2 * kMs, 5 * kMs}) {
