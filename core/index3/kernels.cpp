@@ -725,8 +725,7 @@ void free_motion(const StepArrays& a, const Run& run) {
   for_leaves(a, run, [&]<class T, int C>(const Leaf& leaf, const BodyArrays<T>& b) RIGSTEP_INLINED {
     constexpr int W = kWidth<T>;
     const Quaternion<T> p = load_quaternion<T>(b.next + kP * W), minus_2_h1 = load_quaternion<T>(b.history);
-    const Quaternion<T> turn = load_quaternion<T>(b.history + kTurn * W);
-    const V3<T> w = angular_velocity(b, minus_2_h1, turn), al = angular_acceleration(b, turn, a.step);
+    const V3<T> w = G(minus_2_h1, p), al = G(load_quaternion<T>(b.history + kMinus2h2 * W), p);
     const S3<T> J = load_symmetric<T>(b.constants + 2 * W);
     const V3<T> momentum = J * w;
     const T twice_p_dot_pd =
@@ -1021,17 +1020,20 @@ struct LaneByLane {
 };
 
 // (24) (25): closes the joints and moves the bodies
-void update(const StepArrays& a, const Run& run, bool measure, Moves& largest) {
+void update(const StepArrays& a, const Run& run, bool is_last, Moves& largest) {
   LaneByLane move, half_turn;
   for_leaves(a, run, [&]<class T, int C>(const Leaf& leaf, const BodyArrays<T>& b) RIGSTEP_INLINED {
     constexpr int W = kWidth<T>;
     const Motion<T> m = closed_motion<C>(a, leaf, b);
-    move_body(b, load3<T>(b.history + kBeyond * W) + m.v, a.step);
+    const V3<T> beyond = load3<T>(b.history + kBeyond * W) + m.v;
+    if (is_last)
+      move_body(b, beyond, a.step);
+    else  // the same but for the last bit, from fewer numbers
+      store3(b.history + kBeyond * W, beyond), store3(b.next + kR * W, load3<T>(b.next + kR * W) + m.v);
     const Quaternion<T> p = load_quaternion<T>(b.next + kP * W);
     const V3<T> half = T(0.5) * m.w;
-    turn_body_on<T>(b, p, load_quaternion<T>(b.history + kTurn * W),
-                    {-dot(half, p.e), add_cross(p.w * half, half, p.e)});  // what is small summed first
-    if (!measure) return;
+    turn_body<T>(b, {p.w - dot(half, p.e), p.e + add_cross(p.w * half, half, p.e)});  // what is small summed first
+    if (!is_last) return;
     store(move.value, larger(dot(m.v, m.v), load<T>(move.value)));
     store(half_turn.value, larger(dot(half, half), load<T>(half_turn.value)));
   });
@@ -1041,10 +1043,7 @@ void update(const StepArrays& a, const Run& run, bool measure, Moves& largest) {
 
 void start_velocities(const StepArrays& a, const Run& run) {  // (45)
   for_leaves(a, run, [&]<class T, int C>(const Leaf& leaf, const BodyArrays<T>& b) RIGSTEP_INLINED {
-    constexpr int W = kWidth<T>;
-    const V3<T> w_b =
-        angular_velocity(b, load_quaternion<T>(b.history + kMinus2h1 * W), load_quaternion<T>(b.history + kTurn * W));
-    const V3<T> w = load33<T>(b.rotation) * w_b;
+    const V3<T> w = G_world(load_quaternion<T>(b.history), load_quaternion<T>(b.next + kP * kWidth<T>));
     keep_low_part(b, a.step);
     start_motion<C>(a, leaf, b, Motion<T>{velocity(b, a.step), w});
   });
@@ -1082,7 +1081,7 @@ void quadratic_terms(const StepArrays& a, const Run& run) {
 void start_accelerations(const StepArrays& a, const Run& run) {  // (60)
   for_leaves(a, run, [&]<class T, int C>(const Leaf& leaf, const BodyArrays<T>& b) RIGSTEP_INLINED {
     constexpr int W = kWidth<T>;
-    const V3<T> al = load33<T>(b.rotation) * angular_acceleration(b, load_quaternion<T>(b.history + kTurn * W), a.step);
+    const V3<T> al = G_world(load_quaternion<T>(b.history + kMinus2h2 * W), load_quaternion<T>(b.next + kP * W));
     start_motion<C>(a, leaf, b, Motion<T>{acceleration(b, a.step), al});
   });
 }

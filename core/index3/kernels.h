@@ -130,6 +130,12 @@ RIGSTEP_INLINE V3<T> G(Quaternion<T> p, Quaternion<T> x) {
   return add_cross(fnma(x.w, p.e, p.w * x.e), x.e, p.e);
 }
 
+// the same in the world frame, A(x) G(p) x, where x is of length 1
+template <class T>
+RIGSTEP_INLINE V3<T> G_world(Quaternion<T> p, Quaternion<T> x) {
+  return add_cross(fnma(x.w, p.e, p.w * x.e), p.e, x.e);
+}
+
 // scale: 2 over the square of p's length
 template <class T>
 RIGSTEP_INLINE M3<T> rotation(Quaternion<T> p, T scale) {
@@ -144,8 +150,8 @@ RIGSTEP_INLINE M3<T> rotation(Quaternion<T> p, T scale) {
 
 // fields of a body's state
 constexpr int kR = 0, kP = 3, kV = 7, kOmega = 10, kA = 13, kAlpha = 16, kLow = 19;
-// ... and of its history: -2 h1, -2 h2, the displacement beyond that of uniform motion, and how far p has come
-constexpr int kMinus2h1 = 0, kMinus2h2 = 4, kBeyond = 8, kTurn = 11;
+// ... and of its history: -2 h1, -2 h2 and the displacement beyond that of uniform motion
+constexpr int kMinus2h1 = 0, kMinus2h2 = 4, kBeyond = 8;
 
 template <class T>
 struct BodyArrays {
@@ -164,39 +170,15 @@ struct BodyArrays {
         turning(record + W * kTurningField) {}
 };
 
-// p: of any length; returns one over it. The rotation waits for no square root, and is rounded once less.
+// p: of any length. The rotation waits for no square root, and is rounded once less.
 template <class T>
-RIGSTEP_INLINE T turn_body(const BodyArrays<T>& b, Quaternion<T> p) {
+RIGSTEP_INLINE void turn_body(const BodyArrays<T>& b, Quaternion<T> p) {
   constexpr int W = kWidth<T>;
   const T scale = T(2.0) / fma(p.w, p.w, dot(p.e, p.e));
   const M3<T> A = rotation(p, scale);
   store3(b.rotation, A.x), store3(b.rotation + 3 * W, A.y), store3(b.rotation + 6 * W, A.z);
   const T one_over_length = square_root(T(0.5) * scale);
   store_quaternion<T>(b.next + kP * W, {one_over_length * p.w, one_over_length * p.e});
-  return one_over_length;
-}
-
-// Turns on from p, which lies `turn` away from that of the last instant. This difference is kept beside p itself: since
-// 2 G(p) h = G(-2 h) p vanishes but for the rates where p is that of the last instant, what the difference adds to that
-// gives angular velocity and acceleration without the rounding of p, which the step size would divide.
-template <class T>
-RIGSTEP_INLINE void turn_body_on(const BodyArrays<T>& b, Quaternion<T> p, Quaternion<T> turn, Quaternion<T> more) {
-  const T one_over_length = turn_body<T>(b, {p.w + more.w, p.e + more.e}), shortened = one_over_length - T(1.0);
-  const Quaternion<T> p_0 = load_quaternion<T>(b.last + kP * kWidth<T>);
-  store_quaternion<T>(b.history + kTurn * kWidth<T>, {fma(one_over_length, turn.w + more.w, shortened * p_0.w),
-                                                      fma(one_over_length, turn.e + more.e, shortened * p_0.e)});
-}
-
-// in the body's axes
-template <class T>
-RIGSTEP_INLINE V3<T> angular_velocity(const BodyArrays<T>& b, Quaternion<T> minus_2_h1, Quaternion<T> turn) {
-  return G(minus_2_h1, turn) - load3<T>(b.last + kOmega * kWidth<T>);
-}
-template <class T>
-RIGSTEP_INLINE V3<T> angular_acceleration(const BodyArrays<T>& b, Quaternion<T> turn, const StepSize& step) {
-  constexpr int W = kWidth<T>;
-  const V3<T> w = load3<T>(b.last + kOmega * W), al = load3<T>(b.last + kAlpha * W);
-  return G(load_quaternion<T>(b.history + kMinus2h2 * W), turn) - fma(T(step.four_over_dt), w, al);
 }
 
 // The displacement of the step: that of uniform motion, and what comes on top of it. Velocity and acceleration follow
@@ -236,11 +218,10 @@ RIGSTEP_INLINE void predict_body(const BodyArrays<T>& b, const StepSize& step) {
   store_quaternion<T>(b.history + kMinus2h2 * W,
                       {fma(eight_over_dt2, p.w, fma(four_over_dt, twice_pd.w, twice_pdd.w)),
                        fma(eight_over_dt2, p.e, fma(four_over_dt, twice_pd.e, twice_pdd.e))});
-  const T zero(0.0);
-  const Quaternion<T> more{fma(quarter_dt2, twice_pdd.w, half_dt * twice_pd.w),
-                           fma(quarter_dt2, twice_pdd.e, half_dt * twice_pd.e)};
+  const Quaternion<T> turned{fma(quarter_dt2, twice_pdd.w, fma(half_dt, twice_pd.w, p.w)),
+                             fma(quarter_dt2, twice_pdd.e, fma(half_dt, twice_pd.e, p.e))};
   move_body(b, half_dt2 * load3<T>(b.last + kA * W), step);
-  turn_body_on<T>(b, p, {zero, {zero, zero, zero}}, more);
+  turn_body(b, turned);
 }
 
 template <class T>

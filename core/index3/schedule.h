@@ -35,7 +35,7 @@ struct BodyPlace {
 inline constexpr int kStateFields = 22;  // r p v w_b a alpha_b r_low
 inline constexpr int kStatesField = 0;
 inline constexpr int kHistoryField = kStatesField + 2 * kStateFields;  // of the last instant, see predict_body
-inline constexpr int kRotationField = kHistoryField + 15;              // A, row by row
+inline constexpr int kRotationField = kHistoryField + 11;              // A, row by row
 inline constexpr int kTwistField = kRotationField + 9;                 // v, w: world frame
 inline constexpr int kLoadField = kTwistField + 6;                     // Q: force, torque: world frame
 inline constexpr int kMotionField = kLoadField + 6;  // displacement | velocity | acceleration, world frame
@@ -328,7 +328,7 @@ struct RootToLeaves {
   // (24) (25), velocities are kept (54) and give the quadratic terms, accelerations are kept (69) and give the
   // residuals.
   enum class Finish { nothing, motion, displacements, velocities, accelerations } finish = Finish::nothing;
-  bool measure = true;  // how far displacements move the bodies
+  bool measure = true;  // the last displacements of a step: measured, and summed apart from their rounding
 };
 
 struct Found {
