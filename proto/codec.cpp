@@ -21,8 +21,10 @@ Message* parse(DecodeArena& arena, std::span<const std::byte> payload) {
   return message->ParseFromArray(payload.data(), static_cast<int>(payload.size())) ? message : nullptr;
 }
 
+// proven: with room for the proof at its end.
 template <class Message>
-std::span<const std::byte> serialise(const Message& message, std::span<std::byte> buffer) {
+std::span<const std::byte> serialise(Message& message, std::span<std::byte> buffer, bool proven = false) {
+  message.set_proof(std::string(proven ? kProofBytes : 0, '\0'));
   const std::size_t size = message.ByteSizeLong();
   assert(size <= buffer.size());
   if (size > buffer.size()) return {};
@@ -109,14 +111,11 @@ DecodeStatus ServerCodec::decode(std::span<const std::byte> payload, std::option
       return read_hello(message->hello(), request);
     case RigToServer::kResetFault:
       request.number = message->reset_fault().fault_number();
-      request.nonce = message->reset_fault().nonce();
-      request.cookie = message->reset_fault().cookie();
       return DecodeStatus::ok;
     case RigToServer::kWriteBlackBox:
       request.number = message->write_black_box().black_boxes();
-      request.nonce = message->write_black_box().nonce();
-      request.cookie = message->write_black_box().cookie();
       return DecodeStatus::ok;
+    case RigToServer::kJoin:
     case RigToServer::kGoodbye:
     case RigToServer::kHeartbeat:
     case RigToServer::kStatusQuery:
@@ -138,7 +137,11 @@ DecodeStatus ServerCodec::read_hello(const Hello& hello, RigRequest& request) {
   request.product_version = printable(hello.product_version());
   request.role = hello.role();
   request.nonce = hello.nonce();
-  request.cookie = hello.cookie();
+  request.former_session = hello.former_session();
+  request.cookie.assign(hello.cookie().begin(), hello.cookie().end());
+  request.key_id.assign(hello.key_id().begin(), hello.key_id().end());
+  request.public_key.assign(hello.public_key().begin(), hello.public_key().end());
+  request.token.assign(hello.token().begin(), hello.token().end());
   return Role_IsValid(request.role) ? DecodeStatus::ok : DecodeStatus::unexpected_content;
 }
 
@@ -170,9 +173,7 @@ std::span<const std::byte> ServerCodec::encode_state(const Snapshot& snapshot) {
   return serialise(state_, buffer_);
 }
 
-std::span<const std::byte> ServerCodec::encode_welcome(std::uint64_t nonce, std::uint32_t timeout_steps,
-                                                       const Participant* controller, bool lockstep,
-                                                       std::uint64_t step) {
+std::span<const std::byte> ServerCodec::encode_welcome(const WelcomeFields& fields) {
   Welcome& welcome = *reply_.mutable_welcome();
   welcome.Clear();
   welcome.set_product_version(product_version_);
@@ -181,12 +182,23 @@ std::span<const std::byte> ServerCodec::encode_welcome(std::uint64_t nonce, std:
   welcome.set_period_ns(static_cast<std::uint64_t>(period_ns_));
   welcome.set_input_channels(static_cast<std::uint32_t>(input_channels_.size()));
   welcome.set_output_channels(static_cast<std::uint32_t>(output_channels_.size()));
-  welcome.set_nonce(nonce);
-  welcome.set_timeout_steps(timeout_steps);
-  welcome.set_lockstep(lockstep);
-  welcome.set_step(step);
-  if (controller != nullptr) *welcome.mutable_controller() = *controller;
+  welcome.set_timeout_steps(fields.timeout_steps);
+  welcome.set_lockstep(fields.lockstep);
+  welcome.set_step(fields.step);
+  welcome.set_token(fields.token.data(), fields.token.size());
+  welcome.set_max_input_delay_ms(fields.max_input_delay_ms);
+  if (fields.controller != nullptr) *welcome.mutable_controller() = *fields.controller;
   return serialise(reply_, buffer_);
+}
+
+std::span<const std::byte> ServerCodec::encode_accept(std::uint64_t nonce, std::uint64_t session,
+                                                      const PublicKey* public_key) {
+  Accept& accept = *reply_.mutable_accept();
+  accept.Clear();
+  accept.set_nonce(nonce);
+  accept.set_session(session);
+  if (public_key != nullptr) accept.set_public_key(public_key->data(), public_key->size());
+  return serialise(reply_, buffer_, public_key != nullptr);
 }
 
 std::span<const std::byte> ServerCodec::encode_challenge(std::uint64_t nonce,
@@ -220,9 +232,15 @@ std::span<const std::byte> ServerCodec::encode_status(StatusReport report) {
 }
 
 std::span<const std::byte> ServerCodec::encode_refusal(RefusalReason reason, std::string_view text) {
+  return encode_refusal(reason, text, 0, false);
+}
+
+std::span<const std::byte> ServerCodec::encode_refusal(RefusalReason reason, std::string_view text, std::uint64_t nonce,
+                                                       bool proven) {
   reply_.mutable_refusal()->set_reason(reason);
   reply_.mutable_refusal()->set_text(printable(text, kMaxTextBytes));
-  return serialise(reply_, buffer_);
+  reply_.mutable_refusal()->set_nonce(nonce);
+  return serialise(reply_, buffer_, proven);
 }
 
 std::span<const std::byte> ServerCodec::encode_channel_page(Direction direction, std::uint32_t first) {
@@ -244,51 +262,56 @@ std::span<const std::byte> ServerCodec::encode_channel_page(Direction direction,
   return serialise(reply_, buffer_);
 }
 
-std::span<const std::byte> ServerCodec::encode_goodbye(std::string_view text) {
+std::span<const std::byte> ServerCodec::encode_goodbye(std::string_view text, GoodbyeReason reason) {
   reply_.mutable_goodbye()->set_text(printable(text, kMaxTextBytes));
+  reply_.mutable_goodbye()->set_reason(reason);
   return serialise(reply_, buffer_);
 }
 
 // Requests from an address that is not proven are as large as any answer to them.
-std::span<const std::byte> RigCodec::fill_up() {
+std::span<const std::byte> RigCodec::fill_up(bool proven) {
   constexpr std::size_t kTagAndLength = 3;
   request_.clear_padding();
+  request_.set_proof(std::string(proven ? kProofBytes : 0, '\0'));
   request_.set_padding(std::string(kMaxPayload - kTagAndLength - request_.ByteSizeLong(), '\0'));
-  const auto payload = serialise(request_, buffer_);
+  const auto payload = serialise(request_, buffer_, proven);
   request_.clear_padding();
   return payload;
 }
 
-std::span<const std::byte> RigCodec::encode_hello(std::string_view product_version, std::string_view rig_name,
-                                                  Role role, std::uint64_t nonce, std::string_view cookie) {
+std::span<const std::byte> RigCodec::encode_hello(const HelloFields& fields) {
   Hello& hello = *request_.mutable_hello();
-  hello.set_product_version(printable(product_version));
-  hello.set_rig_name(printable(rig_name));
-  hello.set_role(role);
-  hello.set_nonce(nonce);
-  hello.set_cookie(std::string(cookie));
-  return fill_up();
+  hello.Clear();
+  hello.set_product_version(printable(fields.product_version));
+  hello.set_rig_name(printable(fields.rig_name));
+  hello.set_role(fields.role);
+  hello.set_nonce(fields.nonce);
+  hello.set_cookie(std::string(fields.cookie));
+  if (fields.key_id != nullptr) hello.set_key_id(fields.key_id->data(), fields.key_id->size());
+  if (fields.public_key != nullptr) hello.set_public_key(fields.public_key->data(), fields.public_key->size());
+  hello.set_former_session(fields.former_session);
+  hello.set_token(std::string(fields.token));
+  return fill_up(fields.key_id != nullptr);
 }
 
-std::span<const std::byte> RigCodec::encode_status_query() {
+std::span<const std::byte> RigCodec::encode_join() {
+  request_.mutable_join();
+  return serialise(request_, buffer_);
+}
+
+std::span<const std::byte> RigCodec::encode_status_query(bool in_session) {
   request_.mutable_status_query();
-  return fill_up();
+  return in_session ? serialise(request_, buffer_) : fill_up(false);
 }
 
-std::span<const std::byte> RigCodec::encode_reset_fault(std::uint32_t fault_number, std::uint64_t nonce,
-                                                        std::string_view cookie) {
+std::span<const std::byte> RigCodec::encode_reset_fault(std::uint32_t fault_number) {
   request_.mutable_reset_fault()->set_fault_number(fault_number);
-  request_.mutable_reset_fault()->set_nonce(nonce);
-  request_.mutable_reset_fault()->set_cookie(std::string(cookie));
-  return fill_up();
+  return serialise(request_, buffer_);
 }
 
-std::span<const std::byte> RigCodec::encode_write_black_box(std::uint32_t black_boxes, std::uint64_t nonce,
-                                                            std::string_view cookie) {
+std::span<const std::byte> RigCodec::encode_write_black_box(std::uint32_t black_boxes) {
   request_.mutable_write_black_box()->set_black_boxes(black_boxes);
-  request_.mutable_write_black_box()->set_nonce(nonce);
-  request_.mutable_write_black_box()->set_cookie(std::string(cookie));
-  return fill_up();
+  return serialise(request_, buffer_);
 }
 
 std::span<const std::byte> RigCodec::encode_heartbeat() {
@@ -341,6 +364,7 @@ DecodeStatus RigCodec::decode(std::span<const std::byte> payload, std::uint64_t 
     case ServerToRig::kChannelPage:
     case ServerToRig::kGoodbye:
     case ServerToRig::kChallenge:
+    case ServerToRig::kAccept:
     case ServerToRig::kStatus:
       return DecodeStatus::ok;
     case ServerToRig::CONTENT_NOT_SET:

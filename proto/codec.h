@@ -15,14 +15,16 @@
 
 #include "core/mechanism/mechanism.h"
 #include "core/mechanism/signals.h"
+#include "proto/cookies.h"
 #include "proto/frame.h"
+#include "proto/handshake.h"
 #include "proto/printable.h"
 #include "proto/wire.pb.h"
 
 namespace rigstep::wire {
 
 inline constexpr std::size_t kMaxTextBytes = 600;  // of a Refusal or Goodbye
-inline constexpr std::size_t kCookieBytes = 16;
+inline constexpr std::size_t kTokenBytes = 16;
 
 // Parts of the time-out: after so long a silence a restarted rig may take its own place, and so often a controller says
 // something, that it may lose one heartbeat before.
@@ -51,11 +53,34 @@ struct RigRequest {
   std::string rig_name;                                             // kHello; printable, at most kMaxNameBytes
   std::string product_version;                                      // kHello; likewise
   Role role = CONTROLLER;                                           // kHello
-  std::uint64_t nonce = 0;                                          // kHello, kResetFault, kWriteBlackBox
-  std::string cookie;                                               // kHello, kResetFault, kWriteBlackBox
+  std::uint64_t nonce = 0;                                          // kHello
+  std::vector<std::uint8_t> cookie, key_id, public_key, token;      // kHello; as long as the rig made them
+  std::uint64_t former_session = 0;                                 // kHello
   std::uint32_t number = 0;     // kResetFault: of the fault; kWriteBlackBox: of those written so far
   Direction direction = INPUT;  // kChannelQuery
   std::uint32_t first = 0;      // kChannelQuery
+};
+
+// What a Welcome tells beside what its codec knows.
+struct WelcomeFields {
+  std::uint32_t timeout_steps = 0;
+  const Participant* controller = nullptr;  // who is in control now, or nobody
+  bool lockstep = false;
+  std::uint64_t step = 0;  // steps taken so far
+  std::span<const std::uint8_t> token = {};
+  std::uint32_t max_input_delay_ms = 0;
+};
+
+// What a Hello asks for. The part with the cookie: empty at first.
+struct HelloFields {
+  std::string_view product_version, rig_name;
+  Role role = CONTROLLER;
+  std::uint64_t nonce = 0;
+  std::string_view cookie = {};
+  const KeyId* key_id = nullptr;  // with a key: the frame is sealed by seal_proven_frame()
+  const PublicKey* public_key = nullptr;
+  std::uint64_t former_session = 0;
+  std::string_view token = {};
 };
 
 class ServerCodec {
@@ -73,18 +98,21 @@ class ServerCodec {
 
   // Each encode returns bytes that are valid until the next encode.
   std::span<const std::byte> encode_state(const Snapshot& snapshot);
-  // nonce: of the Hello. controller: who is in control now, or null. step: steps taken so far.
-  std::span<const std::byte> encode_welcome(std::uint64_t nonce, std::uint32_t timeout_steps,
-                                            const Participant* controller, bool lockstep = false,
-                                            std::uint64_t step = 0);
+  std::span<const std::byte> encode_welcome(const WelcomeFields& fields);
   std::span<const std::byte> encode_challenge(std::uint64_t nonce, std::span<const std::uint8_t, kCookieBytes> cookie);
+  // public_key: null without a key; with one the frame is sealed by seal_proven_frame().
+  std::span<const std::byte> encode_accept(std::uint64_t nonce, std::uint64_t session, const PublicKey* public_key);
   // Puts this server's and mechanism's own fields in. What does not fit is left out, from the last on: observers,
   // then reasons of refusals, then counters, then distributions.
   std::span<const std::byte> encode_status(StatusReport report);
+  // In a session.
   std::span<const std::byte> encode_refusal(RefusalReason reason, std::string_view text);
+  // Of a Hello. proven: the frame is sealed by seal_proven_frame().
+  std::span<const std::byte> encode_refusal(RefusalReason reason, std::string_view text, std::uint64_t nonce,
+                                            bool proven);
   // The channels from `first` on, as many as fit. Past the end: none, so that the rig learns the total.
   std::span<const std::byte> encode_channel_page(Direction direction, std::uint32_t first);
-  std::span<const std::byte> encode_goodbye(std::string_view text);
+  std::span<const std::byte> encode_goodbye(std::string_view text, GoodbyeReason reason = ENDED);
 
   const std::string& product_version() const { return product_version_; }
   std::int64_t period_ns() const { return period_ns_; }
@@ -111,15 +139,12 @@ class ServerCodec {
 
 class RigCodec {
  public:
-  // Each encode returns bytes that are valid until the next encode. Hello and requests outside a session fill a frame.
-  // cookie: of the newest Challenge, empty before it.
-  std::span<const std::byte> encode_hello(std::string_view product_version, std::string_view rig_name, Role role,
-                                          std::uint64_t nonce, std::string_view cookie);
-  std::span<const std::byte> encode_status_query();
-  std::span<const std::byte> encode_reset_fault(std::uint32_t fault_number, std::uint64_t nonce,
-                                                std::string_view cookie);
-  std::span<const std::byte> encode_write_black_box(std::uint32_t black_boxes, std::uint64_t nonce,
-                                                    std::string_view cookie);
+  // Each encode returns bytes that are valid until the next encode. Hello and a query outside a session fill a frame.
+  std::span<const std::byte> encode_hello(const HelloFields& fields);
+  std::span<const std::byte> encode_join();
+  std::span<const std::byte> encode_status_query(bool in_session);
+  std::span<const std::byte> encode_reset_fault(std::uint32_t fault_number);
+  std::span<const std::byte> encode_write_black_box(std::uint32_t black_boxes);
   std::span<const std::byte> encode_heartbeat();
   std::span<const std::byte> encode_channel_query(Direction direction, std::uint32_t first);
   // Only after start().
@@ -139,7 +164,7 @@ class RigCodec {
 
  private:
   DecodeStatus read_state(const StateFrame& frame, std::uint64_t last_step, Snapshot& state) const;
-  std::span<const std::byte> fill_up();
+  std::span<const std::byte> fill_up(bool proven);
 
   bool started_ = false;
   std::uint64_t mechanism_id_ = 0;

@@ -1,7 +1,7 @@
 // The frame around every datagram: version, session, number, both sides' clocks, and the tag that proves or protects
 // it. Layout and order of checks: wire.proto. A frame is checked before its message is parsed.
 //
-// The tag is a keyed BLAKE2b, some 3 us for a full datagram, less than 1 us for a short one; without a key it is a
+// In a keyed session a frame is encrypted and proven by ChaCha20-Poly1305, some 2 us for a full datagram; else it has a
 // CRC-32, a few hundredths of that, which a rig can be written with in any language.
 // Plain values and functions without memory of their own; they do not allocate.
 #pragma once
@@ -15,7 +15,7 @@
 
 namespace rigstep::wire {
 
-inline constexpr std::uint8_t kProtocolVersion = 2;
+inline constexpr std::uint8_t kProtocolVersion = 3;
 inline constexpr std::size_t kMaxDatagram = 1200;  // [bytes]: one Ethernet frame, never a fragment
 inline constexpr std::size_t kFrameHeaderBytes = 44;
 inline constexpr std::size_t kTagBytes = 16;
@@ -26,11 +26,11 @@ enum class DecodeStatus : std::uint8_t {
   ok,
   wrong_size,          // more than kMaxDatagram, less than a frame, or a request that is not filled up
   malformed,           // no frame, or no message of wire.proto in it
-  authentication,      // the tag is wrong: damaged, no key, or another one
+  authentication,      // the tag or the proof is wrong: damaged, no key, or another one
   bad_version,         // another protocol version
   unknown_source,      // from an address without a session here
   wrong_session,       // of another session of that address
-  replayed,            // a datagram that came before, or one too old to tell
+  replayed,            // a datagram or cookie that came before, or one too old to tell
   wrong_mechanism,     // for another mechanism, or for a changed one
   channel_count,       // not one value per channel
   not_finite,          // a value is NaN or infinite
@@ -42,12 +42,15 @@ enum class DecodeStatus : std::uint8_t {
   unproven_address,    // a cookie that does not hold any more
   unexpected_content,  // nothing in it, or not what belongs here
   too_frequent,        // a request without a session, beyond those that are answered
+  delayed,             // inputs that were on their way for too long
+  not_permitted,       // the role of the key, or of the session, is another one
+  ended_session,       // of a session that has ended
 };
-inline constexpr std::size_t kDecodeStatusCount = 19;
+inline constexpr std::size_t kDecodeStatusCount = 22;
 
 const char* to_string(DecodeStatus status) noexcept;
 
-using Key = std::array<std::uint8_t, 32>;  // shared by both sides; see key_file.h
+using Key = std::array<std::uint8_t, 32>;  // of a participant, see key_file.h, or of a session, see handshake.h
 
 enum class Sender : std::uint8_t { rig = 'r', server = 's' };
 
@@ -65,15 +68,27 @@ struct Frame {
   std::span<const std::byte> payload;  // into the datagram
 };
 
-// Checks size, form, tag and version, and that it was sent by the other side of `reader`. `frame` is set when the tag
-// is right, also for bad_version. key: none for the checksum only.
-DecodeStatus open_frame(std::span<const std::byte> datagram, Sender reader, const std::optional<Key>& key,
-                        Frame& frame) noexcept;
+// The header of a datagram of the right size and form that the other side of `reader` may have sent. Nothing in it is
+// proven: it says with which key open_frame() is to be called.
+DecodeStatus read_header(std::span<const std::byte> datagram, Sender reader, FrameHeader& header) noexcept;
 
-// Writes header, payload and tag to `buffer`. payload: at most kMaxPayload bytes.
-std::span<const std::byte> seal_frame(const FrameHeader& header, std::span<const std::byte> payload,
-                                      const std::optional<Key>& key,
+// Checks size, form, tag and version, and that it was sent by the other side of `reader`. `frame` is set when the tag
+// is right, also for bad_version. key: of the session for what the other side sends, and the payload is decrypted in
+// its place; null for the checksum only.
+DecodeStatus open_frame(std::span<std::byte> datagram, Sender reader, const Key* key, Frame& frame) noexcept;
+
+// Writes header, payload and tag to `buffer`. payload: at most kMaxPayload bytes. key: of the session for what this
+// side sends; null for the checksum only.
+std::span<const std::byte> seal_frame(const FrameHeader& header, std::span<const std::byte> payload, const Key* key,
                                       std::span<std::byte, kMaxDatagram> buffer) noexcept;
+
+// The two halves of sealing without a key: what is between them is covered by the checksum.
+std::span<const std::byte> write_frame(const FrameHeader& header, std::span<const std::byte> payload,
+                                       std::span<std::byte, kMaxDatagram> buffer) noexcept;
+std::span<const std::byte> add_checksum(std::size_t size, std::span<std::byte, kMaxDatagram> buffer) noexcept;
+// As another version writes it, for who speaks only that: the version byte is changed, and the checksum with it.
+std::span<const std::byte> with_version(std::span<const std::byte> frame, std::uint8_t version,
+                                        std::span<std::byte, kMaxDatagram> buffer) noexcept;
 
 // Lets each number through once, and none that is older than the newest by the window or more.
 class ReplayWindow {
@@ -97,9 +112,12 @@ class ClockOffset {
   };
 
   // Four stamps of one exchange: sent and came on one's own clock, there_came and there_sent on the other side's.
-  // Impossible ones are left out.
+  // Impossible ones are left out. One that no delay explains shows that a clock was set: what came before is forgotten.
   void add(std::int64_t sent_ns, std::int64_t there_came_ns, std::int64_t there_sent_ns, std::int64_t came_ns) noexcept;
   std::optional<Estimate> estimate(std::int64_t now_ns) const noexcept;
+  // The longest that a datagram with this stamp of the other side can have taken until now, whoever held it back; none
+  // before the first estimate.
+  std::optional<std::int64_t> longest_delay_ns(std::int64_t there_sent_ns, std::int64_t now_ns) const noexcept;
 
  private:
   struct Exchange {

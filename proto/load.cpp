@@ -1037,6 +1037,11 @@ void read_link(const Rig& file, const Source& source, const std::filesystem::pat
   if (timeout_ns < 10'000'000 || timeout_ns > 60'000'000'000)
     source.fail(file, "link.timeout_steps", "is a time-out of " + std::to_string(timeout_ns / 1'000'000) + " ms",
                 "use as many steps as 10 ms to one minute have, or leave it out for two seconds");
+  const std::int64_t stale_ms = rig.period_ns * rig.max_input_age_steps / 1'000'000;
+  rig.max_input_delay_ms = static_cast<std::uint32_t>(std::clamp<std::int64_t>(stale_ms, 100, 60'000));
+  if (link.has_max_input_delay_ms()) rig.max_input_delay_ms = link.max_input_delay_ms();
+  if (rig.max_input_delay_ms > 60'000)
+    source.fail(file, "link.max_input_delay_ms", "is more than a minute", "use less, or 0 to take inputs of any age");
 }
 
 }  // namespace
@@ -1053,10 +1058,10 @@ RigConfig parse_rig(std::string text, const std::string& path) {
     source.fail(file, "period_us", "is not between 100 and 1000000", "use 1000 for 1 kHz");
   read_solver(file, source, rig);
   read_realtime(file, source, rig);
-  read_link(file, source, std::filesystem::path(path).parent_path(), rig);
   rig.recording_path = file.recording().path();
   if (file.recording().full_state_every() != 0) rig.full_state_every = file.recording().full_state_every();
   read_stale_input(file, source, rig);
+  read_link(file, source, std::filesystem::path(path).parent_path(), rig);
   read_channels(file, source, rig);
   read_fault_after(file, source, rig);
   read_black_box(file, source, rig);

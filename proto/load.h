@@ -52,7 +52,8 @@ struct RigConfig {
   std::uint16_t port = 47001;
   std::string key_path;  // of the link's key, relative paths resolved against the rig file; empty: none
   bool allow_unauthenticated = false;
-  std::uint32_t timeout_steps = 2000;  // two seconds of periods unless the file says otherwise
+  std::uint32_t max_input_delay_ms = 100;  // 0: inputs may be as old as they are
+  std::uint32_t timeout_steps = 2000;      // two seconds of periods unless the file says otherwise
   bool enforce_realtime = false;
   int priority = 80;
   std::optional<int> cpu;

@@ -45,8 +45,7 @@ const addrinfo& preferred(const addrinfo& all) {
 
 }  // namespace
 
-ClientSocket::ClientSocket(const std::string& host, std::uint16_t port, const std::optional<wire::Key>& key)
-    : host_(host), port_(port), key_(key) {
+ClientSocket::ClientSocket(const std::string& host, std::uint16_t port) : host_(host), port_(port) {
   addrinfo wanted{};
   wanted.ai_socktype = SOCK_DGRAM;
   addrinfo* found = nullptr;
@@ -65,7 +64,11 @@ ClientSocket::ClientSocket(const std::string& host, std::uint16_t port, const st
 ClientSocket::~ClientSocket() { ::close(fd_); }
 
 bool ClientSocket::send(const wire::FrameHeader& header, std::span<const std::byte> payload) {
-  const auto datagram = wire::seal_frame(header, payload, key_, sent_);
+  const wire::Key* const key = keys_ != nullptr && header.session != 0 ? &keys_->rig_to_server : nullptr;
+  return send(wire::seal_frame(header, payload, key, sent_));
+}
+
+bool ClientSocket::send(std::span<const std::byte> datagram) {
   if (::send(fd_, datagram.data(), datagram.size(), MSG_DONTWAIT) >= 0) return true;
   if (errno != ECONNREFUSED) return false;
   // a refusal is the answer to an earlier datagram: nobody listens there, or not yet
@@ -89,11 +92,13 @@ std::optional<ClientSocket::Arrival> ClientSocket::receive() {
   if (!size_ && !take(MSG_DONTWAIT)) return std::nullopt;
   Arrival arrival;
   arrival.came_ns = came_ns_;
-  const auto datagram = std::span<const std::byte>(received_).first(*std::exchange(size_, std::nullopt));
-  arrival.status = wire::open_frame(datagram, wire::Sender::rig, key_, arrival.frame);
-  if (arrival.status == wire::DecodeStatus::authentication && key_) {
-    arrival.hint = wire::open_frame(datagram, wire::Sender::rig, std::nullopt, arrival.frame) == wire::DecodeStatus::ok;
-  }
+  const auto datagram = std::span(received_).first(*std::exchange(size_, std::nullopt));
+  arrival.datagram = datagram;
+  wire::FrameHeader header;
+  arrival.status = wire::read_header(datagram, wire::Sender::rig, header);
+  if (arrival.status != wire::DecodeStatus::ok) return arrival;
+  const wire::Key* const key = keys_ != nullptr && header.session != 0 ? &keys_->server_to_rig : nullptr;
+  arrival.status = wire::open_frame(datagram, wire::Sender::rig, key, arrival.frame);
   return arrival;
 }
 

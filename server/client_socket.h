@@ -1,5 +1,5 @@
-// The socket of whoever talks to a Rigstep server: frames to one address and from it, with one key. Owned and used by
-// one thread; only wait_until() blocks. Contract of the bytes: proto/wire.proto.
+// The socket of whoever talks to a Rigstep server: frames to one address and from it. Owned and used by one thread;
+// only wait_until() blocks. Contract of the bytes: proto/wire.proto.
 #pragma once
 
 #include <array>
@@ -10,6 +10,7 @@
 #include <string>
 
 #include "proto/frame.h"
+#include "proto/handshake.h"
 #include "rt/clock.h"
 
 namespace rigstep::server {
@@ -26,17 +27,20 @@ class ClientSocket {
     wire::DecodeStatus status = wire::DecodeStatus::ok;
     wire::Frame frame;         // as far as open_frame sets it; valid until the next receive or wait
     std::int64_t came_ns = 0;  // CLOCK_MONOTONIC
-    // a frame without our key where we have one, status is `authentication`: a hint, no more
-    bool hint = false;
+    std::span<const std::byte> datagram = {};
   };
 
   // host: name or numeric address. Throws NetworkError where it is not found.
-  ClientSocket(const std::string& host, std::uint16_t port, const std::optional<wire::Key>& key);
+  ClientSocket(const std::string& host, std::uint16_t port);
   ~ClientSocket();
   ClientSocket(const ClientSocket&) = delete;
   ClientSocket& operator=(const ClientSocket&) = delete;
 
+  // Of the session whose frames come and go from now on; null: they have no key. Outlive their use.
+  void use_keys(const wire::SessionKeys* keys) { keys_ = keys; }
+
   bool send(const wire::FrameHeader& header, std::span<const std::byte> payload);
+  bool send(std::span<const std::byte> datagram);
   std::optional<Arrival> receive();       // the next datagram that came, if any
   void wait_until(std::int64_t time_ns);  // or until a datagram comes; CLOCK_MONOTONIC
 
@@ -49,7 +53,7 @@ class ClientSocket {
 
   std::string host_;
   std::uint16_t port_;
-  std::optional<wire::Key> key_;
+  const wire::SessionKeys* keys_ = nullptr;
   int fd_ = -1;
   bool refused_ = false;  // by the machine: no such port
   std::array<std::byte, 2048> received_{};

@@ -31,14 +31,18 @@ rt::RealtimeSettings realtime_settings(const wire::RigConfig& rig) {
   return {.enforce = rig.enforce_realtime, .priority = rig.priority, .cpu = rig.cpu};
 }
 
-// They refer to `rig`.
-UdpOptions udp_options(const wire::RigConfig& rig) {
+// They refer to `rig`. operator_key: made where rigs need no key.
+UdpOptions udp_options(const wire::RigConfig& rig, std::optional<OperatorKey>& operator_key) {
   UdpOptions options{.address = rig.address,
                      .port = rig.port,
                      .allow_unauthenticated = rig.allow_unauthenticated,
                      .timeout_steps = rig.timeout_steps,
+                     .max_input_delay_ms = rig.max_input_delay_ms,
                      .place = [&rig] { return wire::place_in(rig, "link.address"); }};
-  if (!rig.key_path.empty()) options.key = wire::read_key_file(rig.key_path);
+  if (!rig.key_path.empty())
+    options.keys = {std::make_shared<const wire::Secret<wire::KeyRing>>(wire::read_key_ring(rig.key_path)), true};
+  else
+    options.keys = {operator_key.emplace().ring(), false};
   return options;
 }
 
@@ -235,8 +239,9 @@ LiveRun::LiveRun(wire::RigConfig rig)
       no_deep_idle_(realtime_settings(rig_), realtime_),
       stepper_(make_stepper(mechanism_, settings_of(rig_))),
       rings_(make_rings(rig_, stepper_)),
+      key_watch_(rig_.key_path),
       codec_(mechanism_.mechanism, selected_channels(rig_, mechanism_.mechanism), rig_.period_ns, product_version()),
-      endpoint_(udp_options(rig_), codec_, inputs_, snapshots_,
+      endpoint_(udp_options(rig_, operator_key_), codec_, inputs_, snapshots_,
                 {.on_event = [this](const RigEvent& event) { keep_event(event); },
                  .describe_loop = [this](wire::StatusReport& report) { describe_loop(report); },
                  .reset_fault =
@@ -251,7 +256,15 @@ LiveRun::LiveRun(wire::RigConfig rig)
               .out = rig_.lockstep ? nullptr : &snapshots_,
               .steps = keeps_records() ? &rings_->steps : nullptr,
               .states = keeps_records() ? &rings_->states : nullptr,
-              .wake_fd = rig_.lockstep ? -1 : endpoint_.wake_fd()}) {}
+              .wake_fd = rig_.lockstep ? -1 : endpoint_.wake_fd()}) {
+  if (!endpoint_.keys_locked())
+    key_events_.push_back(
+        "keys: the system does not lock their memory, which may come into swap space: raise `ulimit -l`");
+  if (!operator_key_) return;
+  if (const std::string problem = operator_key_->publish(endpoint_.local_port()); !problem.empty())
+    key_events_.push_back("keys: `rigstep reset` and `rigstep blackbox` will not work here, no place for their key: " +
+                          problem);
+}
 
 LiveRun::~LiveRun() {
   if (loop_.joinable()) stop("abandoned");
@@ -354,6 +367,19 @@ void LiveRun::keep_event(const RigEvent& event) {
 std::vector<RigEvent> LiveRun::take_events() {
   const std::lock_guard lock(events_mutex_);
   return std::exchange(events_, {});
+}
+
+std::vector<std::string> LiveRun::take_key_events() {
+  if (const auto change = key_watch_.look()) {
+    if (change->ring != nullptr) {
+      endpoint_.offer_keys(change->ring);
+      key_events_.push_back("keys: read again, " + std::to_string((**change->ring).all().size()) +
+                            " participants: " + rig_.key_path);
+    } else {
+      key_events_.push_back("keys: those known before stay, " + change->problem);
+    }
+  }
+  return std::exchange(key_events_, {});
 }
 
 bool LiveRun::request_black_box() {

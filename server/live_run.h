@@ -18,7 +18,9 @@
 
 #include "rt/cycle.h"
 #include "rt/thread_setup.h"
+#include "server/key_watch.h"
 #include "server/link/udp_endpoint.h"
+#include "server/operator_key.h"
 #include "server/recorder.h"
 #include "server/session.h"
 
@@ -97,6 +99,9 @@ class LiveRun {
   std::string recording_error() const { return recorder_ != nullptr ? recorder_->error() : std::string(); }
   // Has the black box written; false: the rig file asks for none.
   bool request_black_box();
+  // What there is to tell about keys since the last call: the key file was read again, or cannot be; memory that is not
+  // locked; no key for this user's `rigstep reset`.
+  std::vector<std::string> take_key_events();
   // What became of black boxes since the last call.
   std::vector<Recorder::Written> take_black_boxes();
   // Those refused so far because of the rig file's limits, and why the newest of all was not written.
@@ -126,6 +131,9 @@ class LiveRun {
   std::shared_ptr<RecordRings> rings_;
   std::mutex events_mutex_;  // between the network thread and the main thread
   std::vector<RigEvent> events_;
+  std::optional<OperatorKey> operator_key_;  // where there is no key file
+  KeyWatch key_watch_;
+  std::vector<std::string> key_events_;
   wire::ServerCodec codec_;
   UdpEndpoint endpoint_;
   rt::Cycle cycle_;

@@ -114,6 +114,8 @@ const char* to_string(RigReport::End end) noexcept {
       return "server stopped";
     case RigReport::End::server_silent:
       return "server silent";
+    case RigReport::End::displaced:
+      return "another rig took its place";
   }
   return "unknown";
 }
@@ -226,7 +228,8 @@ class RigRun {
     while (true) {
       if (stop_.load()) return finish(RigReport::End::stopped, now);
       if (now >= end) return finish(RigReport::End::duration_over, now);
-      if (!still_there(now)) return finish(RigReport::End::server_silent, now);
+      if (!still_there(now))
+        return finish(client_.displaced() ? RigReport::End::displaced : RigReport::End::server_silent, now);
       if (now >= next && !unanswered_) {
         send_inputs(now);
         // what was missed stays missed: a burst of old inputs helps nobody
@@ -240,7 +243,8 @@ class RigRun {
       }
       client_.wait_until(std::min({unanswered_ ? said_ns_ + kStepAgainAfterNs : next, said_ns_ + heartbeat, end}));
       for (auto arrival = client_.receive(); arrival != RigClient::Arrival::nothing; arrival = client_.receive()) {
-        if (arrival == RigClient::Arrival::goodbye) return finish(RigReport::End::server_stopped, now_ns());
+        if (arrival == RigClient::Arrival::goodbye)
+          return finish(client_.displaced() ? RigReport::End::displaced : RigReport::End::server_stopped, now_ns());
         if (arrival == RigClient::Arrival::state) take_state(now_ns());
       }
       now = now_ns();

@@ -58,9 +58,9 @@ struct RigLink {
 struct RigOptions {
   std::string host = "127.0.0.1";  // name or numeric address of the server
   std::uint16_t port = 47001;
-  std::string name = "rigstep rig";
+  std::string name;  // empty: one that no other rig has
   std::string product_version;
-  std::string key_file;             // copy of the server's; empty: none
+  std::string key_file;             // of `rigstep keygen`; empty: none
   bool observe = false;             // send no inputs
   std::vector<std::string> drives;  // see Drive::parse; inputs without a drive are sent as zero
   double rate_hz = 0.0;             // of the inputs, in lockstep at most; 0: one per period of the server
@@ -77,9 +77,9 @@ struct Times {
 };
 
 struct RigReport {
-  enum class End { duration_over, stopped, server_stopped, server_silent };
+  enum class End { duration_over, stopped, server_stopped, server_silent, displaced };
   End end = End::duration_over;
-  std::string goodbye;  // the server's words when it stopped
+  std::string goodbye;  // the server's words when it stopped, or when another rig took our place
   RigLink link;
 
   double seconds = 0.0;  // from the first input to the end

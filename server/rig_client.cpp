@@ -1,45 +1,42 @@
 #include "server/rig_client.h"
 
-#include <sodium.h>
-
 #include <algorithm>
 #include <cmath>
 
 #include "proto/codec.h"
-#include "proto/key_file.h"
 #include "rt/clock.h"
-#include "server/client_socket.h"
+#include "server/client_session.h"
 #include "server/network_error.h"
 
 namespace rigstep::server {
-namespace {
-
-std::optional<wire::Key> key_of(const std::string& file) {
-  return file.empty() ? std::nullopt : std::optional(wire::read_key_file(file));
-}
-
-}  // namespace
 
 class RigClient::Session {
  public:
   Session(const RigClientOptions& options, const std::atomic<bool>* stop)
-      : options_(options), stop_(stop), socket_(options.host, options.port, key_of(options.key_file)) {
-    if (sodium_init() < 0) throw NetworkError("no random numbers from the system: sessions cannot be made");
-  }
+      : options_(options),
+        link_({.host = options.host,
+               .port = options.port,
+               .name = options.name,
+               .product_version = options.product_version,
+               .key_file = options.key_file,
+               .role = options.observe ? wire::OBSERVER : wire::CONTROLLER},
+              stop) {}
 
   // False: stopped.
   bool connect(double timeout_s) {
     const std::int64_t period_ns = server_.period_ns;
-    if (!say_hello(timeout_s)) return false;
+    refused_here_.clear();
+    // an older state than the last one is right after the server was started anew
+    snapshot_.step = 0;
+    if (!link_.open(timeout_s, [this](const wire::Welcome& welcome, const ClientSession::Arrival&) { start(welcome); }))
+      return false;
     std::vector<RigChannel> inputs, outputs;
     if (!read_channels(wire::INPUT, input_channels_, inputs, timeout_s) ||
         !read_channels(wire::OUTPUT, output_channels_, outputs, timeout_s))
       return false;
     if (known_ &&
-        !(are_equal(inputs, server_.inputs) && are_equal(outputs, server_.outputs) && period_ns == server_.period_ns)) {
-      refusal_ = "it has other channels or another period now. Start the rig anew.";
-      throw NetworkError(no_answer());
-    }
+        !(are_equal(inputs, server_.inputs) && are_equal(outputs, server_.outputs) && period_ns == server_.period_ns))
+      refuse("it has other channels or another period now. Start the rig anew.");
     server_.inputs = std::move(inputs);
     server_.outputs = std::move(outputs);
     input_.inputs.count = static_cast<int>(server_.inputs.size());
@@ -53,51 +50,54 @@ class RigClient::Session {
 
   bool reconnect(double timeout_s) {
     connected_ = false;
+    if (link_.displaced()) return false;
     try {
       return connect(timeout_s);
     } catch (const NetworkError&) {
-      if (refusal_.empty()) return false;
+      if (link_.displaced() || !(link_.refused() || !refused_here_.empty())) return false;
       throw;
     }
   }
 
   void leave(const std::string& words) {
-    if (connected_) send(codec_.encode_goodbye(words));
+    if (connected_) link_.leave(words);
     connected_ = false;
   }
 
-  bool send(std::span<const std::byte> payload) { return socket_.send(end_.next_header(now_ns()), payload); }
+  bool send(std::span<const std::byte> payload) { return link_.send(payload); }
 
   bool send_inputs(std::span<const double> inputs) {
     if (!connected_) return false;
     std::copy_n(inputs.begin(), std::min(inputs.size(), server_.inputs.size()), input_.inputs.value.begin());
     input_.sequence = server_.lockstep ? snapshot_.step + 1 : input_.sequence + 1;
     input_.rig_time_ns = now_ns();
-    return send(codec_.encode_input(input_));
+    return send(link_.codec().encode_input(input_));
   }
   bool request_state() {
     if (!connected_ || !server_.lockstep) return false;
     input_.sequence = snapshot_.step;
     input_.rig_time_ns = now_ns();
-    return send(codec_.encode_input(input_));
+    return send(link_.codec().encode_input(input_));
   }
   // Lockstep: what was said last, word by word.
-  bool send_again() { return connected_ && send(codec_.encode_input(input_)); }
-  bool send_heartbeat() { return connected_ && send(codec_.encode_heartbeat()); }
+  bool send_again() { return connected_ && send(link_.codec().encode_input(input_)); }
+  bool send_heartbeat() { return connected_ && send(link_.codec().encode_heartbeat()); }
 
   Arrival receive() {
-    const auto arrival = socket_.receive();
+    const auto arrival = link_.socket().receive();
     if (!arrival) return Arrival::nothing;
     if (const auto status = take(*arrival); status != wire::DecodeStatus::ok) {
       ++refused_[static_cast<std::size_t>(status)];
       return Arrival::other;
     }
-    if (codec_.message()->has_goodbye()) {
-      goodbye_ = wire::printable(codec_.message()->goodbye().text(), wire::kMaxTextBytes);
+    if (link_.codec().message()->has_goodbye()) {
+      // after our own silence we may say Hello anew, and the server's tells us so
+      if (link_.codec().message()->goodbye().reason() == wire::TIMED_OUT) return Arrival::other;
+      goodbye_ = wire::printable(link_.codec().message()->goodbye().text(), wire::kMaxTextBytes);
       connected_ = false;
       return Arrival::goodbye;
     }
-    if (!codec_.message()->has_state()) return Arrival::other;
+    if (!link_.codec().message()->has_state()) return Arrival::other;
     expose_state();
     note_delays(arrival->frame.header, arrival->came_ns);
     return Arrival::state;
@@ -107,10 +107,7 @@ class RigClient::Session {
   friend class RigClient;
 
   const RigClientOptions options_;
-  const std::atomic<bool>* stop_;
-  ClientSocket socket_;
-  wire::RigCodec codec_;
-  wire::SessionEnd end_;
+  ClientSession link_;
   bool connected_ = false;
   RigServer server_;
   InputSample input_;
@@ -119,15 +116,18 @@ class RigClient::Session {
   std::string goodbye_;
   std::optional<std::int64_t> delay_to_rig_ns_, delay_to_server_ns_;
   std::array<std::uint64_t, wire::kDecodeStatusCount> refused_{};
-
-  bool stopped() const { return stop_ != nullptr && stop_->load(); }
+  bool known_ = false;  // the server's channels
+  std::size_t input_channels_ = 0, output_channels_ = 0;
+  std::string refused_here_;  // why this rig does not want the server
 
   // A datagram of the session.
-  wire::DecodeStatus take(const ClientSocket::Arrival& arrival) {
-    if (arrival.status != wire::DecodeStatus::ok) return arrival.status;
-    if (const auto status = end_.accept(arrival.frame.header, arrival.came_ns); status != wire::DecodeStatus::ok)
-      return status;
-    return codec_.decode(arrival.frame.payload, snapshot_.step, snapshot_);
+  wire::DecodeStatus take(const ClientSession::Arrival& arrival) {
+    return link_.take(arrival, snapshot_.step, snapshot_);
+  }
+
+  [[noreturn]] void refuse(const std::string& why) {
+    refused_here_ = why;
+    throw NetworkError("the server at " + link_.socket().server() + " is another one: " + why);
   }
 
   void expose_state() {
@@ -144,89 +144,16 @@ class RigClient::Session {
   void note_delays(const wire::FrameHeader& header, std::int64_t came_ns) {
     delay_to_rig_ns_.reset();
     delay_to_server_ns_.reset();
-    const auto clock = end_.clock().estimate(came_ns);
+    const auto clock = link_.end().clock().estimate(came_ns);
     if (!clock) return;
     delay_to_rig_ns_ = came_ns - (header.sent_ns - clock->offset_ns);
     if (header.echo_sent_ns != 0) delay_to_server_ns_ = (header.echo_came_ns - clock->offset_ns) - header.echo_sent_ns;
   }
 
-  // Repeats a request until `take_answer` has accepted an answer. False: stopped.
-  bool ask(double timeout_s, const std::function<void()>& request,
-           const std::function<bool(const ClientSocket::Arrival&)>& take_answer) {
-    const std::int64_t give_up = now_ns() + nanoseconds(timeout_s);
-    while (!stopped() && now_ns() < give_up) {
-      request();
-      const std::int64_t repeat = std::min(now_ns() + kRepeatAfterNs, give_up);
-      while (now_ns() < repeat && !stopped()) {
-        socket_.wait_until(repeat);
-        while (const auto arrival = socket_.receive()) {
-          if (take_answer(*arrival)) return true;
-        }
-      }
-    }
-    if (stopped()) return false;
-    throw NetworkError(no_answer());
-  }
-
-  std::string no_answer() const {
-    if (refusal_.empty()) return socket_.no_answer();
-    return socket_.server() + " refuses this rig: " + refusal_;
-  }
-
-  bool say_hello(double timeout_s) {
-    randombytes_buf(&nonce_, sizeof nonce_);
-    cookie_.clear();
-    refusal_.clear();
-    // an older state than the last one is right after the server was started anew
-    snapshot_.step = 0;
-    return ask(
-        timeout_s, [this] { send_hello(); },
-        [this](const ClientSocket::Arrival& arrival) { return take_welcome(arrival); });
-  }
-
-  void send_hello() {
-    const auto role = options_.observe ? wire::OBSERVER : wire::CONTROLLER;
-    socket_.send({.sender = wire::Sender::rig, .sent_ns = now_ns()},
-                 codec_.encode_hello(options_.product_version, options_.name, role, nonce_, cookie_));
-  }
-
-  bool take_welcome(const ClientSocket::Arrival& arrival) {
-    const bool version = arrival.status == wire::DecodeStatus::bad_version;
-    if (arrival.status != wire::DecodeStatus::ok && !version && !arrival.hint) return false;
-    Snapshot ignored;
-    if (codec_.decode(arrival.frame.payload, 0, ignored) != wire::DecodeStatus::ok && !version) return false;
-    const wire::ServerToRig* message = codec_.message();
-    if (message != nullptr && message->has_refusal()) return take_refusal(message->refusal(), arrival.hint);
-    if (version) throw NetworkError(other_version());
-    if (arrival.hint) return false;
-    if (message->has_challenge() && message->challenge().nonce() == nonce_ &&
-        message->challenge().cookie().size() == wire::kCookieBytes) {
-      const bool first = cookie_ != message->challenge().cookie();
-      cookie_ = message->challenge().cookie();
-      if (first) send_hello();
-      return false;
-    }
-    if (!message->has_welcome() || message->welcome().nonce() != nonce_) return false;
-    start(message->welcome(), arrival);
-    return true;
-  }
-
-  bool take_refusal(const wire::Refusal& refusal, bool hint) {
-    if (hint && refusal.reason() != wire::AUTHENTICATION) return false;
-    refusal_ = wire::printable(refusal.text(), wire::kMaxTextBytes);
-    // another rig may leave or time out meanwhile, a version will not change
-    if (refusal.reason() == wire::VERSION) throw NetworkError(no_answer());
-    return false;
-  }
-
-  void start(const wire::Welcome& welcome, const ClientSocket::Arrival& arrival) {
-    if (known_ && welcome.mechanism_id() != server_.mechanism_id) {
-      refusal_ = "it runs another mechanism now, " + wire::printable(welcome.mechanism()) + ". Start the rig anew.";
-      throw NetworkError(no_answer());
-    }
-    codec_.start(welcome);
-    end_ = wire::SessionEnd(wire::Sender::rig, arrival.frame.header.session);
-    end_.accept(arrival.frame.header, arrival.came_ns);
+  void start(const wire::Welcome& welcome) {
+    if (known_ && welcome.mechanism_id() != server_.mechanism_id)
+      refuse("it runs another mechanism now, " + wire::printable(welcome.mechanism()) + ". Start the rig anew.");
+    link_.codec().start(welcome);
     server_.version = wire::printable(welcome.product_version());
     server_.mechanism = wire::printable(welcome.mechanism(), wire::kMaxTextBytes);
     server_.mechanism_id = welcome.mechanism_id();
@@ -246,40 +173,54 @@ class RigClient::Session {
     input_.sequence = 0;
   }
 
-  std::string other_version() const {
-    return "the server at " + socket_.server() + " speaks another protocol version than this rig (" +
-           options_.product_version + "), which speaks " + std::to_string(wire::kProtocolVersion) +
-           ". Install the same release on both sides.";
-  }
-
   bool read_channels(wire::Direction direction, std::size_t total, std::vector<RigChannel>& channels,
                      double timeout_s) {
-    if (total > kMaxChannels) throw NetworkError("the server at " + socket_.server() + " has too many channels.");
+    if (total > kMaxChannels)
+      throw NetworkError("the server at " + link_.socket().server() + " has too many channels.");
     while (channels.size() < total) {
       const auto first = static_cast<std::uint32_t>(channels.size());
-      const auto take_page = [&](const ClientSocket::Arrival& arrival) {
+      const auto take_page = [&](const ClientSession::Arrival& arrival) {
         if (take(arrival) != wire::DecodeStatus::ok) return false;
-        if (codec_.message()->has_goodbye()) throw NetworkError("the server at " + socket_.server() + " has stopped.");
-        if (!codec_.message()->has_channel_page()) return false;
-        const wire::ChannelPage& page = codec_.message()->channel_page();
+        if (link_.codec().message()->has_goodbye())
+          throw NetworkError("the server at " + link_.socket().server() + " has stopped.");
+        if (!link_.codec().message()->has_channel_page()) return false;
+        const wire::ChannelPage& page = link_.codec().message()->channel_page();
         if (page.direction() != direction || page.first() != first || page.channel_size() == 0 ||
             first + static_cast<std::size_t>(page.channel_size()) > total)
           return false;
         for (const auto& channel : page.channel()) channels.push_back({channel.name(), channel.unit()});
         return true;
       };
-      if (!ask(
-              timeout_s, [&] { send(codec_.encode_channel_query(direction, first)); }, take_page))
+      if (!link_.ask(
+              timeout_s, [&] { send(link_.codec().encode_channel_query(direction, first)); }, take_page))
         return false;
     }
     return true;
   }
 
-  bool known_ = false;  // the server's channels
-  std::size_t input_channels_ = 0, output_channels_ = 0;
-  std::uint64_t nonce_ = 0;
-  std::string cookie_;
-  std::string refusal_;  // by the server, its words
+  bool reset_fault(double timeout_s) {
+    if (!connected_) return false;
+    std::optional<wire::StatusReport> before;
+    const auto take_report = [&](const ClientSession::Arrival& arrival) {
+      if (take(arrival) != wire::DecodeStatus::ok || !link_.codec().message()->has_status()) return false;
+      const wire::StatusReport& report = link_.codec().message()->status();
+      if (before && report.loop_state() == wire::FAULTED && report.fault_number() == before->fault_number())
+        return false;  // the loop clears it at its next step
+      before = report;
+      return true;
+    };
+    try {
+      if (!link_.ask(
+              timeout_s, [&] { send(link_.codec().encode_status_query(true)); }, take_report))
+        return false;
+      if (before->loop_state() != wire::FAULTED) return false;
+      const std::uint32_t number = before->fault_number();
+      return link_.ask(
+          timeout_s, [&] { send(link_.codec().encode_reset_fault(number)); }, take_report);
+    } catch (const NetworkError&) {
+      return false;
+    }
+  }
 };
 
 RigClient::RigClient(const RigClientOptions& options, const std::atomic<bool>* stop)
@@ -290,20 +231,23 @@ RigClient::RigClient(const RigClientOptions& options, const std::atomic<bool>* s
 RigClient::~RigClient() { leave("done"); }
 
 bool RigClient::connected() const noexcept { return session_->connected_; }
+bool RigClient::displaced() const noexcept { return session_->link_.displaced(); }
+bool RigClient::keys_locked() const noexcept { return session_->link_.keys_locked(); }
+bool RigClient::reset_fault(double timeout_s) { return session_->reset_fault(timeout_s); }
 const RigServer& RigClient::server() const noexcept { return session_->server_; }
 bool RigClient::send(std::span<const double> inputs) noexcept { return session_->send_inputs(inputs); }
 bool RigClient::request_state() noexcept { return session_->request_state(); }
 bool RigClient::send_heartbeat() noexcept { return session_->send_heartbeat(); }
 std::uint64_t RigClient::sent_inputs() const noexcept { return session_->input_.sequence; }
 RigClient::Arrival RigClient::receive() noexcept { return session_->receive(); }
-void RigClient::wait_until(std::int64_t time_ns) noexcept { session_->socket_.wait_until(time_ns); }
+void RigClient::wait_until(std::int64_t time_ns) noexcept { session_->link_.socket().wait_until(time_ns); }
 const RigState& RigClient::state() const noexcept { return session_->state_; }
 const std::string& RigClient::goodbye() const noexcept { return session_->goodbye_; }
 bool RigClient::reconnect(double timeout_s) { return session_->reconnect(timeout_s); }
 void RigClient::leave(const std::string& words) noexcept { session_->leave(words); }
 
 std::optional<wire::ClockOffset::Estimate> RigClient::clock() const noexcept {
-  return session_->end_.clock().estimate(now_ns());
+  return session_->link_.end().clock().estimate(now_ns());
 }
 std::optional<std::int64_t> RigClient::delay_to_rig_ns() const noexcept { return session_->delay_to_rig_ns_; }
 std::optional<std::int64_t> RigClient::delay_to_server_ns() const noexcept { return session_->delay_to_server_ns_; }

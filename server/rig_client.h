@@ -22,9 +22,11 @@ namespace rigstep::server {
 struct RigClientOptions {
   std::string host = "127.0.0.1";  // name or numeric address of the server
   std::uint16_t port = 47001;
-  std::string name = "rig";          // for people; a rig of this name that was restarted takes its own place
+  // For people; empty: one that no other rig has. Without a key, a rig that was restarted takes its own place again
+  // where it has the same name, user and machine: the secret of its session is in the user's runtime folder.
+  std::string name = {};
   std::string product_version = {};  // of the rig's software, for people
-  std::string key_file = {};         // copy of the server's; empty: the server uses no key
+  std::string key_file = {};         // of `rigstep keygen`, the participant's; empty: the server uses no key
   bool observe = false;              // receive states only
   double timeout_s = 3.0;            // for connecting
 };
@@ -73,6 +75,10 @@ class __attribute__((visibility("default"))) RigClient {
   RigClient& operator=(const RigClient&) = delete;
 
   bool connected() const noexcept;  // false: stopped before
+  // Another rig with our key or secret has taken our place. reconnect() does not take it back: that is for people.
+  bool displaced() const noexcept;
+  // False: the system did not lock the memory of the key, which may come into swap space: see `ulimit -l`.
+  bool keys_locked() const noexcept;
   const RigServer& server() const noexcept;
 
   // One value per input channel, finite. False: the system did not take the datagram.
@@ -81,8 +87,10 @@ class __attribute__((visibility("default"))) RigClient {
   bool send(std::span<const double> inputs) noexcept;
   bool request_state() noexcept;  // lockstep: asks for the last state again, without a step; so a rig begins
   // For a controller that sends inputs more rarely than every 25th of the time-out: after a tenth of silence another
-  // rig of its name and machine may take its place.
+  // rig with its key or secret may take its place.
   bool send_heartbeat() noexcept;
+  // As the controller: clears the fault that is latched; false: none is, or no answer came.
+  bool reset_fault(double timeout_s);
   std::uint64_t sent_inputs() const noexcept;  // sequence of the newest one
 
   // The next datagram that came, without waiting. state(): after Arrival::state.
@@ -97,7 +105,8 @@ class __attribute__((visibility("default"))) RigClient {
   // Goodbye or is silent for the time-out (false).
   bool control(const std::function<bool(const RigState& state, std::span<double> inputs)>& step);
 
-  // After silence: says Hello anew. False: no answer. Throws when another mechanism answers, or who is in control.
+  // After silence: says Hello anew. False: no answer, or displaced. Throws when another mechanism answers, or another
+  // rig is in control.
   bool reconnect(double timeout_s);
 
   // The server's clock against ours, and delays of the newest datagrams on either way [ns], as uncertain as it is.

@@ -1,7 +1,6 @@
 #include "server/status.h"
 
 #include <fmt/format.h>
-#include <sodium.h>
 
 #include <algorithm>
 #include <charconv>
@@ -12,120 +11,135 @@
 
 #include "proto/codec.h"
 #include "proto/load.h"
-#include "rt/clock.h"
-#include "server/client_socket.h"
+#include "server/client_session.h"
 #include "server/network_error.h"
+#include "server/operator_key.h"
+#include "server/runtime_folder.h"
 
 namespace rigstep::server {
 namespace {
 
-// Requests outside a session, repeated until the answer that counts has come.
-class Operator {
- public:
-  explicit Operator(const StatusTarget& target) : target_(target), socket_(target.host, target.port, target.key) {
-    if (sodium_init() < 0) throw NetworkError("no random numbers from the system: the server cannot be asked");
+// One request outside a session, where no key is needed.
+wire::StatusReport query_without_key(const StatusTarget& target) {
+  ClientSocket socket(target.host, target.port);
+  wire::RigCodec codec;
+  std::vector<std::int64_t> asked_ns;  // when: an answer echoes one of them, and no other is believed
+  std::string refusal;
+  const std::int64_t give_up = now_ns() + nanoseconds(target.timeout_s);
+  while (now_ns() < give_up) {
+    asked_ns.push_back(now_ns());
+    socket.send({.sender = wire::Sender::rig, .sent_ns = asked_ns.back()}, codec.encode_status_query(false));
+    const std::int64_t repeat = now_ns() + kRepeatAfterNs;
+    while (now_ns() < repeat) {
+      socket.wait_until(repeat);
+      while (const auto arrival = socket.receive()) {
+        Snapshot ignored;
+        const wire::FrameHeader& header = arrival->frame.header;
+        if (arrival->status != wire::DecodeStatus::ok || header.session != 0 ||
+            std::find(asked_ns.begin(), asked_ns.end(), header.echo_sent_ns) == asked_ns.end() ||
+            codec.decode(arrival->frame.payload, 0, ignored) != wire::DecodeStatus::ok)
+          continue;
+        if (codec.message()->has_status()) return codec.message()->status();
+        if (codec.message()->has_refusal())
+          refusal = wire::printable(codec.message()->refusal().text(), wire::kMaxTextBytes);
+      }
+    }
   }
+  throw NetworkError(refusal.empty() ? socket.no_answer() : socket.server() + " refuses: " + refusal);
+}
+
+// A session of an operator.
+class Console {
+ public:
+  Console(const StatusTarget& target, const std::string& key_file)
+      : timeout_s_(target.timeout_s),
+        session_({.host = target.host, .port = target.port, .key_file = key_file, .role = wire::CONSOLE}, nullptr) {
+    session_.open(timeout_s_, [](const wire::Welcome&, const ClientSession::Arrival&) {});
+  }
+  ~Console() { session_.leave("done"); }
+  Console(const Console&) = delete;
+  Console& operator=(const Console&) = delete;
 
   wire::StatusReport query() {
-    return ask([this] { return codec_.encode_status_query(); }, [](const wire::StatusReport&) { return true; });
+    return ask([this] { return session_.codec().encode_status_query(true); },
+               [](const wire::StatusReport&) { return true; }, timeout_s_);
   }
 
   wire::StatusReport reset(std::uint32_t number) {
-    randombytes_buf(&nonce_, sizeof nonce_);
     // the loop clears it at its next step, the report may be older
-    return ask([this, number] { return codec_.encode_reset_fault(number, nonce_, cookie_); },
+    return ask([this, number] { return session_.codec().encode_reset_fault(number); },
                [number](const wire::StatusReport& report) {
                  return report.loop_state() != wire::FAULTED || report.fault_number() != number;
-               });
+               },
+               timeout_s_);
   }
 
   wire::StatusReport write_black_box(const wire::StatusReport& before, double patience_s) {
-    randombytes_buf(&nonce_, sizeof nonce_);
     const std::uint32_t count = before.black_boxes();
     const auto written = [count](const wire::StatusReport& report) {
       return report.black_boxes() > count && !report.black_box().empty();
     };
+    const wire::StatusReport accepted = ask([this, count] { return session_.codec().encode_write_black_box(count); },
+                                            [](const wire::StatusReport&) { return true; }, timeout_s_);
+    if (written(accepted)) return accepted;
     try {
-      const wire::StatusReport accepted =
-          ask([this, count] { return codec_.encode_write_black_box(count, nonce_, cookie_); },
-              [](const wire::StatusReport&) { return true; });
-      if (written(accepted)) return accepted;
-    } catch (const NetworkError&) {
-      if (!refusal_.empty()) throw;
-      throw NetworkError(
-          fmt::format("{} runs Rigstep {} and did not answer: releases that write no black box on "
-                      "request keep silent. Install the same release on both sides, or send SIGUSR1 to "
-                      "the server's process.",
-                      socket_.server(), wire::printable(before.product_version())));
-    }
-    target_.timeout_s += patience_s;
-    try {
-      return ask([this] { return codec_.encode_status_query(); }, written);
+      return ask([this] { return session_.codec().encode_status_query(true); }, written, timeout_s_ + patience_s);
     } catch (const NetworkError&) {
       throw NetworkError(
           fmt::format("{} has not written its black box within {} s: look at its disk; `rigstep status` "
                       "names the file once it is there",
-                      socket_.server(), target_.timeout_s));
+                      session_.socket().server(), timeout_s_ + patience_s));
     }
   }
 
  private:
   wire::StatusReport ask(const std::function<std::span<const std::byte>()>& request,
-                         const std::function<bool(const wire::StatusReport&)>& done) {
-    const std::int64_t give_up = now_ns() + std::llround(target_.timeout_s * 1e9);
-    while (now_ns() < give_up) {
-      asked_ns_.push_back(now_ns());
-      socket_.send({.sender = wire::Sender::rig, .sent_ns = asked_ns_.back()}, request());
-      const std::int64_t repeat = now_ns() + kRepeatAfterNs;
-      bool challenged = false;
-      while (!challenged && now_ns() < repeat) {
-        socket_.wait_until(repeat);
-        while (const auto arrival = socket_.receive()) {
-          const wire::ServerToRig* message = read(*arrival);
-          if (message == nullptr) continue;
-          if (message->has_status() && done(message->status())) return message->status();
-          if (message->has_refusal()) throw NetworkError(refused());
-          if (!message->has_challenge() || message->challenge().nonce() != nonce_ ||
-              message->challenge().cookie().size() != wire::kCookieBytes)
-            continue;
-          challenged = cookie_ != message->challenge().cookie();
-          cookie_ = message->challenge().cookie();
-        }
-      }
-    }
-    if (!refusal_.empty()) throw NetworkError(refused());
-    throw NetworkError(socket_.no_answer());
+                         const std::function<bool(const wire::StatusReport&)>& done, double timeout_s) {
+    wire::StatusReport report;
+    session_.ask(
+        timeout_s, [&] { session_.send(request()); },
+        [&](const ClientSession::Arrival& arrival) {
+          Snapshot ignored;
+          if (session_.take(arrival, 0, ignored) != wire::DecodeStatus::ok) return false;
+          const wire::ServerToRig& message = *session_.codec().message();
+          if (message.has_refusal()) throw refused(message.refusal().text());
+          if (message.has_goodbye()) throw refused(message.goodbye().text());
+          if (!message.has_status() || !done(message.status())) return false;
+          report = message.status();
+          return true;
+        });
+    return report;
   }
 
-  std::string refused() const { return socket_.server() + " refuses: " + refusal_; }
-
-  // Null: nothing to go by. An answer echoes the time of a question of ours: no other one is believed.
-  const wire::ServerToRig* read(const ClientSocket::Arrival& arrival) {
-    Snapshot ignored;
-    if (arrival.status != wire::DecodeStatus::ok && !arrival.hint) return nullptr;
-    if (codec_.decode(arrival.frame.payload, 0, ignored) != wire::DecodeStatus::ok) return nullptr;
-    const wire::ServerToRig* message = codec_.message();
-    if (message->has_refusal()) refusal_ = wire::printable(message->refusal().text(), wire::kMaxTextBytes);
-    const wire::FrameHeader& header = arrival.frame.header;
-    const bool is_answer =
-        header.session == 0 && std::find(asked_ns_.begin(), asked_ns_.end(), header.echo_sent_ns) != asked_ns_.end();
-    return arrival.hint || !is_answer ? nullptr : message;
+  NetworkError refused(const std::string& words) {
+    return NetworkError(session_.socket().server() + " refuses: " + wire::printable(words, wire::kMaxTextBytes));
   }
 
-  StatusTarget target_;
-  ClientSocket socket_;
-  wire::RigCodec codec_;
-  std::uint64_t nonce_ = 0;
-  std::vector<std::int64_t> asked_ns_;  // when
-  std::string cookie_;
-  std::string refusal_;
+  const double timeout_s_;
+  ClientSession session_;
 };
+
+// Of the server on this machine that runs for the same user without keys.
+std::string operator_key_file(const StatusTarget& target) {
+  if (!target.key_file.empty()) return target.key_file;
+  const RuntimeFolder folder;
+  const std::string name = OperatorKey::file_name(target.port);
+  if (!folder.read(name))
+    throw NetworkError(
+        fmt::format("there is no operator's key for port {}{}: give --key with the file of a participant whose role is "
+                    "operator, or, "
+                    "where the server has no key file, run this as the server's user on its machine",
+                    target.port, folder.path().empty() ? " (" + folder.problem() + ")" : " in " + folder.path()));
+  return folder.path() + "/" + name;
+}
 
 std::string text_of(const wire::Participant& participant) {
   std::string text =
       fmt::format("\"{}\" (version {}) at {}, heard {:.1f} ms ago", wire::printable(participant.rig_name()),
                   wire::printable(participant.product_version()), wire::printable(participant.address()),
                   1e-6 * static_cast<double>(participant.silent_ns()));
+  if (!participant.key_name().empty())
+    text += fmt::format(", with the key of {}", wire::printable(participant.key_name()));
   if (participant.has_clock())
     text += fmt::format("; its clock is {:+.3f} ms from the server's, +- {:.0f} us, round trip {:.0f} us",
                         1e-6 * static_cast<double>(participant.clock().offset_ns()),
@@ -144,6 +158,7 @@ nlohmann::json json_of(const wire::Participant& participant) {
           {"address", wire::printable(participant.address())},
           {"product_version", wire::printable(participant.product_version())},
           {"silent_ns", participant.silent_ns()},
+          {"key_name", wire::printable(participant.key_name())},
           {"clock", clock}};
 }
 
@@ -172,14 +187,17 @@ StatusTarget parse_target(const std::string& text, std::uint16_t otherwise) {
   return target;
 }
 
-wire::StatusReport query_status(const StatusTarget& target) { return std::make_unique<Operator>(target)->query(); }
+wire::StatusReport query_status(const StatusTarget& target) {
+  if (target.key_file.empty()) return query_without_key(target);
+  return std::make_unique<Console>(target, target.key_file)->query();
+}
 
 wire::StatusReport reset_fault(const StatusTarget& target, std::uint32_t number) {
-  return std::make_unique<Operator>(target)->reset(number);
+  return std::make_unique<Console>(target, operator_key_file(target))->reset(number);
 }
 
 wire::StatusReport write_black_box(const StatusTarget& target, const wire::StatusReport& report, double patience_s) {
-  return std::make_unique<Operator>(target)->write_black_box(report, patience_s);
+  return std::make_unique<Console>(target, operator_key_file(target))->write_black_box(report, patience_s);
 }
 
 std::string status_text(const wire::StatusReport& report) {

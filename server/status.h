@@ -1,12 +1,10 @@
-// What an operator asks a live server: how it is, to clear a latched fault, to write its black box. Few datagrams,
-// outside any session, so the loop and the rig in control are not disturbed. May allocate; not real time.
+// What an operator asks a live server: how it is, to clear a latched fault, to write its black box. Few datagrams, in a
+// session of their own, so the loop and the rig in control are not disturbed. May allocate; not real time.
 #pragma once
 
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 
-#include "proto/frame.h"
 #include "proto/wire.pb.h"
 
 namespace rigstep::server {
@@ -14,15 +12,16 @@ namespace rigstep::server {
 struct StatusTarget {
   std::string host = "127.0.0.1";
   std::uint16_t port = 47001;
-  std::optional<wire::Key> key = {};
+  std::string key_file = {};  // empty: none, or the one that a server on this machine has left for its user
   double timeout_s = 2.0;
 };
 
 // "HOST:PORT", "[IPV6]:PORT" or "HOST". otherwise: the port of a host alone, 0: it needs one. Throws wire::ConfigError.
 StatusTarget parse_target(const std::string& text, std::uint16_t otherwise = StatusTarget{}.port);
 
-// Throw NetworkError where no server answers or it refuses the key.
+// All throw NetworkError where no server answers or it refuses, wire::KeyError for the key file.
 wire::StatusReport query_status(const StatusTarget& target);
+// The next two need an operator's key, and without a key file look for that of a server without keys.
 // Clears fault `number`, of StatusReport; the report tells what stands afterwards: FAULTED if another one came.
 wire::StatusReport reset_fault(const StatusTarget& target, std::uint32_t number);
 

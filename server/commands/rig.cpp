@@ -101,7 +101,7 @@ Command add_rig(CLI::App& app) {
     std::string rig_file, host;
     std::vector<std::string> drives;
     double duration = 10.0, rate = 0.0;
-    std::string key, name = "rigstep rig", plot;
+    std::string key, name, plot;
     int port = -1;
     bool observe = false, json = false;
   };
@@ -120,9 +120,10 @@ Command add_rig(CLI::App& app) {
       ->add_option("--rate", options->rate,
                    "Inputs per second [Hz], at least 1, in lockstep at most; one per step of the server if not given")
       ->check(between(1.0, 1e5));
-  command->add_option("--key", options->key, "Key file instead of the rig file's");
-  command->add_option("--name", options->name, "Name of this rig, for the server's log and status")
-      ->capture_default_str();
+  command->add_option("--key", options->key, "Key file of `rigstep keygen` instead of the rig file's");
+  command->add_option("--name", options->name,
+                      "Name of this rig, for the server's log and status, and to take its own place again after it was "
+                      "killed; made of program, machine and process if not given");
   command->add_flag("--observe", options->observe, "Send no inputs: receive beside the rig that is in control");
   command->add_option("--plot", options->plot,
                       "udp://HOST:PORT: send every state as JSON to PlotJuggler's UDP server (protocol JSON)");
@@ -158,7 +159,7 @@ Command add_rig(CLI::App& app) {
     else
       print(report);
     if (interrupted) return interrupted_exit_code();
-    if (report.end == RigReport::End::server_silent) return kExitNetwork;
+    if (report.end == RigReport::End::server_silent || report.end == RigReport::End::displaced) return kExitNetwork;
     return (report.last.flags & kFaulted) != 0 ? kExitVerdict : kExitOk;
   };
 }

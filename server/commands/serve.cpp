@@ -41,6 +41,7 @@ class Watch {
 
   void look() {
     tell_events();
+    for (const std::string& text : live_.take_key_events()) spdlog::warn("{}", text);
     if (black_box_wanted.exchange(false) && !live_.request_black_box())
       spdlog::warn("there is no black box: give the rig file a `black_box { folder: ... }`");
     const std::uint64_t missed = live_.missed_deadlines(), lost = live_.lost_records();
@@ -104,6 +105,7 @@ class Watch {
     const char* what = event.kind == Kind::connected     ? "connected"
                        : event.kind == Kind::reconnected ? "connected anew"
                        : event.kind == Kind::left        ? "left"
+                       : event.kind == Kind::key_removed ? "ended: its key was removed"
                                                          : "went silent and was dropped";
     spdlog::info("{} \"{}\" (version {}) at {} {}", event.observer ? "observer" : "rig", event.rig_name,
                  event.product_version, event.address, what);
@@ -152,7 +154,7 @@ int serve(const ServeOptions& options) {
     spdlog::log(grant.granted ? spdlog::level::info : spdlog::level::warn, "{}", rt::to_string(grant));
   spdlog::info("{} at {} us steps{}, listening on {}:{}{}{}", live.mechanism().mechanism.name(),
                live.rig().period_ns / 1000, live.rig().lockstep ? " in lockstep with the rig" : "", live.rig().address,
-               live.port(), live.rig().key_path.empty() ? "" : ", with the key " + live.rig().key_path,
+               live.port(), live.rig().key_path.empty() ? "" : ", with the keys of " + live.rig().key_path,
                live.rig().recording_path.empty() ? "" : ", recording to " + live.rig().recording_path);
   if (live.keeps_records()) spdlog::info("{}", live.memory_text());
   tell_commissioning(live);

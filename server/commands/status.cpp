@@ -3,10 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <memory>
 
 #include "proto/codec.h"
 #include "proto/key_file.h"
+#include "proto/load.h"
 #include "server/commands/commands.h"
 #include "server/terminal.h"
 
@@ -21,7 +23,7 @@ struct StatusOptions {
 
 StatusTarget target_of(const StatusOptions& options) {
   StatusTarget target = parse_target(options.target);
-  if (!options.key.empty()) target.key = wire::read_key_file(options.key);
+  target.key_file = options.key;
   return target;
 }
 
@@ -70,7 +72,7 @@ Command add_request(CLI::App& app, const char* name, const char* what, const std
   auto options = std::make_shared<StatusOptions>();
   CLI::App* command = app.add_subcommand(name, what);
   command->add_option("HOST:PORT", options->target, "Address of the server")->capture_default_str();
-  command->add_option("--key", options->key, "Copy of the server's key file");
+  command->add_option("--key", options->key, "Key file of `rigstep keygen`, where the server has keys");
   command->add_flag("--json", options->json, "Print the report as JSON");
   command->footer(footer + kExitCodeHelp);
   return [options, run] { return run(*options); };
@@ -107,17 +109,53 @@ Command add_blackbox(CLI::App& app) {
 }
 
 Command add_keygen(CLI::App& app) {
-  auto path = std::make_shared<std::string>();
-  CLI::App* command = app.add_subcommand("keygen", "Make the shared key of a link");
-  command->add_option("FILE", *path, "Key file to write; an existing one is not replaced")->required();
+  struct KeygenOptions {
+    std::string server_file, participant, role = "controller", file, remove;
+  };
+  auto options = std::make_shared<KeygenOptions>();
+  CLI::App* command = app.add_subcommand("keygen", "Make and remove the keys of a link");
+  command->add_option("SERVER_FILE", options->server_file, "Key file of the server: made, or changed, with all keys")
+      ->required();
+  auto* const add = command->add_option("--participant", options->participant, "Name of a participant to add");
+  auto* const role = command->add_option("--role", options->role, "controller, observer or operator");
+  role->capture_default_str()->needs(add);
+  command
+      ->add_option("--file", options->file,
+                   "The participant's own file; PARTICIPANT.key beside the server's if not given")
+      ->needs(add);
+  command->add_option("--remove", options->remove, "Name of a participant to remove; the session ends at once")
+      ->excludes(add);
   command->footer(
-      std::string("Examples:\n  rigstep keygen bench.key\n  scp -p bench.key rig:bench.key\n\n"
-                  "Name it in the rig file, `link { key_file: \"bench.key\" }`, and give rigs a copy. It is\n"
-                  "readable by its owner only and never goes over the link.\n\n") +
+      std::string("Examples:\n  rigstep keygen bench.key\n"
+                  "  rigstep keygen rig.keys --participant bench --role controller\n"
+                  "  rigstep keygen rig.keys --participant desk --role operator\n"
+                  "  scp -p bench.key rig:bench.key\n"
+                  "  rigstep keygen rig.keys --remove bench\n\n"
+                  "With the file alone: one key for the server and for the rig that controls it. With participants:\n"
+                  "each has a key of its own. Name the server's file in the rig file, `link { key_file: \"rig.keys\" "
+                  "}`, and move each\n"
+                  "participant's file to where it belongs. No file of a participant is replaced. All are readable by\n"
+                  "their owner only and never go over the link. A server that runs takes the change over. Roles: a\n"
+                  "controller sends inputs, an observer looks on, an operator resets faults.\n\n") +
       kExitCodeHelp);
-  return [path] {
-    wire::write_key_file(*path);
-    print_error("{}: written; copy it to the other side by hand and keep both files private", *path);
+  return [options] {
+    if (!options->remove.empty()) {
+      wire::remove_participant(options->server_file, options->remove);
+      print_error("{}: {} removed", options->server_file, options->remove);
+      return kExitOk;
+    }
+    if (options->participant.empty()) {
+      wire::write_key_file(options->server_file);
+      print_error("{}: written, with the key of one controller; copy it to the rig by hand and keep both files private",
+                  options->server_file);
+      return kExitOk;
+    }
+    std::string file = options->file;
+    if (file.empty())
+      file = (std::filesystem::path(options->server_file).parent_path() / (options->participant + ".key")).string();
+    wire::add_participant(options->server_file, file, options->participant, wire::parse_key_role(options->role));
+    print_error("{}: {} added as {}", options->server_file, options->participant, options->role);
+    print_error("{}: written; move it to the participant by hand and keep both files private", file);
     return kExitOk;
   };
 }

@@ -13,7 +13,7 @@ namespace rigstep::server {
 
 // For the log. Names are printable and short.
 struct RigEvent {
-  enum class Kind { connected, reconnected, left, timed_out, reset_fault, black_box };
+  enum class Kind { connected, reconnected, left, timed_out, key_removed, reset_fault, black_box };
   Kind kind = Kind::connected;
   bool observer = false;
   std::string rig_name = {};         // empty for reset_fault and black_box

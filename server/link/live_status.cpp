@@ -15,6 +15,7 @@ wire::Participant describe(const Participant& participant, std::int64_t now_ns) 
   described.set_rig_name(participant.name);
   described.set_address(to_text(participant.endpoint));
   described.set_product_version(participant.product_version);
+  described.set_key_name(participant.key_name);
   described.set_silent_ns(static_cast<std::uint64_t>(std::max<std::int64_t>(now_ns - participant.last_heard_ns, 0)));
   if (const auto clock = participant.end.clock().estimate(now_ns)) {
     described.mutable_clock()->set_offset_ns(clock->offset_ns);
@@ -47,10 +48,12 @@ void LiveStatus::compute(std::int64_t now_ns) {
   add_counters();
   report_.set_authenticated(authenticated_);
   report_.set_timeout_steps(timeout_steps_);
-  report_.set_observers(static_cast<std::uint32_t>(participants_.observers()));
-  for (const Participant& participant : participants_.all())
+  report_.set_observers(static_cast<std::uint32_t>(participants_.count(wire::OBSERVER)));
+  for (const Participant& participant : participants_.all()) {
+    if (participant.role == wire::CONSOLE) continue;
     *(participant.role == wire::CONTROLLER ? report_.mutable_controller() : report_.add_observer()) =
         describe(participant, now_ns);
+  }
 }
 
 void LiveStatus::add_counters() {

@@ -4,7 +4,6 @@
 
 #include <array>
 #include <cstddef>
-#include <optional>
 #include <span>
 
 #include "proto/frame.h"
@@ -16,19 +15,23 @@ namespace rigstep::server {
 
 class Outgoing {
  public:
-  // All outlive it. key: absent where datagrams are not authenticated.
-  Outgoing(UdpSockets& sockets, const std::optional<wire::Key>& key, LinkCounters& counters)
-      : sockets_(sockets), key_(key), counters_(counters) {}
+  // All outlive it.
+  Outgoing(UdpSockets& sockets, LinkCounters& counters) : sockets_(sockets), counters_(counters) {}
 
   void send(std::span<const std::byte> payload, Participant& receiver);
-  // To whoever sent `request`, outside a session.
-  void answer(std::span<const std::byte> payload, const wire::FrameHeader& header, const Arrival& request);
-  // The same without a key, for those who may have none: they take it for a hint only.
-  void hint(std::span<const std::byte> payload, const Arrival& request);
+  // In a session that has no socket of its own: not any more, or not yet.
+  void send_to_stranger(std::span<const std::byte> payload, Participant& receiver);
+  // To whoever sent `request`, outside a session. proof_key: null where the payload has no proof.
+  void answer(std::span<const std::byte> payload, const wire::FrameHeader& header, const Arrival& request,
+              const wire::Key* proof_key = nullptr);
+  // The same to a rig of another version.
+  void answer_version(std::span<const std::byte> payload, std::uint8_t version, const wire::FrameHeader& header,
+                      const Arrival& request);
 
  private:
   UdpSockets& sockets_;
-  const std::optional<wire::Key>& key_;
+  static wire::FrameHeader answering(const wire::FrameHeader& header, const Arrival& request);
+
   LinkCounters& counters_;
   std::array<std::byte, wire::kMaxDatagram> buffer_{};
 };

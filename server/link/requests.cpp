@@ -1,35 +1,74 @@
 #include "server/link/requests.h"
 
+#include <sodium.h>
+
 #include <string>
+#include <utility>
+
+#include "rt/clock.h"
 
 namespace rigstep::server {
 
 using wire::DecodeStatus;
 
-Requests::Requests(wire::ServerCodec& codec, const UdpHooks& hooks, std::uint32_t timeout_steps, bool has_key,
-                   Participants& participants, Sessions& sessions, Outgoing& outgoing, LiveStatus& status)
-    : codec_(codec),
-      hooks_(hooks),
-      timeout_steps_(timeout_steps),
-      has_key_(has_key),
-      participants_(participants),
-      sessions_(sessions),
-      outgoing_(outgoing),
-      status_(status) {}
+namespace {
 
-DecodeStatus Requests::handle(const wire::Frame& frame, const Arrival& arrival) {
+constexpr std::int64_t kAcceptAgainAfterNs = 50'000'000;  // a Hello that is repeated
+
+std::span<const std::byte> bytes_of(const UdpAddress& address) {
+  return {reinterpret_cast<const std::byte*>(address.data()), address.size()};
+}
+
+constexpr const char* kNeedsKey =
+    "this server takes rigs only with a key that it knows, and this one shows none. Give the participant's file that "
+    "`rigstep keygen` wrote with the server's key file.";
+constexpr const char* kWrongKey =
+    "this server takes rigs only with a key that it knows, and does not know this one. Give the participant's file "
+    "that "
+    "`rigstep keygen` wrote with the server's key file, as it is now.";
+constexpr const char* kUsesNoKey =
+    "this server uses no key for rigs, and does not know this one. Leave the key file away, or name the server's in "
+    "its "
+    "rig file.";
+
+}  // namespace
+
+Requests::Requests(wire::ServerCodec& codec, const LinkKeys& keys, std::uint32_t timeout_steps,
+                   Participants& participants, Outgoing& outgoing, LiveStatus& status)
+    : codec_(codec),
+      keys_(keys),
+      timeout_steps_(timeout_steps),
+      participants_(participants),
+      outgoing_(outgoing),
+      status_(status),
+      cookies_(rt::MonotonicClock::now_ns()) {
+  handshakes_of_key_.fill(AnswerBudget(kHandshakesPerSecond, kHandshakesAtOnce));
+}
+
+DecodeStatus Requests::handle(const Arrival& arrival) {
+  wire::Frame frame;
+  const DecodeStatus opened = wire::open_frame(arrival.datagram, wire::Sender::server, nullptr, frame);
   // only what is filled up may be answered: the answer is never the larger one
-  if (arrival.datagram.size() != wire::kMaxDatagram) return DecodeStatus::wrong_size;
-  cookies_.age(arrival.came_ns);
+  const bool full = arrival.datagram.size() == wire::kMaxDatagram;
+  if (opened == DecodeStatus::bad_version || opened == DecodeStatus::authentication) {
+    const bool other_version = arrival.datagram[2] != std::byte{wire::kProtocolVersion};
+    if (full && other_version && hints_.take(arrival.came_ns)) {
+      wire::read_header(arrival.datagram, wire::Sender::server, frame.header);
+      frame.payload = arrival.datagram.subspan(wire::kFrameHeaderBytes, wire::kMaxPayload);
+      codec_.decode(frame.payload, 0, request_);
+      explain_version(opened == DecodeStatus::bad_version, frame.header, arrival);
+    }
+    return other_version ? DecodeStatus::bad_version : opened;
+  }
+  if (opened != DecodeStatus::ok) return opened;
+  if (!full) return DecodeStatus::wrong_size;
   if (const auto status = codec_.decode(frame.payload, 0, request_); status != DecodeStatus::ok) return status;
-  if (!cookies_.fits(arrival.sender, request_) && !answers_.take(arrival.came_ns)) return DecodeStatus::too_frequent;
   switch (request_.content) {
     case wire::RigToServer::kHello:
       return handle_hello(frame.header, arrival);
-    case wire::RigToServer::kResetFault:
-    case wire::RigToServer::kWriteBlackBox:
-      return handle_command(frame.header, arrival);
     case wire::RigToServer::kStatusQuery:
+      if (keys_.required) return refuse_without_proof(kNeedsKey, frame.header, arrival);
+      if (!answers_.take(arrival.came_ns)) return DecodeStatus::too_frequent;
       outgoing_.answer(codec_.encode_status(status_.report(arrival.came_ns)), frame.header, arrival);
       return DecodeStatus::ok;
     default:
@@ -38,124 +77,171 @@ DecodeStatus Requests::handle(const wire::Frame& frame, const Arrival& arrival) 
 }
 
 DecodeStatus Requests::handle_hello(const wire::FrameHeader& header, const Arrival& arrival) {
-  if (Participant* same = participants_.find(arrival.sender); same != nullptr && same->nonce == request_.nonce) {
-    welcome(*same, arrival.came_ns);  // the first one was lost
-    return DecodeStatus::ok;
+  if (request_.cookie.empty()) return challenge(header, arrival);
+  switch (cookies_.check(request_.cookie, bytes_of(arrival.sender), request_.nonce, arrival.came_ns)) {
+    case wire::Cookies::Check::wrong:
+      challenge(header, arrival);
+      return DecodeStatus::unproven_address;
+    case wire::Cookies::Check::used:
+      return handle_used_cookie(header, arrival);
+    case wire::Cookies::Check::good:
+      break;
   }
-  if (!cookies_.fits(arrival.sender, request_)) return challenge(header, arrival);
-  if (const auto refused = refuse(header, arrival)) return *refused;
-  return admit(header, arrival);
+  return handle_proven_address(header, arrival);
 }
 
 DecodeStatus Requests::challenge(const wire::FrameHeader& header, const Arrival& arrival) {
-  const auto cookie = cookies_.make(arrival.sender, request_);
+  if (!answers_.take(arrival.came_ns)) return DecodeStatus::too_frequent;
+  const auto cookie = cookies_.issue(bytes_of(arrival.sender), request_.nonce, arrival.came_ns);
   outgoing_.answer(codec_.encode_challenge(request_.nonce, cookie), header, arrival);
-  return request_.cookie.empty() ? DecodeStatus::ok : DecodeStatus::unproven_address;
+  return DecodeStatus::ok;
 }
 
-// Where there is no place for the Hello in hand: tells its sender, and why.
-std::optional<DecodeStatus> Requests::refuse(const wire::FrameHeader& header, const Arrival& arrival) {
-  const Participant* owner = participants_.controller();
-  if (request_.role == wire::CONTROLLER && owner != nullptr && !is_restarted(*owner, arrival)) {
-    outgoing_.answer(codec_.encode_refusal(wire::CONTROL_TAKEN,
-                                           "the rig \"" + owner->name + "\" at " + to_text(owner->endpoint) +
-                                               " is in control. Stop it, or wait until it has been silent for " +
-                                               std::to_string(timeout_steps_) + " steps; or connect as an observer."),
-                     header, arrival);
-    return DecodeStatus::control_taken;
+// The Accept was lost, or somebody repeats what he has captured.
+DecodeStatus Requests::handle_used_cookie(const wire::FrameHeader& header, const Arrival& arrival) {
+  Pending* const pending = participants_.find_pending_hello(arrival.sender, request_.nonce, arrival.came_ns);
+  if (pending == nullptr || arrival.came_ns - pending->answered_ns < kAcceptAgainAfterNs) return DecodeStatus::replayed;
+  send_accept(*pending, header, arrival);
+  return DecodeStatus::ok;
+}
+
+DecodeStatus Requests::handle_proven_address(const wire::FrameHeader& header, const Arrival& arrival) {
+  const wire::ParticipantKey* key = nullptr;
+  if (!request_.key_id.empty()) {
+    key = (*keys_).find(request_.key_id);
+    if (key == nullptr) return refuse_without_proof(keys_.required ? kWrongKey : kUsesNoKey, header, arrival);
+    if (!wire::is_proven(arrival.datagram, key->proof_key)) return refuse_without_proof(kWrongKey, header, arrival);
+  } else if (keys_.required) {
+    return refuse_without_proof(kNeedsKey, header, arrival);
   }
-  const Participant* known = participants_.find(arrival.sender);
-  const bool observes_already = known != nullptr && known->role == wire::OBSERVER;
-  if (request_.role == wire::OBSERVER && !observes_already && participants_.observers() >= kMaxObservers) {
-    outgoing_.answer(codec_.encode_refusal(wire::FULL, "there are " + std::to_string(kMaxObservers) +
-                                                           " observers already. Stop one of them."),
-                     header, arrival);
-    return DecodeStatus::full;
+  if (!may_try(key, arrival.came_ns)) return DecodeStatus::too_frequent;
+  if (!cookies_.use(std::span<const std::uint8_t, wire::kCookieBytes>(request_.cookie), arrival.came_ns))
+    return DecodeStatus::too_frequent;
+  return accept(key, header, arrival);
+}
+
+bool Requests::may_try(const wire::ParticipantKey* key, std::int64_t now_ns) {
+  if (key == nullptr) return handshakes_.take(now_ns);
+  return handshakes_of_key_[static_cast<std::size_t>(key - (*keys_).all().data())].take(now_ns);
+}
+
+// Who has asked is who he says, as far as this server can know.
+DecodeStatus Requests::accept(const wire::ParticipantKey* key, const wire::FrameHeader& header,
+                              const Arrival& arrival) {
+  Pending fresh = read_hello(key, arrival);
+  if (const auto why = refusal_of_hello(key, fresh, arrival.came_ns)) return refuse(*why, key, header, arrival);
+  if (key != nullptr && !exchange_keys(*key, fresh, arrival)) return DecodeStatus::unexpected_content;
+  send_accept(participants_.add_pending(std::move(fresh), arrival.came_ns), header, arrival);
+  return DecodeStatus::ok;
+}
+
+Pending Requests::read_hello(const wire::ParticipantKey* key, const Arrival& arrival) const {
+  Pending pending;
+  Participant& fresh = pending.participant;
+  std::uint64_t session = 0;
+  while (session == 0) randombytes_buf(&session, sizeof session);
+  fresh.endpoint = arrival.sender;
+  fresh.name = request_.rig_name;
+  fresh.product_version = request_.product_version;
+  fresh.role = request_.role;
+  fresh.nonce = request_.nonce;
+  fresh.end = wire::SessionEnd(wire::Sender::server, session);
+  fresh.last_heard_ns = arrival.came_ns;
+  fresh.commands = fresh.role == wire::CONTROLLER || (key != nullptr && key->role == wire::KeyRole::operator_);
+  pending.token = request_.token;
+  if (key != nullptr) {
+    fresh.has_key = true;
+    fresh.key_id = key->id;
+    fresh.key_name = key->name();
   }
+  return pending;
+}
+
+std::optional<HelloRefusal> Requests::refusal_of_hello(const wire::ParticipantKey* key, const Pending& fresh,
+                                                       std::int64_t now_ns) {
+  if (participants_.was_displaced(request_.former_session))
+    return HelloRefusal{DecodeStatus::control_taken, wire::DISPLACED,
+                        "another rig with its key or secret has taken its place. Stop that one before this one is "
+                        "started again."};
+  if (key != nullptr && !permits(key->role, fresh.participant.role))
+    return HelloRefusal{DecodeStatus::not_permitted, wire::NOT_PERMITTED,
+                        "the role of the key \"" + fresh.participant.key_name + "\" is " + to_string(key->role) +
+                            ", and to be in control takes that of a controller. Give such a key, or observe."};
+  if (key == nullptr && fresh.participant.role == wire::CONSOLE)
+    return HelloRefusal{DecodeStatus::not_permitted, wire::NOT_PERMITTED,
+                        "a console takes a key. Give an operator's key."};
+  return refusal(fresh.participant, fresh.token, now_ns);
+}
+
+// The server's half of X25519. False: the rig's public key is none.
+bool Requests::exchange_keys(const wire::ParticipantKey& key, Pending& fresh, const Arrival& arrival) {
+  wire::PublicKey other{};
+  if (request_.public_key.size() != other.size()) return false;
+  std::copy(request_.public_key.begin(), request_.public_key.end(), other.begin());
+  fresh.participant.keys = participants_.take_keys();
+  if (fresh.participant.keys == nullptr) return false;
+  *pair_ = wire::make_key_pair();
+  fresh.server_public = pair_->public_key;
+  const bool derived = wire::derive_session_keys(
+      key.key, pair_->secret, other, std::span<const std::byte, wire::kMaxDatagram>(arrival.datagram),
+      fresh.participant.end.session(), fresh.server_public, *fresh.participant.keys);
+  sodium_memzero(&*pair_, sizeof *pair_);
+  return derived;
+}
+
+std::optional<HelloRefusal> Requests::refusal(const Participant& fresh, std::span<const std::uint8_t> token,
+                                              std::int64_t now_ns) {
+  const Participant* const owner = participants_.controller();
+  if (fresh.role == wire::CONTROLLER && owner != nullptr && !participants_.may_displace(*owner, fresh, token, now_ns))
+    return HelloRefusal{DecodeStatus::control_taken, wire::CONTROL_TAKEN,
+                        "the rig \"" + owner->name + "\" at " + to_text(owner->endpoint) +
+                            " is in control. Stop it, or wait until it has been silent for " +
+                            std::to_string(timeout_steps_) + " steps; or connect as an observer."};
+  const Participant* const known = participants_.find(fresh.endpoint);
+  const bool has_place = known != nullptr && known->role == fresh.role;
+  if (fresh.role == wire::OBSERVER && !has_place && participants_.count(wire::OBSERVER) >= kMaxObservers)
+    return HelloRefusal{DecodeStatus::full, wire::FULL,
+                        "there are " + std::to_string(kMaxObservers) + " observers already. Stop one of them."};
+  if (fresh.role == wire::CONSOLE && !has_place && participants_.count(wire::CONSOLE) >= kMaxConsoles)
+    return HelloRefusal{DecodeStatus::full, wire::FULL,
+                        "there are " + std::to_string(kMaxConsoles) + " consoles already. Try again."};
   return std::nullopt;
 }
 
-// The rig of `old` says Hello anew: from its own port, or from another one after it was restarted.
-bool Requests::is_restarted(const Participant& old, const Arrival& arrival) const {
-  if (old.endpoint == arrival.sender) return true;
-  return old.endpoint.address() == arrival.sender.address() && old.name == request_.rig_name &&
-         arrival.came_ns - old.last_heard_ns >= participants_.timeout_ns() / wire::kRestartShare;
+DecodeStatus Requests::refuse(const HelloRefusal& why, const wire::ParticipantKey* key, const wire::FrameHeader& header,
+                              const Arrival& arrival) {
+  outgoing_.answer(codec_.encode_refusal(why.reason, why.text, request_.nonce, key != nullptr), header, arrival,
+                   key != nullptr ? &key->proof_key : nullptr);
+  return why.status;
 }
 
-DecodeStatus Requests::admit(const wire::FrameHeader& header, const Arrival& arrival) {
-  Participant* const owner = participants_.controller();
-  if (request_.role == wire::CONTROLLER && owner != nullptr && owner->endpoint != arrival.sender)
-    outgoing_.send(
-        codec_.encode_goodbye("another rig of the same name, at " + to_text(arrival.sender) + ", has taken its place"),
-        *owner);  // one that still lives must not wonder
-  cookies_.renew();
-  Participant* const admitted = participants_.admit(request_, arrival.sender, arrival.came_ns);
-  if (admitted == nullptr) {
-    outgoing_.answer(codec_.encode_refusal(wire::FULL,
-                                           "the server's system gives no socket for this rig. See its "
-                                           "limit of open files and its routes to this address."),
-                     header, arrival);
-    return DecodeStatus::full;
-  }
-  welcome(*admitted, arrival.came_ns);
-  return DecodeStatus::ok;
-}
-
-// What an operator asks for.
-DecodeStatus Requests::handle_command(const wire::FrameHeader& header, const Arrival& arrival) {
-  if (!cookies_.fits(arrival.sender, request_)) return challenge(header, arrival);
-  cookies_.renew();
-  const bool resets = request_.content == wire::RigToServer::kResetFault;
-  if (resets && hooks_.reset_fault) hooks_.reset_fault(request_.number);
-  if (!resets && !(hooks_.write_black_box && hooks_.write_black_box(request_.number))) {
-    outgoing_.answer(codec_.encode_refusal(wire::NO_BLACK_BOX,
-                                           "it keeps no black box. Give its rig file a `black_box { folder: ... }`."),
-                     header, arrival);
-    return DecodeStatus::unexpected_content;
-  }
-  const auto kind = resets ? RigEvent::Kind::reset_fault : RigEvent::Kind::black_box;
-  if (hooks_.on_event) hooks_.on_event({.kind = kind, .address = to_text(arrival.sender)});
-  status_.outdate();  // the next report shall tell
-  outgoing_.answer(codec_.encode_status(status_.report(arrival.came_ns)), header, arrival);
-  return DecodeStatus::ok;
-}
-
-void Requests::welcome(Participant& participant, std::int64_t now_ns) {
-  const Participant* owner = participants_.controller();
-  const wire::Participant in_control = owner != nullptr ? describe(*owner, now_ns) : wire::Participant();
-  outgoing_.send(codec_.encode_welcome(participant.nonce, timeout_steps_, owner != nullptr ? &in_control : nullptr,
-                                       sessions_.in_lockstep(), sessions_.step()),
-                 participant);
-}
-
-void Requests::explain(DecodeStatus wrong, const wire::Frame& frame, const Arrival& arrival) {
-  const bool told = wrong == DecodeStatus::authentication || wrong == DecodeStatus::bad_version;
-  if (!told || arrival.datagram.size() != wire::kMaxDatagram || !hints_.take(arrival.came_ns)) return;
-  if (wrong == DecodeStatus::authentication)
-    explain_authentication(arrival);
-  else
-    explain_version(frame, arrival);
-}
-
-void Requests::explain_authentication(const Arrival& arrival) {
-  outgoing_.hint(
-      codec_.encode_refusal(wire::AUTHENTICATION,
-                            has_key_ ? "this server takes datagrams only with its key, and the tag of this one does "
-                                       "not fit. Give the key file of the server's rig file."
-                                     : "this server uses no key, and the tag of this datagram does not fit. Leave the "
-                                       "key file away, or name it in the server's rig file, too."),
-      arrival);
-}
-
-void Requests::explain_version(const wire::Frame& frame, const Arrival& arrival) {
-  codec_.decode(frame.payload, 0, request_);
-  if (request_.content != wire::RigToServer::kHello) return;
+void Requests::send_accept(Pending& pending, const wire::FrameHeader& header, const Arrival& arrival) {
+  const Participant& accepted = pending.participant;
+  const bool keyed = accepted.has_key;
+  pending.answered_ns = arrival.came_ns;
   outgoing_.answer(
-      codec_.encode_refusal(wire::VERSION, "this server, Rigstep " + codec_.product_version() +
-                                               ", speaks protocol version " + std::to_string(wire::kProtocolVersion) +
-                                               "; the rig's software, " + request_.product_version +
-                                               ", speaks another. Install the same release on both sides."),
-      frame.header, arrival);
+      codec_.encode_accept(accepted.nonce, accepted.end.session(), keyed ? &pending.server_public : nullptr), header,
+      arrival, keyed ? &accepted.keys->accept : nullptr);
+}
+
+// Whoever this is may have no key: it takes this for a hint only.
+DecodeStatus Requests::refuse_without_proof(const char* text, const wire::FrameHeader& header, const Arrival& arrival) {
+  if (hints_.take(arrival.came_ns))
+    outgoing_.answer(codec_.encode_refusal(wire::AUTHENTICATION, text, request_.nonce, false), header, arrival);
+  return DecodeStatus::authentication;
+}
+
+// Version 2 with a key believes no reason but AUTHENTICATION; its tag is no checksum.
+void Requests::explain_version(bool checksum_is_right, const wire::FrameHeader& header, const Arrival& arrival) {
+  if (request_.content != wire::RigToServer::kHello && checksum_is_right) return;
+  const bool named = request_.content == wire::RigToServer::kHello && !request_.product_version.empty();
+  outgoing_.answer_version(
+      codec_.encode_refusal(checksum_is_right ? wire::VERSION : wire::AUTHENTICATION,
+                            "this server, Rigstep " + codec_.product_version() + ", speaks protocol version " +
+                                std::to_string(wire::kProtocolVersion) + "; the rig's software" +
+                                (named ? ", " + request_.product_version + "," : std::string()) +
+                                " speaks another. Install the same release on both sides."),
+      static_cast<std::uint8_t>(arrival.datagram[2]), header, arrival);
 }
 
 }  // namespace rigstep::server

@@ -5,14 +5,25 @@
 
 #include "rt/clock.h"
 #include "rt/cycle.h"
+#include "server/link/live_status.h"
+#include "server/link/requests.h"
 
 namespace rigstep::server {
 
 using wire::DecodeStatus;
 
-Sessions::Sessions(wire::ServerCodec& codec, rt::Mailbox<InputSample>& inputs, rt::Mailbox<Snapshot>& snapshots,
-                   Participants& participants, Outgoing& outgoing, LinkCounters& counters)
+namespace {
+
+constexpr std::int64_t kTellAgainAfterNs = 100'000'000;
+
+}  // namespace
+
+Sessions::Sessions(wire::ServerCodec& codec, const UdpHooks& hooks, Settings settings, rt::Mailbox<InputSample>& inputs,
+                   rt::Mailbox<Snapshot>& snapshots, Participants& participants, Outgoing& outgoing,
+                   LinkCounters& counters)
     : codec_(codec),
+      hooks_(hooks),
+      settings_(settings),
       inputs_(inputs),
       snapshots_(snapshots),
       participants_(participants),
@@ -21,28 +32,96 @@ Sessions::Sessions(wire::ServerCodec& codec, rt::Mailbox<InputSample>& inputs, r
 
 std::uint64_t Sessions::step() const noexcept { return lockstep_ != nullptr ? lockstep_->answer.step : snapshot_.step; }
 
-DecodeStatus Sessions::handle(const wire::Frame& frame, const Arrival& arrival) {
-  Participant* participant = participants_.find(arrival.sender);
-  if (participant == nullptr) return DecodeStatus::unknown_source;
-  // a replay must not keep a session alive
-  if (const auto status = participant->end.accept(frame.header, arrival.came_ns); status != DecodeStatus::ok)
-    return status;
-  participant->last_heard_ns = arrival.came_ns;
-  // in lockstep sequences are those of the steps, whoever asked for them
-  const auto last_sequence = lockstep_ == nullptr ? std::optional(participant->last_sequence) : std::nullopt;
-  const DecodeStatus status = codec_.decode(frame.payload, last_sequence, request_);
-  return status == DecodeStatus::ok ? handle_content(*participant, arrival.came_ns) : status;
+DecodeStatus Sessions::handle(const wire::FrameHeader& header, const Arrival& arrival) {
+  Participant* const participant = participants_.find(arrival.sender);
+  if (participant != nullptr && participant->end.session() == header.session) {
+    wire::Frame frame;
+    if (const auto status = open(*participant, arrival, frame); status != DecodeStatus::ok) return status;
+    return handle_in(*participant, frame, arrival);
+  }
+  if (Pending* const pending = participants_.find_pending(arrival.sender, header.session, arrival.came_ns))
+    return handle_pending(*pending, arrival);
+  if (Ended* const ended = participants_.find_ended(arrival.sender, header.session, arrival.came_ns))
+    return handle_ended(*ended, arrival);
+  return participant != nullptr ? DecodeStatus::wrong_session : DecodeStatus::unknown_source;
 }
 
-DecodeStatus Sessions::handle_content(Participant& participant, std::int64_t came_ns) {
+// Whether the datagram is what the other side of this session has sent, and now.
+DecodeStatus Sessions::open(Participant& participant, const Arrival& arrival, wire::Frame& frame) {
+  const wire::Key* const key = participant.keys ? &participant.keys->rig_to_server : nullptr;
+  if (const auto status = wire::open_frame(arrival.datagram, wire::Sender::server, key, frame);
+      status != DecodeStatus::ok)
+    return status;
+  // a replay must not keep a session alive
+  return participant.end.accept(frame.header, arrival.came_ns);
+}
+
+DecodeStatus Sessions::handle_in(Participant& participant, const wire::Frame& frame, const Arrival& arrival) {
+  participant.last_heard_ns = arrival.came_ns;
+  // in lockstep sequences are those of the steps, whoever asked for them
+  const auto last_sequence = lockstep_ == nullptr ? std::optional(participant.last_sequence) : std::nullopt;
+  const DecodeStatus status = codec_.decode(frame.payload, last_sequence, request_);
+  return status == DecodeStatus::ok ? handle_content(participant, frame.header, arrival.came_ns) : status;
+}
+
+// The first datagram of a session, under its keys: only now is it sure that the Hello was no repetition of an older
+// one.
+DecodeStatus Sessions::handle_pending(Pending& pending, const Arrival& arrival) {
+  wire::Frame frame;
+  if (const auto status = open(pending.participant, arrival, frame); status != DecodeStatus::ok) return status;
+  // another may have come first
+  if (const auto why = requests_->refusal(pending.participant, pending.token, arrival.came_ns)) {
+    outgoing_.send_to_stranger(codec_.encode_refusal(why->reason, why->text), pending.participant);
+    participants_.forget(pending);
+    return why->status;
+  }
+  Participant* const owner = participants_.controller();
+  if (pending.participant.role == wire::CONTROLLER && owner != nullptr && owner->endpoint != arrival.sender)
+    outgoing_.send(codec_.encode_goodbye(
+                       "another rig with its key or secret, at " + to_text(arrival.sender) + ", has taken its place",
+                       wire::TAKEN_OVER),
+                   *owner);
+  Participant* const joined = participants_.admit(pending, arrival.came_ns);
+  if (joined == nullptr) {
+    outgoing_.send_to_stranger(codec_.encode_refusal(wire::FULL,
+                                                     "the server's system gives no socket for this rig. See its limit "
+                                                     "of open files and its routes to this address."),
+                               pending.participant);
+    participants_.forget(pending);
+    return DecodeStatus::full;
+  }
+  status_->outdate();
+  return handle_in(*joined, frame, arrival);
+}
+
+DecodeStatus Sessions::handle_ended(Ended& ended, const Arrival& arrival) {
+  wire::Frame frame;
+  if (const auto status = open(ended.participant, arrival, frame); status != DecodeStatus::ok) return status;
+  if (arrival.came_ns - ended.told_ns >= kTellAgainAfterNs) {
+    ended.told_ns = arrival.came_ns;
+    outgoing_.send_to_stranger(codec_.encode_goodbye(ended.words, ended.reason), ended.participant);
+  }
+  return DecodeStatus::ended_session;
+}
+
+DecodeStatus Sessions::handle_content(Participant& participant, const wire::FrameHeader& header, std::int64_t came_ns) {
   switch (request_.content) {
     case wire::RigToServer::kInput:
-      return handle_input(participant, came_ns);
+      return handle_input(participant, header, came_ns);
+    case wire::RigToServer::kJoin:
+      welcome(participant, came_ns);
+      return DecodeStatus::ok;
     case wire::RigToServer::kChannelQuery:
       outgoing_.send(codec_.encode_channel_page(request_.direction, request_.first), participant);
       return DecodeStatus::ok;
     case wire::RigToServer::kHeartbeat:
       return DecodeStatus::ok;
+    case wire::RigToServer::kStatusQuery:
+      outgoing_.send(codec_.encode_status(status_->report(came_ns)), participant);
+      return DecodeStatus::ok;
+    case wire::RigToServer::kResetFault:
+    case wire::RigToServer::kWriteBlackBox:
+      return handle_command(participant, came_ns);
     case wire::RigToServer::kGoodbye:
       participants_.remove(participant, RigEvent::Kind::left);
       return DecodeStatus::ok;
@@ -51,7 +130,7 @@ DecodeStatus Sessions::handle_content(Participant& participant, std::int64_t cam
   }
 }
 
-DecodeStatus Sessions::handle_input(Participant& participant, std::int64_t came_ns) {
+DecodeStatus Sessions::handle_input(Participant& participant, const wire::FrameHeader& header, std::int64_t came_ns) {
   if (participant.role != wire::CONTROLLER) {
     outgoing_.send(
         codec_.encode_refusal(wire::NOT_IN_CONTROL, "an observer cannot send inputs. Say Hello as a controller."),
@@ -59,9 +138,63 @@ DecodeStatus Sessions::handle_input(Participant& participant, std::int64_t came_
     return DecodeStatus::not_in_control;
   }
   if (lockstep_ != nullptr) return step_if_due(participant, came_ns);
+  if (is_delayed(participant, header, came_ns)) return DecodeStatus::delayed;
   participant.last_sequence = request_.input.sequence;
   inputs_.publish(request_.input);
   return DecodeStatus::ok;
+}
+
+// Somebody on the way may have held it back.
+bool Sessions::is_delayed(const Participant& participant, const wire::FrameHeader& header, std::int64_t came_ns) const {
+  if (settings_.max_input_delay_ms == 0) return false;
+  const auto delay_ns = participant.end.clock().longest_delay_ns(header.sent_ns, came_ns);
+  return delay_ns && *delay_ns > std::int64_t{settings_.max_input_delay_ms} * 1'000'000;
+}
+
+// What an operator asks for, or the rig in control.
+DecodeStatus Sessions::handle_command(Participant& participant, std::int64_t came_ns) {
+  if (!participant.commands) {
+    outgoing_.send(codec_.encode_refusal(wire::NOT_PERMITTED,
+                                         "only the rig in control or an operator may ask for this. Give a key whose "
+                                         "role is operator."),
+                   participant);
+    return DecodeStatus::not_permitted;
+  }
+  const bool resets = request_.content == wire::RigToServer::kResetFault;
+  if (resets && hooks_.reset_fault) hooks_.reset_fault(request_.number);
+  if (!resets && !(hooks_.write_black_box && hooks_.write_black_box(request_.number))) {
+    outgoing_.send(codec_.encode_refusal(wire::NO_BLACK_BOX,
+                                         "it keeps no black box. Give its rig file a `black_box { folder: ... }`."),
+                   participant);
+    return DecodeStatus::unexpected_content;
+  }
+  const auto kind = resets ? RigEvent::Kind::reset_fault : RigEvent::Kind::black_box;
+  if (hooks_.on_event) hooks_.on_event({.kind = kind, .address = to_text(participant.endpoint)});
+  status_->outdate();  // the next report shall tell
+  outgoing_.send(codec_.encode_status(status_->report(came_ns)), participant);
+  return DecodeStatus::ok;
+}
+
+void Sessions::welcome(Participant& participant, std::int64_t now_ns) {
+  const Participant* const owner = participants_.controller();
+  const wire::Participant in_control = owner != nullptr ? describe(*owner, now_ns) : wire::Participant();
+  const bool has_token = participant.role == wire::CONTROLLER && !participant.has_key;
+  outgoing_.send(codec_.encode_welcome({.timeout_steps = settings_.timeout_steps,
+                                        .controller = owner != nullptr ? &in_control : nullptr,
+                                        .lockstep = in_lockstep(),
+                                        .step = step(),
+                                        .token = has_token ? std::span<const std::uint8_t>(participant.token)
+                                                           : std::span<const std::uint8_t>(),
+                                        .max_input_delay_ms = in_lockstep() ? 0 : settings_.max_input_delay_ms}),
+                 participant);
+}
+
+void Sessions::keep_only(const wire::KeyRing& ring) {
+  participants_.keep_only(ring, rt::MonotonicClock::now_ns(), [this](Participant& participant) {
+    outgoing_.send(codec_.encode_goodbye("its key is not in the server's key file any more, or has another role",
+                                         wire::KEY_REMOVED),
+                   participant);
+  });
 }
 
 // Lockstep: the sequence of an input is the number of the step that it asks for.

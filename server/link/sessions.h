@@ -1,5 +1,5 @@
-// What happens within a session: inputs to the loop, states to the participants, in lockstep a step for each input.
-// Owned by the endpoint and used by its thread.
+// What happens within a session: joining it, inputs to the loop, states to the participants, in lockstep a step for
+// each input, and what operators ask for. Owned by the endpoint and used by its thread.
 #pragma once
 
 #include <cstdint>
@@ -14,36 +14,61 @@
 
 namespace rigstep::server {
 
+class LiveStatus;
+class Requests;
+
 class Sessions {
  public:
+  struct Settings {
+    std::uint32_t timeout_steps = 0;
+    std::uint32_t max_input_delay_ms = 0;  // 0: inputs may be as old as they are
+  };
   // All outlive it.
-  Sessions(wire::ServerCodec& codec, rt::Mailbox<InputSample>& inputs, rt::Mailbox<Snapshot>& snapshots,
-           Participants& participants, Outgoing& outgoing, LinkCounters& counters);
+  Sessions(wire::ServerCodec& codec, const UdpHooks& hooks, Settings settings, rt::Mailbox<InputSample>& inputs,
+           rt::Mailbox<Snapshot>& snapshots, Participants& participants, Outgoing& outgoing, LinkCounters& counters);
+  // They need each other; before the first datagram.
+  void use(Requests& requests, LiveStatus& status) noexcept {
+    requests_ = &requests;
+    status_ = &status;
+  }
 
   // From now on inputs ask for steps; null: the server paces again.
   void set_lockstep(const Lockstep* lockstep) noexcept { lockstep_ = lockstep; }
   bool in_lockstep() const noexcept { return lockstep_ != nullptr; }
   std::uint64_t step() const noexcept;  // the newest
 
-  wire::DecodeStatus handle(const wire::Frame& frame, const Arrival& arrival);
+  wire::DecodeStatus handle(const wire::FrameHeader& header, const Arrival& arrival);
   void send_newest_state();  // of `snapshots`, where there is a new one
   void end_all(const char* why);
+  // Ends the sessions of keys that are not in the ring any more.
+  void keep_only(const wire::KeyRing& ring);
 
   const rt::Histogram& hand_off_ns() const noexcept { return hand_off_ns_; }
   const rt::Histogram& reply_ns() const noexcept { return reply_ns_; }
 
  private:
-  wire::DecodeStatus handle_content(Participant& participant, std::int64_t came_ns);
-  wire::DecodeStatus handle_input(Participant& participant, std::int64_t came_ns);
+  static wire::DecodeStatus open(Participant& participant, const Arrival& arrival, wire::Frame& frame);
+  wire::DecodeStatus handle_in(Participant& participant, const wire::Frame& frame, const Arrival& arrival);
+  wire::DecodeStatus handle_pending(Pending& pending, const Arrival& arrival);
+  wire::DecodeStatus handle_ended(Ended& ended, const Arrival& arrival);
+  wire::DecodeStatus handle_content(Participant& participant, const wire::FrameHeader& header, std::int64_t came_ns);
+  wire::DecodeStatus handle_input(Participant& participant, const wire::FrameHeader& header, std::int64_t came_ns);
+  wire::DecodeStatus handle_command(Participant& participant, std::int64_t came_ns);
+  bool is_delayed(const Participant& participant, const wire::FrameHeader& header, std::int64_t came_ns) const;
+  void welcome(Participant& participant, std::int64_t now_ns);
   wire::DecodeStatus step_if_due(Participant& participant, std::int64_t came_ns);
   void send_state();
 
   wire::ServerCodec& codec_;
+  const UdpHooks& hooks_;
+  const Settings settings_;
   rt::Mailbox<InputSample>& inputs_;
   rt::Mailbox<Snapshot>& snapshots_;
   Participants& participants_;
   Outgoing& outgoing_;
   LinkCounters& counters_;
+  Requests* requests_ = nullptr;
+  LiveStatus* status_ = nullptr;
 
   const Lockstep* lockstep_ = nullptr;
   wire::RigRequest request_;

@@ -49,14 +49,17 @@ std::string bind_problem(const UdpOptions& options, const std::error_code& error
 UdpEndpoint::UdpEndpoint(const UdpOptions& options, wire::ServerCodec& codec, rt::Mailbox<InputSample>& inputs,
                          rt::Mailbox<Snapshot>& snapshots, UdpHooks hooks)
     : hooks_(with_random_numbers(std::move(hooks))),
-      key_(options.key),
       timeout_ns_(codec.period_ns() * options.timeout_steps),
+      keys_(options.keys),
       participants_(sockets_, hooks_.on_event, timeout_ns_),
-      outgoing_(sockets_, key_, counters_),
-      sessions_(codec, inputs, snapshots, participants_, outgoing_, counters_),
+      outgoing_(sockets_, counters_),
+      sessions_(codec, hooks_,
+                {.timeout_steps = options.timeout_steps, .max_input_delay_ms = options.max_input_delay_ms}, inputs,
+                snapshots, participants_, outgoing_, counters_),
       status_(
-          hooks_, [this] { return counters(); }, options.timeout_steps, key_.has_value(), participants_, sessions_),
-      requests_(codec, hooks_, options.timeout_steps, key_.has_value(), participants_, sessions_, outgoing_, status_) {
+          hooks_, [this] { return counters(); }, options.timeout_steps, keys_.required, participants_, sessions_),
+      requests_(codec, keys_, options.timeout_steps, participants_, outgoing_, status_) {
+  sessions_.use(requests_, status_);
   bind(options);
   wake_fd_ = ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
   if (wake_fd_ < 0) throw NetworkError("no eventfd from the system: " + std::system_category().message(errno));
@@ -65,6 +68,26 @@ UdpEndpoint::UdpEndpoint(const UdpOptions& options, wire::ServerCodec& codec, rt
 UdpEndpoint::~UdpEndpoint() {
   stop();
   ::close(wake_fd_);
+  delete offered_keys_.load();
+  delete retired_keys_.load();
+}
+
+void UdpEndpoint::offer_keys(OfferedKeys ring) {
+  delete retired_keys_.exchange(nullptr);
+  delete offered_keys_.exchange(std::make_unique<OfferedKeys>(std::move(ring)).release());
+  const std::uint64_t one = 1;
+  // fails only when the counter is full, and then the thread is awake anyway
+  [[maybe_unused]] const auto written = ::write(wake_fd_, &one, sizeof one);
+}
+
+// What was offered is in the hands of one thread at a time; the old keys go back to be freed there.
+void UdpEndpoint::take_offered_keys() {
+  if (offered_keys_.load(std::memory_order_relaxed) == nullptr) return;
+  OfferedKeys* const offered = offered_keys_.exchange(nullptr);
+  if (offered == nullptr) return;
+  keys_.ring.swap(*offered);
+  retired_keys_.store(offered);
+  sessions_.keep_only(*keys_);
 }
 
 void UdpEndpoint::bind(const UdpOptions& options) {
@@ -75,10 +98,10 @@ void UdpEndpoint::bind(const UdpOptions& options) {
         options.place() + ": \"" + options.address +
         "\" is no numeric address: give one of this machine's, such as 127.0.0.1, or 0.0.0.0 for all");
   }
-  if (!address.is_loopback() && !options.key && !options.allow_unauthenticated) {
+  if (!address.is_loopback() && !options.keys.required && !options.allow_unauthenticated) {
     throw wire::ConfigError(options.place() + ": " + options.address +
                             " can be reached from other machines, and without a key anybody there may steer this "
-                            "one: make a key with `rigstep keygen`, copy it to both sides and name it in "
+                            "one: make keys with `rigstep keygen` and name the server's file in "
                             "`link.key_file`; or, on a network of your own, set `link.allow_unauthenticated: true`");
   }
   // one more: a rig that takes a place comes before the one that leaves it
@@ -113,6 +136,7 @@ void UdpEndpoint::run() {
     sessions_.send_newest_state();
     sockets_.receive_waiting(handle_);
     participants_.drop_silent(rt::MonotonicClock::now_ns());
+    take_offered_keys();
   }
   end();
 }
@@ -138,6 +162,7 @@ void UdpEndpoint::serve_lockstep(const Lockstep& lockstep, rt::BusyPoll busy_pol
     sockets_.receive_waiting(handle_);
     looked_ns = rt::MonotonicClock::now_ns();
     participants_.drop_silent(looked_ns);
+    take_offered_keys();
   }
   end();
   sessions_.set_lockstep(nullptr);
@@ -164,12 +189,10 @@ bool UdpEndpoint::receive_from_controller(rt::BusyPoll& busy_poll) {
 }
 
 void UdpEndpoint::handle(const Arrival& arrival) {
-  wire::Frame frame;
-  DecodeStatus status = wire::open_frame(arrival.datagram, wire::Sender::server, key_, frame);
+  wire::FrameHeader header;
+  DecodeStatus status = wire::read_header(arrival.datagram, wire::Sender::server, header);
   if (status == DecodeStatus::ok)
-    status = frame.header.session != 0 ? sessions_.handle(frame, arrival) : requests_.handle(frame, arrival);
-  else
-    requests_.explain(status, frame, arrival);
+    status = header.session != 0 ? sessions_.handle(header, arrival) : requests_.handle(arrival);
   counters_.count_handled(status);
   counters_.count_received();
 }

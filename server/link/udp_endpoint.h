@@ -5,9 +5,9 @@
 // only in the two mailboxes, in wake_fd() and in the hooks. In lockstep it is the loop thread, in serve_lockstep():
 // what a datagram asks for is stepped and answered without a hand-off, everything else is served between the steps.
 //
-// One controller, several observers: the address that said Hello as a controller is in control until it says Goodbye or
-// is silent for the time-out. A rig that was restarted (same name and machine, its old session silent for a tenth of
-// the time-out) takes its own place. Every datagram is hostile until its frame was checked.
+// One controller, several observers: who has joined as a controller is in control until it says Goodbye or is silent
+// for the time-out. A rig that was restarted takes its own place with its key or the secret of its session, once that
+// has been silent for a tenth of the time-out. Every datagram is hostile until its frame was checked.
 //
 // The parts: udp_sockets (who is heard first), participants (who has a session), sessions (inputs and states), requests
 // (everything outside a session), live_status (the report), outgoing (frames around what is sent).
@@ -16,7 +16,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <optional>
+#include <memory>
 #include <string>
 #include <thread>
 
@@ -40,11 +40,13 @@ namespace rigstep::server {
 inline constexpr std::uint16_t kDefaultPort = 47001;
 
 struct UdpOptions {
-  std::string address = "127.0.0.1";   // numeric address of this machine to bind to
-  std::uint16_t port = kDefaultPort;   // 0: any free one, see local_port()
-  std::optional<wire::Key> key = {};   // absent: datagrams are not authenticated
+  std::string address = "127.0.0.1";  // numeric address of this machine to bind to
+  std::uint16_t port = kDefaultPort;  // 0: any free one, see local_port()
+  LinkKeys keys = {};
   bool allow_unauthenticated = false;  // to bind to more than loopback without a key
   std::uint32_t timeout_steps = 2000;  // after which a silent participant is dropped
+  // Inputs that may be older than this when they come are refused, where the server paces; 0: none are.
+  std::uint32_t max_input_delay_ms = 0;
   // Where the address was read, for messages; asked for only when there is one.
   std::function<std::string()> place = [] { return std::string("link.address"); };
 };
@@ -68,6 +70,11 @@ class UdpEndpoint {
   // and one more for each other participant and for the strangers every 5 ms.
   void serve_lockstep(const Lockstep& lockstep, rt::BusyPoll busy_poll);
 
+  // From another thread than the link's: keys that hold from now on. Sessions of keys that are gone end.
+  void offer_keys(std::shared_ptr<const wire::Secret<wire::KeyRing>> ring);
+  // False: the system did not lock the memory of the keys. Before start().
+  bool keys_locked() const noexcept { return keys_.ring->locked() && participants_.keys_locked(); }
+
   // Eventfd. The loop thread writes the 8 bytes of an std::uint64_t 1 after it has published a Snapshot; never blocks.
   int wake_fd() const noexcept { return wake_fd_; }
   std::uint16_t local_port() const noexcept { return sockets_.local_port(); }
@@ -84,10 +91,10 @@ class UdpEndpoint {
   void wait();
   bool receive_from_controller(rt::BusyPoll& busy_poll);
   void handle(const Arrival& arrival);
+  void take_offered_keys();
   void end();
 
   const UdpHooks hooks_;
-  const std::optional<wire::Key> key_;
   const std::int64_t timeout_ns_;
 
   int wake_fd_ = -1;
@@ -95,7 +102,11 @@ class UdpEndpoint {
   std::thread thread_;
   LinkCounters counters_;
 
+  using OfferedKeys = std::shared_ptr<const wire::Secret<wire::KeyRing>>;
+  std::atomic<OfferedKeys*> offered_keys_{nullptr}, retired_keys_{nullptr};  // made and freed by who offers
+
   // network thread only, in lockstep the loop thread
+  LinkKeys keys_;
   UdpSockets sockets_;
   Participants participants_;
   Outgoing outgoing_;

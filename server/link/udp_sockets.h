@@ -31,7 +31,7 @@ using UdpAddress = asio::ip::udp::endpoint;
 enum class LinkPriority { control, observer, former, stranger };  // former: a participant that left
 
 struct Arrival {
-  std::span<const std::byte> datagram;
+  std::span<std::byte> datagram;  // decrypted in its place
   UdpAddress sender;
   std::int64_t came_ns = 0;  // CLOCK_MONOTONIC
 };

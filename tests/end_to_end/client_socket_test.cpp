@@ -23,7 +23,7 @@ class Peer {
   void answer(std::uint64_t number) {
     std::array<std::byte, wire::kMaxDatagram> buffer;
     const auto datagram =
-        wire::seal_frame({.sender = wire::Sender::server, .session = 1, .number = number}, {}, std::nullopt, buffer);
+        wire::seal_frame({.sender = wire::Sender::server, .session = 1, .number = number}, {}, nullptr, buffer);
     socket_.send_to(asio::buffer(datagram.data(), datagram.size()), rig_);
   }
   void answer_with_nothing() { socket_.send_to(asio::buffer("", 0), rig_); }
@@ -43,7 +43,7 @@ void greet(ClientSocket& socket, Peer& peer) {
 
 TEST_CASE("a wait, however long, ends with the datagram that came, and the next receive gives it") {
   Peer peer;
-  ClientSocket socket("127.0.0.1", peer.port(), std::nullopt);
+  ClientSocket socket("127.0.0.1", peer.port());
   greet(socket, peer);
   for (const std::int64_t patience : {5 * kMs, 10'000 * kMs}) {  // in one call, and in two
     peer.answer(7);
@@ -65,7 +65,7 @@ TEST_CASE("a wait, however long, ends with the datagram that came, and the next 
 
 TEST_CASE("a wait for nothing lasts until its time, short or long") {
   Peer peer;
-  ClientSocket socket("127.0.0.1", peer.port(), std::nullopt);
+  ClientSocket socket("127.0.0.1", peer.port());
   greet(socket, peer);
   for (const std::int64_t patience : {2 * kMs, 30 * kMs}) {
     const std::int64_t until = now_ns() + patience;
@@ -77,7 +77,7 @@ TEST_CASE("a wait for nothing lasts until its time, short or long") {
 
 TEST_CASE("an empty datagram is one of the wrong size") {
   Peer peer;
-  ClientSocket socket("127.0.0.1", peer.port(), std::nullopt);
+  ClientSocket socket("127.0.0.1", peer.port());
   greet(socket, peer);
   peer.answer_with_nothing();
   socket.wait_until(now_ns() + 10'000 * kMs);
@@ -88,7 +88,7 @@ TEST_CASE("an empty datagram is one of the wrong size") {
 
 TEST_CASE("a wait ends when nobody listens there, and the error says so") {
   std::optional<Peer> peer(std::in_place);
-  ClientSocket socket("127.0.0.1", peer->port(), std::nullopt);
+  ClientSocket socket("127.0.0.1", peer->port());
   peer.reset();
   REQUIRE(socket.send({.sender = wire::Sender::rig}, {}));
   const std::int64_t begin = now_ns();

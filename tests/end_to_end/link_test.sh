@@ -8,12 +8,12 @@ sed "s#\.\./mechanisms#$SOURCE/config/mechanisms#; s/^link {/link { key_file: \"
 
 # a rig that was killed takes its own place again, before the time-out
 serve rig.textproto || exit 1
-"$RIGSTEP" rig rig.textproto --port "$port" --duration 0 >/dev/null 2>&1 &
+"$RIGSTEP" rig rig.textproto --port "$port" --name "bench 7" --duration 0 >/dev/null 2>&1 &
 rig_process=$!
 sleep 0.7
 { kill -KILL "$rig_process" && wait "$rig_process"; } 2>/dev/null
-expect 0 "$RIGSTEP" rig rig.textproto --port "$port" --duration 0.3
-grep -q 'rig "rigstep rig" .* connected anew' serve.err || fail "the rig did not take its place: $(cat serve.err)"
+expect 0 "$RIGSTEP" rig rig.textproto --port "$port" --name "bench 7" --duration 0.3
+grep -q 'rig "bench 7" .* connected anew' serve.err || fail "the rig did not take its place: $(cat serve.err)"
 
 # a rig finds a server that was killed and started anew
 "$RIGSTEP" rig rig.textproto --port "$port" --duration 6 --json >rig.json 2>rig.err &
@@ -39,7 +39,7 @@ done
 import os, socket, sys, time
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 s.connect(("127.0.0.1", int(sys.argv[1])))
-noise = [b"RS\x02r" + os.urandom(n) for n in (0, 40, 60, 300, 1196, 1400)]
+noise = [b"RS\x03r" + bytes(8) + os.urandom(n) for n in (0, 32, 60, 300, 1188, 1400)]
 end = time.monotonic() + 4
 while time.monotonic() < end:
     for _ in range(20):

@@ -1,8 +1,11 @@
 #!/usr/bin/env bash
-# A rig in another language, from nothing but proto/wire.proto.
+# A rig in another language, from nothing but proto/wire.proto and proto/README.md.
 source "$(dirname "$0")/lib.sh"
 "$python" -c 'import google.protobuf' || { echo "$python has no google.protobuf: install python3-protobuf"; exit 1; }
 protoc --python_out=. -I "$SOURCE" proto/wire.proto || exit 1
+
+# the key schedule and the datagrams are those of the protocol's page
+PYTHONPATH=. expect 0 "$python" "$SOURCE/tests/end_to_end/handshake_vectors.py" "$SOURCE/proto/README.md"
 
 serve "$SOURCE/config/rigs/ci_loopback.textproto" --record python.mcap --json || exit 1
 PYTHONPATH=. expect 0 "$python" "$SOURCE/tests/end_to_end/rig.py" --port "$port" --seconds 3
@@ -35,7 +38,7 @@ sed "s#\.\./mechanisms#$SOURCE/config/mechanisms#; s/^link {/link { key_file: \"
 serve keyed.textproto --record keyed.mcap || exit 1
 PYTHONPATH=. expect 0 "$python" "$SOURCE/tests/end_to_end/rig.py" --port "$port" --seconds 1 --key bench.key
 PYTHONPATH=. expect 1 "$python" "$SOURCE/tests/end_to_end/rig.py" --port "$port" --seconds 1 &&
-  says err 'refused: this server takes datagrams only with its key'
+  says err 'refused: this server takes rigs only with a key that it knows'
 end_server TERM
 
 # nobody there: an error that helps, no stack trace

@@ -12,7 +12,7 @@ sed "s#\.\./mechanisms#$SOURCE/config/mechanisms#; s/^link {/link { key_file: \"
   "$SOURCE/config/rigs/ci_loopback.textproto" >rig.textproto
 serve rig.textproto --json || exit 1
 expect 0 example/rig_loop "$port" 1000 bench.key && says out '^four_bar at 1000 us' && says out '^1000 steps'
-expect 1 example/rig_loop "$port" 10 && says err 'only with its key'
+expect 1 example/rig_loop "$port" 10 && says err 'only with a key that it knows'
 expect 1 example/rig_loop "$port" 10 no.key && says err 'no\.key: No such file'
 end_server TERM
 assert_json serve.out 'd["link"]["accepted"] > 1000'

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <vector>
 
 #include "proto/codec.h"
 
@@ -32,7 +33,7 @@ Mechanism block() {
 
 struct Link {
   Link() {
-    rig.decode(server.encode_welcome(1, 2000, nullptr), 0, state);
+    rig.decode(server.encode_welcome({.timeout_steps = 2000}), 0, state);
     rig.start(rig.message()->welcome());
   }
   Mechanism mechanism = block();
@@ -73,10 +74,19 @@ void sealed(std::span<const std::byte> bytes) {
   header.session = 1;
   std::array<std::byte, wire::kMaxDatagram> buffer;
   const auto payload = bytes.subspan(32, std::min(bytes.size() - 32, wire::kMaxPayload));
-  const auto datagram = wire::seal_frame(header, payload, std::nullopt, buffer);
+  const wire::Key key{std::to_integer<std::uint8_t>(bytes[0])};
+  for (const wire::Key* with : {&key, static_cast<const wire::Key*>(nullptr)}) {
+    const std::size_t size = wire::seal_frame(header, payload, with, buffer).size();
+    wire::Frame frame;
+    require(wire::open_frame(std::span(buffer).first(size), wire::Sender::server, with, frame) ==
+            wire::DecodeStatus::ok);
+    require(std::equal(payload.begin(), payload.end(), frame.payload.begin(), frame.payload.end()));
+  }
+  const std::size_t size = wire::seal_frame(header, payload, nullptr, buffer).size();
   wire::Frame frame;
-  require(wire::open_frame(datagram, wire::Sender::server, std::nullopt, frame) == wire::DecodeStatus::ok);
-  require(std::equal(payload.begin(), payload.end(), frame.payload.begin(), frame.payload.end()));
+  require(wire::open_frame(std::span(buffer).first(size), wire::Sender::server, nullptr, frame) ==
+          wire::DecodeStatus::ok);
+  wire::is_proven(std::span(buffer).first(size), key);
   static wire::SessionEnd end(wire::Sender::server, 1);
   const auto status = end.accept(frame.header, 1'000'000);
   require(status == wire::DecodeStatus::ok || status == wire::DecodeStatus::replayed);
@@ -89,10 +99,12 @@ void sealed(std::span<const std::byte> bytes) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static Link link;
   const auto bytes = std::as_bytes(std::span(data, size));
+  std::vector<std::byte> datagram(bytes.begin(), bytes.end());
   wire::Frame frame;
-  if (wire::open_frame(bytes, wire::Sender::server, std::nullopt, frame) == wire::DecodeStatus::ok)
+  wire::is_proven(bytes, {});
+  if (wire::open_frame(datagram, wire::Sender::server, nullptr, frame) == wire::DecodeStatus::ok)
     at_server(link, frame.payload);
-  if (wire::open_frame(bytes, wire::Sender::rig, std::nullopt, frame) == wire::DecodeStatus::ok)
+  if (wire::open_frame(datagram, wire::Sender::rig, nullptr, frame) == wire::DecodeStatus::ok)
     at_rig(link, frame.payload);
   const auto payload = bytes.first(std::min(bytes.size(), wire::kMaxPayload));
   at_server(link, payload);

@@ -46,7 +46,7 @@ std::vector<int> first_outputs(int count) {
 struct Link {
   explicit Link(int inputs = 2, int poses = 1, std::vector<int> outputs = {6, 0, 3})
       : mechanism(block(inputs, poses)), server(mechanism, std::move(outputs), kPeriod, "1.2.3"), input_count(inputs) {
-    REQUIRE(rig.decode(server.encode_welcome(5, 2000, nullptr), 0, state) == DecodeStatus::ok);
+    REQUIRE(rig.decode(server.encode_welcome({.timeout_steps = 2000}), 0, state) == DecodeStatus::ok);
     welcome = rig.message()->welcome();
     rig.start(welcome);
   }
@@ -138,32 +138,44 @@ TEST_CASE("the welcome says which mechanism runs, how fast and with how many cha
   CHECK(link.welcome.period_ns() == kPeriod);
   CHECK(link.welcome.input_channels() == 2);
   CHECK(link.welcome.output_channels() == 3);
-  CHECK(link.welcome.nonce() == 5);
   CHECK(link.welcome.timeout_steps() == 2000);
   CHECK_FALSE(link.welcome.has_controller());
 }
 
 TEST_CASE("every other message survives the way") {
   Link link;
-  REQUIRE(link.server.decode(link.rig.encode_hello("0.9", "bench", OBSERVER, 77, "cake"), 0, link.request) ==
-          DecodeStatus::ok);
+  const KeyId key_id = {1, 2, 3};
+  const PublicKey public_key = {4, 5, 6};
+  REQUIRE(link.server.decode(link.rig.encode_hello({.product_version = "0.9",
+                                                    .rig_name = "bench",
+                                                    .role = OBSERVER,
+                                                    .nonce = 77,
+                                                    .cookie = "cake",
+                                                    .key_id = &key_id,
+                                                    .public_key = &public_key,
+                                                    .former_session = 8,
+                                                    .token = "tea"}),
+                             0, link.request) == DecodeStatus::ok);
   CHECK(link.request.content == RigToServer::kHello);
   CHECK(link.request.product_version == "0.9");
   CHECK(link.request.rig_name == "bench");
   CHECK(link.request.role == OBSERVER);
   CHECK(link.request.nonce == 77);
-  CHECK(link.request.cookie == "cake");
-  REQUIRE(link.server.decode(link.rig.encode_reset_fault(3, 78, "pie"), 0, link.request) == DecodeStatus::ok);
+  CHECK(std::string(link.request.cookie.begin(), link.request.cookie.end()) == "cake");
+  CHECK(std::equal(key_id.begin(), key_id.end(), link.request.key_id.begin(), link.request.key_id.end()));
+  CHECK(
+      std::equal(public_key.begin(), public_key.end(), link.request.public_key.begin(), link.request.public_key.end()));
+  CHECK(link.request.former_session == 8);
+  CHECK(std::string(link.request.token.begin(), link.request.token.end()) == "tea");
+  REQUIRE(link.server.decode(link.rig.encode_join(), 0, link.request) == DecodeStatus::ok);
+  CHECK(link.request.content == RigToServer::kJoin);
+  REQUIRE(link.server.decode(link.rig.encode_reset_fault(3), 0, link.request) == DecodeStatus::ok);
   CHECK(link.request.content == RigToServer::kResetFault);
   CHECK(link.request.number == 3);
-  CHECK(link.request.nonce == 78);
-  CHECK(link.request.cookie == "pie");
-  REQUIRE(link.server.decode(link.rig.encode_write_black_box(4, 79, "tart"), 0, link.request) == DecodeStatus::ok);
+  REQUIRE(link.server.decode(link.rig.encode_write_black_box(4), 0, link.request) == DecodeStatus::ok);
   CHECK(link.request.content == RigToServer::kWriteBlackBox);
   CHECK(link.request.number == 4);
-  CHECK(link.request.nonce == 79);
-  CHECK(link.request.cookie == "tart");
-  REQUIRE(link.server.decode(link.rig.encode_status_query(), 0, link.request) == DecodeStatus::ok);
+  REQUIRE(link.server.decode(link.rig.encode_status_query(true), 0, link.request) == DecodeStatus::ok);
   CHECK(link.request.content == RigToServer::kStatusQuery);
   REQUIRE(link.server.decode(link.rig.encode_heartbeat(), 0, link.request) == DecodeStatus::ok);
   CHECK(link.request.content == RigToServer::kHeartbeat);
@@ -176,8 +188,17 @@ TEST_CASE("every other message survives the way") {
   REQUIRE(link.rig.decode(link.server.encode_refusal(CONTROL_TAKEN, "busy"), 0, link.state) == DecodeStatus::ok);
   CHECK(link.rig.message()->refusal().reason() == CONTROL_TAKEN);
   CHECK(link.rig.message()->refusal().text() == "busy");
-  REQUIRE(link.rig.decode(link.server.encode_goodbye("bye"), 0, link.state) == DecodeStatus::ok);
+  REQUIRE(link.rig.decode(link.server.encode_refusal(FULL, "no", 9, true), 0, link.state) == DecodeStatus::ok);
+  CHECK(link.rig.message()->refusal().nonce() == 9);
+  CHECK(link.rig.message()->proof().size() == kProofBytes);
+  REQUIRE(link.rig.decode(link.server.encode_goodbye("bye", TAKEN_OVER), 0, link.state) == DecodeStatus::ok);
   CHECK(link.rig.message()->goodbye().text() == "bye");
+  CHECK(link.rig.message()->goodbye().reason() == TAKEN_OVER);
+  CHECK(link.rig.message()->proof().empty());
+  REQUIRE(link.rig.decode(link.server.encode_accept(10, 11, &public_key), 0, link.state) == DecodeStatus::ok);
+  CHECK(link.rig.message()->accept().nonce() == 10);
+  CHECK(link.rig.message()->accept().session() == 11);
+  CHECK(link.rig.message()->accept().public_key().size() == public_key.size());
 }
 
 TEST_CASE("an input is refused for exactly the reason that it has") {
@@ -209,12 +230,21 @@ TEST_CASE("requests that come from an unproven address fill their frame, with an
   Link link;
   const std::string long_name(200, 'x');
   for (const std::string& name : {std::string(), long_name}) {
-    CHECK(link.rig.encode_hello(name, name, CONTROLLER, ~0ull, std::string(kCookieBytes, 'c')).size() == kMaxPayload);
-    CHECK(link.rig.encode_hello(name, name, OBSERVER, 0, "").size() == kMaxPayload);
+    const KeyId key_id = {1};
+    const PublicKey public_key = {2};
+    const std::string cookie(kCookieBytes, 'c'), token(kTokenBytes, 't');
+    const auto size_of = [&](const HelloFields& fields) { return link.rig.encode_hello(fields).size(); };
+    CHECK(size_of({.product_version = name,
+                   .rig_name = name,
+                   .nonce = ~0ull,
+                   .cookie = cookie,
+                   .key_id = &key_id,
+                   .public_key = &public_key,
+                   .former_session = ~0ull}) == kMaxPayload);
+    CHECK(size_of({.product_version = name, .rig_name = name, .cookie = cookie, .token = token}) == kMaxPayload);
+    CHECK(size_of({.product_version = name, .rig_name = name, .role = CONSOLE}) == kMaxPayload);
   }
-  CHECK(link.rig.encode_status_query().size() == kMaxPayload);
-  CHECK(link.rig.encode_reset_fault(~0u, ~0ull, std::string(kCookieBytes, 'c')).size() == kMaxPayload);
-  CHECK(link.rig.encode_write_black_box(~0u, ~0ull, std::string(kCookieBytes, 'c')).size() == kMaxPayload);
+  CHECK(link.rig.encode_status_query(false).size() == kMaxPayload);
   CHECK(link.rig.encode_goodbye("").size() < 10);  // and nothing else does
 }
 
@@ -319,7 +349,8 @@ TEST_CASE("in lockstep any sequence is read, and Welcome tells where to go on") 
             DecodeStatus::ok);
     CHECK(link.request.input.sequence == sequence);
   }
-  REQUIRE(link.rig.decode(link.server.encode_welcome(1, 2000, nullptr, true, 41), 0, link.state) == DecodeStatus::ok);
+  REQUIRE(link.rig.decode(link.server.encode_welcome({.lockstep = true, .step = 41}), 0, link.state) ==
+          DecodeStatus::ok);
   CHECK(link.rig.message()->welcome().lockstep());
   CHECK(link.rig.message()->welcome().step() == 41);
 }

@@ -26,14 +26,13 @@ std::vector<std::byte> bytes_of(const std::string& text) {
 
 std::vector<std::byte> sealed(const FrameHeader& header, const std::string& text, const std::optional<Key>& with) {
   std::array<std::byte, kMaxDatagram> buffer{};
-  const auto datagram = seal_frame(header, bytes_of(text), with, buffer);
+  const auto datagram = seal_frame(header, bytes_of(text), with ? &*with : nullptr, buffer);
   return {datagram.begin(), datagram.end()};
 }
 
-DecodeStatus opened(const std::vector<std::byte>& datagram, const std::optional<Key>& with,
-                    Sender reader = Sender::server) {
+DecodeStatus opened(std::vector<std::byte> datagram, const std::optional<Key>& with, Sender reader = Sender::server) {
   Frame frame;
-  return open_frame(datagram, reader, with, frame);
+  return open_frame(datagram, reader, with ? &*with : nullptr, frame);
 }
 
 TEST_CASE("a frame arrives as it was sealed, with a key and without") {
@@ -44,10 +43,10 @@ TEST_CASE("a frame arrives as it was sealed, with a key and without") {
                            .echo_sent_ns = 1'000'000'007,
                            .echo_came_ns = 42};
   for (const std::optional<Key>& with : {std::optional<Key>(), std::optional<Key>(key(1))}) {
-    const auto datagram = sealed(header, "payload", with);
+    auto datagram = sealed(header, "payload", with);
     REQUIRE(datagram.size() == kFrameHeaderBytes + 7 + kTagBytes);
     Frame frame;
-    REQUIRE(open_frame(datagram, Sender::server, with, frame) == DecodeStatus::ok);
+    REQUIRE(open_frame(datagram, Sender::server, with ? &*with : nullptr, frame) == DecodeStatus::ok);
     CHECK(frame.header.session == header.session);
     CHECK(frame.header.number == header.number);
     CHECK(frame.header.sent_ns == header.sent_ns);
@@ -57,26 +56,29 @@ TEST_CASE("a frame arrives as it was sealed, with a key and without") {
   }
 }
 
-TEST_CASE("the layout and the tags are those of the contract, computed elsewhere") {
-  // Python: data = struct.pack("<2sBBQQqqq", b"RS", 2, ord("r"), 3, 4, 5, 6, 7) + b"abc"
-  const auto tag_of = [](const std::optional<Key>& with) {
-    const auto datagram =
-        sealed({.sender = Sender::rig, .session = 3, .number = 4, .sent_ns = 5, .echo_sent_ns = 6, .echo_came_ns = 7},
-               "abc", with);
-    std::string hex;
-    for (const std::byte byte : std::span(datagram).last(kTagBytes)) {
-      const char* digits = "0123456789abcdef";
-      hex += digits[std::to_integer<int>(byte) / 16];
-      hex += digits[std::to_integer<int>(byte) % 16];
-    }
-    return hex;
-  };
-  Key with{};
-  for (std::size_t k = 0; k < with.size(); ++k) with[k] = static_cast<std::uint8_t>(k);
-  // hashlib.blake2b(data, key=bytes(range(32)), digest_size=16).hexdigest()
-  CHECK(tag_of(with) == "dcce48a91fedd06a8727d9a663a2fef7");
-  // (zlib.crc32(data).to_bytes(4, "little") + bytes(12)).hex()
-  CHECK(tag_of({}) == "f0027653000000000000000000000000");
+TEST_CASE("the layout and the checksum are those of the contract, computed elsewhere") {
+  // Python: data = struct.pack("<2sBBQQqqq", b"RS", 3, ord("r"), 3, 4, 5, 6, 7) + b"abc"
+  const auto datagram =
+      sealed({.sender = Sender::rig, .session = 3, .number = 4, .sent_ns = 5, .echo_sent_ns = 6, .echo_came_ns = 7},
+             "abc", {});
+  std::string hex;
+  for (const std::byte byte : std::span(datagram).last(kTagBytes)) {
+    const char* digits = "0123456789abcdef";
+    hex += digits[std::to_integer<int>(byte) / 16];
+    hex += digits[std::to_integer<int>(byte) % 16];
+  }
+  // (zlib.crc32(data).to_bytes(4, "little") + bytes(12)).hex(); with a key: handshake_test.cpp
+  CHECK(hex == "bc2ae0f0000000000000000000000000");
+}
+
+TEST_CASE("the header says for whom a datagram is before anything of it is proven") {
+  const auto datagram = sealed({.sender = Sender::rig, .session = 9, .number = 3}, "x", key(1));
+  FrameHeader header;
+  REQUIRE(read_header(datagram, Sender::server, header) == DecodeStatus::ok);
+  CHECK(header.session == 9);
+  CHECK(header.number == 3);
+  CHECK(read_header(datagram, Sender::rig, header) == DecodeStatus::malformed);
+  CHECK(read_header(std::span(datagram).first(59), Sender::server, header) == DecodeStatus::wrong_size);
 }
 
 TEST_CASE("every flipped bit of a frame is found, with a key and without") {
@@ -197,6 +199,29 @@ TEST_CASE("impossible stamps are left out") {
   clock.add(0, 0, 100, 50);                       // held for longer than the whole exchange
   clock.add(INT64_MIN, INT64_MAX, INT64_MAX, 0);  // beyond any clock
   CHECK_FALSE(clock.estimate(100));
+}
+
+TEST_CASE(
+    "how long a datagram can have taken at most is known whoever holds it back, within what exchanges have shown") {
+  constexpr std::int64_t kOffset = 7'000'000'000;  // the rig's clock minus the server's
+  ClockOffset clock;
+  CHECK_FALSE(clock.longest_delay_ns(kOffset, 0));
+  for (std::int64_t held : {0, 30}) {  // held back on its way to us, always by as much
+    ClockOffset shown;
+    for (std::int64_t now = 0; now < 100 * kMs; now += kMs)
+      shown.add(now, now + kMs + kOffset, now + kMs + kOffset, now + 2 * kMs + held * kMs);
+    const auto delay = shown.longest_delay_ns(100 * kMs + kOffset, (101 + held) * kMs);
+    REQUIRE(delay);
+    CHECK(*delay >= (1 + held) * kMs);            // the truth
+    CHECK(*delay <= (1 + held) * kMs + 2 * kMs);  // and the way there, which may have been none
+  }
+}
+
+TEST_CASE("a clock that was set is noticed by an exchange that no delay explains") {
+  ClockOffset clock;
+  clock.add(0, 500, 500, 1000);
+  clock.add(kMs, kMs + 500 + 400 * kMs, kMs + 500 + 400 * kMs, kMs + 100'000);  // slower, and 400 ms off
+  CHECK(std::abs(clock.estimate(2 * kMs)->offset_ns - 400 * kMs) < 100'000);
 }
 
 TEST_CASE("every decode status has a name of its own") {
