@@ -37,6 +37,7 @@ constexpr Bound kBounds[] = {
     {"Solver.relative_compliance", 0, 0.01, "leave it out, or use 1e-8"},
     {"Link.port", 0, 65535, "use a UDP port, 1 to 65535"},
     {"Link.timeout_steps", 0, 600'000, "use as many steps as 10 ms to one minute have"},
+    {"Link.max_input_delay_ms", 0, 60'000, "use some hundred, or 0 to take inputs of any age"},
     {"Realtime.priority", 0, 99, "use a SCHED_FIFO priority, 1 to 99, or leave it out for 80"},
     {"Realtime.cpu", 0, 4095, "use 0 to the last core"},
     {"Realtime.threads", 0, 64, "use 1, or the cores to spare"},

@@ -1040,8 +1040,6 @@ void read_link(const Rig& file, const Source& source, const std::filesystem::pat
   const std::int64_t stale_ms = rig.period_ns * rig.max_input_age_steps / 1'000'000;
   rig.max_input_delay_ms = static_cast<std::uint32_t>(std::clamp<std::int64_t>(stale_ms, 100, 60'000));
   if (link.has_max_input_delay_ms()) rig.max_input_delay_ms = link.max_input_delay_ms();
-  if (rig.max_input_delay_ms > 60'000)
-    source.fail(file, "link.max_input_delay_ms", "is more than a minute", "use less, or 0 to take inputs of any age");
 }
 
 }  // namespace

@@ -24,7 +24,8 @@ def answers(link, said, count=2000):
         link.socket.send(said)
         time.sleep(0.0002)
     got = list(iter(lambda: link.receive(0.3), None))
-    return sum(1 for _, message in got if not message.HasField("challenge"))  # once it is too old it is asked to try again
+    # once its cookie is too old it is asked to try again; states of a session may come late
+    return sum(1 for _, message in got if message.HasField("accept") or message.HasField("refusal"))
 
 rig = rigstep_link.Link("127.0.0.1", port, key)
 captured = hello(rig)
