@@ -10,8 +10,6 @@ namespace rigstep::offline {
 
 namespace {
 
-using Kind = Output::Kind;
-
 void put(double*& to, std::initializer_list<double> values) {
   for (const double value : values) *to++ = value;
 }
@@ -28,13 +26,13 @@ Vec3 specific_force(const Output& output, const Vec3& gravity_0, const BodyMotio
 void put_body(const Mechanism& mechanism, const Output& output, const Instant& instant, double* to) {
   const std::size_t i = static_cast<std::size_t>(output.body);
   const BodyMotion& body = instant.body[i];
-  if (output.kind == Kind::body_pose) {
+  if (output.kind == Output::Kind::body_pose) {
     put(to, body.r_0);
     put(to, {body.p[0], body.p[1], body.p[2], body.p[3]});
-  } else if (output.kind == Kind::body_velocity) {
+  } else if (output.kind == Output::Kind::body_velocity) {
     put(to, body.v_0);
     put(to, body.omega_0);
-  } else if (i < instant.acceleration.size() && output.kind == Kind::body_acceleration) {
+  } else if (i < instant.acceleration.size() && output.kind == Output::Kind::body_acceleration) {
     put(to, instant.acceleration[i].head<3>());
     put(to, instant.acceleration[i].tail<3>());
   } else if (i < instant.acceleration.size()) {
@@ -61,51 +59,51 @@ void put_output(const Mechanism& mechanism, const Output& output, const Situatio
                 double* to) {
   const auto element = [&output] { return static_cast<std::size_t>(output.element); };
   switch (output.kind) {
-    case Kind::body_pose:
-    case Kind::body_velocity:
-    case Kind::body_acceleration:
-    case Kind::specific_force:
+    case Output::Kind::body_pose:
+    case Output::Kind::body_velocity:
+    case Output::Kind::body_acceleration:
+    case Output::Kind::specific_force:
       return put_body(mechanism, output, instant, to);
-    case Kind::joint_coordinate:
+    case Output::Kind::joint_coordinate:
       return put(to, {at.coordinate[static_cast<std::size_t>(output.coordinate)].value});
-    case Kind::joint_rate:
+    case Output::Kind::joint_rate:
       return put(to, {at.coordinate[static_cast<std::size_t>(output.coordinate)].rate});
-    case Kind::joint_reaction: {
+    case Output::Kind::joint_reaction: {
       if (static_cast<std::size_t>(output.joint) >= instant.reaction.size()) return;
       const Reaction& reaction = instant.reaction[static_cast<std::size_t>(output.joint)];
       put(to, reaction.force_0);
       return put(to, reaction.torque_0);
     }
-    case Kind::driver_effort:
+    case Output::Kind::driver_effort:
       if (static_cast<std::size_t>(output.driver) < instant.driver_effort.size())
         put(to, {instant.driver_effort[static_cast<std::size_t>(output.driver)]});
       return;
-    case Kind::energy:
+    case Output::Kind::energy:
       return put(to, {instant.kinetic_energy, instant.energy - instant.kinetic_energy, instant.energy});
-    case Kind::constraint_residual:
+    case Output::Kind::constraint_residual:
       return put(to, {instant.position_residual, instant.velocity_residual, instant.acceleration_residual});
-    case Kind::force_element: {
+    case Output::Kind::force_element: {
       const ScalarReading reading = read_scalar(mechanism, output, at);
       return put(to, {reading.deflection, reading.along.rate, reading.effort});
     }
-    case Kind::bushing: {
+    case Output::Kind::bushing: {
       const BushingReading reading = read(mechanism.bushings()[element()], at);
       for (const Jet& x : reading.deflection) put(to, {x.value});
       put(to, reading.load.head<3>());
       return put(to, reading.load.tail<3>());
     }
-    case Kind::tyre: {
+    case Output::Kind::tyre: {
       const TyreReading reading = read(mechanism.tyres()[element()], at);
       put(to, reading.force);
       return put(to, {reading.slip, std::atan(reading.tangent_of_slip), reading.depth});
     }
-    case Kind::drag: {
+    case Output::Kind::drag: {
       const DragReading reading = read(mechanism.drags()[element()], at);
       put(to, reading.force_0);
       return put(to, {reading.speed});
     }
-    case Kind::solver_status:
-    case Kind::singularity_margin:
+    case Output::Kind::solver_status:
+    case Output::Kind::singularity_margin:
       return;
   }
 }
@@ -145,16 +143,16 @@ std::vector<std::string> output_obstacles(const Scenario& scenario, std::span<co
   std::vector<std::string> obstacles(mechanism.outputs().size());
   if (run.empty()) return obstacles;
   const bool has_loads = std::any_of(mechanism.outputs().begin(), mechanism.outputs().end(), [](const Output& output) {
-    return output.kind == Kind::joint_reaction || output.kind == Kind::driver_effort;
+    return output.kind == Output::Kind::joint_reaction || output.kind == Output::Kind::driver_effort;
   });
   const std::vector<bool> unique = has_loads ? determined(scenario, run) : std::vector<bool>();
   const int first_driver = mechanism.constraints() - static_cast<int>(mechanism.drivers().size());
   for (std::size_t k = 0; k < obstacles.size(); ++k) {
     const Output& output = mechanism.outputs()[k];
-    const int constraint = output.kind == Kind::joint_reaction  ? output.joint
-                           : output.kind == Kind::driver_effort ? first_driver + output.driver
-                                                                : -1;
-    if (output.kind == Kind::solver_status || output.kind == Kind::singularity_margin)
+    const int constraint = output.kind == Output::Kind::joint_reaction  ? output.joint
+                           : output.kind == Output::Kind::driver_effort ? first_driver + output.driver
+                                                                        : -1;
+    if (output.kind == Output::Kind::solver_status || output.kind == Output::Kind::singularity_margin)
       obstacles[k] = "only index3 has it";
     else if (constraint >= 0 && !unique[static_cast<std::size_t>(constraint)])
       obstacles[k] = "redundant constraints leave it open";

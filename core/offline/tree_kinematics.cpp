@@ -314,9 +314,9 @@ FramePose pose_of(std::span<const BodyMotion> bodies, int body) {
   return {at.r_0, rotation(at.p)};
 }
 
-using Values = std::vector<std::array<double, 4>>;  // a number, or Euler parameters
+using HingeValues = std::vector<std::array<double, 4>>;  // a number, or Euler parameters
 
-void measure_shift(const Mechanism& m, int joint, std::span<const BodyMotion> bodies, Values& values) {
+void measure_shift(const Mechanism& m, int joint, std::span<const BodyMotion> bodies, HingeValues& values) {
   const Joint& j = joint_of(m, joint);
   const FramePose first = pose_of(bodies, j.first), second = pose_of(bodies, j.second);
   const Vec3 gap = second.r_0 + second.A * j.in_second.point_b - first.r_0 - first.A * j.in_first.point_b;
@@ -325,7 +325,7 @@ void measure_shift(const Mechanism& m, int joint, std::span<const BodyMotion> bo
     if (leaves(j.type).shift[k]) values.push_back({along[k]});
 }
 
-void measure_turn(const Mechanism& m, int joint, std::span<const BodyMotion> bodies, Values& values) {
+void measure_turn(const Mechanism& m, int joint, std::span<const BodyMotion> bodies, HingeValues& values) {
   const Joint& j = joint_of(m, joint);
   const FramePose first = pose_of(bodies, j.first), second = pose_of(bodies, j.second);
   const Mat3 first_axes = first.A * j.in_first.axes_b, R = first_axes.transpose() * second.A * j.in_second.axes_b;
@@ -357,8 +357,8 @@ void measure_turn(const Mechanism& m, int joint, std::span<const BodyMotion> bod
   }
 }
 
-Values measure(const Mechanism& m, const TreeHinge& hinge, std::span<const BodyMotion> bodies) {
-  Values values;
+HingeValues measure(const Mechanism& m, const TreeHinge& hinge, std::span<const BodyMotion> bodies) {
+  HingeValues values;
   if (hinge.position >= 0) {
     measure_shift(m, hinge.position, bodies, values);
     measure_turn(m, hinge.orientation, bodies, values);
@@ -497,7 +497,7 @@ TreeSystem<double> TreeKinematics::system() const {
 std::vector<double> TreeKinematics::start(std::span<const BodyMotion> bodies, std::span<const double> driven) {
   std::vector<double> q(static_cast<std::size_t>(coordinates_));
   for (TreeHinge& hinge : hinges_) {
-    const Values values = measure(*mechanism_, hinge, bodies);
+    const HingeValues values = measure(*mechanism_, hinge, bodies);
     for (HingeElement& e : hinge.elements) {
       if (e.kind == Kind::constant) continue;
       std::array<double, 4> value = values[static_cast<std::size_t>(e.measured)];

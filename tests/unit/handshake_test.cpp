@@ -22,7 +22,7 @@ constexpr std::int64_t kSecond = 1'000'000'000;
 using Bytes = std::vector<std::uint8_t>;
 
 // "RS03 00*22 82": hexadecimal digits, and runs of zeros.
-Bytes bytes_of(const std::string& text) {
+Bytes bytes_of_hexadecimal(const std::string& text) {
   std::istringstream parts(text);
   Bytes bytes;
   for (std::string part; parts >> part;) {
@@ -44,7 +44,7 @@ std::map<std::string, Bytes> vectors() {
   std::map<std::string, Bytes> found;
   const std::regex line("\n(\\w+) = ([0-9a-f* ]+)");
   for (std::sregex_iterator at(block.begin(), block.end(), line), end; at != end; ++at)
-    found[(*at)[1]] = bytes_of((*at)[2]);
+    found[(*at)[1]] = bytes_of_hexadecimal((*at)[2]);
   REQUIRE(found.size() == 18);
   return found;
 }

@@ -150,17 +150,17 @@ std::vector<Description> loops_of_rods(double moment) {
           with("RGRR", {JointType::gimbal}, hinge)};
 }
 
-struct Course {
+struct Trial {
   std::vector<Vec3> r, v;
   StepStatus worst = StepStatus::ok;
   double acceleration_error = 0.0;
   double residual[3] = {};
 };
 
-Course course(const Description& d, double dt_ms, double time) {
+Trial trial(const Description& d, double dt_ms, double time) {
   index3::Stepper s(build(d), {.dt_ns = static_cast<std::int64_t>(std::lround(1e6 * dt_ms))});
   const int steps = static_cast<int>(std::lround(1e3 * time / dt_ms));
-  Course c;
+  Trial c;
   c.acceleration_error = acceleration_error(s);
   for (int k = 1; k <= steps; ++k) {
     const StepReport report = s.step(Inputs{});
@@ -183,7 +183,7 @@ double distance(const std::vector<Vec3>& a, const std::vector<Vec3>& b) {
 void check_second_order(const Description& d, double dt_ms, double time) {
   CAPTURE(d.name);
   CAPTURE(dt_ms);
-  const Course coarse = course(d, dt_ms, time), fine = course(d, dt_ms / 2, time), finest = course(d, dt_ms / 4, time);
+  const Trial coarse = trial(d, dt_ms, time), fine = trial(d, dt_ms / 2, time), finest = trial(d, dt_ms / 4, time);
   CHECK(coarse.worst == StepStatus::ok);
   CHECK(std::log2(distance(coarse.r, fine.r) / distance(fine.r, finest.r)) == doctest::Approx(2.0).epsilon(0.06));
   CHECK(std::log2(distance(coarse.v, fine.v) / distance(fine.v, finest.v)) == doctest::Approx(2.0).epsilon(0.06));
