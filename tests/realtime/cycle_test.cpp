@@ -21,7 +21,7 @@ namespace rigstep::rt {
 namespace {
 
 // A free body of 1 kg on one force channel, without gravity.
-Mechanism free_body() {
+MechanismBuilder pushed_body() {
   MechanismBuilder builder("free_body");
   builder.set_gravity(Vec3::Zero());
   Body body;
@@ -33,6 +33,12 @@ Mechanism free_body() {
   input.name = "force";
   input.kind = Input::Kind::body_force;
   builder.add_body_input(input, "body");
+  return builder;
+}
+
+// The same with its pose as the only output.
+Mechanism free_body() {
+  MechanismBuilder builder = pushed_body();
   Output output;
   output.name = "pose";
   output.kind = Output::Kind::body_pose;
@@ -78,17 +84,7 @@ struct Bench {
 
 // The same with its energy as the only output.
 Mechanism free_body_with_energy() {
-  MechanismBuilder builder("free_body");
-  builder.set_gravity(Vec3::Zero());
-  Body body;
-  body.name = "body";
-  body.mass = 1.0;
-  body.inertia_b = Mat3::Identity();
-  builder.add_body(body);
-  Input input;
-  input.name = "force";
-  input.kind = Input::Kind::body_force;
-  builder.add_body_input(input, "body");
+  MechanismBuilder builder = pushed_body();
   Output output;
   output.name = "energy";
   output.kind = Output::Kind::energy;
