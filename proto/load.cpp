@@ -871,7 +871,7 @@ namespace {
 
 void read_solver(const Rig& file, const Source& source, RigConfig& rig) {
   if (file.solver().iterations() != 0) rig.iterations = static_cast<int>(file.solver().iterations());
-  rig.sweeps = static_cast<int>(file.solver().sweeps());
+  rig.projection_passes = static_cast<int>(file.solver().projection_passes());
   if (const double eps = file.solver().relative_compliance(); eps != 0.0) {
     if (!(eps > 0.0 && eps < 1e-2))
       source.fail(file, "solver.relative_compliance", "is not between 0 and 0.01", "leave it out, or use 1e-8");

@@ -47,7 +47,7 @@ struct RigConfig {
   int iterations = 3;
   int threads = 1;                    // that share a step
   double relative_compliance = -1.0;  // negative: automatic
-  int sweeps = 0;                     // 0: automatic
+  int projection_passes = 0;          // 0: automatic
   std::string address = "127.0.0.1";
   std::uint16_t port = 47001;
   std::string key_path;  // of the link's key, relative paths resolved against the rig file; empty: none

@@ -9,8 +9,8 @@
 #include <cstring>
 #include <limits>
 
-#include "core/index3/plan.h"
-#include "core/index3/sensors.h"
+#include "core/index3/compile/plan.h"
+#include "core/index3/outputs/sensors.h"
 
 namespace rigstep::rt {
 namespace {

@@ -216,8 +216,8 @@ ThreadReport set_up_loop_thread(const RealtimeSettings& settings) {
 
 namespace {
 
-constexpr double kReserve = 0.1;                    // of all time, left to others beyond what the kernel asks for
-constexpr std::int64_t kPartnerSpinNs = 2'000'000;  // of a team's partner after each step, on slow processors
+constexpr double kReserve = 0.1;                   // of all time, left to others beyond what the kernel asks for
+constexpr std::int64_t kWorkerSpinNs = 2'000'000;  // of a team's worker after each step, on slow processors
 constexpr const char* kThrottle = "/proc/sys/kernel/sched_rt_runtime_us";
 
 // Share of all time that the kernel leaves to real-time threads; 1: no limit.
@@ -237,7 +237,7 @@ bool has_fifo(pthread_t thread) {
 
 std::string percent(double share) { return std::to_string(std::lround(100.0 * share)) + " %"; }
 
-Grant pin_partner(pthread_t partner, std::size_t number, int core) {
+Grant pin_worker(pthread_t worker, std::size_t number, int core) {
   Grant grant{.what = "team thread " + std::to_string(number), .granted = false, .detail = {}};
   if (core < 0) {
     grant.detail = "(no core is left for it): allow more cores, or give fewer `threads`";
@@ -247,19 +247,19 @@ Grant pin_partner(pthread_t partner, std::size_t number, int core) {
   CPU_ZERO(&only);
   CPU_ZERO(&achieved);
   CPU_SET(core, &only);
-  const int error = ::pthread_setaffinity_np(partner, sizeof only, &only);
-  ::pthread_getaffinity_np(partner, sizeof achieved, &achieved);
+  const int error = ::pthread_setaffinity_np(worker, sizeof only, &only);
+  ::pthread_getaffinity_np(worker, sizeof achieved, &achieved);
   grant.granted = error == 0 && CPU_EQUAL(&achieved, &only);
   grant.detail = grant.granted ? "pinned to core " + std::to_string(core) : reason(error) + ": widen the cpuset";
   return grant;
 }
 
-Grant raise_partners(std::span<const pthread_t> partners, std::int64_t period_ns, int priority) {
+Grant raise_workers(std::span<const pthread_t> workers, std::int64_t period_ns, int priority) {
   Grant grant{.what = "team SCHED_FIFO priority " + std::to_string(priority), .granted = false, .detail = {}};
   const double share = realtime_share();
-  if (share < 1.0 && static_cast<double>(kPartnerSpinNs) > (share - kReserve) * static_cast<double>(period_ns)) {
+  if (share < 1.0 && static_cast<double>(kWorkerSpinNs) > (share - kReserve) * static_cast<double>(period_ns)) {
     grant.detail =
-        "(partners spin for a millisecond or two after each step, the kernel stops real-time threads that "
+        "(workers spin for a millisecond or two after each step, the kernel stops real-time threads that "
         "use " +
         percent(share) + " of a second): write -1 to " + kThrottle + ", or leave it: they are pinned";
     return grant;
@@ -268,9 +268,9 @@ Grant raise_partners(std::span<const pthread_t> partners, std::int64_t period_ns
   wanted.sched_priority = priority;
   int error = 0;
   grant.granted = true;
-  for (const pthread_t partner : partners) {
-    if (const int refused = ::pthread_setschedparam(partner, SCHED_FIFO, &wanted); refused != 0) error = refused;
-    grant.granted = grant.granted && has_fifo(partner);
+  for (const pthread_t worker : workers) {
+    if (const int refused = ::pthread_setschedparam(worker, SCHED_FIFO, &wanted); refused != 0) error = refused;
+    grant.granted = grant.granted && has_fifo(worker);
   }
   grant.detail = grant.granted ? "in force" : reason(error) + remedy_for_fifo(error, priority);
   return grant;
@@ -278,10 +278,10 @@ Grant raise_partners(std::span<const pthread_t> partners, std::int64_t period_ns
 
 }  // namespace
 
-ThreadReport set_up_team(std::span<const pthread_t> partners, int wanted, std::int64_t period_ns,
+ThreadReport set_up_team(std::span<const pthread_t> workers, int wanted, std::int64_t period_ns,
                          const RealtimeSettings& settings) {
   ThreadReport report;
-  const bool complete = partners.size() == static_cast<std::size_t>(wanted);
+  const bool complete = workers.size() == static_cast<std::size_t>(wanted);
   append(report,
          {"team of " + std::to_string(wanted + 1), complete,
           complete ? "OpenMP gave all of them" : "(OpenMP gave fewer): unset OMP_THREAD_LIMIT and OMP_DYNAMIC"},
@@ -289,13 +289,13 @@ ThreadReport set_up_team(std::span<const pthread_t> partners, int wanted, std::i
   const cpu_set_t allowed = allowed_cores();
   const int loop_core = settings.cpu.value_or(last_of(allowed));
   int core = CPU_SETSIZE;
-  for (std::size_t k = 0; k < partners.size(); ++k) {
-    ::pthread_setname_np(partners[k], "rigstep-team");
+  for (std::size_t k = 0; k < workers.size(); ++k) {
+    ::pthread_setname_np(workers[k], "rigstep-team");
     do --core;
     while (core >= 0 && (core == loop_core || !CPU_ISSET(core, &allowed)));
-    append(report, pin_partner(partners[k], k + 1, core), settings);
+    append(report, pin_worker(workers[k], k + 1, core), settings);
   }
-  append(report, raise_partners(partners, period_ns, settings.priority), settings);
+  append(report, raise_workers(workers, period_ns, settings.priority), settings);
   return report;
 }
 

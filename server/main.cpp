@@ -14,10 +14,10 @@
 #include "proto/printable.h"
 #include "rt/thread_setup.h"
 #include "server/commands/commands.h"
-#include "server/csv.h"
 #include "server/link/udp_endpoint.h"
-#include "server/session.h"
-#include "server/terminal.h"
+#include "server/live/session.h"
+#include "server/output/csv.h"
+#include "server/output/terminal.h"
 
 namespace rigstep::server {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/index3/kinematics.h"
+#include "core/index3/physics/kinematics.h"
 
 #define XXH_STATIC_LINKING_ONLY
 #include <xxhash.h>

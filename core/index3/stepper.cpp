@@ -4,12 +4,12 @@
 #include <cmath>
 #include <utility>
 
-#include "core/index3/diagnostics.h"
-#include "core/index3/forces.h"
-#include "core/index3/initial_state.h"
-#include "core/index3/lane_access.h"
-#include "core/index3/sensors.h"
-#include "core/index3/team.h"
+#include "core/index3/outputs/diagnostics.h"
+#include "core/index3/outputs/sensors.h"
+#include "core/index3/start/initial_state.h"
+#include "core/index3/step/applied_forces.h"
+#include "core/index3/step/lane_access.h"
+#include "core/index3/step/team.h"
 
 namespace rigstep::index3 {
 
@@ -22,10 +22,12 @@ double time_at(const Plan& plan, std::uint64_t step) {
   return 1e-9 * static_cast<double>(static_cast<std::int64_t>(step) * plan.settings.dt_ns);
 }
 
-Moves larger(const Moves& a, const Moves& b) { return {std::max(a.move, b.move), std::max(a.turn, b.turn)}; }
+Increment larger(const Increment& a, const Increment& b) {
+  return {std::max(a.move, b.move), std::max(a.turn, b.turn)};
+}
 
-void add(const Found& found, Found& sum) {
-  sum.moves = larger(sum.moves, found.moves);
+void add(const StepMeasures& found, StepMeasures& sum) {
+  sum.increment = larger(sum.increment, found.increment);
   sum.finite = sum.finite && found.finite;
   sum.residuals = {std::max(sum.residuals.position, found.residuals.position),
                    std::max(sum.residuals.velocity, found.residuals.velocity),
@@ -33,11 +35,11 @@ void add(const Found& found, Found& sum) {
 }
 
 // what all have noticed; where the parts are joined, all find the same
-Notice all_of(const Workspace& w) {
-  Notice all = w.notices[0];
-  for (std::size_t p = 1; p < w.notices.size(); ++p) {
-    all.failed = all.failed || w.notices[p].failed;
-    add(w.notices[p].found, all.found);
+PartStatus all_of(const Workspace& w) {
+  PartStatus all = w.part_status[0];
+  for (std::size_t p = 1; p < w.part_status.size(); ++p) {
+    all.failed = all.failed || w.part_status[p].failed;
+    add(w.part_status[p].found, all.found);
   }
   return all;
 }
@@ -58,7 +60,7 @@ class Attempt {
         part_(part),
         is_divided_(w.parts.size() > 1),
         stamp_(team ? std::uint64_t{team->call()} << 32U : 0) {
-    each([&](int p) { w.notices[p] = {}; });
+    each([&](int p) { w.part_status[p] = {}; });
   }
 
   // [001] 3.5, figure 2: predictor, a fixed number of Newton iterations, the first of them with a tangent of their own,
@@ -67,7 +69,7 @@ class Attempt {
     const bool complete = iterate([] {})               // 3
                           && project_velocities()      // 4        (40)-(54)
                           && project_accelerations();  // 5        (55)-(69)
-    each([&](int p) { w_.notices[p].complete = complete; });
+    each([&](int p) { w_.part_status[p].complete = complete; });
   }
 
   // before anybody begins
@@ -83,13 +85,13 @@ class Attempt {
     predict();  // 3a   (15) (16)
     if (!observe(0)) return false;
     for (int k = 0; k < plan_.settings.iterations; ++k) {
-      LeavesToRoot up = solve(LeavesToRoot::Start::free_motion, closing(k));
+      AssemblySweep up = solve(AssemblySweep::Start::free_motion, closing(k));
       up.constrain = true;
       if (needs_tangent(k)) up.with_stiffness = true, up.factorise = {true, h2(), true, 0};
       if (!assemble(up)) return false;  // 3c-3e   (17) (18) (26) (27) (36)-(39), leaves to root
       after_free_motion();
       // 3f-3h, 3b   (34) (24) (25) (15) (16)
-      disassemble(Multiplier::lambda, RootToLeaves::Finish::displacements, is_last(k));
+      disassemble(Multiplier::lambda, DisassemblySweep::Finish::displacements, is_last(k));
       if (!observe(k + 1)) return false;
     }
     return true;
@@ -99,31 +101,31 @@ class Attempt {
   // (40)-(54): the nearest velocities, in the metric of the tangent, that satisfy J v + Phi_t = 0. The tangent is that
   // of the converged pose, without the force elements: a metric that holds springs does not keep momentum.
   bool project_velocities() {
-    LeavesToRoot up = solve(LeavesToRoot::Start::velocities, RightHandSide::rate);
+    AssemblySweep up = solve(AssemblySweep::Start::velocities, RightHandSide::rate);
     up.constrain = up.with_stiffness = up.keep_sides = true;
     up.factorise = {true, h2(), false, 1};
     if (!assemble(up)) return false;
-    for (int sweep = 1; sweep < plan_.settings.sweeps; ++sweep)
+    for (int sweep = 1; sweep < plan_.settings.projection_passes; ++sweep)
       if (!sweep_again(RightHandSide::rate, Multiplier::sigma)) return false;
-    disassemble(Multiplier::sigma, RootToLeaves::Finish::velocities);
+    disassemble(Multiplier::sigma, DisassemblySweep::Finish::velocities);
     return one_by_one([this] {
-      look_at_velocities(plan_, w_);
+      gather_velocities(plan_, w_);
       add_quadratic_terms(plan_, w_);
     });
   }
 
   // (55)-(69): the nearest accelerations that satisfy J a = gamma, with gamma of the projected velocities
   bool project_accelerations() {
-    if (!assemble(solve(LeavesToRoot::Start::accelerations, RightHandSide::quadratic), kTwists)) return false;
+    if (!assemble(solve(AssemblySweep::Start::accelerations, RightHandSide::quadratic), kTwists)) return false;
     Multiplier kind = Multiplier::kappa;
-    for (int sweep = 1; sweep < plan_.settings.sweeps; ++sweep, kind = Multiplier::more_kappa)
+    for (int sweep = 1; sweep < plan_.settings.projection_passes; ++sweep, kind = Multiplier::more_kappa)
       if (!sweep_again(RightHandSide::quadratic, kind)) return false;
-    disassemble(kind, RootToLeaves::Finish::accelerations);
+    disassemble(kind, DisassemblySweep::Finish::accelerations);
     return note_joins(kind);
   }
 
   // with the pose; else they are those of the step
-  static bool loads_vary(const Plan& plan) { return !plan.observed_bodies.empty(); }
+  static bool loads_vary(const Plan& plan) { return !plan.pose_dependent_bodies.empty(); }
   bool is_last(int iteration) const { return iteration + 1 == plan_.settings.iterations; }
   bool needs_tangent(int iteration) const { return iteration < plan_.tangents.count; }
 
@@ -135,7 +137,7 @@ class Attempt {
   // carried over would add up step by step; anew they are as small as the first iteration makes them, and the next one
   // mends what that leaves open elsewhere. In trees every direction is held, and carrying over rounds less.
   RightHandSide closing(int iteration) const {
-    return plan_.has_loops && iteration == 0 ? RightHandSide::Phi_anew : RightHandSide::Phi;
+    return plan_.has_loops && iteration == 0 ? RightHandSide::Phi_restarted : RightHandSide::Phi;
   }
 
   double h2() const { return 0.25 * plan_.dt() * plan_.dt(); }
@@ -183,7 +185,7 @@ class Attempt {
     if (!fetch(kPoses)) return false;
     const bool is_done = k == plan_.settings.iterations;
     return one_by_one([&] {
-      look_at_iterate(plan_, w_);
+      gather_poses(plan_, w_);
       constrain_general(plan_, w_, needs_tangent(k) || is_done);
       if (is_done) return;
       if (needs_tangent(k)) tangent_of_forces(plan_, h2(), 0.5 * plan_.dt(), w_);  // (8)
@@ -191,8 +193,8 @@ class Attempt {
     });
   }
 
-  static LeavesToRoot solve(LeavesToRoot::Start start, RightHandSide rhs) {
-    LeavesToRoot up;
+  static AssemblySweep solve(AssemblySweep::Start start, RightHandSide rhs) {
+    AssemblySweep up;
     up.start = start;
     up.assemble = true;
     up.rhs = rhs;
@@ -200,8 +202,8 @@ class Attempt {
   }
 
   // the constraints between the parts
-  bool constrain_between(const LeavesToRoot& up) {
-    LeavesToRoot constraints;
+  bool constrain_between(const AssemblySweep& up) {
+    AssemblySweep constraints;
     constraints.constrain = true;
     constraints.with_stiffness = up.with_stiffness;
     constraints.keep_sides = up.keep_sides;
@@ -211,51 +213,52 @@ class Attempt {
   }
 
   // the parts, then what joins them; more: passed on by the way
-  bool assemble(const LeavesToRoot& up, unsigned more = kNothing) {
-    each([&](int p) { rise(w_.parts[p], up, w_.notices[p]); });
+  bool assemble(const AssemblySweep& up, unsigned more = kNothing) {
+    each([&](int p) { rise(w_.parts[p], up, w_.part_status[p]); });
     if (!is_divided_) return true;
     if (up.constrain && !constrain_between(up)) return false;
-    each([&](int p) { rise(w_.borders[p], up, w_.notices[p]); });
+    each([&](int p) { rise(w_.borders[p], up, w_.part_status[p]); });
     if (!pass(more | kRightHandSides | (up.factorise.wanted ? kCompliances : kNothing))) return false;
     if (more & kTwists)
-      each([&](int p) { kernels_.disassemble(w_.joins[p], {false, {}, RootToLeaves::Finish::velocities}); });
-    LeavesToRoot above = up;
+      each([&](int p) { kernels_.disassemble(w_.joins[p], {false, {}, DisassemblySweep::Finish::velocities}); });
+    AssemblySweep above = up;
     above.constrain = false;  // known already
-    each([&](int p) { rise(w_.joins[p], above, w_.notices[p]); });
+    each([&](int p) { rise(w_.joins[p], above, w_.part_status[p]); });
     return true;
   }
 
-  void rise(const StepArrays& a, const LeavesToRoot& up, Notice& notice) {
+  void rise(const StepArrays& a, const AssemblySweep& up, PartStatus& notice) {
     if (!kernels_.assemble(a, up)) notice.failed = true;
   }
 
   // what joins the parts, then these; what others must know of it is on its way at once
-  void disassemble(Multiplier kind, RootToLeaves::Finish finish, bool measure = true) {
-    const RootToLeaves down{true, kind, finish, measure};
+  void disassemble(Multiplier kind, DisassemblySweep::Finish finish, bool measure = true) {
+    const DisassemblySweep down{true, kind, finish, measure};
     each([&](int p) {
       if (!is_divided_) return;
-      Found& found = w_.notices[p].found;
-      // hubs, which constraints of the part need; those between the parts have not heard of the others yet
-      found.moves = larger(kernels_.disassemble(w_.joins[p], down).moves, found.moves);
+      StepMeasures& found = w_.part_status[p].found;
+      // primal bodies, which constraints of the part need; those between the parts have not heard of the others yet
+      found.increment = larger(kernels_.disassemble(w_.joins[p], down).increment, found.increment);
       add(kernels_.disassemble(w_.borders[p], down), found);
     });
-    if (finish == RootToLeaves::Finish::displacements) post(kPoses);
-    if (finish == RootToLeaves::Finish::accelerations) post(kMotions);
-    each([&](int p) { add(kernels_.disassemble(w_.parts[p], down), w_.notices[p].found); });
+    if (finish == DisassemblySweep::Finish::displacements) post(kPoses);
+    if (finish == DisassemblySweep::Finish::accelerations) post(kMotions);
+    each([&](int p) { add(kernels_.disassemble(w_.parts[p], down), w_.part_status[p].found); });
   }
 
   // the residuals of the constraints between the parts
   bool note_joins(Multiplier kind) {
     if (!is_divided_ || !is_first()) return true;
     if (!fetch(kMotions)) return false;
-    add(kernels_.disassemble(w_.joins[0], {false, kind, RootToLeaves::Finish::accelerations}), w_.notices[0].found);
+    add(kernels_.disassemble(w_.joins[0], {false, kind, DisassemblySweep::Finish::accelerations}),
+        w_.part_status[0].found);
     return true;
   }
 
   // one pass leaves a residual of the order of the compliance, a second one its square
   bool sweep_again(RightHandSide rhs, Multiplier kind) {
-    disassemble(kind, RootToLeaves::Finish::motion);
-    return assemble(solve(LeavesToRoot::Start::same_motion, rhs));
+    disassemble(kind, DisassemblySweep::Finish::motion);
+    return assemble(solve(AssemblySweep::Start::same_motion, rhs));
   }
 
   const Plan& plan_;
@@ -296,8 +299,8 @@ int most_moved_body(const Plan& plan, const Workspace& w) {
 }
 
 // what the step says about itself
-StepReport judge(const Plan& plan, const Workspace& w, const ResidualLimits& limits, const Notice& notice) {
-  const Moves& last = notice.found.moves;
+StepReport judge(const Plan& plan, const Workspace& w, const ResidualLimits& limits, const PartStatus& notice) {
+  const Increment& last = notice.found.increment;
   StepReport report;
   report.last_increment = std::max(last.move, last.turn);
   if (std::max(last.move / plan.length, last.turn) > plan.settings.increment_tolerance)
@@ -385,8 +388,8 @@ std::size_t Stepper::bytes() const noexcept {
 }
 int Stepper::threads() const noexcept { return team_ ? team_->threads() : 1; }
 
-std::span<const pthread_t> Stepper::partners() const noexcept {
-  return team_ ? team_->partners() : std::span<const pthread_t>();
+std::span<const pthread_t> Stepper::workers() const noexcept {
+  return team_ ? team_->workers() : std::span<const pthread_t>();
 }
 const Workspace& Stepper::workspace() const noexcept { return *workspace_; }
 
@@ -416,15 +419,15 @@ bool Stepper::attempt(const Inputs& inputs, Team* team) noexcept {
     run(0);
   else if (!team->split(run))
     return false;
-  return workspace_->notices[0].complete;
+  return workspace_->part_status[0].complete;
 }
 
-// a late partner may still write: the step is made anew in memory that it does not know
+// a late worker may still write: the step is made anew in memory that it does not know
 void Stepper::go_on_alone() noexcept {
   enter_lanes(*plan_, state(), *spare_);
   evaluate_state(*plan_, state_, *spare_);
   std::swap(workspace_, spare_);
-  ++late_partners_;
+  ++late_workers_;
 }
 
 StepReport Stepper::step(const Inputs& inputs, Outputs& outputs) noexcept {
@@ -443,7 +446,7 @@ StepReport Stepper::step(const Inputs& inputs, Outputs& outputs) noexcept {
 }
 
 StepReport Stepper::commit(const Inputs& inputs, const StepReport& report) noexcept {
-  look_at_followed(*plan_, *workspace_);
+  gather_followed_poses(*plan_, *workspace_);
   workspace_->advance();
   if (plan_->shows_forces)
     apply_forces(*plan_, inputs, time_at(*plan_, state_.step + 1), state_.coordinate, *workspace_);

@@ -31,55 +31,11 @@
 #include <memory>
 #include <span>
 
+#include "core/index3/settings.h"
 #include "core/index3/state.h"
 #include "core/mechanism/signals.h"
 
 namespace rigstep::index3 {
-
-// Order in which compounds are merged; the result is the same up to rounding.
-enum class MergeOrder {
-  in_lanes,           // fewest operations, chains in equal segments, equal parts side by side
-  fewest_operations,  // one part at a time
-  fewest_levels,
-};
-
-// Bodies with many joints: eliminated like any other, or kept primal, which is the hybrid elimination (hubs.h). The
-// result is the same up to rounding.
-enum class Hubs {
-  by_cost,  // primal where that saves operations and is sound
-  dual,
-  primal,  // wherever it is sound
-};
-
-inline constexpr int kMostThreads = 64;
-
-struct Settings {
-  std::int64_t dt_ns = 1'000'000;     // step [ns]
-  int iterations = 3;                 // Newton iterations per step: a fixed count, never "until converged"
-  double relative_compliance = -1.0;  // of each constraint, beside the scale that compliance.h chooses [-]; negative:
-                                      // 1e-7 with closed loops, 1e-10 without
-  int sweeps = 0;                     // passes of each projection; 0: 2 with closed loops, 1 without
-  int threads = 1;                    // that share a step, at most kMostThreads; same bits for any number
-  MergeOrder order = MergeOrder::in_lanes;
-  Hubs hubs = Hubs::by_cost;
-  const char* instruction_set = nullptr;  // "x86-64", "x86-64-v3", ...; null: the fastest of this processor. Same bits
-  double increment_tolerance = 1e-4;  // above this the last iteration is reported as not converged [largest arm, rad]
-};
-
-// What the residuals of a step stay below where its mechanism can hold its constraints: a small part of the lengths,
-// speeds and accelerations that it has at the start or that gravity and drivers can give it, so that what is left to
-// rounding and to the last iteration lies far below. Beyond that a step does not say that it is good. Found at load
-// time.
-struct ResidualLimits {
-  double position;      // [m] and [-]
-  double velocity;      // [m/s] and [1/s]
-  double acceleration;  // [m/s^2] and [1/s^2]
-
-  bool hold(const StepReport& report) const noexcept {
-    return report.position_residual <= position && report.velocity_residual <= velocity &&
-           report.acceleration_residual <= acceleration;
-  }
-};
 
 struct Plan;       // plan.h: everything that never changes
 struct Workspace;  // workspace.h: every byte the step may touch
@@ -105,7 +61,7 @@ class Stepper {
   const Plan& plan() const noexcept;
   const Workspace& workspace() const noexcept;  // of the last committed step, for sensors and diagnostics
 
-  // Found at the start; a step whose residuals exceed them is not_converged.
+  // StepMeasures at the start; a step whose residuals exceed them is not_converged.
   const ResidualLimits& residual_limits() const noexcept { return limits_; }
 
   Sensors& sensors() const noexcept { return *sensors_; }  // of read_outputs
@@ -116,9 +72,9 @@ class Stepper {
   // Threads that share a step, the caller included; 1 where the mechanism is too small to be divided.
   int threads() const noexcept;
   // Handles of the threads that share a step beside the caller, for whoever sets their priority; empty: alone.
-  std::span<const pthread_t> partners() const noexcept;
-  // Steps that were made anew alone because a partner was late.
-  std::uint64_t late_partners() const noexcept { return late_partners_; }
+  std::span<const pthread_t> workers() const noexcept;
+  // Steps that were made anew alone because a worker was late.
+  std::uint64_t late_workers() const noexcept { return late_workers_; }
 
   // Goes on from a flat state as written by State::flatten; flat.size() must equal state().flat_size().
   void restore(std::span<const double> flat, std::uint64_t step_index) noexcept;
@@ -132,10 +88,10 @@ class Stepper {
 
   std::unique_ptr<Plan> plan_;
   std::unique_ptr<Workspace> workspace_;
-  std::unique_ptr<Workspace> spare_;  // with a team: for steps that a late partner spoils
+  std::unique_ptr<Workspace> spare_;  // with a team: for steps that a late worker spoils
   std::unique_ptr<Team> team_;        // null: alone
   std::unique_ptr<Sensors> sensors_;
-  std::uint64_t late_partners_ = 0;
+  std::uint64_t late_workers_ = 0;
   mutable State state_;                   // the last committed one
   mutable bool state_is_current_ = true;  // else it is still in the lanes, from where state() fetches it
   ResidualLimits limits_;

@@ -118,7 +118,7 @@ struct SlipCurve {
 // Combined slip by similarity (4.2 there): both curves at |(B_x kappa, B_y tan(alpha))|, within the friction ellipse.
 // Normal force Fz = stiffness d + damping dd/dt, never below 0, d [m] the depth of the undeflected disc's lowest point
 // below the road, where it acts. Steady state: no relaxation length; no camber thrust, aligning torque or rolling
-// resistance. core/index3/tyre.h tells the rest.
+// resistance. core/index3/physics/elements/tyre.h tells the rest.
 struct Tyre {
   std::string name;
   int body = 0;                  // the wheel

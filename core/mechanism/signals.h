@@ -30,7 +30,7 @@ enum class StepStatus : std::uint8_t {
   not_converged = 1,      // the last iteration still moved a body by more than the tolerance, or a constraint is open
                           // by more than the mechanism's residual limits; the result is used
   diverged = 2,           // it moved one by more than a radian or the largest arm, or a joint is open by 1 % of that
-  singular = 3,           // a joint, coupling, driver, hub or force element could not be eliminated
+  singular = 3,           // a joint, coupling, driver, primal body or force element could not be eliminated
   not_finite = 4,         // a result is NaN or infinite
   output_not_finite = 5,  // the motion is finite, an output channel of it is not
 };

@@ -77,7 +77,7 @@ void displace(std::vector<BodyMotion>& bodies, const VectorXd& delta) {
   }
 }
 
-std::string absolute_obstacle(const Mechanism& mechanism) { return drive_obstacle(mechanism); }
+std::string absolute_unsupported_reason(const Mechanism& mechanism) { return drive_unsupported_reason(mechanism); }
 
 AbsoluteSystem::AbsoluteSystem(const Scenario& scenario, std::string solver)
     : scenario_(&scenario),
@@ -87,8 +87,9 @@ AbsoluteSystem::AbsoluteSystem(const Scenario& scenario, std::string solver)
       constraints_(*scenario.mechanism),
       drives_(*scenario.mechanism, start_values(*scenario.mechanism, start_), scenario.instants.front()),
       input_(scenario.mechanism->input_channels().size(), 0.0) {
-  const std::string obstacle = absolute_obstacle(mechanism());
-  if (!obstacle.empty()) throw SolverError(solver_ + ": cannot simulate " + mechanism().name() + ": " + obstacle);
+  const std::string unsupported_reason = absolute_unsupported_reason(mechanism());
+  if (!unsupported_reason.empty())
+    throw SolverError(solver_ + ": cannot simulate " + mechanism().name() + ": " + unsupported_reason);
   hold(scenario.instants.front());
   polish();
 }

@@ -60,6 +60,6 @@ Eigen::MatrixXd jacobian(std::span<const ConstraintRow> rows, std::size_t bodies
 void displace(std::vector<BodyMotion>& bodies, const Eigen::VectorXd& delta);
 
 // Why no judge in absolute coordinates can do the mechanism; empty: they can.
-std::string absolute_obstacle(const Mechanism& mechanism);
+std::string absolute_unsupported_reason(const Mechanism& mechanism);
 
 }  // namespace rigstep::offline

@@ -86,7 +86,7 @@ Prescribed TimeFunctionAt::at(double t) const {
   return sum;
 }
 
-std::string drive_obstacle(const Mechanism& mechanism) {
+std::string drive_unsupported_reason(const Mechanism& mechanism) {
   for (const Driver& driver : mechanism.drivers())
     if (driver.from_input == FromInput::motion)
       return "driver \"" + driver.name +

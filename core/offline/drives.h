@@ -28,7 +28,7 @@ class TimeFunctionAt {
 
 // Why a judge cannot follow the mechanism's drivers; empty: it can. A driver that takes position, velocity and
 // acceleration from inputs jumps with them and has no motion between two samples.
-std::string drive_obstacle(const Mechanism& mechanism);
+std::string drive_unsupported_reason(const Mechanism& mechanism);
 
 class Drives {
  public:

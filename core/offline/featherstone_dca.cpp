@@ -69,7 +69,9 @@ class FeatherstoneDca {
 
 }  // namespace
 
-std::string featherstone_dca_obstacle(const Mechanism& mechanism) { return joint_tree_obstacle(mechanism); }
+std::string featherstone_dca_unsupported_reason(const Mechanism& mechanism) {
+  return joint_tree_unsupported_reason(mechanism);
+}
 
 Trajectory featherstone_dca(const Scenario& scenario, const Options& options) {
   return FeatherstoneDca(scenario, options).run(options);

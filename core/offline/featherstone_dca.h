@@ -15,6 +15,6 @@ namespace rigstep::offline {
 Trajectory featherstone_dca(const Scenario& scenario, const Options& options);
 
 // Why the algorithm cannot do the mechanism; empty: it can.
-std::string featherstone_dca_obstacle(const Mechanism& mechanism);
+std::string featherstone_dca_unsupported_reason(const Mechanism& mechanism);
 
 }  // namespace rigstep::offline

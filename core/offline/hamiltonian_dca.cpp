@@ -127,7 +127,9 @@ class HamiltonianDca {
 
 }  // namespace
 
-std::string hamiltonian_dca_obstacle(const Mechanism& mechanism) { return joint_tree_obstacle(mechanism); }
+std::string hamiltonian_dca_unsupported_reason(const Mechanism& mechanism) {
+  return joint_tree_unsupported_reason(mechanism);
+}
 
 Trajectory hamiltonian_dca(const Scenario& scenario, const Options& options) {
   return HamiltonianDca(scenario, options).run(options);

@@ -30,6 +30,6 @@ inline constexpr double kRebasePeriod = 10.0;  // [s]
 Trajectory hamiltonian_dca(const Scenario& scenario, const Options& options);
 
 // Why the algorithm cannot do the mechanism; empty: it can.
-std::string hamiltonian_dca_obstacle(const Mechanism& mechanism);
+std::string hamiltonian_dca_unsupported_reason(const Mechanism& mechanism);
 
 }  // namespace rigstep::offline

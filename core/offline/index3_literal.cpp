@@ -846,7 +846,7 @@ void LiteralStepper::start_afresh(std::span<const BodyMotion> bodies) {
   chain_->find_start();
 }
 
-std::string LiteralStepper::obstacle(const Mechanism& mechanism) {
+std::string LiteralStepper::unsupported_reason(const Mechanism& mechanism) {
   try {
     Chain().read(mechanism);
   } catch (const MechanismError& error) {

@@ -69,7 +69,7 @@ class LiteralStepper {
   LiteralStepper(LiteralStepper&&) noexcept;
 
   // Why the mechanism is no such chain; empty: it is one.
-  static std::string obstacle(const Mechanism& mechanism);
+  static std::string unsupported_reason(const Mechanism& mechanism);
 
   // Advances by one dt. Returns the norm of the last increment of all q [m, -]; not finite once
   // the iteration has diverged.

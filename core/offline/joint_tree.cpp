@@ -178,7 +178,7 @@ Link make_link(const Mechanism& mechanism, int index) {
 
 }  // namespace
 
-std::string joint_tree_obstacle(const Mechanism& mechanism) {
+std::string joint_tree_unsupported_reason(const Mechanism& mechanism) {
   if (!mechanism.couplings().empty())
     return "it couples joint coordinates (coupling \"" + mechanism.couplings().front().name + "\")";
   if (!mechanism.drivers().empty())

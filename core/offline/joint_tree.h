@@ -90,7 +90,7 @@ class JointTree {
 };
 
 // Why a mechanism has no joint tree whose links say all about it; empty: it has.
-std::string joint_tree_obstacle(const Mechanism& mechanism);
+std::string joint_tree_unsupported_reason(const Mechanism& mechanism);
 
 // Bodies by index, kGround at rest.
 template <class Value>
@@ -104,7 +104,7 @@ Subspaces subspaces(const Link& link, const Pose& first, const Pose& second);
 SubspaceRates subspace_rates(const Link& link, const Pose& first, const Vec6& first_motion, const Pose& second,
                              const Vec6& second_motion);
 
-// Moves the point of a wrench (force, moment) or a momentum from `from` to `to`: S of [000] (14).
+// Increment the point of a wrench (force, moment) or a momentum from `from` to `to`: S of [000] (14).
 inline Vec6 shifted(const Vec6& wrench, const Vec3& from, const Vec3& to) {
   Vec6 moved = wrench;
   moved.tail<3>() += (from - to).cross(wrench.head<3>());

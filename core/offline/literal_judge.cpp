@@ -189,14 +189,14 @@ Trajectory LiteralRun::simulate() {
 Trajectory literal_index3(const Scenario& scenario, const Options& options) {
   if (!(options.relative_tolerance > 0.0) || !(options.absolute_tolerance > 0.0))
     throw std::invalid_argument("tolerance: must be positive: give for example 1e-9");
-  const std::string obstacle = literal_index3_obstacle(*scenario.mechanism);
-  if (!obstacle.empty())
-    throw SolverError("index3_literal: cannot simulate " + scenario.mechanism->name() + ": " + obstacle);
+  const std::string unsupported_reason = literal_index3_unsupported_reason(*scenario.mechanism);
+  if (!unsupported_reason.empty())
+    throw SolverError("index3_literal: cannot simulate " + scenario.mechanism->name() + ": " + unsupported_reason);
   return LiteralRun(scenario, options).simulate();
 }
 
-std::string literal_index3_obstacle(const Mechanism& mechanism) {
-  const std::string reason = LiteralStepper::obstacle(mechanism);
+std::string literal_index3_unsupported_reason(const Mechanism& mechanism) {
+  const std::string reason = LiteralStepper::unsupported_reason(mechanism);
   if (reason.empty()) return {};
   return "it takes serial chains and single loops of spherical and revolute joints, and " + reason;
 }

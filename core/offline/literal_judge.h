@@ -11,6 +11,6 @@ namespace rigstep::offline {
 // std::invalid_argument for tolerances that are not positive.
 Trajectory literal_index3(const Scenario& scenario, const Options& options);
 
-std::string literal_index3_obstacle(const Mechanism& mechanism);
+std::string literal_index3_unsupported_reason(const Mechanism& mechanism);
 
 }  // namespace rigstep::offline

@@ -248,7 +248,7 @@ ComplementRun ComplementMotion::simulate() {
 
 }  // namespace
 
-std::string complement_obstacle(const Mechanism& mechanism) {
+std::string complement_unsupported_reason(const Mechanism& mechanism) {
   if (mechanism.bodies().size() > kMostBodies)
     return std::to_string(mechanism.bodies().size()) +
            " bodies: it decomposes dense matrices of six coordinates a body in " +
@@ -259,13 +259,13 @@ std::string complement_obstacle(const Mechanism& mechanism) {
   if (rows > kMostRows)
     return std::to_string(rows) + " constraint rows of joints: it decomposes dense matrices of them in every " +
            "right-hand side, and stops at " + std::to_string(kMostRows);
-  return absolute_obstacle(mechanism);
+  return absolute_unsupported_reason(mechanism);
 }
 
 ComplementRun natural_complement(const Scenario& scenario, const Options& options, const ComplementSettings& settings) {
-  const std::string obstacle = complement_obstacle(*scenario.mechanism);
-  if (!obstacle.empty())
-    throw SolverError("natural complement: cannot simulate " + scenario.mechanism->name() + ": " + obstacle);
+  const std::string unsupported_reason = complement_unsupported_reason(*scenario.mechanism);
+  if (!unsupported_reason.empty())
+    throw SolverError("natural complement: cannot simulate " + scenario.mechanism->name() + ": " + unsupported_reason);
   return ComplementMotion(scenario, options, settings).simulate();
 }
 

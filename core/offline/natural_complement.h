@@ -59,6 +59,6 @@ struct ComplementRun {
 ComplementRun natural_complement(const Scenario& scenario, const Options& options, const ComplementSettings& settings);
 
 // Why the complements cannot do the mechanism; empty: they can.
-std::string complement_obstacle(const Mechanism& mechanism);
+std::string complement_unsupported_reason(const Mechanism& mechanism);
 
 }  // namespace rigstep::offline

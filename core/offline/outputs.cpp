@@ -138,28 +138,28 @@ std::vector<double> output_values(const Mechanism& mechanism, const Situation& a
   return values;
 }
 
-std::vector<std::string> output_obstacles(const Scenario& scenario, std::span<const Instant> run) {
+std::vector<std::string> output_unsupported_reasons(const Scenario& scenario, std::span<const Instant> run) {
   const Mechanism& mechanism = *scenario.mechanism;
-  std::vector<std::string> obstacles(mechanism.outputs().size());
-  if (run.empty()) return obstacles;
+  std::vector<std::string> unsupported_reasons(mechanism.outputs().size());
+  if (run.empty()) return unsupported_reasons;
   const bool has_loads = std::any_of(mechanism.outputs().begin(), mechanism.outputs().end(), [](const Output& output) {
     return output.kind == Output::Kind::joint_reaction || output.kind == Output::Kind::driver_effort;
   });
   const std::vector<bool> unique = has_loads ? determined(scenario, run) : std::vector<bool>();
   const int first_driver = mechanism.constraints() - static_cast<int>(mechanism.drivers().size());
-  for (std::size_t k = 0; k < obstacles.size(); ++k) {
+  for (std::size_t k = 0; k < unsupported_reasons.size(); ++k) {
     const Output& output = mechanism.outputs()[k];
     const int constraint = output.kind == Output::Kind::joint_reaction  ? output.joint
                            : output.kind == Output::Kind::driver_effort ? first_driver + output.driver
                                                                         : -1;
     if (output.kind == Output::Kind::solver_status || output.kind == Output::Kind::singularity_margin)
-      obstacles[k] = "only index3 has it";
+      unsupported_reasons[k] = "only index3 has it";
     else if (constraint >= 0 && !unique[static_cast<std::size_t>(constraint)])
-      obstacles[k] = "redundant constraints leave it open";
+      unsupported_reasons[k] = "redundant constraints leave it open";
     else if (!is_known(mechanism, k, run))
-      obstacles[k] = "this solver does not compute it";
+      unsupported_reasons[k] = "this solver does not compute it";
   }
-  return obstacles;
+  return unsupported_reasons;
 }
 
 }  // namespace rigstep::offline

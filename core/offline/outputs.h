@@ -15,6 +15,6 @@ std::vector<double> output_values(const Mechanism& mechanism, const Situation& a
 
 // (outputs) why a solver's run has no values of an output, as the end of a sentence; empty: it has. Loads of joints and
 // drivers count where the motion determines them, at the start, in the middle and at the end of the run.
-std::vector<std::string> output_obstacles(const Scenario& scenario, std::span<const Instant> run);
+std::vector<std::string> output_unsupported_reasons(const Scenario& scenario, std::span<const Instant> run);
 
 }  // namespace rigstep::offline

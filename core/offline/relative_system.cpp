@@ -10,8 +10,9 @@ namespace rigstep::offline {
 namespace {
 
 const JointTree& checked(const JointTree& tree, const Mechanism& mechanism, const std::string& solver) {
-  const std::string obstacle = joint_tree_obstacle(mechanism);
-  if (!obstacle.empty()) throw SolverError(solver + ": cannot simulate " + mechanism.name() + ": " + obstacle);
+  const std::string unsupported_reason = joint_tree_unsupported_reason(mechanism);
+  if (!unsupported_reason.empty())
+    throw SolverError(solver + ": cannot simulate " + mechanism.name() + ": " + unsupported_reason);
   return tree;
 }
 

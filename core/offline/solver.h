@@ -86,7 +86,7 @@ struct Options {
 struct Solver {
   std::string_view name;                                    // as on the command line
   std::string_view method;                                  // one line: what it is, and from which paper
-  std::string (*obstacle)(const Mechanism&);                // why it cannot do this mechanism; empty: it can
+  std::string (*unsupported_reason)(const Mechanism&);      // why it cannot do this mechanism; empty: it can
   Trajectory (*simulate)(const Scenario&, const Options&);  // throws SolverError, MechanismError
 };
 

@@ -173,8 +173,9 @@ Trajectory simulate_tree(const Scenario& scenario, const Options& options, TreeM
   const auto begin = std::chrono::steady_clock::now();
   const std::string name(solver);
   const Mechanism& mechanism = *scenario.mechanism;
-  const std::string obstacle = tree_obstacle(mechanism);
-  if (!obstacle.empty()) throw SolverError(name + ": cannot simulate " + mechanism.name() + ": " + obstacle);
+  const std::string unsupported_reason = tree_unsupported_reason(mechanism);
+  if (!unsupported_reason.empty())
+    throw SolverError(name + ": cannot simulate " + mechanism.name() + ": " + unsupported_reason);
   AbsoluteSystem absolute(scenario, name);  // polishes the start, and reports
   TreeEquations equations(mechanism, absolute.start(), scenario.instants.front(), method);
   const auto hold = [&](double t) {

@@ -28,8 +28,8 @@ struct TreeMethod {
 // The equations of motion in normal form. State: coordinates, then momenta p or rates.
 class TreeEquations {
  public:
-  // bodies: (bodies) at `time`, consistent with the joints. Throws SolverError where tree_obstacle has something to
-  // say.
+  // bodies: (bodies) at `time`, consistent with the joints. Throws SolverError where tree_unsupported_reason has
+  // something to say.
   TreeEquations(const Mechanism& mechanism, std::span<const BodyMotion> bodies, double time, TreeMethod method);
 
   const std::vector<double>& start() const { return start_; }

@@ -180,7 +180,7 @@ struct Bond {
 
 struct Bonds {
   std::vector<Bond> list;
-  std::string obstacle;
+  std::string unsupported_reason;
 };
 
 // One bond for each pair of bodies; floating joints hold nothing, so they count where they are driven.
@@ -190,7 +190,7 @@ Bonds bonds(const Mechanism& m) {
   for (int j = 0; j < static_cast<int>(m.joints().size()); ++j) {
     const Joint& joint = joint_of(m, j);
     if (joint.type == JointType::distance) {
-      found.obstacle =
+      found.unsupported_reason =
           "joint \"" + joint.name + "\" is a rod without mass, whose freedoms are no row of shifts and turns";
       return found;
     }
@@ -210,8 +210,8 @@ Bonds bonds(const Mechanism& m) {
     } else if (joints.size() == 2 && holds_axes_only(a) && holds_points_only(b)) {
       found.list.push_back({other, one});
     } else {
-      found.obstacle = "joints \"" + joint_of(m, one).name + "\" and \"" + joint_of(m, other).name +
-                       "\" between the same bodies close a loop, it is no open tree";
+      found.unsupported_reason = "joints \"" + joint_of(m, one).name + "\" and \"" + joint_of(m, other).name +
+                                 "\" between the same bodies close a loop, it is no open tree";
       return found;
     }
   }
@@ -243,15 +243,15 @@ TreeHinge hang(const Mechanism& m, const Bond& bond, int body, const Vec3& inner
 
 struct Forest {
   std::vector<TreeHinge> hinges;
-  std::string obstacle;
+  std::string unsupported_reason;
 };
 
 // From the ground outwards; what is left floats, one body of each part.
 Forest grow(const Mechanism& m) {
   Forest forest;
   Bonds all = bonds(m);
-  forest.obstacle = all.obstacle;
-  if (!forest.obstacle.empty()) return forest;
+  forest.unsupported_reason = all.unsupported_reason;
+  if (!forest.unsupported_reason.empty()) return forest;
   std::vector<bool> reached(m.bodies().size(), false);
   std::vector<bool> used(all.list.size(), false);
   const auto spread = [&](std::size_t from) {  // forest.hinges[from ...] and, before the first one, the ground
@@ -263,7 +263,7 @@ Forest grow(const Mechanism& m) {
         const Joint& joint = joint_of(m, all.list[k].position);
         const int outer = joint.first == inner ? joint.second : joint.first;
         if (outer == kGround || reached[static_cast<std::size_t>(outer)]) {
-          forest.obstacle = "joint \"" + joint.name + "\" closes a loop, it is no open tree";
+          forest.unsupported_reason = "joint \"" + joint.name + "\" closes a loop, it is no open tree";
           return;
         }
         used[k] = reached[static_cast<std::size_t>(outer)] = true;
@@ -272,7 +272,7 @@ Forest grow(const Mechanism& m) {
     }
   };
   spread(0);
-  for (int body = 0; body < static_cast<int>(m.bodies().size()) && forest.obstacle.empty(); ++body) {
+  for (int body = 0; body < static_cast<int>(m.bodies().size()) && forest.unsupported_reason.empty(); ++body) {
     if (reached[static_cast<std::size_t>(body)]) continue;
     reached[static_cast<std::size_t>(body)] = true;
     TreeHinge hinge;
@@ -433,18 +433,18 @@ Vec3 angular(const Six<double>& v) { return v.tail<3>(); }
 
 }  // namespace
 
-std::string tree_obstacle(const Mechanism& mechanism) {
+std::string tree_unsupported_reason(const Mechanism& mechanism) {
   if (!mechanism.couplings().empty())
     return "it couples joint coordinates (coupling \"" + mechanism.couplings().front().name + "\")";
   Forest forest = grow(mechanism);
-  if (!forest.obstacle.empty()) return forest.obstacle;
-  const std::string drive = drive_obstacle(mechanism);
+  if (!forest.unsupported_reason.empty()) return forest.unsupported_reason;
+  const std::string drive = drive_unsupported_reason(mechanism);
   return drive.empty() ? assign_drivers(mechanism, forest.hinges) : drive;
 }
 
 TreeKinematics::TreeKinematics(const Mechanism& mechanism) : mechanism_(&mechanism) {
-  const std::string obstacle = tree_obstacle(mechanism);
-  if (!obstacle.empty()) throw SolverError("cannot simulate " + mechanism.name() + ": " + obstacle);
+  const std::string unsupported_reason = tree_unsupported_reason(mechanism);
+  if (!unsupported_reason.empty()) throw SolverError("cannot simulate " + mechanism.name() + ": " + unsupported_reason);
   hinges_ = grow(mechanism).hinges;
   assign_drivers(mechanism, hinges_);
   for (TreeHinge& hinge : hinges_)

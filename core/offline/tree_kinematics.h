@@ -50,11 +50,11 @@ struct TreeHinge {
 };
 
 // Empty, or why a mechanism is no open tree of hinges.
-std::string tree_obstacle(const Mechanism& mechanism);
+std::string tree_unsupported_reason(const Mechanism& mechanism);
 
 class TreeKinematics {
  public:
-  // Throws SolverError where tree_obstacle has something to say.
+  // Throws SolverError where tree_unsupported_reason has something to say.
   explicit TreeKinematics(const Mechanism& mechanism);
 
   std::span<const TreeHinge> hinges() const { return hinges_; }  // (N) in the paper's order

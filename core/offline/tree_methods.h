@@ -119,9 +119,9 @@ enum class TreeMatrix {
 
 // Operations of Counted in the last solve.
 struct TreeOperations {
-  long form = 0;        // of the matrices; sweeps: all that goes inwards
-  long eliminate = 0;   // Cholesky factors; sweeps: none
-  long substitute = 0;  // right-hand sides, u, v and mu; sweeps: all that goes outwards
+  long form = 0;        // of the matrices; projection passes: all that goes inwards
+  long eliminate = 0;   // Cholesky factors; projection passes: none
+  long substitute = 0;  // right-hand sides, u, v and mu; projection passes: all that goes outwards
 
   long all() const { return form + eliminate + substitute; }
 };

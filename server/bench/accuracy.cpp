@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "proto/load.h"
-#include "server/quantile.h"
+#include "server/output/quantile.h"
 
 namespace rigstep::server {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "server/bench/mechanisms.h"
-#include "server/bench/timing.h"
+#include "server/machine/timing.h"
 
 namespace rigstep::server {
 

@@ -10,10 +10,10 @@
 #include "rt/clock.h"
 #include "rt/histogram.h"
 #include "rt/thread_setup.h"
-#include "server/baseline.h"
-#include "server/live_run.h"
-#include "server/quantile.h"
-#include "server/rig_client.h"
+#include "server/live/live_run.h"
+#include "server/machine/baseline.h"
+#include "server/output/quantile.h"
+#include "server/rig/rig_client.h"
 
 namespace rigstep::server {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "server/baseline.h"
+#include "server/machine/baseline.h"
 
 namespace rigstep::server {
 

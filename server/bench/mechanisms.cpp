@@ -1,7 +1,7 @@
 #include "server/bench/mechanisms.h"
 
 #include "proto/load.h"
-#include "server/session.h"
+#include "server/live/session.h"
 
 namespace rigstep::server {
 

@@ -4,21 +4,21 @@
 #include <chrono>
 #include <cmath>
 
-#include "core/index3/forces.h"
-#include "core/index3/initial_state.h"
-#include "core/index3/lane_access.h"
-#include "core/index3/plan.h"
-#include "core/index3/workspace.h"
-#include "server/bench/timing.h"
+#include "core/index3/compile/plan.h"
+#include "core/index3/start/initial_state.h"
+#include "core/index3/step/applied_forces.h"
+#include "core/index3/step/lane_access.h"
+#include "core/index3/step/workspace.h"
+#include "server/machine/timing.h"
 
 namespace rigstep::server {
 
 namespace {
 
-using index3::LeavesToRoot;
+using index3::AssemblySweep;
+using index3::DisassemblySweep;
 using index3::Multiplier;
 using index3::RightHandSide;
-using index3::RootToLeaves;
 
 index3::Settings settings_of(double dt) {
   index3::Settings settings;
@@ -40,8 +40,8 @@ class Phases {
 
   const index3::Plan& plan() const { return plan_; }
   void predict() { plan_.kernels->predict(w_.lanes); }
-  void up(LeavesToRoot::Start start, RightHandSide rhs, bool constrain, bool factorise, int stage) {
-    LeavesToRoot up;
+  void up(AssemblySweep::Start start, RightHandSide rhs, bool constrain, bool factorise, int stage) {
+    AssemblySweep up;
     up.start = start;
     up.assemble = true;
     up.rhs = rhs;
@@ -51,7 +51,7 @@ class Phases {
     up.factorise = {factorise, h2(), stage == 0, stage};
     plan_.kernels->assemble(w_.lanes, up);
   }
-  void down(Multiplier kind, RootToLeaves::Finish finish) {  // as all but the last iteration
+  void down(Multiplier kind, DisassemblySweep::Finish finish) {  // as all but the last iteration
     plan_.kernels->disassemble(w_.lanes, {true, kind, finish, false});
   }
 
@@ -79,9 +79,10 @@ double lowest_us(const Prepare& prepare, const F& f) {
 
 std::vector<std::pair<std::string, double>> phase_shares(const Mechanism& mechanism, double dt, double step_us) {
   Phases phases(mechanism, dt);
-  const int iterations = phases.plan().settings.iterations, sweeps = phases.plan().settings.sweeps;
-  using Start = LeavesToRoot::Start;
-  using Finish = RootToLeaves::Finish;
+  const int iterations = phases.plan().settings.iterations,
+            projection_passes = phases.plan().settings.projection_passes;
+  using Start = AssemblySweep::Start;
+  using Finish = DisassemblySweep::Finish;
   const auto at_predictor = [&] { phases.predict(); };
   const double predict = lowest_us([] {}, at_predictor);
   const double up_first =
@@ -104,8 +105,8 @@ std::vector<std::pair<std::string, double>> phase_shares(const Mechanism& mechan
   std::vector<std::pair<std::string, double>> shares{
       {"predictor", predict},
       {"Newton", tangents * up_first + (iterations - tangents) * up + iterations * down},
-      {"velocity projection", velocities_up + velocities_down + (sweeps - 1) * again},
-      {"acceleration projection", accelerations_up + accelerations_down + (sweeps - 1) * again}};
+      {"velocity projection", velocities_up + velocities_down + (projection_passes - 1) * again},
+      {"acceleration projection", accelerations_up + accelerations_down + (projection_passes - 1) * again}};
   double sum = 0.0;
   for (const auto& [name, us] : shares) sum += us;
   shares.emplace_back("rest", std::max(0.0, step_us - sum));
@@ -120,8 +121,8 @@ double multiply_adds_per_step(const Mechanism& mechanism, double dt) {
   for (const index3::Leaf& leaf : e.leaves) {
     const int width = leaf.width;
     bodies += width;
-    if (!leaf.is_round) turning += width;
-    if (leaf.is_hub) continue;
+    if (!leaf.is_isotropic) turning += width;
+    if (leaf.is_primal) continue;
     blocks += 3.0 * width * leaf.rows * (leaf.rows + 1);
     for (int k = 0; k < leaf.handles; ++k) {
       const index3::RowFormat& format = e.handles[leaf.first_handle + k].format;
@@ -141,7 +142,7 @@ double multiply_adds_per_step(const Mechanism& mechanism, double dt) {
   const double iteration = 168.0 * bodies + 18.4 * points + 16.5 * cosines + solve, tangent = 55.0 * bodies;
   const int tangents = plan.tangents.count;
   return 160.0 * bodies + plan.settings.iterations * iteration + tangents * tangent + (tangents + 1) * factorise +
-         2 * plan.settings.sweeps * solve;
+         2 * plan.settings.projection_passes * solve;
 }
 
 }  // namespace rigstep::server

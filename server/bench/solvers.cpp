@@ -5,9 +5,9 @@
 #include <memory>
 #include <thread>
 
-#include "core/index3/plan.h"
-#include "core/index3/workspace.h"
-#include "server/session.h"
+#include "core/index3/compile/plan.h"
+#include "core/index3/step/workspace.h"
+#include "server/live/session.h"
 
 namespace rigstep::server {
 

@@ -3,7 +3,7 @@
 
 #include "core/index3/stepper.h"
 #include "core/offline/index3_literal.h"
-#include "server/bench/timing.h"
+#include "server/machine/timing.h"
 
 namespace rigstep::server {
 

@@ -9,21 +9,21 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "core/index3/plan.h"
+#include "core/index3/compile/plan.h"
 #include "rt/thread_setup.h"
 #include "server/bench/accuracy.h"
-#include "server/bench/chart.h"
 #include "server/bench/loop.h"
 #include "server/bench/mechanisms.h"
 #include "server/bench/peers.h"
 #include "server/bench/phases.h"
 #include "server/bench/solvers.h"
-#include "server/bench/timing.h"
 #include "server/commands/commands.h"
-#include "server/csv.h"
-#include "server/session.h"
-#include "server/terminal.h"
-#include "server/text_file.h"
+#include "server/live/session.h"
+#include "server/machine/timing.h"
+#include "server/output/chart.h"
+#include "server/output/csv.h"
+#include "server/output/terminal.h"
+#include "server/output/text_file.h"
 
 namespace rigstep::server {
 
@@ -137,7 +137,7 @@ void time_own_solvers(const BenchOptions& options, const BenchMechanism& which, 
     std::size_t bytes = 0;
     const TimedSolver solver = timed_stepper(mechanism, which.dt, threads, &bytes);
     {
-      const rt::StayOnCores pinned(rt::StayOnCores::Which::only, rt::last_allowed_core());  // its partners have theirs
+      const rt::StayOnCores pinned(rt::StayOnCores::Which::only, rt::last_allowed_core());  // its workers have theirs
       row.times = time_steps(solver, protocol);
     }
     row.bytes_per_body = static_cast<double>(bytes) / row.bodies;

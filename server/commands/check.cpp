@@ -8,22 +8,22 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "core/index3/diagnostics.h"
-#include "core/index3/hubs.h"
-#include "core/index3/initial_state.h"
-#include "core/index3/loop_closure.h"
-#include "core/index3/plan.h"
-#include "core/index3/sensors.h"
-#include "core/index3/workspace.h"
+#include "core/index3/compile/plan.h"
+#include "core/index3/outputs/diagnostics.h"
+#include "core/index3/outputs/loop_closure.h"
+#include "core/index3/outputs/sensors.h"
+#include "core/index3/start/initial_state.h"
+#include "core/index3/start/primal_bodies.h"
+#include "core/index3/step/workspace.h"
 #include "core/mechanism/body_groups.h"
 #include "proto/printable.h"
 #include "rt/thread_setup.h"
 #include "server/commands/commands.h"
-#include "server/csv.h"
-#include "server/quantile.h"
-#include "server/session.h"
-#include "server/terminal.h"
-#include "server/text_file.h"
+#include "server/live/session.h"
+#include "server/output/csv.h"
+#include "server/output/quantile.h"
+#include "server/output/terminal.h"
+#include "server/output/text_file.h"
 
 namespace rigstep::server {
 

@@ -1,5 +1,5 @@
 // rigstep commission: does this machine carry this mechanism at this period?
-#include "server/commission.h"
+#include "server/machine/commission.h"
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
@@ -8,9 +8,9 @@
 #include <memory>
 
 #include "server/commands/commands.h"
-#include "server/commission_verdict.h"
-#include "server/terminal.h"
-#include "server/text_file.h"
+#include "server/live/commission_verdict.h"
+#include "server/output/terminal.h"
+#include "server/output/text_file.h"
 
 namespace rigstep::server {
 

@@ -7,14 +7,14 @@
 #include <memory>
 #include <thread>
 
-#include "core/index3/plan.h"
+#include "core/index3/compile/plan.h"
 #include "rt/thread_setup.h"
 #include "server/commands/commands.h"
-#include "server/csv.h"
-#include "server/live_run.h"
-#include "server/replay.h"
-#include "server/rig.h"
-#include "server/terminal.h"
+#include "server/live/live_run.h"
+#include "server/live/replay.h"
+#include "server/output/csv.h"
+#include "server/output/terminal.h"
+#include "server/rig/rig.h"
 
 namespace rigstep::server {
 

@@ -1,12 +1,12 @@
 // rigstep doctor: what of this machine keeps a loop from its deadlines.
-#include "server/doctor.h"
+#include "server/machine/doctor.h"
 
 #include <fmt/format.h>
 
 #include <memory>
 
 #include "server/commands/commands.h"
-#include "server/terminal.h"
+#include "server/output/terminal.h"
 
 namespace rigstep::server {
 

@@ -1,5 +1,5 @@
 // rigstep impair: a bad network between a rig and its server.
-#include "server/impair.h"
+#include "server/rig/impair.h"
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "server/commands/commands.h"
-#include "server/status.h"
-#include "server/terminal.h"
+#include "server/output/terminal.h"
+#include "server/rig/status.h"
 
 namespace rigstep::server {
 

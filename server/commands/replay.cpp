@@ -1,13 +1,13 @@
 // rigstep replay: was it the same, bit for bit?
-#include "server/replay.h"
+#include "server/live/replay.h"
 
 #include <fmt/format.h>
 
 #include <memory>
 
 #include "server/commands/commands.h"
-#include "server/session.h"
-#include "server/terminal.h"
+#include "server/live/session.h"
+#include "server/output/terminal.h"
 
 namespace rigstep::server {
 

@@ -1,5 +1,5 @@
 // rigstep rig: a rig in software.
-#include "server/rig.h"
+#include "server/rig/rig.h"
 
 #include <fmt/format.h>
 
@@ -9,9 +9,9 @@
 
 #include "proto/load.h"
 #include "server/commands/commands.h"
-#include "server/plot.h"
-#include "server/session.h"
-#include "server/terminal.h"
+#include "server/live/session.h"
+#include "server/output/plot.h"
+#include "server/output/terminal.h"
 
 namespace rigstep::server {
 

@@ -10,10 +10,10 @@
 #include <utility>
 
 #include "server/commands/commands.h"
-#include "server/commission_verdict.h"
-#include "server/line_limit.h"
-#include "server/live_run.h"
-#include "server/terminal.h"
+#include "server/live/commission_verdict.h"
+#include "server/live/live_run.h"
+#include "server/output/line_limit.h"
+#include "server/output/terminal.h"
 
 namespace rigstep::server {
 

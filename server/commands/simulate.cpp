@@ -8,16 +8,16 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "core/index3/diagnostics.h"
-#include "core/index3/plan.h"
+#include "core/index3/compile/plan.h"
+#include "core/index3/outputs/diagnostics.h"
 #include "core/offline/outputs.h"
 #include "core/offline/solver.h"
 #include "rt/thread_setup.h"
 #include "server/commands/commands.h"
-#include "server/csv.h"
-#include "server/recorder.h"
-#include "server/session.h"
-#include "server/terminal.h"
+#include "server/live/recorder.h"
+#include "server/live/session.h"
+#include "server/output/csv.h"
+#include "server/output/terminal.h"
 
 namespace rigstep::server {
 
@@ -235,11 +235,11 @@ void print(const SimulateOptions& options, const offline::Trajectory& run) {
 }
 
 void tell_left_out(const SimulateOptions& options, const Mechanism& mechanism,
-                   const std::vector<std::string>& obstacles) {
-  for (std::size_t k = 0; k < obstacles.size(); ++k)
-    if (!obstacles[k].empty())
+                   const std::vector<std::string>& unsupported_reasons) {
+  for (std::size_t k = 0; k < unsupported_reasons.size(); ++k)
+    if (!unsupported_reasons[k].empty())
       print_error("rigstep: --output: \"{}\" has no columns with --solver {}: {}", mechanism.outputs()[k].name,
-                  options.solver, obstacles[k]);
+                  options.solver, unsupported_reasons[k]);
 }
 
 // A judge in place of the stepper: --dt is the distance of the instants, and how long inputs are held.
@@ -256,10 +256,10 @@ int simulate_with_judge(const SimulateOptions& options) {
     throw wire::ConfigError("--output: \"" + options.output +
                             "\": recordings hold steps of index3, which this solver has not: name a .csv");
   const wire::LoadedMechanism mechanism = load_mechanism_file(options.mechanism);
-  const std::string obstacle = solver->obstacle(mechanism.mechanism);
-  if (!obstacle.empty())
-    throw wire::ConfigError("--solver: " + options.solver + " cannot do " + options.mechanism + ": " + obstacle +
-                            ": rigstep verify --list tells which can");
+  const std::string unsupported_reason = solver->unsupported_reason(mechanism.mechanism);
+  if (!unsupported_reason.empty())
+    throw wire::ConfigError("--solver: " + options.solver + " cannot do " + options.mechanism + ": " +
+                            unsupported_reason + ": rigstep verify --list tells which can");
   const offline::Scenario scenario = scenario_of(options, settings, mechanism.mechanism);
   std::optional<TrajectoryTable> table;
   if (!options.output.empty()) table.emplace(options.output, mechanism.mechanism);
@@ -275,9 +275,9 @@ int simulate_with_judge(const SimulateOptions& options) {
   try {
     const offline::Trajectory run = solver->simulate(scenario, how);
     if (table && !run.instants.empty()) {
-      const std::vector<std::string> obstacles = offline::output_obstacles(scenario, run.instants);
-      tell_left_out(options, mechanism.mechanism, obstacles);
-      table->begin("as this solver shares it", obstacles);
+      const std::vector<std::string> unsupported_reasons = offline::output_unsupported_reasons(scenario, run.instants);
+      tell_left_out(options, mechanism.mechanism, unsupported_reasons);
+      table->begin("as this solver shares it", unsupported_reasons);
       for (const offline::Instant& instant : run.instants) table->write(instant);
       table->close();
     }
@@ -299,7 +299,7 @@ int simulate(const SimulateOptions& options) {
   index3::Stepper stepper = make_stepper(mechanism, settings);
   std::optional<rt::StayOnCores> pinned;
   if (stepper.threads() > 1)
-    pinned.emplace(rt::StayOnCores::Which::only, rt::last_allowed_core());  // its partners have theirs
+    pinned.emplace(rt::StayOnCores::Which::only, rt::last_allowed_core());  // its workers have theirs
   std::optional<InputTable> table;
   if (!options.inputs.empty()) table.emplace(options.inputs, mechanism.mechanism.input_channels());
   Sink sink(options, mechanism, stepper);

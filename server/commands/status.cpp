@@ -1,5 +1,5 @@
 // rigstep status, rigstep reset, rigstep blackbox, rigstep keygen: what an operator needs beside a live server.
-#include "server/status.h"
+#include "server/rig/status.h"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 #include "proto/key_file.h"
 #include "proto/load.h"
 #include "server/commands/commands.h"
-#include "server/terminal.h"
+#include "server/output/terminal.h"
 
 namespace rigstep::server {
 

@@ -6,15 +6,15 @@
 #include <nlohmann/json.hpp>
 
 #include "core/offline/solver.h"
-#include "server/bench/timing.h"
 #include "server/commands/commands.h"
-#include "server/csv.h"
+#include "server/machine/timing.h"
+#include "server/output/csv.h"
+#include "server/output/terminal.h"
+#include "server/output/text_file.h"
 #include "server/studies/complement.h"
 #include "server/studies/hamiltonian.h"
 #include "server/studies/report.h"
 #include "server/studies/tree.h"
-#include "server/terminal.h"
-#include "server/text_file.h"
 
 namespace rigstep::server {
 

@@ -1,16 +1,16 @@
 // rigstep tune: the step and the solver settings that a deadline and an error ask for.
-#include "server/tune.h"
+#include "server/machine/tune.h"
 
 #include <fmt/format.h>
 
 #include <filesystem>
 #include <memory>
 
-#include "server/bench/timing.h"
 #include "server/commands/commands.h"
-#include "server/session.h"
-#include "server/terminal.h"
-#include "server/text_file.h"
+#include "server/live/session.h"
+#include "server/machine/timing.h"
+#include "server/output/terminal.h"
+#include "server/output/text_file.h"
 
 namespace rigstep::server {
 
@@ -73,7 +73,8 @@ int tune(const TuneOptions& options) {
 Command add_tune(CLI::App& app) {
   auto options = std::make_shared<TuneOptions>();
   CLI::App* command = app.add_subcommand(
-      "tune", "Find step, iterations, sweeps and threads that keep a deadline and an error, and write a rig file");
+      "tune",
+      "Find step, iterations, projection passes and threads that keep a deadline and an error, and write a rig file");
   TuneRequest& request = options->request;
   command->add_option("MECHANISM", request.mechanism, "Mechanism file")->required();
   command
@@ -93,7 +94,7 @@ Command add_tune(CLI::App& app) {
   command->add_option("--iterations", request.iterations, "Newton iterations to try")
       ->delimiter(',')
       ->capture_default_str();
-  command->add_option("--sweeps", request.sweeps, "Passes of each projection to try")
+  command->add_option("--projection-passes", request.projection_passes, "Passes of each projection to try")
       ->delimiter(',')
       ->capture_default_str();
   command->add_option("--threads", request.threads, "Threads to try; 1, 2, 4, ... up to all cores if not given")

@@ -6,8 +6,8 @@
 
 #include "rt/thread_setup.h"
 #include "server/commands/commands.h"
-#include "server/session.h"
-#include "server/terminal.h"
+#include "server/live/session.h"
+#include "server/output/terminal.h"
 #include "server/verify/verify.h"
 
 namespace rigstep::server {
@@ -25,10 +25,11 @@ int list_solvers(const VerifyOptions& options) {
   if (asked) mechanism.emplace(load_mechanism_file(options.request.path));
   nlohmann::json all = nlohmann::json::array();
   for (const offline::Solver& solver : offline::solvers()) {
-    const std::string obstacle = asked ? solver.obstacle(mechanism->mechanism) : std::string();
-    all.push_back({{"name", solver.name}, {"method", solver.method}, {"obstacle", obstacle}});
+    const std::string unsupported_reason = asked ? solver.unsupported_reason(mechanism->mechanism) : std::string();
+    all.push_back({{"name", solver.name}, {"method", solver.method}, {"obstacle", unsupported_reason}});
     if (!options.json) print_text("{:<27} {}\n", solver.name, solver.method);
-    if (!options.json && asked) print_text("{:<27}   {}\n", "", obstacle.empty() ? "can do it" : "cannot: " + obstacle);
+    if (!options.json && asked)
+      print_text("{:<27}   {}\n", "", unsupported_reason.empty() ? "can do it" : "cannot: " + unsupported_reason);
   }
   if (options.json) print_json(all);
   return kExitOk;

@@ -12,8 +12,8 @@
 #include "core/offline/featherstone_dca.h"
 #include "core/offline/natural_complement.h"
 #include "proto/load.h"
-#include "server/bench/chart.h"
-#include "server/text_file.h"
+#include "server/output/chart.h"
+#include "server/output/text_file.h"
 
 namespace rigstep::server {
 

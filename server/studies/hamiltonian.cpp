@@ -9,9 +9,9 @@
 #include "core/offline/featherstone_dca.h"
 #include "core/offline/hamiltonian_dca.h"
 #include "proto/load.h"
-#include "server/bench/chart.h"
-#include "server/csv.h"
-#include "server/text_file.h"
+#include "server/output/chart.h"
+#include "server/output/csv.h"
+#include "server/output/text_file.h"
 
 namespace rigstep::server {
 

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "server/csv.h"
+#include "server/output/csv.h"
 
 namespace rigstep::server {
 

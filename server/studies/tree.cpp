@@ -9,9 +9,9 @@
 
 #include "core/offline/tree_hamiltonian.h"
 #include "proto/load.h"
-#include "server/bench/chart.h"
 #include "server/bench/solvers.h"
-#include "server/text_file.h"
+#include "server/output/chart.h"
+#include "server/output/text_file.h"
 
 namespace rigstep::server {
 

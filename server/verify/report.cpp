@@ -202,7 +202,7 @@ std::string convergence_text(const VerifyReport& report) {
 
 std::string judge_row(const VerifyReport& report, const VerifyReport::Judge& judge) {
   if (!judge.compared())
-    return fmt::format("{:<31}  {}{}\n", judge.name, judge.failed ? "GAVE UP: " : "", judge.obstacle);
+    return fmt::format("{:<31}  {}{}\n", judge.name, judge.failed ? "GAVE UP: " : "", judge.unsupported_reason);
   return fmt::format("{:<31}{}{}\n", judge.name, measures(judge.deviation),
                      !judge.agrees()                      ? "  DIFFERS: " + judge.worst
                      : judge.stopped                      ? fmt::format("  to {:.3g} s, --limit", judge.until)
@@ -233,7 +233,7 @@ double order_of_poses(const VerifyReport& report) {
 
 nlohmann::json json_of(const VerifyReport::Judge& judge) {
   return {{"name", judge.name},
-          {"obstacle", judge.obstacle},
+          {"obstacle", judge.unsupported_reason},
           {"failed", judge.failed},
           {"stopped", judge.stopped},
           {"until_s", judge.until},

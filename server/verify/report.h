@@ -35,12 +35,12 @@ struct VerifyReport {
   };
   struct Judge {
     std::string name;
-    std::string obstacle;        // why there is no result; empty: there is one
-    bool failed = false;         // it gave up, or threw
-    bool stopped = false;        // by the limit, before the end
-    double until = 0.0;          // compared from 0 to here [s]
-    double tolerance = 0.0;      // of its integrator
-    offline::Values deviation;   // from the extrapolated stepper
+    std::string unsupported_reason;  // why there is no result; empty: there is one
+    bool failed = false;             // it gave up, or threw
+    bool stopped = false;            // by the limit, before the end
+    double until = 0.0;              // compared from 0 to here [s]
+    double tolerance = 0.0;          // of its integrator
+    offline::Values deviation;       // from the extrapolated stepper
     std::string worst;           // quantity and item whose deviation is the largest multiple of what is allowed there
     double worst_share = 0.0;    // ... which multiple: above 1 it differs
     double energy_change = 0.0;  // largest difference of the total energy from the start [J]
@@ -48,7 +48,7 @@ struct VerifyReport {
     double seconds = 0.0;
     long right_hand_sides = 0;
 
-    bool compared() const { return obstacle.empty(); }  // from the start to `until`
+    bool compared() const { return unsupported_reason.empty(); }  // from the start to `until`
     bool agrees() const { return compared() && worst_share <= 1.0; }
     bool agrees_to_the_end() const { return agrees() && !stopped; }
     bool differs() const { return compared() && !agrees(); }

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <bit>
 
-#include "core/index3/initial_state.h"
-#include "core/index3/plan.h"
+#include "core/index3/compile/plan.h"
+#include "core/index3/start/initial_state.h"
 #include "core/offline/compare.h"
-#include "server/session.h"
+#include "server/live/session.h"
 
 namespace rigstep::server {
 

@@ -4,7 +4,7 @@
 #include <functional>
 #include <vector>
 
-#include "core/index3/reactions.h"
+#include "core/index3/outputs/reactions.h"
 #include "core/offline/solver.h"
 #include "server/verify/verify_case.h"
 

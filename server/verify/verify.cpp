@@ -6,7 +6,7 @@
 #include <cmath>
 #include <ctime>
 
-#include "core/index3/diagnostics.h"
+#include "core/index3/outputs/diagnostics.h"
 #include "server/verify/stepper_run.h"
 
 namespace rigstep::server {
@@ -179,8 +179,8 @@ VerifyReport::Judge Verification::ask(const offline::Solver& solver, double tole
   VerifyReport::Judge judge;
   judge.name = solver.name;
   judge.tolerance = tolerance;
-  judge.obstacle = solver.obstacle(mechanism());
-  if (!judge.obstacle.empty()) return judge;
+  judge.unsupported_reason = solver.unsupported_reason(mechanism());
+  if (!judge.unsupported_reason.empty()) return judge;
   offline::Options options;
   options.relative_tolerance = options.absolute_tolerance = tolerance;
   const ProcessorClock clock;
@@ -195,10 +195,11 @@ VerifyReport::Judge Verification::ask(const offline::Solver& solver, double tole
     const offline::Trajectory run = solver.simulate(scenario_, options);
     compare(run, judge);
     if (run.instants.size() < 2)
-      judge.obstacle = fmt::format("stopped at {:.3g} s after {:g} s of processor time: give it more with --limit",
-                                   reached, kPatience * request_.limit);
+      judge.unsupported_reason =
+          fmt::format("stopped at {:.3g} s after {:g} s of processor time: give it more with --limit", reached,
+                      kPatience * request_.limit);
   } catch (const Error& error) {
-    judge.obstacle = error.what();
+    judge.unsupported_reason = error.what();
     judge.failed = true;
   }
   return judge;

@@ -5,9 +5,9 @@
 #include <cmath>
 
 #include "proto/recording_reader.h"
-#include "server/csv.h"
-#include "server/recorder.h"
-#include "server/session.h"
+#include "server/live/recorder.h"
+#include "server/live/session.h"
+#include "server/output/csv.h"
 #include "server/verify/verify.h"
 
 namespace rigstep::server {
@@ -56,7 +56,7 @@ VerifyCase from_recording(const VerifyRequest& request) {
   a.settings.dt_ns = static_cast<std::int64_t>(header.dt_ns());
   a.settings.iterations = static_cast<int>(header.iterations());
   a.settings.relative_compliance = header.relative_compliance();
-  a.settings.sweeps = static_cast<int>(header.sweeps());
+  a.settings.projection_passes = static_cast<int>(header.projection_passes());
   read_steps(reader, request.duration, a);
   if (a.steps == 0)
     throw wire::RecordingError(request.path, a.cut.empty() ? "there is no step in it" : "no step can be read: " + a.cut,

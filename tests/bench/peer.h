@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/mechanism/mechanism.h"
-#include "server/bench/timing.h"
+#include "server/machine/timing.h"
 
 namespace rigstep::bench {
 

@@ -1,5 +1,5 @@
 // The socket of a rig: what it waits for, and what ends a wait.
-#include "server/client_socket.h"
+#include "server/rig/client_socket.h"
 
 #include <doctest/doctest.h>
 

@@ -242,14 +242,14 @@ says out '^warn  OpenMP environment +OMP_THREAD_LIMIT=1 ' && says out '^pass  NI
 expect 2 "$RIGSTEP" doctor no_such_file.textproto && says err 'no_such_file'
 
 # --- tune: 0 with a rig file that serves, 1 without one, 2 for demands that make no sense, 3, 4
-expect 0 "$RIGSTEP" tune "$pendulum" --deadline 1e6 --error 0.1 --dt 1000,5000 --iterations 2,3 --sweeps 1 --threads 1 --samples 100 \
+expect 0 "$RIGSTEP" tune "$pendulum" --deadline 1e6 --error 0.1 --dt 1000,5000 --iterations 2,3 --projection-passes 1 --threads 1 --samples 100 \
   --duration 0.2 --output tuned.textproto && says out '^verdict: period [15]000 us' && says out 'rigstep serve tuned.textproto'
 silent err
 expect 0 "$RIGSTEP" serve tuned.textproto --port 0 --duration 0.2 && says out '^double_pendulum +[1-9][0-9]* steps'
-expect 0 "$RIGSTEP" tune "$pendulum" --deadline 1e6 --error 0.1 --dt 1000,5000 --iterations 2 --sweeps 1 --threads 1 --samples 100 \
+expect 0 "$RIGSTEP" tune "$pendulum" --deadline 1e6 --error 0.1 --dt 1000,5000 --iterations 2 --projection-passes 1 --threads 1 --samples 100 \
   --duration 0.2 --output tuned.textproto --json && is_json out # its own file is replaced
 assert_json out 'd["rig_file"] == "tuned.textproto" and d["settings"][d["chosen"]]["in_time"] and d["settings"][d["chosen"]]["accurate"]'
-expect 1 "$RIGSTEP" tune "$pendulum" --deadline 1e-3 --error 0.1 --dt 1000,5000 --iterations 2 --sweeps 1 --threads 1 --samples 100 \
+expect 1 "$RIGSTEP" tune "$pendulum" --deadline 1e-3 --error 0.1 --dt 1000,5000 --iterations 2 --projection-passes 1 --threads 1 --samples 100 \
   --duration 0.2 --output none.textproto && says out '^verdict: no setting meets .* 0 are in time, [12] are accurate'
 [[ ! -e none.textproto ]] || fail "tune wrote a rig file that does not meet the demands"
 cp "$rig" own.textproto
@@ -261,11 +261,11 @@ name: "rotor"
 body { name: "A" mass: 1 inertia { xx: 0.01 yy: 0.01 zz: 0.01 } angular_velocity { z: 600 } }
 joint { name: "a" type: REVOLUTE first: "ground" second: "A" at_start { point {} axis { z: 1 } } }
 END
-expect 0 "$RIGSTEP" tune rotor.textproto --deadline 1e6 --error 1e-3 --dt 100,1000 --iterations 3 --sweeps 1 --threads 1 --samples 100 \
+expect 0 "$RIGSTEP" tune rotor.textproto --deadline 1e6 --error 1e-3 --dt 100,1000 --iterations 3 --projection-passes 1 --threads 1 --samples 100 \
   --duration 0.1 --output rotor_rig.textproto --json # its mass centre rests: what is wrong is its angle, by (600 dt)^2 / 48
 assert_json out '{s["dt_us"]: s["accurate"] for s in d["settings"]} == {100: True, 1000: False} and
   all(0.8 < s["error_m"] / (6 * (600e-6 * s["dt_us"]) ** 2 / 48) < 1.25 for s in d["settings"])'
-expect 1 "$RIGSTEP" tune "$mechanisms/four_bar.textproto" --deadline 1e6 --error 10 --dt 50000 --iterations 1 --sweeps 1 --threads 1 --samples 100 \
+expect 1 "$RIGSTEP" tune "$mechanisms/four_bar.textproto" --deadline 1e6 --error 10 --dt 50000 --iterations 1 --projection-passes 1 --threads 1 --samples 100 \
   --output none.textproto && says out '[1-9][0-9]* steps not converged'
 expect 3 "$RIGSTEP" tune bad.textproto --deadline 1000 --error 0.1
 expect 4 "$RIGSTEP" tune "$pendulum" --deadline 1000 --error 0.1 --output /no/such/folder/x.textproto && says err '/no/such/folder'

@@ -15,11 +15,11 @@
 
 #include "proto/key_file.h"
 #include "proto/load.h"
-#include "server/impair.h"
 #include "server/link/udp_endpoint.h"
-#include "server/rig.h"
-#include "server/rig_client.h"
-#include "server/status.h"
+#include "server/rig/impair.h"
+#include "server/rig/rig.h"
+#include "server/rig/rig_client.h"
+#include "server/rig/status.h"
 
 namespace rigstep::server {
 namespace {
@@ -990,7 +990,8 @@ TEST_CASE("answers to unproven addresses are so many a second, whatever is asked
   CHECK(answered == kAnswersAtOnce);
 }
 
-TEST_CASE("a flood of requests is counted and left unanswered, and whoever has a cookie or a session notices nothing") {
+TEST_CASE(
+    "a flood of requests is counted and left unanswered, and whoever has a cookie or a session part_status nothing") {
   Server server({.port = 0, .keys = keys().required()});
   BareRig rig(server, keys().file("bench.key")), guest(server, keys().file("screen.key")), flood(server);
   rig.connect();

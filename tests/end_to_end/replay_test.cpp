@@ -1,6 +1,6 @@
 // A run, its recording and the replay of it: bit-exact where nothing was changed, and an answer that names step, body
 // and size where something was.
-#include "server/replay.h"
+#include "server/live/replay.h"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -23,14 +23,14 @@
 #include "proto/recording_reader.h"
 #include "proto/recording_writer.h"
 #include "rt/clock.h"
-#include "server/commission.h"
-#include "server/commission_verdict.h"
-#include "server/live_run.h"
-#include "server/recorder.h"
-#include "server/rig.h"
-#include "server/rig_client.h"
-#include "server/session.h"
-#include "server/status.h"
+#include "server/live/commission_verdict.h"
+#include "server/live/live_run.h"
+#include "server/live/recorder.h"
+#include "server/live/session.h"
+#include "server/machine/commission.h"
+#include "server/rig/rig.h"
+#include "server/rig/rig_client.h"
+#include "server/rig/status.h"
 
 namespace rigstep::server {
 namespace {

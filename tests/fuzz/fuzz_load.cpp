@@ -50,7 +50,7 @@ void as_rig(const std::string& text) {
   try {
     const wire::RigConfig rig = wire::parse_rig(text, "rigs/fuzz.textproto");
     require(rig.period_ns >= 100'000 && rig.period_ns <= 1'000'000'000);
-    require(rig.iterations >= 1 && rig.iterations <= 50 && rig.sweeps >= 0 && rig.sweeps <= 50);
+    require(rig.iterations >= 1 && rig.iterations <= 50 && rig.projection_passes >= 0 && rig.projection_passes <= 50);
     require(rig.priority >= 1 && rig.priority <= 99 && rig.max_input_age_steps >= 1);
     require(rig.relative_compliance < 1e-2);
     require(rig.ramp_steps >= 1 && (rig.fault_after_steps == 0 || rig.fault_after_steps >= rig.max_input_age_steps));

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "proto/recording_reader.h"
-#include "server/replay.h"
+#include "server/live/replay.h"
 
 namespace {
 

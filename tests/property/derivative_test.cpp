@@ -3,9 +3,9 @@
 
 #include <functional>
 
-#include "core/index3/drivers.h"
-#include "core/index3/forces.h"
-#include "core/index3/initial_state.h"
+#include "core/index3/physics/drivers.h"
+#include "core/index3/start/initial_state.h"
+#include "core/index3/step/applied_forces.h"
 #include "tests/support/mechanisms.h"
 #include "tests/support/placements.h"
 

@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "tests/support/force_cases.h"
-#include "tests/support/hub_cases.h"
 #include "tests/support/mechanisms.h"
+#include "tests/support/primal_body_cases.h"
 #include "tests/support/reference.h"
 
 namespace rigstep::index3 {

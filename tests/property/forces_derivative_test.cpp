@@ -4,9 +4,9 @@
 #include <cmath>
 #include <functional>
 
-#include "core/index3/bushing.h"
-#include "core/index3/initial_state.h"
-#include "core/index3/tyre.h"
+#include "core/index3/physics/elements/bushing.h"
+#include "core/index3/physics/elements/tyre.h"
+#include "core/index3/start/initial_state.h"
 #include "core/offline/dense.h"
 #include "tests/support/force_cases.h"
 #include "tests/support/placements.h"

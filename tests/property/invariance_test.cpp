@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <map>
 
-#include "core/index3/plan.h"
+#include "core/index3/compile/plan.h"
 #include "tests/support/mechanisms.h"
 #include "tests/support/momentum.h"
 

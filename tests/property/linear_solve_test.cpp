@@ -3,12 +3,12 @@
 
 #include <Eigen/Dense>
 
-#include "core/index3/forces.h"
-#include "core/index3/initial_state.h"
-#include "core/index3/lane_access.h"
+#include "core/index3/start/initial_state.h"
+#include "core/index3/step/applied_forces.h"
+#include "core/index3/step/lane_access.h"
 #include "core/offline/dense.h"
 #include "tests/support/force_cases.h"
-#include "tests/support/hub_cases.h"
+#include "tests/support/primal_body_cases.h"
 #include "tests/support/reference.h"
 
 namespace rigstep::index3 {
@@ -125,11 +125,11 @@ Dense dense(const Plan& plan, const Workspace& w, const State& x) {
 
 // one solve for the motion and the right-hand sides that are set
 void solve(const Plan& plan, Workspace& w) {
-  LeavesToRoot up;
-  up.start = LeavesToRoot::Start::same_motion;
+  AssemblySweep up;
+  up.start = AssemblySweep::Start::same_motion;
   up.assemble = true;
   plan.kernels->assemble(w.lanes, up);
-  plan.kernels->disassemble(w.lanes, {true, Multiplier::sigma, RootToLeaves::Finish::motion});
+  plan.kernels->disassemble(w.lanes, {true, Multiplier::sigma, DisassemblySweep::Finish::motion});
 }
 
 // The state x as the iterate of the lanes, and its tangent factorised.
@@ -139,13 +139,13 @@ void factorise(const Plan& plan, const State& x, Workspace& w) {
   enter_lanes(plan, x, w);
   plan.kernels->predict(a);  // what is kept of the last instant
   iterate_from_last(plan, w);
-  LeavesToRoot constraints;
+  AssemblySweep constraints;
   constraints.constrain = constraints.with_stiffness = true;
   plan.kernels->assemble(a, constraints);
   constrain_general(plan, w, true);
   take_inputs(plan, {}, w);
   tangent_of_forces(plan, kStiffnessFactor, kDampingFactor, w);
-  LeavesToRoot tangent;
+  AssemblySweep tangent;
   tangent.factorise = {true, kStiffnessFactor, true, 0};
   REQUIRE(plan.kernels->assemble(a, tangent));
 }
@@ -169,12 +169,13 @@ struct Errors {
 };
 
 // random bias and right-hand side through one sweep and through the dense solver
-Errors sweep_errors(const Mechanism& m, MergeOrder order, unsigned seed, bool consistent, Hubs hubs = Hubs::dual) {
+Errors sweep_errors(const Mechanism& m, MergeOrder order, unsigned seed, bool consistent,
+                    PrimalBodies primal_bodies = PrimalBodies::dual) {
   Settings settings = test::step_of(kTimeStep);
   settings.order = order;
-  settings.hubs = hubs;
+  settings.primal_bodies = primal_bodies;
   const Plan plan(m, settings);
-  if (hubs == Hubs::primal) REQUIRE(plan.hub_choice.reason == HubChoice::Reason::primal);
+  if (primal_bodies == PrimalBodies::primal) REQUIRE(plan.primal_choice.reason == PrimalChoice::Reason::primal);
   Workspace w(plan);
   State x = start_pose(plan);
   test::Random random(seed);
@@ -298,12 +299,12 @@ TEST_CASE("one sweep where round and slender bodies, with axes of their own, lie
   for (const MergeOrder order : kOrders) CHECK(sweep_errors(test::build(d), order, 12, false).motion < 1e-10);
 }
 
-TEST_CASE("one sweep with hubs that stay primal solves the same dual system") {
+TEST_CASE("one sweep with primal bodies that stay primal solves the same dual system") {
   for (const MergeOrder order : kOrders) {
     CAPTURE(static_cast<int>(order));
     const auto check = [order](const Mechanism& m) {
       CAPTURE(m.name());
-      const Errors error = sweep_errors(m, order, 8, false, Hubs::primal);
+      const Errors error = sweep_errors(m, order, 8, false, PrimalBodies::primal);
       CHECK(error.motion < 1e-9);
       CHECK(error.Lambda < 1e-9);
     };
@@ -311,7 +312,7 @@ TEST_CASE("one sweep with hubs that stay primal solves the same dual system") {
     check(test::build(test::star(21, 1)));
     check(test::build(test::star(4, 7)));      // legs that are chains of their own
     check(test::build(test::carousel(6, 2)));  // its pin comes late
-    check(test::mechanism("full_car"));        // force elements on the hub
+    check(test::mechanism("full_car"));        // force elements on the primal body
     check(test::mechanism("stewart"));         // its drivers come late
   }
 }
@@ -330,7 +331,7 @@ TEST_CASE("element rows leave the projections alone") {
   Workspace w(plan);
   const State x = start_pose(plan);
   factorise(plan, x, w);
-  LeavesToRoot metric;
+  AssemblySweep metric;
   metric.factorise = {true, 0.0, false, 1};
   REQUIRE(plan.kernels->assemble(w.lanes, metric));
   test::Random random(3);

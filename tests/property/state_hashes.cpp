@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "tests/support/force_cases.h"
-#include "tests/support/hub_cases.h"
+#include "tests/support/primal_body_cases.h"
 #include "tests/support/random.h"
 #include "tests/support/reference.h"
 

@@ -1,7 +1,7 @@
 // The order in which compounds are merged is a matter of speed alone.
 #include <doctest/doctest.h>
 
-#include "core/index3/plan.h"
+#include "core/index3/compile/plan.h"
 #include "tests/support/mechanisms.h"
 
 namespace rigstep::index3 {

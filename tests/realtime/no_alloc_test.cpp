@@ -11,15 +11,15 @@
 #include <numeric>
 #include <thread>
 
-#include "core/index3/plan.h"
-#include "core/index3/sensors.h"
+#include "core/index3/compile/plan.h"
+#include "core/index3/outputs/sensors.h"
 #include "core/offline/index3_literal.h"
 #include "rt/cycle.h"
 #include "server/link/udp_endpoint.h"
-#include "server/rig_client.h"
+#include "server/rig/rig_client.h"
 #include "tests/support/force_cases.h"
-#include "tests/support/hub_cases.h"
 #include "tests/support/mechanisms.h"
+#include "tests/support/primal_body_cases.h"
 #include "tests/support/reference.h"
 
 namespace rigstep {
@@ -82,7 +82,7 @@ TEST_CASE("the counter sees every way to allocate, in its own thread and scope o
   CHECK(test::allocations([&] { other.join(); }) == 0);
 }
 
-TEST_CASE("a step that threads share allocates nothing, nor does one that is made anew because a partner was late") {
+TEST_CASE("a step that threads share allocates nothing, nor does one that is made anew because a worker was late") {
   if (!can_count()) return;
   test::Description coupled = test::random_bare_tree(1, 250);
   test::add_random_couplings(1, coupled, 5);
@@ -124,11 +124,11 @@ TEST_CASE("ten thousand steps and their outputs allocate nothing") {
   }
 }
 
-TEST_CASE("steps with a hub that stays primal allocate nothing") {
+TEST_CASE("steps with a primal body that stays primal allocate nothing") {
   if (!can_count()) return;
   const Mechanism m = test::build(test::star(20, 3));
   index3::Stepper stepper(m, {});
-  REQUIRE_FALSE(stepper.plan().elimination.hubs.empty());
+  REQUIRE_FALSE(stepper.plan().elimination.primal_bodies.empty());
   const long count = test::allocations([&] {
     for (int k = 0; k < 1000; ++k) stepper.step(Inputs{});
   });

@@ -10,12 +10,12 @@
 #include <thread>
 #include <utility>
 
-#include "core/index3/plan.h"
+#include "core/index3/compile/plan.h"
+#include "core/index3/step/team.h"
 #include "core/index3/stepper.h"
-#include "core/index3/team.h"
 #include "rt/thread_setup.h"
-#include "tests/support/hub_cases.h"
 #include "tests/support/mechanisms.h"
+#include "tests/support/primal_body_cases.h"
 
 namespace rigstep::index3 {
 namespace {
@@ -33,7 +33,7 @@ TEST_CASE("every part of a split is worked on exactly once, call after call, als
   Team team(3);
   std::array<std::atomic<int>, 3> calls{};
   for (int k = 0; k < 1000; ++k) {
-    if (k == 500) std::this_thread::sleep_for(std::chrono::milliseconds(50));  // the partners have gone to sleep
+    if (k == 500) std::this_thread::sleep_for(std::chrono::milliseconds(50));  // the workers have gone to sleep
     wait_until_ready(team);
     team.split([&calls](int part) { ++calls[static_cast<std::size_t>(part)]; });
   }
@@ -41,7 +41,7 @@ TEST_CASE("every part of a split is worked on exactly once, call after call, als
   for (const auto& each : calls) CHECK(each == 1000);
 }
 
-TEST_CASE("a partner that comes late is not waited for, and is welcome again afterwards") {
+TEST_CASE("a worker that comes late is not waited for, and is welcome again afterwards") {
   Team team(2);
   wait_until_ready(team);
   const auto since = std::chrono::steady_clock::now();
@@ -68,13 +68,13 @@ TEST_CASE("steps shared by any number of threads, some of them late, have the bi
       CHECK(shared.threads() > 1);
       for (int k = 0; k < 60; ++k) CHECK(shared.step(Inputs{}).status == StepStatus::ok);
       CHECK(shared.state().hash() == alone.state().hash());
-      MESSAGE(shared.threads() << " threads: " << shared.late_partners() << " of 60 steps made anew alone");
+      MESSAGE(shared.threads() << " threads: " << shared.late_workers() << " of 60 steps made anew alone");
     }
   }
 }
 
-// What passes between parts in every way: trees and loops, free chains, cut joints of every format, hubs with grips in
-// several parts, general constraints, drivers, couplings and force elements across the cut.
+// What passes between parts in every way: trees and loops, free chains, cut joints of every format, primal bodies with
+// attachments in several parts, general constraints, drivers, couplings and force elements across the cut.
 TEST_CASE("mechanisms of any topology, divided among threads, have the bits of one thread") {
   std::vector<Mechanism> all;
   for (const int n : {128, 200, 333}) all.push_back(test::build(test::chain(n, JointType::universal)));
@@ -95,7 +95,7 @@ TEST_CASE("mechanisms of any topology, divided among threads, have the bits of o
     test::add_random_couplings(seed, coupled, 5);
     all.push_back(test::build(test::made_consistent(coupled)));
   }
-  int divided = 0, with_hubs = 0;
+  int divided = 0, with_primal_bodies = 0;
   for (const Mechanism& m : all) {
     CAPTURE(m.name());
     Settings settings;
@@ -111,10 +111,10 @@ TEST_CASE("mechanisms of any topology, divided among threads, have the bits of o
       CAPTURE(threads);
       settings.threads = threads;
       Stepper shared(m, settings);
-      REQUIRE(shared.plan().hub_choice.reason == alone.plan().hub_choice.reason);
+      REQUIRE(shared.plan().primal_choice.reason == alone.plan().primal_choice.reason);
       const Elimination& e = shared.plan().elimination;
       divided += e.parts.size() > 1;
-      with_hubs += e.parts.size() > 1 && !e.hubs.empty();
+      with_primal_bodies += e.parts.size() > 1 && !e.primal_bodies.empty();
       for (std::uint64_t k = 0; k < 20; ++k) {
         const StepReport report = shared.step(test::test_inputs(m, k));
         REQUIRE(report.status == reports[k].status);
@@ -129,7 +129,7 @@ TEST_CASE("mechanisms of any topology, divided among threads, have the bits of o
     }
   }
   CHECK(divided >= 60);
-  CHECK(with_hubs >= 10);
+  CHECK(with_primal_bodies >= 10);
 }
 
 TEST_CASE("the last allowed core is the last of the thread's own mask") {
@@ -149,25 +149,25 @@ TEST_CASE("the last allowed core is the last of the thread's own mask") {
   REQUIRE(::sched_setaffinity(0, sizeof before, &before) == 0);
 }
 
-TEST_CASE("partners are pinned beside the loop's core, and the report says what the kernel says") {
+TEST_CASE("workers are pinned beside the loop's core, and the report says what the kernel says") {
   cpu_set_t pinned;
   CPU_ZERO(&pinned);
   const Team team(2);
-  const rt::ThreadReport report = rt::set_up_team(team.partners(), 1, 1'000'000, {});
+  const rt::ThreadReport report = rt::set_up_team(team.workers(), 1, 1'000'000, {});
   REQUIRE(report.size() == 3);
   CHECK(report[0].granted);
-  REQUIRE(team.partners().size() == 1);
-  ::pthread_getaffinity_np(team.partners()[0], sizeof pinned, &pinned);
+  REQUIRE(team.workers().size() == 1);
+  ::pthread_getaffinity_np(team.workers()[0], sizeof pinned, &pinned);
   CHECK(report[1].granted == (CPU_COUNT(&pinned) == 1 && !CPU_ISSET(rt::last_allowed_core(), &pinned)));
   int policy = -1;
   sched_param parameter{};
-  ::pthread_getschedparam(team.partners()[0], &policy, &parameter);
+  ::pthread_getschedparam(team.workers()[0], &policy, &parameter);
   CHECK(report[2].granted == (policy == SCHED_FIFO));
-  // partners spin for longer than a period: with throttling the kernel would stop them
+  // workers spin for longer than a period: with throttling the kernel would stop them
   long runtime_us = -1;
   std::ifstream("/proc/sys/kernel/sched_rt_runtime_us") >> runtime_us;
   if (runtime_us >= 0) CHECK_FALSE(report[2].granted);
-  // a partner that is missing is told
+  // a worker that is missing is told
   CHECK_FALSE(rt::set_up_team({}, 1, 1'000'000, {})[0].granted);
   CHECK_THROWS_AS(rt::set_up_team({}, 1, 1'000'000, {.enforce = true, .cpu = {}}), rt::RealtimeError);
 }

@@ -3,10 +3,10 @@
 
 #include <cmath>
 
-#include "core/index3/forces.h"
-#include "core/index3/plan.h"
+#include "core/index3/compile/plan.h"
+#include "core/index3/step/applied_forces.h"
+#include "core/index3/step/workspace.h"
 #include "core/index3/stepper.h"
-#include "core/index3/workspace.h"
 #include "tests/support/mechanisms.h"
 
 namespace rigstep::test {

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "core/index3/diagnostics.h"
-#include "core/index3/initial_state.h"
-#include "core/index3/portable_math.h"
+#include "core/index3/outputs/diagnostics.h"
+#include "core/index3/physics/portable_math.h"
+#include "core/index3/start/initial_state.h"
 #include "core/mechanism/mechanism.h"
 #include "tests/support/random.h"
 
@@ -278,7 +278,7 @@ inline Description net(int n, JointType type) {
   return d;
 }
 
-// A hub on a vertical axis (z) with n seats that hang on it by hinges along the rim; at rest.
+// A primal body on a vertical axis (z) with n seats that hang on it by hinges along the rim; at rest.
 inline Description carousel(int n) {
   Description d;
   d.name = "carousel";

@@ -1,7 +1,7 @@
 // Placements of bodies, moved a little: what derivatives are differenced over.
 #pragma once
 
-#include "core/index3/kinematics.h"
+#include "core/index3/physics/kinematics.h"
 #include "tests/support/random.h"
 
 namespace rigstep::test {

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "core/index3/diagnostics.h"
-#include "core/index3/plan.h"
-#include "core/index3/sensors.h"
+#include "core/index3/compile/plan.h"
+#include "core/index3/outputs/diagnostics.h"
+#include "core/index3/outputs/sensors.h"
 #include "core/index3/stepper.h"
 #include "core/offline/solver.h"
 #include "proto/load.h"

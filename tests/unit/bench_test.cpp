@@ -7,12 +7,12 @@
 
 #include "proto/load.h"
 #include "server/bench/accuracy.h"
-#include "server/bench/chart.h"
 #include "server/bench/mechanisms.h"
 #include "server/bench/solvers.h"
-#include "server/bench/timing.h"
-#include "server/quantile.h"
-#include "server/tune.h"
+#include "server/machine/timing.h"
+#include "server/machine/tune.h"
+#include "server/output/chart.h"
+#include "server/output/quantile.h"
 #include "tests/support/reference.h"
 
 using namespace rigstep;
@@ -126,7 +126,7 @@ TuneReport tune_four_bar() {
   request.error = 1e-2;
   request.dt_us = {5000, 20000, 50000};
   request.iterations = {1, 3};
-  request.sweeps = {2};
+  request.projection_passes = {2};
   request.threads = {1};
   request.samples = 100;
   return tune(request, [](double done) { CHECK((done >= 0.0 && done <= 1.0)); });
@@ -175,7 +175,7 @@ TEST_CASE("tune: the front is what no other setting beats, and the verdict follo
   CHECK(rig.mechanism_path == std::filesystem::path(report.request.mechanism).lexically_normal());
   CHECK(rig.period_ns == 1000 * chosen.dt_us);
   CHECK(rig.iterations == chosen.iterations);
-  CHECK(rig.sweeps == chosen.sweeps);
+  CHECK(rig.projection_passes == chosen.projection_passes);
   CHECK(rig.threads == chosen.threads);
 
   report.request.deadline_us = 1e-9;

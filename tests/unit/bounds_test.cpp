@@ -33,7 +33,7 @@ RecordingHeader good_header() {
   RecordingHeader header;
   header.set_dt_ns(1'000'000);
   header.set_iterations(3);
-  header.set_sweeps(2);
+  header.set_projection_passes(2);
   header.set_relative_compliance(1e-7);
   return header;
 }
@@ -69,8 +69,8 @@ TEST_CASE("every whole number and every list of a rig file, a mechanism file and
 TEST_CASE("a header's numbers are bounded from below and above, and no number is one that is none") {
   CHECK(problem_of(good_header()).empty());
   RecordingHeader header = good_header();
-  header.set_sweeps(65535);
-  CHECK(problem_of(header) == "sweeps is 65535, the most is 50: the file is damaged or forged: use a copy");
+  header.set_projection_passes(65535);
+  CHECK(problem_of(header) == "projection passes is 65535, the most is 50: the file is damaged or forged: use a copy");
   header = good_header();
   header.set_iterations(0);
   CHECK(problem_of(header).starts_with("iterations is 0, the least is 1"));
@@ -92,8 +92,8 @@ TEST_CASE("a header's numbers are bounded from below and above, and no number is
 }
 
 TEST_CASE("a rig file's numbers are bounded, and the complaint has line, value, bound and remedy") {
-  CHECK(complaint_about_rig("solver { sweeps: 65535 }") ==
-        "rig.textproto:2: solver.sweeps: is 65535, the most is 50: leave it out");
+  CHECK(complaint_about_rig("solver { projection passes: 65535 }") ==
+        "rig.textproto:2: solver.projection passes: is 65535, the most is 50: leave it out");
   CHECK(
       complaint_about_rig("solver {\n  iterations: 51\n}").starts_with("rig.textproto:3: solver.iterations: is 51, "));
   CHECK(complaint_about_rig("realtime { threads: 65 }").starts_with("rig.textproto:2: realtime.threads: is 65, "));

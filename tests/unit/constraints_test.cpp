@@ -1,11 +1,11 @@
-#include "core/index3/constraints.h"
-#include "core/index3/schedule.h"
+#include "core/index3/physics/constraints.h"
+#include "core/index3/compile/schedule.h"
 
 #include <doctest/doctest.h>
 
 #include <map>
 
-#include "core/index3/plan.h"
+#include "core/index3/compile/plan.h"
 #include "core/offline/dense.h"
 #include "tests/support/mechanisms.h"
 

@@ -1,4 +1,4 @@
-#include "server/doctor.h"
+#include "server/machine/doctor.h"
 
 #include <doctest/doctest.h>
 #include <stdlib.h>

@@ -1,11 +1,11 @@
-#include "core/index3/drivers.h"
+#include "core/index3/physics/drivers.h"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "core/index3/plan.h"
+#include "core/index3/compile/plan.h"
 #include "tests/support/mechanisms.h"
 
 namespace rigstep::index3 {

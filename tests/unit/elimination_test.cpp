@@ -1,4 +1,4 @@
-#include "core/index3/elimination.h"
+#include "core/index3/compile/elimination.h"
 
 #include <doctest/doctest.h>
 
@@ -6,9 +6,9 @@
 #include <map>
 #include <set>
 
-#include "core/index3/plan.h"
+#include "core/index3/compile/plan.h"
 #include "tests/support/force_cases.h"
-#include "tests/support/hub_cases.h"
+#include "tests/support/primal_body_cases.h"
 
 namespace rigstep::index3 {
 namespace {
@@ -32,7 +32,7 @@ class Walk {
           constraint_of_handle_[at.base] = c;
           side_of_handle_[at.base] = static_cast<int>(side);
         }
-      if (e.constraints[c].is_filler) continue;  // without rows
+      if (e.constraints[c].is_padding) continue;  // without rows
       add_rows(c, place.rows);
       for (const RowsPlace& copy : place.copies) add_rows(c, copy.rows);
     }
@@ -58,7 +58,7 @@ class Walk {
     return result;
   }
 
-  // fillers that were open in a compound, but no longer in the one that took it
+  // padding that were open in a compound, but no longer in the one that took it
   const std::set<int>& left_behind() const { return left_behind_; }
 
  private:
@@ -92,7 +92,7 @@ class Walk {
   int shape_of_operation(Run::Of kind, int k) const {
     if (kind == Run::Of::constraints) return shape_of(e_.parts[0].constraints[k]);
     if (kind == Run::Of::leaves) return shape_of(e_.leaves[k], e_.handles.data());
-    return kind == Run::Of::grips ? shape_of(e_.grips[k]) : shape_of(e_.fronts[k]);
+    return kind == Run::Of::attachments ? shape_of(e_.attachments[k]) : shape_of(e_.fronts[k]);
   }
 
   void evaluate(const ConstraintBatch& batch) {
@@ -101,30 +101,30 @@ class Walk {
 
   void operation(Run::Of kind, int k) {
     if (kind == Run::Of::constraints) evaluate(e_.parts[0].constraints[k]);
-    if (kind == Run::Of::leaves) e_.leaves[k].is_hub ? hub(e_.leaves[k]) : leaf(e_.leaves[k]);
-    if (kind == Run::Of::grips) grip(e_.grips[k]);
+    if (kind == Run::Of::leaves) e_.leaves[k].is_primal ? primal_body(e_.leaves[k]) : leaf(e_.leaves[k]);
+    if (kind == Run::Of::attachments) attachment(e_.attachments[k]);
     if (kind == Run::Of::fronts) front(e_.fronts[k]);
   }
 
-  // the displacement of a hub, as a constraint
-  int displacement_of(int hub) const {
+  // the displacement of a primal body, as a constraint
+  int displacement_of(int primal_body) const {
     for (int c = 0; c < static_cast<int>(e_.constraints.size()); ++c)
-      if (e_.constraints[c].is_hub && e_.constraints[c].bodies[0] == hub) return c;
+      if (e_.constraints[c].is_primal && e_.constraints[c].bodies[0] == primal_body) return c;
     return -1;
   }
 
-  void hub(const Leaf& l) {
+  void primal_body(const Leaf& l) {
     const int body = body_at_.at(l.record / kBodyFields), displacement = displacement_of(body);
     REQUIRE(displacement >= 0);
     CHECK(l.width == 1);
-    std::set<int> seen;  // each of its constraints once, wherever their grips lie
+    std::set<int> seen;  // each of its constraints once, wherever their attachments lie
     for (int h = l.first_handle; h < l.first_handle + l.handles; ++h)
       CHECK(seen.insert(constraint_of_handle_.at(e_.handles[h].at)).second);
     CHECK(seen.size() + 1 == e_.constraints[displacement].bodies.size());
     store(l.matrix, l.rows, 0, 1, {{body}, {displacement}});
   }
 
-  void grip(const Grip& g) {
+  void attachment(const Attachment& g) {
     const Handle& handle = e_.handles[g.handle];
     for (int lane = 0; lane < g.width; ++lane) {
       const int c = constraint_of_handle_.at(handle.at + lane);
@@ -133,7 +133,7 @@ class Walk {
       const int side = side_of_handle_.at(handle.at + lane), body = e_.constraints[c].bodies[side];
       const int bodies = static_cast<int>(e_.body.size());
       REQUIRE(body >= bodies);
-      const int displacement = displacement_of(e_.hub_of_grip[body - bodies]);
+      const int displacement = displacement_of(e_.body_of_attachment[body - bodies]);
       store(g.matrix, handle.format.rows + 6, lane, g.width, {{body}, {c, displacement}});
     }
   }
@@ -147,7 +147,7 @@ class Walk {
         CHECK(handle.row == rows_of(compound.pending));
         const int c = constraint_of_handle_.at(handle.at + lane);
         CHECK(handle.format.rows == e_.constraints[c].format.rows);
-        const bool by_runs = !handle.format.general() && !e_.constraints[c].is_filler;
+        const bool by_runs = !handle.format.general() && !e_.constraints[c].is_padding;
         CHECK((!by_runs || evaluated_.count(c) == 1));  // before its bodies
         CHECK(handle.format.cosines == e_.constraints[c].format.cosines);
         compound.pending.push_back(c);
@@ -183,7 +183,7 @@ class Walk {
       if (f.pivots > 0) {
         const int pivot = constraint_of_rows_.at(f.row_position + lane);
         CHECK(e_.constraints[pivot].format.rows == f.pivots);
-        CHECK(e_.constraints[pivot].is_hub == f.is_hub);
+        CHECK(e_.constraints[pivot].is_primal == f.is_primal);
         for (int side = 0; side < 2; ++side)
           if (f.child[side].present) CHECK(constraint_at(below[side], f.child[side].pivot) == pivot);
         for (const int body : e_.constraints[pivot].bodies)
@@ -213,14 +213,14 @@ class Walk {
         const Child& child = f.child[side];
         int left_behind = 0;
         for (const int c : below[side].pending)
-          if (e_.constraints[c].is_filler && still.count(c) == 0) {
+          if (e_.constraints[c].is_padding && still.count(c) == 0) {
             left_behind_.insert(c);
-            CHECK(constraint_at(below[side], child.filler) == c);
+            CHECK(constraint_at(below[side], child.padding) == c);
             left_behind += e_.constraints[c].format.rows;
           }
-        CHECK(child.filler_rows == left_behind);
+        CHECK(child.padding_rows == left_behind);
       }
-      for (const int filler : left_behind_) open.erase(filler);
+      for (const int padding : left_behind_) open.erase(padding);
       CHECK(still == open);
       if (f.form == kChainLink && f.matrix == f.child[0].matrix) CHECK(f.children == Operands::in_order);
       store(f.matrix, f.rows, lane, f.width, std::move(compound));
@@ -239,13 +239,13 @@ class Walk {
   long empty_ = 0;
 };
 
-std::ptrdiff_t fillers(const Elimination& e) {
-  return std::count_if(e.constraints.begin(), e.constraints.end(), [](const Constraint& c) { return c.is_filler; });
+std::ptrdiff_t padding(const Elimination& e) {
+  return std::count_if(e.constraints.begin(), e.constraints.end(), [](const Constraint& c) { return c.is_padding; });
 }
 
-// Everything that the sweeps rely on.
-void check_elimination(const Mechanism& m, MergeOrder order, Hubs hubs, const char* instruction_set) {
-  const Plan plan(m, {.order = order, .hubs = hubs, .instruction_set = instruction_set});
+// Everything that the projection passes rely on.
+void check_elimination(const Mechanism& m, MergeOrder order, PrimalBodies primal_bodies, const char* instruction_set) {
+  const Plan plan(m, {.order = order, .primal_bodies = primal_bodies, .instruction_set = instruction_set});
   const Elimination& e = plan.elimination;
   CAPTURE(plan.kernels->lanes);
   CAPTURE(static_cast<int>(order));
@@ -255,17 +255,17 @@ void check_elimination(const Mechanism& m, MergeOrder order, Hubs hubs, const ch
     CHECK(root.pending.empty());
     bodies.insert(root.bodies.begin(), root.bodies.end());
   }
-  CHECK(bodies.size() == m.bodies().size() + e.hub_of_grip.size());
+  CHECK(bodies.size() == m.bodies().size() + e.body_of_attachment.size());
 
   std::set<std::pair<int, int>> gone;  // every constraint is eliminated exactly once: in a lane of a batch of its own
-  for (std::size_t c = 0; c < e.constraint.size(); ++c) {  // but fillers, which are left behind
+  for (std::size_t c = 0; c < e.constraint.size(); ++c) {  // but padding, which are left behind
     const ConstraintPlace& place = e.constraint[c];
-    REQUIRE((place.batch < 0) == e.constraints[c].is_filler);
-    CHECK(walk.left_behind().count(static_cast<int>(c)) == (e.constraints[c].is_filler ? 1 : 0));
+    REQUIRE((place.batch < 0) == e.constraints[c].is_padding);
+    CHECK(walk.left_behind().count(static_cast<int>(c)) == (e.constraints[c].is_padding ? 1 : 0));
     if (place.batch >= 0) CHECK(gone.emplace(place.batch, place.rows.base).second);
   }
   CHECK(e.constraint.size() ==
-        plan.eliminated.size() + plan.elements.size() + e.hubs.size() + static_cast<std::size_t>(fillers(e)));
+        plan.eliminated.size() + plan.elements.size() + e.primal_bodies.size() + static_cast<std::size_t>(padding(e)));
   std::set<std::pair<int, int>> lanes;  // of batches of constraints, each eliminated by one front
   for (const Front& f : e.fronts)
     for (int lane = 0; lane < f.width && f.pivots > 0; ++lane)
@@ -276,10 +276,10 @@ void check_elimination(const Mechanism& m, MergeOrder order, Hubs hubs, const ch
   std::multiset<std::pair<Run::Of, int>> operations;
   std::set<int> points;  // batches that are evaluated on the way
   for (std::size_t c = 0; c < e.constraint.size(); ++c)
-    if (!e.constraints[c].format.general() && !e.constraints[c].is_filler) points.insert(e.constraint[c].batch);
+    if (!e.constraints[c].format.general() && !e.constraints[c].is_padding) points.insert(e.constraint[c].batch);
   for (const Run& run : e.parts[0].runs)
     for (int k = run.first; k < run.first + run.count; ++k) operations.emplace(run.of, k);
-  CHECK(operations.size() == e.leaves.size() + e.grips.size() + e.fronts.size() + points.size());
+  CHECK(operations.size() == e.leaves.size() + e.attachments.size() + e.fronts.size() + points.size());
   CHECK(std::set<std::pair<Run::Of, int>>(operations.begin(), operations.end()).size() == operations.size());
   CHECK(e.parts[0].constraints.size() == e.batches.size());
 }
@@ -315,8 +315,8 @@ void check_handles(const Elimination& e) {
 void check_all_orders(const Mechanism& m) {
   CAPTURE(m.name());
   for (const MergeOrder order : kOrders)
-    for (const Hubs hubs : {Hubs::dual, Hubs::primal})
-      for (const char* set : test::instruction_sets()) check_elimination(m, order, hubs, set);
+    for (const PrimalBodies primal_bodies : {PrimalBodies::dual, PrimalBodies::primal})
+      for (const char* set : test::instruction_sets()) check_elimination(m, order, primal_bodies, set);
 }
 void check_all_orders(const test::Description& d) { check_all_orders(test::build(d)); }
 
@@ -356,13 +356,13 @@ TEST_CASE("a coupling stays pending until all its bodies are in one compound") {
     CHECK(Plan(test::build(gears), {.order = order}).elimination.fronts.back().pivots == 1);
 }
 
-TEST_CASE("hubs are eliminated after what holds them, once, whatever else they are part of") {
+TEST_CASE("primal bodies are eliminated after what holds them, once, whatever else they are part of") {
   check_all_orders(test::star(20, 3));
   check_all_orders(test::star(5, 17));
   check_all_orders(test::carousel(13, 2));
-  check_all_orders(test::tree(61, 6, JointType::revolute));  // hubs that hold one another
+  check_all_orders(test::tree(61, 6, JointType::revolute));  // primal bodies that hold one another
   check_all_orders(test::net(5, JointType::revolute));
-  CHECK_FALSE(Plan(test::build(test::star(20, 3)), {}).elimination.hubs.empty());
+  CHECK_FALSE(Plan(test::build(test::star(20, 3)), {}).elimination.primal_bodies.empty());
 }
 
 TEST_CASE("nets keep fronts as wide as the net, however their bodies are numbered") {
@@ -465,7 +465,7 @@ TEST_CASE("narrow constraints are evaluated together, chosen from the lanes of t
     CHECK(loop.elimination.batches[0].sides == Operands::chosen);
     for (const JointType type : {JointType::spherical, JointType::revolute}) {
       const Elimination chain = Plan(test::build(test::chain(64, type)), {.instruction_set = set}).elimination;
-      CHECK(fillers(chain) == 1);
+      CHECK(padding(chain) == 1);
       CHECK(std::all_of(chain.batches.begin(), chain.batches.end(),
                         [&](const ConstraintBatch& b) { return b.width == lanes; }));
     }
@@ -508,7 +508,7 @@ Lines lines_of_part(const Elimination& e, int part) {
       add_lines('b', l.record, kBodyFields * l.width, lines);
       add_lines('a', l.matrix, packed(l.rows) * l.width, lines);
       add_lines('a', l.vector, l.rows * l.width, lines);
-      for (int h = l.first_handle; h < l.first_handle + l.handles && !l.is_hub; ++h)
+      for (int h = l.first_handle; h < l.first_handle + l.handles && !l.is_primal; ++h)
         add_lines('h', e.handles[h].at, e.handles[h].format.handle_size() * l.width, lines);
       if (l.dense >= 0) add_lines('d', l.dense, packed(6) * l.width, lines);
     } else if (unit.of == Run::Of::fronts) {
@@ -561,8 +561,8 @@ TEST_CASE("no page belongs to two parts, and every body to one") {
         if (unit.of == Run::Of::leaves) ++records[e.leaves[unit.index].record];
       for (const auto& [record, count] : records) CHECK(count == 1);
       for (std::size_t i = 0; i < e.body.size(); ++i) {
-        const bool is_hub = std::count(e.hubs.begin(), e.hubs.end(), static_cast<int>(i)) > 0;
-        CHECK(e.leaves_of_body[i].size() == (is_hub ? e.parts.size() : 1));
+        const bool is_primal = std::count(e.primal_bodies.begin(), e.primal_bodies.end(), static_cast<int>(i)) > 0;
+        CHECK(e.leaves_of_body[i].size() == (is_primal ? e.parts.size() : 1));
       }
     }
 }
@@ -581,7 +581,7 @@ TEST_CASE("whatever a part takes from its children, it has computed itself or be
           for (const Passed& each : e.passed.right_hand_sides)
             if (each.ghost[part].stride > 0) known.insert(each.ghost[part].base);
           for (const Elimination::Unit& unit : e.units) {
-            if (unit.part != part || unit.of == Run::Of::grips) continue;
+            if (unit.part != part || unit.of == Run::Of::attachments) continue;
             const bool is_leaf = unit.of == Run::Of::leaves;
             const int vector = is_leaf ? e.leaves[unit.index].vector : e.fronts[unit.index].vector;
             const int width = is_leaf ? e.leaves[unit.index].width : e.fronts[unit.index].width;

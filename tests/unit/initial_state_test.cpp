@@ -1,12 +1,12 @@
-#include "core/index3/initial_state.h"
+#include "core/index3/start/initial_state.h"
 
 #include <doctest/doctest.h>
 
 #include <functional>
 
-#include "core/index3/diagnostics.h"
-#include "core/index3/plan.h"
-#include "core/index3/sensors.h"
+#include "core/index3/compile/plan.h"
+#include "core/index3/outputs/diagnostics.h"
+#include "core/index3/outputs/sensors.h"
 #include "tests/support/mechanisms.h"
 #include "tests/support/reference.h"
 

@@ -105,7 +105,7 @@ TEST_CASE("the relative velocity at a joint is H qd, and H, D and the point chan
     std::vector<double> qd(q.size()), shifted(q.size());
     tree.differentiate(q, rates, qd);
     const std::vector<Vec6> motion = motions(tree, q, qd);
-    const std::span<const Vec6> moves(motion);
+    const std::span<const Vec6> increment(motion);
     const double h = 1e-6;
     const Vec6 rest = Vec6::Zero();
     for (const Link& link : tree.links()) {
@@ -118,8 +118,8 @@ TEST_CASE("the relative velocity at a joint is H qd, and H, D and the point chan
       };
       const Subspaces ahead = at(h), behind = at(-h), now = at(0.0);
       const SubspaceRates rate =
-          subspace_rates(link, of_body(poses, link.first, Pose{}), of_body(moves, link.first, rest),
-                         of_body(poses, link.second, Pose{}), of_body(moves, link.second, rest));
+          subspace_rates(link, of_body(poses, link.first, Pose{}), of_body(increment, link.first, rest),
+                         of_body(poses, link.second, Pose{}), of_body(increment, link.second, rest));
       CHECK((rate.H - (ahead.H - behind.H) / (2.0 * h)).norm() < 1e-7);
       CHECK((rate.D - (ahead.D - behind.D) / (2.0 * h)).norm() < 1e-7);
       CHECK((rate.point_0 - (ahead.point_0 - behind.point_0) / (2.0 * h)).norm() < 1e-7);

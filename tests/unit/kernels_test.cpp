@@ -6,8 +6,8 @@
 #include <numeric>
 #include <vector>
 
-#include "core/index3/aligned.h"
-#include "core/index3/schedule.h"
+#include "core/index3/compile/aligned.h"
+#include "core/index3/compile/schedule.h"
 #include "tests/support/mechanisms.h"
 #include "tests/support/random.h"
 
@@ -35,7 +35,7 @@ struct Shape {
   bool left_child = true, right_child = true;
   unsigned char form = kGeneral;
   Operands children = Operands::in_order;
-  int fillers[2] = {0, 0};  // rows that the left child has before all others, the right one behind them
+  int padding[2] = {0, 0};  // rows that the left child has before all others, the right one behind them
   int rows() const { return left + both + right; }
   bool has_child(int side) const { return side == 0 ? left_child : right_child; }
 };
@@ -53,12 +53,12 @@ class OneFront {
       const auto add = [&rows](int first, int count) {
         for (int k = 0; k < count; ++k) rows.push_back(first + k);
       };
-      if (side == 0) rows.assign(static_cast<std::size_t>(shape.fillers[0]), -1);
+      if (side == 0) rows.assign(static_cast<std::size_t>(shape.padding[0]), -1);
       if (side == 0) add(N, shape.left);
       add(0, N);
       add(N + shape.left, shape.both);
       if (side == 1) add(N + shape.left + shape.both, shape.right);
-      if (side == 1) rows.insert(rows.end(), static_cast<std::size_t>(shape.fillers[1]), -1);
+      if (side == 1) rows.insert(rows.end(), static_cast<std::size_t>(shape.padding[1]), -1);
     }
     for (int lane = 0; lane < width; ++lane) {
       const Index n = N + shape.rows();
@@ -166,8 +166,8 @@ class OneFront {
       if (count > 0) pending_.push_back({row, count, {in_left, in_right}});
       row += count;
     };
-    add(shape_.left, shape_.fillers[0], -1);
-    add(shape_.both, shape_.left_child ? shape_.fillers[0] + shape_.left + N : -1, shape_.right_child ? N : -1);
+    add(shape_.left, shape_.padding[0], -1);
+    add(shape_.both, shape_.left_child ? shape_.padding[0] + shape_.left + N : -1, shape_.right_child ? N : -1);
     add(shape_.right, -1, N + shape_.both);
     front_.pendings = static_cast<int>(pending_.size());
     arrays_ = StepArrays{};
@@ -191,9 +191,9 @@ class OneFront {
     const int size = static_cast<int>(child_rows_[side].size());
     child.present = true;
     child.rows = size;
-    child.pivot = side == 0 ? shape_.fillers[0] + shape_.left : 0;
-    child.filler_rows = shape_.fillers[side];
-    child.filler = side == 0 ? 0 : size - child.filler_rows;
+    child.pivot = side == 0 ? shape_.padding[0] + shape_.left : 0;
+    child.padding_rows = shape_.padding[side];
+    child.padding = side == 0 ? 0 : size - child.padding_rows;
     if (shape_.children != Operands::scattered) {
       const int wide = shape_.children == Operands::beside ? 4 * width_ : width_, first = wide - width_;
       const int matrix = take(packed(size) * wide) + first, vector = take(size * wide) + first;
@@ -252,7 +252,7 @@ void check(const Kernels& kernels, const Shape& shape, int width, unsigned seed)
   CAPTURE(static_cast<int>(shape.children));
   OneFront f(shape, width, seed);
   const Index N = shape.pivots, p = shape.rows();
-  LeavesToRoot up;
+  AssemblySweep up;
   up.factorise.wanted = up.assemble = true;
   REQUIRE(kernels.assemble(f.arrays(), up));
   std::vector<VectorXd> x;
@@ -344,20 +344,20 @@ TEST_CASE("what a front leaves behind of its children has no part in the solutio
     for (int n = 3; n <= kMaxRows; ++n)
       for (const Operands children : kOperands) {
         Shape end{.pivots = n, .left = 0, .both = 0, .right = 0, .form = kLeft | kRight, .children = children};
-        end.fillers[0] = end.fillers[1] = n;
+        end.padding[0] = end.padding[1] = n;
         check(kernels, end, width, ++seed);
-        end.fillers[0] = 0;
+        end.padding[0] = 0;
         end.left = n;
         end.form |= kLeftOpen;
         check(kernels, end, width, ++seed);
-        Shape any{.pivots = n, .left = 2, .both = 3, .right = 4, .children = children, .fillers = {3, 5}};
+        Shape any{.pivots = n, .left = 2, .both = 3, .right = 4, .children = children, .padding = {3, 5}};
         check(kernels, any, width, ++seed);
       }
   });
 }
 
 TEST_CASE("a pivot that is not positive is noticed in whatever lane; what is not a number goes through") {
-  LeavesToRoot eliminate;
+  AssemblySweep eliminate;
   eliminate.factorise.wanted = true;
   for_all_kernels([&](const Kernels& kernels, int width) {
     for (int lane = 0; lane < width; ++lane) {

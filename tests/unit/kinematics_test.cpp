@@ -1,4 +1,4 @@
-#include "core/index3/kinematics.h"
+#include "core/index3/physics/kinematics.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "server/line_limit.h"
+#include "server/output/line_limit.h"
 
 #include <doctest/doctest.h>
 

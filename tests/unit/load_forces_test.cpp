@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <string>
 
-#include "core/index3/sensors.h"
+#include "core/index3/outputs/sensors.h"
 #include "core/index3/stepper.h"
 #include "proto/load.h"
 #include "tests/support/complaint.h"

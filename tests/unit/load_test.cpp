@@ -300,7 +300,7 @@ TEST_CASE("a rig file needs a mechanism and takes its defaults for the rest") {
   CHECK(rig.period_ns == 1'000'000);
   CHECK(rig.iterations == 3);
   CHECK(rig.relative_compliance < 0.0);
-  CHECK(rig.sweeps == 0);
+  CHECK(rig.projection_passes == 0);
   CHECK(rig.address == "127.0.0.1");
   CHECK(rig.port == 47001);
   CHECK(rig.key_path.empty());
@@ -365,7 +365,8 @@ TEST_CASE("settings of a rig that cannot work are told at their line") {
   CHECK(starts_with(rig_complaint(start + "period_us: 99"), "rig.textproto:2: period_us: "));
   CHECK(starts_with(rig_complaint(start + "period_us: 1000001"), "rig.textproto:2: period_us: "));
   CHECK(starts_with(rig_complaint(start + "solver {\n iterations: 51 }"), "rig.textproto:3: solver.iterations: "));
-  CHECK(starts_with(rig_complaint(start + "solver {\n sweeps: 51 }"), "rig.textproto:3: solver.sweeps: "));
+  CHECK(starts_with(rig_complaint(start + "solver {\n projection passes: 51 }"),
+                    "rig.textproto:3: solver.projection passes: "));
   CHECK(starts_with(rig_complaint(start + "solver {\n\n relative_compliance: 0.5 }"),
                     "rig.textproto:4: solver.relative_compliance: "));
   CHECK(starts_with(rig_complaint(start + "link { port: 70000 }"), "rig.textproto:2: link.port: "));

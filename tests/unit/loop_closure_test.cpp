@@ -1,12 +1,12 @@
-#include "core/index3/loop_closure.h"
+#include "core/index3/outputs/loop_closure.h"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "core/index3/diagnostics.h"
-#include "core/index3/initial_state.h"
+#include "core/index3/outputs/diagnostics.h"
+#include "core/index3/start/initial_state.h"
 #include "core/index3/stepper.h"
 #include "core/offline/dense.h"
 #include "tests/support/mechanisms.h"

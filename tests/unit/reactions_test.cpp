@@ -1,11 +1,11 @@
-#include "core/index3/reactions.h"
+#include "core/index3/outputs/reactions.h"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 
-#include "core/index3/diagnostics.h"
-#include "core/index3/initial_state.h"
+#include "core/index3/outputs/diagnostics.h"
+#include "core/index3/start/initial_state.h"
 #include "core/offline/dense.h"
 #include "tests/support/mechanisms.h"
 #include "tests/support/reference.h"

@@ -43,7 +43,7 @@ RecordingHeader some_header() {
   header.set_mechanism_id(0x0123456789abcdefULL);
   header.set_dt_ns(1'000'000);
   header.set_iterations(3);
-  header.set_sweeps(1);
+  header.set_projection_passes(1);
   for (int i = 0; i < 3; ++i) header.add_start_state(0.5 * i);
   return header;
 }

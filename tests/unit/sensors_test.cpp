@@ -1,11 +1,11 @@
-#include "core/index3/sensors.h"
+#include "core/index3/outputs/sensors.h"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <functional>
 
-#include "core/index3/plan.h"
+#include "core/index3/compile/plan.h"
 #include "tests/support/mechanisms.h"
 
 namespace rigstep::index3 {

@@ -1,16 +1,16 @@
-#include "core/index3/size_limits.h"
+#include "core/index3/compile/size_limits.h"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <functional>
 
-#include "core/index3/diagnostics.h"
-#include "core/index3/plan.h"
+#include "core/index3/compile/plan.h"
+#include "core/index3/outputs/diagnostics.h"
 #include "core/offline/divide_and_conquer.h"
 #include "core/offline/natural_complement.h"
-#include "tests/support/hub_cases.h"
 #include "tests/support/mechanisms.h"
+#include "tests/support/primal_body_cases.h"
 
 namespace rigstep::index3 {
 namespace {
@@ -93,8 +93,8 @@ TEST_CASE("which rows are redundant is looked for up to a number of rows, of loo
 
 TEST_CASE("reference solvers with dense matrices refuse bodies joined all to all, with the figure") {
   const Mechanism m = all_to_all(26, JointType::spherical);
-  CHECK(offline::complement_obstacle(m).find("978 constraint rows") != std::string::npos);
-  CHECK(offline::complement_obstacle(all_to_all(12, JointType::spherical)).empty());
+  CHECK(offline::complement_unsupported_reason(m).find("978 constraint rows") != std::string::npos);
+  CHECK(offline::complement_unsupported_reason(all_to_all(12, JointType::spherical)).empty());
   const auto divided = [](int n) {
     const Mechanism of_n = all_to_all(n, JointType::revolute);
     const offline::JointTree tree(of_n);

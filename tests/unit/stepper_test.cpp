@@ -7,10 +7,10 @@
 #include <cmath>
 #include <limits>
 
-#include "core/index3/diagnostics.h"
-#include "core/index3/lane_access.h"
-#include "core/index3/plan.h"
-#include "core/index3/sensors.h"
+#include "core/index3/compile/plan.h"
+#include "core/index3/outputs/diagnostics.h"
+#include "core/index3/outputs/sensors.h"
+#include "core/index3/step/lane_access.h"
 #include "tests/support/force_cases.h"
 #include "tests/support/mechanisms.h"
 #include "tests/support/reference.h"
@@ -297,20 +297,21 @@ TEST_CASE("a step that cannot be made names the joint whose tangent is not posit
   CHECK(report.joint >= 0);
 }
 
-TEST_CASE("what cannot be eliminated is named: joints, the bodies of hubs and of force elements, but no fillers") {
+TEST_CASE(
+    "what cannot be eliminated is named: joints, the bodies of primal bodies and of force elements, but no padding") {
   for (const char* name : {"carousel", "full_car", "quarter_car", "chain_128"}) {
     CAPTURE(name);
     const Plan plan(test::mechanism(name), {});
     Workspace w(plan);
     const Elimination& e = plan.elimination;
     const auto set_inverse_pivots = [&](const Front& front, int lane, double sign) {
-      for (int k = 0; k < front.pivots; ++k) inverse_pivot(w, front, k, lane) = front.is_hub ? -sign : sign;
+      for (int k = 0; k < front.pivots; ++k) inverse_pivot(w, front, k, lane) = front.is_primal ? -sign : sign;
     };
     for (const Front& front : e.fronts)
       for (int lane = 0; lane < front.width; ++lane) set_inverse_pivots(front, lane, 1.0);
     CHECK(what_is_singular(plan, w).is_none());
     for (int c = 0; c < static_cast<int>(e.constraints.size()); ++c) {
-      if (e.constraints[c].is_filler) continue;
+      if (e.constraints[c].is_padding) continue;
       const auto [front, lane] = e.constraint[c].eliminated_by;
       set_inverse_pivots(e.fronts[front], lane, -1.0);
       const Singular found = what_is_singular(plan, w);
@@ -320,7 +321,7 @@ TEST_CASE("what cannot be eliminated is named: joints, the bodies of hubs and of
         CHECK(found.body == -1);
       } else {
         CHECK(found.joint == -1);
-        if (e.constraints[c].is_hub)
+        if (e.constraints[c].is_primal)
           CHECK(found.body == e.constraints[c].bodies.front());
         else
           CHECK((found.body == plan.elements[c - plan.first_element()].first ||
@@ -370,8 +371,8 @@ TEST_CASE(
   const Mechanism with_input = test::build(bar);
   const Settings settings{.iterations = 6};
   Stepper direct(with_input, settings), restored(with_input, settings), motor(with_motor, settings);
-  CHECK(direct.plan().observed_bodies.empty());
-  CHECK_FALSE(motor.plan().observed_bodies.empty());
+  CHECK(direct.plan().pose_dependent_bodies.empty());
+  CHECK_FALSE(motor.plan().pose_dependent_bodies.empty());
   std::vector<double> flat(direct.state().flat_size());
   for (int k = 0; k < 100; ++k) {
     const Inputs inputs = all_inputs(with_input, 5.0 * std::sin(0.1 * k));
@@ -404,7 +405,7 @@ TEST_CASE("joint reactions are the same after a failed step and after a restore 
 
 TEST_CASE("a step whose residuals are above what its mechanism can reach is used, and says not_converged") {
   Stepper good(test::build(test::four_bar(0.6)), {});
-  Stepper soft(test::build(test::four_bar(0.6)), {.relative_compliance = 0.3, .sweeps = 1});
+  Stepper soft(test::build(test::four_bar(0.6)), {.relative_compliance = 0.3, .projection_passes = 1});
   int flagged = 0;
   for (int k = 0; k < 1000; ++k) {
     const StepReport report = good.step(Inputs{});

@@ -134,15 +134,15 @@ TEST_CASE("verify: wrong velocities, accelerations, reactions and efforts of rig
 TEST_CASE("verify: an error of 35 N in a reaction is a NO, and no refinement that moves as much allows it") {
   const Case c = solved("driven_crank", 0.02);
   const std::size_t j = 1;
-  const auto off = [&](double moves) {
-    return [=](Instant& at, double dt) { at.reaction[j].force_0.x() += 35.0 + moves * dt; };
+  const auto off = [&](double increment) {
+    return [=](Instant& at, double dt) { at.reaction[j].force_0.x() += 35.0 + increment * dt; };
   };
   CHECK(verified(c, off(0.0)).verdict() == Verdict::no);
-  for (const double moves : {0.5, 20.0, 110.0}) {
-    CAPTURE(moves);
-    const Convergence found = convergence(c, off(moves));
+  for (const double increment : {0.5, 20.0, 110.0}) {
+    CAPTURE(increment);
+    const Convergence found = convergence(c, off(increment));
     CHECK(found.allowed[Quantity::force][j] <= kShareOfSignal * found.signal[Quantity::force][j] * (1.0 + 1e-12));
-    CHECK(verified(c, off(moves)).verdict() != Verdict::agrees);
+    CHECK(verified(c, off(increment)).verdict() != Verdict::agrees);
   }
 }
 

@@ -143,7 +143,7 @@ TEST_CASE("complements give one motion on every shipped mechanism of up to 13 bo
         "pipelayer", "quarter_car", "rack_and_pinion", "screw_jack", "slider_crank", "stewart"}) {
     CAPTURE(name);
     Case c{test::mechanism(name), {}, {}};
-    REQUIRE(complement_obstacle(c.mechanism).empty());
+    REQUIRE(complement_unsupported_reason(c.mechanism).empty());
     c.scenario.mechanism = &c.mechanism;
     c.scenario.instants = {0.0, c.mechanism.bodies().size() > 10 ? 1e-3 : 5e-3};
     const Trajectory dae = stabilised_index2(c.scenario, test::at_tolerance(1e-10));
@@ -286,8 +286,8 @@ TEST_CASE("a judge says what it cannot do, what a start contradicts, and that a 
   c.mechanism = builder.build();
   c.scenario.start.clear();
   both("driver \"shaker\" takes its motion from inputs", 1e-8);
-  CHECK(complement_obstacle(test::mechanism("chain_128")).find("128 bodies") != std::string::npos);
-  CHECK(absolute_obstacle(test::mechanism("chain_128")).empty());
+  CHECK(complement_unsupported_reason(test::mechanism("chain_128")).find("128 bodies") != std::string::npos);
+  CHECK(absolute_unsupported_reason(test::mechanism("chain_128")).empty());
 }
 
 TEST_CASE("of redundant joints some reactions are determined by the motion, others are not") {
@@ -323,7 +323,7 @@ TEST_CASE("every judge follows a torque that is held between jumps as the closed
   for (int k = 0; k <= 10; ++k) s.instants.push_back(0.05 * k);  // three of them where the torque jumps
   for (const Solver& solver : solvers()) {
     CAPTURE(solver.name);
-    REQUIRE(solver.obstacle(m).empty());
+    REQUIRE(solver.unsupported_reason(m).empty());
     const Trajectory run = solver.simulate(s, test::at_tolerance(1e-10));
     REQUIRE(run.instants.size() == s.instants.size());
     double angle = 0.0, rate = 0.0, torque = 0.0, t = 0.0;

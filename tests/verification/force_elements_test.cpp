@@ -3,10 +3,10 @@
 
 #include <cmath>
 
-#include "core/index3/bushing.h"
-#include "core/index3/diagnostics.h"
-#include "core/index3/portable_math.h"
-#include "core/index3/sensors.h"
+#include "core/index3/outputs/diagnostics.h"
+#include "core/index3/outputs/sensors.h"
+#include "core/index3/physics/elements/bushing.h"
+#include "core/index3/physics/portable_math.h"
 #include "tests/support/force_cases.h"
 #include "tests/support/reference.h"
 
@@ -385,12 +385,13 @@ MechanismBuilder carriage(double speed, const Vec3& gravity, bool rolls = true) 
   MechanismBuilder b("carriage");
   b.set_gravity(gravity);
   const double height = kRadius - (kLoad + kWheelMass) * 9.81 / kTyreStiffness;
-  Body hub = test::make_body("hub", {0.0, 0.0, height}, kLoad), slider = test::make_body("slider", {0.0, 0.0, height});
+  Body primal_body = test::make_body("hub", {0.0, 0.0, height}, kLoad),
+       slider = test::make_body("slider", {0.0, 0.0, height});
   Body wheel = test::make_body("wheel", {0.0, 0.0, height}, kWheelMass, Vec3(0.5, 1.0, 0.5).asDiagonal());
-  hub.velocity_0 = slider.velocity_0 = wheel.velocity_0 = {speed, 0.0, 0.0};
+  primal_body.velocity_0 = slider.velocity_0 = wheel.velocity_0 = {speed, 0.0, 0.0};
   if (rolls) wheel.angular_velocity_0 = {0.0, speed / height, 0.0};
   b.add_body(slider);
-  b.add_body(hub);
+  b.add_body(primal_body);
   b.add_body(wheel);
   const Vec3 at{0.0, 0.0, height};
   b.add_joint(test::make_joint("along", JointType::prismatic, "ground", "slider", at, Vec3::UnitX()));

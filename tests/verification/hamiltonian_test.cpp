@@ -375,8 +375,8 @@ TEST_CASE("the list of solvers names both forms and what stands in their way") {
       if (solver.name == form.name) {
         ++found;
         CHECK((solver.simulate == form.simulate));
-        CHECK(solver.obstacle(mechanism("full_car")).empty());
-        CHECK_FALSE(solver.obstacle(mechanism("stewart")).empty());
+        CHECK(solver.unsupported_reason(mechanism("full_car")).empty());
+        CHECK_FALSE(solver.unsupported_reason(mechanism("stewart")).empty());
       }
   CHECK(found == 2);
 }

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/index3/initial_state.h"
-#include "core/index3/plan.h"
-#include "core/index3/sensors.h"
-#include "core/index3/workspace.h"
+#include "core/index3/compile/plan.h"
+#include "core/index3/outputs/sensors.h"
+#include "core/index3/start/initial_state.h"
+#include "core/index3/step/workspace.h"
 #include "tests/support/mechanisms.h"
 
 namespace rigstep::index3 {

@@ -6,10 +6,10 @@
 #include <Eigen/Dense>
 #include <cmath>
 
-#include "core/index3/diagnostics.h"
-#include "core/index3/forces.h"
-#include "core/index3/initial_state.h"
-#include "core/index3/plan.h"
+#include "core/index3/compile/plan.h"
+#include "core/index3/outputs/diagnostics.h"
+#include "core/index3/start/initial_state.h"
+#include "core/index3/step/applied_forces.h"
 #include "tests/support/mechanisms.h"
 
 using namespace rigstep;

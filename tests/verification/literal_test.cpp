@@ -233,9 +233,9 @@ TEST_CASE("literal judge: extrapolated to steps of zero it agrees with the refer
 }
 
 TEST_CASE("literal judge: what it cannot do, and a tolerance of none, are refused") {
-  CHECK(offline::literal_index3_obstacle(mechanism("chain_8")).empty());
-  CHECK(offline::literal_index3_obstacle(mechanism("pipelayer")) != "");
-  CHECK(offline::literal_index3_obstacle(mechanism("stewart")) != "");
+  CHECK(offline::literal_index3_unsupported_reason(mechanism("chain_8")).empty());
+  CHECK(offline::literal_index3_unsupported_reason(mechanism("pipelayer")) != "");
+  CHECK(offline::literal_index3_unsupported_reason(mechanism("stewart")) != "");
   offline::Scenario scenario;
   const Mechanism m = mechanism("mcpherson");
   scenario.mechanism = &m;

@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-#include "core/index3/sensors.h"
+#include "core/index3/outputs/sensors.h"
 #include "core/index3/stepper.h"
 #include "core/offline/outputs.h"
 #include "core/offline/solver.h"
@@ -41,7 +41,7 @@ Rows run_stepper(const Mechanism& m, std::int64_t dt_ns) {
 
 struct Reference {
   Rows rows;
-  std::vector<std::string> obstacles;  // (outputs)
+  std::vector<std::string> unsupported_reasons;  // (outputs)
 };
 
 Reference run_reference(const Mechanism& m, const char* solver) {
@@ -52,7 +52,7 @@ Reference run_reference(const Mechanism& m, const char* solver) {
   offline::Options options;
   options.relative_tolerance = options.absolute_tolerance = 1e-11;
   const offline::Trajectory run = offline::find_solver(solver)->simulate(scenario, options);
-  Reference result{{}, offline::output_obstacles(scenario, run.instants)};
+  Reference result{{}, offline::output_unsupported_reasons(scenario, run.instants)};
   for (std::size_t k = 1; k < run.instants.size(); ++k) result.rows.push_back(run.instants[k].output);
   return result;
 }
@@ -73,8 +73,8 @@ void check_outputs(const Mechanism& m, const char* solver, std::int64_t dt_ns, c
   for (std::size_t k = 0; k < m.outputs().size(); ++k) {
     const Output& output = m.outputs()[k];
     CAPTURE(output.name);
-    CHECK(reference.obstacles[k].empty() == !missing.contains(output.name));
-    if (!reference.obstacles[k].empty() || output.kind == Kind::constraint_residual) continue;
+    CHECK(reference.unsupported_reasons[k].empty() == !missing.contains(output.name));
+    if (!reference.unsupported_reasons[k].empty() || output.kind == Kind::constraint_residual) continue;
     const std::size_t first = static_cast<std::size_t>(output.first_channel);
     const std::size_t end = k + 1 < m.outputs().size() ? static_cast<std::size_t>(m.outputs()[k + 1].first_channel)
                                                        : m.output_channels().size();

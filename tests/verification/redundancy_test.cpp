@@ -1,13 +1,13 @@
 // Nets and ladders with many more constraint rows than freedoms taken away, deep inside the mechanism, run with the
-// default compliance and two sweeps.
+// default compliance and two projection passes.
 #include <doctest/doctest.h>
 
 #include <Eigen/Dense>
 
-#include "core/index3/constraints.h"
-#include "core/index3/diagnostics.h"
-#include "core/index3/initial_state.h"
-#include "core/index3/plan.h"
+#include "core/index3/compile/plan.h"
+#include "core/index3/outputs/diagnostics.h"
+#include "core/index3/physics/constraints.h"
+#include "core/index3/start/initial_state.h"
 #include "core/offline/dense.h"
 #include "tests/support/mechanisms.h"
 
@@ -46,7 +46,7 @@ struct Run {
 
 Run run(const Description& d, std::int64_t dt_ns, std::int64_t time_ns) {
   index3::Stepper s(build(d), {.dt_ns = dt_ns});
-  REQUIRE(s.plan().settings.sweeps == 2);
+  REQUIRE(s.plan().settings.projection_passes == 2);
   Run r;
   for (std::int64_t t = 0; t < time_ns; t += dt_ns) {
     const StepReport report = s.step(Inputs{});

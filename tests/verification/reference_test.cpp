@@ -1,8 +1,8 @@
 // The stepper against independent solutions: mechanisms in config/mechanisms, answers in tests/data/reference.
 #include <doctest/doctest.h>
 
-#include "core/index3/initial_state.h"
-#include "core/index3/reactions.h"
+#include "core/index3/outputs/reactions.h"
+#include "core/index3/start/initial_state.h"
 #include "tests/support/mechanisms.h"
 #include "tests/support/reference.h"
 

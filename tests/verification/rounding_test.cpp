@@ -3,8 +3,8 @@
 
 #include <array>
 
-#include "core/index3/diagnostics.h"
-#include "core/index3/plan.h"
+#include "core/index3/compile/plan.h"
+#include "core/index3/outputs/diagnostics.h"
 #include "tests/support/mechanisms.h"
 
 using namespace rigstep;

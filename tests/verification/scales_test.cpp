@@ -1,8 +1,8 @@
 // The stepper with its default settings, whatever the size of things: lengths, masses, slenderness, step, number.
 #include <doctest/doctest.h>
 
-#include "core/index3/diagnostics.h"
-#include "core/index3/plan.h"
+#include "core/index3/compile/plan.h"
+#include "core/index3/outputs/diagnostics.h"
 #include "tests/support/mechanisms.h"
 
 using namespace rigstep;

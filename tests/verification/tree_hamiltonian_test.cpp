@@ -293,7 +293,7 @@ TEST_CASE("tree methods agree with each other and with another judge, with drive
     std::vector<Instant> first;
     for (const Solver& solver : tree_solvers()) {
       CAPTURE(solver.name);
-      REQUIRE(solver.obstacle(m) == "");
+      REQUIRE(solver.unsupported_reason(m) == "");
       const std::vector<Instant> run = solver.simulate(scenario, test::at_tolerance(1e-10)).instants;
       if (first.empty()) first = run;
       const offline::Values from_other = compare(m, other.instants, run, {});
@@ -320,9 +320,9 @@ TEST_CASE("what the tree methods cannot do is said, and what is wrong with a sta
     CAPTURE(solver.name);
     const auto complaint = [&](const Mechanism& which) {
       const std::string words = complaint_of(solver, {&which, {}, {0.0, 0.1}, {}}, {});
-      CHECK(words.find(solver.obstacle(which)) != std::string::npos);
+      CHECK(words.find(solver.unsupported_reason(which)) != std::string::npos);
       CHECK(words.starts_with(std::string(solver.name) + ": cannot simulate"));
-      return solver.obstacle(which);
+      return solver.unsupported_reason(which);
     };
     CHECK(complaint(loop).find("closes a loop") != std::string::npos);
     CHECK(complaint(geared).find("couples joint coordinates") != std::string::npos);

@@ -1,6 +1,6 @@
 """Writes a copy of a recording whose header says something else, with checksums that are right.
 
-usage: forge_recording.py RECORDING COPY EXPRESSION...   an expression changes `h`, the RecordingHeader: h.sweeps = 65535
+usage: forge_recording.py RECORDING COPY EXPRESSION...   an expression changes `h`, the RecordingHeader: h.projection_passes = 65535
 
 Needs recording_pb2 of `protoc --python_out`.
 """

@@ -36,7 +36,7 @@ while IFS='|' read -r change field; do
   refuses 7 "forged\.mcap: byte [0-9]+: header\.$field.*, the (most|least) is .*; the file is damaged or forged" \
     "$RIGSTEP" verify forged.mcap --solver ida --limit 1
 done <<'END'
-h.sweeps = 65535|sweeps is 65535
+h.projection_passes = 65535|projection_passes is 65535
 h.iterations = 1000|iterations is 1000
 h.iterations = 0|iterations is 0
 h.dt_ns = 2**64 - 1|dt_ns is 1.8
@@ -76,7 +76,7 @@ rm rig.commissioned.json
 # --- texts that nest, and numbers beyond their bounds
 "$python" -c 'print("body {" * 100000)' >nested.textproto
 refuses 3 'nested\.textproto:1: ' "$RIGSTEP" check nested.textproto
-for setting in 'solver { sweeps: 4294967295 }' 'solver { iterations: 51 }' 'realtime { threads: 65 }' \
+for setting in 'solver { projection_passes: 4294967295 }' 'solver { iterations: 51 }' 'realtime { threads: 65 }' \
   'realtime { busy_poll_us: 4294967295 }' 'recording { full_state_every: 4294967295 }' 'link { timeout_steps: 4294967295 }' \
   'black_box { folder: "." seconds: 1e300 }' 'link { port: 65536 }'; do
   printf 'mechanism: "%s"\n%s\n' "$four_bar" "$setting" >rig.textproto

@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <exception>
 
-#include "server/rig_client.h"
+#include "server/rig/rig_client.h"
 
 using rigstep::server::RigClient;
 using rigstep::server::RigState;

@@ -1,0 +1,48 @@
+// Operations side by side: every compound becomes a leaf or as many fronts as it eliminates constraints, and equal
+// subtrees of these are laid into the lanes of one batch. Load time only.
+#pragma once
+
+#include <bit>
+#include <string>
+#include <vector>
+
+#include "core/index3/compile/assembly_tree.h"
+
+namespace rigstep::index3 {
+
+struct Node {
+  int body = -1;
+  int pivot = -1;  // constraint
+  int child[2] = {-1, -1};
+  std::vector<int> pending;  // constraints: of a body in order, of a front those that its children do not leave behind
+  int size = 1;              // nodes of the subtree
+  int level = 1;
+  std::string signature;  // equal for subtrees of equal work
+  int part = 0;           // whose work it is (partition.h)
+  bool joins = false;     // joins the parts: each has one like it
+  bool repeats = false;   // ... and this is not the first part's
+  int ghost_of = -1;      // node of another part, whose compound is passed on from there
+  int passed = 0;         // ... with so many of its constraints: not those that are left behind
+  int batch = -1, lane = -1;
+};
+
+// A padding constraint that is pending in a child of `above`, which no front eliminates and nobody above knows.
+bool drops_padding(const Node& above, int constraint);
+
+struct Batch {
+  std::vector<int> nodes;  // by lane; fewer than the width: the others repeat the first
+  int width() const { return static_cast<int>(std::bit_ceil(nodes.size())); }
+};
+
+struct Batches {
+  std::vector<Node> nodes;  // parts before the whole
+  std::vector<int> roots;   // nodes
+  std::vector<Batch> batches;
+};
+
+// dense: per body of the model, as for compile(). lanes: of the widest batches. parts: wanted, each in batches of its
+// own, and each with everything that joins them; there is one where the nodes cannot be divided.
+Batches lay_side_by_side(const CompoundTree& tree, const std::vector<Constraint>& constraints,
+                         const std::vector<bool>& dense, int lanes, int parts);
+
+}  // namespace rigstep::index3

@@ -1,0 +1,106 @@
+// Everything about a stepper that never changes after loading.
+#pragma once
+
+#include <vector>
+
+#include "core/index3/compile/aligned.h"
+#include "core/index3/compile/elimination.h"
+#include "core/index3/physics/constraints.h"
+#include "core/index3/physics/drivers.h"
+#include "core/index3/physics/elements/bushing.h"
+#include "core/index3/settings.h"
+
+namespace rigstep::index3 {
+
+// What is eliminated like a joint between two bodies, or a body and the ground, but with rows of compliance 1 and
+// without a multiplier: Newton's tangent of a force element. It takes no part in the projections.
+struct Element {
+  enum class Kind { bushing, spring, friction, motor } kind;
+  int index;  // among the mechanism's elements of this kind
+  int first, second;
+  int rows;
+};
+
+// Which bodies the elimination keeps primal, and what spoke for or against it (primal bodies.h).
+struct PrimalChoice {
+  enum class Reason {
+    no_candidate,  // no body carries that many rows
+    asked,         // the settings say dual
+    not_cheaper,   // the hybrid form takes as many operations
+    too_large,     // to find out whether it is sound
+    not_accurate,  // it is not sound
+    primal,
+  } reason = Reason::no_candidate;
+  std::vector<int> primal_bodies;  // bodies, chosen or not
+  int eliminated_last = 0;         // constraints that must wait for the primal bodies
+  long dual = 0, hybrid = 0;       // multiply-adds a factorisation; 0: not counted
+  double error = 0.0;              // of the hybrid form, relative
+};
+
+// Iterations of a step, from the first on, that have a tangent of their own.
+struct Tangents {
+  int count = 1;
+  const char* why = "";
+};
+
+struct Plan {
+  // Numbers the constraint rows, compiles the elimination and chooses each joint's compliance at the start pose.
+  // Throws MechanismError for a body with too many joints, and for an instruction set that this processor lacks.
+  Plan(const Mechanism& mechanism, const Settings& settings);
+
+  // Takes over an elimination of this mechanism, with everything that lies in its lanes.
+  void lay_out(Elimination chosen);
+
+  // The chosen elimination, divided among as many of these threads as make the step shortest.
+  Elimination divided(int threads) const;
+
+  Mechanism mechanism;
+  Settings settings;                      // with the automatic values filled in
+  std::vector<int> first_row;             // (constraints + 1) global row where each joint, coupling or driver begins
+  std::vector<int> joint_of_row;          // (rows) constraint: joints, then couplings, then drivers
+  std::vector<bool> is_length;            // (rows) measured in metres, else in radians or as a cosine
+  std::vector<double> compliance;         // (rows) added to the diagonal of J M^-1 J'
+  std::vector<CoupledBodies> bodies;      // (constraints) that it acts on; the first two are those of the joint
+  std::vector<double> coupling_constant;  // (couplings) first coordinate + ratio * second [unit of the first]
+  std::vector<DriverPlan> drivers;        // (drivers)
+  std::vector<Prescribed> start_drive;    // (drivers) at the start; inputs: at rest where the start pose is
+  std::vector<Curvatures> efforts;        // (efforts) of their functions
+  std::vector<BushingRows> bushing_rows;  // (bushings)
+  std::vector<Element> elements;          // bushings, then springs, frictions and motors between two moving bodies
+  std::vector<bool> carries_spring;       // (bodies) has own-body blocks in the force tangent
+  double length = 1.0;                    // largest arm of a joint on a body; 1 where there is none [m]
+  bool has_loops = false;  // some joint stands between parts that are connected already, the ground included
+  Tangents tangents;
+
+  std::vector<int> eliminated_as;       // (constraints) as which constraint of the elimination; -1: no rows
+  std::vector<int> eliminated;          // the other way round: which constraint; there the elements follow
+  std::vector<Constraint> constraints;  // what the elimination is compiled from
+  Elimination elimination;
+  PrimalChoice primal_choice;  // which bodies stay primal there, and why
+  const Kernels* kernels = nullptr;
+
+  // what every iteration must see one by one: bodies and joints with force elements, general constraints, and inputs
+  // whose loads change with the pose
+  std::vector<int> pose_dependent_bodies;
+  std::vector<int> pose_dependent_joints;
+  // the observed bodies, and those that inputs load alike in all poses
+  std::vector<int> loaded_bodies;
+  // what must be seen only when a step is made, for its joint coordinates; none of the observed
+  std::vector<int> followed_bodies;
+  std::vector<int> followed_joints;
+  bool loads_follow_coordinates = false;  // some load or constraint is a function of joint coordinates
+  std::vector<int> general_constraints;   // evaluated one by one; their joints are observed
+
+  bool shows_forces = false;  // what force elements do at the end of a step is an output, or part of the energy
+
+  // in lanes (schedule.h)
+  AlignedDoubles constraint_constants, compliance_in_lanes, gain, carried;
+
+  int rows() const { return first_row.back(); }
+  int first_coupling() const { return static_cast<int>(mechanism.joints().size()); }  // as a constraint
+  int first_element() const { return static_cast<int>(eliminated.size()); }           // in the elimination
+  int first_driver() const { return first_coupling() + static_cast<int>(mechanism.couplings().size()); }
+  double dt() const { return 1e-9 * static_cast<double>(settings.dt_ns); }  // [s]
+};
+
+}  // namespace rigstep::index3

@@ -1,0 +1,354 @@
+// The elimination as flat tables: what the kernels walk over, in lanes of equal work. Plain data, made at load time
+// from the model.
+//
+// Parts of a mechanism with equal structure (segments of a chain, legs of a platform, corners of a car) lie side by
+// side in the lanes of a batch; what has no likeness is a batch of its own, one lane wide, but its constraint may be
+// evaluated beside others. How wide the batches are is the only thing that the processor decides: each lane computes
+// the same in whatever batch it is. Element k of an array with F numbers per body stands at F position + k width +
+// lane.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+namespace rigstep::index3 {
+
+inline constexpr int kMostLanes = 8;  // of a batch: 1, 2, 4 or, where the processor has registers for them, 8
+
+inline constexpr int kMaxRows = 6;   // of one constraint
+inline constexpr int kMaxSides = 4;  // bodies of one constraint
+
+// Where one lane of something lies: element k at base + k stride.
+struct Place {
+  int base = 0;
+  int stride = 1;
+};
+
+struct BodyPlace {
+  int position = 0;
+  int width = 1;
+  int lane = 0;
+  Place of(int field) const;  // in the records of the bodies
+};
+
+// The record of a body: its state at two instants, which change places, then what the phases of a step write.
+inline constexpr int kStateFields = 22;  // r p v w_b a alpha_b r_low
+inline constexpr int kStatesField = 0;
+inline constexpr int kHistoryField = kStatesField + 2 * kStateFields;  // of the last instant, see predict_body
+inline constexpr int kRotationField = kHistoryField + 11;              // A, row by row
+inline constexpr int kTwistField = kRotationField + 9;                 // v, w: world frame
+inline constexpr int kLoadField = kTwistField + 6;                     // Q: force, torque: world frame
+inline constexpr int kMotionField = kLoadField + 6;  // displacement | velocity | acceleration, world frame
+inline constexpr int kInertiaInverseField = kMotionField + 6;
+inline constexpr int kConstantsField = kInertiaInverseField + 6;  // 1/m, m, inertia xx yy zz yx zx zy
+inline constexpr int kTurningField = kConstantsField + 8;  // twice the share of a torque about x, y, z, symmetric each
+inline constexpr int kBodyFields = kTurningField + 18;
+static_assert(kBodyFields * 4 * sizeof(double) % 64 == 0, "records in lanes share no cache line");
+
+inline Place BodyPlace::of(int field) const { return {kBodyFields * position + field * width + lane, width}; }
+
+// Numbers per lane of a constraint's hold on a body. Of general rows: load (6), twice the geometric stiffness (6), rows
+// (6 each). Of a point constraint: force on the point (3), with cosines their moment (3) and stiffness as above, arm
+// (3), normals (3 each), all but the arm as for the first body; what the force adds to load and stiffness follows from
+// the arm.
+inline constexpr int kMomentOfHandle = 3, kStiffnessOfHandle = 6, kRowsOfHandle = 12;
+constexpr int arm_of_handle(int cosines) { return cosines == 0 ? 3 : 12; }
+constexpr int normals_of_handle(int cosines) { return arm_of_handle(cosines) + 3; }
+
+// What a constraint looks like to the bodies that it holds.
+struct RowFormat {
+  int rows = 0;
+  int cosines = 0;  // after the three rows of a common point; kGeneral: rows of any kind
+  static constexpr int kGeneral = -1;
+  bool general() const { return cosines == kGeneral; }
+  // numbers of a handle that load and geometric stiffness need, and all
+  int load_size() const { return general() ? kRowsOfHandle : normals_of_handle(cosines); }
+  int handle_size() const { return load_size() + (general() ? 6 * rows : 3 * cosines); }
+};
+
+// A constraint's hold on one body, in that body's lanes.
+struct Handle {
+  RowFormat format;
+  int signs = 0;   // of its Jacobian
+  int at = 0;      // into the handles
+  int shared = 0;  // where all but the arm lies: there too, or where the constraint's other side has it
+  int stride = 1;  // of both
+  int row = 0;     // first of its rows in the leaf
+};
+
+// By lane, as the sign of a zero: + first body, - second; general rows carry their own. Handles share them, as there
+// are few.
+struct Signs {
+  alignas(kMostLanes * sizeof(double)) double of_lane[kMostLanes] = {};
+};
+
+// Where the lanes of an operation find its operands: in a batch as wide as their own and in the same lanes; in
+// neighbouring lanes of a batch; in any lanes of two batches as wide as their own; or anywhere, perhaps with copies for
+// lanes that only fill up.
+enum class Operands : unsigned char { in_order, beside, chosen, scattered };
+
+// Numbers that a lane which only fills up takes over from another place.
+struct Copy {
+  Place from, to;
+};
+
+struct Child {
+  bool present = false;
+  int rows = 0;                       // pending
+  int pivot = 0;                      // its first row of the constraint that the parent eliminates
+  int padding = 0, padding_rows = 0;  // what it leaves behind
+  int matrix = 0;                     // packed compliance
+  int vector = 0;                     // right-hand side, later the solution
+  int stride = 1;
+  int scattered = -1;              // into the tables of places
+  int first_copy = 0, copies = 0;  // of the solution
+};
+
+// Where the parent's lanes find a child, or a constraint its bodies, that lie scattered.
+struct ScatteredChild {
+  Place matrix[kMostLanes], vector[kMostLanes];
+};
+struct ScatteredSide {
+  Place record[kMostLanes];
+  Place handle[kMostLanes];
+};
+
+// For each lane, which lane of two batches in a row it takes.
+struct LaneChoice {
+  alignas(kMostLanes * sizeof(double)) std::int64_t of_lane[kMostLanes] = {};
+};
+
+// Where a constraint's lanes choose their bodies from, and where their handles go: each handle's own lanes choose from
+// what they held before and the constraint's lanes.
+struct ChosenSide {
+  int record[2] = {};
+  LaneChoice body;
+  int handles = 0;
+  int handle[2] = {};
+  LaneChoice kept[2];
+};
+
+// A constraint that stays open after a front, as a block of its rows.
+struct Pending {
+  int row = 0;  // first row in the front
+  int rows = 0;
+  int in_child[2] = {-1, -1};  // first row there, -1: not pending there
+};
+
+struct Leaf {
+  int width = 1;
+  int record = 0;  // of the body
+  int rows = 0;
+  int first_handle = 0, handles = 0;
+  int matrix = 0, vector = 0;  // as in Child
+  bool is_link = false;        // two point constraints of one format
+  bool is_isotropic = false;   // all principal moments of inertia are equal, in all lanes
+  bool is_primal = false;  // rows: its displacement; handles: of all its constraints, which lie with their attachments
+  int dense = -1;          // into the full tangent mass matrices, -1: mass and inertia only
+};
+
+// A constraint's hold on a primal body: it couples the rows of the constraint with the primal body's displacement,
+// which come behind.
+struct Attachment {
+  int width = 1;
+  int handle = 0;
+  int matrix = 0, vector = 0;  // as in Child
+};
+
+// Compounds [a p] and [p b] become [a b]: the link of a chain. Bits say what there is; all parts of as many rows.
+enum TwoSided : unsigned char { kLeft = 1, kRight = 2, kLeftOpen = 4, kRightOpen = 8, kChainLink = 15, kGeneral = 16 };
+
+// What of that the kernels know while they are compiled.
+enum class Form { general, two_sided, link };
+inline constexpr int kForms = 3;
+constexpr Form known_form(unsigned char form) {
+  return form == kGeneral ? Form::general : form == kChainLink ? Form::link : Form::two_sided;
+}
+
+struct Front {
+  Operands children = Operands::in_order;
+  int width = 1;
+  int rows = 0;    // pending
+  int pivots = 0;  // rows eliminated: one constraint, or none
+  unsigned char form = kGeneral;
+  bool is_primal = false;  // it eliminates the displacement of a primal body, whose pivots are negative
+  int constraint = -1;     // batch of the eliminated constraint, which may be wider
+  int row_position = 0;    // its rows: element k at row_position + k row_stride + lane
+  int row_stride = 1;
+  Child child[2];
+  int first_pending = 0, pendings = 0;
+  int matrix = 0, vector = 0;  // as in Child; of a link whose children lie in order, those of its left one
+  int factor = 0;  // L with 1/D on its diagonal, packed; rows below times the inverse of the pivots; their solution
+};
+
+// One side of a constraint in lanes.
+struct Side {
+  Place record;  // of the body
+  Place handle;
+  int scattered = -1;              // into the tables of places
+  int chosen = -1;                 // into those of choices
+  int first_copy = 0, copies = 0;  // of the handle
+};
+
+// Point constraints (with cosines) of equal format, side by side; general ones are evaluated one by one. Fronts of
+// several shapes may eliminate them.
+struct ConstraintBatch {
+  RowFormat format;
+  Operands sides = Operands::in_order;
+  int width = 1;
+  int row_position = 0;
+  int position = 0;  // of arrays per constraint
+  Side side[2];
+};
+
+// Constraints, leaves, attachments or fronts of one shape, one behind the other: the order of a way from the leaves to
+// the root. Constraints stand before the leaves and attachments of their bodies, children before parents.
+struct Run {
+  enum class Of { constraints, leaves, attachments, fronts };
+  Of of = Of::leaves;
+  int first = 0, count = 0;
+  int shape = 0;
+};
+
+// What operations have in common, as a number: their lanes, and what decides how they compute. The kernels have a loop
+// for each shape of constraints, leaves and fronts.
+inline constexpr int kWidths = std::bit_width(static_cast<unsigned>(kMostLanes));  // 1, 2, 4, 8
+constexpr int shape(int width, int kind) { return kind * kWidths + std::countr_zero(static_cast<unsigned>(width)); }
+constexpr int shape_of(const ConstraintBatch& c) { return shape(c.width, c.format.cosines); }
+// handles: all
+constexpr int shape_of(const Leaf& l, const Handle* handles) {
+  return shape(l.width, l.is_link ? 1 + handles[l.first_handle].format.cosines : 0);
+}
+constexpr int shape_of(const Attachment& g) { return shape(g.width, 0); }
+constexpr int shape_of(const Front& f) {
+  return shape(f.width, kForms * f.pivots + static_cast<int>(known_form(f.form)));
+}
+inline constexpr int kConstraintShapes = 4 * kWidths;  // 0 ... 3 cosines
+inline constexpr int kLeafShapes = 5 * kWidths;        // any handles; links with 0 ... 3 cosines
+inline constexpr int kFrontShapes = kForms * (kMaxRows + 1) * kWidths;
+
+// The step size, and what the formulas make of it, so that no division stands in the loop.
+struct StepSize {
+  double dt;                             // [s]
+  double two_over_dt, four_over_dt;      // [1/s]
+  double four_over_dt2, eight_over_dt2;  // [1/s^2]
+  double quarter_dt2;                    // [s^2]
+};
+constexpr StepSize step_size(double dt) {
+  return {dt, 2.0 / dt, 4.0 / dt, 4.0 / (dt * dt), 8.0 / (dt * dt), 0.25 * dt * dt};
+}
+
+// Sizes of the arrays per constraint.
+inline constexpr int kConstraintConstants = 18;  // points in both bodies, u0 u1 in the first, h0 h1 in the second
+inline constexpr int kConstraintFields = 18;     // the same, world frame
+
+// Everything the kernels read and write.
+struct alignas(64) StepArrays {
+  // what changes places when a step is made: on one cache line
+  int last;  // field of the state at the last instant, in the body's record
+  int next;  // ... of the iterate
+  double* last_lambda;
+  double* last_kappa;
+  double* lambda;
+  double* kappa;
+
+  // tables
+  const Leaf* leaf;
+  const Attachment* attachment;
+  const Handle* handle;
+  const Signs* signs;
+  const Front* front;
+  const Run* run;
+  int runs;
+  const Pending* pending;
+  const Copy* copy;
+  const ScatteredChild* scattered_child;
+  const ScatteredSide* scattered_side;
+  const ChosenSide* chosen_side;
+  const ConstraintBatch* constraint;
+  int constraints;
+  const double* constraint_constants;
+  const double* compliance[2];  // of every row: in the iterations, in the projections
+  const double* gain;     // of every row, the same for those of a constraint: 4/dt^2, 0 for what has no multiplier
+  const double* carried;  // of every row: what a unit of its multiplier opens it by, compliance dt^2/4 or 0
+  StepSize step;
+  int rows;  // of all constraints, lanes included
+
+  // written by the step, by phase
+  double* body;     // records
+  double* tangent;  // of bodies with force elements, 6 x 6 lower half, and their inverse tangent mass matrix
+  double* mass_inverse;
+  double* constraint_fields;
+  double* handles;
+  double* Phi;
+  double* rate;       // rheonomic part of the velocity constraints, J v + rate = 0
+  double* quadratic;  // the rest of the acceleration constraints, J a + quadratic = 0
+  double* sigma;
+  double* arena;  // of leaves and fronts
+  double* scratch;
+};
+
+struct Residuals {
+  double position, velocity, acceleration;
+};
+
+// Largest displacement [m] and rotation [rad] of a body.
+struct Increment {
+  double move, turn;
+};
+
+// anew: as if the multipliers had not been carried over, (34)
+enum class RightHandSide { Phi_restarted, Phi, rate, quadratic };
+
+// What is done on a way from the leaves to the root, run by run in this order, so that a run's numbers stay near.
+struct AssemblySweep {
+  bool constrain = false;       // rows, Jacobians and forces of the point constraints, (1) (3)
+  bool with_stiffness = false;  // ... and the geometric stiffness of their cosines; that of forces follows from arms
+  bool keep_sides = false;      // ... and what quadratic terms and residuals need of them
+  struct Factorise {
+    bool wanted = false;
+    double geometric = 0.0;     // factor of the geometric stiffness
+    bool with_tangent = false;  // of force elements and of inertia forces; else the mass matrix
+    int stage = 0;              // which compliance
+  } factorise;                  // tangent mass matrices, their compliance, its elimination, (26) (36)-(38)
+  // The motion of the bodies without their joints, (27) (45) (60), or the one that they have.
+  enum class Start { nothing, free_motion, velocities, accelerations, same_motion } start = Start::nothing;
+  bool assemble = false;  // right-hand sides, (39)
+  RightHandSide rhs = RightHandSide::Phi;
+};
+
+// What becomes of the solution of a solve: it adds to the multipliers, is their first or a further correction by the
+// acceleration projection, or is only an impulse.
+enum class Multiplier { lambda, sigma, kappa, more_kappa };
+
+// What is done on the way back from the root to the leaves.
+struct DisassemblySweep {
+  bool disassemble = true;  // solutions, (34)
+  Multiplier kind = Multiplier::sigma;
+  // The motion of the bodies with their joints: kept as it is, or what follows from it. Displacements move the bodies
+  // (24) (25), velocities are kept (54) and give the quadratic terms, accelerations are kept (69) and give the
+  // residuals.
+  enum class Finish { nothing, motion, displacements, velocities, accelerations } finish = Finish::nothing;
+  bool measure = true;  // the last displacements of a step: measured, and summed apart from their rounding
+};
+
+struct StepMeasures {
+  Increment increment{};
+  bool finite = true;
+  Residuals residuals{};
+};
+
+// The phases of a step, compiled once per instruction set.
+struct Kernels {
+  const char* name;
+  int lanes;  // of its widest batches
+  void (*predict)(const StepArrays&);
+  void (*place)(const StepArrays&);
+  bool (*assemble)(const StepArrays&, const AssemblySweep&);  // says whether all pivots are positive
+  StepMeasures (*disassemble)(const StepArrays&, const DisassemblySweep&);
+};
+
+// The fastest set that this processor runs; every set gives the same bits. `wanted`: its name, or null for that.
+const Kernels& kernels_for_this_processor(const char* wanted = nullptr);
+
+}  // namespace rigstep::index3

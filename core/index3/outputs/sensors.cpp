@@ -1,0 +1,172 @@
+#include "core/index3/outputs/sensors.h"
+
+#include <algorithm>
+
+#include "core/index3/outputs/diagnostics.h"
+#include "core/index3/start/initial_state.h"
+
+namespace rigstep::index3 {
+
+namespace {
+
+using Kind = Output::Kind;
+
+void write(double*& to, const Vec3& value) {
+  for (int k = 0; k < 3; ++k) *to++ = value[k];
+}
+
+// acceleration minus gravity of a body-fixed point, body frame
+Vec3 specific_force(const Mechanism& m, const Output& o, const BodyState& b, const Mat3& A) {
+  const Vec3 rotational = b.alpha_b.cross(o.point_b) + b.w_b.cross(b.w_b.cross(o.point_b));
+  return A.transpose() * (b.a - m.gravity_0()) + rotational;
+}
+
+double rate(const Mechanism& m, const State& x, const JointCoordinate& followed) {
+  const Joint& joint = m.joints()[followed.joint];
+  const Placement first = placement_in(x, joint.first), second = placement_in(x, joint.second);
+  return coordinate(followed.freedom, place(joint, first, second), first, second).rate;
+}
+
+void read_body(const Mechanism& m, const Output& o, const BodyState& b, const Mat3& A, double* to) {
+  switch (o.kind) {
+    case Kind::body_pose:
+      write(to, b.r);
+      for (int k = 0; k < 4; ++k) *to++ = b.p[k];
+      return;
+    case Kind::body_velocity:
+      write(to, b.v);
+      write(to, A * b.w_b);
+      return;
+    case Kind::body_acceleration:
+      write(to, b.a);
+      write(to, A * b.alpha_b);
+      return;
+    default:
+      write(to, specific_force(m, o, b, A));
+      return;
+  }
+}
+
+bool asks_for(const Mechanism& m, Kind kind) {
+  return std::any_of(m.outputs().begin(), m.outputs().end(), [kind](const Output& o) { return o.kind == kind; });
+}
+
+// (constraints) whose loads are outputs
+std::vector<bool> shown_loads(const Plan& plan) {
+  std::vector<bool> shown(static_cast<std::size_t>(plan.mechanism.constraints()), false);
+  for (const Output& o : plan.mechanism.outputs()) {
+    if (o.kind == Kind::joint_reaction) shown[o.joint] = true;
+    if (o.kind == Kind::driver_effort) shown[plan.first_driver() + o.driver] = true;
+  }
+  return shown;
+}
+
+}  // namespace
+
+Sensors::Sensors(const Plan& plan, const State& start) {
+  const bool shows_margin = asks_for(plan.mechanism, Kind::singularity_margin);
+  const bool shows_loads =
+      asks_for(plan.mechanism, Kind::joint_reaction) || asks_for(plan.mechanism, Kind::driver_effort);
+  if (shows_margin) closure_ = std::make_unique<LoopClosure>(plan, start);
+  if (shows_loads) reactions_ = std::make_unique<Reactions>(plan, start, shown_loads(plan));
+  if (closure_ || (reactions_ && reactions_->redistributes())) pose_ = std::make_unique<Workspace>(plan);
+}
+
+void Sensors::read(const Stepper& stepper, const StepReport& report, Outputs& outputs) noexcept {
+  const Plan& plan = stepper.plan();
+  const Mechanism& m = plan.mechanism;
+  const State& x = stepper.state();
+  const Workspace& w = stepper.workspace();
+  if (pose_) evaluate_pose(plan, x, *pose_);
+  if (reactions_) reactions_->read(x, pose_ ? *pose_ : w);
+  outputs.count = static_cast<int>(m.output_channels().size());
+  for (const Output& o : m.outputs()) {
+    double* to = outputs.value.data() + o.first_channel;
+    switch (o.kind) {
+      case Kind::joint_coordinate:
+        *to = x.coordinate[o.coordinate];
+        break;
+      case Kind::joint_rate:
+        *to = rate(m, x, m.coordinates()[o.coordinate]);
+        break;
+      case Kind::driver_effort:
+        *to = reactions_->of_driver(o.driver);
+        break;
+      case Kind::joint_reaction: {
+        const Vec6 load = reactions_->of_joint(x, o.joint);
+        for (int k = 0; k < 6; ++k) to[k] = load[k];
+        break;
+      }
+      case Kind::energy: {
+        const Energy e = energy(plan, x, w);
+        to[0] = e.kinetic;
+        to[1] = e.potential;
+        to[2] = e.kinetic + e.potential;
+        break;
+      }
+      case Kind::constraint_residual:
+        to[0] = report.position_residual;
+        to[1] = report.velocity_residual;
+        to[2] = report.acceleration_residual;
+        break;
+      case Kind::force_element: {
+        const auto& readings = o.element_kind == Output::Element::spring   ? w.spring
+                               : o.element_kind == Output::Element::motor  ? w.motor
+                               : o.element_kind == Output::Element::effort ? w.effort
+                                                                           : w.friction;
+        const ElementReading& element = readings[o.element];
+        to[0] = element.deflection;
+        to[1] = element.rate;
+        to[2] = element.effort;
+        break;
+      }
+      case Kind::tyre: {
+        const TyreReading& tyre = w.tyre[o.element];
+        for (const double value : {tyre.fx, tyre.fy, tyre.fz, tyre.slip, tyre.slip_angle, tyre.deflection})
+          *to++ = value;
+        break;
+      }
+      case Kind::bushing:
+        for (int k = 0; k < 6; ++k) to[k] = w.bushing[o.element].deflection[k];
+        for (int k = 0; k < 6; ++k) to[6 + k] = w.bushing[o.element].load[k];
+        break;
+      case Kind::drag:
+        write(to, w.drag[o.element].force);
+        *to = w.drag[o.element].speed;
+        break;
+      case Kind::singularity_margin:
+        *to = closure_->margin(*pose_);
+        break;
+      case Kind::solver_status:
+        to[0] = static_cast<double>(report.status);
+        to[1] = report.last_increment;
+        break;
+      default:
+        read_body(m, o, x.body[o.body], rotation_matrix(x.body[o.body].p), to);
+    }
+  }
+}
+
+std::size_t Sensors::bytes() const noexcept {
+  return (pose_ ? pose_->bytes() : 0) + (closure_ ? closure_->bytes() : 0) + (reactions_ ? reactions_->bytes() : 0);
+}
+
+void read_outputs(const Stepper& stepper, const StepReport& report, Outputs& outputs) noexcept {
+  stepper.sensors().read(stepper, report, outputs);
+}
+
+Vec6 joint_reaction(const Stepper& stepper, int j) noexcept {
+  const State& x = stepper.state();
+  const std::size_t row = static_cast<std::size_t>(stepper.plan().first_row[j]);
+  double lambda[kMaxRows];
+  for (int k = 0; k < stepper.plan().first_row[j + 1] - stepper.plan().first_row[j]; ++k)
+    lambda[k] = x.lambda[row + static_cast<std::size_t>(k)] + x.kappa[row + static_cast<std::size_t>(k)];
+  return load_on_second(stepper.plan(), x, j, lambda);
+}
+
+double driver_effort(const Stepper& stepper, int driver) noexcept {
+  const int row = stepper.plan().first_row[stepper.plan().first_driver() + driver];
+  return -(stepper.state().lambda[row] + stepper.state().kappa[row]);
+}
+
+}  // namespace rigstep::index3

@@ -1,0 +1,69 @@
+#include "core/index3/physics/elements/bushing.h"
+
+#include <cmath>
+
+namespace rigstep::index3 {
+
+namespace {
+
+constexpr double kPivotTolerance = 1e-12;  // pivot that counts as zero, with the diagonal scaled to 1
+
+}  // namespace
+
+BushingDeflection deflection(const Bushing& bushing, const Placement& first, const Placement& second) noexcept {
+  const Vec3 s_first = first.A * bushing.in_first.point_b, s_second = second.A * bushing.in_second.point_b;
+  const Mat3 a = first.A * bushing.in_first.axes_b, b = second.A * bushing.in_second.axes_b;
+  const Vec3 gap = (second.r - first.r) + (s_second - s_first);
+  const Vec3 turn = 0.5 * (a.col(0).cross(b.col(0)) + a.col(1).cross(b.col(1)) + a.col(2).cross(b.col(2)));
+  const Mat3 to_first = a.transpose();
+  // sum of (a.b) E - b a': what a rotation of either body does to the axial vector
+  const Mat3 S = b * a.transpose();
+  const Mat3 rotation = 0.5 * (S.trace() * Mat3::Identity() - S);
+
+  BushingDeflection at;
+  at.x << to_first * gap, to_first * turn;
+  at.J_first.setZero();
+  at.J_second.setZero();
+  at.J_first.topLeftCorner<3, 3>() = -to_first;
+  at.J_first.topRightCorner<3, 3>() = to_first * skew(s_first + gap);
+  at.J_first.bottomRightCorner<3, 3>() = -to_first * rotation;
+  at.J_second.topLeftCorner<3, 3>() = to_first;
+  at.J_second.topRightCorner<3, 3>() = -to_first * skew(s_second);
+  at.J_second.bottomRightCorner<3, 3>() = to_first * rotation;
+  Vec6 motion_first, motion_second;
+  motion_first << first.v, first.w;
+  motion_second << second.v, second.w;
+  at.rate = at.J_first * motion_first + at.J_second * motion_second;
+  return at;
+}
+
+Vec6 opposing_load(const Bushing& bushing, const BushingDeflection& at) noexcept {
+  return bushing.stiffness * at.x + bushing.damping * at.rate;
+}
+
+// Cholesky with diagonal pivoting: stops where only rounding is left.
+BushingRows bushing_rows(const Bushing& bushing, double dt) {
+  Mat6 S = bushing.stiffness + 2.0 / dt * bushing.damping;
+  Vec6 scale;
+  for (int i = 0; i < 6; ++i) {
+    scale[i] = S(i, i) > 0.0 ? std::sqrt(S(i, i)) : 0.0;
+    for (int k = 0; k < 6; ++k) {
+      S(i, k) = scale[i] > 0.0 ? S(i, k) / scale[i] : 0.0;
+      S(k, i) = scale[i] > 0.0 ? S(k, i) / scale[i] : 0.0;
+    }
+  }
+  BushingRows rows;
+  for (; rows.count < 6; ++rows.count) {
+    Eigen::Index pivot = 0;
+    const double largest = S.diagonal().maxCoeff(&pivot);
+    if (!(largest > kPivotTolerance)) break;
+    const Vec6 column = S.col(pivot) / std::sqrt(largest);
+    rows.L.col(rows.count) = scale.cwiseProduct(column);
+    S -= column * column.transpose();
+    S.row(pivot).setZero();  // rounding would leave a trace
+    S.col(pivot).setZero();
+  }
+  return rows;
+}
+
+}  // namespace rigstep::index3

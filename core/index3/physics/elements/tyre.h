@@ -1,0 +1,62 @@
+// A tyre on a flat road: a thin disc with radial stiffness, and slip forces by the magic formula.
+//
+// Normal force: max(0, stiffness d + damping dd/dt ramp(d)) with d the depth of the undeflected disc's lowest point
+// below the road, never adhesive; the damping fades in over the first hundredth of the radius, so that a landing does
+// not jump. It acts at that point, along the gradient of d: without damping it keeps energy, at any camber.
+//
+// Slip: of the material point of the wheel at the road, on the loaded radius below the centre, over the speed
+// v = sqrt(vx^2 + low_speed^2) of the wheel centre; kappa = -v_sx / v, tan(alpha) = -v_sy / v, so that each force has
+// the sign of its slip. Below low_speed the tyre is a damper: it stands without creep on the level and creeps on a
+// slope, at slope low_speed / (B C).
+//
+// Combined slip by similarity: q = |(B_x kappa, B_y tan(alpha))|, F_i = friction_i Fz f_i(q) q_i / q, f(q) =
+// sin(C atan(q - E (q - atan q))). Pure slip is the formula itself, and (F_x, F_y) stays within the friction ellipse.
+// Not modelled: camber thrust, aligning torque, rolling resistance, relaxation.
+// Called in the loop.
+#pragma once
+
+#include "core/index3/physics/kinematics.h"
+
+namespace rigstep::index3 {
+
+// Where and how the wheel meets the road, world frame.
+struct TyreContact {
+  bool touches;            // false: all other fields but deflection are unset
+  double deflection;       // d [m], negative in the air
+  double deflection_rate;  // [m/s]
+  Vec6 normal;             // minus the gradient of d: the wrench of a unit normal force about the mass centre
+  Vec6 forward, sideways;  // wrenches of unit forces at the road: forward = axis x normal, sideways = normal x forward
+  double speed;            // v [m/s]
+  double slip_velocity_x, slip_velocity_y;  // v_sx, v_sy [m/s]
+};
+TyreContact contact(const Tyre& tyre, const Placement& wheel, double road_height, double road_rate) noexcept;
+
+double normal_force(const Tyre& tyre, double deflection, double deflection_rate) noexcept;
+
+struct SlipForce {
+  double kappa, tan_alpha;      // [-]
+  double x, y;                  // [N]
+  double damping_x, damping_y;  // -F / v_s, its limit at v_s = 0, never negative [N s/m]
+};
+SlipForce slip_force(const Tyre& tyre, double normal_force, double speed, double slip_velocity_x,
+                     double slip_velocity_y) noexcept;
+
+// All of it.
+struct TyreReading {
+  double fx, fy, fz;        // on the wheel, road axes [N]
+  double slip, slip_angle;  // kappa [-], alpha [rad]
+  double deflection;        // [m]
+};
+struct TyreLoad {
+  TyreReading reading;
+  Vec6 wrench;  // on the wheel about its mass centre, world frame
+};
+TyreLoad tyre_load(const Tyre& tyre, const Placement& wheel, double road_height, double road_rate) noexcept;
+
+// Adds stiffness_factor K + damping_factor C of the wheel, positive semidefinite: the normal force's slopes and the
+// slip forces' secants, which unlike their slopes stay positive past the peak and hold when the slip falls within the
+// step.
+void add_tyre_tangent(const Tyre& tyre, const Placement& wheel, double road_height, double road_rate,
+                      double stiffness_factor, double damping_factor, Mat6& tangent) noexcept;
+
+}  // namespace rigstep::index3

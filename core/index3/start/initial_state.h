@@ -1,0 +1,62 @@
+// A start state that satisfies the joints at all three levels, [001] 3.5 step 1. Load time only, but for
+// evaluate_state(), which a step that failed calls too.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/index3/step/workspace.h"
+
+namespace rigstep::index3 {
+
+// How far a joint is from being closed at the start.
+struct JointGap {
+  double distance = 0.0;     // between the points that should coincide [m]
+  double angle = 0.0;        // between directions that should be parallel or perpendicular [rad]
+  double velocity = 0.0;     // largest violated velocity constraint [m/s] or [rad/s]
+  bool upside_down = false;  // axes point in opposite directions
+  double length = 0.0;       // arm of the joint point on the bodies, to judge distance [m]
+};
+
+// One per joint, coupling and driver, at the start pose.
+std::vector<JointGap> start_gaps(const Mechanism& mechanism);
+
+// Start pose or velocity that contradicts a joint.
+struct StartError : MechanismError {
+  StartError(int joint, std::string field, std::string problem, std::string remedy);
+  int joint;  // index of the constraint: joints, then couplings, then drivers
+};
+
+// Throws StartError for the worst joint if a gap is more than rounding in a written file: 1e-6 of the joint's arm,
+// 1e-6 rad, or 1e-6 of the mechanism's velocities.
+void require_consistent_start(const Mechanism& mechanism);
+
+// Closes the joints with the smallest mass-weighted motion from the start pose.
+struct Assembly {
+  std::vector<Body> bodies;   // with consistent poses and velocities
+  double largest_move = 0.0;  // of a mass centre [m]
+  double largest_turn = 0.0;  // of a body [rad]
+  std::string most_moved;     // body of largest_move
+  double residual = 0.0;      // largest position constraint left [m] or [-]
+  bool closed = false;        // residual is rounding, and so are the velocities'
+};
+Assembly assemble(const Mechanism& mechanism);
+
+// The start pose as described, with the drives of the start.
+State start_pose(const Plan& plan);
+
+// The pose of x with its joints closed by the smallest mass-weighted motion; other quantities as in x.
+State closed(const Plan& plan, State x, Workspace& w);
+
+// The state that the loop starts from: pose and velocities polished to rounding, accelerations and multipliers that
+// satisfy M a + J' lambda = Q, J a = gamma at zero inputs. w holds the constraints of that state afterwards.
+// Throws StartError as require_consistent_start.
+State initial_state(const Plan& plan, Workspace& w);
+
+// w.placement and constraints of an arbitrary state. Called in the loop too.
+void evaluate_pose(const Plan& plan, const State& x, Workspace& w) noexcept;
+
+// The same with forces and coordinates, as sensors and diagnostics read them.
+void evaluate_state(const Plan& plan, const State& x, Workspace& w) noexcept;
+
+}  // namespace rigstep::index3

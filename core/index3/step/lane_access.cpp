@@ -1,0 +1,302 @@
+#include "core/index3/step/lane_access.h"
+
+#include <algorithm>
+#include <array>
+
+#include "core/index3/step/applied_forces.h"
+
+namespace rigstep::index3 {
+
+constexpr int kLowField = kDoublesPerBody;  // r_low, behind the rest of a body's state
+constexpr int kBeyondField = kHistoryField + 8;
+static_assert(kStateFields == kLowField + 3, "lanes hold a body as the state does");
+
+namespace {
+
+template <int N>
+Eigen::Matrix<double, N, 1> gather(const double* array, Place at, int first = 0) {
+  Eigen::Matrix<double, N, 1> values;
+  for (int k = 0; k < N; ++k) values[k] = array[at.base + (first + k) * at.stride];
+  return values;
+}
+
+template <class Values>
+void scatter(double* array, Place at, int first, const Values& values) {
+  for (int k = 0; k < static_cast<int>(values.size()); ++k) array[at.base + (first + k) * at.stride] = values[k];
+}
+
+// the place of body i and those that repeat it
+template <class F>
+void at_all_places(const Elimination& e, int body, const F& f) {
+  f(e.body[body]);
+  for (const BodyPlace& copy : e.body_copies[body]) f(copy);
+}
+
+template <class F>
+void at_all_rows(const ConstraintPlace& c, const F& f) {
+  f(c.rows);
+  for (const RowsPlace& copy : c.copies) f(copy.rows);
+}
+
+void write_loads(const Plan& plan, Workspace& w, int body) {
+  at_all_places(plan.elimination, body,
+                [&](const BodyPlace& at) { scatter(w.lanes.body, at.of(kLoadField), 0, w.Q[body]); });
+}
+
+Mat3 rotation_at(const Workspace& w, const BodyPlace& at) {
+  const auto a = gather<9>(w.lanes.body, at.of(kRotationField));
+  Mat3 A;
+  A << a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8];
+  return A;
+}
+
+void look_at(const Plan& plan, const std::vector<int>& bodies, const std::vector<int>& joints, Workspace& w) {
+  const double two_over_dt = w.lanes.step.two_over_dt;
+  for (const int i : bodies) {
+    const BodyPlace& place = plan.elimination.body[i];
+    const Place last = place.of(w.lanes.last), next = place.of(w.lanes.next);
+    Placement& at = w.placement[i];
+    at.r = gather<3>(w.lanes.body, next);
+    at.A = rotation_at(w, place);
+    at.v = gather<3>(w.lanes.body, last, 7) + two_over_dt * gather<3>(w.lanes.body, place.of(kBeyondField));
+    const EulerParameters p = gather<4>(w.lanes.body, next, 3);
+    const EulerParameters minus_2_h1 = gather<4>(w.lanes.body, place.of(kHistoryField));
+    at.w = at.A * twice_G(p, -0.5 * minus_2_h1);
+  }
+  for (const int j : joints) {
+    const Joint& joint = plan.mechanism.joints()[j];
+    w.joint[j] = place(joint, placement(w, joint.first), placement(w, joint.second));
+  }
+}
+
+// What a general constraint does to one of its bodies.
+struct GeneralHandle {
+  Vec6 load = Vec6::Zero();
+  Mat3 K = Mat3::Zero();
+  Vec6 rows[kMaxRows];
+};
+
+void write_handle(const Workspace& w, Place at, const GeneralHandle& h, int rows) {
+  scatter(w.lanes.handles, at, 0, h.load);
+  const double K[] = {h.K(0, 0), h.K(1, 1), h.K(2, 2), h.K(1, 0), h.K(2, 0), h.K(2, 1)};
+  for (int k = 0; k < 6; ++k) w.lanes.handles[at.base + (kStiffnessOfHandle + k) * at.stride] = 2.0 * K[k];
+  for (int k = 0; k < rows; ++k) scatter(w.lanes.handles, at, kRowsOfHandle + 6 * k, h.rows[k]);
+}
+
+// value: of row k, into all its places
+void write_row(const Plan& plan, int constraint, int row, double value, double* array) {
+  at_all_rows(plan.elimination.constraint[plan.eliminated_as[constraint]],
+              [&](Place at) { array[at.base + row * at.stride] = value; });
+}
+
+void constrain_general(const Plan& plan, int c, bool with_stiffness, Workspace& w) {
+  evaluate_constraint(plan, c, w);
+  const ConstraintPlace& place = plan.elimination.constraint[plan.eliminated_as[c]];
+  const CoupledBodies& bodies = plan.bodies[c];
+  const int first = plan.first_row[c], rows = plan.first_row[c + 1] - first;
+  double lambda[kMaxRows];
+  for (int k = 0; k < rows; ++k) {
+    lambda[k] = row_value(plan, w.lanes.lambda, c, k);
+    write_row(plan, c, k, w.Phi[first + k], w.lanes.Phi);
+  }
+  std::array<Mat3, kMaxSides> K;
+  if (with_stiffness) geometric_stiffness(plan, c, lambda, w, K);
+  for (int s = 0; s < static_cast<int>(place.handles.size()); ++s) {
+    if (bodies[s] == kGround) continue;
+    GeneralHandle side;
+    if (with_stiffness) side.K = K[s];
+    for (int k = 0; k < rows; ++k) {
+      side.rows[k] = block(plan, w, first + k, s);
+      side.load += lambda[k] * side.rows[k];
+    }
+    for (const Place& at : place.handles[s]) write_handle(w, at, side, rows);
+  }
+}
+
+void write_element(const Plan& plan, std::size_t k, double stiffness_factor, double damping_factor, Workspace& w) {
+  const Element& element = plan.elements[k];
+  ElementRows rows;
+  evaluate_element(plan, element, stiffness_factor, damping_factor, w, rows);
+  GeneralHandle first, second;
+  std::copy_n(rows.first, element.rows, first.rows);
+  std::copy_n(rows.second, element.rows, second.rows);
+  const ConstraintPlace& place = plan.elimination.constraint[plan.first_element() + static_cast<int>(k)];
+  for (const Place& at : place.handles[0]) write_handle(w, at, first, element.rows);
+  for (const Place& at : place.handles[1]) write_handle(w, at, second, element.rows);
+}
+
+// elements and primal bodies are never open and have no multiplier
+void keep_closed(const Elimination& e, std::size_t constraint, StepArrays& a) {
+  at_all_rows(e.constraint[constraint], [&](Place at) {
+    for (int row = 0; row < e.constraints[constraint].format.rows; ++row) a.Phi[at.base + row * at.stride] = 0.0;
+  });
+}
+
+// nobody evaluates padding
+void clear_padding(const Elimination& e, std::size_t padding, StepArrays& a) {
+  for (const std::vector<Place>& side : e.constraint[padding].handles)
+    for (const Place& at : side)
+      for (int n = 0; n < e.constraints[padding].format.handle_size(); ++n) a.handles[at.base + n * at.stride] = 0.0;
+}
+
+}  // namespace
+
+void enter_lanes(const Plan& plan, const State& x, Workspace& w) noexcept {
+  const Elimination& e = plan.elimination;
+  StepArrays& a = w.lanes;
+  for (int i = 0; i < static_cast<int>(x.body.size()); ++i) {
+    const Eigen::Map<const Eigen::Matrix<double, kDoublesPerBody, 1>> values(x.body[i].r.data());
+    at_all_places(e, i, [&](const BodyPlace& at) {
+      scatter(a.body, at.of(a.last), 0, values);
+      scatter(a.body, at.of(a.last), kLowField, x.r_low[i]);
+    });
+    write_loads(plan, w, i);
+  }
+  std::fill_n(a.last_lambda, e.rows, 0.0);  // also of what only fills a lane
+  std::fill_n(a.last_kappa, e.rows, 0.0);
+  std::fill_n(a.rate, e.rows, 0.0);  // only drivers write theirs
+  std::fill_n(a.quadratic, e.rows, 0.0);
+  for (std::size_t k = plan.first_element(); k < e.constraints.size(); ++k)
+    e.constraints[k].is_padding ? clear_padding(e, k, a) : keep_closed(e, k, a);
+  for (int c = 0; c < plan.mechanism.constraints(); ++c) {
+    const int first = plan.first_row[c], rows = plan.first_row[c + 1] - first;
+    if (rows == 0) continue;
+    at_all_rows(e.constraint[plan.eliminated_as[c]], [&](Place at) {
+      for (int k = 0; k < rows; ++k) {
+        a.last_lambda[at.base + k * at.stride] = x.lambda[first + k];
+        a.last_kappa[at.base + k * at.stride] = x.kappa[first + k];
+      }
+    });
+  }
+}
+
+void leave_lanes(const Plan& plan, const Workspace& w, Instant instant, State& x) noexcept {
+  const Elimination& e = plan.elimination;
+  const StepArrays& a = w.lanes;
+  const bool last = instant == Instant::last;
+  const int state = last ? a.last : a.next;
+  const double *lambda = last ? a.last_lambda : a.lambda, *kappa = last ? a.last_kappa : a.kappa;
+  for (std::size_t i = 0; i < x.body.size(); ++i) {
+    const Place at = e.body[i].of(state);
+    double* to = x.body[i].r.data();
+    for (int k = 0; k < kDoublesPerBody; ++k) to[k] = a.body[at.base + k * at.stride];
+    x.r_low[i] = gather<3>(a.body, at, kLowField);
+  }
+  for (int c = 0; c < plan.mechanism.constraints(); ++c) {
+    if (plan.eliminated_as[c] < 0) continue;
+    const Place& at = e.constraint[plan.eliminated_as[c]].rows;
+    int row = plan.first_row[c];
+    for (int k = 0; row < plan.first_row[c + 1]; ++k, ++row) {
+      x.lambda[row] = lambda[at.base + k * at.stride];
+      x.kappa[row] = kappa[at.base + k * at.stride];
+    }
+  }
+}
+
+void iterate_from_last(const Plan& plan, Workspace& w) noexcept {
+  StepArrays& a = w.lanes;
+  for (int i = 0; i < static_cast<int>(plan.elimination.body.size()); ++i)
+    at_all_places(plan.elimination, i, [&](const BodyPlace& at) {
+      scatter(a.body, at.of(a.next), 0, gather<kStateFields>(a.body, at.of(a.last)));
+    });
+  std::copy_n(a.last_lambda, a.rows, a.lambda);
+  plan.kernels->place(a);
+}
+
+void gather_poses(const Plan& plan, Workspace& w) noexcept {
+  look_at(plan, plan.pose_dependent_bodies, plan.pose_dependent_joints, w);
+}
+
+void gather_followed_poses(const Plan& plan, Workspace& w) noexcept {
+  look_at(plan, plan.followed_bodies, plan.followed_joints, w);
+}
+
+void gather_velocities(const Plan& plan, Workspace& w) noexcept {
+  for (const int i : plan.pose_dependent_bodies) {
+    const Vec6 twist = gather<6>(w.lanes.body, plan.elimination.body[i].of(kTwistField));
+    w.placement[i].v = twist.head<3>();
+    w.placement[i].w = twist.tail<3>();
+  }
+}
+
+void drive(const Plan& plan, const State& last, const Inputs& inputs, double t, Workspace& w) noexcept {
+  std::copy(last.coordinate.begin(), last.coordinate.end(), w.reference.begin());
+  for (std::size_t k = 0; k < w.drive.size(); ++k) {
+    w.drive[k] = prescribed_next(plan.mechanism.drivers()[k], plan.drivers[k], last.drive[k], inputs, t);
+    write_row(plan, plan.first_driver() + static_cast<int>(k), 0, -w.drive[k].rate, w.lanes.rate);
+  }
+}
+
+void constrain_general(const Plan& plan, Workspace& w, bool with_stiffness) noexcept {
+  for (const int c : plan.general_constraints) constrain_general(plan, c, with_stiffness, w);
+}
+
+void add_quadratic_terms(const Plan& plan, Workspace& w) noexcept {
+  for (const int c : plan.general_constraints) {
+    if (c >= plan.first_coupling()) {
+      write_row(plan, c, 0, row_terms(plan, w, c).acceleration, w.lanes.quadratic);
+      continue;
+    }
+    const Joint& joint = plan.mechanism.joints()[c];
+    int row = 0;
+    for (const Row& r : rows_of(joint.type))
+      write_row(plan, c, row++, quadratic(r, w.joint[c], placement(w, joint.first), placement(w, joint.second)),
+                w.lanes.quadratic);
+  }
+}
+
+void load_bodies(const Plan& plan, const Inputs& inputs, double t, const std::vector<double>& last_coordinate,
+                 Workspace& w) noexcept {
+  apply_forces(plan, inputs, t, last_coordinate, w);
+  for (const int i : plan.loaded_bodies) write_loads(plan, w, i);
+}
+
+void tangent_of_forces(const Plan& plan, double stiffness_factor, double damping_factor, Workspace& w) noexcept {
+  force_tangent(plan, stiffness_factor, damping_factor, w);
+  for (std::size_t k = 0; k < plan.elements.size(); ++k) write_element(plan, k, stiffness_factor, damping_factor, w);
+  for (const int i : plan.pose_dependent_bodies) {
+    if (!plan.carries_spring[i]) continue;
+    at_all_places(plan.elimination, i, [&](const BodyPlace& at) {
+      const int tangent = plan.elimination.leaf_at(i, at).dense;
+      int k = 0;
+      for (int row = 0; row < 6; ++row)
+        for (int column = 0; column <= row; ++column, ++k)
+          w.lanes.tangent[tangent + k * at.width + at.lane] = w.tangent[i](row, column);
+    });
+  }
+}
+
+Singular what_is_singular(const Plan& plan, const Workspace& w) noexcept {
+  const Elimination& e = plan.elimination;
+  const auto holds = [&](std::size_t c) {
+    const auto [front, lane] = e.constraint[c].eliminated_by;
+    const Front& f = e.fronts[front];
+    for (int k = 0; k < f.pivots; ++k) {
+      const double inverse_d = w.lanes.arena[f.factor + k * (k + 3) / 2 * f.width + lane];  // on L's packed diagonal
+      if (!((f.is_primal ? -inverse_d : inverse_d) > 0.0)) return false;
+    }
+    return true;
+  };
+  int singular = -1;
+  for (int c = 0; c < static_cast<int>(e.constraints.size()); ++c)
+    if (!e.constraints[c].is_padding && !holds(c) &&
+        (singular < 0 || e.constraint[c].level < e.constraint[singular].level))
+      singular = c;
+  if (singular < 0) return {};
+  if (singular < plan.first_element()) return {-1, plan.eliminated[singular]};
+  const auto& sides = e.constraints[singular].bodies;
+  const int body = sides.front() == kGround ? sides.back() : sides.front();
+  const int bodies = static_cast<int>(e.body.size());
+  return {body < bodies ? body : e.body_of_attachment[body - bodies], -1};
+}
+
+Vec6 motion(const Plan& plan, const Workspace& w, int body) noexcept {
+  return gather<6>(w.lanes.body, plan.elimination.body[body].of(kMotionField));
+}
+
+void set_motion(const Plan& plan, int body, const Vec6& motion, Workspace& w) noexcept {
+  at_all_places(plan.elimination, body,
+                [&](const BodyPlace& at) { scatter(w.lanes.body, at.of(kMotionField), 0, motion); });
+}
+
+}  // namespace rigstep::index3

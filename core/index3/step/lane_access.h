@@ -1,0 +1,65 @@
+// Between lanes and the things of the model: what must be seen one by one (force elements, general constraints,
+// sensors) looks through here. Called in the loop.
+#pragma once
+
+#include "core/index3/step/workspace.h"
+
+namespace rigstep::index3 {
+
+// A committed state into the lanes, as the instant that the next step starts from.
+void enter_lanes(const Plan& plan, const State& x, Workspace& w) noexcept;
+
+// The bodies and multipliers of the committed state, or those that the step has reached.
+enum class Instant { last, next };
+void leave_lanes(const Plan& plan, const Workspace& w, Instant instant, State& x) noexcept;
+
+// The last instant as the iterate, with its multipliers. Load time.
+void iterate_from_last(const Plan& plan, Workspace& w) noexcept;
+
+// w.placement of the observed bodies and w.joint of the observed joints, of the iterate; its velocities are those that
+// the trapezoidal rule gives, (15).
+void gather_poses(const Plan& plan, Workspace& w) noexcept;
+
+// The same of the bodies and joints that only the step's end needs.
+void gather_followed_poses(const Plan& plan, Workspace& w) noexcept;
+
+// The projected velocities of the observed bodies into w.placement.
+void gather_velocities(const Plan& plan, Workspace& w) noexcept;
+
+// What the drivers prescribe for the end of the step, at time t [s], and from where angles are unwrapped.
+void drive(const Plan& plan, const State& last, const Inputs& inputs, double t, Workspace& w) noexcept;
+
+// Phi, Jacobians, loads J' lambda and, on request, geometric stiffness of the general constraints, (1) (3).
+void constrain_general(const Plan& plan, Workspace& w, bool with_stiffness) noexcept;
+
+// J-dot v + Phi_tt of the general constraints; the others' come with the velocities.
+void add_quadratic_terms(const Plan& plan, Workspace& w) noexcept;
+
+// All loads at time t [s], and the followed coordinates.
+void load_bodies(const Plan& plan, const Inputs& inputs, double t, const std::vector<double>& last_coordinate,
+                 Workspace& w) noexcept;
+
+// stiffness_factor K + damping_factor C of the force elements: own-body blocks, and the rows of those between two
+// bodies.
+void tangent_of_forces(const Plan& plan, double stiffness_factor, double damping_factor, Workspace& w) noexcept;
+
+// One row of a constraint that has rows, in an array of rows.
+inline double row_value(const Plan& plan, const double* rows, int constraint, int row) noexcept {
+  const Place& at = plan.elimination.constraint[plan.eliminated_as[constraint]].rows;
+  return rows[at.base + row * at.stride];
+}
+
+// What the last factorisation could not eliminate: a joint, coupling or driver, or the body of a primal body or force
+// element; both -1: nothing.
+struct Singular {
+  int body = -1, joint = -1;
+  bool is_none() const { return body < 0 && joint < 0; }
+};
+// The nearest to the leaves.
+Singular what_is_singular(const Plan& plan, const Workspace& w) noexcept;
+
+// Displacement | velocity | acceleration of a body and the like for its rotation, world frame.
+Vec6 motion(const Plan& plan, const Workspace& w, int body) noexcept;
+void set_motion(const Plan& plan, int body, const Vec6& motion, Workspace& w) noexcept;
+
+}  // namespace rigstep::index3

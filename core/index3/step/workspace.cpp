@@ -1,0 +1,322 @@
+#include "core/index3/step/workspace.h"
+
+#include <Eigen/Eigenvalues>
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+namespace rigstep::index3 {
+
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+template <class T>
+void fill(std::vector<T>& values, std::size_t count) {
+  static_assert(sizeof(T) % sizeof(double) == 0, "made of doubles");
+  values.resize(count);
+  for (T& value : values)
+    for (std::size_t k = 0; k < sizeof(T) / sizeof(double); ++k)
+      std::memcpy(reinterpret_cast<char*>(&value) + k * sizeof(double), &kNaN, sizeof(double));
+}
+
+// The arrays of the step, one behind the other, each on a cache line.
+class Carver {
+ public:
+  explicit Carver(double* block) : block_(block) {}
+  double* take(std::size_t doubles) {
+    double* at = block_ == nullptr ? nullptr : block_ + used_;
+    used_ += (doubles + 7) / 8 * 8;
+    return at;
+  }
+  std::size_t used() const { return used_; }
+
+ private:
+  double* block_;
+  std::size_t used_ = 0;
+};
+
+std::size_t scratch_of_part(const Elimination& e) {
+  return (e.scratch_doubles + 7) / 8 * 8 + (e.parts.size() > 1 ? kPageDoubles : 0);
+}
+
+std::size_t carve(const Elimination& e, double* block, StepArrays& a) {
+  Carver carver(block);
+  const auto size = [](int n) { return static_cast<std::size_t>(n); };
+  const auto rows = [&] { return carver.take(size(e.rows)); };
+  a.body = carver.take(size(kBodyFields * e.positions));
+  a.last = kStatesField;
+  a.next = kStatesField + kStateFields;
+  a.tangent = carver.take(e.dense_doubles);
+  a.mass_inverse = carver.take(e.dense_doubles);
+  a.constraint_fields = carver.take(size(kConstraintFields * e.constraint_positions));
+  a.handles = carver.take(e.handle_doubles);
+  for (double** each : {&a.Phi, &a.rate, &a.quadratic, &a.last_lambda, &a.last_kappa, &a.lambda, &a.kappa, &a.sigma})
+    *each = rows();
+  a.arena = carver.take(e.arena_doubles);
+  a.scratch = carver.take(scratch_of_part(e) * e.parts.size());
+  return carver.used();
+}
+
+void take_over(const Part& part, StepArrays& a) {
+  a.run = part.runs.data();
+  a.runs = static_cast<int>(part.runs.size());
+  a.constraint = part.constraints.data();
+  a.constraints = static_cast<int>(part.constraints.size());
+}
+
+void rest_on_ground(StepArrays& a, const BodyPlace& place) {
+  for (int lane = 0; lane < place.width; ++lane) {
+    const Place record = BodyPlace{place.position, place.width, lane}.of(0);
+    for (int k = 0; k < kBodyFields; ++k) a.body[record.base + k * record.stride] = 0.0;
+    for (const int k : {0, 4, 8}) a.body[record.base + (kRotationField + k) * record.stride] = 1.0;
+  }
+}
+
+// Derived with respect to the body's own axes, how the joints' torque turns with the body has the antisymmetric part
+// 1/2 [torque x]. The tangent is symmetric: it takes from each pair of entries the mean, weighted by the squares of the
+// other one's principal moments of inertia, so that no equation of a small moment sees what belongs to a large one; a
+// rod does not turn about itself because it swings. This is twice that mean of the antisymmetric part, in the body's
+// axes, for a torque of 1 about each.
+std::array<Mat3, 3> turning_share(const Mat3& inertia_b) {
+  const Eigen::SelfAdjointEigenSolver<Mat3> principal(inertia_b);
+  const Mat3& P = principal.eigenvectors();
+  const Vec3& J = principal.eigenvalues();
+  std::array<Mat3, 3> share;
+  for (int axis = 0; axis < 3; ++axis) {
+    const Mat3 twice_turn = P.transpose() * skew(Vec3::Unit(axis)) * P;
+    Mat3 mean = Mat3::Zero();
+    for (int i = 0; i < 3; ++i)
+      for (int j = 0; j < 3; ++j)
+        if (i != j) mean(i, j) = twice_turn(i, j) * (J[j] * J[j] - J[i] * J[i]) / (J[j] * J[j] + J[i] * J[i]);
+    share[axis] = P * mean * P.transpose();
+  }
+  return share;
+}
+
+void write_constants(const Body& body, const BodyPlace& place, StepArrays& a) {
+  const Mat3& J = body.inertia_b;
+  const Place at = place.of(kConstantsField);
+  int k = 0;
+  const auto write = [&](double value) { a.body[at.base + at.stride * k++] = value; };
+  write(1.0 / body.mass), write(body.mass);
+  const auto write_symmetric = [&](const Mat3& S) {
+    for (const double value : {S(0, 0), S(1, 1), S(2, 2), S(1, 0), S(2, 0), S(2, 1)}) write(value);
+  };
+  write_symmetric(J);
+  for (const Mat3& share : turning_share(J)) write_symmetric(share);
+}
+
+}  // namespace
+
+Workspace::Workspace(const Plan& plan) : lanes{}, exchange(plan.elimination) {
+  const Elimination& e = plan.elimination;
+  lanes.leaf = e.leaves.data();
+  lanes.attachment = e.attachments.data();
+  lanes.handle = e.handles.data();
+  lanes.signs = e.signs.data();
+  lanes.front = e.fronts.data();
+  lanes.pending = e.pending.data();
+  lanes.copy = e.copies.data();
+  lanes.scattered_child = e.scattered_children.data();
+  lanes.scattered_side = e.scattered_sides.data();
+  lanes.chosen_side = e.chosen_sides.data();
+  take_over(e.parts[0], lanes);
+  lanes.constraint_constants = plan.constraint_constants.data();
+  lanes.compliance[0] = plan.compliance_in_lanes.data();
+  lanes.compliance[1] = plan.compliance_in_lanes.data() + e.rows;
+  lanes.gain = plan.gain.data();
+  lanes.carried = plan.carried.data();
+  lanes.step = step_size(plan.dt());
+  lanes.rows = e.rows;
+  block = AlignedDoubles(carve(e, nullptr, lanes), kNaN);
+  carve(e, block.data(), lanes);
+  parts.assign(e.parts.size(), lanes);
+  part_status.resize(parts.size());
+  for (std::size_t p = 0; p < parts.size(); ++p) parts[p].scratch += p * scratch_of_part(e);
+  borders = joins = parts;
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    take_over(e.parts[p], parts[p]);
+    take_over(e.borders[p], borders[p]);
+    take_over(e.joins[p], joins[p]);
+  }
+  for (const BodyPlace& ground : e.ground) rest_on_ground(lanes, ground);
+  const std::size_t bodies = plan.mechanism.bodies().size();
+  for (std::size_t i = 0; i < bodies; ++i) {
+    write_constants(plan.mechanism.bodies()[i], e.body[i], lanes);
+    for (const BodyPlace& copy : e.body_copies[i]) write_constants(plan.mechanism.bodies()[i], copy, lanes);
+  }
+
+  const std::size_t rows = static_cast<std::size_t>(plan.rows());
+  for (const JointCoordinate& followed : plan.mechanism.coordinates()) reference.push_back(followed.offset);
+  drive = plan.start_drive;
+  fill(placement, bodies);
+  fill(joint, plan.mechanism.joints().size());
+  fill(J_first, rows);
+  fill(J_second, rows);
+  fill(J_third, plan.mechanism.couplings().size());
+  fill(J_fourth, plan.mechanism.couplings().size());
+  fill(Phi, rows);
+  for (const Body& body : plan.mechanism.bodies()) {
+    Q.emplace_back();
+    Q.back() << body.mass * plan.mechanism.gravity_0(), Vec3::Zero();
+  }
+  fill(coordinate, plan.mechanism.coordinates().size());
+  fill(tangent, bodies);
+  fill(spring, plan.mechanism.springs().size());
+  fill(friction, plan.mechanism.frictions().size());
+  fill(motor, plan.mechanism.motors().size());
+  fill(effort, plan.mechanism.efforts().size());
+  fill(bushing, plan.mechanism.bushings().size());
+  fill(tyre, plan.mechanism.tyres().size());
+  fill(drag, plan.mechanism.drags().size());
+  fill(input, plan.mechanism.inputs().size());
+}
+
+void Workspace::advance() noexcept {
+  const auto swap_instants = [](StepArrays& a) {
+    std::swap(a.last, a.next);
+    std::swap(a.last_lambda, a.lambda);
+    std::swap(a.last_kappa, a.kappa);
+  };
+  swap_instants(lanes);
+  for (std::size_t p = 0; p < parts.size(); ++p)
+    swap_instants(parts[p]), swap_instants(borders[p]), swap_instants(joins[p]);
+}
+
+std::size_t Workspace::bytes() const noexcept {
+  const auto size = [](const auto& values) { return values.size() * sizeof(values[0]); };
+  return size(block) + exchange.bytes() + size(reference) + size(drive) + size(placement) + size(joint) +
+         size(J_first) + size(J_second) + size(J_third) + size(J_fourth) + size(Phi) + size(Q) + size(coordinate) +
+         size(tangent) + size(spring) + size(friction) + size(motor) + size(effort) + size(bushing) + size(tyre) +
+         size(drag) + size(input);
+}
+
+namespace {
+
+// a joint coordinate at the pose in w, with its angle unwrapped
+Coordinate coordinate_at(const Plan& plan, const Workspace& w, int k) {
+  const JointCoordinate& c = plan.mechanism.coordinates()[k];
+  const Joint& joint = plan.mechanism.joints()[c.joint];
+  Coordinate x = coordinate(c.freedom, w.joint[c.joint], placement(w, joint.first), placement(w, joint.second));
+  x.value = followed(c.freedom, w.joint[c.joint], x.value + c.offset, w.reference[k]);
+  return x;
+}
+
+const Joint& joint_of(const Plan& plan, int coordinate) {
+  return plan.mechanism.joints()[plan.mechanism.coordinates()[coordinate].joint];
+}
+
+void evaluate_coupling(const Plan& plan, int k, Workspace& w) {
+  const Coupling& coupling = plan.mechanism.couplings()[k];
+  const int constraint = plan.first_coupling() + k, row = plan.first_row[constraint];
+  const Coordinate first = coordinate_at(plan, w, coupling.first), second = coordinate_at(plan, w, coupling.second);
+  w.Phi[row] = first.value + coupling.ratio * second.value - plan.coupling_constant[k];
+  const CoupledJacobians J = coupled_jacobians(plan.bodies[constraint], joint_of(plan, coupling.first), first,
+                                               joint_of(plan, coupling.second), second, coupling.ratio);
+  w.J_first[row] = J[0];
+  w.J_second[row] = J[1];
+  w.J_third[k] = J[2];
+  w.J_fourth[k] = J[3];
+}
+
+void evaluate_driver(const Plan& plan, int k, Workspace& w) {
+  const JointCoordinate& driven = plan.mechanism.coordinates()[plan.mechanism.drivers()[k].coordinate];
+  const Joint& joint = plan.mechanism.joints()[driven.joint];
+  const int row = plan.first_row[plan.first_driver() + k];
+  const Coordinate x =
+      coordinate(driven.freedom, w.joint[driven.joint], placement(w, joint.first), placement(w, joint.second));
+  w.Phi[row] = driver_gap(driven.freedom, x.value + driven.offset, w.drive[k].value);
+  w.J_first[row] = x.first;
+  w.J_second[row] = x.second;
+}
+
+double quadratic_of(const Plan& plan, const Workspace& w, int k) {
+  const JointCoordinate& c = plan.mechanism.coordinates()[k];
+  const Joint& joint = plan.mechanism.joints()[c.joint];
+  return coordinate_quadratic(c.freedom, w.joint[c.joint], placement(w, joint.first), placement(w, joint.second));
+}
+
+// of a load `weight` along a joint coordinate
+void add_stiffness(const Plan& plan, int k, double weight, const Workspace& w, const CoupledBodies& bodies,
+                   std::array<Mat3, 4>& K) {
+  const JointCoordinate& c = plan.mechanism.coordinates()[k];
+  const Joint& joint = plan.mechanism.joints()[c.joint];
+  Mat3 K_first = Mat3::Zero(), K_second = Mat3::Zero();
+  add_coordinate_stiffness(c.freedom, weight, w.joint[c.joint], K_first, K_second);
+  for (std::size_t side = 0; side < K.size(); ++side) {
+    if (bodies[side] == kGround) continue;
+    if (bodies[side] == joint.first) K[side] += K_first;
+    if (bodies[side] == joint.second) K[side] += K_second;
+  }
+}
+
+}  // namespace
+
+void evaluate_constraint(const Plan& plan, int constraint, Workspace& w) noexcept {
+  if (constraint >= plan.first_driver()) return evaluate_driver(plan, constraint - plan.first_driver(), w);
+  if (constraint >= plan.first_coupling()) return evaluate_coupling(plan, constraint - plan.first_coupling(), w);
+  int row = plan.first_row[constraint];
+  for (const Row& r : rows_of(plan.mechanism.joints()[constraint].type)) {
+    const RowValue value = evaluate(r, w.joint[constraint]);
+    w.Phi[row] = value.Phi;
+    w.J_first[row] = value.J_first;
+    w.J_second[row] = value.J_second;
+    ++row;
+  }
+}
+
+void evaluate_constraints(const Plan& plan, Workspace& w) noexcept {
+  for (std::size_t j = 0; j < w.joint.size(); ++j) {
+    const Joint& joint = plan.mechanism.joints()[j];
+    w.joint[j] = place(joint, placement(w, joint.first), placement(w, joint.second));
+  }
+  for (int c = 0; c < plan.mechanism.constraints(); ++c) evaluate_constraint(plan, c, w);
+}
+
+void geometric_stiffness(const Plan& plan, int constraint, const double* lambda, const Workspace& w,
+                         std::array<Mat3, 4>& K) noexcept {
+  K.fill(Mat3::Zero());
+  const Mechanism& m = plan.mechanism;
+  const CoupledBodies& bodies = plan.bodies[constraint];
+  if (constraint >= plan.first_driver()) {
+    add_stiffness(plan, m.drivers()[constraint - plan.first_driver()].coordinate, lambda[0], w, bodies, K);
+  } else if (constraint >= plan.first_coupling()) {
+    const Coupling& coupling = m.couplings()[constraint - plan.first_coupling()];
+    add_stiffness(plan, coupling.first, lambda[0], w, bodies, K);
+    add_stiffness(plan, coupling.second, coupling.ratio * lambda[0], w, bodies, K);
+  } else {
+    for (const Row& r : rows_of(m.joints()[constraint].type))
+      add_geometric_stiffness(r, *lambda++, w.joint[constraint], K[0], K[1]);
+  }
+}
+
+RowTerms row_terms(const Plan& plan, const Workspace& w, int constraint) noexcept {
+  const int driver = constraint - plan.first_driver();
+  if (driver < 0) {
+    const Coupling& coupling = plan.mechanism.couplings()[constraint - plan.first_coupling()];
+    return {0.0, quadratic_of(plan, w, coupling.first) + coupling.ratio * quadratic_of(plan, w, coupling.second)};
+  }
+  const Prescribed& drive = w.drive[driver];
+  return {-drive.rate, quadratic_of(plan, w, plan.mechanism.drivers()[driver].coordinate) - drive.acceleration};
+}
+
+void evaluate_velocity_terms(const Plan& plan, const Workspace& w, std::vector<double>& rates) noexcept {
+  std::fill(rates.begin(), rates.end(), 0.0);
+  for (int c = plan.first_driver(); c < plan.mechanism.constraints(); ++c)
+    rates[plan.first_row[c]] = row_terms(plan, w, c).velocity;
+}
+
+void evaluate_quadratic_terms(const Plan& plan, const Workspace& w, std::vector<double>& terms) noexcept {
+  for (std::size_t j = 0; j < w.joint.size(); ++j) {
+    const Joint& joint = plan.mechanism.joints()[j];
+    int row = plan.first_row[j];
+    for (const Row& r : rows_of(joint.type))
+      terms[row++] = quadratic(r, w.joint[j], placement(w, joint.first), placement(w, joint.second));
+  }
+  for (int c = plan.first_coupling(); c < plan.mechanism.constraints(); ++c)
+    terms[plan.first_row[c]] = row_terms(plan, w, c).acceleration;
+}
+
+}  // namespace rigstep::index3

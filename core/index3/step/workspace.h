@@ -1,0 +1,134 @@
+// Every byte that a step may touch and that does not survive it, grouped by the phase that writes it.
+// Sized once; starts as NaN, so that anything read before it is written shows at once.
+#pragma once
+
+#include <vector>
+
+#include "core/index3/compile/aligned.h"
+#include "core/index3/compile/plan.h"
+#include "core/index3/physics/constraints.h"
+#include "core/index3/physics/elements/tyre.h"
+#include "core/index3/step/exchange.h"
+
+namespace rigstep::index3 {
+
+// What a force element along one scalar does.
+struct ElementReading {
+  double deflection;  // [m] or [rad]; the joint coordinate of what is no spring
+  double rate;        // [m/s] or [rad/s]
+  double effort;      // [N] or [N m]
+};
+
+struct BushingReading {
+  Vec6 deflection;  // first frame's axes [m] and [-]
+  Vec6 load;        // on the second body, first frame's axes [N] and [N m]
+};
+
+struct DragReading {
+  Vec3 force;    // on the body at its point, world frame [N]
+  double speed;  // of the point against the air [m/s]
+};
+
+// What a thread has noticed in its part of a step, on cache lines of its own: processors fetch two at a time.
+struct alignas(128) PartStatus {
+  bool failed = false;    // some front has no positive pivots
+  bool complete = false;  // nobody was late
+  StepMeasures found;
+};
+
+struct Workspace {
+  explicit Workspace(const Plan& plan);
+  std::size_t bytes() const noexcept;
+
+  // The instant that the step has reached becomes the last one.
+  void advance() noexcept;
+
+  // the step in lanes, written by its kernels (schedule.h says what)
+  AlignedDoubles block;                 // all of it
+  StepArrays lanes;                     // views into it, with the operations of the first part, mostly the only one
+  std::vector<StepArrays> parts;        // the same arrays, each with the operations of one part
+  std::vector<StepArrays> borders;      // (parts) ... with those of its border
+  std::vector<StepArrays> joins;        // (parts) ... with those by which it joins all parts
+  Exchange exchange;                    // between the parts
+  std::vector<PartStatus> part_status;  // (parts)
+
+  // The same quantities one by one: in the loop only for what the plan observes, at load time for everything.
+
+  // written by drive, evaluate_state
+  std::vector<double> reference;  // (followed coordinates) at the last instant: angles are unwrapped from there
+  std::vector<Prescribed> drive;  // (drivers) prescribed motion at the end of the step
+
+  // written by look_at_bodies, evaluate_state
+  std::vector<Placement> placement;  // (bodies) of the current iterate
+
+  // written by look_at_joints, evaluate_constraints
+  std::vector<JointPlacement> joint;  // (joints)
+  std::vector<Vec6> J_first;          // (rows) Jacobian with respect to the first body   (3)
+  std::vector<Vec6> J_second;         // (rows)                      the second body
+  std::vector<Vec6> J_third;          // (couplings) the bodies of the second joint
+  std::vector<Vec6> J_fourth;         // (couplings)
+  std::vector<double> Phi;            // (rows) position constraints [m] or [-]           (1)
+
+  // written by apply_forces, force_tangent; of the committed step where plan.shows_forces, else of its last iterate
+  std::vector<Vec6> Q;                   // (bodies) force [N] and torque [N m], world frame
+  std::vector<double> coordinate;        // (followed coordinates) unwrapped [m] or [rad]
+  std::vector<ElementReading> spring;    // (springs)
+  std::vector<ElementReading> friction;  // (joint frictions)
+  std::vector<ElementReading> motor;     // (motors)
+  std::vector<ElementReading> effort;    // (efforts)
+  std::vector<BushingReading> bushing;   // (bushings)
+  std::vector<TyreReading> tyre;         // (tyres)
+  std::vector<DragReading> drag;         // (drags)
+  std::vector<Mat6> tangent;             // (bodies) h2 K + dt/2 C, world frame
+
+  // written by take_inputs
+  std::vector<double> input;  // (input channels) of this step
+};
+
+inline const Placement kGroundPlacement{};
+
+inline const Placement& placement(const Workspace& w, int body) noexcept {
+  return body == kGround ? kGroundPlacement : w.placement[body];
+}
+
+// Jacobian of a row with respect to body k of its constraint, plan.bodies[plan.joint_of_row[row]][k].
+inline const Vec6& block(const Plan& plan, const Workspace& w, int row, int k) noexcept {
+  if (k < 2) return k == 0 ? w.J_first[row] : w.J_second[row];
+  const int coupling = plan.joint_of_row[row] - plan.first_coupling();
+  return k == 2 ? w.J_third[coupling] : w.J_fourth[coupling];
+}
+
+// Runs f(body, Jacobian) for every moving body that the row acts on.
+template <class Visit>
+void for_each_block(const Plan& plan, const Workspace& w, int row, const Visit& f) {
+  const CoupledBodies& bodies = plan.bodies[plan.joint_of_row[row]];
+  for (int k = 0; k < 4; ++k)
+    if (bodies[k] != kGround) f(bodies[k], block(plan, w, row, k));
+}
+
+// The Jacobians and w.Phi of a joint, coupling or driver, from w.joint, w.placement, w.reference and w.drive, (1) (3).
+void evaluate_constraint(const Plan& plan, int constraint, Workspace& w) noexcept;
+
+// w.joint and the above of all constraints. Load time and diagnostics.
+void evaluate_constraints(const Plan& plan, Workspace& w) noexcept;
+
+// Rotational own-body blocks of d(J' lambda)/d(theta), symmetric part, of the bodies of a constraint; lambda: of its
+// rows. K: per body as in plan.bodies, zero where it adds nothing.
+void geometric_stiffness(const Plan& plan, int constraint, const double* lambda, const Workspace& w,
+                         std::array<Mat3, 4>& K) noexcept;
+
+// What a row adds to J v and to J a besides the bodies' motion: Phi_t, and J-dot v + Phi_tt. Of a coupling or driver.
+struct RowTerms {
+  double velocity;
+  double acceleration;
+};
+RowTerms row_terms(const Plan& plan, const Workspace& w, int constraint) noexcept;
+
+// Phi_t of every row: minus the prescribed rate of a driver, else zero. Load time and diagnostics.
+void evaluate_velocity_terms(const Plan& plan, const Workspace& w, std::vector<double>& rates) noexcept;
+
+// J-dot v + Phi_tt of every row, from w.joint, the velocities in w.placement and the prescribed accelerations. Load
+// time and diagnostics.
+void evaluate_quadratic_terms(const Plan& plan, const Workspace& w, std::vector<double>& quadratic) noexcept;
+
+}  // namespace rigstep::index3

@@ -1,0 +1,522 @@
+#include "server/live/live_run.h"
+
+#include <fmt/format.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <system_error>
+#include <utility>
+
+#include "core/index3/compile/plan.h"
+#include "proto/key_file.h"
+#include "rt/deadline_loop.h"
+
+namespace rigstep::server {
+
+namespace {
+
+constexpr std::int64_t kRingNs = 16'400'000'000;  // of records: more than any disk stall
+constexpr std::size_t kLeastSlots = 1024;
+constexpr std::size_t kStateRingBytes = 32u << 20;  // at least 4 states
+constexpr std::size_t kMaxEvents = 100;
+// for the disk when the run ends: with all else, it has ended two seconds after it was asked to
+constexpr std::chrono::milliseconds kPatience{1500};
+
+wire::LoadedMechanism load(const wire::RigConfig& rig) { return load_mechanism_file(rig.mechanism_path); }
+
+rt::RealtimeSettings realtime_settings(const wire::RigConfig& rig) {
+  return {.enforce = rig.enforce_realtime, .priority = rig.priority, .cpu = rig.cpu};
+}
+
+// They refer to `rig`. operator_key: made where rigs need no key.
+UdpOptions udp_options(const wire::RigConfig& rig, std::optional<OperatorKey>& operator_key) {
+  UdpOptions options{.address = rig.address,
+                     .port = rig.port,
+                     .allow_unauthenticated = rig.allow_unauthenticated,
+                     .timeout_steps = rig.timeout_steps,
+                     .max_input_delay_ms = rig.max_input_delay_ms,
+                     .place = [&rig] { return wire::place_in(rig, "link.address"); }};
+  if (!rig.key_path.empty())
+    options.keys = {std::make_shared<const wire::Secret<wire::KeyRing>>(wire::read_key_ring(rig.key_path)), true};
+  else
+    options.keys = {operator_key.emplace().ring(), false};
+  return options;
+}
+
+// Steps that the black box keeps, and how often a full state stands among them.
+std::uint64_t black_box_steps(const wire::RigConfig& rig) {
+  return static_cast<std::uint64_t>(std::llround(rig.black_box_seconds * 1e9 / static_cast<double>(rig.period_ns)));
+}
+
+std::uint32_t full_state_every(const wire::RigConfig& rig) {
+  if (rig.black_box_folder.empty()) return rig.full_state_every;
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(rig.full_state_every, black_box_steps(rig)));
+}
+
+rt::CycleSettings cycle_settings(const wire::RigConfig& rig, const Mechanism& mechanism) {
+  return {.max_age_steps = rig.max_input_age_steps,
+          .stale_rule = rig.stale_rule,
+          .fault_after_steps = rig.fault_after_steps,
+          .miss_limits = {.consecutive = rig.consecutive_misses, .per_second = rig.misses_per_second},
+          .full_state_every = full_state_every(rig),
+          .inputs = wire::input_policies(rig, mechanism),
+          .safe_outputs = wire::safe_outputs(rig, mechanism)};
+}
+
+// The step ring holds the same time at any period, the state ring as many states as that has and memory allows.
+std::shared_ptr<RecordRings> make_rings(const wire::RigConfig& rig, const index3::Stepper& stepper) {
+  const std::size_t state_bytes = rt::full_state_bytes(stepper.state());
+  const std::size_t record_bytes =
+      rt::step_record_bytes(static_cast<int>(stepper.plan().mechanism.input_channels().size()));
+  if (rig.recording_path.empty() && rig.black_box_folder.empty())
+    return std::make_shared<RecordRings>(record_bytes, 1, state_bytes, 1);
+  const auto steps = std::max(kLeastSlots, static_cast<std::size_t>(kRingNs / rig.period_ns));
+  const std::size_t states =
+      std::clamp<std::size_t>(kStateRingBytes / state_bytes, 4, 4 + steps / full_state_every(rig));
+  return std::make_shared<RecordRings>(record_bytes, steps, state_bytes, states);
+}
+
+// a fault is no time to find out
+wire::RigConfig with_black_box_folder(wire::RigConfig rig) {
+  if (!rig.black_box_folder.empty() && ::access(rig.black_box_folder.c_str(), W_OK | X_OK) != 0) {
+    const std::string cause = std::generic_category().message(errno);
+    throw wire::ConfigError(wire::place_in(rig, "black_box.folder") + ": cannot write to \"" + rig.black_box_folder +
+                            "\" (" + cause + "): make this folder, or name another");
+  }
+  return rig;
+}
+
+wire::RigConfig with_fresh_recording(wire::RigConfig rig) {
+  rig.recording_path = fresh_recording_path(rig.recording_path);
+  return rig;
+}
+
+// Output channels that the rig file selects, in its order.
+std::vector<int> selected_channels(const wire::RigConfig& rig, const Mechanism& m) {
+  std::vector<int> channels;
+  const auto add = [&](std::size_t k) {
+    const int end =
+        k + 1 < m.outputs().size() ? m.outputs()[k + 1].first_channel : static_cast<int>(m.output_channels().size());
+    for (int c = m.outputs()[k].first_channel; c < end; ++c) channels.push_back(c);
+  };
+  for (std::size_t k = 0; k < rig.outputs.size(); ++k) {
+    const std::string& name = rig.outputs[k];
+    const auto found =
+        std::find_if(m.outputs().begin(), m.outputs().end(), [&name](const Output& o) { return o.name == name; });
+    if (found == m.outputs().end())
+      throw wire::ConfigError(wire::place_in(rig, "output", static_cast<int>(k)) + ": \"" + name +
+                              "\" is no output of " + m.name() + ": list names of its outputs, or none for all");
+    add(static_cast<std::size_t>(found - m.outputs().begin()));
+  }
+  if (rig.outputs.empty())
+    for (std::size_t k = 0; k < m.outputs().size(); ++k) add(k);
+  return channels;
+}
+
+LiveSummary::Distribution distribution(const rt::Histogram& histogram, double unit) {
+  const auto value = [&](double percent) { return unit * static_cast<double>(histogram.percentile(percent)); };
+  return {value(50.0), value(99.0), value(99.9), unit * static_cast<double>(histogram.max())};
+}
+
+std::string line(const char* name, const LiveSummary::Distribution& d, const char* unit) {
+  return fmt::format("{:<22}p50 {:.1f}  p99 {:.1f}  p99.9 {:.1f}  max {:.1f} {}\n", name, d.p50, d.p99, d.p999, d.max,
+                     unit);
+}
+
+}  // namespace
+
+nlohmann::json LiveSummary::json() const {
+  const auto to_json = [](const Distribution& d) {
+    return nlohmann::json{{"p50", d.p50}, {"p99", d.p99}, {"p99.9", d.p999}, {"max", d.max}};
+  };
+  nlohmann::json dropped = nlohmann::json::object();
+  for (std::size_t k = 1; k < wire::kDecodeStatusCount; ++k)
+    dropped[wire::to_string(static_cast<wire::DecodeStatus>(k))] = link.dropped[k];
+  return {{"schema", 1},
+          {"mechanism", mechanism},
+          {"lockstep", lockstep},
+          {"seconds", seconds},
+          {"steps", steps},
+          {"steps_with_input", steps_with_input},
+          {"missed_deadlines", missed_deadlines},
+          {"first_miss_step", first_miss_step},
+          {"newest_miss_step", newest_miss_step},
+          {"limited_inputs", limited_inputs},
+          {"not_converged_steps", not_converged_steps},
+          {"first_not_converged_step", first_not_converged_step},
+          {"page_faults", loop_thread.page_faults},
+          {"involuntary_switches", loop_thread.involuntary_switches},
+          {"lost_records", lost_records},
+          {"recorded_steps", recorded_steps},
+          {"recording", recording},
+          {"recording_error", recording_error},
+          {"unconfirmed", unconfirmed},
+          {"wake_up_us", to_json(wake_up_us)},
+          {"step_us", to_json(step_us)},
+          {"input_age_steps", to_json(input_age_steps)},
+          {"hand_off_us", to_json(hand_off_us)},
+          {"reply_us", to_json(reply_us)},
+          {"black_boxes", black_boxes},
+          {"refused_black_boxes", refused_black_boxes},
+          {"link",
+           {{"received", link.received},
+            {"accepted", link.accepted},
+            {"dropped", dropped},
+            {"sent", link.sent},
+            {"overtaken", link.overtaken},
+            {"send_errors", link.send_errors},
+            {"queue_overflows", link.queue_overflows}}},
+          {"fault", fault},
+          {"faults", faults},
+          {"status", rigstep::to_string(last_status)}};
+}
+
+std::string LiveSummary::text() const {
+  std::string out =
+      fmt::format("{:<22}{} steps in {:.2f} s, {} deadlines missed\n", mechanism, steps, seconds, missed_deadlines);
+  if (missed_deadlines > 0)
+    out +=
+        fmt::format("{:<22}first before step {}, last before step {}\n", "  missed", first_miss_step, newest_miss_step);
+  out += line("wake-up", wake_up_us, lockstep ? "us after the datagram came" : "us after the deadline");
+  out += line("step", step_us, "us");
+  out += fmt::format("{:<22}{} page faults, taken off its core {} times\n", "loop thread", loop_thread.page_faults,
+                     loop_thread.involuntary_switches);
+  if (!lockstep) out += line("hand-off", hand_off_us, "us from the answer to the network thread");
+  out +=
+      line("reply", reply_us, lockstep ? "us from one datagram to the other" : "us from the deadline to the datagram");
+  out += line("input age", input_age_steps, "steps");
+  if (limited_inputs > 0)
+    out += fmt::format("{:<22}in {} steps to their range or rate\n", "inputs limited", limited_inputs);
+  if (not_converged_steps > 0)
+    out +=
+        fmt::format("{:<22}{} steps, first step {}\n", "not converged", not_converged_steps, first_not_converged_step);
+  out += fmt::format("{:<22}{} received, {} accepted, {} sent\n", "datagrams", link.received, link.accepted, link.sent);
+  if (link.overtaken > 0)
+    out +=
+        fmt::format("{:<22}{} states, replaced by a newer one before they were sent\n", "  overtaken", link.overtaken);
+  if (link.send_errors > 0) out += fmt::format("{:<22}{} not taken by the system\n", "  send errors", link.send_errors);
+  if (link.queue_overflows > 0)
+    out += fmt::format("{:<22}{} dropped by the system: its queue was full, or a checksum wrong\n", "  queue overflows",
+                       link.queue_overflows);
+  for (std::size_t k = 1; k < wire::kDecodeStatusCount; ++k)
+    if (link.dropped[k] > 0)
+      out += fmt::format("{:<22}{} ({})\n", "  refused", link.dropped[k],
+                         wire::to_string(static_cast<wire::DecodeStatus>(k)));
+  if (!recording.empty())
+    out += fmt::format("{:<22}{}: {} steps, {} lost\n", "recording", recording, recorded_steps, lost_records);
+  if (!recording_error.empty()) out += fmt::format("{:<22}{}\n", "recording failed", recording_error);
+  if (unconfirmed)
+    out += fmt::format("{:<22}written, but the disk had not confirmed it yet when it was no longer waited for\n", "");
+  if (refused_black_boxes > 0)
+    out += fmt::format("{:<22}{}, by the limits of the rig file\n", "black boxes refused", refused_black_boxes);
+  for (const std::string& path : black_boxes) out += fmt::format("{:<22}{}\n", "black box", path);
+  if (!fault.empty()) out += fmt::format("{:<22}stepping stopped: {}\n", "fault", fault);
+  return out;
+}
+
+std::vector<std::string> start_warnings(const wire::RigConfig& rig) {
+  std::vector<std::string> texts;
+  if (rig.allow_unauthenticated && rig.key_path.empty())
+    texts.push_back(wire::place_in(rig, "link.allow_unauthenticated") + ": whoever reaches " + rig.address +
+                    " may steer this rig; make a key with `rigstep keygen` and name it in `link.key_file`");
+  if (rig.black_box_folder.empty()) return texts;
+  const std::uint64_t free = free_disk_bytes(rig.black_box_folder);
+  if (free < rig.disk_reserve_bytes)
+    texts.push_back(
+        fmt::format("{}: no black box will be written while only {} MiB of its disk are free and {} MiB are "
+                    "left to the recording; free space, or lower black_box.reserve_mebibytes",
+                    wire::place_in(rig, "black_box.folder"), free >> 20, rig.disk_reserve_bytes >> 20));
+  return texts;
+}
+
+LiveRun::LiveRun(wire::RigConfig rig)
+    : rig_(with_black_box_folder(with_fresh_recording(std::move(rig)))),
+      mechanism_(load(rig_)),
+      realtime_(rt::set_up_process_memory(realtime_settings(rig_))),
+      no_deep_idle_(realtime_settings(rig_), realtime_),
+      stepper_(make_stepper(mechanism_, settings_of(rig_))),
+      rings_(make_rings(rig_, stepper_)),
+      key_watch_(rig_.key_path),
+      codec_(mechanism_.mechanism, selected_channels(rig_, mechanism_.mechanism), rig_.period_ns, product_version()),
+      endpoint_(udp_options(rig_, operator_key_), codec_, inputs_, snapshots_,
+                {.on_event = [this](const RigEvent& event) { keep_event(event); },
+                 .describe_loop = [this](wire::StatusReport& report) { describe_loop(report); },
+                 .reset_fault =
+                     [this](std::uint32_t number) {
+                       const rt::Fault fault = cycle_.fault();
+                       if (fault.latched && fault.number == number) cycle_.request_reset(number);
+                       if (rig_.lockstep) cycle_.take_reset();  // this is the loop thread, and no tick may be due
+                     },
+                 .write_black_box = [this](std::uint32_t written) { return request_black_box_after(written); }}),
+      cycle_(stepper_, cycle_settings(rig_, mechanism_.mechanism),
+             {.in = &inputs_,
+              .out = rig_.lockstep ? nullptr : &snapshots_,
+              .steps = keeps_records() ? &rings_->steps : nullptr,
+              .states = keeps_records() ? &rings_->states : nullptr,
+              .wake_fd = rig_.lockstep ? -1 : endpoint_.wake_fd()}) {
+  if (!endpoint_.keys_locked())
+    key_events_.push_back(
+        "keys: the system does not lock their memory, which may come into swap space: raise `ulimit -l`");
+  if (!operator_key_) return;
+  if (const std::string problem = operator_key_->publish(endpoint_.local_port()); !problem.empty())
+    key_events_.push_back("keys: `rigstep reset` and `rigstep blackbox` will not work here, no place for their key: " +
+                          problem);
+}
+
+LiveRun::~LiveRun() {
+  if (loop_.joinable()) stop("abandoned");
+}
+
+void LiveRun::run_loop() {
+  rt::BusyPoll busy_poll;
+  try {
+    const rt::RealtimeSettings settings = realtime_settings(rig_);
+    rt::ThreadReport report = rt::set_up_loop_thread(settings);
+    busy_poll = rt::set_up_busy_poll(rig_.busy_poll_ns, settings, report);
+    set_up_.set_value(report);
+  } catch (...) {
+    set_up_.set_exception(std::current_exception());
+    return;
+  }
+  go_.get_future().wait();
+  if (stopping_.load()) return;  // something else did not start
+  const rt::ThreadUsage before = rt::thread_usage();
+  if (rig_.lockstep) {
+    const Lockstep lockstep{.step = [this](const rt::TickTiming& timing) { cycle_.advance(timing); },
+                            .keep = [this] { cycle_.keep(); },
+                            .answer = cycle_.answer()};
+    endpoint_.serve_lockstep(lockstep, busy_poll);
+  } else {
+    rt::MonotonicClock clock;
+    const auto tick = [this](const rt::TickTiming& timing) noexcept { cycle_.tick(timing); };
+    rt::run_deadline_loop(clock, rig_.period_ns, stopping_, tick, busy_poll);
+  }
+  const rt::ThreadUsage after = rt::thread_usage();
+  loop_usage_ = {after.page_faults - before.page_faults, after.involuntary_switches - before.involuntary_switches};
+}
+
+std::string LiveRun::fault() const {
+  const rt::Fault fault = cycle_.fault();
+  if (!fault.latched) return {};
+  const std::string why =
+      failed(fault.status) ? describe_fault(mechanism_.mechanism, fault.status, fault.body, fault.joint, fault.output)
+                           : describe_stop(fault.by_misses);
+  const std::string box = recorder_ ? recorder_->black_boxes(fault.number).of_fault : std::string();
+  return box.empty() ? why : why + "; " + box;
+}
+
+bool LiveRun::awaits_black_box() const {
+  const rt::Fault fault = cycle_.fault();
+  return fault.latched && !rig_.black_box_folder.empty() && recorder_->black_boxes(fault.number).of_fault.empty();
+}
+
+// add: gives a new wire::Distribution or wire::RecordedDistribution to fill in.
+template <class Add>
+void LiveRun::add_distributions(const Add& add) const {
+  const std::pair<const char*, const rt::Histogram*> histograms[] = {{"wake_up_ns", &cycle_.wake_up_ns()},
+                                                                     {"step_ns", &cycle_.step_ns()},
+                                                                     {"input_age_steps", &cycle_.input_age_steps()},
+                                                                     {"hand_off_ns", &endpoint_.hand_off_ns()},
+                                                                     {"reply_ns", &endpoint_.reply_ns()}};
+  for (const auto& [name, histogram] : histograms) {
+    auto* const distribution = add();
+    distribution->set_name(name);
+    distribution->set_count(histogram->count());
+    distribution->set_p50(histogram->percentile(50.0));
+    distribution->set_p99(histogram->percentile(99.0));
+    distribution->set_p999(histogram->percentile(99.9));
+    distribution->set_max(histogram->max());
+  }
+}
+
+// On the network thread, in lockstep the loop thread: from totals and histograms that may be read live.
+void LiveRun::describe_loop(wire::StatusReport& report) const {
+  constexpr std::size_t kMaxTextBytes = 250;  // a report is one datagram
+  report.set_loop_state(cycle_.fault().latched ? wire::FAULTED : wire::RUNNING);
+  report.set_fault_number(cycle_.fault().number);
+  report.set_fault(wire::printable(fault(), kMaxTextBytes));
+  report.set_recording_error(wire::printable(recording_error(), kMaxTextBytes));
+  const auto count = [&report](const char* name, std::uint64_t value) {
+    wire::Counter& counter = *report.add_counter();
+    counter.set_name(name);
+    counter.set_count(value);
+  };
+  count("missed_deadlines", cycle_.missed_deadlines());
+  count("lost_records", cycle_.lost_records());
+  count("first_miss_step", cycle_.first_miss_step());
+  count("newest_miss_step", cycle_.newest_miss_step());
+  count("limited_inputs", cycle_.limited_inputs());
+  count("not_converged_steps", cycle_.not_converged_steps());
+  count("refused_black_boxes", refused_black_boxes());
+  add_distributions([&report] { return report.add_distribution(); });
+  if (!recorder_) return;
+  const Recorder::BlackBoxes boxes = recorder_->black_boxes(cycle_.fault().number);
+  report.set_black_boxes(boxes.count);
+  report.set_black_box(wire::printable(boxes.newest, kMaxTextBytes));
+  report.set_black_box_failed(boxes.newest_failed);
+}
+
+void LiveRun::keep_event(const RigEvent& event) {
+  const std::lock_guard lock(events_mutex_);
+  if (events_.size() < kMaxEvents) events_.push_back(event);
+}
+
+std::vector<RigEvent> LiveRun::take_events() {
+  const std::lock_guard lock(events_mutex_);
+  return std::exchange(events_, {});
+}
+
+std::vector<std::string> LiveRun::take_key_events() {
+  if (const auto change = key_watch_.look()) {
+    if (change->ring != nullptr) {
+      endpoint_.offer_keys(change->ring);
+      key_events_.push_back("keys: read again, " + std::to_string((**change->ring).all().size()) +
+                            " participants: " + rig_.key_path);
+    } else {
+      key_events_.push_back("keys: those known before stay, " + change->problem);
+    }
+  }
+  return std::exchange(key_events_, {});
+}
+
+bool LiveRun::request_black_box() {
+  if (rig_.black_box_folder.empty()) return false;
+  recorder_->request_black_box(recorder_->black_boxes_begun() + 1);
+  return true;
+}
+
+// On the network thread, in lockstep the loop thread.
+bool LiveRun::request_black_box_after(std::uint32_t written) {
+  if (rig_.black_box_folder.empty()) return false;
+  if (written == recorder_->black_boxes(0).count) recorder_->request_black_box(written + 1);
+  return true;
+}
+
+std::uint32_t LiveRun::refused_black_boxes() const { return recorder_ ? recorder_->refused_black_boxes() : 0; }
+
+std::string LiveRun::newest_black_box() const {
+  return recorder_ ? recorder_->black_boxes(cycle_.fault().number).newest : std::string();
+}
+
+std::vector<Recorder::Written> LiveRun::take_black_boxes() {
+  if (!recorder_) return {};
+  std::vector<Recorder::Written> written = recorder_->take_written();
+  for (const Recorder::Written& each : written)
+    if (each.good) black_boxes_.push_back(each.text);
+  return written;
+}
+
+void LiveRun::start_recorder() {
+  if (!keeps_records()) return;
+  std::vector<std::string> lines;
+  for (const rt::Grant& grant : realtime_) lines.push_back(rt::to_string(grant));
+  const wire::RecordingHeader header = recording_header(mechanism_, &rig_, stepper_, lines);
+  recorder_ = std::make_shared<Recorder>(rings_);
+  if (!rig_.recording_path.empty()) recorder_->record_to(rig_.recording_path, header);
+  if (!rig_.black_box_folder.empty())
+    recorder_->keep_black_box(
+        {.folder = rig_.black_box_folder,
+         .steps = black_box_steps(rig_),
+         .full_state_every = full_state_every(rig_),
+         .least_interval = std::chrono::nanoseconds(std::llround(1e9 * rig_.black_box_least_interval_s)),
+         .most_files = rig_.most_black_boxes,
+         .most_bytes = rig_.most_black_box_bytes,
+         .disk_reserve_bytes = rig_.disk_reserve_bytes},
+        header);
+  recorder_->start();
+}
+
+std::string LiveRun::memory_text() const {
+  const auto mebibytes = [](std::size_t bytes) { return static_cast<double>(bytes) / (1 << 20); };
+  const double seconds = 1e-9 * static_cast<double>(rig_.period_ns) * static_cast<double>(rings_->steps.capacity());
+  std::string text = fmt::format(
+      "in memory until the disk has them: records of {:.1f} s in {:.1f} MiB, {} full states in {:.1f} MiB", seconds,
+      mebibytes(rings_->steps.bytes()), rings_->states.capacity(), mebibytes(rings_->states.bytes()));
+  if (!rig_.black_box_folder.empty())
+    text += fmt::format("; the black box takes {:.1f} MiB", mebibytes(recorder_->black_box_bytes()));
+  return text;
+}
+
+void LiveRun::start() {
+  loop_ = std::thread([this] { run_loop(); });
+  ::pthread_setname_np(loop_.native_handle(), "rigstep-loop");
+  try {
+    for (const rt::Grant& grant : set_up_.get_future().get()) realtime_.push_back(grant);
+    if (stepper_.threads() > 1) {
+      const auto team =
+          rt::set_up_team(stepper_.workers(), stepper_.threads() - 1, rig_.period_ns, realtime_settings(rig_));
+      realtime_.insert(realtime_.end(), team.begin(), team.end());
+    }
+    start_recorder();
+    if (!rig_.lockstep) endpoint_.start();
+  } catch (...) {
+    stopping_.store(true);
+    go_.set_value();
+    loop_.join();
+    if (recorder_ && recorder_->is_running()) recorder_->stop({}, kPatience);
+    throw;
+  }
+  started_ = std::chrono::steady_clock::now();
+  go_.set_value();
+}
+
+LiveSummary LiveRun::stop(const std::string& reason) {
+  stopping_.store(true);
+  if (rig_.lockstep) endpoint_.stop();
+  loop_.join();
+  const auto ended = std::chrono::steady_clock::now();
+  endpoint_.stop();
+  LiveSummary summary;
+  summary.mechanism = mechanism_.mechanism.name();
+  summary.lockstep = rig_.lockstep;
+  summary.seconds = std::chrono::duration<double>(ended - started_).count();
+  summary.steps = stepper_.state().step;
+  summary.steps_with_input = cycle_.input_age_steps().count();
+  summary.missed_deadlines = cycle_.missed_deadlines();
+  summary.first_miss_step = cycle_.first_miss_step();
+  summary.newest_miss_step = cycle_.newest_miss_step();
+  summary.limited_inputs = cycle_.limited_inputs();
+  summary.not_converged_steps = cycle_.not_converged_steps();
+  summary.first_not_converged_step = cycle_.first_not_converged_step();
+  summary.lost_records = cycle_.lost_records();
+  summary.loop_thread = loop_usage_;
+  summary.wake_up_us = distribution(cycle_.wake_up_ns(), 1e-3);
+  summary.step_us = distribution(cycle_.step_ns(), 1e-3);
+  summary.input_age_steps = distribution(cycle_.input_age_steps(), 1.0);
+  summary.hand_off_us = distribution(endpoint_.hand_off_ns(), 1e-3);
+  summary.reply_us = distribution(endpoint_.reply_ns(), 1e-3);
+  summary.link = endpoint_.counters();
+  summary.fault = fault();
+  summary.faults = cycle_.fault().number;
+  summary.last_status = cycle_.record().status;
+  if (recorder_) stop_recorder(reason, summary);
+  return summary;
+}
+
+void LiveRun::stop_recorder(const std::string& reason, LiveSummary& summary) {
+  wire::RecordingFooter footer;
+  footer.set_lost_records(summary.lost_records);
+  footer.set_missed_deadlines(summary.missed_deadlines);
+  footer.set_reason(reason);
+  footer.set_first_miss_step(summary.first_miss_step);
+  footer.set_newest_miss_step(summary.newest_miss_step);
+  footer.set_limited_inputs(summary.limited_inputs);
+  footer.set_not_converged_steps(summary.not_converged_steps);
+  footer.set_first_not_converged_step(summary.first_not_converged_step);
+  add_distributions([&footer] { return footer.add_distribution(); });
+  summary.recording_error = recorder_->stop(footer, kPatience);
+  summary.unconfirmed = recorder_->is_unconfirmed();
+  take_black_boxes();
+  summary.black_boxes = black_boxes_;
+  summary.refused_black_boxes = recorder_->refused_black_boxes();
+  if (rig_.recording_path.empty()) return;
+  summary.recording = rig_.recording_path;
+  summary.recorded_steps = recorder_->steps_written();
+  if (!summary.recording_error.empty())  // what the loop handed over did not all arrive
+    summary.lost_records = summary.steps - std::min(summary.steps, summary.recorded_steps);
+}
+
+}  // namespace rigstep::server

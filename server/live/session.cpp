@@ -1,0 +1,149 @@
+#include "server/live/session.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+
+#include "core/index3/compile/plan.h"
+#include "core/index3/outputs/sensors.h"
+#include "core/index3/start/initial_state.h"
+#include "server/live/commission_verdict.h"
+
+namespace rigstep::server {
+
+const char* product_version() { return RIGSTEP_VERSION; }
+
+std::string build_fingerprint() {
+  return fmt::format("rigstep {}, {}, Eigen {}.{}.{}", product_version(), RIGSTEP_BUILD_FINGERPRINT,
+                     EIGEN_WORLD_VERSION, EIGEN_MAJOR_VERSION, EIGEN_MINOR_VERSION);
+}
+
+std::string cpu_fingerprint() {
+  std::ifstream file("/proc/cpuinfo");
+  std::string line, model = "unknown processor";
+  while (std::getline(file, line))
+    if (line.rfind("model name", 0) == 0 || line.rfind("CPU part", 0) == 0) {
+      model = line.substr(line.find(':') + 2);
+      break;
+    }
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx2")) model += ", AVX2";
+  if (__builtin_cpu_supports("fma")) model += ", FMA";
+  if (__builtin_cpu_supports("avx512f")) model += ", AVX-512";
+#endif
+  return model;
+}
+
+wire::LoadedMechanism load_mechanism_file(const std::string& path) {
+  try {
+    return wire::load_mechanism(path);
+  } catch (const wire::ConfigError& error) {
+    throw MechanismFileError(error.what());
+  }
+}
+
+wire::LoadedMechanism parse_mechanism_text(const std::string& text, const std::string& path) {
+  try {
+    return wire::parse_mechanism(text, path);
+  } catch (const wire::ConfigError& error) {
+    throw MechanismFileError(error.what());
+  }
+}
+
+namespace {
+
+void require_finite_outputs(const wire::LoadedMechanism& mechanism, const index3::Stepper& stepper) {
+  Outputs outputs;
+  index3::read_outputs(stepper, StepReport{}, outputs);
+  if (const int c = first_not_finite(outputs); c >= 0)
+    throw MechanismFileError(mechanism.path + ": the output channel " + mechanism.mechanism.output_channels()[c].name +
+                             " is not finite at the start: give masses and start velocities that it can be formed of");
+}
+
+}  // namespace
+
+index3::Stepper make_stepper(const wire::LoadedMechanism& mechanism, const index3::Settings& settings) {
+  try {
+    index3::Stepper stepper(mechanism.mechanism, settings);
+    require_finite_outputs(mechanism, stepper);
+    return stepper;
+  } catch (const index3::StartError& error) {
+    throw MechanismFileError(mechanism.at_joint(error.joint, error).what());
+  }
+}
+
+std::string describe_fault(const Mechanism& mechanism, StepStatus status, int body, int joint, int output) {
+  const auto in = [](int index, const auto& elements) {
+    return index >= 0 && index < static_cast<int>(elements.size());
+  };
+  if (in(output, mechanism.output_channels()))
+    return std::string(to_string(status)) + ": " + mechanism.output_channels()[output].name;
+  if (in(joint, mechanism.joints()))
+    return std::string(to_string(status)) + " at joint " + mechanism.joints()[joint].name;
+  if (joint >= 0 && joint < mechanism.constraints())
+    return std::string(to_string(status)) + " at " + mechanism.constraint_name(joint);
+  if (in(body, mechanism.bodies())) return std::string(to_string(status)) + " at body " + mechanism.bodies()[body].name;
+  return to_string(status);
+}
+
+const char* describe_stop(bool by_misses) {
+  return by_misses ? "too many deadlines were missed (realtime.deadline_misses_until_fault)"
+                   : "no inputs for too long (stale rule)";
+}
+
+index3::Settings settings_of(const wire::RigConfig& rig) {
+  index3::Settings settings;
+  settings.dt_ns = rig.period_ns;
+  settings.iterations = rig.iterations;
+  settings.threads = rig.threads;
+  settings.relative_compliance = rig.relative_compliance;
+  settings.projection_passes = rig.projection_passes;
+  return settings;
+}
+
+wire::RecordingHeader recording_header(const wire::LoadedMechanism& mechanism, const wire::RigConfig* rig,
+                                       const index3::Stepper& stepper, const std::vector<std::string>& realtime) {
+  const index3::Settings& settings = stepper.plan().settings;
+  const index3::State& start = stepper.state();
+  wire::RecordingHeader header;
+  header.set_format_version(wire::kRecordingFormat);
+  header.set_product_version(product_version());
+  header.set_compiler(build_fingerprint());
+  header.set_cpu(cpu_fingerprint());
+  header.set_mechanism_file(mechanism.path);
+  header.set_mechanism_text(mechanism.text);
+  if (rig != nullptr) {
+    header.set_rig_file(rig->path);
+    header.set_rig_text(rig->text);
+    header.set_commissioning(read_commission_verdict(*rig, mechanism.mechanism).json);
+  }
+  header.set_mechanism_id(mechanism.mechanism.id());
+  header.set_dt_ns(static_cast<std::uint64_t>(settings.dt_ns));
+  header.set_iterations(static_cast<std::uint32_t>(settings.iterations));
+  header.set_relative_compliance(settings.relative_compliance);
+  header.set_projection_passes(static_cast<std::uint32_t>(settings.projection_passes));
+  header.set_start_hash(start.hash());
+  header.mutable_start_state()->Resize(static_cast<int>(start.flat_size()), 0.0);
+  start.flatten({header.mutable_start_state()->mutable_data(), start.flat_size()});
+  for (const Channel& channel : mechanism.mechanism.input_channels())
+    header.add_input_channel(channel.name + " [" + channel.unit + "]");
+  for (const std::string& line : realtime) header.add_realtime(line);
+  return header;
+}
+
+// yesterday's run is not today's to overwrite
+std::string fresh_recording_path(const std::string& path) {
+  namespace fs = std::filesystem;
+  const fs::path wanted(path);
+  if (!fs::is_regular_file(wanted)) return path;
+  const std::string stem = fmt::format("{}.{:%Y%m%dT%H%M%S}", wanted.stem().string(), fmt::gmtime(std::time(nullptr)));
+  fs::path fresh = wanted.parent_path() / (stem + wanted.extension().string());
+  for (int n = 2; fs::exists(fresh); ++n)
+    fresh = wanted.parent_path() / fmt::format("{}-{}{}", stem, n, wanted.extension().string());
+  return fresh.string();
+}
+
+}  // namespace rigstep::server
