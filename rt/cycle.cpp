@@ -78,16 +78,16 @@ Cycle::Cycle(index3::Stepper& stepper, const CycleSettings& settings, const Cycl
     : stepper_(stepper),
       settings_(settings),
       ports_(ports),
-      guard_(policies(settings, stepper.plan().mechanism.input_channels().size()), settings.fault_after_steps),
-      miss_guard_(settings.miss_limits, stepper.plan().settings.dt_ns) {
+      guard_(policies(settings, stepper.mechanism().input_channels().size()), settings.fault_after_steps),
+      miss_guard_(settings.miss_limits, stepper.settings().dt_ns) {
   assert(settings.max_age_steps > 0);
-  assert(settings.inputs.empty() || settings.inputs.size() == stepper.plan().mechanism.input_channels().size());
+  assert(settings.inputs.empty() || settings.inputs.size() == stepper.mechanism().input_channels().size());
   assert(ports.steps == nullptr || ports.steps->slot_bytes() >= step_record_bytes(guard_.at_rest().count));
   assert(ports.states == nullptr || ports.states->slot_bytes() == full_state_bytes(stepper.state()));
   newest_.inputs = record_.inputs = guard_.at_rest();
   // a fault in the very first step must have something good to repeat
   take_step_index();
-  index3::read_outputs(stepper_, StepReport{}, snapshot_.outputs);
+  stepper_.read_outputs(StepReport{}, snapshot_.outputs);
 }
 
 Fault Cycle::fault() const noexcept { return unpack(fault_.load(std::memory_order_acquire)); }
@@ -220,7 +220,7 @@ void Cycle::count(const InputOrigin& origin, const TickTiming& timing) noexcept 
     if (first_miss_step() == 0) first_miss_step_.store(step, std::memory_order_relaxed);
     newest_miss_step_.store(step, std::memory_order_relaxed);
   }
-  record_with_skipped(wake_up_ns_, timing.wake_up_ns, stepper_.plan().settings.dt_ns,
+  record_with_skipped(wake_up_ns_, timing.wake_up_ns, stepper_.settings().dt_ns,
                       timing.missed_deadlines - timing.missed_asleep, timing.missed_asleep);
   if ((origin.flags & kNoInputYet) == 0) input_age_steps_.record(origin.age_steps);
 }
@@ -251,7 +251,7 @@ void Cycle::count_not_converged() noexcept {
 
 void Cycle::take_step_index() noexcept {
   snapshot_.step = stepper_.state().step;
-  snapshot_.sim_time_ns = static_cast<std::int64_t>(snapshot_.step) * stepper_.plan().settings.dt_ns;
+  snapshot_.sim_time_ns = static_cast<std::int64_t>(snapshot_.step) * stepper_.settings().dt_ns;
 }
 
 void Cycle::ramp_outputs() noexcept {

@@ -37,6 +37,11 @@ inline Prescribed operator-(const Prescribed& a, const Prescribed& b) noexcept {
 inline constexpr int kDoublesPerDriver = 3;
 static_assert(sizeof(Prescribed) == kDoublesPerDriver * sizeof(double), "hashed and recorded as it lies");
 
+struct Energy {
+  double kinetic;    // [J]
+  double potential;  // of gravity and force elements [J]
+};
+
 struct State {
   State() = default;
   // Bodies at the mechanism's start pose with zero accelerations; everything else zero.

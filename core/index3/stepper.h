@@ -23,29 +23,30 @@
 //              the equation of a small moment of inertia more: else a thin rod spins because it swings
 //   3.3        modified Newton: one tangent at the predictor, more where that is too far from the end of the step
 //
-// Owned by a session; construction is load time and may throw, step() belongs to the loop thread.
+// The step reads as figure 2 of [001] does: step/newton.h (3a-3h), step/projections.h (4, 5). Who comes new reads the
+// form as printed first: core/offline/index3_literal.h.
+//
+// Owned by whoever steps; construction is load time and may throw, the rest belongs to one thread, the loop's.
 #pragma once
 
-#include <pthread.h>
-
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
+#include <thread>
 
 #include "core/index3/settings.h"
 #include "core/index3/state.h"
+#include "core/mechanism/mechanism.h"
 #include "core/mechanism/signals.h"
 
 namespace rigstep::index3 {
 
-struct Plan;       // plan.h: everything that never changes
-struct Workspace;  // workspace.h: every byte the step may touch
-class Team;        // team.h: the threads that share a step
-class Sensors;     // sensors.h: what output channels need beyond the state
-
 class Stepper {
  public:
   // Compiles the elimination, sizes every buffer and makes the start state consistent (3.5 step 1).
-  // Throws MechanismError when the start pose or start velocities contradict a joint, with its name and the gap.
+  // Throws MechanismError where the start pose or start velocities contradict a joint, with its name and the gap, and
+  // where the mechanism is too large.
   Stepper(const Mechanism& mechanism, const Settings& settings);
   ~Stepper();
   Stepper(Stepper&&) noexcept;
@@ -57,14 +58,24 @@ class Stepper {
   // the report names the channel. `outputs` changes only where the step is committed.
   StepReport step(const Inputs& inputs, Outputs& outputs) noexcept;
 
+  // Every output channel after a committed step, or at the start. report: of that step.
+  void read_outputs(const StepReport& report, Outputs& outputs) const noexcept;
+  // Load that joint j exerts on its second body as the solver left it, world frame: force [N] and torque about its
+  // joint point on the second body [N m]. Where constraints are redundant, outputs give the load of least norm instead.
+  Eigen::Matrix<double, 6, 1> joint_reaction(int j) const noexcept;
+  // Generalised force of a driver along its freedom; positive increases the coordinate [N] or [N m].
+  double driver_effort(int driver) const noexcept;
+  Energy energy() const noexcept;
+
   const State& state() const noexcept;
-  const Plan& plan() const noexcept;
-  const Workspace& workspace() const noexcept;  // of the last committed step, for sensors and diagnostics
+  // Goes on from a flat state as written by State::flatten; flat.size() must equal state().flat_size().
+  void restore(std::span<const double> flat, std::uint64_t step_index) noexcept;
 
-  // StepMeasures at the start; a step whose residuals exceed them is not_converged.
-  const ResidualLimits& residual_limits() const noexcept { return limits_; }
-
-  Sensors& sensors() const noexcept { return *sensors_; }  // of read_outputs
+  const Mechanism& mechanism() const noexcept;
+  // With the values that were chosen where the given ones leave the choice.
+  const Settings& settings() const noexcept;
+  // Found at the start; a step whose residuals exceed them is not_converged.
+  const ResidualLimits& residual_limits() const noexcept;
 
   // Memory of a step: workspace, states and sensors. A team has another workspace in reserve.
   std::size_t bytes() const noexcept;
@@ -72,30 +83,14 @@ class Stepper {
   // Threads that share a step, the caller included; 1 where the mechanism is too small to be divided.
   int threads() const noexcept;
   // Handles of the threads that share a step beside the caller, for whoever sets their priority; empty: alone.
-  std::span<const pthread_t> workers() const noexcept;
-  // Steps that were made anew alone because a worker was late.
-  std::uint64_t late_workers() const noexcept { return late_workers_; }
-
-  // Goes on from a flat state as written by State::flatten; flat.size() must equal state().flat_size().
-  void restore(std::span<const double> flat, std::uint64_t step_index) noexcept;
+  std::span<const std::thread::native_handle_type> workers() const noexcept;
+  // Steps that were made once more, alone, because a worker was late.
+  std::uint64_t late_workers() const noexcept;
 
  private:
-  StepReport commit(const Inputs& inputs, const StepReport& report) noexcept;
-  StepReport reject(const Inputs& inputs, StepReport report) noexcept;
-  void take_back() noexcept;
-  bool attempt(const Inputs& inputs, Team* team) noexcept;
-  void go_on_alone() noexcept;
-
-  std::unique_ptr<Plan> plan_;
-  std::unique_ptr<Workspace> workspace_;
-  std::unique_ptr<Workspace> spare_;  // with a team: for steps that a late worker spoils
-  std::unique_ptr<Team> team_;        // null: alone
-  std::unique_ptr<Sensors> sensors_;
-  std::uint64_t late_workers_ = 0;
-  mutable State state_;                   // the last committed one
-  mutable bool state_is_current_ = true;  // else it is still in the lanes, from where state() fetches it
-  ResidualLimits limits_;
-  State failed_;  // what a failed step would have committed; before that, what take_back() needs
+  friend class StepperAccess;  // stepper_access.h
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
 };
 
 }  // namespace rigstep::index3

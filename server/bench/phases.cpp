@@ -6,6 +6,7 @@
 
 #include "core/index3/compile/plan.h"
 #include "core/index3/start/initial_state.h"
+#include "core/index3/start/make_plan.h"
 #include "core/index3/step/applied_forces.h"
 #include "core/index3/step/lane_access.h"
 #include "core/index3/step/workspace.h"
@@ -48,7 +49,8 @@ class Phases {
     up.constrain = constrain;
     up.with_stiffness = factorise;
     up.keep_sides = stage == 1;
-    up.factorise = {factorise, h2(), stage == 0, stage};
+    up.factorise = factorise;
+    up.tangent = {.geometric = h2(), .of_forces = stage == 0, .stage = stage};
     plan_.kernels->assemble(w_.lanes, up);
   }
   void down(Multiplier kind, DisassemblySweep::Finish finish) {  // as all but the last iteration
@@ -115,7 +117,7 @@ std::vector<std::pair<std::string, double>> phase_shares(const Mechanism& mechan
 }
 
 double multiply_adds_per_step(const Mechanism& mechanism, double dt) {
-  const index3::Plan plan(mechanism, settings_of(dt));
+  const index3::Plan plan = index3::make_plan(mechanism, settings_of(dt));
   const index3::Elimination& e = plan.elimination;
   double bodies = 0.0, turning = 0.0, points = 0.0, cosines = 0.0, general = 0.0, blocks = 0.0;
   for (const index3::Leaf& leaf : e.leaves) {

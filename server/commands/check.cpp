@@ -15,6 +15,7 @@
 #include "core/index3/start/initial_state.h"
 #include "core/index3/start/primal_bodies.h"
 #include "core/index3/step/workspace.h"
+#include "core/index3/stepper_access.h"
 #include "core/mechanism/body_groups.h"
 #include "proto/printable.h"
 #include "rt/thread_setup.h"
@@ -50,7 +51,7 @@ Cost measured_cost(index3::Stepper stepper) {
     const auto begin = Clock::now();
     const StepReport report = stepper.step(Inputs{});
     const auto stepped = Clock::now();
-    index3::read_outputs(stepper, report, outputs);
+    stepper.read_outputs(report, outputs);
     steps.push_back(Microseconds(stepped - begin).count());
     readings.push_back(Microseconds(Clock::now() - stepped).count());
   }
@@ -111,7 +112,7 @@ struct Report {
         layout(plan),
         margin(start_margin(plan)) {
     index3::Stepper stepper = make_stepper(loaded, {});
-    index3::residuals(stepper.plan(), stepper.state(), start);
+    index3::residuals(index3::plan_of(stepper), stepper.state(), start);
     memory_bytes = stepper.bytes();
     cost = measured_cost(std::move(stepper));
   }

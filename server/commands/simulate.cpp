@@ -10,6 +10,7 @@
 
 #include "core/index3/compile/plan.h"
 #include "core/index3/outputs/diagnostics.h"
+#include "core/index3/stepper_access.h"
 #include "core/offline/outputs.h"
 #include "core/offline/solver.h"
 #include "rt/thread_setup.h"
@@ -54,7 +55,7 @@ class Sink {
     if (!recording_ || x.step == 0) return;
     StepRecord record;
     record.step = x.step;
-    record.sim_time_ns = static_cast<std::int64_t>(x.step) * stepper.plan().settings.dt_ns;
+    record.sim_time_ns = static_cast<std::int64_t>(x.step) * stepper.settings().dt_ns;
     record.inputs = inputs;
     record.status = report.status;
     record.state_hash = x.hash();
@@ -147,7 +148,7 @@ void print(const SimulateOptions& options, const Summary& s) {
 std::string describe_failure(const index3::Stepper& stepper, const StepReport& report) {
   return fmt::format("step {} is {}: the state stays at step {}; use a smaller --dt or look at the loads there",
                      stepper.state().step + 1,
-                     describe_fault(stepper.plan().mechanism, report.status, report.body, report.joint),
+                     describe_fault(stepper.mechanism(), report.status, report.body, report.joint),
                      stepper.state().step);
 }
 
@@ -306,7 +307,7 @@ int simulate(const SimulateOptions& options) {
   watch_interrupts();
 
   const auto energy = [&stepper] {
-    const index3::Energy e = index3::energy(stepper.plan(), stepper.state(), stepper.workspace());
+    const index3::Energy e = index3::energy(index3::plan_of(stepper), stepper.state(), index3::workspace_of(stepper));
     return e.kinetic + e.potential;
   };
   Inputs inputs;
@@ -317,7 +318,7 @@ int simulate(const SimulateOptions& options) {
   Progress progress("simulating", static_cast<double>(steps));
   const auto begin = std::chrono::steady_clock::now();
   StepReport start;
-  index3::residuals(stepper.plan(), stepper.state(), start);
+  index3::residuals(index3::plan_of(stepper), stepper.state(), start);
   sink.write(stepper, start, inputs);
   for (std::uint64_t k = 1; k <= steps && !interrupted.load(std::memory_order_relaxed); ++k) {
     if (table) table->read(exact_seconds(static_cast<std::int64_t>(k) * settings.dt_ns), inputs);

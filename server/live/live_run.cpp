@@ -69,8 +69,7 @@ rt::CycleSettings cycle_settings(const wire::RigConfig& rig, const Mechanism& me
 // The step ring holds the same time at any period, the state ring as many states as that has and memory allows.
 std::shared_ptr<RecordRings> make_rings(const wire::RigConfig& rig, const index3::Stepper& stepper) {
   const std::size_t state_bytes = rt::full_state_bytes(stepper.state());
-  const std::size_t record_bytes =
-      rt::step_record_bytes(static_cast<int>(stepper.plan().mechanism.input_channels().size()));
+  const std::size_t record_bytes = rt::step_record_bytes(static_cast<int>(stepper.mechanism().input_channels().size()));
   if (rig.recording_path.empty() && rig.black_box_folder.empty())
     return std::make_shared<RecordRings>(record_bytes, 1, state_bytes, 1);
   const auto steps = std::max(kLeastSlots, static_cast<std::size_t>(kRingNs / rig.period_ns));

@@ -57,7 +57,7 @@ namespace {
 
 void require_finite_outputs(const wire::LoadedMechanism& mechanism, const index3::Stepper& stepper) {
   Outputs outputs;
-  index3::read_outputs(stepper, StepReport{}, outputs);
+  stepper.read_outputs(StepReport{}, outputs);
   if (const int c = first_not_finite(outputs); c >= 0)
     throw MechanismFileError(mechanism.path + ": the output channel " + mechanism.mechanism.output_channels()[c].name +
                              " is not finite at the start: give masses and start velocities that it can be formed of");
@@ -106,7 +106,7 @@ index3::Settings settings_of(const wire::RigConfig& rig) {
 
 wire::RecordingHeader recording_header(const wire::LoadedMechanism& mechanism, const wire::RigConfig* rig,
                                        const index3::Stepper& stepper, const std::vector<std::string>& realtime) {
-  const index3::Settings& settings = stepper.plan().settings;
+  const index3::Settings& settings = stepper.settings();
   const index3::State& start = stepper.state();
   wire::RecordingHeader header;
   header.set_format_version(wire::kRecordingFormat);

@@ -220,7 +220,7 @@ class Sweep {
   // From the stepper's present state on to the last instant. times_us: of every step with its outputs that no other
   // process interrupted; null: not wanted. Counts the steps that do not converge. Throws StepFailed.
   Motion step_through(index3::Stepper& stepper, std::vector<double>* times_us) {
-    const std::int64_t dt_ns = stepper.plan().settings.dt_ns;
+    const std::int64_t dt_ns = stepper.settings().dt_ns;
     const std::int64_t steps = 1000 * apart_us_ / dt_ns;
     Inputs inputs;
     inputs.count = static_cast<int>(loaded_.mechanism.input_channels().size());
@@ -233,7 +233,7 @@ class Sweep {
         const long preempted = times_us != nullptr ? rt::thread_usage().involuntary_switches : 0;
         const std::int64_t begin = rt::MonotonicClock::now_ns();
         const StepReport step = stepper.step(inputs);
-        if (times_us != nullptr) index3::read_outputs(stepper, step, outputs);  // as the loop does
+        if (times_us != nullptr) stepper.read_outputs(step, outputs);  // as the loop does
         const std::int64_t end = rt::MonotonicClock::now_ns();
         // what others take of the core at this priority is the machine's to answer for, not the step's
         if (times_us != nullptr && times_us->size() < kMostSamples &&

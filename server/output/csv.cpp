@@ -16,6 +16,7 @@
 #include "core/index3/outputs/diagnostics.h"
 #include "core/index3/outputs/sensors.h"
 #include "core/index3/start/initial_state.h"
+#include "core/index3/stepper_access.h"
 #include "proto/load.h"
 #include "proto/output_file.h"
 
@@ -253,15 +254,15 @@ void TrajectoryTable::close() {
 }
 
 TrajectoryWriter::TrajectoryWriter(const std::string& path, const index3::Stepper& stepper)
-    : pose_(stepper.plan()),
-      reactions_(stepper.plan(), stepper.state(),
-                 std::vector<bool>(static_cast<std::size_t>(stepper.plan().mechanism.constraints()), true)),
-      table_(path, stepper.plan().mechanism) {
+    : pose_(index3::plan_of(stepper)),
+      reactions_(index3::plan_of(stepper), stepper.state(),
+                 std::vector<bool>(static_cast<std::size_t>(stepper.mechanism().constraints()), true)),
+      table_(path, stepper.mechanism()) {
   table_.begin("of least norm", {});
 }
 
 void TrajectoryWriter::write(const index3::Stepper& stepper, const StepReport& report) {
-  const index3::Plan& plan = stepper.plan();
+  const index3::Plan& plan = index3::plan_of(stepper);
   const index3::State& x = stepper.state();
   table_.put(exact_seconds(static_cast<std::int64_t>(x.step) * plan.settings.dt_ns));
   for (std::size_t i = 0; i < x.body.size(); ++i) {
@@ -278,11 +279,11 @@ void TrajectoryWriter::write(const index3::Stepper& stepper, const StepReport& r
   reactions_.read(x, pose_);
   for (std::size_t j = 0; j < plan.mechanism.joints().size(); ++j)
     table_.put_all(reactions_.of_joint(x, static_cast<int>(j)));
-  const index3::Energy e = index3::energy(plan, x, stepper.workspace());
+  const index3::Energy e = index3::energy(plan, x, index3::workspace_of(stepper));
   for (const double value : {e.kinetic, e.potential, e.kinetic + e.potential, report.position_residual,
                              report.velocity_residual, report.acceleration_residual})
     table_.put(value);
-  index3::read_outputs(stepper, report, outputs_);
+  stepper.read_outputs(report, outputs_);
   table_.put_outputs(outputs_.value);
   table_.end_row();
 }

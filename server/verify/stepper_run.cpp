@@ -7,6 +7,8 @@
 
 #include "core/index3/compile/plan.h"
 #include "core/index3/start/initial_state.h"
+#include "core/index3/start/make_plan.h"
+#include "core/index3/stepper_access.h"
 #include "core/offline/compare.h"
 #include "server/live/session.h"
 
@@ -49,7 +51,7 @@ void advance(const VerifyCase& a, index3::Stepper& stepper, std::uint64_t k) {
   if (!failed(report.status)) return;
   throw StepTooLong(
       fmt::format("the stepper fails at {:g} s with --dt {:g}: {}; use a smaller --dt or a shorter --duration",
-                  seconds(a.settings.dt_ns) * static_cast<double>(k), seconds(stepper.plan().settings.dt_ns),
+                  seconds(a.settings.dt_ns) * static_cast<double>(k), seconds(stepper.settings().dt_ns),
                   describe_fault(a.described(), report.status, report.body, report.joint)));
 }
 
@@ -63,7 +65,7 @@ class SingularityWatch {
 
   // To be asked after every step. Whether the pose is singular, or will be after the next step if it goes on so.
   bool singular(const index3::Stepper& stepper) {
-    const double dt = seconds(stepper.plan().settings.dt_ns);
+    const double dt = seconds(stepper.settings().dt_ns);
     path_ += dt * speed(stepper);
     ++steps_;
     const bool first = rank_ < 0, may_pause = first || many_;  // many bodies: a look takes long
@@ -83,7 +85,7 @@ class SingularityWatch {
   static double speed(const index3::Stepper& stepper) {
     double fastest = 0.0;
     for (const index3::BodyState& b : stepper.state().body)
-      fastest = std::max({fastest, b.w_b.norm(), b.v.norm() / stepper.plan().length});
+      fastest = std::max({fastest, b.w_b.norm(), b.v.norm() / index3::plan_of(stepper).length});
     return fastest;
   }
 
@@ -96,7 +98,7 @@ class SingularityWatch {
 };
 
 bool can_be_singular(const VerifyCase& a) {
-  return index3::Plan(a.described(), a.settings).has_loops || !a.described().couplings().empty() ||
+  return index3::make_plan(a.described(), a.settings).has_loops || !a.described().couplings().empty() ||
          !a.described().drivers().empty();
 }
 
@@ -105,21 +107,21 @@ bool can_be_singular(const VerifyCase& a) {
 StepperRuns::StepperRuns(const VerifyCase& a)
     : case_(a),
       at_start_(make_stepper(a.mechanism, a.settings)),
-      pose_(at_start_.plan()),
-      reactions_(at_start_.plan(), at_start_.state(),
+      pose_(index3::plan_of(at_start_)),
+      reactions_(index3::plan_of(at_start_), at_start_.state(),
                  std::vector<bool>(static_cast<std::size_t>(a.described().constraints()), true)) {}
 
 Instant StepperRuns::read(const index3::Stepper& stepper) {
   const index3::State& x = stepper.state();
   const Mechanism& mechanism = case_.described();
   Instant now;
-  now.time = seconds(static_cast<std::int64_t>(x.step) * stepper.plan().settings.dt_ns);
+  now.time = seconds(static_cast<std::int64_t>(x.step) * stepper.settings().dt_ns);
   now.body = motions_of(stepper);
   for (const index3::BodyState& b : x.body) {
     const Eigen::Quaterniond turn(b.p[0], b.p[1], b.p[2], b.p[3]);
     now.acceleration.emplace_back() << b.a, turn * b.alpha_b;
   }
-  if (reactions_.redistributes()) index3::evaluate_pose(at_start_.plan(), x, pose_);
+  if (reactions_.redistributes()) index3::evaluate_pose(index3::plan_of(at_start_), x, pose_);
   reactions_.read(x, pose_);
   for (std::size_t j = 0; j < mechanism.joints().size(); ++j) {
     const Vec6 load = reactions_.of_joint(x, static_cast<int>(j));

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/index3/stepper_access.h"
 #include "tests/support/force_cases.h"
 #include "tests/support/mechanisms.h"
 #include "tests/support/primal_body_cases.h"
@@ -88,7 +89,7 @@ TEST_CASE("a stepper with force elements goes on with the same bits after a rest
     REQUIRE(a.state().hash() == b.state().hash());
     REQUIRE(a.state().hash() == c.state().hash());
   }
-  CHECK(std::abs(a.workspace().tyre[0].fz) > 100.0);  // still on its wheel
+  CHECK(std::abs(index3::workspace_of(a).tyre[0].fz) > 100.0);  // still on its wheel
 }
 
 TEST_CASE("every instruction set passes through the same bits") {

@@ -67,7 +67,7 @@ Stepper run(const Mechanism& m, int steps, std::int64_t dt_ns = 1'000'000) {
 }
 
 const BodyState& body(const Stepper& s, const std::string& name) {
-  const auto& bodies = s.plan().mechanism.bodies();
+  const auto& bodies = s.mechanism().bodies();
   const auto at = std::find_if(bodies.begin(), bodies.end(), [&](const Body& b) { return b.name == name; });
   return s.state().body[static_cast<std::size_t>(at - bodies.begin())];
 }
@@ -75,7 +75,7 @@ const BodyState& body(const Stepper& s, const std::string& name) {
 // largest difference between two runs, of poses [m, -] and velocities [m/s, rad/s]
 double difference(const Stepper& a, const Stepper& b, const Mat3& R, const Vec3& t) {
   double most = 0.0;
-  for (const Body& each : a.plan().mechanism.bodies()) {
+  for (const Body& each : a.mechanism().bodies()) {
     const BodyState &x = body(a, each.name), &y = body(b, each.name);
     most = std::max({most, (R * x.r + t - y.r).norm(), (R * rotation_matrix(x.p) - rotation_matrix(y.p)).norm(),
                      (R * x.v - y.v).norm(), (x.w_b - y.w_b).norm()});

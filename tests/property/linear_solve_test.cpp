@@ -4,6 +4,7 @@
 #include <Eigen/Dense>
 
 #include "core/index3/start/initial_state.h"
+#include "core/index3/start/make_plan.h"
 #include "core/index3/step/applied_forces.h"
 #include "core/index3/step/lane_access.h"
 #include "core/offline/dense.h"
@@ -146,7 +147,8 @@ void factorise(const Plan& plan, const State& x, Workspace& w) {
   take_inputs(plan, {}, w);
   tangent_of_forces(plan, kStiffnessFactor, kDampingFactor, w);
   AssemblySweep tangent;
-  tangent.factorise = {true, kStiffnessFactor, true, 0};
+  tangent.factorise = true;
+  tangent.tangent = {.geometric = kStiffnessFactor, .of_forces = true, .stage = 0};
   REQUIRE(plan.kernels->assemble(a, tangent));
 }
 
@@ -174,7 +176,7 @@ Errors sweep_errors(const Mechanism& m, MergeOrder order, unsigned seed, bool co
   Settings settings = test::step_of(kTimeStep);
   settings.order = order;
   settings.primal_bodies = primal_bodies;
-  const Plan plan(m, settings);
+  const Plan plan = index3::make_plan(m, settings);
   if (primal_bodies == PrimalBodies::primal) REQUIRE(plan.primal_choice.reason == PrimalChoice::Reason::primal);
   Workspace w(plan);
   State x = start_pose(plan);
@@ -327,12 +329,13 @@ TEST_CASE("one sweep solves the dual system of joints and force elements togethe
 
 TEST_CASE("element rows leave the projections alone") {
   const Mechanism m = test::every_force_element();
-  const Plan plan(m, {});
+  const Plan plan = index3::make_plan(m, {});
   Workspace w(plan);
   const State x = start_pose(plan);
   factorise(plan, x, w);
   AssemblySweep metric;
-  metric.factorise = {true, 0.0, false, 1};
+  metric.factorise = true;
+  metric.tangent = {.geometric = 0.0, .of_forces = false, .stage = 1};
   REQUIRE(plan.kernels->assemble(w.lanes, metric));
   test::Random random(3);
   const VectorXd bias = random.values(static_cast<Index>(6 * m.bodies().size()));

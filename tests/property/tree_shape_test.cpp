@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "core/index3/compile/plan.h"
+#include "core/index3/start/make_plan.h"
 #include "tests/support/mechanisms.h"
 
 namespace rigstep::index3 {
@@ -61,7 +62,7 @@ TEST_CASE("any order of merging gives the same step with couplings over up to fo
 TEST_CASE("the orders are really different") {
   const Mechanism m = test::build(test::chain(64, JointType::spherical));
   const Plan a(m, {.order = MergeOrder::fewest_operations}), b(m, {.order = MergeOrder::fewest_levels});
-  const Plan c(m, {.order = MergeOrder::in_lanes});
+  const Plan c = index3::make_plan(m, {.order = MergeOrder::in_lanes});
   CHECK(b.elimination.levels <= 8);  // a leaf, log2(64) merges, the ground
   CHECK(a.elimination.levels > b.elimination.levels);
   CHECK(a.elimination.multiply_adds < b.elimination.multiply_adds);

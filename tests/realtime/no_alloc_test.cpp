@@ -13,6 +13,7 @@
 
 #include "core/index3/compile/plan.h"
 #include "core/index3/outputs/sensors.h"
+#include "core/index3/stepper_access.h"
 #include "core/offline/index3_literal.h"
 #include "rt/cycle.h"
 #include "server/link/udp_endpoint.h"
@@ -112,7 +113,7 @@ TEST_CASE("ten thousand steps and their outputs allocate nothing") {
     const long count = test::allocations([&] {
       for (int k = 0; k < 10'000; ++k) {
         const StepReport report = stepper.step(inputs(m, k, 0.5));
-        index3::read_outputs(stepper, report, *outputs);
+        stepper.read_outputs(report, *outputs);
         hash ^= stepper.state().hash();
         worst = std::max(worst, report.status);
       }
@@ -128,7 +129,7 @@ TEST_CASE("steps with a primal body that stays primal allocate nothing") {
   if (!can_count()) return;
   const Mechanism m = test::build(test::star(20, 3));
   index3::Stepper stepper(m, {});
-  REQUIRE_FALSE(stepper.plan().elimination.primal_bodies.empty());
+  REQUIRE_FALSE(index3::plan_of(stepper).elimination.primal_bodies.empty());
   const long count = test::allocations([&] {
     for (int k = 0; k < 1000; ++k) stepper.step(Inputs{});
   });
@@ -151,7 +152,7 @@ TEST_CASE("reactions of redundant joints and the singularity margin allocate not
     };
     index3::Stepper stepper(test::build(d, add_outputs), {});
     const long count = test::allocations([&] {
-      for (int k = 0; k < 500; ++k) index3::read_outputs(stepper, stepper.step(Inputs{}), *outputs);
+      for (int k = 0; k < 500; ++k) stepper.read_outputs(stepper.step(Inputs{}), *outputs);
     });
     CHECK(count == 0);
     CHECK(stepper.state().step == 500);
@@ -166,8 +167,7 @@ TEST_CASE("steps with every force element and their outputs allocate nothing") {
   index3::Stepper stepper(m, {});
   const auto outputs = std::make_unique<Outputs>();
   const long count = test::allocations([&] {
-    for (std::uint64_t k = 0; k < 1500; ++k)
-      index3::read_outputs(stepper, stepper.step(test::every_input(k)), *outputs);
+    for (std::uint64_t k = 0; k < 1500; ++k) stepper.read_outputs(stepper.step(test::every_input(k)), *outputs);
   });
   CHECK(count == 0);
   CHECK(stepper.state().step == 1500);

@@ -13,6 +13,7 @@
 #include "core/index3/compile/plan.h"
 #include "core/index3/step/team.h"
 #include "core/index3/stepper.h"
+#include "core/index3/stepper_access.h"
 #include "rt/thread_setup.h"
 #include "tests/support/mechanisms.h"
 #include "tests/support/primal_body_cases.h"
@@ -111,8 +112,8 @@ TEST_CASE("mechanisms of any topology, divided among threads, have the bits of o
       CAPTURE(threads);
       settings.threads = threads;
       Stepper shared(m, settings);
-      REQUIRE(shared.plan().primal_choice.reason == alone.plan().primal_choice.reason);
-      const Elimination& e = shared.plan().elimination;
+      REQUIRE(index3::plan_of(shared).primal_choice.reason == index3::plan_of(alone).primal_choice.reason);
+      const Elimination& e = index3::plan_of(shared).elimination;
       divided += e.parts.size() > 1;
       with_primal_bodies += e.parts.size() > 1 && !e.primal_bodies.empty();
       for (std::uint64_t k = 0; k < 20; ++k) {

@@ -7,6 +7,7 @@
 #include "core/index3/step/applied_forces.h"
 #include "core/index3/step/workspace.h"
 #include "core/index3/stepper.h"
+#include "core/index3/stepper_access.h"
 #include "tests/support/mechanisms.h"
 
 namespace rigstep::test {
@@ -118,7 +119,7 @@ inline Inputs inputs_of(std::initializer_list<double> values) {
 
 // Steps to `time` and returns whether every step was committed.
 inline bool run(index3::Stepper& stepper, double time, const Inputs& inputs = {}) {
-  const auto steps = static_cast<std::uint64_t>(std::llround(time / stepper.plan().dt()));
+  const auto steps = static_cast<std::uint64_t>(std::llround(time / index3::plan_of(stepper).dt()));
   for (std::uint64_t k = 0; k < steps; ++k)
     if (failed(stepper.step(inputs).status)) return false;
   return true;

@@ -14,7 +14,7 @@ struct Momentum {
 inline Momentum momentum(const index3::Stepper& s) {
   Momentum sum;
   for (std::size_t i = 0; i < s.state().body.size(); ++i) {
-    const Body& b = s.plan().mechanism.bodies()[i];
+    const Body& b = s.mechanism().bodies()[i];
     const index3::BodyState& x = s.state().body[i];
     const Vec3 angular = b.mass * x.r.cross(x.v) + index3::rotation_matrix(x.p) * (b.inertia_b * x.w_b);
     sum.linear += b.mass * x.v;

@@ -13,6 +13,7 @@
 #include "core/index3/outputs/diagnostics.h"
 #include "core/index3/outputs/sensors.h"
 #include "core/index3/stepper.h"
+#include "core/index3/stepper_access.h"
 #include "core/offline/solver.h"
 #include "proto/load.h"
 
@@ -61,13 +62,13 @@ inline void compare_bodies(const Mechanism& m, const index3::State& x, const nlo
 }
 
 inline void compare_joints(const index3::Stepper& s, const nlohmann::json& joints, Deviation& d) {
-  const Mechanism& m = s.plan().mechanism;
+  const Mechanism& m = s.mechanism();
   double scale = 1e-12, error = 0.0;
   for (std::size_t j = 0; j < m.joints().size(); ++j) {
     if (!joints.contains(m.joints()[j].name)) continue;
     const Vec3 want = vec3(joints[m.joints()[j].name]["force"]);
     scale = std::max(scale, want.norm());
-    error = std::max(error, (index3::joint_reaction(s, static_cast<int>(j)).head<3>() - want).norm());
+    error = std::max(error, (s.joint_reaction(static_cast<int>(j)).head<3>() - want).norm());
   }
   d.force = std::max(d.force, error / scale);
 }
@@ -79,7 +80,7 @@ inline Deviation deviation(const Mechanism& m, const nlohmann::json& ref, std::i
   settings.dt_ns = dt_ns;
   index3::Stepper stepper(m, settings);
   const auto total = [&] {
-    const index3::Energy e = index3::energy(stepper.plan(), stepper.state(), stepper.workspace());
+    const index3::Energy e = index3::energy(index3::plan_of(stepper), stepper.state(), index3::workspace_of(stepper));
     return e.kinetic + e.potential;
   };
   const double start = total();

@@ -7,6 +7,7 @@
 #include "core/index3/compile/plan.h"
 #include "core/index3/outputs/diagnostics.h"
 #include "core/index3/outputs/sensors.h"
+#include "core/index3/stepper_access.h"
 #include "tests/support/mechanisms.h"
 #include "tests/support/reference.h"
 
@@ -159,15 +160,15 @@ TEST_CASE("the start state satisfies M a + J' lambda = Q and the constraints at 
       const Mechanism m = test::build(d);
       const Stepper s(m, {});
       StepReport report;
-      residuals(s.plan(), s.state(), report);
+      residuals(index3::plan_of(s), s.state(), report);
       CAPTURE(d.name);
       CAPTURE(seed);
       CHECK(report.position_residual < 1e-14);
       CHECK(report.velocity_residual < 1e-12);
       CHECK(report.acceleration_residual < 1e-9);
-      std::vector<Vec6> loads = s.workspace().Q;
-      for (int row = 0; row < s.plan().rows(); ++row)
-        for_each_block(s.plan(), s.workspace(), row,
+      std::vector<Vec6> loads = index3::workspace_of(s).Q;
+      for (int row = 0; row < index3::plan_of(s).rows(); ++row)
+        for_each_block(index3::plan_of(s), index3::workspace_of(s), row,
                        [&](int body, const Vec6& J) { loads[body] -= s.state().lambda[row] * J; });
       for (std::size_t i = 0; i < m.bodies().size(); ++i) {
         const Body& b = m.bodies()[i];
@@ -188,7 +189,7 @@ struct StartErrors {
 };
 
 void add_body_errors(const Stepper& s, const nlohmann::json& bodies, StartErrors& errors) {
-  const Mechanism& m = s.plan().mechanism;
+  const Mechanism& m = s.mechanism();
   double scale = 0.0, most = 0.0;
   for (std::size_t i = 0; i < m.bodies().size(); ++i) {
     if (!bodies.contains(m.bodies()[i].name) || !bodies[m.bodies()[i].name].contains("a")) continue;
@@ -203,12 +204,12 @@ void add_body_errors(const Stepper& s, const nlohmann::json& bodies, StartErrors
 }
 
 void add_joint_errors(const Stepper& s, const nlohmann::json& joints, StartErrors& errors) {
-  const Mechanism& m = s.plan().mechanism;
+  const Mechanism& m = s.mechanism();
   double scale = 0.0, most = 0.0;
   for (std::size_t j = 0; j < m.joints().size(); ++j) {
     if (!joints.contains(m.joints()[j].name)) continue;
     const auto& want = joints[m.joints()[j].name];
-    const Vec6 load = joint_reaction(s, static_cast<int>(j));
+    const Vec6 load = s.joint_reaction(static_cast<int>(j));
     const Vec3 force = test::vec3(want["force"]);
     scale = std::max(scale, force.norm());
     most = std::max(most, (load.head<3>() - force).norm());
@@ -255,7 +256,7 @@ TEST_CASE("the force in a chain's first joint at the start is that of the refere
   for (const auto& [mechanism, reference] : {std::pair{"chain_8", "chain_n8"}, std::pair{"chain_128", "chain_n128"}}) {
     const Stepper s(test::mechanism(mechanism), {});
     const auto want = test::reference(reference)["reference"][0]["joint1_force"];
-    const Vec3 force = joint_reaction(s, 0).head<3>();
+    const Vec3 force = s.joint_reaction(0).head<3>();
     CHECK(std::abs(force[0] - want[0].get<double>()) < 1e-12 * force.norm());
     CHECK(std::abs(force[1] - want[1].get<double>()) < 1e-12 * force.norm());
   }

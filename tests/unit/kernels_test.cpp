@@ -253,7 +253,7 @@ void check(const Kernels& kernels, const Shape& shape, int width, unsigned seed)
   OneFront f(shape, width, seed);
   const Index N = shape.pivots, p = shape.rows();
   AssemblySweep up;
-  up.factorise.wanted = up.assemble = true;
+  up.factorise = up.assemble = true;
   REQUIRE(kernels.assemble(f.arrays(), up));
   std::vector<VectorXd> x;
   for (int lane = 0; lane < width; ++lane) {
@@ -358,7 +358,7 @@ TEST_CASE("what a front leaves behind of its children has no part in the solutio
 
 TEST_CASE("a pivot that is not positive is noticed in whatever lane; what is not a number goes through") {
   AssemblySweep eliminate;
-  eliminate.factorise.wanted = true;
+  eliminate.factorise = true;
   for_all_kernels([&](const Kernels& kernels, int width) {
     for (int lane = 0; lane < width; ++lane) {
       OneFront f({.pivots = 4, .left = 2, .both = 0, .right = 3}, width, 5);

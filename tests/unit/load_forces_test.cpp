@@ -131,7 +131,7 @@ TEST_CASE("outputs of force elements carry names and units of what they measure"
   u.value[0] = 20.0;
   const StepReport report = stepper.step(u);
   Outputs y;
-  index3::read_outputs(stepper, report, y);
+  stepper.read_outputs(report, y);
   REQUIRE(y.count == 28);
   CHECK(y.value[2] == doctest::Approx(4.5).epsilon(1e-2));  // the preload less the damper at rest
   CHECK(y.value[5] == doctest::Approx(7.0).epsilon(1e-2));  // the limit

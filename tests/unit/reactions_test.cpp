@@ -6,6 +6,7 @@
 
 #include "core/index3/outputs/diagnostics.h"
 #include "core/index3/start/initial_state.h"
+#include "core/index3/stepper_access.h"
 #include "core/offline/dense.h"
 #include "tests/support/mechanisms.h"
 #include "tests/support/reference.h"
@@ -19,12 +20,12 @@ std::vector<bool> everything(const Plan& plan) {
 
 // Loads of all joints of a stepper's state, of least norm; groups are those of the start, as sensors make them.
 std::vector<Vec6> loads(const Stepper& s) {
-  Workspace w(s.plan());
-  Reactions reactions(s.plan(), initial_state(s.plan(), w), everything(s.plan()));
-  evaluate_pose(s.plan(), s.state(), w);
+  Workspace w(index3::plan_of(s));
+  Reactions reactions(index3::plan_of(s), initial_state(index3::plan_of(s), w), everything(index3::plan_of(s)));
+  evaluate_pose(index3::plan_of(s), s.state(), w);
   reactions.read(s.state(), w);
   std::vector<Vec6> result;
-  for (std::size_t j = 0; j < s.plan().mechanism.joints().size(); ++j)
+  for (std::size_t j = 0; j < s.mechanism().joints().size(); ++j)
     result.push_back(reactions.of_joint(s.state(), static_cast<int>(j)));
   return result;
 }
@@ -105,12 +106,12 @@ TEST_CASE("the reported multipliers are those of least norm among all that load 
   for (const test::Description& d : all) {
     CAPTURE(d.name);
     Stepper s(test::build(d), {});
-    for (int k = 0; k < 20; ++k) s.step(test::test_inputs(s.plan().mechanism, static_cast<std::uint64_t>(k)));
-    const Eigen::VectorXd want = least_norm(s.plan(), s.state());
+    for (int k = 0; k < 20; ++k) s.step(test::test_inputs(s.mechanism(), static_cast<std::uint64_t>(k)));
+    const Eigen::VectorXd want = least_norm(index3::plan_of(s), s.state());
     const std::vector<Vec6> load = loads(s);
     for (std::size_t j = 0; j < load.size(); ++j) {
-      const double* lambda = want.data() + s.plan().first_row[j];
-      const Vec6 error = load[j] - load_on_second(s.plan(), s.state(), static_cast<int>(j), lambda);
+      const double* lambda = want.data() + index3::plan_of(s).first_row[j];
+      const Vec6 error = load[j] - load_on_second(index3::plan_of(s), s.state(), static_cast<int>(j), lambda);
       CHECK(error.norm() < 1e-8 * (1.0 + want.cwiseAbs().maxCoeff()));
     }
   }
@@ -181,7 +182,7 @@ TEST_CASE("reactions of redundant joints at the start are those of the reference
     const std::vector<Vec6> load = loads(s);
     double scale = 0.0, error = 0.0;
     for (std::size_t j = 0; j < load.size(); ++j) {
-      const auto& want = joints[s.plan().mechanism.joints()[j].name];
+      const auto& want = joints[s.mechanism().joints()[j].name];
       scale = std::max(scale, test::vec3(want["force"]).norm());
       error = std::max(error, (load[j].head<3>() - test::vec3(want["force"])).norm());
       if (want.contains("torque")) error = std::max(error, (load[j].tail<3>() - test::vec3(want["torque"])).norm());

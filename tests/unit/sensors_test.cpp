@@ -41,7 +41,7 @@ Outputs read(Stepper& s, int steps) {
     REQUIRE(report.status == StepStatus::ok);
   }
   Outputs out;
-  read_outputs(s, report, out);
+  s.read_outputs(report, out);
   return out;
 }
 
@@ -248,7 +248,7 @@ TEST_CASE("residuals and solver status are those of the step's report") {
   StepReport report = s.step(Inputs{});
   report.status = StepStatus::not_converged;
   Outputs out;
-  read_outputs(s, report, out);
+  s.read_outputs(report, out);
   CHECK(out.value[0] == report.position_residual);
   CHECK(out.value[1] == report.velocity_residual);
   CHECK(out.value[2] == report.acceleration_residual);

@@ -10,7 +10,9 @@
 #include "core/index3/compile/plan.h"
 #include "core/index3/outputs/diagnostics.h"
 #include "core/index3/outputs/sensors.h"
+#include "core/index3/start/make_plan.h"
 #include "core/index3/step/lane_access.h"
+#include "core/index3/stepper_access.h"
 #include "tests/support/force_cases.h"
 #include "tests/support/mechanisms.h"
 #include "tests/support/reference.h"
@@ -100,7 +102,7 @@ TEST_CASE("after a failed step the next good one is the one that would have come
         REQUIRE(a.state().hash() == b.state().hash());
       }
       for (std::size_t j = 0; j < m.joints().size(); ++j)
-        CHECK(joint_reaction(a, static_cast<int>(j)) == joint_reaction(b, static_cast<int>(j)));
+        CHECK(a.joint_reaction(static_cast<int>(j)) == b.joint_reaction(static_cast<int>(j)));
     }
 }
 
@@ -301,7 +303,7 @@ TEST_CASE(
     "what cannot be eliminated is named: joints, the bodies of primal bodies and of force elements, but no padding") {
   for (const char* name : {"carousel", "full_car", "quarter_car", "chain_128"}) {
     CAPTURE(name);
-    const Plan plan(test::mechanism(name), {});
+    const Plan plan = index3::make_plan(test::mechanism(name), {});
     Workspace w(plan);
     const Elimination& e = plan.elimination;
     const auto set_inverse_pivots = [&](const Front& front, int lane, double sign) {
@@ -332,7 +334,7 @@ TEST_CASE(
 }
 
 TEST_CASE("a joint that cannot be eliminated is named, whatever lane it is in") {
-  const Plan plan(test::build(test::chain(16, JointType::revolute)), {});
+  const Plan plan = index3::make_plan(test::build(test::chain(16, JointType::revolute)), {});
   Workspace w(plan);
   const Elimination& e = plan.elimination;
   int named_beyond_the_first_lane = 0;
@@ -371,8 +373,8 @@ TEST_CASE(
   const Mechanism with_input = test::build(bar);
   const Settings settings{.iterations = 6};
   Stepper direct(with_input, settings), restored(with_input, settings), motor(with_motor, settings);
-  CHECK(direct.plan().pose_dependent_bodies.empty());
-  CHECK_FALSE(motor.plan().pose_dependent_bodies.empty());
+  CHECK(index3::plan_of(direct).pose_dependent_bodies.empty());
+  CHECK_FALSE(index3::plan_of(motor).pose_dependent_bodies.empty());
   std::vector<double> flat(direct.state().flat_size());
   for (int k = 0; k < 100; ++k) {
     const Inputs inputs = all_inputs(with_input, 5.0 * std::sin(0.1 * k));
@@ -392,15 +394,15 @@ TEST_CASE("joint reactions are the same after a failed step and after a restore 
   const Mechanism m = pushed_chain(1);
   Stepper s(m, {});
   for (int k = 0; k < 10; ++k) REQUIRE(s.step(all_inputs(m, 1.0)).status == StepStatus::ok);
-  const Vec6 before = joint_reaction(s, 1);
+  const Vec6 before = s.joint_reaction(1);
   REQUIRE(failed(s.step(all_inputs(m, kNan)).status));
-  CHECK((joint_reaction(s, 1) - before).norm() == 0.0);
+  CHECK((s.joint_reaction(1) - before).norm() == 0.0);
 
   std::vector<double> flat(s.state().flat_size());
   s.state().flatten(flat);
   Stepper other(m, {});
   other.restore(flat, s.state().step);
-  CHECK((joint_reaction(other, 1) - before).norm() == 0.0);
+  CHECK((other.joint_reaction(1) - before).norm() == 0.0);
 }
 
 TEST_CASE("a step whose residuals are above what its mechanism can reach is used, and says not_converged") {

@@ -162,7 +162,7 @@ TEST_CASE("a ball on a rod without mass is a conical pendulum: w^2 = g / (L cos)
   CHECK(m.joints()[0].length == doctest::Approx(L).epsilon(1e-15));
   const auto error = [&](std::int64_t dt_ns) {
     Stepper s(m, {.dt_ns = dt_ns});
-    const Vec3 pull = joint_reaction(s, 0).head<3>();
+    const Vec3 pull = s.joint_reaction(0).head<3>();
     CHECK(pull.norm() == doctest::Approx(3.0 * 9.81 / std::cos(tilt)).epsilon(1e-9));
     const auto steps = static_cast<int>(2'000'000'000 / dt_ns);
     for (int k = 0; k < steps; ++k) REQUIRE(s.step(Inputs{}).status == StepStatus::ok);
@@ -192,7 +192,7 @@ TEST_CASE("a block slides down an inclined plane with g sin, spinning on as it w
   CHECK(s.state().coordinate[0] == doctest::Approx(0.5 * 9.81 * std::sin(slope)).epsilon(1e-10));
   CHECK(s.state().coordinate[1] == doctest::Approx(0.3).epsilon(1e-10));
   CHECK(s.state().coordinate[2] == doctest::Approx(2.0).epsilon(1e-6));
-  const Vec6 load = joint_reaction(s, 0);
+  const Vec6 load = s.joint_reaction(0);
   CHECK((load.head<3>() - 2.0 * 9.81 * std::cos(slope) * normal).norm() < 1e-6);
 }
 
@@ -275,7 +275,7 @@ TEST_CASE("the torque of a driven pendulum is (J + m l^2) angle'' + m g l cos(an
     const double t = 1e-3 * k, angle = amplitude * (1.0 - std::cos(w * t)),
                  acceleration = amplitude * w * w * std::cos(w * t);
     const double want = (J + mass * l * l) * acceleration + mass * 9.81 * l * std::cos(angle);
-    worst = std::max(worst, std::abs(driver_effort(s, 0) - want));
+    worst = std::max(worst, std::abs(s.driver_effort(0) - want));
     CHECK(s.state().coordinate[0] == doctest::Approx(angle).epsilon(1e-11));
     CHECK(s.state().body[0].alpha_b[2] == doctest::Approx(acceleration).epsilon(1e-9));
     REQUIRE(s.step(Inputs{}).status == StepStatus::ok);
@@ -340,7 +340,7 @@ TEST_CASE("six drivers on a floating joint prescribe a body's pose") {
   CHECK((rotation_matrix(x.p) - cardan(value(3), value(4), value(5))).norm() < 1e-11);
   // the effort along z carries the weight and the acceleration
   const double az = amplitude(2) * 16.0 * std::cos(4.0);
-  CHECK(driver_effort(s, 2) == doctest::Approx(5.0 * (9.81 + az)).epsilon(1e-6));
+  CHECK(s.driver_effort(2) == doctest::Approx(5.0 * (9.81 + az)).epsilon(1e-6));
 }
 
 TEST_CASE("a position input drives its joint with the filter's response") {

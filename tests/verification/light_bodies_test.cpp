@@ -10,6 +10,7 @@
 #include "core/index3/outputs/diagnostics.h"
 #include "core/index3/start/initial_state.h"
 #include "core/index3/step/applied_forces.h"
+#include "core/index3/stepper_access.h"
 #include "tests/support/mechanisms.h"
 
 using namespace rigstep;
@@ -72,7 +73,7 @@ std::vector<Vec6> dense_accelerations(const index3::Plan& plan, const index3::St
 
 // largest difference of a mass centre's acceleration [m/s^2]
 double acceleration_error(const index3::Stepper& s) {
-  const std::vector<Vec6> dense = dense_accelerations(s.plan(), s.state());
+  const std::vector<Vec6> dense = dense_accelerations(index3::plan_of(s), s.state());
   double error = 0.0;
   for (std::size_t i = 0; i < dense.size(); ++i)
     error = std::max(error, (dense[i].head<3>() - s.state().body[i].a).norm());

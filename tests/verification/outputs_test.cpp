@@ -33,7 +33,7 @@ Rows run_stepper(const Mechanism& m, std::int64_t dt_ns) {
       report = stepper.step(none);
     REQUIRE(!failed(report.status));
     Outputs y;
-    index3::read_outputs(stepper, report, y);
+    stepper.read_outputs(report, y);
     rows.emplace_back(y.value.begin(), y.value.begin() + y.count);
   }
   return rows;

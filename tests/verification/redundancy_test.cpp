@@ -8,6 +8,7 @@
 #include "core/index3/outputs/diagnostics.h"
 #include "core/index3/physics/constraints.h"
 #include "core/index3/start/initial_state.h"
+#include "core/index3/stepper_access.h"
 #include "core/offline/dense.h"
 #include "tests/support/mechanisms.h"
 
@@ -46,7 +47,7 @@ struct Run {
 
 Run run(const Description& d, std::int64_t dt_ns, std::int64_t time_ns) {
   index3::Stepper s(build(d), {.dt_ns = dt_ns});
-  REQUIRE(s.plan().settings.projection_passes == 2);
+  REQUIRE(s.settings().projection_passes == 2);
   Run r;
   for (std::int64_t t = 0; t < time_ns; t += dt_ns) {
     const StepReport report = s.step(Inputs{});
@@ -54,7 +55,7 @@ Run run(const Description& d, std::int64_t dt_ns, std::int64_t time_ns) {
     if (failed(report.status)) return r;
     r.velocity_residual = std::max(r.velocity_residual, report.velocity_residual);
   }
-  const VelocityError error = velocity_error(s.plan(), s.state());
+  const VelocityError error = velocity_error(index3::plan_of(s), s.state());
   r.velocity_error = error.value;
   r.redundant = error.redundant;
   for (const index3::BodyState& b : s.state().body) r.speed = std::max(r.speed, b.v.norm());
@@ -85,7 +86,7 @@ TEST_CASE("ladders whose loops are pushed through their flat poses go on") {
       CAPTURE(loops);
       CAPTURE(dt);
       index3::Stepper s(build(ladder(loops)), {.dt_ns = dt});
-      const auto energy = [&s] { return index3::energy(s.plan(), s.state(), s.workspace()); };
+      const auto energy = [&s] { return index3::energy(index3::plan_of(s), s.state(), index3::workspace_of(s)); };
       const double at_start = energy().potential;
       int not_converged = 0;
       double kinetic = 0.0, won = 0.0;

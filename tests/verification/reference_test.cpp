@@ -3,6 +3,7 @@
 
 #include "core/index3/outputs/reactions.h"
 #include "core/index3/start/initial_state.h"
+#include "core/index3/stepper_access.h"
 #include "tests/support/mechanisms.h"
 #include "tests/support/reference.h"
 
@@ -17,14 +18,14 @@ double reaction_error(const Mechanism& m, const nlohmann::json& ref, std::int64_
   index3::Settings settings;
   settings.dt_ns = dt_ns;
   index3::Stepper s(m, settings);
-  index3::Workspace w(s.plan());
-  index3::Reactions reactions(s.plan(), s.state(), std::vector<bool>(m.joints().size(), true));
+  index3::Workspace w(index3::plan_of(s));
+  index3::Reactions reactions(index3::plan_of(s), s.state(), std::vector<bool>(m.joints().size(), true));
   double worst = 0.0;
   for (const auto& sample : ref["reference"]) {
     const double t = sample["t"].get<double>();
     if (t > until + 1e-9) break;
     while (1e-9 * static_cast<double>(s.state().step) * static_cast<double>(dt_ns) < t - 1e-9) s.step(Inputs{});
-    index3::evaluate_pose(s.plan(), s.state(), w);
+    index3::evaluate_pose(index3::plan_of(s), s.state(), w);
     reactions.read(s.state(), w);
     double scale = 0.0, error = 0.0;
     for (std::size_t j = 0; j < m.joints().size(); ++j) {
@@ -111,7 +112,7 @@ TEST_CASE("chain of 128: the whip costs 46.85 J at 10 ms, and the tip goes where
   std::size_t sample = 0;
   for (int k = 0; k <= 600; ++k) {
     if (k > 0) REQUIRE(s.step(Inputs{}).status == StepStatus::ok);
-    const index3::Energy e = index3::energy(s.plan(), s.state(), s.workspace());
+    const index3::Energy e = index3::energy(index3::plan_of(s), s.state(), index3::workspace_of(s));
     dip = std::min(dip, e.kinetic + e.potential);
     if (e.kinetic > largest_kinetic) {
       largest_kinetic = e.kinetic;

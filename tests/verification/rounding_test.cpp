@@ -21,7 +21,7 @@ Momenta momenta(const index3::Stepper& s) {
   Momenta sum;
   double mass = 0.0;
   for (std::size_t i = 0; i < s.state().body.size(); ++i) {
-    const Body& body = s.plan().mechanism.bodies()[i];
+    const Body& body = s.mechanism().bodies()[i];
     const index3::BodyState& x = s.state().body[i];
     mass += body.mass;
     sum.linear += body.mass * x.v;

@@ -3,6 +3,7 @@
 
 #include "core/index3/compile/plan.h"
 #include "core/index3/outputs/diagnostics.h"
+#include "core/index3/stepper_access.h"
 #include "tests/support/mechanisms.h"
 
 using namespace rigstep;
@@ -21,7 +22,7 @@ struct Course {
 Course course(const Description& d, std::int64_t dt_ns, double time) {
   index3::Stepper s(build(d), {.dt_ns = dt_ns});
   Course c;
-  const auto energy = [&] { return index3::energy(s.plan(), s.state(), s.workspace()); };
+  const auto energy = [&] { return index3::energy(index3::plan_of(s), s.state(), index3::workspace_of(s)); };
   const double start = energy().kinetic + energy().potential;
   for (int k = 0; k < static_cast<int>(std::lround(1e9 * time / static_cast<double>(dt_ns))); ++k) {
     const StepReport report = s.step(Inputs{});

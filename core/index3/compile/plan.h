@@ -12,6 +12,8 @@
 
 namespace rigstep::index3 {
 
+struct Kernels;  // kernels/sweeps.h
+
 // What is eliminated like a joint between two bodies, or a body and the ground, but with rows of compliance 1 and
 // without a multiplier: Newton's tangent of a force element. It takes no part in the projections.
 struct Element {
@@ -44,8 +46,7 @@ struct Tangents {
 };
 
 struct Plan {
-  // Numbers the constraint rows, compiles the elimination and chooses each joint's compliance at the start pose.
-  // Throws MechanismError for a body with too many joints, and for an instruction set that this processor lacks.
+  // Without anything that follows from them: make_plan() fills it in (start/make_plan.h).
   Plan(const Mechanism& mechanism, const Settings& settings);
 
   // Takes over an elimination of this mechanism, with everything that lies in its lanes.
@@ -78,6 +79,7 @@ struct Plan {
   Elimination elimination;
   PrimalChoice primal_choice;  // which bodies stay primal there, and why
   const Kernels* kernels = nullptr;
+  int lanes = 1;  // of the widest batches of these
 
   // what every iteration must see one by one: bodies and joints with force elements, general constraints, and inputs
   // whose loads change with the pose

@@ -1,6 +1,6 @@
 #include <cstring>
 
-#include "core/index3/compile/schedule.h"
+#include "core/index3/kernels/sweeps.h"
 #include "core/mechanism/mechanism.h"
 
 namespace rigstep::index3 {
@@ -30,7 +30,7 @@ struct Choice {
 
 }  // namespace
 
-const Kernels& kernels_for_this_processor(const char* wanted) {
+const Kernels& kernels_for_this_processor(const char* requested) {
 #if defined(__x86_64__)
   __builtin_cpu_init();
   const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
@@ -41,8 +41,9 @@ const Kernels& kernels_for_this_processor(const char* wanted) {
   const Choice choices[] = {{&native::kKernels, true}};
 #endif
   for (const Choice& choice : choices)
-    if (choice.runs && (wanted == nullptr || std::strcmp(wanted, choice.kernels->name) == 0)) return *choice.kernels;
-  throw MechanismError("instruction set", std::string("this processor or build does not have \"") + wanted + "\"",
+    if (choice.runs && (requested == nullptr || std::strcmp(requested, choice.kernels->name) == 0))
+      return *choice.kernels;
+  throw MechanismError("instruction set", std::string("this processor or build does not have \"") + requested + "\"",
                        "leave the choice to the program");
 }
 

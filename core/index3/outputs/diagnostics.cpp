@@ -8,6 +8,7 @@
 #include "core/index3/compile/size_limits.h"
 #include "core/index3/physics/drivers.h"
 #include "core/index3/start/initial_state.h"
+#include "core/index3/start/make_plan.h"
 #include "core/index3/step/applied_forces.h"
 #include "core/index3/step/lane_access.h"
 
@@ -315,7 +316,7 @@ StartRank start_rank(const Plan& plan, const State& start) {
 }
 
 StartRank start_rank(const Mechanism& mechanism) {
-  const Plan plan(mechanism, {});
+  const Plan plan = make_plan(mechanism, {});
   return start_rank(plan, start_pose(plan));
 }
 

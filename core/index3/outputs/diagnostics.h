@@ -9,11 +9,6 @@
 
 namespace rigstep::index3 {
 
-struct Energy {
-  double kinetic;    // [J]
-  double potential;  // of gravity and springs [J]
-};
-
 // w as left by the step that made x, or by evaluate_state.
 Energy energy(const Plan& plan, const State& x, const Workspace& w) noexcept;
 

@@ -72,11 +72,9 @@ Sensors::Sensors(const Plan& plan, const State& start) {
   if (closure_ || (reactions_ && reactions_->redistributes())) pose_ = std::make_unique<Workspace>(plan);
 }
 
-void Sensors::read(const Stepper& stepper, const StepReport& report, Outputs& outputs) noexcept {
-  const Plan& plan = stepper.plan();
+void Sensors::read(const Plan& plan, const Workspace& w, const State& x, const StepReport& report,
+                   Outputs& outputs) noexcept {
   const Mechanism& m = plan.mechanism;
-  const State& x = stepper.state();
-  const Workspace& w = stepper.workspace();
   if (pose_) evaluate_pose(plan, x, *pose_);
   if (reactions_) reactions_->read(x, pose_ ? *pose_ : w);
   outputs.count = static_cast<int>(m.output_channels().size());
@@ -151,22 +149,17 @@ std::size_t Sensors::bytes() const noexcept {
   return (pose_ ? pose_->bytes() : 0) + (closure_ ? closure_->bytes() : 0) + (reactions_ ? reactions_->bytes() : 0);
 }
 
-void read_outputs(const Stepper& stepper, const StepReport& report, Outputs& outputs) noexcept {
-  stepper.sensors().read(stepper, report, outputs);
-}
-
-Vec6 joint_reaction(const Stepper& stepper, int j) noexcept {
-  const State& x = stepper.state();
-  const std::size_t row = static_cast<std::size_t>(stepper.plan().first_row[j]);
+Vec6 joint_reaction(const Plan& plan, const State& x, int j) noexcept {
+  const std::size_t row = static_cast<std::size_t>(plan.first_row[j]);
   double lambda[kMaxRows];
-  for (int k = 0; k < stepper.plan().first_row[j + 1] - stepper.plan().first_row[j]; ++k)
+  for (int k = 0; k < plan.first_row[j + 1] - plan.first_row[j]; ++k)
     lambda[k] = x.lambda[row + static_cast<std::size_t>(k)] + x.kappa[row + static_cast<std::size_t>(k)];
-  return load_on_second(stepper.plan(), x, j, lambda);
+  return load_on_second(plan, x, j, lambda);
 }
 
-double driver_effort(const Stepper& stepper, int driver) noexcept {
-  const int row = stepper.plan().first_row[stepper.plan().first_driver() + driver];
-  return -(stepper.state().lambda[row] + stepper.state().kappa[row]);
+double driver_effort(const Plan& plan, const State& x, int driver) noexcept {
+  const int row = plan.first_row[plan.first_driver() + driver];
+  return -(x.lambda[row] + x.kappa[row]);
 }
 
 }  // namespace rigstep::index3

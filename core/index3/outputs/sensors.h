@@ -5,7 +5,6 @@
 
 #include "core/index3/outputs/loop_closure.h"
 #include "core/index3/outputs/reactions.h"
-#include "core/index3/stepper.h"
 
 namespace rigstep::index3 {
 
@@ -15,9 +14,8 @@ class Sensors {
   // start: a consistent state
   Sensors(const Plan& plan, const State& start);
 
-  // Every output channel after a committed step (or at the start). report: of that step.
-  void read(const Stepper& stepper, const StepReport& report, Outputs& outputs) noexcept;
-
+  // Every output channel of the committed state x (or of the start). w: of its step; report: of that step.
+  void read(const Plan& plan, const Workspace& w, const State& x, const StepReport& report, Outputs& outputs) noexcept;
   std::size_t bytes() const noexcept;
 
  private:
@@ -26,15 +24,12 @@ class Sensors {
   std::unique_ptr<Reactions> reactions_;
 };
 
-// Every output channel of the mechanism after a committed step (or at the start). report: of that step.
-void read_outputs(const Stepper& stepper, const StepReport& report, Outputs& outputs) noexcept;
-
 // Load that joint j exerts on its second body as the solver left it, world frame: force [N] and torque about its joint
 // point on the second body [N m]. Where constraints are redundant, what is unique of it is right and the rest is one
 // possible distribution; outputs give that of least norm (reactions.h).
-Vec6 joint_reaction(const Stepper& stepper, int j) noexcept;
+Vec6 joint_reaction(const Plan& plan, const State& x, int j) noexcept;
 
 // Generalised force of a driver along its freedom; positive increases the coordinate [N] or [N m].
-double driver_effort(const Stepper& stepper, int driver) noexcept;
+double driver_effort(const Plan& plan, const State& x, int driver) noexcept;
 
 }  // namespace rigstep::index3

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "core/index3/start/make_plan.h"
 #include "core/index3/step/applied_forces.h"
 
 namespace rigstep::index3 {
@@ -226,7 +227,7 @@ StartError::StartError(int joint_, std::string field_, std::string problem_, std
     : MechanismError(std::move(field_), std::move(problem_), std::move(remedy_)), joint(joint_) {}
 
 std::vector<JointGap> start_gaps(const Mechanism& mechanism) {
-  const Plan plan(mechanism, {});
+  const Plan plan = make_plan(mechanism, {});
   Workspace w(plan);
   place_bodies(start_pose(plan), w);
   evaluate_constraints(plan, w);
@@ -274,7 +275,7 @@ void require_consistent_start(const Mechanism& mechanism) {
 }
 
 Assembly assemble(const Mechanism& mechanism) {
-  const Plan plan(mechanism, {});
+  const Plan plan = make_plan(mechanism, {});
   Workspace w(plan);
   State x = start_pose(plan);
   Assembly result;

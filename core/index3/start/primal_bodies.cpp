@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/index3/start/initial_state.h"
+#include "core/index3/start/make_plan.h"
 #include "core/index3/step/applied_forces.h"
 #include "core/index3/step/lane_access.h"
 #include "core/mechanism/body_groups.h"
@@ -179,13 +180,11 @@ VectorXd project(const Plan& plan, const State& x, const VectorXd& twists) {
   tangent_of_forces(plan, 0.0, 0.0, w);
   const int bodies = static_cast<int>(plan.elimination.body.size());
   for (int i = 0; i < bodies; ++i) set_motion(plan, i, twists.segment<6>(6 * i), w);
-  AssemblySweep up;
-  up.constrain = up.with_stiffness = up.assemble = true;
-  up.factorise = {true, 0.0, false, 1};
-  up.start = AssemblySweep::Start::same_motion;
-  up.rhs = RightHandSide::quadratic;
+  AssemblySweep up = further_pass(RightHandSide::quadratic);
+  up.constrain = up.with_stiffness = up.factorise = true;
+  up.tangent = {.geometric = 0.0, .of_forces = false, .stage = 1};
   if (!plan.kernels->assemble(a, up)) return VectorXd::Constant(twists.size(), NAN);
-  plan.kernels->disassemble(a, {true, Multiplier::sigma, DisassemblySweep::Finish::motion});
+  plan.kernels->disassemble(a, motion_update(Multiplier::sigma));
   VectorXd result(twists.size());
   for (int i = 0; i < bodies; ++i) result.segment<6>(6 * i) = motion(plan, w, i);
   return result;
@@ -224,7 +223,7 @@ double projection_error(const Plan& plan) {
   double error = 0.0;
   for (const State& x : {start, perturbed(plan, start)}) {
     const VectorXd want = plan.rows() <= kMostDenseRows ? project_dense(plan, x, twists)
-                                                        : project(Plan(plan.mechanism, settings), x, twists);
+                                                        : project(make_plan(plan.mechanism, settings), x, twists);
     const double of_pose = (project(plan, x, twists) - want).cwiseAbs().maxCoeff() / twists.cwiseAbs().maxCoeff();
     error = std::isfinite(of_pose) ? std::max(error, of_pose) : INFINITY;
   }
@@ -243,8 +242,7 @@ void choose_primal_bodies(Plan& plan) {
   if (!find_eliminated_last(plan, choice.primal_bodies, marked)) return;
   choice.eliminated_last = static_cast<int>(
       std::count_if(marked.begin(), marked.end(), [](const Constraint& c) { return c.eliminated_last; }));
-  Elimination hybrid =
-      compile(marked, plan.carries_spring, plan.settings.order, plan.kernels->lanes, choice.primal_bodies);
+  Elimination hybrid = compile(marked, plan.carries_spring, plan.settings.order, plan.lanes, choice.primal_bodies);
   choice.dual = plan.elimination.multiply_adds;
   choice.hybrid = hybrid.multiply_adds;
   choice.reason = Reason::not_cheaper;

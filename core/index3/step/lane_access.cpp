@@ -50,7 +50,7 @@ Mat3 rotation_at(const Workspace& w, const BodyPlace& at) {
   return A;
 }
 
-void look_at(const Plan& plan, const std::vector<int>& bodies, const std::vector<int>& joints, Workspace& w) {
+void gather(const Plan& plan, const std::vector<int>& bodies, const std::vector<int>& joints, Workspace& w) {
   const double two_over_dt = w.lanes.step.two_over_dt;
   for (const int i : bodies) {
     const BodyPlace& place = plan.elimination.body[i];
@@ -204,11 +204,11 @@ void iterate_from_last(const Plan& plan, Workspace& w) noexcept {
 }
 
 void gather_poses(const Plan& plan, Workspace& w) noexcept {
-  look_at(plan, plan.pose_dependent_bodies, plan.pose_dependent_joints, w);
+  gather(plan, plan.pose_dependent_bodies, plan.pose_dependent_joints, w);
 }
 
 void gather_followed_poses(const Plan& plan, Workspace& w) noexcept {
-  look_at(plan, plan.followed_bodies, plan.followed_joints, w);
+  gather(plan, plan.followed_bodies, plan.followed_joints, w);
 }
 
 void gather_velocities(const Plan& plan, Workspace& w) noexcept {
@@ -219,7 +219,7 @@ void gather_velocities(const Plan& plan, Workspace& w) noexcept {
   }
 }
 
-void drive(const Plan& plan, const State& last, const Inputs& inputs, double t, Workspace& w) noexcept {
+void evaluate_drivers(const Plan& plan, const State& last, const Inputs& inputs, double t, Workspace& w) noexcept {
   std::copy(last.coordinate.begin(), last.coordinate.end(), w.reference.begin());
   for (std::size_t k = 0; k < w.drive.size(); ++k) {
     w.drive[k] = prescribed_next(plan.mechanism.drivers()[k], plan.drivers[k], last.drive[k], inputs, t);

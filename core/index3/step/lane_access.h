@@ -27,7 +27,7 @@ void gather_followed_poses(const Plan& plan, Workspace& w) noexcept;
 void gather_velocities(const Plan& plan, Workspace& w) noexcept;
 
 // What the drivers prescribe for the end of the step, at time t [s], and from where angles are unwrapped.
-void drive(const Plan& plan, const State& last, const Inputs& inputs, double t, Workspace& w) noexcept;
+void evaluate_drivers(const Plan& plan, const State& last, const Inputs& inputs, double t, Workspace& w) noexcept;
 
 // Phi, Jacobians, loads J' lambda and, on request, geometric stiffness of the general constraints, (1) (3).
 void constrain_general(const Plan& plan, Workspace& w, bool with_stiffness) noexcept;

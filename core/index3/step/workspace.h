@@ -6,6 +6,7 @@
 
 #include "core/index3/compile/aligned.h"
 #include "core/index3/compile/plan.h"
+#include "core/index3/kernels/sweeps.h"
 #include "core/index3/physics/constraints.h"
 #include "core/index3/physics/elements/tyre.h"
 #include "core/index3/step/exchange.h"
@@ -33,7 +34,7 @@ struct DragReading {
 struct alignas(128) PartStatus {
   bool failed = false;    // some front has no positive pivots
   bool complete = false;  // nobody was late
-  StepMeasures found;
+  StepMeasures measures;
 };
 
 struct Workspace {

@@ -1,0 +1,116 @@
+// Rows, Jacobians and loads of the point constraints of a run, [001] (1) (3).
+#pragma once
+
+#include "core/index3/kernels/runs.h"
+
+namespace rigstep::index3::RIGSTEP_ISA {
+
+namespace {
+
+// f(source of a field of either side's body, of its handle), by the way they lie
+template <class T, class F>
+RIGSTEP_INLINE void with_sides(const StepArrays& a, const ConstraintBatch& c, F&& f) {
+  constexpr int W = kWidth<T>;
+  const auto number = [&](int field, int side) RIGSTEP_INLINED {
+    return a.body + (c.side[side].record.base + field * c.side[side].record.stride);
+  };
+  if (W == 1 || c.sides == Operands::beside) {
+    f(
+        [&](int field, int side) RIGSTEP_INLINED {
+          return Beside<T>{number(field, side), c.side[side].record.stride};
+        },
+        [&](int side) RIGSTEP_INLINED {
+          return Beside<T>{a.handles + c.side[side].handle.base, c.side[side].handle.stride};
+        });
+  } else if (c.sides == Operands::in_order) {
+    f([&](int field, int side) RIGSTEP_INLINED { return InOrder<T>{a.body + (c.side[side].record.base + field * W)}; },
+      [&](int side) RIGSTEP_INLINED { return InOrder<T>{a.handles + c.side[side].handle.base}; });
+  } else if (c.sides == Operands::chosen) {
+    if constexpr (W >= 4) {
+      const auto choice = [&](int side)
+                              RIGSTEP_INLINED -> const ChosenSide& { return a.chosen_side[c.side[side].chosen]; };
+      f([&](int field, int side)
+            RIGSTEP_INLINED { return Chosen<T>(a.body + field * W, choice(side).record, choice(side).body); },
+        [&](int side) RIGSTEP_INLINED { return KeptHandles<T>(a.handles, choice(side)); });
+    }
+  } else if constexpr (W > 1) {
+    // one of the sides may lie lane after lane
+    const auto places = [&](int side) RIGSTEP_INLINED { return a.scattered_side + c.side[side].scattered; };
+    const auto body_of = [&](int field, int side, int l) RIGSTEP_INLINED {
+      const Place lane_after_lane{c.side[side].record.base + l, c.side[side].record.stride};
+      const Place& at = c.side[side].scattered < 0 ? lane_after_lane : places(side)->record[l];
+      return Place{at.base + field * at.stride, at.stride};
+    };
+    const auto handle_of = [&](int side, int l) RIGSTEP_INLINED {
+      return c.side[side].scattered < 0 ? Place{c.side[side].handle.base + l, c.side[side].handle.stride}
+                                        : places(side)->handle[l];
+    };
+    f([&](int field, int side) { return gathered<T>(a.body, [&](int l) { return body_of(field, side, l); }); },
+      [&](int side) { return gathered<T>(a.handles, [&](int l) { return handle_of(side, l); }); });
+  }
+}
+
+RIGSTEP_INLINE void copy(const StepArrays& a, double* array, int first, int copies, int begin, int end) {
+  for (int c = first; c < first + copies; ++c) {
+    const Place &from = a.copy[c].from, &to = a.copy[c].to;
+    for (int k = begin; k < end; ++k) array[to.base + k * to.stride] = array[from.base + k * from.stride];
+  }
+}
+
+template <int C, class T>
+RIGSTEP_INLINE void constrain_points(const StepArrays& a, const ConstraintBatch& c, const AssemblySweep& what) {
+  constexpr int W = kWidth<T>;
+  with_sides<T>(a, c, [&](const auto& body, const auto& handle) RIGSTEP_INLINED {
+    const PointSides<C, T> at = turned_sides<C, T>(a.constraint_constants + kConstraintConstants * c.position,
+                                                   nine(body(kRotationField, 0)), nine(body(kRotationField, 1)));
+    if (what.keep_sides) store_sides<C>(a.constraint_fields + kConstraintFields * c.position, at);
+    double* Phi = a.Phi + c.row_position;
+    const double* lambda = a.lambda + c.row_position;
+    const V3<T> distance = three(body(a.next, 0), kR) - three(body(a.next, 1), kR);
+    store3(Phi, distance + (at.s_first - at.s_second));
+    const V3<T> force = load3<T>(lambda);
+    T lambda_cosines[3];
+    V3<T> moment{T(0.0), T(0.0), T(0.0)};
+    each<C>([&](int k) RIGSTEP_INLINED {
+      store(Phi + (3 + k) * W, dot(at.axis_first(k), at.axis_second(k)));
+      lambda_cosines[k] = load<T>(lambda + (3 + k) * W);
+      moment = fma(lambda_cosines[k], at.normal(k), moment);
+    });
+    const auto first = handle(0), second = handle(1);
+    constexpr bool kIsShared = std::is_same_v<decltype(second), const InOrder<T>>;  // see Handle
+    put3(first, arm_of_handle(C), at.s_first), put3(second, arm_of_handle(C), at.s_second);
+    put_shared<C>(first, at, force, moment);
+    if constexpr (!kIsShared) put_shared<C>(second, at, force, moment);
+    if constexpr (C > 0)
+      if (what.with_stiffness) {
+        const S3<T> K = stiffness_of_cosines(at, lambda_cosines);
+        put_symmetric(first, kStiffnessOfHandle, K);
+        if constexpr (!kIsShared) put_symmetric(second, kStiffnessOfHandle, K);
+      }
+  });
+  if (c.sides != Operands::in_order)
+    for (const Side& side : c.side) copy(a, a.handles, side.first_copy, side.copies, 0, c.format.handle_size());
+}
+
+template <int C, class T, class F>
+RIGSTEP_LOOP void for_constraints(const ConstraintBatch* c, const ConstraintBatch* end, F f) {
+  for (; c < end; ++c) f.template operator()<C, T>(*c);
+}
+
+// f<C, T>(constraint) of every point constraint of a run
+template <class F>
+RIGSTEP_INLINE void for_constraints(const StepArrays& a, const Run& run, F f) {
+  static constexpr auto kLoops =
+      loops<kConstraintShapes>([]<int S>() { return &for_constraints<S / kWidths, LanesOf<S>, F>; });
+  const ConstraintBatch* first = a.constraint + run.first;
+  kLoops.of_shape[run.shape](first, first + run.count, f);
+}
+
+void constrain(const StepArrays& a, const Run& run, const AssemblySweep& what) {
+  for_constraints(
+      a, run, [&]<int C, class T>(const ConstraintBatch& c) RIGSTEP_INLINED { constrain_points<C, T>(a, c, what); });
+}
+
+}  // namespace
+
+}  // namespace rigstep::index3::RIGSTEP_ISA

@@ -1,0 +1,227 @@
+// Two compounds become one: the constraint between them is eliminated from their compliance, [001] (36)-(38).
+#pragma once
+
+#include "core/index3/kernels/leaf_compliance.h"
+
+namespace rigstep::index3::RIGSTEP_ISA {
+
+namespace {
+
+// f(left, right): sources of the children's numbers, by the way they lie; `what`: matrix or vector
+template <class T, class What, class F>
+RIGSTEP_INLINE void with_children(const StepArrays& a, const Front& f, const What& what, F&& body) {
+  constexpr int W = kWidth<T>;
+  const Child &left = f.child[0], &right = f.child[1];
+  if (W == 1 || f.children == Operands::beside) {
+    body(Beside<T>{a.arena + what.of(left), left.stride}, Beside<T>{a.arena + what.of(right), right.stride});
+  } else if (f.children == Operands::in_order) {
+    body(InOrder<T>{a.arena + what.of(left)}, InOrder<T>{a.arena + what.of(right)});
+  } else if constexpr (W > 1) {
+    const auto scattered = [&](const Child& c) {
+      return gathered<T>(a.arena, [&](int l) {
+        return c.scattered < 0 ? Place{what.of(c) + l, c.stride} : what.of(a.scattered_child[c.scattered])[l];
+      });
+    };
+    body(scattered(left), scattered(right));
+  }
+}
+struct Matrix {
+  RIGSTEP_INLINE int of(const Child& c) const { return c.matrix; }
+  RIGSTEP_INLINE const Place* of(const ScatteredChild& c) const { return c.matrix; }
+};
+struct Vector {
+  RIGSTEP_INLINE int of(const Child& c) const { return c.vector; }
+  RIGSTEP_INLINE const Place* of(const ScatteredChild& c) const { return c.vector; }
+};
+
+RIGSTEP_INLINE int entry(int i, int k) { return i >= k ? packed(i) + k : packed(k) + i; }
+
+// Between the rows of the constraint that a front eliminates. Only narrow ones may lie beside others: for the widest
+// the compiler knows it.
+template <class T>
+RIGSTEP_INLINE int row_stride(const Front& f) {
+  return kWidth<T> < kWidest ? f.row_stride : kWidth<T>;
+}
+
+// L below the diagonal and 1/D of the pivots on it, kept
+template <int N, class T>
+RIGSTEP_INLINE void keep_pivots(const T* L, const T* inverse_d, double* factor) {
+  each<N>([&](int i) RIGSTEP_INLINED {
+#pragma GCC unroll 6
+    for (int k = 0; k < i; ++k) store(factor + (packed(i) + k) * kWidth<T>, L[packed(i) + k]);
+    store(factor + (packed(i) + i) * kWidth<T>, inverse_d[i]);
+  });
+}
+
+// A row x below the pivots: z = L^-1 x, p = D^-1 z; kept: P = x times the inverse of the pivots.
+template <int N, class T>
+RIGSTEP_INLINE void reduce_row(const T* L, const T* inverse_d, T* z, T* p, double* P) {
+  forward<N>(L, z);
+  T solved[N];
+  each<N>([&](int k) RIGSTEP_INLINED { solved[k] = p[k] = z[k] * inverse_d[k]; });
+  backward<N>(L, solved);
+  each<N>([&](int k) RIGSTEP_INLINED { store(P + k * kWidth<T>, solved[k]); });
+}
+
+template <int N, class T>
+RIGSTEP_INLINE T minus_dot(T sum, const T* p, const T* z) {
+  each<N>([&](int k) RIGSTEP_INLINED { sum = fnma(p[k], z[k], sum); });
+  return sum;
+}
+
+// (36)-(38) where compounds [a p] and [p b] become [a b], all of N rows; what is missing is skipped.
+template <int N, bool IsLink, class T>
+RIGSTEP_INLINE bool eliminate_two_sided(const StepArrays& a, const Front& f, int stage) {
+  constexpr int W = kWidth<T>;
+  const bool has_left = IsLink || (f.form & kLeft), has_right = IsLink || (f.form & kRight);
+  const bool has_a = IsLink || (f.form & kLeftOpen), has_b = IsLink || (f.form & kRightOpen);
+  bool positive = true;
+  with_children<T>(a, f, Matrix{}, [&](const auto& left, const auto& right) RIGSTEP_INLINED {
+    double* const factor = a.arena + f.factor;
+    double* P = factor + packed(N) * W;
+    double* const S = a.arena + f.matrix;
+    const double* const compliance = a.compliance[stage] + f.row_position;
+    T L[packed(N)], inverse_d[N], Z_a[N][N], Z_b[N][N], p[N];
+    const int p_left = IsLink ? N : f.child[0].pivot;
+    each<N>([&](int i) RIGSTEP_INLINED {
+#pragma GCC unroll 6
+      for (int k = 0; k <= i; ++k) {
+        T value(0.0);
+        if (has_left) value = left(packed(p_left + i) + p_left + k);
+        if (has_right) value = has_left ? value + right(packed(i) + k) : right(packed(i) + k);
+        L[packed(i) + k] = value;
+      }
+      L[packed(i) + i] = L[packed(i) + i] + load<T>(compliance + i * row_stride<T>(f));
+    });
+    positive = all_positive(factorise_pivots<N>(L, inverse_d));
+    keep_pivots<N>(L, inverse_d, factor);
+    if (has_a) {
+      each<N>([&](int i) RIGSTEP_INLINED {
+        each<N>([&](int k) RIGSTEP_INLINED { Z_a[i][k] = left(packed(N + k) + i); });
+        reduce_row<N>(L, inverse_d, Z_a[i], p, P + i * N * W);
+#pragma GCC unroll 6
+        for (int j = 0; j <= i; ++j) store(S + (packed(i) + j) * W, minus_dot<N>(left(packed(i) + j), p, Z_a[j]));
+      });
+      P += N * N * W;
+    }
+    if (!IsLink && !has_a)
+      each<N>([&](int i) RIGSTEP_INLINED { each<N>([&](int k) RIGSTEP_INLINED { Z_a[i][k] = T(0.0); }); });
+    if (!has_b) return;
+    const int first_b = has_a ? N : 0;
+    each<N>([&](int i) RIGSTEP_INLINED {
+      each<N>([&](int k) RIGSTEP_INLINED { Z_b[i][k] = right(packed(N + i) + k); });
+      reduce_row<N>(L, inverse_d, Z_b[i], p, P + i * N * W);
+      if (has_a) {
+        each<N>([&](int j) RIGSTEP_INLINED { store(S + (packed(N + i) + j) * W, minus_dot<N>(T(0.0), p, Z_a[j])); });
+      }
+#pragma GCC unroll 6
+      for (int j = 0; j <= i; ++j)
+        store(S + (packed(first_b + i) + first_b + j) * W, minus_dot<N>(right(packed(N + i) + N + j), p, Z_b[j]));
+    });
+  });
+  return positive;
+}
+
+template <class T>
+RIGSTEP_INLINE void turn_over(T* values, int count) {
+  for (int k = 0; k < count; ++k) values[k] = -values[k];
+}
+
+// (36)-(38): Schur complement of one constraint, or of a primal body, whose pivots are negative: LDL' of the block
+// turned over has the same L and -D; N = 0 only joins the two compounds
+template <int N, class T>
+RIGSTEP_INLINE bool eliminate(const StepArrays& a, const Front& f, int stage) {
+  constexpr int W = kWidth<T>;
+  bool positive = true;
+  with_children<T>(a, f, Matrix{}, [&](const auto& left, const auto& right) RIGSTEP_INLINED {
+    double* const Z = a.scratch;  // rows below, times D
+    double* const factor = a.arena + f.factor;
+    double* const P = factor + packed(N) * W;  // after L and 1/D
+    double* const S = a.arena + f.matrix;
+    // entry (i, k) of the front's children; rows of theirs are negative where they do not have them
+    const auto sum = [&](int left_i, int left_k, int right_i, int right_k) {
+      T value(0.0);
+      if (left_i >= 0 && left_k >= 0) value = left(entry(left_i, left_k));
+      if (right_i >= 0 && right_k >= 0) value = value + right(entry(right_i, right_k));
+      return value;
+    };
+    const int left_pivot = f.child[0].present ? f.child[0].pivot : -1 - N;
+    const int right_pivot = f.child[1].present ? f.child[1].pivot : -1 - N;
+    T L[packed(N) + 1], inverse_d[N + 1];
+    if constexpr (N > 0) {
+      const double* compliance = a.compliance[stage] + f.row_position;
+      each<N>([&](int i) RIGSTEP_INLINED {
+#pragma GCC unroll 6
+        for (int k = 0; k <= i; ++k)
+          L[packed(i) + k] = sum(left_pivot + i, left_pivot + k, right_pivot + i, right_pivot + k);
+        L[packed(i) + i] = L[packed(i) + i] + load<T>(compliance + i * row_stride<T>(f));
+      });
+      if (f.is_primal) turn_over(L, packed(N));
+      positive = all_positive(factorise_pivots<N>(L, inverse_d));
+      if (f.is_primal) turn_over(inverse_d, N);
+      keep_pivots<N>(L, inverse_d, factor);
+    }
+    const Pending* const pending = a.pending + f.first_pending;
+    for (int b = 0; b < f.pendings; ++b) {
+      const Pending& block = pending[b];
+      for (int i = 0; i < block.rows; ++i) {
+        const int row = block.row + i;
+        const int in_left = block.in_child[0] < 0 ? -1 : block.in_child[0] + i;
+        const int in_right = block.in_child[1] < 0 ? -1 : block.in_child[1] + i;
+        T z[N + 1], p[N + 1];
+        if constexpr (N > 0) {
+          each<N>([&](int k) RIGSTEP_INLINED { z[k] = sum(in_left, left_pivot + k, in_right, right_pivot + k); });
+          reduce_row<N>(L, inverse_d, z, p, P + row * N * W);
+          each<N>([&](int k) RIGSTEP_INLINED { store(Z + (row * N + k) * W, z[k]); });
+        }
+        for (int q = 0; q <= b; ++q) {
+          const Pending& other = pending[q];
+          const bool from_left = in_left >= 0 && other.in_child[0] >= 0;
+          const bool from_right = in_right >= 0 && other.in_child[1] >= 0;
+          const int columns = q == b ? i + 1 : other.rows;
+          for (int j = 0; j < columns; ++j) {
+            T value(0.0);
+            if (from_left) value = left(entry(in_left, other.in_child[0] + j));
+            if (from_right) value = value + right(entry(in_right, other.in_child[1] + j));
+            const double* z_j = Z + (other.row + j) * N * W;
+            each<N>([&](int k) RIGSTEP_INLINED { value = fnma(p[k], load<T>(z_j + k * W), value); });
+            store(S + (packed(row) + other.row + j) * W, value);
+          }
+        }
+      }
+    }
+  });
+  return positive;
+}
+
+// What the fronts of a run have in common, as constants for the compiler.
+template <int S>
+struct FrontOf {
+  using T = LanesOf<S>;
+  static constexpr int N = S / (kForms * kWidths);
+  static constexpr Form kForm = N < 3 ? Form::general : static_cast<Form>(S / kWidths % kForms);
+};
+
+// says whether all pivots are positive
+template <int N, Form Shape, class T>
+RIGSTEP_LOOP bool eliminate_fronts(const StepArrays& a, const Front* f, const Front* end, int stage) {
+  bool positive = true;
+  for (; f < end; ++f) {
+    if constexpr (Shape == Form::general)
+      positive = eliminate<N, T>(a, *f, stage) && positive;
+    else
+      positive = eliminate_two_sided<N, Shape == Form::link, T>(a, *f, stage) && positive;
+  }
+  return positive;
+}
+
+bool eliminate_fronts(const StepArrays& a, const Run& run, int stage) {
+  static constexpr auto kLoops = loops<kFrontShapes>(
+      []<int S, class Of = FrontOf<S>>() { return &eliminate_fronts<Of::N, Of::kForm, typename Of::T>; });
+  const Front* first = a.front + run.first;
+  return kLoops.of_shape[run.shape](a, first, first + run.count, stage);
+}
+
+}  // namespace
+
+}  // namespace rigstep::index3::RIGSTEP_ISA

@@ -1,0 +1,279 @@
+// The motion of the bodies of a run: without their joints, (27) (45) (60); with them, (24) (25) (54) (69); and the
+// residuals that it leaves.
+#pragma once
+
+#include "core/index3/kernels/front_elimination.h"
+
+namespace rigstep::index3::RIGSTEP_ISA {
+
+namespace {
+
+// what a point constraint sees of a body's motion: J motion
+template <int C, class T>
+RIGSTEP_INLINE void project_point(const StepArrays& a, const Handle& h, const Motion<T>& m, double* to) {
+  T column[3 + C];
+  block_column<C>(PointHandle<C, T>(a, h), m, column);
+  const T sign = signs_of<T>(a, h);
+  each<3 + C>([&](int i) RIGSTEP_INLINED { store(to + (h.row + i) * kWidth<T>, flipped(column[i], sign)); });
+}
+
+// right-hand side of a primal body: -M motion
+template <class T>
+RIGSTEP_INLINE void momentum_of_primal_body(const StepArrays& a, const Leaf& leaf, const Motion<T>& m) {
+  constexpr int W = kWidth<T>;
+  const SymmetricProduct<T> minus_M{a.arena + leaf.matrix};
+  const Motion<T> minus_momentum = minus_M(m.v, m.w);
+  store3(a.arena + leaf.vector, minus_momentum.v), store3(a.arena + leaf.vector + 3 * W, minus_momentum.w);
+}
+
+// right-hand side of a leaf
+template <int C, class T>
+RIGSTEP_INLINE void project_motion(const StepArrays& a, const Leaf& leaf, const Motion<T>& m) {
+  constexpr int W = kWidth<T>;
+  double* const to = a.arena + leaf.vector;
+  const Handle* h = a.handle + leaf.first_handle;
+  if constexpr (C != kAnyLeaf) {
+    project_point<C>(a, h[0], m, to), project_point<C>(a, h[1], m, to);
+    return;
+  }
+  if (leaf.is_primal) return momentum_of_primal_body(a, leaf, m);
+  for (const Handle* end = h + leaf.handles; h < end; ++h) {
+    if (h->format.general()) {
+      const GeneralHandle<T> g(a.handles + h->at);
+      for (int i = 0; i < h->format.rows; ++i)
+        store(to + (h->row + i) * W, dot(g.force(i), m.v) + dot(g.torque(i), m.w));
+    } else {
+      with_cosines(h->format.cosines, [&]<int D>() RIGSTEP_INLINED { project_point<D>(a, *h, m, to); });
+    }
+  }
+}
+
+// keeps a body's motion without its joints and passes it on to the elimination
+template <int C, class T>
+RIGSTEP_INLINE void start_motion(const StepArrays& a, const Leaf& leaf, const BodyArrays<T>& b, const Motion<T>& m) {
+  store3(b.motion, m.v), store3(b.motion + 3 * kWidth<T>, m.w);
+  project_motion<C>(a, leaf, m);
+}
+
+// g of (17) (18) on every body, and the free motion -(dt^2/4) M^-1 g that it causes, (27)
+void free_motion(const StepArrays& a, const Run& run) {
+  for_leaves(a, run, [&]<class T, int C>(const Leaf& leaf, const BodyArrays<T>& b) RIGSTEP_INLINED {
+    constexpr int W = kWidth<T>;
+    const Quaternion<T> p = load_quaternion<T>(b.next + kP * W), minus_2_h1 = load_quaternion<T>(b.history);
+    const V3<T> w = G(minus_2_h1, p), al = G(load_quaternion<T>(b.history + kMinus2h2 * W), p);
+    const S3<T> J = load_symmetric<T>(b.constants + 2 * W);
+    const V3<T> momentum = J * w;
+    const T twice_p_dot_pd =
+        T(a.step.four_over_dt) - fma(p.w, minus_2_h1.w, dot(p.e, minus_2_h1.e));  // not quite 0 before convergence
+    const V3<T> torque_b = fma(twice_p_dot_pd, momentum, add_cross(J * al, w, momentum));
+    Load<T> g{load<T>(b.constants + W) * acceleration(b, a.step) - load3<T>(b.load),
+              load33<T>(b.rotation) * torque_b - load3<T>(b.load + 3 * W)};
+    for_handles<C, T>(a, leaf, [&]<int D>(const auto& handle) RIGSTEP_INLINED { g = g + load_of<D>(handle); });
+    with_inverse_mass(a, leaf, b, [&](const auto& inverse) RIGSTEP_INLINED {
+      start_motion<C>(a, leaf, b, inverse(T(-a.step.quarter_dt2) * g.force, T(-a.step.quarter_dt2) * g.torque));
+    });
+  });
+}
+
+void keep_motion(const StepArrays& a, const Run& run) {
+  for_leaves(a, run, [&]<class T, int C>(const Leaf& leaf, const BodyArrays<T>& b) RIGSTEP_INLINED {
+    project_motion<C>(a, leaf, Motion<T>{load3<T>(b.motion), load3<T>(b.motion + 3 * kWidth<T>)});
+  });
+}
+
+// Whatever moves, a primal body's motion is among the unknowns: an attachment has nothing on the right-hand side.
+void clear_attachments(const StepArrays& a, const Run& run) {
+  for (const Attachment* g = a.attachment + run.first; g < a.attachment + run.first + run.count; ++g)
+    for (int k = 0; k < (a.handle[g->handle].format.rows + 6) * g->width; ++k) a.arena[g->vector + k] = 0.0;
+}
+
+// J' Lambda of a point constraint
+template <int C, class T>
+RIGSTEP_INLINE Load<T> point_load(const StepArrays& a, const Handle& h, const double* x) {
+  constexpr int W = kWidth<T>;
+  const PointHandle<C, T> p(a, h);
+  const double* Lambda = x + h.row * W;
+  const T sign = signs_of<T>(a, h);
+  const V3<T> force = flipped(load3<T>(Lambda), sign);
+  V3<T> torque = cross(p.arm, force);
+  each<C>([&](int i)
+              RIGSTEP_INLINED { torque = fma(flipped(load<T>(Lambda + (3 + i) * W), sign), p.normal(i), torque); });
+  return {force, torque};
+}
+
+// motion of a body with the joints closed: motion - M^-1 J' Lambda; that of a primal body is found by the elimination
+template <int C, class T>
+RIGSTEP_INLINE Motion<T> closed_motion(const StepArrays& a, const Leaf& leaf, const BodyArrays<T>& b) {
+  constexpr int W = kWidth<T>;
+  const double* x = a.arena + leaf.vector;
+  if (C == kAnyLeaf && leaf.is_primal) return {load3<T>(x), load3<T>(x + 3 * W)};
+  const Handle* h = a.handle + leaf.first_handle;
+  const V3<T> zero{T(0.0), T(0.0), T(0.0)};
+  Load<T> all{zero, zero};
+  if constexpr (C != kAnyLeaf) {
+    all = point_load<C, T>(a, h[0], x) + point_load<C, T>(a, h[1], x);
+  } else {
+    for (const Handle* end = h + leaf.handles; h < end; ++h) {
+      if (h->format.general()) {
+        const GeneralHandle<T> g(a.handles + h->at);
+        for (int i = 0; i < h->format.rows; ++i) {
+          const T l = load<T>(x + (h->row + i) * W);
+          all = {fma(l, g.force(i), all.force), fma(l, g.torque(i), all.torque)};
+        }
+      } else {
+        with_cosines(h->format.cosines, [&]<int D>() RIGSTEP_INLINED { all = all + point_load<D, T>(a, *h, x); });
+      }
+    }
+  }
+  Motion<T> m{load3<T>(b.motion), load3<T>(b.motion + 3 * W)};
+  with_inverse_mass(a, leaf, b,
+                    [&](const auto& inverse) RIGSTEP_INLINED { m = inverse.taken_from(m, all.force, all.torque); });
+  return m;
+}
+
+void close(const StepArrays& a, const Run& run) {
+  for_leaves(a, run, [&]<class T, int C>(const Leaf& leaf, const BodyArrays<T>& b) RIGSTEP_INLINED {
+    const Motion<T> m = closed_motion<C>(a, leaf, b);
+    store3(b.motion, m.v), store3(b.motion + 3 * kWidth<T>, m.w);
+  });
+}
+
+// ---- Newton update and projections
+
+// A result of all batches, whatever their width.
+struct LaneByLane {
+  alignas(kMostLanes * sizeof(double)) double value[kMostLanes] = {};
+  double largest() const {
+    double most = 0.0;
+    for (const double each : value) most = larger(each, most);
+    return most;
+  }
+  double sum() const {
+    double all = 0.0;
+    for (const double each : value) all += each;
+    return all;
+  }
+};
+
+// (24) (25): closes the joints and moves the bodies
+void update(const StepArrays& a, const Run& run, bool is_last, Increment& largest) {
+  LaneByLane move, half_turn;
+  for_leaves(a, run, [&]<class T, int C>(const Leaf& leaf, const BodyArrays<T>& b) RIGSTEP_INLINED {
+    constexpr int W = kWidth<T>;
+    const Motion<T> m = closed_motion<C>(a, leaf, b);
+    const V3<T> beyond = load3<T>(b.history + kBeyond * W) + m.v;
+    if (is_last)
+      move_body(b, beyond, a.step);
+    else  // the same but for the last bit, from fewer numbers
+      store3(b.history + kBeyond * W, beyond), store3(b.next + kR * W, load3<T>(b.next + kR * W) + m.v);
+    const Quaternion<T> p = load_quaternion<T>(b.next + kP * W);
+    const V3<T> half = T(0.5) * m.w;
+    turn_body<T>(b, {p.w - dot(half, p.e), p.e + add_cross(p.w * half, half, p.e)});  // what is small summed first
+    if (!is_last) return;
+    store(move.value, larger(dot(m.v, m.v), load<T>(move.value)));
+    store(half_turn.value, larger(dot(half, half), load<T>(half_turn.value)));
+  });
+  largest.displacement = larger(square_root(move.largest()), largest.displacement);
+  largest.rotation = larger(2.0 * square_root(half_turn.largest()), largest.rotation);
+}
+
+void start_velocities(const StepArrays& a, const Run& run) {  // (45)
+  for_leaves(a, run, [&]<class T, int C>(const Leaf& leaf, const BodyArrays<T>& b) RIGSTEP_INLINED {
+    const V3<T> w = G_world(load_quaternion<T>(b.history), load_quaternion<T>(b.next + kP * kWidth<T>));
+    keep_low_part(b, a.step);
+    start_motion<C>(a, leaf, b, Motion<T>{velocity(b, a.step), w});
+  });
+}
+
+template <int C, class T>
+RIGSTEP_INLINE void quadratic_terms(const StepArrays& a, const ConstraintBatch& c) {
+  constexpr int W = kWidth<T>;
+  with_sides<T>(a, c, [&](const auto& body, const auto&) RIGSTEP_INLINED {
+    const V3<T> w1 = three(body(kTwistField, 0), 3), w2 = three(body(kTwistField, 1), 3);
+    const PointSides<C, T> at = load_sides<C, T>(a.constraint_fields + kConstraintFields * c.position);
+    double* to = a.quadratic + c.row_position;
+    store3(to, cross(w1, cross(w1, at.s_first)) - cross(w2, cross(w2, at.s_second)));
+    each<C>([&](int k) RIGSTEP_INLINED {
+      const V3<T> u = at.axis_first(k), h = at.axis_second(k), ud = cross(w1, u), hd = cross(w2, h);
+      store(to + (3 + k) * W, dot(cross(w1, ud), h) + fma(T(2.0), dot(ud, hd), dot(u, cross(w2, hd))));
+    });
+  });
+}
+
+void close_velocities(const StepArrays& a, const Run& run) {  // (54)
+  for_leaves(a, run, [&]<class T, int C>(const Leaf& leaf, const BodyArrays<T>& b) RIGSTEP_INLINED {
+    constexpr int W = kWidth<T>;
+    const Motion<T> m = closed_motion<C>(a, leaf, b);
+    store3(b.twist, m.v), store3(b.twist + 3 * W, m.w);
+    store3(b.next + kV * W, m.v), store3(b.next + kOmega * W, transposed_times(load33<T>(b.rotation), m.w));
+  });
+}
+
+void quadratic_terms(const StepArrays& a, const Run& run) {
+  for_constraints(a, run,
+                  [&]<int C, class T>(const ConstraintBatch& c) RIGSTEP_INLINED { quadratic_terms<C, T>(a, c); });
+}
+
+void start_accelerations(const StepArrays& a, const Run& run) {  // (60)
+  for_leaves(a, run, [&]<class T, int C>(const Leaf& leaf, const BodyArrays<T>& b) RIGSTEP_INLINED {
+    constexpr int W = kWidth<T>;
+    const V3<T> al = G_world(load_quaternion<T>(b.history + kMinus2h2 * W), load_quaternion<T>(b.next + kP * W));
+    start_motion<C>(a, leaf, b, Motion<T>{acceleration(b, a.step), al});
+  });
+}
+
+// says whether they are finite
+bool close_accelerations(const StepArrays& a, const Run& run) {  // (69)
+  LaneByLane check;
+  for_leaves(a, run, [&]<class T, int C>(const Leaf& leaf, const BodyArrays<T>& b) RIGSTEP_INLINED {
+    constexpr int W = kWidth<T>;
+    const Motion<T> m = closed_motion<C>(a, leaf, b);
+    const V3<T> acc = m.v, al = transposed_times(load33<T>(b.rotation), m.w);
+    store3(b.motion, m.v), store3(b.motion + 3 * W, m.w);
+    store3(b.next + kA * W, acc), store3(b.next + kAlpha * W, al);
+    // 0 for finite numbers, otherwise not a number; this depends on everything that the step computed
+    const T zero = T(0.0) * (((acc.x + acc.y) + acc.z) + ((al.x + al.y) + al.z));
+    store(check.value, load<T>(check.value) + zero);
+  });
+  return check.sum() == 0.0;
+}
+
+template <int C, class T>
+RIGSTEP_INLINE void largest_residuals(const StepArrays& a, const ConstraintBatch& c, LaneByLane* most) {
+  constexpr int W = kWidth<T>;
+  with_sides<T>(a, c, [&](const auto& body, const auto&) RIGSTEP_INLINED {
+    const auto t1 = body(kTwistField, 0), t2 = body(kTwistField, 1), m1 = body(kMotionField, 0),
+               m2 = body(kMotionField, 1);
+    const V3<T> w1 = three(t1, 3), w2 = three(t2, 3), al1 = three(m1, 3), al2 = three(m2, 3);
+    const PointSides<C, T> at = load_sides<C, T>(a.constraint_fields + kConstraintFields * c.position);
+    const V3<T> v = add_cross(three(t1, 0), w1, at.s_first) - add_cross(three(t2, 0), w2, at.s_second);
+    const double *Phi = a.Phi + c.row_position, *quadratic = a.quadratic + c.row_position;
+    const V3<T> acc =
+        (add_cross(three(m1, 0), al1, at.s_first) - add_cross(three(m2, 0), al2, at.s_second)) + load3<T>(quadratic);
+    const V3<T> gap = load3<T>(Phi);
+    const auto most_of = [](V3<T> x) { return larger(magnitude(x.x), larger(magnitude(x.y), magnitude(x.z))); };
+    T found[3] = {most_of(gap), most_of(v), most_of(acc)};
+    each<C>([&](int k) RIGSTEP_INLINED {
+      const V3<T> n = at.normal(k);
+      found[0] = larger(magnitude(load<T>(Phi + (3 + k) * W)), found[0]);
+      found[1] = larger(magnitude(dot(n, w1 - w2)), found[1]);
+      found[2] = larger(magnitude(dot(n, al1 - al2) + load<T>(quadratic + (3 + k) * W)), found[2]);
+    });
+    each<3>([&](int k) RIGSTEP_INLINED {
+      double* const largest = most[k].value;
+      store(largest, larger(found[k], load<T>(largest)));
+    });
+  });
+}
+
+void residuals(const StepArrays& a, const Run& run, Residuals& largest) {
+  LaneByLane most[3];
+  for_constraints(
+      a, run, [&]<int C, class T>(const ConstraintBatch& c) RIGSTEP_INLINED { largest_residuals<C, T>(a, c, most); });
+  double* const all[3] = {&largest.position, &largest.velocity, &largest.acceleration};
+  for (int k = 0; k < 3; ++k) *all[k] = larger(most[k].largest(), *all[k]);
+}
+
+}  // namespace
+
+}  // namespace rigstep::index3::RIGSTEP_ISA

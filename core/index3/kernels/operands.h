@@ -1,0 +1,104 @@
+// Where the operands of an operation lie: in its own lanes, beside each other, or scattered. T is double or Lanes;
+// arrays are strided by its width.
+#pragma once
+
+#include "core/index3/compile/schedule.h"
+#include "core/index3/kernels/lanes.h"
+
+namespace rigstep::index3::RIGSTEP_ISA {
+
+// In its own lanes.
+template <class T>
+struct InOrder {
+  double* p;
+  RIGSTEP_INLINE T operator()(int k) const { return load<T>(p + k * kWidth<T>); }
+  RIGSTEP_INLINE void put(int k, T value) const { store(p + k * kWidth<T>, value); }
+};
+
+// In neighbouring lanes of a batch.
+template <class T>
+struct Beside {
+  double* p;
+  int stride;
+  RIGSTEP_INLINE T operator()(int k) const { return load<T>(p + k * stride); }
+  RIGSTEP_INLINE void put(int k, T value) const { store(p + k * stride, value); }
+};
+
+// Anywhere.
+template <class T>
+struct Gathered {
+  static constexpr int W = kWidth<T>;
+  double* p[W];
+  int stride[W];
+  RIGSTEP_INLINE T operator()(int k) const {
+    typename T::Vector v;
+    each<W>([&](int l) RIGSTEP_INLINED { v[l] = p[l][k * stride[l]]; });
+    return v;
+  }
+  RIGSTEP_INLINE void put(int k, T value) const {
+    each<W>([&](int l) RIGSTEP_INLINED { p[l][k * stride[l]] = lane(value, l); });
+  }
+};
+
+// In any lanes of two batches as wide as its own.
+template <class T>
+struct Chosen {
+  const double* p[2];
+  Selection<kWidth<T>> select;
+  RIGSTEP_INLINE Chosen(const double* array, const int (&base)[2], const LaneChoice& choice)
+      : p{array + base[0], array + base[1]}, select(choice.of_lane) {}
+  RIGSTEP_INLINE T operator()(int k) const {
+    return select(load<T>(p[0] + k * kWidth<T>), load<T>(p[1] + k * kWidth<T>));
+  }
+};
+
+// Handles in any lanes of two batches as wide as the constraint's, whose other lanes are kept.
+template <class T>
+struct KeptHandles {
+  int handles;
+  double* p[2];
+  Selection<kWidth<T>> select[2];
+  RIGSTEP_INLINE KeptHandles(double* array, const ChosenSide& side)
+      : handles(side.handles),
+        p{array + side.handle[0], array + side.handle[1]},
+        select{Selection<kWidth<T>>(side.kept[0].of_lane), Selection<kWidth<T>>(side.kept[1].of_lane)} {}
+  RIGSTEP_INLINE void put(int k, T value) const {
+    for (int h = 0; h < handles; ++h) {
+      double* const at = p[h] + k * kWidth<T>;
+      store(at, select[h](load<T>(at), value));
+    }
+  }
+};
+
+template <class T, class Get>
+RIGSTEP_INLINE Gathered<T> gathered(double* array, const Get& place_of_lane) {
+  Gathered<T> g;
+  for (int l = 0; l < kWidth<T>; ++l) {
+    const Place at = place_of_lane(l);
+    g.p[l] = array + at.base, g.stride[l] = at.stride;
+  }
+  return g;
+}
+
+template <class Source>
+RIGSTEP_INLINE auto three(const Source& s, int k) -> V3<decltype(s(0))> {
+  return {s(k), s(k + 1), s(k + 2)};
+}
+template <class Sink, class T>
+RIGSTEP_INLINE void put3(const Sink& s, int k, V3<T> v) {
+  s.put(k, v.x), s.put(k + 1, v.y), s.put(k + 2, v.z);
+}
+template <class Sink, class T>
+RIGSTEP_INLINE void put_symmetric(const Sink& s, int k, const S3<T>& S) {
+  put3(s, k, V3<T>{S.xx, S.yy, S.zz}), put3(s, k + 3, V3<T>{S.yx, S.zx, S.zy});
+}
+template <class Source>
+RIGSTEP_INLINE auto symmetric(const Source& s, int k) -> S3<decltype(s(0))> {
+  return {s(k), s(k + 1), s(k + 2), s(k + 3), s(k + 4), s(k + 5)};
+}
+template <class Source>
+RIGSTEP_INLINE auto nine(const Source& s) -> M3<decltype(s(0))> {
+  return {three(s, 0), three(s, 3), three(s, 6)};
+}
+
+}  // namespace rigstep::index3::RIGSTEP_ISA

@@ -1,0 +1,343 @@
+#include "core/index3/start/make_plan.h"
+
+#include <Eigen/Dense>
+#include <algorithm>
+#include <array>
+#include <set>
+#include <utility>
+
+#include "core/index3/compile/compliance.h"
+#include "core/index3/compile/size_limits.h"
+#include "core/index3/kernels/sweeps.h"
+#include "core/index3/physics/constraints.h"
+#include "core/index3/physics/kinematics.h"
+#include "core/index3/start/primal_bodies.h"
+#include "core/index3/start/tangents.h"
+#include "core/index3/step/applied_forces.h"
+#include "core/mechanism/body_groups.h"
+
+namespace rigstep::index3 {
+
+namespace {
+
+constexpr int kMostRowsOfBody = 1500;  // its compliance between all its joints is one dense block
+
+const Joint& joint_of(const Mechanism& mechanism, int coordinate) {
+  return mechanism.joints()[mechanism.coordinates()[coordinate].joint];
+}
+
+// A joint without rows holds nothing, so it acts on no body.
+std::vector<CoupledBodies> acted_on(const Mechanism& mechanism) {
+  std::vector<CoupledBodies> bodies;
+  for (const Joint& joint : mechanism.joints())
+    bodies.push_back(rows_of(joint.type).empty() ? CoupledBodies{kGround, kGround, kGround, kGround}
+                                                 : CoupledBodies{joint.first, joint.second, kGround, kGround});
+  for (const Coupling& coupling : mechanism.couplings())
+    bodies.push_back(coupled_bodies(joint_of(mechanism, coupling.first), joint_of(mechanism, coupling.second)));
+  for (const Driver& driver : mechanism.drivers()) {
+    const Joint& joint = joint_of(mechanism, driver.coordinate);
+    bodies.push_back({joint.first, joint.second, kGround, kGround});
+  }
+  return bodies;
+}
+
+std::vector<BushingRows> rows_of_bushings(const Mechanism& mechanism, double dt) {
+  std::vector<BushingRows> rows;
+  for (const Bushing& bushing : mechanism.bushings()) rows.push_back(bushing_rows(bushing, dt));
+  return rows;
+}
+
+std::vector<Element> elements_of(const Mechanism& m, const std::vector<BushingRows>& bushings) {
+  using Kind = Element::Kind;
+  std::vector<Element> all;
+  const auto add = [&all](Kind kind, std::size_t index, const auto& element, int rows) {
+    all.push_back({kind, static_cast<int>(index), element.first, element.second, rows});
+  };
+  const auto add_between = [&add](Kind kind, const auto& elements) {
+    for (std::size_t k = 0; k < elements.size(); ++k)
+      if (elements[k].first != kGround && elements[k].second != kGround) add(kind, k, elements[k], 1);
+  };
+  for (std::size_t k = 0; k < bushings.size(); ++k)
+    if (bushings[k].count > 0) add(Kind::bushing, k, m.bushings()[k], bushings[k].count);
+  add_between(Kind::spring, m.springs());
+  add_between(Kind::friction, m.frictions());
+  add_between(Kind::motor, m.motors());
+  return all;
+}
+
+std::vector<int> number_rows(const Mechanism& mechanism) {
+  std::vector<int> first_row{0};
+  for (const Joint& joint : mechanism.joints())
+    first_row.push_back(first_row.back() + static_cast<int>(rows_of(joint.type).size()));
+  for (std::size_t k = 0; k < mechanism.couplings().size() + mechanism.drivers().size(); ++k)
+    first_row.push_back(first_row.back() + 1);
+  return first_row;
+}
+
+void require_moderate_bodies(const Plan& plan) {
+  std::vector<int> rows(plan.mechanism.bodies().size(), 0);
+  for (std::size_t c = 0; c < plan.bodies.size(); ++c)
+    for (const int body : plan.bodies[c])
+      if (body != kGround) rows[body] += plan.first_row[c + 1] - plan.first_row[c];
+  for (const Element& element : plan.elements)
+    for (const int body : {element.first, element.second})
+      if (body != kGround) rows[body] += element.rows;
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    if (rows[i] > kMostRowsOfBody)
+      throw MechanismError(
+          "body \"" + plan.mechanism.bodies()[i].name + "\"",
+          "carries joints with " + std::to_string(rows[i]) + " constraint rows, bushings and springs included",
+          "a body carries at most " + std::to_string(kMostRowsOfBody) + "; split it with fixed joints");
+}
+
+// A joint between two parts that hang together already closes a loop, and so does a coupling or a driver, which hold
+// what a joint leaves free.
+bool closes_loops(const Mechanism& mechanism) {
+  BodyGroups groups(mechanism.bodies().size());
+  if (!mechanism.couplings().empty()) return true;
+  for (const CoupledBodies& pair : acted_on(mechanism)) {
+    if (pair[0] == pair[1]) continue;  // a joint without rows
+    if (!groups.join(pair[0], pair[1])) return true;
+  }
+  return false;
+}
+
+// The compliance of the rows of one joint at the start pose: those of a kind together, since they have one unit.
+void choose_compliance(const Plan& plan, const State& start, const ComplianceChoice& choice, int joint_index,
+                       std::vector<double>& compliance) {
+  const Mechanism& m = plan.mechanism;
+  const Joint& joint = m.joints()[joint_index];
+  const auto placement = [&](int body) { return body == kGround ? Placement{} : placement_of(start.body[body]); };
+  const Placement first = placement(joint.first), second = placement(joint.second);
+  const JointPlacement at = place(joint, first, second);
+  const auto rows = rows_of(joint.type);
+  for (const bool cosines : {false, true}) {
+    std::vector<int> of_kind;
+    for (int k = 0; k < static_cast<int>(rows.size()); ++k)
+      if ((rows[k].form == Row::Form::cosine) == cosines) of_kind.push_back(k);
+    if (of_kind.empty()) continue;
+    const auto size = static_cast<Eigen::Index>(of_kind.size());
+    std::vector<RowsOnBody> on{{joint.first, first.A, {}}, {joint.second, second.A, {}}};
+    for (RowsOnBody& body : on) body.J.resize(6, size);
+    for (Eigen::Index k = 0; k < size; ++k) {
+      const RowValue value = evaluate(rows[of_kind[k]], at);
+      on[0].J.col(k) = value.J_first, on[1].J.col(k) = value.J_second;
+    }
+    const double of_rows = choice.of(on);
+    for (const int k : of_kind) compliance[plan.first_row[joint_index] + k] = of_rows;
+  }
+}
+
+// Couplings and drivers at the start pose: compliance of their rows, constants, start of the drives.
+void prepare_couplings_and_drivers(Plan& plan, const State& start, const ComplianceChoice& choice) {
+  const Mechanism& m = plan.mechanism;
+  const auto placement = [&](int body) { return body == kGround ? Placement{} : placement_of(start.body[body]); };
+  const auto coordinate_at_start = [&](int k) {
+    const auto& [joint_index, freedom, offset] = m.coordinates()[k];
+    const Joint& joint = m.joints()[joint_index];
+    const Placement first = placement(joint.first), second = placement(joint.second);
+    const JointPlacement at = place(joint, first, second);
+    Coordinate c = coordinate(freedom, at, first, second);
+    c.value = followed(freedom, at, c.value + offset, offset);
+    return c;
+  };
+  const auto set_compliance = [&](int constraint, const CoupledJacobians& J) {
+    std::vector<RowsOnBody> on;
+    for (std::size_t k = 0; k < J.size(); ++k)
+      on.push_back({plan.bodies[constraint][k], placement(plan.bodies[constraint][k]).A, J[k]});
+    plan.compliance[plan.first_row[constraint]] = choice.of(on);
+  };
+  int constraint = plan.first_coupling();
+  for (const Coupling& coupling : m.couplings()) {
+    const Coordinate first = coordinate_at_start(coupling.first), second = coordinate_at_start(coupling.second);
+    plan.coupling_constant.push_back(first.value + coupling.ratio * second.value);
+    set_compliance(constraint, coupled_jacobians(plan.bodies[constraint], joint_of(m, coupling.first), first,
+                                                 joint_of(m, coupling.second), second, coupling.ratio));
+    ++constraint;
+  }
+  for (const Driver& driver : m.drivers()) {
+    const Coordinate c = coordinate_at_start(driver.coordinate);
+    plan.drivers.push_back(prepare(driver, plan.dt()));
+    plan.start_drive.push_back(prescribed_at_start(driver, plan.drivers.back(), c.value));
+    set_compliance(constraint, {c.first, c.second, Vec6::Zero(), Vec6::Zero()});
+    ++constraint;
+  }
+}
+
+// which rows are measured in metres
+void name_rows(const Plan& plan, std::vector<int>& constraint_of, std::vector<bool>& is_length_row) {
+  const Mechanism& m = plan.mechanism;
+  for (int c = 0; c < m.constraints(); ++c)
+    constraint_of.insert(constraint_of.end(), static_cast<std::size_t>(plan.first_row[c + 1] - plan.first_row[c]), c);
+  for (const Joint& joint : m.joints())
+    for (const Row& row : rows_of(joint.type)) is_length_row.push_back(row.form != Row::Form::cosine);
+  for (const Coupling& coupling : m.couplings())
+    is_length_row.push_back(rigstep::is_length(m.coordinates()[coupling.first].freedom));
+  for (const Driver& driver : m.drivers())
+    is_length_row.push_back(rigstep::is_length(m.coordinates()[driver.coordinate].freedom));
+}
+
+RowFormat format_of(JointType type) {
+  const int rows = static_cast<int>(rows_of(type).size());
+  switch (type) {
+    case JointType::spherical:
+    case JointType::gimbal:
+    case JointType::point_on_point:
+    case JointType::revolute:
+    case JointType::universal:
+    case JointType::fixed:
+      return {rows, rows - 3};
+    default:
+      return {rows, RowFormat::kGeneral};
+  }
+}
+
+// What has rows, as the elimination sees it.
+std::vector<Constraint> constraints_of(Plan& plan) {
+  const Mechanism& m = plan.mechanism;
+  std::vector<Constraint> constraints;
+  for (int c = 0; c < m.constraints(); ++c) {
+    plan.eliminated_as.push_back(-1);
+    const int rows = plan.first_row[c + 1] - plan.first_row[c];
+    if (rows == 0) continue;
+    plan.eliminated_as.back() = static_cast<int>(constraints.size());
+    plan.eliminated.push_back(c);
+    const CoupledBodies& on = plan.bodies[c];
+    const bool is_coupling = c >= plan.first_coupling() && c < plan.first_driver();
+    constraints.push_back(
+        {c < plan.first_coupling() ? format_of(m.joints()[c].type) : RowFormat{rows, RowFormat::kGeneral},
+         {on.begin(), on.begin() + (is_coupling ? 4 : 2)}});
+  }
+  for (const Element& element : plan.elements)
+    constraints.push_back({{element.rows, RowFormat::kGeneral}, {element.first, element.second}});
+  return constraints;
+}
+
+void find_pose_dependent(Plan& plan, const std::vector<Constraint>& constraints) {
+  const Mechanism& m = plan.mechanism;
+  std::set<int> bodies, joints;
+  for (std::size_t c = 0; c < plan.eliminated.size(); ++c) {
+    if (!constraints[c].format.general()) continue;
+    plan.general_constraints.push_back(plan.eliminated[c]);
+    if (plan.eliminated[c] < plan.first_coupling()) joints.insert(plan.eliminated[c]);
+  }
+  plan.loads_follow_coordinates = !m.frictions().empty() || !m.motors().empty() || !m.efforts().empty() ||
+                                  !m.couplings().empty() || !m.drivers().empty() ||
+                                  std::any_of(m.springs().begin(), m.springs().end(),
+                                              [](const Spring& s) { return s.kind == Spring::Kind::in_joint; });
+  if (plan.loads_follow_coordinates)
+    for (const JointCoordinate& coordinate : m.coordinates()) joints.insert(coordinate.joint);
+  for (const Input& input : m.inputs()) {
+    if (input.kind == Input::Kind::signal || turns_about_ground(m, input)) continue;
+    input.kind == Input::Kind::joint_effort ? joints.insert(input.joint) : bodies.insert(input.body);
+  }
+  for (const AppliedLoad& load : m.loads()) bodies.insert(load.body);
+  const auto add_both = [&bodies](const auto& elements) {
+    for (const auto& element : elements) bodies.insert({element.first, element.second});
+  };
+  add_both(m.springs()), add_both(m.frictions()), add_both(m.motors()), add_both(m.bushings());
+  add_both(m.efforts());
+  for (const Drag& drag : m.drags()) bodies.insert(drag.body);
+  for (const Tyre& tyre : m.tyres()) bodies.insert(tyre.body);
+  for (const int j : joints) bodies.insert({m.joints()[j].first, m.joints()[j].second});
+  bodies.erase(kGround);
+  plan.pose_dependent_bodies.assign(bodies.begin(), bodies.end());
+  plan.pose_dependent_joints.assign(joints.begin(), joints.end());
+  std::set<int> loaded = bodies;
+  for (const Input& input : m.inputs())
+    if (turns_about_ground(m, input)) loaded.insert(m.joints()[input.joint].second);
+  plan.loaded_bodies.assign(loaded.begin(), loaded.end());
+  for (const JointCoordinate& coordinate : m.coordinates()) {
+    const Joint& joint = m.joints()[coordinate.joint];
+    if (joints.insert(coordinate.joint).second) plan.followed_joints.push_back(coordinate.joint);
+    for (const int body : {joint.first, joint.second})
+      if (body != kGround && bodies.insert(body).second) plan.followed_bodies.push_back(body);
+  }
+  plan.shows_forces = !m.bushings().empty() || !m.tyres().empty() ||  // their energy
+                      std::any_of(m.outputs().begin(), m.outputs().end(), [](const Output& o) {
+                        return o.kind == Output::Kind::force_element || o.kind == Output::Kind::drag;
+                      });
+}
+
+namespace {
+
+// Bodies whose tangent mass matrix has own-body blocks of force elements.
+std::vector<bool> bodies_with_own_tangent(const Mechanism& m) {
+  std::vector<bool> carries(m.bodies().size(), false);
+  const auto mark = [&carries](int body) {
+    if (body != kGround) carries[body] = true;
+  };
+  const auto mark_on_ground = [&mark](const auto& all) {
+    for (const auto& element : all) {
+      if (element.first != kGround && element.second != kGround) continue;  // element rows
+      mark(element.first), mark(element.second);
+    }
+  };
+  mark_on_ground(m.springs()), mark_on_ground(m.frictions()), mark_on_ground(m.motors());
+  for (const Spring& spring : m.springs())
+    if (spring.kind == Spring::Kind::between_points) mark(spring.first), mark(spring.second);
+  for (const Drag& drag : m.drags()) mark(drag.body);
+  for (const Tyre& tyre : m.tyres()) mark(tyre.body);
+  return carries;
+}
+
+void choose_defaults(Settings& settings, bool has_loops) {
+  if (settings.relative_compliance < 0.0) settings.relative_compliance = has_loops ? 1e-7 : 1e-10;
+  if (settings.projection_passes == 0) settings.projection_passes = has_loops ? 2 : 1;
+}
+
+// largest arm of a joint on a body [m]; 1 where there is none
+double characteristic_length(const Mechanism& m) {
+  double longest = 0.0;
+  for (const Joint& joint : m.joints()) {
+    if (joint.first != kGround) longest = std::max(longest, joint.in_first.point_b.norm());
+    if (joint.second != kGround) longest = std::max(longest, joint.in_second.point_b.norm());
+  }
+  return longest > 0.0 ? longest : 1.0;
+}
+
+void choose_compliances(Plan& plan) {
+  const Mechanism& m = plan.mechanism;
+  const State start(m, plan.rows());
+  const ComplianceChoice choice(m, plan.has_loops, plan.settings.relative_compliance);
+  plan.compliance.resize(static_cast<std::size_t>(plan.rows()));
+  for (int j = 0; j < static_cast<int>(m.joints().size()); ++j)
+    choose_compliance(plan, start, choice, j, plan.compliance);
+  prepare_couplings_and_drivers(plan, start, choice);
+}
+
+void describe_mechanism(Plan& plan) {
+  const Mechanism& m = plan.mechanism;
+  plan.first_row = number_rows(m);
+  plan.bodies = acted_on(m);
+  plan.bushing_rows = rows_of_bushings(m, plan.dt());
+  plan.elements = elements_of(m, plan.bushing_rows);
+  plan.carries_spring = bodies_with_own_tangent(m);
+  plan.has_loops = closes_loops(m);
+  plan.length = characteristic_length(m);
+  name_rows(plan, plan.joint_of_row, plan.is_length);
+}
+
+}  // namespace
+
+Plan make_plan(const Mechanism& mechanism, const Settings& settings) {
+  Plan plan(mechanism, settings);
+  plan.kernels = &kernels_for_this_processor(settings.instruction_set);
+  plan.lanes = plan.kernels->lanes;
+  describe_mechanism(plan);
+  require_moderate_bodies(plan);
+  plan.tangents = tangents_of(mechanism, settings, plan.has_loops);
+  choose_defaults(plan.settings, plan.has_loops);
+  choose_compliances(plan);
+  for (const AppliedEffort& effort : mechanism.efforts()) plan.efforts.push_back(prepare(effort.function));
+  plan.constraints = constraints_of(plan);
+  find_pose_dependent(plan, plan.constraints);
+  require_moderate_joints(plan.constraints, static_cast<int>(mechanism.bodies().size()));
+  plan.lay_out(compile(plan.constraints, plan.carries_spring, plan.settings.order, plan.lanes));
+  choose_primal_bodies(plan);
+  require_moderate_elimination(plan.elimination, plan.settings.primal_bodies == PrimalBodies::dual);
+  if (plan.settings.threads > 1) plan.lay_out(plan.divided(plan.settings.threads));
+  return plan;
+}
+
+}  // namespace rigstep::index3

@@ -1,0 +1,80 @@
+#include "core/index3/start/tangents.h"
+
+#include <Eigen/Dense>
+#include <algorithm>
+#include <cmath>
+
+#include "core/index3/physics/constraints.h"
+#include "core/index3/physics/kinematics.h"
+
+namespace rigstep::index3 {
+
+namespace {
+
+// From these on Newton's iteration needs a tangent each time.
+constexpr double kSlender = 1e3;            // ratio of a body's principal moments of inertia
+constexpr double kUneven = 1e3;             // ratio of the masses of joined bodies
+constexpr double kFast = 0.25;              // angle that a body turns in a step [rad]
+constexpr double kQuick = 0.025;            // step times the rate at which gravity swings a body
+constexpr std::int64_t kLong = 10'000'000;  // step [ns]
+
+bool is_slender(const Body& body) {
+  const Vec3 moments = Eigen::SelfAdjointEigenSolver<Mat3>(body.inertia_b, Eigen::EigenvaluesOnly).eigenvalues();
+  return moments[2] > kSlender * moments[0];
+}
+
+// A joint that holds points of its bodies and lets these turn.
+bool is_pivot(const Joint& joint) {
+  const auto rows = rows_of(joint.type);
+  const auto cosines =
+      std::count_if(rows.begin(), rows.end(), [](const Row& r) { return r.form == Row::Form::cosine; });
+  return cosines < static_cast<std::ptrdiff_t>(rows.size()) && cosines < 3;
+}
+
+// Rate [1/s] at which gravity swings a body about its pivot's point; the mass adds nothing to its inertia, since at the
+// end of a chain that point gives way.
+double swing_rate(const Mechanism& m, int body, const JointFrame& frame) {
+  if (body == kGround) return 0.0;
+  const Body& b = m.bodies()[body];
+  const Mat3 turns = b.inertia_b.inverse() * skew(frame.point_b);  // by a force at the point
+  return std::sqrt(b.mass * m.gravity_0().norm() * std::sqrt(0.5) * turns.norm());
+}
+
+bool is_uneven(const Mechanism& m, const Joint& joint) {
+  if (joint.first == kGround || joint.second == kGround) return false;
+  const double first = m.bodies()[joint.first].mass, second = m.bodies()[joint.second].mass;
+  return std::max(first, second) >= kUneven * std::min(first, second);
+}
+
+// Force elements that are stiffer or softer at the end of a step than at its begin: what comes to rest, or to a stop.
+bool slopes_change(const Mechanism& m) {
+  const auto has_table = [](const Spring& spring) {
+    return !spring.stiffness_table.empty() || !spring.damping_table.empty();
+  };
+  return !m.frictions().empty() || !m.motors().empty() || !m.tyres().empty() ||
+         std::any_of(m.springs().begin(), m.springs().end(), has_table);
+}
+
+}  // namespace
+
+Tangents tangents_of(const Mechanism& m, const Settings& settings, bool has_loops) {
+  const auto each = [&](const char* why) { return Tangents{settings.iterations, why}; };
+  if (std::any_of(m.bodies().begin(), m.bodies().end(), is_slender)) return each("a body is slender");
+  if (std::any_of(m.joints().begin(), m.joints().end(), [&m](const Joint& joint) { return is_uneven(m, joint); }))
+    return each("masses of joined bodies differ a thousandfold");
+  const double dt = 1e-9 * static_cast<double>(settings.dt_ns);
+  if (std::any_of(m.bodies().begin(), m.bodies().end(),
+                  [dt](const Body& body) { return body.angular_velocity_0.norm() * dt > kFast; }))
+    return each("a body turns by more than a quarter of a radian a step at the start");
+  if (slopes_change(m)) return each("friction, motors, tyres or tables");
+  if (settings.dt_ns > kLong) return each("the step is above 10 ms");
+  if (has_loops) return each("closed loops");
+  if (std::any_of(m.joints().begin(), m.joints().end(), [&m, dt](const Joint& joint) {
+        return is_pivot(joint) && (swing_rate(m, joint.first, joint.in_first) * dt > kQuick ||
+                                   swing_rate(m, joint.second, joint.in_second) * dt > kQuick);
+      }))
+    return each("gravity swings a body quickly for the step");
+  return {1, "the predictor is near enough"};
+}
+
+}  // namespace rigstep::index3

@@ -1,0 +1,116 @@
+#include "core/index3/step/part_sweeps.h"
+
+#include <algorithm>
+
+#include "core/index3/step/team.h"
+
+namespace rigstep::index3 {
+
+namespace {
+
+Increment larger_of(const Increment& a, const Increment& b) {
+  return {std::max(a.displacement, b.displacement), std::max(a.rotation, b.rotation)};
+}
+
+void add(const StepMeasures& measures, StepMeasures& sum) {
+  sum.increment = larger_of(sum.increment, measures.increment);
+  sum.finite = sum.finite && measures.finite;
+  sum.residuals = {std::max(sum.residuals.position, measures.residuals.position),
+                   std::max(sum.residuals.velocity, measures.residuals.velocity),
+                   std::max(sum.residuals.acceleration, measures.residuals.acceleration)};
+}
+
+}  // namespace
+
+PartSweeps::PartSweeps(const Plan& plan, Workspace& w, Team* team, int part) noexcept
+    : plan_(plan),
+      kernels_(*plan.kernels),
+      w_(w),
+      team_(team),
+      part_(part),
+      is_divided_(w.parts.size() > 1),
+      stamp_(team ? std::uint64_t{team->call()} << 32U : 0) {
+  each([&](int p) { w.part_status[p] = {}; });
+}
+
+void PartSweeps::finish(bool complete) noexcept {
+  each([&](int p) { w_.part_status[p].complete = complete; });
+}
+
+void PartSweeps::post(unsigned what) noexcept {
+  if (team_) w_.exchange.post(w_.lanes, part_, what, ++stamp_);
+}
+
+bool PartSweeps::fetch(unsigned what) noexcept {
+  if (team_) return w_.exchange.fetch(w_.lanes, part_, what, stamp_, *team_, spins_);
+  w_.exchange.pass(w_.lanes, what);
+  return true;
+}
+
+void PartSweeps::predict() noexcept {
+  if (is_divided_) each([&](int p) { kernels_.predict(w_.borders[p]), kernels_.predict(w_.joins[p]); });
+  post(kPoses);
+  each([&](int p) { kernels_.predict(w_.parts[p]); });
+}
+
+void PartSweeps::assemble_part(const StepArrays& part, const AssemblySweep& sweep, PartStatus& status) noexcept {
+  if (!kernels_.assemble(part, sweep)) status.failed = true;
+}
+
+bool PartSweeps::assemble(const AssemblySweep& sweep, unsigned more) noexcept {
+  each([&](int p) { assemble_part(w_.parts[p], sweep, w_.part_status[p]); });
+  if (!is_divided_) return true;
+  if (sweep.constrain && !constrain_joins(sweep)) return false;
+  each([&](int p) { assemble_part(w_.borders[p], sweep, w_.part_status[p]); });
+  if (!pass_on(more | kRightHandSides | (sweep.factorise ? kCompliances : kNothing))) return false;
+  if (more & kTwists)
+    each([&](int p) { kernels_.disassemble(w_.joins[p], {false, {}, DisassemblySweep::Finish::velocities}); });
+  AssemblySweep above = sweep;
+  above.constrain = false;  // known already
+  each([&](int p) { assemble_part(w_.joins[p], above, w_.part_status[p]); });
+  return true;
+}
+
+// the constraints between the parts
+bool PartSweeps::constrain_joins(const AssemblySweep& sweep) noexcept {
+  AssemblySweep constraints;
+  constraints.constrain = true;
+  constraints.with_stiffness = sweep.with_stiffness;
+  constraints.keep_sides = sweep.keep_sides;
+  if (plan_.pose_dependent_bodies.empty() && !fetch(kPoses)) return false;  // else they have been fetched
+  each([&](int p) { kernels_.assemble(w_.joins[p], constraints); });
+  return true;
+}
+
+void PartSweeps::disassemble(const DisassemblySweep& sweep) noexcept {
+  each([&](int p) {
+    if (!is_divided_) return;
+    StepMeasures& measures = w_.part_status[p].measures;
+    // primal bodies, which constraints of the part need; those between the parts have not heard of the others yet
+    measures.increment = larger_of(kernels_.disassemble(w_.joins[p], sweep).increment, measures.increment);
+    add(kernels_.disassemble(w_.borders[p], sweep), measures);
+  });
+  if (sweep.finish == DisassemblySweep::Finish::displacements) post(kPoses);
+  if (sweep.finish == DisassemblySweep::Finish::accelerations) post(kMotions);
+  each([&](int p) { add(kernels_.disassemble(w_.parts[p], sweep), w_.part_status[p].measures); });
+}
+
+bool PartSweeps::measure_joins(const DisassemblySweep& sweep) noexcept {
+  if (!is_divided_ || !is_first()) return true;
+  if (!fetch(kMotions)) return false;
+  DisassemblySweep residuals = sweep;
+  residuals.disassemble = false;
+  add(kernels_.disassemble(w_.joins[0], residuals), w_.part_status[0].measures);
+  return true;
+}
+
+PartStatus all_of(const Workspace& w) noexcept {
+  PartStatus all = w.part_status[0];
+  for (std::size_t p = 1; p < w.part_status.size(); ++p) {
+    all.failed = all.failed || w.part_status[p].failed;
+    add(w.part_status[p].measures, all.measures);
+  }
+  return all;
+}
+
+}  // namespace rigstep::index3

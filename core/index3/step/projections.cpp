@@ -1,0 +1,38 @@
+#include "core/index3/step/projections.h"
+
+#include "core/index3/step/lane_access.h"
+
+namespace rigstep::index3 {
+
+namespace {
+
+// One pass leaves a residual of the order of the compliance, a second one its square.
+bool project_again(PartSweeps& sweeps, RightHandSide rhs, Multiplier kind) {
+  sweeps.disassemble(motion_update(kind));
+  return sweeps.assemble(further_pass(rhs));
+}
+
+}  // namespace
+
+bool project_velocities(const StepProblem& step, PartSweeps& sweeps) {
+  if (!sweeps.assemble(velocity_sweep(step.quarter_dt2()))) return false;  // (40)-(53)
+  for (int pass = 1; pass < step.plan.settings.projection_passes; ++pass)
+    if (!project_again(sweeps, RightHandSide::rate, Multiplier::sigma)) return false;
+  sweeps.disassemble(velocity_update());  // (54)
+  if (step.plan.pose_dependent_bodies.empty()) return true;
+  return sweeps.one_by_one([&] {  // gamma of the general constraints
+    gather_velocities(step.plan, step.w);
+    add_quadratic_terms(step.plan, step.w);
+  });
+}
+
+bool project_accelerations(const StepProblem& step, PartSweeps& sweeps) {
+  if (!sweeps.assemble(acceleration_sweep(), kTwists)) return false;  // (55)-(68)
+  Multiplier kind = Multiplier::kappa;
+  for (int pass = 1; pass < step.plan.settings.projection_passes; ++pass, kind = Multiplier::more_kappa)
+    if (!project_again(sweeps, RightHandSide::quadratic, kind)) return false;
+  sweeps.disassemble(acceleration_update(kind));  // (69)
+  return sweeps.measure_joins(acceleration_update(kind));
+}
+
+}  // namespace rigstep::index3

@@ -1,0 +1,16 @@
+// The projections that end a step, [001] 3.5 steps 4 and 5: the nearest velocities and accelerations, in the metric of
+// the tangent, that satisfy the constraints. The tangent is that of the converged pose without the force elements: a
+// metric that holds springs does not keep momentum. Called in the loop; false: a thread was late.
+#pragma once
+
+#include "core/index3/step/newton.h"
+
+namespace rigstep::index3 {
+
+// (40)-(54): J v + Phi_t = 0
+bool project_velocities(const StepProblem& step, PartSweeps& sweeps);
+
+// (55)-(69): J a = gamma, with gamma of the projected velocities
+bool project_accelerations(const StepProblem& step, PartSweeps& sweeps);
+
+}  // namespace rigstep::index3
