@@ -12,12 +12,12 @@ enum ExitCode : int {
   kExitNetwork = 5,      // address, port, protocol, nobody there
   kExitNumerical = 6,    // a step failed
   kExitRecording = 7,    // recording damaged; the whole part was used
-  kExitIncomplete = 8,   // verify: steps or time too long or short, some judges gave up, were stopped or astray
+  kExitIncomplete = 8,   // verify: steps or time too long or short, some solvers gave up, were stopped or astray
   kExitInterrupted = 130,
 };
 
 inline constexpr const char* kExitCodeHelp =
     "Exit codes: 0 ok, 1 verdict is no, 2 usage or rig file, 3 mechanism file, 4 environment, 5 network,\n"
-    "            6 a step failed, 7 recording damaged, 8 verify: too little was judged, 130 interrupted";
+    "            6 a step failed, 7 recording damaged, 8 verify: too little was compared, 130 interrupted";
 
 }  // namespace rigstep::server

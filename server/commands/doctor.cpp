@@ -18,7 +18,7 @@ Command add_doctor(CLI::App& app) {
   };
   auto options = std::make_shared<DoctorOptions>();
   CLI::App* command =
-      app.add_subcommand("doctor", "Look for what keeps a loop from its deadlines, and say how to mend it");
+      app.add_subcommand("doctor", "Look for what keeps a loop from its deadlines, and say how to remove it");
   command->add_option("RIG_FILE", options->rig, "Rig file: tells priority, core, threads and network interface");
   command->add_option("--interface", options->links,
                       "Network interface to the rig; repeatable; that of the rig file's address, or all that are up");

@@ -352,16 +352,17 @@ Command add_simulate(CLI::App& app) {
   command->add_option("--duration", options->duration, "Simulated time [s], rounded to whole steps")
       ->capture_default_str();
   command
-      ->add_option("--dt", options->dt, "Step [s]; of a judge: distance of the instants, and how long inputs are held")
+      ->add_option("--dt", options->dt,
+                   "Step [s]; of a reference solver: distance of the instants, and how long inputs are held")
       ->capture_default_str();
   command->add_option("--threads", options->threads, "Threads that share a step; the same bits for any number")
       ->check(CLI::Range(1, index3::kMostThreads))
       ->capture_default_str();
   command
       ->add_option("--solver", options->solver,
-                   "index3, the real-time stepper, or a judge of rigstep verify: " + offline::solver_names())
+                   "index3, the real-time stepper, or a reference solver of rigstep verify: " + offline::solver_names())
       ->capture_default_str();
-  command->add_option("--tolerance", options->tolerance, "Of a judge's integrator, absolute and relative")
+  command->add_option("--tolerance", options->tolerance, "Of a reference solver's integrator, absolute and relative")
       ->capture_default_str();
   command->add_option("--inputs", options->inputs,
                       "CSV with a column t [s] and columns named like input channels, interpolated linearly at the end "
@@ -374,16 +375,17 @@ Command add_simulate(CLI::App& app) {
       ->check(CLI::Range(1, 1'000'000'000))
       ->capture_default_str();
   command->add_flag("--json", options->json, "Print the summary as JSON");
-  command->footer(std::string("Examples:\n"
-                              "  rigstep simulate config/mechanisms/double_pendulum.textproto --duration 10 --dt 0.01\n"
-                              "  rigstep simulate config/mechanisms/four_bar.textproto --duration 30 --dt 0.005 "
-                              "--output four_bar.csv --every 10\n"
-                              "  rigstep simulate config/mechanisms/four_bar.textproto --solver hamiltonian_dca "
-                              "--tolerance 1e-10 --duration 1 --dt 0.01 --output judge.csv\n\n"
-                              "A table has a column for every output channel of the mechanism. A judge writes the same "
-                              "columns, without\noutputs that it does not have (it says which), at every N-th "
-                              "multiple of --dt, once it is done;\nit makes no recordings (.mcap).\n\n") +
-                  kExitCodeHelp);
+  command->footer(
+      std::string("Examples:\n"
+                  "  rigstep simulate config/mechanisms/double_pendulum.textproto --duration 10 --dt 0.01\n"
+                  "  rigstep simulate config/mechanisms/four_bar.textproto --duration 30 --dt 0.005 "
+                  "--output four_bar.csv --every 10\n"
+                  "  rigstep simulate config/mechanisms/four_bar.textproto --solver hamiltonian_dca "
+                  "--tolerance 1e-10 --duration 1 --dt 0.01 --output reference.csv\n\n"
+                  "A table has a column for every output channel of the mechanism. A reference solver writes\n"
+                  "the same columns, without outputs that it does not have (it says which), at every N-th\n"
+                  "multiple of --dt, once it is done; it makes no recordings (.mcap).\n\n") +
+      kExitCodeHelp);
   return [options] { return simulate(*options); };
 }
 

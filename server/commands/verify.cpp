@@ -26,7 +26,7 @@ int list_solvers(const VerifyOptions& options) {
   nlohmann::json all = nlohmann::json::array();
   for (const offline::Solver& solver : offline::solvers()) {
     const std::string unsupported_reason = asked ? solver.unsupported_reason(mechanism->mechanism) : std::string();
-    all.push_back({{"name", solver.name}, {"method", solver.method}, {"obstacle", unsupported_reason}});
+    all.push_back({{"name", solver.name}, {"method", solver.method}, {"unsupported_reason", unsupported_reason}});
     if (!options.json) print_text("{:<27} {}\n", solver.name, solver.method);
     if (!options.json && asked)
       print_text("{:<27}   {}\n", "", unsupported_reason.empty() ? "can do it" : "cannot: " + unsupported_reason);
@@ -92,11 +92,12 @@ Command add_verify(CLI::App& app) {
   command->add_option("--inputs", request.inputs,
                       "For a mechanism: CSV with a column t [s] and columns named like input channels; zero if not "
                       "given");
-  command->add_option("--solver", request.solvers, "Judges, separated by commas; all if not given")->delimiter(',');
+  command->add_option("--solver", request.solvers, "Reference solvers, separated by commas; all if not given")
+      ->delimiter(',');
   command
-      ->add_option(
-          "--tolerance", request.tolerance,
-          "Of the judges' integrators, absolute and relative; one that differs is asked again with a hundredth of it")
+      ->add_option("--tolerance", request.tolerance,
+                   "Of the reference solvers' integrators, absolute and relative; one that differs is asked again with "
+                   "a hundredth of it")
       ->capture_default_str();
   command
       ->add_option("--duration", request.duration,
@@ -110,19 +111,21 @@ Command add_verify(CLI::App& app) {
           "anything")
       ->check(between(1e-8, 1.0));
   command
-      ->add_option(
-          "--limit", request.limit,
-          "Processor time for each judge [s], four times that to its first instant; and for the runs of the stepper "
-          "with steps below a quarter of --dt")
+      ->add_option("--limit", request.limit,
+                   "Processor time for each reference solver [s], four times that to its first instant; and for the "
+                   "runs of the stepper with steps below a quarter of --dt")
       ->check(between(0.0, kLongest))
       ->capture_default_str();
-  command->add_flag("--list", options->list, "List the judges; with a mechanism, which of them can do it and why not");
+  command->add_flag("--list", options->list,
+                    "List the reference solvers; with a mechanism, which of them can do it and why not");
   command->add_flag("--json", options->json, "Print the report as JSON");
   command->footer(
-      fmt::format("A judge agrees where its motion, velocities, accelerations and loads are within the uncertainty of\n"
-                  "the stepper's limit and its own error, but never beyond {:g} % of the largest value that the body,\n"
-                  "joint or effort itself has. Every one of these must converge with the order of the scheme.\n\n",
-                  100.0 * kShareOfSignal) +
+      fmt::format(
+          "A reference solver agrees where its motion, velocities, accelerations and loads are within the\n"
+          "uncertainty of the stepper's limit and the solver's own error, but never beyond {:g} % of the largest\n"
+          "value that the body, joint or effort itself has. Every one of these must converge with the order of\n"
+          "the scheme.\n\n",
+          100.0 * kShareOfSignal) +
       std::string("Examples:\n"
                   "  rigstep verify config/mechanisms/four_bar.textproto\n"
                   "  rigstep verify config/mechanisms/pipelayer.textproto --solver ida,qr --tolerance 1e-10\n"

@@ -175,8 +175,8 @@ std::string CommissionReport::text() const {
                        rule.value, rule.limit, rule.unit);
   out += carried() ? fmt::format("verdict: this machine and link carry {} at {} us; margin {:.0f} %\n", live.mechanism,
                                  period_ns / 1000, 100.0 * margin())
-                   : fmt::format("verdict: NOT CARRIED: {} at {} us; rigstep doctor says what to mend\n",
-                                 live.mechanism, period_ns / 1000);
+                   : fmt::format("verdict: NOT CARRIED: {} at {} us; rigstep doctor says what to fix\n", live.mechanism,
+                                 period_ns / 1000);
   return out;
 }
 

@@ -614,7 +614,7 @@ std::string to_text(const std::vector<Check>& findings) {
   for (const Check& finding : findings) {
     ++count[static_cast<int>(finding.health)];
     text += fmt::format("{}  {:<32}{}\n", to_string(finding.health), finding.check, finding.reason);
-    if (!finding.remedy.empty()) text += fmt::format("      {:<32}mend: {}\n", "", finding.remedy);
+    if (!finding.remedy.empty()) text += fmt::format("      {:<32}fix: {}\n", "", finding.remedy);
   }
   return text + fmt::format("verdict: {}: {} pass, {} warn, {} fail\n", to_string(worst(findings)), count[0], count[1],
                             count[2]);

@@ -36,7 +36,7 @@ constexpr QuantityName kNames[kQuantities] = {
 const QuantityName& name_of(offline::Quantity q) { return kNames[static_cast<std::size_t>(q)]; }
 
 const char* name_of(Verdict verdict) {
-  constexpr const char* kVerdicts[] = {"agrees", "incomplete", "no", "unjudged"};
+  constexpr const char* kVerdicts[] = {"agrees", "incomplete", "no", "none"};
   return kVerdicts[static_cast<int>(verdict)];
 }
 
@@ -160,7 +160,7 @@ std::string verdict_text(const VerifyReport& report) {
                           report.until, report.asked);
   switch (report.verdict()) {
     case Verdict::agrees:
-      return "the stepper agrees with its judges: " + counts;
+      return "the stepper agrees with the reference solvers: " + counts;
     case Verdict::incomplete:
       if (!report.converges)
         return fmt::format(
@@ -168,11 +168,11 @@ std::string verdict_text(const VerifyReport& report) {
             "--limit: {}",
             shortcomings(report), report.recorded ? "record it with a dt of" : "try --dt", report.dt_to_try, counts);
       return (std::ranges::any_of(report.judges, &VerifyReport::Judge::differs)
-                  ? "INCOMPLETE: the start is a singular pose, where judges go astray: "
-                  : "INCOMPLETE: no judge differs as far as it came: ") +
+                  ? "INCOMPLETE: the start is a singular pose, where solvers go astray: "
+                  : "INCOMPLETE: no solver differs as far as it came: ") +
              counts;
     case Verdict::unjudged:
-      return "NONE: no judge has a result: " + counts;
+      return "NONE: no reference solver has a result: " + counts;
     case Verdict::no:
       break;
   }
@@ -211,12 +211,12 @@ std::string judge_row(const VerifyReport& report, const VerifyReport::Judge& jud
 }
 
 std::string judges_text(const VerifyReport& report) {
-  std::string out = fmt::format("\n{:<31}", "judge - that limit");
+  std::string out = fmt::format("\n{:<31}", "reference solver - that limit");
   for (const QuantityName& name : kNames) out += fmt::format("{:>9}", name.column);
   out += '\n';
   for (const VerifyReport::Judge& judge : report.judges) out += judge_row(report, judge);
-  out += fmt::format("\n{:<31}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}\n", "judge's own run", "energy J", "Phi", "rate", "accel",
-                     "rhs", "s");
+  out += fmt::format("\n{:<31}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}\n", "the solver's own run", "energy J", "Phi", "rate",
+                     "accel", "rhs", "s");
   for (const VerifyReport::Judge& judge : report.judges)
     if (judge.compared())
       out += fmt::format("{:<31}{:>9.1e}{:>9.1e}{:>9.1e}{:>9.1e}{:9}{:9.2f}\n", judge.name, judge.energy_change,
@@ -233,7 +233,7 @@ double order_of_poses(const VerifyReport& report) {
 
 nlohmann::json json_of(const VerifyReport::Judge& judge) {
   return {{"name", judge.name},
-          {"obstacle", judge.unsupported_reason},
+          {"unsupported_reason", judge.unsupported_reason},
           {"failed", judge.failed},
           {"stopped", judge.stopped},
           {"until_s", judge.until},
@@ -265,7 +265,7 @@ std::string VerifyReport::text() const {
 }
 
 nlohmann::json VerifyReport::json() const {
-  nlohmann::json out{{"schema", 1},
+  nlohmann::json out{{"schema", 2},
                      {"mechanism", mechanism},
                      {"until_s", until},
                      {"asked_s", asked},
@@ -293,7 +293,7 @@ nlohmann::json VerifyReport::json() const {
                                         {"order_too_low", row.convergence.low},
                                         {"resolved", row.convergence.resolved}};
   }
-  for (const Judge& judge : judges) out["judges"].push_back(json_of(judge));
+  for (const Judge& judge : judges) out["solvers"].push_back(json_of(judge));
   return out;
 }
 

@@ -227,7 +227,8 @@ std::vector<const offline::Solver*> chosen_solvers(const VerifyRequest& request)
   for (const std::string& name : request.solvers) {
     chosen.push_back(offline::find_solver(name));
     if (!chosen.back())
-      throw wire::ConfigError("--solver: \"" + name + "\" is no judge: use all, or one of: " + offline::solver_names());
+      throw wire::ConfigError("--solver: \"" + name +
+                              "\" is no reference solver: use all, or one of: " + offline::solver_names());
   }
   return chosen;
 }

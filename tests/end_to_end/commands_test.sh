@@ -153,7 +153,7 @@ for output in limited.csv limited.mcap; do
     says err "$output"
 done
 
-# --- simulate by a judge: the same columns but the stepper's own, which it tells, and the same inputs, which act at the
+# --- simulate by a reference solver: the same columns but the stepper's own, which it tells, and the same inputs, which act at the
 # start already; 2 for what it cannot do
 printf 't,push_y\n0,20\n' >push.csv
 for solver in index3 hamiltonian_dca index3_literal qr; do
@@ -180,7 +180,7 @@ expect 0 "$RIGSTEP" simulate "$pendulum" --duration 0.1 --solver ida --tolerance
 silent err
 expect 2 "$RIGSTEP" simulate "$mechanisms/rack_and_pinion.textproto" --solver hamiltonian_dca && says err 'couples joint coordinates'
 expect 2 "$RIGSTEP" simulate "$pendulum" --solver qr --tolerance 0 && says err '--tolerance: 0'
-expect 2 "$RIGSTEP" simulate "$pendulum" --solver qr --output judge.mcap && says err 'recordings'
+expect 2 "$RIGSTEP" simulate "$pendulum" --solver qr --output reference.mcap && says err 'recordings'
 
 # --- a step that fails: 6, and what was recorded before replays
 printf 't,push_y\n0,0\n0.5,0\n0.6,1e300\n' >huge.csv
@@ -190,14 +190,14 @@ expect 0 "$RIGSTEP" replay failed.mcap && says out '^bit-exact over [1-9]'
 expect 6 "$RIGSTEP" simulate "$pendulum" --duration 1 --dt 0.01 --inputs huge.csv --json
 is_json out && assert_json out 'd["failure"] and d["steps"] < 100'
 
-# --- verify: 0 where judges agree, 2 for what is no judge, 3, 6 where there is nothing to compare
+# --- verify: 0 where reference solvers agree, 2 for what is no reference solver, 3, 6 where there is nothing to compare
 for name in double_pendulum mcpherson_redundant rack_and_pinion; do
   expect 0 "$RIGSTEP" verify "$mechanisms/$name.textproto" --solver ida,qr --duration 0.1 --limit 100 &&
     says out '^verdict: the stepper agrees'
 done
 expect 0 "$RIGSTEP" verify "$mechanisms/driven_crank.textproto" --solver partitioning --duration 0.02 --dt 1e-4 --limit 100
 expect 0 "$RIGSTEP" verify "$pendulum" --duration 0.05 --solver wang_huston --limit 100 --json && is_json out &&
-  assert_json out 'd["passed"] and 1.8 < d["order"] < 2.2 and d["judges"][0]["deviation"]["position_m"] < 1e-6'
+  assert_json out 'd["passed"] and 1.8 < d["order"] < 2.2 and d["solvers"][0]["deviation"]["position_m"] < 1e-6'
 silent err
 printf 't,target\n0,0\n0.1,0\n0.101,0.5\n' >target.csv
 expect 0 "$RIGSTEP" simulate "$mechanisms/motor_with_friction.textproto" --duration 0.2 --inputs target.csv --output motor.mcap
@@ -213,7 +213,7 @@ expect 0 "$RIGSTEP" verify "$mechanisms/full_car.textproto" --solver qr,ida --du
   says out '^verdict: the stepper agrees.*1 agree, 1 agree as far as --limit let them go \(qr\)'
 printf 't,push_y\n0,0\n0.02,0\n0.0201,30\n0.05,30\n0.0501,-10\n' >push.csv
 expect 0 "$RIGSTEP" verify "$pendulum" --duration 0.1 --inputs push.csv --limit 100 --json &&
-  assert_json out '0.9 < d["order"] < 1.1 and all(j["agrees"] for j in d["judges"]) and len(d["judges"]) > 11'
+  assert_json out '0.9 < d["order"] < 1.1 and all(j["agrees"] for j in d["solvers"]) and len(d["solvers"]) > 11'
 head -c "$(($(stat -c %s motor.mcap) - 3000))" motor.mcap >half.mcap
 expect 0 "$RIGSTEP" verify half.mcap --solver ida --limit 100 && says out '^the recording is damaged at byte [0-9]+: .*only the steps before'
 expect 0 "$RIGSTEP" verify half.mcap --solver ida --limit 100 --json && assert_json out '"damaged at byte" in d["cut"]'
@@ -221,7 +221,7 @@ head -c "$(($(stat -c %s motor.mcap) / 2))" motor.mcap >headless.mcap
 expect 7 "$RIGSTEP" verify headless.mcap --solver ida && says err '^rigstep: headless.mcap: no step can be read: .*damaged at byte'
 expect 2 "$RIGSTEP" verify motor.mcap --duration 0 && says err '--duration: '
 expect 2 "$RIGSTEP" verify motor.mcap --inputs push.csv && says err '--inputs: '
-expect 2 "$RIGSTEP" verify "$pendulum" --solver no_such_judge && says err 'no_such_judge.*ida'
+expect 2 "$RIGSTEP" verify "$pendulum" --solver no_such_solver && says err 'no_such_solver.*ida'
 expect 2 "$RIGSTEP" verify "$pendulum" --tolerance 0 && says err '--tolerance: 0'
 expect 2 "$RIGSTEP" verify
 expect 3 "$RIGSTEP" verify bad.textproto
@@ -235,7 +235,7 @@ assert_json out '{"kernel", "privileges", "rtprio limit", "memlock limit", "gove
   "RT throttling", "IRQ affinity", "transparent huge pages", "clock source", "NIC coalescing", "OpenMP environment",
   "container limits", "tried: memory lock"} <= {f["check"] for f in d["findings"]}'
 expect 1 "$RIGSTEP" doctor --interface no_such_link && says out '^fail  NIC coalescing +no_such_link: there is no such interface'
-says out 'mend: use one of' && says out '^verdict: fail: '
+says out 'fix: use one of' && says out '^verdict: fail: '
 sed 's/BEST_EFFORT/& threads: 2/' "$rig" >two.textproto
 OMP_THREAD_LIMIT=1 "$RIGSTEP" doctor two.textproto >out 2>err
 says out '^warn  OpenMP environment +OMP_THREAD_LIMIT=1 ' && says out '^pass  NIC coalescing +lo: loopback'
@@ -623,7 +623,7 @@ if "${unprivileged[@]}" test -x "$RIGSTEP" -a -r enforce.textproto 2>/dev/null; 
   (ulimit -r 0 -l 64; expect 4 "${unprivileged[@]}" "$RIGSTEP" serve enforce.textproto --port 0 --duration 0.1
     says err 'refused .*: '
     expect 1 "${unprivileged[@]}" "$RIGSTEP" doctor enforce.textproto && says out '^fail  rtprio limit +0, priority 80 is wanted' &&
-      says out '^fail  tried: SCHED_FIFO priority 80 +refused ' && says out 'mend: .*rtprio 80'
+      says out '^fail  tried: SCHED_FIFO priority 80 +refused ' && says out 'fix: .*rtprio 80'
     exit "$failures") || failures=$((failures + 1))
 else
   echo "skipped: enforced real time without permissions (no other user can run $RIGSTEP)"

@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
-# Every mechanism in config/ has a verdict, and every judge is named with a result or a reason.
+# Every mechanism in config/ has a verdict, and every reference solver is named with a result or a reason.
 source "$(dirname "$0")/lib.sh"
 
-judges=$("$RIGSTEP" verify --list --json | "$python" -c 'import json, sys; print(len(json.load(sys.stdin)))')
-[[ $judges -ge 12 ]] || fail "only \"$judges\" judges are listed"
+solvers=$("$RIGSTEP" verify --list --json | "$python" -c 'import json, sys; print(len(json.load(sys.stdin)))')
+[[ $solvers -ge 12 ]] || fail "only \"$solvers\" reference solvers are listed"
 
-# verify_briefly NAME LIMIT ARGUMENTS...: judges that are too slow for this test may be stopped, none may differ
+# verify_briefly NAME LIMIT ARGUMENTS...: reference solvers that are too slow for this test may be stopped, none may differ
 verify_briefly() {
   local name=$1 limit=$2 code
   shift 2
   timeout 60 "$RIGSTEP" verify "$SOURCE/config/mechanisms/$name.textproto" --limit "$limit" --json "$@" >out 2>err </dev/null
   code=$?
   [[ $code -eq 0 || $code -eq 8 ]] || { fail "$name: exit status $code"; return; }
-  assert_json out "len(d['judges']) == $judges and any(j['agrees'] for j in d['judges']) and
-    all(j['agrees'] or j['obstacle'] and not j['failed'] for j in d['judges']) and d['converges'] and d['until_s'] > 0"
+  assert_json out "len(d['solvers']) == $solvers and any(j['agrees'] for j in d['solvers']) and
+    all(j['agrees'] or j['unsupported_reason'] and not j['failed'] for j in d['solvers']) and d['converges'] and d['until_s'] > 0"
 }
 
 for file in "$SOURCE"/config/mechanisms/*.textproto; do
@@ -29,15 +29,15 @@ for file in "$SOURCE"/config/mechanisms/*.textproto; do
       expect 0 "$RIGSTEP" verify "$file" --duration 0.01 --inputs kick.csv --solver ida,hamiltonian_dca --limit 20 --json &&
         assert_json out '0.9 < d["order"] < 1.1 and d["steps"][0]["error"]["position_m"] > 1e-6'
       ;;
-    screw_jack)  # a judge's rounding shows in its gyroscopic torque: asked again it agrees
+    screw_jack)  # a reference solver's rounding shows in its gyroscopic torque: asked again it agrees
       expect 0 "$RIGSTEP" verify "$file" --json &&
-        assert_json out 'any(j["agrees"] and j["tolerance"] < 1e-9 for j in d["judges"])'
+        assert_json out 'any(j["agrees"] and j["tolerance"] < 1e-9 for j in d["solvers"])'
       ;;
     *) verify_briefly "$name" 0.3 --duration 0.04 ;;
   esac
 done
 
-# --- mechanisms without freedom: there is nothing to integrate, and every judge can tell
+# --- mechanisms without freedom: there is nothing to integrate, and every reference solver can tell
 cat >fixed.textproto <<'END'
 name: "fixed"
 gravity { z: -9.81 }
@@ -48,7 +48,7 @@ sed -e 's/FIXED/REVOLUTE/' -e 's/position { x: 1 }/& angular_velocity { y: 1 } v
 echo 'driver { name: "d" joint: "j" polynomial { coefficient: [0, 1] } }' >>crank.textproto
 for name in fixed crank; do
   expect 0 "$RIGSTEP" verify "$name.textproto" --duration 0.1 --json &&
-    assert_json out 'sum(j["agrees"] for j in d["judges"]) >= 17 and not any(j["failed"] for j in d["judges"])'
+    assert_json out 'sum(j["agrees"] for j in d["solvers"]) >= 17 and not any(j["failed"] for j in d["solvers"])'
 done
 expect 0 "$RIGSTEP" simulate fixed.textproto --solver hamiltonian_dca --duration 0.1 --dt 0.01
 
@@ -90,7 +90,7 @@ output { name: "motor" driver_effort { driver: "motor" } }
 output { name: "torque" force_element { element: "torque" } }
 END
 expect 0 "$RIGSTEP" verify sums.textproto --duration 0.2 --json &&
-  assert_json out '1.8 < d["order"] < 2.2 and sum(j["agrees"] for j in d["judges"]) >= 12 and not any(j["failed"] for j in d["judges"])'
+  assert_json out '1.8 < d["order"] < 2.2 and sum(j["agrees"] for j in d["solvers"]) >= 12 and not any(j["failed"] for j in d["solvers"])'
 
 # --- a motion whose errors are rounding has no order that could be too low
 cat >fling.textproto <<'END'
@@ -101,14 +101,14 @@ joint { name: "j" type: PERPENDICULAR_AXES first: "ground" second: "A" at_start 
 END
 expect 0 "$RIGSTEP" verify fling.textproto --json && assert_json out 'd["order"] == 0 and d["converges"]'
 
-# --- a singular pose that the motion passes at speed, between two instants, ends the comparison for all judges
+# --- a singular pose that the motion passes at speed, between two instants, ends the comparison for all reference solvers
 for case in four_bar:2:1.01 four_bar:30:1.01 four_bar_hanging:5:0.68; do
   IFS=: read -r name duration pose <<<"$case"
   expect 0 "$RIGSTEP" verify "$SOURCE/config/mechanisms/$name.textproto" --duration "$duration" --limit 10 --json &&
     assert_json out "0.8 * $pose < d['until_s'] < $pose and 'singular pose near $pose' in d['why_not_further']"
 done
 
-# --- a start at dead centre, where a side rod could go either way: judges that lose the branch say nothing
+# --- a start at dead centre, where a side rod could go either way: reference solvers that lose the branch say nothing
 cat >dead_centre.textproto <<'END'
 name: "dead_centre"
 body { name: "front" mass: 50 inertia { xx: 1 yy: 1 zz: 2 } angular_velocity { z: 5 } }
@@ -121,7 +121,7 @@ joint { name: "pin1" type: REVOLUTE first: "rear" second: "rod" at_start { point
 load { name: "steam" body: "front" torque { z: 1000 } constant: 0 amplitude: 1 angular_frequency: 3 }
 END
 expect 8 "$RIGSTEP" verify dead_centre.textproto --duration 0.5 --limit 20 &&
-  says out '^verdict: INCOMPLETE: the start is a singular pose, where judges go astray: . agree'
+  says out '^verdict: INCOMPLETE: the start is a singular pose, where solvers go astray: . agree'
 sed -e 's/ [a-z_]*velocity { [yz]: [0-9.]* }//' -e 's/1000 } constant: 0 .*/20 } constant: 1 }/' \
   dead_centre.textproto >at_rest.textproto
 expect 0 "$RIGSTEP" check at_rest.textproto --json && assert_json out 'd["singular_start"]'
@@ -167,7 +167,7 @@ joint { name: "d" type: SPHERICAL first: "C" second: "ground" at_start { point {
 END
 "$RIGSTEP" verify slender_loop.textproto --duration 0.1 --solver ida,svd --json >out 2>err
 assert_json out 'not d["passed"] or d["steps"][-1]["error"]["force_N"] < 0.3 and
-  all(j["deviation"]["force_N"] < 0.3 and j["deviation"]["acceleration_m_s2"] < 0.1 for j in d["judges"])'
+  all(j["deviation"]["force_N"] < 0.3 and j["deviation"]["acceleration_m_s2"] < 0.1 for j in d["solvers"])'
 
 # --- fast for its dt: shorter steps follow it; too fast for them: what little converges is no verdict
 cat >spin.textproto <<'END'
