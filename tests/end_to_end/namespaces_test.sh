@@ -59,4 +59,22 @@ kill -TERM "$proxy" "$server"
 wait "$proxy" "$server"
 server=
 expect 0 "$RIGSTEP" replay far.mcap
+
+# an interface with two addresses: a server on all of them answers from the first, whichever a rig talks to; one that is
+# named is the one that answers
+ip -n server address add 10.1.0.3/24 dev to_proxy || exit 1
+answers_at() { timeout 2 ip netns exec proxy "$RIGSTEP" status "$1:47001" --key bench.key >out 2>err </dev/null; }
+for address in 0.0.0.0 10.1.0.3; do
+  sed "s/10\.1\.0\.1/$address/; s/^recording.*//" rig.textproto >addresses.textproto
+  ip netns exec server "$RIGSTEP" serve addresses.textproto >serve.out 2>serve.err </dev/null &
+  server=$!
+  for _ in $(seq 100); do grep -q listening serve.err && break || sleep 0.1; done
+  if [[ $address == 0.0.0.0 ]]; then
+    answers_at 10.1.0.1 || fail "a server on all addresses does not answer at the first: $(cat err)"
+    answers_at 10.1.0.3 && fail "a server on all addresses answers from the one that was asked: change README"
+  else
+    answers_at 10.1.0.3 || fail "a server does not answer at its own address: $(cat err)"
+  fi
+  end_server TERM
+done
 finish

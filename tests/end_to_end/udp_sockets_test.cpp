@@ -7,6 +7,7 @@
 
 #include <array>
 #include <asio.hpp>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -100,6 +101,64 @@ TEST_CASE("strangers are read so often a second, and do not wake the thread beyo
   CHECK(read > 0);
   CHECK(static_cast<double>(read) <= 100.0 * spans);
   CHECK(static_cast<double>(turns) <= 20.0 * spans);
+}
+
+TEST_CASE("in a hundredth of a second 20 of each observer are read, 100 of strangers, and all of the controller") {
+  std::map<std::string, int> read;
+  std::int64_t took_ns = ReceiveBudget::kSpanNs;
+  for (int time = 0; time < 100 && took_ns >= ReceiveBudget::kSpanNs; ++time) {  // the machine may hold it up
+    UdpSockets sockets;
+    REQUIRE_FALSE(sockets.open({asio::ip::make_address("127.0.0.1"), 0}, 3));
+    Sender rig("127.0.0.1", sockets.local_port()), screen("127.0.0.1", sockets.local_port()),
+        recorder("127.0.0.1", sockets.local_port()), stranger("127.0.0.1", sockets.local_port());
+    REQUIRE(sockets.connect(rig.address(), LinkPriority::control));
+    REQUIRE(sockets.connect(screen.address(), LinkPriority::observer));
+    REQUIRE(sockets.connect(recorder.address(), LinkPriority::observer));
+    for (int k = 0; k < 130; ++k) {
+      rig.send("rig");
+      screen.send("screen");
+      recorder.send("recorder");
+      stranger.send("stranger");
+    }
+    read.clear();
+    const std::int64_t begin_ns = rt::MonotonicClock::now_ns();
+    for (int turn = 0; turn < 20; ++turn)
+      for (const std::string& text : received(sockets)) ++read[text];
+    took_ns = rt::MonotonicClock::now_ns() - begin_ns;
+  }
+  REQUIRE(took_ns < ReceiveBudget::kSpanNs);
+  CHECK(read["rig"] == 130);
+  CHECK(read["screen"] == 20);
+  CHECK(read["recorder"] == 20);
+  CHECK(read["stranger"] == 100);
+}
+
+TEST_CASE(
+    "an answer comes from the server's own address, where it listens to all from the one that the system chooses") {
+  for (const auto* const listen : {"127.0.0.2", "0.0.0.0"}) {
+    CAPTURE(listen);
+    const std::string expected = listen == std::string("0.0.0.0") ? "127.0.0.1" : listen;
+    UdpSockets sockets;
+    REQUIRE_FALSE(sockets.open({asio::ip::make_address(listen), 0}, 1));
+    asio::io_context context;
+    asio::ip::udp::socket rig(context, {asio::ip::make_address("127.0.0.1"), 0});
+    UdpAddress sender;
+    const auto answered_from = [&] {
+      std::array<char, 100> text{};
+      std::error_code error;
+      rig.non_blocking(true);
+      rig.receive_from(asio::buffer(text), sender, 0, error);
+      return error ? error.message() : sender.address().to_string();
+    };
+    rig.send_to(asio::buffer("?", 1), {asio::ip::make_address("127.0.0.2"), sockets.local_port()});
+    REQUIRE(received(sockets) == std::vector<std::string>{"?"});
+    REQUIRE(sockets.send_to_stranger(rig.local_endpoint(), bytes("!")));
+    CHECK(answered_from() == expected);
+    const auto socket = sockets.connect(rig.local_endpoint(), LinkPriority::control);
+    REQUIRE(socket);
+    REQUIRE(sockets.send(*socket, bytes("!")));
+    CHECK(answered_from() == expected);
+  }
 }
 
 TEST_CASE("sockets serve one participant after the other, and strangers are heard beside them") {
