@@ -30,7 +30,7 @@ index3::Settings settings_of(double dt) {
 // the phases of the start state's step, on a workspace of their own
 class Phases {
  public:
-  Phases(const Mechanism& mechanism, double dt) : plan_(mechanism, settings_of(dt)), w_(plan_) {
+  Phases(const Mechanism& mechanism, double dt) : plan_(index3::make_plan(mechanism, settings_of(dt))), w_(plan_) {
     const index3::State start = initial_state(plan_, w_);
     enter_lanes(plan_, start, w_);
     plan_.kernels->predict(w_.lanes);

@@ -13,6 +13,7 @@
 #include "core/index3/outputs/loop_closure.h"
 #include "core/index3/outputs/sensors.h"
 #include "core/index3/start/initial_state.h"
+#include "core/index3/start/make_plan.h"
 #include "core/index3/start/primal_bodies.h"
 #include "core/index3/step/workspace.h"
 #include "core/index3/stepper_access.h"
@@ -107,7 +108,7 @@ struct Report {
       : loaded(mechanism),
         m(mechanism.mechanism),
         gaps(index3::start_gaps(m)),
-        plan(m, {}),
+        plan(index3::make_plan(m, {})),
         rank(index3::start_rank(plan, index3::start_pose(plan))),
         layout(plan),
         margin(start_margin(plan)) {

@@ -202,7 +202,7 @@ TEST_CASE("the row of a coupling has the derivatives of its coordinates' sum on 
                                    random.vector())};
     d.couplings = {{"c", {"a", Freedom::third_angle}, {"b", Freedom::displacement}, -1.7}};
     const Mechanism m = test::build(d);
-    const Plan plan = index3::make_plan(m, {});
+    const Plan plan = make_plan(m, {});
     Workspace w(plan);
     const State x = start_pose(plan);
     const int row = plan.rows() - 1;
@@ -246,7 +246,7 @@ TEST_CASE("the terms of a driver's row are the derivatives of its Phi with respe
   driver.name = "drive";
   driver.function = harmonic(0.0, 0.3, 4.0, 0.7) + polynomial({0.0, 0.2, -0.5, 0.1});
   d.drivers = {{driver, {"joint1", Freedom::angle}}};
-  const Plan plan = index3::make_plan(test::build(d), {});
+  const Plan plan = make_plan(test::build(d), {});
   Workspace w(plan);
   const State x = start_pose(plan);
   const int row = plan.rows() - 1;
@@ -313,7 +313,7 @@ Mechanism with_one_spring(Spring::Kind kind, Freedom freedom, JointType type, do
     return kind == Spring::Kind::in_joint ? d.joint_springs[0].spring.rest : d.springs[0].spring.rest;
   };
   const Mechanism m = test::build(d);
-  const Plan plan = index3::make_plan(m, {});
+  const Plan plan = make_plan(m, {});
   Workspace w(plan);
   State x(m, plan.rows());
   evaluate_state(plan, x, w);
@@ -345,7 +345,7 @@ Eigen::Matrix<double, 6, 6> load_derivative(const Plan& plan, const State& x, Wo
 }
 
 void check_spring(const Mechanism& m, bool damping) {
-  const Plan plan = index3::make_plan(m, {});
+  const Plan plan = make_plan(m, {});
   Workspace w(plan);
   const State x(m, plan.rows());
   for (const int body : {0, 1}) {

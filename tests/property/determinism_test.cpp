@@ -89,7 +89,7 @@ TEST_CASE("a stepper with force elements goes on with the same bits after a rest
     REQUIRE(a.state().hash() == b.state().hash());
     REQUIRE(a.state().hash() == c.state().hash());
   }
-  CHECK(std::abs(index3::workspace_of(a).tyre[0].fz) > 100.0);  // still on its wheel
+  CHECK(std::abs(workspace_of(a).tyre[0].fz) > 100.0);  // still on its wheel
 }
 
 TEST_CASE("every instruction set passes through the same bits") {

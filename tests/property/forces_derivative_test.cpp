@@ -118,7 +118,7 @@ TEST_CASE("the element rows carry the whole derivative of an undeflected bushing
   builder.add_bushing(b, "a", "c", at);
   const Mechanism m = builder.build();
   const double dt = 2e-3;
-  const Plan plan = index3::make_plan(m, test::step_of(dt));
+  const Plan plan = make_plan(m, test::step_of(dt));
   Workspace w(plan);
   const State x(m, plan.rows());
   evaluate_state(plan, x, w);
@@ -175,7 +175,7 @@ TEST_CASE("the tangent of a drag at an arm is minus the derivative of the load b
   builder.add_body(a);
   builder.add_drag({.name = "d", .point_b = random.vector(), .drag_area = 2.0, .wind_0 = random.vector()}, "a");
   const Mechanism m = builder.build();
-  const Plan plan = index3::make_plan(m, {});
+  const Plan plan = make_plan(m, {});
   Workspace w(plan);
   const State x(m, 0);
   evaluate_state(plan, x, w);
@@ -252,7 +252,7 @@ TEST_CASE("a pulled spring's tangent holds its string stiffness, a pushed one's 
     s.rest = rest;
     builder.add_spring(s, "ground", "a");  // at the mass centre: no torque, the derivative is exact
     const Mechanism m = builder.build();
-    const Plan plan = index3::make_plan(m, {});
+    const Plan plan = make_plan(m, {});
     Workspace w(plan);
     const State x(m, 0);
     evaluate_state(plan, x, w);

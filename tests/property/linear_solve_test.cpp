@@ -176,7 +176,7 @@ Errors sweep_errors(const Mechanism& m, MergeOrder order, unsigned seed, bool co
   Settings settings = test::step_of(kTimeStep);
   settings.order = order;
   settings.primal_bodies = primal_bodies;
-  const Plan plan = index3::make_plan(m, settings);
+  const Plan plan = make_plan(m, settings);
   if (primal_bodies == PrimalBodies::primal) REQUIRE(plan.primal_choice.reason == PrimalChoice::Reason::primal);
   Workspace w(plan);
   State x = start_pose(plan);
@@ -329,7 +329,7 @@ TEST_CASE("one sweep solves the dual system of joints and force elements togethe
 
 TEST_CASE("element rows leave the projections alone") {
   const Mechanism m = test::every_force_element();
-  const Plan plan = index3::make_plan(m, {});
+  const Plan plan = make_plan(m, {});
   Workspace w(plan);
   const State x = start_pose(plan);
   factorise(plan, x, w);

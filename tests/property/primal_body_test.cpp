@@ -25,9 +25,9 @@ Settings with(PrimalBodies primal_bodies) {
 // largest difference of poses and velocities of the two forms over `steps`, relative to the largest coordinate
 double difference_of_forms(const Mechanism& m, int steps) {
   Stepper dual(m, with(PrimalBodies::dual)), hybrid(m, with(PrimalBodies::primal));
-  REQUIRE(index3::plan_of(dual).elimination.primal_bodies.empty());
-  REQUIRE(index3::plan_of(hybrid).primal_choice.reason == Reason::primal);
-  REQUIRE(index3::plan_of(hybrid).elimination.primal_bodies == index3::plan_of(hybrid).primal_choice.primal_bodies);
+  REQUIRE(plan_of(dual).elimination.primal_bodies.empty());
+  REQUIRE(plan_of(hybrid).primal_choice.reason == Reason::primal);
+  REQUIRE(plan_of(hybrid).elimination.primal_bodies == plan_of(hybrid).primal_choice.primal_bodies);
   double most = 0.0, scale = 1.0;
   for (int k = 0; k < steps; ++k) {
     Inputs u = test::test_inputs(m, static_cast<std::uint64_t>(k));
@@ -44,7 +44,7 @@ double difference_of_forms(const Mechanism& m, int steps) {
 }
 
 PrimalChoice choice(const Mechanism& m, PrimalBodies primal_bodies = PrimalBodies::by_cost) {
-  return index3::make_plan(m, with(primal_bodies)).primal_choice;
+  return make_plan(m, with(primal_bodies)).primal_choice;
 }
 
 }  // namespace
@@ -60,7 +60,7 @@ TEST_CASE("a primal body that stays primal takes the same steps as in the dual f
 
 TEST_CASE("a free star with a primal primal body keeps its momentum") {
   Stepper s(test::build(test::star(20, 3)), with(PrimalBodies::primal));
-  REQUIRE(index3::plan_of(s).primal_choice.reason == Reason::primal);
+  REQUIRE(plan_of(s).primal_choice.reason == Reason::primal);
   const test::Momentum start = test::momentum(s);
   for (int k = 0; k < 500; ++k) REQUIRE(s.step(Inputs{}).status == StepStatus::ok);
   const test::Momentum end = test::momentum(s);
@@ -73,7 +73,7 @@ TEST_CASE("a primal primal body gives the same bits on every instruction set and
                              test::build(test::carousel(40, 3)), test::mechanism("full_car")}) {
     CAPTURE(m.name());
     Stepper reference(m, with(PrimalBodies::primal));
-    REQUIRE(index3::plan_of(reference).primal_choice.reason == Reason::primal);
+    REQUIRE(plan_of(reference).primal_choice.reason == Reason::primal);
     for (std::uint64_t k = 0; k < 50; ++k) reference.step(test::test_inputs(m, k));
     std::vector<Settings> all;
     for (const char* set : test::instruction_sets()) {
@@ -119,11 +119,11 @@ TEST_CASE(
 
 TEST_CASE("a constraint that is eliminated too early is found out") {
   const Mechanism m = test::build(test::carousel(12, 2));
-  Plan plan = index3::make_plan(m, with(PrimalBodies::primal));
+  Plan plan = make_plan(m, with(PrimalBodies::primal));
   REQUIRE(plan.primal_choice.eliminated_last == 1);
   CHECK(projection_error(plan) < 1e-12);
   std::vector<Constraint> constraints =
-      index3::make_plan(m, with(PrimalBodies::dual)).elimination.constraints;  // none marked as late
+      make_plan(m, with(PrimalBodies::dual)).elimination.constraints;  // none marked as late
   plan.lay_out(compile(constraints, plan.carries_spring, plan.settings.order, plan.kernels->lanes,
                        plan.primal_choice.primal_bodies));
   CHECK(projection_error(plan) > 1e-8);
@@ -133,7 +133,7 @@ TEST_CASE("primal bodies stay primal where that clearly saves operations") {
   for (const Mechanism& m :
        {test::build(test::star(20, 3)), test::build(test::star(64, 1)), test::mechanism("full_car")}) {
     CAPTURE(m.name());
-    const Plan plan(m, {}), dual(m, with(PrimalBodies::dual));
+    const Plan plan = make_plan(m, {}), dual = make_plan(m, with(PrimalBodies::dual));
     CHECK(plan.primal_choice.reason == Reason::primal);
     CHECK(plan.elimination.multiply_adds == plan.primal_choice.hybrid);
     CHECK(dual.elimination.multiply_adds == plan.primal_choice.dual);
@@ -156,7 +156,7 @@ TEST_CASE("everything else stays dual") {
 
 TEST_CASE("the choice is told with its reason") {
   const auto told = [](const Mechanism& m, PrimalBodies primal_bodies) {
-    return describe_elimination(index3::make_plan(m, with(primal_bodies)));
+    return describe_elimination(make_plan(m, with(primal_bodies)));
   };
   const Mechanism star = test::build(test::star(20, 3));
   CHECK(told(star, PrimalBodies::by_cost).rfind("hybrid: with \"primal body\" primal", 0) == 0);

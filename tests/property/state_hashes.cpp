@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -140,23 +141,35 @@ std::vector<Case> cases() {
   return all;
 }
 
-// number of lines that differ
-int compare(const std::string& path, const std::vector<Case>& all, bool is_quick) {
+// lines of a file by the names of their mechanisms
+std::map<std::string, std::string> read(const std::string& path) {
   std::ifstream file(path);
   if (!file) throw Error(path + ": cannot be read: write it with state_hashes --write " + path);
+  std::map<std::string, std::string> lines;
+  for (std::string line; std::getline(file, line);) {
+    const std::size_t colon = line.find(": ");
+    if (colon == std::string::npos) throw Error(path + ": \"" + line + "\" is not NAME: HASHES");
+    lines[line.substr(0, colon)] = line.substr(colon + 2);
+  }
+  return lines;
+}
+
+// number of mechanisms that differ
+int compare(const std::string& path, const std::vector<Case>& all, bool is_quick) {
+  std::map<std::string, std::string> expected = read(path);
   int differing = 0;
-  std::string line;
   for (const Case& each : all) {
-    const std::string reached = each.name + ": " + fingerprint(each, is_quick);
-    const bool has_line = static_cast<bool>(std::getline(file, line));
-    if (has_line && line == reached) continue;
+    const auto line = expected.find(each.name);
+    const std::string reached = fingerprint(each, is_quick);
+    const std::string known = line == expected.end() ? "nothing: add the line below" : line->second;
+    if (line != expected.end()) expected.erase(line);
+    if (known == reached) continue;
     ++differing;
-    std::printf("expected %s\nreached  %s\n", has_line ? line.c_str() : "no further mechanism", reached.c_str());
+    std::printf("%s\n  expected %s\n  reached  %s\n", each.name.c_str(), known.c_str(), reached.c_str());
   }
-  if (std::getline(file, line)) {
-    ++differing;
-    std::printf("expected %s\nreached  no further mechanism\n", line.c_str());
-  }
+  for (const auto& [name, line] : expected)
+    std::printf("%s\n  is in the file, but no mechanism any more\n", name.c_str());
+  differing += static_cast<int>(expected.size());
   std::printf("%d of %zu mechanisms differ\n", differing, all.size());
   return differing;
 }

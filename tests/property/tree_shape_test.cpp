@@ -61,8 +61,9 @@ TEST_CASE("any order of merging gives the same step with couplings over up to fo
 
 TEST_CASE("the orders are really different") {
   const Mechanism m = test::build(test::chain(64, JointType::spherical));
-  const Plan a(m, {.order = MergeOrder::fewest_operations}), b(m, {.order = MergeOrder::fewest_levels});
-  const Plan c = index3::make_plan(m, {.order = MergeOrder::in_lanes});
+  const Plan a = make_plan(m, {.order = MergeOrder::fewest_operations});
+  const Plan b = make_plan(m, {.order = MergeOrder::fewest_levels});
+  const Plan c = make_plan(m, {.order = MergeOrder::in_lanes});
   CHECK(b.elimination.levels <= 8);  // a leaf, log2(64) merges, the ground
   CHECK(a.elimination.levels > b.elimination.levels);
   CHECK(a.elimination.multiply_adds < b.elimination.multiply_adds);

@@ -112,8 +112,8 @@ TEST_CASE("mechanisms of any topology, divided among threads, have the bits of o
       CAPTURE(threads);
       settings.threads = threads;
       Stepper shared(m, settings);
-      REQUIRE(index3::plan_of(shared).primal_choice.reason == index3::plan_of(alone).primal_choice.reason);
-      const Elimination& e = index3::plan_of(shared).elimination;
+      REQUIRE(plan_of(shared).primal_choice.reason == plan_of(alone).primal_choice.reason);
+      const Elimination& e = plan_of(shared).elimination;
       divided += e.parts.size() > 1;
       with_primal_bodies += e.parts.size() > 1 && !e.primal_bodies.empty();
       for (std::uint64_t k = 0; k < 20; ++k) {

@@ -247,7 +247,7 @@ std::ptrdiff_t padding(const Elimination& e) {
 // Everything that the projection passes rely on.
 void check_elimination(const Mechanism& m, MergeOrder order, PrimalBodies primal_bodies, const char* instruction_set) {
   const Plan plan =
-      index3::make_plan(m, {.order = order, .primal_bodies = primal_bodies, .instruction_set = instruction_set});
+      make_plan(m, {.order = order, .primal_bodies = primal_bodies, .instruction_set = instruction_set});
   const Elimination& e = plan.elimination;
   CAPTURE(plan.kernels->lanes);
   CAPTURE(static_cast<int>(order));
@@ -355,7 +355,7 @@ TEST_CASE("a coupling stays pending until all its bodies are in one compound") {
   gears.couplings = {{"mesh", {"a", Freedom::angle}, {"b", Freedom::angle}, 2.0}};
   check_all_orders(gears);
   for (const MergeOrder order : kOrders)
-    CHECK(index3::make_plan(test::build(gears), {.order = order}).elimination.fronts.back().pivots == 1);
+    CHECK(make_plan(test::build(gears), {.order = order}).elimination.fronts.back().pivots == 1);
 }
 
 TEST_CASE("primal bodies are eliminated after what holds them, once, whatever else they are part of") {
@@ -364,20 +364,20 @@ TEST_CASE("primal bodies are eliminated after what holds them, once, whatever el
   check_all_orders(test::carousel(13, 2));
   check_all_orders(test::tree(61, 6, JointType::revolute));  // primal bodies that hold one another
   check_all_orders(test::net(5, JointType::revolute));
-  CHECK_FALSE(index3::make_plan(test::build(test::star(20, 3)), {}).elimination.primal_bodies.empty());
+  CHECK_FALSE(make_plan(test::build(test::star(20, 3)), {}).elimination.primal_bodies.empty());
 }
 
 TEST_CASE("nets keep fronts as wide as the net, however their bodies are numbered") {
   for (const int n : {8, 16}) {
     test::Description d = test::net(n, JointType::spherical);
     if (n == 8) check_all_orders(d);
-    const Elimination numbered = index3::make_plan(test::build(d), {}).elimination;
+    const Elimination numbered = make_plan(test::build(d), {}).elimination;
     CHECK(numbered.largest_front <= 3 * (n + 3));
     CHECK(numbered.multiply_adds < 46 * n * n * n * n);  // pairwise merging takes 3 and 9 times as many
     test::Random random(7);
     for (std::size_t k = d.bodies.size(); k-- > 1;)
       std::swap(d.bodies[k], d.bodies[static_cast<std::size_t>(random.below(static_cast<int>(k) + 1))]);
-    const Elimination shuffled = index3::make_plan(test::build(d), {}).elimination;
+    const Elimination shuffled = make_plan(test::build(d), {}).elimination;
     CHECK(shuffled.largest_front <= 6 * n);
     CHECK(shuffled.multiply_adds < 63 * n * n * n * n);
   }
@@ -386,7 +386,7 @@ TEST_CASE("nets keep fronts as wide as the net, however their bodies are numbere
 TEST_CASE("force elements between two bodies are eliminated like joints") {
   const Mechanism m = test::every_force_element();
   check_all_orders(m);
-  const Plan plan = index3::make_plan(m, {});
+  const Plan plan = make_plan(m, {});
   CHECK(plan.elements.size() == 4);  // mount, strut, seal, drive; the others act on one body
 }
 
@@ -398,7 +398,7 @@ TEST_CASE("several joints between the same two bodies, or on the ground, are eli
   d = with_joint(d, "B", "ground", JointType::perpendicular_axes);
   check_all_orders(d);
   for (const MergeOrder order : kOrders) {
-    const Plan plan = index3::make_plan(test::build(d), {.order = order});
+    const Plan plan = make_plan(test::build(d), {.order = order});
     CHECK(plan.elimination.leaves.size() == 2);
     CHECK(plan.elimination.fronts.size() == d.joints.size());
   }
@@ -411,7 +411,7 @@ TEST_CASE("bodies without joints and separate mechanisms stand beside one anothe
   d.bodies.push_back(test::make_body("D", {6.0, 0.0, 0.0}));
   d.joints.push_back(test::make_joint("cd", JointType::revolute, "C", "D", {5.5, 0.0, 0.0}));
   check_all_orders(d);
-  const Plan plan = index3::make_plan(test::build(d), {.order = MergeOrder::fewest_operations});
+  const Plan plan = make_plan(test::build(d), {.order = MergeOrder::fewest_operations});
   CHECK(plan.elimination.leaves.size() == 5);
   CHECK(plan.elimination.fronts.size() == d.joints.size());
 }
@@ -420,23 +420,23 @@ TEST_CASE("one free body has nothing to eliminate") {
   test::Description d;
   d.bodies = {test::make_body("free", Vec3::Zero())};
   check_all_orders(d);
-  const Plan plan = index3::make_plan(test::build(d), {});
+  const Plan plan = make_plan(test::build(d), {});
   CHECK(plan.elimination.fronts.empty());
   CHECK(plan.elimination.arena_doubles == 0);
   CHECK_FALSE(plan.has_loops);
 }
 
 TEST_CASE("a joint too many for a tree is a loop, through the ground too") {
-  CHECK_FALSE(index3::make_plan(test::build(test::double_pendulum()), {}).has_loops);
-  CHECK_FALSE(index3::make_plan(test::build(test::random_bare_tree(4, 30)), {}).has_loops);
-  CHECK(index3::make_plan(test::build(test::four_bar(0.5)), {}).has_loops);
-  CHECK(index3::make_plan(test::build(with_joint(test::double_pendulum(), "B", "ground", JointType::point_on_line)), {})
+  CHECK_FALSE(make_plan(test::build(test::double_pendulum()), {}).has_loops);
+  CHECK_FALSE(make_plan(test::build(test::random_bare_tree(4, 30)), {}).has_loops);
+  CHECK(make_plan(test::build(test::four_bar(0.5)), {}).has_loops);
+  CHECK(make_plan(test::build(with_joint(test::double_pendulum(), "B", "ground", JointType::point_on_line)), {})
             .has_loops);
 }
 
 TEST_CASE("one compound per body is merged level by level where levels count") {
   const auto levels = [](int n) {
-    return index3::make_plan(test::build(test::chain(n, JointType::revolute)), {.order = MergeOrder::fewest_levels})
+    return make_plan(test::build(test::chain(n, JointType::revolute)), {.order = MergeOrder::fewest_levels})
         .elimination.levels;
   };
   CHECK(levels(1) == 2);  // the body and its joint with the ground
@@ -450,7 +450,7 @@ TEST_CASE("equal parts lie side by side: segments of a chain, branches of a tree
     const int lanes = kernels_for_this_processor(set).lanes;
     CAPTURE(lanes);
     const auto leaves = [set](const test::Description& d) {
-      return static_cast<int>(index3::make_plan(test::build(d), {.instruction_set = set}).elimination.leaves.size());
+      return static_cast<int>(make_plan(test::build(d), {.instruction_set = set}).elimination.leaves.size());
     };
     CHECK(leaves(test::chain(64, JointType::revolute)) == 64 / lanes);
     CHECK(leaves(test::chain(67, JointType::revolute)) < 64 / lanes + 3);
@@ -462,13 +462,13 @@ TEST_CASE("narrow constraints are evaluated together, chosen from the lanes of t
   for (const char* set : test::instruction_sets()) {
     const int lanes = kernels_for_this_processor(set).lanes;
     CAPTURE(lanes);
-    const Plan loop = index3::make_plan(test::build(test::four_bar(0.4)), {.instruction_set = set});
+    const Plan loop = make_plan(test::build(test::four_bar(0.4)), {.instruction_set = set});
     REQUIRE(loop.elimination.batches.size() == 1);
     CHECK(loop.elimination.batches[0].width == 4);
     CHECK(loop.elimination.batches[0].sides == Operands::chosen);
     for (const JointType type : {JointType::spherical, JointType::revolute}) {
       const Elimination chain =
-          index3::make_plan(test::build(test::chain(64, type)), {.instruction_set = set}).elimination;
+          make_plan(test::build(test::chain(64, type)), {.instruction_set = set}).elimination;
       CHECK(padding(chain) == 1);
       CHECK(std::all_of(chain.batches.begin(), chain.batches.end(),
                         [&](const ConstraintBatch& b) { return b.width == lanes; }));
@@ -481,7 +481,7 @@ TEST_CASE("only constraints of one part are evaluated together, not those betwee
   for (const JointType type : {JointType::spherical, JointType::revolute, JointType::fixed, JointType::universal})
     for (int n = 160; n <= 400; n += n / 10 + 1) {
       CAPTURE(n);
-      const Elimination e = index3::make_plan(test::build(test::chain(n, type)), {.threads = kMostThreads}).elimination;
+      const Elimination e = make_plan(test::build(test::chain(n, type)), {.threads = kMostThreads}).elimination;
       REQUIRE(e.parts.size() > 1);
       std::map<int, std::set<std::pair<int, bool>>> parts;  // of a batch: which part evaluates it, and when
       for (const Elimination::Unit& unit : e.units)
@@ -540,7 +540,7 @@ Lines lines_of_part(const Elimination& e, int part) {
 TEST_CASE("constraints write the handles that their bodies read, whichever of its sides comes first") {
   for (int seed = 1; seed <= 600; ++seed) {
     CAPTURE(seed);
-    check_handles(index3::make_plan(test::build(test::random_chain(seed, 10 + seed % 60)), {}).elimination);
+    check_handles(make_plan(test::build(test::random_chain(seed, 10 + seed % 60)), {}).elimination);
   }
 }
 
@@ -551,7 +551,7 @@ TEST_CASE("no page belongs to two parts, and every body to one") {
     for (const int threads : {2, 3}) {
       CAPTURE(m.name());
       CAPTURE(threads);
-      const Plan plan = index3::make_plan(m, {.threads = threads});
+      const Plan plan = make_plan(m, {.threads = threads});
       const Elimination& e = plan.elimination;
       REQUIRE(e.parts.size() > 1);
       std::map<std::pair<char, int>, int> owner;
@@ -579,7 +579,7 @@ TEST_CASE("whatever a part takes from its children, it has computed itself or be
         CAPTURE(branching);
         CAPTURE(threads);
         const Plan plan =
-            index3::make_plan(test::build(test::tree(n, branching, JointType::revolute)), {.threads = threads});
+            make_plan(test::build(test::tree(n, branching, JointType::revolute)), {.threads = threads});
         const Elimination& e = plan.elimination;
         for (int part = 0; part < static_cast<int>(e.parts.size()); ++part) {
           std::set<int> known;  // where right-hand sides begin
@@ -602,7 +602,7 @@ TEST_CASE("whatever a part takes from its children, it has computed itself or be
 }
 
 TEST_CASE("two halves of a chain tell each other of a body and a compound at the cut, each closed at its other end") {
-  const Plan plan = index3::make_plan(test::build(test::chain(256, JointType::revolute)), {.threads = 2});
+  const Plan plan = make_plan(test::build(test::chain(256, JointType::revolute)), {.threads = 2});
   const Elimination& e = plan.elimination;
   REQUIRE(e.parts.size() == 2);
   CHECK(e.passed.compliances.size() == 2);
@@ -621,7 +621,7 @@ TEST_CASE("the operations between the segments of a chain find their operands si
   for (const char* set : test::instruction_sets())
     for (const int n : {8, 16, 32, 128, 256}) {
       CAPTURE(n);
-      const Plan plan = index3::make_plan(test::build(test::chain(n, JointType::revolute)), {.instruction_set = set});
+      const Plan plan = make_plan(test::build(test::chain(n, JointType::revolute)), {.instruction_set = set});
       const Elimination& e = plan.elimination;
       for (const Front& f : e.fronts) {
         CHECK(f.children != Operands::scattered);

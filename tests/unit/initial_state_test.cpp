@@ -160,15 +160,15 @@ TEST_CASE("the start state satisfies M a + J' lambda = Q and the constraints at 
       const Mechanism m = test::build(d);
       const Stepper s(m, {});
       StepReport report;
-      residuals(index3::plan_of(s), s.state(), report);
+      residuals(plan_of(s), s.state(), report);
       CAPTURE(d.name);
       CAPTURE(seed);
       CHECK(report.position_residual < 1e-14);
       CHECK(report.velocity_residual < 1e-12);
       CHECK(report.acceleration_residual < 1e-9);
-      std::vector<Vec6> loads = index3::workspace_of(s).Q;
-      for (int row = 0; row < index3::plan_of(s).rows(); ++row)
-        for_each_block(index3::plan_of(s), index3::workspace_of(s), row,
+      std::vector<Vec6> loads = workspace_of(s).Q;
+      for (int row = 0; row < plan_of(s).rows(); ++row)
+        for_each_block(plan_of(s), workspace_of(s), row,
                        [&](int body, const Vec6& J) { loads[body] -= s.state().lambda[row] * J; });
       for (std::size_t i = 0; i < m.bodies().size(); ++i) {
         const Body& b = m.bodies()[i];

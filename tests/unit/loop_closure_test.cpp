@@ -23,7 +23,7 @@ double margin_at(const Plan& plan, const State& x) {
 }
 
 double margin_at_start(const Mechanism& m) {
-  const Plan plan = index3::make_plan(m, {});
+  const Plan plan = make_plan(m, {});
   return margin_at(plan, start_pose(plan));
 }
 
@@ -98,7 +98,7 @@ TEST_CASE("the margin is the singular value of dense matrices, with redundant ro
   for (const auto& each : cases) {
     const std::string name = each.first;
     CAPTURE(name);
-    const Plan plan = index3::make_plan(each.second, {});
+    const Plan plan = make_plan(each.second, {});
     const double want = dense_margin(plan, start_pose(plan));
     MESSAGE(name << ": margin " << want);
     CHECK(want > 1e-4);
@@ -112,10 +112,10 @@ TEST_CASE("the margin of a net that hangs through is the singular value of dense
     net.gravity = {0.0, 0.0, -9.81};  // out of its plane, in which it is singular
     Stepper s(test::build(net), {});
     for (int k = 0; k < 100; ++k) REQUIRE(!failed(s.step(Inputs{}).status));
-    const double want = dense_margin(index3::plan_of(s), s.state());
+    const double want = dense_margin(plan_of(s), s.state());
     MESSAGE("net of " << to_string(type) << " joints: margin " << want);
     CHECK(want > 1e-5);
-    CHECK(margin_at(index3::plan_of(s), s.state()) ==
+    CHECK(margin_at(plan_of(s), s.state()) ==
           doctest::Approx(want).epsilon(1e-5));  // eigenvalues are its square
   }
 }
@@ -140,7 +140,7 @@ TEST_CASE("a four-bar's margin falls to zero at its singular pose in proportion 
 
 TEST_CASE("the margin goes with the smallest singular value of all constraints, masses included") {
   const auto compare = [](const Mechanism& m) {
-    const Plan plan = index3::make_plan(m, {});
+    const Plan plan = make_plan(m, {});
     return margin_at_start(m) / rank_at(plan, start_pose(plan)).margin;
   };
   for (const double distance : {0.5, 0.1, 1e-2, 1e-3, 1e-4}) {
@@ -158,12 +158,12 @@ TEST_CASE("the margin goes with the smallest singular value of all constraints, 
 
 TEST_CASE("a platform on six legs is singular a quarter turn from its middle") {
   // legs of fixed length hold the plate where it is, so its redundant rows are counted at another twist
-  const Plan plan = index3::make_plan(test::build(hexapod(0.4)), {});
+  const Plan plan = make_plan(test::build(hexapod(0.4)), {});
   LoopClosure closure(plan, start_pose(plan));
   CHECK(closure.redundant() == 0);
   Workspace w(plan);
   const auto at = [&](double twist) {
-    evaluate_pose(plan, start_pose(index3::make_plan(test::build(hexapod(twist)), {})), w);
+    evaluate_pose(plan, start_pose(make_plan(test::build(hexapod(twist)), {})), w);
     return closure.margin(w);
   };
   CHECK(at(0.0) > 0.05);

@@ -20,9 +20,9 @@ std::vector<bool> everything(const Plan& plan) {
 
 // Loads of all joints of a stepper's state, of least norm; groups are those of the start, as sensors make them.
 std::vector<Vec6> loads(const Stepper& s) {
-  Workspace w(index3::plan_of(s));
-  Reactions reactions(index3::plan_of(s), initial_state(index3::plan_of(s), w), everything(index3::plan_of(s)));
-  evaluate_pose(index3::plan_of(s), s.state(), w);
+  Workspace w(plan_of(s));
+  Reactions reactions(plan_of(s), initial_state(plan_of(s), w), everything(plan_of(s)));
+  evaluate_pose(plan_of(s), s.state(), w);
   reactions.read(s.state(), w);
   std::vector<Vec6> result;
   for (std::size_t j = 0; j < s.mechanism().joints().size(); ++j)
@@ -107,11 +107,11 @@ TEST_CASE("the reported multipliers are those of least norm among all that load 
     CAPTURE(d.name);
     Stepper s(test::build(d), {});
     for (int k = 0; k < 20; ++k) s.step(test::test_inputs(s.mechanism(), static_cast<std::uint64_t>(k)));
-    const Eigen::VectorXd want = least_norm(index3::plan_of(s), s.state());
+    const Eigen::VectorXd want = least_norm(plan_of(s), s.state());
     const std::vector<Vec6> load = loads(s);
     for (std::size_t j = 0; j < load.size(); ++j) {
-      const double* lambda = want.data() + index3::plan_of(s).first_row[j];
-      const Vec6 error = load[j] - load_on_second(index3::plan_of(s), s.state(), static_cast<int>(j), lambda);
+      const double* lambda = want.data() + plan_of(s).first_row[j];
+      const Vec6 error = load[j] - load_on_second(plan_of(s), s.state(), static_cast<int>(j), lambda);
       CHECK(error.norm() < 1e-8 * (1.0 + want.cwiseAbs().maxCoeff()));
     }
   }

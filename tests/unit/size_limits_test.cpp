@@ -42,7 +42,7 @@ std::string refusal(const std::function<void()>& load) {
 }
 
 std::string refusal(const Mechanism& m) {
-  return refusal([&m] { index3::make_plan(m, {}); });
+  return refusal([&m] { make_plan(m, {}); });
 }
 
 }  // namespace
@@ -68,13 +68,13 @@ TEST_CASE("the least work of a factorisation is never more than that of the elim
   for (const Mechanism& m : {all_to_all(6, JointType::revolute), all_to_all(16, JointType::spherical),
                              all_to_all(16, JointType::point_on_plane), test::build(test::ladder(8)),
                              test::build(test::net(6, JointType::revolute)), test::build(test::star(40, 3))}) {
-    const Plan plan = index3::make_plan(m, {});
+    const Plan plan = make_plan(m, {});
     const LeastWork least = least_work(plan.constraints, static_cast<int>(m.bodies().size()));
     CHECK(least.multiply_adds <= static_cast<double>(plan.elimination.multiply_adds));
     CHECK(least.least_neighbours >= 1);
   }
   const Mechanism dense = all_to_all(16, JointType::spherical);
-  CHECK(least_work(index3::make_plan(dense, {}).constraints, 16).least_neighbours == 15);
+  CHECK(least_work(make_plan(dense, {}).constraints, 16).least_neighbours == 15);
 }
 
 TEST_CASE("large nets, chains and stars are not too large") {

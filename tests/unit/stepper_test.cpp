@@ -303,7 +303,7 @@ TEST_CASE(
     "what cannot be eliminated is named: joints, the bodies of primal bodies and of force elements, but no padding") {
   for (const char* name : {"carousel", "full_car", "quarter_car", "chain_128"}) {
     CAPTURE(name);
-    const Plan plan = index3::make_plan(test::mechanism(name), {});
+    const Plan plan = make_plan(test::mechanism(name), {});
     Workspace w(plan);
     const Elimination& e = plan.elimination;
     const auto set_inverse_pivots = [&](const Front& front, int lane, double sign) {
@@ -334,7 +334,7 @@ TEST_CASE(
 }
 
 TEST_CASE("a joint that cannot be eliminated is named, whatever lane it is in") {
-  const Plan plan = index3::make_plan(test::build(test::chain(16, JointType::revolute)), {});
+  const Plan plan = make_plan(test::build(test::chain(16, JointType::revolute)), {});
   Workspace w(plan);
   const Elimination& e = plan.elimination;
   int named_beyond_the_first_lane = 0;
@@ -373,8 +373,8 @@ TEST_CASE(
   const Mechanism with_input = test::build(bar);
   const Settings settings{.iterations = 6};
   Stepper direct(with_input, settings), restored(with_input, settings), motor(with_motor, settings);
-  CHECK(index3::plan_of(direct).pose_dependent_bodies.empty());
-  CHECK_FALSE(index3::plan_of(motor).pose_dependent_bodies.empty());
+  CHECK(plan_of(direct).pose_dependent_bodies.empty());
+  CHECK_FALSE(plan_of(motor).pose_dependent_bodies.empty());
   std::vector<double> flat(direct.state().flat_size());
   for (int k = 0; k < 100; ++k) {
     const Inputs inputs = all_inputs(with_input, 5.0 * std::sin(0.1 * k));

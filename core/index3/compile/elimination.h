@@ -7,7 +7,7 @@
 // share several constraints, which are then eliminated one after the other.
 //
 // A primal body is a body that stays primal: instead of a compliance between all its constraints, a large dense block,
-// the six rows of its displacement x are eliminated like a constraint, after those that hold it (primal bodies.h says
+// the six rows of its displacement x are eliminated like a constraint, after those that hold it (primal_bodies.h says
 // when that is sound). Each of these takes an attachment of its own on the primal body, which stands for it in the
 // tree:
 //

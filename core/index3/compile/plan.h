@@ -23,7 +23,7 @@ struct Element {
   int rows;
 };
 
-// Which bodies the elimination keeps primal, and what spoke for or against it (primal bodies.h).
+// Which bodies the elimination keeps primal, and what spoke for or against it (primal_bodies.h).
 struct PrimalChoice {
   enum class Reason {
     no_candidate,  // no body carries that many rows

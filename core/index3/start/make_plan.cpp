@@ -259,8 +259,6 @@ void find_pose_dependent(Plan& plan, const std::vector<Constraint>& constraints)
                       });
 }
 
-namespace {
-
 // Bodies whose tangent mass matrix has own-body blocks of force elements.
 std::vector<bool> bodies_with_own_tangent(const Mechanism& m) {
   std::vector<bool> carries(m.bodies().size(), false);
