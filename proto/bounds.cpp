@@ -1,12 +1,13 @@
 #include "proto/bounds.h"
 
 #include <google/protobuf/descriptor.h>
+#include <google/protobuf/message.h>
 
 #include <cstdio>
 #include <string_view>
 #include <unordered_map>
 
-namespace rigstep::wire {
+namespace rigstep::config {
 namespace {
 
 namespace pb = google::protobuf;
@@ -201,4 +202,4 @@ std::optional<OutOfBounds> find_out_of_bounds(const pb::Message& message) {
 
 bool has_own_bound(const pb::FieldDescriptor& field) { return own_bound(field) != nullptr; }
 
-}  // namespace rigstep::wire
+}  // namespace rigstep::config

@@ -2,14 +2,17 @@
 // table for all who read them, so that no file asks one command for what another refuses. Load time only.
 #pragma once
 
-#include <google/protobuf/message.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 
-namespace rigstep::wire {
+namespace google::protobuf {
+class FieldDescriptor;
+class Message;
+}  // namespace google::protobuf
+
+namespace rigstep::config {
 
 inline constexpr std::size_t kLargestConfigFile = std::size_t{16} << 20;  // rig or mechanism file [bytes]
 inline constexpr std::size_t kLargestTable = std::size_t{1} << 30;        // file of comma-separated values [bytes]
@@ -31,4 +34,4 @@ std::optional<OutOfBounds> find_out_of_bounds(const google::protobuf::Message& m
 // need a line.
 bool has_own_bound(const google::protobuf::FieldDescriptor& field);
 
-}  // namespace rigstep::wire
+}  // namespace rigstep::config

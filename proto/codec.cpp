@@ -7,7 +7,7 @@
 #include <cmath>
 #include <utility>
 
-#include "proto/load.h"
+#include "proto/text_source.h"
 
 namespace rigstep::wire {
 namespace {
@@ -83,16 +83,16 @@ ServerCodec::ServerCodec(const Mechanism& mechanism, std::vector<int> outputs, s
 
 void ServerCodec::check_sizes() {
   if (outputs_.size() > most_outputs()) {
-    throw ConfigError("output: " + std::to_string(outputs_.size()) +
-                      " output channels do not fit into one datagram of " + std::to_string(kMaxDatagram) +
-                      " bytes, at most " + std::to_string(most_outputs()) +
-                      " do: list fewer `output`s in the rig file");
+    throw config::ConfigError("output: " + std::to_string(outputs_.size()) +
+                              " output channels do not fit into one datagram of " + std::to_string(kMaxDatagram) +
+                              " bytes, at most " + std::to_string(most_outputs()) +
+                              " do: list fewer `output`s in the rig file");
   }
   const auto check_name = [](const std::string& name, const char* what) {
     if (name.size() <= 500) return;
-    throw ConfigError("name: the " + std::string(what) + " name " + name.substr(0, 40) + "... has " +
-                      std::to_string(name.size()) +
-                      " bytes and cannot be sent to a rig: give it a name of at most 500 bytes");
+    throw config::ConfigError("name: the " + std::string(what) + " name " + name.substr(0, 40) + "... has " +
+                              std::to_string(name.size()) +
+                              " bytes and cannot be sent to a rig: give it a name of at most 500 bytes");
   };
   check_name(mechanism_name_, "mechanism's");
   for (const Channel& channel : input_channels_) check_name(channel.name, "input channel's");

@@ -86,7 +86,7 @@ struct HelloFields {
 class ServerCodec {
  public:
   // outputs: indices of the output channels to send, in the order of sending. period_ns: step and reply period [ns].
-  // Throws ConfigError when a StateFrame of these outputs, or a name, cannot fit into one frame.
+  // Throws config::ConfigError when a StateFrame of these outputs, or a name, cannot fit into one frame.
   ServerCodec(const Mechanism& mechanism, std::vector<int> outputs, std::int64_t period_ns,
               std::string product_version);
 

@@ -71,7 +71,7 @@ void RecordingReader::read_header() {
                              std::to_string(kRecordingFormat),
                          "use the version that wrote it: Rigstep " + printable_metadata(header_.product_version()));
   }
-  if (const auto beyond = find_out_of_bounds(header_))
+  if (const auto beyond = config::find_out_of_bounds(header_))
     throw RecordingError(
         path_, "byte " + std::to_string(message->offset) + ": header." + beyond->field + " " + beyond->problem,
         beyond->remedy);

@@ -158,7 +158,7 @@ void RecordingWriter::check_header(const RecordingHeader& header) const {
     throw RecordingWriteError(path_, "the header holds text that is not UTF-8 and could not be read back",
                               "store the mechanism and rig file as UTF-8");
   }
-  if (const auto beyond = find_out_of_bounds(header))
+  if (const auto beyond = config::find_out_of_bounds(header))
     throw RecordingWriteError(path_,
                               "header." + beyond->field + " " + beyond->problem + ", and no reader would take it",
                               "change what it comes from");

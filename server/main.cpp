@@ -72,8 +72,8 @@ std::string shipped_file(const std::string& name) {
   const fs::path folders[] = {"config", binary.parent_path() / "../share/rigstep/config", RIGSTEP_SOURCE_CONFIG};
   for (const fs::path& folder : folders)
     if (fs::exists(folder / name, error)) return (folder / name).lexically_normal().string();
-  throw wire::ConfigError(name +
-                          ": file: is neither in ./config nor beside the program: run in the folder that has it");
+  throw config::ConfigError(name +
+                            ": file: is neither in ./config nor beside the program: run in the folder that has it");
 }
 
 namespace {
@@ -90,7 +90,7 @@ int run_reporting_errors(const Command& command) {
     return report(error, kExitMechanism);
   } catch (const MechanismError& error) {
     return report(error, kExitMechanism);
-  } catch (const wire::ConfigError& error) {
+  } catch (const config::ConfigError& error) {
     return report(error, kExitUsage);
   } catch (const wire::KeyError& error) {
     return report(error, kExitEnvironment);

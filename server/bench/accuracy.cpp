@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "proto/load.h"
+#include "proto/text_source.h"
 #include "server/output/quantile.h"
 
 namespace rigstep::server {
@@ -88,8 +88,8 @@ ReferenceMotion four_bar_motion(double duration) {
 ReferenceMotion reference_motion(const BenchMechanism& which, double duration) {
   if (which.name == "four_bar") return four_bar_motion(duration);
   if (which.name == "spherical_chain" || which.name == "revolute_chain") return chain_motion(which.bodies, duration);
-  throw wire::ConfigError("--mechanism: there is no reference for \"" + which.name +
-                          "\": use spherical_chain, revolute_chain or four_bar");
+  throw config::ConfigError("--mechanism: there is no reference for \"" + which.name +
+                            "\": use spherical_chain, revolute_chain or four_bar");
 }
 
 std::vector<AccuracyPoint> climb_down(const MakeSolver& make, const ReferenceMotion& reference,

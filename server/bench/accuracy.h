@@ -22,7 +22,7 @@ struct ReferenceMotion {
 ReferenceMotion chain_motion(int links, double duration);
 // The four-bar of config/mechanisms: 3.5 phi'' = -2 g cos(phi) from rest at 45 degrees.
 ReferenceMotion four_bar_motion(double duration);
-// Whichever of the two fits. Throws wire::ConfigError for other mechanisms.
+// Whichever of the two fits. Throws config::ConfigError for other mechanisms.
 ReferenceMotion reference_motion(const BenchMechanism& which, double duration);
 
 struct AccuracyPoint {

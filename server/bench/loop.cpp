@@ -27,8 +27,8 @@ constexpr std::int64_t kPollNs = 10'000'000;  // longer than any round trip
 
 double median(std::vector<double>& values) { return quantile(values, 0.5); }
 
-wire::RigConfig bare(const std::string& rig_file) {
-  wire::RigConfig rig = wire::load_rig(rig_file);
+config::RigConfig bare(const std::string& rig_file) {
+  config::RigConfig rig = config::load_rig(rig_file);
   rig.recording_path.clear();
   rig.black_box_folder.clear();
   rig.port = 0;
@@ -36,7 +36,7 @@ wire::RigConfig bare(const std::string& rig_file) {
 }
 
 // The loop alone at its deadlines: nobody is connected.
-LiveSummary wake_ups(wire::RigConfig rig, double seconds, std::vector<std::string>& realtime) {
+LiveSummary wake_ups(config::RigConfig rig, double seconds, std::vector<std::string>& realtime) {
   rig.lockstep = false;
   LiveRun live(std::move(rig));
   live.start();
@@ -52,7 +52,7 @@ struct LockstepTrips {
 
 // Step after step as soon as the last one is answered, by a rig on other cores, like the raw datagrams' near end. A rig
 // that polls never sleeps.
-LockstepTrips lockstep(wire::RigConfig rig, bool polling, double seconds, const std::atomic<bool>& stop) {
+LockstepTrips lockstep(config::RigConfig rig, bool polling, double seconds, const std::atomic<bool>& stop) {
   rig.lockstep = true;
   rig.busy_poll_ns = polling ? kPollNs : 0;
   LiveRun live(rig);
@@ -87,7 +87,7 @@ struct Rounds {
   std::string cyclictest_problem;
 };
 
-void note_pauses(const wire::RigConfig& rig, double seconds, const std::atomic<bool>& stop, LoopBenchReport& report,
+void note_pauses(const config::RigConfig& rig, double seconds, const std::atomic<bool>& stop, LoopBenchReport& report,
                  Rounds& rounds) {
   const Pauses found = measure_pauses(loop_of(rig), seconds, stop);
   report.pauses.seconds += found.seconds;
@@ -97,7 +97,7 @@ void note_pauses(const wire::RigConfig& rig, double seconds, const std::atomic<b
   report.pauses.longest_us = std::max(report.pauses.longest_us, found.longest_us);
 }
 
-void measure_wake_ups(const wire::RigConfig& rig, double seconds, const std::atomic<bool>& stop,
+void measure_wake_ups(const config::RigConfig& rig, double seconds, const std::atomic<bool>& stop,
                       LoopBenchReport& report, Rounds& rounds) {
   const Cyclictest baseline = run_cyclictest(loop_of(rig), seconds, stop);
   rounds.cyclictest_problem = baseline.problem;
@@ -113,7 +113,7 @@ void measure_wake_ups(const wire::RigConfig& rig, double seconds, const std::ato
 
 LoopBenchReport bench_loop(const LoopBenchRequest& request, const std::atomic<bool>& stop,
                            const std::function<void(const char* what, double done)>& progress) {
-  const wire::RigConfig rig = bare(request.rig_file);
+  const config::RigConfig rig = bare(request.rig_file);
   LoopBenchReport report;
   Rounds rounds;
   for (int round = 0; round < request.rounds && !stop; ++round) {

@@ -1,6 +1,6 @@
 #include "server/bench/mechanisms.h"
 
-#include "proto/load.h"
+#include "proto/text_source.h"
 #include "server/live/session.h"
 
 namespace rigstep::server {
@@ -32,10 +32,10 @@ Mechanism make_chain(int bodies, JointType type) {
 
 Mechanism make_mechanism(const BenchMechanism& which) {
   if (!which.file.empty()) return load_mechanism_file(which.file).mechanism;
-  if (which.bodies < 1) throw wire::ConfigError("--bodies: a chain has at least one body");
+  if (which.bodies < 1) throw config::ConfigError("--bodies: a chain has at least one body");
   if (which.name == "spherical_chain") return make_chain(which.bodies, JointType::spherical);
   if (which.name == "revolute_chain") return make_chain(which.bodies, JointType::revolute);
-  throw wire::ConfigError("--mechanism: \"" + which.name + "\" is not known here");
+  throw config::ConfigError("--mechanism: \"" + which.name + "\" is not known here");
 }
 
 }  // namespace rigstep::server

@@ -19,7 +19,7 @@ struct BenchMechanism {
 // each axis as in the paper's chain.
 Mechanism make_chain(int bodies, JointType type);
 
-// Throws wire::ConfigError for files that cannot be used and for sizes below one body.
+// Throws config::ConfigError for files that cannot be used and for sizes below one body.
 Mechanism make_mechanism(const BenchMechanism& which);
 
 }  // namespace rigstep::server

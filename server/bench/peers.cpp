@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <memory>
 
-#include "proto/load.h"
+#include "proto/text_source.h"
 
 namespace rigstep::server {
 
@@ -24,7 +24,7 @@ std::string find_peers(const std::string& given) {
   namespace fs = std::filesystem;
   std::error_code error;
   if (!given.empty()) {
-    if (!fs::exists(given, error)) throw wire::ConfigError("--peers: " + given + ": is not there");
+    if (!fs::exists(given, error)) throw config::ConfigError("--peers: " + given + ": is not there");
     return given;
   }
   const fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path();

@@ -21,7 +21,7 @@
 namespace rigstep::server {
 
 // The executable given, or else one beside the running binary or in the tests folder of the same build; empty if there
-// is none. Throws wire::ConfigError if the one given does not exist.
+// is none. Throws config::ConfigError if the one given does not exist.
 std::string find_peers(const std::string& given);
 
 // Runs it; no value if it failed.

@@ -79,7 +79,7 @@ std::string mechanism_file(const BenchOptions& options, const std::string& name)
   }
   try {
     return shipped_file(relative);
-  } catch (const wire::ConfigError&) {
+  } catch (const config::ConfigError&) {
     return {};
   }
 }
@@ -100,12 +100,12 @@ std::vector<BenchMechanism> selected(const BenchOptions& options, std::vector<in
     if (!file.empty())
       all.push_back({name, 0, file, 1e-2});
     else if (!options.mechanisms.empty())
-      throw wire::ConfigError(std::string("--mechanism: there is no mechanisms/") + name + ".textproto");
+      throw config::ConfigError(std::string("--mechanism: there is no mechanisms/") + name + ".textproto");
   }
   for (const std::string& name : options.mechanisms)
     if (std::none_of(all.begin(), all.end(), [&](const BenchMechanism& m) { return m.name == name; }))
-      throw wire::ConfigError("--mechanism: \"" + name +
-                              "\" is not known: use spherical_chain, revolute_chain, four_bar, stewart or full_car");
+      throw config::ConfigError("--mechanism: \"" + name +
+                                "\" is not known: use spherical_chain, revolute_chain, four_bar, stewart or full_car");
   for (BenchMechanism& m : all)
     if (options.dt > 0.0) m.dt = options.dt;
   return all;
@@ -114,7 +114,7 @@ std::vector<BenchMechanism> selected(const BenchOptions& options, std::vector<in
 std::vector<int> thread_counts(const BenchOptions& options) {
   const int most = options.threads > 0 ? options.threads : most_threads();
   if (most > most_threads())
-    throw wire::ConfigError(fmt::format(
+    throw config::ConfigError(fmt::format(
         "--threads: {}: the stepper runs on {} here", most,
         most_threads() == 1 ? std::string("one thread") : fmt::format("at most {} threads", most_threads())));
   std::vector<int> counts;

@@ -19,6 +19,7 @@
 #include "core/index3/stepper_access.h"
 #include "core/mechanism/body_groups.h"
 #include "proto/printable.h"
+#include "proto/write_mechanism.h"
 #include "rt/thread_setup.h"
 #include "server/commands/commands.h"
 #include "server/live/session.h"
@@ -93,7 +94,7 @@ struct Layout {
 constexpr double kContradiction = 1e-3;  // acceleration that constraints leave open [m/s^2] or [rad/s^2]
 
 struct Report {
-  const wire::LoadedMechanism& loaded;
+  const config::LoadedMechanism& loaded;
   const Mechanism& m;
   std::vector<index3::JointGap> gaps;
   index3::Plan plan;
@@ -104,7 +105,7 @@ struct Report {
   Cost cost;
   StepReport start;  // residuals of the start state
 
-  explicit Report(const wire::LoadedMechanism& mechanism)
+  explicit Report(const config::LoadedMechanism& mechanism)
       : loaded(mechanism),
         m(mechanism.mechanism),
         gaps(index3::start_gaps(m)),
@@ -308,12 +309,12 @@ void require_replaceable(const std::string& path) {
   try {
     load_mechanism_file(path);
   } catch (const Error&) {
-    throw wire::ConfigError("--write: " + path + " is no mechanism file and is kept: name another file");
+    throw config::ConfigError("--write: " + path + " is no mechanism file and is kept: name another file");
   }
 }
 
 // Finds the nearest consistent start, says how far it is, and writes it if asked to.
-int assemble(const CheckOptions& options, const wire::LoadedMechanism& loaded) {
+int assemble(const CheckOptions& options, const config::LoadedMechanism& loaded) {
   require_replaceable(options.write);
   const index3::Assembly assembly = index3::assemble(loaded.mechanism);
   const auto& was = loaded.mechanism.bodies();
@@ -342,13 +343,13 @@ int assemble(const CheckOptions& options, const wire::LoadedMechanism& loaded) {
     return kExitMechanism;
   }
   if (options.write.empty()) return kExitOk;
-  write_text(options.write, wire::with_start(loaded, assembly.bodies));
+  write_text(options.write, config::with_start(loaded, assembly.bodies));
   return kExitOk;
 }
 
 int check(const CheckOptions& options) {
   rt::set_floating_point_mode();
-  const wire::LoadedMechanism loaded = load_mechanism_file(options.mechanism);
+  const config::LoadedMechanism loaded = load_mechanism_file(options.mechanism);
   if (options.assemble) return assemble(options, loaded);
   const Report report(loaded);
   if (options.json)

@@ -66,7 +66,7 @@ inline CLI::Validator between(double low, double high) {
           "NUMBER"};
 }
 
-// A file that comes with Rigstep: NAME under ./config, or under the installed share folder. Throws wire::ConfigError.
+// A file that comes with Rigstep: NAME under ./config, or under the installed share folder. Throws config::ConfigError.
 std::string shipped_file(const std::string& name);
 
 }  // namespace rigstep::server

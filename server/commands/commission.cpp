@@ -25,13 +25,13 @@ struct CommissionOptions {
 // Before the long work, but after what is wrong with the rig file: where the verdict goes. Nothing but an earlier one
 // is replaced.
 std::string verdict_path(const CommissionOptions& options) {
-  const wire::RigConfig rig = wire::load_rig(options.request.rig_file);
+  const config::RigConfig rig = config::load_rig(options.request.rig_file);
   for (const std::string& warning : start_warnings(rig)) spdlog::warn("{}", warning);
   const std::string path = options.output.empty() ? commission_verdict_path(rig.path) : options.output;
   require_writable(path);
   if (std::filesystem::is_regular_file(path) && !is_commission_verdict(path))
-    throw wire::ConfigError("--output: " + path +
-                            " was not written by rigstep commission and is kept: name another file");
+    throw config::ConfigError("--output: " + path +
+                              " was not written by rigstep commission and is kept: name another file");
   return path;
 }
 

@@ -65,7 +65,7 @@ RigReport drive_rig(const DemoOptions& options, std::uint16_t port, Seen& seen) 
 }
 
 // Largest distance of a mass centre from the reference table over its time span [m].
-double reference_deviation(const wire::LoadedMechanism& mechanism, const index3::Settings& settings) {
+double reference_deviation(const config::LoadedMechanism& mechanism, const index3::Settings& settings) {
   rt::set_floating_point_mode();
   const Table table = read_csv(shipped_file("references/four_bar.csv"));
   index3::Stepper stepper = make_stepper(mechanism, settings);
@@ -132,7 +132,7 @@ int print_verdict(const LiveSummary& live, const RigReport& rig, const Seen& see
 }
 
 int demo(const DemoOptions& options) {
-  wire::RigConfig rig = wire::load_rig(shipped_file("rigs/demo.textproto"));
+  config::RigConfig rig = config::load_rig(shipped_file("rigs/demo.textproto"));
   rig.recording_path = options.recording;
   std::error_code not_there;
   if (options.recording == kDefaultRecording) std::filesystem::remove(options.recording, not_there);  // the last demo's
@@ -144,7 +144,7 @@ int demo(const DemoOptions& options) {
     if (!grant.granted) spdlog::warn("{}", rt::to_string(grant));
   Seen seen;
   const RigReport report = drive_rig(options, live.port(), seen);
-  const wire::LoadedMechanism mechanism = live.mechanism();
+  const config::LoadedMechanism mechanism = live.mechanism();
   const index3::Settings settings = settings_of(live.rig());
   const LiveSummary summary = live.stop(interrupted ? "stopped by the operator" : "duration over");
   if (interrupted) return kExitInterrupted;

@@ -31,7 +31,7 @@ Command add_doctor(CLI::App& app) {
           "How well the machine really keeps deadlines is measured by rigstep commission.\n\n") +
       kExitCodeHelp);
   return [options]() -> int {
-    const wire::RigConfig rig = options->rig.empty() ? wire::RigConfig{} : wire::load_rig(options->rig);
+    const config::RigConfig rig = options->rig.empty() ? config::RigConfig{} : config::load_rig(options->rig);
     Machine machine = this_machine(rig);
     if (!options->links.empty()) machine.links = options->links;
     const std::vector<Check> findings = diagnose(machine);

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "proto/load.h"
+#include "proto/load_rig.h"
 #include "server/commands/commands.h"
 #include "server/live/session.h"
 #include "server/output/plot.h"
@@ -134,8 +134,8 @@ Command add_rig(CLI::App& app) {
                   "  rigstep rig config/rigs/ci_loopback.textproto --observe --plot udp://127.0.0.1:9870\n\n") +
       kExitCodeHelp);
   return [options]() -> int {
-    wire::RigConfig rig;
-    if (!options->rig_file.empty()) rig = wire::load_rig(options->rig_file);
+    config::RigConfig rig;
+    if (!options->rig_file.empty()) rig = config::load_rig(options->rig_file);
     RigOptions run;
     run.host = !options->host.empty() ? options->host : rig.address;
     run.port = options->port > 0 ? static_cast<std::uint16_t>(options->port) : rig.port;

@@ -142,7 +142,7 @@ void tell_commissioning(const LiveRun& live) {
 
 int serve(const ServeOptions& options) {
   using namespace std::chrono_literals;
-  wire::RigConfig rig = wire::load_rig(options.rig);
+  config::RigConfig rig = config::load_rig(options.rig);
   if (!options.record.empty()) rig.recording_path = options.record;
   if (options.port >= 0) rig.port = static_cast<std::uint16_t>(options.port);
   LiveRun live(std::move(rig));

@@ -35,7 +35,7 @@ struct SimulateOptions {
 // Where a run goes: the exchange format, a recording, or nowhere.
 class Sink {
  public:
-  Sink(const SimulateOptions& options, const wire::LoadedMechanism& mechanism, const index3::Stepper& stepper)
+  Sink(const SimulateOptions& options, const config::LoadedMechanism& mechanism, const index3::Stepper& stepper)
       : every_(options.every) {
     if (options.output.ends_with(".mcap")) {
       start_ns_ =
@@ -155,7 +155,7 @@ std::string describe_failure(const index3::Stepper& stepper, const StepReport& r
 std::uint64_t step_count(const SimulateOptions& options) {
   const double steps = options.duration / options.dt;
   if (!(steps >= 0.5 && steps <= 1e12))
-    throw wire::ConfigError(
+    throw config::ConfigError(
         fmt::format("--duration: {:g} s is no run: give one step of {:g} s at least, 1e12 of them at most",
                     options.duration, options.dt));
   return static_cast<std::uint64_t>(std::llround(steps));
@@ -163,17 +163,17 @@ std::uint64_t step_count(const SimulateOptions& options) {
 
 index3::Settings settings_of(const SimulateOptions& options) {
   if (!(options.dt >= 1e-9 && options.dt <= 1.0))
-    throw wire::ConfigError("--dt: " + fmt::format("{:g}", options.dt) + " s is no step: give 1e-9 to 1 s");
+    throw config::ConfigError("--dt: " + fmt::format("{:g}", options.dt) + " s is no step: give 1e-9 to 1 s");
   const bool known = options.output.empty() || options.output == "-" || options.output.ends_with(".csv") ||
                      options.output.ends_with(".mcap") || options.output.starts_with("/dev/");
   if (!known || (!options.inputs.empty() && options.output == options.inputs))
-    throw wire::ConfigError("--output: \"" + options.output +
-                            "\" is no place for a trajectory: name a new .csv or .mcap");
+    throw config::ConfigError("--output: \"" + options.output +
+                              "\" is no place for a trajectory: name a new .csv or .mcap");
   index3::Settings settings;
   settings.dt_ns = std::llround(options.dt * 1e9);
   settings.threads = options.threads;
   if (std::abs(static_cast<double>(settings.dt_ns) * 1e-9 - options.dt) > 1e-6 * options.dt)
-    throw wire::ConfigError("--dt: " + fmt::format("{:.12g}", options.dt) + " s is no whole number of nanoseconds");
+    throw config::ConfigError("--dt: " + fmt::format("{:.12g}", options.dt) + " s is no whole number of nanoseconds");
   return settings;
 }
 
@@ -247,20 +247,20 @@ void tell_left_out(const SimulateOptions& options, const Mechanism& mechanism,
 int simulate_with_judge(const SimulateOptions& options) {
   const offline::Solver* solver = offline::find_solver(options.solver);
   if (!solver)
-    throw wire::ConfigError("--solver: \"" + options.solver +
-                            "\" is no solver: use index3, or one of: " + offline::solver_names());
+    throw config::ConfigError("--solver: \"" + options.solver +
+                              "\" is no solver: use index3, or one of: " + offline::solver_names());
   if (!(options.tolerance > 0.0 && options.tolerance <= 1e-2))
-    throw wire::ConfigError(
+    throw config::ConfigError(
         fmt::format("--tolerance: {:g} is none: give a number above 0, at most 0.01", options.tolerance));
   const index3::Settings settings = settings_of(options);
   if (options.output.ends_with(".mcap"))
-    throw wire::ConfigError("--output: \"" + options.output +
-                            "\": recordings hold steps of index3, which this solver has not: name a .csv");
-  const wire::LoadedMechanism mechanism = load_mechanism_file(options.mechanism);
+    throw config::ConfigError("--output: \"" + options.output +
+                              "\": recordings hold steps of index3, which this solver has not: name a .csv");
+  const config::LoadedMechanism mechanism = load_mechanism_file(options.mechanism);
   const std::string unsupported_reason = solver->unsupported_reason(mechanism.mechanism);
   if (!unsupported_reason.empty())
-    throw wire::ConfigError("--solver: " + options.solver + " cannot do " + options.mechanism + ": " +
-                            unsupported_reason + ": rigstep verify --list tells which can");
+    throw config::ConfigError("--solver: " + options.solver + " cannot do " + options.mechanism + ": " +
+                              unsupported_reason + ": rigstep verify --list tells which can");
   const offline::Scenario scenario = scenario_of(options, settings, mechanism.mechanism);
   std::optional<TrajectoryTable> table;
   if (!options.output.empty()) table.emplace(options.output, mechanism.mechanism);
@@ -296,7 +296,7 @@ int simulate(const SimulateOptions& options) {
   if (options.solver != "index3") return simulate_with_judge(options);
   const index3::Settings settings = settings_of(options);
   const std::uint64_t steps = step_count(options);
-  const wire::LoadedMechanism mechanism = load_mechanism_file(options.mechanism);
+  const config::LoadedMechanism mechanism = load_mechanism_file(options.mechanism);
   index3::Stepper stepper = make_stepper(mechanism, settings);
   std::optional<rt::StayOnCores> pinned;
   if (stepper.threads() > 1)

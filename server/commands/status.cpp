@@ -8,7 +8,6 @@
 
 #include "proto/codec.h"
 #include "proto/key_file.h"
-#include "proto/load.h"
 #include "server/commands/commands.h"
 #include "server/output/terminal.h"
 

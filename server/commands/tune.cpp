@@ -26,8 +26,8 @@ struct TuneOptions {
 
 bool was_written_by_tune(const std::string& path) {
   try {
-    return wire::read_text_file(path).starts_with(std::string(kTuneMark) + "\n");
-  } catch (const wire::ConfigError&) {
+    return config::read_text_file(path).starts_with(std::string(kTuneMark) + "\n");
+  } catch (const config::ConfigError&) {
     return false;
   }
 }
@@ -37,7 +37,7 @@ void check_output(const std::string& path) {
   require_writable(path);
   std::error_code error;
   if (fs::exists(path, error) && !was_written_by_tune(path))
-    throw wire::ConfigError("--output: " + path + " was not written by rigstep tune and is kept: name another file");
+    throw config::ConfigError("--output: " + path + " was not written by rigstep tune and is kept: name another file");
 }
 
 int tune(const TuneOptions& options) {

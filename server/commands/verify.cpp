@@ -21,7 +21,7 @@ struct VerifyOptions {
 
 int list_solvers(const VerifyOptions& options) {
   const bool asked = !options.request.path.empty();
-  std::optional<wire::LoadedMechanism> mechanism;
+  std::optional<config::LoadedMechanism> mechanism;
   if (asked) mechanism.emplace(load_mechanism_file(options.request.path));
   nlohmann::json all = nlohmann::json::array();
   for (const offline::Solver& solver : offline::solvers()) {
@@ -51,9 +51,9 @@ int exit_code(Verdict verdict) {
 
 int verify(const VerifyOptions& options) {
   if (options.list) return list_solvers(options);
-  if (options.request.path.empty()) throw wire::ConfigError("a mechanism file or a recording is missing: name one");
+  if (options.request.path.empty()) throw config::ConfigError("a mechanism file or a recording is missing: name one");
   if (!(options.request.tolerance > 0.0 && options.request.tolerance <= 1e-2))
-    throw wire::ConfigError(
+    throw config::ConfigError(
         fmt::format("--tolerance: {:g} is none: give a number above 0, at most 0.01", options.request.tolerance));
   rt::set_floating_point_mode();
   watch_interrupts();

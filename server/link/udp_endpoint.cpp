@@ -11,7 +11,7 @@
 #include <system_error>
 #include <utility>
 
-#include "proto/load.h"
+#include "proto/text_source.h"
 #include "rt/clock.h"
 
 namespace rigstep::server {
@@ -94,15 +94,15 @@ void UdpEndpoint::bind(const UdpOptions& options) {
   std::error_code error;
   const asio::ip::address address = asio::ip::make_address(options.address, error);
   if (error) {
-    throw wire::ConfigError(
+    throw config::ConfigError(
         options.place() + ": \"" + options.address +
         "\" is no numeric address: give one of this machine's, such as 127.0.0.1, or 0.0.0.0 for all");
   }
   if (!address.is_loopback() && !options.keys.required && !options.allow_unauthenticated) {
-    throw wire::ConfigError(options.place() + ": " + options.address +
-                            " can be reached from other machines, and without a key anybody there may steer this "
-                            "one: make keys with `rigstep keygen` and name the server's file in "
-                            "`link.key_file`; or, on a network of your own, set `link.allow_unauthenticated: true`");
+    throw config::ConfigError(options.place() + ": " + options.address +
+                              " can be reached from other machines, and without a key anybody there may steer this "
+                              "one: make keys with `rigstep keygen` and name the server's file in "
+                              "`link.key_file`; or, on a network of your own, set `link.allow_unauthenticated: true`");
   }
   // one more: a rig that takes a place comes before the one that leaves it
   error = sockets_.open(UdpAddress(address, options.port), kMaxParticipants + 1);

@@ -55,7 +55,7 @@ class UdpEndpoint {
  public:
   // Binds. codec and mailboxes outlive the endpoint; the network thread is the codec's only user, the writer of
   // `inputs` and the reader of `snapshots`.
-  // Throws wire::ConfigError for an address that is none, or that needs a key; NetworkError where binding fails.
+  // Throws config::ConfigError for an address that is none, or that needs a key; NetworkError where binding fails.
   UdpEndpoint(const UdpOptions& options, wire::ServerCodec& codec, rt::Mailbox<InputSample>& inputs,
               rt::Mailbox<Snapshot>& snapshots, UdpHooks hooks);
   ~UdpEndpoint();

@@ -15,7 +15,7 @@ std::string commission_verdict_path(const std::string& rig_path) {
   return std::filesystem::path(rig_path).replace_extension(".commissioned.json").string();
 }
 
-nlohmann::json commission_identity(const wire::RigConfig& rig, const Mechanism& mechanism) {
+nlohmann::json commission_identity(const config::RigConfig& rig, const Mechanism& mechanism) {
   utsname system{};
   ::uname(&system);
   return {{"rig_file", fmt::format("{:016x}", XXH3_64bits(rig.text.data(), rig.text.size()))},
@@ -46,21 +46,21 @@ nlohmann::json parse_commission_verdict(const std::string& text) {
 
 bool is_commission_verdict(const std::string& path) {
   try {
-    return is_verdict(parse_commission_verdict(wire::read_text_file(path, wire::kLargestVerdict)));
-  } catch (const wire::ConfigError&) {
+    return is_verdict(parse_commission_verdict(config::read_text_file(path, config::kLargestVerdict)));
+  } catch (const config::ConfigError&) {
     return false;
   }
 }
 
-CommissionVerdict read_commission_verdict(const wire::RigConfig& rig, const Mechanism& mechanism) {
+CommissionVerdict read_commission_verdict(const config::RigConfig& rig, const Mechanism& mechanism) {
   const std::string again = fmt::format("; rigstep commission {} measures it", rig.path);
   const std::string path = commission_verdict_path(rig.path);
   std::error_code error;
   if (!std::filesystem::exists(path, error)) return {.problem = "this rig was not commissioned here" + again};
   std::string text;
   try {
-    text = wire::read_text_file(path, wire::kLargestVerdict);
-  } catch (const wire::ConfigError& unreadable) {
+    text = config::read_text_file(path, config::kLargestVerdict);
+  } catch (const config::ConfigError& unreadable) {
     return {.problem = unreadable.what() + again};
   }
   const nlohmann::json found = parse_commission_verdict(text);

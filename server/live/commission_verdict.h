@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "proto/load.h"
+#include "proto/load_rig.h"
 
 namespace rigstep::server {
 
@@ -13,7 +13,7 @@ namespace rigstep::server {
 std::string commission_verdict_path(const std::string& rig_path);
 
 // What a verdict holds for.
-nlohmann::json commission_identity(const wire::RigConfig& rig, const Mechanism& mechanism);
+nlohmann::json commission_identity(const config::RigConfig& rig, const Mechanism& mechanism);
 
 struct CommissionVerdict {
   std::string json = {};     // the file's content; empty: there is none that holds
@@ -22,7 +22,7 @@ struct CommissionVerdict {
 };
 
 // The verdict beside the rig file, if it is about what runs here and now.
-CommissionVerdict read_commission_verdict(const wire::RigConfig& rig, const Mechanism& mechanism);
+CommissionVerdict read_commission_verdict(const config::RigConfig& rig, const Mechanism& mechanism);
 
 // What a text from a file or a recording says; discarded where it is no JSON, or nests deeper than any verdict.
 nlohmann::json parse_commission_verdict(const std::string& text);

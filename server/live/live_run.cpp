@@ -25,20 +25,20 @@ constexpr std::size_t kMaxEvents = 100;
 // for the disk when the run ends: with all else, it has ended two seconds after it was asked to
 constexpr std::chrono::milliseconds kPatience{1500};
 
-wire::LoadedMechanism load(const wire::RigConfig& rig) { return load_mechanism_file(rig.mechanism_path); }
+config::LoadedMechanism load(const config::RigConfig& rig) { return load_mechanism_file(rig.mechanism_path); }
 
-rt::RealtimeSettings realtime_settings(const wire::RigConfig& rig) {
+rt::RealtimeSettings realtime_settings(const config::RigConfig& rig) {
   return {.enforce = rig.enforce_realtime, .priority = rig.priority, .cpu = rig.cpu};
 }
 
 // They refer to `rig`. operator_key: made where rigs need no key.
-UdpOptions udp_options(const wire::RigConfig& rig, std::optional<OperatorKey>& operator_key) {
+UdpOptions udp_options(const config::RigConfig& rig, std::optional<OperatorKey>& operator_key) {
   UdpOptions options{.address = rig.address,
                      .port = rig.port,
                      .allow_unauthenticated = rig.allow_unauthenticated,
                      .timeout_steps = rig.timeout_steps,
                      .max_input_delay_ms = rig.max_input_delay_ms,
-                     .place = [&rig] { return wire::place_in(rig, "link.address"); }};
+                     .place = [&rig] { return config::place_in(rig, "link.address"); }};
   if (!rig.key_path.empty())
     options.keys = {std::make_shared<const wire::Secret<wire::KeyRing>>(wire::read_key_ring(rig.key_path)), true};
   else
@@ -47,27 +47,27 @@ UdpOptions udp_options(const wire::RigConfig& rig, std::optional<OperatorKey>& o
 }
 
 // Steps that the black box keeps, and how often a full state stands among them.
-std::uint64_t black_box_steps(const wire::RigConfig& rig) {
+std::uint64_t black_box_steps(const config::RigConfig& rig) {
   return static_cast<std::uint64_t>(std::llround(rig.black_box_seconds * 1e9 / static_cast<double>(rig.period_ns)));
 }
 
-std::uint32_t full_state_every(const wire::RigConfig& rig) {
+std::uint32_t full_state_every(const config::RigConfig& rig) {
   if (rig.black_box_folder.empty()) return rig.full_state_every;
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(rig.full_state_every, black_box_steps(rig)));
 }
 
-rt::CycleSettings cycle_settings(const wire::RigConfig& rig, const Mechanism& mechanism) {
+rt::CycleSettings cycle_settings(const config::RigConfig& rig, const Mechanism& mechanism) {
   return {.max_age_steps = rig.max_input_age_steps,
           .stale_rule = rig.stale_rule,
           .fault_after_steps = rig.fault_after_steps,
           .miss_limits = {.consecutive = rig.consecutive_misses, .per_second = rig.misses_per_second},
           .full_state_every = full_state_every(rig),
-          .inputs = wire::input_policies(rig, mechanism),
-          .safe_outputs = wire::safe_outputs(rig, mechanism)};
+          .inputs = config::input_policies(rig, mechanism),
+          .safe_outputs = config::safe_outputs(rig, mechanism)};
 }
 
 // The step ring holds the same time at any period, the state ring as many states as that has and memory allows.
-std::shared_ptr<RecordRings> make_rings(const wire::RigConfig& rig, const index3::Stepper& stepper) {
+std::shared_ptr<RecordRings> make_rings(const config::RigConfig& rig, const index3::Stepper& stepper) {
   const std::size_t state_bytes = rt::full_state_bytes(stepper.state());
   const std::size_t record_bytes = rt::step_record_bytes(static_cast<int>(stepper.mechanism().input_channels().size()));
   if (rig.recording_path.empty() && rig.black_box_folder.empty())
@@ -79,22 +79,22 @@ std::shared_ptr<RecordRings> make_rings(const wire::RigConfig& rig, const index3
 }
 
 // a fault is no time to find out
-wire::RigConfig with_black_box_folder(wire::RigConfig rig) {
+config::RigConfig with_black_box_folder(config::RigConfig rig) {
   if (!rig.black_box_folder.empty() && ::access(rig.black_box_folder.c_str(), W_OK | X_OK) != 0) {
     const std::string cause = std::generic_category().message(errno);
-    throw wire::ConfigError(wire::place_in(rig, "black_box.folder") + ": cannot write to \"" + rig.black_box_folder +
-                            "\" (" + cause + "): make this folder, or name another");
+    throw config::ConfigError(config::place_in(rig, "black_box.folder") + ": cannot write to \"" +
+                              rig.black_box_folder + "\" (" + cause + "): make this folder, or name another");
   }
   return rig;
 }
 
-wire::RigConfig with_fresh_recording(wire::RigConfig rig) {
+config::RigConfig with_fresh_recording(config::RigConfig rig) {
   rig.recording_path = fresh_recording_path(rig.recording_path);
   return rig;
 }
 
 // Output channels that the rig file selects, in its order.
-std::vector<int> selected_channels(const wire::RigConfig& rig, const Mechanism& m) {
+std::vector<int> selected_channels(const config::RigConfig& rig, const Mechanism& m) {
   std::vector<int> channels;
   const auto add = [&](std::size_t k) {
     const int end =
@@ -106,8 +106,8 @@ std::vector<int> selected_channels(const wire::RigConfig& rig, const Mechanism& 
     const auto found =
         std::find_if(m.outputs().begin(), m.outputs().end(), [&name](const Output& o) { return o.name == name; });
     if (found == m.outputs().end())
-      throw wire::ConfigError(wire::place_in(rig, "output", static_cast<int>(k)) + ": \"" + name +
-                              "\" is no output of " + m.name() + ": list names of its outputs, or none for all");
+      throw config::ConfigError(config::place_in(rig, "output", static_cast<int>(k)) + ": \"" + name +
+                                "\" is no output of " + m.name() + ": list names of its outputs, or none for all");
     add(static_cast<std::size_t>(found - m.outputs().begin()));
   }
   if (rig.outputs.empty())
@@ -216,10 +216,10 @@ std::string LiveSummary::text() const {
   return out;
 }
 
-std::vector<std::string> start_warnings(const wire::RigConfig& rig) {
+std::vector<std::string> start_warnings(const config::RigConfig& rig) {
   std::vector<std::string> texts;
   if (rig.allow_unauthenticated && rig.key_path.empty())
-    texts.push_back(wire::place_in(rig, "link.allow_unauthenticated") + ": whoever reaches " + rig.address +
+    texts.push_back(config::place_in(rig, "link.allow_unauthenticated") + ": whoever reaches " + rig.address +
                     " may steer this rig; make a key with `rigstep keygen` and name it in `link.key_file`");
   if (rig.black_box_folder.empty()) return texts;
   const std::uint64_t free = free_disk_bytes(rig.black_box_folder);
@@ -227,11 +227,11 @@ std::vector<std::string> start_warnings(const wire::RigConfig& rig) {
     texts.push_back(
         fmt::format("{}: no black box will be written while only {} MiB of its disk are free and {} MiB are "
                     "left to the recording; free space, or lower black_box.reserve_mebibytes",
-                    wire::place_in(rig, "black_box.folder"), free >> 20, rig.disk_reserve_bytes >> 20));
+                    config::place_in(rig, "black_box.folder"), free >> 20, rig.disk_reserve_bytes >> 20));
   return texts;
 }
 
-LiveRun::LiveRun(wire::RigConfig rig)
+LiveRun::LiveRun(config::RigConfig rig)
     : rig_(with_black_box_folder(with_fresh_recording(std::move(rig)))),
       mechanism_(load(rig_)),
       realtime_(rt::set_up_process_memory(realtime_settings(rig_))),

@@ -65,14 +65,14 @@ struct LiveSummary {
 
 // What a rig file permits and would better not, and a disk that is too full for its black boxes: for people, at each
 // start.
-std::vector<std::string> start_warnings(const wire::RigConfig& rig);
+std::vector<std::string> start_warnings(const config::RigConfig& rig);
 
 class LiveRun {
  public:
   // Loads everything, locks memory, binds the port. A black box's folder must be there. A recording never replaces a
-  // file: where there is one, the time goes into the new one's name. Throws MechanismFileError, wire::ConfigError,
+  // file: where there is one, the time goes into the new one's name. Throws MechanismFileError, config::ConfigError,
   // wire::KeyError, NetworkError.
-  explicit LiveRun(wire::RigConfig rig);
+  explicit LiveRun(config::RigConfig rig);
   ~LiveRun();
 
   // Sets up the loop thread, opens the recording and begins to step. Throws rt::RealtimeError where the rig file
@@ -81,8 +81,8 @@ class LiveRun {
   // Ends all threads in order and closes the recording.
   LiveSummary stop(const std::string& reason);
 
-  const wire::RigConfig& rig() const { return rig_; }
-  const wire::LoadedMechanism& mechanism() const { return mechanism_; }
+  const config::RigConfig& rig() const { return rig_; }
+  const config::LoadedMechanism& mechanism() const { return mechanism_; }
   std::uint16_t port() const { return endpoint_.local_port(); }
   const rt::ThreadReport& realtime() const { return realtime_; }
   bool keeps_records() const { return !rig_.recording_path.empty() || !rig_.black_box_folder.empty(); }
@@ -120,8 +120,8 @@ class LiveRun {
   void describe_loop(wire::StatusReport& report) const;
   bool request_black_box_after(std::uint32_t written);
 
-  wire::RigConfig rig_;
-  wire::LoadedMechanism mechanism_;
+  config::RigConfig rig_;
+  config::LoadedMechanism mechanism_;
   rt::ThreadUsage loop_usage_;  // loop thread, then whoever joined it
   rt::ThreadReport realtime_;   // memory first: everything below shall be locked
   rt::NoDeepIdle no_deep_idle_;

@@ -93,7 +93,7 @@ class Replay {
   }
 
   void require_possible(std::uint64_t step) const {
-    if (step > wire::kMostSteps)
+    if (step > config::kMostSteps)
       throw wire::RecordingError(path_, "a step number is impossible", "the file is damaged: use a copy");
   }
 
@@ -166,7 +166,7 @@ class Replay {
   ReplayReport& report_;
   std::string path_;
   wire::RecordingReader reader_;
-  wire::LoadedMechanism mechanism_;
+  config::LoadedMechanism mechanism_;
   bool checked_;
   index3::Stepper stepper_;
   rt::Cycle cycle_;

@@ -37,25 +37,25 @@ std::string cpu_fingerprint() {
   return model;
 }
 
-wire::LoadedMechanism load_mechanism_file(const std::string& path) {
+config::LoadedMechanism load_mechanism_file(const std::string& path) {
   try {
-    return wire::load_mechanism(path);
-  } catch (const wire::ConfigError& error) {
+    return config::load_mechanism(path);
+  } catch (const config::ConfigError& error) {
     throw MechanismFileError(error.what());
   }
 }
 
-wire::LoadedMechanism parse_mechanism_text(const std::string& text, const std::string& path) {
+config::LoadedMechanism parse_mechanism_text(const std::string& text, const std::string& path) {
   try {
-    return wire::parse_mechanism(text, path);
-  } catch (const wire::ConfigError& error) {
+    return config::parse_mechanism(text, path);
+  } catch (const config::ConfigError& error) {
     throw MechanismFileError(error.what());
   }
 }
 
 namespace {
 
-void require_finite_outputs(const wire::LoadedMechanism& mechanism, const index3::Stepper& stepper) {
+void require_finite_outputs(const config::LoadedMechanism& mechanism, const index3::Stepper& stepper) {
   Outputs outputs;
   stepper.read_outputs(StepReport{}, outputs);
   if (const int c = first_not_finite(outputs); c >= 0)
@@ -65,7 +65,7 @@ void require_finite_outputs(const wire::LoadedMechanism& mechanism, const index3
 
 }  // namespace
 
-index3::Stepper make_stepper(const wire::LoadedMechanism& mechanism, const index3::Settings& settings) {
+index3::Stepper make_stepper(const config::LoadedMechanism& mechanism, const index3::Settings& settings) {
   try {
     index3::Stepper stepper(mechanism.mechanism, settings);
     require_finite_outputs(mechanism, stepper);
@@ -94,7 +94,7 @@ const char* describe_stop(bool by_misses) {
                    : "no inputs for too long (stale rule)";
 }
 
-index3::Settings settings_of(const wire::RigConfig& rig) {
+index3::Settings settings_of(const config::RigConfig& rig) {
   index3::Settings settings;
   settings.dt_ns = rig.period_ns;
   settings.iterations = rig.iterations;
@@ -104,7 +104,7 @@ index3::Settings settings_of(const wire::RigConfig& rig) {
   return settings;
 }
 
-wire::RecordingHeader recording_header(const wire::LoadedMechanism& mechanism, const wire::RigConfig* rig,
+wire::RecordingHeader recording_header(const config::LoadedMechanism& mechanism, const config::RigConfig* rig,
                                        const index3::Stepper& stepper, const std::vector<std::string>& realtime) {
   const index3::Settings& settings = stepper.settings();
   const index3::State& start = stepper.state();

@@ -7,7 +7,8 @@
 #include <vector>
 
 #include "core/index3/stepper.h"
-#include "proto/load.h"
+#include "proto/load_mechanism.h"
+#include "proto/load_rig.h"
 #include "proto/recording.h"
 
 namespace rigstep::server {
@@ -21,7 +22,7 @@ std::string cpu_fingerprint();
 
 // The stepper at its consistent start. A start pose that contradicts a joint is a MechanismFileError with the line, and
 // so is an output that is not finite there.
-index3::Stepper make_stepper(const wire::LoadedMechanism& mechanism, const index3::Settings& settings);
+index3::Stepper make_stepper(const config::LoadedMechanism& mechanism, const index3::Settings& settings);
 
 // Why stepping stopped, with the name of the body or joint where a failed step began, or of the output channel that is
 // not finite: for people.
@@ -31,10 +32,10 @@ std::string describe_fault(const Mechanism& mechanism, StepStatus status, int bo
 const char* describe_stop(bool by_misses);
 
 // Settings of a rig file.
-index3::Settings settings_of(const wire::RigConfig& rig);
+index3::Settings settings_of(const config::RigConfig& rig);
 
 // Header of a recording that begins with the stepper's present state. rig: absent for an offline simulation.
-wire::RecordingHeader recording_header(const wire::LoadedMechanism& mechanism, const wire::RigConfig* rig,
+wire::RecordingHeader recording_header(const config::LoadedMechanism& mechanism, const config::RigConfig* rig,
                                        const index3::Stepper& stepper, const std::vector<std::string>& realtime);
 
 // Where a recording meant for `path` goes: there, or where a file is already to a name with the time in it.
@@ -45,8 +46,8 @@ struct MechanismFileError : Error {
   using Error::Error;
 };
 
-// wire::load_mechanism and wire::parse_mechanism with their errors as MechanismFileError.
-wire::LoadedMechanism load_mechanism_file(const std::string& path);
-wire::LoadedMechanism parse_mechanism_text(const std::string& text, const std::string& path);
+// config::load_mechanism and config::parse_mechanism with their errors as MechanismFileError.
+config::LoadedMechanism load_mechanism_file(const std::string& path);
+config::LoadedMechanism parse_mechanism_text(const std::string& text, const std::string& path);
 
 }  // namespace rigstep::server

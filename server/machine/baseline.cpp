@@ -111,7 +111,7 @@ Times percentiles_us(const rt::Histogram& ns) {
 
 }  // namespace
 
-LoopThread loop_of(const wire::RigConfig& rig) {
+LoopThread loop_of(const config::RigConfig& rig) {
   return {.period_ns = rig.period_ns, .priority = rig.priority, .cpu = rig.cpu.value_or(rt::last_allowed_core())};
 }
 

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "proto/load.h"
+#include "proto/load_rig.h"
 #include "server/rig/rig.h"
 
 namespace rigstep::server {
@@ -30,7 +30,7 @@ Cyclictest run_cyclictest(const LoopThread& thread, double seconds, const std::a
 Cyclictest parse_cyclictest(const std::string& output);  // printed with --histogram
 
 // The core that the loop of a rig file takes: its own, or the last one allowed.
-LoopThread loop_of(const wire::RigConfig& rig);
+LoopThread loop_of(const config::RigConfig& rig);
 
 // When the loop's core stood still for a thread that did nothing but look at the clock there, with the loop's priority:
 // interrupts, firmware or a hypervisor had it; other programs, too, where the system refused core or priority.

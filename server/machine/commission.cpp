@@ -30,7 +30,7 @@ constexpr auto kWaitForRig = 60s;
 // The recording is part of the load, and of no use afterwards.
 class ScratchRecording {
  public:
-  explicit ScratchRecording(wire::RigConfig& rig) {
+  explicit ScratchRecording(config::RigConfig& rig) {
     if (rig.recording_path.empty()) return;
     rig.recording_path = path_ = rig.recording_path + ".commission.mcap";
     remove();
@@ -104,7 +104,7 @@ nlohmann::json to_json(const Times& t) {
 
 }  // namespace
 
-std::vector<CommissionRule> commission_rules(const wire::RigConfig& rig, double seconds, const LiveSummary& live,
+std::vector<CommissionRule> commission_rules(const config::RigConfig& rig, double seconds, const LiveSummary& live,
                                              const std::optional<RigReport>& seen) {
   const double period = 1e-3 * static_cast<double>(rig.period_ns), periods = 1e6 * seconds / period;
   const auto share = [](std::uint64_t part, double of) { return 100.0 * static_cast<double>(part) / of; };
@@ -222,14 +222,14 @@ nlohmann::json CommissionReport::json() const {
 
 CommissionReport commission(const CommissionRequest& request, const std::atomic<bool>& stop,
                             const std::function<void(const char* what, double done)>& progress) {
-  wire::RigConfig rig = wire::load_rig(request.rig_file);
+  config::RigConfig rig = config::load_rig(request.rig_file);
   if (request.port >= 0) rig.port = static_cast<std::uint16_t>(request.port);
   CommissionReport report;
   report.rig_file = request.rig_file;
   report.period_ns = rig.period_ns;
   report.measured = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
   {
-    wire::RigConfig run = rig;
+    config::RigConfig run = rig;
     const ScratchRecording scratch(run);
     LiveRun live(run);
     live.start();

@@ -54,7 +54,7 @@ struct CommissionReport {
 };
 
 // The rules on what was measured in so many seconds [s]: for every number its limit.
-std::vector<CommissionRule> commission_rules(const wire::RigConfig& rig, double seconds, const LiveSummary& live,
+std::vector<CommissionRule> commission_rules(const config::RigConfig& rig, double seconds, const LiveSummary& live,
                                              const std::optional<RigReport>& seen);
 
 // progress: what is running and how far it is, 0..1. Ends early, with what it has, once `stop` is set. Throws what

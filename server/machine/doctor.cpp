@@ -569,7 +569,7 @@ const char* to_string(Health health) noexcept {
   return health == Health::pass ? "pass" : health == Health::warn ? "warn" : "fail";
 }
 
-Machine this_machine(const wire::RigConfig& rig) {
+Machine this_machine(const config::RigConfig& rig) {
   Machine machine;
   machine.priority = rig.priority;
   machine.cpu = rig.cpu;

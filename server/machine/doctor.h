@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "proto/load.h"
+#include "proto/load_rig.h"
 #include "rt/thread_setup.h"
 
 namespace rigstep::server {
@@ -48,7 +48,7 @@ struct Machine {
 // This machine, for a loop as in the rig file. Asks for memory lock, priority and core on a thread of its own, which
 // leaves the process with its memory locked where that is granted. Throws NetworkError where link.address is of no
 // interface.
-Machine this_machine(const wire::RigConfig& rig);
+Machine this_machine(const config::RigConfig& rig);
 
 std::vector<Check> diagnose(const Machine& machine);
 

@@ -90,7 +90,7 @@ std::vector<int> allowed_threads() {
 }
 
 void check(const TuneRequest& request) {
-  const auto refuse = [](const std::string& text) { throw wire::ConfigError(text); };
+  const auto refuse = [](const std::string& text) { throw config::ConfigError(text); };
   if (!(request.deadline_us > 0.0 && request.deadline_us <= 1e6))
     refuse(fmt::format("--deadline: {:g} us is none: give more than 0, at most 1000000", request.deadline_us));
   if (!(request.error > 0.0)) refuse(fmt::format("--error: {:g} m is none: give a positive distance", request.error));
@@ -148,7 +148,7 @@ class Sweep {
     }
     instants_ = static_cast<int>(std::floor(1e6 * report_.request.duration / static_cast<double>(apart) + 1e-9));
     if (common < kShortestCommonStep || instants_ < kFewestInstants)
-      throw wire::ConfigError(
+      throw config::ConfigError(
           fmt::format("--dt: all steps meet every {} us only and are multiples of {} us: give steps that divide each "
                       "other, or a longer --duration",
                       apart, common));
@@ -254,7 +254,7 @@ class Sweep {
   }
 
   const std::function<void(double)>& progress_;
-  wire::LoadedMechanism loaded_;
+  config::LoadedMechanism loaded_;
   std::optional<InputTable> table_;
   const std::vector<double> size_;
   TuneReport report_;

@@ -60,8 +60,8 @@ struct TuneReport {
   std::string rig_file(const std::string& folder) const;
 };
 
-// progress: how far it is, 0..1; may throw to stop. Throws MechanismFileError, wire::ConfigError for demands and grids
-// that make no sense, and StepFailed where not even the reference can be stepped.
+// progress: how far it is, 0..1; may throw to stop. Throws MechanismFileError, config::ConfigError for demands and
+// grids that make no sense, and StepFailed where not even the reference can be stepped.
 TuneReport tune(const TuneRequest& request, const std::function<void(double done)>& progress);
 
 // Marks the smallest error of all that cost no more, in settings that are sorted by load.

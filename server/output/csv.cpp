@@ -17,8 +17,8 @@
 #include "core/index3/outputs/sensors.h"
 #include "core/index3/start/initial_state.h"
 #include "core/index3/stepper_access.h"
-#include "proto/load.h"
 #include "proto/output_file.h"
+#include "proto/text_source.h"
 
 namespace rigstep::server {
 
@@ -44,8 +44,8 @@ void require_different(const std::vector<std::string>& names, const std::string&
   std::unordered_set<std::string_view> known;
   for (std::size_t k = 0; k < names.size(); ++k)
     if (!known.insert(names[k]).second)
-      throw wire::ConfigError(where + "column " + std::to_string(k + 1) + ": \"" + names[k] +
-                              "\" names another column already: give each column its own name");
+      throw config::ConfigError(where + "column " + std::to_string(k + 1) + ": \"" + names[k] +
+                                "\" names another column already: give each column its own name");
 }
 
 }  // namespace
@@ -56,7 +56,7 @@ int Table::column(const std::string& name) const {
 }
 
 Table read_csv(const std::string& path) {
-  std::istringstream text(wire::read_text_file(path, wire::kLargestTable));
+  std::istringstream text(config::read_text_file(path, config::kLargestTable));
   Table table;
   int number = 0;
   for (std::string line; std::getline(text, line);) {
@@ -74,24 +74,24 @@ Table read_csv(const std::string& path) {
       continue;
     }
     if (good < cells.size())
-      throw wire::ConfigError(where + "column " + std::to_string(good + 1) + ": \"" + cells[good] +
-                              "\" is not a finite number: write numbers with a decimal point");
+      throw config::ConfigError(where + "column " + std::to_string(good + 1) + ": \"" + cells[good] +
+                                "\" is not a finite number: write numbers with a decimal point");
     const std::size_t width =
         table.columns.empty() ? (table.rows.empty() ? row.size() : table.rows[0].size()) : table.columns.size();
     if (row.size() != width)
-      throw wire::ConfigError(where + "row: has " + std::to_string(row.size()) + " values instead of " +
-                              std::to_string(width) + ": give every row one value per column");
+      throw config::ConfigError(where + "row: has " + std::to_string(row.size()) + " values instead of " +
+                                std::to_string(width) + ": give every row one value per column");
     table.rows.push_back(std::move(row));
   }
-  if (table.rows.empty()) throw wire::ConfigError(path + ": rows: there are none: give at least one row of numbers");
+  if (table.rows.empty()) throw config::ConfigError(path + ": rows: there are none: give at least one row of numbers");
   return table;
 }
 
 void require_ascending(const Table& table, int time_column, const std::string& path) {
   for (std::size_t k = 1; k < table.rows.size(); ++k)
     if (!(table.rows[k][time_column] > table.rows[k - 1][time_column]))
-      throw wire::ConfigError(path + ": t: does not ascend at row " + std::to_string(k + 1) +
-                              ": sort the rows by time");
+      throw config::ConfigError(path + ": t: does not ascend at row " + std::to_string(k + 1) +
+                                ": sort the rows by time");
 }
 
 double interpolated(const Table& table, int time_column, int column, double t) {
@@ -106,15 +106,15 @@ double interpolated(const Table& table, int time_column, int column, double t) {
 
 namespace {
 
-wire::ConfigError unknown_channel(const std::string& path, const std::string& name,
-                                  const std::vector<Channel>& channels) {
+config::ConfigError unknown_channel(const std::string& path, const std::string& name,
+                                    const std::vector<Channel>& channels) {
   std::string known;
   for (const Channel& c : channels) {
     if (!known.empty()) known += ", ";
     known += c.name;
   }
-  return wire::ConfigError(path + ": " + name + ": is not an input channel: use " +
-                           (known.empty() ? "no inputs, this mechanism has none" : known));
+  return config::ConfigError(path + ": " + name + ": is not an input channel: use " +
+                             (known.empty() ? "no inputs, this mechanism has none" : known));
 }
 
 }  // namespace
@@ -123,7 +123,7 @@ InputTable::InputTable(const std::string& path, const std::vector<Channel>& chan
     : table_(read_csv(path)), channels_(channels.size()) {
   time_column_ = table_.column("t");
   if (time_column_ < 0)
-    throw wire::ConfigError(path + ": t: there is no such column: the first line names the columns, t in seconds");
+    throw config::ConfigError(path + ": t: there is no such column: the first line names the columns, t in seconds");
   for (const std::string& name : table_.columns) {
     const auto found =
         std::find_if(channels.begin(), channels.end(), [&name](const Channel& c) { return c.name == name; });

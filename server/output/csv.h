@@ -32,10 +32,10 @@ struct Table {
   int column(const std::string& name) const;
 };
 
-// Throws wire::ConfigError with file:line for anything that is not a number in its place.
+// Throws config::ConfigError with file:line for anything that is not a number in its place.
 Table read_csv(const std::string& path);
 
-// Throws wire::ConfigError unless the times ascend from row to row.
+// Throws config::ConfigError unless the times ascend from row to row.
 void require_ascending(const Table& table, int time_column, const std::string& path);
 
 // A column at time t, linear between rows, held before the first and after the last.
@@ -44,7 +44,7 @@ double interpolated(const Table& table, int time_column, int column, double t);
 // Inputs over time from a table with a column `t` [s] and columns named like input channels.
 class InputTable {
  public:
-  // Throws wire::ConfigError for columns that are no channel, times that do not ascend, missing `t`.
+  // Throws config::ConfigError for columns that are no channel, times that do not ascend, missing `t`.
   InputTable(const std::string& path, const std::vector<Channel>& channels);
   // Linear interpolation at t [s]; held before the first and after the last row. Channels without a column are zero.
   void read(double t, Inputs& inputs) const;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "proto/load.h"
+#include "proto/text_source.h"
 #include "server/network_error.h"
 
 namespace rigstep::server {
@@ -12,9 +12,9 @@ Plot::Plot(const std::string& target) {
   const std::string scheme = "udp://";
   const auto colon = target.rfind(':');
   if (!target.starts_with(scheme) || colon < scheme.size() + 1 || colon + 1 == target.size()) {
-    throw wire::ConfigError("plot: \"" + target +
-                            "\" is not udp://HOST:PORT: for PlotJuggler on this machine give "
-                            "udp://127.0.0.1:9870");
+    throw config::ConfigError("plot: \"" + target +
+                              "\" is not udp://HOST:PORT: for PlotJuggler on this machine give "
+                              "udp://127.0.0.1:9870");
   }
   const std::string host = target.substr(scheme.size(), colon - scheme.size());
   std::error_code error;

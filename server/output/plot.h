@@ -13,7 +13,7 @@ namespace rigstep::server {
 
 class Plot {
  public:
-  // target: udp://HOST:PORT. Throws wire::ConfigError for another form, NetworkError where HOST is not found.
+  // target: udp://HOST:PORT. Throws config::ConfigError for another form, NetworkError where HOST is not found.
   explicit Plot(const std::string& target);
 
   void name_channels(const std::vector<Channel>& outputs) { outputs_ = outputs; }

@@ -9,7 +9,7 @@
 #include <queue>
 #include <vector>
 
-#include "proto/load.h"
+#include "proto/text_source.h"
 #include "rt/clock.h"
 #include "server/network_error.h"
 
@@ -60,7 +60,7 @@ constexpr std::int64_t kPatienceNs = 50'000'000;  // between looks at `stop`
 asio::ip::address numeric_address(const std::string& text) {
   std::error_code error;
   const auto address = asio::ip::make_address(text, error);
-  if (error) throw wire::ConfigError("\"" + text + "\" is no numeric address: give for instance 127.0.0.1");
+  if (error) throw config::ConfigError("\"" + text + "\" is no numeric address: give for instance 127.0.0.1");
   return address;
 }
 

@@ -68,7 +68,7 @@ struct ImpairReport {
   std::uint64_t refused = 0;  // datagrams of further addresses, which get nowhere
 };
 
-// Runs until `stop`. Each rig reaches the server from a port of its own. Throws NetworkError, and wire::ConfigError
+// Runs until `stop`. Each rig reaches the server from a port of its own. Throws NetworkError, and config::ConfigError
 // for addresses that are not numeric.
 ImpairReport run_impair(const ImpairOptions& options, const std::atomic<bool>& stop);
 

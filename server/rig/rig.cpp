@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "proto/codec.h"
-#include "proto/load.h"
+#include "proto/text_source.h"
 #include "rt/clock.h"
 #include "server/output/quantile.h"
 #include "server/rig/client_socket.h"
@@ -55,7 +55,7 @@ std::string list_names(const std::vector<Channel>& channels) {
 
 Drive Drive::parse(const std::string& text, const std::vector<Channel>& inputs) {
   const auto refuse = [&](const std::string& problem) {
-    return wire::ConfigError("drive \"" + text + "\": " + problem + ". Input channels: " + list_names(inputs) + ".");
+    return config::ConfigError("drive \"" + text + "\": " + problem + ". Input channels: " + list_names(inputs) + ".");
   };
   const auto equals = text.find('=');
   if (equals == std::string::npos || equals + 1 == text.size()) {
@@ -137,14 +137,14 @@ Times percentiles(std::vector<double>& times_us) {
 
 void check(const RigOptions& options) {
   if (!(options.rate_hz >= 0.0 && options.rate_hz <= 1e5)) {
-    throw wire::ConfigError("rate: must lie between 0 (one input per period) and 100000 Hz");
+    throw config::ConfigError("rate: must lie between 0 (one input per period) and 100000 Hz");
   }
   if (!(options.duration_s >= 0.0 && options.timeout_s > 0.0)) {
-    throw wire::ConfigError("duration and timeout: must not be negative");
+    throw config::ConfigError("duration and timeout: must not be negative");
   }
-  if (!wire::is_utf8(options.name)) throw wire::ConfigError("name: is not UTF-8 text: give another name");
+  if (!config::is_utf8(options.name)) throw config::ConfigError("name: is not UTF-8 text: give another name");
   if (options.observe && !options.drives.empty()) {
-    throw wire::ConfigError("drive: an observer sends no inputs: leave the drives away, or do not observe");
+    throw config::ConfigError("drive: an observer sends no inputs: leave the drives away, or do not observe");
   }
 }
 
@@ -202,8 +202,8 @@ class RigRun {
     Drive drive = Drive::parse(text, report_.link.inputs);
     for (const Drive& other : drives_)
       if (other.channel() == drive.channel())
-        throw wire::ConfigError("drive \"" + text + "\": channel \"" + report_.link.inputs[drive.channel()].name +
-                                "\" has a drive already: give each channel one");
+        throw config::ConfigError("drive \"" + text + "\": channel \"" + report_.link.inputs[drive.channel()].name +
+                                  "\" has a drive already: give each channel one");
     drives_.push_back(std::move(drive));
   }
 

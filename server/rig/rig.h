@@ -24,7 +24,7 @@ namespace rigstep::server {
 class Drive {
  public:
   // "CHANNEL=sine:AMPLITUDE,FREQUENCY_HZ", "CHANNEL=step:VALUE[,TIME_S]" or "CHANNEL=FILE.csv" with columns t [s] and
-  // value, interpolated linearly and held before and after. Throws wire::ConfigError that names the drive, what is
+  // value, interpolated linearly and held before and after. Throws config::ConfigError that names the drive, what is
   // wrong and the channels there are.
   static Drive parse(const std::string& text, const std::vector<Channel>& inputs);
 
@@ -110,7 +110,8 @@ const char* to_string(RigReport::End end) noexcept;
 // Connects, sends inputs and receives states until the duration is over, `stop` is set or the server ends.
 // In lockstep it asks for step after step, at most at the rate, and drives follow simulated time.
 // A server that is silent for a third of the time-out is asked anew, so a restarted one is found again.
-// Throws NetworkError where no server answers or it refuses, wire::KeyError, wire::ConfigError for drives and options.
+// Throws NetworkError where no server answers or it refuses, wire::KeyError, config::ConfigError for drives and
+// options.
 RigReport run_rig(const RigOptions& options, const std::atomic<bool>& stop);
 
 }  // namespace rigstep::server

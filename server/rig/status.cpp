@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "proto/codec.h"
-#include "proto/load.h"
+#include "proto/text_source.h"
 #include "server/network_error.h"
 #include "server/rig/client_session.h"
 #include "server/rig/operator_key.h"
@@ -183,7 +183,7 @@ StatusTarget parse_target(const std::string& text, std::uint16_t otherwise) {
     if (error != std::errc() || end != port.data() + port.size()) target.host.clear();
   }
   if (target.host.empty() || target.port == 0)
-    throw wire::ConfigError("\"" + text + "\" is not HOST:PORT: give for instance 127.0.0.1:47001");
+    throw config::ConfigError("\"" + text + "\" is not HOST:PORT: give for instance 127.0.0.1:47001");
   return target;
 }
 

@@ -16,7 +16,8 @@ struct StatusTarget {
   double timeout_s = 2.0;
 };
 
-// "HOST:PORT", "[IPV6]:PORT" or "HOST". otherwise: the port of a host alone, 0: it needs one. Throws wire::ConfigError.
+// "HOST:PORT", "[IPV6]:PORT" or "HOST". otherwise: the port of a host alone, 0: it needs one. Throws
+// config::ConfigError.
 StatusTarget parse_target(const std::string& text, std::uint16_t otherwise = StatusTarget{}.port);
 
 // All throw NetworkError where no server answers or it refuses, wire::KeyError for the key file.

@@ -11,7 +11,7 @@
 #include "core/offline/compare.h"
 #include "core/offline/featherstone_dca.h"
 #include "core/offline/natural_complement.h"
-#include "proto/load.h"
+#include "proto/load_mechanism.h"
 #include "server/output/chart.h"
 #include "server/output/text_file.h"
 
@@ -101,7 +101,7 @@ Struts load_struts(const StudyRequest& study) {
   offline::Options fine;
   fine.relative_tolerance = fine.absolute_tolerance = kReferenceTolerance;
   for (std::size_t s = 0; s < kStruts; ++s) {
-    struts.mechanism[s] = wire::load_mechanism(study.mechanism_file(kStrutFiles[s])).mechanism;
+    struts.mechanism[s] = config::load_mechanism(study.mechanism_file(kStrutFiles[s])).mechanism;
     struts.reference[s] = offline::featherstone_dca(scenario(struts.mechanism[s], struts.instants), fine);
   }
   return struts;

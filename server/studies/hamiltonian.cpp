@@ -8,7 +8,7 @@
 
 #include "core/offline/featherstone_dca.h"
 #include "core/offline/hamiltonian_dca.h"
-#include "proto/load.h"
+#include "proto/load_mechanism.h"
 #include "server/output/chart.h"
 #include "server/output/csv.h"
 #include "server/output/text_file.h"
@@ -71,7 +71,7 @@ double tolerance(int index) { return std::pow(10.0, -3 - index); }
 // Point K: where the joint of that name is; in case 3 the centre of C.
 PaperCase load_case(const StudyRequest& study, int number) {
   PaperCase c;
-  c.mechanism = wire::load_mechanism(study.mechanism_file(fmt::format("hdca_case{}", number))).mechanism;
+  c.mechanism = config::load_mechanism(study.mechanism_file(fmt::format("hdca_case{}", number))).mechanism;
   const auto find = [](const auto& list, const std::string& name) {
     return std::find_if(list.begin(), list.end(), [&](const auto& each) { return each.name == name; });
   };

@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "core/offline/tree_hamiltonian.h"
-#include "proto/load.h"
+#include "proto/load_mechanism.h"
 #include "server/bench/solvers.h"
 #include "server/output/chart.h"
 #include "server/output/text_file.h"
@@ -263,7 +263,7 @@ struct Pipelayer {
 };
 
 Pipelayer run_pipelayer(const StudyRequest& study, Work& work) {
-  const Mechanism m = wire::load_mechanism(study.mechanism_file("pipelayer")).mechanism;
+  const Mechanism m = config::load_mechanism(study.mechanism_file("pipelayer")).mechanism;
   const double duration = study.quick ? 0.1 : 2.0;
   Pipelayer result;
   offline::Scenario scenario{&m, {}, {}, {}};

@@ -86,7 +86,7 @@ class Verification {
 
 void Verification::end_before_singular_pose() {
   if (case_.steps == 0 || case_.settings.dt_ns % (1 << (fewest_runs() - 1)) != 0)
-    throw wire::ConfigError(
+    throw config::ConfigError(
         fmt::format("--dt, --duration: there is no step, or dt / {} is no whole number of nanoseconds: change them",
                     1 << (fewest_runs() - 1)));
   const std::uint64_t regular = regular_steps(case_, scenario_, [this](double done) { progress_("stepper", done); });
@@ -227,8 +227,8 @@ std::vector<const offline::Solver*> chosen_solvers(const VerifyRequest& request)
   for (const std::string& name : request.solvers) {
     chosen.push_back(offline::find_solver(name));
     if (!chosen.back())
-      throw wire::ConfigError("--solver: \"" + name +
-                              "\" is no reference solver: use all, or one of: " + offline::solver_names());
+      throw config::ConfigError("--solver: \"" + name +
+                                "\" is no reference solver: use all, or one of: " + offline::solver_names());
   }
   return chosen;
 }

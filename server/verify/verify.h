@@ -22,7 +22,7 @@ struct VerifyRequest {
   double limit = 5.0;                // processor time that a judge gets, and the stepper with steps below dt/4 [s]
 };
 
-// progress: what is running and how far it is, 0..1; may throw to stop. Throws MechanismFileError, wire::ConfigError,
+// progress: what is running and how far it is, 0..1; may throw to stop. Throws MechanismFileError, config::ConfigError,
 // wire::RecordingError, and offline::SolverError when the stepper itself fails.
 VerifyReport verify(const VerifyRequest& request,
                     const std::function<void(std::string_view what, double done)>& progress);

@@ -49,7 +49,7 @@ void read_steps(wire::RecordingReader& reader, double duration, VerifyCase& a) {
 }
 
 VerifyCase from_recording(const VerifyRequest& request) {
-  if (!request.inputs.empty()) throw wire::ConfigError("--inputs: a recording has its own: leave it out");
+  if (!request.inputs.empty()) throw config::ConfigError("--inputs: a recording has its own: leave it out");
   wire::RecordingReader reader(request.path);
   const wire::RecordingHeader& header = reader.header();
   VerifyCase a{parse_mechanism_text(header.mechanism_text(), header.mechanism_file()), {}, 0, {}};

@@ -7,14 +7,14 @@
 
 #include "core/index3/stepper.h"
 #include "core/offline/solver.h"
-#include "proto/load.h"
+#include "proto/load_mechanism.h"
 
 namespace rigstep::server {
 
 struct VerifyRequest;  // verify.h
 
 struct VerifyCase {
-  wire::LoadedMechanism mechanism;
+  config::LoadedMechanism mechanism;
   index3::Settings settings;
   std::uint64_t steps = 0;
   std::vector<Inputs> applied;  // (steps), empty: none has an input
@@ -29,7 +29,7 @@ struct VerifyCase {
 // Of whole nanoseconds, so that instants and jumps of inputs that coincide do so to the bit.
 inline double seconds(std::int64_t ns) { return 1e-9 * static_cast<double>(ns); }
 
-// Throws MechanismFileError, wire::ConfigError and wire::RecordingError.
+// Throws MechanismFileError, config::ConfigError and wire::RecordingError.
 VerifyCase load_case(const VerifyRequest& request);
 
 // Inputs as the judges take them: one entry where they change.

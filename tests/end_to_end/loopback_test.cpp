@@ -14,7 +14,7 @@
 #include <thread>
 
 #include "proto/key_file.h"
-#include "proto/load.h"
+#include "proto/text_source.h"
 #include "server/link/udp_endpoint.h"
 #include "server/rig/impair.h"
 #include "server/rig/rig.h"
@@ -895,7 +895,7 @@ TEST_CASE("a key file that is a pipe, a folder or a device is refused at once, n
 
 TEST_CASE("an address that others can reach needs a key or the word that none is wanted") {
   CHECK_THROWS_WITH_AS(Server({.address = "0.0.0.0", .port = 0}), doctest::Contains("rigstep keygen"),
-                       wire::ConfigError);
+                       config::ConfigError);
   CHECK_NOTHROW(Server({.address = "0.0.0.0", .port = 0, .keys = keys().required()}));
   CHECK_NOTHROW(Server({.address = "0.0.0.0", .port = 0, .allow_unauthenticated = true}));
 }

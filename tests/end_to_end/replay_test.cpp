@@ -73,8 +73,8 @@ std::string rig_file(const Folder& folder, const std::string& stale_input = "") 
                                            std::to_string(kFullStateEvery) + " }\n" + stale_input);
 }
 
-wire::RigConfig rig_config(const Folder& folder, const std::string& stale_input = "") {
-  wire::RigConfig rig = wire::load_rig(rig_file(folder, stale_input));
+config::RigConfig rig_config(const Folder& folder, const std::string& stale_input = "") {
+  config::RigConfig rig = config::load_rig(rig_file(folder, stale_input));
   rig.port = 0;
   return rig;
 }
@@ -205,7 +205,7 @@ class Served {
 
 // What a recording made now says about the commissioning.
 std::string commissioning_recorded(const Folder& folder) {
-  wire::RigConfig rig = wire::load_rig(folder.file("rig.textproto"));
+  config::RigConfig rig = config::load_rig(folder.file("rig.textproto"));
   rig.port = 0;
   rig.recording_path = folder.file("after.mcap");
   fs::remove(rig.recording_path);
@@ -237,15 +237,15 @@ TEST_CASE("the verdict of a commissioning goes into the recordings of what was c
   std::ofstream(rig, std::ios::app) << "# another content\n";
   CHECK(commissioning_recorded(folder).empty());
   CHECK(replay(folder.file("after.mcap"), {}).json()["commissioning"].is_null());
-  const wire::RigConfig changed = wire::load_rig(rig);
-  const wire::LoadedMechanism mechanism = load_mechanism_file(changed.mechanism_path);
+  const config::RigConfig changed = config::load_rig(rig);
+  const config::LoadedMechanism mechanism = load_mechanism_file(changed.mechanism_path);
   CHECK(read_commission_verdict(changed, mechanism.mechanism).problem.find("another rig_file") != std::string::npos);
   folder.write("rig.commissioned.json", "[1]");
   CHECK(read_commission_verdict(changed, mechanism.mechanism).problem.find("is no verdict") != std::string::npos);
 }
 
 TEST_CASE("a commissioning says yes where every rule holds, and one number beyond its limit makes it a no") {
-  wire::RigConfig rig;
+  config::RigConfig rig;
   rig.period_ns = 1'000'000;
   rig.max_input_age_steps = 20;
   LiveSummary live;
@@ -440,7 +440,7 @@ TEST_CASE("a difference behind a gap is found") {
 TEST_CASE("a replay goes on behind a gap that the recorder left") {
   constexpr std::uint64_t kSlots = 64, kBeforeRecorder = 100, kAfter = 200;
   const Folder folder;
-  const wire::LoadedMechanism mechanism =
+  const config::LoadedMechanism mechanism =
       load_mechanism_file(RIGSTEP_SOURCE_DIR "/config/mechanisms/double_pendulum.textproto");
   index3::Stepper stepper = make_stepper(mechanism, {});
   const auto rings =
@@ -563,8 +563,8 @@ std::string black_box_file(const Folder& folder, double seconds) {
                                              " least_interval_seconds: 0 reserve_mebibytes: 1 }\n");
 }
 
-wire::RigConfig boxed_rig(const Folder& folder, double seconds) {
-  wire::RigConfig rig = wire::load_rig(black_box_file(folder, seconds));
+config::RigConfig boxed_rig(const Folder& folder, double seconds) {
+  config::RigConfig rig = config::load_rig(black_box_file(folder, seconds));
   rig.port = 0;
   return rig;
 }
@@ -690,9 +690,9 @@ TEST_CASE("black boxes on request keep to their interval, number, bytes and disk
         Limit{"least_interval_seconds: 0 reserve_mebibytes: 1000000000", 0, "are left to the recording"}}) {
     CAPTURE(limit.text);
     const Folder folder;
-    std::string file = wire::read_text_file(black_box_file(folder, 30.0));
+    std::string file = config::read_text_file(black_box_file(folder, 30.0));
     file.replace(file.find("least_interval"), std::string::npos, std::string(limit.text) + " }\n");
-    wire::RigConfig config = wire::load_rig(folder.write("limited.textproto", file));
+    config::RigConfig config = config::load_rig(folder.write("limited.textproto", file));
     config.port = 0;
     LiveRun live(std::move(config));
     live.start();
@@ -719,10 +719,10 @@ TEST_CASE("black boxes on request keep to their interval, number, bytes and disk
 
 TEST_CASE("a black box whose folder is not there is told before the run") {
   const Folder folder;
-  wire::RigConfig rig = boxed_rig(folder, 1.0);
+  config::RigConfig rig = boxed_rig(folder, 1.0);
   rig.black_box_folder = folder.file("nowhere");
   CHECK_THROWS_WITH_AS(LiveRun(std::move(rig)), doctest::Contains("black_box.folder: cannot write to"),
-                       wire::ConfigError);
+                       config::ConfigError);
 }
 
 TEST_CASE("a recording ends with how the time was spent, and begins with what the machine granted") {

@@ -4,7 +4,9 @@
 #include <string>
 
 #include "core/index3/stepper.h"
-#include "proto/load.h"
+#include "proto/load_mechanism.h"
+#include "proto/load_rig.h"
+#include "proto/write_mechanism.h"
 
 namespace {
 
@@ -33,29 +35,29 @@ void try_steps(const Mechanism& mechanism) {
 
 void as_mechanism(const std::string& text) {
   try {
-    const wire::LoadedMechanism loaded = wire::parse_mechanism(text, "fuzz.textproto");
+    const config::LoadedMechanism loaded = config::parse_mechanism(text, "fuzz.textproto");
     require(loaded.joint_line.size() == loaded.mechanism.joints().size());
     require(loaded.coupling_line.size() == loaded.mechanism.couplings().size());
     require(loaded.driver_line.size() == loaded.mechanism.drivers().size());
     require(loaded.mechanism.input_channels().size() <= static_cast<std::size_t>(kMaxChannels));
     require(loaded.mechanism.output_channels().size() <= static_cast<std::size_t>(kMaxChannels));
-    require(wire::parse_mechanism(text, "elsewhere").mechanism.id() == loaded.mechanism.id());
-    wire::parse_mechanism(wire::with_start(loaded, loaded.mechanism.bodies()), "fuzz.textproto");
+    require(config::parse_mechanism(text, "elsewhere").mechanism.id() == loaded.mechanism.id());
+    config::parse_mechanism(config::with_start(loaded, loaded.mechanism.bodies()), "fuzz.textproto");
     try_steps(loaded.mechanism);
-  } catch (const wire::ConfigError&) {
+  } catch (const config::ConfigError&) {
   }
 }
 
 void as_rig(const std::string& text) {
   try {
-    const wire::RigConfig rig = wire::parse_rig(text, "rigs/fuzz.textproto");
+    const config::RigConfig rig = config::parse_rig(text, "rigs/fuzz.textproto");
     require(rig.period_ns >= 100'000 && rig.period_ns <= 1'000'000'000);
     require(rig.iterations >= 1 && rig.iterations <= 50 && rig.projection_passes >= 0 && rig.projection_passes <= 50);
     require(rig.priority >= 1 && rig.priority <= 99 && rig.max_input_age_steps >= 1);
     require(rig.relative_compliance < 1e-2);
     require(rig.ramp_steps >= 1 && (rig.fault_after_steps == 0 || rig.fault_after_steps >= rig.max_input_age_steps));
     require(rig.black_box_least_interval_s >= 0.0 && rig.most_black_boxes >= 1);
-  } catch (const wire::ConfigError&) {
+  } catch (const config::ConfigError&) {
   }
 }
 

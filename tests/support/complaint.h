@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <string>
 
-#include "proto/load.h"
+#include "proto/load_mechanism.h"
 
 namespace rigstep::test {
 
@@ -19,8 +19,8 @@ inline std::string replaced(std::string text, const std::string& from, const std
 // Empty where it has nothing to complain about.
 inline std::string complaint(const std::string& text) {
   try {
-    wire::parse_mechanism(text, "m.textproto");
-  } catch (const wire::ConfigError& error) {
+    config::parse_mechanism(text, "m.textproto");
+  } catch (const config::ConfigError& error) {
     return error.what();
   }
   return {};

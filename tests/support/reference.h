@@ -15,14 +15,14 @@
 #include "core/index3/stepper.h"
 #include "core/index3/stepper_access.h"
 #include "core/offline/solver.h"
-#include "proto/load.h"
+#include "proto/load_mechanism.h"
 
 namespace rigstep::test {
 
 inline std::string source_path(const std::string& relative) { return std::string(RIGSTEP_SOURCE_DIR) + "/" + relative; }
 
 inline Mechanism mechanism(const std::string& name) {
-  return wire::load_mechanism(source_path("config/mechanisms/" + name + ".textproto")).mechanism;
+  return config::load_mechanism(source_path("config/mechanisms/" + name + ".textproto")).mechanism;
 }
 
 inline nlohmann::json reference(const std::string& name) {

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <functional>
 
-#include "proto/load.h"
+#include "proto/load_rig.h"
 #include "server/bench/accuracy.h"
 #include "server/bench/mechanisms.h"
 #include "server/bench/solvers.h"
@@ -171,7 +171,7 @@ TEST_CASE("tune: the front is what no other setting beats, and the verdict follo
   for (const TuneSetting& other : all)
     if (report.in_time(other) && report.accurate(other)) CHECK(chosen.load() <= other.load());
 
-  const wire::RigConfig rig = wire::parse_rig(report.rig_file("/bench/rigs"), "/bench/rigs/tuned.textproto");
+  const config::RigConfig rig = config::parse_rig(report.rig_file("/bench/rigs"), "/bench/rigs/tuned.textproto");
   CHECK(rig.mechanism_path == std::filesystem::path(report.request.mechanism).lexically_normal());
   CHECK(rig.period_ns == 1000 * chosen.dt_us);
   CHECK(rig.iterations == chosen.iterations);
@@ -191,7 +191,7 @@ TEST_CASE("tune: demands and grids that make no sense are refused by name") {
     spoil(request);
     try {
       tune(request, [](double) {});
-    } catch (const wire::ConfigError& error) {
+    } catch (const config::ConfigError& error) {
       return error.what();
     }
     return "no complaint";

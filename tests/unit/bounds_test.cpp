@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-#include "proto/load.h"
+#include "proto/load_rig.h"
 #include "proto/mechanism.pb.h"
 #include "proto/recording.pb.h"
 #include "proto/rig.pb.h"
@@ -15,7 +15,8 @@
 namespace {
 
 namespace pb = google::protobuf;
-using namespace rigstep::wire;
+using namespace rigstep;
+using namespace rigstep::config;
 
 // Every field of the message and of those in it that holds a whole number or a list.
 void collect(const pb::Descriptor& message, std::set<const pb::FieldDescriptor*>& fields) {
@@ -29,8 +30,8 @@ void collect(const pb::Descriptor& message, std::set<const pb::FieldDescriptor*>
   }
 }
 
-RecordingHeader good_header() {
-  RecordingHeader header;
+wire::RecordingHeader good_header() {
+  wire::RecordingHeader header;
   header.set_dt_ns(1'000'000);
   header.set_iterations(3);
   header.set_projection_passes(2);
@@ -56,9 +57,9 @@ std::string complaint_about_rig(const std::string& lines) {
 
 TEST_CASE("every whole number and every list of a rig file, a mechanism file and a header has a bound") {
   std::set<const pb::FieldDescriptor*> fields;
-  collect(*Rig::descriptor(), fields);
-  collect(*Mechanism::descriptor(), fields);
-  collect(*RecordingHeader::descriptor(), fields);
+  collect(*wire::Rig::descriptor(), fields);
+  collect(*wire::Mechanism::descriptor(), fields);
+  collect(*wire::RecordingHeader::descriptor(), fields);
   CHECK(fields.size() > 40);
   for (const pb::FieldDescriptor* field : fields) {
     INFO(field->full_name());
@@ -68,9 +69,9 @@ TEST_CASE("every whole number and every list of a rig file, a mechanism file and
 
 TEST_CASE("a header's numbers are bounded from below and above, and no number is one that is none") {
   CHECK(problem_of(good_header()).empty());
-  RecordingHeader header = good_header();
+  wire::RecordingHeader header = good_header();
   header.set_projection_passes(65535);
-  CHECK(problem_of(header) == "projection passes is 65535, the most is 50: the file is damaged or forged: use a copy");
+  CHECK(problem_of(header) == "projection_passes is 65535, the most is 50: the file is damaged or forged: use a copy");
   header = good_header();
   header.set_iterations(0);
   CHECK(problem_of(header).starts_with("iterations is 0, the least is 1"));
@@ -92,8 +93,8 @@ TEST_CASE("a header's numbers are bounded from below and above, and no number is
 }
 
 TEST_CASE("a rig file's numbers are bounded, and the complaint has line, value, bound and remedy") {
-  CHECK(complaint_about_rig("solver { projection passes: 65535 }") ==
-        "rig.textproto:2: solver.projection passes: is 65535, the most is 50: leave it out");
+  CHECK(complaint_about_rig("solver { projection_passes: 65535 }") ==
+        "rig.textproto:2: solver.projection_passes: is 65535, the most is 50: leave it out");
   CHECK(
       complaint_about_rig("solver {\n  iterations: 51\n}").starts_with("rig.textproto:3: solver.iterations: is 51, "));
   CHECK(complaint_about_rig("realtime { threads: 65 }").starts_with("rig.textproto:2: realtime.threads: is 65, "));

@@ -7,7 +7,7 @@
 #include <numeric>
 #include <random>
 
-#include "proto/load.h"
+#include "proto/text_source.h"
 
 namespace rigstep::wire {
 namespace {
@@ -423,7 +423,7 @@ TEST_CASE("outputs that do not fit one datagram are refused with the number that
   try {
     ServerCodec codec(mechanism, outputs, kPeriod, "1.2.3");
     FAIL("129 outputs were taken");
-  } catch (const ConfigError& error) {
+  } catch (const config::ConfigError& error) {
     const std::string text = error.what();
     CHECK(text.find("129") != std::string::npos);
     CHECK(text.find("at most 128") != std::string::npos);

@@ -6,10 +6,11 @@
 
 #include "core/index3/outputs/sensors.h"
 #include "core/index3/stepper.h"
-#include "proto/load.h"
+#include "proto/load_mechanism.h"
+#include "proto/write_mechanism.h"
 #include "tests/support/complaint.h"
 
-namespace rigstep::wire {
+namespace rigstep::config {
 namespace {
 
 // A good file; line numbers below count from here, name at 1.
@@ -218,4 +219,4 @@ TEST_CASE("a bushing placed at the start keeps its frames when the file is writt
   CHECK(again.bushings()[0].in_first.point_b == loaded.mechanism.bushings()[0].in_first.point_b);
 }
 
-}  // namespace rigstep::wire
+}  // namespace rigstep::config

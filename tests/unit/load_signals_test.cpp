@@ -4,10 +4,11 @@
 #include <cmath>
 #include <string>
 
-#include "proto/load.h"
+#include "proto/load_mechanism.h"
+#include "proto/write_mechanism.h"
 #include "tests/support/complaint.h"
 
-namespace rigstep::wire {
+namespace rigstep::config {
 namespace {
 
 // Every kind of driver alone; the id is part of recordings, so it must not change for files that were good before.
@@ -190,4 +191,4 @@ TEST_CASE("a point is given once, and a direction of the world needs no start") 
   CHECK(complaint("first: \"A\" second", "first: \"C\" second").find("no body is named \"C\"") != std::string::npos);
 }
 
-}  // namespace rigstep::wire
+}  // namespace rigstep::config

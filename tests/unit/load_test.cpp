@@ -1,16 +1,18 @@
-#include "proto/load.h"
-
+// Mechanism and rig files: what is read, what is written, and what a mistake is told as.
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
 
+#include "proto/load_mechanism.h"
+#include "proto/load_rig.h"
+#include "proto/write_mechanism.h"
 #include "tests/support/complaint.h"
 #include "tests/support/mechanisms.h"
 #include "tests/support/reference.h"
 
-namespace rigstep::wire {
+namespace rigstep::config {
 namespace {
 
 // A good file; line numbers below count from here, name at 1.
@@ -365,8 +367,8 @@ TEST_CASE("settings of a rig that cannot work are told at their line") {
   CHECK(starts_with(rig_complaint(start + "period_us: 99"), "rig.textproto:2: period_us: "));
   CHECK(starts_with(rig_complaint(start + "period_us: 1000001"), "rig.textproto:2: period_us: "));
   CHECK(starts_with(rig_complaint(start + "solver {\n iterations: 51 }"), "rig.textproto:3: solver.iterations: "));
-  CHECK(starts_with(rig_complaint(start + "solver {\n projection passes: 51 }"),
-                    "rig.textproto:3: solver.projection passes: "));
+  CHECK(starts_with(rig_complaint(start + "solver {\n projection_passes: 51 }"),
+                    "rig.textproto:3: solver.projection_passes: "));
   CHECK(starts_with(rig_complaint(start + "solver {\n\n relative_compliance: 0.5 }"),
                     "rig.textproto:4: solver.relative_compliance: "));
   CHECK(starts_with(rig_complaint(start + "link { port: 70000 }"), "rig.textproto:2: link.port: "));
@@ -553,4 +555,4 @@ TEST_CASE("a joint placed at the start stays where it is in its bodies when the 
     CHECK((again.joints()[j].in_second.point_b - loaded.mechanism.joints()[j].in_second.point_b).norm() < 1e-14);
 }
 
-}  // namespace rigstep::wire
+}  // namespace rigstep::config

@@ -1,45 +1,17 @@
-// Text files (protobuf text format) -> Mechanism and rig settings. Load time only. Every error carries
+// A rig file (protobuf text format, schema rig.proto) -> settings of a run. Load time only. Every error carries
 // file:line: field: what is wrong: what to do.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "core/mechanism/mechanism.h"
 #include "core/mechanism/signals.h"
-#include "proto/bounds.h"
+#include "proto/text_source.h"
 
-namespace rigstep::wire {
-
-// A file that cannot be used as written; what() is "file:line: field: problem: remedy" (no line where there is none).
-struct ConfigError : Error {
-  using Error::Error;
-};
-
-struct LoadedMechanism {
-  rigstep::Mechanism mechanism;
-  std::string text;             // the file's content
-  std::string path;             // as given
-  std::vector<int> joint_line;  // line of each joint, from 1
-  std::vector<int> coupling_line;
-  std::vector<int> driver_line;
-
-  // The error about joint j as it reads for the person who wrote the file. Couplings and drivers count on after the
-  // joints.
-  ConfigError at_joint(int j, const MechanismError& error) const;
-};
-
-LoadedMechanism load_mechanism(const std::string& path);
-// path: for messages only.
-LoadedMechanism parse_mechanism(std::string text, const std::string& path);
-
-// The mechanism file with the start poses and velocities of `bodies` in place of its own. Joints placed at_start are
-// written as they are built into the bodies, so that they stay the same joints. Comments are lost.
-std::string with_start(const LoadedMechanism& loaded, const std::vector<rigstep::Body>& bodies);
+namespace rigstep::config {
 
 struct RigConfig {
   std::string mechanism_path;  // relative paths are resolved against the rig file
@@ -60,7 +32,7 @@ struct RigConfig {
   std::string recording_path;  // empty: no recording
   std::uint32_t full_state_every = 1000;
   std::uint32_t max_input_age_steps = 20;
-  rigstep::StaleRule stale_rule = rigstep::StaleRule::ramp;
+  StaleRule stale_rule = StaleRule::ramp;
   std::uint32_t ramp_steps = 250;           // of the rule ramp, where the channel has none of its own
   std::uint32_t fault_after_steps = 2000;   // age of inputs from which stepping stops; 0: never
   std::uint32_t consecutive_misses = 1000;  // of deadlines, from which on stepping stops; 0: no limit
@@ -73,8 +45,8 @@ struct RigConfig {
     Treatment treatment;
     int line = 0;
   };
-  std::vector<OfChannel<rigstep::InputPolicy>> inputs;
-  std::vector<OfChannel<rigstep::SafeOutput>> safe_outputs;
+  std::vector<OfChannel<InputPolicy>> inputs;
+  std::vector<OfChannel<SafeOutput>> safe_outputs;
   std::string black_box_folder;  // empty: no black box
   double black_box_seconds = 30.0;
   double black_box_least_interval_s = 10.0;  // between two that are asked for
@@ -96,13 +68,7 @@ std::string place_in(const RigConfig& rig, const std::string& field, int index =
 
 // One per input channel of the mechanism: the rig file's own, or what stale_input says. Both throw ConfigError, with
 // its line, for a name that is no channel.
-std::vector<rigstep::InputPolicy> input_policies(const RigConfig& rig, const rigstep::Mechanism& mechanism);
-std::vector<rigstep::SafeOutput> safe_outputs(const RigConfig& rig, const rigstep::Mechanism& mechanism);
+std::vector<InputPolicy> input_policies(const RigConfig& rig, const Mechanism& mechanism);
+std::vector<SafeOutput> safe_outputs(const RigConfig& rig, const Mechanism& mechanism);
 
-// A whole regular file of UTF-8 text. Throws ConfigError if it cannot be read, is none, or has more than `most_bytes`.
-std::string read_text_file(const std::string& path, std::size_t most_bytes = kLargestConfigFile);
-
-// What every text in files and datagrams is.
-bool is_utf8(const std::string& text);
-
-}  // namespace rigstep::wire
+}  // namespace rigstep::config

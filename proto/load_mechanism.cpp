@@ -1,0 +1,63 @@
+#include "proto/load_mechanism.h"
+
+#include <utility>
+
+#include "proto/load_parts.h"
+
+namespace rigstep::config {
+namespace {
+
+Mechanism build(const wire::Mechanism& file, const TextSource& source) {
+  MechanismBuilder builder(file.name());
+  if (file.has_gravity()) {
+    const Vec3 gravity = vector(file.gravity());
+    if (!gravity.allFinite()) source.fail(file, "gravity", "is not a finite number", "write finite components");
+    builder.set_gravity(gravity);
+  }
+  source.require_bounds(file);
+  const auto each = [&](const char* field, const auto& elements) {
+    for (int i = 0; i < elements.size(); ++i) source.element(file, field, i, [&] { add(elements[i], file, builder); });
+  };
+  each("body", file.body());
+  each("joint", file.joint());
+  each("load", file.load());
+  each("spring", file.spring());
+  each("input", file.input());
+  each("coupling", file.coupling());
+  each("driver", file.driver());
+  each("bushing", file.bushing());
+  each("joint_friction", file.joint_friction());
+  each("effort", file.effort());
+  each("motor", file.motor());
+  each("drag", file.drag());
+  each("tyre", file.tyre());
+  each("output", file.output());
+  try {
+    return builder.build();
+  } catch (const MechanismError& error) {
+    source.fail(file, error.field, error.problem, error.remedy);
+  }
+}
+
+}  // namespace
+
+ConfigError LoadedMechanism::at_joint(int j, const MechanismError& error) const {
+  std::vector<int> line = joint_line;
+  line.insert(line.end(), coupling_line.begin(), coupling_line.end());
+  line.insert(line.end(), driver_line.begin(), driver_line.end());
+  return error_at(path, line[j], error.field, error.problem, error.remedy);
+}
+
+LoadedMechanism parse_mechanism(std::string text, const std::string& path) {
+  wire::Mechanism file;
+  const TextSource source(text, path, file);
+  LoadedMechanism loaded{build(file, source), std::move(text), path, {}, {}, {}};
+  for (int j = 0; j < file.joint_size(); ++j) loaded.joint_line.push_back(source.line_of(file, "joint", j));
+  for (int k = 0; k < file.coupling_size(); ++k) loaded.coupling_line.push_back(source.line_of(file, "coupling", k));
+  for (int k = 0; k < file.driver_size(); ++k) loaded.driver_line.push_back(source.line_of(file, "driver", k));
+  return loaded;
+}
+
+LoadedMechanism load_mechanism(const std::string& path) { return parse_mechanism(read_text_file(path), path); }
+
+}  // namespace rigstep::config

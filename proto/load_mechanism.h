@@ -1,0 +1,30 @@
+// A mechanism file (protobuf text format, schema mechanism.proto) -> Mechanism. Load time only. Every error carries
+// file:line: field: what is wrong: what to do.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/mechanism/mechanism.h"
+#include "proto/text_source.h"
+
+namespace rigstep::config {
+
+struct LoadedMechanism {
+  Mechanism mechanism;
+  std::string text;             // the file's content
+  std::string path;             // as given
+  std::vector<int> joint_line;  // line of each joint, from 1
+  std::vector<int> coupling_line;
+  std::vector<int> driver_line;
+
+  // The error about joint j as it reads for the person who wrote the file. Couplings and drivers count on after the
+  // joints.
+  ConfigError at_joint(int j, const MechanismError& error) const;
+};
+
+LoadedMechanism load_mechanism(const std::string& path);
+// path: for messages only.
+LoadedMechanism parse_mechanism(std::string text, const std::string& path);
+
+}  // namespace rigstep::config

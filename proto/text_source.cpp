@@ -1,0 +1,162 @@
+#include "proto/text_source.h"
+
+#include <fcntl.h>
+#include <google/protobuf/io/tokenizer.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+#include <google/protobuf/text_format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace rigstep::config {
+namespace {
+
+namespace pb = google::protobuf;
+using Tree = pb::TextFormat::ParseInfoTree;
+
+// Keeps the first complaint of the text format parser.
+class FirstError : public pb::io::ErrorCollector {
+ public:
+  void AddError(int at_line, pb::io::ColumnNumber, const std::string& what) override {
+    if (!message.empty()) return;
+    line = at_line + 1;
+    message = what;
+  }
+  int line = 0;
+  std::string message;
+};
+
+constexpr int kDeepest = 16;  // messages within messages; the schemas need 4
+
+int line_in_part(const pb::Message& message, const Tree* tree, const std::string& field, int otherwise);
+
+// As line_of_path; `otherwise` if neither is written.
+int line_in(const pb::Message& message, const Tree* tree, const std::string& field, int otherwise) {
+  if (tree == nullptr) return otherwise;
+  const std::string head = field.substr(0, field.find('.'));
+  const auto* descriptor = message.GetDescriptor()->FindFieldByName(head);
+  if (descriptor == nullptr) return line_in_part(message, tree, field, otherwise);
+  const int line = tree->GetLocation(descriptor, descriptor->is_repeated() ? 0 : -1).line;
+  const int found = line >= 0 ? line + 1 : otherwise;
+  if (head.size() == field.size() || descriptor->message_type() == nullptr || descriptor->is_repeated()) return found;
+  return line_in(message.GetReflection()->GetMessage(message, descriptor), tree->GetTreeForNested(descriptor, -1),
+                 field.substr(head.size() + 1), found);
+}
+
+// Line of a field that belongs to a part such as `joint_effort`.
+int line_in_part(const pb::Message& message, const Tree* tree, const std::string& field, int otherwise) {
+  std::vector<const pb::FieldDescriptor*> set;
+  message.GetReflection()->ListFields(message, &set);
+  for (const auto* part : set)
+    if (part->message_type() != nullptr && !part->is_repeated() &&
+        part->message_type()->FindFieldByName(field) != nullptr)
+      return line_in(message.GetReflection()->GetMessage(message, part), tree->GetTreeForNested(part, -1), field,
+                     otherwise);
+  return otherwise;
+}
+
+// Of a regular file: a pipe may never end, and a device may have no end.
+std::string read_bytes(const std::string& path, std::size_t most_bytes) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (file < 0) throw ConfigError(path + ": file: cannot be read: check the path and the permissions");
+  const std::unique_ptr<const int, void (*)(const int*)> closed(&file, [](const int* open) { ::close(*open); });
+  struct stat status {};
+  if (::fstat(file, &status) != 0 || S_ISDIR(status.st_mode))
+    throw ConfigError(path + ": file: cannot be read: check the path and the permissions");
+  if (!S_ISREG(status.st_mode))
+    throw ConfigError(path + ": file: is no regular file: write what comes from there to a file, and name that");
+  std::string content(std::min(static_cast<std::size_t>(status.st_size), most_bytes) + 1, '\0');
+  std::size_t size = 0;
+  for (ssize_t got = 1; got > 0 && size <= most_bytes; size += static_cast<std::size_t>(got)) {
+    if (size == content.size()) content.resize(2 * size);
+    got = ::read(file, content.data() + size, content.size() - size);
+    if (got < 0) throw ConfigError(path + ": file: cannot be read: check the disk and read it again");
+  }
+  if (size > most_bytes)
+    throw ConfigError(path + ": file: has more than " + std::to_string(most_bytes) +
+                      " bytes, the most of its kind: shorten it");
+  content.resize(size);
+  return content;
+}
+
+}  // namespace
+
+std::string place(const std::string& path, int line) { return line > 0 ? path + ":" + std::to_string(line) : path; }
+
+ConfigError error_at(const std::string& path, int line, const std::string& field, const std::string& problem,
+                     const std::string& remedy) {
+  return ConfigError(place(path, line) + ": " + field + ": " + problem + ": " + remedy);
+}
+
+std::string read_text_file(const std::string& path, std::size_t most_bytes) {
+  std::string content = read_bytes(path, most_bytes);
+  if (!is_utf8(content)) throw ConfigError(path + ": file: is not UTF-8 text: save it as UTF-8");
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // some editors put it in front
+  if (content.starts_with(kByteOrderMark)) content.erase(0, kByteOrderMark.size());
+  return content;
+}
+
+bool is_utf8(const std::string& text) {
+  return pb::internal::IsStructurallyValidUTF8(text.data(), static_cast<int>(text.size()));
+}
+
+struct TextSource::Places {
+  Tree tree;
+};
+
+TextSource::TextSource(const std::string& text, std::string path, pb::Message& message)
+    : path_(std::move(path)), places_(std::make_unique<Places>()) {
+  FirstError first;
+  pb::TextFormat::Parser parser;
+  parser.SetRecursionLimit(kDeepest);
+  parser.RecordErrorsTo(&first);
+  parser.WriteLocationsTo(&places_->tree);
+  pb::io::ArrayInputStream stream(text.data(), static_cast<int>(text.size()));
+  if (!parser.Parse(&stream, &message))
+    throw error_at(path_, first.line, "syntax", first.message,
+                   "see the schema of " + message.GetDescriptor()->full_name() + " in proto/");
+}
+
+TextSource::~TextSource() = default;
+
+void TextSource::element(const pb::Message& message, const char* field, int index,
+                         const std::function<void()>& add) const {
+  const auto* descriptor = message.GetDescriptor()->FindFieldByName(field);
+  const pb::Message& part = message.GetReflection()->GetRepeatedMessage(message, descriptor, index);
+  try {
+    add();
+    if (const auto beyond = find_out_of_bounds(part))
+      throw MechanismError(beyond->field, beyond->problem, beyond->remedy);
+  } catch (const MechanismError& error) {
+    const auto* name = part.GetDescriptor()->FindFieldByName("name");
+    if (name == nullptr) name = part.GetDescriptor()->FindFieldByName("channel");
+    const std::string label = part.GetReflection()->GetString(part, name);
+    const Tree* tree = places_->tree.GetTreeForNested(descriptor, index);
+    const int line = line_in(part, tree, error.field, places_->tree.GetLocation(descriptor, index).line + 1);
+    const std::string element = label.empty() ? field : std::string(field) + " \"" + label + "\"";
+    throw error_at(path_, line, element + "." + error.field, error.problem, error.remedy);
+  }
+}
+
+void TextSource::require_bounds(const pb::Message& message) const {
+  if (const auto beyond = find_out_of_bounds(message)) fail(message, beyond->field, beyond->problem, beyond->remedy);
+}
+
+int TextSource::line_of(const pb::Message& message, const char* field, int index) const {
+  return places_->tree.GetLocation(message.GetDescriptor()->FindFieldByName(field), index).line + 1;
+}
+
+int TextSource::line_of_path(const pb::Message& message, const std::string& field) const {
+  return line_in(message, &places_->tree, field, 0);
+}
+
+void TextSource::fail(const pb::Message& message, const std::string& field, const std::string& problem,
+                      const std::string& remedy) const {
+  throw error_at(path_, line_of_path(message, field), field, problem, remedy);
+}
+
+}  // namespace rigstep::config
