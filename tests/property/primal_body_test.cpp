@@ -58,7 +58,7 @@ TEST_CASE("a primal body that stays primal takes the same steps as in the dual f
   CHECK(difference_of_forms(test::mechanism("stewart"), 200) < 1e-9);
 }
 
-TEST_CASE("a free star with a primal primal body keeps its momentum") {
+TEST_CASE("a free star with a primal body keeps its momentum") {
   Stepper s(test::build(test::star(20, 3)), with(PrimalBodies::primal));
   REQUIRE(plan_of(s).primal_choice.reason == Reason::primal);
   const test::Momentum start = test::momentum(s);
@@ -68,7 +68,7 @@ TEST_CASE("a free star with a primal primal body keeps its momentum") {
   CHECK((end.angular - start.angular).norm() < 1e-5 * start.angular.norm());
 }
 
-TEST_CASE("a primal primal body gives the same bits on every instruction set and for any number of threads") {
+TEST_CASE("a primal body gives the same bits on every instruction set and for any number of threads") {
   for (const Mechanism& m : {test::build(test::star(20, 3)), test::build(test::star(67, 1)),
                              test::build(test::carousel(40, 3)), test::mechanism("full_car")}) {
     CAPTURE(m.name());
@@ -93,7 +93,7 @@ TEST_CASE("a primal primal body gives the same bits on every instruction set and
   }
 }
 
-TEST_CASE("legs of a primal primal body are shared among threads, with the bits of one") {
+TEST_CASE("legs of a primal body are shared among threads, with the bits of one") {
   const Mechanism m = test::build(test::carousel(64, 4));
   Settings settings = with(PrimalBodies::primal);
   Stepper alone(m, settings);
@@ -159,7 +159,7 @@ TEST_CASE("the choice is told with its reason") {
     return describe_elimination(make_plan(m, with(primal_bodies)));
   };
   const Mechanism star = test::build(test::star(20, 3));
-  CHECK(told(star, PrimalBodies::by_cost).rfind("hybrid: with \"primal body\" primal", 0) == 0);
+  CHECK(told(star, PrimalBodies::by_cost).rfind("hybrid: with \"hub\" primal", 0) == 0);
   CHECK(told(star, PrimalBodies::dual) == "dual, as asked for");
   CHECK(told(test::build(test::four_bar(0.5)), PrimalBodies::by_cost) == "dual: no body carries 18 constraint rows");
 }

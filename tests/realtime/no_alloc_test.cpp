@@ -28,11 +28,8 @@ namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-// False, with the reason printed, where a sanitizer has taken the allocation functions.
-bool can_count() {
-  if (!test::kCountsAllocations) MESSAGE("skipped: the sanitizer's allocator cannot be counted");
-  return test::kCountsAllocations;
-}
+// Skips a case where a sanitizer has taken the allocation functions: its allocator cannot be counted.
+const doctest::skip kWhereCounted(!test::kCountsAllocations);
 
 // keeps the compiler from dropping an allocation that nobody reads
 template <class T>
@@ -56,8 +53,7 @@ Inputs first_input(const Mechanism& m, double value) {
 
 }  // namespace
 
-TEST_CASE("the counter sees every way to allocate, in its own thread and scope only") {
-  if (!can_count()) return;
+TEST_CASE("the counter sees every way to allocate, in its own thread and scope only" * kWhereCounted) {
   CHECK(test::allocations([] { delete kept(new int(1)); }) == 1);
   CHECK(test::allocations([] { delete[] kept(new double[100]); }) == 1);
   struct alignas(64) Line {
@@ -83,8 +79,8 @@ TEST_CASE("the counter sees every way to allocate, in its own thread and scope o
   CHECK(test::allocations([&] { other.join(); }) == 0);
 }
 
-TEST_CASE("a step that threads share allocates nothing, nor does one that is made anew because a worker was late") {
-  if (!can_count()) return;
+TEST_CASE("a step that threads share allocates nothing, nor does one that is made anew because a worker was late" *
+          kWhereCounted) {
   test::Description coupled = test::random_bare_tree(1, 250);
   test::add_random_couplings(1, coupled, 5);
   for (const Mechanism& m : {test::build(test::chain(256, JointType::revolute)), test::build(test::carousel(20, 40)),
@@ -102,8 +98,7 @@ TEST_CASE("a step that threads share allocates nothing, nor does one that is mad
     }
 }
 
-TEST_CASE("ten thousand steps and their outputs allocate nothing") {
-  if (!can_count()) return;
+TEST_CASE("ten thousand steps and their outputs allocate nothing" * kWhereCounted) {
   for (const std::string name : {"four_bar", "mcpherson_redundant", "pipelayer"}) {
     const Mechanism m = test::mechanism(name);
     index3::Stepper stepper(m, {});
@@ -125,8 +120,7 @@ TEST_CASE("ten thousand steps and their outputs allocate nothing") {
   }
 }
 
-TEST_CASE("steps with a primal body that stays primal allocate nothing") {
-  if (!can_count()) return;
+TEST_CASE("steps with a primal body that stays primal allocate nothing" * kWhereCounted) {
   const Mechanism m = test::build(test::star(20, 3));
   index3::Stepper stepper(m, {});
   REQUIRE_FALSE(index3::plan_of(stepper).elimination.primal_bodies.empty());
@@ -137,8 +131,7 @@ TEST_CASE("steps with a primal body that stays primal allocate nothing") {
   CHECK(stepper.state().step == 1000);
 }
 
-TEST_CASE("reactions of redundant joints and the singularity margin allocate nothing") {
-  if (!can_count()) return;
+TEST_CASE("reactions of redundant joints and the singularity margin allocate nothing" * kWhereCounted) {
   const auto outputs = std::make_unique<Outputs>();
   for (const test::Description& d : {test::four_bar(0.5), test::ladder(8)}) {
     const auto add_outputs = [&d](MechanismBuilder& builder) {
@@ -161,8 +154,7 @@ TEST_CASE("reactions of redundant joints and the singularity margin allocate not
   }
 }
 
-TEST_CASE("steps with every force element and their outputs allocate nothing") {
-  if (!can_count()) return;
+TEST_CASE("steps with every force element and their outputs allocate nothing" * kWhereCounted) {
   const Mechanism m = test::every_force_element();
   index3::Stepper stepper(m, {});
   const auto outputs = std::make_unique<Outputs>();
@@ -173,8 +165,7 @@ TEST_CASE("steps with every force element and their outputs allocate nothing") {
   CHECK(stepper.state().step == 1500);
 }
 
-TEST_CASE("steps that fail, flattening and restoring allocate nothing") {
-  if (!can_count()) return;
+TEST_CASE("steps that fail, flattening and restoring allocate nothing" * kWhereCounted) {
   for (const std::string name : {"four_bar", "pipelayer"}) {
     const Mechanism m = test::mechanism(name);
     index3::Stepper stepper(m, {});
@@ -228,8 +219,7 @@ struct Rig {
 
 }  // namespace
 
-TEST_CASE("ten thousand ticks into full rings and mailboxes allocate nothing") {
-  if (!can_count()) return;
+TEST_CASE("ten thousand ticks into full rings and mailboxes allocate nothing" * kWhereCounted) {
   for (const std::string name : {"four_bar", "mcpherson_redundant", "pipelayer"}) {
     const auto rig = std::make_unique<Rig>(
         name, rt::CycleSettings{.max_age_steps = 3, .stale_rule = StaleRule::zero, .full_state_every = 10});
@@ -251,8 +241,7 @@ TEST_CASE("ten thousand ticks into full rings and mailboxes allocate nothing") {
   }
 }
 
-TEST_CASE("ticks that fault, and all that follow, allocate nothing") {
-  if (!can_count()) return;
+TEST_CASE("ticks that fault, and all that follow, allocate nothing" * kWhereCounted) {
   for (const double bad : {kNan, 1e300}) {
     const auto rig = std::make_unique<Rig>("four_bar", rt::CycleSettings{});
     std::uint32_t flags = 0;
@@ -269,8 +258,8 @@ TEST_CASE("ticks that fault, and all that follow, allocate nothing") {
   }
 }
 
-TEST_CASE("inputs that are limited, ramped and extrapolated, and outputs that are ramped, allocate nothing") {
-  if (!can_count()) return;
+TEST_CASE("inputs that are limited, ramped and extrapolated, and outputs that are ramped, allocate nothing" *
+          kWhereCounted) {
   for (const StaleRule rule : {StaleRule::ramp, StaleRule::rate, StaleRule::fault}) {
     const InputPolicy policy{
         .rule = rule, .max_age_steps = 3, .ramp_steps = 2, .minimum = -1, .maximum = 1, .most_change_per_step = 0.1};
@@ -290,8 +279,7 @@ TEST_CASE("inputs that are limited, ramped and extrapolated, and outputs that ar
   }
 }
 
-TEST_CASE("a thousand steps in lockstep, from datagram to datagram, allocate nothing") {
-  if (!can_count()) return;
+TEST_CASE("a thousand steps in lockstep, from datagram to datagram, allocate nothing" * kWhereCounted) {
   constexpr std::uint64_t kWarm = 100, kCounted = 1000;
   const auto rig = std::make_unique<Rig>("four_bar", rt::CycleSettings{});
   rt::Cycle cycle(rig->stepper, {}, {.in = &rig->in});
@@ -329,8 +317,7 @@ TEST_CASE("a thousand steps in lockstep, from datagram to datagram, allocate not
   CHECK(endpoint.reply_ns().count() == kWarm + kCounted + 1);
 }
 
-TEST_CASE("steps of the printed form, the speed baseline, allocate nothing") {
-  if (!can_count()) return;
+TEST_CASE("steps of the printed form, the speed baseline, allocate nothing" * kWhereCounted) {
   for (const bool tuned : {false, true}) {
     offline::LiteralSettings settings;
     settings.tuned = tuned;

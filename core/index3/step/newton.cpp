@@ -56,10 +56,13 @@ bool newton(const StepProblem& step, PartSweeps& sweeps, const std::function<voi
   sweeps.predict();                                      // 3a      (15) (16)
   if (!evaluate_iterate(step, sweeps, 0)) return false;  // 3b      (1) (3) (8)
   for (int k = 0; k < plan.settings.iterations; ++k) {
-    // 3c-3e   tangent (26), free motion (27), elimination (36)-(39) up to the solve at the root
+    // 3c-3f   leaves: tangent (26), free motion (27), kernels/leaf_compliance.h and leaf_motion.h;
+    //         fronts: elimination (36)-(38), kernels/front_elimination.h; right-hand sides (39) and, at the root, where
+    //         nothing is pending, the solution, kernels/front_solution.h
     if (!sweeps.assemble(newton_sweep(renews_tangent(plan, k), closing(plan, k), step.quarter_dt2()))) return false;
     if (after_assembly) after_assembly();
-    // 3f-3h   multipliers from the root to the leaves (34), displacements (24) (25)
+    // 3g, 3h  multipliers from the root to the leaves (34), kernels/front_solution.h; displacements (24) (25),
+    //         kernels/leaf_motion.h
     sweeps.disassemble(newton_update(k + 1 == plan.settings.iterations));
     if (!evaluate_iterate(step, sweeps, k + 1)) return false;  // 3b
   }
