@@ -14,8 +14,8 @@ enum class MergeOrder {
   fewest_levels,
 };
 
-// Bodies with many joints: eliminated like any other, or kept primal, which is the hybrid elimination (primal
-// bodies.h). The result is the same up to rounding.
+// Bodies with many joints: eliminated like any other, or kept primal, which is the hybrid elimination
+// (primal_bodies.h). The result is the same up to rounding.
 enum class PrimalBodies {
   by_cost,  // primal where that saves operations and is sound
   dual,

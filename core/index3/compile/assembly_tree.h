@@ -17,7 +17,7 @@ struct Constraint {
   std::vector<int> bodies;       // its sides in order, kGround allowed
   bool eliminated_last = false;  // eliminated after everything else
   bool is_primal = false;        // the displacement of a primal body: its sides are the primal body and its attachments
-  bool is_padding = false;       // holds nothing and is not eliminated: it only makes segments of a chain equal
+  bool is_padding = false;       // acts on no body and is not eliminated: it only makes segments of a chain equal
 };
 
 int rows_of(const std::vector<Constraint>& constraints, const std::vector<int>& list);
@@ -41,8 +41,8 @@ struct CompoundTree {
 };
 
 // A serial chain is cut into equal segments, so that they can be laid side by side, and filled up by a constraint
-// that holds nothing at its free end, which is added to the constraints. bodies: those of the model, then the
-// attachments.
+// that acts on no body (padding) at its free end, which is added to the constraints. bodies: those of the model, then
+// the attachments.
 CompoundTree build_tree(std::vector<Constraint>& constraints, int bodies, MergeOrder order);
 
 }  // namespace rigstep::index3

@@ -72,7 +72,7 @@ class Nodes {
     return top;
   }
 
-  // without what is closed already: padding, which no front eliminates, are left behind
+  // without what is closed already: padding, which no front eliminates, is dropped
   void inherit(Node& node) const {
     for (const int child : node.child)
       if (child >= 0)
@@ -90,7 +90,7 @@ class Nodes {
       if (!constraints_[c].is_primal)
         s += text(constraints_[c].format) + " ";
       else if (constraints_[c].bodies[0] == node.body)
-        s += "hub " + std::to_string(node.body);  // like no other
+        s += "primal " + std::to_string(node.body);  // like no other
     }
     return s;
   }
@@ -227,7 +227,7 @@ class Joining {
       node.body = node.pivot = node.child[0] = node.child[1] = -1;
       node.size = 1;
       node.passed = static_cast<int>(node.pending.size());
-      // what is left behind there comes last
+      // padding that is dropped there comes last
       while (node.passed > 0 && drops_padding(*above, node.pending[static_cast<std::size_t>(node.passed) - 1]))
         --node.passed;
     } else {

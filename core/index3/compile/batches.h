@@ -14,7 +14,7 @@ struct Node {
   int body = -1;
   int pivot = -1;  // constraint
   int child[2] = {-1, -1};
-  std::vector<int> pending;  // constraints: of a body in order, of a front those that its children do not leave behind
+  std::vector<int> pending;  // constraints: of a body in order, of a front its children's, without dropped padding
   int size = 1;              // nodes of the subtree
   int level = 1;
   std::string signature;  // equal for subtrees of equal work
@@ -22,7 +22,7 @@ struct Node {
   bool joins = false;     // joins the parts: each has one like it
   bool repeats = false;   // ... and this is not the first part's
   int ghost_of = -1;      // node of another part, whose compound is passed on from there
-  int passed = 0;         // ... with so many of its constraints: not those that are left behind
+  int passed = 0;         // ... with so many of its constraints: without padding that is dropped
   int batch = -1, lane = -1;
 };
 
@@ -40,8 +40,8 @@ struct Batches {
   std::vector<Batch> batches;
 };
 
-// dense: per body of the model, as for compile(). lanes: of the widest batches. parts: wanted, each in batches of its
-// own, and each with everything that joins them; there is one where the nodes cannot be divided.
+// dense: per body of the model, as for compile(). lanes: of the widest batches. parts: requested, each in batches of
+// its own, and each with everything that joins them; there is one where the nodes cannot be divided.
 Batches lay_side_by_side(const CompoundTree& tree, const std::vector<Constraint>& constraints,
                          const std::vector<bool>& dense, int lanes, int parts);
 

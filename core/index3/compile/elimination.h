@@ -15,8 +15,8 @@
 //   -J_primal' Lambda                  - M_primal x = -M_primal motion         [ .  -M_primal ]
 //
 // Equal subtrees are laid side by side into lanes. A serial chain is cut into equal segments for that purpose, and
-// filled up by a constraint that holds nothing at its free end, so that its segments are equal; it is left behind where
-// its end of the chain is one compound: its solution there is as good as zero.
+// padded by a constraint at its free end that acts on no body, so that its segments are equal; the padding is dropped
+// where its end of the chain is one compound: its solution there is as good as zero.
 #pragma once
 
 #include <algorithm>

@@ -27,7 +27,7 @@ struct Element {
 struct PrimalChoice {
   enum class Reason {
     no_candidate,  // no body carries that many rows
-    asked,         // the settings say dual
+    requested,     // the settings say dual
     not_cheaper,   // the hybrid form takes as many operations
     too_large,     // to find out whether it is sound
     not_accurate,  // it is not sound

@@ -6,6 +6,33 @@
 // evaluated beside others. How wide the batches are is the only thing that the processor decides: each lane computes
 // the same in whatever batch it is. Element k of an array with F numbers per body stands at F position + k width +
 // lane.
+//
+// A compound is a set of bodies of which the step knows only the constraints that lead out of it, its pending ones: a
+// packed symmetric matrix, the compliance between their rows, and a vector, the right-hand side, later the solution. A
+// front joins two compounds, its children, by the constraint p that closes between them: it adds the blocks of p,
+// factorises their sum with the compliance of p (the pivots), and what remains is a compound again.
+//
+//     child[0]            child[1]           the front: rows of its pending constraints, a then b
+//     body o--p           p--o body
+//     a [ aa     ]        p [ pp     ]       a [ aa     ]   pending[0]: row 0, in_child {row of a in child[0], -1}
+//     p [ pa  pp ]        b [ bp  bb ]       b [ ba  bb ]   pending[1]: row of b, in_child {-1, row of b in child[1]}
+//         pivot: row of p in the child           factor: the triangle L of p, the rows pa and bp solved with it, and
+//                                                the solution of p
+//
+// A leaf is the compound of one body, whose rows are those of its handles: the constraints that hold it.
+//
+// Equal compounds lie side by side, here in a batch of width 4. Number k of the packed lower half (by rows: aa, pa, pp)
+// stands in all lanes one behind the other, so that lane l finds it at matrix + k width + l:
+//
+//     matrix:  | aa aa aa aa | pa pa pa pa | pp pp pp pp |     Place of lane 2: base = matrix + 2, stride = width
+//       lane      0  1  2  3    0  1  2  3    0  1  2  3
+//
+// A parent's lanes 0 1 2 3 find the children's numbers (Operands)
+//
+//     in_order    in one batch of the same width, in lanes 0 1 2 3
+//     beside      in one wider batch, in neighbouring lanes, say 4 5 6 7 of eight
+//     chosen      in two batches of the same width, each in a lane of its own (bodies of constraints only)
+//     scattered   each at a Place of its own
 #pragma once
 
 #include <bit>
@@ -96,7 +123,7 @@ struct Child {
   bool present = false;
   int rows = 0;                       // pending
   int pivot = 0;                      // its first row of the constraint that the parent eliminates
-  int padding = 0, padding_rows = 0;  // what it leaves behind
+  int padding = 0, padding_rows = 0;  // rows of padding that the parent drops
   int matrix = 0;                     // packed compliance
   int vector = 0;                     // right-hand side, later the solution
   int stride = 1;

@@ -235,7 +235,7 @@ void choose_primal_bodies(Plan& plan) {
   PrimalChoice& choice = plan.primal_choice;
   choice.primal_bodies = bodies_with_many_rows(plan, plan.constraints);
   if (choice.primal_bodies.empty()) return;
-  choice.reason = Reason::asked;
+  choice.reason = Reason::requested;
   if (plan.settings.primal_bodies == PrimalBodies::dual) return;
   choice.reason = Reason::too_large;
   std::vector<Constraint> marked = plan.constraints;
@@ -268,7 +268,7 @@ std::string describe_elimination(const Plan& plan) {
   switch (choice.reason) {
     case Reason::no_candidate:
       return "dual: no body carries " + std::to_string(kLeastRowsOfPrimalBody) + " constraint rows";
-    case Reason::asked:
+    case Reason::requested:
       return "dual, as asked for";
     case Reason::not_cheaper:
       return "dual: to keep " + primal_bodies + " primal would take " + count(choice.hybrid) +

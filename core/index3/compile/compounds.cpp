@@ -1,0 +1,101 @@
+#include "core/index3/compile/compounds.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace rigstep::index3 {
+
+void Compounds::make_leaf(int body) {
+  Compound c;
+  c.body = body;
+  for (const int constraint : graph.held_by[body]) {
+    const int missing =
+        static_cast<int>(graph.distinct_bodies(constraint).size()) - 1 + (graph.deferred[constraint] ? 1 : 0);
+    if (missing == 0)
+      c.eliminated.push_back(constraint);
+    else
+      c.pending.push_back({constraint, missing});
+  }
+  all.push_back(std::move(c));
+}
+
+Compounds::Union Compounds::united(int a, int b) const {
+  Union u;
+  const auto &left = all[a].pending, &right = all[b].pending;
+  auto l = left.begin();
+  auto r = right.begin();
+  while (l != left.end() || r != right.end()) {
+    if (r == right.end() || (l != left.end() && l->constraint < r->constraint)) {
+      u.open.push_back(*l++);
+    } else if (l == left.end() || r->constraint < l->constraint) {
+      u.open.push_back(*r++);
+    } else {
+      const int sides =
+          static_cast<int>(graph.distinct_bodies(l->constraint).size()) + (graph.deferred[l->constraint] ? 1 : 0);
+      const int missing = l->missing + r->missing - sides;
+      if (missing == 0)
+        u.closed.push_back(l->constraint);
+      else
+        u.open.push_back({l->constraint, missing});
+      ++l, ++r;
+    }
+  }
+  return u;
+}
+
+int Compounds::merge(int a, int b) {
+  Union u = united(a, b);
+  Compound c;
+  c.left = a;
+  c.right = b;
+  c.eliminated = std::move(u.closed);
+  c.pending = std::move(u.open);
+  c.depth = std::max(all[a].depth, all[b].depth) + 1;
+  all[a].merged = all[b].merged = true;
+  all.push_back(std::move(c));
+  return static_cast<int>(all.size()) - 1;
+}
+
+int Compounds::closed(int compound) {
+  Compound& half = all[compound];
+  std::vector<OpenConstraint> open;
+  for (const OpenConstraint& each : half.pending) {
+    const int c = each.constraint;
+    const bool is_end =
+        graph.deferred[c] && !graph.constraints[c].eliminated_last && graph.distinct_bodies(c).size() == 1;
+    is_end ? half.eliminated.push_back(c) : open.push_back(each);
+  }
+  half.pending = std::move(open);
+  return compound;
+}
+
+void Compounds::close_deferred() {
+  for (Compound& c : all)
+    if (!c.merged)
+      for (const OpenConstraint& open : std::exchange(c.pending, {})) c.eliminated.push_back(open.constraint);
+}
+
+std::map<int, std::vector<int>> Compounds::owners() const {
+  std::map<int, std::vector<int>> result;
+  for (int c = 0; c < static_cast<int>(all.size()); ++c)
+    if (!all[c].merged)
+      for (const OpenConstraint& open : all[c].pending) result[open.constraint].push_back(c);
+  return result;
+}
+
+int Compounds::open_rows(const std::vector<OpenConstraint>& open) const {
+  int rows = 0;
+  for (const OpenConstraint& each : open) rows += graph.constraints[each.constraint].format.rows;
+  return rows;
+}
+
+double Compounds::operations() const {
+  double sum = 0.0;
+  for (const Compound& c : all) {
+    const double e = rows_of(graph.constraints, c.eliminated), size = e + open_rows(c.pending);
+    sum += e * size * size;
+  }
+  return sum;
+}
+
+}  // namespace rigstep::index3

@@ -1,0 +1,34 @@
+// Compounds while they are merged into the assembly tree: a pair becomes one that closes what was pending between them.
+// Load time only.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "core/index3/compile/assembly_tree.h"
+#include "core/index3/compile/paths.h"
+
+namespace rigstep::index3 {
+
+struct Compounds {
+  explicit Compounds(const ConstraintGraph& of_model) : graph(of_model) {}
+
+  void make_leaf(int body);
+  int merge(int a, int b);   // returns the new compound
+  int closed(int compound);  // with the end of the path, which waited only for equal segments to be two compounds
+  void close_deferred();
+
+  struct Union {
+    std::vector<int> closed;
+    std::vector<OpenConstraint> open;
+  };
+  Union united(int a, int b) const;
+  std::map<int, std::vector<int>> owners() const;  // compounds where a constraint is pending
+  int open_rows(const std::vector<OpenConstraint>& open) const;
+  double operations() const;  // that all eliminations take
+
+  const ConstraintGraph& graph;
+  std::vector<Compound> all;  // parts before the whole
+};
+
+}  // namespace rigstep::index3
