@@ -1,4 +1,42 @@
-// Two compounds become one: the constraint between them is eliminated from their compliance, [001] (36)-(38).
+// From the paper's blocks to the packed compliance of a compound.
+//
+// [001] sees a compound body through the two joints 1 and 2 by which it is still joined to others. With the multipliers
+// lambda_1 and lambda_2 of these joints its end bodies move by (26), (35)
+//
+//     | dq_1 |   | delta_11  delta_12 | | Phi_1' lambda_1 |   | delta_10 |
+//     | dq_2 | = | delta_21  delta_22 | | Phi_2' lambda_2 | + | delta_20 |
+//
+// with 7 x 7 blocks: of one body delta_ij = -M^-1 and delta_i0 = -(dt^2/4) M^-1 g, M its tangent mass matrix (17). A
+// joint needs of dq only what its own rows J see. Multiplied by J_1 and J_2, with any number of pending constraints
+// instead of two, and with Lambda for the scaled multipliers, this becomes
+//
+//     y = b - S Lambda,        S_ij = J_i M^-1 J_j'  (packed compliance),   b_i = J_i delta_i0  (right-hand side):
+//
+// symmetric, positive definite, and as large as there are pending rows. leaf_compliance.h fills S and b of one body.
+//
+// Compounds A and B share the constraint p; the others of A are called a, those of B are called b, r = (a, b):
+//
+//         | S_aa  S_ap |             | S_pp  S_pb |
+//     A = | S_pa  S_pp |,        B = | S_bp  S_bb |
+//
+// J of p has opposite signs on its two bodies, so its opening after the step is Phi_p + y_p of A + y_p of B. It must
+// be what its compliance C allows, C Lambda_p, which is (28) with 4 / (alpha dt^2) = C:
+//
+//     D Lambda_p = b_p - Z' Lambda_r,       D = C + A.S_pp + B.S_pp,   b_p = Phi_p + A.b_p + B.b_p,   Z = | S_ap |
+//                                                                                                       | S_bp |
+// With P = Z D^-1 the constraint p disappears from what a and b see, which is (36)-(39) for packed blocks:
+//
+//     | S_aa        |                                   | b_a |
+// S = |        S_bb | - P Z',                       b = |     | - P b_p
+//                                                       | b_b |
+//
+// eliminate() below does that: L D L' of the pivots, P row by row, S by its lower half. At the root nothing is pending,
+// r is empty, and Lambda_p = D^-1 b_p is the solve at the root. On the way back (34) gives
+//
+//     Lambda_p = D^-1 b_p - P' Lambda_r.
+//
+// A loop closes where A and B share several constraints: they are eliminated one after the other, the others being
+// pending in both, so that their entries add up.
 #pragma once
 
 #include "core/index3/kernels/leaf_compliance.h"

@@ -47,7 +47,7 @@ RIGSTEP_INLINE void solve_front_up(const StepArrays& a, const Front& f, const do
           const int row = f.row_position + k * row_stride<T>(f);
           y[k] = fnma(load<T>(a.carried + row), load<T>(a.lambda + row), y[k]);
         });
-      T solution[N];
+      T solution[N];  // if nothing above moved: at the root, where nothing is above, this is the solve of (34)
       each<N>([&](int k) RIGSTEP_INLINED { solution[k] = y[k]; });
       solve_pivots<N>(factor, solution);
       double* const keep = P + (kIsLink ? 2 * N : f.rows) * N * W;
