@@ -1,5 +1,5 @@
-// A scenario in absolute coordinates: what the natural complements and the DAE judge integrate, and how their results
-// are reported. Owned by one run. Offline only.
+// A scenario in absolute coordinates: what the natural complements and the DAE reference solver integrate, and how
+// their results are reported. Owned by one run. Offline only.
 #pragma once
 
 #include <Eigen/Dense>
@@ -59,7 +59,7 @@ Eigen::MatrixXd jacobian(std::span<const ConstraintRow> rows, std::size_t bodies
 // The motion with each body displaced and turned by (dr, dtheta) in the world frame, velocities as they are.
 void displace(std::vector<BodyMotion>& bodies, const Eigen::VectorXd& delta);
 
-// Why no judge in absolute coordinates can do the mechanism; empty: they can.
+// Why no reference solver in absolute coordinates can do the mechanism; empty: they can.
 std::string absolute_unsupported_reason(const Mechanism& mechanism);
 
 }  // namespace rigstep::offline

@@ -1,4 +1,4 @@
-// Decompositions of dense matrices that several judges need, and tests to compare with: compiled once.
+// Decompositions of dense matrices that several reference solvers need, and tests to compare with: compiled once.
 #pragma once
 
 #include <Eigen/Core>

@@ -1,4 +1,4 @@
-// The motions that drivers prescribe, over time, for the judges. Offline only.
+// The motions that drivers prescribe, over time, for the reference solvers. Offline only.
 #pragma once
 
 #include <span>
@@ -26,8 +26,8 @@ class TimeFunctionAt {
   std::vector<std::vector<double>> curvature_;  // (terms) of a table's spline at its times
 };
 
-// Why a judge cannot follow the mechanism's drivers; empty: it can. A driver that takes position, velocity and
-// acceleration from inputs jumps with them and has no motion between two samples.
+// Why a reference solver cannot follow the mechanism's drivers; empty: it can. A driver that takes position, velocity
+// and acceleration from inputs jumps with them and has no motion between two samples.
 std::string drive_unsupported_reason(const Mechanism& mechanism);
 
 class Drives {

@@ -1,6 +1,6 @@
 // Every load of a mechanism as wrenches on its bodies, written from the meaning of the fields in core/mechanism, for
-// the judges in absolute and in relative coordinates. Efforts act along the gradient of the scalar that they belong to.
-// Offline only.
+// the reference solvers in absolute and in relative coordinates. Efforts act along the gradient of the scalar that they
+// belong to. Offline only.
 #pragma once
 
 #include <array>

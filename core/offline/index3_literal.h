@@ -19,7 +19,7 @@
 //
 // The tangent is M with the penalty of normalisation: gravity has no partials, those of the gyroscopic terms and of
 // other loads are left out. Serial chains on the ground, their end free or on the ground too, of spherical and revolute
-// joints. Load time and offline; a step under gravity alone allocates nothing. As a judge: literal_judge.h.
+// joints. Load time and offline; a step under gravity alone allocates nothing. As a reference solver: literal_solver.h.
 #pragma once
 
 #include <cstdint>

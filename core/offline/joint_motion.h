@@ -1,5 +1,5 @@
 // Joint frames in motion, and the freedoms that they measure: what constraints, springs, motors, couplings and drivers
-// of the absolute-coordinate judges are made of. Offline only.
+// of the absolute-coordinate reference solvers are made of. Offline only.
 #pragma once
 
 #include <array>

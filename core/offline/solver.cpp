@@ -3,7 +3,7 @@
 #include "core/offline/absolute_system.h"
 #include "core/offline/featherstone_dca.h"
 #include "core/offline/hamiltonian_dca.h"
-#include "core/offline/literal_judge.h"
+#include "core/offline/literal_solver.h"
 #include "core/offline/natural_complement.h"
 #include "core/offline/stabilised_index2.h"
 #include "core/offline/tree_hamiltonian.h"

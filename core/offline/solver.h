@@ -1,6 +1,6 @@
-// The judges: offline solvers that share the mechanism's description with the stepper and nothing else, so that their
-// agreement means something. A solver is a function; this is what goes in, what comes out, and the list of them.
-// Offline only: they allocate, and throw.
+// The reference solvers: offline solvers that share the mechanism's description with the stepper and nothing else, so
+// that their agreement means something. A solver is a function; this is what goes in, what comes out, and the list of
+// them. Offline only: they allocate, and throw.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
-// Judges for open trees: the Hamiltonian, Newton-Euler and Lagrange equations of a tree of bodies in the three matrix
-// structures of [003] (tree_methods.h), on the kinematics of its section 2 (tree_kinematics.h).
+// Reference solvers for open trees: the Hamiltonian, Newton-Euler and Lagrange equations of a tree of bodies in the
+// three matrix structures of [003] (tree_methods.h), on the kinematics of its section 2 (tree_kinematics.h).
 //
 //   extended   q-dot, v, mu from (22), p-dot from (23): EMH           u-dot, w, R from (33): Newton-Euler
 //   tangent    q-dot from (30), p-dot from (23): DAH                  u-dot from (35): Lagrange, second kind

@@ -177,7 +177,7 @@ index3::Settings settings_of(const SimulateOptions& options) {
   return settings;
 }
 
-// The scenario of a judge: the inputs that the stepper would have, and every instant that is written.
+// The scenario of a reference solver: the inputs that the stepper would have, and every instant that is written.
 offline::Scenario scenario_of(const SimulateOptions& options, const index3::Settings& settings,
                               const Mechanism& mechanism) {
   const std::uint64_t steps = step_count(options);
@@ -243,8 +243,8 @@ void tell_left_out(const SimulateOptions& options, const Mechanism& mechanism,
                   options.solver, unsupported_reasons[k]);
 }
 
-// A judge in place of the stepper: --dt is the distance of the instants, and how long inputs are held.
-int simulate_with_judge(const SimulateOptions& options) {
+// A reference solver in place of the stepper: --dt is the distance of the instants, and how long inputs are held.
+int simulate_with_reference(const SimulateOptions& options) {
   const offline::Solver* solver = offline::find_solver(options.solver);
   if (!solver)
     throw config::ConfigError("--solver: \"" + options.solver +
@@ -293,7 +293,7 @@ int simulate_with_judge(const SimulateOptions& options) {
 
 int simulate(const SimulateOptions& options) {
   rt::set_floating_point_mode();
-  if (options.solver != "index3") return simulate_with_judge(options);
+  if (options.solver != "index3") return simulate_with_reference(options);
   const index3::Settings settings = settings_of(options);
   const std::uint64_t steps = step_count(options);
   const config::LoadedMechanism mechanism = load_mechanism_file(options.mechanism);

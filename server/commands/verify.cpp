@@ -41,7 +41,7 @@ int exit_code(Verdict verdict) {
       return kExitOk;
     case Verdict::incomplete:
       return kExitIncomplete;
-    case Verdict::unjudged:
+    case Verdict::unverified:
       return kExitNumerical;
     case Verdict::no:
       break;

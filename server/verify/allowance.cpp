@@ -13,9 +13,9 @@ using offline::kAllQuantities;
 using offline::Quantity;
 using offline::Values;
 
-constexpr double kJudgeError = 1e3;           // error of a judge over a run, as a multiple of its tolerance
-constexpr double kRest = 1e-8;                // of poses and velocities: what judges cannot tell from rest
-constexpr double kNoLoad = 1e-5;              // of weights and loads around: what judges cannot tell from none
+constexpr double kSolverError = 1e3;  // error of a reference solver over a run, as a multiple of its tolerance
+constexpr double kRest = 1e-8;        // of poses and velocities: what reference solvers cannot tell from rest
+constexpr double kNoLoad = 1e-5;      // of weights and loads around: what reference solvers cannot tell from none
 constexpr double kSlightAcceleration = 1e-3;  // where there is no gravity [m/s^2]
 constexpr double kSlightestRounding = 1e-11;
 constexpr double kRoundingInLoads = 64.0;  // which sum up along chains, as a multiple of that of one body
@@ -131,11 +131,11 @@ Bounds bounds(const Mechanism& mechanism, const Instants& motion, const Values& 
   Bounds b{scales.scale, scales.scale, scales.scale};
   for (const Quantity q : kAllQuantities) {
     // loads follow accelerations, which react to errors of a pose by stiffnesses and squared rates
-    const double judge = is_kinematic(q) ? kJudgeError * tolerance : std::sqrt(tolerance);
-    const double rounding = std::min(judge, rounding_share(q, scales, dt, duration));
+    const double solver = is_kinematic(q) ? kSolverError * tolerance : std::sqrt(tolerance);
+    const double rounding = std::min(solver, rounding_share(q, scales, dt, duration));
     const double slight = std::max(rounding, is_kinematic(q) ? kRest : kNoLoad);
     for (std::size_t i = 0; i < signal[q].size(); ++i) {
-      b.judge[q][i] *= judge;
+      b.solver[q][i] *= solver;
       b.rounding[q][i] *= rounding;
       b.most[q][i] = std::max(kShareOfSignal * signal[q][i], slight * scales.scale[q][i]);
     }

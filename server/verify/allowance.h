@@ -17,12 +17,12 @@ inline constexpr double kShareOfSignal = 0.01;
 offline::Values signals(const Mechanism& mechanism, const Instants& motion, const offline::Determined& determined);
 
 struct Bounds {
-  offline::Values judge;     // what a judge may be off by
-  offline::Values rounding;  // what rounding may move of the stepper, at most as much as a judge may be off by
+  offline::Values solver;    // what a reference solver may be off by
+  offline::Values rounding;  // what rounding may move of the stepper, at most as much as `solver`
   offline::Values most;      // what no allowance exceeds
 };
 
-// tolerance: of the judges. dt: the stepper's shortest [s].
+// tolerance: of the reference solvers. dt: the stepper's shortest [s].
 Bounds bounds(const Mechanism& mechanism, const Instants& motion, const offline::Values& signal, double tolerance,
               double dt);
 

@@ -128,7 +128,7 @@ Convergence assess(const Mechanism& mechanism, const StepperMotions& motions, co
         found.resolved = false;
         found.item = i;
       }
-      result.allowed[q][i] = std::min(2.0 * moved[q][i] + bound.judge[q][i], bound.most[q][i]);
+      result.allowed[q][i] = std::min(2.0 * moved[q][i] + bound.solver[q][i], bound.most[q][i]);
     }
   }
   return result;

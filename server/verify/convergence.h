@@ -35,7 +35,7 @@ struct Convergence {
   Instants limit;                      // extrapolated to dt = 0
   std::vector<offline::Values> error;  // (runs) from that limit
   offline::Values signal;              // largest value of each item
-  offline::Values allowed;             // by which a judge may differ from the limit
+  offline::Values allowed;             // by which a reference solver may differ from the limit
   std::array<QuantityConvergence, offline::kQuantities> quantity;
 
   const QuantityConvergence& of(offline::Quantity q) const { return quantity[static_cast<std::size_t>(q)]; }
@@ -45,7 +45,7 @@ struct Convergence {
 // Where the extrapolation of poses gets uncertain: the number of instants before, all of them where it does not.
 std::size_t certain_instants(const Mechanism& mechanism, const StepperMotions& motions);
 
-// tolerance: of the judges. motions: three runs at least, of two instants at least.
+// tolerance: of the reference solvers. motions: three runs at least, of two instants at least.
 Convergence assess(const Mechanism& mechanism, const StepperMotions& motions, const offline::Determined& determined,
                    double tolerance);
 

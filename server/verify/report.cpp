@@ -85,29 +85,30 @@ void VerifyReport::take(const Mechanism& described, const Convergence& found) {
   }
 }
 
-void compare_judge(const Mechanism& mechanism, const Convergence& stepper, const Instants& motion,
-                   const offline::Determined& determined, VerifyReport::Judge& judge) {
+void compare_solver(const Mechanism& mechanism, const Convergence& stepper, const Instants& motion,
+                    const offline::Determined& determined, VerifyReport::SolverResult& result) {
   const std::size_t count = std::min(stepper.limit.size(), motion.size());
-  judge.deviation = offline::compare(mechanism, std::span(stepper.limit).first(count), motion, determined);
-  judge.worst_share = 0.0;
-  for (const Difference& d : differences(stepper, judge.deviation)) {
-    if (d.share <= judge.worst_share) continue;
-    judge.worst_share = d.share;
-    judge.worst = fmt::format("{} of {} by {:.2g} {}, allowed {:.2g}", name_of(d.quantity).text,
-                              item_name(mechanism, d.quantity, d.item), judge.deviation[d.quantity][d.item],
-                              name_of(d.quantity).unit, stepper.allowed[d.quantity][d.item]);
+  result.deviation = offline::compare(mechanism, std::span(stepper.limit).first(count), motion, determined);
+  result.worst_share = 0.0;
+  for (const Difference& d : differences(stepper, result.deviation)) {
+    if (d.share <= result.worst_share) continue;
+    result.worst_share = d.share;
+    result.worst = fmt::format("{} of {} by {:.2g} {}, allowed {:.2g}", name_of(d.quantity).text,
+                               item_name(mechanism, d.quantity, d.item), result.deviation[d.quantity][d.item],
+                               name_of(d.quantity).unit, stepper.allowed[d.quantity][d.item]);
   }
 }
 
 Verdict VerifyReport::verdict() const {
-  const auto any = [this](const auto& is) { return std::ranges::any_of(judges, is); };
-  const bool one_agrees = any(&Judge::agrees_to_the_end);
+  const auto any = [this](const auto& is) { return std::ranges::any_of(results, is); };
+  const bool one_agrees = any(&SolverResult::agrees_to_the_end);
   const bool may_still_converge = !converges && !settled;
-  if (!any(&Judge::compared)) return Verdict::unjudged;
+  if (!any(&SolverResult::compared)) return Verdict::unverified;
   if (may_still_converge) return Verdict::incomplete;
-  if (any(&Judge::differs) && !(starts_singular && one_agrees)) return Verdict::no;
+  if (any(&SolverResult::differs) && !(starts_singular && one_agrees)) return Verdict::no;
   if (!converges) return Verdict::no;
-  const bool all_heard = !any(&Judge::differs) && !any(&Judge::stopped_at_start) && !any(&Judge::failed);
+  const bool all_heard =
+      !any(&SolverResult::differs) && !any(&SolverResult::stopped_at_start) && !any(&SolverResult::failed);
   return one_agrees && all_heard && !too_short ? Verdict::agrees : Verdict::incomplete;
 }
 
@@ -128,26 +129,28 @@ std::string shortcomings(const VerifyReport& report) {
 }
 
 std::string opinions(const VerifyReport& report) {
-  using Judge = VerifyReport::Judge;
+  using SolverResult = VerifyReport::SolverResult;
   const auto names = [&report](const auto& is) {
     std::string list;
-    for (const Judge& judge : report.judges)
-      if (std::invoke(is, judge)) list += (list.empty() ? "" : ", ") + judge.name;
+    for (const SolverResult& result : report.results)
+      if (std::invoke(is, result)) list += (list.empty() ? "" : ", ") + result.name;
     return list;
   };
-  const auto count = [&report](const auto& is) { return std::ranges::count_if(report.judges, is); };
-  const auto in_part = [](const Judge& judge) { return judge.agrees() && judge.stopped; };
-  const auto cannot = [](const Judge& judge) { return !judge.compared() && !judge.stopped && !judge.failed; };
-  std::string counts = fmt::format("{} agree", count(&Judge::agrees_to_the_end));
+  const auto count = [&report](const auto& is) { return std::ranges::count_if(report.results, is); };
+  const auto in_part = [](const SolverResult& result) { return result.agrees() && result.stopped; };
+  const auto cannot = [](const SolverResult& result) {
+    return !result.compared() && !result.stopped && !result.failed;
+  };
+  std::string counts = fmt::format("{} agree", count(&SolverResult::agrees_to_the_end));
   if (count(in_part) > 0)
     counts += fmt::format(", {} agree as far as --limit let them go ({})", count(in_part), names(in_part));
-  if (count(&Judge::differs) > 0)
-    counts += fmt::format(", {} differ ({})", count(&Judge::differs), names(&Judge::differs));
-  if (count(&Judge::failed) > 0)
-    counts += fmt::format(", {} gave up ({})", count(&Judge::failed), names(&Judge::failed));
-  if (count(&Judge::stopped_at_start) > 0)
-    counts += fmt::format(", {} stopped at the start by --limit ({})", count(&Judge::stopped_at_start),
-                          names(&Judge::stopped_at_start));
+  if (count(&SolverResult::differs) > 0)
+    counts += fmt::format(", {} differ ({})", count(&SolverResult::differs), names(&SolverResult::differs));
+  if (count(&SolverResult::failed) > 0)
+    counts += fmt::format(", {} gave up ({})", count(&SolverResult::failed), names(&SolverResult::failed));
+  if (count(&SolverResult::stopped_at_start) > 0)
+    counts += fmt::format(", {} stopped at the start by --limit ({})", count(&SolverResult::stopped_at_start),
+                          names(&SolverResult::stopped_at_start));
   if (count(cannot) > 0) counts += fmt::format(", {} cannot do it", count(cannot));
   return counts;
 }
@@ -167,11 +170,11 @@ std::string verdict_text(const VerifyReport& report) {
             "INCOMPLETE: the steps are still too long for the stepper's order: {}: {} {:g}, or a larger "
             "--limit: {}",
             shortcomings(report), report.recorded ? "record it with a dt of" : "try --dt", report.dt_to_try, counts);
-      return (std::ranges::any_of(report.judges, &VerifyReport::Judge::differs)
+      return (std::ranges::any_of(report.results, &VerifyReport::SolverResult::differs)
                   ? "INCOMPLETE: the start is a singular pose, where solvers go astray: "
                   : "INCOMPLETE: no solver differs as far as it came: ") +
              counts;
-    case Verdict::unjudged:
+    case Verdict::unverified:
       return "NONE: no reference solver has a result: " + counts;
     case Verdict::no:
       break;
@@ -200,28 +203,28 @@ std::string convergence_text(const VerifyReport& report) {
   return out;
 }
 
-std::string judge_row(const VerifyReport& report, const VerifyReport::Judge& judge) {
-  if (!judge.compared())
-    return fmt::format("{:<31}  {}{}\n", judge.name, judge.failed ? "GAVE UP: " : "", judge.unsupported_reason);
-  return fmt::format("{:<31}{}{}\n", judge.name, measures(judge.deviation),
-                     !judge.agrees()                      ? "  DIFFERS: " + judge.worst
-                     : judge.stopped                      ? fmt::format("  to {:.3g} s, --limit", judge.until)
-                     : judge.tolerance < report.tolerance ? fmt::format("  at tolerance {:g}", judge.tolerance)
-                                                          : "");
+std::string row_of(const VerifyReport& report, const VerifyReport::SolverResult& result) {
+  if (!result.compared())
+    return fmt::format("{:<31}  {}{}\n", result.name, result.failed ? "GAVE UP: " : "", result.unsupported_reason);
+  return fmt::format("{:<31}{}{}\n", result.name, measures(result.deviation),
+                     !result.agrees()                      ? "  DIFFERS: " + result.worst
+                     : result.stopped                      ? fmt::format("  to {:.3g} s, --limit", result.until)
+                     : result.tolerance < report.tolerance ? fmt::format("  at tolerance {:g}", result.tolerance)
+                                                           : "");
 }
 
-std::string judges_text(const VerifyReport& report) {
+std::string solvers_text(const VerifyReport& report) {
   std::string out = fmt::format("\n{:<31}", "reference solver - that limit");
   for (const QuantityName& name : kNames) out += fmt::format("{:>9}", name.column);
   out += '\n';
-  for (const VerifyReport::Judge& judge : report.judges) out += judge_row(report, judge);
+  for (const VerifyReport::SolverResult& result : report.results) out += row_of(report, result);
   out += fmt::format("\n{:<31}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}\n", "the solver's own run", "energy J", "Phi", "rate",
                      "accel", "rhs", "s");
-  for (const VerifyReport::Judge& judge : report.judges)
-    if (judge.compared())
-      out += fmt::format("{:<31}{:>9.1e}{:>9.1e}{:>9.1e}{:>9.1e}{:9}{:9.2f}\n", judge.name, judge.energy_change,
-                         judge.position_residual, judge.velocity_residual, judge.acceleration_residual,
-                         judge.right_hand_sides, judge.seconds);
+  for (const VerifyReport::SolverResult& result : report.results)
+    if (result.compared())
+      out += fmt::format("{:<31}{:>9.1e}{:>9.1e}{:>9.1e}{:>9.1e}{:9}{:9.2f}\n", result.name, result.energy_change,
+                         result.position_residual, result.velocity_residual, result.acceleration_residual,
+                         result.right_hand_sides, result.seconds);
   return out;
 }
 
@@ -231,23 +234,23 @@ double order_of_poses(const VerifyReport& report) {
   return position == 0.0 || turn == 0.0 ? position + turn : std::min(position, turn);
 }
 
-nlohmann::json json_of(const VerifyReport::Judge& judge) {
-  return {{"name", judge.name},
-          {"unsupported_reason", judge.unsupported_reason},
-          {"failed", judge.failed},
-          {"stopped", judge.stopped},
-          {"until_s", judge.until},
-          {"tolerance", judge.tolerance},
-          {"agrees", judge.agrees()},
-          {"deviation", json_of(judge.deviation)},
-          {"worst", judge.worst},
-          {"worst_share_of_allowed", judge.worst_share},
-          {"energy_change_J", judge.energy_change},
-          {"position_residual", judge.position_residual},
-          {"velocity_residual", judge.velocity_residual},
-          {"acceleration_residual", judge.acceleration_residual},
-          {"right_hand_sides", judge.right_hand_sides},
-          {"seconds", judge.seconds}};
+nlohmann::json json_of(const VerifyReport::SolverResult& result) {
+  return {{"name", result.name},
+          {"unsupported_reason", result.unsupported_reason},
+          {"failed", result.failed},
+          {"stopped", result.stopped},
+          {"until_s", result.until},
+          {"tolerance", result.tolerance},
+          {"agrees", result.agrees()},
+          {"deviation", json_of(result.deviation)},
+          {"worst", result.worst},
+          {"worst_share_of_allowed", result.worst_share},
+          {"energy_change_J", result.energy_change},
+          {"position_residual", result.position_residual},
+          {"velocity_residual", result.velocity_residual},
+          {"acceleration_residual", result.acceleration_residual},
+          {"right_hand_sides", result.right_hand_sides},
+          {"seconds", result.seconds}};
 }
 
 }  // namespace
@@ -256,7 +259,7 @@ std::string VerifyReport::text() const {
   std::string out = fmt::format("{}: 0 to {:g} s{}\n{}\n", mechanism, until,
                                 why_not_further.empty() ? "" : ", no further: " + why_not_further,
                                 cut.empty() ? "" : cut + "; only the steps before that were used\n");
-  out += convergence_text(*this) + judges_text(*this);
+  out += convergence_text(*this) + solvers_text(*this);
   out += fmt::format(
       "\nreactions compared at {} of {} joints; the others share redundant constraints, of which what they together "
       "exert on bodies is compared\nverdict: {}\n",
@@ -293,7 +296,7 @@ nlohmann::json VerifyReport::json() const {
                                         {"order_too_low", row.convergence.low},
                                         {"resolved", row.convergence.resolved}};
   }
-  for (const Judge& judge : judges) out["solvers"].push_back(json_of(judge));
+  for (const SolverResult& result : results) out["solvers"].push_back(json_of(result));
   return out;
 }
 

@@ -1,4 +1,5 @@
-// What verifying found: the stepper's convergence, each judge's deviation from its limit, and the verdict. Offline.
+// What verifying found: the stepper's convergence, each reference solver's deviation from its limit, and the verdict.
+// Offline.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -10,13 +11,13 @@
 namespace rigstep::server {
 
 enum class Verdict {
-  agrees,  // the stepper converges, and every judge that can do the mechanism agrees: one at least to the end, those
-           // that --limit stopped as far as they came
+  agrees,  // the stepper converges, and every reference solver that can do the mechanism agrees: one at least to the
+           // end, those that --limit stopped as far as they came
   incomplete,  // ... but none came to the end, --limit stopped some at the very start, one gave up or differs from a
                // singular start on, which says nothing of the stepper, or too little of the time could be compared; or
                // the stepper's order still rises where its steps could not be made shorter
-  no,          // its order is too low and stays so, or a judge differs
-  unjudged,    // no judge has a result
+  no,          // its order is too low and stays so, or a reference solver differs
+  unverified,  // no reference solver has a result
 };
 
 struct VerifyReport {
@@ -33,7 +34,7 @@ struct VerifyReport {
     std::vector<double> error;  // (steps) of the stepper
     QuantityConvergence convergence;
   };
-  struct Judge {
+  struct SolverResult {
     std::string name;
     std::string unsupported_reason;  // why there is no result; empty: there is one
     bool failed = false;             // it gave up, or threw
@@ -55,14 +56,14 @@ struct VerifyReport {
     bool stopped_at_start() const { return stopped && !compared(); }
   };
   std::string mechanism;
-  double tolerance = 0.0;       // of the judges; one that differed is asked again with a hundredth of it
+  double tolerance = 0.0;       // of the reference solvers; one that differed is asked again with a hundredth of it
   double until = 0.0;           // compared from 0 to here [s]
   double asked = 0.0;           // [s]
   std::string why_not_further;  // empty: the whole duration
   std::string cut;              // why not all of a recording could be used; empty: all of it was
   bool too_short = false;       // less than half of it, since the stepper does not converge, or next to no steps before
                                 // a singular pose
-  bool starts_singular = false;      // so that judges that differ say nothing, as long as one agrees
+  bool starts_singular = false;      // so that reference solvers that differ say nothing, as long as one agrees
   std::vector<Step> steps;           // dt, dt/2, dt/4, where inputs jump dt/8, and on until it converges
   std::vector<Quantity> quantities;  // in the order of offline::Quantity
   bool converges = false;            // the order of each is that of the scheme, or its errors are rounding
@@ -70,7 +71,7 @@ struct VerifyReport {
   double dt_to_try = 0.0;            // ... else this might be short enough [s]
   bool recorded = false;             // so that --dt does not count
   std::size_t joints = 0, determined_reactions = 0;
-  std::vector<Judge> judges;
+  std::vector<SolverResult> results;
 
   // Takes over what was found of the stepper.
   void take(const Mechanism& mechanism, const Convergence& convergence);
@@ -80,8 +81,8 @@ struct VerifyReport {
   nlohmann::json json() const;
 };
 
-// How far a judge's motion is from the stepper's limit: fills deviation, worst and worst_share.
-void compare_judge(const Mechanism& mechanism, const Convergence& stepper, const Instants& motion,
-                   const offline::Determined& determined, VerifyReport::Judge& judge);
+// How far a reference solver's motion is from the stepper's limit: fills deviation, worst and worst_share.
+void compare_solver(const Mechanism& mechanism, const Convergence& stepper, const Instants& motion,
+                    const offline::Determined& determined, VerifyReport::SolverResult& result);
 
 }  // namespace rigstep::server

@@ -40,7 +40,7 @@ std::uint64_t stride(const VerifyCase& a) {
                                  a.steps / static_cast<std::uint64_t>(a.has_many_bodies() ? kFewInstants : kInstants));
 }
 
-// Whether motions are compared after this step; more often at first, for judges that do not come far.
+// Whether motions are compared after this step; more often at first, for reference solvers that do not come far.
 bool is_instant(const VerifyCase& a, std::uint64_t step) {
   return step % stride(a) == 0 || (step < stride(a) && std::has_single_bit(step));
 }

@@ -1,4 +1,4 @@
-// Motions and loads of the stepper as judges report theirs, and where its pose gets singular. Offline.
+// Motions and loads of the stepper as reference solvers report theirs, and where its pose gets singular. Offline.
 #pragma once
 
 #include <functional>

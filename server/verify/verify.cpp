@@ -18,8 +18,8 @@ using Progress = std::function<void(std::string_view what, double done)>;
 
 constexpr int kMostRuns = 7;         // of the stepper: down to dt / 64
 constexpr int kRoom = 20;            // parts before a singular pose, of which the last is left out
-constexpr double kTighter = 1e-2;    // the tolerance of a judge that is asked again
-constexpr double kPatience = 4.0;    // times the limit for a judge that has not come to the first instant
+constexpr double kTighter = 1e-2;    // the tolerance of a reference solver that is asked again
+constexpr double kPatience = 4.0;    // times the limit for a reference solver that has not come to the first instant
 constexpr double kEnough = 0.5;      // share of the time that is to be compared where the stepper does not converge
 constexpr double kFewestSteps = 20;  // that are to be compared before a singular pose
 
@@ -47,15 +47,15 @@ class Verification {
     report_.recorded = request.path.ends_with(".mcap");
     report_.starts_singular = index3::start_rank(mechanism()).singular();
     report_.asked = case_.duration();
-    // at the start the stepper knows no input yet, judges do; a singular pose leaves accelerations open
+    // at the start the stepper knows no input yet, reference solvers do; a singular pose leaves accelerations open
     motions_.start_has_loads = scenario_.inputs.empty() && !report_.starts_singular;
   }
 
-  VerifyReport run(const std::vector<const offline::Solver*>& judges) {
+  VerifyReport run(const std::vector<const offline::Solver*>& solvers) {
     end_before_singular_pose();
     run_stepper();
     describe_stepper();
-    ask(judges);
+    ask(solvers);
     return std::move(report_);
   }
 
@@ -69,9 +69,9 @@ class Verification {
   bool may_refine(double last_run, double spent) const;
   bool is_long_enough() const;
   void describe_stepper();
-  void ask(const std::vector<const offline::Solver*>& judges);
-  VerifyReport::Judge ask(const offline::Solver& solver, double tolerance) const;
-  void compare(const offline::Trajectory& run, VerifyReport::Judge& judge) const;
+  void ask(const std::vector<const offline::Solver*>& solvers);
+  VerifyReport::SolverResult ask(const offline::Solver& solver, double tolerance) const;
+  void compare(const offline::Trajectory& run, VerifyReport::SolverResult& result) const;
 
   const VerifyRequest& request_;
   const Progress& progress_;
@@ -157,30 +157,30 @@ void Verification::describe_stepper() {
   if (!report_.converges && !report_.settled) report_.dt_to_try = seconds(std::max<std::int64_t>(next, 8));
 }
 
-void Verification::compare(const offline::Trajectory& run, VerifyReport::Judge& judge) const {
+void Verification::compare(const offline::Trajectory& run, VerifyReport::SolverResult& result) const {
   const std::size_t count = run.instants.size();
-  judge.stopped = judge.stopped && count < found_.limit.size();  // not where the limit ran out at the very end
-  if (!judge.stopped && count != found_.limit.size())
+  result.stopped = result.stopped && count < found_.limit.size();  // not where the limit ran out at the very end
+  if (!result.stopped && count != found_.limit.size())
     throw offline::SolverError(fmt::format("it gave {} of {} instants", count, found_.limit.size()));
   if (count < 2) return;
-  judge.until = run.instants.back().time;
-  compare_judge(mechanism(), found_, run.instants, determined_, judge);
+  result.until = run.instants.back().time;
+  compare_solver(mechanism(), found_, run.instants, determined_, result);
   for (const Instant& instant : run.instants) {
-    judge.energy_change = std::max(judge.energy_change, std::abs(instant.energy - run.instants.front().energy));
-    judge.position_residual = std::max(judge.position_residual, instant.position_residual);
-    judge.velocity_residual = std::max(judge.velocity_residual, instant.velocity_residual);
-    judge.acceleration_residual = std::max(judge.acceleration_residual, instant.acceleration_residual);
+    result.energy_change = std::max(result.energy_change, std::abs(instant.energy - run.instants.front().energy));
+    result.position_residual = std::max(result.position_residual, instant.position_residual);
+    result.velocity_residual = std::max(result.velocity_residual, instant.velocity_residual);
+    result.acceleration_residual = std::max(result.acceleration_residual, instant.acceleration_residual);
   }
-  judge.seconds = run.seconds;
-  judge.right_hand_sides = run.right_hand_sides;
+  result.seconds = run.seconds;
+  result.right_hand_sides = run.right_hand_sides;
 }
 
-VerifyReport::Judge Verification::ask(const offline::Solver& solver, double tolerance) const {
-  VerifyReport::Judge judge;
-  judge.name = solver.name;
-  judge.tolerance = tolerance;
-  judge.unsupported_reason = solver.unsupported_reason(mechanism());
-  if (!judge.unsupported_reason.empty()) return judge;
+VerifyReport::SolverResult Verification::ask(const offline::Solver& solver, double tolerance) const {
+  VerifyReport::SolverResult result;
+  result.name = solver.name;
+  result.tolerance = tolerance;
+  result.unsupported_reason = solver.unsupported_reason(mechanism());
+  if (!result.unsupported_reason.empty()) return result;
   offline::Options options;
   options.relative_tolerance = options.absolute_tolerance = tolerance;
   const ProcessorClock clock;
@@ -188,33 +188,33 @@ VerifyReport::Judge Verification::ask(const offline::Solver& solver, double tole
   options.progress = [&](double t) {
     progress_(solver.name, t / scenario_.instants.back());
     reached = t;
-    judge.stopped = clock.seconds() > request_.limit * (t < scenario_.instants[1] ? kPatience : 1.0);
-    return !judge.stopped;
+    result.stopped = clock.seconds() > request_.limit * (t < scenario_.instants[1] ? kPatience : 1.0);
+    return !result.stopped;
   };
   try {
     const offline::Trajectory run = solver.simulate(scenario_, options);
-    compare(run, judge);
+    compare(run, result);
     if (run.instants.size() < 2)
-      judge.unsupported_reason =
+      result.unsupported_reason =
           fmt::format("stopped at {:.3g} s after {:g} s of processor time: give it more with --limit", reached,
                       kPatience * request_.limit);
   } catch (const Error& error) {
-    judge.unsupported_reason = error.what();
-    judge.failed = true;
+    result.unsupported_reason = error.what();
+    result.failed = true;
   }
-  return judge;
+  return result;
 }
 
-void Verification::ask(const std::vector<const offline::Solver*>& judges) {
+void Verification::ask(const std::vector<const offline::Solver*>& solvers) {
   scenario_.start = found_.limit.front().body;
   for (const Instant& instant : found_.limit) scenario_.instants.push_back(instant.time);
-  for (const offline::Solver* solver : judges) {
-    VerifyReport::Judge judge = ask(*solver, request_.tolerance);
-    if (judge.differs()) {  // is it the judge's own error that shows?
-      VerifyReport::Judge tighter = ask(*solver, kTighter * request_.tolerance);
-      if (tighter.agrees()) judge = std::move(tighter);
+  for (const offline::Solver* solver : solvers) {
+    VerifyReport::SolverResult result = ask(*solver, request_.tolerance);
+    if (result.differs()) {  // is it the reference solver's own error that shows?
+      VerifyReport::SolverResult tighter = ask(*solver, kTighter * request_.tolerance);
+      if (tighter.agrees()) result = std::move(tighter);
     }
-    report_.judges.push_back(std::move(judge));
+    report_.results.push_back(std::move(result));
   }
 }
 

@@ -1,5 +1,5 @@
-// The stepper against the judges: the same mechanism under the same inputs, by solvers that share no code with it.
-// Offline.
+// The stepper against the reference solvers: the same mechanism under the same inputs, by solvers that share no code
+// with it. Offline.
 #pragma once
 
 #include <functional>
@@ -15,11 +15,11 @@ struct VerifyRequest {
   std::string path;                  // mechanism file, or recording (.mcap)
   std::string inputs;                // table of input channels over time, or empty: zero
   std::vector<std::string> solvers;  // none, or "all": every one
-  double tolerance = 1e-9;           // of the judges' integrators, absolute and relative
+  double tolerance = 1e-9;           // of the reference solvers' integrators, absolute and relative
   double duration = 0.0;             // [s]; 0: one second, less for many bodies, the whole of a recording
   double dt = 0.0;                   // of the stepper [s]; 0: 1 ms, or a tenth or hundredth of it where that is too
                                      // long to compare anything, and of the duration; a recording has its own
-  double limit = 5.0;                // processor time that a judge gets, and the stepper with steps below dt/4 [s]
+  double limit = 5.0;  // processor time that a reference solver gets, and the stepper with steps below dt/4 [s]
 };
 
 // progress: what is running and how far it is, 0..1; may throw to stop. Throws MechanismFileError, config::ConfigError,

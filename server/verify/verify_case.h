@@ -32,7 +32,7 @@ inline double seconds(std::int64_t ns) { return 1e-9 * static_cast<double>(ns); 
 // Throws MechanismFileError, config::ConfigError and wire::RecordingError.
 VerifyCase load_case(const VerifyRequest& request);
 
-// Inputs as the judges take them: one entry where they change.
+// Inputs as the reference solvers take them: one entry where they change.
 std::vector<offline::HeldInputs> held_inputs(const VerifyCase& a);
 
 // Of the stepper's error: that of its scheme is 2. Where an input jumps the trapezoidal rule takes the mean of both

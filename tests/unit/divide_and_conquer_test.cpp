@@ -28,7 +28,7 @@ struct Assembled {
   std::vector<Subspaces> at;
 };
 
-// M^-1 (w - J' (J M^-1 J')^+ J M^-1 w) with the rows of another judge.
+// M^-1 (w - J' (J M^-1 J')^+ J M^-1 w) with the rows of another reference solver.
 VectorXd dense_response(const Mechanism& m, const VectorXd& w) {
   const std::vector<BodyMotion> start = start_motion(m);
   const std::vector<Jet> coordinates = CoordinateFollower(m).follow(start);

@@ -1,5 +1,5 @@
-// What verify makes of runs of the stepper: doctored ones must not pass. The runs are a judge's motion with errors of
-// second order, so that what is doctored is all that is wrong.
+// What verify makes of runs of the stepper: doctored ones must not pass. The runs are a reference solver's motion with
+// errors of second order, so that what is doctored is all that is wrong.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -75,10 +75,10 @@ VerifyReport verified(const Case& c, const Doctor& doctor = nullptr) {
   VerifyReport report;
   report.steps.resize(found.error.size());
   report.take(c.mechanism, found);
-  VerifyReport::Judge judge;
-  judge.name = "truth";
-  compare_judge(c.mechanism, found, c.truth, c.determined, judge);
-  report.judges.push_back(judge);
+  VerifyReport::SolverResult result;
+  result.name = "truth";
+  compare_solver(c.mechanism, found, c.truth, c.determined, result);
+  report.results.push_back(result);
   return report;
 }
 
@@ -89,7 +89,7 @@ void check_is_no(const Case& c, Quantity quantity, std::size_t item, const Docto
   CHECK(report.converges);
   CHECK(report.verdict() == Verdict::no);
   const Difference worst =
-      differences(convergence(c, doctor), report.judges[0].deviation)[static_cast<std::size_t>(quantity)];
+      differences(convergence(c, doctor), report.results[0].deviation)[static_cast<std::size_t>(quantity)];
   CHECK(worst.share > 1.0);
   CHECK(worst.item == item);
 }

@@ -4,7 +4,7 @@
 
 #include <doctest/doctest.h>
 
-#include "core/offline/literal_judge.h"
+#include "core/offline/literal_solver.h"
 #include "tests/support/mechanisms.h"
 #include "tests/support/reference.h"
 
@@ -208,7 +208,7 @@ TEST_CASE("literal form: modified Newton reaches the step of full Newton, with o
   }
 }
 
-TEST_CASE("literal judge: extrapolated to steps of zero it agrees with the references to 1e-8 m") {
+TEST_CASE("literal reference solver: extrapolated to steps of zero it agrees with the references to 1e-8 m") {
   struct Case {
     const char *name, *reference;
     double until;
@@ -232,7 +232,7 @@ TEST_CASE("literal judge: extrapolated to steps of zero it agrees with the refer
   }
 }
 
-TEST_CASE("literal judge: what it cannot do, and a tolerance of none, are refused") {
+TEST_CASE("literal reference solver: what it cannot do, and a tolerance of none, are refused") {
   CHECK(offline::literal_index3_unsupported_reason(mechanism("chain_8")).empty());
   CHECK(offline::literal_index3_unsupported_reason(mechanism("pipelayer")) != "");
   CHECK(offline::literal_index3_unsupported_reason(mechanism("stewart")) != "");

@@ -1,7 +1,7 @@
 // One step against a dense Newton solution of the discretised equations (17) (18) of [001], written here from the paper
 // in absolute coordinates: seven per body, constraints as equations, multipliers of the constraints and of the
-// normalisation. Nothing of the stepper is used: loads and prescribed motions are those of the judges, the Jacobian is
-// numeric.
+// normalisation. Nothing of the stepper is used: loads and prescribed motions are those of the reference solvers, the
+// Jacobian is numeric.
 //
 // Tolerance of all comparisons, in m and in Euler parameters: dt^2/4 times the equations of motion holds q itself,
 // rounded to 4e-16 where bodies stand within 4 m; the worst ratio of inertias along these chains passes 1e2 of that on,

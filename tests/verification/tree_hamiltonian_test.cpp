@@ -281,7 +281,8 @@ TEST_CASE("every tree method follows the references to 1e-8 m at tolerance 1e-10
   }
 }
 
-TEST_CASE("tree methods agree with each other and with another judge, with driven hinges and floating bodies") {
+TEST_CASE(
+    "tree methods agree with each other and with another reference solver, with driven hinges and floating bodies") {
   const Mechanism random = random_hinges(3, 7);
   REQUIRE(random.drivers().size() > 1);
   std::vector<Mechanism> mechanisms{random};

@@ -23,7 +23,7 @@ using Eigen::VectorXd;
 constexpr int kLeastRowsOfPrimalBody = 18;  // fewer are eliminated as fast in the dual form
 constexpr double kClearGain = 0.6;          // of the operations: they do not tell all of the time
 constexpr int kMostRowsOfPart = 600;  // of what the primal bodies hold together: its rows are looked at all together
-constexpr int kMostDenseRows = 600;   // beyond, the dual form is the judge
+constexpr int kMostDenseRows = 600;   // beyond, the comparison is with the dual form
 constexpr double kLeastHold =
     1e-3;  // of a row on the bodies between the primal bodies, against that on the primal bodies
 constexpr double kNothing = 1e-7;      // of a row that has length 1

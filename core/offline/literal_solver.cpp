@@ -1,4 +1,4 @@
-#include "core/offline/literal_judge.h"
+#include "core/offline/literal_solver.h"
 
 #include <algorithm>
 #include <chrono>

@@ -1,5 +1,5 @@
-// The literal index-3 scheme of [001] (index3_literal.h) as a judge: run with ever shorter steps and extrapolated to
-// steps of zero until two extrapolations agree to the tolerance. Offline only.
+// The literal index-3 scheme of [001] (index3_literal.h) as a reference solver: run with ever shorter steps and
+// extrapolated to steps of zero until two extrapolations agree to the tolerance. Offline only.
 #pragma once
 
 #include "core/offline/solver.h"

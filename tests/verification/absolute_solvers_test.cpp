@@ -1,4 +1,4 @@
-// The judges in absolute coordinates against reference solutions, each other and closed forms.
+// The reference solvers in absolute coordinates against reference solutions, each other and closed forms.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -136,7 +136,8 @@ TEST_CASE("every complement follows the reference McPherson struts and the pipel
   }
 }
 
-TEST_CASE("complements give one motion on every shipped mechanism of up to 13 bodies, and it is the DAE judge's") {
+TEST_CASE(
+    "complements give one motion on every shipped mechanism of up to 13 bodies, and it is the DAE reference solver's") {
   for (const char* name :
        {"andrews", "carousel", "chain_8", "double_pendulum", "driven_crank", "four_bar", "four_bar_hanging",
         "hdca_case1", "hdca_case2", "hdca_case3", "mcpherson", "mcpherson_redundant", "motor_with_friction",
@@ -219,7 +220,7 @@ TEST_CASE("four parallel links pass their singular pose on the branch of the ref
   CHECK(position_error(c, run(c, Complement::qr, 1e-10).trajectory) < 1e-7);
 }
 
-TEST_CASE("the DAE judge follows references, with redundant constraints too") {
+TEST_CASE("the DAE reference solver follows references, with redundant constraints too") {
   const struct {
     const char *mechanism, *reference;
     double until, tolerance, error;
@@ -236,7 +237,7 @@ TEST_CASE("the DAE judge follows references, with redundant constraints too") {
   }
 }
 
-TEST_CASE("a filtered driver, held inputs and couplings: two judges, one motion") {
+TEST_CASE("a filtered driver, held inputs and couplings: two reference solvers, one motion") {
   Case c{test::mechanism("stewart"), {}, {}};
   c.scenario.mechanism = &c.mechanism;
   c.scenario.instants = {0.0, 0.02, 0.05};
@@ -253,13 +254,13 @@ TEST_CASE("a filtered driver, held inputs and couplings: two judges, one motion"
   CHECK((dae.instants.back().body.back().r_0 - dae.instants.front().body.back().r_0).norm() > 1e-3);
 }
 
-TEST_CASE("a judge says what it cannot do, what a start contradicts, and that a tolerance of zero is none") {
+TEST_CASE("a reference solver says what it cannot do, what a start contradicts, and that a tolerance of zero is none") {
   Case c = reference_case("double_pendulum", "double_pendulum", 0.1);
   const auto both = [&](const std::string& words, double tolerance) {
     c.scenario.mechanism = &c.mechanism;
-    const auto says = [&](const auto& judge) {
+    const auto says = [&](const auto& solver) {
       try {
-        judge();
+        solver();
       } catch (const std::exception& error) {
         CAPTURE(error.what());
         CHECK(std::string(error.what()).find(words) != std::string::npos);
@@ -314,7 +315,7 @@ Mechanism rotor() {
   return builder.build();
 }
 
-TEST_CASE("every judge follows a torque that is held between jumps as the closed form does") {
+TEST_CASE("every reference solver follows a torque that is held between jumps as the closed form does") {
   const Mechanism m = rotor();
   const double inertia = 0.3 + 2.0 * 0.5 * 0.5;
   Scenario s;

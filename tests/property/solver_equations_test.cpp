@@ -1,5 +1,5 @@
-// What the absolute-coordinate judges are made of: derivatives by finite differences, projections by their definition,
-// and the equations of motion against those of the stepper, which share no code.
+// What the absolute-coordinate reference solvers are made of: derivatives by finite differences, projections by their
+// definition, and the equations of motion against those of the stepper, which share no code.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -54,8 +54,8 @@ void check_start_accelerations(const Mechanism& m) {
   scenario.instants = {0.0};
   for (const index3::BodyState& b : stepper.state().body)
     scenario.start.push_back({b.r, b.p, b.v, Eigen::Quaterniond(b.p[0], b.p[1], b.p[2], b.p[3]) * b.w_b});
-  AbsoluteSystem judge(scenario, "judge");
-  const std::vector<Vec6> a = judge.accelerations(0.0, judge.start());
+  AbsoluteSystem solver(scenario, "reference solver");
+  const std::vector<Vec6> a = solver.accelerations(0.0, solver.start());
   for (std::size_t i = 0; i < a.size(); ++i) {
     CAPTURE(m.bodies()[i].name);
     const index3::BodyState& b = stepper.state().body[i];
