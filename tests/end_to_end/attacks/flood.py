@@ -5,7 +5,7 @@ ns since 1970. Its own port differs from the rig's, its address does not."""
 import argparse, ctypes, json, os, random, re, socket, struct, time, zlib
 
 SIZE, HEADER, TAG = 1200, struct.Struct("<2sBBQQqqq"), 16
-AT_ONCE, TURN = 500, 0.4
+AT_ONCE, VOLLEY, TURN = 500, 0.004, 0.4  # a volley of full ones is more than a socket holds
 
 
 class Buffer(ctypes.Structure):  # struct iovec
@@ -79,7 +79,7 @@ def turn(link, volley, rate, seconds):
     sent, begin = 0, time.monotonic()
     while (now := time.monotonic() - begin) < seconds:
         sent += volley.send(link, max(min(AT_ONCE, int(rate * now) - sent), 0))
-        time.sleep(0.0005)
+        time.sleep(VOLLEY)
     return sent
 
 
