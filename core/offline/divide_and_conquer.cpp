@@ -16,9 +16,9 @@ constexpr int kMostRowsOfLoops = 1000;  // that a compound closes at once
 constexpr double kMostBytes = 1e9;      // of all compounds
 constexpr double kRedundant = 1e-9;     // eigenvalue of a loop's compliance, relative to that of bodies without slender
                                         // axes, that counts as zero
-constexpr double kRounding = 1e-14;     // ... relative to the largest compliance of a row: a hundred times what it is
-constexpr double kMostRounding = 1e-3;  // that it may be of the former
-constexpr int kRefinements = 2;         // each takes rods with a moment of 1e-9 a million times nearer
+constexpr double kPivotRounding = 1e-14;  // ... relative to the largest compliance of a row: a hundred times what it is
+constexpr double kMostRounding = 1e-3;    // that it may be of the former
+constexpr int kRefinements = 2;           // each takes rods with a moment of 1e-9 a million times nearer
 
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
@@ -230,7 +230,7 @@ double DivideAndConquer::compliance_of(const Link& link) const {
 // Else rounding would look like a constraint, or a constraint like rounding.
 void DivideAndConquer::require_telling_eigenvalues() const {
   for (const Compound& c : compounds_)
-    if (c.loop && kRounding * c.largest > kMostRounding * c.compliance)
+    if (c.loop && kPivotRounding * c.largest > kMostRounding * c.compliance)
       throw SolverError("divide and conquer: cannot simulate " + mechanism_->name() +
                         ": moments of inertia differ so much that rounding hides which constraints of a loop are "
                         "redundant: take another solver, or make the least moment larger");
@@ -251,7 +251,7 @@ void DivideAndConquer::assemble_compound(Compound& c) {
       if (a.part == b.part)
         c.F.block(a.to, b.to, a.rows, b.rows) += compounds_[a.part].X.block(a.from, b.from, a.rows, b.rows);
   const auto K = c.F.topLeftCorner(c.closed_rows, c.closed_rows);
-  c.root = c.loop ? root_of_inverse(K, std::max(kRedundant * c.compliance, kRounding * c.largest))
+  c.root = c.loop ? root_of_inverse(K, std::max(kRedundant * c.compliance, kPivotRounding * c.largest))
                   : MatrixXd(Eigen::LLT<MatrixXd>(K).matrixL());  // (27), (43), (45)
   c.W = c.times_root(c.F.topRightCorner(c.closed_rows, c.open_rows));
   c.X = c.F.bottomRightCorner(c.open_rows, c.open_rows);
