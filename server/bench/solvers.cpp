@@ -32,8 +32,8 @@ TimedSolver timed_stepper(const Mechanism& mechanism, double dt, int threads, st
   solver.step = [stepper] {
     const StepReport report = stepper->step(Inputs{});
     if (failed(report.status))
-      throw StepFailed(stepper->mechanism().name() + ": step " + std::to_string(stepper->state().step + 1) +
-                       " is " + describe_fault(stepper->mechanism(), report.status, report.body, report.joint));
+      throw StepFailed(stepper->mechanism().name() + ": step " + std::to_string(stepper->state().step + 1) + " is " +
+                       describe_fault(stepper->mechanism(), report.status, report.body, report.joint));
   };
   solver.save = [stepper, saved] {
     stepper->state().flatten(saved->flat);

@@ -277,8 +277,7 @@ std::string line(const TuneSetting& s, const TuneReport& report) {
                      100.0 * s.load(), verdict);
 }
 
-constexpr const char* kHead =
-    "  dt [us] iterations passes threads   error [m] p50 [us]    p99.9  max [us] load %\n";
+constexpr const char* kHead = "  dt [us] iterations passes threads   error [m] p50 [us]    p99.9  max [us] load %\n";
 
 }  // namespace
 

@@ -246,8 +246,7 @@ std::ptrdiff_t padding(const Elimination& e) {
 
 // Everything that the projection passes rely on.
 void check_elimination(const Mechanism& m, MergeOrder order, PrimalBodies primal_bodies, const char* instruction_set) {
-  const Plan plan =
-      make_plan(m, {.order = order, .primal_bodies = primal_bodies, .instruction_set = instruction_set});
+  const Plan plan = make_plan(m, {.order = order, .primal_bodies = primal_bodies, .instruction_set = instruction_set});
   const Elimination& e = plan.elimination;
   CAPTURE(plan.kernels->lanes);
   CAPTURE(static_cast<int>(order));
@@ -467,8 +466,7 @@ TEST_CASE("narrow constraints are evaluated together, chosen from the lanes of t
     CHECK(loop.elimination.batches[0].width == 4);
     CHECK(loop.elimination.batches[0].sides == Operands::chosen);
     for (const JointType type : {JointType::spherical, JointType::revolute}) {
-      const Elimination chain =
-          make_plan(test::build(test::chain(64, type)), {.instruction_set = set}).elimination;
+      const Elimination chain = make_plan(test::build(test::chain(64, type)), {.instruction_set = set}).elimination;
       CHECK(padding(chain) == 1);
       CHECK(std::all_of(chain.batches.begin(), chain.batches.end(),
                         [&](const ConstraintBatch& b) { return b.width == lanes; }));
@@ -578,8 +576,7 @@ TEST_CASE("whatever a part takes from its children, it has computed itself or be
         CAPTURE(n);
         CAPTURE(branching);
         CAPTURE(threads);
-        const Plan plan =
-            make_plan(test::build(test::tree(n, branching, JointType::revolute)), {.threads = threads});
+        const Plan plan = make_plan(test::build(test::tree(n, branching, JointType::revolute)), {.threads = threads});
         const Elimination& e = plan.elimination;
         for (int part = 0; part < static_cast<int>(e.parts.size()); ++part) {
           std::set<int> known;  // where right-hand sides begin

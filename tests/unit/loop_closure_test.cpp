@@ -115,8 +115,7 @@ TEST_CASE("the margin of a net that hangs through is the singular value of dense
     const double want = dense_margin(plan_of(s), s.state());
     MESSAGE("net of " << to_string(type) << " joints: margin " << want);
     CHECK(want > 1e-5);
-    CHECK(margin_at(plan_of(s), s.state()) ==
-          doctest::Approx(want).epsilon(1e-5));  // eigenvalues are its square
+    CHECK(margin_at(plan_of(s), s.state()) == doctest::Approx(want).epsilon(1e-5));  // eigenvalues are its square
   }
 }
 
