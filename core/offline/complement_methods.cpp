@@ -12,7 +12,8 @@ using Eigen::Index;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
-constexpr double kRank = 1e-6;  // singular values below it, relative to the largest, count as zero
+constexpr double kRank = 1e-6;   // singular values below it, relative to the largest, count as zero
+constexpr int kRefinements = 2;  // of (2.5)
 
 MatrixXd selected_rows(const MatrixXd& Phi_q, const Selection& chosen) { return Phi_q(chosen.rows, Eigen::all); }
 
@@ -21,11 +22,18 @@ struct LeastNorm {
   MatrixXd solution;
   Index rank;
 };
-LeastNorm least_norm(const MatrixXd& A, const MatrixXd& b, double threshold = kRank) {
+LeastNorm least_norm(const MatrixXd& A, const MatrixXd& b) {
   Eigen::CompleteOrthogonalDecomposition<MatrixXd> decomposed;
-  decomposed.setThreshold(threshold);
+  decomposed.setThreshold(kRank);
   decomposed.compute(A);
   return {decomposed.solve(b), decomposed.rank()};
+}
+
+// As (3.15) decides it, for few equations.
+Index rank_of(const MatrixXd& A) {
+  const VectorXd modes =
+      Eigen::SelfAdjointEigenSolver<MatrixXd>(A * A.transpose(), Eigen::EigenvaluesOnly).eigenvalues();
+  return (modes.array() > kRank * kRank * modes.maxCoeff()).count();
 }
 
 MatrixXd columns_of_small(const MatrixXd& vectors, const VectorXd& eigenvalues) {
@@ -120,12 +128,28 @@ Accelerations partitioning(const Equations& at, const Selection& chosen) {
   return {qdd, solved.rank};
 }
 
+// Of a symmetric matrix whose rank is known: its small eigenvalues may be large beside those of another mechanism.
+MatrixXd pseudo_inverse(const MatrixXd& K, Index rank) {
+  const Eigen::SelfAdjointEigenSolver<MatrixXd> modes(K);
+  const auto vectors = modes.eigenvectors().rightCols(rank);
+  return vectors * modes.eigenvalues().tail(rank).cwiseInverse().asDiagonal() * vectors.transpose();
+}
+
+// Where a body has next to no moment of inertia about an axis, the rounding of what that makes of M^-1 disturbs all
+// other rows: what a solution leaves of (2.5) is solved for anew, and added.
 Accelerations wang_huston(const Equations& at) {
   const Eigen::LDLT<MatrixXd> M(at.M);
-  const VectorXd free = M.solve(at.Q);                              // M^-1 Q
   const MatrixXd spread = M.solve(MatrixXd(at.Phi_q.transpose()));  // M^-1 Phi_q'
-  const LeastNorm multipliers = least_norm(at.Phi_q * spread, at.Gamma - at.Phi_q * free, kRank * kRank);  // (3.41)
-  return {free + spread * multipliers.solution, multipliers.rank};                                         // (3.42)
+  const Index rank = rank_of(at.Phi_q);
+  const MatrixXd inverse = pseudo_inverse(at.Phi_q * spread, rank);
+  VectorXd qdd = VectorXd::Zero(at.Q.size()), multipliers = VectorXd::Zero(at.Gamma.size());
+  for (int k = 0; k <= kRefinements; ++k) {
+    const VectorXd free = M.solve(at.Q - at.M * qdd + at.Phi_q.transpose() * multipliers);  // M^-1 Q
+    const VectorXd more = inverse * (at.Gamma - at.Phi_q * (qdd + free));                   // (3.41)
+    multipliers += more;
+    qdd += free + spread * more;  // (3.42)
+  }
+  return {qdd, rank};
 }
 
 }  // namespace

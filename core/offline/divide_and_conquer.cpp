@@ -2,7 +2,9 @@
 
 #include <Eigen/Cholesky>
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
+#include <limits>
 
 #include "core/offline/dense.h"
 
@@ -12,17 +14,29 @@ namespace {
 
 constexpr int kMostRowsOfLoops = 1000;  // that a compound closes at once
 constexpr double kMostBytes = 1e9;      // of all compounds
-constexpr double kRedundant = 1e-9;  // eigenvalue of a loop's compliance, relative to its largest, that counts as zero
+constexpr double kRedundant = 1e-9;     // eigenvalue of a loop's compliance, relative to that of bodies without slender
+                                        // axes, that counts as zero
+constexpr double kRounding = 1e-14;     // ... relative to the largest compliance of a row: a hundred times what it is
+constexpr double kMostRounding = 1e-3;  // that it may be of the former
+constexpr int kRefinements = 2;         // each takes rods with a moment of 1e-9 a million times nearer
 
 using Eigen::MatrixXd;
+using Eigen::VectorXd;
 
-// Of a symmetric, positive semidefinite matrix.
-void pseudo_invert(const MatrixXd& K, MatrixXd& inverse) {
+// root with root' root = K^+ of a symmetric, positive semidefinite matrix; eigenvalues below `zero` are so.
+MatrixXd root_of_inverse(const MatrixXd& K, double zero) {
   const auto [values, vectors] = spectrum(K);
-  const double smallest = kRedundant * values[values.size() - 1];
-  inverse.setZero();
-  for (Eigen::Index i = 0; i < values.size(); ++i)
-    if (values[i] > smallest) inverse.noalias() += vectors.col(i) / values[i] * vectors.col(i).transpose();
+  const Eigen::Index rank = (values.array() > zero).count();
+  return values.tail(rank).cwiseSqrt().cwiseInverse().asDiagonal() * vectors.rightCols(rank).transpose();
+}
+
+// T with T T' = M^-1 of a body, body frame.
+Mat6 inverse_root(const Body& body) {
+  const auto [moments, axes] = spectrum(body.inertia_b);
+  Mat6 root = Mat6::Zero();
+  root.topLeftCorner<3, 3>() = Mat3::Identity() / std::sqrt(body.mass);
+  root.bottomRightCorner<3, 3>() = axes * moments.cwiseSqrt().cwiseInverse().asDiagonal();
+  return root;
 }
 
 }  // namespace
@@ -34,6 +48,7 @@ DivideAndConquer::DivideAndConquer(const Mechanism& mechanism, const JointTree& 
       leaves_(mechanism.bodies().size()),
       connected_(mechanism.bodies().size()) {
   const int links = static_cast<int>(tree.links().size());
+  for (std::size_t i = 0; i < leaves_.size(); ++i) leaves_[i].root_b = inverse_root(mechanism.bodies()[i]);
   for (int k = 0; k < links; ++k)
     for (const int body : {tree.links()[k].first, tree.links()[k].second})
       if (body != kGround) {
@@ -158,12 +173,11 @@ void DivideAndConquer::make_rows(Compound& c) {
       (list == &c.closed ? c.closed_rows : c.open_rows) += rows_of(k);
     }
   require_moderate_size(c);
+  c.compliance = std::numeric_limits<double>::infinity();
+  for (const int k : c.closed) c.compliance = std::min(c.compliance, compliance_of(tree_->links()[k]));
   c.F.resize(row, row);
   c.f.resize(row);
-  c.K_inverse.resize(c.closed_rows, c.closed_rows);
-  c.U.resize(c.open_rows, c.closed_rows);
   c.X.resize(c.open_rows, c.open_rows);
-  c.g.resize(c.closed_rows);
   c.x.resize(c.open_rows);
 }
 
@@ -184,10 +198,9 @@ void DivideAndConquer::downwards(const Visit& visit) {
 }
 
 void DivideAndConquer::assemble_body(int body, const Pose& pose, std::span<const Subspaces> subspaces) {
-  const Body& b = mechanism_->bodies()[body];
   Leaf& leaf = leaves_[body];
-  leaf.inverse_mass.topLeftCorner<3, 3>() = Mat3::Identity() / b.mass;
-  leaf.inverse_mass.bottomRightCorner<3, 3>() = pose.A * b.inertia_b.inverse() * pose.A.transpose();
+  leaf.root.topLeftCorner<3, 3>() = leaf.root_b.topLeftCorner<3, 3>();
+  leaf.root.bottomRightCorner<3, 3>() = pose.A * leaf.root_b.bottomRightCorner<3, 3>();
   int columns = 0;
   for (const int k : leaf.links) columns += tree_->links()[k].constraints;
   leaf.G.resize(6, columns);
@@ -197,33 +210,61 @@ void DivideAndConquer::assemble_body(int body, const Pose& pose, std::span<const
     for (int j = 0; j < at.D.cols(); ++j)
       leaf.G.col(column++) = leaf.sign[i] * shifted(at.D.col(j), at.point_0, pose.r_0);
   }
+  leaf.root_G.noalias() = leaf.root.transpose() * leaf.G;
+}
+
+// For a unit force or moment at the link, if its bodies had their largest moment of inertia about every axis.
+double DivideAndConquer::compliance_of(const Link& link) const {
+  double compliance = 0.0;
+  const auto add = [&](int i, const JointFrame& at) {
+    if (i == kGround) return;
+    const Body& body = mechanism_->bodies()[i];
+    const double moment = spectrum(body.inertia_b).values[2];
+    compliance += 1.0 / body.mass + (1.0 + at.point_b.squaredNorm()) / moment;
+  };
+  add(link.first, link.in_first);
+  add(link.second, link.in_second);
+  return compliance;
+}
+
+// Else rounding would look like a constraint, or a constraint like rounding.
+void DivideAndConquer::require_telling_eigenvalues() const {
+  for (const Compound& c : compounds_)
+    if (c.loop && kRounding * c.largest > kMostRounding * c.compliance)
+      throw SolverError("divide and conquer: cannot simulate " + mechanism_->name() +
+                        ": moments of inertia differ so much that rounding hides which constraints of a loop are "
+                        "redundant: take another solver, or make the least moment larger");
 }
 
 void DivideAndConquer::assemble_compound(Compound& c) {
   if (c.body >= 0) {
     const Leaf& leaf = leaves_[c.body];
-    c.X.noalias() = leaf.G.transpose() * (leaf.inverse_mass * leaf.G);
+    c.X.noalias() = leaf.root_G.transpose() * leaf.root_G;
+    c.largest = c.X.size() > 0 ? c.X.diagonal().maxCoeff() : 0.0;
     return;
   }
+  c.largest = 0.0;
+  for (const int part : c.parts) c.largest = std::max(c.largest, compounds_[part].largest);
   c.F.setZero();
   for (const Share& a : c.shares)
     for (const Share& b : c.shares)
       if (a.part == b.part)
         c.F.block(a.to, b.to, a.rows, b.rows) += compounds_[a.part].X.block(a.from, b.from, a.rows, b.rows);
-  if (c.closed_rows == 0) {
-    c.X = c.F;
-    return;
-  }
   const auto K = c.F.topLeftCorner(c.closed_rows, c.closed_rows);
-  if (c.loop) {
-    pseudo_invert(K, c.K_inverse);  // (27), (45)
-  } else {
-    c.K_inverse.setIdentity();
-    Eigen::LLT<MatrixXd>(K).solveInPlace(c.K_inverse);  // (27), (43)
-  }
-  c.U.noalias() = c.F.bottomLeftCorner(c.open_rows, c.closed_rows) * c.K_inverse;
+  c.root = c.loop ? root_of_inverse(K, std::max(kRedundant * c.compliance, kRounding * c.largest))
+                  : MatrixXd(Eigen::LLT<MatrixXd>(K).matrixL());  // (27), (43), (45)
+  c.W = c.times_root(c.F.topRightCorner(c.closed_rows, c.open_rows));
   c.X = c.F.bottomRightCorner(c.open_rows, c.open_rows);
-  c.X.noalias() -= c.U * c.F.topRightCorner(c.closed_rows, c.open_rows);  // (34), (35)
+  c.X.noalias() -= c.W.transpose() * c.W;  // (34), (35)
+}
+
+// The inverse of the root would round what is small beside the compliance of a slender rod.
+MatrixXd DivideAndConquer::Compound::times_root(const MatrixXd& rows) const {
+  return loop ? MatrixXd(root * rows) : MatrixXd(root.triangularView<Eigen::Lower>().solve(rows));
+}
+
+VectorXd DivideAndConquer::Compound::times_transposed_root(const VectorXd& of) const {
+  return loop ? VectorXd(root.transpose() * of) : VectorXd(root.transpose().triangularView<Eigen::Upper>().solve(of));
 }
 
 void DivideAndConquer::assemble(std::span<const Pose> poses, std::span<const Subspaces> subspaces) {
@@ -233,13 +274,14 @@ void DivideAndConquer::assemble(std::span<const Pose> poses, std::span<const Sub
     for (std::size_t i = 0; i < leaves_.size(); ++i) assemble_body(static_cast<int>(i), poses[i], subspaces);
     upwards([this](Compound& c) { assemble_compound(c); });
   }
+  require_telling_eigenvalues();
 }
 
 // From the parts' biases to that of the compound.
 void DivideAndConquer::collect(Compound& c, std::span<const Vec6> loads, std::span<const LinkVector> bias) {
   if (c.body >= 0) {
     const Leaf& leaf = leaves_[c.body];
-    c.x.noalias() = leaf.G.transpose() * (leaf.inverse_mass * loads[c.body]);
+    c.x.noalias() = leaf.root_G.transpose() * (leaf.root.transpose() * loads[c.body]);
     return;
   }
   c.f.setZero();
@@ -250,9 +292,9 @@ void DivideAndConquer::collect(Compound& c, std::span<const Vec6> loads, std::sp
     c.f.segment(row, bias[k].size()) += bias[k];
     row += static_cast<int>(bias[k].size());
   }
-  c.g.noalias() = c.K_inverse * c.f.head(c.closed_rows);  // (28)
+  c.g = c.times_root(c.f.head(c.closed_rows));
   c.x = c.f.tail(c.open_rows);
-  c.x.noalias() -= c.U * c.f.head(c.closed_rows);  // (36)
+  c.x.noalias() -= c.W.transpose() * c.g;  // (36)
 }
 
 // From the multipliers of the open links to those of the closed ones, and to the responses of bodies.
@@ -266,23 +308,50 @@ void DivideAndConquer::distribute(Compound& c, std::span<const Vec6> loads, std:
       load.noalias() += leaf.G.middleCols(column, s[k].size()) * s[k];
       column += static_cast<int>(s[k].size());
     }
-    responses[c.body].noalias() = leaf.inverse_mass * load;  // (15), (16)
+    responses[c.body] = leaf.respond(load);  // (15), (16)
     return;
   }
   int row = 0;
   for (const int k : c.open) {
-    c.g.noalias() += c.U.middleRows(row, s[k].size()).transpose() * s[k];
+    c.g.noalias() += c.W.middleCols(row, s[k].size()) * s[k];
     row += static_cast<int>(s[k].size());
   }
+  const VectorXd closed = c.times_transposed_root(c.g);  // (28)
   row = 0;
   for (const int k : c.closed) {
-    s[k] = -c.g.segment(row, tree_->links()[k].constraints);  // (29), (45)
+    s[k] = -closed.segment(row, tree_->links()[k].constraints);  // (29), (45)
     row += tree_->links()[k].constraints;
   }
 }
 
 void DivideAndConquer::solve(std::span<const Vec6> loads, std::span<const LinkVector> bias, std::span<LinkVector> s,
                              std::span<Vec6> responses) {
+  pass(loads, bias, s, responses);
+  const std::vector<Vec6> none(loads.size(), Vec6::Zero());
+  std::vector<Vec6> more_responses(loads.size());
+  std::vector<LinkVector> more(s.size());
+  for (int k = 0; k < kRefinements; ++k) {
+    std::vector<LinkVector> left(bias.begin(), bias.end());
+    add_responses(responses, left);
+    pass(none, left, more, more_responses);
+    for (std::size_t i = 0; i < more_responses.size(); ++i) responses[i] += more_responses[i];
+    for (std::size_t i = 0; i < more.size(); ++i) s[i] += more[i];
+  }
+}
+
+// D'(u_second - u_first) of every link.
+void DivideAndConquer::add_responses(std::span<const Vec6> responses, std::span<LinkVector> bias) const {
+  for (std::size_t i = 0; i < leaves_.size(); ++i) {
+    int column = 0;
+    for (const int k : leaves_[i].links) {
+      bias[k].noalias() += leaves_[i].G.middleCols(column, bias[k].size()).transpose() * responses[i];
+      column += static_cast<int>(bias[k].size());
+    }
+  }
+}
+
+void DivideAndConquer::pass(std::span<const Vec6> loads, std::span<const LinkVector> bias, std::span<LinkVector> s,
+                            std::span<Vec6> responses) {
 #pragma omp parallel num_threads(threads_) if (threads_ > 1)
   {
     upwards([&](Compound& c) { collect(c, loads, bias); });

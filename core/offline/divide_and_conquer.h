@@ -7,6 +7,12 @@
 // bodies keep the compliance X = D' xi D between their open joints only; the ground joins in last. Where a merge closes
 // a loop, its matrix is inverted in the sense of least squares: redundant constraints share the load.
 //
+// A rod with next to no moment of inertia about its own axis has compliances that differ a billion times, and the
+// rounding of the largest ones disturbs the others. So what a solution leaves of the bias is solved for anew, and
+// added: bodies respond by a factor of M^-1 that keeps the spin of such a rod apart from its other motions, so that
+// this converges to rounding. Which rows are redundant is a matter of geometry: their compliance is compared with that
+// of bodies that have their largest moment of inertia about every axis.
+//
 // The binary tree of compounds halves the spanning tree of the joints, and all compounds of one level are treated at
 // once; each by one thread, so that the result has the same bits for any number of threads. Offline only.
 #pragma once
@@ -52,18 +58,28 @@ class DivideAndConquer {
     bool loop = false;              // it closes one: its closed rows may be redundant
     std::vector<Share> shares;
     int closed_rows = 0, open_rows = 0;
+    double largest = 0.0;       // compliance of a row that went into it: what its rounding comes from
+    double compliance = 0.0;    // least of a closed link, see compliance_of
     Eigen::MatrixXd F;          // compliances of the parts, closed rows first
-    Eigen::MatrixXd K_inverse;  // of the closed rows: C = -K^-1 of (27)
-    Eigen::MatrixXd U;          // open x closed: xi D K^-1
+    Eigen::MatrixXd root;       // of the closed rows, C = -root' root of (27); its inverse where no loop is closed
+    Eigen::MatrixXd W;          // root F, to open rows
     Eigen::MatrixXd X;          // (34) (35) between open rows
-    Eigen::VectorXd f, g, x;    // parts' biases; (28); (36)
+    Eigen::VectorXd f, g, x;    // parts' biases; root f, so that (28) is root' g; (36)
     Vec6 total = Vec6::Zero();  // (58)
+
+    Eigen::MatrixXd times_root(const Eigen::MatrixXd& rows) const;
+    Eigen::VectorXd times_transposed_root(const Eigen::VectorXd& g) const;
   };
   struct Leaf {
     std::vector<int> links;
-    std::vector<double> sign;  // +1 second body of the link, -1 first
-    Mat6 inverse_mass = Mat6::Zero();
-    Eigen::Matrix<double, 6, Eigen::Dynamic> G;  // D about the mass centre, all links side by side
+    std::vector<double> sign;    // +1 second body of the link, -1 first
+    Mat6 root_b = Mat6::Zero();  // M^-1 = root root', body frame; the principal axes make its columns
+    Mat6 root = Mat6::Zero();    // world frame
+    using Columns6 = Eigen::Matrix<double, 6, Eigen::Dynamic>;
+    Columns6 G;       // D about the mass centre, all links side by side
+    Columns6 root_G;  // root' G
+
+    Vec6 respond(const Vec6& load) const { return root * (root.transpose() * load); }
   };
 
   int divide(std::vector<int> bodies, int carrier);
@@ -72,6 +88,11 @@ class DivideAndConquer {
   void require_moderate_size(const Compound& compound);
   void assemble_body(int body, const Pose& pose, std::span<const Subspaces> subspaces);
   void assemble_compound(Compound& compound);
+  double compliance_of(const Link& link) const;
+  void require_telling_eigenvalues() const;
+  void pass(std::span<const Vec6> loads, std::span<const LinkVector> bias, std::span<LinkVector> s,
+            std::span<Vec6> responses);
+  void add_responses(std::span<const Vec6> responses, std::span<LinkVector> bias) const;
   void collect(Compound& compound, std::span<const Vec6> loads, std::span<const LinkVector> bias);
   void distribute(Compound& compound, std::span<const Vec6> loads, std::span<LinkVector> s, std::span<Vec6> responses);
   template <class Visit>
