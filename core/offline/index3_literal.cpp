@@ -692,8 +692,9 @@ namespace {
 }
 
 bool has_more_than_gravity(const Mechanism& m) {
-  return !m.springs().empty() || !m.loads().empty() || !m.bushings().empty() || !m.frictions().empty() ||
-         !m.motors().empty() || !m.efforts().empty() || !m.drags().empty() || !m.tyres().empty();
+  bool more = !m.loads().empty();
+  for_each_kind([&]<class Element>() { more = more || !m.all<Element>().empty(); });
+  return more;
 }
 
 // Joints in their order along the chain, which begins at the first joint of the ground.
