@@ -188,6 +188,10 @@ class Mechanism {
   const std::vector<Driver>& drivers() const { return drivers_; }
   const std::vector<Channel>& input_channels() const { return input_channels_; }
   const std::vector<Channel>& output_channels() const { return output_channels_; }
+  // Index of the channel among Inputs::value or Outputs::value. Load time: look up once, then use the index in the
+  // loop. Throws MechanismError that tells the nearest names.
+  int input_channel(std::string_view name) const;
+  int output_channel(std::string_view name) const;
 
   // Identifies content, not file: equal for equal descriptions, different with any changed number or name.
   std::uint64_t id() const { return id_; }
