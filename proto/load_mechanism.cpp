@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "proto/load_parts.h"
-#include "proto/text_source.h"
 
 namespace rigstep::config {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/mechanism/mechanism.h"
-#include "proto/config_text.h"
+#include "proto/text_source.h"
 
 namespace rigstep::config {
 

@@ -9,7 +9,7 @@
 
 #include "core/mechanism/mechanism.h"
 #include "core/mechanism/signals.h"
-#include "proto/config_text.h"
+#include "proto/text_source.h"
 
 namespace rigstep::config {
 

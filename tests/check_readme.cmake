@@ -6,7 +6,7 @@
 cmake_minimum_required(VERSION 3.25)
 
 set(most_lines 250)  # of README.md
-set(folders ".ci|config|core|docker|package|proto|rt|server|tests")
+set(folders ".ci|config|core|docker|proto|rt|server|tests")
 set(source_files "cmake|cpp|h|lua|md|proto|py|sh")  # names that end so are files of the project, with or without a folder
 set(user_files "csv|json|key|keys|mcap|textproto|txt")  # without a folder: those of a reader
 
@@ -221,7 +221,7 @@ endfunction()
 function(check_pages root)
   read_sources("${root}")
   file(GLOB pages RELATIVE "${root}" "${root}/README.md")
-  foreach(top config core docker package proto rt server tests)
+  foreach(top config core docker proto rt server tests)
     file(GLOB_RECURSE found RELATIVE "${root}" "${root}/${top}/README.md")
     list(FILTER found EXCLUDE REGEX "/node_modules/")
     list(APPEND pages ${found})
@@ -246,23 +246,11 @@ function(require_line root file line)
   endif()
 endfunction()
 
-# A program of the tests stands in README.md as it is compiled.
-function(require_program root file)
-  file(READ "${root}/README.md" page)
-  file(READ "${root}/${file}" program)
-  string(FIND "${page}" "```cpp\n${program}```\n" at)
-  if(at EQUAL -1)
-    message(SEND_ERROR "README.md: has no block that equals ${file}: copy the file there")
-  endif()
-endfunction()
-
 function(check_promises root)
   set(test "docker/setup.sh && cmake --workflow --preset test")
   require_line("${root}" README.md "docker/setup.sh && cmake --workflow --preset demo")
   require_line("${root}" README.md "${test}")
   require_line("${root}" .ci/run "${test}")
-  require_program("${root}" tests/package/own_loop.cpp)
-  require_program("${root}" tests/package/deadline_loop.cpp)
   # and nothing else that could pass or fail on its own
   file(STRINGS "${root}/.ci/run" commands REGEX "^[^#]")
   foreach(command IN LISTS commands)

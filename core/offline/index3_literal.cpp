@@ -3,14 +3,251 @@
 #include <Eigen/LU>
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 #include <utility>
-
-#include "core/offline/index3_literal_tuned.h"
-#include "core/offline/literal_chain.h"
 
 namespace rigstep::offline {
 
 namespace {
+
+// Seven coordinates in eight lanes, the last one zero: a compound's algebra is made of these.
+using Quad = double __attribute__((vector_size(32)));
+
+struct alignas(64) Lanes {
+  union {
+    Quad half[2];
+    double value[8];
+  };
+  double operator[](int k) const { return value[k]; }
+  double& operator[](int k) { return value[k]; }
+  Lanes& operator+=(const Lanes& b) {
+    half[0] += b.half[0];
+    half[1] += b.half[1];
+    return *this;
+  }
+};
+
+inline Lanes lanes(double a, double b, double c, double d, double e, double f, double g) {
+  return {{{Quad{a, b, c, d}, Quad{e, f, g, 0.0}}}};
+}
+
+inline Lanes operator+(const Lanes& a, const Lanes& b) { return {{{a.half[0] + b.half[0], a.half[1] + b.half[1]}}}; }
+
+inline Lanes operator*(const Lanes& a, double s) { return {{{a.half[0] * s, a.half[1] * s}}}; }
+
+struct Columns {
+  Lanes column[7];
+};
+
+using Vec4 = Eigen::Matrix<double, 4, 1, Eigen::DontAlign>;
+using Mat7 = Eigen::Matrix<double, 7, 7>;
+using Mat4 = Eigen::Matrix<double, 4, 4, Eigen::DontAlign>;
+using Mat34 = Eigen::Matrix<double, 3, 4, Eigen::DontAlign>;
+
+constexpr int kMaxRows = 5;
+
+// What stands in lanes, as vectors and matrices.
+template <class Matrix>
+using InLanes = Eigen::Map<Matrix, Eigen::Unaligned, Eigen::OuterStride<8>>;
+
+template <class T>
+inline auto as_vector(T& lanes) {
+  return Eigen::Map<std::conditional_t<std::is_const_v<T>, const Vec7, Vec7>>(lanes.value);
+}
+
+inline InLanes<const Mat7> as_matrix(const Columns& m) { return InLanes<const Mat7>(m.column[0].value); }
+inline InLanes<Mat7> as_matrix(Columns& m) { return InLanes<Mat7>(m.column[0].value); }
+
+template <int Rows>
+using PerRow = Eigen::Matrix<double, Rows, 1>;
+
+template <int Rows>
+using Square = Eigen::Matrix<double, Rows, Rows>;
+
+template <int Rows>
+inline auto as_square(double (&C)[kMaxRows][kMaxRows]) {
+  return Eigen::Map<Square<Rows>, Eigen::Unaligned, Eigen::OuterStride<kMaxRows>>(C[0]);
+}
+
+template <int Rows>
+inline auto as_rows(const Lanes (&row)[kMaxRows]) {
+  return InLanes<const Eigen::Matrix<double, Rows, 7, Eigen::RowMajor>>(row[0].value);
+}
+
+// a . b + c . d
+inline double dot2(const Lanes& a, const Lanes& b, const Lanes& c, const Lanes& d) {
+  const Quad s = a.half[0] * b.half[0] + a.half[1] * b.half[1] + c.half[0] * d.half[0] + c.half[1] * d.half[1];
+  return (s[0] + s[2]) + (s[1] + s[3]);
+}
+
+// columns * x
+inline Lanes product(const Columns& m, const Lanes& x) {
+  Lanes out = m.column[0] * x[0];
+  for (int k = 1; k < 7; ++k) out += m.column[k] * x[k];
+  return out;
+}
+
+inline Lanes to_lanes(const Vec7& x) { return lanes(x[0], x[1], x[2], x[3], x[4], x[5], x[6]); }
+
+inline Mat34 G_of(const Vec4& p) {
+  Mat34 G;
+  G << -p[1], p[0], p[3], -p[2],  //
+      -p[2], -p[3], p[0], p[1],   //
+      -p[3], p[2], -p[1], p[0];
+  return G;
+}
+
+// A(p) s, quadratic in p.
+inline Vec3 rotated(const Vec4& p, const Vec3& s) {
+  const Vec3 e = p.tail<3>();
+  return (p[0] * p[0] - e.squaredNorm()) * s + 2.0 * e.dot(s) * e + 2.0 * p[0] * e.cross(s);
+}
+
+// d(A(p) s) / dp
+inline Mat34 rotated_p(const Vec4& p, const Vec3& s) {
+  const Vec3 e = p.tail<3>();
+  Mat34 B;
+  B.col(0) = 2.0 * (p[0] * s + e.cross(s));
+  Mat3 skew;
+  skew << 0.0, -s[2], s[1], s[2], 0.0, -s[0], -s[1], s[0], 0.0;
+  B.rightCols<3>() = 2.0 * (e * s.transpose() - s * e.transpose() + e.dot(s) * Mat3::Identity() - p[0] * skew);
+  return B;
+}
+
+// Inverse of a symmetric positive definite matrix, in place, by L D L'.
+template <int Rows>
+inline void invert(double (&D)[Rows][Rows]) {
+  double L[Rows][Rows], pivot[Rows], inverse[Rows][Rows];  // inverse: of L
+  for (int i = 0; i < Rows; ++i) {
+    double d = D[i][i];
+    for (int j = 0; j < i; ++j) {
+      double s = D[i][j];
+      for (int k = 0; k < j; ++k) s -= L[i][k] * L[j][k] * pivot[k];
+      L[i][j] = s / pivot[j];
+      d -= L[i][j] * s;
+    }
+    pivot[i] = d;
+  }
+  for (int i = 0; i < Rows; ++i) {
+    inverse[i][i] = 1.0;
+    for (int j = 0; j < i; ++j) {
+      double s = L[i][j];
+      for (int k = j + 1; k < i; ++k) s += L[i][k] * inverse[k][j];
+      inverse[i][j] = -s;
+    }
+  }
+  double reciprocal[Rows];
+  for (int i = 0; i < Rows; ++i) reciprocal[i] = 1.0 / pivot[i];
+  for (int i = 0; i < Rows; ++i)
+    for (int j = 0; j <= i; ++j) {
+      double s = 0.0;
+      for (int k = i; k < Rows; ++k) s += inverse[k][i] * inverse[k][j] * reciprocal[k];
+      D[i][j] = D[j][i] = s;
+    }
+}
+
+// A joint between a body or the ground on its left and one on its right.
+struct Hinge {
+  int rows = 3;
+  int first_row = 0;
+  bool left_ground = false, right_ground = false;
+  JointFrame left, right;
+
+  double Phi[kMaxRows];    // (1), or what takes its place in the projections: 0, -gamma
+  Lanes J_left[kMaxRows];  // (3) rows of Phi_q with respect to the left body
+  Lanes J_right[kMaxRows];
+
+  // factor, and the result of a solution
+  double C[kMaxRows][kMaxRows];  // below (35)
+  Lanes U[kMaxRows];             // tuned: rows of Phi_q delta_21 of the left compound
+  Lanes V[kMaxRows];             // tuned: rows of Phi_q delta_12 of the right compound
+  double C_beta[kMaxRows];
+  double increment[kMaxRows];  // of lambda, sigma or kappa
+};
+
+// (24) (28)-(33): motion of both handles by the loads on them.
+struct Compound {
+  Columns delta_11, delta_12, delta_21, delta_22;
+};
+
+struct Leaf {
+  std::size_t index = 0;  // into Mechanism::bodies()
+  double mass = 0.0;
+  Mat3 J_b, J_b_inverse;
+  Columns delta;  // (26), the same for all four
+  Vec7 g;         // (12)
+};
+
+struct Merge {
+  int left = 0, right = 0, hinge = 0;  // nodes: leaves, then compounds in the order of merging
+};
+
+}  // namespace
+
+struct LiteralStepper::Chain {
+  LiteralSettings settings;
+  double dt = 0.0, h2 = 0.0;  // step and dt^2 / 4 [s] [s^2]
+  Vec3 gravity;
+  std::vector<int> place;             // (bodies of the mechanism) place in the chain
+  std::vector<Leaf> leaf;             // (n + 1) the last one is the ground, which no load moves
+  std::vector<Hinge> hinge;           // (n), one more if the end is on the ground
+  std::vector<Merge> merge;           // in order; the last one ties the whole chain to the ground
+  std::vector<Compound> compound;     // one per merge; the last one, which nothing moves, stays empty
+  std::vector<Lanes> motion[2];       // (nodes) delta_i3, theta_i3 or xi_i3 of handles 1 and 2
+  std::vector<Lanes> load[2];         // (nodes) on handles 1 and 2
+  std::vector<Lanes> x;               // (n) what a solution finds: increments, velocities or accelerations
+  std::vector<Vec7> qd_hat, qdd_hat;  // (n) (15) (16)
+  std::vector<Vec6> wrench;           // (bodies of the mechanism) empty: gravity alone
+  std::vector<BodyMotion> moving;     // (bodies of the mechanism) where loads are wanted
+  LiteralStepper::Loads applied;      // may be empty
+  LiteralState state;
+
+  int n() const { return static_cast<int>(leaf.size()) - 1; }
+
+  const Columns& delta(int node, int row, int column) const {
+    if (node <= n()) return leaf[node].delta;
+    const Compound& c = compound[node - n() - 1];
+    return row == 1 ? (column == 1 ? c.delta_11 : c.delta_12) : (column == 1 ? c.delta_21 : c.delta_22);
+  }
+
+  void read(const Mechanism& mechanism);
+  void size_buffers();
+  int add_merges(int first, int last);
+  void find_start();
+
+  void set_joint_terms();
+  void set_acceleration_terms();
+  void clear_terms();
+  void evaluate_body(int i);
+  void set_motion(std::size_t body, const BodyMotion& at);
+  BodyMotion motion_of(std::size_t body) const;
+  void find_loads();
+  void set_deltas();
+  void set_position_bias();
+  template <int Rows>
+  void merge_as_printed(const Merge& op, Compound& out, bool top);
+  template <int Rows>
+  void assemble_as_printed(const Merge& op, int out);
+  template <int Rows>
+  void disassemble_as_printed(const Merge& op, int out);
+  template <int Rows>
+  void merge_tuned(const Merge& op, Compound& out, bool top);
+  template <int Rows>
+  void assemble_tuned(const Merge& op, int out);
+  template <int Rows>
+  void disassemble_tuned(const Merge& op, int out);
+  void factorise();
+  void solve();
+  double update();
+  void project_velocities();
+  void project_accelerations();
+  double step_once();
+  double step_wide();
+};
+
+namespace {
+
+inline Vec4 p_of(const Vec7& q) { return q.tail<4>(); }
 
 // The inverse of M with the penalty of normalisation, times -dt^2/4 (26).
 inline void set_delta_as_printed(Leaf& leaf, const Vec4& p, double h2, double alpha) {
@@ -21,7 +258,34 @@ inline void set_delta_as_printed(Leaf& leaf, const Vec4& p, double h2, double al
   as_matrix(leaf.delta) = -h2 * M.inverse();
 }
 
+// The same in closed form, since G p = 0.
+inline void set_delta_tuned(Leaf& leaf, const Vec4& p, double h2, double alpha) {
+  const double norm2 = p.squaredNorm(), scale = 1.0 / (norm2 * norm2);
+  const Mat34 G = G_of(p);
+  const Mat34 JG = leaf.J_b_inverse * G;
+  Mat4 block;
+  for (int k = 0; k < 4; ++k)
+    for (int j = 0; j < 4; ++j)
+      block(j, k) =
+          -scale * (0.25 * h2 * (G(0, j) * JG(0, k) + G(1, j) * JG(1, k) + G(2, j) * JG(2, k)) + p[j] * p[k] / alpha);
+  for (int k = 0; k < 3; ++k) {
+    leaf.delta.column[k] = Lanes{};
+    leaf.delta.column[k][k] = -h2 / leaf.mass;
+  }
+  for (int k = 0; k < 4; ++k)
+    leaf.delta.column[3 + k] = lanes(0.0, 0.0, 0.0, block(0, k), block(1, k), block(2, k), block(3, k));
+}
+
 }  // namespace
+
+// Balanced tree over the leaves first .. last - 1; returns its node.
+int LiteralStepper::Chain::add_merges(int first, int last) {
+  if (last - first == 1) return first;
+  const int middle = first + (last - first) / 2;
+  const int left = add_merges(first, middle), right = add_merges(middle, last);
+  merge.push_back({left, right, middle});
+  return n() + static_cast<int>(merge.size());
+}
 
 // Phi and its Jacobians at the present pose (1) (3).
 void LiteralStepper::Chain::set_joint_terms() {
@@ -155,6 +419,92 @@ void LiteralStepper::Chain::disassemble_as_printed(const Merge& op, int out) {
   as_vector(load[1][op.left]) = J_A.transpose() * increment;
   as_vector(load[0][op.right]) = J_B.transpose() * increment;
   load[1][op.right] = load[1][out];
+}
+
+// The same to rounding: delta_21 of a compound is the transpose of delta_12, and what occurs twice is formed once.
+template <int Rows>
+void LiteralStepper::Chain::merge_tuned(const Merge& op, Compound& out, bool top) {
+  Hinge& j = hinge[op.hinge];
+  const Columns& left_22 = delta(op.left, 2, 2);
+  const Columns& left_12 = delta(op.left, 1, 2);
+  const Columns& right_11 = delta(op.right, 1, 1);
+  const Columns& right_21 = delta(op.right, 2, 1);
+  double D[Rows][Rows];
+  for (int r = 0; r < Rows; ++r) {
+    const Lanes left = product(left_22, j.J_left[r]), right = product(right_11, j.J_right[r]);
+    j.U[r] = product(left_12, j.J_left[r]);
+    j.V[r] = product(right_21, j.J_right[r]);
+    for (int s = r; s < Rows; ++s) D[s][r] = -dot2(j.J_left[s], left, j.J_right[s], right);
+    D[r][r] += 1.0 / settings.alpha;
+  }
+  invert<Rows>(D);
+  for (int r = 0; r < Rows; ++r)
+    for (int s = 0; s < Rows; ++s) j.C[r][s] = D[r][s];
+  if (top) return;
+  Lanes UC[Rows], VC[Rows];
+  for (int r = 0; r < Rows; ++r) {
+    UC[r] = j.U[0] * D[0][r];
+    VC[r] = j.V[0] * D[0][r];
+    for (int s = 1; s < Rows; ++s) {
+      UC[r] += j.U[s] * D[s][r];
+      VC[r] += j.V[s] * D[s][r];
+    }
+  }
+  const Columns& left_11 = delta(op.left, 1, 1);
+  const Columns& right_22 = delta(op.right, 2, 2);
+  for (int k = 0; k < 7; ++k) {
+    Lanes a = left_11.column[k], b = UC[0] * j.V[0][k], c = VC[0] * j.U[0][k], d = right_22.column[k];
+    a += UC[0] * j.U[0][k];
+    d += VC[0] * j.V[0][k];
+    for (int r = 1; r < Rows; ++r) {
+      a += UC[r] * j.U[r][k];
+      b += UC[r] * j.V[r][k];
+      c += VC[r] * j.U[r][k];
+      d += VC[r] * j.V[r][k];
+    }
+    out.delta_11.column[k] = a;  // (36)
+    out.delta_12.column[k] = b;  // (37)
+    out.delta_21.column[k] = c;  // (37)
+    out.delta_22.column[k] = d;  // (38)
+  }
+}
+
+template <int Rows>
+void LiteralStepper::Chain::assemble_tuned(const Merge& op, int out) {
+  Hinge& j = hinge[op.hinge];
+  const Lanes &left = motion[1][op.left], &right = motion[0][op.right];
+  double beta[Rows];
+  for (int r = 0; r < Rows; ++r) beta[r] = j.Phi[r] + dot2(j.J_left[r], left, j.J_right[r], right);
+  Lanes a = motion[0][op.left], b = motion[1][op.right];
+  for (int r = 0; r < Rows; ++r) {
+    double s = 0.0;
+    for (int k = 0; k < Rows; ++k) s += j.C[r][k] * beta[k];
+    j.C_beta[r] = s;
+    a += j.U[r] * s;
+    b += j.V[r] * s;
+  }
+  motion[0][out] = a;  // (39)
+  motion[1][out] = b;
+}
+
+template <int Rows>
+void LiteralStepper::Chain::disassemble_tuned(const Merge& op, int out) {
+  Hinge& j = hinge[op.hinge];
+  const Lanes &one = load[0][out], &two = load[1][out];
+  double by_ends[Rows];
+  for (int r = 0; r < Rows; ++r) by_ends[r] = dot2(j.U[r], one, j.V[r], two);
+  Lanes a{}, b{};
+  for (int r = 0; r < Rows; ++r) {
+    double s = j.C_beta[r];
+    for (int k = 0; k < Rows; ++k) s += j.C[r][k] * by_ends[k];
+    j.increment[r] = s;  // (34)
+    a += j.J_left[r] * s;
+    b += j.J_right[r] * s;
+  }
+  load[0][op.left] = one;
+  load[1][op.left] = a;
+  load[0][op.right] = b;
+  load[1][op.right] = two;
 }
 
 void LiteralStepper::Chain::factorise() {
@@ -334,6 +684,105 @@ namespace {
 bool has_wide_arithmetic() { return false; }
 }  // namespace
 #endif
+
+namespace {
+
+[[noreturn]] void refuse(const std::string& field, const std::string& problem) {
+  throw MechanismError(field, problem, "the literal form takes serial chains of spherical and revolute joints");
+}
+
+bool has_more_than_gravity(const Mechanism& m) {
+  return !m.springs().empty() || !m.loads().empty() || !m.bushings().empty() || !m.frictions().empty() ||
+         !m.motors().empty() || !m.efforts().empty() || !m.drags().empty() || !m.tyres().empty();
+}
+
+// Joints in their order along the chain, which begins at the first joint of the ground.
+std::vector<int> order_along_chain(const Mechanism& mechanism) {
+  const auto& joints = mechanism.joints();
+  std::vector<bool> used(joints.size(), false);
+  std::vector<int> order;
+  int at = kGround;
+  do {
+    int next = -1;
+    for (std::size_t k = 0; k < joints.size(); ++k) {
+      if (used[k] || (joints[k].first != at && joints[k].second != at)) continue;
+      if (next >= 0 && at != kGround) refuse("joint", "\"" + joints[k].name + "\" makes a branch");
+      if (next < 0) next = static_cast<int>(k);
+    }
+    if (next < 0) break;
+    used[next] = true;
+    order.push_back(next);
+    at = joints[next].first == at ? joints[next].second : joints[next].first;
+  } while (at != kGround);
+  if (order.size() != joints.size()) refuse("joint", "not all joints are on one chain from the ground");
+  return order;
+}
+
+}  // namespace
+
+void LiteralStepper::Chain::read(const Mechanism& mechanism) {
+  if (!mechanism.couplings().empty()) refuse("coupling", "\"" + mechanism.couplings().front().name + "\" is left out");
+  if (!mechanism.drivers().empty()) refuse("driver", "\"" + mechanism.drivers().front().name + "\" is left out");
+  gravity = mechanism.gravity_0();
+  const std::size_t bodies = mechanism.bodies().size();
+  place.assign(bodies, -1);
+  int at = kGround, rows = 0, count = 0;
+  for (const int index : order_along_chain(mechanism)) {
+    const Joint& joint = mechanism.joints()[index];
+    if (joint.type != JointType::spherical && joint.type != JointType::revolute)
+      refuse("type", "joint \"" + joint.name + "\" is " + std::string(to_string(joint.type)));
+    const bool forward = joint.first == at;
+    const int next = forward ? joint.second : joint.first;
+    Hinge j{};
+    j.rows = joint.type == JointType::spherical ? 3 : 5;
+    j.first_row = rows;
+    j.left_ground = at == kGround;
+    j.right_ground = next == kGround;
+    j.left = forward ? joint.in_first : joint.in_second;
+    j.right = forward ? joint.in_second : joint.in_first;
+    hinge.push_back(j);
+    rows += j.rows;
+    if (next != kGround) place[next] = count++;
+    at = next;
+  }
+  if (count != static_cast<int>(bodies)) refuse("body", "not all bodies are on one chain from the ground");
+  leaf.resize(bodies + 1);
+  leaf.back().delta = {};
+  state.q.resize(bodies);
+  state.qd.resize(bodies);
+  state.qdd.assign(bodies, Vec7::Zero());
+  state.mu.assign(bodies, 0.0);
+  state.lambda.assign(static_cast<std::size_t>(rows), 0.0);
+  for (std::size_t b = 0; b < bodies; ++b) {
+    const Body& body = mechanism.bodies()[b];
+    const int i = place[b];
+    leaf[i].index = b;
+    leaf[i].mass = body.mass;
+    leaf[i].J_b = body.inertia_b;
+    leaf[i].J_b_inverse = body.inertia_b.inverse();
+    set_motion(b, {body.position_0, body.orientation, body.velocity_0, body.angular_velocity_0});
+  }
+}
+
+void LiteralStepper::Chain::size_buffers() {
+  const int root = add_merges(0, n());
+  const int ground = n();
+  int whole = root;
+  if (static_cast<int>(hinge.size()) > n()) {
+    merge.push_back({root, ground, n()});
+    whole = n() + static_cast<int>(merge.size());
+  }
+  merge.push_back({ground, whole, 0});
+  compound.resize(merge.size());
+  const std::size_t nodes = leaf.size() + merge.size();
+  for (int side = 0; side < 2; ++side) {
+    motion[side].assign(nodes, Lanes{});
+    load[side].assign(nodes, Lanes{});
+  }
+  x.assign(static_cast<std::size_t>(n()), Lanes{});
+  qd_hat.resize(x.size());
+  qdd_hat.resize(x.size());
+}
 
 // 3.5 step 1: M qdd + Phi_q' lambda + Psi_q' mu = Q, Phi_q qdd = gamma by the same factor, the multipliers
 // accumulated until even the smallest sensible penalty has converged.

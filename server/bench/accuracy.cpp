@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "proto/config_text.h"
+#include "proto/text_source.h"
 #include "server/output/quantile.h"
 
 namespace rigstep::server {

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <memory>
 
-#include "proto/config_text.h"
+#include "proto/text_source.h"
 
 namespace rigstep::server {
 

@@ -7,7 +7,7 @@
 #include <numeric>
 #include <random>
 
-#include "proto/config_text.h"
+#include "proto/text_source.h"
 
 namespace rigstep::wire {
 namespace {
