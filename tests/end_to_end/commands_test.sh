@@ -601,12 +601,12 @@ expect 2 "$RIGSTEP" commission bench.textproto --port 0 --duration 60 --output k
   says err '--output: kept.textproto was not written by rigstep commission and is kept'
 cmp -s "$pendulum" kept.textproto || fail "commission replaced a mechanism file"
 # asked to stop, it does not wait for cyclictest
-printf '#!/bin/sh\nexec sleep 30\n' >fake_bin/cyclictest
+printf '#!/bin/sh\nexec sleep 30.0625\n' >fake_bin/cyclictest
 PATH=$PWD/fake_bin:$PATH timeout --signal TERM --kill-after 5 3 "$RIGSTEP" commission bench.textproto --port 0 --duration 0.5 --output stopped.json \
   --drive drive=sine:2,0.5 >out 2>err
 code=$?
 [[ $code -eq 124 && ! -s out ]] || fail "commission ended with $code instead of being stopped"
-pgrep -f 'sleep 30' >/dev/null && fail "the cyclictest of a commission that was stopped goes on"
+pgrep -f 'sleep 30.0625' >/dev/null && fail "the cyclictest of a commission that was stopped goes on"
 expect 4 timeout 10 "$RIGSTEP" commission bench.textproto --port 0 --duration 60 --output /no/such/folder/x && says err '/no/such/folder/x: cannot'
 expect 2 "$RIGSTEP" commission no_such_file.textproto && says err 'no_such_file'
 expect 2 "$RIGSTEP" commission bench.textproto --port 0 --duration 0.5 --drive no_such=sine:1,1 && says err 'no_such'
