@@ -2,10 +2,10 @@
 // table for all who read them, so that no file asks one command for what another refuses. Load time only.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <string>
+
+#include "proto/limits.h"
 
 namespace google::protobuf {
 class FieldDescriptor;
@@ -13,11 +13,6 @@ class Message;
 }  // namespace google::protobuf
 
 namespace rigstep::config {
-
-inline constexpr std::size_t kLargestConfigFile = std::size_t{16} << 20;  // rig or mechanism file [bytes]
-inline constexpr std::size_t kLargestTable = std::size_t{1} << 30;        // file of comma-separated values [bytes]
-inline constexpr std::size_t kLargestVerdict = std::size_t{1} << 20;      // of rigstep commission [bytes]
-inline constexpr std::uint64_t kMostSteps = 1'000'000'000'000;  // of a run; safe to multiply with a period [ns]
 
 // What is wrong with a field. field: dotted, as it is written: solver.iterations
 struct OutOfBounds {

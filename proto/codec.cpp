@@ -7,7 +7,7 @@
 #include <cmath>
 #include <utility>
 
-#include "proto/text_source.h"
+#include "proto/config_text.h"
 
 namespace rigstep::wire {
 namespace {

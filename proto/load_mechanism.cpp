@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "proto/load_parts.h"
+#include "proto/text_source.h"
 
 namespace rigstep::config {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/mechanism/mechanism.h"
-#include "proto/text_source.h"
+#include "proto/config_text.h"
 
 namespace rigstep::config {
 

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "proto/rig.pb.h"
+#include "proto/text_source.h"
 
 namespace rigstep::config {
 namespace {

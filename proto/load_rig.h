@@ -9,7 +9,7 @@
 
 #include "core/mechanism/mechanism.h"
 #include "core/mechanism/signals.h"
-#include "proto/text_source.h"
+#include "proto/config_text.h"
 
 namespace rigstep::config {
 

@@ -1,33 +1,14 @@
-// Text files: what reads them whole, and what parses protobuf text and remembers the line of each field, so that every
-// error says where the file is wrong. Load time only.
+// Protobuf text, parsed, with the line of each field, so that every error says where the file is wrong. Load time only.
 #pragma once
 
-#include <cstddef>
 #include <functional>
 #include <memory>
 #include <string>
 
-#include "core/mechanism/mechanism.h"
 #include "proto/bounds.h"
+#include "proto/config_text.h"
 
 namespace rigstep::config {
-
-// A file that cannot be used as written; what() is "file:line: field: problem: remedy" (no line where there is none).
-struct ConfigError : Error {
-  using Error::Error;
-};
-
-ConfigError error_at(const std::string& path, int line, const std::string& field, const std::string& problem,
-                     const std::string& remedy);
-
-// "file:line"; the file alone where the line is 0.
-std::string place(const std::string& path, int line);
-
-// A whole regular file of UTF-8 text. Throws ConfigError if it cannot be read, is none, or has more than `most_bytes`.
-std::string read_text_file(const std::string& path, std::size_t most_bytes = kLargestConfigFile);
-
-// What every text in files and datagrams is.
-bool is_utf8(const std::string& text);
 
 // A text parsed into a message, with the line of each field. The messages that its functions take are that message and
 // parts of it. Lines count from 1.

@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <system_error>
 #include <utility>
@@ -189,11 +190,13 @@ Grant raise_priority(int priority) {
 }
 
 void append(ThreadReport& report, Grant grant, const RealtimeSettings& settings) {
-  if (settings.enforce && !grant.granted) throw RealtimeError(to_string(grant));
+  if (settings.enforce && !grant.granted) throw RealtimeError(std::move(grant));
   report.push_back(std::move(grant));
 }
 
 }  // namespace
+
+RealtimeError::RealtimeError(Grant refused_) : Error(to_string(refused_)), refused(std::move(refused_)) {}
 
 std::string to_string(const Grant& grant) { return grant.what + (grant.granted ? ": " : ": refused ") + grant.detail; }
 
@@ -278,7 +281,7 @@ Grant raise_workers(std::span<const pthread_t> workers, std::int64_t period_ns, 
 
 }  // namespace
 
-ThreadReport set_up_team(std::span<const pthread_t> workers, int wanted, std::int64_t period_ns,
+ThreadReport set_up_team(std::span<const std::thread::native_handle_type> workers, int wanted, std::int64_t period_ns,
                          const RealtimeSettings& settings) {
   ThreadReport report;
   const bool complete = workers.size() == static_cast<std::size_t>(wanted);
@@ -366,8 +369,10 @@ ThreadUsage thread_usage() noexcept {
 
 int last_allowed_core() noexcept { return last_of(allowed_cores()); }
 
-StayOnCores::StayOnCores(Which which, int cpu) noexcept : before_(allowed_cores()) {
-  cpu_set_t wanted = before_;
+StayOnCores::StayOnCores(Which which, int cpu) noexcept {
+  cpu_set_t wanted = allowed_cores();
+  static_assert(sizeof(wanted) == sizeof(before_));
+  std::memcpy(before_.data(), &wanted, sizeof(wanted));
   if (which == Which::only) {
     CPU_ZERO(&wanted);
     CPU_SET(static_cast<std::size_t>(cpu), &wanted);
@@ -376,7 +381,10 @@ StayOnCores::StayOnCores(Which which, int cpu) noexcept : before_(allowed_cores(
   }
   ::sched_setaffinity(0, sizeof(wanted), &wanted);
 }
-
-StayOnCores::~StayOnCores() { ::sched_setaffinity(0, sizeof(before_), &before_); }
+StayOnCores::~StayOnCores() {
+  cpu_set_t before;
+  std::memcpy(&before, before_.data(), sizeof(before));
+  ::sched_setaffinity(0, sizeof(before), &before);
+}
 
 }  // namespace rigstep::rt

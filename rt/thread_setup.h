@@ -4,13 +4,12 @@
 // rtprio and memlock; without them the best effort runs on and says what is missing.
 #pragma once
 
-#include <pthread.h>
-#include <sched.h>
-
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "core/mechanism/mechanism.h"
@@ -37,7 +36,8 @@ std::string to_string(const Grant& grant);
 
 // A refusal under `enforce`: what was refused, why, and what to do about it.
 struct RealtimeError : Error {
-  using Error::Error;
+  explicit RealtimeError(Grant refused);
+  Grant refused;
 };
 
 // Main thread, before other threads start: locks all memory, present and future, and keeps the heap from giving any
@@ -51,7 +51,7 @@ ThreadReport set_up_loop_thread(const RealtimeSettings& settings);
 // Main thread, once the loop thread is set up: the other threads of a team, each with a core of its own that is not the
 // loop's, and with its priority. SCHED_FIFO is refused where the kernel would stop them for spinning between steps (see
 // BusyPoll). workers: see Stepper::workers(); wanted: how many there should be. Throws RealtimeError under `enforce`.
-ThreadReport set_up_team(std::span<const pthread_t> workers, int wanted, std::int64_t period_ns,
+ThreadReport set_up_team(std::span<const std::thread::native_handle_type> workers, int wanted, std::int64_t period_ns,
                          const RealtimeSettings& settings);
 
 // The loop thread on itself, after set_up_loop_thread(): how it may spin for `spin_ns` of each wait. Adds a line to the
@@ -97,7 +97,7 @@ class StayOnCores {
   StayOnCores& operator=(const StayOnCores&) = delete;
 
  private:
-  cpu_set_t before_;
+  std::array<unsigned char, 128> before_;  // the kernel's set of allowed cores
 };
 
 // Flushes denormal numbers to zero, in results and operands: they cost time when motion dies out. Decides bits, so

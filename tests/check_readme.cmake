@@ -246,11 +246,23 @@ function(require_line root file line)
   endif()
 endfunction()
 
+# A program of the tests stands in README.md as it is compiled.
+function(require_program root file)
+  file(READ "${root}/README.md" page)
+  file(READ "${root}/${file}" program)
+  string(FIND "${page}" "```cpp\n${program}```\n" at)
+  if(at EQUAL -1)
+    message(SEND_ERROR "README.md: has no block that equals ${file}: copy the file there")
+  endif()
+endfunction()
+
 function(check_promises root)
   set(test "docker/setup.sh && cmake --workflow --preset test")
   require_line("${root}" README.md "docker/setup.sh && cmake --workflow --preset demo")
   require_line("${root}" README.md "${test}")
   require_line("${root}" .ci/run "${test}")
+  require_program("${root}" tests/package/own_loop.cpp)
+  require_program("${root}" tests/package/deadline_loop.cpp)
   # and nothing else that could pass or fail on its own
   file(STRINGS "${root}/.ci/run" commands REGEX "^[^#]")
   foreach(command IN LISTS commands)

@@ -43,10 +43,4 @@ inline Vec3 unit(const Vec3& direction, const char* field) {
   return direction / norm;
 }
 
-// Strictly increasing abscissae, as many ordinates, all finite; empty is no table.
-void check_characteristic(const Characteristic& table, const std::string& field, const char* abscissa);
-
-// Right-handed unit axes with z along `axis` and x along `normal`; both zero: those of the world or body.
-Mat3 frame_axes(const Vec3& axis, const Vec3& normal, const std::string& field);
-
 }  // namespace rigstep::checks

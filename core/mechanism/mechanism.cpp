@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "core/mechanism/checks.h"
+#include "core/mechanism/content_hash.h"
 
 namespace rigstep {
 
@@ -53,33 +54,6 @@ bool measures_from_start(JointType type) { return freedoms(type).size() > 2; }
 
 bool has_second_axis(JointType type) { return type == JointType::universal || type == JointType::perpendicular_axes; }
 
-// 64-bit FNV-1a over the content in a fixed order.
-class ContentHash {
- public:
-  void add(const void* data, std::size_t size) {
-    const auto* bytes = static_cast<const unsigned char*>(data);
-    for (std::size_t i = 0; i < size; ++i) hash_ = (hash_ ^ bytes[i]) * 0x100000001b3u;
-  }
-  void add(const std::string& text) {
-    add(static_cast<std::int64_t>(text.size()));
-    add(text.data(), text.size());
-  }
-  void add(double value) { add(&value, sizeof value); }
-  void add(std::int64_t value) { add(&value, sizeof value); }
-  template <class Derived>
-  void add(const Eigen::MatrixBase<Derived>& matrix) {
-    for (Eigen::Index j = 0; j < matrix.cols(); ++j)
-      for (Eigen::Index i = 0; i < matrix.rows(); ++i) add(static_cast<double>(matrix(i, j)));
-  }
-  template <class Enum>
-  requires std::is_enum_v<Enum>
-  void add(Enum value) { add(static_cast<std::int64_t>(value)); }
-  std::uint64_t value() const { return hash_; }
-
- private:
-  std::uint64_t hash_ = 0xcbf29ce484222325u;
-};
-
 void add_structure(ContentHash& hash, const Mechanism& m) {
   hash.add(m.name());
   hash.add(m.gravity_0());
@@ -111,22 +85,6 @@ void add_structure(ContentHash& hash, const Mechanism& m) {
   }
 }
 
-void add_term(ContentHash& hash, const TimeFunction::Term& term, double time_constant) {
-  for (const double x : {term.constant, term.amplitude, term.angular_frequency, term.phase, time_constant}) hash.add(x);
-  for (const auto* values : {&term.coefficient, &term.time, &term.value}) {
-    hash.add(static_cast<std::int64_t>(values->size()));
-    for (const double x : *values) hash.add(x);
-  }
-}
-
-void add_function(ContentHash& hash, const TimeFunction& function) {
-  hash.add(static_cast<std::int64_t>(function.terms.size()));
-  for (const TimeFunction::Term& term : function.terms) {
-    hash.add(term.kind);
-    add_term(hash, term, 0.0);
-  }
-}
-
 // A number for each way of moving: 0 to 2 the kind of a single term, 3 and 4 an input alone, 5 to 7 sums.
 void add_motion(ContentHash& hash, const Driver& d) {
   const bool from_time = d.from_input == Driver::FromInput::nothing;
@@ -155,10 +113,14 @@ void add_couplings_and_drivers(ContentHash& hash, const Mechanism& m) {
   }
 }
 
-void add_characteristic(ContentHash& hash, const Characteristic& table) {
-  hash.add(static_cast<std::int64_t>(table.x.size()));
-  for (const double x : table.x) hash.add(x);
-  for (const double y : table.y) hash.add(y);
+// Place of the element's kind among those that a force_element output can show; 0 for other outputs.
+int number_of_scalar(const Output& output) {
+  int number = 0;
+  if (output.kind != Output::Kind::force_element) return number;
+  for_each_kind([&]<class Kind>() {
+    if (Kind::kIsScalar && kind_of<Kind> < output.element_kind) ++number;
+  });
+  return number;
 }
 
 void add_loads_and_channels(ContentHash& hash, const Mechanism& m) {
@@ -169,15 +131,8 @@ void add_loads_and_channels(ContentHash& hash, const Mechanism& m) {
     for (const Vec3* v : {&l.force, &l.torque, &l.point_b}) hash.add(*v);
     for (const double x : {l.constant, l.amplitude, l.angular_frequency, l.phase}) hash.add(x);
   }
-  for (const Spring& s : m.springs()) {
-    hash.add(s.name);
-    hash.add(s.kind);
-    for (const int i : {s.first, s.second, s.coordinate}) hash.add(static_cast<std::int64_t>(i));
-    for (const Vec3* v : {&s.first_point_b, &s.second_point_b, &s.direction_0}) hash.add(*v);
-    for (const double x : {s.stiffness, s.damping, s.rest, s.preload}) hash.add(x);
-    add_characteristic(hash, s.stiffness_table);
-    add_characteristic(hash, s.damping_table);
-  }
+  // before the inputs, the other kinds after the outputs: identities of before this was a list remain
+  for (const Spring& spring : m.springs()) add(hash, spring);
   for (const Input& i : m.inputs()) {
     hash.add(i.name);
     hash.add(i.kind);
@@ -190,81 +145,16 @@ void add_loads_and_channels(ContentHash& hash, const Mechanism& m) {
   for (const Output& o : m.outputs()) {
     hash.add(o.name);
     hash.add(o.kind);
-    hash.add(o.element_kind);
+    hash.add(static_cast<std::int64_t>(number_of_scalar(o)));
     for (const int k : {o.body, o.joint, o.coordinate, o.element}) hash.add(static_cast<std::int64_t>(k));
     hash.add(o.point_b);
     if (o.driver >= 0) hash.add(static_cast<std::int64_t>(o.driver));
   }
 }
 
-void add_force_elements(ContentHash& hash, const Mechanism& m) {
-  const auto integers = [&hash](std::initializer_list<int> values) {
-    for (const int i : values) hash.add(static_cast<std::int64_t>(i));
-  };
-  const auto numbers = [&hash](std::initializer_list<double> values) {
-    for (const double x : values) hash.add(x);
-  };
-  for (const Bushing& b : m.bushings()) {
-    hash.add(b.name);
-    integers({b.first, b.second});
-    for (const JointFrame* side : {&b.in_first, &b.in_second}) {
-      hash.add(side->point_b);
-      hash.add(side->axes_b);
-    }
-    hash.add(b.stiffness);
-    hash.add(b.damping);
-  }
-  for (const JointFriction& f : m.frictions()) {
-    hash.add(f.name);
-    integers({f.coordinate});
-    numbers({f.coulomb, f.viscous, f.regularisation_speed});
-  }
-  for (const Motor& a : m.motors()) {
-    hash.add(a.name);
-    integers({a.coordinate, a.effort_input, a.position_input, a.rate_input});
-    numbers({a.constant, a.position_gain, a.rate_gain, a.effort_limit, a.no_load_speed});
-  }
-  for (const AppliedEffort& e : m.efforts()) {
-    hash.add(e.name);
-    integers({e.coordinate});
-    add_function(hash, e.function);
-  }
-  for (const Drag& d : m.drags()) {
-    hash.add(d.name);
-    integers({d.body});
-    hash.add(d.point_b);
-    numbers({d.density, d.drag_area});
-    hash.add(d.wind_0);
-  }
-  for (const Tyre& t : m.tyres()) {
-    hash.add(t.name);
-    integers({t.body, t.height_input, t.height_rate_input});
-    for (const Vec3* v : {&t.centre_b, &t.axis_b, &t.road_point_0, &t.road_normal_0}) hash.add(*v);
-    numbers({t.radius, t.stiffness, t.damping, t.low_speed});
-    for (const SlipCurve* c : {&t.longitudinal, &t.lateral}) numbers({c->B, c->C, c->E, c->friction});
-  }
-}
-
 const char* effort_unit(Freedom freedom) { return is_length(freedom) ? "N" : "N m"; }
 
 const char* coordinate_unit(Freedom freedom) { return is_length(freedom) ? "m" : "rad"; }
-
-bool acts_along_length(const Output& output, const Mechanism& m) {
-  const auto along_length = [&m](const auto& element) {
-    return is_length(m.coordinates()[element.coordinate].freedom);
-  };
-  switch (output.element_kind) {
-    case Output::Element::spring:
-      return m.springs()[output.element].kind != Spring::Kind::in_joint || along_length(m.springs()[output.element]);
-    case Output::Element::friction:
-      return along_length(m.frictions()[output.element]);
-    case Output::Element::motor:
-      return along_length(m.motors()[output.element]);
-    case Output::Element::effort:
-      return along_length(m.efforts()[output.element]);
-  }
-  return false;
-}
 
 std::vector<Channel> components(const Output& output, const Mechanism& m) {
   using Kind = Output::Kind;
@@ -294,18 +184,16 @@ std::vector<Channel> components(const Output& output, const Mechanism& m) {
       return {{"", "-"}};
     case Kind::driver_effort:
       return {{"", effort_unit(m.coordinates()[m.drivers()[output.driver].coordinate].freedom)}};
-    case Kind::force_element: {
-      const bool linear = acts_along_length(output, m);
-      const std::string x = linear ? "m" : "rad";
-      return {{".deflection", x}, {".rate", x + "/s"}, {".effort", linear ? "N" : "N m"}};
-    }
+    case Kind::force_element:
     case Kind::tyre:
-      return {{".fx", "N"}, {".fy", "N"}, {".fz", "N"}, {".slip", "-"}, {".slip_angle", "rad"}, {".deflection", "m"}};
     case Kind::bushing:
-      return {{".x", "m"},  {".y", "m"},  {".z", "m"},  {".rx", "rad"}, {".ry", "rad"}, {".rz", "rad"},
-              {".fx", "N"}, {".fy", "N"}, {".fz", "N"}, {".tx", "N m"}, {".ty", "N m"}, {".tz", "N m"}};
-    case Kind::drag:
-      return {{".fx", "N"}, {".fy", "N"}, {".fz", "N"}, {".speed", "m/s"}};
+    case Kind::drag: {
+      std::vector<Channel> of_element;
+      visit_kind(output.element_kind, [&]<class Element>() {
+        of_element = channels(m.all<Element>()[static_cast<std::size_t>(output.element)], m);
+      });
+      return of_element;
+    }
   }
   return {};
 }
@@ -623,16 +511,6 @@ int MechanismBuilder::follow_coordinate(int joint, Freedom freedom) {
   return static_cast<int>(mechanism_.coordinates_.size()) - 1;
 }
 
-namespace {
-
-int require_body(int body, const char* what) {
-  if (body == kGround)
-    throw MechanismError("body", std::string("the ground cannot carry ") + what, "name a moving body");
-  return body;
-}
-
-}  // namespace
-
 Vec3 MechanismBuilder::point_in_body(const std::string& body, const Vec3& point_0, const char* field) const {
   return into_body(mechanism_, find_body(body, field), point_0, Mat3::Identity()).point_b;
 }
@@ -644,7 +522,7 @@ Vec3 MechanismBuilder::direction_in_body(const std::string& body, const Vec3& di
 void MechanismBuilder::add_load(AppliedLoad load, const std::string& body) {
   check_name(load.name, "load");
   require_new_name(mechanism_.loads_, load.name, "load");
-  load.body = require_body(find_body(body, "body"), "a load");
+  load.body = require_moving(find_body(body, "body"), "a load");
   require_finite(load.force, "force");
   require_finite(load.torque, "torque");
   require_finite(load.point_b, "point");
@@ -657,49 +535,98 @@ void MechanismBuilder::add_load(AppliedLoad load, const std::string& body) {
 
 namespace {
 
-void check_spring(const Spring& spring) {
-  if (!(spring.stiffness >= 0.0) || !std::isfinite(spring.stiffness))
-    throw MechanismError("stiffness", "is " + number(spring.stiffness), "give a finite number, zero or above");
-  if (!(spring.damping >= 0.0) || !std::isfinite(spring.damping))
-    throw MechanismError("damping", "is " + number(spring.damping), "give a finite number, zero or above");
-  require_finite(spring.rest, "rest");
-  require_finite(spring.preload, "preload");
-  checks::check_characteristic(spring.stiffness_table, "stiffness_table", "deflection");
-  checks::check_characteristic(spring.damping_table, "damping_table", "rate");
+template <class Element>
+int index_of(const std::vector<Element>& elements, const std::string& name) {
+  for (std::size_t i = 0; i < elements.size(); ++i)
+    if (elements[i].name == name) return static_cast<int>(i);
+  return -1;
+}
+
+template <class Element>
+void append_names(const std::vector<Element>& elements, std::string& list) {
+  for (const Element& element : elements) list += (list.empty() ? "" : ", ") + element.name;
+}
+
+// The output that shows elements of this kind.
+template <class Kind>
+constexpr Output::Kind shown_by() {
+  if constexpr (std::is_same_v<Kind, Bushing>)
+    return Output::Kind::bushing;
+  else if constexpr (std::is_same_v<Kind, Drag>)
+    return Output::Kind::drag;
+  else if constexpr (std::is_same_v<Kind, Tyre>)
+    return Output::Kind::tyre;
+  else {
+    static_assert(Kind::kIsScalar, "an element that is not scalar needs an output of its own");
+    return Output::Kind::force_element;
+  }
 }
 
 }  // namespace
 
-void MechanismBuilder::add_spring(Spring spring, const std::string& first, const std::string& second) {
-  check_name(spring.name, "spring");
-  require_new_element(spring.name, "spring");
-  check_spring(spring);
-  spring.first = find_body(first, "first");
-  spring.second = find_body(second, "second");
-  if (spring.first == spring.second)
-    throw MechanismError("second", "a spring stands between two different bodies", "name another body");
-  require_finite(spring.first_point_b, "first_point");
-  require_finite(spring.second_point_b, "second_point");
-  if (spring.kind == Spring::Kind::along_direction) spring.direction_0 = unit(spring.direction_0, "direction");
-  mechanism_.springs_.push_back(std::move(spring));
+void MechanismBuilder::require_new_element(const std::string& name, const char* kind) const {
+  for_each_kind([&]<class Element>() {
+    if (index_of(mechanism_.all<Element>(), name) >= 0)
+      throw MechanismError("name",
+                           std::string(kind == std::string(Element::kName) ? "another " : "a ") + Element::kName +
+                               " is named " + quoted(name),
+                           "rename one of them");
+  });
 }
 
-void MechanismBuilder::add_joint_spring(Spring spring, const std::string& joint, Freedom freedom) {
-  check_name(spring.name, "spring");
-  require_new_element(spring.name, "spring");
-  check_spring(spring);
+int MechanismBuilder::find_input(const std::string& name, const char* field) const {
+  if (name.empty()) return -1;
+  const int found = index_of(mechanism_.inputs_, name);
+  std::string list;
+  append_names(mechanism_.inputs_, list);
+  if (found < 0)
+    throw MechanismError(field, "no input is named " + quoted(name),
+                         list.empty() ? "add `input { name: " + quoted(name) + " signal {} }`" : "use one of: " + list);
+  if (mechanism_.inputs_[found].kind != Input::Kind::signal)
+    throw MechanismError(field, "input " + quoted(name) + " is a load of its own already",
+                         "give the input `signal {}` instead of its load");
+  return found;
+}
+
+void MechanismBuilder::add_signal_input(Input input) {
+  check_name(input.name, "input");
+  if (index_of(mechanism_.inputs_, input.name) >= 0)
+    throw MechanismError("name", "another input is named " + quoted(input.name), "rename one of them");
+  input.kind = Input::Kind::signal;
+  mechanism_.inputs_.push_back(std::move(input));
+}
+
+void MechanismBuilder::add_element_output(Output output, const std::string& element) {
+  check_name(output.name, "output");
+  require_new_name(mechanism_.outputs_, output.name, "output");
+  std::string list;
+  for_each_kind([&]<class Element>() {
+    if (shown_by<Element>() != output.kind) return;
+    append_names(mechanism_.all<Element>(), list);
+    const int index = index_of(mechanism_.all<Element>(), element);
+    if (index < 0) return;
+    output.element_kind = kind_of<Element>;
+    output.element = index;
+  });
+  if (output.element < 0)
+    throw MechanismError("element", element.empty() ? "is missing" : "no such element is named " + quoted(element),
+                         list.empty() ? "add one" : "use one of: " + list);
+  push_output(std::move(output));
+}
+
+AlongFreedom MechanismBuilder::along(const std::string& joint, Freedom freedom) {
   const int j = find_joint(joint);
-  spring.kind = Spring::Kind::in_joint;
-  spring.coordinate = follow_coordinate(j, freedom);
-  spring.first = mechanism_.joints_[j].first;
-  spring.second = mechanism_.joints_[j].second;
-  mechanism_.springs_.push_back(std::move(spring));
+  return {follow_coordinate(j, freedom), mechanism_.joints_[j].first, mechanism_.joints_[j].second};
+}
+
+JointFrame MechanismBuilder::frame_in_body(int body, const Vec3& point_0, const Mat3& axes_0) const {
+  return into_body(mechanism_, body, point_0, axes_0);
 }
 
 void MechanismBuilder::add_body_input(Input input, const std::string& body) {
   check_name(input.name, "input");
   require_new_name(mechanism_.inputs_, input.name, "input");
-  input.body = require_body(find_body(body, "body"), "an input");
+  input.body = require_moving(find_body(body, "body"), "an input");
   input.direction = unit(input.direction, "direction");
   require_finite(input.point_b, "point");
   mechanism_.inputs_.push_back(std::move(input));
@@ -776,7 +703,7 @@ void MechanismBuilder::push_output(Output output) { mechanism_.outputs_.push_bac
 void MechanismBuilder::add_body_output(Output output, const std::string& body) {
   check_name(output.name, "output");
   require_new_name(mechanism_.outputs_, output.name, "output");
-  output.body = require_body(find_body(body, "body"), "a sensor");
+  output.body = require_moving(find_body(body, "body"), "a sensor");
   require_finite(output.point_b, "point");
   push_output(std::move(output));
 }
@@ -837,7 +764,10 @@ Mechanism MechanismBuilder::build() {
   add_structure(hash, m);
   add_couplings_and_drivers(hash, m);
   add_loads_and_channels(hash, m);
-  add_force_elements(hash, m);
+  for_each_kind([&]<class Element>() {
+    if constexpr (!std::is_same_v<Element, Spring>)
+      for (const Element& element : m.all<Element>()) add(hash, element);
+  });
   m.id_ = hash.value();
   return m;
 }

@@ -9,12 +9,12 @@
 #include <string_view>
 #include <vector>
 
-#include "core/mechanism/force_elements.h"
+#include "core/mechanism/elements/list.h"
+#include "core/mechanism/freedom.h"
+#include "core/mechanism/time_function.h"
 #include "core/mechanism/types.h"
 
 namespace rigstep {
-
-inline constexpr int kGround = -1;  // body index of the ground (the world frame itself)
 
 struct Body {
   std::string name;
@@ -44,25 +44,6 @@ enum class JointType {
   distance,        // the two points keep their distance: a rod without mass between two balls
   floating,        // no constraint: measures, loads or drives the pose of the second body against the first
 };
-
-// A scalar freedom that a joint leaves open, and along which efforts, springs, sensors, couplings and drivers act.
-// Gimbal and floating: Cardan angles z-y'-x'', A_second = A_first Rz(first) Ry(second) Rx(third) in the joint frames.
-// Regular where the frames coincide; singular at a second angle of +-90 degrees, beyond which it does not count.
-enum class Freedom {
-  displacement,    // along the first body's axis, of the second body's point from the first's [m]
-  angle,           // of the second body against the first about the joint axis [rad]
-  first_angle,     // universal: about the axis fixed in the first body; gimbal, floating: about the first's z [rad]
-  second_angle,    // universal: about the axis fixed in the second body; gimbal, floating: about the turned y [rad]
-  third_angle,     // gimbal, floating: about the second body's x [rad]
-  displacement_x,  // of the second body's point from the first's, along x of the first body's joint frame [m]
-  displacement_y,  // ... along y [m]
-  displacement_z,  // ... along z [m]
-};
-
-// A freedom measured in metres; the others are angles.
-inline bool is_length(Freedom freedom) {
-  return freedom == Freedom::displacement || freedom >= Freedom::displacement_x;
-}
 
 struct Joint {
   std::string name;
@@ -124,30 +105,6 @@ struct AppliedLoad {
   double phase = 0.0;              // [rad]
 };
 
-// A spring and damper on one scalar, linear parts and measured characteristics added:
-// effort = preload - stiffness (x - rest) - stiffness_table(x - rest) - damping dx/dt - damping_table(dx/dt).
-struct Spring {
-  enum class Kind {
-    between_points,   // x: distance of the two points [m]
-    along_direction,  // x: (second point - first point) . direction_0 [m]; the force has that direction
-    in_joint,         // x: a joint coordinate [m] or [rad]
-  };
-  std::string name;
-  Kind kind = Kind::between_points;
-  int first = kGround;  // bodies; for in_joint those of the joint
-  int second = kGround;
-  Vec3 first_point_b = Vec3::Zero();  // from the mass centre, body frame; ground: world frame [m]
-  Vec3 second_point_b = Vec3::Zero();
-  Vec3 direction_0 = Vec3::UnitZ();  // unit, world frame
-  int coordinate = -1;               // in_joint: index into Mechanism::coordinates()
-  double stiffness = 0.0;            // [N/m] or [N m/rad]
-  double damping = 0.0;              // [N s/m] or [N m s/rad]
-  double rest = 0.0;                 // x from which the deflection x - rest counts [m] or [rad]
-  double preload = 0.0;              // effort at rest; positive pushes the ends apart [N] or [N m]
-  Characteristic stiffness_table;    // opposing effort [N] or [N m] over deflection [m] or [rad]
-  Characteristic damping_table;      // opposing effort over rate [m/s] or [rad/s]
-};
-
 // An input channel: one number per step that becomes a load. Held constant on (t_k, t_k+1].
 struct Input {
   enum class Kind {
@@ -188,17 +145,16 @@ struct Output {
     singularity_margin,   // [-] 0 at a singular pose, of the order of 1 elsewhere
     drag,                 // fx fy fz [N] on the body, world frame; speed [m/s] of the point against the air
   };
-  enum class Element { spring, friction, motor, effort };
   std::string name;
   Kind kind = Kind::energy;
   int body = 0;
-  Vec3 point_b = Vec3::Zero();             // specific_force: sensor point from the mass centre, body frame [m]
-  int joint = -1;                          // joint_reaction
-  int coordinate = -1;                     // joint_coordinate, joint_rate: index into Mechanism::coordinates()
-  int first_channel = 0;                   // set by the builder
-  int element = -1;                        // force_element, tyre, bushing, drag: index among elements of the kind
-  Element element_kind = Element::spring;  // force_element
-  int driver = -1;                         // driver_effort
+  Vec3 point_b = Vec3::Zero();  // specific_force: sensor point from the mass centre, body frame [m]
+  int joint = -1;               // joint_reaction
+  int coordinate = -1;          // joint_coordinate, joint_rate: index into Mechanism::coordinates()
+  int first_channel = 0;        // set by the builder
+  int element = -1;             // force_element, tyre, bushing, drag: index among elements of its kind
+  int element_kind = 0;         // their kind: kind_of<Element>
+  int driver = -1;              // driver_effort
 };
 
 struct Channel {
@@ -213,13 +169,18 @@ class Mechanism {
   const std::vector<Body>& bodies() const { return bodies_; }
   const std::vector<Joint>& joints() const { return joints_; }
   const std::vector<AppliedLoad>& loads() const { return loads_; }
-  const std::vector<Spring>& springs() const { return springs_; }
-  const std::vector<Bushing>& bushings() const { return bushings_; }
-  const std::vector<JointFriction>& frictions() const { return frictions_; }
-  const std::vector<Motor>& motors() const { return motors_; }
-  const std::vector<AppliedEffort>& efforts() const { return efforts_; }
-  const std::vector<Drag>& drags() const { return drags_; }
-  const std::vector<Tyre>& tyres() const { return tyres_; }
+  const std::vector<Spring>& springs() const { return all<Spring>(); }
+  const std::vector<Bushing>& bushings() const { return all<Bushing>(); }
+  const std::vector<JointFriction>& frictions() const { return all<JointFriction>(); }
+  const std::vector<Motor>& motors() const { return all<Motor>(); }
+  const std::vector<AppliedEffort>& efforts() const { return all<AppliedEffort>(); }
+  const std::vector<Drag>& drags() const { return all<Drag>(); }
+  const std::vector<Tyre>& tyres() const { return all<Tyre>(); }
+  // the force elements of one kind
+  template <class Element>
+  const std::vector<Element>& all() const {
+    return std::get<std::vector<Element>>(elements_);
+  }
   const std::vector<JointCoordinate>& coordinates() const { return coordinates_; }
   const std::vector<Input>& inputs() const { return inputs_; }
   const std::vector<Output>& outputs() const { return outputs_; }
@@ -227,6 +188,10 @@ class Mechanism {
   const std::vector<Driver>& drivers() const { return drivers_; }
   const std::vector<Channel>& input_channels() const { return input_channels_; }
   const std::vector<Channel>& output_channels() const { return output_channels_; }
+  // Index of the channel among Inputs::value or Outputs::value. Load time: look up once, then use the index in the
+  // loop. Throws MechanismError that tells the nearest names.
+  int input_channel(std::string_view name) const;
+  int output_channel(std::string_view name) const;
 
   // Identifies content, not file: equal for equal descriptions, different with any changed number or name.
   std::uint64_t id() const { return id_; }
@@ -246,13 +211,7 @@ class Mechanism {
   std::vector<Body> bodies_;
   std::vector<Joint> joints_;
   std::vector<AppliedLoad> loads_;
-  std::vector<Spring> springs_;
-  std::vector<Bushing> bushings_;
-  std::vector<JointFriction> frictions_;
-  std::vector<Motor> motors_;
-  std::vector<AppliedEffort> efforts_;
-  std::vector<Drag> drags_;
-  std::vector<Tyre> tyres_;
+  ElementKinds::Vectors elements_;
   std::vector<JointCoordinate> coordinates_;
   std::vector<Input> inputs_;
   std::vector<Output> outputs_;
@@ -308,11 +267,7 @@ class MechanismBuilder {
   // The joint as built into each body: point [m] from the mass centre, axis and a reference direction normal to it,
   // in body coordinates (world for the ground). Coordinates are zero where the reference directions coincide.
   // May disagree with the start pose; that is found, and mended on request, when the start state is made.
-  struct SideInBody {
-    Vec3 point = Vec3::Zero();
-    Vec3 axis = Vec3::Zero();
-    Vec3 normal = Vec3::Zero();  // zero: any normal, allowed where no angle is measured or held
-  };
+  using SideInBody = rigstep::SideInBody;
   // size: the lead of a screw or the length of a distance [m]; the displacement of a screw is zero where its angle is.
   void add_joint(std::string name, JointType type, const std::string& first, const std::string& second,
                  const SideInBody& in_first, const SideInBody& in_second, double size = 0.0);
@@ -323,8 +278,20 @@ class MechanismBuilder {
   Vec3 direction_in_body(const std::string& body, const Vec3& direction_0, const char* field = "body") const;
 
   void add_load(AppliedLoad load, const std::string& body);
-  void add_spring(Spring spring, const std::string& first, const std::string& second);
-  void add_joint_spring(Spring spring, const std::string& joint, Freedom freedom);
+  // A force element of any kind; `where`: what its own header says it is connected to (`connect`).
+  template <class Element, class... Where>
+  void add_element(Element element, const Where&... where) {
+    check_name(element.name, Element::kName);
+    require_new_element(element.name, Element::kName);
+    connect(element, *this, where...);
+    std::get<std::vector<Element>>(mechanism_.elements_).push_back(std::move(element));
+  }
+  void add_spring(Spring spring, const std::string& first, const std::string& second) {
+    add_element(std::move(spring), first, second);
+  }
+  void add_joint_spring(Spring spring, const std::string& joint, Freedom freedom) {
+    add_element(std::move(spring), joint, freedom);
+  }
   void add_body_input(Input input, const std::string& body);
   void add_joint_input(Input input, const std::string& joint, Freedom freedom);
   void add_body_output(Output output, const std::string& body);
@@ -335,40 +302,50 @@ class MechanismBuilder {
   void add_driver(Driver driver, const std::string& joint, Freedom freedom);
   void add_driver_output(Output output, const std::string& driver);
 
-  // A bushing without deflection at the start pose: point [m], axis (z) and normal (x) in the world frame; zero axis
-  // and normal: parallel to the world.
-  void add_bushing(Bushing bushing, const std::string& first, const std::string& second, const SideInBody& at_start);
-  // ... or as built into each body, in body coordinates (world for the ground).
+  void add_bushing(Bushing bushing, const std::string& first, const std::string& second, const SideInBody& at_start) {
+    add_element(std::move(bushing), first, second, at_start);
+  }
   void add_bushing(Bushing bushing, const std::string& first, const std::string& second, const SideInBody& in_first,
-                   const SideInBody& in_second);
-  void add_friction(JointFriction friction, const std::string& joint, Freedom freedom);
-  void add_effort(AppliedEffort effort, const std::string& joint, Freedom freedom);
-  void add_signal_input(Input input);  // an input that only motors and tyres read
+                   const SideInBody& in_second) {
+    add_element(std::move(bushing), first, second, in_first, in_second);
+  }
+  void add_friction(JointFriction friction, const std::string& joint, Freedom freedom) {
+    add_element(std::move(friction), joint, freedom);
+  }
+  void add_effort(AppliedEffort effort, const std::string& joint, Freedom freedom) {
+    add_element(std::move(effort), joint, freedom);
+  }
+  void add_signal_input(Input input);  // an input that only force elements read
 
-  // Channel names; empty: none. They refer to inputs added before.
-  struct MotorInputs {
-    std::string effort, position, rate;
-  };
-  void add_motor(Motor motor, const std::string& joint, Freedom freedom, const MotorInputs& inputs);
-  void add_drag(Drag drag, const std::string& body);
+  using MotorInputs = rigstep::MotorInputs;
+  void add_motor(Motor motor, const std::string& joint, Freedom freedom, const MotorInputs& inputs) {
+    add_element(std::move(motor), joint, freedom, inputs);
+  }
+  void add_drag(Drag drag, const std::string& body) { add_element(std::move(drag), body); }
   void add_tyre(Tyre tyre, const std::string& body, const std::string& height_input,
-                const std::string& height_rate_input);
+                const std::string& height_rate_input) {
+    add_element(std::move(tyre), body, height_input, height_rate_input);
+  }
   // force_element, tyre, bushing or drag, by the element's name
   void add_element_output(Output output, const std::string& element);
+
+  // For force elements, to find what they are connected to. `field` names the field in what is thrown.
+  int find_body(const std::string& name, const char* field) const;   // kGround for "ground"
+  int find_input(const std::string& name, const char* field) const;  // -1 for ""
+  AlongFreedom along(const std::string& joint, Freedom freedom);     // of a joint that has this freedom
+  JointFrame frame_in_body(int body, const Vec3& point_0, const Mat3& axes_0) const;  // given in the world at the start
+  std::string_view body_name(int body) const { return mechanism_.body_name(body); }
 
   // Checks what only the whole can show (at least one body, channel counts) and numbers the channels.
   Mechanism build();
 
  private:
-  int find_body(const std::string& name, const char* field) const;
   int find_joint(const std::string& name, const char* field = "joint") const;
   void check_name(const std::string& name, const char* kind) const;
   // Place of the freedom among those of the joint; throws if it has no such freedom.
   int require_freedom(int joint, Freedom freedom, const char* field) const;
   int follow_coordinate(int joint, Freedom freedom);
   void require_new_element(const std::string& name, const char* kind) const;  // among all force elements
-  int find_input(const std::string& name, const char* field) const;
-  void push_bushing(Bushing bushing);
   void push_joint(Joint joint, double offset, double second_offset);
   void push_output(Output output);
 

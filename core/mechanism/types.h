@@ -17,6 +17,8 @@
 
 namespace rigstep {
 
+inline constexpr int kGround = -1;  // body index of the ground (the world frame itself)
+
 using Vec3 = Eigen::Vector3d;
 using Vec6 = Eigen::Matrix<double, 6, 1>;
 using Mat3 = Eigen::Matrix3d;

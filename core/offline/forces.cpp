@@ -109,36 +109,52 @@ double magic_over_slip(const SlipCurve& curve, double q) {
   return std::sin(curve.C * std::atan(q - curve.E * (q - std::atan(q)))) / q;
 }
 
-// Springs, friction, motors and efforts; `elements` stand between two bodies.
+// Spring, friction, motor or effort: something that acts along one scalar between two bodies.
 template <class Element>
-void add_scalars(const std::vector<Element>& elements, Sum& sum) {
-  for (const Element& element : elements) {
-    const ScalarReading reading = read(element, sum.at);
-    sum.add_along(reading.along, reading.effort, element.first, element.second);
-  }
+requires Element::kIsScalar void add_element(const Element& element, Sum& sum) {
+  const ScalarReading reading = read(element, sum.at);
+  sum.add_along(reading.along, reading.effort, element.first, element.second);
 }
 
-void add_bushings(Sum& sum) {
-  for (const Bushing& bushing : sum.mechanism.bushings()) {
-    const BushingReading reading = read(bushing, sum.at);
-    for (int i = 0; i < 6; ++i) sum.add_along(reading.deflection[i], reading.load[i], bushing.first, bushing.second);
-  }
+void add_element(const Bushing& bushing, Sum& sum) {
+  const BushingReading reading = read(bushing, sum.at);
+  for (int i = 0; i < 6; ++i) sum.add_along(reading.deflection[i], reading.load[i], bushing.first, bushing.second);
 }
 
-void add_drag(Sum& sum) {
-  for (const Drag& drag : sum.mechanism.drags()) {
-    const DragReading reading = read(drag, sum.at);
-    sum.add(drag.body, reading.force_0, Vec3::Zero(), reading.arm_0);
-  }
+void add_element(const Drag& drag, Sum& sum) {
+  const DragReading reading = read(drag, sum.at);
+  sum.add(drag.body, reading.force_0, Vec3::Zero(), reading.arm_0);
 }
 
-void add_tyres(Sum& sum) {
-  for (const Tyre& tyre : sum.mechanism.tyres()) {
-    const TyreReading at = read(tyre, sum.at);
-    sum.add(tyre.body, at.force[2] * tyre.road_normal_0, Vec3::Zero(), at.lowest);
-    sum.add(tyre.body, at.force[0] * at.forward + at.force[1] * at.sideways, Vec3::Zero(), at.road);
-  }
+void add_element(const Tyre& tyre, Sum& sum) {
+  const TyreReading at = read(tyre, sum.at);
+  sum.add(tyre.body, at.force[2] * tyre.road_normal_0, Vec3::Zero(), at.lowest);
+  sum.add(tyre.body, at.force[0] * at.forward + at.force[1] * at.sideways, Vec3::Zero(), at.road);
 }
+
+// ---- energy that an element stores
+
+double energy(const Spring& spring, const Situation& at) {
+  const double x = extension(spring, at).value - spring.rest;
+  return 0.5 * spring.stiffness * x * x + spring.stiffness_table.integral(x) - spring.preload * x;
+}
+
+double energy(const Bushing& bushing, const Situation& at) {
+  const std::array<Jet, 6> x = read(bushing, at).deflection;
+  Vec6 value;
+  for (int i = 0; i < 6; ++i) value[i] = x[i].value;
+  return 0.5 * value.dot(bushing.stiffness * value);
+}
+
+double energy(const Tyre& tyre, const Situation& at) {
+  const double depth = std::max(0.0, read(tyre, at).depth);
+  return 0.5 * tyre.stiffness * depth * depth;
+}
+
+double energy(const JointFriction&, const Situation&) { return 0.0; }
+double energy(const Motor&, const Situation&) { return 0.0; }
+double energy(const AppliedEffort&, const Situation&) { return 0.0; }
+double energy(const Drag&, const Situation&) { return 0.0; }
 
 }  // namespace
 
@@ -219,13 +235,9 @@ std::vector<Vec6> wrenches(const Mechanism& mechanism, const Situation& at) {
   add_gravity(sum);
   add_loads(sum);
   add_inputs(sum);
-  add_scalars(mechanism.springs(), sum);
-  add_bushings(sum);
-  add_scalars(mechanism.frictions(), sum);
-  add_scalars(mechanism.motors(), sum);
-  add_scalars(mechanism.efforts(), sum);
-  add_drag(sum);
-  add_tyres(sum);
+  for_each_kind([&]<class Element>() {
+    for (const Element& element : mechanism.all<Element>()) add_element(element, sum);
+  });
   return std::move(sum.wrench);
 }
 
@@ -239,24 +251,13 @@ std::vector<double> load_jumps(const Mechanism& mechanism) {
 }
 
 double potential_energy(const Mechanism& mechanism, const Situation& at) {
-  double energy = 0.0;
+  double sum = 0.0;
   for (std::size_t i = 0; i < mechanism.bodies().size(); ++i)
-    energy -= mechanism.bodies()[i].mass * mechanism.gravity_0().dot(at.body[i].r_0);
-  for (const Spring& spring : mechanism.springs()) {
-    const double x = extension(spring, at).value - spring.rest;
-    energy += 0.5 * spring.stiffness * x * x + spring.stiffness_table.integral(x) - spring.preload * x;
-  }
-  for (const Bushing& bushing : mechanism.bushings()) {
-    const std::array<Jet, 6> x = read(bushing, at).deflection;
-    Vec6 value;
-    for (int i = 0; i < 6; ++i) value[i] = x[i].value;
-    energy += 0.5 * value.dot(bushing.stiffness * value);
-  }
-  for (const Tyre& tyre : mechanism.tyres()) {
-    const double depth = std::max(0.0, read(tyre, at).depth);
-    energy += 0.5 * tyre.stiffness * depth * depth;
-  }
-  return energy;
+    sum -= mechanism.bodies()[i].mass * mechanism.gravity_0().dot(at.body[i].r_0);
+  for_each_kind([&]<class Element>() {
+    for (const Element& element : mechanism.all<Element>()) sum += energy(element, at);
+  });
+  return sum;
 }
 
 Mat3 inertia_0(const Body& body, const BodyMotion& motion) {

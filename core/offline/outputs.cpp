@@ -40,24 +40,28 @@ void put_body(const Mechanism& mechanism, const Output& output, const Instant& i
   }
 }
 
-ScalarReading read_scalar(const Mechanism& mechanism, const Output& output, const Situation& at) {
-  const std::size_t i = static_cast<std::size_t>(output.element);
-  switch (output.element_kind) {
-    case Output::Element::spring:
-      return read(mechanism.springs()[i], at);
-    case Output::Element::friction:
-      return read(mechanism.frictions()[i], at);
-    case Output::Element::motor:
-      return read(mechanism.motors()[i], at);
-    case Output::Element::effort:
-      return read(mechanism.efforts()[i], at);
-  }
-  return {};
+void put_reading(const ScalarReading& reading, double* to) {
+  put(to, {reading.deflection, reading.along.rate, reading.effort});
+}
+
+void put_reading(const BushingReading& reading, double* to) {
+  for (const Jet& x : reading.deflection) put(to, {x.value});
+  put(to, reading.load.head<3>());
+  put(to, reading.load.tail<3>());
+}
+
+void put_reading(const TyreReading& reading, double* to) {
+  put(to, reading.force);
+  put(to, {reading.slip, std::atan(reading.tangent_of_slip), reading.depth});
+}
+
+void put_reading(const DragReading& reading, double* to) {
+  put(to, reading.force_0);
+  put(to, {reading.speed});
 }
 
 void put_output(const Mechanism& mechanism, const Output& output, const Situation& at, const Instant& instant,
                 double* to) {
-  const auto element = [&output] { return static_cast<std::size_t>(output.element); };
   switch (output.kind) {
     case Output::Kind::body_pose:
     case Output::Kind::body_velocity:
@@ -82,26 +86,13 @@ void put_output(const Mechanism& mechanism, const Output& output, const Situatio
       return put(to, {instant.kinetic_energy, instant.energy - instant.kinetic_energy, instant.energy});
     case Output::Kind::constraint_residual:
       return put(to, {instant.position_residual, instant.velocity_residual, instant.acceleration_residual});
-    case Output::Kind::force_element: {
-      const ScalarReading reading = read_scalar(mechanism, output, at);
-      return put(to, {reading.deflection, reading.along.rate, reading.effort});
-    }
-    case Output::Kind::bushing: {
-      const BushingReading reading = read(mechanism.bushings()[element()], at);
-      for (const Jet& x : reading.deflection) put(to, {x.value});
-      put(to, reading.load.head<3>());
-      return put(to, reading.load.tail<3>());
-    }
-    case Output::Kind::tyre: {
-      const TyreReading reading = read(mechanism.tyres()[element()], at);
-      put(to, reading.force);
-      return put(to, {reading.slip, std::atan(reading.tangent_of_slip), reading.depth});
-    }
-    case Output::Kind::drag: {
-      const DragReading reading = read(mechanism.drags()[element()], at);
-      put(to, reading.force_0);
-      return put(to, {reading.speed});
-    }
+    case Output::Kind::force_element:
+    case Output::Kind::bushing:
+    case Output::Kind::tyre:
+    case Output::Kind::drag:
+      return visit_kind(output.element_kind, [&]<class Element>() {
+        put_reading(read(mechanism.all<Element>()[static_cast<std::size_t>(output.element)], at), to);
+      });
     case Output::Kind::solver_status:
     case Output::Kind::singularity_margin:
       return;

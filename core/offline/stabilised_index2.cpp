@@ -63,8 +63,11 @@ Pattern::Pattern(const Mechanism& mechanism, std::span<const ConstraintRow> rows
     : bodies_(static_cast<int>(mechanism.bodies().size())), seen_by_(mechanism.bodies().size() + rows.size()) {
   for (int i = 0; i < bodies_; ++i) connect({i});
   for (const Joint& joint : mechanism.joints()) connect({joint.first, joint.second});
-  for (const Spring& spring : mechanism.springs()) connect({spring.first, spring.second});
-  for (const Bushing& bushing : mechanism.bushings()) connect({bushing.first, bushing.second});
+  for_each_kind([&]<class Element>() {
+    for (const Element& element : mechanism.all<Element>()) {
+      if constexpr (requires { element.second; }) connect({element.first, element.second});
+    }
+  });
   for (std::size_t k = 0; k < rows.size(); ++k) {
     const int node = bodies_ + static_cast<int>(k);
     for (int i = 0; i < rows[k].parts; ++i) {

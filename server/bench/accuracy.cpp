@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "proto/text_source.h"
+#include "proto/config_text.h"
 #include "server/output/quantile.h"
 
 namespace rigstep::server {

@@ -1,6 +1,6 @@
 #include "server/bench/mechanisms.h"
 
-#include "proto/text_source.h"
+#include "proto/config_text.h"
 #include "server/live/session.h"
 
 namespace rigstep::server {

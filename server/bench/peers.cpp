@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <memory>
 
-#include "proto/text_source.h"
+#include "proto/config_text.h"
 
 namespace rigstep::server {
 

@@ -222,12 +222,16 @@ void print_report(const Report& r) {
     print_text("    {:<20} {:<18} {} of {}\n", d.name, "driver", to_string(x.freedom), r.m.joints()[x.joint].name);
   }
   print_text("loads, springs   {}, {}\n", r.m.loads().size(), r.m.springs().size());
-  if (r.m.bushings().size() + r.m.frictions().size() + r.m.motors().size() + r.m.efforts().size() + r.m.drags().size() +
-          r.m.tyres().size() >
-      0)
-    print_text("other forces     bushings {}, frictions {}, motors {}, efforts {}, drags {}, tyres {}\n",
-               r.m.bushings().size(), r.m.frictions().size(), r.m.motors().size(), r.m.efforts().size(),
-               r.m.drags().size(), r.m.tyres().size());
+  std::string other_forces;
+  bool any_other = false;
+  for_each_kind([&]<class Element>() {
+    if constexpr (!std::is_same_v<Element, Spring>) {
+      const std::size_t count = r.m.all<Element>().size();
+      any_other = any_other || count > 0;
+      other_forces += fmt::format("{}{} {}", other_forces.empty() ? "" : ", ", Element::kPlural, count);
+    }
+  });
+  if (any_other) print_text("other forces     {}\n", other_forces);
   print_text("channels         {} in, {} out\n", r.m.input_channels().size(), r.m.output_channels().size());
   print_text("freedom          {} degrees, rank {} of {} rows, {} redundant\n", r.rank.start.degrees_of_freedom,
              r.rank.start.rank, r.plan.rows(), r.rank.start.redundant);

@@ -11,7 +11,7 @@
 #include <system_error>
 #include <utility>
 
-#include "proto/text_source.h"
+#include "proto/config_text.h"
 #include "rt/clock.h"
 
 namespace rigstep::server {

@@ -17,8 +17,8 @@
 #include "core/index3/outputs/sensors.h"
 #include "core/index3/start/initial_state.h"
 #include "core/index3/stepper_access.h"
+#include "proto/config_text.h"
 #include "proto/output_file.h"
-#include "proto/text_source.h"
 
 namespace rigstep::server {
 

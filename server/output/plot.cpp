@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "proto/text_source.h"
+#include "proto/config_text.h"
 #include "server/network_error.h"
 
 namespace rigstep::server {

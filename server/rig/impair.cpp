@@ -9,7 +9,7 @@
 #include <queue>
 #include <vector>
 
-#include "proto/text_source.h"
+#include "proto/config_text.h"
 #include "rt/clock.h"
 #include "server/network_error.h"
 

@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "proto/codec.h"
-#include "proto/text_source.h"
+#include "proto/config_text.h"
 #include "rt/clock.h"
 #include "server/output/quantile.h"
 #include "server/rig/client_socket.h"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "proto/codec.h"
-#include "proto/text_source.h"
+#include "proto/config_text.h"
 #include "server/network_error.h"
 #include "server/rig/client_session.h"
 #include "server/rig/operator_key.h"

@@ -13,8 +13,8 @@
 #include <mutex>
 #include <thread>
 
+#include "proto/config_text.h"
 #include "proto/key_file.h"
-#include "proto/text_source.h"
 #include "server/link/udp_endpoint.h"
 #include "server/rig/impair.h"
 #include "server/rig/rig.h"

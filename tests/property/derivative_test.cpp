@@ -320,7 +320,7 @@ Mechanism with_one_spring(Spring::Kind kind, Freedom freedom, JointType type, do
   if (kind == Spring::Kind::in_joint)
     rest() = w.coordinate[0];
   else
-    rest() = spring_coordinate(m.springs()[0], w, m, w.coordinate).value;
+    rest() = spring_coordinate(m.springs()[0], surroundings(plan, w)).value;
   return test::build(d);
 }
 

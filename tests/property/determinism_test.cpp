@@ -89,7 +89,7 @@ TEST_CASE("a stepper with force elements goes on with the same bits after a rest
     REQUIRE(a.state().hash() == b.state().hash());
     REQUIRE(a.state().hash() == c.state().hash());
   }
-  CHECK(std::abs(workspace_of(a).tyre[0].fz) > 100.0);  // still on its wheel
+  CHECK(std::abs(workspace_of(a).reading<Tyre>()[0].fz) > 100.0);  // still on its wheel
 }
 
 // Where a processor or build has one set only, there is nothing to compare it with.

@@ -8,7 +8,6 @@
 #include <limits>
 #include <memory>
 #include <new>
-#include <numeric>
 #include <thread>
 
 #include "core/index3/compile/plan.h"
@@ -16,8 +15,6 @@
 #include "core/index3/stepper_access.h"
 #include "core/offline/index3_literal.h"
 #include "rt/cycle.h"
-#include "server/link/udp_endpoint.h"
-#include "server/rig/rig_client.h"
 #include "tests/support/force_cases.h"
 #include "tests/support/mechanisms.h"
 #include "tests/support/primal_body_cases.h"
@@ -277,44 +274,6 @@ TEST_CASE("inputs that are limited, ramped and extrapolated, and outputs that ar
     CHECK((flags & kInputLimited) != 0);
     CHECK(((flags & kFaulted) != 0) == (rule == StaleRule::fault));
   }
-}
-
-TEST_CASE("a thousand steps in lockstep, from datagram to datagram, allocate nothing" * kWhereCounted) {
-  constexpr std::uint64_t kWarm = 100, kCounted = 1000;
-  const auto rig = std::make_unique<Rig>("four_bar", rt::CycleSettings{});
-  rt::Cycle cycle(rig->stepper, {}, {.in = &rig->in});
-  std::vector<int> outputs(9);
-  std::iota(outputs.begin(), outputs.end(), 0);
-  wire::ServerCodec codec(rig->mechanism, outputs, 1'000'000, "1.2.3");
-  server::UdpEndpoint endpoint({.port = 0}, codec, rig->in, rig->out, {});
-  long count = -1;
-  std::thread loop([&] {
-    const server::Lockstep lockstep{.step =
-                                        [&](const rt::TickTiming& timing) {
-                                          if (cycle.answer().step == kWarm) test::allocation_counter = {true, 0};
-                                          cycle.advance(timing);
-                                        },
-                                    .keep =
-                                        [&] {
-                                          cycle.keep();
-                                          if (cycle.answer().step != kWarm + kCounted + 1) return;
-                                          test::allocation_counter.armed = false;
-                                          count = test::allocation_counter.count;
-                                        },
-                                    .answer = cycle.answer()};
-    endpoint.serve_lockstep(lockstep, rt::BusyPoll(50'000, rt::BusyPoll::kWindowNs));
-  });
-  {
-    server::RigClient client({.port = endpoint.local_port()});
-    CHECK(client.control([&](const server::RigState& state, std::span<double> inputs) {
-      inputs[0] = 0.1;
-      return state.step < kWarm + kCounted + 1;
-    }));
-  }
-  endpoint.stop();
-  loop.join();
-  CHECK(count == 0);
-  CHECK(endpoint.reply_ns().count() == kWarm + kCounted + 1);
 }
 
 TEST_CASE("steps of the printed form, the speed baseline, allocate nothing" * kWhereCounted) {

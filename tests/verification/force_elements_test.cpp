@@ -58,7 +58,7 @@ TEST_CASE("a spring with preload, a table and a linear part rests where their su
   const double deflection = x_of(stepper) - s.rest;
   CHECK(3.0 + 9.81 * kMass == doctest::Approx(10.0 * deflection + s.stiffness_table.value(deflection)).epsilon(1e-9));
   CHECK(deflection > 0.1);  // beyond the table, on its last slope
-  CHECK(workspace_of(stepper).spring[0].effort == doctest::Approx(-9.81 * kMass).epsilon(1e-9));
+  CHECK(workspace_of(stepper).reading<Spring>()[0].effort == doctest::Approx(-9.81 * kMass).epsilon(1e-9));
 }
 
 TEST_CASE("a damped oscillation follows its exact solution with order 2, by spring, table and bushing alike") {
@@ -226,8 +226,8 @@ TEST_CASE("friction and a servo between two light bodies hold them together") {
   b.add_motor(servo, "hinge", Freedom::angle, {});
   Stepper s(b.build(), step_of(1e-3));
   REQUIRE(run(s, 10.0));
-  CHECK(std::abs(workspace_of(s).motor[0].deflection) < 1e-2);
-  CHECK(std::abs(workspace_of(s).motor[0].rate) < 1e-4);
+  CHECK(std::abs(workspace_of(s).reading<Motor>()[0].deflection) < 1e-2);
+  CHECK(std::abs(workspace_of(s).reading<Motor>()[0].rate) < 1e-4);
   // the angular momentum about the axis, which the trapezoidal rule keeps up to dt^2
   CHECK(s.state().body[0].w_b[2] + s.state().body[1].w_b[2] == doctest::Approx(5.0).epsilon(1e-4));
 }
@@ -410,7 +410,7 @@ TEST_CASE("a wheel rests on its tyre at the static deflection and stays where it
   MechanismBuilder b = carriage(0.0, kDown);
   Stepper s(b.build(), step_of(1e-3));
   REQUIRE(run(s, 10.0));
-  const TyreReading& tyre = workspace_of(s).tyre[0];
+  const TyreReading& tyre = workspace_of(s).reading<Tyre>()[0];
   CHECK(tyre.fz == doctest::Approx((kLoad + kWheelMass) * 9.81).epsilon(1e-9));
   CHECK(tyre.deflection == doctest::Approx((kLoad + kWheelMass) * 9.81 / kTyreStiffness).epsilon(1e-9));
   CHECK(std::abs(x_of(s)) < 1e-9);
@@ -422,7 +422,7 @@ TEST_CASE("on a slope with the wheel locked the tyre creeps no faster than state
   Stepper s(b.build(), step_of(1e-3));
   REQUIRE(run(s, 2.0));
   CHECK(std::abs(s.state().body[1].v[0]) < 1.2 * 0.1 * 0.1 / (10.0 * 1.65));
-  CHECK(workspace_of(s).tyre[0].fx == doctest::Approx(-0.98 * (kLoad + kWheelMass + 1.0)).epsilon(1e-3));
+  CHECK(workspace_of(s).reading<Tyre>()[0].fx == doctest::Approx(-0.98 * (kLoad + kWheelMass + 1.0)).epsilon(1e-3));
 }
 
 TEST_CASE("a free wheel rolls on without slip, and one that is set down without spin is spun up") {
@@ -430,7 +430,7 @@ TEST_CASE("a free wheel rolls on without slip, and one that is set down without 
   Stepper s(b.build(), step_of(1e-3));
   REQUIRE(run(s, 5.0));
   CHECK(s.state().body[1].v[0] == doctest::Approx(10.0).epsilon(1e-3));
-  CHECK(std::abs(workspace_of(s).tyre[0].slip) < 1e-5);
+  CHECK(std::abs(workspace_of(s).reading<Tyre>()[0].slip) < 1e-5);
   MechanismBuilder skid = carriage(10.0, kDown, false);
   Stepper t(skid.build(), step_of(1e-3));
   REQUIRE(run(t, 3.0));
@@ -450,7 +450,7 @@ TEST_CASE("a locked wheel decelerates as the formula says for full slip") {
   const double v = s.state().body[1].v[0];
   const double share = std::sin(1.65 * std::atan(10.0));  // friction 1, B = 10, E = 0, kappa = -1
   CHECK(v == doctest::Approx(20.0 - share * 9.81).epsilon(2e-3));
-  CHECK(workspace_of(s).tyre[0].slip == doctest::Approx(-1.0).epsilon(1e-3));
+  CHECK(workspace_of(s).reading<Tyre>()[0].slip == doctest::Approx(-1.0).epsilon(1e-3));
 }
 
 TEST_CASE("a braked wheel slips so much that the formula gives the braking force") {
@@ -462,7 +462,7 @@ TEST_CASE("a braked wheel slips so much that the formula gives the braking force
   b.add_motor(brake, "axle", Freedom::angle, {});
   Stepper s(b.build(), step_of(1e-3));
   REQUIRE(run(s, 2.0));
-  const TyreReading& tyre = workspace_of(s).tyre[0];
+  const TyreReading& tyre = workspace_of(s).reading<Tyre>()[0];
   CHECK(tyre.slip < 0.0);
   CHECK(tyre.fx == doctest::Approx(tyre.fz * std::sin(1.65 * std::atan(10.0 * tyre.slip))).epsilon(1e-9));
   // M v' = fx, J w' = -torque - fx R, v = w R up to slip
@@ -484,7 +484,7 @@ TEST_CASE("a wheel that rolls at a slip angle is pushed sideways by the formula'
   b.add_tyre(test_tyre(), "wheel", "", "");
   Stepper s(b.build(), step_of(1e-4));
   REQUIRE_FALSE(failed(s.step({}).status));
-  const TyreReading& tyre = workspace_of(s).tyre[0];
+  const TyreReading& tyre = workspace_of(s).reading<Tyre>()[0];
   CHECK(tyre.slip_angle == doctest::Approx(-angle).epsilon(0.02));
   CHECK(tyre.fy ==
         doctest::Approx(tyre.fz * std::sin(1.65 * std::atan(10.0 * std::tan(tyre.slip_angle)))).epsilon(1e-6));
@@ -505,7 +505,7 @@ TEST_CASE("a dropped wheel is never pulled by the road, and bounces with the ene
   double highest = 0.0;
   for (int k = 0; k < 5000; ++k) {
     REQUIRE_FALSE(failed(s.step({}).status));
-    CHECK(workspace_of(s).tyre[0].fz >= 0.0);
+    CHECK(workspace_of(s).reading<Tyre>()[0].fz >= 0.0);
     if (k > 1500) highest = std::max(highest, s.state().body[0].r[2]);
   }
   const Energy end = energy(plan_of(s), s.state(), workspace_of(s));

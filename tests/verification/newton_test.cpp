@@ -590,7 +590,7 @@ TEST_CASE("a step with motors is the Newton solution: servo, at the limit, on th
   CHECK(difference(m, 5'000'000, 10, waves) < 1e-12);
   index3::Stepper stepper(m, {.dt_ns = 5'000'000});
   REQUIRE(stepper.step(waves(1)).status == StepStatus::ok);
-  const auto& motor = index3::workspace_of(stepper).motor;
+  const auto& motor = index3::workspace_of(stepper).reading<Motor>();
   CHECK(motor[2].effort == -4.0);
   CHECK(motor[3].effort < 6.0);
   CHECK(motor[3].effort == doctest::Approx(6.0 * (1.0 - motor[3].rate / 3.0)).epsilon(1e-12));
@@ -634,7 +634,7 @@ TEST_CASE("a step with a tyre is the Newton solution: cambered, slipping both wa
   CHECK(difference(m, 1'000'000, 10, road, 30) < 1e-12);
   index3::Stepper stepper(m, {.dt_ns = 1'000'000});
   REQUIRE(stepper.step(road(1)).status == StepStatus::ok);
-  const index3::TyreReading& reading = index3::workspace_of(stepper).tyre[0];
+  const index3::TyreReading& reading = index3::workspace_of(stepper).reading<Tyre>()[0];
   CHECK(reading.deflection > 0.003);  // past the ramp of the damping
   CHECK(reading.slip > 0.1);
   CHECK(std::abs(reading.slip_angle) > 0.05);

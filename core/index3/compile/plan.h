@@ -7,17 +7,20 @@
 #include "core/index3/compile/elimination.h"
 #include "core/index3/physics/constraints.h"
 #include "core/index3/physics/drivers.h"
-#include "core/index3/physics/elements/bushing.h"
+#include "core/index3/physics/elements/list.h"
 #include "core/index3/settings.h"
 
 namespace rigstep::index3 {
 
 struct Kernels;  // kernels/sweeps.h
 
+template <class Kind>
+using ConstantsOf = typename Stepped<Kind>::Constants;
+
 // What is eliminated like a joint between two bodies, or a body and the ground, but with rows of compliance 1 and
 // without a multiplier: Newton's tangent of a force element. It takes no part in the projections.
 struct Element {
-  enum class Kind { bushing, spring, friction, motor } kind;
+  int kind;   // kind_of<...>
   int index;  // among the mechanism's elements of this kind
   int first, second;
   int rows;
@@ -65,11 +68,10 @@ struct Plan {
   std::vector<double> coupling_constant;  // (couplings) first coordinate + ratio * second [unit of the first]
   std::vector<DriverPlan> drivers;        // (drivers)
   std::vector<Prescribed> start_drive;    // (drivers) at the start; inputs: at rest where the start pose is
-  std::vector<Curvatures> efforts;        // (efforts) of their functions
-  std::vector<BushingRows> bushing_rows;  // (bushings)
-  std::vector<Element> elements;          // bushings, then springs, frictions and motors between two moving bodies
-  std::vector<bool> carries_spring;       // (bodies) has own-body blocks in the force tangent
-  double length = 1.0;                    // largest arm of a joint on a body; 1 where there is none [m]
+  ElementKinds::VectorsOf<ConstantsOf> element_constants;  // (elements of each kind)
+  std::vector<Element> elements;                           // those with rows: first the kinds with several
+  std::vector<bool> carries_spring;                        // (bodies) has own-body blocks in the force tangent
+  double length = 1.0;     // largest arm of a joint on a body; 1 where there is none [m]
   bool has_loops = false;  // some joint stands between parts that are connected already, the ground included
   Tangents tangents;
 
@@ -98,6 +100,10 @@ struct Plan {
   // in lanes (schedule.h)
   AlignedDoubles constraint_constants, compliance_in_lanes, gain, carried;
 
+  template <class Kind>
+  const std::vector<ConstantsOf<Kind>>& constants() const {
+    return std::get<kind_of<Kind>>(element_constants);
+  }
   int rows() const { return first_row.back(); }
   int first_coupling() const { return static_cast<int>(mechanism.joints().size()); }  // as a constraint
   int first_element() const { return static_cast<int>(eliminated.size()); }           // in the elimination

@@ -107,30 +107,11 @@ void Sensors::read(const Plan& plan, const Workspace& w, const State& x, const S
         to[1] = report.velocity_residual;
         to[2] = report.acceleration_residual;
         break;
-      case Kind::force_element: {
-        const auto& readings = o.element_kind == Output::Element::spring   ? w.spring
-                               : o.element_kind == Output::Element::motor  ? w.motor
-                               : o.element_kind == Output::Element::effort ? w.effort
-                                                                           : w.friction;
-        const ElementReading& element = readings[o.element];
-        to[0] = element.deflection;
-        to[1] = element.rate;
-        to[2] = element.effort;
-        break;
-      }
-      case Kind::tyre: {
-        const TyreReading& tyre = w.tyre[o.element];
-        for (const double value : {tyre.fx, tyre.fy, tyre.fz, tyre.slip, tyre.slip_angle, tyre.deflection})
-          *to++ = value;
-        break;
-      }
+      case Kind::force_element:
+      case Kind::tyre:
       case Kind::bushing:
-        for (int k = 0; k < 6; ++k) to[k] = w.bushing[o.element].deflection[k];
-        for (int k = 0; k < 6; ++k) to[6 + k] = w.bushing[o.element].load[k];
-        break;
       case Kind::drag:
-        write(to, w.drag[o.element].force);
-        *to = w.drag[o.element].speed;
+        visit_kind(o.element_kind, [&]<class Element>() { index3::write(w.reading<Element>()[o.element], to); });
         break;
       case Kind::singularity_margin:
         *to = closure_->margin(*pose_);

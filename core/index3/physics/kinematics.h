@@ -16,6 +16,8 @@ struct Placement {
   Vec3 w = Vec3::Zero();      // angular velocity, world frame [rad/s]
 };
 
+inline const Placement kGroundPlacement{};
+
 inline Mat3 skew(const Vec3& x) {
   Mat3 m;
   m << 0.0, -x[2], x[1], x[2], 0.0, -x[0], -x[1], x[0], 0.0;

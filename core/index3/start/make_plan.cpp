@@ -41,27 +41,36 @@ std::vector<CoupledBodies> acted_on(const Mechanism& mechanism) {
   return bodies;
 }
 
-std::vector<BushingRows> rows_of_bushings(const Mechanism& mechanism, double dt) {
-  std::vector<BushingRows> rows;
-  for (const Bushing& bushing : mechanism.bushings()) rows.push_back(bushing_rows(bushing, dt));
-  return rows;
+void prepare_elements(Plan& plan) {
+  for_each_kind([&]<class Kind>() {
+    for (const Kind& element : plan.mechanism.all<Kind>())
+      std::get<kind_of<Kind>>(plan.element_constants).push_back(prepare(element, plan.dt()));
+  });
 }
 
-std::vector<Element> elements_of(const Mechanism& m, const std::vector<BushingRows>& bushings) {
-  using Kind = Element::Kind;
-  std::vector<Element> all;
-  const auto add = [&all](Kind kind, std::size_t index, const auto& element, int rows) {
-    all.push_back({kind, static_cast<int>(index), element.first, element.second, rows});
-  };
-  const auto add_between = [&add](Kind kind, const auto& elements) {
+// f(kind, index, connects) of every force element
+template <class F>
+void for_each_connectivity(const Plan& plan, const F& f) {
+  for_each_kind([&]<class Kind>() {
+    const std::vector<Kind>& elements = plan.mechanism.all<Kind>();
     for (std::size_t k = 0; k < elements.size(); ++k)
-      if (elements[k].first != kGround && elements[k].second != kGround) add(kind, k, elements[k], 1);
-  };
-  for (std::size_t k = 0; k < bushings.size(); ++k)
-    if (bushings[k].count > 0) add(Kind::bushing, k, m.bushings()[k], bushings[k].count);
-  add_between(Kind::spring, m.springs());
-  add_between(Kind::friction, m.frictions());
-  add_between(Kind::motor, m.motors());
+      f(kind_of<Kind>, static_cast<int>(k), connectivity(elements[k], plan.constants<Kind>()[k]));
+  });
+}
+
+bool has_several_rows(int kind) {
+  bool several = false;
+  visit_kind(kind, [&]<class Kind>() { several = Stepped<Kind>::kMostRows > 1; });
+  return several;
+}
+
+std::vector<Element> elements_of(const Plan& plan) {
+  std::vector<Element> all;
+  for (const bool several : {true, false})
+    for_each_connectivity(plan, [&](int kind, int index, const Connectivity& connects) {
+      if (connects.rows > 0 && has_several_rows(kind) == several)
+        all.push_back({kind, index, connects.bodies[0], connects.bodies[1], connects.rows});
+    });
   return all;
 }
 
@@ -221,10 +230,11 @@ void find_pose_dependent(Plan& plan, const std::vector<Constraint>& constraints)
     plan.general_constraints.push_back(plan.eliminated[c]);
     if (plan.eliminated[c] < plan.first_coupling()) joints.insert(plan.eliminated[c]);
   }
-  plan.loads_follow_coordinates = !m.frictions().empty() || !m.motors().empty() || !m.efforts().empty() ||
-                                  !m.couplings().empty() || !m.drivers().empty() ||
-                                  std::any_of(m.springs().begin(), m.springs().end(),
-                                              [](const Spring& s) { return s.kind == Spring::Kind::in_joint; });
+  plan.loads_follow_coordinates = !m.couplings().empty() || !m.drivers().empty();
+  for_each_connectivity(plan, [&](int, int, const Connectivity& connects) {
+    if (connects.follows_coordinates) plan.loads_follow_coordinates = true;
+    bodies.insert(connects.bodies.begin(), connects.bodies.end());
+  });
   if (plan.loads_follow_coordinates)
     for (const JointCoordinate& coordinate : m.coordinates()) joints.insert(coordinate.joint);
   for (const Input& input : m.inputs()) {
@@ -232,13 +242,6 @@ void find_pose_dependent(Plan& plan, const std::vector<Constraint>& constraints)
     input.kind == Input::Kind::joint_effort ? joints.insert(input.joint) : bodies.insert(input.body);
   }
   for (const AppliedLoad& load : m.loads()) bodies.insert(load.body);
-  const auto add_both = [&bodies](const auto& elements) {
-    for (const auto& element : elements) bodies.insert({element.first, element.second});
-  };
-  add_both(m.springs()), add_both(m.frictions()), add_both(m.motors()), add_both(m.bushings());
-  add_both(m.efforts());
-  for (const Drag& drag : m.drags()) bodies.insert(drag.body);
-  for (const Tyre& tyre : m.tyres()) bodies.insert(tyre.body);
   for (const int j : joints) bodies.insert({m.joints()[j].first, m.joints()[j].second});
   bodies.erase(kGround);
   plan.pose_dependent_bodies.assign(bodies.begin(), bodies.end());
@@ -253,29 +256,20 @@ void find_pose_dependent(Plan& plan, const std::vector<Constraint>& constraints)
     for (const int body : {joint.first, joint.second})
       if (body != kGround && bodies.insert(body).second) plan.followed_bodies.push_back(body);
   }
-  plan.shows_forces = !m.bushings().empty() || !m.tyres().empty() ||  // their energy
-                      std::any_of(m.outputs().begin(), m.outputs().end(), [](const Output& o) {
-                        return o.kind == Output::Kind::force_element || o.kind == Output::Kind::drag;
-                      });
+  plan.shows_forces =
+      std::any_of(m.outputs().begin(), m.outputs().end(), [](const Output& o) { return o.element >= 0; });
+  for_each_connectivity(plan, [&](int, int, const Connectivity& connects) {
+    if (connects.keeps_energy_in_reading) plan.shows_forces = true;
+  });
 }
 
 // Bodies whose tangent mass matrix has own-body blocks of force elements.
-std::vector<bool> bodies_with_own_tangent(const Mechanism& m) {
-  std::vector<bool> carries(m.bodies().size(), false);
-  const auto mark = [&carries](int body) {
-    if (body != kGround) carries[body] = true;
-  };
-  const auto mark_on_ground = [&mark](const auto& all) {
-    for (const auto& element : all) {
-      if (element.first != kGround && element.second != kGround) continue;  // element rows
-      mark(element.first), mark(element.second);
-    }
-  };
-  mark_on_ground(m.springs()), mark_on_ground(m.frictions()), mark_on_ground(m.motors());
-  for (const Spring& spring : m.springs())
-    if (spring.kind == Spring::Kind::between_points) mark(spring.first), mark(spring.second);
-  for (const Drag& drag : m.drags()) mark(drag.body);
-  for (const Tyre& tyre : m.tyres()) mark(tyre.body);
+std::vector<bool> bodies_with_own_tangent(const Plan& plan) {
+  std::vector<bool> carries(plan.mechanism.bodies().size(), false);
+  for_each_connectivity(plan, [&](int, int, const Connectivity& connects) {
+    for (const int body : connects.own_tangent)
+      if (body != kGround) carries[static_cast<std::size_t>(body)] = true;
+  });
   return carries;
 }
 
@@ -308,9 +302,9 @@ void describe_mechanism(Plan& plan) {
   const Mechanism& m = plan.mechanism;
   plan.first_row = number_rows(m);
   plan.bodies = acted_on(m);
-  plan.bushing_rows = rows_of_bushings(m, plan.dt());
-  plan.elements = elements_of(m, plan.bushing_rows);
-  plan.carries_spring = bodies_with_own_tangent(m);
+  prepare_elements(plan);
+  plan.elements = elements_of(plan);
+  plan.carries_spring = bodies_with_own_tangent(plan);
   plan.has_loops = closes_loops(m);
   plan.length = characteristic_length(m);
   name_rows(plan, plan.joint_of_row, plan.is_length);
@@ -327,7 +321,6 @@ Plan make_plan(const Mechanism& mechanism, const Settings& settings) {
   plan.tangents = tangents_of(mechanism, settings, plan.has_loops);
   choose_defaults(plan.settings, plan.has_loops);
   choose_compliances(plan);
-  for (const AppliedEffort& effort : mechanism.efforts()) plan.efforts.push_back(prepare(effort.function));
   plan.constraints = constraints_of(plan);
   find_pose_dependent(plan, plan.constraints);
   require_moderate_joints(plan.constraints, static_cast<int>(mechanism.bodies().size()));

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/index3/physics/constraints.h"
+#include "core/index3/physics/elements/list.h"
 #include "core/index3/physics/kinematics.h"
 
 namespace rigstep::index3 {
@@ -47,12 +48,12 @@ bool is_uneven(const Mechanism& m, const Joint& joint) {
 }
 
 // Force elements that are stiffer or softer at the end of a step than at its begin: what comes to rest, or to a stop.
-bool slopes_change(const Mechanism& m) {
-  const auto has_table = [](const Spring& spring) {
-    return !spring.stiffness_table.empty() || !spring.damping_table.empty();
-  };
-  return !m.frictions().empty() || !m.motors().empty() || !m.tyres().empty() ||
-         std::any_of(m.springs().begin(), m.springs().end(), has_table);
+bool any_slope_changes(const Mechanism& m) {
+  bool any = false;
+  for_each_kind([&]<class Kind>() {
+    for (const Kind& element : m.all<Kind>()) any = any || slopes_change(element);
+  });
+  return any;
 }
 
 }  // namespace
@@ -66,7 +67,7 @@ Tangents tangents_of(const Mechanism& m, const Settings& settings, bool has_loop
   if (std::any_of(m.bodies().begin(), m.bodies().end(),
                   [dt](const Body& body) { return body.angular_velocity_0.norm() * dt > kFast; }))
     return each("a body turns by more than a quarter of a radian a step at the start");
-  if (slopes_change(m)) return each("friction, motors, tyres or tables");
+  if (any_slope_changes(m)) return each("friction, motors, tyres or tables");
   if (settings.dt_ns > kLong) return each("the step is above 10 ms");
   if (has_loops) return each("closed loops");
   if (std::any_of(m.joints().begin(), m.joints().end(), [&m, dt](const Joint& joint) {

@@ -1,5 +1,5 @@
-// Applied forces Q and their partial derivatives, [001] (8): gravity, loads, springs and dampers, inputs, bushings,
-// joint friction, efforts, motors, drag, tyres. Called in the loop.
+// Applied forces Q and their partial derivatives, [001] (8): gravity, loads, inputs and force elements of all kinds,
+// each of which is in its own file of physics/elements. Called in the loop.
 #pragma once
 
 #include "core/index3/compile/plan.h"
@@ -7,30 +7,11 @@
 
 namespace rigstep::index3 {
 
-// One spring's scalar: x, dx/dt, the gradients of x with respect to both bodies' delta.
-// coordinate: current value of a joint spring's coordinate, unwrapped.
-Coordinate spring_coordinate(const Spring& spring, const Workspace& w, const Mechanism& mechanism,
-                             const std::vector<double>& coordinate) noexcept;
+// What force elements see of the iterate, with the inputs of take_inputs.
+Surroundings surroundings(const Plan& plan, const Workspace& w) noexcept;
 
 // Keeps the inputs of a step for force_tangent; before the first factorisation of the step.
 void take_inputs(const Plan& plan, const Inputs& inputs, Workspace& w) noexcept;
-
-// Effort and slopes of an element that acts along one scalar x with rate v; slopes are -d effort / dx and dv, clipped
-// to what keeps the tangent positive semidefinite.
-struct ScalarEffort {
-  double effort;
-  double stiffness;
-  double damping;
-};
-ScalarEffort spring_effort(const Spring& spring, double x, double v) noexcept;
-// damping is the secant -effort / v: it bounds the slope, and holds when the step brings the joint to rest
-ScalarEffort friction_effort(const JointFriction& friction, double v) noexcept;
-// inputs: values of the input channels; at a limit the gains have no slope
-ScalarEffort motor_effort(const Motor& motor, double x, double v, const double* inputs) noexcept;
-
-// Force on the point for its velocity u against the wind, and minus its derivative with respect to u.
-Vec3 drag_force(const Drag& drag, const Vec3& u) noexcept;
-Mat3 drag_damping(const Drag& drag, const Vec3& u) noexcept;
 
 // w.coordinate: the followed joint coordinates, unwrapped from their values at the last instant.
 void follow_coordinates(const Plan& plan, const std::vector<double>& last_coordinate, Workspace& w) noexcept;
@@ -39,7 +20,7 @@ void follow_coordinates(const Plan& plan, const std::vector<double>& last_coordi
 bool turns_about_ground(const Mechanism& mechanism, const Input& input) noexcept;
 
 // Follows the joint coordinates, and sums every load at time t [s] on the loaded bodies into w.Q. Leaves what each
-// force element does in w.spring, w.friction, w.effort, w.motor, w.bushing, w.tyre and w.drag.
+// force element does in w.readings.
 void apply_forces(const Plan& plan, const Inputs& inputs, double t, const std::vector<double>& last_coordinate,
                   Workspace& w) noexcept;
 
@@ -47,14 +28,7 @@ void apply_forces(const Plan& plan, const Inputs& inputs, double t, const std::v
 // the ground, and of pulled springs as strings; own-body blocks, positive semidefinite. The others are in element rows.
 void force_tangent(const Plan& plan, double stiffness_factor, double damping_factor, Workspace& w) noexcept;
 
-// Rows of an element for its two bodies.
-struct ElementRows {
-  Vec6 first[kMaxRows], second[kMaxRows];
-};
-
-// The tangent of bushings, and of springs, friction and motors between two moving bodies, is the sum of J' J over these
-// rows, the blocks across both bodies included; own-body blocks alone would not converge where an element is stiffer
-// than its bodies are heavy. damping_factor is 2/dt stiffness_factor, as bushing_rows assumes.
+// The rows of an element: see ElementRows. damping_factor is 2/dt stiffness_factor.
 void evaluate_element(const Plan& plan, const Element& element, double stiffness_factor, double damping_factor,
                       const Workspace& w, ElementRows& rows) noexcept;
 

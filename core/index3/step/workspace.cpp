@@ -164,13 +164,7 @@ Workspace::Workspace(const Plan& plan) : lanes{}, exchange(plan.elimination) {
   }
   fill(coordinate, plan.mechanism.coordinates().size());
   fill(tangent, bodies);
-  fill(spring, plan.mechanism.springs().size());
-  fill(friction, plan.mechanism.frictions().size());
-  fill(motor, plan.mechanism.motors().size());
-  fill(effort, plan.mechanism.efforts().size());
-  fill(bushing, plan.mechanism.bushings().size());
-  fill(tyre, plan.mechanism.tyres().size());
-  fill(drag, plan.mechanism.drags().size());
+  for_each_kind([&]<class Kind>() { fill(reading<Kind>(), plan.mechanism.all<Kind>().size()); });
   fill(input, plan.mechanism.inputs().size());
 }
 
@@ -187,10 +181,11 @@ void Workspace::advance() noexcept {
 
 std::size_t Workspace::bytes() const noexcept {
   const auto size = [](const auto& values) { return values.size() * sizeof(values[0]); };
+  std::size_t of_elements = 0;
+  for_each_kind([&]<class Kind>() { of_elements += size(reading<Kind>()); });
   return size(block) + exchange.bytes() + size(reference) + size(drive) + size(placement) + size(joint) +
          size(J_first) + size(J_second) + size(J_third) + size(J_fourth) + size(Phi) + size(Q) + size(coordinate) +
-         size(tangent) + size(spring) + size(friction) + size(motor) + size(effort) + size(bushing) + size(tyre) +
-         size(drag) + size(input);
+         size(tangent) + of_elements + size(input);
 }
 
 namespace {

@@ -8,27 +8,13 @@
 #include "core/index3/compile/plan.h"
 #include "core/index3/kernels/sweeps.h"
 #include "core/index3/physics/constraints.h"
-#include "core/index3/physics/elements/tyre.h"
+#include "core/index3/physics/elements/list.h"
 #include "core/index3/step/exchange.h"
 
 namespace rigstep::index3 {
 
-// What a force element along one scalar does.
-struct ElementReading {
-  double deflection;  // [m] or [rad]; the joint coordinate of what is no spring
-  double rate;        // [m/s] or [rad/s]
-  double effort;      // [N] or [N m]
-};
-
-struct BushingReading {
-  Vec6 deflection;  // first frame's axes [m] and [-]
-  Vec6 load;        // on the second body, first frame's axes [N] and [N m]
-};
-
-struct DragReading {
-  Vec3 force;    // on the body at its point, world frame [N]
-  double speed;  // of the point against the air [m/s]
-};
+template <class Kind>
+using ReadingOf = typename Stepped<Kind>::Reading;
 
 // What a thread has noticed in its part of a step, on cache lines of its own: processors fetch two at a time.
 struct alignas(128) PartStatus {
@@ -40,6 +26,16 @@ struct alignas(128) PartStatus {
 struct Workspace {
   explicit Workspace(const Plan& plan);
   std::size_t bytes() const noexcept;
+
+  // what the elements of one kind do
+  template <class Kind>
+  std::vector<ReadingOf<Kind>>& reading() noexcept {
+    return std::get<kind_of<Kind>>(readings);
+  }
+  template <class Kind>
+  const std::vector<ReadingOf<Kind>>& reading() const noexcept {
+    return std::get<kind_of<Kind>>(readings);
+  }
 
   // The instant that the step has reached becomes the last one.
   void advance() noexcept;
@@ -71,22 +67,14 @@ struct Workspace {
   std::vector<double> Phi;            // (rows) position constraints [m] or [-]           (1)
 
   // written by apply_forces, force_tangent; of the committed step where plan.shows_forces, else of its last iterate
-  std::vector<Vec6> Q;                   // (bodies) force [N] and torque [N m], world frame
-  std::vector<double> coordinate;        // (followed coordinates) unwrapped [m] or [rad]
-  std::vector<ElementReading> spring;    // (springs)
-  std::vector<ElementReading> friction;  // (joint frictions)
-  std::vector<ElementReading> motor;     // (motors)
-  std::vector<ElementReading> effort;    // (efforts)
-  std::vector<BushingReading> bushing;   // (bushings)
-  std::vector<TyreReading> tyre;         // (tyres)
-  std::vector<DragReading> drag;         // (drags)
-  std::vector<Mat6> tangent;             // (bodies) h2 K + dt/2 C, world frame
+  std::vector<Vec6> Q;                          // (bodies) force [N] and torque [N m], world frame
+  std::vector<double> coordinate;               // (followed coordinates) unwrapped [m] or [rad]
+  ElementKinds::VectorsOf<ReadingOf> readings;  // (elements of each kind)
+  std::vector<Mat6> tangent;                    // (bodies) h2 K + dt/2 C, world frame
 
   // written by take_inputs
   std::vector<double> input;  // (input channels) of this step
 };
-
-inline const Placement kGroundPlacement{};
 
 inline const Placement& placement(const Workspace& w, int body) noexcept {
   return body == kGround ? kGroundPlacement : w.placement[body];

@@ -66,4 +66,41 @@ BushingRows bushing_rows(const Bushing& bushing, double dt) {
   return rows;
 }
 
+Connectivity connectivity(const Bushing& bushing, const BushingRows& rows) {
+  Connectivity connects;
+  connects.bodies = {bushing.first, bushing.second};
+  connects.rows = rows.count;
+  connects.keeps_energy_in_reading = true;
+  return connects;
+}
+
+bool slopes_change(const Bushing&) { return false; }
+
+BushingReading apply(const Bushing& bushing, const BushingRows&, const Surroundings& at, const Loads& loads) noexcept {
+  const BushingDeflection x = deflection(bushing, at.placement(bushing.first), at.placement(bushing.second));
+  const Vec6 load = -opposing_load(bushing, x);
+  loads.add(bushing.first, x.J_first.transpose() * load);
+  loads.add(bushing.second, x.J_second.transpose() * load);
+  return {x.x, load};
+}
+
+void evaluate_rows(const Bushing& bushing, const BushingRows& of_bushing, const Surroundings& at,
+                   const TangentFactors& factors, ElementRows& rows) noexcept {
+  const BushingDeflection x = deflection(bushing, at.placement(bushing.first), at.placement(bushing.second));
+  for (int i = 0; i < of_bushing.count; ++i) {
+    const Vec6 column = std::sqrt(factors.stiffness) * of_bushing.L.col(i);
+    rows.first[i] = x.J_first.transpose() * column;
+    rows.second[i] = x.J_second.transpose() * column;
+  }
+}
+
+double energy(const Bushing& bushing, const BushingReading& reading, const Surroundings&) noexcept {
+  return 0.5 * reading.deflection.dot(bushing.stiffness * reading.deflection);
+}
+
+void write(const BushingReading& reading, double* to) noexcept {
+  for (int k = 0; k < 6; ++k) to[k] = reading.deflection[k];
+  for (int k = 0; k < 6; ++k) to[6 + k] = reading.load[k];
+}
+
 }  // namespace rigstep::index3

@@ -11,7 +11,8 @@
 // Deflection and gradients are called in the loop; bushing_rows at load time.
 #pragma once
 
-#include "core/index3/physics/kinematics.h"
+#include "core/index3/physics/elements/element.h"
+#include "core/mechanism/elements/bushing.h"
 
 namespace rigstep::index3 {
 
@@ -32,5 +33,29 @@ struct BushingRows {
   int count = 0;
 };
 BushingRows bushing_rows(const Bushing& bushing, double dt);
+
+struct BushingReading {
+  Vec6 deflection;  // first frame's axes [m] and [-]
+  Vec6 load;        // on the second body, first frame's axes [N] and [N m]
+};
+
+template <>
+struct Stepped<Bushing> {
+  using Reading = BushingReading;
+  using Constants = BushingRows;
+  static constexpr int kMostRows = 6;
+};
+
+inline BushingRows prepare(const Bushing& bushing, double dt) { return bushing_rows(bushing, dt); }
+Connectivity connectivity(const Bushing& bushing, const BushingRows& constants);
+bool slopes_change(const Bushing& bushing);
+BushingReading apply(const Bushing& bushing, const BushingRows& constants, const Surroundings& at,
+                     const Loads& loads) noexcept;
+inline void add_tangent(const Bushing&, const BushingRows&, const Surroundings&, const TangentFactors&,
+                        const OwnTangents&) noexcept {}
+void evaluate_rows(const Bushing& bushing, const BushingRows& constants, const Surroundings& at,
+                   const TangentFactors& factors, ElementRows& rows) noexcept;
+double energy(const Bushing& bushing, const BushingReading& reading, const Surroundings& at) noexcept;
+void write(const BushingReading& reading, double* to) noexcept;
 
 }  // namespace rigstep::index3

@@ -104,4 +104,36 @@ void add_tyre_tangent(const Tyre& tyre, const Placement& wheel, double road_heig
   tangent += (damping_factor * slip.damping_y) * (at.sideways * at.sideways.transpose());
 }
 
+Connectivity connectivity(const Tyre& tyre, const NoConstants&) {
+  Connectivity connects;
+  connects.bodies = connects.own_tangent = {tyre.body};
+  connects.keeps_energy_in_reading = true;
+  return connects;
+}
+
+bool slopes_change(const Tyre&) { return true; }
+
+TyreReading apply(const Tyre& tyre, const NoConstants&, const Surroundings& at, const Loads& loads) noexcept {
+  const TyreLoad load =
+      tyre_load(tyre, at.body[tyre.body], at.held(tyre.height_input), at.held(tyre.height_rate_input));
+  loads.add(tyre.body, load.wrench);
+  return load.reading;
+}
+
+void add_tangent(const Tyre& tyre, const NoConstants&, const Surroundings& at, const TangentFactors& factors,
+                 const OwnTangents& tangents) noexcept {
+  add_tyre_tangent(tyre, at.body[tyre.body], at.held(tyre.height_input), at.held(tyre.height_rate_input),
+                   factors.stiffness, factors.damping, tangents.of[tyre.body]);
+}
+
+double energy(const Tyre& tyre, const TyreReading& reading, const Surroundings&) noexcept {
+  const double depth = std::max(0.0, reading.deflection);
+  return 0.5 * tyre.stiffness * depth * depth;
+}
+
+void write(const TyreReading& reading, double* to) noexcept {
+  for (const double value : {reading.fx, reading.fy, reading.fz, reading.slip, reading.slip_angle, reading.deflection})
+    *to++ = value;
+}
+
 }  // namespace rigstep::index3

@@ -15,7 +15,8 @@
 // Called in the loop.
 #pragma once
 
-#include "core/index3/physics/kinematics.h"
+#include "core/index3/physics/elements/element.h"
+#include "core/mechanism/elements/tyre.h"
 
 namespace rigstep::index3 {
 
@@ -58,5 +59,23 @@ TyreLoad tyre_load(const Tyre& tyre, const Placement& wheel, double road_height,
 // step.
 void add_tyre_tangent(const Tyre& tyre, const Placement& wheel, double road_height, double road_rate,
                       double stiffness_factor, double damping_factor, Mat6& tangent) noexcept;
+
+template <>
+struct Stepped<Tyre> {
+  using Reading = TyreReading;
+  using Constants = NoConstants;
+  static constexpr int kMostRows = 0;
+};
+
+inline NoConstants prepare(const Tyre&, double) { return {}; }
+Connectivity connectivity(const Tyre& tyre, const NoConstants& constants);
+bool slopes_change(const Tyre& tyre);
+TyreReading apply(const Tyre& tyre, const NoConstants& constants, const Surroundings& at, const Loads& loads) noexcept;
+void add_tangent(const Tyre& tyre, const NoConstants& constants, const Surroundings& at, const TangentFactors& factors,
+                 const OwnTangents& tangents) noexcept;
+inline void evaluate_rows(const Tyre&, const NoConstants&, const Surroundings&, const TangentFactors&,
+                          ElementRows&) noexcept {}
+double energy(const Tyre& tyre, const TyreReading& reading, const Surroundings& at) noexcept;
+void write(const TyreReading& reading, double* to) noexcept;
 
 }  // namespace rigstep::index3

@@ -298,4 +298,25 @@ TEST_CASE("the id is equal for equal descriptions and changes with any number, n
   changed([](auto& d) { d.body_inputs.pop_back(); });
 }
 
+TEST_CASE("channels are found by name, and a name that is none is answered with the nearest ones") {
+  MechanismBuilder builder("pendulum");
+  builder.add_body({.name = "rod", .mass = 1.0, .inertia_b = Mat3::Identity()});
+  builder.add_joint(
+      {.name = "hinge", .type = JointType::revolute, .first = "ground", .second = "rod", .axis = Vec3::UnitY()});
+  builder.add_joint_input({.name = "torque"}, "hinge", Freedom::angle);
+  builder.add_joint_output({.name = "angle", .kind = Output::Kind::joint_coordinate}, "hinge", Freedom::angle);
+  builder.add_body_output({.name = "pose", .kind = Output::Kind::body_pose}, "rod");
+  const Mechanism pendulum = builder.build();
+
+  CHECK(pendulum.input_channel("torque") == 0);
+  CHECK(pendulum.output_channel("angle") == 0);
+  CHECK(pendulum.output_channel("pose.y") == 2);
+  CHECK_THROWS_WITH_AS(
+      pendulum.output_channel("agnle"),
+      R"(output: no output channel is named "agnle": the nearest names are "angle", "pose.x", "pose.y")",
+      MechanismError);
+  CHECK_THROWS_WITH_AS(pendulum.input_channel(""),
+                       R"(input: no input channel is named "": the nearest names are "torque")", MechanismError);
+}
+
 }  // namespace rigstep

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "core/index3/compile/plan.h"
+#include "core/index3/stepper.h"
 #include "core/offline/dense.h"
 #include "tests/support/mechanisms.h"
 

@@ -7,7 +7,7 @@
 #include <numeric>
 #include <random>
 
-#include "proto/text_source.h"
+#include "proto/config_text.h"
 
 namespace rigstep::wire {
 namespace {

@@ -1,0 +1,52 @@
+#include "core/index3/physics/elements/drag.h"
+
+namespace rigstep::index3 {
+
+namespace {
+
+Vec3 velocity_against_wind(const Drag& drag, const Placement& at) {
+  return at.v + at.w.cross(at.A * drag.point_b) - drag.wind_0;
+}
+
+}  // namespace
+
+Vec3 drag_force(const Drag& drag, const Vec3& u) noexcept {
+  return -0.5 * drag.density * drag.drag_area * u.norm() * u;
+}
+
+Mat3 drag_damping(const Drag& drag, const Vec3& u) noexcept {
+  const double speed = u.norm();
+  if (speed == 0.0) return Mat3::Zero();
+  return 0.5 * drag.density * drag.drag_area * (speed * Mat3::Identity() + u * u.transpose() / speed);
+}
+
+Connectivity connectivity(const Drag& drag, const NoConstants&) {
+  Connectivity connects;
+  connects.bodies = connects.own_tangent = {drag.body};
+  return connects;
+}
+
+bool slopes_change(const Drag&) { return false; }
+
+DragReading apply(const Drag& drag, const NoConstants&, const Surroundings& at, const Loads& loads) noexcept {
+  const Placement& body = at.body[drag.body];
+  const Vec3 u = velocity_against_wind(drag, body), force = drag_force(drag, u);
+  loads.add(drag.body, load_at(force, Vec3::Zero(), body.A * drag.point_b));
+  return {force, u.norm()};
+}
+
+void add_tangent(const Drag& drag, const NoConstants&, const Surroundings& at, const TangentFactors& factors,
+                 const OwnTangents& tangents) noexcept {
+  const Placement& body = at.body[drag.body];
+  const Vec3 u = velocity_against_wind(drag, body);
+  Eigen::Matrix<double, 3, 6> J;
+  J << Mat3::Identity(), -skew(body.A * drag.point_b);
+  tangents.of[drag.body] += factors.damping * (J.transpose() * drag_damping(drag, u) * J);
+}
+
+void write(const DragReading& reading, double* to) noexcept {
+  for (int k = 0; k < 3; ++k) to[k] = reading.force[k];
+  to[3] = reading.speed;
+}
+
+}  // namespace rigstep::index3

@@ -1,0 +1,36 @@
+// Aerodynamic drag in a step. Prepared at load time, called in the loop.
+#pragma once
+
+#include "core/index3/physics/elements/element.h"
+#include "core/mechanism/elements/drag.h"
+
+namespace rigstep::index3 {
+
+struct DragReading {
+  Vec3 force;    // on the body at its point, world frame [N]
+  double speed;  // of the point against the air [m/s]
+};
+
+template <>
+struct Stepped<Drag> {
+  using Reading = DragReading;
+  using Constants = NoConstants;
+  static constexpr int kMostRows = 0;
+};
+
+// Force on the point for its velocity u against the wind, and minus its derivative with respect to u.
+Vec3 drag_force(const Drag& drag, const Vec3& u) noexcept;
+Mat3 drag_damping(const Drag& drag, const Vec3& u) noexcept;
+
+inline NoConstants prepare(const Drag&, double) { return {}; }
+Connectivity connectivity(const Drag& drag, const NoConstants& constants);
+bool slopes_change(const Drag& drag);
+DragReading apply(const Drag& drag, const NoConstants& constants, const Surroundings& at, const Loads& loads) noexcept;
+void add_tangent(const Drag& drag, const NoConstants& constants, const Surroundings& at, const TangentFactors& factors,
+                 const OwnTangents& tangents) noexcept;
+inline void evaluate_rows(const Drag&, const NoConstants&, const Surroundings&, const TangentFactors&,
+                          ElementRows&) noexcept {}
+inline double energy(const Drag&, const DragReading&, const Surroundings&) noexcept { return 0.0; }
+void write(const DragReading& reading, double* to) noexcept;
+
+}  // namespace rigstep::index3

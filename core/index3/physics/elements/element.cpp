@@ -1,0 +1,45 @@
+#include "core/index3/physics/elements/element.h"
+
+namespace rigstep::index3 {
+
+Coordinate followed_coordinate(int index, int first, int second, const Surroundings& at) noexcept {
+  const JointCoordinate& followed = at.mechanism.coordinates()[index];
+  Coordinate c{};
+  coordinate_gradient(followed.freedom, at.joint[followed.joint], c.first, c.second);
+  c.value = at.coordinate[index];
+  const Placement &a = at.placement(first), &b = at.placement(second);
+  c.rate = c.first.head<3>().dot(a.v) + c.first.tail<3>().dot(a.w) + c.second.head<3>().dot(b.v) +
+           c.second.tail<3>().dot(b.w);
+  return c;
+}
+
+double measured_coordinate(int index, double reference, const Surroundings& at) noexcept {
+  const JointCoordinate& c = at.mechanism.coordinates()[index];
+  const Joint& joint = at.mechanism.joints()[c.joint];
+  const JointPlacement& placed = at.joint[c.joint];
+  const double measured =
+      coordinate(c.freedom, placed, at.placement(joint.first), at.placement(joint.second)).value + c.offset;
+  return followed(c.freedom, placed, measured, reference);
+}
+
+double current_coordinate(int index, const Surroundings& at) noexcept {
+  return measured_coordinate(index, at.reference[index], at);
+}
+
+Coordinate distance_of_points(int first_body, const Vec3& first_point_b, int second_body, const Vec3& second_point_b,
+                              const Vec3* direction_0, const Surroundings& at) noexcept {
+  const Placement &first = at.placement(first_body), &second = at.placement(second_body);
+  const Vec3 arm_first = first.A * first_point_b, arm_second = second.A * second_point_b;
+  const Vec3 d = (second.r + arm_second) - (first.r + arm_first);
+  const Vec3 d_rate = (second.v + second.w.cross(arm_second)) - (first.v + first.w.cross(arm_first));
+  const double length = d.norm();
+  const Vec3 direction = direction_0 ? *direction_0 : length > 0.0 ? Vec3(d / length) : Vec3(Vec3::Zero());
+  Coordinate c;
+  c.value = direction_0 ? direction.dot(d) : length;
+  c.rate = direction.dot(d_rate);
+  c.first << -direction, -arm_first.cross(direction);
+  c.second << direction, arm_second.cross(direction);
+  return c;
+}
+
+}  // namespace rigstep::index3

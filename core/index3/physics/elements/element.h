@@ -1,0 +1,165 @@
+// What a step of any force element is made of.
+//
+// For each kind of core/mechanism/elements/list.h its file here has Stepped<Kind>, which names what the element leaves
+// behind in a step and what is prepared for it at load time, and these functions, found by the type of the element:
+//
+//   prepare       constants of the element; load time
+//   connects         what the plan must know of it; load time
+//   slopes_change whether it is stiffer or softer at the end of a step than at its begin; load time
+//   apply         adds its loads, and tells what it does
+//   add_tangent   adds its own-body blocks of the tangent
+//   evaluate_rows its rows: see ElementRows
+//   energy        that it stores [J]
+// and `write`, which puts a reading into the channels of its output.
+// Called in the loop, but for the first three.
+#pragma once
+
+#include <cmath>
+#include <vector>
+
+#include "core/index3/physics/constraints.h"
+#include "core/index3/physics/kinematics.h"
+
+namespace rigstep::index3 {
+
+template <class Kind>
+struct Stepped;  // Reading, Constants, kMostRows
+
+struct NoConstants {};
+
+// What an element sees: everything at the iterate. Of bodies and joints only those that the plan observes are up to
+// date.
+struct Surroundings {
+  const Mechanism& mechanism;
+  const Placement* body;
+  const JointPlacement* joint;
+  const double* coordinate;  // (followed coordinates) unwrapped, as of the last follow_coordinates [m] or [rad]
+  const double* reference;   // (followed coordinates) at the last instant
+  const double* input;       // (input channels) held
+  double time;               // [s]
+
+  const Placement& placement(int index) const noexcept { return index == kGround ? kGroundPlacement : body[index]; }
+  double held(int channel) const noexcept { return channel < 0 ? 0.0 : input[channel]; }
+};
+
+// What the plan must know of an element.
+struct Connectivity {
+  std::vector<int> bodies;       // that it loads, the ground included
+  std::vector<int> own_tangent;  // bodies with own-body blocks in the tangent
+  int rows = 0;                  // between the first two of `bodies`
+  bool follows_coordinates = false;
+  bool keeps_energy_in_reading = false;  // energy() reads what apply() left
+};
+
+// Factors of stiffness and of damping in the tangent.
+struct TangentFactors {
+  double stiffness;
+  double damping;
+};
+
+// Rows of an element for its two bodies. The tangent of an element between two moving bodies is the sum of J' J over
+// its rows, the blocks across both bodies included; own-body blocks alone would not converge where an element is
+// stiffer than its bodies are heavy. factors.damping is 2/dt factors.stiffness.
+struct ElementRows {
+  Vec6 first[6], second[6];
+};
+
+// (bodies) force [N] and torque [N m] about the mass centre, world frame.
+struct Loads {
+  Vec6* on;
+  void add(int body, const Vec6& load) const noexcept {
+    if (body != kGround) on[body] += load;
+  }
+};
+inline Vec6 load_at(const Vec3& force_0, const Vec3& torque_0, const Vec3& arm_0) noexcept {
+  Vec6 load;
+  load << force_0, torque_0 + arm_0.cross(force_0);
+  return load;
+}
+
+// (bodies) own-body blocks, world frame.
+struct OwnTangents {
+  Mat6* of;
+  void add(int body, double factor, const Vec6& gradient) const noexcept {
+    if (body != kGround) of[body] += factor * (gradient * gradient.transpose());
+  }
+};
+
+// ---- elements along one scalar
+
+// What one does.
+struct ElementReading {
+  double deflection;  // [m] or [rad]; the joint coordinate of what is no spring
+  double rate;        // [m/s] or [rad/s]
+  double effort;      // [N] or [N m]
+};
+inline void write(const ElementReading& reading, double* to) noexcept {
+  to[0] = reading.deflection;
+  to[1] = reading.rate;
+  to[2] = reading.effort;
+}
+
+// Effort and slopes along a scalar x with rate v; slopes are -d effort / dx and dv, clipped to what keeps the tangent
+// positive semidefinite.
+struct ScalarEffort {
+  double effort;
+  double stiffness;
+  double damping;
+};
+
+// What it adds to the tangent: factor gradient gradient', over both bodies.
+struct ScalarTangent {
+  Coordinate x;
+  double factor;
+};
+
+// A followed joint coordinate: its gradients and rate now, its value as of the last follow_coordinates.
+Coordinate followed_coordinate(int index, int first, int second, const Surroundings& at) noexcept;
+
+// Its value at the iterate, unwrapped from the last instant.
+double current_coordinate(int index, const Surroundings& at) noexcept;
+double measured_coordinate(int index, double reference, const Surroundings& at) noexcept;
+
+// Distance of two points of bodies, with its rate and gradients; along a fixed direction where there is one.
+Coordinate distance_of_points(int first, const Vec3& first_point_b, int second, const Vec3& second_point_b,
+                              const Vec3* direction_0, const Surroundings& at) noexcept;
+
+inline ElementReading apply_scalar(int first, int second, const Coordinate& x, double deflection, double effort,
+                                   const Loads& loads) noexcept {
+  loads.add(first, effort * x.first);
+  loads.add(second, effort * x.second);
+  return {deflection, x.rate, effort};
+}
+
+template <class Kind>
+bool on_ground(const Kind& element) noexcept {
+  return element.first == kGround || element.second == kGround;
+}
+
+// The tangent as own-body blocks: exact where one of the bodies is the ground.
+template <class Kind>
+void add_own_blocks(const Kind& element, const ScalarTangent& tangent, const OwnTangents& tangents) noexcept {
+  tangents.add(element.first, tangent.factor, tangent.x.first);
+  tangents.add(element.second, tangent.factor, tangent.x.second);
+}
+
+inline void set_row(const ScalarTangent& tangent, ElementRows& rows) noexcept {
+  const double root = std::sqrt(tangent.factor);
+  rows.first[0] = root * tangent.x.first;
+  rows.second[0] = root * tangent.x.second;
+}
+
+// Own-body blocks against the ground, a row between two moving bodies.
+template <class Kind>
+Connectivity connectivity_of_scalar(const Kind& element, bool follows_coordinates) {
+  Connectivity connects;
+  connects.bodies = {element.first, element.second};
+  if (on_ground(element))
+    connects.own_tangent = connects.bodies;
+  else
+    connects.rows = 1;
+  connects.follows_coordinates = follows_coordinates;
+  return connects;
+}
+
+}  // namespace rigstep::index3

@@ -1,0 +1,30 @@
+// Friction along a joint freedom in a step. Prepared at load time, called in the loop.
+#pragma once
+
+#include "core/index3/physics/elements/element.h"
+#include "core/mechanism/elements/friction.h"
+
+namespace rigstep::index3 {
+
+template <>
+struct Stepped<JointFriction> {
+  using Reading = ElementReading;
+  using Constants = NoConstants;
+  static constexpr int kMostRows = 1;
+};
+
+// damping is the secant -effort / v: it bounds the slope, and holds when the step brings the joint to rest
+ScalarEffort friction_effort(const JointFriction& friction, double v) noexcept;
+
+inline NoConstants prepare(const JointFriction&, double) { return {}; }
+Connectivity connectivity(const JointFriction& friction, const NoConstants& constants);
+bool slopes_change(const JointFriction& friction);
+ElementReading apply(const JointFriction& friction, const NoConstants& constants, const Surroundings& at,
+                     const Loads& loads) noexcept;
+void add_tangent(const JointFriction& friction, const NoConstants& constants, const Surroundings& at,
+                 const TangentFactors& factors, const OwnTangents& tangents) noexcept;
+void evaluate_rows(const JointFriction& friction, const NoConstants& constants, const Surroundings& at,
+                   const TangentFactors& factors, ElementRows& rows) noexcept;
+inline double energy(const JointFriction&, const ElementReading&, const Surroundings&) noexcept { return 0.0; }
+
+}  // namespace rigstep::index3

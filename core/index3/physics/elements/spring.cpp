@@ -1,0 +1,87 @@
+#include "core/index3/physics/elements/spring.h"
+
+#include <algorithm>
+
+namespace rigstep::index3 {
+
+namespace {
+
+// a pulled spring resists sideways motion of its ends like a string; a pushed one has the opposite sign and stays out
+void add_string(const Spring& spring, double tension, double stiffness_factor, const Surroundings& at,
+                const OwnTangents& tangents) {
+  const Placement &first = at.placement(spring.first), &second = at.placement(spring.second);
+  const Vec3 arm_first = first.A * spring.first_point_b, arm_second = second.A * spring.second_point_b;
+  const Vec3 d = (second.r + arm_second) - (first.r + arm_first);
+  const double length = d.norm();
+  if (!(tension > 0.0 && length > 0.0)) return;
+  const Mat3 across = stiffness_factor * tension / length * (Mat3::Identity() - d * d.transpose() / (length * length));
+  const auto add_to = [&](int body, const Vec3& arm) {
+    if (body == kGround) return;
+    Eigen::Matrix<double, 3, 6> J;
+    J << Mat3::Identity(), -skew(arm);
+    tangents.of[body] += J.transpose() * across * J;
+  };
+  add_to(spring.first, arm_first);
+  add_to(spring.second, arm_second);
+}
+
+ScalarTangent tangent(const Spring& spring, const Surroundings& at, const TangentFactors& factors) {
+  Coordinate x = spring_coordinate(spring, at);
+  if (spring.kind == Spring::Kind::in_joint && !spring.stiffness_table.empty())
+    x.value = current_coordinate(spring.coordinate, at);
+  const ScalarEffort e = spring_effort(spring, x.value, x.rate);
+  return {x, factors.stiffness * e.stiffness + factors.damping * e.damping};
+}
+
+}  // namespace
+
+Coordinate spring_coordinate(const Spring& spring, const Surroundings& at) noexcept {
+  if (spring.kind == Spring::Kind::in_joint)
+    return followed_coordinate(spring.coordinate, spring.first, spring.second, at);
+  return distance_of_points(spring.first, spring.first_point_b, spring.second, spring.second_point_b,
+                            spring.kind == Spring::Kind::along_direction ? &spring.direction_0 : nullptr, at);
+}
+
+ScalarEffort spring_effort(const Spring& spring, double x, double v) noexcept {
+  const double deflection = x - spring.rest;
+  return {spring.preload - spring.stiffness * deflection - spring.stiffness_table.value(deflection) -
+              spring.damping * v - spring.damping_table.value(v),
+          std::max(0.0, spring.stiffness + spring.stiffness_table.slope(deflection)),
+          std::max(0.0, spring.damping + spring.damping_table.slope(v))};
+}
+
+Connectivity connectivity(const Spring& spring, const NoConstants&) {
+  Connectivity connects = connectivity_of_scalar(spring, spring.kind == Spring::Kind::in_joint);
+  if (spring.kind == Spring::Kind::between_points) connects.own_tangent = connects.bodies;  // as a string
+  return connects;
+}
+
+bool slopes_change(const Spring& spring) { return !spring.stiffness_table.empty() || !spring.damping_table.empty(); }
+
+ElementReading apply(const Spring& spring, const NoConstants&, const Surroundings& at, const Loads& loads) noexcept {
+  const Coordinate x = spring_coordinate(spring, at);
+  return apply_scalar(spring.first, spring.second, x, x.value - spring.rest,
+                      spring_effort(spring, x.value, x.rate).effort, loads);
+}
+
+void add_tangent(const Spring& spring, const NoConstants&, const Surroundings& at, const TangentFactors& factors,
+                 const OwnTangents& tangents) noexcept {
+  if (on_ground(spring)) add_own_blocks(spring, tangent(spring, at, factors), tangents);
+  if (spring.kind == Spring::Kind::between_points) {
+    const Coordinate x = spring_coordinate(spring, at);
+    add_string(spring, -spring_effort(spring, x.value, x.rate).effort, factors.stiffness, at, tangents);
+  }
+}
+
+void evaluate_rows(const Spring& spring, const NoConstants&, const Surroundings& at, const TangentFactors& factors,
+                   ElementRows& rows) noexcept {
+  set_row(tangent(spring, at, factors), rows);
+}
+
+double energy(const Spring& spring, const ElementReading&, const Surroundings& at) noexcept {
+  const double stretch = spring_coordinate(spring, at).value - spring.rest;
+  return 0.5 * spring.stiffness * stretch * stretch - spring.preload * stretch +
+         spring.stiffness_table.integral(stretch);
+}
+
+}  // namespace rigstep::index3

@@ -1,0 +1,31 @@
+// A spring and damper in a step. Prepared at load time, called in the loop.
+#pragma once
+
+#include "core/index3/physics/elements/element.h"
+#include "core/mechanism/elements/spring.h"
+
+namespace rigstep::index3 {
+
+template <>
+struct Stepped<Spring> {
+  using Reading = ElementReading;
+  using Constants = NoConstants;
+  static constexpr int kMostRows = 1;
+};
+
+// Its scalar: x, dx/dt, the gradients of x with respect to both bodies' delta.
+Coordinate spring_coordinate(const Spring& spring, const Surroundings& at) noexcept;
+ScalarEffort spring_effort(const Spring& spring, double x, double v) noexcept;
+
+inline NoConstants prepare(const Spring&, double) { return {}; }
+Connectivity connectivity(const Spring& spring, const NoConstants& constants);
+bool slopes_change(const Spring& spring);
+ElementReading apply(const Spring& spring, const NoConstants& constants, const Surroundings& at,
+                     const Loads& loads) noexcept;
+void add_tangent(const Spring& spring, const NoConstants& constants, const Surroundings& at,
+                 const TangentFactors& factors, const OwnTangents& tangents) noexcept;
+void evaluate_rows(const Spring& spring, const NoConstants& constants, const Surroundings& at,
+                   const TangentFactors& factors, ElementRows& rows) noexcept;
+double energy(const Spring& spring, const ElementReading& reading, const Surroundings& at) noexcept;
+
+}  // namespace rigstep::index3

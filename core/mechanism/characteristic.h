@@ -1,0 +1,28 @@
+// Measured characteristics of springs and dampers. Part of the description: immutable once checked.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace rigstep {
+
+// A measured characteristic y(x): piecewise linear between its points, the first and the last slope go on outside.
+// Empty: zero everywhere.
+struct Characteristic {
+  std::vector<double> x;  // strictly increasing, at least two
+  std::vector<double> y;  // as many
+
+  bool empty() const { return x.empty(); }
+  double value(double at) const noexcept;
+  double slope(double at) const noexcept;     // of the piece to the right at a point of the table
+  double integral(double at) const noexcept;  // of value from 0 to `at`
+};
+
+namespace checks {
+
+// Strictly increasing abscissae, as many ordinates, all finite; empty is no table. Throws MechanismError.
+void check_characteristic(const Characteristic& table, const std::string& field, const char* abscissa);
+
+}  // namespace checks
+
+}  // namespace rigstep

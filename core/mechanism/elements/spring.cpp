@@ -1,0 +1,63 @@
+#include "core/mechanism/elements/spring.h"
+
+#include <cmath>
+
+#include "core/mechanism/checks.h"
+#include "core/mechanism/content_hash.h"
+#include "core/mechanism/mechanism.h"
+
+namespace rigstep {
+
+namespace {
+
+using checks::number;
+using checks::require_finite;
+
+void check_spring(const Spring& spring) {
+  if (!(spring.stiffness >= 0.0) || !std::isfinite(spring.stiffness))
+    throw MechanismError("stiffness", "is " + number(spring.stiffness), "give a finite number, zero or above");
+  if (!(spring.damping >= 0.0) || !std::isfinite(spring.damping))
+    throw MechanismError("damping", "is " + number(spring.damping), "give a finite number, zero or above");
+  require_finite(spring.rest, "rest");
+  require_finite(spring.preload, "preload");
+  checks::check_characteristic(spring.stiffness_table, "stiffness_table", "deflection");
+  checks::check_characteristic(spring.damping_table, "damping_table", "rate");
+}
+
+}  // namespace
+
+void connect(Spring& spring, MechanismBuilder& builder, const std::string& first, const std::string& second) {
+  check_spring(spring);
+  spring.first = builder.find_body(first, "first");
+  spring.second = builder.find_body(second, "second");
+  if (spring.first == spring.second)
+    throw MechanismError("second", "a spring stands between two different bodies", "name another body");
+  require_finite(spring.first_point_b, "first_point");
+  require_finite(spring.second_point_b, "second_point");
+  if (spring.kind == Spring::Kind::along_direction) spring.direction_0 = checks::unit(spring.direction_0, "direction");
+}
+
+void connect(Spring& spring, MechanismBuilder& builder, const std::string& joint, Freedom freedom) {
+  check_spring(spring);
+  spring.kind = Spring::Kind::in_joint;
+  const AlongFreedom along = builder.along(joint, freedom);
+  spring.coordinate = along.coordinate;
+  spring.first = along.first;
+  spring.second = along.second;
+}
+
+void add(ContentHash& hash, const Spring& spring) {
+  hash.add(spring.name);
+  hash.add(spring.kind);
+  hash.integers({spring.first, spring.second, spring.coordinate});
+  for (const Vec3* v : {&spring.first_point_b, &spring.second_point_b, &spring.direction_0}) hash.add(*v);
+  hash.numbers({spring.stiffness, spring.damping, spring.rest, spring.preload});
+  add_characteristic(hash, spring.stiffness_table);
+  add_characteristic(hash, spring.damping_table);
+}
+
+std::vector<Channel> channels(const Spring& spring, const Mechanism& mechanism) {
+  return spring.kind == Spring::Kind::in_joint ? scalar_channels(mechanism, spring.coordinate) : scalar_channels(true);
+}
+
+}  // namespace rigstep
