@@ -8,6 +8,11 @@
 namespace rigstep::config {
 namespace {
 
+// The order in which elements are added numbers the joint coordinates that they follow, which is part of a mechanism's
+// identity: that of the kinds that were first; all others follow in the order of the list.
+using SpringsFirst = KindList<Spring>;
+using ThenThese = KindList<Bushing, JointFriction, AppliedEffort, Motor>;
+
 Mechanism build(const wire::Mechanism& file, const TextSource& source) {
   MechanismBuilder builder(file.name());
   if (file.has_gravity()) {
@@ -19,19 +24,18 @@ Mechanism build(const wire::Mechanism& file, const TextSource& source) {
   const auto each = [&](const char* field, const auto& elements) {
     for (int i = 0; i < elements.size(); ++i) source.element(file, field, i, [&] { add(elements[i], file, builder); });
   };
+  const auto each_of_kind = [&]<class Kind>() { each(Kind::kName, elements_in<Kind>(file)); };
   each("body", file.body());
   each("joint", file.joint());
   each("load", file.load());
-  each("spring", file.spring());
+  SpringsFirst::for_each(each_of_kind);
   each("input", file.input());
   each("coupling", file.coupling());
   each("driver", file.driver());
-  each("bushing", file.bushing());
-  each("joint_friction", file.joint_friction());
-  each("effort", file.effort());
-  each("motor", file.motor());
-  each("drag", file.drag());
-  each("tyre", file.tyre());
+  ThenThese::for_each(each_of_kind);
+  for_each_kind([&]<class Kind>() {
+    if constexpr (!SpringsFirst::has<Kind> && !ThenThese::has<Kind>) each_of_kind.template operator()<Kind>();
+  });
   each("output", file.output());
   try {
     return builder.build();

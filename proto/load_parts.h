@@ -25,6 +25,38 @@ void add(const wire::Tyre& in, const wire::Mechanism& file, MechanismBuilder& bu
 void add(const wire::Input& in, const wire::Mechanism& file, MechanismBuilder& builder);  // load_signals.cpp
 void add(const wire::Output& in, const wire::Mechanism& file, MechanismBuilder& builder);
 
+// The force elements of a kind in a file; a kind without its line here does not compile.
+template <class Kind>
+const auto& elements_in(const wire::Mechanism& file);
+template <>
+inline const auto& elements_in<Spring>(const wire::Mechanism& file) {
+  return file.spring();
+}
+template <>
+inline const auto& elements_in<Bushing>(const wire::Mechanism& file) {
+  return file.bushing();
+}
+template <>
+inline const auto& elements_in<JointFriction>(const wire::Mechanism& file) {
+  return file.joint_friction();
+}
+template <>
+inline const auto& elements_in<Motor>(const wire::Mechanism& file) {
+  return file.motor();
+}
+template <>
+inline const auto& elements_in<AppliedEffort>(const wire::Mechanism& file) {
+  return file.effort();
+}
+template <>
+inline const auto& elements_in<Drag>(const wire::Mechanism& file) {
+  return file.drag();
+}
+template <>
+inline const auto& elements_in<Tyre>(const wire::Mechanism& file) {
+  return file.tyre();
+}
+
 inline Vec3 vector(const wire::Vector& v) { return {v.x(), v.y(), v.z()}; }
 inline MechanismBuilder::SideInBody joint_side(const wire::JointSide& side) {
   return {vector(side.point()), vector(side.axis()), vector(side.normal())};

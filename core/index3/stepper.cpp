@@ -99,7 +99,7 @@ StepReport Stepper::Parts::commit(const Inputs& inputs, const StepReport& report
   const double end_time = problem(inputs).end_time();
   gather_followed_poses(plan, *workspace);
   workspace->advance();
-  if (plan.shows_forces) apply_forces(plan, inputs, end_time, state.coordinate, *workspace);
+  if (plan.shows_forces) apply_forces(plan, inputs, end_time, state.coordinate, ActingAt::instant, *workspace);
   failed_state.coordinate = state.coordinate;
   failed_state.drive = state.drive;
   follow_coordinates(plan, state.coordinate, *workspace);

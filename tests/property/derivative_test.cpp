@@ -336,7 +336,7 @@ Eigen::Matrix<double, 6, 6> load_derivative(const Plan& plan, const State& x, Wo
       (k < 3 ? at.v : at.w)[k % 3] += step;
     evaluate_constraints(plan, w);
     const std::vector<double> reference = w.coordinate;
-    apply_forces(plan, Inputs{}, 0.0, reference, w);
+    apply_forces(plan, Inputs{}, 0.0, reference, ActingAt::instant, w);
     return w.Q[body];
   };
   Eigen::Matrix<double, 6, 6> D;
@@ -354,9 +354,8 @@ void check_spring(const Mechanism& m, bool damping) {
     force_tangent(plan, damping ? 0.0 : 1.0, damping ? 1.0 : 0.0, w);
     Mat6 tangent = plan.carries_spring[body] ? w.tangent[body] : Mat6(Mat6::Zero());
     for (const Element& element : plan.elements) {
-      ElementRows rows;
-      evaluate_element(plan, element, damping ? 0.0 : 1.0, damping ? 1.0 : 0.0, w, rows);
-      const Vec6& J = element.first == body ? rows.first[0] : rows.second[0];
+      evaluate_element(plan, element, damping ? 0.0 : 1.0, damping ? 1.0 : 0.0, w);
+      const Vec6& J = w.element_rows[element.bodies[0] == body ? 0 : 1][0];
       tangent += J * J.transpose();
     }
     CHECK(tangent.norm() > 0.1);

@@ -123,12 +123,12 @@ TEST_CASE("the element rows carry the whole derivative of an undeflected bushing
   const State x(m, plan.rows());
   evaluate_state(plan, x, w);
   REQUIRE(plan.elements.size() == 1);
-  ElementRows rows;
-  evaluate_element(plan, plan.elements[0], 1.0, 2.0 / dt, w, rows);
+  evaluate_element(plan, plan.elements[0], 1.0, 2.0 / dt, w);
+  const auto first = w.element_rows[0], second = w.element_rows[1];
   Dense6 own = Dense6::Zero(), cross = Dense6::Zero();
   for (int row = 0; row < plan.elements[0].rows; ++row) {
-    own += rows.first[row] * rows.first[row].transpose();
-    cross += rows.second[row] * rows.first[row].transpose();
+    own += first[row] * first[row].transpose();
+    cross += second[row] * first[row].transpose();
   }
   for (const bool by_velocity : {false, true}) {
     const double factor = by_velocity ? 2.0 / dt : 1.0;
@@ -136,7 +136,7 @@ TEST_CASE("the element rows carry the whole derivative of an undeflected bushing
       return [&, body](const Placement& p) {
         evaluate_state(plan, x, w);
         w.placement[0] = p;
-        apply_forces(plan, {}, 0.0, w.coordinate, w);
+        apply_forces(plan, {}, 0.0, w.coordinate, ActingAt::instant, w);
         return w.Q[body];
       };
     };
@@ -184,7 +184,7 @@ TEST_CASE("the tangent of a drag at an arm is minus the derivative of the load b
   const Mat6 tangent = w.tangent[0];
   const Dense6 D = derivative(w.placement[0], true, [&](const Placement& p) {
     w.placement[0] = p;
-    apply_forces(plan, {}, 0.0, w.coordinate, w);
+    apply_forces(plan, {}, 0.0, w.coordinate, ActingAt::instant, w);
     return w.Q[0];
   });
   CHECK((tangent + D).norm() < 1e-8);
@@ -261,7 +261,7 @@ TEST_CASE("a pulled spring's tangent holds its string stiffness, a pushed one's 
     const Mat6 tangent = w.tangent[0];
     const Dense6 D = derivative(w.placement[0], false, [&](const Placement& p) {
       w.placement[0] = p;
-      apply_forces(plan, {}, 0.0, w.coordinate, w);
+      apply_forces(plan, {}, 0.0, w.coordinate, ActingAt::instant, w);
       return w.Q[0];
     });
     return std::pair<Mat6, Dense6>(tangent, D);

@@ -104,7 +104,7 @@ Mat6 tangent_mass(const Plan& plan, const Workspace& w, const State& x, int body
   return M;
 }
 
-Dense dense(const Plan& plan, const Workspace& w, const State& x) {
+Dense dense(const Plan& plan, Workspace& w, const State& x) {
   const Index bodies = static_cast<Index>(w.placement.size()), rows = plan.rows() + element_rows(plan);
   Dense d{MatrixXd::Zero(rows, 6 * bodies), MatrixXd::Zero(6 * bodies, 6 * bodies), VectorXd::Ones(rows)};
   for (int row = 0; row < plan.rows(); ++row) {
@@ -113,12 +113,11 @@ Dense dense(const Plan& plan, const Workspace& w, const State& x) {
   }
   Index row = plan.rows();
   for (const Element& element : plan.elements) {
-    ElementRows of;
-    evaluate_element(plan, element, kStiffnessFactor, kDampingFactor, w, of);
-    for (int k = 0; k < element.rows; ++k, ++row) {
-      if (element.first != kGround) d.J.block<1, 6>(row, 6 * element.first) = of.first[k].transpose();
-      if (element.second != kGround) d.J.block<1, 6>(row, 6 * element.second) = of.second[k].transpose();
-    }
+    evaluate_element(plan, element, kStiffnessFactor, kDampingFactor, w);
+    for (int k = 0; k < element.rows; ++k, ++row)
+      for (std::size_t s = 0; s < element.bodies.size(); ++s)
+        if (element.bodies[s] != kGround)
+          d.J.block<1, 6>(row, 6 * element.bodies[s]) = w.element_rows[s][k].transpose();
   }
   for (int i = 0; i < bodies; ++i) d.M_inverse.block<6, 6>(6 * i, 6 * i) = tangent_mass(plan, w, x, i).inverse();
   return d;

@@ -17,12 +17,12 @@ struct Kernels;  // kernels/sweeps.h
 template <class Kind>
 using ConstantsOf = typename Stepped<Kind>::Constants;
 
-// What is eliminated like a joint between two bodies, or a body and the ground, but with rows of compliance 1 and
-// without a multiplier: Newton's tangent of a force element. It takes no part in the projections.
+// What is eliminated like a constraint between bodies, but with rows of compliance 1 and without a multiplier: Newton's
+// tangent of a force element. It takes no part in the projections.
 struct Element {
-  int kind;   // kind_of<...>
-  int index;  // among the mechanism's elements of this kind
-  int first, second;
+  int kind;                 // kind_of<...>
+  int index;                // among the mechanism's elements of this kind
+  std::vector<int> bodies;  // two at least; one of two may be the ground
   int rows;
 };
 
@@ -95,7 +95,8 @@ struct Plan {
   bool loads_follow_coordinates = false;  // some load or constraint is a function of joint coordinates
   std::vector<int> general_constraints;   // evaluated one by one; their joints are observed
 
-  bool shows_forces = false;  // what force elements do at the end of a step is an output, or part of the energy
+  bool shows_forces = false;    // what force elements do at the end of a step is an output, or part of the energy
+  bool acts_over_step = false;  // some force element does: Newton's equations have other loads than the instant
 
   // in lanes (schedule.h)
   AlignedDoubles constraint_constants, compliance_in_lanes, gain, carried;

@@ -140,7 +140,7 @@ void close_velocities(const Plan& plan, State& x, Workspace& w) {
 // unwrapping starts at what the description says, as start_pose sets it
 void start_coordinates(const Plan& plan, State& x, Workspace& w) {
   follow_coordinates(plan, x.coordinate, w);
-  apply_forces(plan, Inputs{}, 0.0, x.coordinate, w);
+  apply_forces(plan, Inputs{}, 0.0, x.coordinate, ActingAt::instant, w);
   x.coordinate = w.coordinate;
 }
 
@@ -338,7 +338,7 @@ void evaluate_pose(const Plan& plan, const State& x, Workspace& w) noexcept {
 void evaluate_state(const Plan& plan, const State& x, Workspace& w) noexcept {
   evaluate_pose(plan, x, w);
   follow_coordinates(plan, x.coordinate, w);
-  apply_forces(plan, Inputs{}, 0.0, x.coordinate, w);
+  apply_forces(plan, Inputs{}, 0.0, x.coordinate, ActingAt::instant, w);
 }
 
 }  // namespace rigstep::index3

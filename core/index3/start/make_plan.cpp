@@ -45,6 +45,7 @@ void prepare_elements(Plan& plan) {
   for_each_kind([&]<class Kind>() {
     for (const Kind& element : plan.mechanism.all<Kind>())
       std::get<kind_of<Kind>>(plan.element_constants).push_back(prepare(element, plan.dt()));
+    if (ActsOverStep<Kind> && !plan.mechanism.all<Kind>().empty()) plan.acts_over_step = true;
   });
 }
 
@@ -69,7 +70,7 @@ std::vector<Element> elements_of(const Plan& plan) {
   for (const bool several : {true, false})
     for_each_connectivity(plan, [&](int kind, int index, const Connectivity& connects) {
       if (connects.rows > 0 && has_several_rows(kind) == several)
-        all.push_back({kind, index, connects.bodies[0], connects.bodies[1], connects.rows});
+        all.push_back({kind, index, connects.bodies, connects.rows});
     });
   return all;
 }
@@ -89,7 +90,7 @@ void require_moderate_bodies(const Plan& plan) {
     for (const int body : plan.bodies[c])
       if (body != kGround) rows[body] += plan.first_row[c + 1] - plan.first_row[c];
   for (const Element& element : plan.elements)
-    for (const int body : {element.first, element.second})
+    for (const int body : element.bodies)
       if (body != kGround) rows[body] += element.rows;
   for (std::size_t i = 0; i < rows.size(); ++i)
     if (rows[i] > kMostRowsOfBody)
@@ -218,7 +219,7 @@ std::vector<Constraint> constraints_of(Plan& plan) {
          {on.begin(), on.begin() + (is_coupling ? 4 : 2)}});
   }
   for (const Element& element : plan.elements)
-    constraints.push_back({{element.rows, RowFormat::kGeneral}, {element.first, element.second}});
+    constraints.push_back({{element.rows, RowFormat::kGeneral}, element.bodies});
   return constraints;
 }
 

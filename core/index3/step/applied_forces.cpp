@@ -38,6 +38,16 @@ void apply_input(const Mechanism& m, const Input& input, double value, Workspace
                               : load_at(Vec3::Zero(), value * direction, Vec3::Zero());
 }
 
+// f(element, constants, index) of every element that acts over a step
+template <class F>
+void for_each_over_step(const Plan& plan, const F& f) {
+  for_each_kind([&]<class Kind>() {
+    if constexpr (ActsOverStep<Kind>)
+      for (std::size_t k = 0; k < plan.mechanism.all<Kind>().size(); ++k)
+        f(plan.mechanism.all<Kind>()[k], plan.constants<Kind>()[k], k);
+  });
+}
+
 // time: only loads depend on it
 Surroundings surroundings_at(const Mechanism& mechanism, const Workspace& w, const double* inputs, double time) {
   return {mechanism, w.placement.data(), w.joint.data(), w.coordinate.data(), w.reference.data(), inputs, time};
@@ -66,7 +76,7 @@ bool turns_about_ground(const Mechanism& mechanism, const Input& input) noexcept
 }
 
 void apply_forces(const Plan& plan, const Inputs& inputs, double t, const std::vector<double>& last_coordinate,
-                  Workspace& w) noexcept {
+                  ActingAt acting, Workspace& w) noexcept {
   const Mechanism& m = plan.mechanism;
   for (const int i : plan.loaded_bodies) w.Q[i] << m.bodies()[i].mass * m.gravity_0(), Vec3::Zero();
   for (const AppliedLoad& load : m.loads()) apply_load(load, t, w);
@@ -76,9 +86,33 @@ void apply_forces(const Plan& plan, const Inputs& inputs, double t, const std::v
   const Loads loads{w.Q.data()};
   for_each_kind_summed([&]<class Kind>() {
     const std::vector<Kind>& elements = m.all<Kind>();
-    for (std::size_t k = 0; k < elements.size(); ++k)
+    for (std::size_t k = 0; k < elements.size(); ++k) {
+      if constexpr (ActsOverStep<Kind>)
+        if (acting == ActingAt::step) {
+          apply_over_step(elements[k], plan.constants<Kind>()[k], w.start<Kind>()[k], at, loads);
+          continue;
+        }
       w.reading<Kind>()[k] = apply(elements[k], plan.constants<Kind>()[k], at, loads);
+    }
   });
+}
+
+void start_elements(const Plan& plan, Workspace& w) noexcept {
+  const Surroundings at = surroundings(plan, w);
+  for_each_over_step(plan, [&]<class Kind>(const Kind& element, const ConstantsOf<Kind>& constants, std::size_t k) {
+    w.start<Kind>()[k] = start_step(element, constants, at);
+  });
+}
+
+void replace_loads_over_step(const Plan& plan, Workspace& w) noexcept {
+  for (const int i : plan.loaded_bodies) w.Q[i].setZero(), w.Q_over_step[i].setZero();
+  const Surroundings at = surroundings(plan, w);
+  const Loads now{w.Q.data()}, over_step{w.Q_over_step.data()};
+  for_each_over_step(plan, [&]<class Kind>(const Kind& element, const ConstantsOf<Kind>& constants, std::size_t k) {
+    apply(element, constants, at, now);
+    apply_over_step(element, constants, w.start<Kind>()[k], at, over_step);
+  });
+  for (const int i : plan.loaded_bodies) w.Q[i] -= w.Q_over_step[i];
 }
 
 void force_tangent(const Plan& plan, double stiffness_factor, double damping_factor, Workspace& w) noexcept {
@@ -89,18 +123,26 @@ void force_tangent(const Plan& plan, double stiffness_factor, double damping_fac
   const OwnTangents tangents{w.tangent.data()};
   for_each_kind_summed([&]<class Kind>() {
     const std::vector<Kind>& elements = plan.mechanism.all<Kind>();
-    for (std::size_t k = 0; k < elements.size(); ++k)
-      add_tangent(elements[k], plan.constants<Kind>()[k], at, factors, tangents);
+    for (std::size_t k = 0; k < elements.size(); ++k) {
+      if constexpr (ActsOverStep<Kind>)
+        add_tangent(elements[k], plan.constants<Kind>()[k], w.start<Kind>()[k], at, factors, tangents);
+      else
+        add_tangent(elements[k], plan.constants<Kind>()[k], at, factors, tangents);
+    }
   });
 }
 
 void evaluate_element(const Plan& plan, const Element& element, double stiffness_factor, double damping_factor,
-                      const Workspace& w, ElementRows& rows) noexcept {
+                      Workspace& w) noexcept {
   const Surroundings at = surroundings(plan, w);
+  const TangentFactors factors{stiffness_factor, damping_factor};
   visit_kind(element.kind, [&]<class Kind>() {
     const std::size_t k = static_cast<std::size_t>(element.index);
-    evaluate_rows(plan.mechanism.all<Kind>()[k], plan.constants<Kind>()[k], at,
-                  TangentFactors{stiffness_factor, damping_factor}, rows);
+    const Kind& of_kind = plan.mechanism.all<Kind>()[k];
+    if constexpr (ActsOverStep<Kind>)
+      evaluate_rows(of_kind, plan.constants<Kind>()[k], w.start<Kind>()[k], at, factors, w.element_rows.data());
+    else
+      evaluate_rows(of_kind, plan.constants<Kind>()[k], at, factors, w.element_rows.data());
   });
 }
 

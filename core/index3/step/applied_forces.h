@@ -19,18 +19,29 @@ void follow_coordinates(const Plan& plan, const std::vector<double>& last_coordi
 // An effort about an axis that is fixed in the ground: it loads its body alike in all poses.
 bool turns_about_ground(const Mechanism& mechanism, const Input& input) noexcept;
 
+// The loads at an instant, or those that stand in Newton's equations of a step: the same but for elements that act over
+// a step.
+enum class ActingAt { instant, step };
+
 // Follows the joint coordinates, and sums every load at time t [s] on the loaded bodies into w.Q. Leaves what each
 // force element does in w.readings.
 void apply_forces(const Plan& plan, const Inputs& inputs, double t, const std::vector<double>& last_coordinate,
-                  Workspace& w) noexcept;
+                  ActingAt acting, Workspace& w) noexcept;
+
+// w.starts: what elements that act over a step keep of its begin, from the poses and velocities of the last instant in
+// w.placement and w.joint.
+void start_elements(const Plan& plan, Workspace& w) noexcept;
+
+// w.Q = the loads at this instant, less those over the step, of the elements that act over a step.
+void replace_loads_over_step(const Plan& plan, Workspace& w) noexcept;
 
 // w.tangent = stiffness_factor K + damping_factor C of the elements that act on one body, of those between a body and
 // the ground, and of pulled springs as strings; own-body blocks, positive semidefinite. The others are in element rows.
 void force_tangent(const Plan& plan, double stiffness_factor, double damping_factor, Workspace& w) noexcept;
 
-// The rows of an element: see ElementRows. damping_factor is 2/dt stiffness_factor.
+// w.element_rows: the rows of an element, see ElementRows. damping_factor is 2/dt stiffness_factor.
 void evaluate_element(const Plan& plan, const Element& element, double stiffness_factor, double damping_factor,
-                      const Workspace& w, ElementRows& rows) noexcept;
+                      Workspace& w) noexcept;
 
 // Energy stored in gravity, springs, bushings and tyres [J]; zero height is the world's origin. Of the last two as of
 // the last apply_forces.

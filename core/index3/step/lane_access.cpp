@@ -1,5 +1,6 @@
 #include "core/index3/step/lane_access.h"
 
+#include <Eigen/LU>
 #include <algorithm>
 #include <array>
 
@@ -50,6 +51,13 @@ Mat3 rotation_at(const Workspace& w, const BodyPlace& at) {
   return A;
 }
 
+void place_joints(const Plan& plan, const std::vector<int>& joints, Workspace& w) {
+  for (const int j : joints) {
+    const Joint& joint = plan.mechanism.joints()[j];
+    w.joint[j] = place(joint, placement(w, joint.first), placement(w, joint.second));
+  }
+}
+
 void gather(const Plan& plan, const std::vector<int>& bodies, const std::vector<int>& joints, Workspace& w) {
   const double two_over_dt = w.lanes.step.two_over_dt;
   for (const int i : bodies) {
@@ -63,10 +71,7 @@ void gather(const Plan& plan, const std::vector<int>& bodies, const std::vector<
     const EulerParameters minus_2_h1 = gather<4>(w.lanes.body, place.of(kHistoryField));
     at.w = at.A * twice_G(p, -0.5 * minus_2_h1);
   }
-  for (const int j : joints) {
-    const Joint& joint = plan.mechanism.joints()[j];
-    w.joint[j] = place(joint, placement(w, joint.first), placement(w, joint.second));
-  }
+  place_joints(plan, joints, w);
 }
 
 // What a general constraint does to one of its bodies.
@@ -115,14 +120,13 @@ void constrain_general(const Plan& plan, int c, bool with_stiffness, Workspace& 
 
 void write_element(const Plan& plan, std::size_t k, double stiffness_factor, double damping_factor, Workspace& w) {
   const Element& element = plan.elements[k];
-  ElementRows rows;
-  evaluate_element(plan, element, stiffness_factor, damping_factor, w, rows);
-  GeneralHandle first, second;
-  std::copy_n(rows.first, element.rows, first.rows);
-  std::copy_n(rows.second, element.rows, second.rows);
+  evaluate_element(plan, element, stiffness_factor, damping_factor, w);
   const ConstraintPlace& place = plan.elimination.constraint[plan.first_element() + static_cast<int>(k)];
-  for (const Place& at : place.handles[0]) write_handle(w, at, first, element.rows);
-  for (const Place& at : place.handles[1]) write_handle(w, at, second, element.rows);
+  for (std::size_t s = 0; s < element.bodies.size(); ++s) {
+    GeneralHandle side;
+    std::copy_n(w.element_rows[s].begin(), element.rows, side.rows);
+    for (const Place& at : place.handles[s]) write_handle(w, at, side, element.rows);
+  }
 }
 
 // elements and primal bodies are never open and have no multiplier
@@ -207,6 +211,16 @@ void gather_poses(const Plan& plan, Workspace& w) noexcept {
   gather(plan, plan.pose_dependent_bodies, plan.pose_dependent_joints, w);
 }
 
+void gather_last_instant(const Plan& plan, Workspace& w) noexcept {
+  for (const int i : plan.pose_dependent_bodies) {
+    BodyState body;
+    Eigen::Map<Eigen::Matrix<double, kDoublesPerBody, 1>>(body.r.data()) =
+        gather<kDoublesPerBody>(w.lanes.body, plan.elimination.body[i].of(w.lanes.last));
+    w.placement[i] = placement_of(body);
+  }
+  place_joints(plan, plan.pose_dependent_joints, w);
+}
+
 void gather_followed_poses(const Plan& plan, Workspace& w) noexcept {
   gather(plan, plan.followed_bodies, plan.followed_joints, w);
 }
@@ -247,8 +261,20 @@ void add_quadratic_terms(const Plan& plan, Workspace& w) noexcept {
 
 void load_bodies(const Plan& plan, const Inputs& inputs, double t, const std::vector<double>& last_coordinate,
                  Workspace& w) noexcept {
-  apply_forces(plan, inputs, t, last_coordinate, w);
+  apply_forces(plan, inputs, t, last_coordinate, ActingAt::step, w);
   for (const int i : plan.loaded_bodies) write_loads(plan, w, i);
+}
+
+void correct_accelerations(const Plan& plan, Workspace& w) noexcept {
+  replace_loads_over_step(plan, w);
+  for (const int i : plan.loaded_bodies) {
+    const Body& body = plan.mechanism.bodies()[i];
+    const Mat3& A = w.placement[i].A;
+    Vec6 corrected = motion(plan, w, i);
+    corrected.head<3>() += w.Q[i].head<3>() / body.mass;
+    corrected.tail<3>() += A * (body.inertia_b.inverse() * (A.transpose() * w.Q[i].tail<3>()));
+    set_motion(plan, i, corrected, w);
+  }
 }
 
 void tangent_of_forces(const Plan& plan, double stiffness_factor, double damping_factor, Workspace& w) noexcept {

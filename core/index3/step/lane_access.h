@@ -20,6 +20,9 @@ void iterate_from_last(const Plan& plan, Workspace& w) noexcept;
 // the trapezoidal rule gives, (15).
 void gather_poses(const Plan& plan, Workspace& w) noexcept;
 
+// The same of the last instant, with its velocities.
+void gather_last_instant(const Plan& plan, Workspace& w) noexcept;
+
 // The same of the bodies and joints that only the step's end needs.
 void gather_followed_poses(const Plan& plan, Workspace& w) noexcept;
 
@@ -38,6 +41,10 @@ void add_quadratic_terms(const Plan& plan, Workspace& w) noexcept;
 // All loads at time t [s], and the followed coordinates.
 void load_bodies(const Plan& plan, const Inputs& inputs, double t, const std::vector<double>& last_coordinate,
                  Workspace& w) noexcept;
+
+// Accelerations that follow from the loads of this instant instead of those over the step, joints left aside: for
+// elements that act over a step.
+void correct_accelerations(const Plan& plan, Workspace& w) noexcept;
 
 // stiffness_factor K + damping_factor C of the force elements: own-body blocks, and the rows of those between two
 // bodies.

@@ -48,6 +48,10 @@ double StepProblem::end_time() const noexcept {
 void prepare_step(const StepProblem& step) noexcept {
   evaluate_drivers(step.plan, step.last, step.inputs, step.end_time(), step.w);
   take_inputs(step.plan, step.inputs, step.w);
+  if (step.plan.acts_over_step) {
+    gather_last_instant(step.plan, step.w);
+    start_elements(step.plan, step.w);
+  }
   if (!depends_on_pose(step.plan)) apply_loads(step);
 }
 

@@ -29,6 +29,12 @@ bool project_velocities(const StepProblem& step, PartSweeps& sweeps) {
 bool project_accelerations(const StepProblem& step, PartSweeps& sweeps) {
   if (!sweeps.assemble(acceleration_sweep(), kTwists)) return false;  // (55)-(68)
   Multiplier kind = Multiplier::kappa;
+  if (step.plan.acts_over_step) {
+    sweeps.disassemble(motion_update(kind));
+    if (!sweeps.one_by_one([&] { correct_accelerations(step.plan, step.w); })) return false;
+    if (!sweeps.assemble(further_pass(RightHandSide::quadratic))) return false;
+    kind = Multiplier::more_kappa;
+  }
   for (int pass = 1; pass < step.plan.settings.projection_passes; ++pass, kind = Multiplier::more_kappa)
     if (!project_again(sweeps, RightHandSide::quadratic, kind)) return false;
   sweeps.disassemble(acceleration_update(kind));  // (69)

@@ -164,7 +164,14 @@ Workspace::Workspace(const Plan& plan) : lanes{}, exchange(plan.elimination) {
   }
   fill(coordinate, plan.mechanism.coordinates().size());
   fill(tangent, bodies);
-  for_each_kind([&]<class Kind>() { fill(reading<Kind>(), plan.mechanism.all<Kind>().size()); });
+  for_each_kind([&]<class Kind>() {
+    fill(reading<Kind>(), plan.mechanism.all<Kind>().size());
+    if constexpr (ActsOverStep<Kind>) fill(start<Kind>(), plan.mechanism.all<Kind>().size());
+  });
+  if (plan.acts_over_step) fill(Q_over_step, bodies);
+  std::size_t most_bodies = 0;
+  for (const Element& element : plan.elements) most_bodies = std::max(most_bodies, element.bodies.size());
+  fill(element_rows, most_bodies);
   fill(input, plan.mechanism.inputs().size());
 }
 
@@ -182,10 +189,10 @@ void Workspace::advance() noexcept {
 std::size_t Workspace::bytes() const noexcept {
   const auto size = [](const auto& values) { return values.size() * sizeof(values[0]); };
   std::size_t of_elements = 0;
-  for_each_kind([&]<class Kind>() { of_elements += size(reading<Kind>()); });
+  for_each_kind([&]<class Kind>() { of_elements += size(reading<Kind>()) + size(start<Kind>()); });
   return size(block) + exchange.bytes() + size(reference) + size(drive) + size(placement) + size(joint) +
          size(J_first) + size(J_second) + size(J_third) + size(J_fourth) + size(Phi) + size(Q) + size(coordinate) +
-         size(tangent) + of_elements + size(input);
+         size(tangent) + of_elements + size(Q_over_step) + size(element_rows) + size(input);
 }
 
 namespace {

@@ -37,6 +37,16 @@ struct Workspace {
     return std::get<kind_of<Kind>>(readings);
   }
 
+  // what they keep of the begin of the step
+  template <class Kind>
+  std::vector<StartOf<Kind>>& start() noexcept {
+    return std::get<kind_of<Kind>>(starts);
+  }
+  template <class Kind>
+  const std::vector<StartOf<Kind>>& start() const noexcept {
+    return std::get<kind_of<Kind>>(starts);
+  }
+
   // The instant that the step has reached becomes the last one.
   void advance() noexcept;
 
@@ -71,6 +81,11 @@ struct Workspace {
   std::vector<double> coordinate;               // (followed coordinates) unwrapped [m] or [rad]
   ElementKinds::VectorsOf<ReadingOf> readings;  // (elements of each kind)
   std::vector<Mat6> tangent;                    // (bodies) h2 K + dt/2 C, world frame
+
+  // written by start_elements; by replace_loads_over_step; by evaluate_element
+  ElementKinds::VectorsOf<StartOf> starts;                       // (elements of each kind) that act over a step
+  std::vector<Vec6> Q_over_step;                                 // (bodies) of these alone, over the step
+  std::vector<std::array<Vec6, kMostElementRows>> element_rows;  // (bodies of the element at hand) its rows
 
   // written by take_inputs
   std::vector<double> input;  // (input channels) of this step

@@ -323,11 +323,9 @@ TEST_CASE(
         CHECK(found.body == -1);
       } else {
         CHECK(found.joint == -1);
-        if (e.constraints[c].is_primal)
-          CHECK(found.body == e.constraints[c].bodies.front());
-        else
-          CHECK((found.body == plan.elements[c - plan.first_element()].first ||
-                 found.body == plan.elements[c - plan.first_element()].second));
+        const std::vector<int>& bodies =
+            e.constraints[c].is_primal ? e.constraints[c].bodies : plan.elements[c - plan.first_element()].bodies;
+        CHECK(std::find(bodies.begin(), bodies.end(), found.body) != bodies.end());
       }
     }
   }

@@ -85,12 +85,12 @@ BushingReading apply(const Bushing& bushing, const BushingRows&, const Surroundi
 }
 
 void evaluate_rows(const Bushing& bushing, const BushingRows& of_bushing, const Surroundings& at,
-                   const TangentFactors& factors, ElementRows& rows) noexcept {
+                   const TangentFactors& factors, ElementRows rows) noexcept {
   const BushingDeflection x = deflection(bushing, at.placement(bushing.first), at.placement(bushing.second));
   for (int i = 0; i < of_bushing.count; ++i) {
     const Vec6 column = std::sqrt(factors.stiffness) * of_bushing.L.col(i);
-    rows.first[i] = x.J_first.transpose() * column;
-    rows.second[i] = x.J_second.transpose() * column;
+    rows[0][i] = x.J_first.transpose() * column;
+    rows[1][i] = x.J_second.transpose() * column;
   }
 }
 

@@ -54,7 +54,7 @@ BushingReading apply(const Bushing& bushing, const BushingRows& constants, const
 inline void add_tangent(const Bushing&, const BushingRows&, const Surroundings&, const TangentFactors&,
                         const OwnTangents&) noexcept {}
 void evaluate_rows(const Bushing& bushing, const BushingRows& constants, const Surroundings& at,
-                   const TangentFactors& factors, ElementRows& rows) noexcept;
+                   const TangentFactors& factors, ElementRows rows) noexcept;
 double energy(const Bushing& bushing, const BushingReading& reading, const Surroundings& at) noexcept;
 void write(const BushingReading& reading, double* to) noexcept;
 

@@ -29,7 +29,7 @@ DragReading apply(const Drag& drag, const NoConstants& constants, const Surround
 void add_tangent(const Drag& drag, const NoConstants& constants, const Surroundings& at, const TangentFactors& factors,
                  const OwnTangents& tangents) noexcept;
 inline void evaluate_rows(const Drag&, const NoConstants&, const Surroundings&, const TangentFactors&,
-                          ElementRows&) noexcept {}
+                          ElementRows) noexcept {}
 inline double energy(const Drag&, const DragReading&, const Surroundings&) noexcept { return 0.0; }
 void write(const DragReading& reading, double* to) noexcept;
 

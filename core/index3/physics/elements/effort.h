@@ -22,7 +22,7 @@ ElementReading apply(const AppliedEffort& effort, const Curvatures& constants, c
 inline void add_tangent(const AppliedEffort&, const Curvatures&, const Surroundings&, const TangentFactors&,
                         const OwnTangents&) noexcept {}
 inline void evaluate_rows(const AppliedEffort&, const Curvatures&, const Surroundings&, const TangentFactors&,
-                          ElementRows&) noexcept {}
+                          ElementRows) noexcept {}
 inline double energy(const AppliedEffort&, const ElementReading&, const Surroundings&) noexcept { return 0.0; }
 
 }  // namespace rigstep::index3

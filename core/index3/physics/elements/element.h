@@ -4,16 +4,24 @@
 // behind in a step and what is prepared for it at load time, and these functions, found by the type of the element:
 //
 //   prepare       constants of the element; load time
-//   connects         what the plan must know of it; load time
+//   connectivity  what the plan must know of it; load time
 //   slopes_change whether it is stiffer or softer at the end of a step than at its begin; load time
 //   apply         adds its loads, and tells what it does
 //   add_tangent   adds its own-body blocks of the tangent
 //   evaluate_rows its rows: see ElementRows
 //   energy        that it stores [J]
 // and `write`, which puts a reading into the channels of its output.
+//
+// A kind that acts over a step as a whole, because its law has a kink that a step may jump over, also names
+// Stepped<Kind>::Start, what it keeps of the begin of the step, and has
+//   start_step      makes it, of the last instant
+//   apply_over_step adds the loads of Newton's equations: twice the mean over the step less those of the last instant
+// and its add_tangent and evaluate_rows, which belong to apply_over_step, take the Start, too. Its `apply` tells what
+// acts at an instant.
 // Called in the loop, but for the first three.
 #pragma once
 
+#include <array>
 #include <cmath>
 #include <vector>
 
@@ -26,6 +34,11 @@ template <class Kind>
 struct Stepped;  // Reading, Constants, kMostRows
 
 struct NoConstants {};
+
+template <class Kind>
+concept ActsOverStep = requires {
+  typename Stepped<Kind>::Start;
+};
 
 // What an element sees: everything at the iterate. Of bodies and joints only those that the plan observes are up to
 // date.
@@ -46,7 +59,7 @@ struct Surroundings {
 struct Connectivity {
   std::vector<int> bodies;       // that it loads, the ground included
   std::vector<int> own_tangent;  // bodies with own-body blocks in the tangent
-  int rows = 0;                  // between the first two of `bodies`
+  int rows = 0;                  // between all of `bodies`, two at least
   bool follows_coordinates = false;
   bool keeps_energy_in_reading = false;  // energy() reads what apply() left
 };
@@ -57,12 +70,11 @@ struct TangentFactors {
   double damping;
 };
 
-// Rows of an element for its two bodies. The tangent of an element between two moving bodies is the sum of J' J over
-// its rows, the blocks across both bodies included; own-body blocks alone would not converge where an element is
-// stiffer than its bodies are heavy. factors.damping is 2/dt factors.stiffness.
-struct ElementRows {
-  Vec6 first[6], second[6];
-};
+// Rows of an element on each of its bodies, in the order of Connectivity::bodies. The tangent of an element between
+// moving bodies is the sum of J' J over its rows, the blocks across the bodies included; own-body blocks alone would
+// not converge where an element is stiffer than its bodies are heavy. factors.damping is 2/dt factors.stiffness.
+inline constexpr int kMostElementRows = 6;
+using ElementRows = std::array<Vec6, kMostElementRows>*;
 
 // (bodies) force [N] and torque [N m] about the mass centre, world frame.
 struct Loads {
@@ -124,6 +136,17 @@ double measured_coordinate(int index, double reference, const Surroundings& at) 
 Coordinate distance_of_points(int first, const Vec3& first_point_b, int second, const Vec3& second_point_b,
                               const Vec3* direction_0, const Surroundings& at) noexcept;
 
+// A point of a body, from its mass centre, body frame [m]; of the ground: world frame.
+struct PointOnBody {
+  int body;
+  const Vec3& point_b;
+};
+
+// What pulls two points together resists sideways motion of its ends like a string: adds its own-body blocks. What
+// pushes them apart has the opposite sign and stays out, so that the tangent remains positive semidefinite.
+void add_string(const PointOnBody& first, const PointOnBody& second, double tension, double stiffness_factor,
+                const Surroundings& at, const OwnTangents& tangents) noexcept;
+
 inline ElementReading apply_scalar(int first, int second, const Coordinate& x, double deflection, double effort,
                                    const Loads& loads) noexcept {
   loads.add(first, effort * x.first);
@@ -143,10 +166,10 @@ void add_own_blocks(const Kind& element, const ScalarTangent& tangent, const Own
   tangents.add(element.second, tangent.factor, tangent.x.second);
 }
 
-inline void set_row(const ScalarTangent& tangent, ElementRows& rows) noexcept {
+inline void set_row(const ScalarTangent& tangent, ElementRows rows) noexcept {
   const double root = std::sqrt(tangent.factor);
-  rows.first[0] = root * tangent.x.first;
-  rows.second[0] = root * tangent.x.second;
+  rows[0][0] = root * tangent.x.first;
+  rows[1][0] = root * tangent.x.second;
 }
 
 // Own-body blocks against the ground, a row between two moving bodies.

@@ -35,7 +35,7 @@ void add_tangent(const JointFriction& friction, const NoConstants&, const Surrou
 }
 
 void evaluate_rows(const JointFriction& friction, const NoConstants&, const Surroundings& at,
-                   const TangentFactors& factors, ElementRows& rows) noexcept {
+                   const TangentFactors& factors, ElementRows rows) noexcept {
   set_row(tangent(friction, at, factors), rows);
 }
 

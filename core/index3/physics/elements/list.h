@@ -25,4 +25,19 @@ void for_each_kind_summed(F&& f) {
   });
 }
 
+// What an element of this kind keeps of the begin of a step.
+struct NothingKept {
+  double nothing;
+};
+template <class Kind>
+struct StartOfKind {
+  using Type = NothingKept;
+};
+template <ActsOverStep Kind>
+struct StartOfKind<Kind> {
+  using Type = typename Stepped<Kind>::Start;
+};
+template <class Kind>
+using StartOf = typename StartOfKind<Kind>::Type;
+
 }  // namespace rigstep::index3

@@ -51,7 +51,7 @@ void add_tangent(const Motor& motor, const NoConstants&, const Surroundings& at,
 }
 
 void evaluate_rows(const Motor& motor, const NoConstants&, const Surroundings& at, const TangentFactors& factors,
-                   ElementRows& rows) noexcept {
+                   ElementRows rows) noexcept {
   set_row(tangent(motor, at, factors), rows);
 }
 

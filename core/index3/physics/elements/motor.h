@@ -24,7 +24,7 @@ ElementReading apply(const Motor& motor, const NoConstants& constants, const Sur
 void add_tangent(const Motor& motor, const NoConstants& constants, const Surroundings& at,
                  const TangentFactors& factors, const OwnTangents& tangents) noexcept;
 void evaluate_rows(const Motor& motor, const NoConstants& constants, const Surroundings& at,
-                   const TangentFactors& factors, ElementRows& rows) noexcept;
+                   const TangentFactors& factors, ElementRows rows) noexcept;
 inline double energy(const Motor&, const ElementReading&, const Surroundings&) noexcept { return 0.0; }
 
 }  // namespace rigstep::index3

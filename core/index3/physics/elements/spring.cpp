@@ -6,25 +6,6 @@ namespace rigstep::index3 {
 
 namespace {
 
-// a pulled spring resists sideways motion of its ends like a string; a pushed one has the opposite sign and stays out
-void add_string(const Spring& spring, double tension, double stiffness_factor, const Surroundings& at,
-                const OwnTangents& tangents) {
-  const Placement &first = at.placement(spring.first), &second = at.placement(spring.second);
-  const Vec3 arm_first = first.A * spring.first_point_b, arm_second = second.A * spring.second_point_b;
-  const Vec3 d = (second.r + arm_second) - (first.r + arm_first);
-  const double length = d.norm();
-  if (!(tension > 0.0 && length > 0.0)) return;
-  const Mat3 across = stiffness_factor * tension / length * (Mat3::Identity() - d * d.transpose() / (length * length));
-  const auto add_to = [&](int body, const Vec3& arm) {
-    if (body == kGround) return;
-    Eigen::Matrix<double, 3, 6> J;
-    J << Mat3::Identity(), -skew(arm);
-    tangents.of[body] += J.transpose() * across * J;
-  };
-  add_to(spring.first, arm_first);
-  add_to(spring.second, arm_second);
-}
-
 ScalarTangent tangent(const Spring& spring, const Surroundings& at, const TangentFactors& factors) {
   Coordinate x = spring_coordinate(spring, at);
   if (spring.kind == Spring::Kind::in_joint && !spring.stiffness_table.empty())
@@ -69,12 +50,13 @@ void add_tangent(const Spring& spring, const NoConstants&, const Surroundings& a
   if (on_ground(spring)) add_own_blocks(spring, tangent(spring, at, factors), tangents);
   if (spring.kind == Spring::Kind::between_points) {
     const Coordinate x = spring_coordinate(spring, at);
-    add_string(spring, -spring_effort(spring, x.value, x.rate).effort, factors.stiffness, at, tangents);
+    add_string({spring.first, spring.first_point_b}, {spring.second, spring.second_point_b},
+               -spring_effort(spring, x.value, x.rate).effort, factors.stiffness, at, tangents);
   }
 }
 
 void evaluate_rows(const Spring& spring, const NoConstants&, const Surroundings& at, const TangentFactors& factors,
-                   ElementRows& rows) noexcept {
+                   ElementRows rows) noexcept {
   set_row(tangent(spring, at, factors), rows);
 }
 

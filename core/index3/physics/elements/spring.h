@@ -25,7 +25,7 @@ ElementReading apply(const Spring& spring, const NoConstants& constants, const S
 void add_tangent(const Spring& spring, const NoConstants& constants, const Surroundings& at,
                  const TangentFactors& factors, const OwnTangents& tangents) noexcept;
 void evaluate_rows(const Spring& spring, const NoConstants& constants, const Surroundings& at,
-                   const TangentFactors& factors, ElementRows& rows) noexcept;
+                   const TangentFactors& factors, ElementRows rows) noexcept;
 double energy(const Spring& spring, const ElementReading& reading, const Surroundings& at) noexcept;
 
 }  // namespace rigstep::index3

@@ -74,7 +74,7 @@ TyreReading apply(const Tyre& tyre, const NoConstants& constants, const Surround
 void add_tangent(const Tyre& tyre, const NoConstants& constants, const Surroundings& at, const TangentFactors& factors,
                  const OwnTangents& tangents) noexcept;
 inline void evaluate_rows(const Tyre&, const NoConstants&, const Surroundings&, const TangentFactors&,
-                          ElementRows&) noexcept {}
+                          ElementRows) noexcept {}
 double energy(const Tyre& tyre, const TyreReading& reading, const Surroundings& at) noexcept;
 void write(const TyreReading& reading, double* to) noexcept;
 
