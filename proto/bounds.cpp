@@ -70,6 +70,7 @@ constexpr Bound kBounds[] = {
     {"Mechanism.motor", 0, kMostElements, kSplit},
     {"Mechanism.drag", 0, kMostElements, kSplit},
     {"Mechanism.tyre", 0, kMostElements, kSplit},
+    {"Mechanism.stop", 0, kMostElements, kSplit},
     {"Mechanism.effort", 0, kMostElements, kSplit},
     {"DriverSum.harmonic", 0, 100, "use a table"},
     {"DriverSum.polynomial", 0, 100, "use a table"},

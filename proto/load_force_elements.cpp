@@ -39,14 +39,14 @@ Characteristic characteristic(const google::protobuf::RepeatedField<double>& x,
   return {{x.begin(), x.end()}, {y.begin(), y.end()}};
 }
 
-// The ends of a spring between two bodies: BetweenPoints or AlongDirection.
-template <class Ends>
-void place_ends(const Ends& in, const MechanismBuilder& builder, Spring& spring) {
+// The ends of a spring or stop between two bodies: BetweenPoints or AlongDirection.
+template <class Ends, class Element>
+void place_ends(const Ends& in, const MechanismBuilder& builder, Element& element) {
   const wire::PointsAtStart& at = in.at_start();
-  spring.first_point_b =
+  element.first_point_b =
       here_or_at_start(in.has_first_point(), in.first_point(), at.has_first_point(), at.first_point(), "first_point",
                        InBody{builder, in.first(), "first"}.point());
-  spring.second_point_b =
+  element.second_point_b =
       here_or_at_start(in.has_second_point(), in.second_point(), at.has_second_point(), at.second_point(),
                        "second_point", InBody{builder, in.second(), "second"}.point());
 }
@@ -206,6 +206,23 @@ void add(const wire::Tyre& in, const wire::Mechanism&, MechanismBuilder& builder
   tyre.road_point_0 = vector(in.road_point());
   if (in.has_road_normal()) tyre.road_normal_0 = vector(in.road_normal());
   builder.add_tyre(std::move(tyre), in.body(), in.height_input(), in.height_rate_input());
+}
+
+void add(const wire::Stop& in, const wire::Mechanism& file, MechanismBuilder& builder) {
+  Stop stop;
+  stop.name = in.name();
+  if (in.has_lower()) stop.lower = in.lower();
+  if (in.has_upper()) stop.upper = in.upper();
+  stop.stiffness = in.stiffness();
+  stop.damping = in.damping();
+  if (in.has_restitution())
+    stop.damping = hunt_crossley_damping(in.restitution().coefficient(), in.restitution().at_speed());
+  if (in.has_in_joint())
+    return builder.add_element(std::move(stop), in.in_joint().joint(),
+                               freedom(in.in_joint().freedom(), in.in_joint().joint(), file));
+  if (!in.has_between_points()) throw MechanismError("in_joint", "is missing", "write in_joint or between_points");
+  place_ends(in.between_points(), builder, stop);
+  builder.add_element(std::move(stop), in.between_points().first(), in.between_points().second());
 }
 
 }  // namespace rigstep::config

@@ -70,16 +70,20 @@ void build_in(const AppliedLoad& load, wire::Load& file) {
   file.clear_at_start();
 }
 
-template <class Ends>
-void build_in_ends(const Spring& spring, Ends& file) {
-  if (file.at_start().has_first_point()) set(spring.first_point_b, *file.mutable_first_point());
-  if (file.at_start().has_second_point()) set(spring.second_point_b, *file.mutable_second_point());
+template <class Element, class Ends>
+void build_in_ends(const Element& element, Ends& file) {
+  if (file.at_start().has_first_point()) set(element.first_point_b, *file.mutable_first_point());
+  if (file.at_start().has_second_point()) set(element.second_point_b, *file.mutable_second_point());
   file.clear_at_start();
 }
 
 void build_in(const Spring& spring, wire::Spring& file) {
   if (file.has_between_points()) build_in_ends(spring, *file.mutable_between_points());
   if (file.has_along_direction()) build_in_ends(spring, *file.mutable_along_direction());
+}
+
+void build_in(const Stop& stop, wire::Stop& file) {
+  if (file.has_between_points()) build_in_ends(stop, *file.mutable_between_points());
 }
 
 template <class Load>
@@ -141,6 +145,7 @@ std::string with_start(const LoadedMechanism& loaded, const std::vector<Body>& b
   build_in_all(m.inputs(), *file.mutable_input());
   build_in_all(m.drags(), *file.mutable_drag());
   build_in_all(m.tyres(), *file.mutable_tyre());
+  build_in_all(m.all<Stop>(), *file.mutable_stop());
   build_in_all(m.outputs(), *file.mutable_output());
   std::string out;
   google::protobuf::TextFormat::PrintToString(file, &out);

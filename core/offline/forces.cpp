@@ -82,6 +82,15 @@ Jet extension(const Spring& spring, const Situation& at) {
   return dot(gap, direction);
 }
 
+// What a stop's effort is a function of.
+Jet extension(const Stop& stop, const Situation& at) {
+  if (stop.is_along_freedom()) return at.coordinate[static_cast<std::size_t>(stop.coordinate)];
+  JointFrame in_first, in_second;
+  in_first.point_b = stop.first_point_b;
+  in_second.point_b = stop.second_point_b;
+  return norm(joint_motion(stop.first, in_first, stop.second, in_second, at.body).gap);
+}
+
 double limit_at(const Motor& motor, double rate) {
   if (motor.no_load_speed == 0.0) return motor.effort_limit;
   return motor.effort_limit * std::clamp(1.0 - rate / motor.no_load_speed, 0.0, 1.0);
@@ -151,6 +160,11 @@ double energy(const Tyre& tyre, const Situation& at) {
   return 0.5 * tyre.stiffness * depth * depth;
 }
 
+double energy(const Stop& stop, const Situation& at) {
+  const double depth = read(stop, at).deflection;
+  return 0.5 * stop.stiffness * depth * depth;
+}
+
 double energy(const JointFriction&, const Situation&) { return 0.0; }
 double energy(const Motor&, const Situation&) { return 0.0; }
 double energy(const AppliedEffort&, const Situation&) { return 0.0; }
@@ -184,6 +198,14 @@ ScalarReading read(const Motor& motor, const Situation& at) {
 ScalarReading read(const AppliedEffort& effort, const Situation& at) {
   const Jet& x = at.coordinate[static_cast<std::size_t>(effort.coordinate)];
   return {x, x.value, TimeFunctionAt(effort.function).at(at.time).value};
+}
+
+ScalarReading read(const Stop& stop, const Situation& at) {
+  const Jet x = extension(stop, at);
+  const double beyond = std::max(0.0, x.value - stop.upper), below = std::max(0.0, stop.lower - x.value);
+  const double push_down = stop.stiffness * beyond * std::max(0.0, 1.0 + stop.damping * x.rate);
+  const double push_up = stop.stiffness * below * std::max(0.0, 1.0 - stop.damping * x.rate);
+  return {x, beyond - below, push_up - push_down};
 }
 
 BushingReading read(const Bushing& bushing, const Situation& at) {

@@ -22,19 +22,20 @@ struct Situation {
 };
 
 // Force and torque about the mass centre of every body, world frame [N] [N m]: gravity, loads, inputs, springs,
-// bushings, friction, motors, efforts, drag, tyres.
+// bushings, friction, motors, efforts, drag, tyres, stops.
 std::vector<Vec6> wrenches(const Mechanism& mechanism, const Situation& at);
 
 // What the force elements do, for wrenches() and for output channels.
 struct ScalarReading {
   Jet along;                // what the effort acts along
-  double deflection = 0.0;  // x - rest of a spring, the joint coordinate of the others [m] or [rad]
+  double deflection = 0.0;  // x - rest of a spring, depth in a stop, else the joint coordinate [m] or [rad]
   double effort = 0.0;      // positive increases it [N] or [N m]
 };
 ScalarReading read(const Spring& spring, const Situation& at);
 ScalarReading read(const JointFriction& friction, const Situation& at);
 ScalarReading read(const Motor& motor, const Situation& at);
 ScalarReading read(const AppliedEffort& effort, const Situation& at);
+ScalarReading read(const Stop& stop, const Situation& at);
 
 struct BushingReading {
   std::array<Jet, 6> deflection;  // first frame's axes [m] and [rad for small ones]
@@ -63,7 +64,8 @@ TyreReading read(const Tyre& tyre, const Situation& at);
 // Where loads have a jump in their second derivative by themselves [s].
 std::vector<double> load_jumps(const Mechanism& mechanism);
 
-// Of gravity, springs, bushings and tyres; dampers, friction, motors, efforts, drag, loads and inputs have none [J].
+// Of gravity, springs, bushings, tyres and stops; dampers, friction, motors, efforts, drag, loads and inputs have none
+// [J].
 double potential_energy(const Mechanism& mechanism, const Situation& at);
 
 double kinetic_energy(const Mechanism& mechanism, std::span<const BodyMotion> bodies);  // [J]

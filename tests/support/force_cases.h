@@ -125,4 +125,10 @@ inline bool run(index3::Stepper& stepper, double time, const Inputs& inputs = {}
   return true;
 }
 
+// Kinetic and potential [J].
+inline double total_energy(const index3::Stepper& stepper) {
+  const index3::Energy e = index3::energy(index3::plan_of(stepper), stepper.state(), index3::workspace_of(stepper));
+  return e.kinetic + e.potential;
+}
+
 }  // namespace rigstep::test

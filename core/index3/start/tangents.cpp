@@ -67,7 +67,7 @@ Tangents tangents_of(const Mechanism& m, const Settings& settings, bool has_loop
   if (std::any_of(m.bodies().begin(), m.bodies().end(),
                   [dt](const Body& body) { return body.angular_velocity_0.norm() * dt > kFast; }))
     return each("a body turns by more than a quarter of a radian a step at the start");
-  if (any_slope_changes(m)) return each("friction, motors, tyres or tables");
+  if (any_slope_changes(m)) return each("the stiffness of a force element changes");
   if (settings.dt_ns > kLong) return each("the step is above 10 ms");
   if (has_loops) return each("closed loops");
   if (std::any_of(m.joints().begin(), m.joints().end(), [&m, dt](const Joint& joint) {

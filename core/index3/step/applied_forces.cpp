@@ -104,6 +104,13 @@ void start_elements(const Plan& plan, Workspace& w) noexcept {
   });
 }
 
+void follow_iterate(const Plan& plan, Workspace& w) noexcept {
+  const Surroundings at = surroundings(plan, w);
+  for_each_over_step(plan, [&]<class Kind>(const Kind& element, const ConstantsOf<Kind>& constants, std::size_t k) {
+    follow_iterate(element, constants, at, w.start<Kind>()[k]);
+  });
+}
+
 void replace_loads_over_step(const Plan& plan, Workspace& w) noexcept {
   for (const int i : plan.loaded_bodies) w.Q[i].setZero(), w.Q_over_step[i].setZero();
   const Surroundings at = surroundings(plan, w);

@@ -32,6 +32,9 @@ void apply_forces(const Plan& plan, const Inputs& inputs, double t, const std::v
 // w.placement and w.joint.
 void start_elements(const Plan& plan, Workspace& w) noexcept;
 
+// ... and of the iterate, from w.placement and w.joint; before its tangent and its loads.
+void follow_iterate(const Plan& plan, Workspace& w) noexcept;
+
 // w.Q = the loads at this instant, less those over the step, of the elements that act over a step.
 void replace_loads_over_step(const Plan& plan, Workspace& w) noexcept;
 

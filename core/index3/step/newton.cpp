@@ -34,6 +34,7 @@ bool evaluate_iterate(const StepProblem& step, PartSweeps& sweeps, int k) {
     gather_poses(plan, step.w);
     constrain_general(plan, step.w, renew_tangent || is_done);  // (17) (18)
     if (is_done) return;
+    follow_iterate(plan, step.w);
     if (renew_tangent) tangent_of_forces(plan, step.quarter_dt2(), 0.5 * plan.dt(), step.w);  // (8)
     apply_loads(step);
   });

@@ -15,6 +15,7 @@
 // A kind that acts over a step as a whole, because its law has a kink that a step may jump over, also names
 // Stepped<Kind>::Start, what it keeps of the begin of the step, and has
 //   start_step      makes it, of the last instant
+//   follow_iterate  brings it to the iterate
 //   apply_over_step adds the loads of Newton's equations: twice the mean over the step less those of the last instant
 // and its add_tangent and evaluate_rows, which belong to apply_over_step, take the Start, too. Its `apply` tells what
 // acts at an instant.

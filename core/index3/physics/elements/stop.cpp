@@ -1,0 +1,105 @@
+#include "core/index3/physics/elements/stop.h"
+
+namespace rigstep::index3 {
+
+namespace {
+
+// The scalar at the iterate.
+Coordinate stop_coordinate(const Stop& stop, const Surroundings& at) noexcept {
+  if (!stop.is_along_freedom())
+    return distance_of_points(stop.first, stop.first_point_b, stop.second, stop.second_point_b, nullptr, at);
+  Coordinate x = followed_coordinate(stop.coordinate, stop.first, stop.second, at);
+  x.value = current_coordinate(stop.coordinate, at);
+  return x;
+}
+
+// What is left of the spring's push while the depth changes at this rate: it never pulls.
+double share_of_push(const Stop& stop, double depth_rate) noexcept {
+  return std::max(0.0, 1.0 + stop.damping * depth_rate);
+}
+
+// The mean over a step in which x changes at `rate`, on the side where the depth is side (x - limit).
+MeanEffort mean_on_side(const Stop& stop, double side, double limit, const OverStep& over, double x,
+                        double dt) noexcept {
+  const MeanEffort spring = mean_of_spring(stop.stiffness, side * (over.start_x - limit), side * (x - limit));
+  const double share = share_of_push(stop, side * (x - over.start_x) / dt);
+  const double share_slope = share > 0.0 ? stop.damping / dt : 0.0;
+  return {spring.effort * share, spring.slope * share + spring.effort * share_slope};
+}
+
+ScalarTangent tangent(const Stop& stop, const OverStep& over, const Surroundings& at, const TangentFactors& factors) {
+  return {stop_coordinate(stop, at), factors.stiffness * over.stiffness};
+}
+
+}  // namespace
+
+double depth_beyond(const Stop& stop, double x) noexcept {
+  return x > stop.upper ? x - stop.upper : x < stop.lower ? x - stop.lower : 0.0;
+}
+
+double stop_effort(const Stop& stop, double x, double v) noexcept {
+  const double depth = depth_beyond(stop, x);
+  return -stop.stiffness * depth * share_of_push(stop, depth < 0.0 ? -v : v);
+}
+
+ScalarEffort stop_effort_over_step(const Stop& stop, const OverStep& over, double x, double dt) noexcept {
+  MeanEffort mean{0.0, 0.0};
+  if (std::isfinite(stop.upper)) {
+    const MeanEffort above = mean_on_side(stop, 1.0, stop.upper, over, x, dt);
+    mean = {mean.effort - above.effort, mean.slope + above.slope};
+  }
+  if (std::isfinite(stop.lower)) {
+    const MeanEffort below = mean_on_side(stop, -1.0, stop.lower, over, x, dt);
+    mean = {mean.effort + below.effort, mean.slope + below.slope};
+  }
+  return in_newtons_equations(over, mean);
+}
+
+Connectivity connectivity(const Stop& stop, const StopConstants&) {
+  Connectivity connects = connectivity_of_scalar(stop, stop.is_along_freedom());
+  if (!stop.is_along_freedom()) connects.own_tangent = connects.bodies;  // beyond the upper limit, as a string
+  return connects;
+}
+
+OverStep start_step(const Stop& stop, const StopConstants&, const Surroundings& at) noexcept {
+  const Coordinate x = stop_coordinate(stop, at);
+  return at_start(x.value, stop_effort(stop, x.value, x.rate));
+}
+
+ElementReading apply(const Stop& stop, const StopConstants&, const Surroundings& at, const Loads& loads) noexcept {
+  const Coordinate x = stop_coordinate(stop, at);
+  return apply_scalar(stop.first, stop.second, x, depth_beyond(stop, x.value), stop_effort(stop, x.value, x.rate),
+                      loads);
+}
+
+void follow_iterate(const Stop& stop, const StopConstants& constants, const Surroundings& at, OverStep& over) noexcept {
+  const auto force = [&](double x) { return stop_effort_over_step(stop, over, x, constants.dt); };
+  linearise(stop_coordinate(stop, at).value, force, over);
+}
+
+void apply_over_step(const Stop& stop, const StopConstants&, const OverStep& over, const Surroundings& at,
+                     const Loads& loads) noexcept {
+  const Coordinate x = stop_coordinate(stop, at);
+  apply_scalar(stop.first, stop.second, x, 0.0, over.effort_at(x.value), loads);
+}
+
+void add_tangent(const Stop& stop, const StopConstants&, const OverStep& over, const Surroundings& at,
+                 const TangentFactors& factors, const OwnTangents& tangents) noexcept {
+  const ScalarTangent along = tangent(stop, over, at, factors);
+  if (on_ground(stop)) add_own_blocks(stop, along, tangents);
+  if (stop.is_along_freedom()) return;
+  add_string({stop.first, stop.first_point_b}, {stop.second, stop.second_point_b}, -over.effort_at(along.x.value),
+             factors.stiffness, at, tangents);
+}
+
+void evaluate_rows(const Stop& stop, const StopConstants&, const OverStep& over, const Surroundings& at,
+                   const TangentFactors& factors, ElementRows rows) noexcept {
+  set_row(tangent(stop, over, at, factors), rows);
+}
+
+double energy(const Stop& stop, const ElementReading&, const Surroundings& at) noexcept {
+  const double depth = depth_beyond(stop, stop_coordinate(stop, at).value);
+  return 0.5 * stop.stiffness * depth * depth;
+}
+
+}  // namespace rigstep::index3
