@@ -71,6 +71,8 @@ constexpr Bound kBounds[] = {
     {"Mechanism.drag", 0, kMostElements, kSplit},
     {"Mechanism.tyre", 0, kMostElements, kSplit},
     {"Mechanism.stop", 0, kMostElements, kSplit},
+    {"Mechanism.rope", 0, kMostElements, kSplit},
+    {"Rope.point", 0, 1000, "divide the rope"},
     {"Mechanism.effort", 0, kMostElements, kSplit},
     {"DriverSum.harmonic", 0, 100, "use a table"},
     {"DriverSum.polynomial", 0, 100, "use a table"},

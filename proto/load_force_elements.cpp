@@ -225,4 +225,22 @@ void add(const wire::Stop& in, const wire::Mechanism& file, MechanismBuilder& bu
   builder.add_element(std::move(stop), in.between_points().first(), in.between_points().second());
 }
 
+void add(const wire::Rope& in, const wire::Mechanism&, MechanismBuilder& builder) {
+  Rope rope;
+  rope.name = in.name();
+  rope.length = in.length();
+  rope.stiffness = in.stiffness();
+  rope.damping = in.damping();
+  std::vector<std::string> bodies;
+  for (const wire::RopePoint& point : in.point()) {
+    const std::string of_body = "point[" + std::to_string(bodies.size()) + "].body";
+    const wire::PointAtStart& at = point.at_start();
+    const InBody carrier{builder, point.body(), of_body.c_str()};
+    bodies.push_back(point.body());
+    rope.points.push_back({kGround, here_or_at_start(point.has_point(), point.point(), at.has_point(), at.point(),
+                                                     "point", carrier.point())});
+  }
+  builder.add_element(std::move(rope), bodies, in.pay_out_input());
+}
+
 }  // namespace rigstep::config

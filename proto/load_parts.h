@@ -23,6 +23,7 @@ void add(const wire::Effort& in, const wire::Mechanism& file, MechanismBuilder& 
 void add(const wire::Drag& in, const wire::Mechanism& file, MechanismBuilder& builder);
 void add(const wire::Tyre& in, const wire::Mechanism& file, MechanismBuilder& builder);
 void add(const wire::Stop& in, const wire::Mechanism& file, MechanismBuilder& builder);
+void add(const wire::Rope& in, const wire::Mechanism& file, MechanismBuilder& builder);
 void add(const wire::Input& in, const wire::Mechanism& file, MechanismBuilder& builder);  // load_signals.cpp
 void add(const wire::Output& in, const wire::Mechanism& file, MechanismBuilder& builder);
 
@@ -60,6 +61,10 @@ inline const auto& elements_in<Tyre>(const wire::Mechanism& file) {
 template <>
 inline const auto& elements_in<Stop>(const wire::Mechanism& file) {
   return file.stop();
+}
+template <>
+inline const auto& elements_in<Rope>(const wire::Mechanism& file) {
+  return file.rope();
 }
 
 inline Vec3 vector(const wire::Vector& v) { return {v.x(), v.y(), v.z()}; }

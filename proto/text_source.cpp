@@ -29,17 +29,21 @@ constexpr int kDeepest = 16;  // messages within messages; the schemas need 4
 
 int line_in_part(const pb::Message& message, const Tree* tree, const std::string& field, int otherwise);
 
-// As line_of_path; `otherwise` if neither is written.
+// As line_of_path; `otherwise` if neither is written. "point[2]" is the third of a repeated field, "point" the first.
 int line_in(const pb::Message& message, const Tree* tree, const std::string& field, int otherwise) {
   if (tree == nullptr) return otherwise;
-  const std::string head = field.substr(0, field.find('.'));
-  const auto* descriptor = message.GetDescriptor()->FindFieldByName(head);
+  const std::string head = field.substr(0, field.find('.')), name = head.substr(0, head.find('['));
+  const auto* descriptor = message.GetDescriptor()->FindFieldByName(name);
   if (descriptor == nullptr) return line_in_part(message, tree, field, otherwise);
-  const int line = tree->GetLocation(descriptor, descriptor->is_repeated() ? 0 : -1).line;
+  const int index = !descriptor->is_repeated() ? -1 : head == name ? 0 : std::stoi(head.substr(name.size() + 1));
+  const int line = tree->GetLocation(descriptor, index).line;
   const int found = line >= 0 ? line + 1 : otherwise;
-  if (head.size() == field.size() || descriptor->message_type() == nullptr || descriptor->is_repeated()) return found;
-  return line_in(message.GetReflection()->GetMessage(message, descriptor), tree->GetTreeForNested(descriptor, -1),
-                 field.substr(head.size() + 1), found);
+  const bool has_parts = descriptor->message_type() != nullptr && (index < 0 || head != name);
+  if (head.size() == field.size() || !has_parts) return found;
+  const pb::Reflection& reflection = *message.GetReflection();
+  return line_in(index < 0 ? reflection.GetMessage(message, descriptor)
+                           : reflection.GetRepeatedMessage(message, descriptor, index),
+                 tree->GetTreeForNested(descriptor, index), field.substr(head.size() + 1), found);
 }
 
 // Line of a field that belongs to a part such as `joint_effort`.

@@ -86,6 +86,14 @@ void build_in(const Stop& stop, wire::Stop& file) {
   if (file.has_between_points()) build_in_ends(stop, *file.mutable_between_points());
 }
 
+void build_in(const Rope& rope, wire::Rope& file) {
+  for (int k = 0; k < file.point_size(); ++k) {
+    wire::RopePoint& point = *file.mutable_point(k);
+    if (point.at_start().has_point()) set(rope.points[static_cast<std::size_t>(k)].point_b, *point.mutable_point());
+    point.clear_at_start();
+  }
+}
+
 template <class Load>
 void build_in_direction(const Input& input, Load& file) {
   if (file.at_start().has_direction()) set(input.direction, *file.mutable_direction());
@@ -146,6 +154,7 @@ std::string with_start(const LoadedMechanism& loaded, const std::vector<Body>& b
   build_in_all(m.drags(), *file.mutable_drag());
   build_in_all(m.tyres(), *file.mutable_tyre());
   build_in_all(m.all<Stop>(), *file.mutable_stop());
+  build_in_all(m.all<Rope>(), *file.mutable_rope());
   build_in_all(m.outputs(), *file.mutable_output());
   std::string out;
   google::protobuf::TextFormat::PrintToString(file, &out);

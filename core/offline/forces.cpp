@@ -91,6 +91,15 @@ Jet extension(const Stop& stop, const Situation& at) {
   return norm(joint_motion(stop.first, in_first, stop.second, in_second, at.body).gap);
 }
 
+// Length of a rope between two of its points.
+Jet length_of_part(const Rope& rope, std::size_t part, const Situation& at) {
+  const Rope::Point &from = rope.points[part], &to = rope.points[part + 1];
+  JointFrame in_first, in_second;
+  in_first.point_b = from.point_b;
+  in_second.point_b = to.point_b;
+  return norm(joint_motion(from.body, in_first, to.body, in_second, at.body).gap);
+}
+
 double limit_at(const Motor& motor, double rate) {
   if (motor.no_load_speed == 0.0) return motor.effort_limit;
   return motor.effort_limit * std::clamp(1.0 - rate / motor.no_load_speed, 0.0, 1.0);
@@ -141,6 +150,15 @@ void add_element(const Tyre& tyre, Sum& sum) {
   sum.add(tyre.body, at.force[0] * at.forward + at.force[1] * at.sideways, Vec3::Zero(), at.road);
 }
 
+void add_element(const Rope& rope, Sum& sum) {
+  const RopeReading reading = read(rope, sum.at);
+  if (reading.effort == 0.0) return;
+  for (std::size_t part = 0; part + 1 < rope.points.size(); ++part)
+    if (rope.points[part].body != rope.points[part + 1].body)
+      sum.add_along(length_of_part(rope, part, sum.at), reading.effort, rope.points[part].body,
+                    rope.points[part + 1].body);
+}
+
 // ---- energy that an element stores
 
 double energy(const Spring& spring, const Situation& at) {
@@ -163,6 +181,12 @@ double energy(const Tyre& tyre, const Situation& at) {
 double energy(const Stop& stop, const Situation& at) {
   const double depth = read(stop, at).deflection;
   return 0.5 * stop.stiffness * depth * depth;
+}
+
+double energy(const Rope& rope, const Situation& at) {
+  const RopeReading reading = read(rope, at);
+  const double stretch = std::max(0.0, reading.deflection);
+  return 0.5 * rope.stiffness / reading.unstretched * stretch * stretch;
 }
 
 double energy(const JointFriction&, const Situation&) { return 0.0; }
@@ -206,6 +230,22 @@ ScalarReading read(const Stop& stop, const Situation& at) {
   const double push_down = stop.stiffness * beyond * std::max(0.0, 1.0 + stop.damping * x.rate);
   const double push_up = stop.stiffness * below * std::max(0.0, 1.0 - stop.damping * x.rate);
   return {x, beyond - below, push_up - push_down};
+}
+
+RopeReading read(const Rope& rope, const Situation& at) {
+  RopeReading reading;
+  double length = 0.0;
+  for (std::size_t part = 0; part + 1 < rope.points.size(); ++part) {
+    const Jet of_part = length_of_part(rope, part, at);
+    length += of_part.value;
+    if (of_part.value > 0.0) reading.rate += of_part.rate;
+  }
+  reading.unstretched = std::max(Rope::kShortest, rope.length + at.held(rope.pay_out_input));
+  reading.deflection = length - reading.unstretched;
+  if (!(reading.deflection > 0.0)) return reading;
+  const double tension = (rope.stiffness * reading.deflection + rope.damping * reading.rate) / reading.unstretched;
+  reading.effort = -std::max(0.0, tension);
+  return reading;
 }
 
 BushingReading read(const Bushing& bushing, const Situation& at) {

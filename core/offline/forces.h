@@ -22,7 +22,7 @@ struct Situation {
 };
 
 // Force and torque about the mass centre of every body, world frame [N] [N m]: gravity, loads, inputs, springs,
-// bushings, friction, motors, efforts, drag, tyres, stops.
+// bushings, friction, motors, efforts, drag, tyres, stops, ropes.
 std::vector<Vec6> wrenches(const Mechanism& mechanism, const Situation& at);
 
 // What the force elements do, for wrenches() and for output channels.
@@ -36,6 +36,15 @@ ScalarReading read(const JointFriction& friction, const Situation& at);
 ScalarReading read(const Motor& motor, const Situation& at);
 ScalarReading read(const AppliedEffort& effort, const Situation& at);
 ScalarReading read(const Stop& stop, const Situation& at);
+
+// Tension of a rope, which is the same in all its parts.
+struct RopeReading {
+  double deflection = 0.0;   // longer than unstretched [m]
+  double rate = 0.0;         // [m/s]
+  double effort = 0.0;       // minus the tension [N]
+  double unstretched = 0.0;  // [m]
+};
+RopeReading read(const Rope& rope, const Situation& at);
 
 struct BushingReading {
   std::array<Jet, 6> deflection;  // first frame's axes [m] and [rad for small ones]
@@ -64,8 +73,8 @@ TyreReading read(const Tyre& tyre, const Situation& at);
 // Where loads have a jump in their second derivative by themselves [s].
 std::vector<double> load_jumps(const Mechanism& mechanism);
 
-// Of gravity, springs, bushings, tyres and stops; dampers, friction, motors, efforts, drag, loads and inputs have none
-// [J].
+// Of gravity, springs, bushings, tyres, stops and ropes; dampers, friction, motors, efforts, drag, loads and inputs
+// have none [J].
 double potential_energy(const Mechanism& mechanism, const Situation& at);
 
 double kinetic_energy(const Mechanism& mechanism, std::span<const BodyMotion> bodies);  // [J]

@@ -44,6 +44,10 @@ void put_reading(const ScalarReading& reading, double* to) {
   put(to, {reading.deflection, reading.along.rate, reading.effort});
 }
 
+void put_reading(const RopeReading& reading, double* to) {
+  put(to, {reading.deflection, reading.rate, reading.effort});
+}
+
 void put_reading(const BushingReading& reading, double* to) {
   for (const Jet& x : reading.deflection) put(to, {x.value});
   put(to, reading.load.head<3>());

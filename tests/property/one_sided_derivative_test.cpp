@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "core/index3/physics/elements/rope.h"
 #include "core/index3/physics/elements/stop.h"
 #include "tests/support/random.h"
 
@@ -55,6 +56,27 @@ TEST_CASE("a stop's mean effort over a step takes from the motion what its sprin
       CHECK(taken == doctest::Approx(gained).epsilon(1e-9).scale(1.0));
     else
       CHECK(taken >= gained - 1e-6);
+  }
+}
+
+TEST_CASE("a rope's stiffness over a step is minus the derivative of its effort, which takes what its spring gains") {
+  test::Random random(13);
+  for (int k = 0; k < 500; ++k) {
+    Rope rope;
+    rope.stiffness = 1e5;
+    rope.damping = k % 2 ? random.uniform(0.0, 1e3) : 0.0;
+    const double dt = 1e-2, unstretched = random.uniform(0.5, 2.0);
+    const OverStep over = at_start(random.uniform(-0.3, 0.3), random.uniform(-10.0, 0.0));
+    const double end = random.uniform(-0.3, 0.3);
+    const auto effort = [&](double stretch) { return rope_effort_over_step(rope, unstretched, over, stretch, dt); };
+    const bool is_clipped = effort(end).effort == -over.start_effort;
+    if (!is_clipped) check_slope(effort, end, {0.0, over.start_x});
+    const auto energy = [&](double stretch) {
+      return 0.5 * rope.stiffness / unstretched * std::pow(std::max(0.0, stretch), 2);
+    };
+    const double mean = 0.5 * (effort(end).effort + over.start_effort);
+    CHECK(mean <= 0.0);
+    CHECK(-mean * (end - over.start_x) >= energy(end) - energy(over.start_x) - 1e-6);
   }
 }
 

@@ -11,6 +11,7 @@
 #include "core/mechanism/elements/effort.h"
 #include "core/mechanism/elements/friction.h"
 #include "core/mechanism/elements/motor.h"
+#include "core/mechanism/elements/rope.h"
 #include "core/mechanism/elements/spring.h"
 #include "core/mechanism/elements/stop.h"
 #include "core/mechanism/elements/tyre.h"
@@ -44,7 +45,7 @@ struct KindList {
 };
 
 // New kinds stand at the end: the identity of a mechanism is made in this order.
-using ElementKinds = KindList<Spring, Bushing, JointFriction, Motor, AppliedEffort, Drag, Tyre, Stop>;
+using ElementKinds = KindList<Spring, Bushing, JointFriction, Motor, AppliedEffort, Drag, Tyre, Stop, Rope>;
 
 template <class Kind>
 inline constexpr int kind_of = ElementKinds::place<Kind>();

@@ -8,6 +8,7 @@
 #include "core/index3/physics/elements/effort.h"
 #include "core/index3/physics/elements/friction.h"
 #include "core/index3/physics/elements/motor.h"
+#include "core/index3/physics/elements/rope.h"
 #include "core/index3/physics/elements/spring.h"
 #include "core/index3/physics/elements/stop.h"
 #include "core/index3/physics/elements/tyre.h"
