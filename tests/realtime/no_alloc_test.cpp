@@ -162,6 +162,20 @@ TEST_CASE("steps with every force element and their outputs allocate nothing" * 
   CHECK(stepper.state().step == 1500);
 }
 
+TEST_CASE("impacts on stops and jerks of ropes allocate nothing" * kWhereCounted) {
+  const auto outputs = std::make_unique<Outputs>();
+  for (const char* name : {"cart_with_stops", "hoist"}) {
+    const Mechanism m = test::mechanism(name);
+    index3::Stepper stepper(m, {});
+    const Inputs u = inputs(m, 0, 0.05);
+    const long count = test::allocations([&] {
+      for (int k = 0; k < 1000; ++k) stepper.read_outputs(stepper.step(u), *outputs);
+    });
+    CHECK(count == 0);
+    CHECK(stepper.state().step == 1000);
+  }
+}
+
 TEST_CASE("steps that fail, flattening and restoring allocate nothing" * kWhereCounted) {
   for (const std::string name : {"four_bar", "pipelayer"}) {
     const Mechanism m = test::mechanism(name);

@@ -74,6 +74,31 @@ TEST_CASE("steps shared by any number of threads, some of them late, have the bi
   }
 }
 
+// A chain whose joints have end stops, and a rope through some of its links in the middle.
+Mechanism limited_chain(int links) {
+  const test::Description d = test::chain(links, JointType::revolute);
+  return test::build(d, [&d](MechanismBuilder& builder) {
+    Rope rope;
+    rope.name = "rope";
+    rope.length = 0.1;  // taut from the start
+    rope.stiffness = 1e3;
+    std::vector<std::string> bodies;
+    for (std::size_t k = d.bodies.size() / 2 - 4; k < d.bodies.size() / 2 + 4; ++k) {
+      rope.points.push_back({});
+      bodies.push_back(d.bodies[k].name);
+    }
+    builder.add_element(rope, bodies, std::string());
+    for (const auto& joint : d.joints) {
+      Stop stop;
+      stop.name = "stop_" + joint.name;
+      stop.lower = -0.01, stop.upper = 0.001;
+      stop.stiffness = 1e4;
+      stop.damping = 1.0;
+      builder.add_element(stop, joint.name, Freedom::angle);
+    }
+  });
+}
+
 // What passes between parts in every way: trees and loops, free chains, cut joints of every format, primal bodies with
 // attachments in several parts, general constraints, drivers, couplings and force elements across the cut.
 TEST_CASE("mechanisms of any topology, divided among threads, have the bits of one thread") {
@@ -96,6 +121,8 @@ TEST_CASE("mechanisms of any topology, divided among threads, have the bits of o
     test::add_random_couplings(seed, coupled, 5);
     all.push_back(test::build(test::made_consistent(coupled)));
   }
+  all.push_back(limited_chain(300));
+  CHECK(Stepper(all.back(), {.threads = 2}).threads() == 2);
   int divided = 0, with_primal_bodies = 0;
   for (const Mechanism& m : all) {
     CAPTURE(m.name());
