@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "core/mechanism/mechanism.h"
+#include "core/mechanism/builder.h"
 #include "proto/mechanism.pb.h"
 
 namespace rigstep::config {

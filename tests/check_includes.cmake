@@ -13,8 +13,8 @@ set(i3 "core/index3")
 set(index3_packages "${std}|${eigen}|\"core/mechanism/.*\"")
 set(rooms
   core/mechanism core/offline
-  core/index3 core/index3/physics core/index3/compile core/index3/kernels core/index3/step core/index3/start
-  core/index3/outputs
+  core/index3 core/index3/physics core/index3/compile core/index3/compile/tree core/index3/compile/layout
+  core/index3/kernels core/index3/step core/index3/start core/index3/outputs
   rt proto
   server server/output server/link server/rig server/live server/machine server/verify server/bench server/studies
   server/commands)
@@ -27,6 +27,11 @@ set(allow_core/index3/physics "${index3_packages}|\"${index3_public}\"|\"${i3}/p
 set(words_core/index3/physics "std, Eigen, core/mechanism, settings and state")
 set(allow_core/index3/compile "${index3_packages}|\"${index3_public}\"|\"${i3}/(compile|physics)/.*\"")
 set(words_core/index3/compile "std, Eigen, core/mechanism, settings, state and physics")
+set(allow_core/index3/compile/tree
+    "${index3_packages}|\"${index3_public}\"|\"${i3}/compile/(schedule\\.h|tree/.*)\"")
+set(words_core/index3/compile/tree "std, Eigen, core/mechanism, settings and compile/schedule.h")
+set(allow_core/index3/compile/layout "${std}|\"${i3}/compile/((schedule|elimination)\\.h|tree/.*|layout/.*)\"")
+set(words_core/index3/compile/layout "std, compile/tree, and the tables of compile/schedule.h and compile/elimination.h")
 set(allow_core/index3/kernels
     "${std}|<immintrin\\.h>|\"core/mechanism/mechanism\\.h\"|\"${i3}/kernels/.*\"|\"${i3}/compile/schedule\\.h\"")
 set(words_core/index3/kernels "std, SIMD intrinsics, the tables of compile/schedule.h, and errors of core/mechanism")

@@ -10,6 +10,9 @@
 
 namespace rigstep::checks {
 
+inline constexpr double kUnitTolerance =
+    1e-6;  // how far a direction or quaternion read from a file may be from unit norm
+
 inline std::string quoted(std::string_view name) { return "\"" + std::string(name) + "\""; }
 
 inline std::string number(double value) {
@@ -41,6 +44,32 @@ inline Vec3 unit(const Vec3& direction, const char* field) {
   const double norm = direction.norm();
   if (!(norm > 1e-12)) throw MechanismError(field, "has no direction", "give a vector that is not zero");
   return direction / norm;
+}
+
+template <class Element>
+void require_new_name(const std::vector<Element>& elements, const std::string& name, const char* kind) {
+  for (const Element& element : elements)
+    if (element.name == name)
+      throw MechanismError("name", std::string("another ") + kind + " is named " + quoted(name), "rename one of them");
+}
+
+template <class Element>
+std::string names_of(const std::vector<Element>& elements) {
+  std::string names;
+  for (std::size_t i = 0; i < elements.size() && i < 12; ++i) names += (i ? ", " : "") + elements[i].name;
+  return elements.size() > 12 ? names + ", ..." : names;
+}
+
+template <class Element>
+int index_of(const std::vector<Element>& elements, const std::string& name) {
+  for (std::size_t i = 0; i < elements.size(); ++i)
+    if (elements[i].name == name) return static_cast<int>(i);
+  return -1;
+}
+
+template <class Element>
+void append_names(const std::vector<Element>& elements, std::string& list) {
+  for (const Element& element : elements) list += (list.empty() ? "" : ", ") + element.name;
 }
 
 }  // namespace rigstep::checks

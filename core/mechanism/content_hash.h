@@ -72,4 +72,8 @@ inline void add_characteristic(ContentHash& hash, const Characteristic& table) {
   for (const double y : table.y) hash.add(y);
 }
 
+class Mechanism;
+// Of everything that a description says.
+std::uint64_t content_hash(const Mechanism& mechanism);
+
 }  // namespace rigstep

@@ -190,9 +190,13 @@ MatrixXd projection(Complement method, const MatrixXd& Phi_q, const Selection& c
       return putd_gauss(Phi_q, chosen);
     case Complement::svd:
       return svd(Phi_q);
-    default:
+    case Complement::qr:
       return qr(Phi_q);
+    case Complement::partitioning:
+    case Complement::wang_huston:
+      break;  // by themselves, without a projection
   }
+  return {};
 }
 
 Accelerations accelerations(Complement method, const Equations& at, const Selection& chosen) {

@@ -112,9 +112,12 @@ Jet measured(const Joint& joint, Freedom freedom, const JointMotion& at) {
         angle.value = nearest_turn(angle.value, 2.0 * std::numbers::pi / joint.lead * dot(a[2], at.gap).value);
       return angle;
     }
-    default:
+    case Freedom::first_angle:
+    case Freedom::second_angle:
+    case Freedom::third_angle:
       return joint.type == JointType::universal ? universal_angle(freedom, at) : cardan_angle(freedom, at);
   }
+  return {};
 }
 
 CoordinateFollower::CoordinateFollower(const Mechanism& mechanism)

@@ -47,9 +47,13 @@ Leaves leaves(JointType type) {
       return {{true, true, true}, HingeTurn::about_axis};
     case JointType::floating:
       return {{true, true, true}, HingeTurn::ball};
-    default:  // spherical, gimbal, point on point
+    case JointType::spherical:
+    case JointType::gimbal:
+    case JointType::point_on_point:
+    case JointType::distance:  // cut, never a hinge
       return {{false, false, false}, HingeTurn::ball};
   }
+  return {};
 }
 
 bool holds_points_only(JointType type) {

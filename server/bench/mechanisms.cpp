@@ -1,5 +1,6 @@
 #include "server/bench/mechanisms.h"
 
+#include "core/mechanism/builder.h"
 #include "proto/config_text.h"
 #include "server/live/session.h"
 

@@ -7,6 +7,7 @@
 #include "rt/clock.h"
 #include "server/network_error.h"
 #include "server/rig/client_session.h"
+#include "server/rig/rig_requests.h"
 
 namespace rigstep::server {
 
@@ -31,8 +32,9 @@ class RigClient::Session {
     if (!link_.open(timeout_s, [this](const wire::Welcome& welcome, const ClientSession::Arrival&) { start(welcome); }))
       return false;
     std::vector<RigChannel> inputs, outputs;
-    if (!read_channels(wire::INPUT, input_channels_, inputs, timeout_s) ||
-        !read_channels(wire::OUTPUT, output_channels_, outputs, timeout_s))
+    const auto take_any = [this](const ClientSession::Arrival& arrival) { return take(arrival); };
+    if (!read_channels(link_, take_any, wire::INPUT, input_channels_, timeout_s, inputs) ||
+        !read_channels(link_, take_any, wire::OUTPUT, output_channels_, timeout_s, outputs))
       return false;
     if (known_ &&
         !(are_equal(inputs, server_.inputs) && are_equal(outputs, server_.outputs) && period_ns == server_.period_ns))
@@ -41,11 +43,6 @@ class RigClient::Session {
     server_.outputs = std::move(outputs);
     input_.inputs.count = static_cast<int>(server_.inputs.size());
     return known_ = connected_ = true;
-  }
-
-  static bool are_equal(const std::vector<RigChannel>& a, const std::vector<RigChannel>& b) {
-    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                      [](const RigChannel& x, const RigChannel& y) { return x.name == y.name && x.unit == y.unit; });
   }
 
   bool reconnect(double timeout_s) {
@@ -57,6 +54,11 @@ class RigClient::Session {
       if (link_.displaced() || !(link_.refused() || !refused_here_.empty())) return false;
       throw;
     }
+  }
+
+  bool reset_fault(double timeout_s) {
+    return connected_ && server::reset_fault(
+                             link_, [this](const ClientSession::Arrival& arrival) { return take(arrival); }, timeout_s);
   }
 
   void leave(const std::string& words) {
@@ -98,8 +100,8 @@ class RigClient::Session {
       return Arrival::goodbye;
     }
     if (!link_.codec().message()->has_state()) return Arrival::other;
-    expose_state();
-    note_delays(arrival->frame.header, arrival->came_ns);
+    state_ = state_of(snapshot_);
+    delays_ = delays_of(arrival->frame.header, arrival->came_ns, link_.end().clock());
     return Arrival::state;
   }
 
@@ -114,7 +116,7 @@ class RigClient::Session {
   Snapshot snapshot_;
   RigState state_;
   std::string goodbye_;
-  std::optional<std::int64_t> delay_to_rig_ns_, delay_to_server_ns_;
+  LinkDelays delays_;
   std::array<std::uint64_t, wire::kDecodeStatusCount> refused_{};
   bool known_ = false;  // the server's channels
   std::size_t input_channels_ = 0, output_channels_ = 0;
@@ -130,96 +132,18 @@ class RigClient::Session {
     throw NetworkError("the server at " + link_.socket().server() + " is another one: " + why);
   }
 
-  void expose_state() {
-    state_ = {.step = snapshot_.step,
-              .sim_time_ns = snapshot_.sim_time_ns,
-              .sequence = snapshot_.sequence,
-              .rig_time_ns = snapshot_.rig_time_ns,
-              .status = static_cast<std::uint32_t>(snapshot_.status),
-              .flags = snapshot_.flags,
-              .input_age_steps = snapshot_.input_age_steps,
-              .output = {snapshot_.outputs.value.data(), static_cast<std::size_t>(snapshot_.outputs.count)}};
-  }
-
-  void note_delays(const wire::FrameHeader& header, std::int64_t came_ns) {
-    delay_to_rig_ns_.reset();
-    delay_to_server_ns_.reset();
-    const auto clock = link_.end().clock().estimate(came_ns);
-    if (!clock) return;
-    delay_to_rig_ns_ = came_ns - (header.sent_ns - clock->offset_ns);
-    if (header.echo_sent_ns != 0) delay_to_server_ns_ = (header.echo_came_ns - clock->offset_ns) - header.echo_sent_ns;
-  }
-
   void start(const wire::Welcome& welcome) {
     if (known_ && welcome.mechanism_id() != server_.mechanism_id)
       refuse("it runs another mechanism now, " + wire::printable(welcome.mechanism()) + ". Start the rig anew.");
     link_.codec().start(welcome);
-    server_.version = wire::printable(welcome.product_version());
-    server_.mechanism = wire::printable(welcome.mechanism(), wire::kMaxTextBytes);
-    server_.mechanism_id = welcome.mechanism_id();
-    server_.period_ns = static_cast<std::int64_t>(welcome.period_ns());
-    server_.timeout_steps = welcome.timeout_steps();
-    server_.lockstep = welcome.lockstep();
-    server_.step = welcome.step();
-    if (server_.lockstep) snapshot_.step = welcome.step();
+    RigServer server = server_of(welcome);
+    server.inputs = std::move(server_.inputs), server.outputs = std::move(server_.outputs);
+    server_ = std::move(server);
+    if (server_.lockstep) snapshot_.step = server_.step;
     state_ = {.step = snapshot_.step};
-    server_.controller.clear();
-    if (welcome.has_controller()) {
-      server_.controller =
-          wire::printable(welcome.controller().rig_name()) + " at " + wire::printable(welcome.controller().address());
-    }
     input_channels_ = welcome.input_channels();
     output_channels_ = welcome.output_channels();
     input_.sequence = 0;
-  }
-
-  bool read_channels(wire::Direction direction, std::size_t total, std::vector<RigChannel>& channels,
-                     double timeout_s) {
-    if (total > kMaxChannels)
-      throw NetworkError("the server at " + link_.socket().server() + " has too many channels.");
-    while (channels.size() < total) {
-      const auto first = static_cast<std::uint32_t>(channels.size());
-      const auto take_page = [&](const ClientSession::Arrival& arrival) {
-        if (take(arrival) != wire::DecodeStatus::ok) return false;
-        if (link_.codec().message()->has_goodbye())
-          throw NetworkError("the server at " + link_.socket().server() + " has stopped.");
-        if (!link_.codec().message()->has_channel_page()) return false;
-        const wire::ChannelPage& page = link_.codec().message()->channel_page();
-        if (page.direction() != direction || page.first() != first || page.channel_size() == 0 ||
-            first + static_cast<std::size_t>(page.channel_size()) > total)
-          return false;
-        for (const auto& channel : page.channel()) channels.push_back({channel.name(), channel.unit()});
-        return true;
-      };
-      if (!link_.ask(
-              timeout_s, [&] { send(link_.codec().encode_channel_query(direction, first)); }, take_page))
-        return false;
-    }
-    return true;
-  }
-
-  bool reset_fault(double timeout_s) {
-    if (!connected_) return false;
-    std::optional<wire::StatusReport> before;
-    const auto take_report = [&](const ClientSession::Arrival& arrival) {
-      if (take(arrival) != wire::DecodeStatus::ok || !link_.codec().message()->has_status()) return false;
-      const wire::StatusReport& report = link_.codec().message()->status();
-      if (before && report.loop_state() == wire::FAULTED && report.fault_number() == before->fault_number())
-        return false;  // the loop clears it at its next step
-      before = report;
-      return true;
-    };
-    try {
-      if (!link_.ask(
-              timeout_s, [&] { send(link_.codec().encode_status_query(true)); }, take_report))
-        return false;
-      if (before->loop_state() != wire::FAULTED) return false;
-      const std::uint32_t number = before->fault_number();
-      return link_.ask(
-          timeout_s, [&] { send(link_.codec().encode_reset_fault(number)); }, take_report);
-    } catch (const NetworkError&) {
-      return false;
-    }
   }
 };
 
@@ -249,8 +173,8 @@ void RigClient::leave(const std::string& words) noexcept { session_->leave(words
 std::optional<wire::ClockOffset::Estimate> RigClient::clock() const noexcept {
   return session_->link_.end().clock().estimate(now_ns());
 }
-std::optional<std::int64_t> RigClient::delay_to_rig_ns() const noexcept { return session_->delay_to_rig_ns_; }
-std::optional<std::int64_t> RigClient::delay_to_server_ns() const noexcept { return session_->delay_to_server_ns_; }
+std::optional<std::int64_t> RigClient::delay_to_rig_ns() const noexcept { return session_->delays_.to_rig_ns; }
+std::optional<std::int64_t> RigClient::delay_to_server_ns() const noexcept { return session_->delays_.to_server_ns; }
 
 const std::array<std::uint64_t, wire::kDecodeStatusCount>& RigClient::refused() const noexcept {
   return session_->refused_;

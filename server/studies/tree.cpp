@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "core/mechanism/builder.h"
 #include "core/offline/tree_hamiltonian.h"
 #include "proto/load_mechanism.h"
 #include "server/bench/solvers.h"

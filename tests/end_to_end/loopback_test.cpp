@@ -13,6 +13,7 @@
 #include <mutex>
 #include <thread>
 
+#include "core/mechanism/builder.h"
 #include "proto/config_text.h"
 #include "proto/key_file.h"
 #include "server/link/udp_endpoint.h"

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <vector>
 
+#include "core/mechanism/builder.h"
 #include "proto/codec.h"
 
 namespace {

@@ -171,8 +171,9 @@ struct Errors {
 
 // random bias and right-hand side through one sweep and through the dense solver
 Errors sweep_errors(const Mechanism& m, MergeOrder order, unsigned seed, bool consistent,
-                    PrimalBodies primal_bodies = PrimalBodies::dual) {
+                    PrimalBodies primal_bodies = PrimalBodies::dual, const char* instruction_set = nullptr) {
   Settings settings = test::step_of(kTimeStep);
+  settings.instruction_set = instruction_set;
   settings.order = order;
   settings.primal_bodies = primal_bodies;
   const Plan plan = make_plan(m, settings);
@@ -289,6 +290,47 @@ TEST_CASE("one sweep gives the motion of chains, branches and redundant ladders"
     CHECK(sweep_errors(test::build(test::ladder(8)), order, 4, true).motion < 1e-10);
     CHECK(sweep_errors(test::build(test::four_bar(0.6)), order, 5, true).motion < 1e-10);
   }
+}
+
+TEST_CASE("one sweep gives the motion of long chains of all joint types, whichever side of a joint comes first") {
+  for (int seed = 1; seed <= 40; ++seed) {
+    CAPTURE(seed);
+    const Mechanism m = test::build(test::random_chain(seed, 10 + seed % 40));
+    CHECK(sweep_errors(m, MergeOrder::in_lanes, static_cast<unsigned>(seed), false).motion < 1e-8);
+  }
+}
+
+TEST_CASE("one sweep solves what is joined in unusual ways: several joints, gears alone, separate and free bodies") {
+  test::Description several = test::double_pendulum();
+  several.joints.push_back(test::make_joint("e", JointType::perpendicular_axes, "A", "B", Vec3::Zero()));
+  several.joints.push_back(test::make_joint("f", JointType::parallel_axes, "B", "A", Vec3::Zero()));
+  several.joints.push_back(test::make_joint("g", JointType::point_on_line, "ground", "A", Vec3::Zero()));
+  several.joints.push_back(test::make_joint("h", JointType::perpendicular_axes, "B", "ground", Vec3::Zero()));
+  test::Description separate = test::double_pendulum();
+  for (const char* name : {"free", "C", "D"}) separate.bodies.push_back(test::make_body(name, Vec3::UnitX()));
+  separate.joints.push_back(test::make_joint("cd", JointType::revolute, "C", "D", Vec3::UnitY()));
+  test::Description gears;
+  for (int i = 0; i < 4; ++i) gears.bodies.push_back(test::make_body(test::body_name(i), {1.0 * i, 0.0, 0.0}));
+  gears.joints = {test::make_joint("a", JointType::revolute, "body0", "body1", {0.5, 0.0, 0.0}),
+                  test::make_joint("b", JointType::revolute, "body2", "body3", {2.5, 0.0, 0.0})};
+  gears.couplings = {{"mesh", {"a", Freedom::angle}, {"b", Freedom::angle}, 2.0}};
+  for (const MergeOrder order : kOrders)
+    for (const char* set : test::instruction_sets())
+      for (const test::Description& d :
+           {several, separate, gears, test::chain(1, JointType::spherical), test::net(5, JointType::revolute)})
+        CHECK(sweep_errors(test::build(d), order, 13, true, PrimalBodies::dual, set).motion < 1e-9);
+}
+
+TEST_CASE("one sweep gives the motion with each instruction set and its lanes") {
+  for (const MergeOrder order : kOrders)
+    for (const char* set : test::instruction_sets()) {
+      CAPTURE(set);
+      for (const int n : {7, 8, 9, 37})
+        CHECK(sweep_errors(test::build(test::chain(n, JointType::spherical)), order, 14, false, PrimalBodies::dual, set)
+                  .motion < 1e-9);
+      CHECK(sweep_errors(test::build(test::star(5, 17)), order, 15, false, PrimalBodies::primal, set).motion < 1e-9);
+      CHECK(sweep_errors(test::build(test::ladder(9)), order, 16, true, PrimalBodies::dual, set).motion < 1e-9);
+    }
 }
 
 TEST_CASE("one sweep where round and slender bodies, with axes of their own, lie side by side") {

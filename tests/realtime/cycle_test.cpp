@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/mechanism/mechanism.h"
+#include "core/mechanism/builder.h"
 #include "rt/deadline_loop.h"
 #include "rt/thread_setup.h"
 

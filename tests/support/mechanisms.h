@@ -10,7 +10,7 @@
 #include "core/index3/outputs/diagnostics.h"
 #include "core/index3/physics/portable_math.h"
 #include "core/index3/start/initial_state.h"
-#include "core/mechanism/mechanism.h"
+#include "core/mechanism/builder.h"
 #include "tests/support/random.h"
 
 namespace rigstep::test {

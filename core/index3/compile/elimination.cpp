@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/index3/compile/batches.h"
-#include "core/index3/compile/layout.h"
+#include "core/index3/compile/layout/layout.h"
+#include "core/index3/compile/tree/batches.h"
 
 namespace rigstep::index3 {
 

@@ -23,7 +23,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "core/index3/compile/assembly_tree.h"
+#include "core/index3/compile/tree/assembly_tree.h"
 
 namespace rigstep::index3 {
 

@@ -16,9 +16,9 @@ void write(double*& to, const Vec3& value) {
 }
 
 // acceleration minus gravity of a body-fixed point, body frame
-Vec3 specific_force(const Mechanism& m, const Output& o, const BodyState& b, const Mat3& A) {
+Vec3 specific_force(const Mechanism& m, const Output& o, const BodyState& b) {
   const Vec3 rotational = b.alpha_b.cross(o.point_b) + b.w_b.cross(b.w_b.cross(o.point_b));
-  return A.transpose() * (b.a - m.gravity_0()) + rotational;
+  return rotation_matrix(b.p).transpose() * (b.a - m.gravity_0()) + rotational;
 }
 
 double rate(const Mechanism& m, const State& x, const JointCoordinate& followed) {
@@ -27,24 +27,9 @@ double rate(const Mechanism& m, const State& x, const JointCoordinate& followed)
   return coordinate(followed.freedom, place(joint, first, second), first, second).rate;
 }
 
-void read_body(const Mechanism& m, const Output& o, const BodyState& b, const Mat3& A, double* to) {
-  switch (o.kind) {
-    case Kind::body_pose:
-      write(to, b.r);
-      for (int k = 0; k < 4; ++k) *to++ = b.p[k];
-      return;
-    case Kind::body_velocity:
-      write(to, b.v);
-      write(to, A * b.w_b);
-      return;
-    case Kind::body_acceleration:
-      write(to, b.a);
-      write(to, A * b.alpha_b);
-      return;
-    default:
-      write(to, specific_force(m, o, b, A));
-      return;
-  }
+void write(double*& to, const Vec3& first, const Vec3& second) {
+  write(to, first);
+  write(to, second);
 }
 
 bool asks_for(const Mechanism& m, Kind kind) {
@@ -80,7 +65,21 @@ void Sensors::read(const Plan& plan, const Workspace& w, const State& x, const S
   outputs.count = static_cast<int>(m.output_channels().size());
   for (const Output& o : m.outputs()) {
     double* to = outputs.value.data() + o.first_channel;
+    const BodyState& b = x.body[o.body];  // of outputs that show a body
     switch (o.kind) {
+      case Kind::body_pose:
+        write(to, b.r);
+        for (int k = 0; k < 4; ++k) *to++ = b.p[k];
+        break;
+      case Kind::body_velocity:
+        write(to, b.v, rotation_matrix(b.p) * b.w_b);
+        break;
+      case Kind::body_acceleration:
+        write(to, b.a, rotation_matrix(b.p) * b.alpha_b);
+        break;
+      case Kind::specific_force:
+        write(to, specific_force(m, o, b));
+        break;
       case Kind::joint_coordinate:
         *to = x.coordinate[o.coordinate];
         break;
@@ -120,8 +119,6 @@ void Sensors::read(const Plan& plan, const Workspace& w, const State& x, const S
         to[0] = static_cast<double>(report.status);
         to[1] = report.last_increment;
         break;
-      default:
-        read_body(m, o, x.body[o.body], rotation_matrix(x.body[o.body].p), to);
     }
   }
 }

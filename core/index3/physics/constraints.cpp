@@ -8,27 +8,7 @@ namespace rigstep::index3 {
 
 namespace {
 
-constexpr unsigned char X = 0, Y = 1, Z = 2;
-constexpr Row point(unsigned char axis) { return {Row::Form::point, axis, axis}; }
-constexpr Row line(unsigned char axis) { return {Row::Form::line, axis, axis}; }
-constexpr Row cosine(unsigned char first, unsigned char second) { return {Row::Form::cosine, first, second}; }
-constexpr Row along_thread() { return {Row::Form::screw, Z, Z}; }
-constexpr Row distance() { return {Row::Form::distance, Z, Z}; }
-
-// the joint axis is z; parallel axes: the first body's x and y stay perpendicular to the second body's z
-constexpr std::array kSpherical{point(X), point(Y), point(Z)};
-constexpr std::array kRevolute{point(X), point(Y), point(Z), cosine(X, Z), cosine(Y, Z)};
-constexpr std::array kPrismatic{line(X), line(Y), cosine(X, Z), cosine(Y, Z), cosine(X, Y)};
-constexpr std::array kCylindrical{line(X), line(Y), cosine(X, Z), cosine(Y, Z)};
-constexpr std::array kUniversal{point(X), point(Y), point(Z), cosine(Z, Z)};
-constexpr std::array kFixed{point(X), point(Y), point(Z), cosine(X, Z), cosine(Y, Z), cosine(X, Y)};
-constexpr std::array kPointOnLine{line(X), line(Y)};
-constexpr std::array kPerpendicular{cosine(Z, Z)};
-constexpr std::array kParallel{cosine(X, Z), cosine(Y, Z)};
-constexpr std::array kPlanar{line(Z), cosine(X, Z), cosine(Y, Z)};
-constexpr std::array kScrew{line(X), line(Y), cosine(X, Z), cosine(Y, Z), along_thread()};
-constexpr std::array kPointOnPlane{line(Z)};
-constexpr std::array kDistance{distance()};
+using namespace axis;
 
 Vec6 stacked(const Vec3& force, const Vec3& torque) {
   Vec6 x;
@@ -42,7 +22,7 @@ unsigned char axis_of(Freedom freedom) {
   return freedom == Freedom::displacement_x ? X : freedom == Freedom::displacement_y ? Y : Z;
 }
 
-bool is_cardan(const JointPlacement& at) { return at.type == JointType::gimbal || at.type == JointType::floating; }
+bool is_cardan(const JointPlacement& at) { return traits_of(at.type).angles == JointTraits::Angles::cardan; }
 
 // An angle is either that of a direction h, fixed in one body, about an axis z fixed in the other, or the middle one of
 // three Cardan angles, between x of the second body and z of the first.
@@ -82,10 +62,16 @@ double angle_of(Freedom freedom, const JointPlacement& at) {
       return -arctangent(cosine(Z, Y), cosine(Z, X));
     case Freedom::first_angle:  // of the second body's axis in the first body's x-y plane
       if (!is_cardan(at)) return arctangent(cosine(Y, Z), cosine(X, Z));
-      [[fallthrough]];
-    default:  // of the second body's x in the first body's x-y plane
-      return arctangent(cosine(Y, X), cosine(X, X));
+      break;
+    case Freedom::angle:
+      break;
+    case Freedom::displacement:
+    case Freedom::displacement_x:
+    case Freedom::displacement_y:
+    case Freedom::displacement_z:
+      return 0.0;  // no angles
   }
+  return arctangent(cosine(Y, X), cosine(X, X));  // of the second body's x in the first body's x-y plane
 }
 
 // rate of direction_of
@@ -123,43 +109,6 @@ Mat3 direction_stiffness(Freedom freedom, const JointPlacement& at) {
 Vec3 centripetal(const Vec3& w, const Vec3& s) { return w.cross(w.cross(s)); }
 
 }  // namespace
-
-std::span<const Row> rows_of(JointType type) noexcept {
-  switch (type) {
-    case JointType::spherical:
-    case JointType::point_on_point:
-      return kSpherical;
-    case JointType::revolute:
-      return kRevolute;
-    case JointType::prismatic:
-      return kPrismatic;
-    case JointType::cylindrical:
-      return kCylindrical;
-    case JointType::universal:
-      return kUniversal;
-    case JointType::fixed:
-      return kFixed;
-    case JointType::point_on_line:
-      return kPointOnLine;
-    case JointType::perpendicular_axes:
-      return kPerpendicular;
-    case JointType::parallel_axes:
-      return kParallel;
-    case JointType::planar:
-      return kPlanar;
-    case JointType::gimbal:
-      return kSpherical;
-    case JointType::screw:
-      return kScrew;
-    case JointType::point_on_plane:
-      return kPointOnPlane;
-    case JointType::distance:
-      return kDistance;
-    case JointType::floating:
-      return {};
-  }
-  return {};
-}
 
 JointPlacement place(const Joint& joint, const Placement& first, const Placement& second) noexcept {
   JointPlacement at;
@@ -297,7 +246,7 @@ Coordinate coordinate(Freedom freedom, const JointPlacement& at, const Placement
     c.value = -at.axes_first.col(axis_of(freedom)).dot(at.gap);
   else
     c.value = angle_of(freedom, at);
-  if (freedom == Freedom::angle && at.type == JointType::screw)
+  if (freedom == Freedom::angle && traits_of(at.type).angle_follows_displacement)
     c.value = unwrapped(c.value, -at.axes_first.col(Z).dot(at.gap) / at.pitch);
   return c;
 }
@@ -306,7 +255,7 @@ double coordinate_quadratic(Freedom freedom, const JointPlacement& at, const Pla
                             const Placement& second) noexcept {
   if (is_length(freedom)) {
     const unsigned char axis = axis_of(freedom);
-    return -quadratic(line(axis), at, first, second);
+    return -quadratic(line_row(axis), at, first, second);
   }
   return direction_rate(freedom, at, first.w, second.w).dot(second.w - first.w);
 }
@@ -314,7 +263,7 @@ double coordinate_quadratic(Freedom freedom, const JointPlacement& at, const Pla
 void add_coordinate_stiffness(Freedom freedom, double weight, const JointPlacement& at, Mat3& K_first,
                               Mat3& K_second) noexcept {
   if (is_length(freedom)) {
-    add_geometric_stiffness(line(axis_of(freedom)), -weight, at, K_first, K_second);
+    add_geometric_stiffness(line_row(axis_of(freedom)), -weight, at, K_first, K_second);
     return;
   }
   const Mat3 K = weight * direction_stiffness(freedom, at);
@@ -323,7 +272,8 @@ void add_coordinate_stiffness(Freedom freedom, double weight, const JointPlaceme
 }
 
 double followed(Freedom freedom, const JointPlacement& at, double measured, double last) noexcept {
-  const bool knows_turns = is_length(freedom) || (freedom == Freedom::angle && at.type == JointType::screw);
+  const bool knows_turns =
+      is_length(freedom) || (freedom == Freedom::angle && traits_of(at.type).angle_follows_displacement);
   return knows_turns ? measured : unwrapped(measured, last);
 }
 

@@ -1,6 +1,7 @@
 // Joint constraints: what each kind demands, its Jacobian and its velocity-dependent terms, [001] (1)-(3).
 //
-// A joint is a short list of scalar rows, each of one of five forms, between frames fixed in its two bodies:
+// A joint is a short list of scalar rows (joint_traits.h), each of one of five forms, between frames fixed in its two
+// bodies:
 //   point     (P_A - P_B) . e_k               e_k world axes
 //   line      (P_A - P_B) . n_A               n_A an axis fixed in the first body
 //   cosine    u_A . h_B                       axes fixed in the first and in the second body
@@ -14,20 +15,11 @@
 #pragma once
 
 #include <array>
-#include <span>
 
+#include "core/index3/physics/joint_traits.h"
 #include "core/index3/physics/kinematics.h"
 
 namespace rigstep::index3 {
-
-struct Row {
-  enum class Form : unsigned char { point, line, cosine, screw, distance } form;
-  unsigned char first_axis;   // line, cosine: column of the first body's joint frame; point: world axis
-  unsigned char second_axis;  // cosine: column of the second body's joint frame
-};
-
-// The rows that a joint type is made of.
-std::span<const Row> rows_of(JointType type) noexcept;
 
 // Both sides of a joint in the world frame.
 struct JointPlacement {

@@ -167,13 +167,6 @@ std::string text(const char* format, double a, double b = 0.0) {
   return buffer;
 }
 
-bool keeps_normals_parallel(JointType type) { return type == JointType::prismatic || type == JointType::fixed; }
-
-bool keeps_axes_parallel(JointType type) {
-  return type == JointType::planar || type == JointType::screw || type == JointType::revolute ||
-         type == JointType::cylindrical || type == JointType::parallel_axes || keeps_normals_parallel(type);
-}
-
 double row_velocity(const Plan& plan, const Workspace& w, int row) {
   const int constraint = plan.joint_of_row[row];
   double rate = constraint < plan.first_driver() ? 0.0 : row_terms(plan, w, constraint).velocity;
@@ -208,8 +201,10 @@ JointGap gap_of(const Plan& plan, int j, const Workspace& w) {
   gap.distance = std::sqrt(distance2);
   gap.length =
       std::max(joint.first == kGround ? 0.0 : at.s_first.norm(), joint.second == kGround ? 0.0 : at.s_second.norm());
-  gap.upside_down = (keeps_axes_parallel(joint.type) && at.axes_first.col(2).dot(at.axes_second.col(2)) < 0.0) ||
-                    (keeps_normals_parallel(joint.type) && at.axes_first.col(0).dot(at.axes_second.col(0)) < 0.0);
+  using Parallel = JointTraits::Parallel;
+  const Parallel parallel = traits_of(joint.type).parallel;
+  gap.upside_down = (parallel != Parallel::nothing && at.axes_first.col(2).dot(at.axes_second.col(2)) < 0.0) ||
+                    (parallel == Parallel::frames && at.axes_first.col(0).dot(at.axes_second.col(0)) < 0.0);
   return gap;
 }
 

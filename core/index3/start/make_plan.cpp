@@ -189,17 +189,7 @@ void name_rows(const Plan& plan, std::vector<int>& constraint_of, std::vector<bo
 
 RowFormat format_of(JointType type) {
   const int rows = static_cast<int>(rows_of(type).size());
-  switch (type) {
-    case JointType::spherical:
-    case JointType::gimbal:
-    case JointType::point_on_point:
-    case JointType::revolute:
-    case JointType::universal:
-    case JointType::fixed:
-      return {rows, rows - 3};
-    default:
-      return {rows, RowFormat::kGeneral};
-  }
+  return {rows, is_point_with_cosines(rows_of(type)) ? rows - 3 : RowFormat::kGeneral};
 }
 
 // What has rows, as the elimination sees it.

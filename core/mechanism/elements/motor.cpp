@@ -1,8 +1,8 @@
 #include "core/mechanism/elements/motor.h"
 
+#include "core/mechanism/builder.h"
 #include "core/mechanism/checks.h"
 #include "core/mechanism/content_hash.h"
-#include "core/mechanism/mechanism.h"
 
 namespace rigstep {
 

@@ -2,9 +2,9 @@
 
 #include <cmath>
 
+#include "core/mechanism/builder.h"
 #include "core/mechanism/checks.h"
 #include "core/mechanism/content_hash.h"
-#include "core/mechanism/mechanism.h"
 
 namespace rigstep {
 

@@ -16,310 +16,9 @@ namespace {
 
 constexpr MergeOrder kOrders[] = {MergeOrder::in_lanes, MergeOrder::fewest_operations, MergeOrder::fewest_levels};
 
-// What one lane of an operation stands for.
-struct Compound {
-  std::set<int> bodies;
-  std::vector<int> pending;  // constraints, in the order of their rows
-};
-
-// Goes through the tables as the kernels do, with names instead of numbers.
-class Walk {
- public:
-  explicit Walk(const Elimination& e) : e_(e) {
-    for (int c = 0; c < static_cast<int>(e.constraint.size()); ++c) {
-      const ConstraintPlace& place = e.constraint[c];
-      for (std::size_t side = 0; side < place.handles.size(); ++side)
-        for (const Place& at : place.handles[side]) {
-          constraint_of_handle_[at.base] = c;
-          side_of_handle_[at.base] = static_cast<int>(side);
-        }
-      if (e.constraints[c].is_padding) continue;  // without rows
-      add_rows(c, place.rows);
-      for (const RowsPlace& copy : place.copies) add_rows(c, copy.rows);
-    }
-    for (int i = 0; i < static_cast<int>(e.body.size()); ++i) {
-      body_at_[e.body[i].position + e.body[i].lane] = i;
-      for (const BodyPlace& copy : e.body_copies[i]) body_at_[copy.position + copy.lane] = i;
-    }
-    for (const Run& run : e.parts[0].runs) {
-      for (int k = run.first; k < run.first + run.count; ++k) {
-        ++operation_;
-        operation(run.of, k);
-        CHECK(run.shape == shape_of_operation(run.of, k));
-      }
-    }
-  }
-
-  // every compound that no other one took, but those of lanes that only repeat another
-  std::vector<Compound> roots() const {
-    std::vector<Compound> result;
-    for (const auto& [matrix, compound] : compounds_)
-      if (used_.count(matrix) == 0 && taken_.count({compound.bodies, compound.pending}) == 0)
-        result.push_back(compound);
-    return result;
-  }
-
-  // padding that were open in a compound, but no longer in the one that took it
-  const std::set<int>& left_behind() const { return left_behind_; }
-
- private:
-  void add_rows(int c, const Place& rows) {
-    CHECK(constraint_of_rows_.emplace(rows.base, c).second);  // no place twice
-  }
-  int rows_of(const std::vector<int>& constraints) const {
-    int rows = 0;
-    for (const int c : constraints) rows += e_.constraints[c].format.rows;
-    return rows;
-  }
-  // of the constraint that begins at that row, -1: none does
-  int constraint_at(const Compound& compound, int row) const {
-    for (const int c : compound.pending) {
-      if (row == 0) return c;
-      row -= e_.constraints[c].format.rows;
-    }
-    return -1;
-  }
-
-  void store(int matrix, int rows, int lane, int width, Compound compound) {
-    CHECK(rows == rows_of(compound.pending));
-    CHECK(matrix + width * rows * (rows + 1) / 2 <= static_cast<int>(e_.arena_doubles));
-    // without rows there is no matrix: a key of its own
-    const long key = rows == 0 ? -1 - ++empty_ : matrix + lane;
-    if (used_.erase(key) == 1) compounds_.erase(key);  // taken, and replaced
-    CHECK(compounds_.emplace(key, std::move(compound)).second);
-    operation_of_[key] = operation_;
-  }
-
-  int shape_of_operation(Run::Of kind, int k) const {
-    if (kind == Run::Of::constraints) return shape_of(e_.parts[0].constraints[k]);
-    if (kind == Run::Of::leaves) return shape_of(e_.leaves[k], e_.handles.data());
-    return kind == Run::Of::attachments ? shape_of(e_.attachments[k]) : shape_of(e_.fronts[k]);
-  }
-
-  void evaluate(const ConstraintBatch& batch) {
-    for (int lane = 0; lane < batch.width; ++lane) evaluated_.insert(constraint_of_rows_.at(batch.row_position + lane));
-  }
-
-  void operation(Run::Of kind, int k) {
-    if (kind == Run::Of::constraints) evaluate(e_.parts[0].constraints[k]);
-    if (kind == Run::Of::leaves) e_.leaves[k].is_primal ? primal_body(e_.leaves[k]) : leaf(e_.leaves[k]);
-    if (kind == Run::Of::attachments) attachment(e_.attachments[k]);
-    if (kind == Run::Of::fronts) front(e_.fronts[k]);
-  }
-
-  // the displacement of a primal body, as a constraint
-  int displacement_of(int primal_body) const {
-    for (int c = 0; c < static_cast<int>(e_.constraints.size()); ++c)
-      if (e_.constraints[c].is_primal && e_.constraints[c].bodies[0] == primal_body) return c;
-    return -1;
-  }
-
-  void primal_body(const Leaf& l) {
-    const int body = body_at_.at(l.record / kBodyFields), displacement = displacement_of(body);
-    REQUIRE(displacement >= 0);
-    CHECK(l.width == 1);
-    std::set<int> seen;  // each of its constraints once, wherever their attachments lie
-    for (int h = l.first_handle; h < l.first_handle + l.handles; ++h)
-      CHECK(seen.insert(constraint_of_handle_.at(e_.handles[h].at)).second);
-    CHECK(seen.size() + 1 == e_.constraints[displacement].bodies.size());
-    store(l.matrix, l.rows, 0, 1, {{body}, {displacement}});
-  }
-
-  void attachment(const Attachment& g) {
-    const Handle& handle = e_.handles[g.handle];
-    for (int lane = 0; lane < g.width; ++lane) {
-      const int c = constraint_of_handle_.at(handle.at + lane);
-      CHECK(handle.format.rows == e_.constraints[c].format.rows);
-      CHECK(handle.stride == g.width);
-      const int side = side_of_handle_.at(handle.at + lane), body = e_.constraints[c].bodies[side];
-      const int bodies = static_cast<int>(e_.body.size());
-      REQUIRE(body >= bodies);
-      const int displacement = displacement_of(e_.body_of_attachment[body - bodies]);
-      store(g.matrix, handle.format.rows + 6, lane, g.width, {{body}, {c, displacement}});
-    }
-  }
-
-  void leaf(const Leaf& l) {
-    for (int lane = 0; lane < l.width; ++lane) {
-      Compound compound;
-      compound.bodies = {body_at_.at(l.record / kBodyFields + lane)};
-      for (int h = l.first_handle; h < l.first_handle + l.handles; ++h) {
-        const Handle& handle = e_.handles[h];
-        CHECK(handle.row == rows_of(compound.pending));
-        const int c = constraint_of_handle_.at(handle.at + lane);
-        CHECK(handle.format.rows == e_.constraints[c].format.rows);
-        const bool by_runs = !handle.format.general() && !e_.constraints[c].is_padding;
-        CHECK((!by_runs || evaluated_.count(c) == 1));  // before its bodies
-        CHECK(handle.format.cosines == e_.constraints[c].format.cosines);
-        compound.pending.push_back(c);
-      }
-      store(l.matrix, l.rows, lane, l.width, std::move(compound));
-    }
-  }
-
-  int matrix_of(const Front& f, const Child& child, int lane) const {
-    if (child.scattered >= 0) return e_.scattered_children[child.scattered].matrix[lane].base;
-    if (f.children == Operands::in_order) CHECK(child.stride == f.width);
-    CHECK(child.matrix % f.width == 0);
-    CHECK(child.stride % f.width == 0);
-    return child.matrix + lane;
-  }
-
-  void front(const Front& f) {
-    for (int lane = 0; lane < f.width; ++lane) {
-      Compound below[2], compound;
-      for (int side = 0; side < 2; ++side) {
-        if (!f.child[side].present) continue;
-        const int matrix = matrix_of(f, f.child[side], lane);
-        REQUIRE(compounds_.count(matrix) == 1);  // children first
-        below[side] = compounds_.at(matrix);
-        CHECK(operation_of_.at(matrix) < operation_);
-        used_.insert(matrix);
-        taken_.emplace(below[side].bodies, below[side].pending);
-        CHECK(rows_of(below[side].pending) == f.child[side].rows);
-        compound.bodies.insert(below[side].bodies.begin(), below[side].bodies.end());
-      }
-      std::set<int> open;
-      for (const Compound& each : below) open.insert(each.pending.begin(), each.pending.end());
-      if (f.pivots > 0) {
-        const int pivot = constraint_of_rows_.at(f.row_position + lane);
-        CHECK(e_.constraints[pivot].format.rows == f.pivots);
-        CHECK(e_.constraints[pivot].is_primal == f.is_primal);
-        for (int side = 0; side < 2; ++side)
-          if (f.child[side].present) CHECK(constraint_at(below[side], f.child[side].pivot) == pivot);
-        for (const int body : e_.constraints[pivot].bodies)
-          if (body != kGround) CHECK(compound.bodies.count(body) == 1);
-        CHECK(open.erase(pivot) == 1);
-      }
-      for (int k = 0; k < f.pendings; ++k) {
-        const Pending& p = e_.pending[f.first_pending + k];
-        int c = -1;
-        for (int side = 0; side < 2; ++side) {
-          if (p.in_child[side] < 0) continue;
-          const int found = constraint_at(below[side], p.in_child[side]);
-          CHECK((c < 0 || c == found));
-          c = found;
-        }
-        REQUIRE(c >= 0);
-        CHECK(p.row == rows_of(compound.pending));
-        CHECK(p.rows == e_.constraints[c].format.rows);
-        for (int side = 0; side < 2; ++side) {
-          const auto& there = below[side].pending;
-          CHECK((std::find(there.begin(), there.end(), c) != there.end()) == (p.in_child[side] >= 0));
-        }
-        compound.pending.push_back(c);
-      }
-      const std::set<int> still(compound.pending.begin(), compound.pending.end());
-      for (int side = 0; side < 2; ++side) {
-        const Child& child = f.child[side];
-        int left_behind = 0;
-        for (const int c : below[side].pending)
-          if (e_.constraints[c].is_padding && still.count(c) == 0) {
-            left_behind_.insert(c);
-            CHECK(constraint_at(below[side], child.padding) == c);
-            left_behind += e_.constraints[c].format.rows;
-          }
-        CHECK(child.padding_rows == left_behind);
-      }
-      for (const int padding : left_behind_) open.erase(padding);
-      CHECK(still == open);
-      if (f.form == kChainLink && f.matrix == f.child[0].matrix) CHECK(f.children == Operands::in_order);
-      store(f.matrix, f.rows, lane, f.width, std::move(compound));
-    }
-  }
-
-  const Elimination& e_;
-  std::map<int, int> constraint_of_handle_, side_of_handle_, constraint_of_rows_, body_at_;
-  std::map<long, Compound> compounds_;  // by where their compliance lies
-  std::map<long, int> operation_of_;
-  int operation_ = -1;
-  std::set<int> evaluated_;
-  std::set<int> left_behind_;
-  std::set<long> used_;
-  std::set<std::pair<std::set<int>, std::vector<int>>> taken_;
-  long empty_ = 0;
-};
-
 std::ptrdiff_t padding(const Elimination& e) {
   return std::count_if(e.constraints.begin(), e.constraints.end(), [](const Constraint& c) { return c.is_padding; });
 }
-
-// Everything that the projection passes rely on.
-void check_elimination(const Mechanism& m, MergeOrder order, PrimalBodies primal_bodies, const char* instruction_set) {
-  const Plan plan = make_plan(m, {.order = order, .primal_bodies = primal_bodies, .instruction_set = instruction_set});
-  const Elimination& e = plan.elimination;
-  CAPTURE(plan.kernels->lanes);
-  CAPTURE(static_cast<int>(order));
-  const Walk walk(e);
-  std::set<int> bodies;
-  for (const Compound& root : walk.roots()) {
-    CHECK(root.pending.empty());
-    bodies.insert(root.bodies.begin(), root.bodies.end());
-  }
-  CHECK(bodies.size() == m.bodies().size() + e.body_of_attachment.size());
-
-  std::set<std::pair<int, int>> gone;  // every constraint is eliminated exactly once: in a lane of a batch of its own
-  for (std::size_t c = 0; c < e.constraint.size(); ++c) {  // but padding, which are left behind
-    const ConstraintPlace& place = e.constraint[c];
-    REQUIRE((place.batch < 0) == e.constraints[c].is_padding);
-    CHECK(walk.left_behind().count(static_cast<int>(c)) == (e.constraints[c].is_padding ? 1 : 0));
-    if (place.batch >= 0) CHECK(gone.emplace(place.batch, place.rows.base).second);
-  }
-  CHECK(e.constraint.size() ==
-        plan.eliminated.size() + plan.elements.size() + e.primal_bodies.size() + static_cast<std::size_t>(padding(e)));
-  std::set<std::pair<int, int>> lanes;  // of batches of constraints, each eliminated by one front
-  for (const Front& f : e.fronts)
-    for (int lane = 0; lane < f.width && f.pivots > 0; ++lane)
-      CHECK(lanes.emplace(f.constraint, f.row_position - e.batches[f.constraint].row_position + lane).second);
-  std::size_t evaluated = 0;
-  for (const ConstraintBatch& batch : e.batches) evaluated += static_cast<std::size_t>(batch.width);
-  CHECK(lanes.size() == evaluated);
-  std::multiset<std::pair<Run::Of, int>> operations;
-  std::set<int> points;  // batches that are evaluated on the way
-  for (std::size_t c = 0; c < e.constraint.size(); ++c)
-    if (!e.constraints[c].format.general() && !e.constraints[c].is_padding) points.insert(e.constraint[c].batch);
-  for (const Run& run : e.parts[0].runs)
-    for (int k = run.first; k < run.first + run.count; ++k) operations.emplace(run.of, k);
-  CHECK(operations.size() == e.leaves.size() + e.attachments.size() + e.fronts.size() + points.size());
-  CHECK(std::set<std::pair<Run::Of, int>>(operations.begin(), operations.end()).size() == operations.size());
-  CHECK(e.parts[0].constraints.size() == e.batches.size());
-}
-
-// what a handle's lane keeps; -1: its batch is none of those chosen
-int kept_lane(const ChosenSide& side, const Place& handle) {
-  for (int k = 0; k < side.handles; ++k)
-    if (const int lane = handle.base - side.handle[k]; lane >= 0 && lane < handle.stride)
-      return static_cast<int>(side.kept[k].of_lane[lane]);
-  return -1;
-}
-
-// each lane of a point constraint writes the handle that the leaf of its body reads
-void check_handles(const Elimination& e) {
-  for (const ConstraintPlace& c : e.constraint) {
-    if (c.batch < 0 || e.batches[c.batch].format.general()) continue;
-    const ConstraintBatch& batch = e.batches[c.batch];
-    const int lane = c.rows.base - batch.row_position;
-    for (std::size_t side = 0; side < c.handles.size(); ++side) {
-      const Side& s = batch.side[side];
-      const std::vector<Place>& read = c.handles[side];
-      if (batch.sides == Operands::chosen) {
-        for (const Place& at : read) CHECK(kept_lane(e.chosen_sides[s.chosen], at) == batch.width + lane);
-        continue;
-      }
-      const int at = s.scattered < 0 ? s.handle.base + lane : e.scattered_sides[s.scattered].handle[lane].base;
-      const auto is_it = [at](const Place& place) { return place.base == at; };
-      CHECK((read.empty() || std::any_of(read.begin(), read.end(), is_it)));
-    }
-  }
-}
-
-void check_all_orders(const Mechanism& m) {
-  CAPTURE(m.name());
-  for (const MergeOrder order : kOrders)
-    for (const PrimalBodies primal_bodies : {PrimalBodies::dual, PrimalBodies::primal})
-      for (const char* set : test::instruction_sets()) check_elimination(m, order, primal_bodies, set);
-}
-void check_all_orders(const test::Description& d) { check_all_orders(test::build(d)); }
 
 test::Description with_joint(test::Description d, const std::string& first, const std::string& second, JointType type) {
   d.joints.push_back(test::make_joint("more" + std::to_string(d.joints.size()), type, first, second, Vec3::Zero()));
@@ -328,48 +27,23 @@ test::Description with_joint(test::Description d, const std::string& first, cons
 
 }  // namespace
 
-TEST_CASE("chains, branches and loops of any kind are eliminated constraint by constraint, once, children first") {
-  check_all_orders(test::double_pendulum());
-  for (const int n : {1, 7, 8, 9, 37, 64, 130, 256}) check_all_orders(test::chain(n, JointType::spherical));
-  check_all_orders(test::tree(31, 2, JointType::revolute));
-  check_all_orders(test::tree(25, 24, JointType::universal));
-  check_all_orders(test::four_bar(0.5));
-  check_all_orders(test::ladder(9));
-  for (unsigned seed = 1; seed <= 20; ++seed) {
-    check_all_orders(test::random_bare_tree(seed, 3 + static_cast<int>(seed)));
-    check_all_orders(test::random_loops(seed, 3 + static_cast<int>(seed) / 2));
-  }
-}
-
 TEST_CASE("a coupling stays pending until all its bodies are in one compound") {
-  for (unsigned seed = 1; seed <= 10; ++seed) {
-    test::Description d = test::random_bare_tree(seed, 12);
-    test::add_random_couplings(seed, d, 4);
-    check_all_orders(d);
-  }
   test::Description gears;  // only the coupling holds the four together
   for (int i = 0; i < 4; ++i) gears.bodies.push_back(test::make_body(test::body_name(i), {1.0 * i, 0.0, 0.0}));
   gears.joints = {test::make_joint("a", JointType::revolute, "body0", "body1", {0.5, 0.0, 0.0}),
                   test::make_joint("b", JointType::revolute, "body2", "body3", {2.5, 0.0, 0.0})};
   gears.couplings = {{"mesh", {"a", Freedom::angle}, {"b", Freedom::angle}, 2.0}};
-  check_all_orders(gears);
   for (const MergeOrder order : kOrders)
     CHECK(make_plan(test::build(gears), {.order = order}).elimination.fronts.back().pivots == 1);
 }
 
-TEST_CASE("primal bodies are eliminated after what holds them, once, whatever else they are part of") {
-  check_all_orders(test::star(20, 3));
-  check_all_orders(test::star(5, 17));
-  check_all_orders(test::carousel(13, 2));
-  check_all_orders(test::tree(61, 6, JointType::revolute));  // primal bodies that hold one another
-  check_all_orders(test::net(5, JointType::revolute));
+TEST_CASE("a star keeps its central body primal, where that saves operations") {
   CHECK_FALSE(make_plan(test::build(test::star(20, 3)), {}).elimination.primal_bodies.empty());
 }
 
 TEST_CASE("nets keep fronts as wide as the net, however their bodies are numbered") {
   for (const int n : {8, 16}) {
     test::Description d = test::net(n, JointType::spherical);
-    if (n == 8) check_all_orders(d);
     const Elimination numbered = make_plan(test::build(d), {}).elimination;
     CHECK(numbered.largest_front <= 3 * (n + 3));
     CHECK(numbered.multiply_adds < 46 * n * n * n * n);  // pairwise merging takes 3 and 9 times as many
@@ -384,7 +58,6 @@ TEST_CASE("nets keep fronts as wide as the net, however their bodies are numbere
 
 TEST_CASE("force elements between two bodies are eliminated like joints") {
   const Mechanism m = test::every_force_element();
-  check_all_orders(m);
   const Plan plan = make_plan(m, {});
   CHECK(plan.elements.size() == 4);  // mount, strut, seal, drive; the others act on one body
 }
@@ -395,7 +68,6 @@ TEST_CASE("several joints between the same two bodies, or on the ground, are eli
   d = with_joint(d, "B", "A", JointType::parallel_axes);
   d = with_joint(d, "ground", "A", JointType::point_on_line);
   d = with_joint(d, "B", "ground", JointType::perpendicular_axes);
-  check_all_orders(d);
   for (const MergeOrder order : kOrders) {
     const Plan plan = make_plan(test::build(d), {.order = order});
     CHECK(plan.elimination.leaves.size() == 2);
@@ -409,7 +81,6 @@ TEST_CASE("bodies without joints and separate mechanisms stand beside one anothe
   d.bodies.push_back(test::make_body("C", {5.0, 0.0, 0.0}));
   d.bodies.push_back(test::make_body("D", {6.0, 0.0, 0.0}));
   d.joints.push_back(test::make_joint("cd", JointType::revolute, "C", "D", {5.5, 0.0, 0.0}));
-  check_all_orders(d);
   const Plan plan = make_plan(test::build(d), {.order = MergeOrder::fewest_operations});
   CHECK(plan.elimination.leaves.size() == 5);
   CHECK(plan.elimination.fronts.size() == d.joints.size());
@@ -418,7 +89,6 @@ TEST_CASE("bodies without joints and separate mechanisms stand beside one anothe
 TEST_CASE("one free body has nothing to eliminate") {
   test::Description d;
   d.bodies = {test::make_body("free", Vec3::Zero())};
-  check_all_orders(d);
   const Plan plan = make_plan(test::build(d), {});
   CHECK(plan.elimination.fronts.empty());
   CHECK(plan.elimination.arena_doubles == 0);
@@ -534,13 +204,6 @@ Lines lines_of_part(const Elimination& e, int part) {
 }
 
 }  // namespace
-
-TEST_CASE("constraints write the handles that their bodies read, whichever of its sides comes first") {
-  for (int seed = 1; seed <= 600; ++seed) {
-    CAPTURE(seed);
-    check_handles(make_plan(test::build(test::random_chain(seed, 10 + seed % 60)), {}).elimination);
-  }
-}
 
 TEST_CASE("no page belongs to two parts, and every body to one") {
   const Mechanism all[] = {test::build(test::chain(200, JointType::revolute)), test::build(test::random_tree(2, 250)),

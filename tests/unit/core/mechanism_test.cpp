@@ -1,4 +1,4 @@
-#include "core/mechanism/mechanism.h"
+#include "core/mechanism/builder.h"
 
 #include <doctest/doctest.h>
 

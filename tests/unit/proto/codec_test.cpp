@@ -7,6 +7,7 @@
 #include <numeric>
 #include <random>
 
+#include "core/mechanism/builder.h"
 #include "proto/config_text.h"
 
 namespace rigstep::wire {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <limits>
 
+#include "core/mechanism/builder.h"
 #include "core/offline/constraints.h"
 #include "server/verify/report.h"
 #include "tests/support/reference.h"

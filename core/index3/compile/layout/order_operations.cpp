@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "core/index3/compile/layout.h"
+#include "core/index3/compile/layout/layout.h"
 
 namespace rigstep::index3 {
 
@@ -91,9 +91,11 @@ void number_operations(Layout& layout, std::vector<int> order) {
       case Run::Of::attachments:
         add(layout.tables.attachments, layout.attachment_batch);
         break;
-      default:
+      case Run::Of::fronts:
         add(layout.tables.fronts, layout.front_batch);
         break;
+      case Run::Of::constraints:
+        break;  // no batches of the tree
     }
   }
 }

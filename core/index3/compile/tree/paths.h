@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "core/index3/compile/assembly_tree.h"
+#include "core/index3/compile/tree/assembly_tree.h"
 
 namespace rigstep::index3 {
 

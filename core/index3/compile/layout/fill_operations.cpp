@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/index3/compile/layout.h"
+#include "core/index3/compile/layout/layout.h"
 
 namespace rigstep::index3 {
 namespace {
@@ -167,8 +167,10 @@ void fill(Layout& layout, int batch) {
       return fill_leaf(layout, layout.index[batch]);
     case Run::Of::attachments:
       return fill_attachment(layout, layout.index[batch]);
-    default:
+    case Run::Of::fronts:
       return fill_front(layout, layout.index[batch]);
+    case Run::Of::constraints:
+      return;  // no batches of the tree
   }
 }
 

@@ -1,7 +1,7 @@
 // What a part keeps of the bodies and compounds of others, and what is therefore passed on.
 #include <algorithm>
 
-#include "core/index3/compile/layout.h"
+#include "core/index3/compile/layout/layout.h"
 
 namespace rigstep::index3 {
 

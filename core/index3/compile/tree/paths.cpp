@@ -1,4 +1,4 @@
-#include "core/index3/compile/paths.h"
+#include "core/index3/compile/tree/paths.h"
 
 #include <algorithm>
 #include <numeric>

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/index3/compile/batches.h"
 #include "core/index3/compile/elimination.h"
+#include "core/index3/compile/tree/batches.h"
 
 namespace rigstep::index3 {
 

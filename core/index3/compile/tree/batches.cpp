@@ -1,4 +1,4 @@
-#include "core/index3/compile/batches.h"
+#include "core/index3/compile/tree/batches.h"
 
 #include <algorithm>
 #include <iterator>
@@ -6,7 +6,7 @@
 #include <tuple>
 #include <utility>
 
-#include "core/index3/compile/partition.h"
+#include "core/index3/compile/tree/partition.h"
 
 namespace rigstep::index3 {
 

@@ -1,7 +1,7 @@
 // Tables of the constraints: where their lanes find the bodies that they hold, and where they write their handles.
 #include <algorithm>
 
-#include "core/index3/compile/layout.h"
+#include "core/index3/compile/layout/layout.h"
 
 namespace rigstep::index3 {
 namespace {

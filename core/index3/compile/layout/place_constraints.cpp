@@ -3,7 +3,7 @@
 #include <map>
 #include <utility>
 
-#include "core/index3/compile/layout.h"
+#include "core/index3/compile/layout/layout.h"
 
 namespace rigstep::index3 {
 namespace {

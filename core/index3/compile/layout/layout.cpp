@@ -1,4 +1,4 @@
-#include "core/index3/compile/layout.h"
+#include "core/index3/compile/layout/layout.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "core/index3/compile/compounds.h"
+#include "core/index3/compile/tree/compounds.h"
 
 #include <algorithm>
 #include <utility>

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/index3/compile/layout.h"
-#include "core/index3/compile/partition.h"
+#include "core/index3/compile/layout/layout.h"
+#include "core/index3/compile/tree/partition.h"
 
 namespace rigstep::index3 {
 namespace {
@@ -44,9 +44,12 @@ int shape_of(const Elimination& e, const Elimination::Unit& unit) {
       return shape_of(e.leaves[unit.index], e.handles.data());
     case Run::Of::attachments:
       return shape_of(e.attachments[unit.index]);
-    default:
+    case Run::Of::fronts:
       return shape_of(e.fronts[unit.index]);
+    case Run::Of::constraints:
+      break;  // no units of the tree
   }
+  return 0;
 }
 
 // The tables of some units in order, those from `border` on by themselves.

@@ -5,8 +5,8 @@
 #include <map>
 #include <vector>
 
-#include "core/index3/compile/assembly_tree.h"
-#include "core/index3/compile/paths.h"
+#include "core/index3/compile/tree/assembly_tree.h"
+#include "core/index3/compile/tree/paths.h"
 
 namespace rigstep::index3 {
 

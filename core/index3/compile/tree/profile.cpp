@@ -1,4 +1,4 @@
-#include "core/index3/compile/profile.h"
+#include "core/index3/compile/tree/profile.h"
 
 #include <algorithm>
 #include <cstdint>

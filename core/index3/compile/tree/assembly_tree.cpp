@@ -1,4 +1,4 @@
-#include "core/index3/compile/assembly_tree.h"
+#include "core/index3/compile/tree/assembly_tree.h"
 
 #include <algorithm>
 #include <array>
@@ -7,9 +7,9 @@
 #include <tuple>
 #include <utility>
 
-#include "core/index3/compile/compounds.h"
-#include "core/index3/compile/paths.h"
-#include "core/index3/compile/profile.h"
+#include "core/index3/compile/tree/compounds.h"
+#include "core/index3/compile/tree/paths.h"
+#include "core/index3/compile/tree/profile.h"
 
 namespace rigstep::index3 {
 

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "core/index3/compile/batches.h"
+#include "core/index3/compile/tree/batches.h"
 
 namespace rigstep::index3 {
 

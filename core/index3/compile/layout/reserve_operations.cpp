@@ -1,7 +1,7 @@
 // Places in memory of the operations: records of the bodies, compliances and factors.
 #include <algorithm>
 
-#include "core/index3/compile/layout.h"
+#include "core/index3/compile/layout/layout.h"
 
 namespace rigstep::index3 {
 namespace {
@@ -68,8 +68,10 @@ void reserve(Layout& layout, int batch) {
       return reserve_leaf(layout, batch);
     case Run::Of::attachments:
       return reserve_attachment(layout, batch);
-    default:
+    case Run::Of::fronts:
       return reserve_front(layout, batch);
+    case Run::Of::constraints:
+      return;  // no batches of the tree
   }
 }
 

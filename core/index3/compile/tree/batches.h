@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/index3/compile/assembly_tree.h"
+#include "core/index3/compile/tree/assembly_tree.h"
 
 namespace rigstep::index3 {
 

@@ -1,4 +1,4 @@
-#include "core/index3/compile/partition.h"
+#include "core/index3/compile/tree/partition.h"
 
 #include <algorithm>
 #include <cmath>
