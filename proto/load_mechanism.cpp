@@ -13,7 +13,7 @@ namespace {
 using SpringsFirst = KindList<Spring>;
 using ThenThese = KindList<Bushing, JointFriction, AppliedEffort, Motor>;
 
-Mechanism build(const wire::Mechanism& file, const TextSource& source) {
+Mechanism build(wire::Mechanism& file, const TextSource& source) {
   MechanismBuilder builder(file.name());
   if (file.has_gravity()) {
     const Vec3 gravity = vector(file.gravity());
@@ -24,7 +24,7 @@ Mechanism build(const wire::Mechanism& file, const TextSource& source) {
   const auto each = [&](const char* field, const auto& elements) {
     for (int i = 0; i < elements.size(); ++i) source.element(file, field, i, [&] { add(elements[i], file, builder); });
   };
-  const auto each_of_kind = [&]<class Kind>() { each(Kind::kName, elements_in<Kind>(file)); };
+  const auto each_of_kind = [&]<class Kind>() { each(Kind::kName, ElementsInFile<Kind>::of(file)); };
   each("body", file.body());
   each("joint", file.joint());
   each("load", file.load());

@@ -27,45 +27,45 @@ void add(const wire::Rope& in, const wire::Mechanism& file, MechanismBuilder& bu
 void add(const wire::Input& in, const wire::Mechanism& file, MechanismBuilder& builder);  // load_signals.cpp
 void add(const wire::Output& in, const wire::Mechanism& file, MechanismBuilder& builder);
 
-// The force elements of a kind in a file; a kind without its line here does not compile.
+// The force elements of a kind in a file: of(file). A kind without its line here does not compile.
 template <class Kind>
-const auto& elements_in(const wire::Mechanism& file);
+struct ElementsInFile;
 template <>
-inline const auto& elements_in<Spring>(const wire::Mechanism& file) {
-  return file.spring();
-}
+struct ElementsInFile<Spring> {
+  static auto& of(wire::Mechanism& file) { return *file.mutable_spring(); }
+};
 template <>
-inline const auto& elements_in<Bushing>(const wire::Mechanism& file) {
-  return file.bushing();
-}
+struct ElementsInFile<Bushing> {
+  static auto& of(wire::Mechanism& file) { return *file.mutable_bushing(); }
+};
 template <>
-inline const auto& elements_in<JointFriction>(const wire::Mechanism& file) {
-  return file.joint_friction();
-}
+struct ElementsInFile<JointFriction> {
+  static auto& of(wire::Mechanism& file) { return *file.mutable_joint_friction(); }
+};
 template <>
-inline const auto& elements_in<Motor>(const wire::Mechanism& file) {
-  return file.motor();
-}
+struct ElementsInFile<Motor> {
+  static auto& of(wire::Mechanism& file) { return *file.mutable_motor(); }
+};
 template <>
-inline const auto& elements_in<AppliedEffort>(const wire::Mechanism& file) {
-  return file.effort();
-}
+struct ElementsInFile<AppliedEffort> {
+  static auto& of(wire::Mechanism& file) { return *file.mutable_effort(); }
+};
 template <>
-inline const auto& elements_in<Drag>(const wire::Mechanism& file) {
-  return file.drag();
-}
+struct ElementsInFile<Drag> {
+  static auto& of(wire::Mechanism& file) { return *file.mutable_drag(); }
+};
 template <>
-inline const auto& elements_in<Tyre>(const wire::Mechanism& file) {
-  return file.tyre();
-}
+struct ElementsInFile<Tyre> {
+  static auto& of(wire::Mechanism& file) { return *file.mutable_tyre(); }
+};
 template <>
-inline const auto& elements_in<Stop>(const wire::Mechanism& file) {
-  return file.stop();
-}
+struct ElementsInFile<Stop> {
+  static auto& of(wire::Mechanism& file) { return *file.mutable_stop(); }
+};
 template <>
-inline const auto& elements_in<Rope>(const wire::Mechanism& file) {
-  return file.rope();
-}
+struct ElementsInFile<Rope> {
+  static auto& of(wire::Mechanism& file) { return *file.mutable_rope(); }
+};
 
 inline Vec3 vector(const wire::Vector& v) { return {v.x(), v.y(), v.z()}; }
 inline MechanismBuilder::SideInBody joint_side(const wire::JointSide& side) {

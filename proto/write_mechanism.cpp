@@ -4,7 +4,8 @@
 
 #include <cmath>
 
-#include "proto/mechanism.pb.h"
+#include "proto/load_parts.h"
+#include "proto/text_source.h"
 
 namespace rigstep::config {
 namespace {
@@ -117,6 +118,11 @@ void build_in(const Tyre& tyre, wire::Tyre& file) {
   file.clear_at_start();
 }
 
+// These have nothing that is placed in a body.
+void build_in(const JointFriction&, wire::JointFriction&) {}
+void build_in(const Motor&, wire::Motor&) {}
+void build_in(const AppliedEffort&, wire::Effort&) {}
+
 void build_in(const Output& output, wire::Output& file) {
   if (!file.specific_force().at_start().has_point()) return;
   set(output.point_b, *file.mutable_specific_force()->mutable_point());
@@ -147,14 +153,9 @@ std::string with_start(const LoadedMechanism& loaded, const std::vector<Body>& b
   }
   const Mechanism& m = loaded.mechanism;
   build_in_all(m.joints(), *file.mutable_joint());
-  build_in_all(m.bushings(), *file.mutable_bushing());
   build_in_all(m.loads(), *file.mutable_load());
-  build_in_all(m.springs(), *file.mutable_spring());
   build_in_all(m.inputs(), *file.mutable_input());
-  build_in_all(m.drags(), *file.mutable_drag());
-  build_in_all(m.tyres(), *file.mutable_tyre());
-  build_in_all(m.all<Stop>(), *file.mutable_stop());
-  build_in_all(m.all<Rope>(), *file.mutable_rope());
+  for_each_kind([&]<class Kind>() { build_in_all(m.all<Kind>(), ElementsInFile<Kind>::of(file)); });
   build_in_all(m.outputs(), *file.mutable_output());
   std::string out;
   google::protobuf::TextFormat::PrintToString(file, &out);

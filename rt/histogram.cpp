@@ -36,8 +36,8 @@ std::uint64_t Histogram::count() const noexcept {
 std::uint64_t Histogram::max() const noexcept { return max_.load(std::memory_order_relaxed); }
 
 std::uint64_t Histogram::percentile(double percent) const noexcept {
-  const double wanted = std::ceil(static_cast<double>(count()) * std::clamp(percent, 0.0, 100.0) / 100.0);
-  const std::uint64_t rank = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(wanted));
+  const double requested = std::ceil(static_cast<double>(count()) * std::clamp(percent, 0.0, 100.0) / 100.0);
+  const std::uint64_t rank = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(requested));
   std::uint64_t seen = 0;
   // the last bucket has no upper edge of its own
   for (std::size_t bucket = 0; bucket + 1 < kBuckets; ++bucket) {

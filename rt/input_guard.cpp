@@ -52,16 +52,16 @@ InputGuard::Verdict InputGuard::apply(const Inputs* newest, std::uint32_t age_st
   for (int c = 0; c < channels_; ++c) {
     const InputPolicy& policy = policy_[c];
     const double before = applied.value[c];
-    double wanted = newest != nullptr ? newest->value[c] : policy.safe;
+    double requested = newest != nullptr ? newest->value[c] : policy.safe;
     if (newest != nullptr && age_steps >= policy.max_age_steps) {
       verdict.stale = true;
       verdict.stop = verdict.stop || policy.rule == StaleRule::fault;
-      wanted = stale_value(c, wanted, age_steps - policy.max_age_steps + 1, before);
+      requested = stale_value(c, requested, age_steps - policy.max_age_steps + 1, before);
     }
     // last the rate: between two values inside the range lies no value outside
-    const double inside = std::clamp(wanted, policy.minimum, policy.maximum);
+    const double inside = std::clamp(requested, policy.minimum, policy.maximum);
     applied.value[c] = std::clamp(inside, before - policy.most_change_per_step, before + policy.most_change_per_step);
-    verdict.limited = verdict.limited || applied.value[c] < wanted || applied.value[c] > wanted;
+    verdict.limited = verdict.limited || applied.value[c] < requested || applied.value[c] > requested;
   }
   return verdict;
 }

@@ -135,9 +135,9 @@ int last_of(const cpu_set_t& cpus) noexcept {
   return 0;
 }
 
-Grant pin(std::optional<int> wanted) {
+Grant pin(std::optional<int> requested) {
   const cpu_set_t allowed = allowed_cores();
-  const int cpu = wanted.value_or(last_of(allowed));
+  const int cpu = requested.value_or(last_of(allowed));
   Grant grant{.what = "loop core " + std::to_string(cpu), .granted = false, .detail = {}};
   const std::string remedy = ": choose one of " + list(allowed) + " or widen the cpuset";
   if (cpu < 0 || cpu >= CPU_SETSIZE) {
@@ -171,9 +171,9 @@ std::string remedy_for_fifo(int error, int priority) {
 
 Grant raise_priority(int priority) {
   Grant grant{.what = "SCHED_FIFO priority " + std::to_string(priority), .granted = false, .detail = {}};
-  sched_param wanted{};
-  wanted.sched_priority = priority;
-  const int error = ::sched_setscheduler(0, SCHED_FIFO, &wanted) == 0 ? 0 : errno;
+  sched_param requested{};
+  requested.sched_priority = priority;
+  const int error = ::sched_setscheduler(0, SCHED_FIFO, &requested) == 0 ? 0 : errno;
   sched_param achieved{};
   ::sched_getparam(0, &achieved);
   const int policy = ::sched_getscheduler(0) & ~SCHED_RESET_ON_FORK;
@@ -267,12 +267,12 @@ Grant raise_workers(std::span<const pthread_t> workers, std::int64_t period_ns, 
         percent(share) + " of a second): write -1 to " + kThrottle + ", or leave it: they are pinned";
     return grant;
   }
-  sched_param wanted{};
-  wanted.sched_priority = priority;
+  sched_param requested{};
+  requested.sched_priority = priority;
   int error = 0;
   grant.granted = true;
   for (const pthread_t worker : workers) {
-    if (const int refused = ::pthread_setschedparam(worker, SCHED_FIFO, &wanted); refused != 0) error = refused;
+    if (const int refused = ::pthread_setschedparam(worker, SCHED_FIFO, &requested); refused != 0) error = refused;
     grant.granted = grant.granted && has_fifo(worker);
   }
   grant.detail = grant.granted ? "in force" : reason(error) + remedy_for_fifo(error, priority);
@@ -281,12 +281,12 @@ Grant raise_workers(std::span<const pthread_t> workers, std::int64_t period_ns, 
 
 }  // namespace
 
-ThreadReport set_up_team(std::span<const std::thread::native_handle_type> workers, int wanted, std::int64_t period_ns,
-                         const RealtimeSettings& settings) {
+ThreadReport set_up_team(std::span<const std::thread::native_handle_type> workers, int requested,
+                         std::int64_t period_ns, const RealtimeSettings& settings) {
   ThreadReport report;
-  const bool complete = workers.size() == static_cast<std::size_t>(wanted);
+  const bool complete = workers.size() == static_cast<std::size_t>(requested);
   append(report,
-         {"team of " + std::to_string(wanted + 1), complete,
+         {"team of " + std::to_string(requested + 1), complete,
           complete ? "OpenMP gave all of them" : "(OpenMP gave fewer): unset OMP_THREAD_LIMIT and OMP_DYNAMIC"},
          settings);
   const cpu_set_t allowed = allowed_cores();
@@ -370,16 +370,16 @@ ThreadUsage thread_usage() noexcept {
 int last_allowed_core() noexcept { return last_of(allowed_cores()); }
 
 StayOnCores::StayOnCores(Which which, int cpu) noexcept {
-  cpu_set_t wanted = allowed_cores();
-  static_assert(sizeof(wanted) == sizeof(before_));
-  std::memcpy(before_.data(), &wanted, sizeof(wanted));
+  cpu_set_t requested = allowed_cores();
+  static_assert(sizeof(requested) == sizeof(before_));
+  std::memcpy(before_.data(), &requested, sizeof(requested));
   if (which == Which::only) {
-    CPU_ZERO(&wanted);
-    CPU_SET(static_cast<std::size_t>(cpu), &wanted);
+    CPU_ZERO(&requested);
+    CPU_SET(static_cast<std::size_t>(cpu), &requested);
   } else {
-    CPU_CLR(static_cast<std::size_t>(cpu), &wanted);
+    CPU_CLR(static_cast<std::size_t>(cpu), &requested);
   }
-  ::sched_setaffinity(0, sizeof(wanted), &wanted);
+  ::sched_setaffinity(0, sizeof(requested), &requested);
 }
 StayOnCores::~StayOnCores() {
   cpu_set_t before;

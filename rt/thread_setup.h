@@ -50,9 +50,10 @@ ThreadReport set_up_loop_thread(const RealtimeSettings& settings);
 
 // Main thread, once the loop thread is set up: the other threads of a team, each with a core of its own that is not the
 // loop's, and with its priority. SCHED_FIFO is refused where the kernel would stop them for spinning between steps (see
-// BusyPoll). workers: see Stepper::workers(); wanted: how many there should be. Throws RealtimeError under `enforce`.
-ThreadReport set_up_team(std::span<const std::thread::native_handle_type> workers, int wanted, std::int64_t period_ns,
-                         const RealtimeSettings& settings);
+// BusyPoll). workers: see Stepper::workers(); requested: how many there should be. Throws RealtimeError under
+// `enforce`.
+ThreadReport set_up_team(std::span<const std::thread::native_handle_type> workers, int requested,
+                         std::int64_t period_ns, const RealtimeSettings& settings);
 
 // The loop thread on itself, after set_up_loop_thread(): how it may spin for `spin_ns` of each wait. Adds a line to the
 // report. Throws RealtimeError under `enforce` if it may not spin at all.

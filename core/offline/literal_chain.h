@@ -174,7 +174,7 @@ struct LiteralStepper::Chain {
   std::vector<Lanes> x;               // (n) what a solution finds: increments, velocities or accelerations
   std::vector<Vec7> qd_hat, qdd_hat;  // (n) (15) (16)
   std::vector<Vec6> wrench;           // (bodies of the mechanism) empty: gravity alone
-  std::vector<BodyMotion> moving;     // (bodies of the mechanism) where loads are wanted
+  std::vector<BodyMotion> moving;     // (bodies of the mechanism) where loads are requested
   LiteralStepper::Loads applied;      // may be empty
   LiteralState state;
 

@@ -42,7 +42,7 @@ struct HeldInputs {
 struct Scenario {
   const Mechanism* mechanism = nullptr;
   std::vector<BodyMotion> start;   // (bodies) consistent with the constraints; empty: that of the mechanism
-  std::vector<double> instants;    // ascending; the first is the start, at each of them a result is wanted [s]
+  std::vector<double> instants;    // ascending; the first is the start, at each of them a result is requested [s]
   std::vector<HeldInputs> inputs;  // ascending; zero before the first
 };
 

@@ -197,8 +197,8 @@ void Recorder::write_states_before(std::uint64_t step) {
 }
 
 void Recorder::request_black_box(std::uint32_t number) noexcept {
-  for (std::uint32_t wanted = black_box_wanted_.load();
-       wanted < number && !black_box_wanted_.compare_exchange_weak(wanted, number);) {
+  for (std::uint32_t requested = black_box_wanted_.load();
+       requested < number && !black_box_wanted_.compare_exchange_weak(requested, number);) {
   }
 }
 

@@ -137,12 +137,13 @@ wire::RecordingHeader recording_header(const config::LoadedMechanism& mechanism,
 // yesterday's run is not today's to overwrite
 std::string fresh_recording_path(const std::string& path) {
   namespace fs = std::filesystem;
-  const fs::path wanted(path);
-  if (!fs::is_regular_file(wanted)) return path;
-  const std::string stem = fmt::format("{}.{:%Y%m%dT%H%M%S}", wanted.stem().string(), fmt::gmtime(std::time(nullptr)));
-  fs::path fresh = wanted.parent_path() / (stem + wanted.extension().string());
+  const fs::path requested(path);
+  if (!fs::is_regular_file(requested)) return path;
+  const std::string stem =
+      fmt::format("{}.{:%Y%m%dT%H%M%S}", requested.stem().string(), fmt::gmtime(std::time(nullptr)));
+  fs::path fresh = requested.parent_path() / (stem + requested.extension().string());
   for (int n = 2; fs::exists(fresh); ++n)
-    fresh = wanted.parent_path() / fmt::format("{}-{}{}", stem, n, wanted.extension().string());
+    fresh = requested.parent_path() / fmt::format("{}-{}{}", stem, n, requested.extension().string());
   return fresh.string();
 }
 

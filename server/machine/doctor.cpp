@@ -196,13 +196,15 @@ Check rtprio(const View& view) {
   const char* check = "rtprio limit";
   const auto limit = soft_limit(view, "Max realtime priority");
   if (!limit) return untold(check, unreadable("/proc/self/limits"), kAskTheHost);
-  const int wanted = view.machine.priority;
+  const int requested = view.machine.priority;
   const std::string text = *limit < 0 ? "unlimited" : std::to_string(*limit);
-  if (*limit < 0 || *limit >= wanted) return pass(check, fmt::format("{}, priority {} is wanted", text, wanted));
+  if (*limit < 0 || *limit >= requested)
+    return pass(check, fmt::format("{}, priority {} is requested", text, requested));
   if (view.has_capability("CapEff", kCapSysNice).value_or(false))
     return pass(check, text + ", which does not bind with CAP_SYS_NICE");
-  return {check, Health::fail, fmt::format("{}, priority {} is wanted: the loop gets no SCHED_FIFO", text, wanted),
-          limit_remedy("rtprio", std::to_string(wanted))};
+  return {check, Health::fail,
+          fmt::format("{}, priority {} is requested: the loop gets no SCHED_FIFO", text, requested),
+          limit_remedy("rtprio", std::to_string(requested))};
 }
 
 Check memlock(const View& view) {

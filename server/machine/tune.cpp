@@ -218,7 +218,7 @@ class Sweep {
   }
 
   // From the stepper's present state on to the last instant. times_us: of every step with its outputs that no other
-  // process interrupted; null: not wanted. Counts the steps that do not converge. Throws StepFailed.
+  // process interrupted; null: not requested. Counts the steps that do not converge. Throws StepFailed.
   Motion step_through(index3::Stepper& stepper, std::vector<double>* times_us) {
     const std::int64_t dt_ns = stepper.settings().dt_ns;
     const std::int64_t steps = 1000 * apart_us_ / dt_ns;

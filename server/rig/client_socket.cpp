@@ -46,10 +46,10 @@ const addrinfo& preferred(const addrinfo& all) {
 }  // namespace
 
 ClientSocket::ClientSocket(const std::string& host, std::uint16_t port) : host_(host), port_(port) {
-  addrinfo wanted{};
-  wanted.ai_socktype = SOCK_DGRAM;
+  addrinfo requested{};
+  requested.ai_socktype = SOCK_DGRAM;
   addrinfo* found = nullptr;
-  if (const int error = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &wanted, &found); error != 0) {
+  if (const int error = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &requested, &found); error != 0) {
     throw NetworkError("cannot find the host \"" + host + "\" (" + ::gai_strerror(error) +
                        "). Check the name, or give a numeric address.");
   }

@@ -24,6 +24,16 @@ RIGSTEP_INLINE T minus_row(T sum, const double* row, const T* y) {
   return sum;
 }
 
+// The solve at the root, (34) where nothing above moves: Lambda_p = D^-1 b_p. Every front keeps it: the root has its
+// solution with it, and to the others the way back adds what moves above them.
+template <int N, class T>
+RIGSTEP_INLINE void solve_as_root(const double* factor, const T* b_p, double* keep) {
+  T Lambda_p[N];
+  each<N>([&](int k) RIGSTEP_INLINED { Lambda_p[k] = b_p[k]; });
+  solve_pivots<N>(factor, Lambda_p);
+  each<N>([&](int k) RIGSTEP_INLINED { store(keep + k * kWidth<T>, Lambda_p[k]); });
+}
+
 template <int N, Form Shape, class T>
 RIGSTEP_INLINE void solve_front_up(const StepArrays& a, const Front& f, const double* rhs, bool restarts) {
   constexpr int W = kWidth<T>;
@@ -47,11 +57,7 @@ RIGSTEP_INLINE void solve_front_up(const StepArrays& a, const Front& f, const do
           const int row = f.row_position + k * row_stride<T>(f);
           y[k] = fnma(load<T>(a.carried + row), load<T>(a.lambda + row), y[k]);
         });
-      T solution[N];  // if nothing above moved: at the root, where nothing is above, this is the solve of (34)
-      each<N>([&](int k) RIGSTEP_INLINED { solution[k] = y[k]; });
-      solve_pivots<N>(factor, solution);
-      double* const keep = P + (kIsLink ? 2 * N : f.rows) * N * W;
-      each<N>([&](int k) RIGSTEP_INLINED { store(keep + k * W, solution[k]); });
+      solve_as_root<N>(factor, y, P + (kIsLink ? 2 * N : f.rows) * N * W);
     }
     if constexpr (Shape != Form::general) {
       if (kIsLink || (f.form & kLeftOpen)) {

@@ -56,11 +56,11 @@ Vec6 load_on_second(const Plan& plan, const State& x, int j, const double* lambd
   return load;
 }
 
-Reactions::Reactions(const Plan& plan, const State& start, const std::vector<bool>& wanted)
+Reactions::Reactions(const Plan& plan, const State& start, const std::vector<bool>& requested)
     : plan_(&plan), arm_(arms(plan)), lambda_(static_cast<std::size_t>(plan.rows())) {
   if (!plan.has_loops) return;
   for (const std::vector<int>& constraints : open_groups(start_rank(plan, start))) {
-    if (std::none_of(constraints.begin(), constraints.end(), [&wanted](int c) { return wanted[c]; })) continue;
+    if (std::none_of(constraints.begin(), constraints.end(), [&requested](int c) { return requested[c]; })) continue;
     groups_.push_back(make_group(constraints));
   }
 }

@@ -29,8 +29,8 @@ Vec6 load_on_second(const Plan& plan, const State& x, int j, const double* lambd
 
 class Reactions {
  public:
-  // start: a consistent state, where redundancy is counted; wanted: (constraints) whose loads are asked for.
-  Reactions(const Plan& plan, const State& start, const std::vector<bool>& wanted);
+  // start: a consistent state, where redundancy is counted; requested: (constraints) whose loads are asked for.
+  Reactions(const Plan& plan, const State& start, const std::vector<bool>& requested);
 
   bool redistributes() const { return !groups_.empty(); }
 

@@ -62,8 +62,8 @@ bool newton(const StepProblem& step, PartSweeps& sweeps, const std::function<voi
   if (!evaluate_iterate(step, sweeps, 0)) return false;  // 3b      (1) (3) (8)
   for (int k = 0; k < plan.settings.iterations; ++k) {
     // 3c-3f   leaves: tangent (26), free motion (27), kernels/leaf_compliance.h and leaf_motion.h;
-    //         fronts: elimination (36)-(38), kernels/front_elimination.h; right-hand sides (39) and, at the root, where
-    //         nothing is pending, the solution, kernels/front_solution.h
+    //         fronts: elimination (36)-(38), kernels/front_elimination.h; right-hand sides (39) and the solve at the
+    //         root, solve_as_root() of kernels/front_solution.h
     if (!sweeps.assemble(newton_sweep(renews_tangent(plan, k), closing(plan, k), step.quarter_dt2()))) return false;
     if (after_assembly) after_assembly();
     // 3g, 3h  multipliers from the root to the leaves (34), kernels/front_solution.h; displacements (24) (25),

@@ -1,0 +1,148 @@
+#include "server/bench/error_costs.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+#include <optional>
+
+#include "server/bench/peers.h"
+#include "server/bench/solvers.h"
+#include "server/bench/step_costs.h"
+#include "server/live/session.h"
+#include "server/output/chart.h"
+#include "server/output/terminal.h"
+#include "server/output/text_file.h"
+
+namespace rigstep::server {
+
+namespace {
+
+constexpr double kErrorLevels[] = {1e-2, 1e-3, 1e-4};  // [m]
+
+// The largest step that stays within the tolerance; null if none does.
+const AccuracyPoint* cheapest(const ErrorCost& row, double tolerance) {
+  for (const AccuracyPoint& p : row.points)
+    if (p.error <= tolerance) return &p;
+  return nullptr;
+}
+
+void peer_errors(const BenchRequest& request, const BenchMechanism& which, ErrorCosts& result) {
+  std::vector<std::string> arguments = peer_arguments("error", which, request.quick);
+  arguments.insert(arguments.end(), {"--duration", fmt::format("{:.12g}", request.duration)});
+  const std::optional<nlohmann::json> document = run_peers(request.peers, arguments);
+  if (!document) {
+    result.peers_problem = request.peers + " failed on " + which.name;
+    return;
+  }
+  for (const auto& peer : (*document)["peers"]) {
+    ErrorCost row{
+        which.name, peer.value("solver", ""), peer.value("version", ""), peer.value("problem", ""), which.bodies, {}};
+    for (const auto& p : peer.value("points", nlohmann::json::array()))
+      row.points.push_back({p["dt"].get<double>(),
+                            p["error"].is_null() ? std::numeric_limits<double>::infinity() : p["error"].get<double>(),
+                            p["us_per_step"].get<double>(), p["ms_per_second"].get<double>()});
+    result.rows.push_back(row);
+  }
+  for (const auto& peer : (*document)["missing"]) result.missing[peer.value("solver", "")] = peer.value("package", "");
+}
+
+}  // namespace
+
+ErrorCosts measure_error_costs(const BenchRequest& request, const std::atomic<bool>& stop,
+                               const std::function<void(double)>& progress) {
+  AccuracyLadder ladder;
+  if (request.quick) ladder.smallest_dt = 2e-3;
+  ErrorCosts result;
+  result.peers_problem = request.peers_problem;
+  for (std::size_t k = 0; k < request.mechanisms.size() && !stop; ++k) {
+    progress(static_cast<double>(k));
+    BenchMechanism which = request.mechanisms[k];
+    const Mechanism mechanism = make_mechanism(which);
+    which.bodies = static_cast<int>(mechanism.bodies().size());
+    const ReferenceMotion reference = reference_motion(which, request.duration);
+    const auto add = [&](const char* solver, const MakeSolver& make) {
+      result.rows.push_back(
+          {which.name, solver, product_version(), "", which.bodies, climb_down(make, reference, ladder)});
+    };
+    add("rigstep", [&](double dt) { return timed_stepper(mechanism, dt, 1); });
+    add("literal", [&](double dt) { return timed_literal(mechanism, dt, false); });
+    add("literal_tuned", [&](double dt) { return timed_literal(mechanism, dt, true); });
+    if (!request.peers.empty()) peer_errors(request, which, result);
+  }
+  return result;
+}
+
+nlohmann::json to_json(const ErrorCosts& result, double duration) {
+  nlohmann::json out{{"schema", 1},
+                     {"machine", machine_json(0.0)},
+                     {"duration_s", duration},
+                     {"rows", nlohmann::json::array()},
+                     {"missing_peers", nlohmann::json::array()}};
+  for (const ErrorCost& row : result.rows) {
+    nlohmann::json one{
+        {"mechanism", row.mechanism}, {"bodies", row.bodies}, {"solver", row.solver}, {"version", row.version}};
+    if (!row.problem.empty()) one["problem"] = row.problem;
+    one["points"] = nlohmann::json::array();
+    for (const AccuracyPoint& p : row.points)
+      one["points"].push_back(
+          {{"dt_s", p.dt}, {"error_m", p.error}, {"us_per_step", p.us_per_step}, {"ms_per_second", p.ms_per_second}});
+    one["reached"] = nlohmann::json::array();
+    for (const double tolerance : kErrorLevels)
+      if (const AccuracyPoint* p = cheapest(row, tolerance))
+        one["reached"].push_back({{"tolerance_m", tolerance},
+                                  {"dt_s", p->dt},
+                                  {"ms", duration * p->ms_per_second},
+                                  {"ms_per_second", p->ms_per_second}});
+    out["rows"].push_back(one);
+  }
+  for (const auto& [solver, package] : result.missing)
+    out["missing_peers"].push_back({{"solver", solver}, {"install", "apt-get install " + package}});
+  if (!result.peers_problem.empty()) out["peers_problem"] = result.peers_problem;
+  return out;
+}
+
+void print(const ErrorCosts& result, double duration) {
+  print_machine(machine_json(0.0));
+  print_text(
+      "largest position error of any body over {0:g} s: the step that stays below it, and what it takes to simulate "
+      "the {0:g} s then\n",
+      duration);
+  print_text("{:<16} {:>6} {:<16}", "mechanism", "bodies", "solver");
+  for (const double tolerance : kErrorLevels) print_text(" {:>26}", fmt::format("{:g} m", tolerance));
+  print_text("\n");
+  for (const ErrorCost& row : result.rows) {
+    print_text("{:<16} {:>6} {:<16}", row.mechanism, row.bodies, row.solver);
+    if (!row.problem.empty()) print_text(" {}", row.problem);
+    for (const double tolerance : kErrorLevels) {
+      if (!row.problem.empty()) break;
+      const AccuracyPoint* p = cheapest(row, tolerance);
+      print_text(" {:>26}", p != nullptr ? fmt::format("{:g} ms: {:.2f} ms", 1e3 * p->dt, duration * p->ms_per_second)
+                                         : std::string("not reached"));
+    }
+    print_text("\n");
+  }
+  print_missing(result.missing, result.peers_problem);
+}
+
+void write_error_costs(const ErrorCosts& result, double duration, const std::filesystem::path& folder) {
+  write_text(folder / "error.json", to_json(result, duration).dump(2) + "\n");
+  std::string csv = "mechanism,bodies,solver,dt_s,error_m,us_per_step,ms_per_second\n";
+  std::map<std::string, Chart> charts;
+  for (const ErrorCost& row : result.rows) {
+    Chart& chart = charts[row.mechanism];
+    chart.title = row.mechanism + ": cost against error";
+    chart.x_label = "largest position error [m]";
+    chart.y_label = "wall time per simulated second [ms]";
+    ChartLine line{row.solver, {}};
+    for (const AccuracyPoint& p : row.points) {
+      csv += fmt::format("{},{},{},{:g},{:.6g},{:.4f},{:.5f}\n", row.mechanism, row.bodies, row.solver, p.dt, p.error,
+                         p.us_per_step, p.ms_per_second);
+      if (p.error > 0.0 && p.error < 10.0) line.points.emplace_back(p.error, p.ms_per_second);
+    }
+    chart.lines.push_back(line);
+  }
+  write_text(folder / "error.csv", csv);
+  for (const auto& [name, chart] : charts) write_svg(chart, (folder / (name + "_cost_over_error.svg")).string());
+}
+
+}  // namespace rigstep::server

@@ -1,0 +1,38 @@
+// What each solver costs for errors of 10, 1 and 0.1 mm.
+#pragma once
+
+#include <atomic>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "server/bench/accuracy.h"
+#include "server/bench/request.h"
+
+namespace rigstep::server {
+
+struct ErrorCost {
+  std::string mechanism, solver, version, problem;
+  int bodies = 0;
+  std::vector<AccuracyPoint> points;
+};
+
+struct ErrorCosts {
+  std::vector<ErrorCost> rows;
+  std::map<std::string, std::string> missing;
+  std::string peers_problem;
+};
+
+// Ends early, with what it has, where `stop` becomes true; progress: number of mechanisms done. Throws ConfigError.
+ErrorCosts measure_error_costs(const BenchRequest& request, const std::atomic<bool>& stop,
+                               const std::function<void(double)>& progress);
+
+// duration: simulated [s].
+nlohmann::json to_json(const ErrorCosts& costs, double duration);
+void print(const ErrorCosts& costs, double duration);
+void write_error_costs(const ErrorCosts& costs, double duration, const std::filesystem::path& folder);
+
+}  // namespace rigstep::server

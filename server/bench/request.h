@@ -1,0 +1,23 @@
+// What `rigstep bench` is asked to measure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "server/bench/mechanisms.h"
+
+namespace rigstep::server {
+
+struct BenchRequest {
+  std::vector<BenchMechanism> mechanisms;
+  std::vector<int> threads;   // numbers of them, the first is 1
+  bool has_own_step = true;   // 1 ms for mechanisms with springs, which have a time scale of their own
+  double duration = 10.0;     // simulated [s]
+  std::string peers;          // executable that runs other engines; empty: none
+  std::string peers_problem;  // why there is none
+  bool quick = false;
+};
+
+inline constexpr const char* kChains[] = {"spherical_chain", "revolute_chain"};
+
+}  // namespace rigstep::server
