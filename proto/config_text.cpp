@@ -47,6 +47,8 @@ ConfigError error_at(const std::string& path, int line, const std::string& field
 
 std::string read_text_file(const std::string& path, std::size_t most_bytes) {
   std::string content = read_bytes(path, most_bytes);
+  if (content.starts_with("\x89MCAP"))
+    throw ConfigError(path + ": file: is a recording: give it to rigstep replay, and here a file in text");
   if (!is_utf8(content)) throw ConfigError(path + ": file: is not UTF-8 text: save it as UTF-8");
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // some editors put it in front
   if (content.starts_with(kByteOrderMark)) content.erase(0, kByteOrderMark.size());

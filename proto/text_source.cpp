@@ -4,8 +4,12 @@
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <google/protobuf/text_format.h>
 
+#include <algorithm>
+#include <string_view>
 #include <utility>
 #include <vector>
+
+#include "proto/syntax_help.h"
 
 namespace rigstep::config {
 namespace {
@@ -58,6 +62,13 @@ int line_in_part(const pb::Message& message, const Tree* tree, const std::string
   return otherwise;
 }
 
+// Lines count from 1.
+std::string_view line_at(std::string_view text, int line) {
+  std::size_t begin = 0;
+  for (int k = 1; k < line && begin < text.size(); ++k) begin = std::min(text.find('\n', begin), text.size() - 1) + 1;
+  return text.substr(begin, text.find('\n', begin) - begin);
+}
+
 }  // namespace
 
 struct TextSource::Places {
@@ -72,9 +83,11 @@ TextSource::TextSource(const std::string& text, std::string path, pb::Message& m
   parser.RecordErrorsTo(&first);
   parser.WriteLocationsTo(&places_->tree);
   pb::io::ArrayInputStream stream(text.data(), static_cast<int>(text.size()));
-  if (!parser.Parse(&stream, &message))
-    throw error_at(path_, first.line, "syntax", first.message,
-                   "see the schema of " + message.GetDescriptor()->full_name() + " in proto/");
+  if (parser.Parse(&stream, &message)) return;
+  const SyntaxProblem found = explain_syntax(first.message, line_at(text, first.line), *message.GetDescriptor());
+  int line = first.line;  // the parser may have read on
+  while (line > 1 && line > first.line - 3 && line_at(text, line).find(found.written) == std::string_view::npos) --line;
+  throw error_at(path_, line, found.field, found.problem, found.remedy);
 }
 
 TextSource::~TextSource() = default;

@@ -34,7 +34,7 @@ namespace {
 
 struct CheckOptions {
   std::string mechanism, write;
-  bool assemble = false, json = false;
+  bool assemble = false, json = false, details = false;
 };
 
 // Median durations [us].
@@ -196,43 +196,62 @@ double largest_gap(const Report& r, double index3::JointGap::*member) {
   return largest;
 }
 
-void print_report(const Report& r) {
-  const index3::Elimination& e = r.plan.elimination;
+constexpr std::size_t kMostLines = 40;  // of a list
+
+// f(k) for the first of them
+template <class F>
+void for_first(std::size_t count, const F& f) {
+  for (std::size_t k = 0; k < std::min(count, kMostLines); ++k) f(k);
+  if (count > kMostLines) print_text("    ... and {} more\n", count - kMostLines);
+}
+
+std::string freedom_of(const Mechanism& m, int coordinate) {
+  const JointCoordinate& x = m.coordinates()[coordinate];
+  return fmt::format("{} of {}", to_string(x.freedom), m.joints()[x.joint].name);
+}
+
+// What joints leave free, which `in_joint`, drivers and sensors name.
+std::string freedoms_text(const Joint& joint) {
+  std::vector<std::string> names;
+  for (const Freedom freedom : freedoms(joint.type))
+    names.push_back(fmt::format("{} [{}]", to_string(freedom), is_length(freedom) ? "m" : "rad"));
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+void print_parts(const Report& r) {
   double mass = 0.0;
   for (const Body& b : r.m.bodies()) mass += b.mass;
-  print_text("{}: {}\n", wire::printable_line(r.loaded.path), r.m.name());
   print_text("bodies           {}, {:.6g} kg in all\n", r.m.bodies().size(), mass);
-  print_text("joints           {} with {} constraint rows; {} closed loop{}\n", r.m.joints().size(), r.plan.rows(),
-             loop_count(r.m), loop_count(r.m) == 1 ? "" : "s");
-  for (std::size_t j = 0; j < r.m.joints().size() && j < 40; ++j) {
+  print_text("joints           {} with {} constraint rows; {} closed loop{}; what each leaves free\n",
+             r.m.joints().size(), r.plan.rows(), loop_count(r.m), loop_count(r.m) == 1 ? "" : "s");
+  for_first(r.m.joints().size(), [&r](std::size_t j) {
     const Joint& joint = r.m.joints()[j];
-    print_text("    {:<20} {:<18} {} - {}\n", joint.name, to_string(joint.type), r.m.body_name(joint.first),
-               r.m.body_name(joint.second));
-  }
-  if (r.m.joints().size() > 40) print_text("    ... and {} more\n", r.m.joints().size() - 40);
-  for (const Coupling& c : r.m.couplings()) {
-    const auto text = [&r](int k) {
-      const JointCoordinate& x = r.m.coordinates()[k];
-      return fmt::format("{} of {}", to_string(x.freedom), r.m.joints()[x.joint].name);
-    };
-    print_text("    {:<20} {:<18} {} + {:.6g} x {}\n", c.name, "coupling", text(c.first), c.ratio, text(c.second));
-  }
-  for (const Driver& d : r.m.drivers()) {
-    const JointCoordinate& x = r.m.coordinates()[d.coordinate];
-    print_text("    {:<20} {:<18} {} of {}\n", d.name, "driver", to_string(x.freedom), r.m.joints()[x.joint].name);
-  }
-  print_text("loads, springs   {}, {}\n", r.m.loads().size(), r.m.springs().size());
-  std::string other_forces;
-  bool any_other = false;
-  for_each_kind([&]<class Element>() {
-    if constexpr (!std::is_same_v<Element, Spring>) {
-      const std::size_t count = r.m.all<Element>().size();
-      any_other = any_other || count > 0;
-      other_forces += fmt::format("{}{} {}", other_forces.empty() ? "" : ", ", Element::kPlural, count);
-    }
+    print_text("    {:<20} {:<18} {:<24} {}\n", joint.name, to_string(joint.type),
+               fmt::format("{} - {}", r.m.body_name(joint.first), r.m.body_name(joint.second)), freedoms_text(joint));
   });
-  if (any_other) print_text("other forces     {}\n", other_forces);
-  print_text("channels         {} in, {} out\n", r.m.input_channels().size(), r.m.output_channels().size());
+  for (const Coupling& c : r.m.couplings())
+    print_text("    {:<20} {:<18} {} + {:.6g} x {}\n", c.name, "coupling", freedom_of(r.m, c.first), c.ratio,
+               freedom_of(r.m, c.second));
+  for (const Driver& d : r.m.drivers())
+    print_text("    {:<20} {:<18} {}\n", d.name, "driver", freedom_of(r.m, d.coordinate));
+}
+
+void print_forces(const Report& r) {
+  std::string forces = fmt::format("loads {}", r.m.loads().size());
+  for_each_kind([&]<class Element>() {
+    if (const std::size_t count = r.m.all<Element>().size(); count > 0)
+      forces += fmt::format(", {} {}", Element::kPlural, count);
+  });
+  print_text("forces           {}\n", forces);
+}
+
+void print_channels(const char* direction, const std::vector<Channel>& channels) {
+  print_text("{:<16} {} channel{}\n", direction, channels.size(), channels.size() == 1 ? "" : "s");
+  for_first(channels.size(),
+            [&](std::size_t k) { print_text("    {:<32} [{}]\n", channels[k].name, channels[k].unit); });
+}
+
+void print_freedom(const Report& r) {
   print_text("freedom          {} degrees, rank {} of {} rows, {} redundant\n", r.rank.start.degrees_of_freedom,
              r.rank.start.rank, r.plan.rows(), r.rank.start.redundant);
   if (r.rank.start.redundant > 0 || r.rank.nearby.redundant > 0)
@@ -248,6 +267,11 @@ void print_report(const Report& r) {
              largest_gap(r, &index3::JointGap::velocity));
   print_text("start as used    {:.1e} position, {:.1e} velocity, {:.1e} acceleration residual\n",
              r.start.position_residual, r.start.velocity_residual, r.start.acceleration_residual);
+}
+
+// How the step is made.
+void print_details(const Report& r) {
+  const index3::Elimination& e = r.plan.elimination;
   print_text("elimination      {} operations, {} levels, largest front {} rows, {} multiply-adds a factorisation\n",
              e.fronts.size(), e.levels, e.largest_front, e.multiply_adds);
   print_text("form             {}\n", index3::describe_elimination(r.plan));
@@ -255,11 +279,27 @@ void print_report(const Report& r) {
              1e3 * r.plan.dt(), r.plan.tangents.why);
   print_text("layout           {} of {} bodies in lanes, {} side by side; threads that take part of 1, 2, 4: {}\n",
              r.layout.in_lanes, r.m.bodies().size(), r.layout.widest, fmt::join(r.layout.parts, ", "));
+  print_text("memory           {:.1f} kB per stepper, {:.1f} kB per body, allocated once\n",
+             static_cast<double>(r.memory_bytes) / 1e3, r.bytes_per_body() / 1e3);
+}
+
+void print_report(const Report& r, bool with_details) {
+  print_text("{}: {}\n", wire::printable_line(r.loaded.path), r.m.name());
+  print_parts(r);
+  print_forces(r);
+  print_channels("inputs", r.m.input_channels());
+  print_channels("outputs", r.m.output_channels());
+  print_freedom(r);
   print_text(
       "cost per step    {:.1f} us, and {:.1f} us for its outputs (medians measured on this machine, 3 iterations)\n",
       r.cost.step, r.cost.outputs);
-  print_text("memory           {:.1f} kB per stepper, {:.1f} kB per body, allocated once\n",
-             static_cast<double>(r.memory_bytes) / 1e3, r.bytes_per_body() / 1e3);
+  if (with_details) print_details(r);
+}
+
+nlohmann::json channels_json(const std::vector<Channel>& channels) {
+  nlohmann::json all = nlohmann::json::array();
+  for (const Channel& channel : channels) all.push_back({{"name", channel.name}, {"unit", channel.unit}});
+  return all;
 }
 
 nlohmann::json to_json(const Report& r) {
@@ -278,6 +318,8 @@ nlohmann::json to_json(const Report& r) {
           {"joints", r.m.joints().size()},
           {"couplings", r.m.couplings().size()},
           {"drivers", r.m.drivers().size()},
+          {"inputs", channels_json(r.m.input_channels())},
+          {"outputs", channels_json(r.m.output_channels())},
           {"loops", loop_count(r.m)},
           {"rows", r.plan.rows()},
           {"rank", r.rank.start.rank},
@@ -359,7 +401,7 @@ int check(const CheckOptions& options) {
   if (options.json)
     print_json(to_json(report));
   else
-    print_report(report);
+    print_report(report, options.details);
   if (!report.is_open_at_start()) return kExitOk;
   print_error("rigstep: {}", complaint(report));
   return kExitMechanism;
@@ -378,8 +420,11 @@ Command add_check(CLI::App& app) {
           "--write", options->write,
           "With --assemble: write the mechanism with that start to this file, if need be over another mechanism")
       ->needs(assemble);
+  command->add_flag("--details", options->details,
+                    "Tell how the step is made, too: elimination, tangents, lanes, memory");
   command->add_flag("--json", options->json, "Print the report as JSON");
   command->footer(std::string("Examples:\n  rigstep check config/mechanisms/four_bar.textproto\n"
+                              "  rigstep check config/mechanisms/full_car.textproto --details\n"
                               "  rigstep check my.textproto --assemble --write my_assembled.textproto\n\n") +
                   kExitCodeHelp);
   return [options] { return check(*options); };

@@ -19,6 +19,7 @@ Command add_serve(CLI::App& app);
 Command add_rig(CLI::App& app);
 Command add_replay(CLI::App& app);
 Command add_bench(CLI::App& app);
+Command add_schema(CLI::App& app);
 Command add_demo(CLI::App& app);
 Command add_doctor(CLI::App& app);
 Command add_tune(CLI::App& app);

@@ -25,8 +25,6 @@ constexpr std::size_t kMaxEvents = 100;
 // for the disk when the run ends: with all else, it has ended two seconds after it was asked to
 constexpr std::chrono::milliseconds kPatience{1500};
 
-config::LoadedMechanism load(const config::RigConfig& rig) { return load_mechanism_file(rig.mechanism_path); }
-
 rt::RealtimeSettings realtime_settings(const config::RigConfig& rig) {
   return {.enforce = rig.enforce_realtime, .priority = rig.priority, .cpu = rig.cpu};
 }
@@ -233,7 +231,7 @@ std::vector<std::string> start_warnings(const config::RigConfig& rig) {
 
 LiveRun::LiveRun(config::RigConfig rig)
     : rig_(with_black_box_folder(with_fresh_recording(std::move(rig)))),
-      mechanism_(load(rig_)),
+      mechanism_(load_mechanism_of(rig_)),
       realtime_(rt::set_up_process_memory(realtime_settings(rig_))),
       no_deep_idle_(realtime_settings(rig_), realtime_),
       stepper_(make_stepper(mechanism_, settings_of(rig_))),

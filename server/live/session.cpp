@@ -45,6 +45,13 @@ config::LoadedMechanism load_mechanism_file(const std::string& path) {
   }
 }
 
+config::LoadedMechanism load_mechanism_of(const config::RigConfig& rig) {
+  if (std::error_code error; !std::filesystem::exists(rig.mechanism_path, error))
+    throw MechanismFileError(config::place_in(rig, "mechanism", 0) + ": " + rig.mechanism_path +
+                             " is not there: name the mechanism file by a path from this file's folder");
+  return load_mechanism_file(rig.mechanism_path);
+}
+
 config::LoadedMechanism parse_mechanism_text(const std::string& text, const std::string& path) {
   try {
     return config::parse_mechanism(text, path);

@@ -48,6 +48,8 @@ struct MechanismFileError : Error {
 
 // config::load_mechanism and config::parse_mechanism with their errors as MechanismFileError.
 config::LoadedMechanism load_mechanism_file(const std::string& path);
+// That of a rig file, whose line is named where the mechanism is not there.
+config::LoadedMechanism load_mechanism_of(const config::RigConfig& rig);
 config::LoadedMechanism parse_mechanism_text(const std::string& text, const std::string& path);
 
 }  // namespace rigstep::server

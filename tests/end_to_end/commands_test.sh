@@ -62,23 +62,35 @@ for file in "$mechanisms"/*.textproto; do
   expect 0 "$RIGSTEP" check --json "$file"
   is_json out && assert_json out 'd["schema"] == 1 and d["bodies"] > 0 and d["start_gap_m"] < 1e-6'
 done
+# --- what may stand in a file, and files that are mistaken for others
+expect 0 "$RIGSTEP" schema && says out '^message Mechanism \{' && says out '^message Rope \{'
+expect 0 "$RIGSTEP" schema rig && says out '^message Rig \{'
+expect 2 "$RIGSTEP" schema recording && says err 'recording'
+printf '# moved\nmechanism: "nowhere.textproto"\n' >lost.textproto
+expect 3 "$RIGSTEP" serve lost.textproto --port 0 && says err 'lost\.textproto:2: mechanism: nowhere\.textproto is not there'
+expect 3 "$RIGSTEP" check marked_rig.textproto && says err 'marked_rig\.textproto:1: mechanism: belongs into a rig file'
+printf '\x89MCAP0\r\n' >text.mcap
+expect 3 "$RIGSTEP" check text.mcap && says err 'text\.mcap: file: is a recording'
 # --- redundancy by joint and component, and what the layout makes of the mechanism
 expect 0 "$RIGSTEP" check --json "$mechanisms/mcpherson_redundant.textproto"
 assert_json out 'd["not_unique"] == {j: ["fx", "fy", "fz", "ty", "tz"] for j in ("Aa", "Ab")}'
 assert_json out 'd["redundant_rows"] == 5 and d["outputs_us"] > 0 and d["singularity_margin"] > 0.01'
 assert_json out 'len(d["parts_of_1_2_4_threads"]) == 3 and d["memory_bytes_per_body"] > 0'
-expect 0 "$RIGSTEP" check "$mechanisms/four_bar.textproto" && says out '^tangents +3 in 3 iterations at 1 ms: closed loops'
+expect 0 "$RIGSTEP" check --details "$mechanisms/four_bar.textproto" && says out '^tangents +3 in 3 iterations at 1 ms: closed loops'
+says out '^layout +[0-9]+ of 3 bodies'
 expect 0 "$RIGSTEP" check --json "$mechanisms/motor_with_friction.textproto"
 assert_json out 'd["tangents"] == {"count": 3, "why": "the stiffness of a force element changes"}'
 expect 0 "$RIGSTEP" check "$mechanisms/four_bar.textproto"
-says out 'joint3 .* not unique: fz tx ty' && says out '^singular pose +no, margin' && says out '^layout +[0-9]+ of 3 bodies'
+says out 'joint3 .* not unique: fz tx ty' && says out '^singular pose +no, margin' && says out '^cost per step'
+says out '^    joint1 +revolute .*angle \[rad\]$' && says out '^    drive +\[N m\]$'
+grep -q '^layout' out && fail "check tells the layout without --details"
 
 expect 3 "$RIGSTEP" check no_such_file.textproto && says err 'no_such_file.textproto'
 sed 's/mass: 1$/mass: -1/' "$pendulum" >bad.textproto
 expect 3 "$RIGSTEP" check bad.textproto && says err 'bad\.textproto:[0-9]+: body "A"\.mass: '
 silent out
 sed 's/mass: 1$/mass: heavy/' "$pendulum" >bad.textproto
-expect 3 "$RIGSTEP" check bad.textproto && says err 'bad\.textproto:[0-9]+: syntax: '
+expect 3 "$RIGSTEP" check bad.textproto && says err 'bad\.textproto:[0-9]+: [a-z_]+: '
 sed 's/second: "B"/second: "X"/' "$pendulum" >bad.textproto
 expect 3 "$RIGSTEP" simulate bad.textproto && says err 'bad\.textproto:[0-9]+: joint "joint2"\.second: '
 
@@ -622,7 +634,7 @@ unprivileged=(setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all
 if "${unprivileged[@]}" test -x "$RIGSTEP" -a -r enforce.textproto 2>/dev/null; then
   (ulimit -r 0 -l 64; expect 4 "${unprivileged[@]}" "$RIGSTEP" serve enforce.textproto --port 0 --duration 0.1
     says err 'refused .*: '
-    expect 1 "${unprivileged[@]}" "$RIGSTEP" doctor enforce.textproto && says out '^fail  rtprio limit +0, priority 80 is wanted' &&
+    expect 1 "${unprivileged[@]}" "$RIGSTEP" doctor enforce.textproto && says out '^fail  rtprio limit +0, priority 80 is requested' &&
       says out '^fail  tried: SCHED_FIFO priority 80 +refused ' && says out 'fix: .*rtprio 80'
     exit "$failures") || failures=$((failures + 1))
 else

@@ -65,6 +65,7 @@ disks() {
   expect 0 "$RIGSTEP" replay disk/old.mcap && says out '^bit-exact over [0-9]{3,} steps'
 }
 if [[ ${1:-} == disks ]]; then
+  trap 'stop_server; umount disk 2>/dev/null || :' EXIT
   disks || { echo "skipped: no disk of its own can be mounted here"; exit 77; }
   finish
 fi
@@ -141,8 +142,9 @@ expect 4 "$RIGSTEP" rig --port 9 --key open.key --duration 0.2 && says err 'key 
 expect 4 "$RIGSTEP" status 127.0.0.1:9 --key pipe.key && says err 'key file pipe\.key: is no regular file: name the file'
 
 # --- disks
-if reason=$(unshare --user --map-root-user --mount true 2>&1); then
-  unshare --user --map-root-user --mount "$BASH" "$script" disks || disks_code=$?
+source "$(dirname "$script")/own_namespace.sh"
+if own_namespace; then
+  "${namespace[@]}" "$BASH" "$script" disks || disks_code=$?
 else
   echo "skipped: mount namespaces are not permitted here: $reason"
   disks_code=77

@@ -3,13 +3,15 @@
 # are no loopback, so the key is needed; a cable is cut.
 if [[ ${1:-} != inside ]]; then
   command -v ip >/dev/null || { echo "skipped: no \`ip\` here (iproute2)"; exit 77; }
-  if ! reason=$(unshare --user --map-root-user --net --mount true 2>&1); then
+  source "$(dirname "$0")/own_namespace.sh"
+  if ! own_namespace --net; then
     echo "skipped: network namespaces are not permitted here: $reason"
     exit 77
   fi
-  exec unshare --user --map-root-user --net --mount "$BASH" "$0" inside
+  exec "${namespace[@]}" "$BASH" "$0" inside
 fi
 source "$(dirname "$0")/lib.sh"
+trap 'stop_server; umount --recursive --lazy /run 2>/dev/null || :' EXIT
 if ! { mount -t tmpfs tmpfs /run && ip netns add server && ip netns add proxy && ip netns add rig; } 2>err ||
   ! ip link add to_proxy netns server type veth peer name to_server netns proxy 2>err ||
   ! ip link add to_rig netns proxy type veth peer name to_proxy netns rig 2>err; then

@@ -17,7 +17,7 @@ grep -q '^name: "crane"' crane.textproto && grep -q '^mechanism: "crane.textprot
   fail "README.md: Walk 1 has no mechanism and rig file"
 
 # --- write a mechanism and connect a rig
-expect 0 "$RIGSTEP" check crane.textproto && says out '^freedom +2 degrees' && says out '^channels +1 in, 3 out'
+expect 0 "$RIGSTEP" check crane.textproto && says out '^freedom +2 degrees' && says out '^inputs +1 channel$' && says out '^outputs +3 channels'
 serve crane_rig.textproto || exit 1
 expect 0 "$RIGSTEP" rig crane_rig.textproto --port "$port" --drive force=sine:50,0.2 --duration 1 --json
 assert_json out 'd["states"] > 100'

@@ -55,6 +55,7 @@ on_a_small_disk() {
   [[ -z $(ls small | grep -v '^fill$') ]] || fail "something is left of black boxes on a full disk: $(ls -l small)"
 }
 if [[ ${1:-} == disk ]]; then
+  trap 'stop_server; umount small 2>/dev/null || :' EXIT
   on_a_small_disk || { echo "skipped: no disk of its own can be mounted here"; exit 77; }
   finish
 fi
@@ -80,8 +81,9 @@ end_server TERM
 assert_json serve.out 'd["refused_black_boxes"] > 0 and len(d["black_boxes"]) <= '$((most + 1))
 [[ $(grep -c 'black boxes refused so far' serve.err) -le 2 ]] || fail "refusals flood the log: $(cat serve.err)"
 
-if reason=$(unshare --user --map-root-user --mount true 2>&1); then
-  unshare --user --map-root-user --mount "$BASH" "$script" disk || disk_code=$?
+source "$(dirname "$script")/../own_namespace.sh"
+if own_namespace; then
+  "${namespace[@]}" "$BASH" "$script" disk || disk_code=$?
 else
   echo "skipped: mount namespaces are not permitted here: $reason"
   disk_code=77

@@ -83,8 +83,12 @@ TEST_CASE("a good file gives the mechanism that it describes") {
 
 TEST_CASE("a mistake is told as file:line: field: problem: remedy, at the line where it stands") {
   check_complaint("mass: 2\n", "mass: \n", 6, "syntax", "");  // the parser sees what stands where the number should
-  check_complaint("  mass: 2", "  weight: 2", 5, "syntax", "weight");
-  check_complaint("type: REVOLUTE\n", "type: HINGE", 16, "syntax", "HINGE");
+  check_complaint("  mass: 2", "  weight: 2", 5, "weight", "is no field of Body");
+  check_complaint("  mass: 2", "  mas: 2", 5, "mas", "did you mean mass?");
+  check_complaint("mass: 2\n", "mass: 2,5\n", 5, "syntax", "write a point: 2.5");
+  check_complaint("  mass: 2", "  period_us: 2", 5, "period_us", "is no field of Body");
+  test::check_complaint("mechanism: \"m.textproto\"\nperiod_us: 1000\n", 1, "mechanism", "belongs into a rig file");
+  check_complaint("type: REVOLUTE\n", "type: REVOLUT\n", 16, "type", "did you mean REVOLUTE?");
   check_complaint("mass: 2", "mass: 0", 5, "body \"A\".mass", "0 kg");
   check_complaint("inertia { xx: 1 yy: 1 zz: 1 }", "inertia { xx: 1 yy: 1 zz: 3 }", 6, "body \"A\".inertia",
                   "principal");
@@ -375,7 +379,11 @@ TEST_CASE("settings of a rig that cannot work are told at their line") {
   CHECK(starts_with(rig_complaint(start + "link { timeout_steps: 9 }"), "rig.textproto:2: link.timeout_steps: "));
   CHECK(starts_with(rig_complaint(start + "link { timeout_steps: 60001 }"), "rig.textproto:2: link.timeout_steps: "));
   CHECK(starts_with(rig_complaint(start + "realtime { priority: 100 }"), "rig.textproto:2: realtime.priority: "));
-  CHECK(starts_with(rig_complaint(start + "speed: 3"), "rig.textproto:2: syntax: "));
+  CHECK(starts_with(rig_complaint(start + "speed: 3"), "rig.textproto:2: speed: "));
+  CHECK(starts_with(rig_complaint(start + "perod_us: 3"),
+                    "rig.textproto:2: perod_us: is no field of Rig: did you mean "
+                    "period_us?"));
+  CHECK(starts_with(rig_complaint("name: \"m\"\nbody {}"), "rig.textproto:1: name: belongs into a mechanism file"));
 }
 
 TEST_CASE("a rig file says who paces, what is kept for a fault, and what each channel may do") {
