@@ -11,11 +11,11 @@
 //   below (20) the tangent is M - (dt^2/4) dQ/dq - (dt/2) dQ/dqd: the printed factors are swapped
 //   (22) (23) (27)  the right-hand side is -(dt^2/4) (g + Psi_q' alpha Psi): the printed sign diverges
 //   (37)       the first Jacobian needs a transpose
-//   (21) (34)  lambda is accumulated over iterations and, in trees, carried over steps: in loops a step begins anew,
+//   (21) (34)  lambda is accumulated over iterations and, in trees, carried over steps: in loops a step begins again,
 //              since at a singular pose what rounding leaves in it would add up
 //   alpha      not a physical parameter: what acts is the compliance 4 / (alpha dt^2) against Phi_q M^-1 Phi_q',
 //              so each joint's compliance is chosen relative to that
-//   3.3, 6     the tangent is factorised anew at the converged pose for both projections: re-using the one of the
+//   3.3, 6     the tangent is factorised again at the converged pose for both projections: re-using the one of the
 //              Newton iterations is unstable; the applied forces' partials stay out of it, since a projection in a
 //              metric that holds springs to the ground or to other bodies does not keep momentum
 //   3.4        the acceleration projection uses the projected velocities in gamma

@@ -39,7 +39,7 @@ class MechanismBuilder {
 
   // The joint as built into each body: point [m] from the mass centre, axis and a reference direction normal to it,
   // in body coordinates (world for the ground). Coordinates are zero where the reference directions coincide.
-  // May disagree with the start pose; that is found, and mended on request, when the start state is made.
+  // May disagree with the start pose; that is found, and corrected on request, when the start state is made.
   using SideInBody = rigstep::SideInBody;
   // size: the lead of a screw or the length of a distance [m]; the displacement of a screw is zero where its angle is.
   void add_joint(std::string name, JointType type, const std::string& first, const std::string& second,

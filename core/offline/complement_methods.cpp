@@ -136,7 +136,7 @@ MatrixXd pseudo_inverse(const MatrixXd& K, Index rank) {
 }
 
 // Where a body has next to no moment of inertia about an axis, the rounding of what that makes of M^-1 disturbs all
-// other rows: what a solution leaves of (2.5) is solved for anew, and added.
+// other rows: what a solution leaves of (2.5) is solved for again, and added.
 Accelerations wang_huston(const Equations& at) {
   const Eigen::LDLT<MatrixXd> M(at.M);
   const MatrixXd spread = M.solve(MatrixXd(at.Phi_q.transpose()));  // M^-1 Phi_q'

@@ -8,7 +8,7 @@
 // a loop, its matrix is inverted in the sense of least squares: redundant constraints share the load.
 //
 // A rod with next to no moment of inertia about its own axis has compliances that differ a billion times, and the
-// rounding of the largest ones disturbs the others. So what a solution leaves of the bias is solved for anew, and
+// rounding of the largest ones disturbs the others. So what a solution leaves of the bias is solved for again, and
 // added: bodies respond by a factor of M^-1 that keeps the spin of such a rod apart from its other motions, so that
 // this converges to rounding. Which rows are redundant is a matter of geometry: their compliance is compared with that
 // of bodies that have their largest moment of inertia about every axis.

@@ -5,7 +5,7 @@
 //
 // with seven coordinates a body, its normalisation constraint and 7 x 7 blocks delta of every compound body on a
 // binary assembly tree. Written from the paper: the twin of the real-time stepper for small cases, and the baseline
-// that its speed is compared with. Only what makes the printed scheme run at all is mended:
+// that its speed is compared with. Only what makes the printed scheme run at all is corrected:
 //
 //   (4)-(6)    Psi = (p'p - 1) / 2, so that Psi_q = p' is its derivative; nu = -pd'pd
 //   (22) (27)  the right-hand side is -(dt^2/4) (g + Psi_q' alpha Psi)
@@ -13,7 +13,7 @@
 //   (21) (34)  lambda and mu are accumulated over iterations and carried over steps
 //   3.2        every iteration has its own factorisation: with one for all, modified Newton, the whip of 128 links
 //              costs 82 J instead of 46 J, and without 3.3 it diverges; on request
-//   3.3, 6     delta is evaluated anew at the converged pose for both projections; as printed, with that of the last
+//   3.3, 6     delta is evaluated again at the converged pose for both projections; as printed, with that of the last
 //              iteration, on request
 //   3.4        gamma holds the projected velocities
 //

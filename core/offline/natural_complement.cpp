@@ -17,7 +17,7 @@ using Eigen::Index;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
-constexpr double kChartEnds = 0.35;     // sin(theta) below which angles are counted anew
+constexpr double kChartEnds = 0.35;     // sin(theta) below which angles are counted again
 constexpr double kWorsePartition = 20;  // growth of |Phi_u^-1 Phi_v| at which a partition is no longer valid
 constexpr std::size_t kMostBodies = 60;
 constexpr int kMostRows = 600;

@@ -4,7 +4,7 @@
 //         Theoretical and Applied Mechanics 54 (2016) 4.
 //
 // Bodies have q = (r, phi, theta, psi) with Euler angles z-x-z, so that the mass matrix is regular. The angles count
-// from an orientation of their own per body, which is chosen anew where sin(theta) gets small: no pose is singular.
+// from an orientation of their own per body, which is chosen again where sin(theta) gets small: no pose is singular.
 // Rheonomic constraints; redundant ones as the paper treats each: pseudo-inverses, or a selection of independent rows
 // that is checked after every step. Where paper and code differ:
 //
@@ -49,7 +49,7 @@ struct ComplementSettings {
 struct ComplementRun {
   Trajectory trajectory;
   int charts = 0;                          // how often Euler angles were counted from a new orientation
-  int selections = 0;                      // how often independent rows and coordinates were chosen anew
+  int selections = 0;                      // how often independent rows and coordinates were chosen again
   int corrections = 0;                     // steps with Newton-Raphson
   long rows = 0;                           // of the Jacobian
   long lowest_rank = 0, highest_rank = 0;  // as the method decided in the right-hand sides

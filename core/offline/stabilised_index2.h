@@ -6,7 +6,7 @@
 //   dr/dt = v + J_r' mu,   dp/dt = 1/2 G(p)' (omega + J_theta' mu),
 //   M dv/dt = loads - J' lambda,   0 = Phi,   0 = J v + Phi_t.
 //
-// Every joint, coupling, driver and force element. Of redundant rows as many as are independent are chosen, anew at
+// Every joint, coupling, driver and force element. Of redundant rows as many as are independent are chosen, again at
 // every jump of the inputs. Offline only.
 #pragma once
 

@@ -1,5 +1,5 @@
 // What of a machine keeps a loop from its deadlines, as far as the system tells: each check passes, warns or fails with
-// the reason and the command that mends it. What cannot be read is said, never passed. Measuring is commission's job.
+// the reason and the command that fixes it. What cannot be read is said, never passed. Measuring is commission's job.
 #pragma once
 
 #include <cstdint>

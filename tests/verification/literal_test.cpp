@@ -1,4 +1,4 @@
-// The paper's scheme as printed, errata mended, against the stepper and against the references: two implementations
+// The paper's scheme as printed, errata corrected, against the stepper and against the references: two implementations
 // that share nothing but the mechanism.
 #include "core/offline/index3_literal.h"
 

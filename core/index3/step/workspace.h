@@ -61,14 +61,14 @@ struct Workspace {
 
   // The same quantities one by one: in the loop only for what the plan observes, at load time for everything.
 
-  // written by drive, evaluate_state
+  // written by evaluate_drivers, evaluate_state
   std::vector<double> reference;  // (followed coordinates) at the last instant: angles are unwrapped from there
   std::vector<Prescribed> drive;  // (drivers) prescribed motion at the end of the step
 
-  // written by look_at_bodies, evaluate_state
+  // written by gather_poses, gather_velocities, gather_last_instant, evaluate_state
   std::vector<Placement> placement;  // (bodies) of the current iterate
 
-  // written by look_at_joints, evaluate_constraints
+  // written by gather_poses, constrain_general, evaluate_constraints
   std::vector<JointPlacement> joint;  // (joints)
   std::vector<Vec6> J_first;          // (rows) Jacobian with respect to the first body   (3)
   std::vector<Vec6> J_second;         // (rows)                      the second body

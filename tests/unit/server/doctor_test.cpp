@@ -137,7 +137,7 @@ TEST_CASE("on a machine that tells nothing nothing passes but what needs no file
   CHECK(untold == 15);
 }
 
-TEST_CASE("each thing that is wrong with a machine is found, with its reason and what mends it") {
+TEST_CASE("each thing that is wrong with a machine is found, with its reason and what fixes it") {
   struct Case {
     const char* check;
     Files changed;  // an empty content takes the file away
