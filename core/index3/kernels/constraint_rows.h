@@ -50,13 +50,6 @@ RIGSTEP_INLINE void with_sides(const StepArrays& a, const ConstraintBatch& c, F&
   }
 }
 
-RIGSTEP_INLINE void copy(const StepArrays& a, double* array, int first, int copies, int begin, int end) {
-  for (int c = first; c < first + copies; ++c) {
-    const Place &from = a.copy[c].from, &to = a.copy[c].to;
-    for (int k = begin; k < end; ++k) array[to.base + k * to.stride] = array[from.base + k * from.stride];
-  }
-}
-
 template <int C, class T>
 RIGSTEP_INLINE void constrain_points(const StepArrays& a, const ConstraintBatch& c, const AssemblySweep& what) {
   constexpr int W = kWidth<T>;

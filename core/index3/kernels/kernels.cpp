@@ -2,12 +2,63 @@
 // here stays in that namespace, so that no function for a newer processor can be called on an older one.
 #include "core/index3/kernels/sweeps.h"
 
-#include "core/index3/kernels/front_solution.h"
+#include "core/index3/kernels/fronts.h"
 #include "core/index3/kernels/leaf_motion.h"
 
 namespace rigstep::index3::RIGSTEP_ISA {
 
 namespace {
+
+template <class F>
+RIGSTEP_INLINE void for_bodies(const StepArrays& a, F&& f) {
+  for (const Run* run = a.run; run < a.run + a.runs; ++run) {
+    if (run->of != Run::Of::leaves) continue;
+    const Leaf* leaf = a.leaf + run->first;
+    with_width(leaf->width, [&]<class T>() RIGSTEP_INLINED {
+      for (const Leaf* end = leaf + run->count; leaf < end; ++leaf)
+        f.template operator()<T>(BodyArrays<T>(a, a.body + leaf->record));
+    });
+  }
+}
+
+void carry_over_multipliers(const StepArrays& a) {
+  for (int i = 0; i < a.constraints; ++i) {
+    const ConstraintBatch& c = a.constraint[i];
+    const double* from = a.last_lambda + c.row_position;
+    double* to = a.lambda + c.row_position;
+    with_width(c.width, [&]<class T>() RIGSTEP_INLINED {
+      for (int k = 0; k < c.format.rows; ++k) store(to + k * kWidth<T>, load<T>(from + k * kWidth<T>));
+    });
+  }
+}
+
+void predict(const StepArrays& a) {
+  carry_over_multipliers(a);
+  for_bodies(a, [&]<class T>(const BodyArrays<T>& b) RIGSTEP_INLINED { predict_body(b, a.step); });
+}
+
+void place(const StepArrays& a) {
+  for_bodies(a, [&]<class T>(const BodyArrays<T>& b) { turn_body(b, load_quaternion<T>(b.next + kP * kWidth<T>)); });
+}
+
+bool eliminate_fronts(const StepArrays& a, const Run& run, int stage) {
+  const Front* first = a.front + run.first;
+  return kEliminateFronts.of_shape[run.shape](a, first, first + run.count, stage);
+}
+
+void solve_up(const StepArrays& a, const Run& run, RightHandSide side) {
+  const bool restarts = side == RightHandSide::Phi_restarted;
+  const double* rhs = restarts || side == RightHandSide::Phi ? a.Phi
+                      : side == RightHandSide::rate          ? a.rate
+                                                             : a.quadratic;
+  const Front* first = a.front + run.first;
+  kSolveUp.of_shape[run.shape](a, first, first + run.count, rhs, restarts);
+}
+
+void solve_down(const StepArrays& a, const Run& run, Multiplier kind) {
+  const Front* first = a.front + run.first;
+  kSolveDown.of_shape[run.shape](a, first, first + run.count, kind);
+}
 
 void start(const StepArrays& a, const Run& run, AssemblySweep::Start motion) {
   switch (motion) {

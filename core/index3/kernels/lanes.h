@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 #if defined(__AVX__)
 #include <immintrin.h>
@@ -58,8 +59,8 @@ inline constexpr int kWidth = sizeof(T) / sizeof(double);
 // f(0) ... f(N - 1), unrolled
 template <int N, class F>
 RIGSTEP_INLINE void each(const F& f) {
-  if constexpr (N > 1) each<N - 1>(f);
-  if constexpr (N > 0) f(N - 1);
+#pragma GCC unroll 64
+  for (int k = 0; k < N; ++k) f(k);
 }
 
 template <int N>

@@ -2,7 +2,7 @@
 // residuals that it leaves.
 #pragma once
 
-#include "core/index3/kernels/front_elimination.h"
+#include "core/index3/kernels/leaf_compliance.h"
 
 namespace rigstep::index3::RIGSTEP_ISA {
 

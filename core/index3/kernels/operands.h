@@ -70,6 +70,14 @@ struct KeptHandles {
   }
 };
 
+// Numbers begin ... end - 1 of each of the copies.
+RIGSTEP_INLINE void copy(const StepArrays& a, double* array, int first, int copies, int begin, int end) {
+  for (int c = first; c < first + copies; ++c) {
+    const Place &from = a.copy[c].from, &to = a.copy[c].to;
+    for (int k = begin; k < end; ++k) array[to.base + k * to.stride] = array[from.base + k * from.stride];
+  }
+}
+
 template <class T, class Get>
 RIGSTEP_INLINE Gathered<T> gathered(double* array, const Get& place_of_lane) {
   Gathered<T> g;

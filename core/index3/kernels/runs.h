@@ -1,5 +1,4 @@
-// Loops over the runs of a part: every loop is compiled for each shape that a run may have. The prediction of all
-// bodies stands here, too.
+// Loops over the runs of a part: every loop is compiled for each shape that a run may have.
 #pragma once
 
 #include <type_traits>
@@ -9,6 +8,12 @@
 #include "core/index3/kernels/sweeps.h"
 
 namespace rigstep::index3::RIGSTEP_ISA {
+
+// One loop for each shape; looked up once per run, since a run may be as short as its decisions.
+template <class Loop, int Count>
+struct Loops {
+  Loop of_shape[Count];
+};
 
 namespace {
 
@@ -48,12 +53,7 @@ constexpr int width_of(int shape) { return 1 << shape % kWidths < kWidest ? 1 <<
 template <int S>
 using LanesOf = std::conditional_t<width_of(S) == 1, double, Lanes<width_of(S)>>;
 
-template <class Loop, int Count>
-struct Loops {
-  Loop of_shape[Count];
-};
-
-// loop_of<0>() ... loop_of<Count - 1>(): looked up once per run, since a run may be as short as its decisions
+// loop_of<0>() ... loop_of<Count - 1>()
 template <class F, int... S>
 constexpr auto loops(const F& loop_of, std::integer_sequence<int, S...>) {
   return Loops<decltype(loop_of.template operator()<0>()), sizeof...(S)>{{loop_of.template operator()<S>()...}};
@@ -61,18 +61,6 @@ constexpr auto loops(const F& loop_of, std::integer_sequence<int, S...>) {
 template <int Count, class F>
 constexpr auto loops(const F& loop_of) {
   return loops(loop_of, std::make_integer_sequence<int, Count>{});
-}
-
-template <class F>
-RIGSTEP_INLINE void for_bodies(const StepArrays& a, F&& f) {
-  for (const Run* run = a.run; run < a.run + a.runs; ++run) {
-    if (run->of != Run::Of::leaves) continue;
-    const Leaf* leaf = a.leaf + run->first;
-    with_width(leaf->width, [&]<class T>() RIGSTEP_INLINED {
-      for (const Leaf* end = leaf + run->count; leaf < end; ++leaf)
-        f.template operator()<T>(BodyArrays<T>(a, a.body + leaf->record));
-    });
-  }
 }
 
 // What the leaves of a run have in common: C cosines of both constraints of a link, kAnyLeaf otherwise.
@@ -95,26 +83,6 @@ RIGSTEP_INLINE void for_leaves(const StepArrays& a, const Run& run, F f) {
       loops<kLeafShapes>([]<int S, class Of = LeafOf<S>>() { return &for_leaves<typename Of::T, Of::C, F>; });
   const Leaf* first = a.leaf + run.first;
   kLoops.of_shape[run.shape](a, first, first + run.count, f);
-}
-
-void carry_over_multipliers(const StepArrays& a) {
-  for (int i = 0; i < a.constraints; ++i) {
-    const ConstraintBatch& c = a.constraint[i];
-    const double* from = a.last_lambda + c.row_position;
-    double* to = a.lambda + c.row_position;
-    with_width(c.width, [&]<class T>() RIGSTEP_INLINED {
-      for (int k = 0; k < c.format.rows; ++k) store(to + k * kWidth<T>, load<T>(from + k * kWidth<T>));
-    });
-  }
-}
-
-void predict(const StepArrays& a) {
-  carry_over_multipliers(a);
-  for_bodies(a, [&]<class T>(const BodyArrays<T>& b) RIGSTEP_INLINED { predict_body(b, a.step); });
-}
-
-void place(const StepArrays& a) {
-  for_bodies(a, [&]<class T>(const BodyArrays<T>& b) { turn_body(b, load_quaternion<T>(b.next + kP * kWidth<T>)); });
 }
 
 }  // namespace

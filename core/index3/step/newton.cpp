@@ -62,11 +62,11 @@ bool newton(const StepProblem& step, PartSweeps& sweeps, const std::function<voi
   if (!evaluate_iterate(step, sweeps, 0)) return false;  // 3b      (1) (3) (8)
   for (int k = 0; k < plan.settings.iterations; ++k) {
     // 3c-3f   leaves: tangent (26), free motion (27), kernels/leaf_compliance.h and leaf_motion.h;
-    //         fronts: elimination (36)-(38), kernels/front_elimination.h; right-hand sides (39) and the solve at the
-    //         root, solve_as_root() of kernels/front_solution.h
+    //         fronts: elimination (36)-(38), kernels/front_elimination.cpp; right-hand sides (39) and the solve at the
+    //         root, solve_as_root() of kernels/front_solution.cpp
     if (!sweeps.assemble(newton_sweep(renews_tangent(plan, k), closing(plan, k), step.quarter_dt2()))) return false;
     if (after_assembly) after_assembly();
-    // 3g, 3h  multipliers from the root to the leaves (34), kernels/front_solution.h; displacements (24) (25),
+    // 3g, 3h  multipliers from the root to the leaves (34), kernels/front_solution.cpp; displacements (24) (25),
     //         kernels/leaf_motion.h
     sweeps.disassemble(newton_update(k + 1 == plan.settings.iterations));
     if (!evaluate_iterate(step, sweeps, k + 1)) return false;  // 3b

@@ -37,49 +37,14 @@
 //
 // A loop closes where A and B share several constraints: they are eliminated one after the other, the others being
 // pending in both, so that their entries add up.
-#pragma once
-
-#include "core/index3/kernels/leaf_compliance.h"
+#include "core/index3/kernels/factorisation.h"
+#include "core/index3/kernels/fronts.h"
 
 namespace rigstep::index3::RIGSTEP_ISA {
 
 namespace {
 
-// f(left, right): sources of the children's numbers, by the way they lie; `what`: matrix or vector
-template <class T, class What, class F>
-RIGSTEP_INLINE void with_children(const StepArrays& a, const Front& f, const What& what, F&& body) {
-  constexpr int W = kWidth<T>;
-  const Child &left = f.child[0], &right = f.child[1];
-  if (W == 1 || f.children == Operands::beside) {
-    body(Beside<T>{a.arena + what.of(left), left.stride}, Beside<T>{a.arena + what.of(right), right.stride});
-  } else if (f.children == Operands::in_order) {
-    body(InOrder<T>{a.arena + what.of(left)}, InOrder<T>{a.arena + what.of(right)});
-  } else if constexpr (W > 1) {
-    const auto scattered = [&](const Child& c) {
-      return gathered<T>(a.arena, [&](int l) {
-        return c.scattered < 0 ? Place{what.of(c) + l, c.stride} : what.of(a.scattered_child[c.scattered])[l];
-      });
-    };
-    body(scattered(left), scattered(right));
-  }
-}
-struct Matrix {
-  RIGSTEP_INLINE int of(const Child& c) const { return c.matrix; }
-  RIGSTEP_INLINE const Place* of(const ScatteredChild& c) const { return c.matrix; }
-};
-struct Vector {
-  RIGSTEP_INLINE int of(const Child& c) const { return c.vector; }
-  RIGSTEP_INLINE const Place* of(const ScatteredChild& c) const { return c.vector; }
-};
-
 RIGSTEP_INLINE int entry(int i, int k) { return i >= k ? packed(i) + k : packed(k) + i; }
-
-// Between the rows of the constraint that a front eliminates. Only narrow ones may lie beside others: for the widest
-// the compiler knows it.
-template <class T>
-RIGSTEP_INLINE int row_stride(const Front& f) {
-  return kWidth<T> < kWidest ? f.row_stride : kWidth<T>;
-}
 
 // L below the diagonal and 1/D of the pivots on it, kept
 template <int N, class T>
@@ -232,14 +197,6 @@ RIGSTEP_INLINE bool eliminate(const StepArrays& a, const Front& f, int stage) {
   return positive;
 }
 
-// What the fronts of a run have in common, as constants for the compiler.
-template <int S>
-struct FrontOf {
-  using T = LanesOf<S>;
-  static constexpr int N = S / (kForms * kWidths);
-  static constexpr Form kForm = N < 3 ? Form::general : static_cast<Form>(S / kWidths % kForms);
-};
-
 // says whether all pivots are positive
 template <int N, Form Shape, class T>
 RIGSTEP_LOOP bool eliminate_fronts(const StepArrays& a, const Front* f, const Front* end, int stage) {
@@ -253,13 +210,9 @@ RIGSTEP_LOOP bool eliminate_fronts(const StepArrays& a, const Front* f, const Fr
   return positive;
 }
 
-bool eliminate_fronts(const StepArrays& a, const Run& run, int stage) {
-  static constexpr auto kLoops = loops<kFrontShapes>(
-      []<int S, class Of = FrontOf<S>>() { return &eliminate_fronts<Of::N, Of::kForm, typename Of::T>; });
-  const Front* first = a.front + run.first;
-  return kLoops.of_shape[run.shape](a, first, first + run.count, stage);
-}
-
 }  // namespace
+
+const Loops<EliminateFronts, kFrontShapes> kEliminateFronts = loops<kFrontShapes>(
+    []<int S, class Of = FrontOf<S>>() { return &eliminate_fronts<Of::N, Of::kForm, typename Of::T>; });
 
 }  // namespace rigstep::index3::RIGSTEP_ISA

@@ -1,7 +1,6 @@
 // Right-hand sides from the leaves to the root, (39), and the solution back from the root to the leaves, (34).
-#pragma once
-
-#include "core/index3/kernels/front_elimination.h"
+#include "core/index3/kernels/factorisation.h"
+#include "core/index3/kernels/fronts.h"
 
 namespace rigstep::index3::RIGSTEP_ISA {
 
@@ -84,17 +83,6 @@ RIGSTEP_INLINE void solve_front_up(const StepArrays& a, const Front& f, const do
 template <int N, Form Shape, class T>
 RIGSTEP_LOOP void solve_up(const StepArrays& a, const Front* f, const Front* end, const double* rhs, bool restarts) {
   for (; f < end; ++f) solve_front_up<N, Shape, T>(a, *f, rhs, restarts);
-}
-
-void solve_up(const StepArrays& a, const Run& run, RightHandSide side) {
-  const bool restarts = side == RightHandSide::Phi_restarted;
-  const double* rhs = restarts || side == RightHandSide::Phi ? a.Phi
-                      : side == RightHandSide::rate          ? a.rate
-                                                             : a.quadratic;
-  static constexpr auto kLoops =
-      loops<kFrontShapes>([]<int S, class Of = FrontOf<S>>() { return &solve_up<Of::N, Of::kForm, typename Of::T>; });
-  const Front* first = a.front + run.first;
-  kLoops.of_shape[run.shape](a, first, first + run.count, rhs, restarts);
 }
 
 // z: solution of the eliminated constraint
@@ -207,13 +195,11 @@ RIGSTEP_LOOP void solve_down(const StepArrays& a, const Front* first, const Fron
   for (const Front* f = end; f-- > first;) solve_front_down<N, Shape, T>(a, *f, kind);
 }
 
-void solve_down(const StepArrays& a, const Run& run, Multiplier kind) {
-  static constexpr auto kLoops =
-      loops<kFrontShapes>([]<int S, class Of = FrontOf<S>>() { return &solve_down<Of::N, Of::kForm, typename Of::T>; });
-  const Front* first = a.front + run.first;
-  kLoops.of_shape[run.shape](a, first, first + run.count, kind);
-}
-
 }  // namespace
+
+const Loops<SolveUp, kFrontShapes> kSolveUp =
+    loops<kFrontShapes>([]<int S, class Of = FrontOf<S>>() { return &solve_up<Of::N, Of::kForm, typename Of::T>; });
+const Loops<SolveDown, kFrontShapes> kSolveDown =
+    loops<kFrontShapes>([]<int S, class Of = FrontOf<S>>() { return &solve_down<Of::N, Of::kForm, typename Of::T>; });
 
 }  // namespace rigstep::index3::RIGSTEP_ISA
