@@ -2,6 +2,7 @@
 # Install what Rigstep needs from docker/packages.txt on Debian 12.
 #
 #   docker/setup.sh             what it takes to build, test and run
+#   docker/setup.sh --build     what it takes to build and run
 #   docker/setup.sh --develop   that, and the second compiler with its checkers
 #   docker/setup.sh --bench     the first, and the other engines that rigstep bench compares with
 #   docker/setup.sh --runtime   only what a built rigstep needs to run
@@ -16,9 +17,10 @@ sections='build test runtime'
 for argument in "$@"; do
   case $argument in
     --develop) sections='build test runtime develop' ;;
+    --build) sections='build runtime' ;;
     --bench) sections='build test runtime bench' ;;
     --runtime) sections=runtime ;;
-    --help | -h) sed -n '2,11s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    --help | -h) sed -n '2,12s/^# \{0,1\}//p' "$0"; exit 0 ;;
     *) echo "setup: unknown argument '$argument'; see docker/setup.sh --help" >&2; exit 2 ;;
   esac
 done
@@ -58,7 +60,9 @@ fi
 log=$(mktemp -t rigstep-setup.XXXXXX)
 apt() {
   "${as_root[@]}" apt-get -q -o Acquire::Retries=3 -o Dpkg::Use-Pty=0 "$@" </dev/null 2>&1 | tee -a "$log" |
-    awk '/^Setting up / && ++n % 50 == 0 { print "setup:   " n " set up"; fflush() }' ||
+    awk '/^Need to get |^Get:[0-9]*0 / { print "setup:   " $0 }
+         /^Setting up / && ++n % 50 == 0 { print "setup:   " n " set up" }
+         { fflush() }' ||
     { tail -n 15 "$log" >&2; fail "apt-get $1 failed (all of its output: $log)"; }
 }
 SECONDS=0

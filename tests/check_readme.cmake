@@ -258,7 +258,7 @@ endfunction()
 
 function(check_promises root)
   set(test "docker/setup.sh && cmake --workflow --preset test")
-  require_line("${root}" README.md "docker/setup.sh && cmake --workflow --preset demo")
+  require_line("${root}" README.md "docker/setup.sh --build && cmake --workflow --preset demo")
   require_line("${root}" README.md "${test}")
   require_line("${root}" .ci/run "${test}")
   require_program("${root}" tests/package/own_loop.cpp)
