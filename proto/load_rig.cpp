@@ -202,6 +202,8 @@ RigConfig parse_rig(std::string text, const std::string& path) {
   read_realtime(file, source, rig);
   rig.recording_path = file.recording().path();
   if (file.recording().full_state_every() != 0) rig.full_state_every = file.recording().full_state_every();
+  if (file.recording().has_outputs_every()) rig.outputs_every = file.recording().outputs_every();
+  rig.recorded_outputs.assign(file.recording().output().begin(), file.recording().output().end());
   read_stale_input(file, source, rig);
   read_link(file, source, std::filesystem::path(path).parent_path(), rig);
   read_channels(file, source, rig);

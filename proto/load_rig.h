@@ -31,6 +31,8 @@ struct RigConfig {
   std::optional<int> cpu;
   std::string recording_path;  // empty: no recording
   std::uint32_t full_state_every = 1000;
+  std::uint32_t outputs_every = 1;            // steps; 0: outputs are not recorded
+  std::vector<std::string> recorded_outputs;  // empty: all
   std::uint32_t max_input_age_steps = 20;
   StaleRule stale_rule = StaleRule::ramp;
   std::uint32_t ramp_steps = 250;           // of the rule ramp, where the channel has none of its own

@@ -1,7 +1,6 @@
 // What the writer and the reader of recordings know of the MCAP format (https://mcap.dev/spec). Included by them only.
 #pragma once
 
-#include <google/protobuf/descriptor.h>
 #include <zlib.h>
 
 #include <array>
@@ -12,7 +11,7 @@
 #include <system_error>
 #include <vector>
 
-#include "proto/recording.pb.h"
+#include "proto/named_messages.h"
 
 namespace rigstep::wire {
 
@@ -40,17 +39,18 @@ inline constexpr std::size_t kChunkSize = std::size_t{1} << 20;  // a chunk this
 inline constexpr std::size_t kLargestChunk = std::size_t{64} << 20;
 inline constexpr std::size_t kLargestMessage = kLargestChunk - 2 * kChunkSize;  // fits a chunk that is nearly full
 
-enum Topic : int { kHeader, kSteps, kStates, kFooter };
+enum Topic : int { kHeader, kSteps, kStates, kFooter, kOutputs, kBodies };
 
 struct TopicInfo {
-  std::string_view name;
-  const google::protobuf::Descriptor* (*message)();
+  std::string_view name, message;
 };
 
-inline constexpr std::array<TopicInfo, 4> kTopic{{{"/header", &RecordingHeader::descriptor},
-                                                  {"/steps", &RecordedStep::descriptor},
-                                                  {"/states", &RecordedState::descriptor},
-                                                  {"/footer", &RecordingFooter::descriptor}}};
+inline constexpr std::array<TopicInfo, 6> kTopic{{{"/header", "rigstep.wire.RecordingHeader"},
+                                                  {"/steps", "rigstep.wire.RecordedStep"},
+                                                  {"/states", "rigstep.wire.RecordedState"},
+                                                  {"/footer", "rigstep.wire.RecordingFooter"},
+                                                  {"/outputs", kOutputsMessage},
+                                                  {"/bodies", kBodiesMessage}}};
 
 // MCAP counts schemas from 1; ours and the channels are numbered alike.
 constexpr std::uint16_t id_of(int topic) { return static_cast<std::uint16_t>(topic + 1); }

@@ -23,6 +23,8 @@ std::string printable_metadata(std::string_view text) {
 }  // namespace
 
 RecordingReader::RecordingReader(const std::string& path) : path_(path) {
+  schema_id_.fill(-1);
+  channel_id_.fill(-1);
   open();
   read_header();
 }
@@ -75,11 +77,18 @@ void RecordingReader::read_header() {
     throw RecordingError(
         path_, "byte " + std::to_string(message->offset) + ": header." + beyond->field + " " + beyond->problem,
         beyond->remedy);
+  try {
+    named_ = std::make_unique<NamedMessages>(header_);
+  } catch (const Error& error) {
+    throw RecordingError(path_, "byte " + std::to_string(message->offset) + ": header: " + error.what(),
+                         "the file is damaged: use a copy");
+  }
 }
 
 RecordingReader::Item RecordingReader::next(RecordedStep& step, RecordedState& state) {
   while (const std::optional<Message> message = next_message()) {
-    if (message->topic == kSteps) return parse(*message, step) ? Item::step : Item::end;
+    if (message->topic == kOutputs && !take_outputs(*message)) return Item::end;
+    if (message->topic == kSteps) return take_step(*message, step) ? Item::step : Item::end;
     if (message->topic == kStates) return parse(*message, state) ? Item::state : Item::end;
     if (message->topic == kFooter && !parse(*message, footer_.emplace())) footer_.reset();
   }
@@ -90,6 +99,18 @@ bool RecordingReader::next(RecordedStep& step) {
   Item item = Item::state;
   while (item == Item::state) item = next(step, unused_state_);
   return item == Item::step;
+}
+
+bool RecordingReader::take_step(const Message& message, RecordedStep& step) {
+  if (!parse(message, step)) return false;
+  outputs_.clear();
+  if (outputs_step_ == step.step()) outputs_.swap(newest_outputs_);
+  return true;
+}
+
+bool RecordingReader::take_outputs(const Message& message) {
+  return named_->read_outputs(message.data, message.size, outputs_step_, newest_outputs_) ||
+         stop(message.offset, "the message on /outputs cannot be decoded");
 }
 
 bool RecordingReader::parse(const Message& message, google::protobuf::MessageLite& into) {
@@ -130,7 +151,7 @@ void RecordingReader::note_schema(const Record& record) {
   const std::string_view name = in.text();
   const std::string_view encoding = in.text();
   for (int topic = 0; topic < kTopics; ++topic) {
-    if (in.ok && encoding == "protobuf" && name == kTopic[topic].message()->full_name()) schema_id_[topic] = id;
+    if (in.ok && encoding == "protobuf" && name == kTopic[topic].message) schema_id_[topic] = id;
   }
 }
 

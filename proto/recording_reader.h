@@ -7,9 +7,11 @@
 #include <cstdio>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "proto/named_messages.h"
 #include "proto/recording.h"
 
 namespace rigstep::wire {
@@ -39,6 +41,9 @@ class RecordingReader {
   // The same for steps only: false at the end.
   bool next(RecordedStep& step);
 
+  // (output channels of the header) after the step that was read last; empty: they were not recorded.
+  std::span<const double> outputs() const { return outputs_; }
+
   // After the end: absent if the run did not end cleanly.
   const std::optional<RecordingFooter>& footer() const { return footer_; }
 
@@ -46,7 +51,7 @@ class RecordingReader {
   const std::optional<Damage>& damage() const { return damage_; }
 
  private:
-  static constexpr int kTopics = 4;
+  static constexpr int kTopics = 6;
   struct Record {
     std::uint8_t opcode = 0;
     std::uint64_t offset = 0;            // in the file [bytes]
@@ -75,6 +80,8 @@ class RecordingReader {
   bool skip(std::uint64_t size);
   bool read(void* to, std::size_t size);
   bool parse(const Message& message, google::protobuf::MessageLite& into);
+  bool take_step(const Message& message, RecordedStep& step);
+  bool take_outputs(const Message& message);
   void note_schema(const Record& record);
   void note_channel(const Record& record);
   bool stop(std::uint64_t offset, std::string what);
@@ -89,14 +96,16 @@ class RecordingReader {
   bool ended_ = false;
 
   std::vector<std::uint8_t> chunk_;
-  std::uint64_t chunk_offset_ = 0;  // of chunk_[0] in the file
-  std::size_t position_ = 0;        // in chunk_
-  std::array<int, kTopics> schema_id_{-1, -1, -1, -1};
-  std::array<int, kTopics> channel_id_{-1, -1, -1, -1};
+  std::uint64_t chunk_offset_ = 0;                   // of chunk_[0] in the file
+  std::size_t position_ = 0;                         // in chunk_
+  std::array<int, kTopics> schema_id_, channel_id_;  // -1: not there
   std::array<std::uint32_t, kTopics> sequence_{};
 
   RecordingHeader header_;
   RecordedState unused_state_;
+  std::unique_ptr<NamedMessages> named_;  // once the header is known
+  std::vector<double> newest_outputs_, outputs_;
+  std::uint64_t outputs_step_ = 0;  // of newest_outputs_
   std::optional<RecordingFooter> footer_;
   std::optional<Damage> damage_;
 };

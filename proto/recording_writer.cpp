@@ -69,8 +69,7 @@ void add_file(const google::protobuf::FileDescriptor* file, std::set<const googl
   file->CopyTo(set.add_file());
 }
 
-void put_schema(Bytes& out, int topic) {
-  const google::protobuf::Descriptor* message = kTopic[topic].message();
+void put_schema(Bytes& out, int topic, const google::protobuf::Descriptor* message) {
   google::protobuf::FileDescriptorSet files;
   std::set<const google::protobuf::FileDescriptor*> done;
   add_file(message->file(), done, files);
@@ -111,7 +110,7 @@ RecordingWriter::RecordingWriter(const std::string& path, const RecordingHeader&
 
 RecordingWriter::RecordingWriter(const std::string& path, const RecordingHeader& header, std::int64_t log_time_ns,
                                  Existing existing)
-    : path_(path) {
+    : path_(path), named_(header) {
   check_header(header);
   open(existing);
   try {
@@ -132,10 +131,17 @@ void RecordingWriter::write_head(const RecordingHeader& header, std::int64_t log
   // schemas and channels in the chunk: its crc guards them too
   begin_chunk();
   first_chunk_ = chunk_.offset;
-  for (int topic = 0; topic < kTopics; ++topic) put_schema(buffer_, topic);
+  put_schemas();
   for (int topic = 0; topic < kTopics; ++topic) put_channel(buffer_, topic);
   append(kHeader, header, log_time_ns);
   flush();
+}
+
+void RecordingWriter::put_schemas() {
+  const google::protobuf::Descriptor* const types[kTopics] = {
+      RecordingHeader::descriptor(), RecordedStep::descriptor(), RecordedState::descriptor(),
+      RecordingFooter::descriptor(), named_.outputs_type(),      named_.bodies_type()};
+  for (int topic = 0; topic < kTopics; ++topic) put_schema(buffer_, topic, types[topic]);
 }
 
 RecordingWriter::~RecordingWriter() {
@@ -177,10 +183,17 @@ void RecordingWriter::open(Existing existing) {
     throw RecordingWriteError(path_, "cannot replace the file: " + errno_text(errno), "name another file");
 }
 
-void RecordingWriter::write(const RecordedStep& step, std::int64_t log_time_ns) { append(kSteps, step, log_time_ns); }
+// Outputs and step belong together: they stand in one chunk.
+void RecordingWriter::write(const RecordedStep& step, std::span<const double> outputs, std::int64_t log_time_ns) {
+  if (!outputs.empty()) append(kOutputs, named_.outputs(step.step(), step.sim_time_ns(), outputs), log_time_ns);
+  append(kSteps, step, log_time_ns);
+  if (buffer_.size() - chunk_start_ >= kChunkSize) flush();
+}
 
 void RecordingWriter::write(const RecordedState& state, std::int64_t log_time_ns) {
   append(kStates, state, log_time_ns);
+  if (named_.has_bodies()) append(kBodies, named_.bodies(state), log_time_ns);
+  if (buffer_.size() - chunk_start_ >= kChunkSize) flush();
 }
 
 void RecordingWriter::append(int topic, const google::protobuf::MessageLite& message, std::int64_t log_time_ns) {
@@ -204,7 +217,6 @@ void RecordingWriter::append(int topic, const google::protobuf::MessageLite& mes
   ++count_[topic];
   chunk_.first_time = std::min(chunk_.first_time, log_time);
   chunk_.last_time = std::max(chunk_.last_time, log_time);
-  if (buffer_.size() - chunk_start_ >= kChunkSize) flush();
 }
 
 void RecordingWriter::flush() {
@@ -302,9 +314,7 @@ void RecordingWriter::write_summary() {
     put(offsets, offset_ + buffer_.size() - group_start);
     end_record(offsets, start);
   };
-  write_group(kSchemaRecord, [&] {
-    for (int topic = 0; topic < kTopics; ++topic) put_schema(buffer_, topic);
-  });
+  write_group(kSchemaRecord, [&] { put_schemas(); });
   write_group(kChannelRecord, [&] {
     for (int topic = 0; topic < kTopics; ++topic) put_channel(buffer_, topic);
   });

@@ -4,9 +4,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "proto/named_messages.h"
 #include "proto/output_file.h"
 #include "proto/recording.h"
 
@@ -29,7 +31,8 @@ class RecordingWriter {
 
   // Adds to the current chunk; a chunk of 1 MiB is flushed. No allocation once the buffers have grown.
   // log_time_ns: [ns since 1970]; MCAP knows no time before that, earlier ones are stored as 0.
-  void write(const RecordedStep& step, std::int64_t log_time_ns);
+  // outputs: (output channels of the header) after the step, or none.
+  void write(const RecordedStep& step, std::span<const double> outputs, std::int64_t log_time_ns);
   void write(const RecordedState& state, std::int64_t log_time_ns);
 
   // Hands the current chunk to the operating system: it survives the process, though not a power failure.
@@ -46,7 +49,7 @@ class RecordingWriter {
   std::uint64_t bytes() const noexcept { return offset_; }
 
  private:
-  static constexpr int kTopics = 4;
+  static constexpr int kTopics = 6;
   struct File {
     int descriptor = -1;
     ~File();
@@ -68,6 +71,7 @@ class RecordingWriter {
   void write_head(const RecordingHeader& header, std::int64_t log_time_ns);
   void check_header(const RecordingHeader& header) const;
   void begin_chunk();
+  void put_schemas();
   void append(int topic, const google::protobuf::MessageLite& message, std::int64_t log_time_ns);
   void write_chunk_head();
   void write_chunk_index();
@@ -79,6 +83,7 @@ class RecordingWriter {
   [[noreturn]] void fail(const std::string& problem, const std::string& remedy);
 
   std::string path_;
+  NamedMessages named_;
   File file_;
   std::uint64_t offset_ = 0;          // bytes in the file so far
   std::uint32_t crc_ = 0;             // of all of them

@@ -15,6 +15,31 @@
 namespace rigstep::rt {
 namespace {
 
+// A record in a slot: all before its input channels, these, the number of outputs, and the outputs.
+constexpr std::size_t kStepHeadBytes = offsetof(StepRecord, inputs) + offsetof(Inputs, value);
+constexpr std::size_t kOutputCountBytes = sizeof(std::int64_t);
+
+void put_step(const StepRecord& record, std::byte* slot) noexcept {
+  const std::size_t inputs_end = kStepHeadBytes + static_cast<std::size_t>(record.inputs.count) * sizeof(double);
+  std::memcpy(slot, &record, inputs_end);
+  const std::int64_t outputs = record.outputs.count;
+  std::memcpy(slot + inputs_end, &outputs, sizeof outputs);
+  std::memcpy(slot + inputs_end + sizeof outputs, record.outputs.value.data(),
+              static_cast<std::size_t>(outputs) * sizeof(double));
+}
+
+void take_step(const std::byte* slot, StepRecord& record) noexcept {
+  std::memcpy(static_cast<void*>(&record), slot, kStepHeadBytes);
+  const std::size_t input_bytes = static_cast<std::size_t>(record.inputs.count) * sizeof(double);
+  std::memcpy(record.inputs.value.data(), slot + kStepHeadBytes, input_bytes);
+  const std::byte* const after_inputs = slot + kStepHeadBytes + input_bytes;
+  std::int64_t outputs = 0;
+  std::memcpy(&outputs, after_inputs, sizeof outputs);
+  record.outputs.count = static_cast<int>(outputs);
+  std::memcpy(record.outputs.value.data(), after_inputs + sizeof outputs,
+              static_cast<std::size_t>(outputs) * sizeof(double));
+}
+
 constexpr std::uint32_t kOriginFlags = kStaleInput | kNoInputYet | kInputLimited | kMissedTooOften;
 
 template <class Integer>
@@ -82,7 +107,9 @@ Cycle::Cycle(index3::Stepper& stepper, const CycleSettings& settings, const Cycl
       miss_guard_(settings.miss_limits, stepper.settings().dt_ns) {
   assert(settings.max_age_steps > 0);
   assert(settings.inputs.empty() || settings.inputs.size() == stepper.mechanism().input_channels().size());
-  assert(ports.steps == nullptr || ports.steps->slot_bytes() >= step_record_bytes(guard_.at_rest().count));
+  assert(ports.steps == nullptr ||
+         ports.steps->slot_bytes() >=
+             step_record_bytes(guard_.at_rest().count, static_cast<int>(stepper.mechanism().output_channels().size())));
   assert(ports.states == nullptr || ports.states->slot_bytes() == full_state_bytes(stepper.state()));
   newest_.inputs = record_.inputs = guard_.at_rest();
   // a fault in the very first step must have something good to repeat
@@ -295,12 +322,14 @@ void Cycle::describe(const InputOrigin& origin, const TickTiming& timing) noexce
   record_.flags = snapshot_.flags;
   record_.missed_deadlines = saturate(timing.missed_deadlines);
   record_.wake_up_ns = saturate(timing.wake_up_ns);
+  record_.outputs.count = snapshot_.outputs.count;
+  std::copy_n(snapshot_.outputs.value.begin(), snapshot_.outputs.count, record_.outputs.value.begin());
 }
 
 bool Cycle::try_push_step() noexcept {
   const std::span<std::byte> slot = ports_.steps->try_claim();
   if (slot.empty()) return false;
-  std::memcpy(slot.data(), &record_, std::min(slot.size(), sizeof record_));
+  put_step(record_, slot.data());
   ports_.steps->publish();
   return true;
 }
@@ -338,15 +367,15 @@ void Cycle::push_full_state() noexcept {
   full_state_due_ = false;
 }
 
-std::size_t step_record_bytes(int input_channels) noexcept {
-  return offsetof(StepRecord, inputs) + offsetof(Inputs, value) +
-         static_cast<std::size_t>(input_channels) * sizeof(double);
+std::size_t step_record_bytes(int input_channels, int output_channels) noexcept {
+  return kStepHeadBytes + kOutputCountBytes +
+         static_cast<std::size_t>(input_channels + output_channels) * sizeof(double);
 }
 
 bool try_pop_step(Ring& steps, StepRecord& record) noexcept {
   const std::span<const std::byte> slot = steps.front();
   if (slot.empty()) return false;
-  std::memcpy(&record, slot.data(), std::min(slot.size(), sizeof record));
+  take_step(slot.data(), record);
   steps.pop();
   return true;
 }

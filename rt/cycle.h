@@ -168,8 +168,8 @@ class Cycle {
   Histogram input_age_steps_;
 };
 
-// A slot of the steps ring: a StepRecord without the input channels that the mechanism does not have.
-std::size_t step_record_bytes(int input_channels) noexcept;
+// A slot of the steps ring: a StepRecord without the channels that the mechanism does not have.
+std::size_t step_record_bytes(int input_channels, int output_channels) noexcept;
 // Reader: moves the oldest record into `record`; false if there is none.
 bool try_pop_step(Ring& steps, StepRecord& record) noexcept;
 

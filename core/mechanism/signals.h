@@ -135,7 +135,8 @@ struct StepRecord {
   double position_residual = 0.0;
   double velocity_residual = 0.0;
   double acceleration_residual = 0.0;
-  Inputs inputs;  // as applied; last, so that a queue holds only as many as there are channels
+  Inputs inputs;    // as applied; the channels stand last, so that a queue holds only as many as there are
+  Outputs outputs;  // as answered
 };
 
 }  // namespace rigstep

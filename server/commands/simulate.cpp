@@ -36,19 +36,19 @@ struct SimulateOptions {
 class Sink {
  public:
   Sink(const SimulateOptions& options, const config::LoadedMechanism& mechanism, const index3::Stepper& stepper)
-      : every_(options.every) {
+      : every_(options.every), outputs_(all_outputs(mechanism.mechanism)) {
     if (options.output.ends_with(".mcap")) {
       start_ns_ =
           std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
               .count();
       recording_path_ = fresh_recording_path(options.output);
-      recording_.emplace(recording_path_, recording_header(mechanism, nullptr, stepper, {}), start_ns_);
+      recording_.emplace(recording_path_, recording_header(mechanism, nullptr, stepper, outputs_, {}), start_ns_);
     } else if (!options.output.empty()) {
       trajectory_.emplace(options.output, stepper);
     }
   }
 
-  void write(const index3::Stepper& stepper, const StepReport& report, const Inputs& inputs) {
+  void write(const index3::Stepper& stepper, const StepReport& report, const Inputs& inputs, const Outputs& outputs) {
     const index3::State& x = stepper.state();
     const bool selected = x.step % every_ == 0;
     if (trajectory_ && selected) trajectory_->write(stepper, report);
@@ -59,7 +59,7 @@ class Sink {
     record.inputs = inputs;
     record.status = report.status;
     record.state_hash = x.hash();
-    recording_->write(to_message(record), start_ns_ + record.sim_time_ns);
+    recording_->write(to_message(record), outputs_.of(x.step, outputs), start_ns_ + record.sim_time_ns);
     if (!selected) return;
     state_.set_step(x.step);
     state_.set_sim_time_ns(record.sim_time_ns);
@@ -86,6 +86,7 @@ class Sink {
   std::string recording_path_;
   std::optional<wire::RecordingWriter> recording_;
   std::optional<TrajectoryWriter> trajectory_;
+  RecordedOutputs outputs_;
   wire::RecordedState state_;
 };
 
@@ -319,16 +320,17 @@ int simulate(const SimulateOptions& options) {
   const auto begin = std::chrono::steady_clock::now();
   StepReport start;
   index3::residuals(index3::plan_of(stepper), stepper.state(), start);
-  sink.write(stepper, start, inputs);
+  Outputs outputs;
+  sink.write(stepper, start, inputs, outputs);
   for (std::uint64_t k = 1; k <= steps && !interrupted.load(std::memory_order_relaxed); ++k) {
     if (table) table->read(exact_seconds(static_cast<std::int64_t>(k) * settings.dt_ns), inputs);
-    const StepReport report = stepper.step(inputs);
+    const StepReport report = stepper.step(inputs, outputs);
     if (failed(report.status)) {
       summary.failure = describe_failure(stepper, report);
       break;
     }
     summary.add(report, energy());
-    sink.write(stepper, report, inputs);
+    sink.write(stepper, report, inputs, outputs);
     if ((k & 0xff) == 0) progress.at(static_cast<double>(k));
   }
   const std::string reason = !summary.failure.empty() ? summary.failure : interrupted ? "interrupted" : "duration over";

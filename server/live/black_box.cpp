@@ -23,14 +23,19 @@ namespace {
 
 struct StepHead {
   std::int64_t log_time_ns;
-  std::uint64_t size;
+  std::uint64_t size;     // of the step that follows [bytes]
+  std::uint64_t outputs;  // behind it
 };
 
-// More than a RecordedStep of so many inputs ever takes.
-std::size_t largest_step(int channels) { return 256 + 9 * static_cast<std::size_t>(channels); }
+// More than a RecordedStep of so many inputs and its outputs ever take.
+std::size_t largest_step(const wire::RecordingHeader& header) {
+  return 256 + 9 * static_cast<std::size_t>(header.input_channel_size()) +
+         sizeof(double) * static_cast<std::size_t>(header.output_channel_size());
+}
 
 constexpr const char* kPartial = ".part";       // ends the name of a file that is being written
 constexpr std::uint64_t kAroundMessage = 64;    // what a recording adds to a message [bytes]
+constexpr std::uint64_t kOutputBytes = 12;      // of an output with its field number
 constexpr std::uint64_t kAroundFile = 1 << 17;  // schemas, index and closing records
 constexpr std::uint64_t kStepsPerLook = 4096;   // at the disk
 
@@ -72,15 +77,15 @@ std::uint64_t free_disk_bytes(const std::string& folder) {
 BlackBox::BlackBox(const BlackBoxSettings& settings, wire::RecordingHeader header, std::size_t state_bytes)
     : settings_(settings),
       header_(std::move(header)),
-      steps_(sizeof(StepHead) + largest_step(header_.input_channel_size()),
-             settings.steps + 2 * settings.full_state_every + 64),
+      steps_(sizeof(StepHead) + largest_step(header_), settings.steps + 2 * settings.full_state_every + 64),
       states_(sizeof(std::uint64_t) + state_bytes, settings.steps / settings.full_state_every + 8) {}
 
-void BlackBox::keep(const wire::RecordedStep& step, std::int64_t log_time_ns) {
-  const StepHead head{log_time_ns, step.ByteSizeLong()};
+void BlackBox::keep(const wire::RecordedStep& step, std::span<const double> outputs, std::int64_t log_time_ns) {
+  const StepHead head{log_time_ns, step.ByteSizeLong(), outputs.size()};
   std::byte* const slot = steps_.at(steps_.count);
   std::memcpy(slot, &head, sizeof head);
   step.SerializeWithCachedSizesToArray(reinterpret_cast<std::uint8_t*>(slot + sizeof head));
+  std::memcpy(slot + sizeof head + head.size, outputs.data(), outputs.size_bytes());
   ++steps_.count;
 }
 
@@ -102,7 +107,10 @@ BlackBox::KeptStep BlackBox::read_step(std::uint64_t number) const {
   std::memcpy(&head, steps_.at(number), sizeof head);
   KeptStep kept;
   kept.log_time_ns = head.log_time_ns;
-  kept.step.ParseFromArray(steps_.at(number) + sizeof head, static_cast<int>(head.size));
+  const std::byte* const step = steps_.at(number) + sizeof head;
+  kept.step.ParseFromArray(step, static_cast<int>(head.size));
+  kept.outputs.resize(head.outputs);
+  std::memcpy(kept.outputs.data(), step + head.size, head.outputs * sizeof(double));
   return kept;
 }
 
@@ -137,8 +145,10 @@ std::uint64_t BlackBox::largest_file() const {
     StepHead head{};
     std::memcpy(&head, steps_.at(number), sizeof head);
     bytes += head.size + kAroundMessage;
+    if (head.outputs > 0) bytes += head.outputs * kOutputBytes + 2 * kAroundMessage;
   }
-  return bytes + (states_.count - states_.first()) * (states_.slot_bytes + kAroundMessage);
+  // a full state, and the same by the names of the bodies
+  return bytes + (states_.count - states_.first()) * (3 * states_.slot_bytes + 2 * kAroundMessage);
 }
 
 std::string BlackBox::refusal(Cause cause, Time now) const {
@@ -224,7 +234,7 @@ std::uint64_t BlackBox::write_to(const std::string& path, const std::string& rea
   for (; number < steps_.count; ++number) {
     if (number % kStepsPerLook == 0) require_reserve(path);
     const KeptStep kept = read_step(number);
-    writer.write(kept.step, kept.log_time_ns);
+    writer.write(kept.step, kept.outputs, kept.log_time_ns);
     if ((kept.step.flags() & kFaulted) == 0) footer.set_steps(footer.steps() + 1);
     for (; state < states_.count && steps_before(state) == number + 1; ++state)
       writer.write(read_state(state), kept.log_time_ns);

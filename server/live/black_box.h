@@ -36,7 +36,8 @@ class BlackBox {
   // header: of the run, for its files. state_bytes: of a slot of the states ring.
   BlackBox(const BlackBoxSettings& settings, wire::RecordingHeader header, std::size_t state_bytes);
 
-  void keep(const wire::RecordedStep& step, std::int64_t log_time_ns);
+  // outputs: those that are recorded of this step, or none.
+  void keep(const wire::RecordedStep& step, std::span<const double> outputs, std::int64_t log_time_ns);
   void keep_state(std::span<const std::byte> slot);  // of the states ring; behind its step
 
   // Why none may be written now, for people; empty: one may. Requests have half of the files and bytes of a run.
@@ -63,6 +64,7 @@ class BlackBox {
   };
   struct KeptStep {
     wire::RecordedStep step;
+    std::vector<double> outputs;
     std::int64_t log_time_ns = 0;
   };
   std::uint64_t steps_before(std::uint64_t state) const;
@@ -76,7 +78,7 @@ class BlackBox {
 
   BlackBoxSettings settings_;
   wire::RecordingHeader header_;
-  Slots steps_;   // log time, size, RecordedStep
+  Slots steps_;   // log time, size, number of outputs, RecordedStep, outputs
   Slots states_;  // how many steps stand before it, slot of the ring
   std::optional<Time> last_request_;
   struct Written {

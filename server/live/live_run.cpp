@@ -67,7 +67,9 @@ rt::CycleSettings cycle_settings(const config::RigConfig& rig, const Mechanism& 
 // The step ring holds the same time at any period, the state ring as many states as that has and memory allows.
 std::shared_ptr<RecordRings> make_rings(const config::RigConfig& rig, const index3::Stepper& stepper) {
   const std::size_t state_bytes = rt::full_state_bytes(stepper.state());
-  const std::size_t record_bytes = rt::step_record_bytes(static_cast<int>(stepper.mechanism().input_channels().size()));
+  const std::size_t record_bytes =
+      rt::step_record_bytes(static_cast<int>(stepper.mechanism().input_channels().size()),
+                            static_cast<int>(stepper.mechanism().output_channels().size()));
   if (rig.recording_path.empty() && rig.black_box_folder.empty())
     return std::make_shared<RecordRings>(record_bytes, 1, state_bytes, 1);
   const auto steps = std::max(kLeastSlots, static_cast<std::size_t>(kRingNs / rig.period_ns));
@@ -89,28 +91,6 @@ config::RigConfig with_black_box_folder(config::RigConfig rig) {
 config::RigConfig with_fresh_recording(config::RigConfig rig) {
   rig.recording_path = fresh_recording_path(rig.recording_path);
   return rig;
-}
-
-// Output channels that the rig file selects, in its order.
-std::vector<int> selected_channels(const config::RigConfig& rig, const Mechanism& m) {
-  std::vector<int> channels;
-  const auto add = [&](std::size_t k) {
-    const int end =
-        k + 1 < m.outputs().size() ? m.outputs()[k + 1].first_channel : static_cast<int>(m.output_channels().size());
-    for (int c = m.outputs()[k].first_channel; c < end; ++c) channels.push_back(c);
-  };
-  for (std::size_t k = 0; k < rig.outputs.size(); ++k) {
-    const std::string& name = rig.outputs[k];
-    const auto found =
-        std::find_if(m.outputs().begin(), m.outputs().end(), [&name](const Output& o) { return o.name == name; });
-    if (found == m.outputs().end())
-      throw config::ConfigError(config::place_in(rig, "output", static_cast<int>(k)) + ": \"" + name +
-                                "\" is no output of " + m.name() + ": list names of its outputs, or none for all");
-    add(static_cast<std::size_t>(found - m.outputs().begin()));
-  }
-  if (rig.outputs.empty())
-    for (std::size_t k = 0; k < m.outputs().size(); ++k) add(k);
-  return channels;
 }
 
 LiveSummary::Distribution distribution(const rt::Histogram& histogram, double unit) {
@@ -237,7 +217,8 @@ LiveRun::LiveRun(config::RigConfig rig)
       stepper_(make_stepper(mechanism_, settings_of(rig_))),
       rings_(make_rings(rig_, stepper_)),
       key_watch_(rig_.key_path),
-      codec_(mechanism_.mechanism, selected_channels(rig_, mechanism_.mechanism), rig_.period_ns, product_version()),
+      codec_(mechanism_.mechanism, selected_channels(rig_, "output", rig_.outputs, mechanism_.mechanism),
+             rig_.period_ns, product_version()),
       endpoint_(udp_options(rig_, operator_key_), codec_, inputs_, snapshots_,
                 {.on_event = [this](const RigEvent& event) { keep_event(event); },
                  .describe_loop = [this](wire::StatusReport& report) { describe_loop(report); },
@@ -410,8 +391,9 @@ void LiveRun::start_recorder() {
   if (!keeps_records()) return;
   std::vector<std::string> lines;
   for (const rt::Grant& grant : realtime_) lines.push_back(rt::to_string(grant));
-  const wire::RecordingHeader header = recording_header(mechanism_, &rig_, stepper_, lines);
-  recorder_ = std::make_shared<Recorder>(rings_);
+  const RecordedOutputs outputs = recorded_outputs(rig_, mechanism_.mechanism);
+  const wire::RecordingHeader header = recording_header(mechanism_, &rig_, stepper_, outputs, lines);
+  recorder_ = std::make_shared<Recorder>(rings_, outputs);
   if (!rig_.recording_path.empty()) recorder_->record_to(rig_.recording_path, header);
   if (!rig_.black_box_folder.empty())
     recorder_->keep_black_box(

@@ -165,8 +165,9 @@ void Recorder::drain() {
 void Recorder::take(const StepRecord& record) {
   fill(record, step_message_);
   newest_log_time_ns_ = record.log_time_ns;
-  write_recording([&](wire::RecordingWriter& writer) { writer.write(step_message_, record.log_time_ns); });
-  if (black_box_) black_box_->keep(step_message_, record.log_time_ns);
+  const std::span<const double> outputs = outputs_.of(record.step, record.outputs);
+  write_recording([&](wire::RecordingWriter& writer) { writer.write(step_message_, outputs, record.log_time_ns); });
+  if (black_box_) black_box_->keep(step_message_, outputs, record.log_time_ns);
   if ((record.flags & kFaulted) == 0) {
     ++steps_taken_;
     return;

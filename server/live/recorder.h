@@ -16,6 +16,7 @@
 #include "proto/recording_writer.h"
 #include "rt/ring.h"
 #include "server/live/black_box.h"
+#include "server/live/output_selection.h"
 
 namespace rigstep::server {
 
@@ -32,7 +33,8 @@ struct RecordRings {
 
 class Recorder : public std::enable_shared_from_this<Recorder> {
  public:
-  explicit Recorder(std::shared_ptr<RecordRings> rings) : rings_(std::move(rings)) {}
+  Recorder(std::shared_ptr<RecordRings> rings, RecordedOutputs outputs)
+      : rings_(std::move(rings)), outputs_(std::move(outputs)) {}
 
   // Both before start(), either may be left out. record_to() creates the file; throws wire::RecordingWriteError.
   void record_to(const std::string& path, const wire::RecordingHeader& header);
@@ -90,6 +92,7 @@ class Recorder : public std::enable_shared_from_this<Recorder> {
   std::unique_ptr<wire::RecordingWriter> writer_;  // null: no recording, or it failed
   std::unique_ptr<BlackBox> black_box_;
   const std::shared_ptr<RecordRings> rings_;
+  RecordedOutputs outputs_;
   wire::RecordedState state_message_;
   wire::RecordedStep step_message_;
   std::int64_t newest_log_time_ns_ = 0;

@@ -112,7 +112,8 @@ index3::Settings settings_of(const config::RigConfig& rig) {
 }
 
 wire::RecordingHeader recording_header(const config::LoadedMechanism& mechanism, const config::RigConfig* rig,
-                                       const index3::Stepper& stepper, const std::vector<std::string>& realtime) {
+                                       const index3::Stepper& stepper, const RecordedOutputs& outputs,
+                                       const std::vector<std::string>& realtime) {
   const index3::Settings& settings = stepper.settings();
   const index3::State& start = stepper.state();
   wire::RecordingHeader header;
@@ -137,6 +138,11 @@ wire::RecordingHeader recording_header(const config::LoadedMechanism& mechanism,
   start.flatten({header.mutable_start_state()->mutable_data(), start.flat_size()});
   for (const Channel& channel : mechanism.mechanism.input_channels())
     header.add_input_channel(channel.name + " [" + channel.unit + "]");
+  for (const int k : outputs.channel) {
+    const Channel& channel = mechanism.mechanism.output_channels()[k];
+    header.add_output_channel(channel.name + " [" + channel.unit + "]");
+  }
+  for (const Body& body : mechanism.mechanism.bodies()) header.add_body(body.name);
   for (const std::string& line : realtime) header.add_realtime(line);
   return header;
 }

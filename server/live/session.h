@@ -10,6 +10,7 @@
 #include "proto/load_mechanism.h"
 #include "proto/load_rig.h"
 #include "proto/recording.h"
+#include "server/live/output_selection.h"
 
 namespace rigstep::server {
 
@@ -36,7 +37,8 @@ index3::Settings settings_of(const config::RigConfig& rig);
 
 // Header of a recording that begins with the stepper's present state. rig: absent for an offline simulation.
 wire::RecordingHeader recording_header(const config::LoadedMechanism& mechanism, const config::RigConfig* rig,
-                                       const index3::Stepper& stepper, const std::vector<std::string>& realtime);
+                                       const index3::Stepper& stepper, const RecordedOutputs& outputs,
+                                       const std::vector<std::string>& realtime);
 
 // Where a recording meant for `path` goes: there, or where a file is already to a name with the time in it.
 std::string fresh_recording_path(const std::string& path);

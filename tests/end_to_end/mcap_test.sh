@@ -25,5 +25,13 @@ assert_json out "d['steps'] == $("$python" -c 'import json; print(json.load(open
 
 expect 0 "$RIGSTEP" simulate "$SOURCE/config/mechanisms/chain_8.textproto" --duration 0.5 --output simulated.mcap
 expect 0 node read_recording.mjs simulated.mcap
-assert_json out 'd["topics"] == {"/header": 1, "/steps": 500, "/states": 500, "/footer": 1}'
+assert_json out 'd["topics"] == {"/header": 1, "/outputs": 500, "/steps": 500, "/states": 500, "/bodies": 500, "/footer": 1}'
+
+# whoever knows nothing of Rigstep has outputs and bodies by name, from the schemas in the file alone
+four_bar=$SOURCE/config/mechanisms/four_bar.textproto
+expect 0 "$RIGSTEP" simulate "$four_bar" --duration 0.5 --output by_name.mcap
+expect 0 "$RIGSTEP" simulate "$four_bar" --duration 0.5 --output by_name.csv
+expect 0 node read_recording.mjs by_name.mcap --last
+cp out last.json
+"$python" "$SOURCE/tests/end_to_end/mcap/check_names.py" last.json by_name.csv >out 2>err || fail "names or values differ"
 finish

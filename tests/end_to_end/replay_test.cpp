@@ -120,11 +120,17 @@ struct Changes {
 std::string rewrite(const Folder& folder, const std::string& from, const Changes& changes) {
   wire::RecordingReader reader(from);
   std::vector<wire::RecordedStep> steps;
+  std::vector<std::vector<double>> outputs;
   std::map<std::uint64_t, wire::RecordedState> states;
   wire::RecordedStep step;
   wire::RecordedState state;
   for (auto item = reader.next(step, state); item != wire::RecordingReader::Item::end; item = reader.next(step, state))
-    item == wire::RecordingReader::Item::step ? steps.push_back(step) : void(states[state.step()] = state);
+    if (item == wire::RecordingReader::Item::step) {
+      steps.push_back(step);
+      outputs.emplace_back(reader.outputs().begin(), reader.outputs().end());
+    } else {
+      states[state.step()] = state;
+    }
   REQUIRE_FALSE(reader.damage());
   REQUIRE(reader.footer());
 
@@ -132,9 +138,10 @@ std::string rewrite(const Folder& folder, const std::string& from, const Changes
   changes.header(header);
   const std::string path = folder.file("changed.mcap");
   wire::RecordingWriter writer(path, header, 1);
-  for (wire::RecordedStep& next : steps) {
+  for (std::size_t k = 0; k < steps.size(); ++k) {
+    wire::RecordedStep& next = steps[k];
     const auto full = states.find(next.step());
-    if (changes.step(next)) writer.write(next, next.sim_time_ns());
+    if (changes.step(next)) writer.write(next, outputs[k], next.sim_time_ns());
     if (full != states.end() && changes.state(full->second)) writer.write(full->second, full->second.sim_time_ns());
   }
   writer.finish(*reader.footer());
@@ -443,12 +450,13 @@ TEST_CASE("a replay goes on behind a gap that the recorder left") {
   const config::LoadedMechanism mechanism =
       load_mechanism_file(RIGSTEP_SOURCE_DIR "/config/mechanisms/double_pendulum.textproto");
   index3::Stepper stepper = make_stepper(mechanism, {});
-  const auto rings =
-      std::make_shared<RecordRings>(rt::step_record_bytes(0), kSlots, rt::full_state_bytes(stepper.state()), 4);
+  const auto rings = std::make_shared<RecordRings>(
+      rt::step_record_bytes(0, static_cast<int>(stepper.mechanism().output_channels().size())), kSlots,
+      rt::full_state_bytes(stepper.state()), 4);
   rt::Cycle cycle(stepper, {}, {.steps = &rings->steps, .states = &rings->states});
   const std::string path = folder.file("gap.mcap");
-  const auto recorder = std::make_shared<Recorder>(rings);
-  recorder->record_to(path, recording_header(mechanism, nullptr, stepper, {}));
+  const auto recorder = std::make_shared<Recorder>(rings, all_outputs(mechanism.mechanism));
+  recorder->record_to(path, recording_header(mechanism, nullptr, stepper, all_outputs(mechanism.mechanism), {}));
   // nobody empties the ring: 36 of these are lost
   for (std::uint64_t k = 0; k < kBeforeRecorder; ++k) cycle.tick({});
   recorder->start();

@@ -3,6 +3,7 @@
 
 #include "core/index3/compile/plan.h"
 #include "core/index3/start/make_plan.h"
+#include "core/index3/stepper.h"
 #include "tests/support/mechanisms.h"
 
 namespace rigstep::index3 {

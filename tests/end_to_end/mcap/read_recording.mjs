@@ -1,6 +1,8 @@
 // Reads a recording with the reference MCAP implementation, once through its index and once from front to back, and
 // compares the two. Prints one line of JSON; exits with 1 and a message when something is wrong.
-// usage: node read_recording.mjs FILE [--torn]      --torn: the writer was killed, no index is expected
+// usage: node read_recording.mjs FILE [--torn|--last]
+//   --torn   the writer was killed, no index is expected
+//   --last   prints also the schema and the last message of each topic, in base64
 import { open, readFile } from "node:fs/promises";
 import { McapIndexedReader, McapStreamReader } from "@mcap/core";
 
@@ -9,6 +11,8 @@ const schemas = {
   "/steps": "rigstep.wire.RecordedStep",
   "/states": "rigstep.wire.RecordedState",
   "/footer": "rigstep.wire.RecordingFooter",
+  "/outputs": "rigstep.run.Outputs",
+  "/bodies": "rigstep.run.Bodies",
 };
 
 function check(condition, message) {
@@ -53,7 +57,8 @@ function count(counts, channels, message) {
 function read_stream(bytes) {
   const channels = new Map();
   const schemas_by_id = new Map();
-  const result = { topics: {}, bytes: {}, library: "", chunks_end: 0, closed: false };
+  const result = { topics: {}, bytes: {}, last: {}, library: "", chunks_end: 0, closed: false };
+  const base64 = (data) => Buffer.from(data).toString("base64");
   const reader = new McapStreamReader({ validateCrcs: true });
   reader.append(bytes);
   for (let record = reader.nextRecord(); record; record = reader.nextRecord()) {
@@ -65,6 +70,9 @@ function read_stream(bytes) {
     if (record.type === "Message") {
       count(result.topics, channels, record);
       result.bytes[record.channelId] = (result.bytes[record.channelId] ?? 0) + record.data.length;
+      const { topic, schemaId } = channels.get(record.channelId);
+      const { name, data } = schemas_by_id.get(schemaId);
+      result.last[topic] = { name, schema: base64(data), message: base64(record.data) };
     }
   }
   result.closed = reader.done();
@@ -106,8 +114,9 @@ function check_data_crc(bytes, footer, expected) {
   check(~crc >>> 0 === expected, `data checksum is ${expected}, should be ${~crc >>> 0}`);
 }
 
-async function main(path, torn) {
-  check(path, "usage: node read_recording.mjs FILE [--torn]");
+async function main(path, option) {
+  check(path, "usage: node read_recording.mjs FILE [--torn|--last]");
+  const torn = option === "--torn";
   const bytes = await readFile(path);
   const stream = read_stream(bytes);
   check(stream.topics["/header"] === 1, `${stream.topics["/header"] ?? 0} messages on /header`);
@@ -122,11 +131,12 @@ async function main(path, torn) {
     check_data_crc(bytes, stream.footer, stream.data_crc);
     result.chunks = index.chunks;
   }
+  if (option === "--last") result.last = stream.last;
   console.log(JSON.stringify(result));
 }
 
 try {
-  await main(process.argv[2], process.argv[3] === "--torn");
+  await main(process.argv[2], process.argv[3]);
 } catch (error) {
   console.error(`${process.argv[2] ?? "read_recording"}: ${error.message}`);
   process.exit(1);

@@ -6,13 +6,16 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "proto/named_messages.h"
 #include "proto/recording_reader.h"
 #include "proto/recording_writer.h"
 
@@ -45,6 +48,8 @@ RecordingHeader some_header() {
   header.set_iterations(3);
   header.set_projection_passes(1);
   for (int i = 0; i < 3; ++i) header.add_start_state(0.5 * i);
+  header.add_output_channel("wheel speed [rad/s]");
+  header.add_output_channel("gap [m]");
   return header;
 }
 
@@ -57,6 +62,11 @@ RecordedStep step_number(int k) {
   step.set_sequence(7 + k);
   step.set_state_hash(0x9e3779b97f4a7c15ULL * (k + 1));
   return step;
+}
+
+// of every second step
+std::vector<double> outputs_number(int k) {
+  return k % 2 == 0 ? std::vector<double>{1.0 / (k + 3), -0.0} : std::vector<double>{};
 }
 
 RecordedState state_number(int k) {
@@ -78,7 +88,7 @@ std::int64_t log_time(int k) { return 1'700'000'000'000'000'000LL + 1'000'000LL 
 // Twelve steps, a flush after every fourth, a state with every fifth.
 void write_steps(RecordingWriter& writer) {
   for (int k = 0; k < kSteps; ++k) {
-    writer.write(step_number(k), log_time(k));
+    writer.write(step_number(k), outputs_number(k), log_time(k));
     if (k % 5 == 0) writer.write(state_number(k), log_time(k));
     if (k % 4 == 3) writer.flush();
   }
@@ -128,6 +138,10 @@ struct Outcome {
   std::string what;
 };
 
+bool same_bits(std::span<const double> a, const std::vector<double>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
+}
+
 Outcome read_all(const std::string& path) {
   Outcome outcome;
   try {
@@ -136,9 +150,10 @@ Outcome read_all(const std::string& path) {
     RecordedStep step;
     RecordedState state;
     for (auto item = reader.next(step, state); item != RecordingReader::Item::end; item = reader.next(step, state)) {
-      const bool same = item == RecordingReader::Item::step
-                            ? step.SerializeAsString() == step_number(outcome.steps++).SerializeAsString()
-                            : state.SerializeAsString() == state_number(5 * outcome.states++).SerializeAsString();
+      const bool is_step = item == RecordingReader::Item::step;
+      if (is_step) outcome.all_true = outcome.all_true && same_bits(reader.outputs(), outputs_number(outcome.steps));
+      const bool same = is_step ? step.SerializeAsString() == step_number(outcome.steps++).SerializeAsString()
+                                : state.SerializeAsString() == state_number(5 * outcome.states++).SerializeAsString();
       outcome.all_true = outcome.all_true && same;
     }
     outcome.damaged = reader.damage().has_value();
@@ -225,11 +240,57 @@ TEST_CASE("a finished recording gives back every message in order and its footer
   CHECK_FALSE(reader.next(step));
 }
 
+TEST_CASE("outputs and bodies stand in messages whose fields have their names and units") {
+  CHECK(field_name_of_channel("wheel speed [rad/s]") == "wheel_speed_rad_per_s");
+  CHECK(field_name_of_channel("a.b [m/s^2]") == "a_b_m_per_s2");
+  CHECK(field_name_of_channel("2nd [1]") == "_2nd");
+  CHECK(field_name_of_channel("torque [N m]") == "torque_N_m");
+  CHECK(field_name_of_channel("energy") == "energy");
+
+  RecordingHeader header = some_header();
+  header.add_output_channel("Gap_ [m]");  // would be the same name in JSON
+  header.add_output_channel("step [1]");
+  header.add_body("crank");
+  header.add_body("2 rods");
+  NamedMessages named(header);
+  const auto* outputs = named.outputs_type();
+  REQUIRE(outputs->field_count() == 6);
+  CHECK(outputs->field(2)->name() == "wheel_speed_rad_per_s");
+  CHECK(outputs->field(2)->json_name() == "wheel speed [rad/s]");
+  CHECK(outputs->field(3)->name() == "gap_m");
+  CHECK(outputs->field(4)->name() == "Gap__m_n2");
+  CHECK(outputs->field(5)->name() == "step_n2");
+  const auto* bodies = named.bodies_type();
+  REQUIRE(bodies->field_count() == 4);
+  CHECK(bodies->field(2)->name() == "crank");
+  CHECK(bodies->field(3)->name() == "_2_rods");
+
+  RecordedState state;
+  state.set_step(7);
+  for (int k = 0; k < 2 * 19 + 5; ++k) state.add_state(k);
+  const google::protobuf::Message& message = named.bodies(state);
+  const auto& rods = static_cast<const RecordedBody&>(message.GetReflection()->GetMessage(message, bodies->field(3)));
+  CHECK(rods.position().x() == 19.0);
+  CHECK(rods.orientation().w() == 22.0);
+  CHECK(rods.velocity().y() == 27.0);
+  CHECK(rods.angular_velocity().z() == 31.0);
+  CHECK(rods.acceleration().x() == 32.0);
+  CHECK(rods.angular_acceleration().z() == 37.0);
+}
+
+TEST_CASE("more channels than protobuf leaves numbers for in a row keep their order") {
+  RecordingHeader header;
+  for (int k = 0; k < 20'000; ++k) header.add_body("b" + std::to_string(k));
+  const NamedMessages named(header);
+  CHECK(named.bodies_type()->field(2 + 18'996)->number() == 18'999);
+  CHECK(named.bodies_type()->field(2 + 18'997)->number() == 20'000);
+}
+
 TEST_CASE("flushed steps survive a writer that never finishes") {
   const TemporaryFile file;
   RecordingWriter writer(file.path, some_header());
   write_steps(writer);
-  writer.write(step_number(kSteps), log_time(kSteps));  // not flushed
+  writer.write(step_number(kSteps), {}, log_time(kSteps));  // not flushed
   RecordingReader reader(file.path);
   RecordedStep step;
   int steps = 0;
@@ -249,7 +310,7 @@ TEST_CASE("a date that is set back, or forth, while it is recorded costs nothing
   RecordingWriter writer(file.path, some_header(), log_time(0));
   for (int k = 0; k < kSteps; ++k) {
     const std::int64_t date = log_time(k) + (k < 3 ? 0 : k < 6 ? -kDay : kDay);
-    writer.write(step_number(k), date);
+    writer.write(step_number(k), outputs_number(k), date);
     if (k % 5 == 0) writer.write(state_number(k), date);
     if (k % 4 == 3) writer.flush();
   }
@@ -350,7 +411,7 @@ TEST_CASE("a chunk that lost its kind shows as a gap in the count") {
   bytes[second_of_steps.offset] = 0x40;
   const Outcome outcome = read_all_of(bytes);
   CHECK(outcome.steps == 4);
-  CHECK(outcome.what.find("messages are missing on /steps") != std::string::npos);
+  CHECK(outcome.what.find("messages are missing on /outputs") != std::string::npos);
 }
 
 TEST_CASE("records of unknown kind are skipped") {
@@ -447,11 +508,11 @@ TEST_CASE("a disk that fills up later is told on every call and leaves a readabl
   write_steps(writer);
   const rlimit now{fs::file_size(file.path) + 50, before.rlim_max};
   REQUIRE(::setrlimit(RLIMIT_FSIZE, &now) == 0);
-  writer.write(step_number(kSteps), log_time(kSteps));
+  writer.write(step_number(kSteps), {}, log_time(kSteps));
   CHECK_THROWS_AS(writer.flush(), RecordingError);
   ::setrlimit(RLIMIT_FSIZE, &before);
   std::signal(SIGXFSZ, old_handler);
-  CHECK_THROWS_AS(writer.write(step_number(kSteps), log_time(kSteps)), RecordingError);
+  CHECK_THROWS_AS(writer.write(step_number(kSteps), {}, log_time(kSteps)), RecordingError);
   CHECK_THROWS_AS(writer.flush(), RecordingError);
   CHECK_THROWS_AS(writer.finish(some_footer()), RecordingError);
   const Outcome outcome = read_all(file.path);
