@@ -172,7 +172,7 @@ std::optional<RecordingReader::Message> RecordingReader::take_message(const Reco
   Cursor in{record.data, record.length};
   const int channel = in.number<std::uint16_t>();
   const auto sequence = in.number<std::uint32_t>();
-  in.number<std::uint64_t>();  // log time
+  log_time_ns_ = in.number<std::uint64_t>();
   in.number<std::uint64_t>();  // publish time
   if (!in.ok) {
     stop(record.offset, "a message is shorter than its own head");

@@ -44,6 +44,9 @@ class RecordingReader {
   // (output channels of the header) after the step that was read last; empty: they were not recorded.
   std::span<const double> outputs() const { return outputs_; }
 
+  // Of the message that was read last [ns since 1970]; of the header before the first.
+  std::int64_t log_time_ns() const { return static_cast<std::int64_t>(log_time_ns_); }
+
   // After the end: absent if the run did not end cleanly.
   const std::optional<RecordingFooter>& footer() const { return footer_; }
 
@@ -101,6 +104,7 @@ class RecordingReader {
   std::array<int, kTopics> schema_id_, channel_id_;  // -1: not there
   std::array<std::uint32_t, kTopics> sequence_{};
 
+  std::uint64_t log_time_ns_ = 0;
   RecordingHeader header_;
   RecordedState unused_state_;
   std::unique_ptr<NamedMessages> named_;  // once the header is known

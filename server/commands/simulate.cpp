@@ -15,10 +15,11 @@
 #include "core/offline/solver.h"
 #include "rt/thread_setup.h"
 #include "server/commands/commands.h"
-#include "server/live/recorder.h"
 #include "server/live/session.h"
 #include "server/output/csv.h"
 #include "server/output/terminal.h"
+#include "server/recordings/recorded_run.h"
+#include "server/recordings/simulated_recording.h"
 
 namespace rigstep::server {
 
@@ -36,58 +37,32 @@ struct SimulateOptions {
 class Sink {
  public:
   Sink(const SimulateOptions& options, const config::LoadedMechanism& mechanism, const index3::Stepper& stepper)
-      : every_(options.every), outputs_(all_outputs(mechanism.mechanism)) {
-    if (options.output.ends_with(".mcap")) {
-      start_ns_ =
-          std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
-              .count();
-      recording_path_ = fresh_recording_path(options.output);
-      recording_.emplace(recording_path_, recording_header(mechanism, nullptr, stepper, outputs_, {}), start_ns_);
-    } else if (!options.output.empty()) {
+      : every_(options.every) {
+    if (options.output.ends_with(".mcap"))
+      recording_.emplace(options.output, mechanism, stepper);
+    else if (!options.output.empty())
       trajectory_.emplace(options.output, stepper);
-    }
   }
 
   void write(const index3::Stepper& stepper, const StepReport& report, const Inputs& inputs, const Outputs& outputs) {
-    const index3::State& x = stepper.state();
-    const bool selected = x.step % every_ == 0;
+    const std::uint64_t step = stepper.state().step;
+    const bool selected = step % every_ == 0;
     if (trajectory_ && selected) trajectory_->write(stepper, report);
-    if (!recording_ || x.step == 0) return;
-    StepRecord record;
-    record.step = x.step;
-    record.sim_time_ns = static_cast<std::int64_t>(x.step) * stepper.settings().dt_ns;
-    record.inputs = inputs;
-    record.status = report.status;
-    record.state_hash = x.hash();
-    recording_->write(to_message(record), outputs_.of(x.step, outputs), start_ns_ + record.sim_time_ns);
-    if (!selected) return;
-    state_.set_step(x.step);
-    state_.set_sim_time_ns(record.sim_time_ns);
-    state_.mutable_state()->Resize(static_cast<int>(x.flat_size()), 0.0);
-    x.flatten({state_.mutable_state()->mutable_data(), x.flat_size()});
-    recording_->write(state_, start_ns_ + record.sim_time_ns);
+    if (recording_ && step > 0) recording_->write(stepper, report, inputs, outputs, selected);
   }
 
   // Empty: none is made.
-  const std::string& recording() const { return recording_path_; }
+  std::string recording() const { return recording_ ? recording_->path() : std::string(); }
 
-  void close(std::uint64_t steps, const std::string& reason) {
+  void close(const std::string& reason) {
     if (trajectory_) trajectory_->close();
-    if (!recording_) return;
-    wire::RecordingFooter footer;
-    footer.set_steps(steps);
-    footer.set_reason(reason);
-    recording_->finish(footer);
+    if (recording_) recording_->close(reason);
   }
 
  private:
   std::uint64_t every_;
-  std::int64_t start_ns_ = 0;
-  std::string recording_path_;
-  std::optional<wire::RecordingWriter> recording_;
+  std::optional<SimulatedRecording> recording_;
   std::optional<TrajectoryWriter> trajectory_;
-  RecordedOutputs outputs_;
-  wire::RecordedState state_;
 };
 
 // What the run says about itself at its end.
@@ -178,6 +153,12 @@ index3::Settings settings_of(const SimulateOptions& options) {
   return settings;
 }
 
+// A table, or the inputs of a recorded run.
+InputTable input_table(const std::string& path, const Mechanism& mechanism) {
+  if (path.ends_with(".mcap")) return {inputs_of(RecordedRun(path)), path, mechanism.input_channels()};
+  return {path, mechanism.input_channels()};
+}
+
 // The scenario of a reference solver: the inputs that the stepper would have, and every instant that is written.
 offline::Scenario scenario_of(const SimulateOptions& options, const index3::Settings& settings,
                               const Mechanism& mechanism) {
@@ -188,7 +169,7 @@ offline::Scenario scenario_of(const SimulateOptions& options, const index3::Sett
   scenario.instants.push_back(0.0);
   for (std::uint64_t k = options.every; k <= steps; k += options.every) scenario.instants.push_back(time(k));
   if (options.inputs.empty()) return scenario;
-  const InputTable table(options.inputs, mechanism.input_channels());
+  const InputTable table = input_table(options.inputs, mechanism);
   Inputs inputs;
   for (std::uint64_t k = 1; k <= steps; ++k) {
     table.read(time(k), inputs);
@@ -303,7 +284,7 @@ int simulate(const SimulateOptions& options) {
   if (stepper.threads() > 1)
     pinned.emplace(rt::StayOnCores::Which::only, rt::last_allowed_core());  // its workers have theirs
   std::optional<InputTable> table;
-  if (!options.inputs.empty()) table.emplace(options.inputs, mechanism.mechanism.input_channels());
+  if (!options.inputs.empty()) table = input_table(options.inputs, mechanism.mechanism);
   Sink sink(options, mechanism, stepper);
   watch_interrupts();
 
@@ -334,7 +315,7 @@ int simulate(const SimulateOptions& options) {
     if ((k & 0xff) == 0) progress.at(static_cast<double>(k));
   }
   const std::string reason = !summary.failure.empty() ? summary.failure : interrupted ? "interrupted" : "duration over";
-  sink.close(summary.steps, reason);
+  sink.close(reason);
   summary.wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   summary.simulated = options.dt * static_cast<double>(summary.steps);
   if (options.output != "-") print(options, summary);
@@ -368,7 +349,7 @@ Command add_simulate(CLI::App& app) {
       ->capture_default_str();
   command->add_option("--inputs", options->inputs,
                       "CSV with a column t [s] and columns named like input channels, interpolated linearly at the end "
-                      "of each step");
+                      "of each step; or a recording, whose inputs are applied again");
   command->add_option(
       "--output", options->output,
       "trajectory.csv, - for standard output, or recording.mcap, which replaces none: where there is one, the "
@@ -383,7 +364,8 @@ Command add_simulate(CLI::App& app) {
                   "  rigstep simulate config/mechanisms/four_bar.textproto --duration 30 --dt 0.005 "
                   "--output four_bar.csv --every 10\n"
                   "  rigstep simulate config/mechanisms/four_bar.textproto --solver hamiltonian_dca "
-                  "--tolerance 1e-10 --duration 1 --dt 0.01 --output reference.csv\n\n"
+                  "--tolerance 1e-10 --duration 1 --dt 0.01 --output reference.csv\n"
+                  "  rigstep simulate config/mechanisms/four_bar.textproto --inputs run.mcap --output what_if.mcap\n\n"
                   "A table has a column for every output channel of the mechanism. A reference solver writes\n"
                   "the same columns, without outputs that it does not have (it says which), at every N-th\n"
                   "multiple of --dt, once it is done; it makes no recordings (.mcap).\n\n") +

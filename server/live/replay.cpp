@@ -22,15 +22,6 @@ namespace {
 
 constexpr double kOtherBuildTolerance = 1e-9;  // [m, m/s, ...] between builds or processors that round differently
 
-index3::Settings settings_of(const wire::RecordingHeader& header) {
-  index3::Settings settings;
-  settings.dt_ns = static_cast<std::int64_t>(header.dt_ns());
-  settings.iterations = static_cast<int>(header.iterations());
-  settings.relative_compliance = header.relative_compliance();
-  settings.projection_passes = static_cast<int>(header.projection_passes());
-  return settings;
-}
-
 void check_header(const std::string& path, const wire::RecordingHeader& header, const Mechanism& mechanism) {
   if (header.mechanism_id() != mechanism.id())
     throw wire::RecordingError(path, "its mechanism reads differently in this version than when it was recorded",
@@ -40,8 +31,9 @@ void check_header(const std::string& path, const wire::RecordingHeader& header, 
 // One re-run: feeds recorded inputs to the same cycle as the live run and looks at the states.
 class Replay {
  public:
-  Replay(const std::string& path, ReplayReport& report)
+  Replay(const std::string& path, const OnReplayedStep& on_step, ReplayReport& report)
       : report_(report),
+        on_step_(on_step),
         path_(path),
         reader_(path),
         mechanism_(parse_mechanism_text(reader_.header().mechanism_text(), reader_.header().mechanism_file())),
@@ -110,6 +102,7 @@ class Replay {
     }
     cycle_.repeat(record);
     if (!fault) ++report_.steps;
+    if (!fault && on_step_) on_step_(stepper_.state(), record, cycle_.answer().outputs);
     if (stepper_.state().step != record.step || stepper_.state().hash() != record.state_hash) differ(record.step);
     if (fault) report_.fault = fmt::format("after step {}: {}", record.step, why_stopped(record));
   }
@@ -164,6 +157,7 @@ class Replay {
   }
 
   ReplayReport& report_;
+  const OnReplayedStep& on_step_;
   std::string path_;
   wire::RecordingReader reader_;
   config::LoadedMechanism mechanism_;
@@ -177,11 +171,12 @@ class Replay {
 
 }  // namespace
 
-ReplayReport replay(const std::string& path, const std::function<void(std::uint64_t)>& progress) {
+ReplayReport replay(const std::string& path, const std::function<void(std::uint64_t)>& progress,
+                    const OnReplayedStep& on_step) {
   rt::set_floating_point_mode();
   ReplayReport report;
   const auto begin = std::chrono::steady_clock::now();
-  Replay(path, report).run(progress);
+  Replay(path, on_step, report).run(progress);
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   using Verdict = ReplayReport::Verdict;
   const bool close = report.states > 0 && report.difference <= kOtherBuildTolerance;

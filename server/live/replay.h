@@ -6,7 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "core/mechanism/mechanism.h"
+#include "core/index3/state.h"
+#include "core/mechanism/signals.h"
 
 namespace rigstep::server {
 
@@ -37,8 +38,14 @@ struct ReplayReport {
   std::string text() const;
 };
 
-// progress: called now and then with the step reached; may be empty.
+// What came out of a step that was repeated: the state, its record, and all output channels of the mechanism.
+using OnReplayedStep =
+    std::function<void(const index3::State& state, const StepRecord& recorded, const Outputs& outputs)>;
+
+// progress: called now and then with the step reached; may be empty. on_step: of every step that was compared; may be
+// empty.
 // Throws wire::RecordingError for files that are no recording, MechanismFileError for a mechanism this version refuses.
-ReplayReport replay(const std::string& path, const std::function<void(std::uint64_t)>& progress);
+ReplayReport replay(const std::string& path, const std::function<void(std::uint64_t)>& progress,
+                    const OnReplayedStep& on_step = {});
 
 }  // namespace rigstep::server

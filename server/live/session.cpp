@@ -138,6 +138,7 @@ wire::RecordingHeader recording_header(const config::LoadedMechanism& mechanism,
   start.flatten({header.mutable_start_state()->mutable_data(), start.flat_size()});
   for (const Channel& channel : mechanism.mechanism.input_channels())
     header.add_input_channel(channel.name + " [" + channel.unit + "]");
+  header.set_outputs_every(outputs.every);
   for (const int k : outputs.channel) {
     const Channel& channel = mechanism.mechanism.output_channels()[k];
     header.add_output_channel(channel.name + " [" + channel.unit + "]");
@@ -145,6 +146,15 @@ wire::RecordingHeader recording_header(const config::LoadedMechanism& mechanism,
   for (const Body& body : mechanism.mechanism.bodies()) header.add_body(body.name);
   for (const std::string& line : realtime) header.add_realtime(line);
   return header;
+}
+
+index3::Settings settings_of(const wire::RecordingHeader& header) {
+  index3::Settings settings;
+  settings.dt_ns = static_cast<std::int64_t>(header.dt_ns());
+  settings.iterations = static_cast<int>(header.iterations());
+  settings.relative_compliance = header.relative_compliance();
+  settings.projection_passes = static_cast<int>(header.projection_passes());
+  return settings;
 }
 
 // yesterday's run is not today's to overwrite

@@ -32,8 +32,9 @@ std::string describe_fault(const Mechanism& mechanism, StepStatus status, int bo
 // Why stepping stopped without a step that failed: for people.
 const char* describe_stop(bool by_misses);
 
-// Settings of a rig file.
+// Settings of a rig file, and those with which a recording was made.
 index3::Settings settings_of(const config::RigConfig& rig);
+index3::Settings settings_of(const wire::RecordingHeader& header);
 
 // Header of a recording that begins with the stepper's present state. rig: absent for an offline simulation.
 wire::RecordingHeader recording_header(const config::LoadedMechanism& mechanism, const config::RigConfig* rig,

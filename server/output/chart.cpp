@@ -19,13 +19,14 @@ constexpr const char* kColours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
 // One direction of the chart: values -> pixels, and where its ticks are.
 class Axis {
  public:
-  Axis(bool log, double low, double high, double from, double to) : log_(log), from_(from), to_(to) {
+  Axis(bool log, bool from_zero, double low, double high, double from, double to) : log_(log), from_(from), to_(to) {
     if (log_) {
       low_ = std::floor(std::log10(low) + 1e-9);
       high_ = std::max(low_ + 1.0, std::ceil(std::log10(high) - 1e-9));
       for (double d = low_; d <= high_ + 0.5; d += 1.0) ticks_.push_back(std::pow(10.0, d));
     } else {
-      low = std::min(low, 0.0);
+      if (from_zero) low = std::min(low, 0.0);
+      if (!(high > low)) low -= 0.5, high += 0.5;
       const double raw = std::max(high - low, 1e-300) / 6.0, decade = std::pow(10.0, std::floor(std::log10(raw)));
       const double steps[] = {1.0, 2.0, 5.0, 10.0};
       const double step = decade * *std::find_if(steps, steps + 3, [&](double s) { return s * decade >= raw; });
@@ -80,7 +81,7 @@ std::string labels(const std::string& x, const std::string& y) {
 }  // namespace
 
 std::string to_svg(const Chart& chart) {
-  double low[2] = {1e300, 1e300}, high[2] = {0.0, 0.0};
+  double low[2] = {1e300, 1e300}, high[2] = {chart.is_curve ? -1e300 : 0.0, chart.is_curve ? -1e300 : 0.0};
   for (const ChartLine& l : chart.lines)
     for (const auto& [px, py] : l.points) {
       low[0] = std::min(low[0], px);
@@ -88,9 +89,11 @@ std::string to_svg(const Chart& chart) {
       low[1] = std::min(low[1], py);
       high[1] = std::max(high[1], py);
     }
-  if (high[0] <= 0.0) low[0] = low[1] = high[0] = high[1] = 1.0;
+  const bool is_empty = low[0] > high[0] || (!chart.is_curve && high[0] <= 0.0);
+  if (is_empty) low[0] = low[1] = high[0] = high[1] = 1.0;
   const double right = kWidth - kRight, bottom = kHeight - kBottom;
-  const Axis x(chart.log_x, low[0], high[0], kLeft, right), y(chart.log_y, low[1], high[1], bottom, kTop);
+  const Axis x(chart.log_x, !chart.is_curve, low[0], high[0], kLeft, right),
+      y(chart.log_y, !chart.is_curve, low[1], high[1], bottom, kTop);
 
   std::string svg = opening(chart.title);
   for (const double t : x.ticks()) {
@@ -108,6 +111,7 @@ std::string to_svg(const Chart& chart) {
     std::string points, marks;
     for (const auto& [px, py] : chart.lines[k].points) {
       points += fmt::format("{:.1f},{:.1f} ", x.at(px), y.at(py));
+      if (chart.is_curve) continue;
       marks += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\" fill=\"{}\"/>\n", x.at(px), y.at(py), colour);
     }
     svg += fmt::format("<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.8\"/>\n{}", points, colour,
@@ -116,6 +120,15 @@ std::string to_svg(const Chart& chart) {
     svg += line(right + 12.0, row, right + 34.0, row, colour) +
            text(right + 40.0, row + 4.0, "start", chart.lines[k].name);
   }
+  return svg + "</svg>\n";
+}
+
+std::string to_svg(const std::vector<Chart>& panels) {
+  std::string svg = fmt::format("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {:.0f} {:.0f}\">\n", kWidth,
+                                kHeight * static_cast<double>(panels.size()));
+  for (std::size_t k = 0; k < panels.size(); ++k)
+    svg += fmt::format("<svg y=\"{:.0f}\" width=\"{:.0f}\" height=\"{:.0f}\">\n{}</svg>\n",
+                       kHeight * static_cast<double>(k), kWidth, kHeight, to_svg(panels[k]));
   return svg + "</svg>\n";
 }
 

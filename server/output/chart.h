@@ -16,9 +16,12 @@ struct Chart {
   std::string title, x_label, y_label;
   bool log_x = true, log_y = true;  // decades; values must be positive then
   std::vector<ChartLine> lines;
+  bool is_curve = false;  // of many points: no marks, and the y axis need not begin at zero
 };
 
 std::string to_svg(const Chart& chart);
+// One below the other.
+std::string to_svg(const std::vector<Chart>& panels);
 
 // A grid of cells, each of the colour of one of the names: which of them wins where.
 struct RegionMap {

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <sstream>
 #include <string_view>
@@ -106,6 +107,24 @@ double interpolated(const Table& table, int time_column, int column, double t) {
 
 namespace {
 
+struct ColumnTitle {
+  std::string name;
+  std::optional<std::string> unit;
+};
+
+// "name [unit]" or "name"
+ColumnTitle parse_title(const std::string& title) {
+  const std::size_t bracket = title.rfind(" [");
+  if (bracket == std::string::npos || !title.ends_with(']')) return {title, std::nullopt};
+  return {title.substr(0, bracket), title.substr(bracket + 2, title.size() - bracket - 3)};
+}
+
+void require_unit(const std::string& path, const ColumnTitle& column, const std::string& unit) {
+  if (column.unit && *column.unit != unit)
+    throw config::ConfigError(path + ": " + column.name + ": is in [" + *column.unit + "], its channel in [" + unit +
+                              "]: convert the column");
+}
+
 config::ConfigError unknown_channel(const std::string& path, const std::string& name,
                                     const std::vector<Channel>& channels) {
   std::string known;
@@ -120,16 +139,27 @@ config::ConfigError unknown_channel(const std::string& path, const std::string& 
 }  // namespace
 
 InputTable::InputTable(const std::string& path, const std::vector<Channel>& channels)
-    : table_(read_csv(path)), channels_(channels.size()) {
-  time_column_ = table_.column("t");
+    : InputTable(read_csv(path), path, channels) {}
+
+InputTable::InputTable(Table table, const std::string& path, const std::vector<Channel>& channels)
+    : table_(std::move(table)), channels_(channels.size()) {
+  time_column_ = -1;
+  for (const std::string& title : table_.columns) {
+    const ColumnTitle column = parse_title(title);
+    if (column.name == "t") {
+      time_column_ = static_cast<int>(channel_of_column_.size());
+      require_unit(path, column, "s");
+      channel_of_column_.push_back(-1);
+      continue;
+    }
+    const auto found =
+        std::find_if(channels.begin(), channels.end(), [&column](const Channel& c) { return c.name == column.name; });
+    if (found == channels.end()) throw unknown_channel(path, title, channels);
+    require_unit(path, column, found->unit);
+    channel_of_column_.push_back(static_cast<int>(found - channels.begin()));
+  }
   if (time_column_ < 0)
     throw config::ConfigError(path + ": t: there is no such column: the first line names the columns, t in seconds");
-  for (const std::string& name : table_.columns) {
-    const auto found =
-        std::find_if(channels.begin(), channels.end(), [&name](const Channel& c) { return c.name == name; });
-    if (found == channels.end() && name != "t") throw unknown_channel(path, name, channels);
-    channel_of_column_.push_back(name == "t" ? -1 : static_cast<int>(found - channels.begin()));
-  }
   require_ascending(table_, time_column_, path);
 }
 

@@ -41,10 +41,13 @@ void require_ascending(const Table& table, int time_column, const std::string& p
 // A column at time t, linear between rows, held before the first and after the last.
 double interpolated(const Table& table, int time_column, int column, double t);
 
-// Inputs over time from a table with a column `t` [s] and columns named like input channels.
+// Inputs over time from a table with a column `t` [s] and columns named like input channels, each with its unit or
+// without: "drive [N m]" or "drive".
 class InputTable {
  public:
-  // Throws config::ConfigError for columns that are no channel, times that do not ascend, missing `t`.
+  // Throws config::ConfigError for columns that are no channel or have another unit, times that do not ascend, missing
+  // `t`. path: where the table comes from, for errors.
+  InputTable(Table table, const std::string& path, const std::vector<Channel>& channels);
   InputTable(const std::string& path, const std::vector<Channel>& channels);
   // Linear interpolation at t [s]; held before the first and after the last row. Channels without a column are zero.
   void read(double t, Inputs& inputs) const;

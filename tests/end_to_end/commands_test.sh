@@ -7,7 +7,7 @@ rig=$SOURCE/config/rigs/ci_loopback.textproto
 
 # --- help and version: 0
 for command in check simulate serve rig replay verify demo bench 'bench step' 'bench error' study 'study hamiltonian' 'study tree' 'study complement' 'study all' status reset blackbox keygen \
-  impair doctor tune commission; do
+  impair doctor tune commission info export plot cut diff; do
   # shellcheck disable=SC2086
   expect 0 "$RIGSTEP" $command --help
   says out 'Examples:'

@@ -26,9 +26,9 @@ cable proxy to_rig 10.2.0.1 && cable rig to_proxy 10.2.0.2 || exit 1
 "$RIGSTEP" keygen bench.key 2>/dev/null || exit 1
 sed "s#\.\./mechanisms#$SOURCE/config/mechanisms#; s/127.0.0.1/10.1.0.1/; s/^link {/link { key_file: \"bench.key\"/" \
   "$SOURCE/config/rigs/ci_loopback.textproto" >rig.textproto
-ip netns exec server "$RIGSTEP" serve rig.textproto --record far.mcap --json >serve.out 2>serve.err </dev/null &
+nsenter --net=/run/netns/server "$RIGSTEP" serve rig.textproto --record far.mcap --json >serve.out 2>serve.err </dev/null &
 server=$!
-ip netns exec proxy "$RIGSTEP" impair 10.1.0.1:47001 --listen-address 10.2.0.1 --listen-port 47002 --seed 2 --delay 2 \
+nsenter --net=/run/netns/proxy "$RIGSTEP" impair 10.1.0.1:47001 --listen-address 10.2.0.1 --listen-port 47002 --seed 2 --delay 2 \
   --jitter 1 --loss 0.01 --duplicate 0.01 >impair.json 2>impair.err </dev/null &
 proxy=$!
 for _ in $(seq 100); do
@@ -36,15 +36,15 @@ for _ in $(seq 100); do
   sleep 0.1
 done
 
-far_rig=(ip netns exec rig "$RIGSTEP" rig --host 10.2.0.1 --port 47002 --key bench.key --json)
+far_rig=(nsenter --net=/run/netns/rig "$RIGSTEP" rig --host 10.2.0.1 --port 47002 --key bench.key --json)
 expect 0 "${far_rig[@]}" --duration 2 --drive drive=sine:2,1
 cp out rig.json
 assert_json rig.json 'd["states"] > 500 and d["lost"] > 0'
 # the ways are as long as the proxy makes them, and both sides have one clock here
 assert_json rig.json 'abs(d["clock"]["offset_ns"]) <= d["clock"]["uncertainty_ns"] and d["clock"]["uncertainty_ns"] > 2000000'
 assert_json rig.json 'd["to_server_us"]["p50"] + d["to_rig_us"]["p50"] > 4000'
-expect 5 ip netns exec rig "$RIGSTEP" status 10.1.0.1:47001 --key bench.key # no way around the proxy
-expect 0 ip netns exec rig "$RIGSTEP" status 10.2.0.1:47002 --key bench.key --json
+expect 5 nsenter --net=/run/netns/rig "$RIGSTEP" status 10.1.0.1:47001 --key bench.key # no way around the proxy
+expect 0 nsenter --net=/run/netns/rig "$RIGSTEP" status 10.2.0.1:47002 --key bench.key --json
 assert_json out 'd["state"] == "running" and d["authenticated"]'
 
 # the cable is cut for longer than the time-out: the rig says so, the server drops it
@@ -65,10 +65,10 @@ expect 0 "$RIGSTEP" replay far.mcap
 # an interface with two addresses: a server on all of them answers from the first, whichever a rig talks to; one that is
 # named is the one that answers
 ip -n server address add 10.1.0.3/24 dev to_proxy || exit 1
-answers_at() { timeout 2 ip netns exec proxy "$RIGSTEP" status "$1:47001" --key bench.key >out 2>err </dev/null; }
+answers_at() { timeout 2 nsenter --net=/run/netns/proxy "$RIGSTEP" status "$1:47001" --key bench.key >out 2>err </dev/null; }
 for address in 0.0.0.0 10.1.0.3; do
   sed "s/10\.1\.0\.1/$address/; s/^recording.*//" rig.textproto >addresses.textproto
-  ip netns exec server "$RIGSTEP" serve addresses.textproto >serve.out 2>serve.err </dev/null &
+  nsenter --net=/run/netns/server "$RIGSTEP" serve addresses.textproto >serve.out 2>serve.err </dev/null &
   server=$!
   for _ in $(seq 100); do grep -q listening serve.err && break || sleep 0.1; done
   if [[ $address == 0.0.0.0 ]]; then

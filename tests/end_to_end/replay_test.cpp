@@ -694,7 +694,7 @@ TEST_CASE("black boxes on request keep to their interval, number, bytes and disk
   for (const Limit& limit :
        {Limit{"least_interval_seconds: 3600", 1, "black_box.least_interval_seconds of the rig file is 3600"},
         Limit{"least_interval_seconds: 0 most_files: 4", 2, "this run has written 2 files, 2 of them on request"},
-        Limit{"least_interval_seconds: 0 most_mebibytes: 1", 1, "black_box.most_mebibytes of the rig file is 1, half"},
+        Limit{"least_interval_seconds: 0 most_mebibytes: 3", 1, "black_box.most_mebibytes of the rig file is 3, half"},
         Limit{"least_interval_seconds: 0 reserve_mebibytes: 1000000000", 0, "are left to the recording"}}) {
     CAPTURE(limit.text);
     const Folder folder;

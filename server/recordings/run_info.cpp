@@ -1,0 +1,223 @@
+#include "server/recordings/run_info.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "proto/load_mechanism.h"
+#include "proto/printable.h"
+#include "server/live/commission_verdict.h"
+#include "server/live/recorder.h"
+#include "server/live/session.h"
+#include "server/output/csv.h"
+
+namespace rigstep::server {
+
+namespace {
+
+constexpr std::size_t kMostEvents = 100;
+
+std::string with_unit(const Channel& channel) { return channel.name + " [" + channel.unit + "]"; }
+
+// Goes through the steps of a run and notes what changes from one to the next.
+class Events {
+ public:
+  Events(const Mechanism& mechanism, std::uint64_t start_step, RunInfo& info)
+      : mechanism_(mechanism), info_(info), last_step_(start_step) {}
+
+  void take(const StepRecord& record) {
+    const bool fault = (record.flags & kFaulted) != 0;
+    if (record.step > last_step_ + 1) {
+      info_.lost_steps += record.step - last_step_ - 1;
+      add(record, fmt::format("{} steps before it were not recorded", record.step - last_step_ - 1));
+    }
+    last_step_ = record.step;
+    if (record.missed_deadlines > 0) {
+      info_.missed_deadlines += record.missed_deadlines;
+      add(record, fmt::format("{} deadlines missed before it", record.missed_deadlines));
+    }
+    if (fault) {
+      faulted_ = true;
+      return add(record, "FAULT: " + why_stopped(record));
+    }
+    ++info_.steps;
+    if (faulted_) add(record, "steps again after the fault");
+    faulted_ = false;
+    count(record);
+    tell_change(record, kNoInputYet, "no inputs have come yet", "the first inputs");
+    tell_change(record, kStaleInput, "inputs are stale: their rules apply", "inputs come again");
+    flags_ = record.flags;
+  }
+
+ private:
+  void count(const StepRecord& record) {
+    info_.steps_without_input += (record.flags & kNoInputYet) != 0;
+    info_.steps_with_stale_input += (record.flags & kStaleInput) != 0;
+    info_.limited_inputs += (record.flags & kInputLimited) != 0;
+    if (record.status != StepStatus::not_converged) return;
+    if (info_.not_converged++ == 0) add(record, "the first step that did not converge");
+  }
+
+  void tell_change(const StepRecord& record, std::uint32_t flag, const char* begins, const char* ends) {
+    if ((record.flags & flag) == (flags_ & flag)) return;
+    add(record, (record.flags & flag) != 0 ? begins : ends);
+  }
+
+  std::string why_stopped(const StepRecord& record) const {
+    if (!failed(record.status)) return describe_stop((record.flags & kMissedTooOften) != 0);
+    return describe_fault(mechanism_, record.status, record.failed_body, record.failed_joint, record.failed_output);
+  }
+
+  void add(const StepRecord& record, std::string text) {
+    if (info_.events.size() >= kMostEvents) {
+      ++info_.events_left_out;
+      return;
+    }
+    info_.events.push_back({record.step, exact_seconds(record.sim_time_ns), std::move(text)});
+  }
+
+  const Mechanism& mechanism_;
+  RunInfo& info_;
+  std::uint64_t last_step_;
+  std::uint32_t flags_ = 0;
+  bool faulted_ = false;
+};
+
+void take_header(const wire::RecordingHeader& header, RunInfo& info) {
+  info.mechanism_file = header.mechanism_file();
+  info.rig_file = header.rig_file();
+  info.product_version = header.product_version();
+  info.variant_of = header.variant_of();
+  info.recorded_on = header.compiler() + " on " + header.cpu();
+  info.dt = exact_seconds(static_cast<std::int64_t>(header.dt_ns()));
+  info.first_step = header.start_step() + 1;
+  info.recorded_outputs.assign(header.output_channel().begin(), header.output_channel().end());
+  info.realtime.assign(header.realtime().begin(), header.realtime().end());
+  if (!header.commissioning().empty()) {
+    info.commissioning = parse_commission_verdict(header.commissioning());
+    if (info.commissioning.is_discarded()) info.commissioning = header.commissioning();
+  }
+}
+
+nlohmann::json json_of(const std::vector<wire::RecordedDistribution>& distributions) {
+  nlohmann::json all = nlohmann::json::object();
+  for (const wire::RecordedDistribution& d : distributions)
+    all[d.name()] = {{"count", d.count()}, {"p50", d.p50()}, {"p99", d.p99()}, {"p999", d.p999()}, {"max", d.max()}};
+  return all;
+}
+
+std::string line(const char* what, const std::string& text) { return fmt::format("{:<14}{}\n", what, text); }
+
+std::string list(const std::vector<std::string>& names) {
+  return names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "));
+}
+
+}  // namespace
+
+RunInfo describe_run(const std::string& path, const std::function<void(std::uint64_t)>& progress) {
+  wire::RecordingReader reader(path);
+  RunInfo info;
+  info.path = path;
+  info.bytes = std::filesystem::file_size(path);
+  take_header(reader.header(), info);
+  const config::LoadedMechanism mechanism =
+      parse_mechanism_text(reader.header().mechanism_text(), reader.header().mechanism_file());
+  info.mechanism = mechanism.mechanism.name();
+  for (const Channel& channel : mechanism.mechanism.input_channels()) info.inputs.push_back(with_unit(channel));
+  for (const Channel& channel : mechanism.mechanism.output_channels()) info.outputs.push_back(with_unit(channel));
+  info.started = fmt::format("{:%Y-%m-%d %H:%M:%S}", fmt::gmtime(reader.log_time_ns() / 1'000'000'000));
+  Events events(mechanism.mechanism, reader.header().start_step(), info);
+  wire::RecordedStep step;
+  wire::RecordedState state;
+  for (auto item = reader.next(step, state); item != wire::RecordingReader::Item::end;
+       item = reader.next(step, state)) {
+    if (item == wire::RecordingReader::Item::state) {
+      ++info.full_states;
+      continue;
+    }
+    events.take(from_message(step));
+    info.last_step = step.step();
+    info.steps_with_outputs += !reader.outputs().empty();
+    if (progress && (step.step() & 0xfff) == 0) progress(step.step());
+  }
+  if (reader.damage()) info.damage = fmt::format("byte {}: {}", reader.damage()->offset, reader.damage()->what);
+  if (reader.footer()) {
+    info.reason = reader.footer()->reason();
+    info.distributions.assign(reader.footer()->distribution().begin(), reader.footer()->distribution().end());
+  }
+  return info;
+}
+
+nlohmann::json RunInfo::json() const {
+  nlohmann::json happened = nlohmann::json::array();
+  for (const RunEvent& event : events)
+    happened.push_back({{"step", event.step}, {"time_s", event.time}, {"event", event.text}});
+  return {{"schema", 1},
+          {"recording", path},
+          {"mechanism", mechanism},
+          {"mechanism_file", mechanism_file},
+          {"rig_file", rig_file},
+          {"product_version", product_version},
+          {"recorded_on", recorded_on},
+          {"variant_of", variant_of},
+          {"started_utc", started},
+          {"dt_s", dt},
+          {"first_step", first_step},
+          {"last_step", last_step},
+          {"steps", steps},
+          {"duration_s", dt * static_cast<double>(steps)},
+          {"missed_deadlines", missed_deadlines},
+          {"not_converged_steps", not_converged},
+          {"limited_input_steps", limited_inputs},
+          {"lost_steps", lost_steps},
+          {"steps_without_input", steps_without_input},
+          {"steps_with_stale_input", steps_with_stale_input},
+          {"steps_with_outputs", steps_with_outputs},
+          {"full_states", full_states},
+          {"bytes", bytes},
+          {"inputs", inputs},
+          {"outputs", outputs},
+          {"recorded_outputs", recorded_outputs},
+          {"realtime", realtime},
+          {"commissioning", commissioning},
+          {"events", happened},
+          {"events_left_out", events_left_out},
+          {"distributions", json_of(distributions)},
+          {"reason", reason},
+          {"damage", damage}};
+}
+
+std::string RunInfo::text() const {
+  std::string out = fmt::format("{}: {}\n", wire::printable_line(path), mechanism);
+  out += line("recorded", fmt::format("{} UTC, {:.9g} s in {} steps of {:g} s", started,
+                                      dt * static_cast<double>(steps), steps, dt));
+  out += line("by", "rigstep " + wire::printable_line(product_version) + ", " + wire::printable_line(recorded_on));
+  if (!variant_of.empty()) out += line("variant of", wire::printable_line(variant_of));
+  out += line("mechanism", wire::printable_line(mechanism_file));
+  if (!rig_file.empty()) out += line("rig", wire::printable_line(rig_file));
+  out += line("inputs", list(inputs));
+  out += line("outputs", list(outputs));
+  if (recorded_outputs.size() < outputs.size() || steps_with_outputs < steps)
+    out += line("  recorded",
+                fmt::format("{} of them, after {} of the steps", recorded_outputs.size(), steps_with_outputs));
+  for (const std::string& grant : realtime) out += line("real time", wire::printable_line(grant));
+  if (!commissioning.is_null()) out += line("commissioned", commission_verdict_text(commissioning));
+  for (const wire::RecordedDistribution& d : distributions)
+    out += line("timing", fmt::format("{:<16} p50 {}  p99 {}  p99.9 {}  max {}", wire::printable_line(d.name()),
+                                      d.p50(), d.p99(), d.p999(), d.max()));
+  out += line("deadlines", fmt::format("{} missed", missed_deadlines));
+  out += line("inputs were", fmt::format("absent in {} steps, stale in {}, limited in {}", steps_without_input,
+                                         steps_with_stale_input, limited_inputs));
+  out += line("converged", fmt::format("all steps but {}", not_converged));
+  out += line("file", fmt::format("{:.1f} MiB, {} full states, {} steps not recorded",
+                                  static_cast<double>(bytes) / (1 << 20), full_states, lost_steps));
+  for (const RunEvent& event : events)
+    out += line("event", fmt::format("step {:>8}, {:>12.6f} s: {}", event.step, event.time, event.text));
+  if (events_left_out > 0) out += line("", fmt::format("and {} more", events_left_out));
+  out += line("ended", reason.empty() ? "not cleanly" : wire::printable_line(reason));
+  if (!damage.empty()) out += line("DAMAGED", "at " + damage + "; everything before it was read");
+  return out;
+}
+
+}  // namespace rigstep::server

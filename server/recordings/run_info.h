@@ -1,0 +1,45 @@
+// What a recording says about its run, without a replay. Offline.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "proto/recording_reader.h"
+
+namespace rigstep::server {
+
+// Something that happened in a run, for people.
+struct RunEvent {
+  std::uint64_t step = 0;
+  double time = 0.0;  // simulated [s]
+  std::string text;
+};
+
+struct RunInfo {
+  std::string path, mechanism, mechanism_file, rig_file, product_version, recorded_on, variant_of;
+  std::string started;  // UTC
+  double dt = 0.0;      // [s]
+  std::uint64_t first_step = 0, last_step = 0, steps = 0;
+  std::uint64_t missed_deadlines = 0, not_converged = 0, limited_inputs = 0, lost_steps = 0, steps_without_input = 0,
+                steps_with_stale_input = 0;
+  std::uint64_t steps_with_outputs = 0, full_states = 0, bytes = 0;
+  std::vector<std::string> inputs, outputs, recorded_outputs;  // name [unit]
+  std::vector<std::string> realtime;                           // what was granted and refused
+  nlohmann::json commissioning;                                // null: none
+  std::vector<RunEvent> events;                                // in order; of many of a kind the first ones
+  std::uint64_t events_left_out = 0;
+  std::vector<wire::RecordedDistribution> distributions;
+  std::string reason;  // why the run ended, empty: it did not end cleanly
+  std::string damage;  // why the file could not be read to its end, empty: it could
+
+  nlohmann::json json() const;
+  std::string text() const;
+};
+
+// Throws as RecordedRun does.
+RunInfo describe_run(const std::string& path, const std::function<void(std::uint64_t)>& progress);
+
+}  // namespace rigstep::server

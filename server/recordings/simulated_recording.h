@@ -1,0 +1,36 @@
+// A run that was computed offline, as a recording like those of live runs. Offline.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/index3/stepper.h"
+#include "proto/load_mechanism.h"
+#include "proto/recording_writer.h"
+#include "server/live/output_selection.h"
+
+namespace rigstep::server {
+
+class SimulatedRecording {
+ public:
+  // Begins with the stepper's present state. Where `path` is a file already, the time goes into the new one's name.
+  // variant_of: what run this is a variant of, for people, or nothing. Throws wire::RecordingWriteError, also later.
+  SimulatedRecording(const std::string& path, const config::LoadedMechanism& mechanism, const index3::Stepper& stepper,
+                     const std::string& variant_of = {});
+
+  const std::string& path() const { return path_; }
+  // A step that succeeded, with the state after it if asked for.
+  void write(const index3::Stepper& stepper, const StepReport& report, const Inputs& inputs, const Outputs& outputs,
+             bool with_state);
+  void close(const std::string& reason);
+
+ private:
+  std::string path_;
+  std::int64_t start_ns_;  // wall clock [ns since 1970] where simulated time is 0
+  RecordedOutputs outputs_;
+  wire::RecordingWriter writer_;
+  wire::RecordedState state_;
+  std::uint64_t steps_ = 0;
+};
+
+}  // namespace rigstep::server
