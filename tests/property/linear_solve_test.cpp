@@ -123,6 +123,19 @@ Dense dense(const Plan& plan, Workspace& w, const State& x) {
   return d;
 }
 
+// J M^-1 J' + compliance, body by body: M^-1 holds a block a body, and few rows act on each
+LongMatrix dual_matrix(const Dense& d, const LongMatrix& J, const LongMatrix& M_inverse) {
+  LongMatrix S = d.compliance.cast<long double>().asDiagonal();
+  for (Index at = 0; at < J.cols(); at += 6) {
+    std::vector<Index> rows;
+    for (Index row = 0; row < J.rows(); ++row)
+      if (!J.block(row, at, 1, 6).isZero(0.0L)) rows.push_back(row);
+    const LongMatrix on = J(rows, Eigen::seqN(at, 6));
+    S(rows, rows) += on * M_inverse.block(at, at, 6, 6) * on.transpose();
+  }
+  return S;
+}
+
 // one solve for the motion and the right-hand sides that are set
 void solve(const Plan& plan, Workspace& w) {
   AssemblySweep up;
@@ -193,12 +206,11 @@ Errors sweep_errors(const Mechanism& m, MergeOrder order, unsigned seed, bool co
 
   // in extended precision: in double it would be less accurate than the sweep
   const LongMatrix J = d.J.cast<long double>(), M_inverse = d.M_inverse.cast<long double>();
-  LongMatrix S = J * M_inverse * J.transpose();
-  S.diagonal() += d.compliance.cast<long double>();
   const LongMatrix b = J * bias.cast<long double>() + rhs.cast<long double>();
-  const VectorXd want = S.partialPivLu().solve(b).cast<double>();
+  const LongMatrix solved = dual_matrix(d, J, M_inverse).partialPivLu().solve(b);
+  const VectorXd want = solved.cast<double>();
   const VectorXd want_motion =
-      (bias.cast<long double>() - M_inverse * J.transpose() * S.partialPivLu().solve(b)).cast<double>();
+      (bias.cast<long double>() - M_inverse * LongMatrix(J.transpose() * solved)).cast<double>();
   VectorXd Lambda(d.J.rows()), moved(bias.size());
   for_all_rows(plan, [&](int row, int c, int k) {
     const Place& at = plan.elimination.constraint[c].rows;

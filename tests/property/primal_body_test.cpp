@@ -74,7 +74,7 @@ TEST_CASE("a primal body gives the same bits on every instruction set and for an
     CAPTURE(m.name());
     Stepper reference(m, with(PrimalBodies::primal));
     REQUIRE(plan_of(reference).primal_choice.reason == Reason::primal);
-    for (std::uint64_t k = 0; k < 50; ++k) reference.step(test::test_inputs(m, k));
+    for (std::uint64_t k = 0; k < 20; ++k) reference.step(test::test_inputs(m, k));
     std::vector<Settings> all;
     for (const char* set : test::instruction_sets()) {
       all.push_back(with(PrimalBodies::primal));
@@ -86,7 +86,7 @@ TEST_CASE("a primal body gives the same bits on every instruction set and for an
     }
     for (const Settings& settings : all) {
       Stepper s(m, settings);
-      for (std::uint64_t k = 0; k < 50; ++k) s.step(test::test_inputs(m, k));
+      for (std::uint64_t k = 0; k < 20; ++k) s.step(test::test_inputs(m, k));
       CAPTURE(settings.threads);
       CHECK(s.state().hash() == reference.state().hash());
     }

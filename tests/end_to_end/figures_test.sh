@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# The figures that bench and study write, their pages, and what they refuse. No time is asserted: it runs beside others.
+source "$(dirname "$0")/lib.sh"
+
+# --- bench: 0 with plausible numbers, no timing asserted; other engines only where they were built
+expect 0 "$RIGSTEP" bench step --quick --json --config-dir "$SOURCE/config" --output figures
+is_json out && silent err && assert_json out 'd["schema"] == 1 and d["machine"]["peak_multiply_adds_per_s"] > 1e6'
+assert_json out '{(r["mechanism"], r["bodies"]) for r in d["rows"] if r["solver"] == "literal"} >= {("spherical_chain", 2),
+  ("spherical_chain", 8), ("revolute_chain", 2), ("revolute_chain", 8), ("four_bar", 3)}'
+assert_json out 'sum(r["solver"] == "literal_tuned" for r in d["rows"]) == 5'
+assert_json out 'all(abs(sum(r["phases"].values()) - 1) < 1e-9 for r in d["rows"] if r.get("phases"))'
+assert_json out 'all(r.get("problem") or 0 < r["lowest_us"] <= r["median_us"] <= r["p999_us"] for r in d["rows"])'
+assert_json out 'all(r["samples"] >= 20 and r["bytes_per_body"] > 100 and r["efficiency"] * r["threads"] == r["speedup"]
+  for r in d["rows"] if r["solver"] == "rigstep")'
+grep -q '^spherical_chain,8,rigstep,1,0\.01,' figures/step.csv || fail "step.csv has no line of the chain of 8"
+"$python" -c 'import sys, xml.dom.minidom as x; [x.parse(f) for f in sys.argv[1:]]' figures/*.svg || fail "a figure is not XML"
+expect 0 "$RIGSTEP" bench step --quick --without-peers --mechanism spherical_chain --bodies 3 && says out '^spherical_chain +3 rigstep'
+expect 0 "$RIGSTEP" bench error --quick --json --without-peers --config-dir "$SOURCE/config" --duration 0.5
+is_json out && assert_json out '{r["mechanism"] for r in d["rows"]} == {"spherical_chain", "four_bar"}'
+assert_json out 'all(abs(p["ms"] - 0.5 * p["ms_per_second"]) < 1e-9 * p["ms"] for r in d["rows"] for p in r["reached"])'
+assert_json out 'all(len(r["points"]) > 2 and r["points"][-1]["error_m"] < 0.1 * r["points"][0]["error_m"] for r in d["rows"])'
+expect 2 "$RIGSTEP" bench step --mechanism no_such_mechanism && says err 'no_such_mechanism'
+expect 2 "$RIGSTEP" bench step --quick --peers no_such_file && says err 'no_such_file'
+expect 2 "$RIGSTEP" bench step --bodies 0
+expect 2 "$RIGSTEP" bench error --mechanism stewart --config-dir "$SOURCE/config"
+expect 2 "$RIGSTEP" bench
+
+# --- study: 0 with tables, figures and a page, whatever agrees; 4 where they cannot be written
+expect 0 "$RIGSTEP" study hamiltonian --quick --output study && says out 'study/hamiltonian.md written'
+[[ -s study/hamiltonian.md ]] || fail "study hamiltonian wrote no page"
+expect 0 "$RIGSTEP" study tree --quick --json --output study && is_json out
+assert_json out 'any("pipelayer" in f["claim"] and f["agrees"] for f in d["findings"])'
+expect 4 "$RIGSTEP" study tree --quick --output /dev/null/study && says err '/dev/null/study'
+expect 4 "$RIGSTEP" study all --quick --output /dev/null/study && says err '/dev/null/study'
+expect 0 "$RIGSTEP" study all --quick --json --output studies && is_json out
+assert_json out '[s["name"] for s in d["studies"]] == ["hamiltonian", "tree", "complement"]
+  and len(d["studies"][0]["findings"]) == 27
+  and any("velocity constraints" in f["claim"] and f["agrees"] for f in d["studies"][0]["findings"])
+  and all(any(claim in f["claim"] and f["agrees"] for f in d["studies"][2]["findings"])
+    for claim in ("independent program", "rank 26"))'
+for file in hamiltonian/{accuracy_case1.csv,accuracy_case3.csv,efficiency.csv} \
+  tree/{operations,times,selection,pipelayer}.csv complement/{times,drift,drift_over_time,ranks}.csv; do
+  [[ -s studies/$file ]] || fail "study all wrote no $file"
+done
+[[ $(wc -l < studies/complement/times.csv) -eq 97 ]] || fail "times.csv has not two struts x three stabilisations x two tolerances x eight methods"
+"$python" - studies <<'EOF' || fail "report.html is not the pages of the studies in one file"
+import html.parser, pathlib, re, sys
+folder = pathlib.Path(sys.argv[1])
+figures, ids, links, open_tags, text = 0, [], [], [], []
+class Report(html.parser.HTMLParser):
+    def handle_starttag(self, tag, attrs):
+        global figures
+        attrs = dict(attrs)
+        assert tag not in ("script", "img", "link", "iframe") and "src" not in attrs, tag
+        figures += tag == "svg"
+        ids.extend(v for k, v in attrs.items() if k == "id")
+        links.extend(v for k, v in attrs.items() if k == "href")
+        if tag != "meta": open_tags.append(tag)
+    def handle_endtag(self, tag): assert open_tags.pop() == tag, tag
+    def handle_data(self, data): text.append(data)
+Report().feed((folder / "report.html").read_text())
+pages = [p.read_text() for p in sorted(folder.glob("*/*.md"))]
+shown = [f for page in pages for f in re.findall(r"^!\[.*\]\((.*)\)$", page, re.M)]
+assert not open_tags and len(ids) == len(set(ids))
+assert len(pages) == 3 and figures == len(shown) > 40, (figures, len(shown))
+assert all(l[0] == "#" and l[1:] in ids for l in links) and len(links) > sum(p.count("\n## ") for p in pages)
+text = "".join(text)
+for page in pages:
+    for claim in re.findall(r"^\| ([^|`*]+) \| [^|]+ \| (?:yes|\*\*no\*\*) \|$", page, re.M):
+        assert claim in text, claim
+EOF
+expect 2 "$RIGSTEP" study
+expect 4 "$RIGSTEP" bench step --quick --output /dev/null/x && says err '/dev/null/x'
+
+finish
