@@ -2,7 +2,8 @@
 
 #include <google/protobuf/descriptor.pb.h>
 
-#include <set>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "core/mechanism/mechanism.h"
 
@@ -57,7 +58,9 @@ class Fields {
   FieldDescriptorProto& add(const std::string& name, const std::string& label, FieldDescriptorProto::Type type,
                             int number) {
     std::string free_name = name;
-    for (int n = 2; !taken_.insert(without_case(free_name)).second; ++n) free_name = name + "_n" + std::to_string(n);
+    const std::string key = without_case(name);
+    while (!taken_.insert(without_case(free_name)).second)
+      free_name = name + "_n" + std::to_string(++numbered_.try_emplace(key, 1).first->second);
     FieldDescriptorProto& field = *message_.add_field();
     field.set_name(free_name);
     field.set_json_name(label);
@@ -76,7 +79,9 @@ class Fields {
   }
 
   DescriptorProto& message_;
-  std::set<std::string> taken_;
+  std::unordered_set<std::string> taken_;
+  std::unordered_map<std::string, int> numbered_;  // the number given last to a name, so that many equal ones take no
+                                                   // longer than different ones
 };
 
 class FirstProblem : public google::protobuf::DescriptorPool::ErrorCollector {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "proto/bounds.h"
+#include "proto/limits.h"
 #include "proto/mcap.h"
 
 namespace rigstep::wire {
@@ -103,6 +104,10 @@ bool RecordingReader::next(RecordedStep& step) {
 
 bool RecordingReader::take_step(const Message& message, RecordedStep& step) {
   if (!parse(message, step)) return false;
+  const bool is_possible = step.step() >= last_step_ && step.step() <= config::kMostSteps &&
+                           step.sim_time_ns() == static_cast<std::int64_t>(step.step() * header_.dt_ns());
+  if (!is_possible) return stop(message.offset, "the time of a step is not possible there");
+  last_step_ = step.step();
   outputs_.clear();
   if (outputs_step_ == step.step()) outputs_.swap(newest_outputs_);
   return true;

@@ -23,7 +23,8 @@ struct Damage {
 };
 
 // Reads a recording from front to back, one chunk in memory (64 MiB at most, never more than the file holds).
-// Safe on any bytes: a message is delivered only from a chunk whose CRC is right and whose count has no gap.
+// Safe on any bytes: a message is delivered only from a chunk whose CRC is right and whose count has no gap. The times
+// of steps never fall; only the record of a fault repeats one.
 class RecordingReader {
  public:
   enum class Item { step, state, end };
@@ -110,6 +111,7 @@ class RecordingReader {
   std::unique_ptr<NamedMessages> named_;  // once the header is known
   std::vector<double> newest_outputs_, outputs_;
   std::uint64_t outputs_step_ = 0;  // of newest_outputs_
+  std::uint64_t last_step_ = 0;
   std::optional<RecordingFooter> footer_;
   std::optional<Damage> damage_;
 };

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <cstring>
+
 #include "core/mechanism/builder.h"
 #include "core/mechanism/checks.h"
 
@@ -47,6 +50,12 @@ int MechanismBuilder::find_input(const std::string& name, const char* field) con
 
 void MechanismBuilder::add_signal_input(Input input) {
   check_name(input.name, "input");
+  const auto breaks_a_table = [](unsigned char c) {
+    return c < ' ' || c == 0x7F || std::strchr(",\"[]", c) != nullptr;
+  };
+  if (std::any_of(input.unit.begin(), input.unit.end(), breaks_a_table))
+    throw MechanismError("unit", quoted(input.unit) + " has a character that titles of columns cannot carry",
+                         "leave out control characters, commas, quotation marks and square brackets");
   if (index_of(mechanism_.inputs_, input.name) >= 0)
     throw MechanismError("name", "another input is named " + quoted(input.name), "rename one of them");
   input.kind = Input::Kind::signal;

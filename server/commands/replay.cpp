@@ -54,15 +54,26 @@ void draw(const RecordedRun& run, const RecordedRun& variant, const std::string&
   write_figure(figure, path);
 }
 
+void require_places(const ReplayOptions& options) {
+  if (!options.variant.output.ends_with(".mcap"))
+    throw config::ConfigError("--output: \"" + options.variant.output + "\" is no recording: name an .mcap");
+  if (!options.picture.empty()) require_figure(options.picture);
+}
+
 int what_if(ReplayOptions options) {
   if (options.variant.output.empty()) options.variant.output = usual_output(options.recording);
+  require_places(options);
+  watch_interrupts();
   const RecordedRun run(options.recording);
   Progress progress("stepping", 0.0);
   const auto tell = [&progress](std::uint64_t step) { progress.at(static_cast<double>(step)); };
-  const Variant variant = make_variant(run, options.variant, tell);
+  const Variant variant = make_variant(run, options.variant, [&tell](std::uint64_t step) {
+    tell(step);
+    return !interrupted;
+  });
   const RecordedRun made(variant.recording);
-  RunSelection selection;
-  selection.from = static_cast<double>(options.variant.from) * 1e-9 * static_cast<double>(run.header().dt_ns());
+  RunSelection selection;  // the start itself is no step of the variant
+  selection.from = exact_seconds(static_cast<std::int64_t>(options.variant.from * run.header().dt_ns()) + 1);
   const RunDifference difference = compare_runs(run, made, selection, {}, tell);
   if (!options.picture.empty()) draw(run, made, options.picture);
   if (options.json) {
@@ -74,6 +85,7 @@ int what_if(ReplayOptions options) {
   } else {
     print_text("{}: {} steps\n{}", wire::printable_line(variant.recording), variant.steps, difference.text());
   }
+  if (variant.interrupted) return kExitInterrupted;
   if (variant.failure.empty()) return kExitOk;
   print_error("rigstep: the variant stopped: {}", variant.failure);
   return kExitNumerical;

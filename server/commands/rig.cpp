@@ -110,9 +110,12 @@ Command add_rig(CLI::App& app) {
   command->add_option("RIG_FILE", options->rig_file, "Rig file of the server: tells its address and port");
   command->add_option("--host", options->host, "Server instead of the rig file's");
   command->add_option("--port", options->port, "UDP port instead of the rig file's")->check(CLI::Range(1, 65535));
-  command->add_option("--drive", options->drives,
-                      "CHANNEL=sine:AMPLITUDE,FREQUENCY_HZ, CHANNEL=step:VALUE[,TIME_S] or CHANNEL=FILE.csv (columns "
-                      "t [s], value); repeatable; other inputs are zero");
+  command
+      ->add_option("--drive", options->drives,
+                   "CHANNEL=sine:AMPLITUDE,FREQUENCY_HZ, CHANNEL=step:VALUE[,TIME_S], TABLE.csv with a column t [s] "
+                   "and one for each channel that it drives, or CHANNEL=TABLE.csv for one of its columns; repeatable; "
+                   "other inputs are zero")
+      ->allow_extra_args(false);
   command->add_option("--duration", options->duration, "Stop after this time [s]; 0: run until stopped")
       ->capture_default_str()
       ->check(between(0.0, kLongest));

@@ -61,10 +61,10 @@ class Replay {
     for (;;) {
       const auto item = reader_.next(step, state);
       if (item == wire::RecordingReader::Item::end) break;
-      if (item == wire::RecordingReader::Item::step)
-        repeat(from_message(step));
-      else
+      if (item == wire::RecordingReader::Item::state)
         compare(state);
+      else if (!repeat(from_message(step)))
+        break;
       if (progress && (report_.steps & 0xfff) == 0) progress(stepper_.state().step);
     }
     report_.not_converged = cycle_.not_converged_steps();
@@ -84,33 +84,23 @@ class Replay {
     stepper_.restore({state.data(), static_cast<std::size_t>(state.size())}, step);
   }
 
-  void require_possible(std::uint64_t step) const {
-    if (step > config::kMostSteps)
-      throw wire::RecordingError(path_, "a step number is impossible", "the file is damaged: use a copy");
-  }
-
-  void repeat(const StepRecord& record) {
+  // False: no more is wanted.
+  bool repeat(const StepRecord& record) {
     const bool fault = (record.flags & kFaulted) != 0;  // repeats the index of the last good step
     if (record.step > last_recorded_ + 1) report_.not_recorded += record.step - last_recorded_ - 1;
-    require_possible(record.step);
     last_recorded_ = record.step;
     if (record.step != stepper_.state().step + (fault ? 0 : 1)) behind_gap_ = true;
     if (behind_gap_) {
       ++report_.not_compared;
       newest_hash_ = record.state_hash;
-      return;
+      return fault || !on_step_ || on_step_({record, nullptr, nullptr});
     }
     cycle_.repeat(record);
-    if (!fault) ++report_.steps;
-    if (!fault && on_step_) on_step_(stepper_.state(), record, cycle_.answer().outputs);
     if (stepper_.state().step != record.step || stepper_.state().hash() != record.state_hash) differ(record.step);
-    if (fault) report_.fault = fmt::format("after step {}: {}", record.step, why_stopped(record));
-  }
-
-  std::string why_stopped(const StepRecord& record) const {
-    if (!failed(record.status)) return describe_stop((record.flags & kMissedTooOften) != 0);
-    return describe_fault(mechanism_.mechanism, record.status, record.failed_body, record.failed_joint,
-                          record.failed_output);
+    if (fault) report_.fault = fmt::format("after step {}: {}", record.step, why_stopped(mechanism_.mechanism, record));
+    if (fault) return true;
+    ++report_.steps;
+    return !on_step_ || on_step_({record, &stepper_.state(), &cycle_.answer().outputs});
   }
 
   void compare(const wire::RecordedState& state) {

@@ -38,12 +38,16 @@ struct ReplayReport {
   std::string text() const;
 };
 
-// What came out of a step that was repeated: the state, its record, and all output channels of the mechanism.
-using OnReplayedStep =
-    std::function<void(const index3::State& state, const StepRecord& recorded, const Outputs& outputs)>;
+// A recorded step that ran, and what came out when it was repeated. Between a gap in the recording and the next full
+// state nothing can be repeated.
+struct ReplayedStep {
+  const StepRecord& recorded;
+  const index3::State* state;  // nullptr: not repeated
+  const Outputs* outputs;      // all output channels of the mechanism; nullptr likewise
+};
+using OnReplayedStep = std::function<bool(const ReplayedStep& step)>;  // false: no more is wanted
 
-// progress: called now and then with the step reached; may be empty. on_step: of every step that was compared; may be
-// empty.
+// progress: called now and then with the step reached; may be empty. on_step: of every step that ran; may be empty.
 // Throws wire::RecordingError for files that are no recording, MechanismFileError for a mechanism this version refuses.
 ReplayReport replay(const std::string& path, const std::function<void(std::uint64_t)>& progress,
                     const OnReplayedStep& on_step = {});

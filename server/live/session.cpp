@@ -101,6 +101,11 @@ const char* describe_stop(bool by_misses) {
                    : "no inputs for too long (stale rule)";
 }
 
+std::string why_stopped(const Mechanism& mechanism, const StepRecord& record) {
+  if (!failed(record.status)) return describe_stop((record.flags & kMissedTooOften) != 0);
+  return describe_fault(mechanism, record.status, record.failed_body, record.failed_joint, record.failed_output);
+}
+
 index3::Settings settings_of(const config::RigConfig& rig) {
   index3::Settings settings;
   settings.dt_ns = rig.period_ns;

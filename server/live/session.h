@@ -32,6 +32,9 @@ std::string describe_fault(const Mechanism& mechanism, StepStatus status, int bo
 // Why stepping stopped without a step that failed: for people.
 const char* describe_stop(bool by_misses);
 
+// The same of the record of a fault.
+std::string why_stopped(const Mechanism& mechanism, const StepRecord& record);
+
 // Settings of a rig file, and those with which a recording was made.
 index3::Settings settings_of(const config::RigConfig& rig);
 index3::Settings settings_of(const wire::RecordingHeader& header);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "proto/printable.h"
 #include "server/output/text_file.h"
 
 namespace rigstep::server {
@@ -13,6 +14,7 @@ namespace {
 
 constexpr double kWidth = 760.0, kHeight = 480.0;
 constexpr double kLeft = 80.0, kRight = 210.0, kTop = 45.0, kBottom = 60.0;
+constexpr double kLegendRow = 18.0;
 constexpr const char* kColours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
                                     "#e69f00", "#56b4e9", "#000000", "#7f7f7f"};
 
@@ -26,14 +28,17 @@ class Axis {
       for (double d = low_; d <= high_ + 0.5; d += 1.0) ticks_.push_back(std::pow(10.0, d));
     } else {
       if (from_zero) low = std::min(low, 0.0);
-      if (!(high > low)) low -= 0.5, high += 0.5;
-      const double raw = std::max(high - low, 1e-300) / 6.0, decade = std::pow(10.0, std::floor(std::log10(raw)));
+      // between neighbouring numbers there is nothing to divide
+      const double least = std::max(1e-9 * std::max(std::abs(low), std::abs(high)), 1e-300);
+      if (!(high > low)) low -= std::max(0.5, least), high += std::max(0.5, least);
+      if (high - low < least) low -= least, high += least;
+      const double raw = (high - low) / 6.0, decade = std::pow(10.0, std::floor(std::log10(raw)));
       const double steps[] = {1.0, 2.0, 5.0, 10.0};
       const double step = decade * *std::find_if(steps, steps + 3, [&](double s) { return s * decade >= raw; });
       const double first = std::floor(low / step + 1e-9), last = std::ceil(high / step - 1e-9);
       low_ = step * first;
       high_ = step * last;
-      for (double k = first; k <= last; k += 1.0) ticks_.push_back(step * k);
+      for (int k = 0; k <= static_cast<int>(last - first); ++k) ticks_.push_back(step * (first + k));
     }
   }
   double at(double value) const {
@@ -50,7 +55,8 @@ class Axis {
 
 std::string escaped(const std::string& text) {
   std::string out;
-  for (const char c : text) out += c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '&' ? "&amp;" : std::string(1, c);
+  for (const char c : wire::printable_line(text))
+    out += c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '&' ? "&amp;" : std::string(1, c);
   return out;
 }
 
@@ -59,16 +65,27 @@ std::string text(double x, double y, const char* anchor, const std::string& what
                      escaped(what));
 }
 
-std::string line(double x1, double y1, double x2, double y2, const char* colour) {
-  return fmt::format("<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"{}\"/>\n", x1, y1, x2, y2,
-                     colour);
+std::string line(double x1, double y1, double x2, double y2, const char* colour, const std::string& more = "") {
+  return fmt::format("<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"{}\"{}/>\n", x1, y1, x2,
+                     y2, colour, more);
 }
 
-std::string opening(const std::string& title) {
+// The legend stands beside the panel and may be longer than that.
+double height_of(const Chart& chart) {
+  return std::max(kHeight, kTop + 20.0 + kLegendRow * static_cast<double>(chart.lines.size()));
+}
+
+// Of lines of one colour.
+std::string dashes(std::size_t line) {
+  const std::size_t kind = line / std::size(kColours);
+  return kind == 0 ? "" : fmt::format(" stroke-dasharray=\"{} 3\"", 12 / (1 + kind % 4));
+}
+
+std::string opening(const std::string& title, double height = kHeight) {
   return fmt::format(
              "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {:.0f} {:.0f}\" font-family=\"sans-serif\" "
              "font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n",
-             kWidth, kHeight) +
+             kWidth, height) +
          text(kLeft, 25.0, "start", title, " font-size=\"15\" font-weight=\"bold\"");
 }
 
@@ -95,7 +112,7 @@ std::string to_svg(const Chart& chart) {
   const Axis x(chart.log_x, !chart.is_curve, low[0], high[0], kLeft, right),
       y(chart.log_y, !chart.is_curve, low[1], high[1], bottom, kTop);
 
-  std::string svg = opening(chart.title);
+  std::string svg = opening(chart.title, height_of(chart));
   for (const double t : x.ticks()) {
     svg += line(x.at(t), kTop, x.at(t), bottom, "#dddddd");
     svg += text(x.at(t), bottom + 18.0, "middle", fmt::format("{:g}", t));
@@ -114,22 +131,25 @@ std::string to_svg(const Chart& chart) {
       if (chart.is_curve) continue;
       marks += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\" fill=\"{}\"/>\n", x.at(px), y.at(py), colour);
     }
-    svg += fmt::format("<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.8\"/>\n{}", points, colour,
-                       marks);
-    const double row = kTop + 10.0 + 18.0 * static_cast<double>(k);
-    svg += line(right + 12.0, row, right + 34.0, row, colour) +
+    svg += fmt::format("<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.8\"{}/>\n{}", points,
+                       colour, dashes(k), marks);
+    const double row = kTop + 10.0 + kLegendRow * static_cast<double>(k);
+    svg += line(right + 12.0, row, right + 34.0, row, colour, dashes(k)) +
            text(right + 40.0, row + 4.0, "start", chart.lines[k].name);
   }
   return svg + "</svg>\n";
 }
 
 std::string to_svg(const std::vector<Chart>& panels) {
-  std::string svg = fmt::format("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {:.0f} {:.0f}\">\n", kWidth,
-                                kHeight * static_cast<double>(panels.size()));
-  for (std::size_t k = 0; k < panels.size(); ++k)
-    svg += fmt::format("<svg y=\"{:.0f}\" width=\"{:.0f}\" height=\"{:.0f}\">\n{}</svg>\n",
-                       kHeight * static_cast<double>(k), kWidth, kHeight, to_svg(panels[k]));
-  return svg + "</svg>\n";
+  double height = 0.0;
+  std::string inner;
+  for (const Chart& panel : panels) {
+    inner += fmt::format("<svg y=\"{:.0f}\" width=\"{:.0f}\" height=\"{:.0f}\">\n{}</svg>\n", height, kWidth,
+                         height_of(panel), to_svg(panel));
+    height += height_of(panel);
+  }
+  return fmt::format("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {:.0f} {:.0f}\">\n", kWidth, height) +
+         inner + "</svg>\n";
 }
 
 std::string to_svg(const RegionMap& map) {

@@ -170,6 +170,18 @@ void InputTable::read(double t, Inputs& inputs) const {
       inputs.value[channel_of_column_[c]] = interpolated(table_, time_column_, static_cast<int>(c), t);
 }
 
+std::vector<int> InputTable::driven_channels() const {
+  std::vector<int> driven;
+  for (const int channel : channel_of_column_)
+    if (channel >= 0) driven.push_back(channel);
+  return driven;
+}
+
+double InputTable::value(int driven_channel, double t) const {
+  const auto column = std::find(channel_of_column_.begin(), channel_of_column_.end(), driven_channel);
+  return interpolated(table_, time_column_, static_cast<int>(column - channel_of_column_.begin()), t);
+}
+
 namespace {
 
 constexpr const char* kBodyColumns[] = {"x",  "y",  "z",  "e0", "e1", "e2", "e3",  "vx",  "vy", "vz",

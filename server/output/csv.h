@@ -52,6 +52,9 @@ class InputTable {
   // Linear interpolation at t [s]; held before the first and after the last row. Channels without a column are zero.
   void read(double t, Inputs& inputs) const;
 
+  std::vector<int> driven_channels() const;          // those with a column
+  double value(int driven_channel, double t) const;  // of one of them
+
  private:
   Table table_;
   std::vector<int> channel_of_column_;  // -1 for t

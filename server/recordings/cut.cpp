@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <optional>
 
+#include "core/mechanism/signals.h"
 #include "proto/config_text.h"
 #include "proto/recording_writer.h"
 #include "server/output/csv.h"
@@ -14,6 +16,8 @@ namespace {
 
 using Item = wire::RecordingReader::Item;
 
+bool is_fault(const wire::RecordedStep& step) { return (step.flags() & kFaulted) != 0; }
+
 // The header of the piece: its start is the newest full state that is not later than `from`. None where no step lies
 // between the times.
 std::optional<wire::RecordingHeader> header_of_piece(const std::string& recording, double from, double to) {
@@ -23,16 +27,16 @@ std::optional<wire::RecordingHeader> header_of_piece(const std::string& recordin
   wire::RecordedState state;
   std::uint64_t hash = header.start_hash();
   for (Item item = reader.next(step, state); item != Item::end; item = reader.next(step, state)) {
-    const double t = exact_seconds(item == Item::step ? step.sim_time_ns() : state.sim_time_ns());
-    if (item == Item::step && t >= from && t > to) return std::nullopt;
-    if (item == Item::step && t >= from) return header;
-    if (item == Item::step) {
-      hash = step.state_hash();
-    } else if (state.step() == step.step()) {
+    if (item == Item::state && state.step() == step.step()) {
       *header.mutable_start_state() = state.state();
       header.set_start_step(state.step());
       header.set_start_hash(hash);
     }
+    if (item == Item::state || is_fault(step)) continue;
+    const double t = exact_seconds(step.sim_time_ns());
+    if (t > to) return std::nullopt;
+    if (t >= from && step.step() > header.start_step()) return header;
+    hash = step.state_hash();
   }
   return std::nullopt;
 }
@@ -42,15 +46,17 @@ std::optional<wire::RecordingHeader> header_of_piece(const std::string& recordin
 Cut cut_recording(const std::string& recording, double from, double to, const std::string& output) {
   const std::optional<wire::RecordingHeader> header = header_of_piece(recording, from, to);
   if (!header)
-    throw config::ConfigError(fmt::format(
-        "--from, --to: {} has no step from {:g} s to {:g} s: `rigstep info` tells what it holds", recording, from, to));
+    throw config::ConfigError(
+        fmt::format("--from, --to: {} has no step from {:g} s on{}: `rigstep info` tells what it "
+                    "holds",
+                    recording, from, std::isfinite(to) ? fmt::format(" to {:g} s", to) : ""));
   wire::RecordingReader reader(recording);
   std::optional<wire::RecordingWriter> writer;  // its head has the time of the first step
   wire::RecordedStep step;
   wire::RecordedState state;
   Cut cut;
   for (Item item = reader.next(step, state); item != Item::end; item = reader.next(step, state)) {
-    if (step.step() <= header->start_step()) continue;
+    if (step.step() < header->start_step() || (!writer && step.step() == header->start_step())) continue;
     if (exact_seconds(item == Item::step ? step.sim_time_ns() : state.sim_time_ns()) > to) break;
     if (!writer) {
       writer.emplace(output, *header, reader.log_time_ns(), wire::Existing::refuse);
@@ -62,8 +68,9 @@ Cut cut_recording(const std::string& recording, double from, double to, const st
     }
     writer->write(step, reader.outputs(), reader.log_time_ns());
     cut.last_step = step.step();
-    ++cut.steps;
+    cut.steps += is_fault(step) ? 0 : 1;
   }
+  if (reader.damage()) cut.damage = fmt::format("byte {}: {}", reader.damage()->offset, reader.damage()->what);
   wire::RecordingFooter footer;
   footer.set_steps(cut.steps);
   footer.set_reason(fmt::format("cut from {}", recording));

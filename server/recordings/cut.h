@@ -10,6 +10,7 @@ namespace rigstep::server {
 
 struct Cut {
   std::uint64_t first_step = 0, last_step = 0, steps = 0;
+  std::string damage;  // why the recording could not be read to its end, empty: it could
 };
 
 // Copies the steps with from <= t <= to [s of simulated time]. The piece begins behind the newest full state that is

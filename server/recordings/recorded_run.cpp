@@ -39,12 +39,15 @@ class Rows {
        const std::function<void(const RunRow&)>& row)
       : selection_(selection), columns_(columns), row_(row), value_(columns.size()) {}
 
+  // False: the selection is over.
   template <class PlaceOf>
-  void add(const StepRecord& record, std::span<const double> outputs, const PlaceOf& place_of) {
+  bool add(const StepRecord& record, std::span<const double> outputs, const PlaceOf& place_of) {
     const double t = exact_seconds(record.sim_time_ns);
-    if (is_fault(record) || record.step % selection_.every != 0 || t < selection_.from || t > selection_.to) return;
+    if (t > selection_.to) return false;
+    if (is_fault(record) || record.step % selection_.every != 0 || t < selection_.from) return true;
     for (std::size_t k = 0; k < columns_.size(); ++k) value_[k] = value(columns_[k], record, outputs, place_of);
     row_({record.step, record.sim_time_ns, record.state_hash, record.flags, value_});
+    return true;
   }
 
  private:
@@ -69,18 +72,19 @@ std::string read_recorded(const std::string& path, Rows& rows, const RecordedRun
   wire::RecordingReader reader(path);
   wire::RecordedStep step;
   while (reader.next(step)) {
-    rows.add(from_message(step), reader.outputs(), [](const RunColumn& column) { return column.recorded; });
+    const auto place_of = [](const RunColumn& column) { return column.recorded; };
+    if (!rows.add(from_message(step), reader.outputs(), place_of)) break;
     if (progress && (step.step() & 0xfff) == 0) progress(step.step());
   }
   return reader.damage() ? fmt::format("byte {}: {}", reader.damage()->offset, reader.damage()->what) : std::string();
 }
 
 std::string read_replayed(const std::string& path, Rows& rows, const RecordedRun::Progress& progress) {
-  const ReplayReport report =
-      replay(path, progress, [&rows](const index3::State&, const StepRecord& record, const Outputs& outputs) {
-        rows.add(record, {outputs.value.data(), static_cast<std::size_t>(outputs.count)},
-                 [](const RunColumn& column) { return column.index; });
-      });
+  const ReplayReport report = replay(path, progress, [&rows](const ReplayedStep& step) {
+    std::span<const double> outputs;
+    if (step.outputs != nullptr) outputs = {step.outputs->value.data(), static_cast<std::size_t>(step.outputs->count)};
+    return rows.add(step.recorded, outputs, [](const RunColumn& column) { return column.index; });
+  });
   if (report.verdict == ReplayReport::Verdict::differs)
     throw Error(path +
                 ": the replay differs from the recording, so that outputs which are not recorded cannot be "
@@ -106,10 +110,17 @@ void RecordedRun::add_columns(const Mechanism& mechanism) {
     const auto found = std::find(recorded.begin(), recorded.end(), column.title());
     if (found != recorded.end() && header_.outputs_every() == 1)
       column.recorded = static_cast<int>(found - recorded.begin());
+    while (column.name == "t" || column.name == "step" || find_column(column.name) != columns_.end())
+      column.name.insert(0, "output.");
     columns_.push_back(std::move(column));
   }
   for (std::size_t k = 0; k < std::size(kTiming); ++k)
     columns_.push_back({kTiming[k].name, kTiming[k].unit, Kind::timing, static_cast<int>(k)});
+}
+
+std::vector<RunColumn>::const_iterator RecordedRun::find_column(const std::string& name) const {
+  return std::find_if(columns_.begin(), columns_.end(),
+                      [&name](const RunColumn& column) { return column.name == name || column.title() == name; });
 }
 
 std::vector<RunColumn> RecordedRun::inputs() const {
@@ -127,9 +138,7 @@ std::vector<RunColumn> RecordedRun::columns_of(const std::vector<std::string>& n
     return chosen;
   }
   for (const std::string& name : names) {
-    const auto found = std::find_if(columns_.begin(), columns_.end(), [&name](const RunColumn& column) {
-      return column.name == name || column.title() == name;
-    });
+    const auto found = find_column(name);
     if (found == columns_.end()) {
       std::vector<std::string> known;
       for (const RunColumn& column : columns_) known.push_back(column.name);
@@ -169,10 +178,17 @@ Table inputs_of(const RecordedRun& run) {
   Table table;
   table.columns.push_back("t [s]");
   for (const RunColumn& column : columns) table.columns.push_back(column.title());
-  run.read({}, columns, {}, [&table](const RunRow& row) {
-    table.rows.push_back({exact_seconds(row.sim_time_ns)});
-    table.rows.back().insert(table.rows.back().end(), row.values.begin(), row.values.end());
+  const std::string damage = run.read({}, columns, {}, [&table](const RunRow& row) {
+    std::vector<double>& cells = table.rows.emplace_back();
+    cells.reserve(1 + row.values.size());
+    cells.push_back(exact_seconds(row.sim_time_ns));
+    cells.insert(cells.end(), row.values.begin(), row.values.end());
   });
+  if (!damage.empty())
+    throw wire::RecordingError(run.path(), "its inputs are not whole, for it is damaged at " + damage,
+                               "take what is whole by `rigstep cut`, and that piece instead");
+  if (table.rows.empty())
+    throw wire::RecordingError(run.path(), "no step of the run is in it", "name a recording with steps");
   return table;
 }
 

@@ -52,20 +52,22 @@ class RecordedRun {
 
   const std::string& path() const { return path_; }
   const wire::RecordingHeader& header() const { return header_; }
-  // Inputs, outputs, then timing.
+  // Inputs, outputs, then timing. The name of an output that another column has begins with "output.".
   const std::vector<RunColumn>& columns() const { return columns_; }
   // Those of a selection, in its order. Throws config::ConfigError for a name that is none.
   std::vector<RunColumn> columns_of(const std::vector<std::string>& names) const;
   std::vector<RunColumn> inputs() const;
 
-  // Calls row for each step of the selection that ran, in order; a step at which a fault stopped the run is none.
+  // Calls row for each step of the selection that ran, in order; a step at which a fault stopped the run is none. What
+  // is not known of a step is nan: outputs that are not recorded, between a gap and the next full state.
   // Returns why the file could not be read to its end, empty if it could. Throws Error where outputs have to be
   // replayed and the replay differs from the recording.
-  std::string read(const RunSelection& selection, const std::vector<RunColumn>& columns, const Progress& progress,
-                   const std::function<void(const RunRow&)>& row) const;
+  [[nodiscard]] std::string read(const RunSelection& selection, const std::vector<RunColumn>& columns,
+                                 const Progress& progress, const std::function<void(const RunRow&)>& row) const;
 
  private:
   void add_columns(const Mechanism& mechanism);
+  std::vector<RunColumn>::const_iterator find_column(const std::string& name) const;  // with its unit or without
 
   std::string path_;
   wire::RecordingHeader header_;
@@ -83,7 +85,8 @@ struct RunTable {
 RunTable read_table(const RecordedRun& run, const RunSelection& selection, const std::vector<RunColumn>& columns,
                     const RecordedRun::Progress& progress);
 
-// The inputs as they were applied, at the end of each step: a table as InputTable takes it.
+// The inputs as they were applied, at the end of each step, up to the time of the last one: a table as InputTable takes
+// it. Throws wire::RecordingError for a recording that is damaged or has no step.
 Table inputs_of(const RecordedRun& run);
 
 }  // namespace rigstep::server

@@ -5,26 +5,33 @@
 #include <algorithm>
 #include <cmath>
 
+#include "proto/printable.h"
+
 namespace rigstep::server {
 
 namespace {
 
-bool has_column(const std::vector<RunColumn>& columns, const RunColumn& wanted) {
-  return std::any_of(columns.begin(), columns.end(), [&wanted](const RunColumn& column) {
-    return column.kind == wanted.kind && column.title() == wanted.title();
-  });
-}
+// Columns of one kind and title in both runs, side by side; the others are named.
+struct CommonColumns {
+  std::vector<RunColumn> a, b;
+  std::vector<std::string> only_a, only_b;
+};
 
-// The columns of `a` that `b` has too; the others are named in `missing`.
-std::vector<RunColumn> common_columns(const std::vector<RunColumn>& a, const std::vector<RunColumn>& b,
-                                      std::vector<std::string>& missing) {
-  std::vector<RunColumn> common;
+CommonColumns common_columns(const std::vector<RunColumn>& a, std::vector<RunColumn> b) {
+  CommonColumns common;
   for (const RunColumn& column : a) {
-    if (has_column(b, column))
-      common.push_back(column);
-    else
-      missing.push_back(column.title());
+    const auto same = std::find_if(b.begin(), b.end(), [&column](const RunColumn& other) {
+      return column.kind == other.kind && column.title() == other.title();
+    });
+    if (same == b.end()) {
+      common.only_a.push_back(column.title());
+      continue;
+    }
+    common.a.push_back(column);
+    common.b.push_back(*same);
+    b.erase(same);
   }
+  for (const RunColumn& column : b) common.only_b.push_back(column.title());
   return common;
 }
 
@@ -34,12 +41,12 @@ std::vector<std::pair<std::size_t, std::size_t>> common_rows(const RunTable& a, 
   std::size_t j = 0;
   for (std::size_t i = 0; i < a.sim_time_ns.size(); ++i) {
     while (j < b.sim_time_ns.size() && b.sim_time_ns[j] < a.sim_time_ns[i]) ++j;
-    if (j < b.sim_time_ns.size() && b.sim_time_ns[j] == a.sim_time_ns[i]) rows.emplace_back(i, j);
+    if (j < b.sim_time_ns.size() && b.sim_time_ns[j] == a.sim_time_ns[i]) rows.emplace_back(i, j++);
   }
   return rows;
 }
 
-// Numbers that are none are equal to one another.
+// Between two nan it is 0.
 double distance(double a, double b) {
   if (a == b || (std::isnan(a) && std::isnan(b))) return 0.0;
   const double d = std::abs(b - a);
@@ -110,13 +117,16 @@ std::string lines_of(const char* what, const std::vector<ChannelDifference>& cha
       ++equal;
       continue;
     }
-    lines += fmt::format("  {:<32} {:>10.3g} {:>10.3g} {:>10.3g} {:>10g} {:>10.6g}  {}\n", c.name + " [" + c.unit + "]",
-                         c.largest, c.rms, c.range, c.tolerance, c.at, c.within() ? "within" : "BEYOND");
+    lines += fmt::format("  {:<32} {:>10.3g} {:>10.3g} {:>10.3g} {:>10g} {:>10.6g}  {}\n",
+                         wire::printable_line(c.name + " [" + c.unit + "]"), c.largest, c.rms, c.range, c.tolerance,
+                         c.at, c.within() ? "within" : "BEYOND");
   }
-  if (lines.empty()) return fmt::format("{}: all {} are equal\n", what, equal);
-  const std::string head = fmt::format("  {:<32} {:>10} {:>10} {:>10} {:>10} {:>10}\n", "", "largest", "rms", "range",
-                                       "tolerance", "at [s]");
-  return fmt::format("{}: {} are equal, of the others differ\n{}{}", what, equal, head, lines);
+  const std::string count = fmt::format("{}: {} of {} channels are equal\n", what, equal, channels.size());
+  if (lines.empty()) return count;
+  return count +
+         fmt::format("  {:<32} {:>10} {:>10} {:>10} {:>10} {:>10}\n", "", "largest", "rms", "range", "tolerance",
+                     "at [s]") +
+         lines;
 }
 
 }  // namespace
@@ -134,13 +144,12 @@ RunDifference compare_runs(const RecordedRun& a, const RecordedRun& b, const Run
   found.same_mechanism = a.header().mechanism_id() == b.header().mechanism_id();
   found.same_settings = same_settings(a.header(), b.header());
   found.same_start = a.header().start_hash() == b.header().start_hash();
-  const std::vector<RunColumn> columns =
-      common_columns(a.columns_of(selection.names), b.columns_of(selection.names), found.channels_of_a);
-  common_columns(b.columns_of(selection.names), a.columns_of(selection.names), found.channels_of_b);
-  std::vector<std::string> names;
-  for (const RunColumn& column : columns) names.push_back(column.title());
-  const RunTable of_a = read_table(a, selection, columns, progress);
-  const RunTable of_b = read_table(b, selection, names.empty() ? columns : b.columns_of(names), progress);
+  const CommonColumns common = common_columns(a.columns_of(selection.names), b.columns_of(selection.names));
+  const std::vector<RunColumn>& columns = common.a;
+  found.channels_of_a = common.only_a, found.channels_of_b = common.only_b;
+  const RunTable of_a = read_table(a, selection, common.a, progress);
+  const RunTable of_b = read_table(b, selection, common.b, progress);
+  found.damage_of_a = of_a.damage, found.damage_of_b = of_b.damage;
   const Comparison rows(of_a, of_b);
   found.instants = rows.instants();
   found.only_a = of_a.step.size() - found.instants;
@@ -182,21 +191,27 @@ nlohmann::json RunDifference::json() const {
           {"inputs", json_of(inputs)},
           {"outputs", json_of(outputs)},
           {"channels_only_in_a", channels_of_a},
-          {"channels_only_in_b", channels_of_b}};
+          {"channels_only_in_b", channels_of_b},
+          {"damage_of_a", damage_of_a},
+          {"damage_of_b", damage_of_b}};
 }
 
 std::string RunDifference::text() const {
-  const auto answer = [](bool same) { return same ? "the same" : "OTHERS"; };
-  std::string out = fmt::format("a: {}\nb: {}\n", a, b);
-  out += fmt::format("mechanism {}, settings {}, start {}\n", same_mechanism ? "the same" : "ANOTHER",
-                     answer(same_settings), same_start ? "the same" : "ANOTHER");
+  const auto same = [](bool yes) { return yes ? "the same" : "different"; };
+  std::string out = fmt::format("a: {}\nb: {}\n", wire::printable_line(a), wire::printable_line(b));
+  out += fmt::format("mechanism: {}; settings: {}; start: {}\n", same(same_mechanism), same(same_settings),
+                     same(same_start));
   out += fmt::format("{} common instants, {} only in a, {} only in b\n", instants, only_a, only_b);
-  if (first_input_difference) out += fmt::format("inputs differ from {:.9g} s on\n", *first_input_difference);
-  if (first_state_difference) out += fmt::format("states differ from {:.9g} s on\n", *first_state_difference);
-  if (same_mechanism && instants > 0 && !first_state_difference) out += "states are equal, bit for bit\n";
-  out += lines_of("inputs", inputs) + lines_of("outputs", outputs);
-  for (const std::string& name : channels_of_a) out += fmt::format("only in a: {}\n", name);
-  for (const std::string& name : channels_of_b) out += fmt::format("only in b: {}\n", name);
+  if (instants > 0) {
+    if (first_input_difference) out += fmt::format("inputs differ from {:.9g} s on\n", *first_input_difference);
+    if (first_state_difference) out += fmt::format("states differ from {:.9g} s on\n", *first_state_difference);
+    if (same_mechanism && !first_state_difference) out += "states are equal, bit for bit\n";
+    out += lines_of("inputs", inputs) + lines_of("outputs", outputs);
+  } else {
+    out += "nothing was compared: the runs have no instant of simulated time in common\n";
+  }
+  for (const std::string& name : channels_of_a) out += fmt::format("only in a: {}\n", wire::printable_line(name));
+  for (const std::string& name : channels_of_b) out += fmt::format("only in b: {}\n", wire::printable_line(name));
   return out + (within_tolerance() ? "within tolerance\n" : "DIFFER\n");
 }
 

@@ -33,6 +33,7 @@ struct RunDifference {
   std::optional<double> first_state_difference = {};  // likewise of the states, by their hashes, of the same mechanism
   std::vector<ChannelDifference> inputs, outputs;
   std::vector<std::string> channels_of_a, channels_of_b;  // that the other run has not
+  std::string damage_of_a, damage_of_b;                   // why a file could not be read to its end, empty: it could
 
   // Both ran over the same instants, and no channel differs by more than its tolerance.
   bool within_tolerance() const;

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -26,8 +27,12 @@ class Out {
     file_ = path == "-" ? stdout : wire::open_text_output(path);
     if (file_ == nullptr) fail();
   }
+  // Without close() the table is not whole: it is removed.
   ~Out() {
-    if (file_ != nullptr && file_ != stdout) std::fclose(file_);
+    if (file_ == nullptr || file_ == stdout) return;
+    std::fclose(file_);
+    std::error_code error;
+    if (std::filesystem::is_regular_file(path_, error)) std::filesystem::remove(path_, error);
   }
   Out(const Out&) = delete;
   Out& operator=(const Out&) = delete;
@@ -65,7 +70,8 @@ void write_csv_head(Out& out, const RecordedRun& run, const std::vector<RunColum
                  wire::printable_line(run.header().mechanism_file()));
   out.end_row();
   fmt::format_to(std::back_inserter(out.text()), "t [s]");
-  for (const RunColumn& column : columns) fmt::format_to(std::back_inserter(out.text()), ",{}", column.title());
+  for (const RunColumn& column : columns)
+    fmt::format_to(std::back_inserter(out.text()), ",{}", wire::printable_line(column.title()));
   out.end_row();
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "proto/config_text.h"
 #include "server/output/chart.h"
@@ -14,26 +15,26 @@ namespace rigstep::server {
 
 namespace {
 
-constexpr std::size_t kSvgIntervals = 700, kPageIntervals = 20'000;
+constexpr std::size_t kSvgIntervals = 700, kPageIntervals = 4'000;
 
-// Of each of so many intervals the first, lowest and highest value, in their order.
+// Of each of so many intervals the first, lowest and highest finite value, in their order.
 std::vector<std::pair<double, double>> thinned(const RunTable& run, std::size_t column, std::size_t intervals) {
   const std::vector<double>& value = run.value[column];
   std::vector<std::pair<double, double>> points;
-  const std::size_t each = std::max<std::size_t>(1, value.size() / intervals);
-  const auto add = [&](std::size_t k) {
-    if (std::isfinite(value[k])) points.emplace_back(static_cast<double>(run.sim_time_ns[k]) / 1e9, value[k]);
-  };
-  for (std::size_t first = 0; first < value.size(); first += each) {
-    const std::size_t end = std::min(first + each, value.size());
+  const std::size_t each = (value.size() + intervals - 1) / intervals;
+  for (std::size_t begin = 0; begin < value.size(); begin += each) {
+    const std::size_t end = std::min(begin + each, value.size());
+    std::size_t first = begin;
+    while (first < end && !std::isfinite(value[first])) ++first;
+    if (first == end) continue;
     std::size_t low = first, high = first;
     for (std::size_t k = first; k < end; ++k) {
+      if (!std::isfinite(value[k])) continue;
       if (value[k] < value[low]) low = k;
       if (value[k] > value[high]) high = k;
     }
-    add(first);
-    for (const std::size_t k : {std::min(low, high), std::max(low, high)})
-      if (k != first) add(k);
+    for (const std::size_t k : std::set<std::size_t>{first, low, high})
+      points.emplace_back(exact_seconds(run.sim_time_ns[k]), value[k]);
   }
   return points;
 }
@@ -81,7 +82,7 @@ function ticks(low, high, most) {
   const raw = (high - low) / most, decade = 10 ** Math.floor(Math.log10(raw));
   const step = decade * [1, 2, 5, 10].find((s) => s * decade >= raw);
   const list = [];
-  for (let k = Math.ceil(low / step); k * step <= high; ++k) list.push(k * step);
+  for (let n = 0, k = Math.ceil(low / step); n < 20 && (k + n) * step <= high; ++n) list.push((k + n) * step);
   return list;
 }
 function first_after(t, time) {
@@ -105,7 +106,8 @@ for (const panel of data.panels) {
   canvas.onmouseup = (event) => {
     const from = pressed, to = time_at(event);
     pressed = null;
-    if (from !== null && Math.abs(to - from) > (view[1] - view[0]) / 200) view = [Math.min(from, to), Math.max(from, to)];
+    const least = Math.max((view[1] - view[0]) / 200, 1e-9 * Math.abs(view[1]));
+    if (from !== null && Math.abs(to - from) > least) view = [Math.min(from, to), Math.max(from, to)];
     draw_all();
   };
   canvas.ondblclick = () => { view = [...all]; draw_all(); };
@@ -121,7 +123,9 @@ for (const panel of data.panels) {
       for (let k = Math.max(0, first_after(curve.t, view[0]) - 1); k < curve.t.length && curve.t[k] <= view[1]; ++k) {
         low = Math.min(low, curve.y[k]); high = Math.max(high, curve.y[k]);
       }
-    if (!(high > low)) { low = (Number.isFinite(low) ? low : 0) - 0.5; high = low + 1; }
+    if (!Number.isFinite(low)) low = high = 0;
+    const least = Math.max(1e-9 * Math.max(Math.abs(low), Math.abs(high)), 1e-300);
+    if (!(high - low > least)) { const half = high > low ? least : Math.max(0.5, least); low -= half; high += half; }
     const x = (t) => left + (width - left) * (t - view[0]) / (view[1] - view[0]);
     const y = (v) => bottom - (bottom - 8) * (v - low) / (high - low);
     pen.font = "11px sans-serif"; pen.strokeStyle = "#e4e4e4"; pen.fillStyle = "#333";
@@ -197,10 +201,15 @@ std::string to_html(const RunFigure& figure) {
   return page.replace(page.find(kPlace), kPlace.size(), data);
 }
 
+void require_figure(const std::string& path) {
+  if (!path.ends_with(".svg") && !path.ends_with(".html"))
+    throw config::ConfigError("\"" + path + "\" is no figure: name an .svg or an .html");
+  require_writable(path);
+}
+
 void write_figure(const RunFigure& figure, const std::string& path) {
-  if (path.ends_with(".svg")) return write_text(path, to_svg(figure));
-  if (path.ends_with(".html")) return write_text(path, to_html(figure));
-  throw config::ConfigError("\"" + path + "\" is no figure: name an .svg or an .html");
+  require_figure(path);
+  write_text(path, path.ends_with(".svg") ? to_svg(figure) : to_html(figure));
 }
 
 }  // namespace rigstep::server

@@ -17,12 +17,13 @@ struct RunFigure {
   std::vector<RunEvent> events;  // of a single run
 };
 
-// A panel for each unit, curves of at most some thousand points that keep every extreme value.
+// A panel for each unit, curves of at most 12,000 points that keep every extreme value.
 std::string to_svg(const RunFigure& figure);
 // Drag to zoom, double-click to see all. Needs nothing from a network.
 std::string to_html(const RunFigure& figure);
 
 // By the name's end: .svg or .html. Throws config::ConfigError for another, FileError where it cannot be written.
+void require_figure(const std::string& path);  // before long work; writes nothing
 void write_figure(const RunFigure& figure, const std::string& path);
 
 }  // namespace rigstep::server

@@ -16,7 +16,7 @@ namespace rigstep::server {
 
 namespace {
 
-constexpr std::size_t kMostEvents = 100;
+constexpr std::size_t kMostOfAKind = 30;
 
 std::string with_unit(const Channel& channel) { return channel.name + " [" + channel.unit + "]"; }
 
@@ -30,19 +30,19 @@ class Events {
     const bool fault = (record.flags & kFaulted) != 0;
     if (record.step > last_step_ + 1) {
       info_.lost_steps += record.step - last_step_ - 1;
-      add(record, fmt::format("{} steps before it were not recorded", record.step - last_step_ - 1));
+      add(record, gaps_, fmt::format("{} steps before it were not recorded", record.step - last_step_ - 1));
     }
     last_step_ = record.step;
     if (record.missed_deadlines > 0) {
       info_.missed_deadlines += record.missed_deadlines;
-      add(record, fmt::format("{} deadlines missed before it", record.missed_deadlines));
+      add(record, misses_, fmt::format("{} deadlines missed before it", record.missed_deadlines));
     }
     if (fault) {
       faulted_ = true;
-      return add(record, "FAULT: " + why_stopped(record));
+      return add(record, faults_, "FAULT: " + why_stopped(mechanism_, record));
     }
     ++info_.steps;
-    if (faulted_) add(record, "steps again after the fault");
+    if (faulted_) add(record, faults_, "steps again after the fault");
     faulted_ = false;
     count(record);
     tell_change(record, kNoInputYet, "no inputs have come yet", "the first inputs");
@@ -56,21 +56,17 @@ class Events {
     info_.steps_with_stale_input += (record.flags & kStaleInput) != 0;
     info_.limited_inputs += (record.flags & kInputLimited) != 0;
     if (record.status != StepStatus::not_converged) return;
-    if (info_.not_converged++ == 0) add(record, "the first step that did not converge");
+    if (info_.not_converged++ == 0) add(record, changes_, "the first step that did not converge");
   }
 
   void tell_change(const StepRecord& record, std::uint32_t flag, const char* begins, const char* ends) {
     if ((record.flags & flag) == (flags_ & flag)) return;
-    add(record, (record.flags & flag) != 0 ? begins : ends);
+    add(record, changes_, (record.flags & flag) != 0 ? begins : ends);
   }
 
-  std::string why_stopped(const StepRecord& record) const {
-    if (!failed(record.status)) return describe_stop((record.flags & kMissedTooOften) != 0);
-    return describe_fault(mechanism_, record.status, record.failed_body, record.failed_joint, record.failed_output);
-  }
-
-  void add(const StepRecord& record, std::string text) {
-    if (info_.events.size() >= kMostEvents) {
+  // of_kind: events of this kind so far
+  void add(const StepRecord& record, std::size_t& of_kind, std::string text) {
+    if (++of_kind > kMostOfAKind) {
       ++info_.events_left_out;
       return;
     }
@@ -82,6 +78,7 @@ class Events {
   std::uint64_t last_step_;
   std::uint32_t flags_ = 0;
   bool faulted_ = false;
+  std::size_t gaps_ = 0, misses_ = 0, faults_ = 0, changes_ = 0;
 };
 
 void take_header(const wire::RecordingHeader& header, RunInfo& info) {
@@ -138,7 +135,7 @@ RunInfo describe_run(const std::string& path, const std::function<void(std::uint
     }
     events.take(from_message(step));
     info.last_step = step.step();
-    info.steps_with_outputs += !reader.outputs().empty();
+    info.steps_with_outputs += !reader.outputs().empty() && (step.flags() & kFaulted) == 0;
     if (progress && (step.step() & 0xfff) == 0) progress(step.step());
   }
   if (reader.damage()) info.damage = fmt::format("byte {}: {}", reader.damage()->offset, reader.damage()->what);
@@ -196,8 +193,8 @@ std::string RunInfo::text() const {
   if (!variant_of.empty()) out += line("variant of", wire::printable_line(variant_of));
   out += line("mechanism", wire::printable_line(mechanism_file));
   if (!rig_file.empty()) out += line("rig", wire::printable_line(rig_file));
-  out += line("inputs", list(inputs));
-  out += line("outputs", list(outputs));
+  out += line("inputs", wire::printable_line(list(inputs)));
+  out += line("outputs", wire::printable_line(list(outputs)));
   if (recorded_outputs.size() < outputs.size() || steps_with_outputs < steps)
     out += line("  recorded",
                 fmt::format("{} of them, after {} of the steps", recorded_outputs.size(), steps_with_outputs));
@@ -216,7 +213,8 @@ std::string RunInfo::text() const {
     out += line("event", fmt::format("step {:>8}, {:>12.6f} s: {}", event.step, event.time, event.text));
   if (events_left_out > 0) out += line("", fmt::format("and {} more", events_left_out));
   out += line("ended", reason.empty() ? "not cleanly" : wire::printable_line(reason));
-  if (!damage.empty()) out += line("DAMAGED", "at " + damage + "; everything before it was read");
+  if (!damage.empty())
+    out += line("DAMAGED", "at " + damage + "; everything before it was read, and `rigstep cut` saves it");
   return out;
 }
 

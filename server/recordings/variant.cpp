@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "rt/thread_setup.h"
 #include "server/live/replay.h"
 #include "server/live/session.h"
 #include "server/recordings/simulated_recording.h"
@@ -32,14 +33,14 @@ InputTable variant_inputs(const RecordedRun& run, const VariantRequest& request,
 }
 
 // The state after a step of the run, by replay.
-std::vector<double> state_after(const RecordedRun& run, std::uint64_t step, const RecordedRun::Progress& progress) {
+std::vector<double> state_after(const RecordedRun& run, std::uint64_t step) {
   std::vector<double> flat;
-  const ReplayReport report =
-      replay(run.path(), progress, [&](const index3::State& state, const StepRecord& record, const Outputs&) {
-        if (record.step != step) return;
-        flat.resize(state.flat_size());
-        state.flatten(flat);
-      });
+  const ReplayReport report = replay(run.path(), {}, [&](const ReplayedStep& replayed) {
+    if (replayed.recorded.step != step || replayed.state == nullptr) return replayed.recorded.step < step;
+    flat.resize(replayed.state->flat_size());
+    replayed.state->flatten(flat);
+    return false;
+  });
   if (report.verdict == ReplayReport::Verdict::differs)
     throw Error(run.path() +
                 ": the replay differs from the recording, so that its state cannot be taken: use the "
@@ -50,15 +51,28 @@ std::vector<double> state_after(const RecordedRun& run, std::uint64_t step, cons
   return flat;
 }
 
-// Simulated time continues where the run was, whatever the period.
-void start_there(index3::Stepper& stepper, const RecordedRun& run, std::uint64_t step,
-                 const RecordedRun::Progress& progress) {
-  const std::vector<double> flat = state_after(run, step, progress);
-  if (flat.size() != stepper.state().flat_size())
+// Simulated time continues where the run was. The start of a recording need not be that of its mechanism.
+void start_there(index3::Stepper& stepper, const RecordedRun& run, std::uint64_t from) {
+  const wire::RecordingHeader& header = run.header();
+  const std::uint64_t step = from > 0 ? from : header.start_step();
+  if (step == 0) return;
+  const std::vector<double> flat = step == header.start_step()
+                                       ? std::vector<double>(header.start_state().begin(), header.start_state().end())
+                                       : state_after(run, step);
+  if (flat.size() != stepper.state().flat_size() && flat.size() != stepper.state().flat_size_without_low())
     throw config::ConfigError("--from: the state of " + run.path() + " does not fit the mechanism " +
                               stepper.mechanism().name() + ": its bodies and joints must be the same");
-  const double t = static_cast<double>(step) * static_cast<double>(run.header().dt_ns());
+  const double t = static_cast<double>(step) * static_cast<double>(header.dt_ns());
   stepper.restore(flat, static_cast<std::uint64_t>(std::llround(t / static_cast<double>(stepper.settings().dt_ns))));
+}
+
+std::int64_t end_ns(const RecordedRun& run) {
+  std::int64_t end = 0;
+  const std::string damage = run.read({}, {}, {}, [&end](const RunRow& row) { end = row.sim_time_ns; });
+  if (!damage.empty())
+    throw wire::RecordingError(run.path(), "damaged at " + damage,
+                               "take what is whole by `rigstep cut`, and that piece instead");
+  return end;
 }
 
 std::string description(const RecordedRun& run, const VariantRequest& request) {
@@ -72,20 +86,20 @@ std::string description(const RecordedRun& run, const VariantRequest& request) {
 
 }  // namespace
 
-Variant make_variant(const RecordedRun& run, const VariantRequest& request, const RecordedRun::Progress& progress) {
+Variant make_variant(const RecordedRun& run, const VariantRequest& request,
+                     const std::function<bool(std::uint64_t step)>& progress) {
+  rt::set_floating_point_mode();
   const config::LoadedMechanism mechanism = mechanism_of(run, request);
   const InputTable table = variant_inputs(run, request, mechanism.mechanism);
   index3::Stepper stepper = make_stepper(mechanism, variant_settings(run, request));
-  if (request.from > 0) start_there(stepper, run, request.from, progress);
-  std::int64_t end_ns = 0;
-  run.read({}, {}, {}, [&end_ns](const RunRow& row) { end_ns = row.sim_time_ns; });
+  start_there(stepper, run, request.from);
 
   SimulatedRecording recording(request.output, mechanism, stepper, description(run, request));
-  Variant variant{.recording = recording.path(), .steps = 0, .failure = {}};
+  Variant variant{.recording = recording.path(), .steps = 0, .failure = {}, .interrupted = false};
   Inputs inputs;
   Outputs outputs;
-  const std::int64_t dt_ns = stepper.settings().dt_ns;
-  while (static_cast<std::int64_t>(stepper.state().step + 1) * dt_ns <= end_ns) {
+  const std::int64_t dt_ns = stepper.settings().dt_ns, end = end_ns(run);
+  while (static_cast<std::int64_t>(stepper.state().step + 1) * dt_ns <= end && !variant.interrupted) {
     table.read(exact_seconds(static_cast<std::int64_t>(stepper.state().step + 1) * dt_ns), inputs);
     const StepReport report = stepper.step(inputs, outputs);
     if (failed(report.status)) {
@@ -97,9 +111,9 @@ Variant make_variant(const RecordedRun& run, const VariantRequest& request, cons
     const std::uint64_t step = stepper.state().step;
     recording.write(stepper, report, inputs, outputs, step % 1000 == 0);
     ++variant.steps;
-    if (progress && (step & 0xfff) == 0) progress(step);
+    variant.interrupted = (step & 0xfff) == 0 && !progress(step);
   }
-  recording.close(variant.failure.empty() ? "end of the run" : variant.failure);
+  recording.close(variant.interrupted ? "interrupted" : variant.failure.empty() ? "end of the run" : variant.failure);
   return variant;
 }
 

@@ -53,47 +53,52 @@ std::string list_names(const std::vector<Channel>& channels) {
 
 }  // namespace
 
-Drive Drive::parse(const std::string& text, const std::vector<Channel>& inputs) {
+std::vector<Drive> Drive::parse(const std::string& text, const std::vector<Channel>& inputs) {
   const auto refuse = [&](const std::string& problem) {
     return config::ConfigError("drive \"" + text + "\": " + problem + ". Input channels: " + list_names(inputs) + ".");
   };
+  const auto read_table = [&](const std::string& path) {
+    try {
+      return std::make_shared<const InputTable>(path, inputs);
+    } catch (const Error& error) {
+      throw refuse(error.what());
+    }
+  };
   const auto equals = text.find('=');
-  if (equals == std::string::npos || equals + 1 == text.size()) {
-    throw refuse("write CHANNEL=sine:AMPLITUDE,FREQUENCY_HZ, CHANNEL=step:VALUE[,TIME_S] or CHANNEL=FILE.csv");
+  std::vector<Drive> drives;
+  if (equals == std::string::npos && text.ends_with(".csv")) {
+    const FromTable table = read_table(text);
+    for (const int channel : table->driven_channels()) drives.push_back({channel, table});
+    return drives;
   }
+  if (equals == std::string::npos || equals + 1 == text.size())
+    throw refuse(
+        "write CHANNEL=sine:AMPLITUDE,FREQUENCY_HZ, CHANNEL=step:VALUE[,TIME_S], CHANNEL=TABLE.csv or TABLE.csv");
   const std::string name = text.substr(0, equals);
-  const auto channel =
+  const auto found =
       std::find_if(inputs.begin(), inputs.end(), [&](const Channel& input) { return input.name == name; });
-  if (channel == inputs.end()) throw refuse("no input channel is called \"" + name + "\"");
+  if (found == inputs.end()) throw refuse("no input channel is called \"" + name + "\"");
 
-  Drive drive;
-  drive.channel_ = static_cast<int>(channel - inputs.begin());
+  const int channel = static_cast<int>(found - inputs.begin());
   const std::string_view shape = std::string_view(text).substr(equals + 1);
   if (shape.starts_with("sine:")) {
     const auto numbers = to_pair(shape.substr(5), std::nullopt);
     if (!numbers) throw refuse("a sine needs two numbers, sine:AMPLITUDE,FREQUENCY_HZ");
-    drive.shape_ = Sine{numbers->first, numbers->second};
+    drives.push_back({channel, Sine{numbers->first, numbers->second}});
   } else if (shape.starts_with("step:")) {
     const auto numbers = to_pair(shape.substr(5), 0.0);
     if (!numbers) throw refuse("a step needs one or two numbers, step:VALUE or step:VALUE,TIME_S");
-    drive.shape_ = Step{numbers->first, numbers->second};
+    drives.push_back({channel, Step{numbers->first, numbers->second}});
   } else if (shape.ends_with(".csv")) {
-    try {
-      drive.shape_ = read_table(std::string(shape));
-    } catch (const Error& error) {
-      throw refuse(error.what());
-    }
+    const FromTable table = read_table(std::string(shape));
+    const std::vector<int> driven = table->driven_channels();
+    if (std::find(driven.begin(), driven.end(), channel) == driven.end())
+      throw refuse("the table has no column \"" + name + "\" or \"" + name + " [" + found->unit + "]\"");
+    drives.push_back({channel, table});
   } else {
     throw refuse("\"" + std::string(shape) + "\" is neither sine:..., step:... nor a .csv file");
   }
-  return drive;
-}
-
-Table Drive::read_table(const std::string& path) {
-  Table table = read_csv(path);
-  if (table.rows[0].size() != 2) throw Error(path + " does not have two columns, time [s] and value");
-  require_ascending(table, 0, path);
-  return table;
+  return drives;
 }
 
 double Drive::value(double time_s) const {
@@ -101,7 +106,7 @@ double Drive::value(double time_s) const {
     return sine->amplitude * std::sin(2.0 * std::numbers::pi * sine->frequency_hz * time_s);
   }
   if (const auto* step = std::get_if<Step>(&shape_)) return time_s >= step->time_s ? step->value : 0.0;
-  return interpolated(std::get<Table>(shape_), 0, 1, time_s);
+  return std::get<FromTable>(shape_)->value(channel_, time_s);
 }
 
 const char* to_string(RigReport::End end) noexcept {
@@ -199,12 +204,13 @@ class RigRun {
 
   // The last of two on one channel would win unseen.
   void add_drive(const std::string& text) {
-    Drive drive = Drive::parse(text, report_.link.inputs);
-    for (const Drive& other : drives_)
-      if (other.channel() == drive.channel())
-        throw config::ConfigError("drive \"" + text + "\": channel \"" + report_.link.inputs[drive.channel()].name +
-                                  "\" has a drive already: give each channel one");
-    drives_.push_back(std::move(drive));
+    for (Drive& drive : Drive::parse(text, report_.link.inputs)) {
+      for (const Drive& other : drives_)
+        if (other.channel() == drive.channel())
+          throw config::ConfigError("drive \"" + text + "\": channel \"" + report_.link.inputs[drive.channel()].name +
+                                    "\" has a drive already: give each channel one");
+      drives_.push_back(std::move(drive));
+    }
   }
 
   std::int64_t interval_ns() const {

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -23,10 +24,10 @@ namespace rigstep::server {
 // What one input channel does over time.
 class Drive {
  public:
-  // "CHANNEL=sine:AMPLITUDE,FREQUENCY_HZ", "CHANNEL=step:VALUE[,TIME_S]" or "CHANNEL=FILE.csv" with columns t [s] and
-  // value, interpolated linearly and held before and after. Throws config::ConfigError that names the drive, what is
-  // wrong and the channels there are.
-  static Drive parse(const std::string& text, const std::vector<Channel>& inputs);
+  // "CHANNEL=sine:AMPLITUDE,FREQUENCY_HZ", "CHANNEL=step:VALUE[,TIME_S]", "CHANNEL=TABLE.csv" for one column of a table
+  // of inputs (InputTable), or "TABLE.csv" for all of its columns. Throws config::ConfigError that names the drive,
+  // what is wrong and the channels there are.
+  static std::vector<Drive> parse(const std::string& text, const std::vector<Channel>& inputs);
 
   int channel() const { return channel_; }  // index of the input channel
   double value(double time_s) const;        // [channel's unit]
@@ -38,10 +39,13 @@ class Drive {
   struct Step {
     double value, time_s;
   };
-  static Table read_table(const std::string& path);
+  using FromTable = std::shared_ptr<const InputTable>;
+  using Shape = std::variant<Sine, Step, FromTable>;
+
+  Drive(int channel, Shape shape) : channel_(channel), shape_(std::move(shape)) {}
 
   int channel_ = 0;
-  std::variant<Sine, Step, Table> shape_;
+  Shape shape_;
 };
 
 // What the server says about itself when a rig connects.
