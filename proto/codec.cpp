@@ -115,6 +115,13 @@ DecodeStatus ServerCodec::decode(std::span<const std::byte> payload, std::option
     case RigToServer::kWriteBlackBox:
       request.number = message->write_black_box().black_boxes();
       return DecodeStatus::ok;
+    case RigToServer::kCommand:
+      request.command = message->command().kind();
+      request.steps = message->command().steps();
+      request.number = message->command().transitions();
+      return Command::Kind_IsValid(request.command) && (request.command != Command::STEP || request.steps > 0)
+                 ? DecodeStatus::ok
+                 : DecodeStatus::unexpected_content;
     case RigToServer::kJoin:
     case RigToServer::kGoodbye:
     case RigToServer::kHeartbeat:
@@ -311,6 +318,15 @@ std::span<const std::byte> RigCodec::encode_reset_fault(std::uint32_t fault_numb
 
 std::span<const std::byte> RigCodec::encode_write_black_box(std::uint32_t black_boxes) {
   request_.mutable_write_black_box()->set_black_boxes(black_boxes);
+  return serialise(request_, buffer_);
+}
+
+std::span<const std::byte> RigCodec::encode_command(Command::Kind kind, std::uint32_t steps,
+                                                    std::uint32_t transitions) {
+  Command& command = *request_.mutable_command();
+  command.set_kind(kind);
+  command.set_steps(steps);
+  command.set_transitions(transitions);
   return serialise(request_, buffer_);
 }
 

@@ -56,9 +56,12 @@ struct RigRequest {
   std::uint64_t nonce = 0;                                          // kHello
   std::vector<std::uint8_t> cookie, key_id, public_key, token;      // kHello; as long as the rig made them
   std::uint64_t former_session = 0;                                 // kHello
-  std::uint32_t number = 0;     // kResetFault: of the fault; kWriteBlackBox: of those written so far
-  Direction direction = INPUT;  // kChannelQuery
-  std::uint32_t first = 0;      // kChannelQuery
+  // kResetFault: of the fault; kWriteBlackBox: of those written so far; kCommand: of transitions so far
+  std::uint32_t number = 0;
+  Command::Kind command = Command::RUN;  // kCommand
+  std::uint32_t steps = 0;               // kCommand
+  Direction direction = INPUT;           // kChannelQuery
+  std::uint32_t first = 0;               // kChannelQuery
 };
 
 // What a Welcome tells beside what its codec knows.
@@ -145,6 +148,7 @@ class RigCodec {
   std::span<const std::byte> encode_status_query(bool in_session);
   std::span<const std::byte> encode_reset_fault(std::uint32_t fault_number);
   std::span<const std::byte> encode_write_black_box(std::uint32_t black_boxes);
+  std::span<const std::byte> encode_command(Command::Kind kind, std::uint32_t steps, std::uint32_t transitions);
   std::span<const std::byte> encode_heartbeat();
   std::span<const std::byte> encode_channel_query(Direction direction, std::uint32_t first);
   // Only after start().

@@ -209,6 +209,9 @@ RigConfig parse_rig(std::string text, const std::string& path) {
   read_channels(file, source, rig);
   read_fault_after(file, source, rig);
   read_black_box(file, source, rig);
+  rig.start = static_cast<StartMode>(file.lifecycle().start());
+  rig.control_lost = static_cast<ControlLost>(file.lifecycle().control_lost());
+  rig.soft_start_steps = file.lifecycle().soft_start_steps();
   rig.outputs.assign(file.output().begin(), file.output().end());
   rig.text = std::move(text);
   rig.path = path;

@@ -55,9 +55,12 @@ struct RigConfig {
   std::uint32_t most_black_boxes = 50;       // of a run; those that are asked for: half of it, likewise of the bytes
   std::uint64_t most_black_box_bytes = std::uint64_t{1024} << 20;
   std::uint64_t disk_reserve_bytes = std::uint64_t{100} << 20;  // that black boxes leave free
-  std::vector<std::string> outputs;                             // empty: all
-  std::string text;                                             // the file's content
-  std::string path;                                             // as given
+  StartMode start = StartMode::when_controlled;
+  ControlLost control_lost = ControlLost::go_on;
+  std::uint32_t soft_start_steps = 0;
+  std::vector<std::string> outputs;  // empty: all
+  std::string text;                  // the file's content
+  std::string path;                  // as given
 };
 
 RigConfig load_rig(const std::string& path);

@@ -23,7 +23,7 @@ std::vector<std::string> fields_of(const pb::Descriptor& message) {
 std::vector<std::string> values_of(const pb::EnumDescriptor& values) {
   std::vector<std::string> names;
   for (int k = 0; k < values.value_count(); ++k)
-    if (values.value(k)->number() != 0) names.push_back(values.value(k)->name());  // zero: not given
+    if (!values.value(k)->name().ends_with("UNSPECIFIED")) names.push_back(values.value(k)->name());
   return names;
 }
 

@@ -40,7 +40,8 @@ void take_step(const std::byte* slot, StepRecord& record) noexcept {
               static_cast<std::size_t>(outputs) * sizeof(double));
 }
 
-constexpr std::uint32_t kOriginFlags = kStaleInput | kNoInputYet | kInputLimited | kMissedTooOften;
+constexpr std::uint32_t kStopFlags = kMissedTooOften | kControlLost;  // why it stopped without a step that failed
+constexpr std::uint32_t kOriginFlags = kStaleInput | kNoInputYet | kInputLimited | kStopFlags;
 
 template <class Integer>
 std::uint32_t saturate(Integer value) noexcept {
@@ -59,30 +60,37 @@ void wake(int fd) noexcept {
   [[maybe_unused]] const ssize_t written = ::write(fd, &one, sizeof(one));
 }
 
-// Fault in one word, from the lowest bit: latched 1, number 15, status 7, by_misses 1, body + 1 and joint + 1 20 each.
-// An output that is not finite has no body: its channel stands in that place.
-constexpr std::uint64_t kFaultNumbers = 0x7FFF;
+// Fault in one word, from the lowest bit: latched 1, number 14, status 7, by_misses 1, by_control_lost 1, body + 1 and
+// joint + 1 20 each. An output that is not finite has no body: its channel stands in that place.
+constexpr std::uint64_t kFaultNumbers = 0x3FFF;
 constexpr std::uint64_t kFaultIndices = 0xFFFFF;
 
 std::uint64_t pack(const Fault& fault) noexcept {
   const int place = fault.status == StepStatus::output_not_finite ? fault.output : fault.body;
   return (fault.latched ? 1u : 0u) | (fault.number & kFaultNumbers) << 1 |
-         static_cast<std::uint64_t>(fault.status) << 16 | (fault.by_misses ? 1ull << 23 : 0u) |
-         (static_cast<std::uint64_t>(place + 1) & kFaultIndices) << 24 |
+         static_cast<std::uint64_t>(fault.status) << 15 | (fault.by_misses ? 1ull << 22 : 0u) |
+         (fault.by_control_lost ? 1ull << 23 : 0u) | (static_cast<std::uint64_t>(place + 1) & kFaultIndices) << 24 |
          (static_cast<std::uint64_t>(fault.joint + 1) & kFaultIndices) << 44;
 }
 
 Fault unpack(std::uint64_t word) noexcept {
-  const auto status = static_cast<StepStatus>(word >> 16 & 0x7F);
+  const auto status = static_cast<StepStatus>(word >> 15 & 0x7F);
   const int place = static_cast<int>(word >> 24 & kFaultIndices) - 1;
   const bool is_output = status == StepStatus::output_not_finite;
   return {.number = static_cast<std::uint32_t>(word >> 1 & kFaultNumbers),
           .latched = (word & 1) != 0,
           .status = status,
-          .by_misses = (word >> 23 & 1) != 0,
+          .by_misses = (word >> 22 & 1) != 0,
+          .by_control_lost = (word >> 23 & 1) != 0,
           .body = is_output ? -1 : place,
           .joint = static_cast<int>(word >> 44 & kFaultIndices) - 1,
           .output = is_output ? place : -1};
+}
+
+std::vector<double> flat_state(const index3::State& state) {
+  std::vector<double> flat(state.flat_size());
+  state.flatten(flat);
+  return flat;
 }
 
 // The rule of all channels, where they have none of their own.
@@ -92,8 +100,9 @@ std::vector<InputPolicy> policies(const CycleSettings& settings, std::size_t cha
 }
 
 struct FullStateHead {
-  std::uint64_t step;
+  std::uint64_t step, state_step;
   std::int64_t sim_time_ns;
+  std::uint64_t transitions;
 };
 static_assert(sizeof(FullStateHead) % alignof(double) == 0);
 
@@ -103,8 +112,13 @@ Cycle::Cycle(index3::Stepper& stepper, const CycleSettings& settings, const Cycl
     : stepper_(stepper),
       settings_(settings),
       ports_(ports),
+      lifecycle_(settings.start, settings.control_lost),
       guard_(policies(settings, stepper.mechanism().input_channels().size()), settings.fault_after_steps),
-      miss_guard_(settings.miss_limits, stepper.settings().dt_ns) {
+      miss_guard_(settings.miss_limits, stepper.settings().dt_ns),
+      start_(flat_state(stepper.state())),
+      kept_(start_),
+      start_step_(stepper.state().step),
+      kept_step_(start_step_) {
   assert(settings.max_age_steps > 0);
   assert(settings.inputs.empty() || settings.inputs.size() == stepper.mechanism().input_channels().size());
   assert(ports.steps == nullptr ||
@@ -119,14 +133,16 @@ Cycle::Cycle(index3::Stepper& stepper, const CycleSettings& settings, const Cycl
 
 Fault Cycle::fault() const noexcept { return unpack(fault_.load(std::memory_order_acquire)); }
 
-void Cycle::latch_fault(bool by_misses) noexcept {
-  faulted_ = true;
+// cause: kMissedTooOften, kControlLost or 0.
+void Cycle::latch_fault(std::uint32_t cause) noexcept {
+  lifecycle_.make(Transition::fault);
   Fault fault = this->fault();
   // 0 stands for no fault at all
   fault.number = fault.number == kFaultNumbers ? 1 : fault.number + 1;
   fault.latched = true;
   fault.status = record_.status;
-  fault.by_misses = by_misses;
+  fault.by_misses = (cause & kMissedTooOften) != 0;
+  fault.by_control_lost = (cause & kControlLost) != 0;
   fault.body = failed(record_.status) ? record_.failed_body : -1;
   fault.joint = failed(record_.status) ? record_.failed_joint : -1;
   fault.output = failed(record_.status) ? record_.failed_output : -1;
@@ -135,26 +151,96 @@ void Cycle::latch_fault(bool by_misses) noexcept {
   fault_.store(pack(fault), std::memory_order_release);
 }
 
-// What the rig sent before the fault is not applied again.
+// The fault is no longer latched; the lifecycle goes on where its transition leads.
 void Cycle::clear_fault() noexcept {
-  faulted_ = false;
-  connected_ = false;
-  age_steps_ = 0;
-  newest_.inputs = guard_.at_rest();
+  rest_inputs();
   snapshot_.outputs = good_outputs_;
-  snapshot_.flags &= ~(kFaulted | kMissedTooOften);
-  record_.flags &= ~kMissedTooOften;
-  snapshot_.status = StepStatus::ok;
+  snapshot_.flags &= ~(kFaulted | kStopFlags);
+  record_.flags &= ~(kFaulted | kStopFlags);
+  record_.status = snapshot_.status = StepStatus::ok;
   Fault fault = this->fault();
   fault.latched = false;
   fault_.store(pack(fault), std::memory_order_release);
 }
 
+// What the rig sent so far is not applied again.
+void Cycle::rest_inputs() noexcept {
+  connected_ = false;
+  age_steps_ = 0;
+  newest_.inputs = guard_.at_rest();
+}
+
 // A request lives for one tick: none can wait for a fault that has not come.
-void Cycle::take_reset() noexcept {
+void Cycle::take_fault_reset() noexcept {
   if (reset_request_.load(std::memory_order_relaxed) == 0) return;
   const std::uint32_t number = reset_request_.exchange(0, std::memory_order_relaxed);
-  if (faulted_ && number == fault().number) clear_fault();
+  if (!faulted() || number != fault().number) return;
+  lifecycle_.make(Transition::clear_fault);
+  clear_fault();
+}
+
+void Cycle::take_requests(std::int64_t log_time_ns) noexcept {
+  take_fault_reset();
+  make_transitions(false, log_time_ns);
+}
+
+// True: the rig in control is lost, which is a fault here.
+bool Cycle::make_transitions(bool has_input, std::int64_t log_time_ns) noexcept {
+  for (Transition due = lifecycle_.due(has_input); due != Transition::none; due = lifecycle_.due(has_input)) {
+    if (due == Transition::fault) return true;
+    make(due, log_time_ns);
+  }
+  return false;
+}
+
+void Cycle::make(Transition transition, std::int64_t log_time_ns) noexcept {
+  const bool was_ready = lifecycle_.state() == LifecycleState::ready;
+  if (faulted()) clear_fault();
+  lifecycle_.make(transition);
+  if (was_ready && lifecycle_.state() == LifecycleState::running) steps_since_start_ = 0;
+  // what came before a long hold is too old to go on with
+  if (lifecycle_.state() == LifecycleState::running && guard_.is_stale(age_steps_)) rest_inputs();
+  change_state(transition);
+  snapshot_.flags = (snapshot_.flags & ~(kReady | kHolding)) | standing_flag();
+  push_transition(transition, log_time_ns);
+}
+
+std::uint32_t Cycle::standing_flag() const noexcept {
+  if (!lifecycle_.stands()) return 0;
+  return lifecycle_.state() == LifecycleState::ready ? kReady : kHolding;
+}
+
+void Cycle::resume_at(std::span<const double> flat, std::uint64_t step, std::uint64_t state_step) noexcept {
+  snapshot_.step = step;
+  restore(flat, state_step);
+}
+
+// What a transition does to the state.
+void Cycle::change_state(Transition transition) noexcept {
+  if (transition == Transition::reset_to_start) restore(start_, start_step_);
+  if (transition == Transition::reset_to_snapshot) restore(kept_, kept_step_);
+  if (transition != Transition::snapshot) return;
+  stepper_.state().flatten(kept_);
+  kept_step_ = stepper_.state().step;
+}
+
+void Cycle::restore(std::span<const double> flat, std::uint64_t step) noexcept {
+  stepper_.restore(flat, step);
+  step_origin_ = snapshot_.step - step;
+  take_step_index();
+  rest_inputs();
+  record_.inputs = guard_.at_rest();
+  stepper_.read_outputs(StepReport{}, snapshot_.outputs);
+  full_state_due_ = true;
+}
+
+// The k-th of the first steps applies k of soft_start_steps of what lies between the safe value and what was sent.
+void Cycle::fade_in_inputs() noexcept {
+  if (steps_since_start_ >= settings_.soft_start_steps) return;
+  const double part = static_cast<double>(++steps_since_start_) / settings_.soft_start_steps;
+  const Inputs safe = guard_.at_rest();
+  for (int k = 0; k < record_.inputs.count; ++k)
+    record_.inputs.value[k] = std::lerp(safe.value[k], record_.inputs.value[k], part);
 }
 
 const Snapshot& Cycle::tick(const TickTiming& timing) noexcept {
@@ -164,12 +250,15 @@ const Snapshot& Cycle::tick(const TickTiming& timing) noexcept {
 }
 
 void Cycle::advance(const TickTiming& timing) noexcept {
-  take_reset();
-  take_newest();
+  take_fault_reset();
+  const bool has_input = take_newest();
+  const bool control_lost = make_transitions(has_input, timing.log_time_ns);
+  if (lifecycle_.stands()) return stand(timing);
   InputGuard::Verdict verdict;
   bool missed_too_often = false;
-  if (!faulted_) {
+  if (!faulted()) {
     verdict = guard_.apply(connected_ ? &newest_.inputs : nullptr, age_steps_, record_.inputs);
+    fade_in_inputs();
     missed_too_often = miss_guard_.has_enough(timing.missed_deadlines);
   } else {
     verdict.stale = connected_ && guard_.is_stale(age_steps_);
@@ -179,14 +268,35 @@ void Cycle::advance(const TickTiming& timing) noexcept {
        .rig_time_ns = newest_.rig_time_ns,
        .age_steps = age_steps_,
        .flags = (connected_ ? 0u : kNoInputYet) | (verdict.stale ? kStaleInput : 0u) |
-                (verdict.limited ? kInputLimited : 0u) | (missed_too_often ? kMissedTooOften : 0u),
-       .fault = verdict.stop || missed_too_often},
+                (verdict.limited ? kInputLimited : 0u) | (missed_too_often ? kMissedTooOften : 0u) |
+                (control_lost ? kControlLost : 0u),
+       .fault = verdict.stop || missed_too_often || control_lost},
       timing);
+  lifecycle_.count_step();
+}
+
+// Time stands: the answer is that of the present state.
+void Cycle::stand(const TickTiming& timing) noexcept {
+  const InputOrigin origin{.sequence = newest_.sequence,
+                           .rig_time_ns = newest_.rig_time_ns,
+                           .age_steps = age_steps_,
+                           .flags = (connected_ ? 0u : kNoInputYet) | standing_flag(),
+                           .fault = false};
+  count(origin, timing);
+  answer(origin, timing);
+  keep_due_ = false;
 }
 
 const Snapshot& Cycle::repeat(const StepRecord& recorded) noexcept {
-  if (faulted_ && (recorded.flags & kFaulted) == 0) clear_fault();
-  if (!faulted_) record_.inputs = recorded.inputs;
+  if (faulted() && (recorded.flags & kFaulted) == 0) {
+    lifecycle_.make(Transition::clear_fault);
+    clear_fault();
+  }
+  if (recorded.transition != Transition::none) {
+    change_state(recorded.transition);
+    return snapshot_;
+  }
+  if (!faulted()) record_.inputs = recorded.inputs;
   // a fault without a failed step was decided by the stale rule; a failed step fails again by itself
   const bool stopped = (recorded.flags & kFaulted) != 0 && !failed(recorded.status);
   run({.sequence = recorded.sequence,
@@ -201,25 +311,27 @@ const Snapshot& Cycle::repeat(const StepRecord& recorded) noexcept {
   return snapshot_;
 }
 
-void Cycle::take_newest() noexcept {
+// True: there is a new one.
+bool Cycle::take_newest() noexcept {
   const Inputs older = newest_.inputs;
   if (ports_.in != nullptr && ports_.in->take(newest_)) {
     guard_.note_rate(older, newest_.inputs, connected_ ? age_steps_ + 1 : 0);
     connected_ = true;
     age_steps_ = 0;
-  } else if (connected_ && age_steps_ < std::numeric_limits<std::uint32_t>::max()) {
-    ++age_steps_;
+    return true;
   }
+  if (connected_ && age_steps_ < std::numeric_limits<std::uint32_t>::max()) ++age_steps_;
+  return false;
 }
 
 void Cycle::run(const InputOrigin& origin, const TickTiming& timing) noexcept {
   count(origin, timing);
-  const bool was_faulted = faulted_;
+  const bool was_faulted = faulted();
   if (!was_faulted) {
     if (origin.fault) {
       record_.status = StepStatus::ok;
       record_.step_ns = 0;
-      latch_fault((origin.flags & kMissedTooOften) != 0);
+      latch_fault(origin.flags & kStopFlags);
     } else {
       step();
     }
@@ -235,7 +347,7 @@ void Cycle::keep() noexcept {
     push_record();
     push_full_state();
     keep_due_ = false;
-  } else if (gap_) {
+  } else if (gap_ && faulted()) {
     push_fault_again();
   }
 }
@@ -267,7 +379,7 @@ void Cycle::step() noexcept {
   record_.position_residual = report.position_residual;
   record_.velocity_residual = report.velocity_residual;
   record_.acceleration_residual = report.acceleration_residual;
-  if (failed(report.status)) latch_fault();
+  if (failed(report.status)) latch_fault(0);
   if (report.status == StepStatus::not_converged) count_not_converged();
 }
 
@@ -277,7 +389,7 @@ void Cycle::count_not_converged() noexcept {
 }
 
 void Cycle::take_step_index() noexcept {
-  snapshot_.step = stepper_.state().step;
+  snapshot_.step = step_origin_ + stepper_.state().step;
   snapshot_.sim_time_ns = static_cast<std::int64_t>(snapshot_.step) * stepper_.settings().dt_ns;
 }
 
@@ -301,8 +413,8 @@ void Cycle::answer(const InputOrigin& origin, const TickTiming& timing) noexcept
   if (timing.missed_deadlines > 0) snapshot_.flags |= kOverrun;
   if (gap_) snapshot_.flags |= kRecordLost;
   if (record_.status == StepStatus::not_converged) snapshot_.flags |= kNotConverged;
-  if (faulted_) {
-    snapshot_.flags |= kFaulted | (record_.flags & kMissedTooOften);
+  if (faulted()) {
+    snapshot_.flags |= kFaulted | (record_.flags & kStopFlags);
     ramp_outputs();
   }
   snapshot_.scheduled_ns = timing.scheduled_ns;
@@ -324,6 +436,17 @@ void Cycle::describe(const InputOrigin& origin, const TickTiming& timing) noexce
   record_.wake_up_ns = saturate(timing.wake_up_ns);
   record_.outputs.count = snapshot_.outputs.count;
   std::copy_n(snapshot_.outputs.value.begin(), snapshot_.outputs.count, record_.outputs.value.begin());
+}
+
+// In the record of the newest step, whose other numbers stay.
+void Cycle::push_transition(Transition transition, std::int64_t log_time_ns) noexcept {
+  record_.transition = transition;
+  record_.transitions = lifecycle_.transitions();
+  record_.log_time_ns = log_time_ns;
+  record_.state_hash = stepper_.state().hash();
+  push_record();
+  record_.transition = Transition::none;
+  if (full_state_due_) push_full_state();
 }
 
 bool Cycle::try_push_step() noexcept {
@@ -354,12 +477,12 @@ void Cycle::push_fault_again() noexcept {
 }
 
 void Cycle::push_full_state() noexcept {
-  if (ports_.states == nullptr || faulted_) return;
+  if (ports_.states == nullptr || faulted()) return;
   if (settings_.full_state_every != 0 && snapshot_.step % settings_.full_state_every == 0) full_state_due_ = true;
   if (!full_state_due_) return;
   const std::span<std::byte> slot = ports_.states->try_claim();
   if (slot.empty()) return;  // still due
-  const FullStateHead head{snapshot_.step, snapshot_.sim_time_ns};
+  const FullStateHead head{snapshot_.step, stepper_.state().step, snapshot_.sim_time_ns, lifecycle_.transitions()};
   std::memcpy(slot.data(), &head, sizeof(head));
   double* const flat = reinterpret_cast<double*>(slot.data() + sizeof(head));
   stepper_.state().flatten({flat, (slot.size() - sizeof(head)) / sizeof(double)});
@@ -388,7 +511,11 @@ FullState read_full_state(std::span<const std::byte> slot) noexcept {
   FullStateHead head{};
   std::memcpy(&head, slot.data(), sizeof(head));
   const double* const flat = reinterpret_cast<const double*>(slot.data() + sizeof(head));
-  return {head.step, head.sim_time_ns, {flat, (slot.size() - sizeof(head)) / sizeof(double)}};
+  return {.step = head.step,
+          .state_step = head.state_step,
+          .sim_time_ns = head.sim_time_ns,
+          .transitions = static_cast<std::uint32_t>(head.transitions),
+          .state = {flat, (slot.size() - sizeof(head)) / sizeof(double)}};
 }
 
 }  // namespace rigstep::rt

@@ -11,13 +11,17 @@
 //     rule decides; from fault_after_steps on it is a fault. Values outside a channel's range or rate are limited to it
 //     (kInputLimited); what is applied is what is recorded.
 //   - A step that fails, one with an output that is not finite, or the rule `fault`, latches kFaulted: time stands, the
-//   last good step, time and outputs are
-//     repeated (those in safe_outputs go to their safe values), while sequence, rig time and age go on being echoed.
-//     request_reset() clears it: steps go on from the last good state, as before the first sample, until a new one
-//     comes.
+//     last good step, time and outputs are repeated (those in safe_outputs go to their safe values), while sequence,
+//     rig time and age go on being echoed. request_reset() clears it: steps go on from the last good state, as before
+//     the first sample, until a new one comes.
+//   - lifecycle.h says when it steps. While time stands, the answer is repeated (kReady, kHolding); it is no fault then
+//     that inputs age or deadlines are missed. A reset to the start or to a snapshot changes the state, and with it
+//     what drivers take for the time; the number of steps and the simulated time of the run go on. Inputs rest until
+//     new ones come. Steps after a start may have their inputs faded in.
 //   - Simulated time is step * dt: missed deadlines do not skip it.
 //   - The fault itself is recorded once, with the step index of the last good state; nothing is recorded after it
-//     until a reset. A step recorded after a fault says that there was one.
+//     until a reset. A step recorded after a fault says that there was one. Each transition is recorded, and behind a
+//     reset a full state.
 //   - A full ring costs records, never time: they are counted, and kRecordLost stands in every snapshot until a
 //     record gets through, which carries it too. A full state follows such a gap, so that a replay can go on there.
 #pragma once
@@ -33,6 +37,7 @@
 #include "rt/clock.h"
 #include "rt/histogram.h"
 #include "rt/input_guard.h"
+#include "rt/lifecycle.h"
 #include "rt/mailbox.h"
 #include "rt/miss_guard.h"
 #include "rt/ring.h"
@@ -47,6 +52,9 @@ struct CycleSettings {
   std::uint32_t full_state_every = 1000;  // [steps]; 0: only the first one and after a gap
   std::vector<InputPolicy> inputs = {};   // one per input channel, or none
   std::vector<SafeOutput> safe_outputs = {};
+  StartMode start = StartMode::at_once;
+  ControlLost control_lost = ControlLost::go_on;
+  std::uint32_t soft_start_steps = 0;  // over which inputs go from their safe values to what is sent, after each start
 };
 
 // What the cycle is connected to; nullptr or -1: nothing.
@@ -60,10 +68,11 @@ struct CyclePorts {
 
 // The newest fault.
 struct Fault {
-  std::uint32_t number = 0;            // faults so far, modulo 2^15; the newest one's number
+  std::uint32_t number = 0;            // faults so far, modulo 2^14; the newest one's number
   bool latched = false;                // not reset
-  StepStatus status = StepStatus::ok;  // ok: stopped without a step that failed, by stale inputs or missed deadlines
+  StepStatus status = StepStatus::ok;  // ok: stopped without a step that failed
   bool by_misses = false;
+  bool by_control_lost = false;
   int body = -1;    // where a failed step began, index or -1
   int joint = -1;   // likewise
   int output = -1;  // output channel that was not finite, index or -1
@@ -86,9 +95,18 @@ class Cycle {
 
   // Clears fault `number` at the next tick, if it is the latched one then; otherwise the request is void. Any thread.
   void request_reset(std::uint32_t number) noexcept { reset_request_.store(number, std::memory_order_relaxed); }
-  // Stepping thread: carries out a request at once, for when no tick is due. The answer is no longer marked as faulted.
-  void take_reset() noexcept;
+  // Stepping thread: carries out what was requested at once, for when no tick is due. log_time_ns: wall clock.
+  void take_requests(std::int64_t log_time_ns) noexcept;
+  // Replay: goes on from a state that was recorded after `step` of the run; state_step: that the state counts.
+  void resume_at(std::span<const double> flat, std::uint64_t step, std::uint64_t state_step) noexcept;
+
   Fault fault() const noexcept;  // any thread
+
+  // Any thread; carried out at the next tick, or for when none is due by take_requests().
+  void request(const LifecycleRequest& request) noexcept { lifecycle_.request(request); }
+  // Any thread: whether a rig is in control.
+  void set_controlled(bool controlled) noexcept { lifecycle_.set_controlled(controlled); }
+  LifecycleStatus lifecycle() const noexcept { return lifecycle_.status(); }
 
   const Snapshot& answer() const noexcept { return snapshot_; }  // of the last tick; stepping thread only
 
@@ -119,12 +137,22 @@ class Cycle {
     std::uint64_t sequence;
     std::int64_t rig_time_ns;
     std::uint32_t age_steps;
-    std::uint32_t flags;  // kStaleInput, kNoInputYet, kInputLimited, kMissedTooOften
+    std::uint32_t flags;  // kStaleInput, kNoInputYet, kInputLimited, kMissedTooOften, kControlLost
     bool fault;           // stop here instead of stepping
   };
 
-  void take_newest() noexcept;
-  void latch_fault(bool by_misses = false) noexcept;
+  bool faulted() const noexcept { return lifecycle_.state() == LifecycleState::faulted; }
+  bool take_newest() noexcept;
+  void take_fault_reset() noexcept;
+  bool make_transitions(bool has_input, std::int64_t log_time_ns) noexcept;
+  void make(Transition transition, std::int64_t log_time_ns) noexcept;
+  void change_state(Transition transition) noexcept;
+  void restore(std::span<const double> flat, std::uint64_t step) noexcept;
+  void rest_inputs() noexcept;
+  void fade_in_inputs() noexcept;
+  void stand(const TickTiming& timing) noexcept;
+  std::uint32_t standing_flag() const noexcept;
+  void latch_fault(std::uint32_t cause) noexcept;
   void clear_fault() noexcept;
   void run(const InputOrigin& origin, const TickTiming& timing) noexcept;
   void count(const InputOrigin& origin, const TickTiming& timing) noexcept;
@@ -135,6 +163,7 @@ class Cycle {
   void answer(const InputOrigin& origin, const TickTiming& timing) noexcept;
   void describe(const InputOrigin& origin, const TickTiming& timing) noexcept;
   void push_record() noexcept;
+  void push_transition(Transition transition, std::int64_t log_time_ns) noexcept;
   bool try_push_step() noexcept;
   void push_fault_again() noexcept;
   void push_full_state() noexcept;
@@ -143,14 +172,19 @@ class Cycle {
   const CycleSettings settings_;
   const CyclePorts ports_;
 
+  Lifecycle lifecycle_;
   InputGuard guard_;
   MissGuard miss_guard_;
+  const std::vector<double> start_;  // flat state at construction, its step is start_step_
+  std::vector<double> kept_;         // likewise, of the newest snapshot
+  std::uint64_t start_step_, kept_step_;
+  std::uint64_t step_origin_ = 0;  // steps of the run less those that the state counts
+  std::uint32_t steps_since_start_ = 0;
   InputSample newest_;
   std::uint32_t age_steps_ = 0;  // ticks since newest_ arrived
   bool connected_ = false;       // a sample has arrived
-  bool faulted_ = false;
-  bool gap_ = false;       // the newest record did not get through
-  bool keep_due_ = false;  // record_ is new
+  bool gap_ = false;             // the newest record did not get through
+  bool keep_due_ = false;        // record_ is new
   bool full_state_due_ = true;
   Snapshot snapshot_;
   Outputs good_outputs_;  // of the last good step, once faulted
@@ -175,8 +209,10 @@ bool try_pop_step(Ring& steps, StepRecord& record) noexcept;
 
 // A slot of the states ring: step and time, then the flat state.
 struct FullState {
-  std::uint64_t step = 0;
+  std::uint64_t step = 0;        // of the run
+  std::uint64_t state_step = 0;  // that the state counts: less than `step` after a reset
   std::int64_t sim_time_ns = 0;
+  std::uint32_t transitions = 0;  // of the run so far
   std::span<const double> state;  // into the slot
 };
 std::size_t full_state_bytes(const index3::State& state) noexcept;

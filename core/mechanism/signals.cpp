@@ -22,6 +22,14 @@ const char* to_string(StepStatus status) noexcept {
   return "unknown";
 }
 
+const char* to_string(Transition transition) noexcept {
+  constexpr const char* kNames[kTransitions] = {"none",           "control gained",    "run",          "hold",
+                                                "step",           "steps done",        "control lost", "snapshot",
+                                                "reset to start", "reset to snapshot", "fault",        "clear fault"};
+  const auto k = static_cast<std::size_t>(transition);
+  return k < kTransitions ? kNames[k] : "unknown";
+}
+
 int first_not_finite(const Outputs& outputs) noexcept {
   for (int c = 0; c < outputs.count; ++c)
     if (!std::isfinite(outputs.value[c])) return c;

@@ -62,7 +62,29 @@ enum Flag : std::uint32_t {
   kNoInputYet = 1u << 5,      // no rig has sent inputs so far
   kInputLimited = 1u << 6,    // an input was outside its range or rate: the nearest value inside was applied
   kMissedTooOften = 1u << 7,  // with kFaulted: more deadlines were missed than allowed, stepping stopped
+  kReady = 1u << 8,           // before the first step from a start: time stands, the state is repeated
+  kHolding = 1u << 9,         // time stands, the last state is repeated
+  kControlLost = 1u << 10,    // with kFaulted: the rig in control has left or fallen silent
 };
+
+// What leads from one state of a run to another; rt/lifecycle.h says which does. Recorded as these numbers.
+enum class Transition : std::uint8_t {
+  none = 0,
+  control_gained = 1,  // the first input of a rig that has taken control
+  run = 2,
+  hold = 3,
+  step = 4,  // so many steps, then steps_done
+  steps_done = 5,
+  control_lost = 6,
+  snapshot = 7,           // the present state is kept for reset_to_snapshot
+  reset_to_start = 8,     // to the state before the first step
+  reset_to_snapshot = 9,  // to the newest snapshot, or before there is one to the start
+  fault = 10,
+  clear_fault = 11,
+};
+inline constexpr int kTransitions = 12;
+
+const char* to_string(Transition transition) noexcept;  // "reset to start"
 
 // What is applied when the newest input is older than allowed.
 enum class StaleRule : std::uint8_t {
@@ -71,6 +93,20 @@ enum class StaleRule : std::uint8_t {
   fault,  // nothing: stepping stops
   ramp,   // linearly to the safe value
   rate,   // on at the last rate until twice the allowed age, then held
+};
+
+// When the first step is made.
+enum class StartMode : std::uint8_t {
+  when_controlled,  // with the first input of a rig that has taken control
+  at_once,
+  held,  // when somebody asks for it
+};
+
+// What follows when the rig in control leaves or falls silent.
+enum class ControlLost : std::uint8_t {
+  go_on,  // the rules for stale inputs decide
+  hold,
+  fault,
 };
 
 // How one input channel is treated before it is applied [channel's unit].
@@ -100,8 +136,8 @@ struct InputSample {
 
 // The answer to the rig after one step.
 struct Snapshot {
-  std::uint64_t step = 0;
-  std::int64_t sim_time_ns = 0;
+  std::uint64_t step = 0;        // steps so far; a reset of the state does not change it
+  std::int64_t sim_time_ns = 0;  // step * dt
   std::uint64_t sequence = 0;    // newest input sequence used
   std::int64_t rig_time_ns = 0;  // its rig time
   StepStatus status = StepStatus::ok;
@@ -131,12 +167,17 @@ struct StepRecord {
   std::uint32_t wake_up_ns = 0;        // from the deadline to the start of the tick
   std::uint32_t step_ns = 0;           // from the inputs to the output channels
   std::uint64_t state_hash = 0;
-  double last_increment = 0.0;  // as in StepReport, and the three after it
+  Transition transition = Transition::none;  // otherwise this is no step, but what happened after the step before it
+  std::uint32_t transitions = 0;             // so far
+  double last_increment = 0.0;               // as in StepReport, and the three after it
   double position_residual = 0.0;
   double velocity_residual = 0.0;
   double acceleration_residual = 0.0;
   Inputs inputs;    // as applied; the channels stand last, so that a queue holds only as many as there are
   Outputs outputs;  // as answered
+
+  // Not the record of a fault or of another transition.
+  bool is_step() const noexcept { return (flags & kFaulted) == 0 && transition == Transition::none; }
 };
 
 }  // namespace rigstep

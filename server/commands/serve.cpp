@@ -3,9 +3,11 @@
 #include <spdlog/spdlog.h>
 
 #include <atomic>
+#include <cctype>
 #include <chrono>
 #include <csignal>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -34,6 +36,12 @@ void watch_black_box_signal() {
   sigaction(SIGUSR1, &action, nullptr);
 }
 
+std::string command_name(wire::Command::Kind kind) {
+  std::string name = wire::Command::Kind_Name(kind);
+  for (char& c : name) c = c == '_' ? ' ' : static_cast<char>(std::tolower(c));
+  return name;
+}
+
 // Says what happened in the loop since the last look; the loop itself never logs.
 class Watch {
  public:
@@ -53,6 +61,7 @@ class Watch {
     lost_ = lost;
     if (const std::string error = live_.recording_error(); !error.empty() && !std::exchange(recording_failed_, true))
       spdlog::error("the recording ends here, stepping goes on: {}", error);
+    tell_state();
     tell_fault();
     for (const Recorder::Written& written : live_.take_black_boxes()) {
       if (written.good)
@@ -72,6 +81,17 @@ class Watch {
     spdlog::warn("{} black boxes refused so far; the newest: {}", refused, live_.newest_black_box());
     refused_boxes_ = refused;
     next_refusal_told_ = now + std::chrono::seconds(10);
+  }
+
+  void tell_state() {
+    const rt::LifecycleStatus now = live_.lifecycle();
+    if (now.state == state_ || now.state == rt::LifecycleState::faulted) return;
+    const char* what = "";
+    if (now.state == rt::LifecycleState::ready)
+      what = ": time stands at the start until a rig takes control or somebody says `rigstep run`";
+    if (now.state == rt::LifecycleState::holding) what = ": time stands until `rigstep run`";
+    spdlog::info("{}{}", rt::to_string(now.state), what);
+    state_ = now.state;
   }
 
   // What black box a fault has written belongs into its message, so that is waited for, but not for long.
@@ -101,6 +121,8 @@ class Watch {
   static void log(const RigEvent& event) {
     using Kind = RigEvent::Kind;
     if (event.kind == Kind::reset_fault) return spdlog::info("a reset of the fault was asked for by {}", event.address);
+    if (event.kind == Kind::command)
+      return spdlog::info("{} was asked for by {}", command_name(event.command), event.address);
     if (event.kind == Kind::black_box) return spdlog::info("a black box was asked for by {}", event.address);
     const char* what = event.kind == Kind::connected     ? "connected"
                        : event.kind == Kind::reconnected ? "connected anew"
@@ -115,6 +137,7 @@ class Watch {
   static constexpr int kEventLines = 10;  // a second
   LiveRun& live_;
   LineLimit event_lines_{kEventLines};
+  std::optional<rt::LifecycleState> state_;  // that was told
   std::uint64_t missed_ = 0, lost_ = 0;
   int looks_at_fault_ = 0;
   std::uint32_t refused_boxes_ = 0;

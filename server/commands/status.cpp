@@ -1,4 +1,4 @@
-// rigstep status, rigstep reset, rigstep blackbox, rigstep keygen: what an operator needs beside a live server.
+// rigstep status, run, hold, step, snapshot, reset, blackbox, keygen: what an operator needs beside a live server.
 #include "server/rig/status.h"
 
 #include <fmt/format.h>
@@ -16,7 +16,8 @@ namespace rigstep::server {
 namespace {
 
 struct StatusOptions {
-  std::string target = "127.0.0.1:47001", key;
+  std::string target = "127.0.0.1:47001", key, to;
+  std::uint32_t steps = 1;
   bool json = false;
 };
 
@@ -39,7 +40,15 @@ int tell_status(const StatusOptions& options) {
   return report.loop_state() == wire::FAULTED ? kExitVerdict : kExitOk;
 }
 
+int request(const StatusOptions& options, wire::Command::Kind kind) {
+  const wire::StatusReport report = request_transition(target_of(options), kind, options.steps);
+  print(report, options.json);
+  return report.loop_state() == wire::FAULTED ? kExitVerdict : kExitOk;
+}
+
 int reset(const StatusOptions& options) {
+  if (options.to == "start") return request(options, wire::Command::RESET_TO_START);
+  if (options.to == "snapshot") return request(options, wire::Command::RESET_TO_SNAPSHOT);
   const StatusTarget target = target_of(options);
   wire::StatusReport report = query_status(target);
   if (report.loop_state() == wire::FAULTED) {
@@ -67,11 +76,13 @@ int black_box(const StatusOptions& options) {
 
 // All of them ask a server, and take the same options.
 Command add_request(CLI::App& app, const char* name, const char* what, const std::string& footer,
-                    int (*run)(const StatusOptions&)) {
+                    int (*run)(const StatusOptions&),
+                    const std::function<void(CLI::App&, StatusOptions&)>& add_more = {}) {
   auto options = std::make_shared<StatusOptions>();
   CLI::App* command = app.add_subcommand(name, what);
   command->add_option("HOST:PORT", options->target, "Address of the server")->capture_default_str();
   command->add_option("--key", options->key, "Key file of `rigstep keygen`, where the server has keys");
+  if (add_more) add_more(*command, *options);
   command->add_flag("--json", options->json, "Print the report as JSON");
   command->footer(footer + kExitCodeHelp);
   return [options, run] { return run(*options); };
@@ -87,13 +98,54 @@ Command add_status(CLI::App& app) {
                      tell_status);
 }
 
+Command add_run(CLI::App& app) {
+  return add_request(app, "run", "Have a live server step: from its start, or on from where it holds",
+                     "Examples:\n  rigstep run 127.0.0.1:47001\n\n"
+                     "Possible while the server is ready or holds; else it refuses and says what is possible.\n\n",
+                     [](const StatusOptions& options) { return request(options, wire::Command::RUN); });
+}
+
+Command add_hold(CLI::App& app) {
+  return add_request(app, "hold", "Have a live server hold: time stands, the state is sent on",
+                     "Examples:\n  rigstep hold 127.0.0.1:47001\n\n`rigstep run` goes on from there.\n\n",
+                     [](const StatusOptions& options) { return request(options, wire::Command::HOLD); });
+}
+
+Command add_step(CLI::App& app) {
+  return add_request(
+      app, "step", "Have a live server make some steps and hold",
+      "Examples:\n  rigstep step 127.0.0.1:47001\n  rigstep step 127.0.0.1:47001 --steps 100\n\n"
+      "Possible while the server is ready or holds. The report is that of the beginning.\n\n",
+      [](const StatusOptions& options) { return request(options, wire::Command::STEP); },
+      [](CLI::App& command, StatusOptions& options) {
+        command.add_option("--steps", options.steps, "How many")
+            ->capture_default_str()
+            ->check(CLI::Range(1u, 1'000'000'000u));
+      });
+}
+
+Command add_snapshot(CLI::App& app) {
+  return add_request(app, "snapshot", "Have a live server keep its present state, to go back to it",
+                     "Examples:\n  rigstep snapshot 127.0.0.1:47001\n"
+                     "  rigstep reset 127.0.0.1:47001 --to snapshot\n\n"
+                     "The server keeps the newest one, in memory. It does not stop for it.\n\n",
+                     [](const StatusOptions& options) { return request(options, wire::Command::SNAPSHOT); });
+}
+
 Command add_reset(CLI::App& app) {
-  return add_request(app, "reset", "Clear the latched fault of a live server",
-                     "Examples:\n  rigstep reset 127.0.0.1:47001\n"
-                     "  rigstep reset 10.0.0.5:47001 --key bench.key\n\n"
-                     "Steps go on from the last good state; until new inputs come they rest at their safe values.\n"
-                     "Look at the cause first: `rigstep status` names it. Exit code 1: another fault came at once.\n\n",
-                     reset);
+  return add_request(
+      app, "reset", "Clear the latched fault of a live server, or set the run back",
+      "Examples:\n  rigstep reset 127.0.0.1:47001\n"
+      "  rigstep reset 127.0.0.1:47001 --to start\n"
+      "  rigstep reset 10.0.0.5:47001 --key bench.key\n\n"
+      "Without --to: steps go on from the last good state; until new inputs come they rest at their safe values.\n"
+      "With it: possible while the server holds or is faulted. --to start ends ready: `rigstep run` starts again.\n"
+      "--to snapshot ends holding; without a snapshot it is the start.\n"
+      "Look at the cause first: `rigstep status` names it. Exit code 1: a fault is latched afterwards.\n\n",
+      reset, [](CLI::App& command, StatusOptions& options) {
+        command.add_option("--to", options.to, "Set the state back: start or snapshot")
+            ->check(CLI::IsMember({"start", "snapshot"}));
+      });
 }
 
 Command add_blackbox(CLI::App& app) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "core/mechanism/signals.h"
@@ -13,12 +14,13 @@ namespace rigstep::server {
 
 // For the log. Names are printable and short.
 struct RigEvent {
-  enum class Kind { connected, reconnected, left, timed_out, key_removed, reset_fault, black_box };
+  enum class Kind { connected, reconnected, left, timed_out, key_removed, reset_fault, black_box, command };
   Kind kind = Kind::connected;
   bool observer = false;
-  std::string rig_name = {};         // empty for reset_fault and black_box
-  std::string product_version = {};  // of the rig's software
-  std::string address = {};          // "10.0.0.7:40112"
+  std::string rig_name = {};                         // empty for reset_fault, black_box and command
+  std::string product_version = {};                  // of the rig's software
+  std::string address = {};                          // "10.0.0.7:40112"
+  wire::Command::Kind command = wire::Command::RUN;  // of `command`
 };
 
 // What steps in lockstep. All outlive serve_lockstep().
@@ -36,6 +38,10 @@ struct UdpHooks {
   std::function<void(std::uint32_t)> reset_fault = {};          // with the number of the fault to clear
   // Has a black box written unless more than so many were; false: none is kept.
   std::function<bool(std::uint32_t)> write_black_box = {};
+  // Asks for a transition of the run. Returns why it is not permitted, for people; empty: it is; nullopt: void, since
+  // there were not so many transitions before.
+  std::function<std::optional<std::string>(wire::Command::Kind kind, std::uint32_t steps, std::uint32_t transitions)>
+      command = {};
 };
 
 }  // namespace rigstep::server

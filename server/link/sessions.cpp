@@ -121,6 +121,7 @@ DecodeStatus Sessions::handle_content(Participant& participant, const wire::Fram
       return DecodeStatus::ok;
     case wire::RigToServer::kResetFault:
     case wire::RigToServer::kWriteBlackBox:
+    case wire::RigToServer::kCommand:
       return handle_command(participant, came_ns);
     case wire::RigToServer::kGoodbye:
       participants_.remove(participant, RigEvent::Kind::left);
@@ -160,19 +161,37 @@ DecodeStatus Sessions::handle_command(Participant& participant, std::int64_t cam
                    participant);
     return DecodeStatus::not_permitted;
   }
-  const bool resets = request_.content == wire::RigToServer::kResetFault;
-  if (resets && hooks_.reset_fault) hooks_.reset_fault(request_.number);
-  if (!resets && !(hooks_.write_black_box && hooks_.write_black_box(request_.number))) {
-    outgoing_.send(codec_.encode_refusal(wire::NO_BLACK_BOX,
-                                         "it keeps no black box. Give its rig file a `black_box { folder: ... }`."),
-                   participant);
+  const Carried carried = carry_out();
+  if (!carried.refusal.empty()) {
+    outgoing_.send(codec_.encode_refusal(carried.reason, carried.refusal), participant);
     return DecodeStatus::unexpected_content;
   }
-  const auto kind = resets ? RigEvent::Kind::reset_fault : RigEvent::Kind::black_box;
-  if (hooks_.on_event) hooks_.on_event({.kind = kind, .address = to_text(participant.endpoint)});
+  if (hooks_.on_event && !carried.is_void)
+    hooks_.on_event({.kind = carried.kind, .address = to_text(participant.endpoint), .command = request_.command});
   status_->outdate();  // the next report shall tell
   outgoing_.send(codec_.encode_status(status_->report(came_ns)), participant);
   return DecodeStatus::ok;
+}
+
+// The command that stands in the request.
+Sessions::Carried Sessions::carry_out() {
+  if (request_.content == wire::RigToServer::kResetFault) {
+    if (hooks_.reset_fault) hooks_.reset_fault(request_.number);
+    return {.kind = RigEvent::Kind::reset_fault};
+  }
+  if (request_.content == wire::RigToServer::kWriteBlackBox) {
+    const bool is_kept = hooks_.write_black_box && hooks_.write_black_box(request_.number);
+    return {.kind = RigEvent::Kind::black_box,
+            .reason = wire::NO_BLACK_BOX,
+            .refusal = is_kept ? "" : "it keeps no black box. Give its rig file a `black_box { folder: ... }`."};
+  }
+  if (!hooks_.command)
+    return {.kind = RigEvent::Kind::command, .reason = wire::STATE, .refusal = "this server takes no commands."};
+  const auto refusal = hooks_.command(request_.command, request_.steps, request_.number);
+  return {.kind = RigEvent::Kind::command,
+          .reason = wire::STATE,
+          .refusal = refusal.value_or(""),
+          .is_void = !refusal.has_value()};
 }
 
 void Sessions::welcome(Participant& participant, std::int64_t now_ns) {

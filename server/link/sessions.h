@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "core/mechanism/signals.h"
 #include "proto/codec.h"
@@ -54,6 +55,13 @@ class Sessions {
   wire::DecodeStatus handle_content(Participant& participant, const wire::FrameHeader& header, std::int64_t came_ns);
   wire::DecodeStatus handle_input(Participant& participant, const wire::FrameHeader& header, std::int64_t came_ns);
   wire::DecodeStatus handle_command(Participant& participant, std::int64_t came_ns);
+  struct Carried {
+    RigEvent::Kind kind = RigEvent::Kind::command;
+    wire::RefusalReason reason = wire::REFUSAL_UNSPECIFIED;
+    std::string refusal = {};  // why not, empty: it was carried out
+    bool is_void = false;      // it was carried out before
+  };
+  Carried carry_out();
   bool is_delayed(const Participant& participant, const wire::FrameHeader& header, std::int64_t came_ns) const;
   void welcome(Participant& participant, std::int64_t now_ns);
   wire::DecodeStatus step_if_due(Participant& participant, std::int64_t came_ns);

@@ -73,6 +73,15 @@ std::uint64_t free_disk_bytes(const std::string& folder) {
   return static_cast<std::uint64_t>(disk.f_bavail) * disk.f_frsize;
 }
 
+void to_message(const rt::FullState& full, wire::RecordedState& message) {
+  message.set_step(full.step);
+  message.set_sim_time_ns(full.sim_time_ns);
+  message.mutable_state()->Assign(full.state.begin(), full.state.end());
+  message.clear_state_step();
+  if (full.state_step != full.step) message.set_state_step(full.state_step);
+  message.set_transitions(full.transitions);
+}
+
 // two spans of full states more than asked for: the file begins with one of them
 BlackBox::BlackBox(const BlackBoxSettings& settings, wire::RecordingHeader header, std::size_t state_bytes)
     : settings_(settings),
@@ -118,9 +127,7 @@ wire::RecordedState BlackBox::read_state(std::uint64_t number) const {
   const rt::FullState full =
       rt::read_full_state({states_.at(number) + sizeof(std::uint64_t), states_.slot_bytes - sizeof(std::uint64_t)});
   wire::RecordedState state;
-  state.set_step(full.step);
-  state.set_sim_time_ns(full.sim_time_ns);
-  state.mutable_state()->Assign(full.state.begin(), full.state.end());
+  to_message(full, state);
   return state;
 }
 
@@ -223,6 +230,7 @@ std::uint64_t BlackBox::write_to(const std::string& path, const std::string& rea
     state = *first + 1;
     *header.mutable_start_state() = begin.state();
     header.set_start_step(begin.step());
+    if (begin.has_state_step()) header.set_start_state_step(begin.state_step());
     header.set_start_hash(read_step(number - 1).step.state_hash());
   } else if (steps_.first() > 0) {
     throw wire::RecordingWriteError(path, "no full state is left to begin with", "record with more `full_state_every`");
@@ -235,7 +243,7 @@ std::uint64_t BlackBox::write_to(const std::string& path, const std::string& rea
     if (number % kStepsPerLook == 0) require_reserve(path);
     const KeptStep kept = read_step(number);
     writer.write(kept.step, kept.outputs, kept.log_time_ns);
-    if ((kept.step.flags() & kFaulted) == 0) footer.set_steps(footer.steps() + 1);
+    if ((kept.step.flags() & kFaulted) == 0 && kept.step.transition() == 0) footer.set_steps(footer.steps() + 1);
     for (; state < states_.count && steps_before(state) == number + 1; ++state)
       writer.write(read_state(state), kept.log_time_ns);
   }

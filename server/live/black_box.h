@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "proto/recording_writer.h"
+#include "rt/cycle.h"
 
 namespace rigstep::server {
 
@@ -26,6 +27,8 @@ struct BlackBoxSettings {
 
 // Free for this process on the disk of a folder [bytes]; the largest number where the system does not say.
 std::uint64_t free_disk_bytes(const std::string& folder);
+
+void to_message(const rt::FullState& full, wire::RecordedState& message);
 
 // The last steps and full states, in memory that is made at the start; the oldest make room for the newest.
 class BlackBox {

@@ -61,7 +61,52 @@ rt::CycleSettings cycle_settings(const config::RigConfig& rig, const Mechanism& 
           .miss_limits = {.consecutive = rig.consecutive_misses, .per_second = rig.misses_per_second},
           .full_state_every = full_state_every(rig),
           .inputs = config::input_policies(rig, mechanism),
-          .safe_outputs = config::safe_outputs(rig, mechanism)};
+          .safe_outputs = config::safe_outputs(rig, mechanism),
+          .start = rig.start,
+          .control_lost = rig.control_lost,
+          .soft_start_steps = rig.soft_start_steps};
+}
+
+Transition transition_of(wire::Command::Kind kind) {
+  switch (kind) {
+    case wire::Command::HOLD:
+      return Transition::hold;
+    case wire::Command::STEP:
+      return Transition::step;
+    case wire::Command::SNAPSHOT:
+      return Transition::snapshot;
+    case wire::Command::RESET_TO_START:
+      return Transition::reset_to_start;
+    case wire::Command::RESET_TO_SNAPSHOT:
+      return Transition::reset_to_snapshot;
+    default:
+      return Transition::run;
+  }
+}
+
+// What somebody may ask for in this state, for people.
+std::string permitted_commands(rt::LifecycleState state) {
+  std::string list;
+  for (const wire::Command::Kind kind :
+       {wire::Command::RUN, wire::Command::HOLD, wire::Command::STEP, wire::Command::SNAPSHOT,
+        wire::Command::RESET_TO_START, wire::Command::RESET_TO_SNAPSHOT})
+    if (rt::next_state(state, transition_of(kind)))
+      list += (list.empty() ? "" : ", ") + std::string(to_string(transition_of(kind)));
+  return list;
+}
+
+wire::LoopState loop_state(rt::LifecycleState state) {
+  switch (state) {
+    case rt::LifecycleState::ready:
+      return wire::READY;
+    case rt::LifecycleState::holding:
+      return wire::HOLDING;
+    case rt::LifecycleState::faulted:
+      return wire::FAULTED;
+    case rt::LifecycleState::running:
+      break;
+  }
+  return wire::RUNNING;
 }
 
 // The step ring holds the same time at any period, the state ring as many states as that has and memory allows.
@@ -226,9 +271,11 @@ LiveRun::LiveRun(config::RigConfig rig)
                      [this](std::uint32_t number) {
                        const rt::Fault fault = cycle_.fault();
                        if (fault.latched && fault.number == number) cycle_.request_reset(number);
-                       if (rig_.lockstep) cycle_.take_reset();  // this is the loop thread, and no tick may be due
+                       take_requests_in_lockstep();
                      },
-                 .write_black_box = [this](std::uint32_t written) { return request_black_box_after(written); }}),
+                 .write_black_box = [this](std::uint32_t written) { return request_black_box_after(written); },
+                 .command = [this](wire::Command::Kind kind, std::uint32_t steps,
+                                   std::uint32_t transitions) { return command(kind, steps, transitions); }}),
       cycle_(stepper_, cycle_settings(rig_, mechanism_.mechanism),
              {.in = &inputs_,
               .out = rig_.lockstep ? nullptr : &snapshots_,
@@ -280,8 +327,9 @@ std::string LiveRun::fault() const {
   const rt::Fault fault = cycle_.fault();
   if (!fault.latched) return {};
   const std::string why =
-      failed(fault.status) ? describe_fault(mechanism_.mechanism, fault.status, fault.body, fault.joint, fault.output)
-                           : describe_stop(fault.by_misses);
+      failed(fault.status)
+          ? describe_fault(mechanism_.mechanism, fault.status, fault.body, fault.joint, fault.output)
+          : describe_stop((fault.by_misses ? kMissedTooOften : 0u) | (fault.by_control_lost ? kControlLost : 0u));
   const std::string box = recorder_ ? recorder_->black_boxes(fault.number).of_fault : std::string();
   return box.empty() ? why : why + "; " + box;
 }
@@ -313,7 +361,9 @@ void LiveRun::add_distributions(const Add& add) const {
 // On the network thread, in lockstep the loop thread: from totals and histograms that may be read live.
 void LiveRun::describe_loop(wire::StatusReport& report) const {
   constexpr std::size_t kMaxTextBytes = 250;  // a report is one datagram
-  report.set_loop_state(cycle_.fault().latched ? wire::FAULTED : wire::RUNNING);
+  const rt::LifecycleStatus lifecycle = cycle_.lifecycle();
+  report.set_loop_state(loop_state(lifecycle.state));
+  report.set_transitions(lifecycle.transitions);
   report.set_fault_number(cycle_.fault().number);
   report.set_fault(wire::printable(fault(), kMaxTextBytes));
   report.set_recording_error(wire::printable(recording_error(), kMaxTextBytes));
@@ -337,7 +387,35 @@ void LiveRun::describe_loop(wire::StatusReport& report) const {
   report.set_black_box_failed(boxes.newest_failed);
 }
 
+// On the network thread, in lockstep the loop thread; as UdpHooks.command.
+std::optional<std::string> LiveRun::command(wire::Command::Kind kind, std::uint32_t steps, std::uint32_t transitions) {
+  const rt::LifecycleStatus now = cycle_.lifecycle();
+  if (now.transitions != transitions) return std::nullopt;
+  const Transition transition = transition_of(kind);
+  if (!rt::next_state(now.state, transition))
+    return fmt::format("the run is {}, and {} is not possible then. Possible: {}.", rt::to_string(now.state),
+                       to_string(transition), permitted_commands(now.state));
+  cycle_.request({.transition = transition, .steps = steps, .after = transitions});
+  take_requests_in_lockstep();
+  return "";
+}
+
+// That is the loop thread then, and no tick may be due.
+void LiveRun::take_requests_in_lockstep() {
+  if (rig_.lockstep) cycle_.take_requests(rt::MonotonicClock::wall_ns());
+}
+
+// Whether a rig is in control, as events tell it.
+void LiveRun::note_control(const RigEvent& event) {
+  using Kind = RigEvent::Kind;
+  if (event.observer) return;
+  if (event.kind == Kind::connected || event.kind == Kind::reconnected) cycle_.set_controlled(true);
+  if (event.kind == Kind::left || event.kind == Kind::timed_out || event.kind == Kind::key_removed)
+    cycle_.set_controlled(false);
+}
+
 void LiveRun::keep_event(const RigEvent& event) {
+  note_control(event);
   const std::lock_guard lock(events_mutex_);
   if (events_.size() < kMaxEvents) events_.push_back(event);
 }
@@ -452,7 +530,7 @@ LiveSummary LiveRun::stop(const std::string& reason) {
   summary.mechanism = mechanism_.mechanism.name();
   summary.lockstep = rig_.lockstep;
   summary.seconds = std::chrono::duration<double>(ended - started_).count();
-  summary.steps = stepper_.state().step;
+  summary.steps = cycle_.answer().step;
   summary.steps_with_input = cycle_.input_age_steps().count();
   summary.missed_deadlines = cycle_.missed_deadlines();
   summary.first_miss_step = cycle_.first_miss_step();

@@ -89,6 +89,7 @@ class LiveRun {
   std::uint64_t missed_deadlines() const { return cycle_.missed_deadlines(); }
   std::uint64_t newest_miss_step() const { return cycle_.newest_miss_step(); }
   std::uint64_t lost_records() const { return cycle_.lost_records(); }
+  rt::LifecycleStatus lifecycle() const { return cycle_.lifecycle(); }
   // Why stepping stopped and, once it is known, where the black box of that is; empty if it did not or was reset.
   std::string fault() const;
   // The black box of the latched fault is still being written.
@@ -119,6 +120,9 @@ class LiveRun {
   void keep_event(const RigEvent& event);
   void describe_loop(wire::StatusReport& report) const;
   bool request_black_box_after(std::uint32_t written);
+  std::optional<std::string> command(wire::Command::Kind kind, std::uint32_t steps, std::uint32_t transitions);
+  void take_requests_in_lockstep();
+  void note_control(const RigEvent& event);
 
   config::RigConfig rig_;
   config::LoadedMechanism mechanism_;

@@ -31,6 +31,8 @@ void fill(const StepRecord& record, wire::RecordedStep& message) {
   message.set_wake_up_ns(record.wake_up_ns);
   message.set_step_ns(record.step_ns);
   message.set_state_hash(record.state_hash);
+  message.set_transition(static_cast<std::uint32_t>(record.transition));
+  message.set_transitions(record.transitions);
   message.clear_failed_body();
   message.clear_failed_joint();
   message.clear_failed_output();
@@ -65,6 +67,8 @@ StepRecord from_message(const wire::RecordedStep& message) {
   record.wake_up_ns = message.wake_up_ns();
   record.step_ns = message.step_ns();
   record.state_hash = message.state_hash();
+  record.transition = static_cast<Transition>(message.transition());
+  record.transitions = message.transitions();
   if (message.has_failed_body()) record.failed_body = static_cast<std::int32_t>(message.failed_body());
   if (message.has_failed_joint()) record.failed_joint = static_cast<std::int32_t>(message.failed_joint());
   if (message.has_failed_output()) record.failed_output = static_cast<std::int32_t>(message.failed_output());
@@ -106,7 +110,7 @@ std::string Recorder::stop(const wire::RecordingFooter& footer, std::chrono::mil
 // On the recorder thread, when the loop has ended.
 void Recorder::finish() {
   drain();
-  write_states_before(std::numeric_limits<std::uint64_t>::max());
+  write_states_before(std::numeric_limits<std::uint64_t>::max(), 0);
   write_black_box_if_wanted();
   write_recording([this](wire::RecordingWriter& writer) {
     footer_.set_steps(steps_taken_);
@@ -157,7 +161,7 @@ void Recorder::flush() {
 void Recorder::drain() {
   StepRecord record;
   while (rt::try_pop_step(rings_->steps, record)) {
-    write_states_before(record.step);
+    write_states_before(record.step, record.transitions);
     take(record);
   }
 }
@@ -165,32 +169,28 @@ void Recorder::drain() {
 void Recorder::take(const StepRecord& record) {
   fill(record, step_message_);
   newest_log_time_ns_ = record.log_time_ns;
-  const std::span<const double> outputs = outputs_.of(record.step, record.outputs);
+  std::span<const double> outputs;
+  if (record.transition == Transition::none) outputs = outputs_.of(record.step, record.outputs);
   write_recording([&](wire::RecordingWriter& writer) { writer.write(step_message_, outputs, record.log_time_ns); });
   if (black_box_) black_box_->keep(step_message_, outputs, record.log_time_ns);
-  if ((record.flags & kFaulted) == 0) {
-    ++steps_taken_;
-    return;
-  }
-  // the record of a fault is no step
+  if (record.is_step()) ++steps_taken_;
+  if ((record.flags & kFaulted) == 0) return;
   ++faults_;
   if (!black_box_) return;
-  const char* why = rigstep::failed(record.status) ? rigstep::to_string(record.status)
-                                                   : describe_stop((record.flags & kMissedTooOften) != 0);
+  const char* why = rigstep::failed(record.status) ? rigstep::to_string(record.status) : describe_stop(record.flags);
   write_black_box(BlackBox::Cause::fault, "fault after step " + std::to_string(record.step) + ": " + why);
   const std::lock_guard lock(written_mutex_);
   written_by_fault_ = newest_written_.good ? "what came before is in " + newest_written_.text : newest_written_.text;
   fault_that_wrote_ = faults_;
 }
 
-void Recorder::write_states_before(std::uint64_t step) {
+// Those of earlier steps, and of earlier transitions after the same step.
+void Recorder::write_states_before(std::uint64_t step, std::uint32_t transitions) {
   rt::Ring& states = rings_->states;
   for (auto slot = states.front(); !slot.empty(); slot = states.front()) {
     const rt::FullState full = rt::read_full_state(slot);
-    if (full.step >= step) return;
-    state_message_.set_step(full.step);
-    state_message_.set_sim_time_ns(full.sim_time_ns);
-    state_message_.mutable_state()->Assign(full.state.begin(), full.state.end());
+    if (std::pair(full.step, full.transitions) >= std::pair(step, transitions)) return;
+    to_message(full, state_message_);
     if (black_box_) black_box_->keep_state(slot);
     states.pop();
     write_recording([&](wire::RecordingWriter& writer) { writer.write(state_message_, newest_log_time_ns_); });

@@ -82,7 +82,7 @@ class Recorder : public std::enable_shared_from_this<Recorder> {
   void drain();
   void take(const StepRecord& record);
   void flush();
-  void write_states_before(std::uint64_t step);
+  void write_states_before(std::uint64_t step, std::uint32_t transitions);
   void write_black_box(BlackBox::Cause cause, const std::string& reason);
   Written try_black_box(BlackBox::Cause cause, const std::string& reason);
   void write_black_box_if_wanted();

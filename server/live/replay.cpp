@@ -49,9 +49,10 @@ class Replay {
       report_.commissioning = parse_commission_verdict(header.commissioning());
       if (report_.commissioning.is_discarded()) report_.commissioning = header.commissioning();
     }
-    require_size(header.start_state());
-    restore(header.start_state(), header.start_step());
+    restore(header.start_state(), header.start_step(),
+            header.has_start_state_step() ? header.start_state_step() : header.start_step());
     last_recorded_ = header.start_step();
+    knows_snapshot_ = header.start_step() == 0;
     if (stepper_.state().hash() != header.start_hash()) differ(header.start_step());
   }
 
@@ -65,7 +66,7 @@ class Replay {
         compare(state);
       else if (!repeat(from_message(step)))
         break;
-      if (progress && (report_.steps & 0xfff) == 0) progress(stepper_.state().step);
+      if (progress && (report_.steps & 0xfff) == 0) progress(cycle_.answer().step);
     }
     report_.not_converged = cycle_.not_converged_steps();
     if (reader_.damage()) report_.damage = fmt::format("byte {}: {}", reader_.damage()->offset, reader_.damage()->what);
@@ -80,36 +81,41 @@ class Replay {
                                  "the file is damaged: use a copy");
   }
 
-  void restore(const google::protobuf::RepeatedField<double>& state, std::uint64_t step) {
-    stepper_.restore({state.data(), static_cast<std::size_t>(state.size())}, step);
+  void restore(const google::protobuf::RepeatedField<double>& state, std::uint64_t step, std::uint64_t state_step) {
+    require_size(state);
+    cycle_.resume_at({state.data(), static_cast<std::size_t>(state.size())}, step, state_step);
   }
 
   // False: no more is wanted.
   bool repeat(const StepRecord& record) {
-    const bool fault = (record.flags & kFaulted) != 0;  // repeats the index of the last good step
     if (record.step > last_recorded_ + 1) report_.not_recorded += record.step - last_recorded_ - 1;
     last_recorded_ = record.step;
-    if (record.step != stepper_.state().step + (fault ? 0 : 1)) behind_gap_ = true;
+    if (record.step != cycle_.answer().step + (record.is_step() ? 1 : 0)) behind_gap_ = true;
+    if (record.transition == Transition::snapshot) knows_snapshot_ = true;
+    if (record.transition == Transition::reset_to_snapshot && !knows_snapshot_) behind_gap_ = true;
     if (behind_gap_) {
-      ++report_.not_compared;
+      if (record.is_step()) ++report_.not_compared;
       newest_hash_ = record.state_hash;
-      return fault || !on_step_ || on_step_({record, nullptr, nullptr});
+      newest_transitions_ = record.transitions;
+      return !record.is_step() || !on_step_ || on_step_({record, nullptr, nullptr});
     }
     cycle_.repeat(record);
-    if (stepper_.state().step != record.step || stepper_.state().hash() != record.state_hash) differ(record.step);
-    if (fault) report_.fault = fmt::format("after step {}: {}", record.step, why_stopped(mechanism_.mechanism, record));
-    if (fault) return true;
+    if (cycle_.answer().step != record.step || stepper_.state().hash() != record.state_hash) differ(record.step);
+    if ((record.flags & kFaulted) != 0)
+      report_.fault = fmt::format("after step {}: {}", record.step, why_stopped(mechanism_.mechanism, record));
+    if (!record.is_step()) return true;
     ++report_.steps;
     return !on_step_ || on_step_({record, &stepper_.state(), &cycle_.answer().outputs});
   }
 
   void compare(const wire::RecordedState& state) {
-    require_size(state.state());
     if (behind_gap_ && state.step() == last_recorded_) {
-      restore(state.state(), state.step());
+      restore(state.state(), state.step(), state.has_state_step() ? state.state_step() : state.step());
       behind_gap_ = false;
-      if (stepper_.state().hash() != newest_hash_) differ(state.step());
-    } else if (!behind_gap_ && state.step() == stepper_.state().step) {
+      // the record of a transition may be missing, too
+      if (state.transitions() == newest_transitions_ && stepper_.state().hash() != newest_hash_) differ(state.step());
+    } else if (!behind_gap_ && state.step() == cycle_.answer().step) {
+      require_size(state.state());
       ++report_.states;
       measure(state);
     }
@@ -156,7 +162,9 @@ class Replay {
   rt::Cycle cycle_;
   std::uint64_t last_recorded_ = 0;  // step of the newest record
   bool behind_gap_ = false;          // until the full state that the cycle writes after a gap
-  std::uint64_t newest_hash_ = 0;    // of the newest record behind a gap
+  std::uint64_t newest_hash_ = 0;    // of the newest record behind a gap, and its transitions
+  std::uint32_t newest_transitions_ = 0;
+  bool knows_snapshot_ = false;  // the one that a reset to a snapshot would take
 };
 
 }  // namespace

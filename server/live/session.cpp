@@ -96,13 +96,14 @@ std::string describe_fault(const Mechanism& mechanism, StepStatus status, int bo
   return to_string(status);
 }
 
-const char* describe_stop(bool by_misses) {
-  return by_misses ? "too many deadlines were missed (realtime.deadline_misses_until_fault)"
-                   : "no inputs for too long (stale rule)";
+const char* describe_stop(std::uint32_t flags) {
+  if ((flags & kMissedTooOften) != 0) return "too many deadlines were missed (realtime.deadline_misses_until_fault)";
+  if ((flags & kControlLost) != 0) return "the rig in control has left or fallen silent (lifecycle.control_lost)";
+  return "no inputs for too long (stale rule)";
 }
 
 std::string why_stopped(const Mechanism& mechanism, const StepRecord& record) {
-  if (!failed(record.status)) return describe_stop((record.flags & kMissedTooOften) != 0);
+  if (!failed(record.status)) return describe_stop(record.flags);
   return describe_fault(mechanism, record.status, record.failed_body, record.failed_joint, record.failed_output);
 }
 

@@ -29,8 +29,8 @@ index3::Stepper make_stepper(const config::LoadedMechanism& mechanism, const ind
 // not finite: for people.
 std::string describe_fault(const Mechanism& mechanism, StepStatus status, int body, int joint, int output = -1);
 
-// Why stepping stopped without a step that failed: for people.
-const char* describe_stop(bool by_misses);
+// Why stepping stopped without a step that failed: for people. flags: of the record.
+const char* describe_stop(std::uint32_t flags);
 
 // The same of the record of a fault.
 std::string why_stopped(const Mechanism& mechanism, const StepRecord& record);

@@ -24,6 +24,7 @@ set(RIGSTEP_RT_HEADERS
   rt/deadline_loop.h
   rt/histogram.h
   rt/input_guard.h
+  rt/lifecycle.h
   rt/mailbox.h
   rt/miss_guard.h
   rt/ring.h

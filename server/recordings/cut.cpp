@@ -16,7 +16,7 @@ namespace {
 
 using Item = wire::RecordingReader::Item;
 
-bool is_fault(const wire::RecordedStep& step) { return (step.flags() & kFaulted) != 0; }
+bool is_step(const wire::RecordedStep& step) { return (step.flags() & kFaulted) == 0 && step.transition() == 0; }
 
 // The header of the piece: its start is the newest full state that is not later than `from`. None where no step lies
 // between the times.
@@ -30,13 +30,16 @@ std::optional<wire::RecordingHeader> header_of_piece(const std::string& recordin
     if (item == Item::state && state.step() == step.step()) {
       *header.mutable_start_state() = state.state();
       header.set_start_step(state.step());
+      header.clear_start_state_step();
+      if (state.has_state_step()) header.set_start_state_step(state.state_step());
       header.set_start_hash(hash);
     }
-    if (item == Item::state || is_fault(step)) continue;
+    if (item == Item::state) continue;
+    hash = step.state_hash();
+    if (!is_step(step)) continue;
     const double t = exact_seconds(step.sim_time_ns());
     if (t > to) return std::nullopt;
     if (t >= from && step.step() > header.start_step()) return header;
-    hash = step.state_hash();
   }
   return std::nullopt;
 }
@@ -68,7 +71,7 @@ Cut cut_recording(const std::string& recording, double from, double to, const st
     }
     writer->write(step, reader.outputs(), reader.log_time_ns());
     cut.last_step = step.step();
-    cut.steps += is_fault(step) ? 0 : 1;
+    cut.steps += is_step(step) ? 1 : 0;
   }
   if (reader.damage()) cut.damage = fmt::format("byte {}: {}", reader.damage()->offset, reader.damage()->what);
   wire::RecordingFooter footer;

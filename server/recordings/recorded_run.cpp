@@ -30,8 +30,6 @@ constexpr Timing kTiming[] = {
     {"run.flags", "1", [](const StepRecord& r) { return static_cast<double>(r.flags); }},
 };
 
-bool is_fault(const StepRecord& record) { return (record.flags & kFaulted) != 0; }
-
 // Fills and passes on the rows of a selection. outputs: of the mechanism, or as recorded.
 class Rows {
  public:
@@ -44,7 +42,7 @@ class Rows {
   bool add(const StepRecord& record, std::span<const double> outputs, const PlaceOf& place_of) {
     const double t = exact_seconds(record.sim_time_ns);
     if (t > selection_.to) return false;
-    if (is_fault(record) || record.step % selection_.every != 0 || t < selection_.from) return true;
+    if (!record.is_step() || record.step % selection_.every != 0 || t < selection_.from) return true;
     for (std::size_t k = 0; k < columns_.size(); ++k) value_[k] = value(columns_[k], record, outputs, place_of);
     row_({record.step, record.sim_time_ns, record.state_hash, record.flags, value_});
     return true;

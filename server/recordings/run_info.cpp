@@ -28,6 +28,7 @@ class Events {
 
   void take(const StepRecord& record) {
     const bool fault = (record.flags & kFaulted) != 0;
+    if (record.transition != Transition::none) return add(record, changes_, to_string(record.transition));
     if (record.step > last_step_ + 1) {
       info_.lost_steps += record.step - last_step_ - 1;
       add(record, gaps_, fmt::format("{} steps before it were not recorded", record.step - last_step_ - 1));
@@ -135,7 +136,7 @@ RunInfo describe_run(const std::string& path, const std::function<void(std::uint
     }
     events.take(from_message(step));
     info.last_step = step.step();
-    info.steps_with_outputs += !reader.outputs().empty() && (step.flags() & kFaulted) == 0;
+    info.steps_with_outputs += !reader.outputs().empty() && from_message(step).is_step();
     if (progress && (step.step() & 0xfff) == 0) progress(step.step());
   }
   if (reader.damage()) info.damage = fmt::format("byte {}: {}", reader.damage()->offset, reader.damage()->what);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "rt/thread_setup.h"
+#include "server/live/recorder.h"
 #include "server/live/replay.h"
 #include "server/live/session.h"
 #include "server/recordings/simulated_recording.h"
@@ -32,11 +33,18 @@ InputTable variant_inputs(const RecordedRun& run, const VariantRequest& request,
   return {path, mechanism.input_channels()};
 }
 
+config::ConfigError was_reset(const RecordedRun& run) {
+  return config::ConfigError("--from: " + run.path() +
+                             " was reset before this step, and a variant knows no resets: give a step before the "
+                             "reset, or leave --from out");
+}
+
 // The state after a step of the run, by replay.
 std::vector<double> state_after(const RecordedRun& run, std::uint64_t step) {
   std::vector<double> flat;
   const ReplayReport report = replay(run.path(), {}, [&](const ReplayedStep& replayed) {
     if (replayed.recorded.step != step || replayed.state == nullptr) return replayed.recorded.step < step;
+    if (replayed.state->step != step) throw was_reset(run);
     flat.resize(replayed.state->flat_size());
     replayed.state->flatten(flat);
     return false;
@@ -56,6 +64,7 @@ void start_there(index3::Stepper& stepper, const RecordedRun& run, std::uint64_t
   const wire::RecordingHeader& header = run.header();
   const std::uint64_t step = from > 0 ? from : header.start_step();
   if (step == 0) return;
+  if (from == 0 && header.has_start_state_step()) throw was_reset(run);
   const std::vector<double> flat = step == header.start_step()
                                        ? std::vector<double>(header.start_state().begin(), header.start_state().end())
                                        : state_after(run, step);
@@ -66,11 +75,20 @@ void start_there(index3::Stepper& stepper, const RecordedRun& run, std::uint64_t
   stepper.restore(flat, static_cast<std::uint64_t>(std::llround(t / static_cast<double>(stepper.settings().dt_ns))));
 }
 
+// The time of the newest step before the run was reset [ns].
 std::int64_t end_ns(const RecordedRun& run) {
+  wire::RecordingReader reader(run.path());
+  wire::RecordedStep step;
   std::int64_t end = 0;
-  const std::string damage = run.read({}, {}, {}, [&end](const RunRow& row) { end = row.sim_time_ns; });
-  if (!damage.empty())
-    throw wire::RecordingError(run.path(), "damaged at " + damage,
+  while (reader.next(step)) {
+    const StepRecord record = from_message(step);
+    if (record.transition == Transition::reset_to_start || record.transition == Transition::reset_to_snapshot)
+      return end;
+    if (record.is_step()) end = record.sim_time_ns;
+  }
+  if (reader.damage())
+    throw wire::RecordingError(run.path(),
+                               fmt::format("damaged at byte {}: {}", reader.damage()->offset, reader.damage()->what),
                                "take what is whole by `rigstep cut`, and that piece instead");
   return end;
 }

@@ -25,10 +25,10 @@ struct Variant {
   bool interrupted = false;  // before the end of the run
 };
 
-// Steps from the start to the end of the run. Another period begins at its multiple nearest to the time of the start.
-// progress: false ends the variant there, as a whole recording. Throws config::ConfigError for a state that does not
-// fit the mechanism or a step that is not there, wire::RecordingError for a recording that is damaged, Error where the
-// replay to `from` differs from the recording.
+// Steps from the start to the end of the run, or to where it was reset. Another period begins at its multiple nearest
+// to the time of the start. progress: false ends the variant there, as a whole recording. Throws config::ConfigError
+// for a state that does not fit the mechanism or a step that is not there, wire::RecordingError for a recording that is
+// damaged, Error where the replay to `from` differs from the recording.
 Variant make_variant(const RecordedRun& run, const VariantRequest& request,
                      const std::function<bool(std::uint64_t step)>& progress);
 

@@ -61,6 +61,12 @@ class RigClient::Session {
                              link_, [this](const ClientSession::Arrival& arrival) { return take(arrival); }, timeout_s);
   }
 
+  bool command(RigCommand command, std::uint32_t steps, double timeout_s) {
+    return connected_ && server::request_command(
+                             link_, [this](const ClientSession::Arrival& arrival) { return take(arrival); }, command,
+                             steps, timeout_s);
+  }
+
   void leave(const std::string& words) {
     if (connected_) link_.leave(words);
     connected_ = false;
@@ -158,6 +164,9 @@ bool RigClient::connected() const noexcept { return session_->connected_; }
 bool RigClient::displaced() const noexcept { return session_->link_.displaced(); }
 bool RigClient::keys_locked() const noexcept { return session_->link_.keys_locked(); }
 bool RigClient::reset_fault(double timeout_s) { return session_->reset_fault(timeout_s); }
+bool RigClient::command(RigCommand command, std::uint32_t steps, double timeout_s) {
+  return session_->command(command, steps, timeout_s);
+}
 const RigServer& RigClient::server() const noexcept { return session_->server_; }
 bool RigClient::send(std::span<const double> inputs) noexcept { return session_->send_inputs(inputs); }
 bool RigClient::request_state() noexcept { return session_->request_state(); }

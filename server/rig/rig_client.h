@@ -52,16 +52,20 @@ struct RigServer {
 
 // StateFrame of wire.proto.
 struct RigState {
-  std::uint64_t step = 0;
+  std::uint64_t step = 0;  // of the server; repeated while it is ready, holding or faulted
   std::int64_t sim_time_ns = 0;
   std::uint64_t sequence = 0;    // of the newest input used
   std::int64_t rig_time_ns = 0;  // when send() sent it, CLOCK_MONOTONIC
   std::uint32_t status = 0;
-  // bit 0 stale input, 1 overrun, 2 record lost, 3 not converged, 4 faulted, 5 no input so far, 6 input limited
+  // bit 0 stale input, 1 overrun, 2 record lost, 3 not converged, 4 faulted, 5 no input so far, 6 input limited, 7
+  // faulted by missed deadlines, 8 ready, 9 holding, 10 faulted since control was lost
   std::uint32_t flags = 0;
   std::uint32_t input_age_steps = 0;
   std::span<const double> output = {};  // [channel's unit]; valid until the next receive()
 };
+
+// Message Command of wire.proto.
+enum class RigCommand : std::uint8_t { run, hold, step, snapshot, reset_to_start, reset_to_snapshot };
 
 class __attribute__((visibility("default"))) RigClient {
  public:
@@ -91,6 +95,9 @@ class __attribute__((visibility("default"))) RigClient {
   bool send_heartbeat() noexcept;
   // As the controller: clears the fault that is latched; false: none is, or no answer came.
   bool reset_fault(double timeout_s);
+  // As the controller: has the server run, hold and so on; steps: of RigCommand::step. False: the state of the run does
+  // not permit it, or no answer came.
+  bool command(RigCommand command, std::uint32_t steps, double timeout_s);
   std::uint64_t sent_inputs() const noexcept;  // sequence of the newest one
 
   // The next datagram that came, without waiting. state(): after Arrival::state.

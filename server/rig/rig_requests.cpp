@@ -57,6 +57,30 @@ bool reset_fault(ClientSession& link, const TakeDatagram& take, double timeout_s
   }
 }
 
+bool request_command(ClientSession& link, const TakeDatagram& take, RigCommand command, std::uint32_t steps,
+                     double timeout_s) {
+  std::optional<std::uint32_t> before;
+  bool refused = false, done = false;
+  const auto take_report = [&](const ClientSession::Arrival& arrival) {
+    if (take(arrival) != wire::DecodeStatus::ok) return false;
+    refused = link.codec().message()->has_refusal();
+    if (refused || !link.codec().message()->has_status()) return refused;
+    const std::uint32_t transitions = link.codec().message()->status().transitions();
+    done = before && *before != transitions;
+    if (before) return done;  // the loop makes it at its next tick
+    before = transitions;
+    return true;
+  };
+  const auto query = [&] { link.send(link.codec().encode_status_query(true)); };
+  const auto kind = static_cast<wire::Command::Kind>(command);
+  const auto ask = [&] { link.send(link.codec().encode_command(kind, steps, *before)); };
+  try {
+    return link.ask(timeout_s, query, take_report) && link.ask(timeout_s, ask, take_report) && done;
+  } catch (const NetworkError&) {
+    return false;
+  }
+}
+
 bool are_equal(const std::vector<RigChannel>& a, const std::vector<RigChannel>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                     [](const RigChannel& x, const RigChannel& y) { return x.name == y.name && x.unit == y.unit; });

@@ -1,5 +1,5 @@
-// What a rig asks of the server while it waits: the channels, and that a latched fault be cleared; and what it makes of
-// the answers. Owned and used by the client's thread; the first two block.
+// What a rig asks of the server while it waits: the channels, that a latched fault be cleared, that the run goes on or
+// holds; and what it makes of the answers. Owned and used by the client's thread; the first three block.
 #pragma once
 
 #include <functional>
@@ -20,6 +20,10 @@ bool read_channels(ClientSession& link, const TakeDatagram& take, wire::Directio
 
 // Clears the fault that is latched. False: none is, stopped, or no answer came.
 bool reset_fault(ClientSession& link, const TakeDatagram& take, double timeout_s);
+
+// Asks for a transition of the run. False: not permitted now, stopped, or no answer came.
+bool request_command(ClientSession& link, const TakeDatagram& take, RigCommand command, std::uint32_t steps,
+                     double timeout_s);
 
 bool are_equal(const std::vector<RigChannel>& a, const std::vector<RigChannel>& b);
 

@@ -74,6 +74,12 @@ class Console {
                timeout_s_);
   }
 
+  wire::StatusReport request_transition(wire::Command::Kind kind, std::uint32_t steps) {
+    const std::uint32_t before = query().transitions();
+    return ask([&] { return session_.codec().encode_command(kind, steps, before); },
+               [before](const wire::StatusReport& report) { return report.transitions() != before; }, timeout_s_);
+  }
+
   wire::StatusReport write_black_box(const wire::StatusReport& before, double patience_s) {
     const std::uint32_t count = before.black_boxes();
     const auto written = [count](const wire::StatusReport& report) {
@@ -163,7 +169,16 @@ nlohmann::json json_of(const wire::Participant& participant) {
 }
 
 const char* state_name(const wire::StatusReport& report) {
-  return report.loop_state() == wire::FAULTED ? "faulted" : "running";
+  switch (report.loop_state()) {
+    case wire::FAULTED:
+      return "faulted";
+    case wire::READY:
+      return "ready";
+    case wire::HOLDING:
+      return "holding";
+    default:
+      return "running";
+  }
 }
 
 }  // namespace
@@ -194,6 +209,10 @@ wire::StatusReport query_status(const StatusTarget& target) {
 
 wire::StatusReport reset_fault(const StatusTarget& target, std::uint32_t number) {
   return std::make_unique<Console>(target, operator_key_file(target))->reset(number);
+}
+
+wire::StatusReport request_transition(const StatusTarget& target, wire::Command::Kind kind, std::uint32_t steps) {
+  return std::make_unique<Console>(target, operator_key_file(target))->request_transition(kind, steps);
 }
 
 wire::StatusReport write_black_box(const StatusTarget& target, const wire::StatusReport& report, double patience_s) {
@@ -245,6 +264,7 @@ nlohmann::json status_json(const wire::StatusReport& report) {
           {"mechanism_id", fmt::format("{:016x}", report.mechanism_id())},
           {"period_ns", report.period_ns()},
           {"state", state_name(report)},
+          {"transitions", report.transitions()},
           {"step", report.step()},
           {"faults", report.fault_number()},
           {"fault", wire::printable(report.fault(), 300)},

@@ -1,5 +1,6 @@
-// What an operator asks a live server: how it is, to clear a latched fault, to write its black box. Few datagrams, in a
-// session of their own, so the loop and the rig in control are not disturbed. May allocate; not real time.
+// What an operator asks a live server: how it is, to run or hold, to clear a latched fault, to write its black box. Few
+// datagrams, in a session of their own, so the loop and the rig in control are not disturbed. May allocate; not real
+// time.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -22,9 +23,13 @@ StatusTarget parse_target(const std::string& text, std::uint16_t otherwise = Sta
 
 // All throw NetworkError where no server answers or it refuses, wire::KeyError for the key file.
 wire::StatusReport query_status(const StatusTarget& target);
-// The next two need an operator's key, and without a key file look for that of a server without keys.
+// All others need an operator's key, and without a key file look for that of a server without keys.
 // Clears fault `number`, of StatusReport; the report tells what stands afterwards: FAULTED if another one came.
 wire::StatusReport reset_fault(const StatusTarget& target, std::uint32_t number);
+
+// Asks for a transition of the run; the report tells the state after it. steps: of STEP. Throws NetworkError also where
+// the present state does not permit it.
+wire::StatusReport request_transition(const StatusTarget& target, wire::Command::Kind kind, std::uint32_t steps = 0);
 
 // Has black box number `report.black_boxes() + 1` written and waits for it, at most `patience_s` beyond the time-out;
 // black_box and black_box_failed of what is returned tell what became of it. Throws NetworkError also where the server

@@ -36,6 +36,11 @@ void read_steps(wire::RecordingReader& reader, double duration, VerifyCase& a) {
        item = reader.next(step, state)) {
     if (item != wire::RecordingReader::Item::step) continue;
     const StepRecord record = from_message(step);
+    if (record.transition == Transition::reset_to_start || record.transition == Transition::reset_to_snapshot) {
+      a.cut = fmt::format("the run was set back after step {}", a.steps);
+      break;
+    }
+    if (record.transition != Transition::none) continue;
     if (record.step != a.steps + 1 || failed(record.status)) {
       a.cut = fmt::format("the recording has a {} after step {}", failed(record.status) ? "fault" : "gap", a.steps);
       break;

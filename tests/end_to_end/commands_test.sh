@@ -6,7 +6,7 @@ pendulum=$mechanisms/double_pendulum.textproto
 rig=$SOURCE/config/rigs/ci_loopback.textproto
 
 # --- help and version: 0
-for command in check simulate serve rig replay verify demo bench 'bench step' 'bench error' study 'study hamiltonian' 'study tree' 'study complement' 'study all' status reset blackbox keygen \
+for command in check simulate serve rig replay verify demo bench 'bench step' 'bench error' study 'study hamiltonian' 'study tree' 'study complement' 'study all' status run hold step snapshot reset blackbox keygen \
   impair doctor tune commission info export plot cut diff; do
   # shellcheck disable=SC2086
   expect 0 "$RIGSTEP" $command --help
@@ -257,7 +257,8 @@ expect 2 "$RIGSTEP" doctor no_such_file.textproto && says err 'no_such_file'
 expect 0 "$RIGSTEP" tune "$pendulum" --deadline 1e6 --error 0.1 --dt 1000,5000 --iterations 2,3 --projection-passes 1 --threads 1 --samples 100 \
   --duration 0.2 --output tuned.textproto && says out '^verdict: period [15]000 us' && says out 'rigstep serve tuned.textproto'
 silent err
-expect 0 "$RIGSTEP" serve tuned.textproto --port 0 --duration 0.2 && says out '^double_pendulum +[1-9][0-9]* steps'
+(cat tuned.textproto; echo 'lifecycle { start: AT_ONCE }') >tuned_at_once.textproto
+expect 0 "$RIGSTEP" serve tuned_at_once.textproto --port 0 --duration 0.2 && says out '^double_pendulum +[1-9][0-9]* steps'
 expect 0 "$RIGSTEP" tune "$pendulum" --deadline 1e6 --error 0.1 --dt 1000,5000 --iterations 2 --projection-passes 1 --threads 1 --samples 100 \
   --duration 0.2 --output tuned.textproto --json && is_json out # its own file is replaced
 assert_json out 'd["rig_file"] == "tuned.textproto" and d["settings"][d["chosen"]]["in_time"] and d["settings"][d["chosen"]]["accurate"]'
@@ -383,7 +384,7 @@ name: "spin"
 body { name: "A" mass: 1 inertia { xx: 0.01 yy: 0.01 zz: 0.01 } angular_velocity { z: 1000 } }
 joint { name: "a" type: REVOLUTE first: "ground" second: "A" at_start { point {} axis { z: 1 } } }
 END
-printf 'mechanism: "spin.textproto" solver { iterations: 1 }\n' >spin_rig.textproto
+printf 'mechanism: "spin.textproto" solver { iterations: 1 } lifecycle { start: AT_ONCE }\n' >spin_rig.textproto
 serve spin_rig.textproto --record spin.mcap --json || failures=$((failures + 1))
 sleep 0.2
 expect 0 "$RIGSTEP" status "127.0.0.1:$port" --json && assert_json out 'd["counters"]["not_converged_steps"] > 0'

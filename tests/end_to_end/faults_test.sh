@@ -10,7 +10,7 @@ source "$(dirname "$0")/lib.sh"
 rig_file() {
   local name=$1
   shift
-  printf '%s\n' "mechanism: \"$SOURCE/config/mechanisms/four_bar.textproto\"" 'period_us: 1000' "$@" >"$name"
+  printf '%s\n' "mechanism: \"$SOURCE/config/mechanisms/four_bar.textproto\"" 'period_us: 1000 lifecycle { start: AT_ONCE }' "$@" >"$name"
 }
 # logs PATTERN: the server's log says so within a second
 logs() {

@@ -3,8 +3,8 @@
 # differs from another one, and the same inputs on another plant.
 source "$(dirname "$0")/lib.sh"
 four_bar=$SOURCE/config/mechanisms/four_bar.textproto
-printf 'mechanism: "%s"\nlink { port: 47001 }\nrecording { full_state_every: 200 }\n' "$four_bar" >rig.textproto
-printf 'mechanism: "%s"\nrecording { full_state_every: 200 outputs_every: 7 output: "phi" }\n' "$four_bar" >sparse.textproto
+printf 'mechanism: "%s"\nlink { port: 47001 }\nlifecycle { start: AT_ONCE }\nrecording { full_state_every: 200 }\n' "$four_bar" >rig.textproto
+printf 'mechanism: "%s"\nlifecycle { start: AT_ONCE }\nrecording { full_state_every: 200 outputs_every: 7 output: "phi" }\n' "$four_bar" >sparse.textproto
 
 # --- a live run with a rig that comes late and goes early
 serve rig.textproto --record run.mcap || exit 1

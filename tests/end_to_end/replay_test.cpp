@@ -68,6 +68,7 @@ std::string rig_file(const Folder& folder, const std::string& stale_input = "") 
   return folder.write("rig.textproto", "mechanism: \"" RIGSTEP_SOURCE_DIR
                                        "/config/mechanisms/four_bar.textproto\"\n"
                                        "period_us: 1000\n"
+                                       "lifecycle { start: AT_ONCE }\n"
                                        "recording { path: \"" +
                                            folder.file("run.mcap") + "\" full_state_every: " +
                                            std::to_string(kFullStateEvery) + " }\n" + stale_input);

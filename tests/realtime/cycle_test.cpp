@@ -390,7 +390,7 @@ TEST_CASE("once faulted, outputs with a safe value go there in their time, and t
     CHECK(snapshot.outputs.value[2] == -1.0);
   }
   bench->cycle.request_reset(1);
-  bench->cycle.take_reset();
+  bench->cycle.take_requests(0);
   CHECK(bench->cycle.answer().outputs.value == good.outputs.value);  // of the last good state, and so says its flag
   CHECK(bench->tick().outputs.value[1] == good.outputs.value[1]);    // it moves along the first axis only
 }
@@ -413,7 +413,7 @@ TEST_CASE("a reset that is carried out at once takes the fault off the answer") 
   bench->send(kNan);
   bench->tick();
   bench->cycle.request_reset(1);
-  bench->cycle.take_reset();
+  bench->cycle.take_requests(0);
   CHECK_FALSE(bench->cycle.fault().latched);
   CHECK((bench->cycle.answer().flags & kFaulted) == 0);
   CHECK(bench->cycle.answer().step == 0);

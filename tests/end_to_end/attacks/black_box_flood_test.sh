@@ -7,7 +7,7 @@ source "$(dirname "$0")/../lib.sh"
 rig_file() {
   local name=$1
   shift
-  printf '%s\n' "mechanism: \"$SOURCE/config/mechanisms/four_bar.textproto\"" "$@" >"$name"
+  printf '%s\n' "mechanism: \"$SOURCE/config/mechanisms/four_bar.textproto\"" 'lifecycle { start: AT_ONCE }' "$@" >"$name"
 }
 # in a namespace the loop has no priority
 no_limit='realtime { deadline_misses_until_fault { consecutive: 0 per_second: 0 } }'

@@ -6,7 +6,7 @@ source "$(dirname "$0")/../lib.sh"
 rig_file() {
   local name=$1
   shift
-  printf '%s\n' "mechanism: \"$SOURCE/config/mechanisms/four_bar.textproto\"" "$@" >"$name"
+  printf '%s\n' "mechanism: \"$SOURCE/config/mechanisms/four_bar.textproto\"" 'lifecycle { start: AT_ONCE }' "$@" >"$name"
 }
 # state_after SECONDS WANTED: what the status says then
 state_after() {

@@ -5,7 +5,7 @@ source "$(dirname "$0")/../lib.sh"
 rig_file() {
   local name=$1
   shift
-  printf '%s\n' "mechanism: \"$SOURCE/config/mechanisms/four_bar.textproto\"" "$@" >"$name"
+  printf '%s\n' "mechanism: \"$SOURCE/config/mechanisms/four_bar.textproto\"" 'lifecycle { start: AT_ONCE }' "$@" >"$name"
 }
 rig_file plain.textproto
 
