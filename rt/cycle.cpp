@@ -446,7 +446,7 @@ void Cycle::push_transition(Transition transition, std::int64_t log_time_ns) noe
   record_.state_hash = stepper_.state().hash();
   push_record();
   record_.transition = Transition::none;
-  if (full_state_due_) push_full_state();
+  if (full_state_due_ && snapshot_.step > 0) push_full_state();  // the start is in the header
 }
 
 bool Cycle::try_push_step() noexcept {

@@ -88,7 +88,10 @@ void Lifecycle::make(Transition transition) noexcept {
   if (!to) return;
   state_ = *to;
   transitions_ = (transitions_ + 1) & kTransitions;
-  if (transition != Transition::snapshot) awaits_control_ = false;
+  if (transition == Transition::reset_to_start)
+    awaits_control_ = start_ == StartMode::when_controlled && !was_controlled_;
+  else if (transition != Transition::snapshot)
+    awaits_control_ = false;
   if (state_ != LifecycleState::running) counts_steps_ = false;
   status_.store(static_cast<std::uint32_t>(state_) | transitions_ << 8, std::memory_order_relaxed);
 }

@@ -13,6 +13,7 @@ namespace rigstep::server {
 
 using Command = std::function<int()>;  // returns an ExitCode
 
+Command add_new(CLI::App& app);
 Command add_check(CLI::App& app);
 Command add_simulate(CLI::App& app);
 Command add_serve(CLI::App& app);

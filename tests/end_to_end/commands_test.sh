@@ -6,7 +6,7 @@ pendulum=$mechanisms/double_pendulum.textproto
 rig=$SOURCE/config/rigs/ci_loopback.textproto
 
 # --- help and version: 0
-for command in check simulate serve rig replay verify demo bench 'bench step' 'bench error' study 'study hamiltonian' 'study tree' 'study complement' 'study all' status run hold step snapshot reset blackbox keygen \
+for command in new check simulate serve rig replay verify demo bench 'bench step' 'bench error' study 'study hamiltonian' 'study tree' 'study complement' 'study all' status run hold step snapshot reset blackbox keygen \
   impair doctor tune commission info export plot cut diff; do
   # shellcheck disable=SC2086
   expect 0 "$RIGSTEP" $command --help

@@ -1,8 +1,8 @@
 """Recomputes the test vectors of proto/README.md. usage: handshake_vectors.py README"""
 import re, struct, sys
 
-import rigstep_link as link
-from proto import wire_pb2 as wire
+from rigstep import link
+from rigstep._messages import wire_pb2 as wire
 
 
 def value(text):

@@ -229,6 +229,8 @@ TEST_CASE("a reset takes a fault off, and inputs that came before it are not app
   const Snapshot& faulted = run.tick();
   CHECK((faulted.flags & (kFaulted | kControlLost)) == (kFaulted | kControlLost));
   CHECK(run.cycle.fault().by_control_lost);
+  run.cycle.set_controlled(true);
+  run.tick();
   run.ask(Transition::reset_to_start);
   const Snapshot& ready = run.tick();
   CHECK_FALSE(run.cycle.fault().latched);
@@ -254,6 +256,16 @@ TEST_CASE("after a reset a rig that takes control anew starts it") {
   run.cycle.set_controlled(true);
   run.send(0.0);
   CHECK(run.tick().step == 11);
+  // also where nobody is in control at the reset
+  run.ask(Transition::hold);
+  run.tick();
+  run.cycle.set_controlled(false);
+  run.tick();
+  run.ask(Transition::reset_to_start);
+  CHECK(run.ticks(3).step == 11);
+  run.cycle.set_controlled(true);
+  run.send(0.0);
+  CHECK(run.tick().step == 12);
 }
 
 TEST_CASE("when control is lost it goes on, holds or faults, as it was told") {

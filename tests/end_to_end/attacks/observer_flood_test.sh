@@ -6,10 +6,10 @@ protoc --python_out=. -I "$SOURCE" proto/wire.proto || exit 1
 sed "s#\.\./mechanisms#$SOURCE/config/mechanisms#; s/^recording.*//" "$SOURCE/config/rigs/ci_loopback.textproto" >rig.textproto
 cat >flood.py <<'END'
 import json, os, sys, time
-sys.path.insert(0, os.environ["SOURCE"] + "/tests/end_to_end")
-import rigstep_link
+sys.path.insert(0, os.environ["SOURCE"] + "/tests/end_to_end/attacks")
+import raw_link
 from proto import wire_pb2 as wire
-link = rigstep_link.Link("127.0.0.1", int(sys.argv[1]))
+link = raw_link.Link("127.0.0.1", int(sys.argv[1]))
 link.connect(role=wire.OBSERVER, name="loud")
 garbage, sent, begin = os.urandom(100), 0, time.monotonic()
 while (now := time.monotonic() - begin) < 2:

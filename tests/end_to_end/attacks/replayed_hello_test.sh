@@ -8,10 +8,10 @@ printf '%s\n' "mechanism: \"$SOURCE/config/mechanisms/four_bar.textproto\"" 'per
 sed '/^link/d' keyed.textproto >open.textproto
 cat >replay.py <<'END'
 import os, secrets, sys, time
-sys.path.insert(0, os.environ["SOURCE"] + "/tests/end_to_end")
-import rigstep_link
+sys.path.insert(0, os.environ["SOURCE"] + "/tests/end_to_end/attacks")
+import raw_link
 from proto import wire_pb2 as wire
-port, key = int(sys.argv[1]), rigstep_link.read_key_file(sys.argv[2]) if len(sys.argv) > 2 else None
+port, key = int(sys.argv[1]), raw_link.read_key_file(sys.argv[2]) if len(sys.argv) > 2 else None
 
 def hello(link):
     """A Hello with a fresh cookie, as it would be captured."""
@@ -27,17 +27,17 @@ def answers(link, said, count=2000):
     # once its cookie is too old it is asked to try again; states of a session may come late
     return sum(1 for _, message in got if message.HasField("accept") or message.HasField("refusal"))
 
-rig = rigstep_link.Link("127.0.0.1", port, key)
+rig = raw_link.Link("127.0.0.1", port, key)
 captured = hello(rig)
 assert 1 <= answers(rig, captured) <= 40, "a Hello that is repeated is answered too often"
-status = rigstep_link.Link("127.0.0.1", port, key)
+status = raw_link.Link("127.0.0.1", port, key)
 if key:
     status.connect(role=wire.CONSOLE)
     report = status.ask("status", status_query=wire.StatusQuery())
     assert not report.HasField("controller"), "a ghost is in control"
 rig.connect()
-second = rigstep_link.Link("127.0.0.1", port, key)
-patient = rigstep_link.Link("127.0.0.1", port, key)
+second = raw_link.Link("127.0.0.1", port, key)
+patient = raw_link.Link("127.0.0.1", port, key)
 waiting = hello(patient)
 refused = answers(second, hello(second))
 assert refused <= 2, f"a refused Hello was answered {refused} times"
@@ -45,7 +45,7 @@ rig.ask("channel_page", channel_query={"direction": wire.INPUT, "first": 0})  # 
 rig.send(goodbye={"text": "done"})
 time.sleep(0.1)
 assert answers(rig, captured, 200) == 0, "an old Hello was answered"
-fresh = rigstep_link.Link("127.0.0.1", port, key)
+fresh = raw_link.Link("127.0.0.1", port, key)
 fresh.connect()
 END
 export SOURCE

@@ -1,6 +1,5 @@
-"""The rig's end of the link in Python, from proto/README.md: frames, handshake, session. The standard library, the messages
-of proto/wire.proto and, where a key is used, libsodium. Needs proto/wire_pb2.py on PYTHONPATH:
-  protoc --python_out=DIR -I REPOSITORY proto/wire.proto"""
+"""A link that does what it is told, also what no rig should do: for attacks. Frames, handshake and session, from
+proto/README.md. Needs proto/wire_pb2.py on PYTHONPATH: protoc --python_out=DIR -I REPOSITORY proto/wire.proto"""
 import ctypes, ctypes.util, hashlib, hmac, math, os, secrets, socket, struct, time, zlib
 
 from proto import wire_pb2 as wire

@@ -1,0 +1,78 @@
+"""Rigstep for Python: drive a mechanism that `rigstep serve` steps, and read recordings.
+
+    import rigstep
+
+    with rigstep.connect() as rig:
+        summary = rig.run(lambda state: {"force": -80.0 * state["x"]}, duration=10.0)
+
+    recording = rigstep.open("run.mcap")
+    print(recording.time, recording["x"])
+
+rigstep.aio has the same rig for asyncio. Units are those of the channels; times are in seconds unless a name says otherwise.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from typing import TYPE_CHECKING, Any
+
+from rigstep.errors import (
+    Disconnected,
+    GoodbyeReason,
+    NoAnswer,
+    RecordingError,
+    RefusalReason,
+    Refused,
+    RigstepError,
+    UnknownChannel,
+)
+from rigstep.frame import Clock
+from rigstep.rig import Rig, connect
+from rigstep.state import Channel, Distribution, Flags, Participant, State, Status, StepStatus, Summary
+
+if TYPE_CHECKING:
+    from rigstep import aio
+    from rigstep.recording import Recording
+
+# what `from rigstep import *` takes: not `open`, which is one of Python, nor what is loaded when it is asked for
+__all__ = [
+    "Channel",
+    "Clock",
+    "Disconnected",
+    "Distribution",
+    "Flags",
+    "GoodbyeReason",
+    "NoAnswer",
+    "Participant",
+    "RecordingError",
+    "RefusalReason",
+    "Refused",
+    "Rig",
+    "RigstepError",
+    "State",
+    "Status",
+    "StepStatus",
+    "Summary",
+    "UnknownChannel",
+    "connect",
+]
+
+
+def open(path: str | os.PathLike[str]) -> Recording:
+    """Reads a recording into arrays. Raises RecordingError, and RigstepError where numpy is not installed."""
+    recording: Recording = __getattr__("Recording")(path)
+    return recording
+
+
+def __getattr__(name: str) -> Any:
+    """What is loaded when it is asked for: asyncio takes a while, and Recording needs numpy."""
+    if name == "aio":
+        return importlib.import_module("rigstep.aio")
+    if name != "Recording":
+        raise AttributeError(f"module 'rigstep' has no attribute {name!r}")
+    try:
+        from rigstep import recording
+    except ImportError as error:
+        raise RigstepError(f"recordings need numpy ({error}): install python3-numpy") from error
+    return recording.Recording
