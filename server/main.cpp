@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
@@ -47,7 +48,10 @@ void watch_interrupts() {
 int interrupted_exit_code() { return received_signal.load() == SIGINT ? kExitInterrupted : kExitOk; }
 
 Progress::Progress(std::string what, double total)
-    : what_(std::move(what)), total_(total), shown_(isatty(STDERR_FILENO) == 1) {}
+    : what_(std::move(what)),
+      total_(total),
+      shown_(isatty(STDERR_FILENO) == 1),
+      begin_(std::chrono::steady_clock::now()) {}
 
 Progress::~Progress() {
   if (shown_ && percent_ >= 0) std::fputs("\r\033[K", stderr);
@@ -56,13 +60,20 @@ Progress::~Progress() {
 void Progress::at(double done) {
   if (!shown_) return;
   const int percent = total_ > 0.0 ? static_cast<int>(100.0 * done / total_) : static_cast<int>(done / 1e4);
-  if (percent == percent_) return;
+  if (percent <= percent_) return;
   percent_ = percent;
   if (total_ > 0.0)
-    std::fputs(fmt::format("\r{} {} %\033[K", what_, percent).c_str(), stderr);
+    std::fputs(fmt::format("\r{} {} %{}\033[K", what_, percent, time_left(done / total_)).c_str(), stderr);
   else
     std::fputs(fmt::format("\r{} {:.0f}\033[K", what_, done).c_str(), stderr);
   std::fflush(stderr);
+}
+
+// As long again as it took so far, once that tells something.
+std::string Progress::time_left(double part) const {
+  const double spent = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+  if (spent < 2.0 || part < 0.02) return {};
+  return fmt::format(", {:.0f} s left", spent * (1.0 / part - 1.0));
 }
 
 std::string shipped_file(const std::string& name) {

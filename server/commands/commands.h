@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <string>
 
@@ -50,8 +51,8 @@ void watch_interrupts();
 // stopped.
 int interrupted_exit_code();
 
-// A line on standard error that is rewritten in place; silent unless that is a terminal. total: of what at() tells;
-// 0: unknown, the count itself is shown.
+// A line on standard error that is rewritten in place, with what is left of the time; silent unless that is a terminal.
+// total: of what at() tells; 0: unknown, the count itself is shown. It never goes back.
 class Progress {
  public:
   Progress(std::string what, double total);
@@ -59,9 +60,12 @@ class Progress {
   void at(double done);
 
  private:
+  std::string time_left(double part) const;
+
   std::string what_;
   double total_;
   bool shown_;
+  std::chrono::steady_clock::time_point begin_;
   int percent_ = -1;
 };
 

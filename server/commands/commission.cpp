@@ -57,6 +57,12 @@ int commission(const CommissionOptions& options) {
   return report.carried() ? kExitOk : kExitVerdict;
 }
 
+std::string limits_text() {
+  std::string text;
+  for (const CommissionLimit& limit : commission_limits()) text += fmt::format("  {:<34} {}\n", limit.what, limit.most);
+  return text;
+}
+
 }  // namespace
 
 Command add_commission(CLI::App& app) {
@@ -81,13 +87,9 @@ Command add_commission(CLI::App& app) {
       std::string(
           "Examples:\n  rigstep commission config/rigs/ci_loopback.textproto --drive drive=sine:2,0.5\n"
           "  rigstep commission bench.textproto --duration 600 --rig-elsewhere --json\n\n"
-          "The verdict is yes (exit code 0) where no deadline was missed and no datagram refused, nothing faulted,\n"
-          "every step converged and no record was lost; where wake-up and step, at the 99.9th percentile each, take "
-          "at\n"
-          "most 80 % of the period together and the reply is sent within the period; and where inputs stay younger "
-          "than\n"
-          "the stale rule allows. With the rig in software also: at most 0.1 % of the states lost, and 99.9 % of the\n"
-          "round trips within two periods, the wait for the deadline included, in lockstep within one. Else it is no\n"
+          "The verdict is yes (exit code 0) where all of these hold:\n\n" +
+          limits_text() +
+          "\np99.9 is the 99.9th percentile. Else the verdict is no "
           "(exit code 1). The pauses of the loop's core, and cyclictest and the UDP echo at the same period, are\n"
           "measured afterwards and do not count: they tell what of it is the machine's. rigstep serve embeds the\n"
           "verdict in recordings as long as rig file, mechanism, machine and build are the same.\n\n") +

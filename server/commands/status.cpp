@@ -2,9 +2,13 @@
 #include "server/rig/status.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <chrono>
+#include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <thread>
 
 #include "proto/codec.h"
 #include "proto/key_file.h"
@@ -18,7 +22,7 @@ namespace {
 struct StatusOptions {
   std::string target = "127.0.0.1:47001", key, to;
   std::uint32_t steps = 1;
-  bool json = false;
+  bool json = false, watch = false;
 };
 
 StatusTarget target_of(const StatusOptions& options) {
@@ -34,7 +38,26 @@ void print(const wire::StatusReport& report, bool json) {
     print_text("{}", status_text(report));
 }
 
+// Again and again: on a terminal in place, else one after the other, as JSON a line each.
+wire::StatusReport watch_status(const StatusOptions& options) {
+  watch_interrupts();
+  const bool in_place = !options.json && ::isatty(STDOUT_FILENO) == 1;
+  wire::StatusReport report;
+  while (!interrupted) {
+    report = query_status(target_of(options));
+    if (options.json)
+      print_text("{}\n", status_json(report).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace));
+    else
+      print_text("{}{}{}", in_place ? "\033[H\033[J" : "", status_text(report), in_place ? "" : "\n");
+    std::fflush(stdout);
+    for (int k = 0; k < 10 && !interrupted; ++k) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  return report;
+}
+
 int tell_status(const StatusOptions& options) {
+  if (options.watch)
+    return watch_status(options).loop_state() == wire::FAULTED ? kExitVerdict : interrupted_exit_code();
   const wire::StatusReport report = query_status(target_of(options));
   print(report, options.json);
   return report.loop_state() == wire::FAULTED ? kExitVerdict : kExitOk;
@@ -94,8 +117,11 @@ Command add_status(CLI::App& app) {
   return add_request(app, "status", "How a live server is: control, faults, timing, refused datagrams",
                      "Examples:\n  rigstep status 127.0.0.1:47001\n"
                      "  rigstep status 10.0.0.5:47001 --key bench.key --json\n\n"
+                     "  rigstep status 127.0.0.1:47001 --watch\n\n"
                      "Does not disturb the loop. Exit code 1: a fault is latched.\n\n",
-                     tell_status);
+                     tell_status, [](CLI::App& command, StatusOptions& options) {
+                       command.add_flag("--watch", options.watch, "Twice a second, until interrupted");
+                     });
 }
 
 Command add_run(CLI::App& app) {

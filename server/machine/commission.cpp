@@ -104,6 +104,26 @@ nlohmann::json to_json(const Times& t) {
 
 }  // namespace
 
+std::vector<CommissionLimit> commission_limits() {
+  const std::string none = "none";
+  return {
+      {"periods without an input", fmt::format("{:g} %", kMostWithoutInput)},
+      {"deadlines missed", none},
+      {"wake-up and step, p99.9 each", fmt::format("{:g} % of the period, together", 100.0 * kShareOfPeriod)},
+      {"faults", none},
+      {"age of the newest input, p99.9", "below the age at which inputs are stale"},
+      {"datagrams refused", none},
+      {"datagrams that the system dropped", none},
+      {"states overtaken", fmt::format("{:g} %", kMostLost)},
+      {"steps not converged", none},
+      {"reply, p99.9", "one period"},
+      {"records lost", none},
+      {"states lost", fmt::format("{:g} %, with the rig in software", kMostLost)},
+      {"round trip, p99.9", fmt::format("{:g} periods, the wait for the deadline included, with the rig in software; "
+                                        "in lockstep {:g}",
+                                        kPeriodsOfTrip, kPeriodsOfLockstep)}};
+}
+
 std::vector<CommissionRule> commission_rules(const config::RigConfig& rig, double seconds, const LiveSummary& live,
                                              const std::optional<RigReport>& seen) {
   const double period = 1e-3 * static_cast<double>(rig.period_ns), periods = 1e6 * seconds / period;

@@ -33,6 +33,12 @@ struct CommissionRule {
   bool holds() const { return value <= limit; }
 };
 
+// What a rule demands at most, for people. All rules, in their order.
+struct CommissionLimit {
+  std::string what, most;
+};
+std::vector<CommissionLimit> commission_limits();
+
 struct CommissionReport {
   std::string rig_file;
   std::string measured;  // when it began, UTC

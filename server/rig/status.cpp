@@ -147,8 +147,8 @@ std::string text_of(const wire::Participant& participant) {
   if (!participant.key_name().empty())
     text += fmt::format(", with the key of {}", wire::printable(participant.key_name()));
   if (participant.has_clock())
-    text += fmt::format("; its clock is {:+.3f} ms from the server's, +- {:.0f} us, round trip {:.0f} us",
-                        1e-6 * static_cast<double>(participant.clock().offset_ns()),
+    text += fmt::format("; its clock is {:+.1f} us from the server's, +- {:.1f} us, round trip {:.1f} us",
+                        1e-3 * static_cast<double>(participant.clock().offset_ns()),
                         1e-3 * static_cast<double>(participant.clock().uncertainty_ns()),
                         1e-3 * static_cast<double>(participant.clock().round_trip_ns()));
   return text;
@@ -157,9 +157,9 @@ std::string text_of(const wire::Participant& participant) {
 nlohmann::json json_of(const wire::Participant& participant) {
   nlohmann::json clock;
   if (participant.has_clock())
-    clock = {{"offset_ns", participant.clock().offset_ns()},
-             {"uncertainty_ns", participant.clock().uncertainty_ns()},
-             {"round_trip_ns", participant.clock().round_trip_ns()}};
+    clock = {{"offset_us", 1e-3 * static_cast<double>(participant.clock().offset_ns())},
+             {"uncertainty_us", 1e-3 * static_cast<double>(participant.clock().uncertainty_ns())},
+             {"round_trip_us", 1e-3 * static_cast<double>(participant.clock().round_trip_ns())}};
   return {{"rig_name", wire::printable(participant.rig_name())},
           {"address", wire::printable(participant.address())},
           {"product_version", wire::printable(participant.product_version())},

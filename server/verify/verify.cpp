@@ -70,7 +70,7 @@ class Verification {
   bool is_long_enough() const;
   void describe_stepper();
   void ask(const std::vector<const offline::Solver*>& solvers);
-  VerifyReport::SolverResult ask(const offline::Solver& solver, double tolerance) const;
+  VerifyReport::SolverResult ask(const offline::Solver& solver, double tolerance, const std::string& which) const;
   void compare(const offline::Trajectory& run, VerifyReport::SolverResult& result) const;
 
   const VerifyRequest& request_;
@@ -89,7 +89,8 @@ void Verification::end_before_singular_pose() {
     throw config::ConfigError(
         fmt::format("--dt, --duration: there is no step, or dt / {} is no whole number of nanoseconds: change them",
                     1 << (fewest_runs() - 1)));
-  const std::uint64_t regular = regular_steps(case_, scenario_, [this](double done) { progress_("stepper", done); });
+  const std::uint64_t regular =
+      regular_steps(case_, scenario_, [this](double done) { progress_("the way to a singular pose", done); });
   if (regular == case_.steps) return;
   report_.why_not_further =
       fmt::format("singular pose near {:.4g} s", seconds(case_.settings.dt_ns) * static_cast<double>(regular + 1));
@@ -104,7 +105,8 @@ void Verification::run_stepper() {
   for (bool done = false; !done;) {
     const int divisor = 1 << motions_.runs.size();
     const ProcessorClock clock;
-    motions_.runs.push_back(stepper.run(divisor, [this](double part) { progress_("stepper", part); }));
+    const std::string what = fmt::format("stepper at dt / {}", divisor);
+    motions_.runs.push_back(stepper.run(divisor, [&](double part) { progress_(what, part); }));
     last_run = clock.seconds();
     motions_.finest_dt = seconds(case_.settings.dt_ns) / divisor;
     report_.steps.push_back({motions_.finest_dt, {}});
@@ -175,7 +177,8 @@ void Verification::compare(const offline::Trajectory& run, VerifyReport::SolverR
   result.right_hand_sides = run.right_hand_sides;
 }
 
-VerifyReport::SolverResult Verification::ask(const offline::Solver& solver, double tolerance) const {
+VerifyReport::SolverResult Verification::ask(const offline::Solver& solver, double tolerance,
+                                             const std::string& which) const {
   VerifyReport::SolverResult result;
   result.name = solver.name;
   result.tolerance = tolerance;
@@ -186,7 +189,7 @@ VerifyReport::SolverResult Verification::ask(const offline::Solver& solver, doub
   const ProcessorClock clock;
   double reached = 0.0;
   options.progress = [&](double t) {
-    progress_(solver.name, t / scenario_.instants.back());
+    progress_(which, t / scenario_.instants.back());
     reached = t;
     result.stopped = clock.seconds() > request_.limit * (t < scenario_.instants[1] ? kPatience : 1.0);
     return !result.stopped;
@@ -208,10 +211,12 @@ VerifyReport::SolverResult Verification::ask(const offline::Solver& solver, doub
 void Verification::ask(const std::vector<const offline::Solver*>& solvers) {
   scenario_.start = found_.limit.front().body;
   for (const Instant& instant : found_.limit) scenario_.instants.push_back(instant.time);
-  for (const offline::Solver* solver : solvers) {
-    VerifyReport::SolverResult result = ask(*solver, request_.tolerance);
+  for (std::size_t k = 0; k < solvers.size(); ++k) {
+    const std::string which = fmt::format("{}, solver {} of {}", solvers[k]->name, k + 1, solvers.size());
+    VerifyReport::SolverResult result = ask(*solvers[k], request_.tolerance, which);
     if (result.differs()) {  // is it the reference solver's own error that shows?
-      VerifyReport::SolverResult tighter = ask(*solver, kTighter * request_.tolerance);
+      const double tolerance = kTighter * request_.tolerance;
+      VerifyReport::SolverResult tighter = ask(*solvers[k], tolerance, fmt::format("{} at {:g}", which, tolerance));
       if (tighter.agrees()) result = std::move(tighter);
     }
     report_.results.push_back(std::move(result));
