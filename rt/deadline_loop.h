@@ -35,7 +35,7 @@ class Schedule {
   // The deadline is being served: on to the one after it.
   void advance() noexcept { deadline_ns_ += period_ns_; }
 
-  // Increment to the first deadline not before now and returns how many were skipped on the way.
+  // Moves to the first deadline not before now and returns how many were skipped on the way.
   std::uint64_t skip_missed(std::int64_t now_ns) noexcept;
 
  private:

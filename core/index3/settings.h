@@ -27,20 +27,22 @@ inline constexpr int kMostThreads = 64;
 struct Settings {
   std::int64_t dt_ns = 1'000'000;     // step [ns]
   int iterations = 3;                 // Newton iterations per step: a fixed count, never "until converged"
-  double relative_compliance = -1.0;  // of each constraint, beside the scale that compliance.h chooses [-]; negative:
+  double relative_compliance = -1.0;  // of each constraint, beside a scale of its own [-]: in trees the least
+                                      // eigenvalue of J M^-1 J', with loops its mean diagonal (compliance.h). Negative:
                                       // 1e-7 with closed loops, 1e-10 without
   int projection_passes = 0;          // passes of each projection; 0: 2 with closed loops, 1 without
   int threads = 1;                    // that share a step, at most kMostThreads; same bits for any number
   MergeOrder order = MergeOrder::in_lanes;
   PrimalBodies primal_bodies = PrimalBodies::by_cost;
   const char* instruction_set = nullptr;  // "x86-64", "x86-64-v3", ...; null: the fastest of this processor. Same bits
-  double increment_tolerance = 1e-4;  // above this the last iteration is reported as not converged [largest arm, rad]
+  double increment_tolerance = 1e-4;  // above this the last iteration is reported as not converged [largest arm, rad];
+                                      // chosen, only the status depends on it
 };
 
 // What the residuals of a step stay below where its mechanism can hold its constraints: a small part of the lengths,
 // speeds and accelerations that it has at the start or that gravity and drivers can give it, so that what is left to
-// rounding and to the last iteration lies far below. Beyond that a step does not say that it is good. StepMeasures at
-// load time.
+// rounding and to the last iteration lies far below. Beyond that a step does not say that it is good. Found at load
+// time.
 struct ResidualLimits {
   double position;      // [m] and [-]
   double velocity;      // [m/s] and [1/s]

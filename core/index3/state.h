@@ -48,9 +48,12 @@ struct State {
   State(const Mechanism& mechanism, int rows);
 
   std::vector<BodyState> body;
-  std::vector<Vec3> r_low;         // (bodies) what r lacks to the sum of all displacements, less than a rounding [m]
-  std::vector<double> lambda;      // multipliers of all constraint rows [N] or [N m], carried over between steps
-  std::vector<double> kappa;       // what the projected accelerations add to lambda, for the reported reactions
+  std::vector<Vec3> r_low;     // (bodies) low part of r: r + r_low is the compensated sum of all displacements,
+                               // |r_low| below half a unit in the last place of r [m]
+  std::vector<double> lambda;  // multipliers of all constraint rows [N] or [N m]; the next step goes on from them in
+                               // trees, begins again in loops (right_hand_side_of in step/newton.cpp)
+  std::vector<double> kappa;   // what the projected accelerations add to lambda, for the reported reactions [N] or
+                               // [N m]
   std::vector<double> coordinate;  // followed joint coordinates, unwrapped [m] or [rad]
   std::vector<Prescribed> drive;   // of every driver; the state of its filter where it has one
   std::uint64_t step = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "core/index3/outputs/diagnostics.h"
 #include "core/index3/outputs/sensors.h"
@@ -9,6 +10,8 @@
 #include "core/index3/start/initial_state.h"
 #include "core/index3/start/make_plan.h"
 #include "core/index3/step/applied_forces.h"
+#include "core/index3/step/evaluate_state.h"
+#include "core/index3/step/find_origin.h"
 #include "core/index3/step/lane_access.h"
 #include "core/index3/step/projections.h"
 #include "core/index3/step/team.h"
@@ -29,8 +32,8 @@ void run(const StepProblem& step, Team* team, int part) {
 
 }  // namespace
 
-struct Stepper::Parts {
-  Parts(const Mechanism& mechanism, const Settings& settings);
+struct Stepper::Impl {
+  Impl(const Mechanism& mechanism, const Settings& settings);
 
   StepReport step(const Inputs& inputs) noexcept;
   bool attempt(const StepProblem& problem, Team* with) noexcept;
@@ -48,17 +51,21 @@ struct Stepper::Parts {
   State state;                       // the last committed one
   bool state_is_current = true;      // else it is still in the lanes, from where current() fetches it
   ResidualLimits limits;
-  State failed_state;  // what a failed step would have committed; before that, what take_back() needs
+  State failed_state;                       // what a failed step would have committed
+  std::vector<double> previous_coordinate;  // of the state before, for take_back()
+  std::vector<Prescribed> previous_drive;   // likewise
   std::unique_ptr<Sensors> sensors;
   std::uint64_t late_workers = 0;
 };
 
-Stepper::Parts::Parts(const Mechanism& mechanism, const Settings& settings)
+Stepper::Impl::Impl(const Mechanism& mechanism, const Settings& settings)
     : plan(make_plan(mechanism, settings)),
       workspace(std::make_unique<Workspace>(plan)),
       state(initial_state(plan, *workspace)),
       limits(index3::residual_limits(plan, state)),
-      failed_state(state) {
+      failed_state(state),
+      previous_coordinate(state.coordinate),
+      previous_drive(state.drive) {
   enter_lanes(plan, state, *workspace);
   sensors = std::make_unique<Sensors>(plan, state);
   const int threads = static_cast<int>(plan.elimination.parts.size());
@@ -67,7 +74,7 @@ Stepper::Parts::Parts(const Mechanism& mechanism, const Settings& settings)
   team = std::make_unique<Team>(threads);
 }
 
-StepReport Stepper::Parts::step(const Inputs& inputs) noexcept {
+StepReport Stepper::Impl::step(const Inputs& inputs) noexcept {
   Team* with = team && team->is_ready() ? team.get() : nullptr;
   while (!attempt(problem(inputs), with)) {
     go_on_alone();
@@ -78,7 +85,7 @@ StepReport Stepper::Parts::step(const Inputs& inputs) noexcept {
 }
 
 // false: a worker was late
-bool Stepper::Parts::attempt(const StepProblem& problem, Team* with) noexcept {
+bool Stepper::Impl::attempt(const StepProblem& problem, Team* with) noexcept {
   prepare_step(problem);
   if (with == nullptr)
     run(problem, nullptr, 0);
@@ -88,20 +95,20 @@ bool Stepper::Parts::attempt(const StepProblem& problem, Team* with) noexcept {
 }
 
 // A late worker may still write: the step is made once more in memory that it does not know.
-void Stepper::Parts::go_on_alone() noexcept {
+void Stepper::Impl::go_on_alone() noexcept {
   enter_lanes(plan, current(), *spare);
   evaluate_state(plan, state, *spare);
   std::swap(workspace, spare);
   ++late_workers;
 }
 
-StepReport Stepper::Parts::commit(const Inputs& inputs, const StepReport& report) noexcept {
+StepReport Stepper::Impl::commit(const Inputs& inputs, const StepReport& report) noexcept {
   const double end_time = problem(inputs).end_time();
   gather_followed_poses(plan, *workspace);
   workspace->advance();
   if (plan.shows_forces) apply_forces(plan, inputs, end_time, state.coordinate, ActingAt::instant, *workspace);
-  failed_state.coordinate = state.coordinate;
-  failed_state.drive = state.drive;
+  previous_coordinate = state.coordinate;
+  previous_drive = state.drive;
   follow_coordinates(plan, state.coordinate, *workspace);
   std::copy(workspace->coordinate.begin(), workspace->coordinate.end(), state.coordinate.begin());
   std::copy(workspace->drive.begin(), workspace->drive.end(), state.drive.begin());
@@ -111,36 +118,36 @@ StepReport Stepper::Parts::commit(const Inputs& inputs, const StepReport& report
 }
 
 // The step just committed is undone: the lanes still hold the instant before it.
-void Stepper::Parts::take_back() noexcept {
+void Stepper::Impl::take_back() noexcept {
   workspace->advance();
-  std::swap(state.coordinate, failed_state.coordinate);
-  std::swap(state.drive, failed_state.drive);
+  std::swap(state.coordinate, previous_coordinate);
+  std::swap(state.drive, previous_drive);
   --state.step;
   state_is_current = false;
   evaluate_state(plan, current(), *workspace);
 }
 
-// the state stays; what sensors read belongs to it again
-StepReport Stepper::Parts::reject(const Inputs& inputs, StepReport report) noexcept {
+// the state stays; what sensors read belongs to it again, but for the inputs (evaluate_state)
+StepReport Stepper::Impl::reject(const Inputs& inputs, StepReport report) noexcept {
   find_origin(problem(inputs), failed_state, report);
   evaluate_state(plan, current(), *workspace);
   return report;
 }
 
-const State& Stepper::Parts::current() noexcept {
+const State& Stepper::Impl::current() noexcept {
   if (!std::exchange(state_is_current, true)) leave_lanes(plan, *workspace, Instant::last, state);
   return state;
 }
 
 Stepper::Stepper(const Mechanism& mechanism, const Settings& settings)
-    : parts_(std::make_unique<Parts>(mechanism, settings)) {}
+    : impl_(std::make_unique<Impl>(mechanism, settings)) {}
 Stepper::~Stepper() = default;
 Stepper::Stepper(Stepper&&) noexcept = default;
 
-StepReport Stepper::step(const Inputs& inputs) noexcept { return parts_->step(inputs); }
+StepReport Stepper::step(const Inputs& inputs) noexcept { return impl_->step(inputs); }
 
 StepReport Stepper::step(const Inputs& inputs, Outputs& outputs) noexcept {
-  StepReport report = parts_->step(inputs);
+  StepReport report = impl_->step(inputs);
   if (failed(report.status)) return report;
   Outputs reached;
   read_outputs(report, reached);
@@ -149,45 +156,43 @@ StepReport Stepper::step(const Inputs& inputs, Outputs& outputs) noexcept {
     outputs = reached;
   } else {
     report.status = StepStatus::output_not_finite;
-    parts_->take_back();
+    impl_->take_back();
   }
   return report;
 }
 
 void Stepper::read_outputs(const StepReport& report, Outputs& outputs) const noexcept {
-  parts_->sensors->read(parts_->plan, *parts_->workspace, state(), report, outputs);
+  impl_->sensors->read(impl_->plan, *impl_->workspace, state(), report, outputs);
 }
-Vec6 Stepper::joint_reaction(int j) const noexcept { return index3::joint_reaction(parts_->plan, state(), j); }
-double Stepper::driver_effort(int driver) const noexcept {
-  return index3::driver_effort(parts_->plan, state(), driver);
-}
-Energy Stepper::energy() const noexcept { return index3::energy(parts_->plan, state(), *parts_->workspace); }
+Vec6 Stepper::joint_reaction(int j) const noexcept { return index3::joint_reaction(impl_->plan, state(), j); }
+double Stepper::driver_effort(int driver) const noexcept { return index3::driver_effort(impl_->plan, state(), driver); }
+Energy Stepper::energy() const noexcept { return index3::energy(impl_->plan, state(), *impl_->workspace); }
 
-const State& Stepper::state() const noexcept { return parts_->current(); }
+const State& Stepper::state() const noexcept { return impl_->current(); }
 
 void Stepper::restore(std::span<const double> flat, std::uint64_t step_index) noexcept {
-  parts_->state.restore(flat, step_index);
-  parts_->state_is_current = true;
-  evaluate_state(parts_->plan, parts_->state, *parts_->workspace);
-  enter_lanes(parts_->plan, parts_->state, *parts_->workspace);
+  impl_->state.restore(flat, step_index);
+  impl_->state_is_current = true;
+  evaluate_state(impl_->plan, impl_->state, *impl_->workspace);
+  enter_lanes(impl_->plan, impl_->state, *impl_->workspace);
 }
 
-const Mechanism& Stepper::mechanism() const noexcept { return parts_->plan.mechanism; }
-const Settings& Stepper::settings() const noexcept { return parts_->plan.settings; }
-const ResidualLimits& Stepper::residual_limits() const noexcept { return parts_->limits; }
+const Mechanism& Stepper::mechanism() const noexcept { return impl_->plan.mechanism; }
+const Settings& Stepper::settings() const noexcept { return impl_->plan.settings; }
+const ResidualLimits& Stepper::residual_limits() const noexcept { return impl_->limits; }
 
 std::size_t Stepper::bytes() const noexcept {
-  return parts_->workspace->bytes() + parts_->sensors->bytes() + 2 * sizeof(double) * parts_->state.flat_size();
+  return impl_->workspace->bytes() + impl_->sensors->bytes() + 2 * sizeof(double) * impl_->state.flat_size();
 }
 
-int Stepper::threads() const noexcept { return parts_->team ? parts_->team->threads() : 1; }
+int Stepper::threads() const noexcept { return impl_->team ? impl_->team->threads() : 1; }
 std::span<const std::thread::native_handle_type> Stepper::workers() const noexcept {
-  if (parts_->team == nullptr) return {};
-  return parts_->team->workers();
+  if (impl_->team == nullptr) return {};
+  return impl_->team->workers();
 }
-std::uint64_t Stepper::late_workers() const noexcept { return parts_->late_workers; }
+std::uint64_t Stepper::late_workers() const noexcept { return impl_->late_workers; }
 
-const Plan& StepperAccess::plan(const Stepper& stepper) noexcept { return stepper.parts_->plan; }
-const Workspace& StepperAccess::workspace(const Stepper& stepper) noexcept { return *stepper.parts_->workspace; }
+const Plan& StepperAccess::plan(const Stepper& stepper) noexcept { return stepper.impl_->plan; }
+const Workspace& StepperAccess::workspace(const Stepper& stepper) noexcept { return *stepper.impl_->workspace; }
 
 }  // namespace rigstep::index3

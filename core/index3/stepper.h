@@ -4,27 +4,42 @@
 //         multibody system dynamics simulations: theory and parallel implementation. Nonlinear Dynamics, 2019.
 //
 // in its dual form: a compound body stores the compliance between its pending joints only, six increments a body
-// (displacement and rotation) replace seven, and normalisation with its multiplier mu is eliminated exactly. Where
-// the code and the paper differ:
+// (displacement and rotation) replace seven, and normalisation with its multiplier mu is eliminated exactly.
 //
-//   (4)-(6)    Psi = (p'p - 1) / 2, so that Psi_q = p' is its derivative
-//   below (20) the tangent is M - (dt^2/4) dQ/dq - (dt/2) dQ/dqd: the printed factors are swapped
+// Errata of the paper:
+//
+//   below (20)  the tangent is M - (dt^2/4) dQ/dq - (dt/2) dQ/dqd: the printed factors are swapped
+//   (35) (53) (66)  Phi_q of q_1^B is that of q_B^1
+//   (37)        the first Jacobian needs a transpose
+// and of what does not exist here, since normalisation is eliminated (core/offline/index3_literal.h has it):
+//   (4)-(6)     Psi = (p'p - 1) / 2, so that Psi_q = p' is its derivative
 //   (22) (23) (27)  the right-hand side is -(dt^2/4) (g + Psi_q' alpha Psi): the printed sign diverges
-//   (37)       the first Jacobian needs a transpose
-//   (21) (34)  lambda is accumulated over iterations and, in trees, carried over steps: in loops a step begins again,
-//              since at a singular pose what rounding leaves in it would add up
-//   alpha      not a physical parameter: what acts is the compliance 4 / (alpha dt^2) against Phi_q M^-1 Phi_q',
-//              so each joint's compliance is chosen relative to that
-//   3.3, 6     the tangent is factorised again at the converged pose for both projections: re-using the one of the
-//              Newton iterations is unstable; the applied forces' partials stay out of it, since a projection in a
-//              metric that holds springs to the ground or to other bodies does not keep momentum
-//   3.4        the acceleration projection uses the projected velocities in gamma
-//   4.4        geometric stiffness enters the tangent with its own-body blocks, made symmetric by a mean that counts
-//              the equation of a small moment of inertia more: else a thin rod spins because it swings
-//   3.3        modified Newton: one tangent at the predictor, more where that is too far from the end of the step
 //
-// The step reads as figure 2 of [001] does: step/newton.h (3a-3h), step/projections.h (4, 5). Who comes new reads the
-// form as printed first: core/offline/index3_literal.h.
+// What the stepper does differently:
+//
+//   (2) (3)     drivers add Phi_t and Phi_tt
+//   alpha       not a physical parameter: what acts is the compliance 4 / (alpha dt^2) against Phi_q M^-1 Phi_q',
+//               so each joint's compliance is chosen relative to that
+//   3.2         modified Newton as in the paper, but where the predictor is too far from the end of the step each
+//               iteration has a tangent of its own (compile/tangents.h)
+//   3.3, 6      the tangent is factorised again at the converged pose for both projections: re-using the one of the
+//               Newton iterations is unstable; derivatives of forces stay out of it, since a projection in a metric
+//               that holds springs to the ground or to other bodies does not keep momentum
+//   3.3, 3.4    each projection is repeated where loops are closed: one pass leaves a residual in proportion to the
+//               compliance
+//   3.4         the acceleration projection uses the projected velocities in gamma
+//   3.5 3a      lambda is carried over from step to step in trees only: in loops a step begins again, since at a
+//               singular pose what rounding leaves in it would add up
+//   (40) (55)   sigma and kappa are kept as (dt^2/4) times the paper's
+//   4.4         geometric stiffness enters the tangent with its own-body blocks, made symmetric by a mean that counts
+//               the equation of a small moment of inertia more: else a thin rod spins because it swings
+//   inertia forces  their derivative is the approximation of inertia_tangent() in kernels/body.h, and stays out of the
+//               projections
+//   stops, ropes  stand in Newton's equations with their mean over the step (physics/elements/one_sided.h)
+//
+// The step reads as figure 2 of [001] does: step/newton.h (3a-3h), step/projections.h (4, 5). The opening comment of
+// kernels/front_elimination.cpp derives the dual form from the paper's blocks. Who comes new reads the form as printed
+// first: core/offline/index3_literal.h.
 //
 // Owned by whoever steps; construction is load time and may throw, the rest belongs to one thread, the loop's.
 #pragma once
@@ -89,8 +104,8 @@ class Stepper {
 
  private:
   friend class StepperAccess;  // stepper_access.h
-  struct Parts;
-  std::unique_ptr<Parts> parts_;
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace rigstep::index3

@@ -4,8 +4,10 @@
 //   q, qd, qdd r p, v w, a alpha   position and Euler parameters of a body, and their rates
 //   Phi        Phi         position-level constraint values
 //   Phi_q      J           constraint Jacobian with respect to body displacement and rotation
-//   gamma      quadratic   velocity-dependent part of the acceleration constraints (gamma = -quadratic)
-//   lambda     lambda      Lagrange multipliers: the loads in the joints
+//   -gamma     quadratic   velocity-dependent part of the acceleration constraints
+//   lambda     lambda      Lagrange multipliers: the loads in the joints [N] or [N m]
+//   sigma      sigma       those of the velocity projection, (dt^2/4) times the paper's: impulses [N s] or [N m s]
+//   kappa      kappa       those of the acceleration projection, (dt^2/4) times the paper's [N] or [N m]
 //   alpha      compliance  penalty factor, as its inverse 4 / (alpha dt^2)
 //
 // Frames: suffix _0 world (inertial) frame, _b body frame with origin at the mass centre.

@@ -104,7 +104,7 @@ Subspaces subspaces(const Link& link, const Pose& first, const Pose& second);
 SubspaceRates subspace_rates(const Link& link, const Pose& first, const Vec6& first_motion, const Pose& second,
                              const Vec6& second_motion);
 
-// Increment the point of a wrench (force, moment) or a momentum from `from` to `to`: S of [000] (14).
+// Moves the point of a wrench (force, moment) or a momentum from `from` to `to`: S of [000] (14).
 inline Vec6 shifted(const Vec6& wrench, const Vec3& from, const Vec3& to) {
   Vec6 moved = wrench;
   moved.tail<3>() += (from - to).cross(wrench.head<3>());

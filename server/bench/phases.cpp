@@ -17,6 +17,7 @@ namespace rigstep::server {
 namespace {
 
 using index3::AssemblySweep;
+using index3::ComplianceOf;
 using index3::DisassemblySweep;
 using index3::Multiplier;
 using index3::RightHandSide;
@@ -33,28 +34,29 @@ class Phases {
   Phases(const Mechanism& mechanism, double dt) : plan_(index3::make_plan(mechanism, settings_of(dt))), w_(plan_) {
     const index3::State start = initial_state(plan_, w_);
     enter_lanes(plan_, start, w_);
-    plan_.kernels->predict(w_.lanes);
+    plan_.kernels->predict(w_.arrays);
     constrain_general(plan_, w_, true);
     take_inputs(plan_, {}, w_);
     tangent_of_forces(plan_, h2(), 0.5 * dt, w_);
   }
 
   const index3::Plan& plan() const { return plan_; }
-  void predict() { plan_.kernels->predict(w_.lanes); }
-  void up(AssemblySweep::Start start, RightHandSide rhs, bool constrain, bool factorise, int stage) {
+  void predict() { plan_.kernels->predict(w_.arrays); }
+  void up(AssemblySweep::Start start, RightHandSide rhs, bool constrain, bool factorise, ComplianceOf compliance) {
     AssemblySweep up;
     up.start = start;
-    up.assemble = true;
+    up.right_hand_sides = true;
     up.rhs = rhs;
     up.constrain = constrain;
     up.with_stiffness = factorise;
-    up.keep_sides = stage == 1;
+    const bool is_iteration = compliance == ComplianceOf::iterations;
+    up.keep_sides = !is_iteration;
     up.factorise = factorise;
-    up.tangent = {.geometric = h2(), .of_forces = stage == 0, .stage = stage};
-    plan_.kernels->assemble(w_.lanes, up);
+    up.tangent = {.geometric = h2(), .with_force_derivatives = is_iteration, .compliance = compliance};
+    plan_.kernels->assemble(w_.arrays, up);
   }
   void down(Multiplier kind, DisassemblySweep::Finish finish) {  // as all but the last iteration
-    plan_.kernels->disassemble(w_.lanes, {true, kind, finish, false});
+    plan_.kernels->disassemble(w_.arrays, {true, kind, finish, false});
   }
 
  private:
@@ -85,23 +87,25 @@ std::vector<std::pair<std::string, double>> phase_shares(const Mechanism& mechan
             projection_passes = phases.plan().settings.projection_passes;
   using Start = AssemblySweep::Start;
   using Finish = DisassemblySweep::Finish;
+  constexpr ComplianceOf kIterations = ComplianceOf::iterations, kProjections = ComplianceOf::projections;
   const auto at_predictor = [&] { phases.predict(); };
   const double predict = lowest_us([] {}, at_predictor);
   const double up_first =
-      lowest_us(at_predictor, [&] { phases.up(Start::free_motion, RightHandSide::Phi, true, true, 0); });
-  const double up = lowest_us(at_predictor, [&] { phases.up(Start::free_motion, RightHandSide::Phi, true, false, 0); });
+      lowest_us(at_predictor, [&] { phases.up(Start::free_motion, RightHandSide::Phi, true, true, kIterations); });
+  const double up =
+      lowest_us(at_predictor, [&] { phases.up(Start::free_motion, RightHandSide::Phi, true, false, kIterations); });
   const double down = lowest_us(at_predictor, [&] { phases.down(Multiplier::sigma, Finish::displacements); });
   at_predictor();
   const double velocities_up =
-      lowest_us([] {}, [&] { phases.up(Start::velocities, RightHandSide::rate, true, true, 1); });
+      lowest_us([] {}, [&] { phases.up(Start::velocities, RightHandSide::rate, true, true, kProjections); });
   const double velocities_down = lowest_us([] {}, [&] { phases.down(Multiplier::sigma, Finish::velocities); });
   const double again = lowest_us([] {},
                                  [&] {
                                    phases.down(Multiplier::sigma, Finish::motion);
-                                   phases.up(Start::same_motion, RightHandSide::rate, false, false, 1);
+                                   phases.up(Start::same_motion, RightHandSide::rate, false, false, kProjections);
                                  });
   const double accelerations_up =
-      lowest_us([] {}, [&] { phases.up(Start::accelerations, RightHandSide::quadratic, false, false, 1); });
+      lowest_us([] {}, [&] { phases.up(Start::accelerations, RightHandSide::quadratic, false, false, kProjections); });
   const double accelerations_down = lowest_us([] {}, [&] { phases.down(Multiplier::sigma, Finish::accelerations); });
   const int tangents = phases.plan().tangents.count;
   std::vector<std::pair<std::string, double>> shares{

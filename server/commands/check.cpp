@@ -15,6 +15,7 @@
 #include "core/index3/start/initial_state.h"
 #include "core/index3/start/make_plan.h"
 #include "core/index3/start/primal_bodies.h"
+#include "core/index3/step/evaluate_state.h"
 #include "core/index3/step/workspace.h"
 #include "core/index3/stepper_access.h"
 #include "core/mechanism/body_groups.h"
@@ -362,21 +363,21 @@ void require_replaceable(const std::string& path) {
 // Finds the nearest consistent start, says how far it is, and writes it if asked to.
 int assemble(const CheckOptions& options, const config::LoadedMechanism& loaded) {
   require_replaceable(options.write);
-  const index3::Assembly assembly = index3::assemble(loaded.mechanism);
+  const index3::ClosedStart start = index3::close_start_pose(loaded.mechanism);
   const auto& was = loaded.mechanism.bodies();
   if (options.json) {
     print_json(nlohmann::json{{"schema", 1},
-                              {"closed", assembly.closed},
-                              {"residual", assembly.residual},
-                              {"largest_move_m", assembly.largest_move},
-                              {"largest_turn_rad", assembly.largest_turn},
-                              {"most_moved", assembly.most_moved}});
+                              {"closed", start.closed},
+                              {"residual", start.residual},
+                              {"largest_move_m", start.largest_move},
+                              {"largest_turn_rad", start.largest_turn},
+                              {"most_moved", start.most_moved}});
   } else {
     print_text("nearest start    {}: residual {:.1e}; moved {:.6g} m at most (body {}), turned {:.6g} rad at most\n",
-               assembly.closed ? "found" : "NOT FOUND", assembly.residual, assembly.largest_move, assembly.most_moved,
-               assembly.largest_turn);
+               start.closed ? "found" : "NOT FOUND", start.residual, start.largest_move, start.most_moved,
+               start.largest_turn);
     for (std::size_t i = 0; i < was.size(); ++i) {
-      const Body& b = assembly.bodies[i];
+      const Body& b = start.bodies[i];
       print_text(
           "    {:<20} moved {:.6g} m to position {{ x: {:.17g} y: {:.17g} z: {:.17g} }} orientation {{ e0: "
           "{:.17g} e1: {:.17g} e2: {:.17g} e3: {:.17g} }}\n",
@@ -384,12 +385,12 @@ int assemble(const CheckOptions& options, const config::LoadedMechanism& loaded)
           b.orientation[0], b.orientation[1], b.orientation[2], b.orientation[3]);
     }
   }
-  if (!assembly.closed) {
+  if (!start.closed) {
     print_error("rigstep: {}: no consistent pose near the start: check lengths, axes and the start pose", loaded.path);
     return kExitMechanism;
   }
   if (options.write.empty()) return kExitOk;
-  write_text(options.write, config::with_start(loaded, assembly.bodies));
+  write_text(options.write, config::with_start(loaded, start.bodies));
   return kExitOk;
 }
 

@@ -16,7 +16,7 @@
 #include "core/index3/compile/plan.h"
 #include "core/index3/outputs/diagnostics.h"
 #include "core/index3/outputs/sensors.h"
-#include "core/index3/start/initial_state.h"
+#include "core/index3/step/evaluate_state.h"
 #include "core/index3/stepper_access.h"
 #include "proto/config_text.h"
 #include "proto/output_file.h"

@@ -6,8 +6,8 @@
 #include <bit>
 
 #include "core/index3/compile/plan.h"
-#include "core/index3/start/initial_state.h"
 #include "core/index3/start/make_plan.h"
+#include "core/index3/step/evaluate_state.h"
 #include "core/index3/stepper_access.h"
 #include "core/offline/compare.h"
 #include "server/live/session.h"

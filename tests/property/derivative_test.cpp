@@ -7,6 +7,7 @@
 #include "core/index3/start/initial_state.h"
 #include "core/index3/start/make_plan.h"
 #include "core/index3/step/applied_forces.h"
+#include "core/index3/step/evaluate_state.h"
 #include "tests/support/mechanisms.h"
 #include "tests/support/placements.h"
 
@@ -37,7 +38,7 @@ struct OpenJoint {
     second = random_placement(random);
   }
   double Phi(const Row& row, const Placement& a, const Placement& b) const {
-    return evaluate(row, place(joint, a, b)).Phi;
+    return evaluate(row, place_joint(joint, a, b)).Phi;
   }
   // what finite differences may err by: near its singular pose the derivatives of an angle grow
   double error(const Row& row) const {
@@ -46,7 +47,7 @@ struct OpenJoint {
   }
   double growth(Freedom freedom) const {
     Vec6 on_first, on_second;
-    coordinate_gradient(freedom, place(joint, first, second), on_first, on_second);
+    coordinate_gradient(freedom, place_joint(joint, first, second), on_first, on_second);
     return std::pow(1.0 + on_second.tail<3>().norm(), 4.0);
   }
 
@@ -61,7 +62,7 @@ TEST_CASE("the rows of every joint are the derivatives of Phi with respect to bo
     for (unsigned seed = 1; seed <= 5; ++seed) {
       const OpenJoint open(type, seed);
       for (const Row& row : rows_of(type)) {
-        const RowValue value = evaluate(row, place(open.joint, open.first, open.second));
+        const RowValue value = evaluate(row, place_joint(open.joint, open.first, open.second));
         const Vec6 on_first = gradient(open.first, [&](const Placement& p) { return open.Phi(row, p, open.second); });
         const Vec6 on_second = gradient(open.second, [&](const Placement& p) { return open.Phi(row, open.first, p); });
         CAPTURE(to_string(type));
@@ -77,7 +78,7 @@ TEST_CASE("the quadratic term is the rate of J v along a motion with constant tw
       const OpenJoint open(type, seed);
       const auto later = [](const Placement& at, double t) { return moved(at, t * at.v, t * at.w); };
       const auto row_velocity = [&](const Row& row, double t) {
-        const RowValue value = evaluate(row, place(open.joint, later(open.first, t), later(open.second, t)));
+        const RowValue value = evaluate(row, place_joint(open.joint, later(open.first, t), later(open.second, t)));
         Vec6 v_first, v_second;
         v_first << open.first.v, open.first.w;
         v_second << open.second.v, open.second.w;
@@ -86,7 +87,7 @@ TEST_CASE("the quadratic term is the rate of J v along a motion with constant tw
       for (const Row& row : rows_of(type)) {
         const double rate = (row_velocity(row, kStep) - row_velocity(row, -kStep)) / (2.0 * kStep);
         CAPTURE(to_string(type));
-        CHECK(quadratic(row, place(open.joint, open.first, open.second), open.first, open.second) ==
+        CHECK(quadratic(row, place_joint(open.joint, open.first, open.second), open.first, open.second) ==
               doctest::Approx(rate).epsilon(open.error(row)));
       }
     }
@@ -99,10 +100,10 @@ TEST_CASE("the geometric stiffness is the symmetric part of how J' lambda turns 
       const OpenJoint open(type, seed);
       for (const Row& row : rows_of(type)) {
         Mat3 K_first = Mat3::Zero(), K_second = Mat3::Zero(), by_first, by_second;
-        add_geometric_stiffness(row, lambda, place(open.joint, open.first, open.second), K_first, K_second);
+        add_geometric_stiffness(row, lambda, place_joint(open.joint, open.first, open.second), K_first, K_second);
         for (int k = 0; k < 3; ++k) {
           const auto torque = [&](const Placement& a, const Placement& b, bool on_first) {
-            const RowValue value = evaluate(row, place(open.joint, a, b));
+            const RowValue value = evaluate(row, place_joint(open.joint, a, b));
             return Vec3(lambda * (on_first ? value.J_first : value.J_second).tail<3>());
           };
           by_first.col(k) = (torque(moved(open.first, 3 + k, kStep), open.second, true) -
@@ -124,7 +125,7 @@ namespace {
 struct OpenFreedom {
   OpenJoint open;
   Freedom freedom;
-  JointPlacement at(const Placement& a, const Placement& b) const { return place(open.joint, a, b); }
+  JointPlacement at(const Placement& a, const Placement& b) const { return place_joint(open.joint, a, b); }
   double value(const Placement& a, const Placement& b) const { return coordinate(freedom, at(a, b), a, b).value; }
 };
 
@@ -280,9 +281,9 @@ TEST_CASE("coordinate gradients and rates are the derivatives of the coordinate 
       const State x(m, 0);
       const Placement first = placement_of(x.body[0]), second = placement_of(x.body[1]);
       const auto value = [&](const Placement& a, const Placement& b) {
-        return coordinate(freedom, place(joint, a, b), a, b).value;
+        return coordinate(freedom, place_joint(joint, a, b), a, b).value;
       };
-      const Coordinate c = coordinate(freedom, place(joint, first, second), first, second);
+      const Coordinate c = coordinate(freedom, place_joint(joint, first, second), first, second);
       const auto later = [](const Placement& at, double t) { return moved(at, t * at.v, t * at.w); };
       const double rate =
           (value(later(first, kStep), later(second, kStep)) - value(later(first, -kStep), later(second, -kStep))) /
@@ -352,7 +353,7 @@ void check_spring(const Mechanism& m, bool damping) {
     evaluate_state(plan, x, w);
     take_inputs(plan, {}, w);
     force_tangent(plan, damping ? 0.0 : 1.0, damping ? 1.0 : 0.0, w);
-    Mat6 tangent = plan.carries_spring[body] ? w.tangent[body] : Mat6(Mat6::Zero());
+    Mat6 tangent = plan.has_own_tangent[body] ? w.tangent[body] : Mat6(Mat6::Zero());
     for (const Element& element : plan.elements) {
       evaluate_element(plan, element, damping ? 0.0 : 1.0, damping ? 1.0 : 0.0, w);
       const Vec6& J = w.element_rows[element.bodies[0] == body ? 0 : 1][0];

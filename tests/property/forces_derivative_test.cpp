@@ -6,8 +6,8 @@
 
 #include "core/index3/physics/elements/bushing.h"
 #include "core/index3/physics/elements/tyre.h"
-#include "core/index3/start/initial_state.h"
 #include "core/index3/start/make_plan.h"
+#include "core/index3/step/evaluate_state.h"
 #include "core/offline/dense.h"
 #include "tests/support/force_cases.h"
 #include "tests/support/placements.h"

@@ -6,6 +6,7 @@
 #include "core/index3/start/initial_state.h"
 #include "core/index3/start/make_plan.h"
 #include "core/index3/step/applied_forces.h"
+#include "core/index3/step/evaluate_state.h"
 #include "core/index3/step/lane_access.h"
 #include "core/offline/dense.h"
 #include "tests/support/force_cases.h"
@@ -89,7 +90,7 @@ Mat6 tangent_mass(const Plan& plan, const Workspace& w, const State& x, int body
     std::array<Mat3, 4> K_c;
     geometric_stiffness(plan, c, x.lambda.data() + plan.first_row[c], w, K_c);
     for (std::size_t side = 0; side < 4; ++side)
-      if (plan.bodies[c][side] == body) K += kStiffnessFactor * K_c[side];
+      if (plan.bodies_of_constraint[c][side] == body) K += kStiffnessFactor * K_c[side];
     for (int row = plan.first_row[c]; row < plan.first_row[c + 1]; ++row)
       for_each_block(plan, w, row, [&](int on, const Vec6& J) {
         if (on == body) torque += x.lambda[static_cast<std::size_t>(row)] * J.tail<3>();
@@ -100,7 +101,7 @@ Mat6 tangent_mass(const Plan& plan, const Workspace& w, const State& x, int body
   Mat6 M = Mat6::Zero();
   M.topLeftCorner<3, 3>().diagonal().setConstant(b.mass);
   M.bottomRightCorner<3, 3>() = with_stiffness(turned_inertia(b, x.body[body], w.placement[body].A), K);
-  if (plan.carries_spring[body]) M += w.tangent[body];
+  if (plan.has_own_tangent[body]) M += w.tangent[body];
   return M;
 }
 
@@ -140,14 +141,14 @@ LongMatrix dual_matrix(const Dense& d, const LongMatrix& J, const LongMatrix& M_
 void solve(const Plan& plan, Workspace& w) {
   AssemblySweep up;
   up.start = AssemblySweep::Start::same_motion;
-  up.assemble = true;
-  plan.kernels->assemble(w.lanes, up);
-  plan.kernels->disassemble(w.lanes, {true, Multiplier::sigma, DisassemblySweep::Finish::motion});
+  up.right_hand_sides = true;
+  plan.kernels->assemble(w.arrays, up);
+  plan.kernels->disassemble(w.arrays, {true, Multiplier::sigma, DisassemblySweep::Finish::motion});
 }
 
 // The state x as the iterate of the lanes, and its tangent factorised.
 void factorise(const Plan& plan, const State& x, Workspace& w) {
-  StepArrays& a = w.lanes;
+  StepArrays& a = w.arrays;
   evaluate_state(plan, x, w);
   enter_lanes(plan, x, w);
   plan.kernels->predict(a);  // what is kept of the last instant
@@ -160,7 +161,8 @@ void factorise(const Plan& plan, const State& x, Workspace& w) {
   tangent_of_forces(plan, kStiffnessFactor, kDampingFactor, w);
   AssemblySweep tangent;
   tangent.factorise = true;
-  tangent.tangent = {.geometric = kStiffnessFactor, .of_forces = true, .stage = 0};
+  tangent.tangent = {
+      .geometric = kStiffnessFactor, .with_force_derivatives = true, .compliance = ComplianceOf::iterations};
   REQUIRE(plan.kernels->assemble(a, tangent));
 }
 
@@ -171,10 +173,10 @@ void set_motion(const Plan& plan, const VectorXd& motion, Workspace& w) {
 
 void set_right_hand_side(const Plan& plan, const VectorXd& rhs, Workspace& w) {
   for_all_rows(plan, [&](int row, int c, int k) {
-    const ConstraintPlace& place = plan.elimination.constraint[c];
+    const ConstraintPlace& place = plan.elimination.constraint_place[c];
     std::vector<RowsPlace> places = place.copies;
     places.push_back(place);
-    for (const RowsPlace& at : places) w.lanes.Phi[at.rows.base + k * at.rows.stride] = rhs[row];
+    for (const RowsPlace& at : places) w.arrays.Phi[at.rows.base + k * at.rows.stride] = rhs[row];
   });
 }
 
@@ -213,8 +215,8 @@ Errors sweep_errors(const Mechanism& m, MergeOrder order, unsigned seed, bool co
       (bias.cast<long double>() - M_inverse * LongMatrix(J.transpose() * solved)).cast<double>();
   VectorXd Lambda(d.J.rows()), moved(bias.size());
   for_all_rows(plan, [&](int row, int c, int k) {
-    const Place& at = plan.elimination.constraint[c].rows;
-    Lambda[row] = w.lanes.sigma[at.base + k * at.stride];
+    const Place& at = plan.elimination.constraint_place[c].rows;
+    Lambda[row] = w.arrays.sigma[at.base + k * at.stride];
   });
   for (int i = 0; i < static_cast<int>(m.bodies().size()); ++i) moved.segment<6>(6 * i) = motion(plan, w, i);
   return {(Lambda - want).cwiseAbs().maxCoeff() / want.cwiseAbs().maxCoeff(),
@@ -388,8 +390,8 @@ TEST_CASE("element rows leave the projections alone") {
   factorise(plan, x, w);
   AssemblySweep metric;
   metric.factorise = true;
-  metric.tangent = {.geometric = 0.0, .of_forces = false, .stage = 1};
-  REQUIRE(plan.kernels->assemble(w.lanes, metric));
+  metric.tangent = {.geometric = 0.0, .with_force_derivatives = false, .compliance = ComplianceOf::projections};
+  REQUIRE(plan.kernels->assemble(w.arrays, metric));
   test::Random random(3);
   const VectorXd bias = random.values(static_cast<Index>(6 * m.bodies().size()));
   set_motion(plan, bias, w);

@@ -124,7 +124,7 @@ TEST_CASE("a constraint that is eliminated too early is found out") {
   CHECK(projection_error(plan) < 1e-12);
   std::vector<Constraint> constraints =
       make_plan(m, with(PrimalBodies::dual)).elimination.constraints;  // none marked as late
-  plan.lay_out(compile(constraints, plan.carries_spring, plan.settings.order, plan.kernels->lanes,
+  plan.lay_out(compile(constraints, plan.has_own_tangent, plan.settings.order, plan.kernels->lanes,
                        plan.primal_choice.primal_bodies));
   CHECK(projection_error(plan) > 1e-8);
 }

@@ -462,7 +462,7 @@ inline void add_random_couplings(unsigned seed, Description& d, int count) {
 
 // The same description with velocities that its joints allow.
 inline Description made_consistent(Description d) {
-  d.bodies = index3::assemble(build(d)).bodies;
+  d.bodies = index3::close_start_pose(build(d)).bodies;
   return d;
 }
 

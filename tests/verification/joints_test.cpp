@@ -413,7 +413,7 @@ TEST_CASE("a driver that contradicts the start is refused with how much, and ass
     CHECK(std::string(error.what()).find("driver \"motor\"") != std::string::npos);
     CHECK(std::string(error.what()).find("0.25 rad from the start pose") != std::string::npos);
   }
-  const Assembly assembly = assemble(m);
+  const ClosedStart assembly = close_start_pose(m);
   CHECK(assembly.closed);
   d.bodies = assembly.bodies;
   // placed at the start again, the joint would measure zero there: the angle between the bodies is what was asked for

@@ -8,8 +8,8 @@
 
 #include "core/index3/compile/plan.h"
 #include "core/index3/outputs/diagnostics.h"
-#include "core/index3/start/initial_state.h"
 #include "core/index3/step/applied_forces.h"
+#include "core/index3/step/evaluate_state.h"
 #include "core/index3/stepper_access.h"
 #include "core/offline/compare.h"
 #include "tests/support/mechanisms.h"

@@ -7,7 +7,7 @@
 #include "core/index3/compile/plan.h"
 #include "core/index3/outputs/diagnostics.h"
 #include "core/index3/physics/constraints.h"
-#include "core/index3/start/initial_state.h"
+#include "core/index3/step/evaluate_state.h"
 #include "core/index3/stepper_access.h"
 #include "core/offline/dense.h"
 #include "tests/support/mechanisms.h"

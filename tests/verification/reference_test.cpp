@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "core/index3/outputs/reactions.h"
-#include "core/index3/start/initial_state.h"
+#include "core/index3/step/evaluate_state.h"
 #include "core/index3/stepper_access.h"
 #include "tests/support/mechanisms.h"
 #include "tests/support/reference.h"

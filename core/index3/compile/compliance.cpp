@@ -9,9 +9,10 @@ namespace rigstep::index3 {
 
 namespace {
 
+// Chosen; light_bodies_test holds that loops of slender rods and light links move right with them.
 constexpr double kPartOfLargest = 0.1;  // mass and moments of inertia of a connected body, at least
 constexpr double kOfOwnBlock = 1e-14;   // compliance at least: a hundred times the rounding of a pivot
-constexpr double kRounding = 1e-14;     // of a least eigenvalue, beside the mean of all
+constexpr double kRounding = 1e-14;     // of a least eigenvalue, beside the mean of all: likewise
 
 // What a group of connected bodies has most of.
 struct Largest {

@@ -17,7 +17,7 @@ std::vector<int> put_attachments(std::vector<Constraint>& constraints, int bodie
   std::vector<int> body_of_attachment;
   const std::size_t given = constraints.size();
   for (const int primal_body : primal_bodies) {
-    Constraint displacement{{6, RowFormat::kGeneral}, {primal_body}};
+    Constraint displacement{{6, RowFormat::kAnyRows}, {primal_body}};
     displacement.is_primal = true;
     for (std::size_t c = 0; c < given; ++c)
       for (int& body : constraints[c].bodies) {
@@ -46,34 +46,35 @@ Elimination lay_out(Layout layout, const std::vector<int>& roots) {
   return std::move(layout.tables);
 }
 
-// What it costs that threads share a step, and that each hears of one more, in multiply-adds of a lane; and by how much
-// sharing must shorten the step at least: to hear of each other takes longer on some machines than on others.
-constexpr long kCostOfSharing = 4'000, kCostOfHearing = 2'000;
+// What it costs that threads share a step, and that each receives from one more, in multiply-adds of a lane; and by how
+// much sharing must shorten the step at least: an exchange takes longer on some machines than on others. Chosen;
+// `rigstep bench step` shows what a second thread gains. Results do not depend on them.
+constexpr long kCostOfSharing = 4'000, kCostOfReceiving = 2'000;
 constexpr double kClearlyFaster = 0.9;
 
 long time_of_step(const Elimination& e) {
   std::vector<long> part(e.parts.size(), 0);
   for (const Elimination::Unit& unit : e.units) part[unit.part] += unit.cost;
   const long others = static_cast<long>(part.size()) - 1;
-  return *std::max_element(part.begin(), part.end()) + (others > 0 ? kCostOfSharing + kCostOfHearing * others : 0);
+  return *std::max_element(part.begin(), part.end()) + (others > 0 ? kCostOfSharing + kCostOfReceiving * others : 0);
 }
 
 }  // namespace
 
-Elimination compile(const std::vector<Constraint>& model, const std::vector<bool>& dense, MergeOrder order, int lanes,
-                    const std::vector<int>& primal_bodies, int threads) {
+Elimination compile(const std::vector<Constraint>& model, const std::vector<bool>& has_own_tangent, MergeOrder order,
+                    int lanes, const std::vector<int>& primal_bodies, int threads) {
   std::vector<Constraint> constraints = model;
-  const int bodies = static_cast<int>(dense.size());
+  const int bodies = static_cast<int>(has_own_tangent.size());
   const std::vector<int> body_of_attachment = put_attachments(constraints, bodies, primal_bodies);
   const CompoundTree tree = build_tree(constraints, bodies + static_cast<int>(body_of_attachment.size()), order);
   const int most_lanes = order == MergeOrder::in_lanes ? lanes : 1;
   const auto laid_out = [&](int parts) {
-    const Batches laid = lay_side_by_side(tree, constraints, dense, most_lanes, parts);
-    return lay_out(Layout(constraints, dense, laid, body_of_attachment, most_lanes), laid.roots);
+    const Batches laid = lay_side_by_side(tree, constraints, has_own_tangent, most_lanes, parts);
+    return lay_out(Layout(constraints, has_own_tangent, laid, body_of_attachment, most_lanes), laid.roots);
   };
   Elimination result = laid_out(1);
   double best = kClearlyFaster * static_cast<double>(time_of_step(result));
-  const int most = std::min(threads, 1 + static_cast<int>((best - kCostOfSharing) / kCostOfHearing));
+  const int most = std::min(threads, 1 + static_cast<int>((best - kCostOfSharing) / kCostOfReceiving));
   for (int parts = 2; parts <= most; ++parts) {
     Elimination divided = laid_out(parts);
     if (const auto time = static_cast<double>(time_of_step(divided)); time < best) {

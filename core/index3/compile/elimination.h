@@ -3,7 +3,7 @@
 // A compound body is a set of bodies with constraints still pending to the outside; it stores only the compliance
 // between those. A leaf makes a compound of one body; a front joins at most two compounds and eliminates one
 // constraint that is closed thereby, which is block elimination of the dual system (compliance + J M^-1 J') Lambda = b
-// in the order of the tree. The ground is a partner without compliance. Any topology: a loop closes when two compounds
+// in the order of the tree. The ground is a body without compliance. Any topology: a loop closes when two compounds
 // share several constraints, which are then eliminated one after the other.
 //
 // A primal body is a body that stays primal: instead of a compliance between all its constraints, a large dense block,
@@ -11,8 +11,11 @@
 // when that is sound). Each of these takes an attachment of its own on the primal body, which stands for it in the
 // tree:
 //
-//   (compliance + J M^-1 J') Lambda - J_primal x = b                     [ D  -J_primal ]
-//   -J_primal' Lambda                  - M_primal x = -M_primal motion         [ .  -M_primal ]
+//   (compliance + J M^-1 J') Lambda - J_primal x = b                    [ D  -J_primal ]
+//   -J_primal' Lambda               - M_primal x = -M_primal motion     [ .  -M_primal ]
+//
+// motion: of the primal body without further loads of its joints. The second line is M x = M motion - J' Lambda,
+// negated for symmetry.
 //
 // Equal subtrees are laid side by side into lanes. A serial chain is cut into equal segments for that purpose, and
 // padded by a constraint at its free end that acts on no body, so that its segments are equal; the padding is dropped
@@ -41,8 +44,8 @@ struct ConstraintPlace : RowsPlace {
     int front = 0, lane = 0;
   } eliminated_by;
   int level = 0;                            // of that: operations one above the other, from the leaves
-  std::vector<RowsPlace> copies;            // in lanes that only fill up; of other parts, for what joins the parts
-  std::vector<std::vector<Place>> handles;  // per side, with those of lanes that only fill up; none for the ground
+  std::vector<RowsPlace> copies;            // in unused lanes (they repeat lane 0); in the tops of other parts
+  std::vector<std::vector<Place>> handles;  // per side, with those in unused lanes; none for the ground
 };
 
 // Tables for the kernels: a selection of the elimination's.
@@ -76,16 +79,16 @@ struct Elimination {
   std::vector<ScatteredChild> scattered_children;
   std::vector<ScatteredSide> scattered_sides;
   std::vector<ChosenSide> chosen_sides;
-  std::vector<ConstraintBatch> batches;
+  std::vector<ConstraintBatch> constraint_batches;
 
   std::vector<BodyPlace> body;                      // of every body of the model
   std::vector<std::vector<int>> leaves_of_body;     // several: of a primal body, one for each part
-  std::vector<std::vector<BodyPlace>> body_copies;  // ... in lanes that only fill up, or of other parts
+  std::vector<std::vector<BodyPlace>> body_copies;  // ... in unused lanes, or of other parts
   std::vector<BodyPlace> ground;                    // a body at rest, for every width
-  std::vector<ConstraintPlace> constraint;  // of every constraint of the model, then of primal bodies and padding
-  std::vector<Constraint> constraints;      // the same; bodies: of the model, then the attachments
-  std::vector<int> primal_bodies;           // bodies
-  std::vector<int> body_of_attachment;      // (attachments) body
+  std::vector<ConstraintPlace> constraint_place;  // of every constraint of the model, then of primal bodies and padding
+  std::vector<Constraint> constraints;            // the same; bodies: of the model, then the attachments
+  std::vector<int> primal_bodies;                 // bodies
+  std::vector<int> body_of_attachment;            // (attachments) body
 
   // that computes with the record at one of the places of a body
   const Leaf& leaf_at(int of_body, const BodyPlace& place) const {
@@ -99,7 +102,7 @@ struct Elimination {
     int index = 0;        // among leaves, attachments or fronts
     int constraint = -1;  // batch of what it eliminates, perhaps with that of others
     int part = 0;
-    bool joins = false;      // joins the parts: each part has one like it
+    bool is_top = false;     // of the top, which joins the parts: each part has one like it
     long cost = 0;           // multiply-adds of a lane
     std::vector<int> below;  // units whose results it takes
     std::vector<int> holds;  // leaves and attachments of the bodies of its constraint
@@ -107,11 +110,11 @@ struct Elimination {
   };
   std::vector<Unit> units;
 
-  // One part per thread; a single one has everything. Several are joined by each of them alone, once it has heard of
-  // the others, with operations of its own: the same arithmetic as that of the others, without waiting for them. The
-  // bodies that others must know, and what is above them, are the borders, last on the way to the root and first on
-  // the way back: so their poses are on their way while the rest moves.
-  std::vector<Part> parts, borders, joins;
+  // One part per thread; a single one has everything. What joins several is the top. Each part makes the top by itself,
+  // once it has received what the others pass on, with operations of its own: the same arithmetic as that of the
+  // others, without waiting for them. The bodies that others must know, and what takes their results, are the borders,
+  // last on the way to the root and first on the way back: so their poses are on their way while the rest moves.
+  std::vector<Part> parts, borders, tops;
   PassedOn passed;
 
   int positions = 0;  // of bodies, ground included
@@ -127,10 +130,10 @@ struct Elimination {
   long multiply_adds = 0;  // per factorisation, leaves included
 };
 
-// dense[i]: body i carries force elements, so that its tangent mass matrix couples displacement and rotation.
+// has_own_tangent[i]: body i carries force elements, so that its tangent mass matrix couples displacement and rotation.
 // lanes: of the widest batches. primal bodies: bodies that stay primal. threads: among how many the work may be
 // divided; it is among as many as make the step shortest.
-Elimination compile(const std::vector<Constraint>& constraints, const std::vector<bool>& dense, MergeOrder order,
-                    int lanes, const std::vector<int>& primal_bodies = {}, int threads = 1);
+Elimination compile(const std::vector<Constraint>& constraints, const std::vector<bool>& has_own_tangent,
+                    MergeOrder order, int lanes, const std::vector<int>& primal_bodies = {}, int threads = 1);
 
 }  // namespace rigstep::index3

@@ -24,20 +24,21 @@ void write_constraint(Plan& plan, const Joint& joint, RowFormat format, int posi
 }
 
 // compliance: of each row, in the iterations and in the projections
-void write_rows(Plan& plan, Place at, const std::vector<std::array<double, 2>>& compliance, double gain) {
+void write_rows(Plan& plan, Place at, const std::vector<std::array<double, 2>>& compliance, double multiplier_scale) {
   const std::size_t projections = static_cast<std::size_t>(plan.elimination.rows);
   for (std::size_t k = 0; k < compliance.size(); ++k) {
     const std::size_t row = static_cast<std::size_t>(at.base) + k * static_cast<std::size_t>(at.stride);
     plan.compliance_in_lanes[row] = compliance[k][0];
     plan.compliance_in_lanes[projections + row] = compliance[k][1];
-    plan.gain[row] = gain;
-    plan.carried[row] = gain > 0.0 ? compliance[k][0] / gain : 0.0;
+    plan.multiplier_scale[row] = multiplier_scale;
+    plan.carried[row] = multiplier_scale > 0.0 ? compliance[k][0] / multiplier_scale : 0.0;
   }
 }
 
-// Element rows take no part in the projections: their multiplier vanishes against any other.
+// Compliance of element rows in the projections: so large that their Lambda is zero to rounding. factorise_few_pivots
+// multiplies up to four pivots, which must not overflow.
 constexpr double kIdle = 1e60;
-static_assert(kIdle * kIdle * kIdle * kIdle < 1e300, "pivots of three rows are ratios of such products");
+static_assert(kIdle * kIdle * kIdle * kIdle < 1e300, "products of four pivots are finite");
 
 std::vector<std::array<double, 2>> compliances(const Plan& plan, int c, int rows) {
   std::vector<std::array<double, 2>> result(static_cast<std::size_t>(rows), {0.0, 0.0});  // of primal bodies
@@ -51,8 +52,8 @@ std::vector<std::array<double, 2>> compliances(const Plan& plan, int c, int rows
 void write_constants(Plan& plan) {
   const Elimination& e = plan.elimination;
   const double four_over_dt2 = 4.0 / (plan.dt() * plan.dt());
-  for (int c = 0; c < static_cast<int>(e.constraint.size()); ++c) {
-    const ConstraintPlace& place = e.constraint[c];
+  for (int c = 0; c < static_cast<int>(e.constraint_place.size()); ++c) {
+    const ConstraintPlace& place = e.constraint_place[c];
     if (e.constraints[c].is_padding) continue;
     const bool has_multiplier = c < plan.first_element();
     const RowFormat format = e.constraints[c].format;
@@ -63,7 +64,7 @@ void write_constants(Plan& plan) {
     std::vector<RowsPlace> places = place.copies;
     places.push_back(place);
     for (const RowsPlace& at : places) {
-      const ConstraintBatch& batch = e.batches[at.batch];
+      const ConstraintBatch& batch = e.constraint_batches[at.batch];
       write_rows(plan, at.rows, compliance, has_multiplier ? four_over_dt2 : 0.0);
       if (!format.general())
         write_constraint(plan, joint, format, batch.position, batch.width, at.rows.base - batch.row_position);
@@ -77,7 +78,7 @@ Plan::Plan(const Mechanism& mechanism_, const Settings& settings_) : mechanism(m
 
 Elimination Plan::divided(int threads) const {
   const bool is_hybrid = primal_choice.reason == PrimalChoice::Reason::primal;
-  return compile(constraints, carries_spring, settings.order, lanes,
+  return compile(constraints, has_own_tangent, settings.order, lanes,
                  is_hybrid ? primal_choice.primal_bodies : std::vector<int>{}, std::clamp(threads, 1, kMostThreads));
 }
 
@@ -90,7 +91,7 @@ void Plan::lay_out(Elimination chosen) {
   const auto size = [](int n) { return static_cast<std::size_t>(n); };
   constraint_constants = AlignedDoubles(size(kConstraintConstants * elimination.constraint_positions), 0.0);
   compliance_in_lanes = AlignedDoubles(size(2 * elimination.rows), 0.0);
-  gain = AlignedDoubles(size(elimination.rows), 0.0);
+  multiplier_scale = AlignedDoubles(size(elimination.rows), 0.0);
   carried = AlignedDoubles(size(elimination.rows), 0.0);
   write_constants(*this);
 }

@@ -1,6 +1,7 @@
 // Everything about a stepper that never changes after loading.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "core/index3/compile/aligned.h"
@@ -59,20 +60,20 @@ struct Plan {
   Elimination divided(int threads) const;
 
   Mechanism mechanism;
-  Settings settings;                      // with the automatic values filled in
-  std::vector<int> first_row;             // (constraints + 1) global row where each joint, coupling or driver begins
-  std::vector<int> joint_of_row;          // (rows) constraint: joints, then couplings, then drivers
-  std::vector<bool> is_length;            // (rows) measured in metres, else in radians or as a cosine
-  std::vector<double> compliance;         // (rows) added to the diagonal of J M^-1 J'
-  std::vector<CoupledBodies> bodies;      // (constraints) that it acts on; the first two are those of the joint
-  std::vector<double> coupling_constant;  // (couplings) first coordinate + ratio * second [unit of the first]
-  std::vector<DriverPlan> drivers;        // (drivers)
-  std::vector<Prescribed> start_drive;    // (drivers) at the start; inputs: at rest where the start pose is
+  Settings settings;                   // with the automatic values filled in
+  std::vector<int> first_row;          // (constraints + 1) global row where each joint, coupling or driver begins
+  std::vector<int> constraint_of_row;  // (rows) constraint: joints, then couplings, then drivers
+  std::vector<bool> is_length;         // (rows) measured in metres, else in radians or as a cosine
+  std::vector<double> compliance;      // (rows) added to the diagonal of J M^-1 J'
+  std::vector<CoupledBodies> bodies_of_constraint;  // (constraints) that it acts on; first those of the joint
+  std::vector<double> coupling_constant;            // (couplings) first coordinate + ratio * second [unit of the first]
+  std::vector<DriverPlan> drivers;                  // (drivers)
+  std::vector<Prescribed> start_drive;              // (drivers) at the start; inputs: at rest where the start pose is
   ElementKinds::VectorsOf<ConstantsOf> element_constants;  // (elements of each kind)
   std::vector<Element> elements;                           // those with rows: first the kinds with several
-  std::vector<bool> carries_spring;                        // (bodies) has own-body blocks in the force tangent
+  std::vector<bool> has_own_tangent;                       // (bodies) has own-body blocks in the force tangent
   double length = 1.0;     // largest arm of a joint on a body; 1 where there is none [m]
-  bool has_loops = false;  // some joint stands between parts that are connected already, the ground included
+  bool has_loops = false;  // a joint, coupling or driver connects bodies that are connected already, ground included
   Tangents tangents;
 
   std::vector<int> eliminated_as;       // (constraints) as which constraint of the elimination; -1: no rows
@@ -83,23 +84,23 @@ struct Plan {
   const Kernels* kernels = nullptr;
   int lanes = 1;  // of the widest batches of these
 
-  // what every iteration must see one by one: bodies and joints with force elements, general constraints, and inputs
+  // what every iteration evaluates one by one: bodies and joints with force elements, general constraints, and inputs
   // whose loads change with the pose
   std::vector<int> pose_dependent_bodies;
   std::vector<int> pose_dependent_joints;
-  // the observed bodies, and those that inputs load alike in all poses
+  // the pose-dependent bodies, and those that inputs load alike in all poses
   std::vector<int> loaded_bodies;
-  // what must be seen only when a step is made, for its joint coordinates; none of the observed
+  // what is evaluated only when a step is made, for its joint coordinates; none of the pose-dependent ones
   std::vector<int> followed_bodies;
   std::vector<int> followed_joints;
   bool loads_follow_coordinates = false;  // some load or constraint is a function of joint coordinates
-  std::vector<int> general_constraints;   // evaluated one by one; their joints are observed
+  std::vector<int> general_constraints;   // evaluated one by one; their joints are pose-dependent
 
   bool shows_forces = false;    // what force elements do at the end of a step is an output, or part of the energy
   bool acts_over_step = false;  // some force element does: Newton's equations have other loads than the instant
 
   // in lanes (schedule.h)
-  AlignedDoubles constraint_constants, compliance_in_lanes, gain, carried;
+  AlignedDoubles constraint_constants, compliance_in_lanes, multiplier_scale, carried;
 
   template <class Kind>
   const std::vector<ConstantsOf<Kind>>& constants() const {
@@ -110,6 +111,9 @@ struct Plan {
   int first_element() const { return static_cast<int>(eliminated.size()); }           // in the elimination
   int first_driver() const { return first_coupling() + static_cast<int>(mechanism.couplings().size()); }
   double dt() const { return 1e-9 * static_cast<double>(settings.dt_ns); }  // [s]
+  double time_of(std::uint64_t step) const {                                // of the state after so many steps [s]
+    return 1e-9 * static_cast<double>(static_cast<std::int64_t>(step) * settings.dt_ns);
+  }
 };
 
 }  // namespace rigstep::index3

@@ -19,7 +19,7 @@
 //         pivot: row of p in the child           factor: the triangle L of p, the rows pa and bp solved with it, and
 //                                                the solution of p
 //
-// A leaf is the compound of one body, whose rows are those of its handles: the constraints that hold it.
+// A leaf is the compound of one body, whose rows are those of its handles: the constraints that act on it.
 //
 // Equal compounds lie side by side, here in a batch of width 4. Number k of the packed lower half (by rows: aa, pa, pp)
 // stands in all lanes one behind the other, so that lane l finds it at matrix + k width + l:
@@ -59,41 +59,45 @@ struct BodyPlace {
 };
 
 // The record of a body: its state at two instants, which change places, then what the phases of a step write.
-inline constexpr int kStateFields = 22;  // r p v w_b a alpha_b r_low
+inline constexpr int kStateFields = 22;                                                     // r p v w_b a alpha_b r_low
+inline constexpr int kR = 0, kP = 3, kV = 7, kOmega = 10, kA = 13, kAlpha = 16, kLow = 19;  // in a state
 inline constexpr int kStatesField = 0;
-inline constexpr int kHistoryField = kStatesField + 2 * kStateFields;  // of the last instant, see predict_body
-inline constexpr int kRotationField = kHistoryField + 11;              // A, row by row
-inline constexpr int kTwistField = kRotationField + 9;                 // v, w: world frame
-inline constexpr int kLoadField = kTwistField + 6;                     // Q: force, torque: world frame
-inline constexpr int kMotionField = kLoadField + 6;  // displacement | velocity | acceleration, world frame
+inline constexpr int kHistoryField = kStatesField + 2 * kStateFields;
+// In the history: of the last instant the hatted terms of (15) (16) for p, times -2; of the iterate the displacement
+// beyond that of uniform motion.
+inline constexpr int kMinus2PdHat = 0, kMinus2PddHat = 4, kBeyond = 8;
+inline constexpr int kRotationField = kHistoryField + 11;  // A, row by row
+inline constexpr int kTwistField = kRotationField + 9;     // v, w: world frame
+inline constexpr int kLoadField = kTwistField + 6;         // Q: force, torque: world frame
+inline constexpr int kMotionField = kLoadField + 6;        // displacement | velocity | acceleration, world frame
 inline constexpr int kInertiaInverseField = kMotionField + 6;
 inline constexpr int kConstantsField = kInertiaInverseField + 6;  // 1/m, m, inertia xx yy zz yx zx zy
-inline constexpr int kTurningField = kConstantsField + 8;  // twice the share of a torque about x, y, z, symmetric each
-inline constexpr int kBodyFields = kTurningField + 18;
+inline constexpr int kTorqueTangentField = kConstantsField + 8;   // of a torque about x, y, z, symmetric each
+inline constexpr int kBodyFields = kTorqueTangentField + 18;
 static_assert(kBodyFields * 4 * sizeof(double) % 64 == 0, "records in lanes share no cache line");
 
 inline Place BodyPlace::of(int field) const { return {kBodyFields * position + field * width + lane, width}; }
 
-// Numbers per lane of a constraint's hold on a body. Of general rows: load (6), twice the geometric stiffness (6), rows
-// (6 each). Of a point constraint: force on the point (3), with cosines their moment (3) and stiffness as above, arm
-// (3), normals (3 each), all but the arm as for the first body; what the force adds to load and stiffness follows from
-// the arm.
+// Numbers per lane of a handle: what one constraint does to one body. Of general rows: load (6), twice the geometric
+// stiffness (6), rows (6 each). Of a point constraint: force on the point (3), with cosines their moment (3) and
+// stiffness as above, arm (3), normals (3 each), all but the arm as for the first body; what the force adds to load and
+// stiffness follows from the arm.
 inline constexpr int kMomentOfHandle = 3, kStiffnessOfHandle = 6, kRowsOfHandle = 12;
 constexpr int arm_of_handle(int cosines) { return cosines == 0 ? 3 : 12; }
 constexpr int normals_of_handle(int cosines) { return arm_of_handle(cosines) + 3; }
 
-// What a constraint looks like to the bodies that it holds.
+// What a constraint looks like to the bodies that it acts on.
 struct RowFormat {
   int rows = 0;
-  int cosines = 0;  // after the three rows of a common point; kGeneral: rows of any kind
-  static constexpr int kGeneral = -1;
-  bool general() const { return cosines == kGeneral; }
+  int cosines = 0;  // after the three rows of a common point; kAnyRows: rows of any kind
+  static constexpr int kAnyRows = -1;
+  bool general() const { return cosines == kAnyRows; }
   // numbers of a handle that load and geometric stiffness need, and all
   int load_size() const { return general() ? kRowsOfHandle : normals_of_handle(cosines); }
   int handle_size() const { return load_size() + (general() ? 6 * rows : 3 * cosines); }
 };
 
-// A constraint's hold on one body, in that body's lanes.
+// What the leaf of a body stores of one constraint on it, in the body's lanes: load, stiffness, Jacobian.
 struct Handle {
   RowFormat format;
   int signs = 0;   // of its Jacobian
@@ -111,10 +115,10 @@ struct Signs {
 
 // Where the lanes of an operation find its operands: in a batch as wide as their own and in the same lanes; in
 // neighbouring lanes of a batch; in any lanes of two batches as wide as their own; or anywhere, perhaps with copies for
-// lanes that only fill up.
+// unused lanes. A batch has unused lanes where it holds fewer operations than its width: they repeat lane 0.
 enum class Operands : unsigned char { in_order, beside, chosen, scattered };
 
-// Numbers that a lane which only fills up takes over from another place.
+// Numbers that an unused lane takes over from another place.
 struct Copy {
   Place from, to;
 };
@@ -123,7 +127,7 @@ struct Child {
   bool present = false;
   int rows = 0;                       // pending
   int pivot = 0;                      // its first row of the constraint that the parent eliminates
-  int padding = 0, padding_rows = 0;  // rows of padding that the parent drops
+  int padding = 0, padding_rows = 0;  // first row and number of rows of padding that the parent drops
   int matrix = 0;                     // packed compliance
   int vector = 0;                     // right-hand side, later the solution
   int stride = 1;
@@ -167,29 +171,31 @@ struct Leaf {
   int record = 0;  // of the body
   int rows = 0;
   int first_handle = 0, handles = 0;
-  int matrix = 0, vector = 0;  // as in Child
-  bool is_link = false;        // two point constraints of one format
-  bool is_isotropic = false;   // all principal moments of inertia are equal, in all lanes
+  int matrix = 0, vector = 0;         // as in Child
+  bool has_two_equal_points = false;  // two point constraints of one format, and no others
+  bool is_isotropic = false;          // all principal moments of inertia are equal, in all lanes
   bool is_primal = false;  // rows: its displacement; handles: of all its constraints, which lie with their attachments
   int dense = -1;          // into the full tangent mass matrices, -1: mass and inertia only
 };
 
-// A constraint's hold on a primal body: it couples the rows of the constraint with the primal body's displacement,
-// which come behind.
+// Stands for a primal body at one of its constraints: it couples the rows of the constraint with the body's
+// displacement, which come behind.
 struct Attachment {
   int width = 1;
   int handle = 0;
   int matrix = 0, vector = 0;  // as in Child
 };
 
-// Compounds [a p] and [p b] become [a b]: the link of a chain. Bits say what there is; all parts of as many rows.
-enum TwoSided : unsigned char { kLeft = 1, kRight = 2, kLeftOpen = 4, kRightOpen = 8, kChainLink = 15, kGeneral = 16 };
+// Which of four blocks a front has where all blocks have as many rows: a and p of the left child, p and b of the right
+// one. kLeft, kRight: the child exists; kLeftOpen, kRightOpen: its a or b remains pending; kChainLink: all four, as
+// between the bodies of a chain; kAnyFront: no such front.
+enum TwoSided : unsigned char { kLeft = 1, kRight = 2, kLeftOpen = 4, kRightOpen = 8, kChainLink = 15, kAnyFront = 16 };
 
 // What of that the kernels know while they are compiled.
-enum class Form { general, two_sided, link };
+enum class Form { general, two_sided, chain_link };
 inline constexpr int kForms = 3;
 constexpr Form known_form(unsigned char form) {
-  return form == kGeneral ? Form::general : form == kChainLink ? Form::link : Form::two_sided;
+  return form == kAnyFront ? Form::general : form == kChainLink ? Form::chain_link : Form::two_sided;
 }
 
 struct Front {
@@ -197,15 +203,15 @@ struct Front {
   int width = 1;
   int rows = 0;    // pending
   int pivots = 0;  // rows eliminated: one constraint, or none
-  unsigned char form = kGeneral;
+  unsigned char form = kAnyFront;
   bool is_primal = false;  // it eliminates the displacement of a primal body, whose pivots are negative
   int constraint = -1;     // batch of the eliminated constraint, which may be wider
   int row_position = 0;    // its rows: element k at row_position + k row_stride + lane
   int row_stride = 1;
   Child child[2];
   int first_pending = 0, pendings = 0;
-  int matrix = 0, vector = 0;  // as in Child; of a link whose children lie in order, those of its left one
-  int factor = 0;  // L with 1/D on its diagonal, packed; rows below times the inverse of the pivots; their solution
+  int matrix = 0, vector = 0;  // as in Child; of a chain link whose children lie in order, those of its left one
+  int factor = 0;  // L with 1/d on its diagonal, packed; the rows P; the solution D^-1 b_p (front_elimination.cpp)
 };
 
 // One side of a constraint in lanes.
@@ -244,14 +250,14 @@ constexpr int shape(int width, int kind) { return kind * kWidths + std::countr_z
 constexpr int shape_of(const ConstraintBatch& c) { return shape(c.width, c.format.cosines); }
 // handles: all
 constexpr int shape_of(const Leaf& l, const Handle* handles) {
-  return shape(l.width, l.is_link ? 1 + handles[l.first_handle].format.cosines : 0);
+  return shape(l.width, l.has_two_equal_points ? 1 + handles[l.first_handle].format.cosines : 0);
 }
 constexpr int shape_of(const Attachment& g) { return shape(g.width, 0); }
 constexpr int shape_of(const Front& f) {
   return shape(f.width, kForms * f.pivots + static_cast<int>(known_form(f.form)));
 }
 inline constexpr int kConstraintShapes = 4 * kWidths;  // 0 ... 3 cosines
-inline constexpr int kLeafShapes = 5 * kWidths;        // any handles; links with 0 ... 3 cosines
+inline constexpr int kLeafShapes = 5 * kWidths;        // any handles; two equal points with 0 ... 3 cosines
 inline constexpr int kFrontShapes = kForms * (kMaxRows + 1) * kWidths;
 
 // The step size, and what the formulas make of it, so that no division stands in the loop.
@@ -295,9 +301,10 @@ struct alignas(64) StepArrays {
   const ConstraintBatch* constraint;
   int constraints;
   const double* constraint_constants;
-  const double* compliance[2];  // of every row: in the iterations, in the projections
-  const double* gain;     // of every row, the same for those of a constraint: 4/dt^2, 0 for what has no multiplier
-  const double* carried;  // of every row: what a unit of its multiplier opens it by, compliance dt^2/4 or 0
+  const double* compliance[2];     // of every row: in the iterations, in the projections (ComplianceOf)
+  const double* multiplier_scale;  // of every row, the same for those of a constraint: from Lambda to lambda, 4/dt^2,
+                                   // or 0 for what has no multiplier
+  const double* carried;           // of every row: what a unit of its multiplier opens it by, compliance dt^2/4 or 0
   StepSize step;
   int rows;  // of all constraints, lanes included
 
@@ -308,10 +315,10 @@ struct alignas(64) StepArrays {
   double* constraint_fields;
   double* handles;
   double* Phi;
-  double* rate;       // rheonomic part of the velocity constraints, J v + rate = 0
-  double* quadratic;  // the rest of the acceleration constraints, J a + quadratic = 0
-  double* sigma;
-  double* arena;  // of leaves and fronts
+  double* rate;       // Phi_t: the velocity constraints are J v + rate = 0
+  double* quadratic;  // J-dot v + Phi_tt: the acceleration constraints are J a + quadratic = 0
+  double* sigma;      // impulses [N s] of the last velocity pass; the step does not read them, linear_solve_test does
+  double* arena;      // of leaves and fronts
   double* scratch;
 };
 

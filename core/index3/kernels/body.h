@@ -22,8 +22,8 @@ RIGSTEP_INLINE void store_quaternion(double* p, Quaternion<T> q) {
   store(p, q.w), store3(p + kWidth<T>, q.e);
 }
 
-// G(p) x, which is -G(x) p: what was kept as -2 h gives 2 G(p) h = G(-2 h) p, the angular velocity by h1 and the
-// angular acceleration by h2, in the body's axes
+// G(p) x, which is -G(x) p. With the hatted terms of (15) (16) for p this gives the angular velocity 2 G(p) pd_hat =
+// G(-2 pd_hat) p and the angular acceleration 2 G(p) pdd_hat = G(-2 pdd_hat) p, in the body's axes, since G(p) p = 0.
 template <class T>
 RIGSTEP_INLINE V3<T> G(Quaternion<T> p, Quaternion<T> x) {
   return add_cross(fnma(x.w, p.e, p.w * x.e), x.e, p.e);
@@ -47,15 +47,10 @@ RIGSTEP_INLINE M3<T> rotation(Quaternion<T> p, T scale) {
           {fma(d.x, p.e.z, -wy), fma(d.y, p.e.z, wx), one - (xx + yy)}};
 }
 
-// fields of a body's state
-constexpr int kR = 0, kP = 3, kV = 7, kOmega = 10, kA = 13, kAlpha = 16, kLow = 19;
-// ... and of its history: -2 h1, -2 h2 and the displacement beyond that of uniform motion
-constexpr int kMinus2h1 = 0, kMinus2h2 = 4, kBeyond = 8;
-
 template <class T>
 struct BodyArrays {
   static constexpr int W = kWidth<T>;
-  double *last, *next, *history, *rotation, *twist, *load, *motion, *inertia_inverse, *constants, *turning;
+  double *last, *next, *history, *rotation, *twist, *load, *motion, *inertia_inverse, *constants, *torque_tangent;
   RIGSTEP_INLINE BodyArrays(const StepArrays& a, double* record)
       : last(record + W * a.last),
         next(record + W * a.next),
@@ -66,7 +61,7 @@ struct BodyArrays {
         motion(record + W * kMotionField),
         inertia_inverse(record + W * kInertiaInverseField),
         constants(record + W * kConstantsField),
-        turning(record + W * kTurningField) {}
+        torque_tangent(record + W * kTorqueTangentField) {}
 };
 
 // p: of any length. The rotation waits for no square root, and is rounded once less.
@@ -101,7 +96,7 @@ RIGSTEP_INLINE void keep_low_part(const BodyArrays<T>& b, const StepSize& step) 
   store3(b.next + kLow * W, displacement(b, load3<T>(b.history + kBeyond * W), step) - moved);
 }
 
-// (15) (16), and what later iterations need of the last instant.
+// Taylor predictor (3.5 3a) and the history terms of (15) (16).
 template <class T>
 RIGSTEP_INLINE void predict_body(const BodyArrays<T>& b, const StepSize& step) {
   constexpr int W = kWidth<T>;
@@ -112,9 +107,9 @@ RIGSTEP_INLINE void predict_body(const BodyArrays<T>& b, const StepSize& step) {
   const Quaternion<T> twice_pd{-dot(p.e, w), add_cross(p.w * w, p.e, w)};
   const T half_w2 = T(0.5) * dot(w, w);
   const Quaternion<T> twice_pdd{-fma(half_w2, p.w, dot(p.e, al)), fnma(half_w2, p.e, add_cross(p.w * al, p.e, al))};
-  store_quaternion<T>(b.history + kMinus2h1 * W,
+  store_quaternion<T>(b.history + kMinus2PdHat * W,
                       {fma(four_over_dt, p.w, twice_pd.w), fma(four_over_dt, p.e, twice_pd.e)});
-  store_quaternion<T>(b.history + kMinus2h2 * W,
+  store_quaternion<T>(b.history + kMinus2PddHat * W,
                       {fma(eight_over_dt2, p.w, fma(four_over_dt, twice_pd.w, twice_pdd.w)),
                        fma(eight_over_dt2, p.e, fma(four_over_dt, twice_pd.e, twice_pdd.e))});
   const Quaternion<T> turned{fma(quarter_dt2, twice_pdd.w, fma(half_dt, twice_pd.w, p.w)),
@@ -144,26 +139,30 @@ RIGSTEP_INLINE S3<T> inverse(const S3<T>& S) {
           scale * czx, scale * fnma(S.xx, S.zy, S.yx * S.zx)};
 }
 
-// dt^2/4 times the derivative of the inertia torque with respect to the body's rotation, in the world frame; A, p: of
-// the iterate, minus_2_h1 minus_2_h2: of the last instant. By the angle t of half a step, in the body's axes
-//   c J + 1/2 t^2 (J t)(J t)' / (t . J t):
-// what turns about a principal axis needs no more, and a slender body bears no more, as this is never less than c J.
-// Without it a rotor that turns by 0.6 rad a step loses a thousandth of its speed every tenth of a second.
+// dt^2/4 times the derivative of the inertia torque with respect to the body's rotation, symmetric and approximate: in
+// the body's axes
+//   c J + 1/2 t^2 (J t)(J t)' / (t . J t)
+// with t = dt/2 w, the rotation vector of half a step, and c = -(dt^2/4) p . pdd_hat, which is 1 at rest. Exact for a
+// steady turn about a principal axis; never less than c J, so that slender bodies keep a positive tangent. With J alone
+// three iterations left a rotor of 0.6 rad a step a remainder that cost a quarter of its energy in 10 s; scales_test
+// ("rotors, tops and tumbling bodies keep their energy ...") holds that it is kept. Returned in the world frame; A, p:
+// of the iterate.
 template <class T>
-RIGSTEP_INLINE S3<T> inertia_tangent(const S3<T>& J, const M3<T>& A, Quaternion<T> p, Quaternion<T> minus_2_h1,
-                                     Quaternion<T> minus_2_h2, const StepSize& step) {
-  const T c = T(0.5 * step.quarter_dt2) * fma(p.w, minus_2_h2.w, dot(p.e, minus_2_h2.e)), at_rest(1e-300);
-  const V3<T> t = T(0.5 * step.dt) * G(minus_2_h1, p), Jt = J * t;
+RIGSTEP_INLINE S3<T> inertia_tangent(const S3<T>& J, const M3<T>& A, Quaternion<T> p, Quaternion<T> minus_2_pd_hat,
+                                     Quaternion<T> minus_2_pdd_hat, const StepSize& step) {
+  const T c = T(0.5 * step.quarter_dt2) * fma(p.w, minus_2_pdd_hat.w, dot(p.e, minus_2_pdd_hat.e)), at_rest(1e-300);
+  const V3<T> t = T(0.5 * step.dt) * G(minus_2_pd_hat, p), Jt = J * t;
   const V3<T> at = A * Jt, share = T(0.5) * (dot(t, t) / (dot(t, Jt) + at_rest)) * at;
   const S3<T> I = rotated(A, J);
   return {fma(c, I.xx, share.x * at.x), fma(c, I.yy, share.y * at.y), fma(c, I.zz, share.z * at.z),
           fma(c, I.yx, share.y * at.x), fma(c, I.zx, share.z * at.x), fma(c, I.zy, share.z * at.y)};
 }
 
-// Inertia plus a factor times K, the geometric stiffness, which must leave a tenth of the inertia. Where it falls short
-// of that in one direction by little (at the predictor the joint forces still point along the last pose) it is lifted
-// there: the first Newton step for the lowest eigenvalue, from 0, goes beyond it. Otherwise it is left out for this
-// body.
+// I + factor K, K the geometric stiffness, if at least kLeft of I is left (S = I + factor K - kLeft I positive
+// definite). Where the lowest eigenvalue of S is slightly negative, as at the predictor, where the joint forces still
+// point along the last pose, all of the diagonal is raised by -det/minors: Newton's step from 0 on the characteristic
+// polynomial, which overshoots that root. Beyond kMostLift of the trace, K is left out for this body. Both numbers were
+// chosen, not measured: how fast the iterations converge depends on them, and the metric of the projections.
 template <class T>
 RIGSTEP_INLINE S3<T> with_stiffness(const S3<T>& I, const S3<T>& K, T factor) {
   constexpr double kLeft = 0.1, kMostLift = 0.05;
@@ -182,13 +181,15 @@ RIGSTEP_INLINE S3<T> with_stiffness(const S3<T>& I, const S3<T>& K, T factor) {
           pick(full.yx, I.yx),      pick(full.zx, I.zx),      pick(full.zy, I.zy)};
 }
 
-// what the torque of the joints, in the body's axes, adds to twice the geometric stiffness there
+// what the torque of the joints, in the body's axes, adds to twice the geometric stiffness there; see
+// symmetrised_torque_tangent in step/workspace.cpp
 template <class T>
-RIGSTEP_INLINE S3<T> turning_stiffness(const BodyArrays<T>& b, V3<T> torque) {
+RIGSTEP_INLINE S3<T> torque_stiffness(const BodyArrays<T>& b, V3<T> torque) {
   constexpr int W = kWidth<T>;
   const auto sum = [&](int k) RIGSTEP_INLINED {
-    return fma(load<T>(b.turning + k * W), torque.x,
-               fma(load<T>(b.turning + (6 + k) * W), torque.y, load<T>(b.turning + (12 + k) * W) * torque.z));
+    return fma(
+        load<T>(b.torque_tangent + k * W), torque.x,
+        fma(load<T>(b.torque_tangent + (6 + k) * W), torque.y, load<T>(b.torque_tangent + (12 + k) * W) * torque.z));
   };
   return {sum(0), sum(1), sum(2), sum(3), sum(4), sum(5)};
 }

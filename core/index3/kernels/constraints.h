@@ -88,7 +88,7 @@ struct HandleNumbers {
 template <int C, class T, class Source>
 RIGSTEP_INLINE Load<T> load_of(const HandleNumbers<T, Source>& handle) {
   const V3<T> force = three(handle.shared, 0);
-  if constexpr (C == RowFormat::kGeneral) {
+  if constexpr (C == RowFormat::kAnyRows) {
     return {force, three(handle.shared, kMomentOfHandle)};
   } else {
     const V3<T> arm = three(handle.own, arm_of_handle(C)), signed_force = flipped(force, handle.sign);
@@ -100,7 +100,7 @@ RIGSTEP_INLINE Load<T> load_of(const HandleNumbers<T, Source>& handle) {
 }
 template <int C, class T, class Source>
 RIGSTEP_INLINE S3<T> stiffness_of(const HandleNumbers<T, Source>& handle) {
-  if constexpr (C == RowFormat::kGeneral) {
+  if constexpr (C == RowFormat::kAnyRows) {
     return symmetric(handle.shared, kStiffnessOfHandle);
   } else {
     const S3<T> of_force = outer(three(handle.own, arm_of_handle(C)), flipped(three(handle.shared, 0), handle.sign));
@@ -182,19 +182,19 @@ RIGSTEP_INLINE Motion<T> response_to_moment(const InverseMass<T>& inverse, V3<T>
   return {{zero, zero, zero}, inverse.inertia_inverse * moment};
 }
 
-// y[k] = M^-1 J' of every row, without the sign of the side
+// response[k] = M^-1 J' of row k, without the sign of the side
 template <int C, class T, class Inverse>
-RIGSTEP_INLINE void compliance_columns(const PointHandle<C, T>& h, const Inverse& inverse, Motion<T>* y) {
-  each<3>([&](int k) RIGSTEP_INLINED { y[k] = response_to_force(inverse, k, h.arm); });
-  each<C>([&](int k) RIGSTEP_INLINED { y[3 + k] = response_to_moment(inverse, h.normal(k)); });
+RIGSTEP_INLINE void compliance_columns(const PointHandle<C, T>& h, const Inverse& inverse, Motion<T>* response) {
+  each<3>([&](int k) RIGSTEP_INLINED { response[k] = response_to_force(inverse, k, h.arm); });
+  each<C>([&](int k) RIGSTEP_INLINED { response[3 + k] = response_to_moment(inverse, h.normal(k)); });
 }
 
-// one column of a block: J_b y
+// J of the handle times a motion: for the response to a row, one column of a block
 template <int C, class T>
-RIGSTEP_INLINE void block_column(const PointHandle<C, T>& h, const Motion<T>& y, T* column) {
-  const V3<T> at_point = add_cross(y.v, y.w, h.arm);
+RIGSTEP_INLINE void block_column(const PointHandle<C, T>& h, const Motion<T>& m, T* column) {
+  const V3<T> at_point = add_cross(m.v, m.w, h.arm);
   column[0] = at_point.x, column[1] = at_point.y, column[2] = at_point.z;
-  each<C>([&](int k) RIGSTEP_INLINED { column[3 + k] = dot(h.normal(k), y.w); });
+  each<C>([&](int k) RIGSTEP_INLINED { column[3 + k] = dot(h.normal(k), m.w); });
 }
 
 }  // namespace rigstep::index3::RIGSTEP_ISA

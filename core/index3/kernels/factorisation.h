@@ -1,4 +1,5 @@
-// L D L' of the block of one constraint, and solves with it. Symmetric matrices are packed by rows, lower half.
+// L d L' of the block of one constraint, d diagonal, and solves with it. Symmetric matrices are packed by rows, lower
+// half.
 #pragma once
 
 #include "core/index3/kernels/lanes.h"
@@ -32,7 +33,7 @@ RIGSTEP_INLINE T factorise_few_pivots(T* A, T* inverse_d) {
   }
 }
 
-// A (packed) becomes L below the diagonal; inverse: 1 / D. Three rows at a time, from J on. Returns as above.
+// A (packed) becomes L below the diagonal; inverse_d: 1 / d. Three rows at a time, from J on. Returns as above.
 template <int N, int J = 0, class T>
 RIGSTEP_INLINE T factorise_pivots(T* A, T* inverse_d) {
   constexpr int M = N - J < 3 ? N - J : 3;
@@ -40,7 +41,7 @@ RIGSTEP_INLINE T factorise_pivots(T* A, T* inverse_d) {
   if constexpr (J + M == N) {
     return least;
   } else {
-    T scaled[N][M];  // the rows below, times D
+    T scaled[N][M];  // the rows of L d below
 #pragma GCC unroll 6
     for (int i = J + M; i < N; ++i) {
       T* const row = A + packed(i);

@@ -1,37 +1,45 @@
 // From the paper's blocks to the packed compliance of a compound.
 //
-// [001] sees a compound body through the two joints 1 and 2 by which it is still joined to others. With the multipliers
-// lambda_1 and lambda_2 of these joints its end bodies move by (26), (35)
+// [001] sees a compound body through the two joints 1 and 2 by which it is still joined to others. Increments of the
+// multipliers of these joints move its end bodies by (28)-(31)
 //
-//     | dq_1 |   | delta_11  delta_12 | | Phi_1' lambda_1 |   | delta_10 |
-//     | dq_2 | = | delta_21  delta_22 | | Phi_2' lambda_2 | + | delta_20 |
+//     | dq_1 |   | delta_11  delta_12 | | Phi_1' dlambda_1 |   | delta_13 |
+//     | dq_2 | = | delta_21  delta_22 | | Phi_2' dlambda_2 | + | delta_23 |
 //
-// with 7 x 7 blocks: of one body delta_ij = -M^-1 and delta_i0 = -(dt^2/4) M^-1 g, M its tangent mass matrix (17). A
-// joint needs of dq only what its own rows J see. Multiplied by J_1 and J_2, with any number of pending constraints
-// instead of two, and with Lambda for the scaled multipliers, this becomes
+// with 7 x 7 blocks. Phi_i is Phi_q of joint i. Of one body delta_ij = -(dt^2/4) M7^-1 (26) and
+// delta_i3 = -(dt^2/4) M7^-1 g7 (27), M7 with the penalty of normalisation.
 //
-//     y = b - S Lambda,        S_ij = J_i M^-1 J_j'  (packed compliance),   b_i = J_i delta_i0  (right-hand side):
+// From seven to six: dq = B d, d = (dr, dtheta), dp = G' dtheta_b / 2. Normalisation held exactly (its alpha to
+// infinity, p of length one) turns M7^-1 into B M^-1 B', where M = B' M7 B is 6 x 6, and g7 into g = B' g7. With
+// J = Phi_q B, Lambda = (dt^2/4) dlambda, and y_i = J_i d for what the rows of joint i see of the motion, this becomes,
+// for any number of pending constraints,
 //
-// symmetric, positive definite, and as large as there are pending rows. leaf_compliance.h fills S and b of one body.
+//     y = b - S Lambda,        S_ij = J_i M^-1 J_j'  (packed compliance),
+//                              b_i = -(dt^2/4) J_i M^-1 g  (right-hand side).
+//
+// S is symmetric, positive semidefinite, and as large as there are pending rows. leaf_compliance.h fills S of one body,
+// leaf_motion.h fills b.
 //
 // Compounds A and B share the constraint p; the others of A are called a, those of B are called b, r = (a, b):
 //
 //         | S_aa  S_ap |             | S_pp  S_pb |
 //     A = | S_pa  S_pp |,        B = | S_bp  S_bb |
 //
-// J of p has opposite signs on its two bodies, so its opening after the step is Phi_p + y_p of A + y_p of B. It must
-// be what its compliance C allows, C Lambda_p, which is (28) with 4 / (alpha dt^2) = C:
+// J holds the sign of its side, so the opening of p after the step is Phi_p + A.y_p + B.y_p. The augmented Lagrangian
+// (34) makes it E Lambda_p, E = 4 / (alpha dt^2), the compliance of p's rows:
 //
-//     D Lambda_p = b_p - Z' Lambda_r,       D = C + A.S_pp + B.S_pp,   b_p = Phi_p + A.b_p + B.b_p,   Z = | S_ap |
+//     D Lambda_p = b_p - Z' Lambda_r,       D = E + A.S_pp + B.S_pp,   b_p = Phi_p + A.b_p + B.b_p,   Z = | S_ap |
 //                                                                                                       | S_bp |
-// With P = Z D^-1 the constraint p disappears from what a and b see, which is (36)-(39) for packed blocks:
+// (dt^2/4) D is the bracket below (35) whose inverse the paper calls C. With P = Z D^-1 the constraint p disappears
+// from what a and b see, which is (36)-(39) for packed blocks:
 //
 //     | S_aa        |                                   | b_a |
 // S = |        S_bb | - P Z',                       b = |     | - P b_p
 //                                                       | b_b |
 //
-// eliminate() below does that: L D L' of the pivots, P row by row, S by its lower half. At the root nothing is pending,
-// r is empty, and Lambda_p = D^-1 b_p is the solve at the root. On the way back (34) gives
+// eliminate() factorises D = L d L'. Of each row Z_i of Z it forms z = L^-1 Z_i' and d^-1 z, whose products are P Z',
+// and keeps P_i = L'^-1 d^-1 z. At the root nothing is pending, r is empty, and Lambda_p = D^-1 b_p is the solve at the
+// root. On the way back, (35):
 //
 //     Lambda_p = D^-1 b_p - P' Lambda_r.
 //
@@ -46,7 +54,7 @@ namespace {
 
 RIGSTEP_INLINE int entry(int i, int k) { return i >= k ? packed(i) + k : packed(k) + i; }
 
-// L below the diagonal and 1/D of the pivots on it, kept
+// L below the diagonal and 1/d of the pivots on it, kept
 template <int N, class T>
 RIGSTEP_INLINE void keep_pivots(const T* L, const T* inverse_d, double* factor) {
   each<N>([&](int i) RIGSTEP_INLINED {
@@ -56,36 +64,36 @@ RIGSTEP_INLINE void keep_pivots(const T* L, const T* inverse_d, double* factor) 
   });
 }
 
-// A row x below the pivots: z = L^-1 x, p = D^-1 z; kept: P = x times the inverse of the pivots.
+// z: a row of Z, becomes L^-1 times it; z_over_d: d^-1 z; kept: P, the row of P.
 template <int N, class T>
-RIGSTEP_INLINE void reduce_row(const T* L, const T* inverse_d, T* z, T* p, double* P) {
+RIGSTEP_INLINE void reduce_row(const T* L, const T* inverse_d, T* z, T* z_over_d, double* P) {
   forward<N>(L, z);
   T solved[N];
-  each<N>([&](int k) RIGSTEP_INLINED { solved[k] = p[k] = z[k] * inverse_d[k]; });
+  each<N>([&](int k) RIGSTEP_INLINED { solved[k] = z_over_d[k] = z[k] * inverse_d[k]; });
   backward<N>(L, solved);
   each<N>([&](int k) RIGSTEP_INLINED { store(P + k * kWidth<T>, solved[k]); });
 }
 
 template <int N, class T>
-RIGSTEP_INLINE T minus_dot(T sum, const T* p, const T* z) {
-  each<N>([&](int k) RIGSTEP_INLINED { sum = fnma(p[k], z[k], sum); });
+RIGSTEP_INLINE T minus_dot(T sum, const T* z_over_d, const T* z) {
+  each<N>([&](int k) RIGSTEP_INLINED { sum = fnma(z_over_d[k], z[k], sum); });
   return sum;
 }
 
 // (36)-(38) where compounds [a p] and [p b] become [a b], all of N rows; what is missing is skipped.
-template <int N, bool IsLink, class T>
-RIGSTEP_INLINE bool eliminate_two_sided(const StepArrays& a, const Front& f, int stage) {
+template <int N, bool IsChainLink, class T>
+RIGSTEP_INLINE bool eliminate_two_sided(const StepArrays& a, const Front& f, ComplianceOf which) {
   constexpr int W = kWidth<T>;
-  const bool has_left = IsLink || (f.form & kLeft), has_right = IsLink || (f.form & kRight);
-  const bool has_a = IsLink || (f.form & kLeftOpen), has_b = IsLink || (f.form & kRightOpen);
+  const bool has_left = IsChainLink || (f.form & kLeft), has_right = IsChainLink || (f.form & kRight);
+  const bool has_a = IsChainLink || (f.form & kLeftOpen), has_b = IsChainLink || (f.form & kRightOpen);
   bool positive = true;
   with_children<T>(a, f, Matrix{}, [&](const auto& left, const auto& right) RIGSTEP_INLINED {
     double* const factor = a.arena + f.factor;
     double* P = factor + packed(N) * W;
     double* const S = a.arena + f.matrix;
-    const double* const compliance = a.compliance[stage] + f.row_position;
-    T L[packed(N)], inverse_d[N], Z_a[N][N], Z_b[N][N], p[N];
-    const int p_left = IsLink ? N : f.child[0].pivot;
+    const double* const compliance = a.compliance[static_cast<int>(which)] + f.row_position;
+    T L[packed(N)], inverse_d[N], z_a[N][N], z_b[N][N], z_over_d[N];
+    const int p_left = IsChainLink ? N : f.child[0].pivot;
     each<N>([&](int i) RIGSTEP_INLINED {
 #pragma GCC unroll 6
       for (int k = 0; k <= i; ++k) {
@@ -100,46 +108,49 @@ RIGSTEP_INLINE bool eliminate_two_sided(const StepArrays& a, const Front& f, int
     keep_pivots<N>(L, inverse_d, factor);
     if (has_a) {
       each<N>([&](int i) RIGSTEP_INLINED {
-        each<N>([&](int k) RIGSTEP_INLINED { Z_a[i][k] = left(packed(N + k) + i); });
-        reduce_row<N>(L, inverse_d, Z_a[i], p, P + i * N * W);
+        each<N>([&](int k) RIGSTEP_INLINED { z_a[i][k] = left(packed(N + k) + i); });
+        reduce_row<N>(L, inverse_d, z_a[i], z_over_d, P + i * N * W);
 #pragma GCC unroll 6
-        for (int j = 0; j <= i; ++j) store(S + (packed(i) + j) * W, minus_dot<N>(left(packed(i) + j), p, Z_a[j]));
+        for (int j = 0; j <= i; ++j)
+          store(S + (packed(i) + j) * W, minus_dot<N>(left(packed(i) + j), z_over_d, z_a[j]));
       });
       P += N * N * W;
     }
-    if (!IsLink && !has_a)
-      each<N>([&](int i) RIGSTEP_INLINED { each<N>([&](int k) RIGSTEP_INLINED { Z_a[i][k] = T(0.0); }); });
+    if (!IsChainLink && !has_a)
+      each<N>([&](int i) RIGSTEP_INLINED { each<N>([&](int k) RIGSTEP_INLINED { z_a[i][k] = T(0.0); }); });
     if (!has_b) return;
     const int first_b = has_a ? N : 0;
     each<N>([&](int i) RIGSTEP_INLINED {
-      each<N>([&](int k) RIGSTEP_INLINED { Z_b[i][k] = right(packed(N + i) + k); });
-      reduce_row<N>(L, inverse_d, Z_b[i], p, P + i * N * W);
+      each<N>([&](int k) RIGSTEP_INLINED { z_b[i][k] = right(packed(N + i) + k); });
+      reduce_row<N>(L, inverse_d, z_b[i], z_over_d, P + i * N * W);
       if (has_a) {
-        each<N>([&](int j) RIGSTEP_INLINED { store(S + (packed(N + i) + j) * W, minus_dot<N>(T(0.0), p, Z_a[j])); });
+        each<N>([&](int j)
+                    RIGSTEP_INLINED { store(S + (packed(N + i) + j) * W, minus_dot<N>(T(0.0), z_over_d, z_a[j])); });
       }
 #pragma GCC unroll 6
       for (int j = 0; j <= i; ++j)
-        store(S + (packed(first_b + i) + first_b + j) * W, minus_dot<N>(right(packed(N + i) + N + j), p, Z_b[j]));
+        store(S + (packed(first_b + i) + first_b + j) * W,
+              minus_dot<N>(right(packed(N + i) + N + j), z_over_d, z_b[j]));
     });
   });
   return positive;
 }
 
 template <class T>
-RIGSTEP_INLINE void turn_over(T* values, int count) {
+RIGSTEP_INLINE void negate(T* values, int count) {
   for (int k = 0; k < count; ++k) values[k] = -values[k];
 }
 
-// (36)-(38): Schur complement of one constraint, or of a primal body, whose pivots are negative: LDL' of the block
-// turned over has the same L and -D; N = 0 only joins the two compounds
+// (36)-(38): Schur complement of one constraint, or of a primal body, whose pivots are negative: L d L' of the negated
+// block has the same L and -d. N = 0 only joins the two compounds.
 template <int N, class T>
-RIGSTEP_INLINE bool eliminate(const StepArrays& a, const Front& f, int stage) {
+RIGSTEP_INLINE bool eliminate(const StepArrays& a, const Front& f, ComplianceOf which) {
   constexpr int W = kWidth<T>;
   bool positive = true;
   with_children<T>(a, f, Matrix{}, [&](const auto& left, const auto& right) RIGSTEP_INLINED {
-    double* const Z = a.scratch;  // rows below, times D
+    double* const z_of_rows = a.scratch;  // L^-1 times each row of Z
     double* const factor = a.arena + f.factor;
-    double* const P = factor + packed(N) * W;  // after L and 1/D
+    double* const P = factor + packed(N) * W;  // after L and 1/d
     double* const S = a.arena + f.matrix;
     // entry (i, k) of the front's children; rows of theirs are negative where they do not have them
     const auto sum = [&](int left_i, int left_k, int right_i, int right_k) {
@@ -152,16 +163,16 @@ RIGSTEP_INLINE bool eliminate(const StepArrays& a, const Front& f, int stage) {
     const int right_pivot = f.child[1].present ? f.child[1].pivot : -1 - N;
     T L[packed(N) + 1], inverse_d[N + 1];
     if constexpr (N > 0) {
-      const double* compliance = a.compliance[stage] + f.row_position;
+      const double* compliance = a.compliance[static_cast<int>(which)] + f.row_position;
       each<N>([&](int i) RIGSTEP_INLINED {
 #pragma GCC unroll 6
         for (int k = 0; k <= i; ++k)
           L[packed(i) + k] = sum(left_pivot + i, left_pivot + k, right_pivot + i, right_pivot + k);
         L[packed(i) + i] = L[packed(i) + i] + load<T>(compliance + i * row_stride<T>(f));
       });
-      if (f.is_primal) turn_over(L, packed(N));
+      if (f.is_primal) negate(L, packed(N));
       positive = all_positive(factorise_pivots<N>(L, inverse_d));
-      if (f.is_primal) turn_over(inverse_d, N);
+      if (f.is_primal) negate(inverse_d, N);
       keep_pivots<N>(L, inverse_d, factor);
     }
     const Pending* const pending = a.pending + f.first_pending;
@@ -171,11 +182,11 @@ RIGSTEP_INLINE bool eliminate(const StepArrays& a, const Front& f, int stage) {
         const int row = block.row + i;
         const int in_left = block.in_child[0] < 0 ? -1 : block.in_child[0] + i;
         const int in_right = block.in_child[1] < 0 ? -1 : block.in_child[1] + i;
-        T z[N + 1], p[N + 1];
+        T z[N + 1], z_over_d[N + 1];
         if constexpr (N > 0) {
           each<N>([&](int k) RIGSTEP_INLINED { z[k] = sum(in_left, left_pivot + k, in_right, right_pivot + k); });
-          reduce_row<N>(L, inverse_d, z, p, P + row * N * W);
-          each<N>([&](int k) RIGSTEP_INLINED { store(Z + (row * N + k) * W, z[k]); });
+          reduce_row<N>(L, inverse_d, z, z_over_d, P + row * N * W);
+          each<N>([&](int k) RIGSTEP_INLINED { store(z_of_rows + (row * N + k) * W, z[k]); });
         }
         for (int q = 0; q <= b; ++q) {
           const Pending& other = pending[q];
@@ -186,8 +197,8 @@ RIGSTEP_INLINE bool eliminate(const StepArrays& a, const Front& f, int stage) {
             T value(0.0);
             if (from_left) value = left(entry(in_left, other.in_child[0] + j));
             if (from_right) value = value + right(entry(in_right, other.in_child[1] + j));
-            const double* z_j = Z + (other.row + j) * N * W;
-            each<N>([&](int k) RIGSTEP_INLINED { value = fnma(p[k], load<T>(z_j + k * W), value); });
+            const double* z_j = z_of_rows + (other.row + j) * N * W;
+            each<N>([&](int k) RIGSTEP_INLINED { value = fnma(z_over_d[k], load<T>(z_j + k * W), value); });
             store(S + (packed(row) + other.row + j) * W, value);
           }
         }
@@ -199,13 +210,13 @@ RIGSTEP_INLINE bool eliminate(const StepArrays& a, const Front& f, int stage) {
 
 // says whether all pivots are positive
 template <int N, Form Shape, class T>
-RIGSTEP_LOOP bool eliminate_fronts(const StepArrays& a, const Front* f, const Front* end, int stage) {
+RIGSTEP_LOOP bool eliminate_fronts(const StepArrays& a, const Front* f, const Front* end, ComplianceOf which) {
   bool positive = true;
   for (; f < end; ++f) {
     if constexpr (Shape == Form::general)
-      positive = eliminate<N, T>(a, *f, stage) && positive;
+      positive = eliminate<N, T>(a, *f, which) && positive;
     else
-      positive = eliminate_two_sided<N, Shape == Form::link, T>(a, *f, stage) && positive;
+      positive = eliminate_two_sided<N, Shape == Form::chain_link, T>(a, *f, which) && positive;
   }
   return positive;
 }

@@ -1,4 +1,5 @@
-// Right-hand sides from the leaves to the root, (39), and the solution back from the root to the leaves, (34).
+// Right-hand sides from the leaves to the root, (39), and the multipliers back from the root to the leaves, (35). The
+// letters are those of front_elimination.cpp.
 #include "core/index3/kernels/factorisation.h"
 #include "core/index3/kernels/fronts.h"
 
@@ -6,7 +7,7 @@ namespace rigstep::index3::RIGSTEP_ISA {
 
 namespace {
 
-// x := D^-1 x of the pivots
+// x := D^-1 x, D the block of the pivots
 template <int N, class T>
 RIGSTEP_INLINE void solve_pivots(const double* factor, T* x) {
   constexpr int W = kWidth<T>;
@@ -18,13 +19,13 @@ RIGSTEP_INLINE void solve_pivots(const double* factor, T* x) {
 }
 
 template <int N, class T>
-RIGSTEP_INLINE T minus_row(T sum, const double* row, const T* y) {
-  each<N>([&](int k) RIGSTEP_INLINED { sum = fnma(load<T>(row + k * kWidth<T>), y[k], sum); });
+RIGSTEP_INLINE T minus_row(T sum, const double* row, const T* b_p) {
+  each<N>([&](int k) RIGSTEP_INLINED { sum = fnma(load<T>(row + k * kWidth<T>), b_p[k], sum); });
   return sum;
 }
 
-// The solve at the root, (34) where nothing above moves: Lambda_p = D^-1 b_p. Every front keeps it: the root has its
-// solution with it, and to the others the way back adds what moves above them.
+// The solve at the root, (35) where nothing is pending: Lambda_p = D^-1 b_p. Every front keeps it: for the root it is
+// the solution, and for the others the way back subtracts P' Lambda_r.
 template <int N, class T>
 RIGSTEP_INLINE void solve_as_root(const double* factor, const T* b_p, double* keep) {
   T Lambda_p[N];
@@ -36,35 +37,35 @@ RIGSTEP_INLINE void solve_as_root(const double* factor, const T* b_p, double* ke
 template <int N, Form Shape, class T>
 RIGSTEP_INLINE void solve_front_up(const StepArrays& a, const Front& f, const double* rhs, bool restarts) {
   constexpr int W = kWidth<T>;
-  constexpr bool kIsLink = Shape == Form::link;
-  const bool has_left = kIsLink || f.child[0].present, has_right = kIsLink || f.child[1].present;
+  constexpr bool kIsChainLink = Shape == Form::chain_link;
+  const bool has_left = kIsChainLink || f.child[0].present, has_right = kIsChainLink || f.child[1].present;
   with_children<T>(a, f, Vector{}, [&](const auto& left, const auto& right) RIGSTEP_INLINED {
     double* const factor = a.arena + f.factor;
     double* P = factor + packed(N) * W;
     double* b = a.arena + f.vector;
-    T y[N + 1];
+    T b_p[N + 1];
     if constexpr (N > 0) {
-      const int in_left = kIsLink ? N : f.child[0].pivot, in_right = kIsLink ? 0 : f.child[1].pivot;
+      const int in_left = kIsChainLink ? N : f.child[0].pivot, in_right = kIsChainLink ? 0 : f.child[1].pivot;
       each<N>([&](int k) RIGSTEP_INLINED {
-        y[k] = T(0.0);
-        if (has_left) y[k] = left(in_left + k);
-        if (has_right) y[k] = has_left ? y[k] + right(in_right + k) : right(in_right + k);
+        b_p[k] = T(0.0);
+        if (has_left) b_p[k] = left(in_left + k);
+        if (has_right) b_p[k] = has_left ? b_p[k] + right(in_right + k) : right(in_right + k);
       });
-      each<N>([&](int k) RIGSTEP_INLINED { y[k] = y[k] + load<T>(rhs + (f.row_position + k * row_stride<T>(f))); });
+      each<N>([&](int k) RIGSTEP_INLINED { b_p[k] = b_p[k] + load<T>(rhs + (f.row_position + k * row_stride<T>(f))); });
       if (restarts)
         each<N>([&](int k) RIGSTEP_INLINED {
           const int row = f.row_position + k * row_stride<T>(f);
-          y[k] = fnma(load<T>(a.carried + row), load<T>(a.lambda + row), y[k]);
+          b_p[k] = fnma(load<T>(a.carried + row), load<T>(a.lambda + row), b_p[k]);
         });
-      solve_as_root<N>(factor, y, P + (kIsLink ? 2 * N : f.rows) * N * W);
+      solve_as_root<N>(factor, b_p, P + (kIsChainLink ? 2 * N : f.rows) * N * W);
     }
     if constexpr (Shape != Form::general) {
-      if (kIsLink || (f.form & kLeftOpen)) {
-        each<N>([&](int i) RIGSTEP_INLINED { store(b + i * W, minus_row<N>(left(i), P + i * N * W, y)); });
+      if (kIsChainLink || (f.form & kLeftOpen)) {
+        each<N>([&](int i) RIGSTEP_INLINED { store(b + i * W, minus_row<N>(left(i), P + i * N * W, b_p)); });
         P += N * N * W, b += N * W;
       }
-      if (kIsLink || (f.form & kRightOpen)) {
-        each<N>([&](int i) RIGSTEP_INLINED { store(b + i * W, minus_row<N>(right(N + i), P + i * N * W, y)); });
+      if (kIsChainLink || (f.form & kRightOpen)) {
+        each<N>([&](int i) RIGSTEP_INLINED { store(b + i * W, minus_row<N>(right(N + i), P + i * N * W, b_p)); });
       }
     } else {
       for (int p = 0; p < f.pendings; ++p) {
@@ -73,7 +74,7 @@ RIGSTEP_INLINE void solve_front_up(const StepArrays& a, const Front& f, const do
           T sum(0.0);
           if (block.in_child[0] >= 0) sum = left(block.in_child[0] + i);
           if (block.in_child[1] >= 0) sum = sum + right(block.in_child[1] + i);
-          store(b + (block.row + i) * W, minus_row<N>(sum, P + (block.row + i) * N * W, y));
+          store(b + (block.row + i) * W, minus_row<N>(sum, P + (block.row + i) * N * W, b_p));
         }
       }
     }
@@ -85,37 +86,37 @@ RIGSTEP_LOOP void solve_up(const StepArrays& a, const Front* f, const Front* end
   for (; f < end; ++f) solve_front_up<N, Shape, T>(a, *f, rhs, restarts);
 }
 
-// z: solution of the eliminated constraint
+// Lambda_p: of the eliminated constraint
 template <int N, class T>
-RIGSTEP_INLINE void keep_multipliers(const StepArrays& a, const Front& f, Multiplier kind, const T* z) {
+RIGSTEP_INLINE void keep_multipliers(const StepArrays& a, const Front& f, Multiplier kind, const T* Lambda_p) {
   const int at = f.row_position, stride = row_stride<T>(f);
   switch (kind) {
-    case Multiplier::lambda: {  // accumulated, (21) (34)
-      const T gain = load<T>(a.gain + at);
+    case Multiplier::lambda: {  // accumulated, (34)
+      const T multiplier_scale = load<T>(a.multiplier_scale + at);
       return each<N>([&](int k) RIGSTEP_INLINED {
         double* lambda = a.lambda + (at + k * stride);
-        store(lambda, fma(gain, z[k], load<T>(lambda)));
+        store(lambda, fma(multiplier_scale, Lambda_p[k], load<T>(lambda)));
       });
     }
     case Multiplier::sigma:
-      return each<N>([&](int k) RIGSTEP_INLINED { store(a.sigma + (at + k * stride), z[k]); });
+      return each<N>([&](int k) RIGSTEP_INLINED { store(a.sigma + (at + k * stride), Lambda_p[k]); });
     case Multiplier::kappa:
-      return each<N>([&](int k) RIGSTEP_INLINED { store(a.kappa + (at + k * stride), z[k]); });
+      return each<N>([&](int k) RIGSTEP_INLINED { store(a.kappa + (at + k * stride), Lambda_p[k]); });
     case Multiplier::more_kappa:
       return each<N>([&](int k) RIGSTEP_INLINED {
-        store(a.kappa + (at + k * stride), load<T>(a.kappa + (at + k * stride)) + z[k]);
+        store(a.kappa + (at + k * stride), load<T>(a.kappa + (at + k * stride)) + Lambda_p[k]);
       });
   }
 }
 
-// z -= row x
+// Lambda_p -= row Lambda_i, row: that of P for element i of Lambda_r
 template <int N, class T>
-RIGSTEP_INLINE void subtract_row(T* z, const double* row, const double* x) {
-  const T value = load<T>(x);
-  each<N>([&](int k) RIGSTEP_INLINED { z[k] = fnma(load<T>(row + k * kWidth<T>), value, z[k]); });
+RIGSTEP_INLINE void subtract_row(T* Lambda_p, const double* row, const double* Lambda_i) {
+  const T value = load<T>(Lambda_i);
+  each<N>([&](int k) RIGSTEP_INLINED { Lambda_p[k] = fnma(load<T>(row + k * kWidth<T>), value, Lambda_p[k]); });
 }
 
-// The solution of a padding constraint beside its right-hand side. If it were zero, what falls from link to link
+// The solution of a padding constraint beside its right-hand side. If it were zero, what falls from front to front
 // towards a free end would end as denormal numbers, which are slow.
 constexpr double kPadding = 1e-30;
 
@@ -127,47 +128,47 @@ RIGSTEP_INLINE void suppress_padding(const Child& child, const Vector& vector) {
 template <int N, Form Shape, class T>
 RIGSTEP_INLINE void solve_front_down(const StepArrays& a, const Front& f, Multiplier kind) {
   constexpr int W = kWidth<T>;
-  constexpr bool kIsLink = Shape == Form::link;
-  const bool has_left = kIsLink || f.child[0].present, has_right = kIsLink || f.child[1].present;
+  constexpr bool kIsChainLink = Shape == Form::chain_link;
+  const bool has_left = kIsChainLink || f.child[0].present, has_right = kIsChainLink || f.child[1].present;
   with_children<T>(a, f, Vector{}, [&](const auto& left, const auto& right) RIGSTEP_INLINED {
     const double* const P = a.arena + f.factor + packed(N) * W;
-    const double* const x = a.arena + f.vector;
-    const int rows = kIsLink ? 2 * N : f.rows;
-    T z[N + 1];
+    const double* const Lambda_r = a.arena + f.vector;
+    const int rows = kIsChainLink ? 2 * N : f.rows;
+    T Lambda_p[N + 1];
     if constexpr (N > 0) {
       const double* solution = P + rows * N * W;
-      each<N>([&](int k) RIGSTEP_INLINED { z[k] = load<T>(solution + k * W); });
-      if constexpr (kIsLink) {  // both ends at a time: half as many results wait for each other
+      each<N>([&](int k) RIGSTEP_INLINED { Lambda_p[k] = load<T>(solution + k * W); });
+      if constexpr (kIsChainLink) {  // both ends at a time: half as many results wait for each other
         T right_end[N];
         each<N>([&](int k) RIGSTEP_INLINED { right_end[k] = T(0.0); });
         each<N>([&](int i) RIGSTEP_INLINED {
-          subtract_row<N>(z, P + i * N * W, x + i * W);
-          subtract_row<N>(right_end, P + (N + i) * N * W, x + (N + i) * W);
+          subtract_row<N>(Lambda_p, P + i * N * W, Lambda_r + i * W);
+          subtract_row<N>(right_end, P + (N + i) * N * W, Lambda_r + (N + i) * W);
         });
-        each<N>([&](int k) RIGSTEP_INLINED { z[k] = z[k] + right_end[k]; });
+        each<N>([&](int k) RIGSTEP_INLINED { Lambda_p[k] = Lambda_p[k] + right_end[k]; });
       } else {
-        for (int i = 0; i < rows; ++i) subtract_row<N>(z, P + i * N * W, x + i * W);
+        for (int i = 0; i < rows; ++i) subtract_row<N>(Lambda_p, P + i * N * W, Lambda_r + i * W);
       }
-      keep_multipliers<N>(a, f, kind, z);
+      keep_multipliers<N>(a, f, kind, Lambda_p);
     }
-    if constexpr (kIsLink) {  // what goes to the right may lie where the left child will have z
-      each<N>([&](int i) RIGSTEP_INLINED { right.put(N + i, load<T>(x + (N + i) * W)); });
+    if constexpr (kIsChainLink) {  // what goes to the right may lie where the left child will have Lambda_p
+      each<N>([&](int i) RIGSTEP_INLINED { right.put(N + i, load<T>(Lambda_r + (N + i) * W)); });
       if constexpr (!std::is_same_v<decltype(left), const InOrder<T>&>)  // else it is its own vector
-        each<N>([&](int i) RIGSTEP_INLINED { left.put(i, load<T>(x + i * W)); });
+        each<N>([&](int i) RIGSTEP_INLINED { left.put(i, load<T>(Lambda_r + i * W)); });
     }
     if constexpr (N > 0) {
-      const int in_left = kIsLink ? N : f.child[0].pivot, in_right = kIsLink ? 0 : f.child[1].pivot;
+      const int in_left = kIsChainLink ? N : f.child[0].pivot, in_right = kIsChainLink ? 0 : f.child[1].pivot;
       each<N>([&](int k) RIGSTEP_INLINED {
-        if (has_left) left.put(in_left + k, z[k]);
-        if (has_right) right.put(in_right + k, z[k]);
+        if (has_left) left.put(in_left + k, Lambda_p[k]);
+        if (has_right) right.put(in_right + k, Lambda_p[k]);
       });
     }
-    if constexpr (!kIsLink) {
+    if constexpr (!kIsChainLink) {
       suppress_padding<T>(f.child[0], left);
       suppress_padding<T>(f.child[1], right);
     }
     if constexpr (Shape == Form::two_sided) {
-      const double* open = x;
+      const double* open = Lambda_r;
       if (f.form & kLeftOpen) {
         each<N>([&](int i) RIGSTEP_INLINED { left.put(i, load<T>(open + i * W)); });
         open += N * W;
@@ -179,9 +180,9 @@ RIGSTEP_INLINE void solve_front_down(const StepArrays& a, const Front& f, Multip
       for (int p = 0; p < f.pendings; ++p) {
         const Pending& block = a.pending[f.first_pending + p];
         for (int i = 0; i < block.rows; ++i) {
-          const T xi = load<T>(x + (block.row + i) * W);
-          if (block.in_child[0] >= 0) left.put(block.in_child[0] + i, xi);
-          if (block.in_child[1] >= 0) right.put(block.in_child[1] + i, xi);
+          const T Lambda_i = load<T>(Lambda_r + (block.row + i) * W);
+          if (block.in_child[0] >= 0) left.put(block.in_child[0] + i, Lambda_i);
+          if (block.in_child[1] >= 0) right.put(block.in_child[1] + i, Lambda_i);
         }
       }
     }

@@ -7,14 +7,14 @@
 namespace rigstep::index3::RIGSTEP_ISA {
 
 // (36)-(38); says whether all pivots are positive
-using EliminateFronts = bool (*)(const StepArrays&, const Front* first, const Front* end, int stage);
+using EliminateFronts = bool (*)(const StepArrays&, const Front* first, const Front* end, ComplianceOf which);
 extern const Loops<EliminateFronts, kFrontShapes> kEliminateFronts;
 
-// (39), and the solution that a front would have as the root, (34)
+// (39), and the multipliers that a front would have as the root, (35)
 using SolveUp = void (*)(const StepArrays&, const Front* first, const Front* end, const double* rhs, bool restarts);
 extern const Loops<SolveUp, kFrontShapes> kSolveUp;
 
-// (34)
+// (35)
 using SolveDown = void (*)(const StepArrays&, const Front* first, const Front* end, Multiplier kind);
 extern const Loops<SolveDown, kFrontShapes> kSolveDown;
 

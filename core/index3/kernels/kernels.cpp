@@ -37,13 +37,13 @@ void predict(const StepArrays& a) {
   for_bodies(a, [&]<class T>(const BodyArrays<T>& b) RIGSTEP_INLINED { predict_body(b, a.step); });
 }
 
-void place(const StepArrays& a) {
+void update_rotations(const StepArrays& a) {
   for_bodies(a, [&]<class T>(const BodyArrays<T>& b) { turn_body(b, load_quaternion<T>(b.next + kP * kWidth<T>)); });
 }
 
-bool eliminate_fronts(const StepArrays& a, const Run& run, int stage) {
+bool eliminate_fronts(const StepArrays& a, const Run& run, ComplianceOf which) {
   const Front* first = a.front + run.first;
-  return kEliminateFronts.of_shape[run.shape](a, first, first + run.count, stage);
+  return kEliminateFronts.of_shape[run.shape](a, first, first + run.count, which);
 }
 
 void solve_up(const StepArrays& a, const Run& run, RightHandSide side) {
@@ -85,10 +85,10 @@ bool assemble(const StepArrays& a, const AssemblySweep& what) {
       start(a, *run, what.start);
     } else if (run->of == Run::Of::attachments) {
       if (what.factorise) fill_attachments(a, *run);
-      if (what.assemble) clear_attachments(a, *run);
+      if (what.right_hand_sides) clear_attachments(a, *run);
     } else {
-      if (what.factorise) positive = eliminate_fronts(a, *run, what.tangent.stage) && positive;
-      if (what.assemble) solve_up(a, *run, what.rhs);
+      if (what.factorise) positive = eliminate_fronts(a, *run, what.tangent.compliance) && positive;
+      if (what.right_hand_sides) solve_up(a, *run, what.rhs);
     }
   }
   return positive;
@@ -114,7 +114,7 @@ StepMeasures disassemble(const StepArrays& a, const DisassemblySweep& what) {
   for (int k = a.runs; k-- > 0;) {  // there may be none, and no array
     const Run* const run = a.run + k;
     if (run->of == Run::Of::fronts) {
-      if (what.disassemble) solve_down(a, *run, what.kind);
+      if (what.solutions) solve_down(a, *run, what.kind);
     } else if (run->of == Run::Of::leaves) {
       finish(a, *run, what, found);
     } else if (run->of == Run::Of::attachments) {
@@ -131,6 +131,6 @@ StepMeasures disassemble(const StepArrays& a, const DisassemblySweep& what) {
 }  // namespace
 
 extern const Kernels kKernels;
-const Kernels kKernels{RIGSTEP_ISA_NAME, kWidest, predict, place, assemble, disassemble};
+const Kernels kKernels{RIGSTEP_ISA_NAME, kWidest, predict, update_rotations, assemble, disassemble};
 
 }  // namespace rigstep::index3::RIGSTEP_ISA

@@ -33,7 +33,7 @@ RIGSTEP_INLINE void for_handles(const StepArrays& a, const Leaf& leaf, const F& 
     for (const Handle* end = h + leaf.handles; h < end; ++h) {
       const auto numbers = numbers_of<T>(a, *h);
       if (h->format.general())
-        f.template operator()<RowFormat::kGeneral>(numbers);
+        f.template operator()<RowFormat::kAnyRows>(numbers);
       else
         with_cosines(h->format.cosines, [&]<int D>() RIGSTEP_INLINED { f.template operator()<D>(numbers); });
     }
@@ -46,9 +46,9 @@ RIGSTEP_INLINE S3<T> invert_inertia(const StepArrays& a, const Leaf& leaf, const
   constexpr int W = kWidth<T>;
   S3<T> I = load_symmetric<T>(b.constants + 2 * W);
   const M3<T> A = load33<T>(b.rotation);
-  if (how.of_forces)
-    I = inertia_tangent(I, A, load_quaternion<T>(b.next + kP * W), load_quaternion<T>(b.history),
-                        load_quaternion<T>(b.history + kMinus2h2 * W), a.step);
+  if (how.with_force_derivatives)
+    I = inertia_tangent(I, A, load_quaternion<T>(b.next + kP * W), load_quaternion<T>(b.history + kMinus2PdHat * W),
+                        load_quaternion<T>(b.history + kMinus2PddHat * W), a.step);
   else
     I = rotated(A, I);
   if (how.geometric != 0.0) {
@@ -58,7 +58,7 @@ RIGSTEP_INLINE S3<T> invert_inertia(const StepArrays& a, const Leaf& leaf, const
       V3<T> torque{T(0.0), T(0.0), T(0.0)};
       for_handles<C, T>(
           a, leaf, [&]<int D>(const auto& handle) RIGSTEP_INLINED { torque = torque + load_of<D>(handle).torque; });
-      K = K + rotated(A, turning_stiffness(b, transposed_times(A, torque)));
+      K = K + rotated(A, torque_stiffness(b, transposed_times(A, torque)));
     }
     I = index3::RIGSTEP_ISA::with_stiffness(I, K, T(0.5 * how.geometric));
   }
@@ -104,20 +104,20 @@ RIGSTEP_INLINE void with_inverse_mass(const StepArrays& a, const Leaf& leaf, con
 }
 
 template <class T, class Inverse>
-RIGSTEP_INLINE int columns_of(const StepArrays& a, const Handle& h, const Inverse& inverse, Motion<T>* y) {
+RIGSTEP_INLINE int columns_of(const StepArrays& a, const Handle& h, const Inverse& inverse, Motion<T>* response) {
   if (h.format.general()) {
     const GeneralHandle<T> g(a.handles + h.at);
-    for (int k = 0; k < h.format.rows; ++k) y[k] = inverse(g.force(k), g.torque(k));
+    for (int k = 0; k < h.format.rows; ++k) response[k] = inverse(g.force(k), g.torque(k));
   } else {
-    with_cosines(h.format.cosines, [&]<int C>() { compliance_columns<C>(PointHandle<C, T>(a, h), inverse, y); });
+    with_cosines(h.format.cosines, [&]<int C>() { compliance_columns<C>(PointHandle<C, T>(a, h), inverse, response); });
   }
   return h.format.rows;
 }
 
 // block J_i M^-1 J_k' of two handles of a leaf into its packed compliance
 template <class T>
-RIGSTEP_INLINE void store_block(const StepArrays& a, const Handle& hi, const Handle& hk, const Motion<T>* y, T sign,
-                                double* S) {
+RIGSTEP_INLINE void store_block(const StepArrays& a, const Handle& hi, const Handle& hk, const Motion<T>* response,
+                                T sign, double* S) {
   constexpr int W = kWidth<T>;
   const bool diagonal = &hi == &hk;
   const int rows = hi.format.rows, columns = hk.format.rows;
@@ -126,14 +126,14 @@ RIGSTEP_INLINE void store_block(const StepArrays& a, const Handle& hi, const Han
     for (int k = 0; k < columns; ++k)
       for (int i = diagonal ? k : 0; i < rows; ++i)
         store(S + (packed(hi.row + i) + hk.row + k) * W,
-              flipped(dot(g.force(i), y[k].v) + dot(g.torque(i), y[k].w), sign));
+              flipped(dot(g.force(i), response[k].v) + dot(g.torque(i), response[k].w), sign));
     return;
   }
   with_cosines(hi.format.cosines, [&]<int C>() {
     const PointHandle<C, T> p(a, hi);
     for (int k = 0; k < columns; ++k) {
       T column[3 + C];
-      block_column<C>(p, y[k], column);
+      block_column<C>(p, response[k], column);
       for (int i = diagonal ? k : 0; i < 3 + C; ++i)
         store(S + (packed(hi.row + i) + hk.row + k) * W, flipped(column[i], sign));
     }
@@ -142,23 +142,23 @@ RIGSTEP_INLINE void store_block(const StepArrays& a, const Handle& hi, const Han
 
 // the same for a body between two constraints of one format
 template <int C, class T, class Inverse>
-RIGSTEP_INLINE void fill_link(const StepArrays& a, const Handle* h, const Inverse& inverse, double* S) {
+RIGSTEP_INLINE void fill_two_points(const StepArrays& a, const Handle* h, const Inverse& inverse, double* S) {
   constexpr int W = kWidth<T>, N = 3 + C;
   const PointHandle<C, T> first(a, h[0]), second(a, h[1]);
   const T sign = flipped(signs_of<T>(a, h[0]), signs_of<T>(a, h[1]));
-  Motion<T> y[N];
+  Motion<T> response[N];
   T column[N];
-  compliance_columns<C>(first, inverse, y);
+  compliance_columns<C>(first, inverse, response);
   each<N>([&](int k) RIGSTEP_INLINED {
-    block_column<C>(first, y[k], column);
+    block_column<C>(first, response[k], column);
 #pragma GCC unroll 6
     for (int i = k; i < N; ++i) store(S + (packed(i) + k) * W, column[i]);
-    block_column<C>(second, y[k], column);
+    block_column<C>(second, response[k], column);
     each<N>([&](int i) RIGSTEP_INLINED { store(S + (packed(N + i) + k) * W, flipped(column[i], sign)); });
   });
-  compliance_columns<C>(second, inverse, y);
+  compliance_columns<C>(second, inverse, response);
   each<N>([&](int k) RIGSTEP_INLINED {
-    block_column<C>(second, y[k], column);
+    block_column<C>(second, response[k], column);
 #pragma GCC unroll 6
     for (int i = k; i < N; ++i) store(S + (packed(N + i) + N + k) * W, column[i]);
   });
@@ -176,17 +176,17 @@ void fill_attachment(const StepArrays& a, const Attachment& attachment) {
   constexpr int W = kWidth<T>;
   double* const S = a.arena + attachment.matrix;
   const Handle& h = a.handle[attachment.handle];
-  Motion<T> y[kMaxRows];
+  Motion<T> J[kMaxRows];
   const int rows = columns_of(
       a, h,
       [](V3<T> force, V3<T> torque) {
         return Motion<T>{force, torque};
       },
-      y);
+      J);
   for (int k = 0; k < packed(rows + 6); ++k) store(S + k * W, T(0.0));
   const T minus = -signs_of<T>(a, h);
   for (int k = 0; k < rows; ++k) {
-    const T column[] = {y[k].v.x, y[k].v.y, y[k].v.z, y[k].w.x, y[k].w.y, y[k].w.z};
+    const T column[] = {J[k].v.x, J[k].v.y, J[k].v.z, J[k].w.x, J[k].w.y, J[k].w.z};
     for (int i = 0; i < 6; ++i) store(S + (packed(rows + i) + k) * W, flipped(column[i], minus));
   }
 }
@@ -197,7 +197,7 @@ RIGSTEP_INLINE void invert_leaf(const StepArrays& a, const Leaf& leaf, const Bod
   const S3<T> I = invert_inertia<C>(a, leaf, b, how);
   if (leaf.dense < 0 && !leaf.is_primal) return;
   T M[packed(6)];
-  tangent_mass(a, leaf, b, I, how.of_forces, M);
+  tangent_mass(a, leaf, b, I, how.with_force_derivatives, M);
   if (leaf.is_primal) fill_primal_body(a, leaf, M);
   if (leaf.dense >= 0) invert_mass(a, leaf, M);
 }
@@ -210,13 +210,13 @@ RIGSTEP_INLINE void fill_leaf(const StepArrays& a, const Leaf& leaf, const BodyA
   with_inverse_mass(a, leaf, b, [&](const auto& inverse) RIGSTEP_INLINED {
     const Handle* h = a.handle + leaf.first_handle;
     if constexpr (C != kAnyLeaf) {
-      fill_link<C, T>(a, h, inverse, S);
+      fill_two_points<C, T>(a, h, inverse, S);
     } else {
       for (int k = 0; k < leaf.handles; ++k) {
-        Motion<T> y[kMaxRows];
-        columns_of(a, h[k], inverse, y);
+        Motion<T> response[kMaxRows];
+        columns_of(a, h[k], inverse, response);
         for (int i = k; i < leaf.handles; ++i)
-          store_block(a, h[i], h[k], y, flipped(signs_of<T>(a, h[i]), signs_of<T>(a, h[k])), S);
+          store_block(a, h[i], h[k], response, flipped(signs_of<T>(a, h[i]), signs_of<T>(a, h[k])), S);
       }
     }
   });

@@ -1,5 +1,5 @@
-// The motion of the bodies of a run: without their joints, (27) (45) (60); with them, (24) (25) (54) (69); and the
-// residuals that it leaves.
+// The motion of the bodies of a run: without further joint loads, (27) (45) (60); with them, (24) (25) (43) (44) (58)
+// (59); and the residuals that it leaves.
 #pragma once
 
 #include "core/index3/kernels/leaf_compliance.h"
@@ -48,23 +48,24 @@ RIGSTEP_INLINE void project_motion(const StepArrays& a, const Leaf& leaf, const 
   }
 }
 
-// keeps a body's motion without its joints and passes it on to the elimination
+// keeps a body's motion without further joint loads and passes it on to the elimination
 template <int C, class T>
 RIGSTEP_INLINE void start_motion(const StepArrays& a, const Leaf& leaf, const BodyArrays<T>& b, const Motion<T>& m) {
   store3(b.motion, m.v), store3(b.motion + 3 * kWidth<T>, m.w);
   project_motion<C>(a, leaf, m);
 }
 
-// g of (17) (18) on every body, and the free motion -(dt^2/4) M^-1 g that it causes, (27)
+// g of (12) (13) on every body, J'lambda included, and the free motion -(dt^2/4) M^-1 g that it causes, (27)
 void free_motion(const StepArrays& a, const Run& run) {
   for_leaves(a, run, [&]<class T, int C>(const Leaf& leaf, const BodyArrays<T>& b) RIGSTEP_INLINED {
     constexpr int W = kWidth<T>;
-    const Quaternion<T> p = load_quaternion<T>(b.next + kP * W), minus_2_h1 = load_quaternion<T>(b.history);
-    const V3<T> w = G(minus_2_h1, p), al = G(load_quaternion<T>(b.history + kMinus2h2 * W), p);
+    const Quaternion<T> p = load_quaternion<T>(b.next + kP * W),
+                        minus_2_pd_hat = load_quaternion<T>(b.history + kMinus2PdHat * W);
+    const V3<T> w = G(minus_2_pd_hat, p), al = G(load_quaternion<T>(b.history + kMinus2PddHat * W), p);
     const S3<T> J = load_symmetric<T>(b.constants + 2 * W);
     const V3<T> momentum = J * w;
-    const T twice_p_dot_pd =
-        T(a.step.four_over_dt) - fma(p.w, minus_2_h1.w, dot(p.e, minus_2_h1.e));  // not quite 0 before convergence
+    // p . pd need not be 0 before convergence; with this term the residual equals that of the seven coordinates
+    const T twice_p_dot_pd = T(a.step.four_over_dt) - fma(p.w, minus_2_pd_hat.w, dot(p.e, minus_2_pd_hat.e));
     const V3<T> torque_b = fma(twice_p_dot_pd, momentum, add_cross(J * al, w, momentum));
     Load<T> g{load<T>(b.constants + W) * acceleration(b, a.step) - load3<T>(b.load),
               load33<T>(b.rotation) * torque_b - load3<T>(b.load + 3 * W)};
@@ -101,7 +102,8 @@ RIGSTEP_INLINE Load<T> point_load(const StepArrays& a, const Handle& h, const do
   return {force, torque};
 }
 
-// motion of a body with the joints closed: motion - M^-1 J' Lambda; that of a primal body is found by the elimination
+// motion of a body with the joints' further loads: motion - M^-1 J' Lambda; that of a primal body is found by the
+// elimination
 template <int C, class T>
 RIGSTEP_INLINE Motion<T> closed_motion(const StepArrays& a, const Leaf& leaf, const BodyArrays<T>& b) {
   constexpr int W = kWidth<T>;
@@ -179,7 +181,8 @@ void update(const StepArrays& a, const Run& run, bool is_last, Increment& larges
 
 void start_velocities(const StepArrays& a, const Run& run) {  // (45)
   for_leaves(a, run, [&]<class T, int C>(const Leaf& leaf, const BodyArrays<T>& b) RIGSTEP_INLINED {
-    const V3<T> w = G_world(load_quaternion<T>(b.history), load_quaternion<T>(b.next + kP * kWidth<T>));
+    constexpr int W = kWidth<T>;
+    const V3<T> w = G_world(load_quaternion<T>(b.history + kMinus2PdHat * W), load_quaternion<T>(b.next + kP * W));
     keep_low_part(b, a.step);
     start_motion<C>(a, leaf, b, Motion<T>{velocity(b, a.step), w});
   });
@@ -200,7 +203,7 @@ RIGSTEP_INLINE void quadratic_terms(const StepArrays& a, const ConstraintBatch& 
   });
 }
 
-void close_velocities(const StepArrays& a, const Run& run) {  // (54)
+void close_velocities(const StepArrays& a, const Run& run) {  // (43) (44)
   for_leaves(a, run, [&]<class T, int C>(const Leaf& leaf, const BodyArrays<T>& b) RIGSTEP_INLINED {
     constexpr int W = kWidth<T>;
     const Motion<T> m = closed_motion<C>(a, leaf, b);
@@ -217,13 +220,13 @@ void quadratic_terms(const StepArrays& a, const Run& run) {
 void start_accelerations(const StepArrays& a, const Run& run) {  // (60)
   for_leaves(a, run, [&]<class T, int C>(const Leaf& leaf, const BodyArrays<T>& b) RIGSTEP_INLINED {
     constexpr int W = kWidth<T>;
-    const V3<T> al = G_world(load_quaternion<T>(b.history + kMinus2h2 * W), load_quaternion<T>(b.next + kP * W));
+    const V3<T> al = G_world(load_quaternion<T>(b.history + kMinus2PddHat * W), load_quaternion<T>(b.next + kP * W));
     start_motion<C>(a, leaf, b, Motion<T>{acceleration(b, a.step), al});
   });
 }
 
 // says whether they are finite
-bool close_accelerations(const StepArrays& a, const Run& run) {  // (69)
+bool close_accelerations(const StepArrays& a, const Run& run) {  // (58) (59)
   LaneByLane check;
   for_leaves(a, run, [&]<class T, int C>(const Leaf& leaf, const BodyArrays<T>& b) RIGSTEP_INLINED {
     constexpr int W = kWidth<T>;

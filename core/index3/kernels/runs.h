@@ -63,7 +63,8 @@ constexpr auto loops(const F& loop_of) {
   return loops(loop_of, std::make_integer_sequence<int, Count>{});
 }
 
-// What the leaves of a run have in common: C cosines of both constraints of a link, kAnyLeaf otherwise.
+// What the leaves of a run have in common: C cosines of both constraints of leaves with two equal points, kAnyLeaf
+// otherwise.
 constexpr int kAnyLeaf = -2;
 template <int S>
 struct LeafOf {

@@ -10,13 +10,15 @@
 #include "core/index3/start/initial_state.h"
 #include "core/index3/start/make_plan.h"
 #include "core/index3/step/applied_forces.h"
+#include "core/index3/step/evaluate_state.h"
 #include "core/index3/step/lane_access.h"
 
 namespace rigstep::index3 {
 
 namespace {
 
-// residuals, beside the scale of their quantity
+// Residuals, beside the scale of their quantity. Chosen: only the status depends on them; stepper_test holds that a
+// good step stays a thousand times below ("a step whose residuals are above ...").
 constexpr double kPositionLimit = 1e-7;
 constexpr double kVelocityLimit = 1e-6;
 constexpr double kAccelerationLimit = 1e-3;
@@ -118,7 +120,7 @@ void add_residuals(const Plan& plan, int constraint, const std::vector<double>& 
     const JointCoordinate& c = m.coordinates()[k];
     const Joint& joint = m.joints()[c.joint];
     const Ends ends = ends_of(joint);
-    const JointPlacement at = place(joint, ends.first, ends.second);
+    const JointPlacement at = place_joint(joint, ends.first, ends.second);
     CoordinateMotion x = motion_of(c, at, ends);
     x.value = followed(c.freedom, at, x.value, reference[k]);
     return x;
@@ -186,8 +188,8 @@ std::vector<std::vector<int>> groups_of(const Plan& plan, const Redundancy& r, d
     const Eigen::VectorXd shared = r.combination * r.combination.row(row).transpose();
     for (int other = 0; other <= row; ++other) {
       if (std::abs(shared[other]) < no_share) continue;
-      const int a = group[plan.joint_of_row[row]], b = group[plan.joint_of_row[other]];
-      has_share[plan.joint_of_row[row]] = true;
+      const int a = group[plan.constraint_of_row[row]], b = group[plan.constraint_of_row[other]];
+      has_share[plan.constraint_of_row[row]] = true;
       if (a != b) std::replace(group.begin(), group.end(), b, a);
     }
   }
@@ -226,7 +228,7 @@ void residuals(const Plan& plan, const State& x, StepReport& report) noexcept {
   for (std::size_t j = 0; j < plan.mechanism.joints().size(); ++j) {
     const Joint& joint = plan.mechanism.joints()[j];
     const Ends ends(x, joint);
-    add_residuals(joint, place(joint, ends.first, ends.second), ends, report);
+    add_residuals(joint, place_joint(joint, ends.first, ends.second), ends, report);
   }
   for (int c = plan.first_coupling(); c < plan.mechanism.constraints(); ++c)
     add_residuals(
@@ -289,7 +291,7 @@ Rank rank_at(const Plan& plan, const State& x) {
   if (result.redundant == 0) return result;
   redundancy.combination = eigen.eigenvectors().leftCols(result.redundant);
   for (int row = 0; row < plan.rows(); ++row)
-    result.redundancy_share[plan.joint_of_row[row]] += redundancy.combination.row(row).squaredNorm();
+    result.redundancy_share[plan.constraint_of_row[row]] += redundancy.combination.row(row).squaredNorm();
   result.open_loads = open_loads(plan, w, redundancy);
   result.groups = groups_of(plan, redundancy, result.margin * result.margin);
   return result;

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "core/index3/outputs/diagnostics.h"
-#include "core/index3/start/initial_state.h"
+#include "core/index3/step/evaluate_state.h"
 #include "core/mechanism/body_groups.h"
 
 namespace rigstep::index3 {
@@ -40,7 +40,7 @@ std::vector<int> tree_joints(const Plan& plan) {
   BodyGroups groups(plan.mechanism.bodies().size());
   std::vector<int> tree;
   for (const int j : candidates(plan))
-    if (groups.join(plan.bodies[j][0], plan.bodies[j][1])) tree.push_back(j);
+    if (groups.join(plan.bodies_of_constraint[j][0], plan.bodies_of_constraint[j][1])) tree.push_back(j);
   return tree;
 }
 
@@ -61,7 +61,7 @@ LoopClosure::LoopClosure(const Plan& plan, const State& start) : plan_(&plan) {
   if (m == 0) return;
   Workspace w(plan);
   evaluate_pose(plan, regular_pose(plan, start), w);
-  assemble(w);
+  sum_products(w);
   const Eigen::VectorXd values =
       Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd>(gram_, Eigen::EigenvaluesOnly).eigenvalues();
   redundant_ = static_cast<int>((values.array() < kRankTolerance).count());
@@ -75,8 +75,8 @@ void LoopClosure::grow_tree() {
   const auto hang_on = [&](int parent) {
     for (const int j : tree)
       for (const int side : {0, 1}) {
-        const int body = plan_->bodies[j][side];
-        if (plan_->bodies[j][1 - side] != parent || body == kGround || reached[body]) continue;
+        const int body = plan_->bodies_of_constraint[j][side];
+        if (plan_->bodies_of_constraint[j][1 - side] != parent || body == kGround || reached[body]) continue;
         reached[body] = true;
         order_.push_back(body);
         Member& member = member_[body];
@@ -103,7 +103,7 @@ void LoopClosure::grow_tree() {
 
 void LoopClosure::place_closing_rows() {
   for (int k = 0; k < static_cast<int>(row_.size()); ++k) {
-    const CoupledBodies& bodies = plan_->bodies[plan_->joint_of_row[row_[k]]];
+    const CoupledBodies& bodies = plan_->bodies_of_constraint[plan_->constraint_of_row[row_[k]]];
     for (int side = 0; side < 4; ++side) {
       if (bodies[side] == kGround) continue;
       for (int body = bodies[side]; body != kGround; body = member_[body].parent) {
@@ -124,7 +124,7 @@ void LoopClosure::place_closing_rows() {
 }
 
 // gram_ := products of the closing rows' directions, after the tree has taken its share
-void LoopClosure::assemble(const Workspace& w) noexcept {
+void LoopClosure::sum_products(const Workspace& w) noexcept {
   for (Member& member : member_) {
     member.inertia.setZero();
     member.inertia.diagonal() << 1.0, 1.0, 1.0, Vec3::Constant(member.arm * member.arm);
@@ -214,7 +214,7 @@ int LoopClosure::eigenvalues_below(double value) const noexcept {
 
 double LoopClosure::margin(const Workspace& w) noexcept {
   if (redundant_ == static_cast<int>(row_.size())) return 1.0;
-  assemble(w);
+  sum_products(w);
   tridiagonalise();
   double low = 0.0, high = 1.0;
   for (int k = 0; k < kHalvings; ++k) {

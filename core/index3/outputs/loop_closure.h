@@ -52,7 +52,7 @@ class LoopClosure {
 
   void grow_tree();
   void place_closing_rows();
-  void assemble(const Workspace& w) noexcept;
+  void sum_products(const Workspace& w) noexcept;
   void eliminate(Member& member, const Workspace& w) noexcept;
   void tridiagonalise() noexcept;
   int eigenvalues_below(double value) const noexcept;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/index3/compile/tree/narrow_order.h"
 #include "core/index3/outputs/diagnostics.h"
 
 namespace rigstep::index3 {
@@ -17,7 +18,7 @@ constexpr double kSmallestLoad = 1e-12;    // of the load of all bodies, that an
 std::vector<int> bodies_of(const Plan& plan, const std::vector<int>& constraints) {
   std::vector<int> bodies;
   for (const int c : constraints)
-    for (const int body : plan.bodies[c])
+    for (const int body : plan.bodies_of_constraint[c])
       if (body != kGround) bodies.push_back(body);
   std::sort(bodies.begin(), bodies.end());
   bodies.erase(std::unique(bodies.begin(), bodies.end()), bodies.end());
@@ -31,8 +32,8 @@ Neighbours neighbours_of(const Plan& plan, const std::vector<int>& constraints, 
     return static_cast<int>(std::lower_bound(bodies.begin(), bodies.end(), body) - bodies.begin());
   };
   for (const int c : constraints)
-    for (const int one : plan.bodies[c])
-      for (const int other : plan.bodies[c])
+    for (const int one : plan.bodies_of_constraint[c])
+      for (const int other : plan.bodies_of_constraint[c])
         if (one != kGround && other != kGround && one != other) all[place(one)].push_back(place(other));
   for (std::vector<int>& list : all) {
     std::sort(list.begin(), list.end());
@@ -49,7 +50,7 @@ Placement placement_in(const State& x, int body) noexcept {
 
 Vec6 load_on_second(const Plan& plan, const State& x, int j, const double* lambda) noexcept {
   const Joint& joint = plan.mechanism.joints()[j];
-  const JointPlacement at = place(joint, placement_in(x, joint.first), placement_in(x, joint.second));
+  const JointPlacement at = place_joint(joint, placement_in(x, joint.first), placement_in(x, joint.second));
   Vec6 load = Vec6::Zero();  // -J_second' lambda
   for (const Row& r : rows_of(joint.type)) load -= *lambda++ * evaluate(r, at).J_second;
   load.tail<3>() -= at.s_second.cross(load.head<3>());
@@ -80,7 +81,7 @@ Reactions::Group Reactions::make_group(const std::vector<int>& constraints) cons
     for (int row = plan_->first_row[c]; row < plan_->first_row[c + 1]; ++row) g.rows.push_back(row);
     const int rows = static_cast<int>(g.rows.size()) - first;
     for (int side = 0; side < 4; ++side) {
-      const int body = plan_->bodies[c][static_cast<std::size_t>(side)];
+      const int body = plan_->bodies_of_constraint[c][static_cast<std::size_t>(side)];
       if (body == kGround) continue;
       g.blocks.push_back({first, rows, side, 6 * position[body], static_cast<int>(g.J.size())});
       g.J.resize(g.J.size() + static_cast<std::size_t>(rows));

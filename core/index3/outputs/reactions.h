@@ -15,7 +15,7 @@
 #include <Eigen/Core>
 #include <vector>
 
-#include "core/index3/compile/tree/profile.h"
+#include "core/index3/outputs/profile.h"
 #include "core/index3/step/workspace.h"
 
 namespace rigstep::index3 {

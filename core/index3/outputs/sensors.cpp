@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/index3/outputs/diagnostics.h"
-#include "core/index3/start/initial_state.h"
+#include "core/index3/step/evaluate_state.h"
 
 namespace rigstep::index3 {
 
@@ -24,7 +24,7 @@ Vec3 specific_force(const Mechanism& m, const Output& o, const BodyState& b) {
 double rate(const Mechanism& m, const State& x, const JointCoordinate& followed) {
   const Joint& joint = m.joints()[followed.joint];
   const Placement first = placement_in(x, joint.first), second = placement_in(x, joint.second);
-  return coordinate(followed.freedom, place(joint, first, second), first, second).rate;
+  return coordinate(followed.freedom, place_joint(joint, first, second), first, second).rate;
 }
 
 void write(double*& to, const Vec3& first, const Vec3& second) {

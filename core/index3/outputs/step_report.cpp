@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 
 #include "core/index3/outputs/diagnostics.h"
 #include "core/index3/step/lane_access.h"
@@ -11,17 +10,15 @@ namespace rigstep::index3 {
 
 namespace {
 
-constexpr double kTornJoint = 1e-2;  // a joint open by more than this, of the largest arm or in radians, is no joint
-
-bool is_finite(const BodyState& b) {
-  return std::isfinite(b.r.sum() + b.p.sum() + b.v.sum() + b.w_b.sum() + b.a.sum() + b.alpha_b.sum());
-}
+// A joint open by more than this, of the largest arm or in radians, is no joint. Chosen: whether a step is refused
+// depends on it.
+constexpr double kTornJoint = 1e-2;
 
 // first joint, coupling or driver that the step left open, or -1
 int torn_joint(const Plan& plan, const Workspace& w) {
   for (int row = 0; row < plan.rows(); ++row) {
-    const int c = plan.joint_of_row[row];
-    const double Phi = row_value(plan, w.lanes.Phi, c, row - plan.first_row[c]);
+    const int c = plan.constraint_of_row[row];
+    const double Phi = row_value(plan, w.arrays.Phi, c, row - plan.first_row[c]);
     if (std::abs(Phi) > kTornJoint * (plan.is_length[row] ? plan.length : 1.0)) return c;
   }
   return -1;
@@ -36,47 +33,6 @@ int most_moved_body(const Plan& plan, const Workspace& w) {
     if (size > largest) largest = size, most = i;
   }
   return most;
-}
-
-// Newton's iterations once more, by one thread; f is called in each of them.
-template <class F>
-void iterate_again(const StepProblem& step, const F& f) {
-  prepare_step(step);
-  PartSweeps sweeps(step.plan, step.w, nullptr, 0);
-  newton(step, sweeps, std::ref(f));
-}
-
-// The first body whose motion is not finite before the joints spread that over the mechanism, else the first joint or
-// body of the result.
-void find_not_finite(const StepProblem& step, State& reached, StepReport& report) {
-  leave_lanes(step.plan, step.w, Instant::next, reached);
-  report.body = report.joint = -1;
-  for (std::size_t row = 0; row < reached.lambda.size() && report.joint < 0; ++row)
-    if (!std::isfinite(reached.lambda[row])) report.joint = step.plan.joint_of_row[row];
-  for (std::size_t i = 0; i < reached.body.size() && report.body < 0; ++i)
-    if (!is_finite(reached.body[i])) report.body = static_cast<int>(i);
-  int body = -1;
-  iterate_again(step, [&] {
-    for (int i = 0; i < static_cast<int>(step.last.body.size()) && body < 0; ++i)
-      if (!std::isfinite(motion(step.plan, step.w, i).sum())) body = i;
-  });
-  if (body < 0) return;
-  report.body = body;
-  report.joint = -1;
-}
-
-// What could not be eliminated. The factor of the projections has taken the place of the iterations', so these are made
-// once more. What moved most, or is torn, stands in where all pivots can be had.
-void find_singular(const StepProblem& step, StepReport& report) {
-  const Singular of_projections = what_is_singular(step.plan, step.w);
-  Singular first;
-  iterate_again(step, [&] {
-    if (first.is_none()) first = what_is_singular(step.plan, step.w);
-  });
-  if (first.is_none()) first = of_projections;
-  if (first.is_none()) return;
-  report.body = first.body;
-  report.joint = first.joint;
 }
 
 }  // namespace
@@ -105,11 +61,6 @@ StepReport make_report(const StepProblem& step, const ResidualLimits& limits, co
     report.status = StepStatus::singular;
   }
   return report;
-}
-
-void find_origin(const StepProblem& step, State& reached, StepReport& report) noexcept {
-  if (report.status == StepStatus::not_finite) find_not_finite(step, reached, report);
-  if (report.status == StepStatus::singular) find_singular(step, report);
 }
 
 }  // namespace rigstep::index3

@@ -110,7 +110,7 @@ Vec3 centripetal(const Vec3& w, const Vec3& s) { return w.cross(w.cross(s)); }
 
 }  // namespace
 
-JointPlacement place(const Joint& joint, const Placement& first, const Placement& second) noexcept {
+JointPlacement place_joint(const Joint& joint, const Placement& first, const Placement& second) noexcept {
   JointPlacement at;
   at.s_first = first.A * joint.in_first.point_b;
   at.s_second = second.A * joint.in_second.point_b;

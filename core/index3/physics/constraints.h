@@ -30,7 +30,7 @@ struct JointPlacement {
   double length;   // distance: of the two points [m]
   JointType type;  // tells what first_angle and second_angle mean
 };
-JointPlacement place(const Joint& joint, const Placement& first, const Placement& second) noexcept;
+JointPlacement place_joint(const Joint& joint, const Placement& first, const Placement& second) noexcept;
 
 // One row: value, Jacobians of the two bodies.
 struct RowValue {

@@ -8,6 +8,7 @@
 
 #include "core/index3/start/make_plan.h"
 #include "core/index3/step/applied_forces.h"
+#include "core/index3/step/evaluate_state.h"
 
 namespace rigstep::index3 {
 
@@ -16,10 +17,6 @@ namespace {
 constexpr double kGapTolerance = 1e-6;  // [-] of an arm, [rad], of the velocities
 constexpr int kAssemblyIterations = 100;
 constexpr int kPasses = 20;  // of one sweep each; close to a singular pose a few do not suffice
-
-void place_bodies(const State& x, Workspace& w) {
-  for (std::size_t i = 0; i < x.body.size(); ++i) w.placement[i] = placement_of(x.body[i]);
-}
 
 double largest(const std::vector<double>& values) {
   double most = 0.0;
@@ -168,7 +165,7 @@ std::string text(const char* format, double a, double b = 0.0) {
 }
 
 double row_velocity(const Plan& plan, const Workspace& w, int row) {
-  const int constraint = plan.joint_of_row[row];
+  const int constraint = plan.constraint_of_row[row];
   double rate = constraint < plan.first_driver() ? 0.0 : row_terms(plan, w, constraint).velocity;
   for_each_block(plan, w, row, [&](int body, const Vec6& J) {
     rate += J.head<3>().dot(w.placement[body].v) + J.tail<3>().dot(w.placement[body].w);
@@ -269,11 +266,11 @@ void require_consistent_start(const Mechanism& mechanism) {
                    "correct the start velocities, or let `rigstep check FILE --assemble` find the nearest ones");
 }
 
-Assembly assemble(const Mechanism& mechanism) {
+ClosedStart close_start_pose(const Mechanism& mechanism) {
   const Plan plan = make_plan(mechanism, {});
   Workspace w(plan);
   State x = start_pose(plan);
-  Assembly result;
+  ClosedStart result;
   result.residual = close_positions(plan, x, w, kAssemblyIterations);
   close_velocities(plan, x, w);
   place_bodies(x, w);
@@ -321,19 +318,6 @@ State initial_state(const Plan& plan, Workspace& w) {
   solve_accelerations(plan, x, w);
   evaluate_state(plan, x, w);
   return x;
-}
-
-void evaluate_pose(const Plan& plan, const State& x, Workspace& w) noexcept {
-  place_bodies(x, w);
-  w.drive = x.drive;
-  w.reference = x.coordinate;
-  evaluate_constraints(plan, w);
-}
-
-void evaluate_state(const Plan& plan, const State& x, Workspace& w) noexcept {
-  evaluate_pose(plan, x, w);
-  follow_coordinates(plan, x.coordinate, w);
-  apply_forces(plan, Inputs{}, 0.0, x.coordinate, ActingAt::instant, w);
 }
 
 }  // namespace rigstep::index3

@@ -1,5 +1,4 @@
-// A start state that satisfies the joints at all three levels, [001] 3.5 step 1. Load time only, but for
-// evaluate_state(), which a step that failed calls too.
+// A start state that satisfies the joints at all three levels, [001] 3.5 step 1. Load time only.
 #pragma once
 
 #include <string>
@@ -32,7 +31,7 @@ struct StartError : MechanismError {
 void require_consistent_start(const Mechanism& mechanism);
 
 // Closes the joints with the smallest mass-weighted motion from the start pose.
-struct Assembly {
+struct ClosedStart {
   std::vector<Body> bodies;   // with consistent poses and velocities
   double largest_move = 0.0;  // of a mass centre [m]
   double largest_turn = 0.0;  // of a body [rad]
@@ -40,7 +39,7 @@ struct Assembly {
   double residual = 0.0;      // largest position constraint left [m] or [-]
   bool closed = false;        // residual is rounding, and so are the velocities'
 };
-Assembly assemble(const Mechanism& mechanism);
+ClosedStart close_start_pose(const Mechanism& mechanism);
 
 // The start pose as described, with the drives of the start.
 State start_pose(const Plan& plan);
@@ -52,11 +51,5 @@ State closed(const Plan& plan, State x, Workspace& w);
 // satisfy M a + J' lambda = Q, J a = gamma at zero inputs. w holds the constraints of that state afterwards.
 // Throws StartError as require_consistent_start.
 State initial_state(const Plan& plan, Workspace& w);
-
-// w.placement and constraints of an arbitrary state. Called in the loop too.
-void evaluate_pose(const Plan& plan, const State& x, Workspace& w) noexcept;
-
-// The same with forces and coordinates, as sensors and diagnostics read them.
-void evaluate_state(const Plan& plan, const State& x, Workspace& w) noexcept;
 
 }  // namespace rigstep::index3

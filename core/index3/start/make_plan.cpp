@@ -8,19 +8,20 @@
 
 #include "core/index3/compile/compliance.h"
 #include "core/index3/compile/size_limits.h"
+#include "core/index3/compile/tangents.h"
 #include "core/index3/kernels/sweeps.h"
 #include "core/index3/physics/constraints.h"
+#include "core/index3/physics/inputs.h"
 #include "core/index3/physics/kinematics.h"
 #include "core/index3/start/primal_bodies.h"
-#include "core/index3/start/tangents.h"
-#include "core/index3/step/applied_forces.h"
 #include "core/mechanism/body_groups.h"
 
 namespace rigstep::index3 {
 
 namespace {
 
-constexpr int kMostRowsOfBody = 1500;  // its compliance between all its joints is one dense block
+// Its compliance between all its joints is one dense block, of 9 MB here. Chosen: bodies with more are refused.
+constexpr int kMostRowsOfBody = 1500;
 
 const Joint& joint_of(const Mechanism& mechanism, int coordinate) {
   return mechanism.joints()[mechanism.coordinates()[coordinate].joint];
@@ -86,8 +87,8 @@ std::vector<int> number_rows(const Mechanism& mechanism) {
 
 void require_moderate_bodies(const Plan& plan) {
   std::vector<int> rows(plan.mechanism.bodies().size(), 0);
-  for (std::size_t c = 0; c < plan.bodies.size(); ++c)
-    for (const int body : plan.bodies[c])
+  for (std::size_t c = 0; c < plan.bodies_of_constraint.size(); ++c)
+    for (const int body : plan.bodies_of_constraint[c])
       if (body != kGround) rows[body] += plan.first_row[c + 1] - plan.first_row[c];
   for (const Element& element : plan.elements)
     for (const int body : element.bodies)
@@ -119,7 +120,7 @@ void choose_compliance(const Plan& plan, const State& start, const ComplianceCho
   const Joint& joint = m.joints()[joint_index];
   const auto placement = [&](int body) { return body == kGround ? Placement{} : placement_of(start.body[body]); };
   const Placement first = placement(joint.first), second = placement(joint.second);
-  const JointPlacement at = place(joint, first, second);
+  const JointPlacement at = place_joint(joint, first, second);
   const auto rows = rows_of(joint.type);
   for (const bool cosines : {false, true}) {
     std::vector<int> of_kind;
@@ -146,7 +147,7 @@ void prepare_couplings_and_drivers(Plan& plan, const State& start, const Complia
     const auto& [joint_index, freedom, offset] = m.coordinates()[k];
     const Joint& joint = m.joints()[joint_index];
     const Placement first = placement(joint.first), second = placement(joint.second);
-    const JointPlacement at = place(joint, first, second);
+    const JointPlacement at = place_joint(joint, first, second);
     Coordinate c = coordinate(freedom, at, first, second);
     c.value = followed(freedom, at, c.value + offset, offset);
     return c;
@@ -154,15 +155,16 @@ void prepare_couplings_and_drivers(Plan& plan, const State& start, const Complia
   const auto set_compliance = [&](int constraint, const CoupledJacobians& J) {
     std::vector<RowsOnBody> on;
     for (std::size_t k = 0; k < J.size(); ++k)
-      on.push_back({plan.bodies[constraint][k], placement(plan.bodies[constraint][k]).A, J[k]});
+      on.push_back(
+          {plan.bodies_of_constraint[constraint][k], placement(plan.bodies_of_constraint[constraint][k]).A, J[k]});
     plan.compliance[plan.first_row[constraint]] = choice.of(on);
   };
   int constraint = plan.first_coupling();
   for (const Coupling& coupling : m.couplings()) {
     const Coordinate first = coordinate_at_start(coupling.first), second = coordinate_at_start(coupling.second);
     plan.coupling_constant.push_back(first.value + coupling.ratio * second.value);
-    set_compliance(constraint, coupled_jacobians(plan.bodies[constraint], joint_of(m, coupling.first), first,
-                                                 joint_of(m, coupling.second), second, coupling.ratio));
+    set_compliance(constraint, coupled_jacobians(plan.bodies_of_constraint[constraint], joint_of(m, coupling.first),
+                                                 first, joint_of(m, coupling.second), second, coupling.ratio));
     ++constraint;
   }
   for (const Driver& driver : m.drivers()) {
@@ -174,8 +176,8 @@ void prepare_couplings_and_drivers(Plan& plan, const State& start, const Complia
   }
 }
 
-// which rows are measured in metres
-void name_rows(const Plan& plan, std::vector<int>& constraint_of, std::vector<bool>& is_length_row) {
+// the constraint of each row, and whether the row is measured in metres
+void classify_rows(const Plan& plan, std::vector<int>& constraint_of, std::vector<bool>& is_length_row) {
   const Mechanism& m = plan.mechanism;
   for (int c = 0; c < m.constraints(); ++c)
     constraint_of.insert(constraint_of.end(), static_cast<std::size_t>(plan.first_row[c + 1] - plan.first_row[c]), c);
@@ -189,7 +191,7 @@ void name_rows(const Plan& plan, std::vector<int>& constraint_of, std::vector<bo
 
 RowFormat format_of(JointType type) {
   const int rows = static_cast<int>(rows_of(type).size());
-  return {rows, is_point_with_cosines(rows_of(type)) ? rows - 3 : RowFormat::kGeneral};
+  return {rows, is_point_with_cosines(rows_of(type)) ? rows - 3 : RowFormat::kAnyRows};
 }
 
 // What has rows, as the elimination sees it.
@@ -202,14 +204,14 @@ std::vector<Constraint> constraints_of(Plan& plan) {
     if (rows == 0) continue;
     plan.eliminated_as.back() = static_cast<int>(constraints.size());
     plan.eliminated.push_back(c);
-    const CoupledBodies& on = plan.bodies[c];
+    const CoupledBodies& on = plan.bodies_of_constraint[c];
     const bool is_coupling = c >= plan.first_coupling() && c < plan.first_driver();
     constraints.push_back(
-        {c < plan.first_coupling() ? format_of(m.joints()[c].type) : RowFormat{rows, RowFormat::kGeneral},
+        {c < plan.first_coupling() ? format_of(m.joints()[c].type) : RowFormat{rows, RowFormat::kAnyRows},
          {on.begin(), on.begin() + (is_coupling ? 4 : 2)}});
   }
   for (const Element& element : plan.elements)
-    constraints.push_back({{element.rows, RowFormat::kGeneral}, element.bodies});
+    constraints.push_back({{element.rows, RowFormat::kAnyRows}, element.bodies});
   return constraints;
 }
 
@@ -292,13 +294,13 @@ void choose_compliances(Plan& plan) {
 void describe_mechanism(Plan& plan) {
   const Mechanism& m = plan.mechanism;
   plan.first_row = number_rows(m);
-  plan.bodies = acted_on(m);
+  plan.bodies_of_constraint = acted_on(m);
   prepare_elements(plan);
   plan.elements = elements_of(plan);
-  plan.carries_spring = bodies_with_own_tangent(plan);
+  plan.has_own_tangent = bodies_with_own_tangent(plan);
   plan.has_loops = closes_loops(m);
   plan.length = characteristic_length(m);
-  name_rows(plan, plan.joint_of_row, plan.is_length);
+  classify_rows(plan, plan.constraint_of_row, plan.is_length);
 }
 
 }  // namespace
@@ -315,7 +317,7 @@ Plan make_plan(const Mechanism& mechanism, const Settings& settings) {
   plan.constraints = constraints_of(plan);
   find_pose_dependent(plan, plan.constraints);
   require_moderate_joints(plan.constraints, static_cast<int>(mechanism.bodies().size()));
-  plan.lay_out(compile(plan.constraints, plan.carries_spring, plan.settings.order, plan.lanes));
+  plan.lay_out(compile(plan.constraints, plan.has_own_tangent, plan.settings.order, plan.lanes));
   choose_primal_bodies(plan);
   require_moderate_elimination(plan.elimination, plan.settings.primal_bodies == PrimalBodies::dual);
   if (plan.settings.threads > 1) plan.lay_out(plan.divided(plan.settings.threads));

@@ -9,6 +9,7 @@
 #include "core/index3/start/initial_state.h"
 #include "core/index3/start/make_plan.h"
 #include "core/index3/step/applied_forces.h"
+#include "core/index3/step/evaluate_state.h"
 #include "core/index3/step/lane_access.h"
 #include "core/mechanism/body_groups.h"
 
@@ -54,18 +55,18 @@ State perturbed(const Plan& plan, State x) {
   return x;
 }
 
-// ---- which constraints come late
+// ---- which constraints are eliminated last
 
 // Constraints of the bodies that hang together when the primal bodies are taken out.
 std::vector<std::vector<int>> parts_between(const Plan& plan, const std::vector<bool>& is_primal) {
   BodyGroups groups(is_primal.size());
   const auto first_of = [&](int c) {  // kGround: primal bodies and ground only
-    for (const int body : plan.bodies[c])
+    for (const int body : plan.bodies_of_constraint[c])
       if (body != kGround && !is_primal[body]) return body;
     return kGround;
   };
   for (const int c : plan.eliminated)
-    for (const int body : plan.bodies[c])
+    for (const int body : plan.bodies_of_constraint[c])
       if (body != kGround && !is_primal[body]) groups.join(body, first_of(c));
   std::vector<std::vector<int>> parts(is_primal.size() + 1);
   for (const int c : plan.eliminated) parts[groups.group_of(first_of(c))].push_back(c);
@@ -106,7 +107,7 @@ class Columns {
       : of_(is_primal.size(), -1) {
     for (const bool primal_bodies : {false, true}) {
       for (const int c : part)
-        for (const int body : plan.bodies[c])
+        for (const int body : plan.bodies_of_constraint[c])
           if (body != kGround && is_primal[body] == primal_bodies && of_[body] < 0) of_[body] = all, all += 6;
       if (!primal_bodies) own = all;
     }
@@ -127,7 +128,7 @@ Vec6 weighted(const Plan& plan, const Workspace& w, int body, const Vec6& J) {
   return result;
 }
 
-// marks the late ones among the constraints of a part, at the pose in w
+// marks those among the constraints of a part that are eliminated last, at the pose in w
 void mark_eliminated_last(const Plan& plan, const Workspace& w, const std::vector<int>& part,
                           const std::vector<bool>& is_primal, std::vector<Constraint>& constraints) {
   const Columns columns(plan, part, is_primal);
@@ -171,7 +172,7 @@ bool find_eliminated_last(const Plan& plan, const std::vector<int>& primal_bodie
 // Twists (n x 6) projected onto the velocity constraints by the elimination, at the pose x. Not finite: it failed.
 VectorXd project(const Plan& plan, const State& x, const VectorXd& twists) {
   Workspace w(plan);
-  StepArrays& a = w.lanes;
+  StepArrays& a = w.arrays;
   evaluate_state(plan, x, w);
   enter_lanes(plan, x, w);
   iterate_from_last(plan, w);
@@ -182,7 +183,7 @@ VectorXd project(const Plan& plan, const State& x, const VectorXd& twists) {
   for (int i = 0; i < bodies; ++i) set_motion(plan, i, twists.segment<6>(6 * i), w);
   AssemblySweep up = further_pass(RightHandSide::quadratic);
   up.constrain = up.with_stiffness = up.factorise = true;
-  up.tangent = {.geometric = 0.0, .of_forces = false, .stage = 1};
+  up.tangent = {.geometric = 0.0, .with_force_derivatives = false, .compliance = ComplianceOf::projections};
   if (!plan.kernels->assemble(a, up)) return VectorXd::Constant(twists.size(), NAN);
   plan.kernels->disassemble(a, motion_update(Multiplier::sigma));
   VectorXd result(twists.size());
@@ -242,7 +243,7 @@ void choose_primal_bodies(Plan& plan) {
   if (!find_eliminated_last(plan, choice.primal_bodies, marked)) return;
   choice.eliminated_last = static_cast<int>(
       std::count_if(marked.begin(), marked.end(), [](const Constraint& c) { return c.eliminated_last; }));
-  Elimination hybrid = compile(marked, plan.carries_spring, plan.settings.order, plan.lanes, choice.primal_bodies);
+  Elimination hybrid = compile(marked, plan.has_own_tangent, plan.settings.order, plan.lanes, choice.primal_bodies);
   choice.dual = plan.elimination.multiply_adds;
   choice.hybrid = hybrid.multiply_adds;
   choice.reason = Reason::not_cheaper;

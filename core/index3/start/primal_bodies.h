@@ -3,8 +3,9 @@
 //
 // A constraint may be eliminated before the primal bodies only if holding these fixed does not make it redundant: else
 // its pivot is its compliance alone, and what it adds to the primal bodies drowns their mass. Such constraints (all of
-// a primal body with the ground or another primal body, a driver in a leg) come late, after the primal bodies. That is
-// decided at the start pose and at another one; the result is verified by comparison with a pivoted dense solve.
+// a primal body with the ground or another primal body, a driver in a leg) are eliminated last, after the primal
+// bodies. That is decided at the start pose and at another one; the result is verified by comparison with a pivoted
+// dense solve.
 #pragma once
 
 #include <string>
@@ -14,7 +15,7 @@
 namespace rigstep::index3 {
 
 // Makes the choice for a plan that is complete in its dual form, in one part, and lays out the hybrid one where that is
-// chosen, with those of the plan's constraints marked that come late there.
+// chosen, with those of the plan's constraints marked that are eliminated last there.
 void choose_primal_bodies(Plan& plan);
 
 // Largest relative error of the velocities that the plan's elimination, in one part, projects, at the start pose and

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/index3/physics/inputs.h"
 #include "core/index3/physics/portable_math.h"
 
 namespace rigstep::index3 {
@@ -69,12 +70,6 @@ void take_inputs(const Plan& plan, const Inputs& inputs, Workspace& w) noexcept 
   std::copy_n(inputs.value.begin(), plan.mechanism.inputs().size(), w.input.begin());
 }
 
-bool turns_about_ground(const Mechanism& mechanism, const Input& input) noexcept {
-  if (input.kind != Input::Kind::joint_effort) return false;
-  const Joint& joint = mechanism.joints()[input.joint];
-  return joint.type == JointType::revolute && joint.first == kGround;
-}
-
 void apply_forces(const Plan& plan, const Inputs& inputs, double t, const std::vector<double>& last_coordinate,
                   ActingAt acting, Workspace& w) noexcept {
   const Mechanism& m = plan.mechanism;
@@ -124,7 +119,7 @@ void replace_loads_over_step(const Plan& plan, Workspace& w) noexcept {
 
 void force_tangent(const Plan& plan, double stiffness_factor, double damping_factor, Workspace& w) noexcept {
   for (const int i : plan.pose_dependent_bodies)
-    if (plan.carries_spring[i]) w.tangent[i].setZero();
+    if (plan.has_own_tangent[i]) w.tangent[i].setZero();
   const Surroundings at = surroundings(plan, w);
   const TangentFactors factors{stiffness_factor, damping_factor};
   const OwnTangents tangents{w.tangent.data()};

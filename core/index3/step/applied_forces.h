@@ -16,9 +16,6 @@ void take_inputs(const Plan& plan, const Inputs& inputs, Workspace& w) noexcept;
 // w.coordinate: the followed joint coordinates, unwrapped from their values at the last instant.
 void follow_coordinates(const Plan& plan, const std::vector<double>& last_coordinate, Workspace& w) noexcept;
 
-// An effort about an axis that is fixed in the ground: it loads its body alike in all poses.
-bool turns_about_ground(const Mechanism& mechanism, const Input& input) noexcept;
-
 // The loads at an instant, or those that stand in Newton's equations of a step: the same but for elements that act over
 // a step.
 enum class ActingAt { instant, step };

@@ -14,7 +14,7 @@ namespace rigstep::index3 {
 
 // Any of them together.
 enum Passing : unsigned {
-  kNothing = 0,  // that everybody has come so far
+  kNothing = 0,  // only a barrier
   kPoses = 1,    // of the iterate
   kTwists = 2,
   kMotions = 4,
@@ -39,7 +39,8 @@ class Exchange {
 
  private:
   static constexpr int kNumbersOfLine = 7;
-  static constexpr int kLinesOfPage = 64;  // between those of different parts: end_part in elimination.cpp says why
+  static constexpr int kLinesOfPage =
+      64;  // between those of different parts: Layout::end_part in compile/layout/layout.h says why
   struct alignas(64) Line {
     double number[kNumbersOfLine];
     std::atomic<std::uint64_t> stamp{0};

@@ -8,9 +8,7 @@
 
 namespace rigstep::index3 {
 
-constexpr int kLowField = kDoublesPerBody;  // r_low, behind the rest of a body's state
-constexpr int kBeyondField = kHistoryField + 8;
-static_assert(kStateFields == kLowField + 3, "lanes hold a body as the state does");
+static_assert(kLow == kDoublesPerBody && kStateFields == kLow + 3, "lanes hold a body as the state does");
 
 namespace {
 
@@ -41,11 +39,11 @@ void at_all_rows(const ConstraintPlace& c, const F& f) {
 
 void write_loads(const Plan& plan, Workspace& w, int body) {
   at_all_places(plan.elimination, body,
-                [&](const BodyPlace& at) { scatter(w.lanes.body, at.of(kLoadField), 0, w.Q[body]); });
+                [&](const BodyPlace& at) { scatter(w.arrays.body, at.of(kLoadField), 0, w.Q[body]); });
 }
 
 Mat3 rotation_at(const Workspace& w, const BodyPlace& at) {
-  const auto a = gather<9>(w.lanes.body, at.of(kRotationField));
+  const auto a = gather<9>(w.arrays.body, at.of(kRotationField));
   Mat3 A;
   A << a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8];
   return A;
@@ -54,61 +52,62 @@ Mat3 rotation_at(const Workspace& w, const BodyPlace& at) {
 void place_joints(const Plan& plan, const std::vector<int>& joints, Workspace& w) {
   for (const int j : joints) {
     const Joint& joint = plan.mechanism.joints()[j];
-    w.joint[j] = place(joint, placement(w, joint.first), placement(w, joint.second));
+    w.joint[j] = place_joint(joint, placement(w, joint.first), placement(w, joint.second));
   }
 }
 
 void gather(const Plan& plan, const std::vector<int>& bodies, const std::vector<int>& joints, Workspace& w) {
-  const double two_over_dt = w.lanes.step.two_over_dt;
+  const double two_over_dt = w.arrays.step.two_over_dt;
   for (const int i : bodies) {
     const BodyPlace& place = plan.elimination.body[i];
-    const Place last = place.of(w.lanes.last), next = place.of(w.lanes.next);
+    const Place last = place.of(w.arrays.last), next = place.of(w.arrays.next);
     Placement& at = w.placement[i];
-    at.r = gather<3>(w.lanes.body, next);
+    at.r = gather<3>(w.arrays.body, next);
     at.A = rotation_at(w, place);
-    at.v = gather<3>(w.lanes.body, last, 7) + two_over_dt * gather<3>(w.lanes.body, place.of(kBeyondField));
-    const EulerParameters p = gather<4>(w.lanes.body, next, 3);
-    const EulerParameters minus_2_h1 = gather<4>(w.lanes.body, place.of(kHistoryField));
-    at.w = at.A * twice_G(p, -0.5 * minus_2_h1);
+    at.v =
+        gather<3>(w.arrays.body, last, kV) + two_over_dt * gather<3>(w.arrays.body, place.of(kHistoryField + kBeyond));
+    const EulerParameters p = gather<4>(w.arrays.body, next, kP);
+    const EulerParameters minus_2_pd_hat = gather<4>(w.arrays.body, place.of(kHistoryField + kMinus2PdHat));
+    at.w = at.A * twice_G(p, -0.5 * minus_2_pd_hat);
   }
   place_joints(plan, joints, w);
 }
 
 // What a general constraint does to one of its bodies.
-struct GeneralHandle {
+struct HandleValues {
   Vec6 load = Vec6::Zero();
   Mat3 K = Mat3::Zero();
   Vec6 rows[kMaxRows];
 };
 
-void write_handle(const Workspace& w, Place at, const GeneralHandle& h, int rows) {
-  scatter(w.lanes.handles, at, 0, h.load);
+void write_handle(const Workspace& w, Place at, const HandleValues& h, int rows) {
+  scatter(w.arrays.handles, at, 0, h.load);
   const double K[] = {h.K(0, 0), h.K(1, 1), h.K(2, 2), h.K(1, 0), h.K(2, 0), h.K(2, 1)};
-  for (int k = 0; k < 6; ++k) w.lanes.handles[at.base + (kStiffnessOfHandle + k) * at.stride] = 2.0 * K[k];
-  for (int k = 0; k < rows; ++k) scatter(w.lanes.handles, at, kRowsOfHandle + 6 * k, h.rows[k]);
+  for (int k = 0; k < 6; ++k) w.arrays.handles[at.base + (kStiffnessOfHandle + k) * at.stride] = 2.0 * K[k];
+  for (int k = 0; k < rows; ++k) scatter(w.arrays.handles, at, kRowsOfHandle + 6 * k, h.rows[k]);
 }
 
 // value: of row k, into all its places
 void write_row(const Plan& plan, int constraint, int row, double value, double* array) {
-  at_all_rows(plan.elimination.constraint[plan.eliminated_as[constraint]],
+  at_all_rows(plan.elimination.constraint_place[plan.eliminated_as[constraint]],
               [&](Place at) { array[at.base + row * at.stride] = value; });
 }
 
 void constrain_general(const Plan& plan, int c, bool with_stiffness, Workspace& w) {
   evaluate_constraint(plan, c, w);
-  const ConstraintPlace& place = plan.elimination.constraint[plan.eliminated_as[c]];
-  const CoupledBodies& bodies = plan.bodies[c];
+  const ConstraintPlace& place = plan.elimination.constraint_place[plan.eliminated_as[c]];
+  const CoupledBodies& bodies = plan.bodies_of_constraint[c];
   const int first = plan.first_row[c], rows = plan.first_row[c + 1] - first;
   double lambda[kMaxRows];
   for (int k = 0; k < rows; ++k) {
-    lambda[k] = row_value(plan, w.lanes.lambda, c, k);
-    write_row(plan, c, k, w.Phi[first + k], w.lanes.Phi);
+    lambda[k] = row_value(plan, w.arrays.lambda, c, k);
+    write_row(plan, c, k, w.Phi[first + k], w.arrays.Phi);
   }
   std::array<Mat3, kMaxSides> K;
   if (with_stiffness) geometric_stiffness(plan, c, lambda, w, K);
   for (int s = 0; s < static_cast<int>(place.handles.size()); ++s) {
     if (bodies[s] == kGround) continue;
-    GeneralHandle side;
+    HandleValues side;
     if (with_stiffness) side.K = K[s];
     for (int k = 0; k < rows; ++k) {
       side.rows[k] = block(plan, w, first + k, s);
@@ -121,9 +120,9 @@ void constrain_general(const Plan& plan, int c, bool with_stiffness, Workspace& 
 void write_element(const Plan& plan, std::size_t k, double stiffness_factor, double damping_factor, Workspace& w) {
   const Element& element = plan.elements[k];
   evaluate_element(plan, element, stiffness_factor, damping_factor, w);
-  const ConstraintPlace& place = plan.elimination.constraint[plan.first_element() + static_cast<int>(k)];
+  const ConstraintPlace& place = plan.elimination.constraint_place[plan.first_element() + static_cast<int>(k)];
   for (std::size_t s = 0; s < element.bodies.size(); ++s) {
-    GeneralHandle side;
+    HandleValues side;
     std::copy_n(w.element_rows[s].begin(), element.rows, side.rows);
     for (const Place& at : place.handles[s]) write_handle(w, at, side, element.rows);
   }
@@ -131,14 +130,14 @@ void write_element(const Plan& plan, std::size_t k, double stiffness_factor, dou
 
 // elements and primal bodies are never open and have no multiplier
 void keep_closed(const Elimination& e, std::size_t constraint, StepArrays& a) {
-  at_all_rows(e.constraint[constraint], [&](Place at) {
+  at_all_rows(e.constraint_place[constraint], [&](Place at) {
     for (int row = 0; row < e.constraints[constraint].format.rows; ++row) a.Phi[at.base + row * at.stride] = 0.0;
   });
 }
 
 // nobody evaluates padding
 void clear_padding(const Elimination& e, std::size_t padding, StepArrays& a) {
-  for (const std::vector<Place>& side : e.constraint[padding].handles)
+  for (const std::vector<Place>& side : e.constraint_place[padding].handles)
     for (const Place& at : side)
       for (int n = 0; n < e.constraints[padding].format.handle_size(); ++n) a.handles[at.base + n * at.stride] = 0.0;
 }
@@ -147,12 +146,12 @@ void clear_padding(const Elimination& e, std::size_t padding, StepArrays& a) {
 
 void enter_lanes(const Plan& plan, const State& x, Workspace& w) noexcept {
   const Elimination& e = plan.elimination;
-  StepArrays& a = w.lanes;
+  StepArrays& a = w.arrays;
   for (int i = 0; i < static_cast<int>(x.body.size()); ++i) {
     const Eigen::Map<const Eigen::Matrix<double, kDoublesPerBody, 1>> values(x.body[i].r.data());
     at_all_places(e, i, [&](const BodyPlace& at) {
       scatter(a.body, at.of(a.last), 0, values);
-      scatter(a.body, at.of(a.last), kLowField, x.r_low[i]);
+      scatter(a.body, at.of(a.last), kLow, x.r_low[i]);
     });
     write_loads(plan, w, i);
   }
@@ -165,7 +164,7 @@ void enter_lanes(const Plan& plan, const State& x, Workspace& w) noexcept {
   for (int c = 0; c < plan.mechanism.constraints(); ++c) {
     const int first = plan.first_row[c], rows = plan.first_row[c + 1] - first;
     if (rows == 0) continue;
-    at_all_rows(e.constraint[plan.eliminated_as[c]], [&](Place at) {
+    at_all_rows(e.constraint_place[plan.eliminated_as[c]], [&](Place at) {
       for (int k = 0; k < rows; ++k) {
         a.last_lambda[at.base + k * at.stride] = x.lambda[first + k];
         a.last_kappa[at.base + k * at.stride] = x.kappa[first + k];
@@ -176,7 +175,7 @@ void enter_lanes(const Plan& plan, const State& x, Workspace& w) noexcept {
 
 void leave_lanes(const Plan& plan, const Workspace& w, Instant instant, State& x) noexcept {
   const Elimination& e = plan.elimination;
-  const StepArrays& a = w.lanes;
+  const StepArrays& a = w.arrays;
   const bool last = instant == Instant::last;
   const int state = last ? a.last : a.next;
   const double *lambda = last ? a.last_lambda : a.lambda, *kappa = last ? a.last_kappa : a.kappa;
@@ -184,11 +183,11 @@ void leave_lanes(const Plan& plan, const Workspace& w, Instant instant, State& x
     const Place at = e.body[i].of(state);
     double* to = x.body[i].r.data();
     for (int k = 0; k < kDoublesPerBody; ++k) to[k] = a.body[at.base + k * at.stride];
-    x.r_low[i] = gather<3>(a.body, at, kLowField);
+    x.r_low[i] = gather<3>(a.body, at, kLow);
   }
   for (int c = 0; c < plan.mechanism.constraints(); ++c) {
     if (plan.eliminated_as[c] < 0) continue;
-    const Place& at = e.constraint[plan.eliminated_as[c]].rows;
+    const Place& at = e.constraint_place[plan.eliminated_as[c]].rows;
     int row = plan.first_row[c];
     for (int k = 0; row < plan.first_row[c + 1]; ++k, ++row) {
       x.lambda[row] = lambda[at.base + k * at.stride];
@@ -198,13 +197,13 @@ void leave_lanes(const Plan& plan, const Workspace& w, Instant instant, State& x
 }
 
 void iterate_from_last(const Plan& plan, Workspace& w) noexcept {
-  StepArrays& a = w.lanes;
+  StepArrays& a = w.arrays;
   for (int i = 0; i < static_cast<int>(plan.elimination.body.size()); ++i)
     at_all_places(plan.elimination, i, [&](const BodyPlace& at) {
       scatter(a.body, at.of(a.next), 0, gather<kStateFields>(a.body, at.of(a.last)));
     });
   std::copy_n(a.last_lambda, a.rows, a.lambda);
-  plan.kernels->place(a);
+  plan.kernels->update_rotations(a);
 }
 
 void gather_poses(const Plan& plan, Workspace& w) noexcept {
@@ -215,7 +214,7 @@ void gather_last_instant(const Plan& plan, Workspace& w) noexcept {
   for (const int i : plan.pose_dependent_bodies) {
     BodyState body;
     Eigen::Map<Eigen::Matrix<double, kDoublesPerBody, 1>>(body.r.data()) =
-        gather<kDoublesPerBody>(w.lanes.body, plan.elimination.body[i].of(w.lanes.last));
+        gather<kDoublesPerBody>(w.arrays.body, plan.elimination.body[i].of(w.arrays.last));
     w.placement[i] = placement_of(body);
   }
   place_joints(plan, plan.pose_dependent_joints, w);
@@ -227,7 +226,7 @@ void gather_followed_poses(const Plan& plan, Workspace& w) noexcept {
 
 void gather_velocities(const Plan& plan, Workspace& w) noexcept {
   for (const int i : plan.pose_dependent_bodies) {
-    const Vec6 twist = gather<6>(w.lanes.body, plan.elimination.body[i].of(kTwistField));
+    const Vec6 twist = gather<6>(w.arrays.body, plan.elimination.body[i].of(kTwistField));
     w.placement[i].v = twist.head<3>();
     w.placement[i].w = twist.tail<3>();
   }
@@ -237,7 +236,7 @@ void evaluate_drivers(const Plan& plan, const State& last, const Inputs& inputs,
   std::copy(last.coordinate.begin(), last.coordinate.end(), w.reference.begin());
   for (std::size_t k = 0; k < w.drive.size(); ++k) {
     w.drive[k] = prescribed_next(plan.mechanism.drivers()[k], plan.drivers[k], last.drive[k], inputs, t);
-    write_row(plan, plan.first_driver() + static_cast<int>(k), 0, -w.drive[k].rate, w.lanes.rate);
+    write_row(plan, plan.first_driver() + static_cast<int>(k), 0, -w.drive[k].rate, w.arrays.rate);
   }
 }
 
@@ -248,14 +247,14 @@ void constrain_general(const Plan& plan, Workspace& w, bool with_stiffness) noex
 void add_quadratic_terms(const Plan& plan, Workspace& w) noexcept {
   for (const int c : plan.general_constraints) {
     if (c >= plan.first_coupling()) {
-      write_row(plan, c, 0, row_terms(plan, w, c).acceleration, w.lanes.quadratic);
+      write_row(plan, c, 0, row_terms(plan, w, c).acceleration, w.arrays.quadratic);
       continue;
     }
     const Joint& joint = plan.mechanism.joints()[c];
     int row = 0;
     for (const Row& r : rows_of(joint.type))
       write_row(plan, c, row++, quadratic(r, w.joint[c], placement(w, joint.first), placement(w, joint.second)),
-                w.lanes.quadratic);
+                w.arrays.quadratic);
   }
 }
 
@@ -281,13 +280,13 @@ void tangent_of_forces(const Plan& plan, double stiffness_factor, double damping
   force_tangent(plan, stiffness_factor, damping_factor, w);
   for (std::size_t k = 0; k < plan.elements.size(); ++k) write_element(plan, k, stiffness_factor, damping_factor, w);
   for (const int i : plan.pose_dependent_bodies) {
-    if (!plan.carries_spring[i]) continue;
+    if (!plan.has_own_tangent[i]) continue;
     at_all_places(plan.elimination, i, [&](const BodyPlace& at) {
       const int tangent = plan.elimination.leaf_at(i, at).dense;
       int k = 0;
       for (int row = 0; row < 6; ++row)
         for (int column = 0; column <= row; ++column, ++k)
-          w.lanes.tangent[tangent + k * at.width + at.lane] = w.tangent[i](row, column);
+          w.arrays.tangent[tangent + k * at.width + at.lane] = w.tangent[i](row, column);
     });
   }
 }
@@ -295,10 +294,10 @@ void tangent_of_forces(const Plan& plan, double stiffness_factor, double damping
 Singular what_is_singular(const Plan& plan, const Workspace& w) noexcept {
   const Elimination& e = plan.elimination;
   const auto holds = [&](std::size_t c) {
-    const auto [front, lane] = e.constraint[c].eliminated_by;
+    const auto [front, lane] = e.constraint_place[c].eliminated_by;
     const Front& f = e.fronts[front];
     for (int k = 0; k < f.pivots; ++k) {
-      const double inverse_d = w.lanes.arena[f.factor + k * (k + 3) / 2 * f.width + lane];  // on L's packed diagonal
+      const double inverse_d = w.arrays.arena[f.factor + k * (k + 3) / 2 * f.width + lane];  // on L's packed diagonal
       if (!((f.is_primal ? -inverse_d : inverse_d) > 0.0)) return false;
     }
     return true;
@@ -306,7 +305,7 @@ Singular what_is_singular(const Plan& plan, const Workspace& w) noexcept {
   int singular = -1;
   for (int c = 0; c < static_cast<int>(e.constraints.size()); ++c)
     if (!e.constraints[c].is_padding && !holds(c) &&
-        (singular < 0 || e.constraint[c].level < e.constraint[singular].level))
+        (singular < 0 || e.constraint_place[c].level < e.constraint_place[singular].level))
       singular = c;
   if (singular < 0) return {};
   if (singular < plan.first_element()) return {-1, plan.eliminated[singular]};
@@ -317,12 +316,12 @@ Singular what_is_singular(const Plan& plan, const Workspace& w) noexcept {
 }
 
 Vec6 motion(const Plan& plan, const Workspace& w, int body) noexcept {
-  return gather<6>(w.lanes.body, plan.elimination.body[body].of(kMotionField));
+  return gather<6>(w.arrays.body, plan.elimination.body[body].of(kMotionField));
 }
 
 void set_motion(const Plan& plan, int body, const Vec6& motion, Workspace& w) noexcept {
   at_all_places(plan.elimination, body,
-                [&](const BodyPlace& at) { scatter(w.lanes.body, at.of(kMotionField), 0, motion); });
+                [&](const BodyPlace& at) { scatter(w.arrays.body, at.of(kMotionField), 0, motion); });
 }
 
 }  // namespace rigstep::index3

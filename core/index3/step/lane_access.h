@@ -16,8 +16,8 @@ void leave_lanes(const Plan& plan, const Workspace& w, Instant instant, State& x
 // The last instant as the iterate, with its multipliers. Load time.
 void iterate_from_last(const Plan& plan, Workspace& w) noexcept;
 
-// w.placement of the observed bodies and w.joint of the observed joints, of the iterate; its velocities are those that
-// the trapezoidal rule gives, (15).
+// w.placement of the pose-dependent bodies and w.joint of the pose-dependent joints, of the iterate; its velocities are
+// those that the trapezoidal rule gives, (15).
 void gather_poses(const Plan& plan, Workspace& w) noexcept;
 
 // The same of the last instant, with its velocities.
@@ -26,13 +26,13 @@ void gather_last_instant(const Plan& plan, Workspace& w) noexcept;
 // The same of the bodies and joints that only the step's end needs.
 void gather_followed_poses(const Plan& plan, Workspace& w) noexcept;
 
-// The projected velocities of the observed bodies into w.placement.
+// The projected velocities of the pose-dependent bodies into w.placement.
 void gather_velocities(const Plan& plan, Workspace& w) noexcept;
 
 // What the drivers prescribe for the end of the step, at time t [s], and from where angles are unwrapped.
 void evaluate_drivers(const Plan& plan, const State& last, const Inputs& inputs, double t, Workspace& w) noexcept;
 
-// Phi, Jacobians, loads J' lambda and, on request, geometric stiffness of the general constraints, (1) (3).
+// Phi, Jacobians, loads J' lambda and, on request, geometric stiffness of the general constraints, (1) (3) (14).
 void constrain_general(const Plan& plan, Workspace& w, bool with_stiffness) noexcept;
 
 // J-dot v + Phi_tt of the general constraints; the others' come with the velocities.
@@ -42,8 +42,8 @@ void add_quadratic_terms(const Plan& plan, Workspace& w) noexcept;
 void load_bodies(const Plan& plan, const Inputs& inputs, double t, const std::vector<double>& last_coordinate,
                  Workspace& w) noexcept;
 
-// Accelerations that follow from the loads of this instant instead of those over the step, joints left aside: for
-// elements that act over a step.
+// Replaces the loads over the step by those of the instant in the accelerations, M^-1 (Q - Q_over_step) on each body
+// alone; the next projection pass restores the joints. For elements that act over a step.
 void correct_accelerations(const Plan& plan, Workspace& w) noexcept;
 
 // stiffness_factor K + damping_factor C of the force elements: own-body blocks, and the rows of those between two
@@ -52,7 +52,7 @@ void tangent_of_forces(const Plan& plan, double stiffness_factor, double damping
 
 // One row of a constraint that has rows, in an array of rows.
 inline double row_value(const Plan& plan, const double* rows, int constraint, int row) noexcept {
-  const Place& at = plan.elimination.constraint[plan.eliminated_as[constraint]].rows;
+  const Place& at = plan.elimination.constraint_place[plan.eliminated_as[constraint]].rows;
   return rows[at.base + row * at.stride];
 }
 

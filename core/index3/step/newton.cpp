@@ -16,10 +16,10 @@ void apply_loads(const StepProblem& step) {
   load_bodies(step.plan, step.inputs, step.end_time(), step.last.coordinate, step.w);
 }
 
-// At a singular pose loops hold nothing in one direction. What rounding leaves open there, multipliers that were
-// carried over would add up step by step; restarted they are as small as the first iteration makes them, and the next
-// one closes what that leaves open elsewhere. In trees every direction is held, and carrying over rounds less.
-RightHandSide closing(const Plan& plan, int iteration) {
+// In trees lambda is carried over from step to step. In loops it begins again with each step: at a singular pose some
+// combinations of multipliers move nothing, and rounding errors carried over in them would add up. The first iteration
+// then finds lambda with the error of one penalty pass, and the next ones remove that.
+RightHandSide right_hand_side_of(const Plan& plan, int iteration) {
   return plan.has_loops && iteration == 0 ? RightHandSide::Phi_restarted : RightHandSide::Phi;
 }
 
@@ -32,19 +32,17 @@ bool evaluate_iterate(const StepProblem& step, PartSweeps& sweeps, int k) {
   const bool is_done = k == plan.settings.iterations, renew_tangent = renews_tangent(plan, k);
   return sweeps.one_by_one([&] {
     gather_poses(plan, step.w);
-    constrain_general(plan, step.w, renew_tangent || is_done);  // (17) (18)
+    constrain_general(plan, step.w, renew_tangent || is_done);  // (1) (3) (14)
     if (is_done) return;
     follow_iterate(plan, step.w);
-    if (renew_tangent) tangent_of_forces(plan, step.quarter_dt2(), 0.5 * plan.dt(), step.w);  // (8)
+    if (renew_tangent) tangent_of_forces(plan, step.quarter_dt2(), 0.5 * plan.dt(), step.w);  // below (20)
     apply_loads(step);
   });
 }
 
 }  // namespace
 
-double StepProblem::end_time() const noexcept {
-  return 1e-9 * static_cast<double>(static_cast<std::int64_t>(last.step + 1) * plan.settings.dt_ns);
-}
+double StepProblem::end_time() const noexcept { return plan.time_of(last.step + 1); }
 
 void prepare_step(const StepProblem& step) noexcept {
   evaluate_drivers(step.plan, step.last, step.inputs, step.end_time(), step.w);
@@ -58,18 +56,20 @@ void prepare_step(const StepProblem& step) noexcept {
 
 bool newton(const StepProblem& step, PartSweeps& sweeps, const std::function<void()>& after_assembly) {
   const Plan& plan = step.plan;
-  sweeps.predict();                                      // 3a      (15) (16)
-  if (!evaluate_iterate(step, sweeps, 0)) return false;  // 3b      (1) (3) (8)
+  sweeps.predict();                                      // 3a, 3b  (15) (16)
+  if (!evaluate_iterate(step, sweeps, 0)) return false;  // 3c      (1) (3) (8)
   for (int k = 0; k < plan.settings.iterations; ++k) {
-    // 3c-3f   leaves: tangent (26), free motion (27), kernels/leaf_compliance.h and leaf_motion.h;
+    // 3c-3f   constraints (1) (3), kernels/constraint_rows.h;
+    //         leaves: tangent (26), free motion (27), kernels/leaf_compliance.h and leaf_motion.h;
     //         fronts: elimination (36)-(38), kernels/front_elimination.cpp; right-hand sides (39) and the solve at the
     //         root, solve_as_root() of kernels/front_solution.cpp
-    if (!sweeps.assemble(newton_sweep(renews_tangent(plan, k), closing(plan, k), step.quarter_dt2()))) return false;
+    if (!sweeps.assemble(newton_sweep(renews_tangent(plan, k), right_hand_side_of(plan, k), step.quarter_dt2())))
+      return false;
     if (after_assembly) after_assembly();
-    // 3g, 3h  multipliers from the root to the leaves (34), kernels/front_solution.cpp; displacements (24) (25),
+    // 3g, 3h  multipliers from the root to the leaves (35), kernels/front_solution.cpp; displacements (24) (25),
     //         kernels/leaf_motion.h
     sweeps.disassemble(newton_update(k + 1 == plan.settings.iterations));
-    if (!evaluate_iterate(step, sweeps, k + 1)) return false;  // 3b
+    if (!evaluate_iterate(step, sweeps, k + 1)) return false;  // 3c
   }
   return true;
 }

@@ -15,15 +15,15 @@ struct StepProblem {
   const Inputs& inputs;  // held on (t_k, t_k+1]
   Workspace& w;
 
-  double quarter_dt2() const noexcept { return w.lanes.step.quarter_dt2; }
+  double quarter_dt2() const noexcept { return w.arrays.step.quarter_dt2; }
   double end_time() const noexcept;  // t_k+1 [s]
 };
 
 // Drivers, inputs and the loads that are the same at every pose: by one thread before any begins.
 void prepare_step(const StepProblem& step) noexcept;
 
-// 3a-3h. false: a thread was late. after_assembly: called in every iteration when the free motion and the factors are
-// known, to find where a failed step began; empty in the loop.
+// 3a-3h. false: a thread was late. after_assembly: called in every iteration when the free motion (27) and the factors
+// are known, to find where a failed step began; empty in the loop.
 bool newton(const StepProblem& step, PartSweeps& sweeps, const std::function<void()>& after_assembly = {});
 
 }  // namespace rigstep::index3

@@ -38,17 +38,17 @@ void PartSweeps::finish(bool complete) noexcept {
 }
 
 void PartSweeps::post(unsigned what) noexcept {
-  if (team_) w_.exchange.post(w_.lanes, part_, what, ++stamp_);
+  if (team_) w_.exchange.post(w_.arrays, part_, what, ++stamp_);
 }
 
 bool PartSweeps::fetch(unsigned what) noexcept {
-  if (team_) return w_.exchange.fetch(w_.lanes, part_, what, stamp_, *team_, spins_);
-  w_.exchange.pass(w_.lanes, what);
+  if (team_) return w_.exchange.fetch(w_.arrays, part_, what, stamp_, *team_, spins_);
+  w_.exchange.pass(w_.arrays, what);
   return true;
 }
 
 void PartSweeps::predict() noexcept {
-  if (is_divided_) each([&](int p) { kernels_.predict(w_.borders[p]), kernels_.predict(w_.joins[p]); });
+  if (is_divided_) each([&](int p) { kernels_.predict(w_.borders[p]), kernels_.predict(w_.tops[p]); });
   post(kPoses);
   each([&](int p) { kernels_.predict(w_.parts[p]); });
 }
@@ -60,25 +60,25 @@ void PartSweeps::assemble_part(const StepArrays& part, const AssemblySweep& swee
 bool PartSweeps::assemble(const AssemblySweep& sweep, unsigned more) noexcept {
   each([&](int p) { assemble_part(w_.parts[p], sweep, w_.part_status[p]); });
   if (!is_divided_) return true;
-  if (sweep.constrain && !constrain_joins(sweep)) return false;
+  if (sweep.constrain && !constrain_top(sweep)) return false;
   each([&](int p) { assemble_part(w_.borders[p], sweep, w_.part_status[p]); });
   if (!pass_on(more | kRightHandSides | (sweep.factorise ? kCompliances : kNothing))) return false;
   if (more & kTwists)
-    each([&](int p) { kernels_.disassemble(w_.joins[p], {false, {}, DisassemblySweep::Finish::velocities}); });
-  AssemblySweep above = sweep;
-  above.constrain = false;  // known already
-  each([&](int p) { assemble_part(w_.joins[p], above, w_.part_status[p]); });
+    each([&](int p) { kernels_.disassemble(w_.tops[p], {false, {}, DisassemblySweep::Finish::velocities}); });
+  AssemblySweep top = sweep;
+  top.constrain = false;  // known already
+  each([&](int p) { assemble_part(w_.tops[p], top, w_.part_status[p]); });
   return true;
 }
 
 // the constraints between the parts
-bool PartSweeps::constrain_joins(const AssemblySweep& sweep) noexcept {
+bool PartSweeps::constrain_top(const AssemblySweep& sweep) noexcept {
   AssemblySweep constraints;
   constraints.constrain = true;
   constraints.with_stiffness = sweep.with_stiffness;
   constraints.keep_sides = sweep.keep_sides;
   if (plan_.pose_dependent_bodies.empty() && !fetch(kPoses)) return false;  // else they have been fetched
-  each([&](int p) { kernels_.assemble(w_.joins[p], constraints); });
+  each([&](int p) { kernels_.assemble(w_.tops[p], constraints); });
   return true;
 }
 
@@ -86,8 +86,8 @@ void PartSweeps::disassemble(const DisassemblySweep& sweep) noexcept {
   each([&](int p) {
     if (!is_divided_) return;
     StepMeasures& measures = w_.part_status[p].measures;
-    // primal bodies, which constraints of the part need; those between the parts have not heard of the others yet
-    measures.increment = larger_of(kernels_.disassemble(w_.joins[p], sweep).increment, measures.increment);
+    // primal bodies, which constraints of the part need; the constraints of the top have not received the others yet
+    measures.increment = larger_of(kernels_.disassemble(w_.tops[p], sweep).increment, measures.increment);
     add(kernels_.disassemble(w_.borders[p], sweep), measures);
   });
   if (sweep.finish == DisassemblySweep::Finish::displacements) post(kPoses);
@@ -95,12 +95,12 @@ void PartSweeps::disassemble(const DisassemblySweep& sweep) noexcept {
   each([&](int p) { add(kernels_.disassemble(w_.parts[p], sweep), w_.part_status[p].measures); });
 }
 
-bool PartSweeps::measure_joins(const DisassemblySweep& sweep) noexcept {
+bool PartSweeps::measure_top(const DisassemblySweep& sweep) noexcept {
   if (!is_divided_ || !is_first()) return true;
   if (!fetch(kMotions)) return false;
   DisassemblySweep residuals = sweep;
-  residuals.disassemble = false;
-  add(kernels_.disassemble(w_.joins[0], residuals), w_.part_status[0].measures);
+  residuals.solutions = false;
+  add(kernels_.disassemble(w_.tops[0], residuals), w_.part_status[0].measures);
   return true;
 }
 

@@ -1,10 +1,12 @@
 // The sweeps of a step as the parts of a mechanism share them: each thread goes over its own part beside the threads of
 // the others, or one thread goes over all parts. What exists only because a step is shared stands here: borders between
-// parts, what joins them, and what they pass on to each other. The physics of a step is in newton.h and projections.h.
+// parts, the top that joins them, and what they pass on to each other. The physics of a step is in newton.h and
+// projections.h.
 //
-// Every thread joins the parts by itself, once it has heard of the others; only what must be evaluated one by one
-// (force elements, general constraints) is the first one's. Where a function returns bool, false says that somebody was
-// late and that the step is void. Belongs to the threads of a step, one object each, and lives for one step.
+// Every thread makes the top by itself, once it has received what the others pass on; only what must be evaluated one
+// by one (force elements, general constraints) is the first one's. Where a function returns bool, false says that
+// somebody was late and that the step is void. Belongs to the threads of a step, one object each, and lives for one
+// step.
 #pragma once
 
 #include <cstdint>
@@ -21,12 +23,12 @@ class PartSweeps {
   // (15) (16)
   void predict() noexcept;
 
-  // From the leaves to the root: the parts, then what joins them. more: passed on by the way.
+  // From the leaves to the root: the parts, then the top. more: passed on by the way.
   bool assemble(const AssemblySweep& sweep, unsigned more = kNothing) noexcept;
-  // From the root to the leaves: what joins the parts, then these; what others must know is on its way at once.
+  // From the root to the leaves: the top, then the parts; what others must know is on its way at once.
   void disassemble(const DisassemblySweep& sweep) noexcept;
   // The residuals of the constraints between the parts.
-  bool measure_joins(const DisassemblySweep& sweep) noexcept;
+  bool measure_top(const DisassemblySweep& sweep) noexcept;
 
   // The poses of the iterate have come from all parts.
   bool fetch_poses() noexcept { return fetch(kPoses); }
@@ -58,7 +60,7 @@ class PartSweeps {
   }
 
   void assemble_part(const StepArrays& part, const AssemblySweep& sweep, PartStatus& status) noexcept;
-  bool constrain_joins(const AssemblySweep& sweep) noexcept;
+  bool constrain_top(const AssemblySweep& sweep) noexcept;
 
   const Plan& plan_;
   const Kernels& kernels_;

@@ -15,10 +15,10 @@ bool project_again(PartSweeps& sweeps, RightHandSide rhs, Multiplier kind) {
 }  // namespace
 
 bool project_velocities(const StepProblem& step, PartSweeps& sweeps) {
-  if (!sweeps.assemble(velocity_sweep(step.quarter_dt2()))) return false;  // (40)-(53)
+  if (!sweeps.assemble(velocity_sweep(step.quarter_dt2()))) return false;  // (45) (54)
   for (int pass = 1; pass < step.plan.settings.projection_passes; ++pass)
     if (!project_again(sweeps, RightHandSide::rate, Multiplier::sigma)) return false;
-  sweeps.disassemble(velocity_update());  // (54)
+  sweeps.disassemble(velocity_update());  // (53) (43)
   if (step.plan.pose_dependent_bodies.empty()) return true;
   return sweeps.one_by_one([&] {  // gamma of the general constraints
     gather_velocities(step.plan, step.w);
@@ -27,7 +27,7 @@ bool project_velocities(const StepProblem& step, PartSweeps& sweeps) {
 }
 
 bool project_accelerations(const StepProblem& step, PartSweeps& sweeps) {
-  if (!sweeps.assemble(acceleration_sweep(), kTwists)) return false;  // (55)-(68)
+  if (!sweeps.assemble(acceleration_sweep(), kTwists)) return false;  // (60) (69)
   Multiplier kind = Multiplier::kappa;
   if (step.plan.acts_over_step) {
     sweeps.disassemble(motion_update(kind));
@@ -37,8 +37,8 @@ bool project_accelerations(const StepProblem& step, PartSweeps& sweeps) {
   }
   for (int pass = 1; pass < step.plan.settings.projection_passes; ++pass, kind = Multiplier::more_kappa)
     if (!project_again(sweeps, RightHandSide::quadratic, kind)) return false;
-  sweeps.disassemble(acceleration_update(kind));  // (69)
-  return sweeps.measure_joins(acceleration_update(kind));
+  sweeps.disassemble(acceleration_update(kind));  // (66) (58)
+  return sweeps.measure_top(acceleration_update(kind));
 }
 
 }  // namespace rigstep::index3

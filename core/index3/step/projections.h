@@ -1,6 +1,6 @@
-// The projections that end a step, [001] 3.5 steps 4 and 5: the nearest velocities and accelerations, in the metric of
-// the tangent, that satisfy the constraints. The tangent is that of the converged pose without the force elements: a
-// metric that holds springs does not keep momentum. Called in the loop; false: a thread was late.
+// The projections that end a step, [001] 3.5 steps 4 and 5: the nearest velocities and accelerations that satisfy the
+// constraints. Metric: mass, inertia and geometric stiffness at the converged pose, without derivatives of forces,
+// since a metric that holds springs does not keep momentum. Called in the loop; false: a thread was late.
 #pragma once
 
 #include "core/index3/step/newton.h"

@@ -74,25 +74,24 @@ void rest_on_ground(StepArrays& a, const BodyPlace& place) {
   }
 }
 
-// Derived with respect to the body's own axes, how the joints' torque turns with the body has the antisymmetric part
-// 1/2 [torque x]. The tangent is symmetric: it takes from each pair of entries the mean, weighted by the squares of the
-// other one's principal moments of inertia, so that no equation of a small moment sees what belongs to a large one; a
-// rod does not turn about itself because it swings. This is twice that mean of the antisymmetric part, in the body's
-// axes, for a torque of 1 about each.
-std::array<Mat3, 3> turning_share(const Mat3& inertia_b) {
+// The derivative of the joints' torque by the body's rotation has, in body axes, the antisymmetric part [torque x]/2. A
+// symmetric tangent cannot hold it; each entry pair gets the mean of +x and -x weighted by the squares of the other
+// axis's principal moment, so that a small moment is not disturbed by a large one: a rod does not spin because it
+// swings. Returned: twice that symmetric matrix for a unit torque about each axis.
+std::array<Mat3, 3> symmetrised_torque_tangent(const Mat3& inertia_b) {
   const Eigen::SelfAdjointEigenSolver<Mat3> principal(inertia_b);
   const Mat3& P = principal.eigenvectors();
   const Vec3& J = principal.eigenvalues();
-  std::array<Mat3, 3> share;
+  std::array<Mat3, 3> tangent;
   for (int axis = 0; axis < 3; ++axis) {
-    const Mat3 twice_turn = P.transpose() * skew(Vec3::Unit(axis)) * P;
+    const Mat3 twice_antisymmetric = P.transpose() * skew(Vec3::Unit(axis)) * P;
     Mat3 mean = Mat3::Zero();
     for (int i = 0; i < 3; ++i)
       for (int j = 0; j < 3; ++j)
-        if (i != j) mean(i, j) = twice_turn(i, j) * (J[j] * J[j] - J[i] * J[i]) / (J[j] * J[j] + J[i] * J[i]);
-    share[axis] = P * mean * P.transpose();
+        if (i != j) mean(i, j) = twice_antisymmetric(i, j) * (J[j] * J[j] - J[i] * J[i]) / (J[j] * J[j] + J[i] * J[i]);
+    tangent[axis] = P * mean * P.transpose();
   }
-  return share;
+  return tangent;
 }
 
 void write_constants(const Body& body, const BodyPlace& place, StepArrays& a) {
@@ -105,47 +104,47 @@ void write_constants(const Body& body, const BodyPlace& place, StepArrays& a) {
     for (const double value : {S(0, 0), S(1, 1), S(2, 2), S(1, 0), S(2, 0), S(2, 1)}) write(value);
   };
   write_symmetric(J);
-  for (const Mat3& share : turning_share(J)) write_symmetric(share);
+  for (const Mat3& tangent : symmetrised_torque_tangent(J)) write_symmetric(tangent);
 }
 
 }  // namespace
 
-Workspace::Workspace(const Plan& plan) : lanes{}, exchange(plan.elimination) {
+Workspace::Workspace(const Plan& plan) : arrays{}, exchange(plan.elimination) {
   const Elimination& e = plan.elimination;
-  lanes.leaf = e.leaves.data();
-  lanes.attachment = e.attachments.data();
-  lanes.handle = e.handles.data();
-  lanes.signs = e.signs.data();
-  lanes.front = e.fronts.data();
-  lanes.pending = e.pending.data();
-  lanes.copy = e.copies.data();
-  lanes.scattered_child = e.scattered_children.data();
-  lanes.scattered_side = e.scattered_sides.data();
-  lanes.chosen_side = e.chosen_sides.data();
-  take_over(e.parts[0], lanes);
-  lanes.constraint_constants = plan.constraint_constants.data();
-  lanes.compliance[0] = plan.compliance_in_lanes.data();
-  lanes.compliance[1] = plan.compliance_in_lanes.data() + e.rows;
-  lanes.gain = plan.gain.data();
-  lanes.carried = plan.carried.data();
-  lanes.step = step_size(plan.dt());
-  lanes.rows = e.rows;
-  block = AlignedDoubles(carve(e, nullptr, lanes), kNaN);
-  carve(e, block.data(), lanes);
-  parts.assign(e.parts.size(), lanes);
+  arrays.leaf = e.leaves.data();
+  arrays.attachment = e.attachments.data();
+  arrays.handle = e.handles.data();
+  arrays.signs = e.signs.data();
+  arrays.front = e.fronts.data();
+  arrays.pending = e.pending.data();
+  arrays.copy = e.copies.data();
+  arrays.scattered_child = e.scattered_children.data();
+  arrays.scattered_side = e.scattered_sides.data();
+  arrays.chosen_side = e.chosen_sides.data();
+  take_over(e.parts[0], arrays);
+  arrays.constraint_constants = plan.constraint_constants.data();
+  arrays.compliance[static_cast<int>(ComplianceOf::iterations)] = plan.compliance_in_lanes.data();
+  arrays.compliance[static_cast<int>(ComplianceOf::projections)] = plan.compliance_in_lanes.data() + e.rows;
+  arrays.multiplier_scale = plan.multiplier_scale.data();
+  arrays.carried = plan.carried.data();
+  arrays.step = step_size(plan.dt());
+  arrays.rows = e.rows;
+  block = AlignedDoubles(carve(e, nullptr, arrays), kNaN);
+  carve(e, block.data(), arrays);
+  parts.assign(e.parts.size(), arrays);
   part_status.resize(parts.size());
   for (std::size_t p = 0; p < parts.size(); ++p) parts[p].scratch += p * scratch_of_part(e);
-  borders = joins = parts;
+  borders = tops = parts;
   for (std::size_t p = 0; p < parts.size(); ++p) {
     take_over(e.parts[p], parts[p]);
     take_over(e.borders[p], borders[p]);
-    take_over(e.joins[p], joins[p]);
+    take_over(e.tops[p], tops[p]);
   }
-  for (const BodyPlace& ground : e.ground) rest_on_ground(lanes, ground);
+  for (const BodyPlace& ground : e.ground) rest_on_ground(arrays, ground);
   const std::size_t bodies = plan.mechanism.bodies().size();
   for (std::size_t i = 0; i < bodies; ++i) {
-    write_constants(plan.mechanism.bodies()[i], e.body[i], lanes);
-    for (const BodyPlace& copy : e.body_copies[i]) write_constants(plan.mechanism.bodies()[i], copy, lanes);
+    write_constants(plan.mechanism.bodies()[i], e.body[i], arrays);
+    for (const BodyPlace& copy : e.body_copies[i]) write_constants(plan.mechanism.bodies()[i], copy, arrays);
   }
 
   const std::size_t rows = static_cast<std::size_t>(plan.rows());
@@ -181,9 +180,9 @@ void Workspace::advance() noexcept {
     std::swap(a.last_lambda, a.lambda);
     std::swap(a.last_kappa, a.kappa);
   };
-  swap_instants(lanes);
+  swap_instants(arrays);
   for (std::size_t p = 0; p < parts.size(); ++p)
-    swap_instants(parts[p]), swap_instants(borders[p]), swap_instants(joins[p]);
+    swap_instants(parts[p]), swap_instants(borders[p]), swap_instants(tops[p]);
 }
 
 std::size_t Workspace::bytes() const noexcept {
@@ -215,8 +214,8 @@ void evaluate_coupling(const Plan& plan, int k, Workspace& w) {
   const int constraint = plan.first_coupling() + k, row = plan.first_row[constraint];
   const Coordinate first = coordinate_at(plan, w, coupling.first), second = coordinate_at(plan, w, coupling.second);
   w.Phi[row] = first.value + coupling.ratio * second.value - plan.coupling_constant[k];
-  const CoupledJacobians J = coupled_jacobians(plan.bodies[constraint], joint_of(plan, coupling.first), first,
-                                               joint_of(plan, coupling.second), second, coupling.ratio);
+  const CoupledJacobians J = coupled_jacobians(plan.bodies_of_constraint[constraint], joint_of(plan, coupling.first),
+                                               first, joint_of(plan, coupling.second), second, coupling.ratio);
   w.J_first[row] = J[0];
   w.J_second[row] = J[1];
   w.J_third[k] = J[2];
@@ -272,7 +271,7 @@ void evaluate_constraint(const Plan& plan, int constraint, Workspace& w) noexcep
 void evaluate_constraints(const Plan& plan, Workspace& w) noexcept {
   for (std::size_t j = 0; j < w.joint.size(); ++j) {
     const Joint& joint = plan.mechanism.joints()[j];
-    w.joint[j] = place(joint, placement(w, joint.first), placement(w, joint.second));
+    w.joint[j] = place_joint(joint, placement(w, joint.first), placement(w, joint.second));
   }
   for (int c = 0; c < plan.mechanism.constraints(); ++c) evaluate_constraint(plan, c, w);
 }
@@ -281,7 +280,7 @@ void geometric_stiffness(const Plan& plan, int constraint, const double* lambda,
                          std::array<Mat3, 4>& K) noexcept {
   K.fill(Mat3::Zero());
   const Mechanism& m = plan.mechanism;
-  const CoupledBodies& bodies = plan.bodies[constraint];
+  const CoupledBodies& bodies = plan.bodies_of_constraint[constraint];
   if (constraint >= plan.first_driver()) {
     add_stiffness(plan, m.drivers()[constraint - plan.first_driver()].coordinate, lambda[0], w, bodies, K);
   } else if (constraint >= plan.first_coupling()) {

@@ -52,14 +52,15 @@ struct Workspace {
 
   // the step in lanes, written by its kernels (schedule.h says what)
   AlignedDoubles block;                 // all of it
-  StepArrays lanes;                     // views into it, with the operations of the first part, mostly the only one
+  StepArrays arrays;                    // views into it, with the operations of the first part, mostly the only one
   std::vector<StepArrays> parts;        // the same arrays, each with the operations of one part
   std::vector<StepArrays> borders;      // (parts) ... with those of its border
-  std::vector<StepArrays> joins;        // (parts) ... with those by which it joins all parts
+  std::vector<StepArrays> tops;         // (parts) ... with those of the top, which joins all parts
   Exchange exchange;                    // between the parts
   std::vector<PartStatus> part_status;  // (parts)
 
-  // The same quantities one by one: in the loop only for what the plan observes, at load time for everything.
+  // The same quantities one by one: during a step only of the pose-dependent bodies and joints, after evaluate_state of
+  // everything.
 
   // written by evaluate_drivers, evaluate_state
   std::vector<double> reference;  // (followed coordinates) at the last instant: angles are unwrapped from there
@@ -80,7 +81,7 @@ struct Workspace {
   std::vector<Vec6> Q;                          // (bodies) force [N] and torque [N m], world frame
   std::vector<double> coordinate;               // (followed coordinates) unwrapped [m] or [rad]
   ElementKinds::VectorsOf<ReadingOf> readings;  // (elements of each kind)
-  std::vector<Mat6> tangent;                    // (bodies) h2 K + dt/2 C, world frame
+  std::vector<Mat6> tangent;                    // (bodies) dt^2/4 K + dt/2 C, world frame
 
   // written by start_elements; by replace_loads_over_step; by evaluate_element
   ElementKinds::VectorsOf<StartOf> starts;                       // (elements of each kind) that act over a step
@@ -95,17 +96,18 @@ inline const Placement& placement(const Workspace& w, int body) noexcept {
   return body == kGround ? kGroundPlacement : w.placement[body];
 }
 
-// Jacobian of a row with respect to body k of its constraint, plan.bodies[plan.joint_of_row[row]][k].
+// Jacobian of a row with respect to body k of its constraint,
+// plan.bodies_of_constraint[plan.constraint_of_row[row]][k].
 inline const Vec6& block(const Plan& plan, const Workspace& w, int row, int k) noexcept {
   if (k < 2) return k == 0 ? w.J_first[row] : w.J_second[row];
-  const int coupling = plan.joint_of_row[row] - plan.first_coupling();
+  const int coupling = plan.constraint_of_row[row] - plan.first_coupling();
   return k == 2 ? w.J_third[coupling] : w.J_fourth[coupling];
 }
 
 // Runs f(body, Jacobian) for every moving body that the row acts on.
 template <class Visit>
 void for_each_block(const Plan& plan, const Workspace& w, int row, const Visit& f) {
-  const CoupledBodies& bodies = plan.bodies[plan.joint_of_row[row]];
+  const CoupledBodies& bodies = plan.bodies_of_constraint[plan.constraint_of_row[row]];
   for (int k = 0; k < 4; ++k)
     if (bodies[k] != kGround) f(bodies[k], block(plan, w, row, k));
 }
@@ -117,7 +119,7 @@ void evaluate_constraint(const Plan& plan, int constraint, Workspace& w) noexcep
 void evaluate_constraints(const Plan& plan, Workspace& w) noexcept;
 
 // Rotational own-body blocks of d(J' lambda)/d(theta), symmetric part, of the bodies of a constraint; lambda: of its
-// rows. K: per body as in plan.bodies, zero where it adds nothing.
+// rows. K: per body as in plan.bodies_of_constraint, zero where it adds nothing.
 void geometric_stiffness(const Plan& plan, int constraint, const double* lambda, const Workspace& w,
                          std::array<Mat3, 4>& K) noexcept;
 

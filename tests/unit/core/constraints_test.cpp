@@ -23,7 +23,7 @@ test::Description two_bodies(JointType type, unsigned seed) {
 
 JointPlacement placement_of_joint(const Mechanism& m) {
   const State x(m, 0);
-  return place(m.joints()[0], placement_of(x.body[0]), placement_of(x.body[1]));
+  return place_joint(m.joints()[0], placement_of(x.body[0]), placement_of(x.body[1]));
 }
 
 }  // namespace
@@ -96,7 +96,7 @@ double measured(const Mechanism& m, Freedom freedom, double amount) {
   const Joint& joint = m.joints()[0];
   const Placement first = placement_of(x.body[0]);
   Placement second = placement_of(x.body[1]);
-  const JointPlacement at = place(joint, first, second);
+  const JointPlacement at = place_joint(joint, first, second);
   Vec6 on_first, on_second;
   coordinate_gradient(freedom, at, on_first, on_second);
   const Vec3 axis = is_length(freedom) ? on_second.head<3>() : on_second.tail<3>();
@@ -108,7 +108,7 @@ double measured(const Mechanism& m, Freedom freedom, double amount) {
     second.A = turn * second.A;
     second.r = point - turn * at.s_second;
   }
-  return coordinate(freedom, place(joint, first, second), first, second).value;
+  return coordinate(freedom, place_joint(joint, first, second), first, second).value;
 }
 
 }  // namespace
@@ -133,7 +133,7 @@ TEST_CASE("the freedoms of universal and cylindrical joints are measured indepen
     const State x(m, 0);
     const Placement first = placement_of(x.body[0]);
     Placement second = placement_of(x.body[1]);
-    const JointPlacement at = place(joint, first, second);
+    const JointPlacement at = place_joint(joint, first, second);
     // first about the second body's own axis, then about (or along) the first body's
     const Vec3 own = type == JointType::universal ? Vec3(at.axes_second.col(2)) : Vec3(at.axes_first.col(2));
     const Mat3 turn_own = Eigen::AngleAxisd(0.4, own).toRotationMatrix();
@@ -142,7 +142,7 @@ TEST_CASE("the freedoms of universal and cylindrical joints are measured indepen
     const Vec3 point = second.r + at.s_second + (type == JointType::universal ? Vec3(Vec3::Zero()) : Vec3(-1.1 * axis));
     second.A = turn * second.A;
     second.r = point - turn * at.s_second;
-    const JointPlacement moved = place(joint, first, second);
+    const JointPlacement moved = place_joint(joint, first, second);
     CAPTURE(to_string(type));
     CHECK(coordinate(open[0], moved, first, second).value == doctest::Approx(-1.1).epsilon(1e-13));
     CHECK(coordinate(open[1], moved, first, second).value == doctest::Approx(0.4).epsilon(1e-13));

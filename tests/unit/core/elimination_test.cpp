@@ -132,13 +132,13 @@ TEST_CASE("narrow constraints are evaluated together, chosen from the lanes of t
     const int lanes = kernels_for_this_processor(set).lanes;
     CAPTURE(lanes);
     const Plan loop = make_plan(test::build(test::four_bar(0.4)), {.instruction_set = set});
-    REQUIRE(loop.elimination.batches.size() == 1);
-    CHECK(loop.elimination.batches[0].width == 4);
-    CHECK(loop.elimination.batches[0].sides == Operands::chosen);
+    REQUIRE(loop.elimination.constraint_batches.size() == 1);
+    CHECK(loop.elimination.constraint_batches[0].width == 4);
+    CHECK(loop.elimination.constraint_batches[0].sides == Operands::chosen);
     for (const JointType type : {JointType::spherical, JointType::revolute}) {
       const Elimination chain = make_plan(test::build(test::chain(64, type)), {.instruction_set = set}).elimination;
       CHECK(padding(chain) == 1);
-      CHECK(std::all_of(chain.batches.begin(), chain.batches.end(),
+      CHECK(std::all_of(chain.constraint_batches.begin(), chain.constraint_batches.end(),
                         [&](const ConstraintBatch& b) { return b.width == lanes; }));
     }
   }
@@ -153,7 +153,7 @@ TEST_CASE("only constraints of one part are evaluated together, not those betwee
       REQUIRE(e.parts.size() > 1);
       std::map<int, std::set<std::pair<int, bool>>> parts;  // of a batch: which part evaluates it, and when
       for (const Elimination::Unit& unit : e.units)
-        if (unit.constraint >= 0) parts[unit.constraint].emplace(unit.part, unit.joins);
+        if (unit.constraint >= 0) parts[unit.constraint].emplace(unit.part, unit.is_top);
       for (const auto& [batch, all] : parts) CHECK(all.size() == 1);
       joined += std::any_of(e.fronts.begin(), e.fronts.end(),
                             [](const Front& f) { return f.pivots > 0 && f.row_stride != f.width; });
@@ -189,7 +189,7 @@ Lines lines_of_part(const Elimination& e, int part) {
       add_lines('a', f.vector, f.rows * f.width, lines);
       add_lines('a', f.factor, (packed(f.pivots) + (1 + f.rows) * f.pivots) * f.width, lines);
       if (f.pivots == 0) continue;
-      const ConstraintBatch& c = e.batches[f.constraint];
+      const ConstraintBatch& c = e.constraint_batches[f.constraint];
       add_lines('r', c.row_position, f.pivots * c.width, lines);
       add_lines('c', kConstraintFields * c.position, kConstraintFields * c.width, lines);
     }
@@ -273,7 +273,7 @@ TEST_CASE("two halves of a chain tell each other of a body and a compound at the
   const auto is_leaf = [](const Run& run) { return run.of == Run::Of::leaves; };
   for (int part = 0; part < 2; ++part) {
     CHECK(std::any_of(e.borders[part].runs.begin(), e.borders[part].runs.end(), is_leaf));
-    CHECK(std::none_of(e.joins[part].runs.begin(), e.joins[part].runs.end(), is_leaf));
+    CHECK(std::none_of(e.tops[part].runs.begin(), e.tops[part].runs.end(), is_leaf));
   }
 }
 
@@ -286,7 +286,8 @@ TEST_CASE("the operations between the segments of a chain find their operands si
       for (const Front& f : e.fronts) {
         CHECK(f.children != Operands::scattered);
         // those that several fronts eliminate are gathered with intent
-        if (e.batches[f.constraint].width == f.width) CHECK(e.batches[f.constraint].sides != Operands::scattered);
+        if (e.constraint_batches[f.constraint].width == f.width)
+          CHECK(e.constraint_batches[f.constraint].sides != Operands::scattered);
       }
     }
 }

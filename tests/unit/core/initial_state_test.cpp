@@ -105,7 +105,7 @@ TEST_CASE("assembling closes a four-bar that is a centimetre open and says how f
   };
   const Mechanism open = four_bar_in_bodies(change);
   CHECK_THROWS_AS(Stepper(open, {}), StartError);
-  const Assembly result = assemble(open);
+  const ClosedStart result = close_start_pose(open);
   CHECK(result.closed);
   CHECK(result.residual < 1e-14);
   double most = 0.0;
@@ -123,7 +123,7 @@ TEST_CASE("assembling closes a four-bar that is a centimetre open and says how f
 TEST_CASE("assembling a closed mechanism leaves it where it is") {
   for (unsigned seed = 1; seed <= 5; ++seed) {
     const Mechanism m = test::build(test::random_tree(seed, 8));
-    const Assembly result = assemble(m);
+    const ClosedStart result = close_start_pose(m);
     CHECK(result.closed);
     CHECK(result.largest_move < 1e-14);
     CHECK(result.largest_turn < 1e-7);  // of an arccosine near one
@@ -137,7 +137,7 @@ TEST_CASE("assembling gives velocities that the joints allow") {
     test::Description d = test::random_bare_tree(seed, 8);
     const Mechanism before = test::build(d);
     CHECK_THROWS_AS(require_consistent_start(before), StartError);
-    d.bodies = assemble(before).bodies;
+    d.bodies = close_start_pose(before).bodies;
     CHECK_NOTHROW(require_consistent_start(test::build(d)));
   }
 }
@@ -149,7 +149,7 @@ TEST_CASE("what cannot be closed is not called closed") {
   builder.add_joint("a", JointType::spherical, "ground", "A", {Vec3::Zero(), {}, {}}, {Vec3(-0.5, 0.0, 0.0), {}, {}});
   builder.add_joint("b", JointType::spherical, "A", "ground", {Vec3(0.5, 0.0, 0.0), {}, {}},
                     {Vec3(3.0, 0.0, 0.0), {}, {}});
-  const Assembly result = assemble(builder.build());
+  const ClosedStart result = close_start_pose(builder.build());
   CHECK_FALSE(result.closed);
   CHECK(result.residual > 0.5);  // 2 m between the points of a 1 m link and its two pins
 }

@@ -33,7 +33,7 @@ int packed(int row) { return row * (row + 1) / 2; }
 struct Shape {
   int pivots, left, both, right;
   bool left_child = true, right_child = true;
-  unsigned char form = kGeneral;
+  unsigned char form = kAnyFront;
   Operands children = Operands::in_order;
   int padding[2] = {0, 0};  // rows that the left child has before all others, the right one behind them
   int rows() const { return left + both + right; }
@@ -253,7 +253,7 @@ void check(const Kernels& kernels, const Shape& shape, int width, unsigned seed)
   OneFront f(shape, width, seed);
   const Index N = shape.pivots, p = shape.rows();
   AssemblySweep up;
-  up.factorise = up.assemble = true;
+  up.factorise = up.right_hand_sides = true;
   REQUIRE(kernels.assemble(f.arrays(), up));
   std::vector<VectorXd> x;
   for (int lane = 0; lane < width; ++lane) {

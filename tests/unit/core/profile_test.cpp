@@ -1,4 +1,4 @@
-#include "core/index3/compile/tree/profile.h"
+#include "core/index3/outputs/profile.h"
 
 #include <doctest/doctest.h>
 
@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/index3/compile/tree/narrow_order.h"
 #include "tests/support/random.h"
 
 namespace rigstep::index3 {

@@ -281,7 +281,7 @@ TEST_CASE("a force that tears the joints open fails the step: a diverged result 
 
 // the k-th of a front
 double& inverse_pivot(Workspace& w, const Front& front, int k, int lane) {
-  return w.lanes.arena[front.factor + k * (k + 3) / 2 * front.width + lane];  // on L's packed diagonal
+  return w.arrays.arena[front.factor + k * (k + 3) / 2 * front.width + lane];  // on L's packed diagonal
 }
 
 // The first factor that fails is one of the iterations, whose place that of the projections has taken.
@@ -314,7 +314,7 @@ TEST_CASE(
     CHECK(what_is_singular(plan, w).is_none());
     for (int c = 0; c < static_cast<int>(e.constraints.size()); ++c) {
       if (e.constraints[c].is_padding) continue;
-      const auto [front, lane] = e.constraint[c].eliminated_by;
+      const auto [front, lane] = e.constraint_place[c].eliminated_by;
       set_inverse_pivots(e.fronts[front], lane, -1.0);
       const Singular found = what_is_singular(plan, w);
       set_inverse_pivots(e.fronts[front], lane, 1.0);
@@ -342,7 +342,7 @@ TEST_CASE("a joint that cannot be eliminated is named, whatever lane it is in") 
   CHECK(what_is_singular(plan, w).is_none());
   for (const Front& front : e.fronts) {
     for (int joint = 0; joint < 16; ++joint) {
-      const ConstraintPlace& at = e.constraint[plan.eliminated_as[joint]];
+      const ConstraintPlace& at = e.constraint_place[plan.eliminated_as[joint]];
       const int lane = at.rows.base - front.row_position;
       if (at.batch != front.constraint || lane < 0 || lane >= front.width) continue;
       inverse_pivot(w, front, 1, lane) = -1.0;

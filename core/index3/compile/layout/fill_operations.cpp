@@ -31,7 +31,7 @@ void add_handle(Layout& layout, const Batch& b, std::size_t k, int row) {
     const auto& sides = layout.tables.constraints[each.pending[k]].bodies;
     const auto side = std::find(sides.begin(), sides.end(), each.body) - sides.begin();
     signs.of_lane[lane] = h.format.general() || side == 0 ? 0.0 : -0.0;
-    layout.tables.constraint[each.pending[k]].handles[side].push_back({h.at + lane, h.stride});
+    layout.tables.constraint_place[each.pending[k]].handles[side].push_back({h.at + lane, h.stride});
   }
   h.signs = index_of(layout, signs);
   layout.tables.handles.push_back(h);
@@ -56,8 +56,8 @@ void fill_leaf(Layout& layout, int index) {
   }
   leaf.handles = static_cast<int>(pending.size());
   const Handle* h = layout.tables.handles.data() + leaf.first_handle;
-  leaf.is_link = leaf.handles == 2 && !h->format.general() && h[0].format.rows == h[1].format.rows &&
-                 h[0].format.cosines == h[1].format.cosines;
+  leaf.has_two_equal_points = leaf.handles == 2 && !h->format.general() && h[0].format.rows == h[1].format.rows &&
+                              h[0].format.cosines == h[1].format.cosines;
   layout.align_handles();
 }
 
@@ -72,18 +72,18 @@ int row_in(const Layout& layout, const Node& n, int constraint) {
 
 unsigned char form_of(const Layout& layout, const Front& f) {
   const int N = f.pivots;
-  if (N < 3 || f.is_primal) return kGeneral;
+  if (N < 3 || f.is_primal) return kAnyFront;
   const auto is_side = [&](const Child& c, int pivot_when_open) {
     return !c.present || (c.rows == N && c.pivot == 0) || (c.rows == 2 * N && c.pivot == pivot_when_open);
   };
   const Child &left = f.child[0], &right = f.child[1];
-  if (!is_side(left, N) || !is_side(right, 0)) return kGeneral;
+  if (!is_side(left, N) || !is_side(right, 0)) return kAnyFront;
   unsigned char form = 0;
   if (left.present) form |= kLeft;
   if (right.present) form |= kRight;
   for (int k = f.first_pending; k < f.first_pending + f.pendings; ++k) {
     const Pending& p = layout.tables.pending[k];
-    if (p.rows != N || (p.in_child[0] >= 0 && p.in_child[1] >= 0)) return kGeneral;
+    if (p.rows != N || (p.in_child[0] >= 0 && p.in_child[1] >= 0)) return kAnyFront;
     form |= p.in_child[0] >= 0 ? kLeftOpen : kRightOpen;
   }
   return form;
@@ -155,7 +155,7 @@ void fill_front(Layout& layout, int index) {
   for (int side = 0; side < 2; ++side)
     if (first.child[side] >= 0) fill_child(layout, b, side, f, f.child[right_alone ? 1 : side]);
   f.form = form_of(layout, f);
-  // what a link leaves replaces, number by number, what its left child had
+  // what a chain link leaves replaces, number by number, what its left child had
   const bool in_place = f.form == kChainLink && f.children == Operands::in_order;
   f.matrix = in_place ? f.child[0].matrix : layout.arena(packed(f.rows) * f.width);
   f.vector = in_place ? f.child[0].vector : layout.arena(f.rows * f.width);
@@ -183,7 +183,7 @@ Operands operands(const Layout& layout, const Batch& own, const std::vector<Lane
     return Operands::scattered;
   if (first == kGround) return Operands::in_order;
   if (first == Lane::kElsewhere) return Operands::scattered;
-  // lanes of ghosts that only fill up hold nothing
+  // unused lanes of ghosts hold nothing
   const bool is_filled = !layout.is_ghost(first) || lanes(own) == width;
   bool in_order = is_filled && layout.batches[first].nodes.size() == own.nodes.size();
   bool beside = lanes(own) == width && at[0].lane % width == 0;

@@ -40,7 +40,7 @@ Operands fill_side(Layout& layout, const Batch& b, int s, Side& side) {
     const Node &leaf = layout.leaf_node(layout.body_of(body), part),
                &hold = layout.leaf_node(body, part);  // of a primal body: its attachment
     const bool has_body = leaf.part == part, has_handle = hold.part == part;
-    const auto& handles = layout.tables.constraint[constraint].handles[s];
+    const auto& handles = layout.tables.constraint_place[constraint].handles[s];
     places.record[lane] = (has_body ? layout.place_of(leaf) : layout.ghost_of_body.at({body, part})).of(0);
     places.handle[lane] = has_handle ? handles[0] : Place{unused + lane, b.width()};
     records.push_back({has_body ? leaf.batch : Lane::kElsewhere, leaf.lane});
@@ -57,8 +57,7 @@ Operands fill_side(Layout& layout, const Batch& b, int s, Side& side) {
   const Operands found =
       is_one_handle ? std::max(operands(layout, b, records), operands(layout, b, holds)) : Operands::scattered;
   if (found == Operands::in_order) {
-    layout.tables.copies.resize(
-        static_cast<std::size_t>(side.first_copy));  // its own lanes that only fill up write them
+    layout.tables.copies.resize(static_cast<std::size_t>(side.first_copy));  // its own unused lanes write them
     return found;
   }
   side.copies = static_cast<int>(layout.tables.copies.size()) - side.first_copy;
@@ -69,7 +68,8 @@ Operands fill_side(Layout& layout, const Batch& b, int s, Side& side) {
   return found;
 }
 
-// The second side takes from the first what both have in common. PrimalBodies, which read whole handles, lie alone.
+// The second side takes from the first what both have in common. Primal bodies read whole handles, but are alone in
+// their batch, so none shares.
 void share_handle(Layout& layout, const ConstraintBatch& c, const Node& eliminating) {
   const int second = layout.tables.constraints[eliminating.pivot].bodies[1];
   if (second == kGround) return;
@@ -106,7 +106,7 @@ bool choose(const Layout& layout, const Batch& b, int s, const Side& side, Chose
     chosen.body.of_lane[lane] = found.batch * W + found.lane;
     const int constraint = layout.node(b, lane).pivot;
     if (layout.tables.constraints[constraint].bodies[s] == kGround || lane >= lanes(b)) continue;
-    for (const Place& handle : layout.tables.constraint[constraint].handles[s]) {
+    for (const Place& handle : layout.tables.constraint_place[constraint].handles[s]) {
       if (!find_lane(handle, W, chosen.handle, chosen.handles, found)) return false;
       chosen.kept[found.batch].of_lane[found.lane] = W + lane;
     }
@@ -120,8 +120,7 @@ void choose(Layout& layout, ConstraintBatch& c, const Batch& b) {
   ChosenSide chosen[2];
   if (!choose(layout, b, 0, c.side[0], chosen[0]) || !choose(layout, b, 1, c.side[1], chosen[1])) return;
   c.sides = Operands::chosen;
-  layout.tables.copies.resize(
-      static_cast<std::size_t>(c.side[0].first_copy));  // lanes of leaves that only fill up choose too
+  layout.tables.copies.resize(static_cast<std::size_t>(c.side[0].first_copy));  // unused lanes of leaves choose too
   for (int s = 0; s < 2; ++s) {
     if (c.side[s].scattered >= 0) layout.tables.scattered_sides.pop_back();
     c.side[s].scattered = -1;
@@ -144,9 +143,9 @@ void fill_constraint(Layout& layout, ConstraintBatch& c, const Batch& b) {
 void fill_constraints(Layout& layout, int part) {
   for (const Constraint& c : layout.tables.constraints)
     if (c.is_primal) fill_primal_body(layout, c, layout.leaf_node(c.bodies[0], part));
-  for (std::size_t k = 0; k < layout.tables.batches.size(); ++k)
+  for (std::size_t k = 0; k < layout.tables.constraint_batches.size(); ++k)
     if (layout.node(layout.constraint_batch[k], 0).part == part)
-      fill_constraint(layout, layout.tables.batches[k], layout.constraint_batch[k]);
+      fill_constraint(layout, layout.tables.constraint_batches[k], layout.constraint_batch[k]);
   layout.end_part(layout.tables.handle_doubles);
 }
 

@@ -46,7 +46,7 @@ void pass_on_batch(Layout& layout, int batch, const Compliance& ghost) {
 void place_ghosts(Layout& layout) {
   for (int part = 0; part < layout.parts; ++part) {
     for (const Batch& b : layout.constraint_batch) {
-      if (layout.node(b, 0).part != part || !layout.node(b, 0).joins) continue;
+      if (layout.node(b, 0).part != part || !layout.node(b, 0).is_top) continue;
       for (const int n : b.nodes)
         if (const Constraint& c = layout.tables.constraints[layout.nodes[n].pivot]; !c.format.general())
           for (const int body : c.bodies)

@@ -4,23 +4,26 @@
 
 namespace rigstep::index3 {
 
-Layout::Layout(const std::vector<Constraint>& constraints, const std::vector<bool>& dense_bodies, const Batches& laid,
-               const std::vector<int>& body_of_attachment, int most_lanes_of_batch)
-    : most_lanes(most_lanes_of_batch), dense(dense_bodies), nodes(laid.nodes), batches(laid.batches) {
+Layout::Layout(const std::vector<Constraint>& constraints, const std::vector<bool>& bodies_with_own_tangent,
+               const Batches& laid, const std::vector<int>& body_of_attachment, int most_lanes_of_batch)
+    : most_lanes(most_lanes_of_batch),
+      has_own_tangent(bodies_with_own_tangent),
+      nodes(laid.nodes),
+      batches(laid.batches) {
   tables.constraints = constraints;
   tables.body_of_attachment = body_of_attachment;
-  tables.body.resize(dense.size());
-  tables.body_copies.resize(dense.size());
-  tables.leaves_of_body.resize(dense.size());
-  leaf_nodes.resize(dense.size() + body_of_attachment.size());
+  tables.body.resize(has_own_tangent.size());
+  tables.body_copies.resize(has_own_tangent.size());
+  tables.leaves_of_body.resize(has_own_tangent.size());
+  leaf_nodes.resize(has_own_tangent.size() + body_of_attachment.size());
   for (int n = 0; n < static_cast<int>(nodes.size()); ++n) {
     parts = std::max(parts, nodes[n].part + 1);
     tables.levels = std::max(tables.levels, nodes[n].level);
     if (nodes[n].body >= 0) leaf_nodes[nodes[n].body].push_back(n);
   }
-  tables.constraint.resize(constraints.size());
+  tables.constraint_place.resize(constraints.size());
   for (std::size_t c = 0; c < constraints.size(); ++c) {
-    tables.constraint[c].handles.resize(constraints[c].bodies.size());
+    tables.constraint_place[c].handles.resize(constraints[c].bodies.size());
     if (constraints[c].is_primal) tables.primal_bodies.push_back(constraints[c].bodies[0]);
   }
 }
@@ -31,7 +34,7 @@ Run::Of Layout::kind(int batch) const {
 }
 
 int Layout::body_of(int body) const {
-  const int bodies = static_cast<int>(dense.size());
+  const int bodies = static_cast<int>(has_own_tangent.size());
   return body < bodies ? body : tables.body_of_attachment[body - bodies];
 }
 

@@ -20,14 +20,14 @@ struct Compliance {
 };
 
 struct Layout {
-  Layout(const std::vector<Constraint>& constraints, const std::vector<bool>& dense_bodies, const Batches& laid,
-         const std::vector<int>& body_of_attachment, int most_lanes_of_batch);
+  Layout(const std::vector<Constraint>& constraints, const std::vector<bool>& bodies_with_own_tangent,
+         const Batches& laid, const std::vector<int>& body_of_attachment, int most_lanes_of_batch);
 
   // what a batch of nodes becomes
   Run::Of kind(int batch) const;
   const Node& first_of(int batch) const { return nodes[batches[batch].nodes[0]]; }
   bool is_ghost(int batch) const { return first_of(batch).ghost_of >= 0; }
-  // by lane; the lanes that only fill up repeat the first
+  // by lane; unused lanes repeat lane 0
   const Node& node(const Batch& b, int lane) const {
     return nodes[b.nodes[lane < static_cast<int>(b.nodes.size()) ? lane : 0]];
   }
@@ -46,7 +46,7 @@ struct Layout {
   void end_part(Count& count, int doubles_of_each = 1) const;
 
   int most_lanes;
-  const std::vector<bool>& dense;
+  const std::vector<bool>& has_own_tangent;
   const std::vector<Node>& nodes;
   const std::vector<Batch>& batches;
   int parts = 1;
@@ -94,7 +94,6 @@ void place_ground(Layout& layout);
 
 // What a part keeps of the others' bodies and compounds (ghosts.cpp).
 void place_ghosts(Layout& layout);
-void pass_on_ghosts(Layout& layout);
 void pass_on(const Layout& layout, std::vector<Passed>& all, int from_part, Place from, int count, int part,
              Place ghost);
 
@@ -103,6 +102,9 @@ void pass_on(const Layout& layout, std::vector<Passed>& all, int from_part, Plac
 void fill_part(Layout& layout, int part);
 void fill_primal_body(Layout& layout, const Constraint& displacement, const Node& primal_body);
 void fill_constraints(Layout& layout, int part);
+
+// What is passed on of compounds, now that the others' are filled (ghosts.cpp).
+void pass_on_ghosts(Layout& layout);
 
 // A lane of a batch; kGround: of the ground's own; kElsewhere: a ghost.
 struct Lane {

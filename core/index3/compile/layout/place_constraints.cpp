@@ -26,7 +26,7 @@ bool may_join(const Layout& layout, int front, int width) {
   const Batch& b = layout.batches[layout.front_batch[front]];
   const Constraint& c = layout.tables.constraints[layout.node(b, 0).pivot];
   if (b.width() >= width || width > layout.most_lanes || lanes(b) < b.width()) return false;
-  if (c.format.general() || layout.node(b, 0).joins) return false;
+  if (c.format.general() || layout.node(b, 0).is_top) return false;
   const auto lies_as_wide = [&](int body) {
     return body == kGround ||
            layout.batches[layout.leaf_node(layout.body_of(body), layout.node(b, 0).part).batch].width() == width;
@@ -64,24 +64,24 @@ void reserve_rows(Layout& layout, const Together& together) {
   int first_lane = 0;
   for (const int k : together.fronts) {
     Front& f = layout.tables.fronts[k];
-    f.constraint = static_cast<int>(layout.tables.batches.size());
+    f.constraint = static_cast<int>(layout.tables.constraint_batches.size());
     f.row_position = batch.row_position + first_lane;
     f.row_stride = W;
     for (int lane = 0; lane < lanes(layout.batches[layout.front_batch[k]]); ++lane)
       if (const Node& n = layout.node(layout.batches[layout.front_batch[k]], lane); !n.repeats)
-        layout.tables.constraint[n.pivot].eliminated_by = {k, lane};
+        layout.tables.constraint_place[n.pivot].eliminated_by = {k, lane};
     first_lane += f.width;
   }
   for (int lane = 0; lane < W; ++lane) {
-    ConstraintPlace& c = layout.tables.constraint[layout.node(b, lane).pivot];
-    const RowsPlace at{static_cast<int>(layout.tables.batches.size()), {batch.row_position + lane, W}};
+    ConstraintPlace& c = layout.tables.constraint_place[layout.node(b, lane).pivot];
+    const RowsPlace at{static_cast<int>(layout.tables.constraint_batches.size()), {batch.row_position + lane, W}};
     const bool repeats = lane >= lanes(b) || layout.node(b, lane).repeats;
     repeats ? c.copies.push_back(at) : void(static_cast<RowsPlace&>(c) = at);
     if (!repeats) c.level = layout.node(b, lane).level;
   }
   layout.tables.rows += rows * W;
   layout.tables.constraint_positions += W;
-  layout.tables.batches.push_back(batch);
+  layout.tables.constraint_batches.push_back(batch);
   layout.constraint_batch.push_back(b);
 }
 
@@ -111,7 +111,7 @@ void place_constraints(Layout& layout) {
 void place_ground(Layout& layout) {
   layout.tables.positions = in_full_lanes(layout.tables.positions);
   for (const int width : kFallingWidths) {
-    if (std::none_of(layout.tables.batches.begin(), layout.tables.batches.end(),
+    if (std::none_of(layout.tables.constraint_batches.begin(), layout.tables.constraint_batches.end(),
                      [&](const ConstraintBatch& b) { return b.width == width; }))
       continue;
     layout.tables.ground.push_back({layout.tables.positions, width, 0});

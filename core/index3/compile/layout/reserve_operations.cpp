@@ -22,7 +22,7 @@ void reserve_leaf(Layout& layout, int batch) {
   layout.tables.positions += W;
   leaf.matrix = layout.arena(packed(rows) * W);
   leaf.vector = layout.arena(rows * W);
-  if (layout.dense[n.body]) {
+  if (layout.has_own_tangent[n.body]) {
     leaf.dense = static_cast<int>(layout.tables.dense_doubles);
     layout.tables.dense_doubles += static_cast<std::size_t>(packed(6) * W);
   }

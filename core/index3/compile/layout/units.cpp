@@ -11,7 +11,7 @@ namespace {
 Elimination::Unit make_unit(const Layout& layout, const std::vector<int>& unit_of, int batch) {
   Elimination::Unit unit;
   unit.part = layout.first_of(batch).part;
-  unit.joins = layout.first_of(batch).joins;
+  unit.is_top = layout.first_of(batch).is_top;
   unit.of = layout.kind(batch);
   unit.index = layout.index[batch];
   if (unit.of == Run::Of::leaves) {
@@ -58,10 +58,12 @@ std::pair<Part, Part> tables_of(const Elimination& e, const std::vector<int>& un
     int needed = 0;  // position of the first leaf or attachment that needs it
     int batch = 0;
   };
-  const auto is_general = [&](const Held& h) { return e.batches[h.batch].format.general(); };  // not evaluated by runs
+  const auto is_general = [&](const Held& h) {
+    return e.constraint_batches[h.batch].format.general();
+  };  // not evaluated by runs
   std::vector<int> position(e.units.size(), -1);
   std::vector<Held> held;
-  std::vector<int> held_as(e.batches.size(), -1);
+  std::vector<int> held_as(e.constraint_batches.size(), -1);
   for (std::size_t k = 0; k < units.size(); ++k) position[units[k]] = static_cast<int>(k);
   for (const int u : units) {
     const Elimination::Unit& unit = e.units[u];
@@ -84,7 +86,7 @@ std::pair<Part, Part> tables_of(const Elimination& e, const std::vector<int>& un
   const auto evaluate_before = [&](std::size_t end, Part& part) {  // the constraints of the leaves before that position
     bool begins = true;
     for (; next != held.end() && !is_general(*next) && next->needed < static_cast<int>(end); ++next, begins = false) {
-      const ConstraintBatch& c = e.batches[next->batch];
+      const ConstraintBatch& c = e.constraint_batches[next->batch];
       if (begins || part.runs.back().shape != shape_of(c))
         part.runs.push_back({Run::Of::constraints, static_cast<int>(part.constraints.size()), 0, shape_of(c)});
       part.constraints.push_back(c);
@@ -103,7 +105,7 @@ std::pair<Part, Part> tables_of(const Elimination& e, const std::vector<int>& un
     part.runs.push_back({unit.of, unit.index, static_cast<int>(k - begin), shape});
   }
   evaluate_before(units.size() + 1, tables.first);
-  for (; next != held.end(); ++next) tables.first.constraints.push_back(e.batches[next->batch]);
+  for (; next != held.end(); ++next) tables.first.constraints.push_back(e.constraint_batches[next->batch]);
   return tables;
 }
 
@@ -117,21 +119,21 @@ void make_units(Layout& layout) {
 
 void make_parts(Elimination& tables, int parts) {
   for (const Elimination::Unit& unit : tables.units)
-    if (unit.joins && unit.constraint >= 0)
+    if (unit.is_top && unit.constraint >= 0)
       for (const int held : unit.holds) tables.units[held].is_border = true;
   for (Elimination::Unit& unit : tables.units)
     for (const int below : unit.below) unit.is_border = unit.is_border || tables.units[below].is_border;
   for (int part = 0; part < parts; ++part) {
-    std::vector<int> inner, border, above;
+    std::vector<int> inner, border, top;
     for (int u = 0; u < static_cast<int>(tables.units.size()); ++u)
       if (const Elimination::Unit& unit = tables.units[u]; unit.part == part)
-        (unit.joins ? above : unit.is_border ? border : inner).push_back(u);
+        (unit.is_top ? top : unit.is_border ? border : inner).push_back(u);
     const std::size_t first = inner.size();
     inner.insert(inner.end(), border.begin(), border.end());
     auto [own, at_border] = tables_of(tables, inner, first);
     tables.parts.push_back(std::move(own));
     tables.borders.push_back(std::move(at_border));
-    tables.joins.push_back(tables_of(tables, above, above.size()).first);
+    tables.tops.push_back(tables_of(tables, top, top.size()).first);
   }
 }
 

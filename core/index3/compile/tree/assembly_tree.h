@@ -40,9 +40,8 @@ struct CompoundTree {
   std::vector<int> order;           // of the constraints as the bodies list them: along a path where there is one
 };
 
-// A serial chain is cut into equal segments, so that they can be laid side by side, and filled up by a constraint
-// that acts on no body (padding) at its free end, which is added to the constraints. bodies: those of the model, then
-// the attachments.
+// A serial chain is cut into equal segments, so that they can be laid side by side, and padded by a constraint that
+// acts on no body at its free end, which is added to the constraints. bodies: those of the model, then the attachments.
 CompoundTree build_tree(std::vector<Constraint>& constraints, int bodies, MergeOrder order);
 
 }  // namespace rigstep::index3

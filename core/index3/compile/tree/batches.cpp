@@ -14,13 +14,13 @@ namespace {
 
 class Nodes {
  public:
-  Nodes(const CompoundTree& tree, const std::vector<Constraint>& constraints, const std::vector<bool>& dense)
+  Nodes(const CompoundTree& tree, const std::vector<Constraint>& constraints, const std::vector<bool>& has_own_tangent)
       : compounds_(tree.compounds),
         order_(tree.order),
         constraints_(constraints),
         is_closed_(constraints.size(), false),
-        dense_(dense),
-        bodies_(static_cast<int>(dense.size())) {
+        has_own_tangent_(has_own_tangent),
+        bodies_(static_cast<int>(has_own_tangent.size())) {
     for (std::size_t c = 0; c < compounds_.size(); ++c)
       if (!compounds_[c].merged) roots_.push_back(add(static_cast<int>(c)));
     for (Node& node : nodes_) sign(node);
@@ -85,7 +85,7 @@ class Nodes {
   static std::string text(const RowFormat& f) { return std::to_string(f.rows) + "." + std::to_string(f.cosines); }
 
   std::string text_of_leaf(const Node& node) const {
-    std::string s = node.body >= bodies_ ? "G" : dense_[node.body] ? "D" : "B";
+    std::string s = node.body >= bodies_ ? "G" : has_own_tangent_[node.body] ? "D" : "B";
     for (const int c : node.pending) {
       if (!constraints_[c].is_primal)
         s += text(constraints_[c].format) + " ";
@@ -125,7 +125,7 @@ class Nodes {
   const std::vector<int>& order_;
   const std::vector<Constraint>& constraints_;
   std::vector<bool> is_closed_;  // (constraints) by a compound that has its nodes
-  const std::vector<bool>& dense_;
+  const std::vector<bool>& has_own_tangent_;
   int bodies_;  // of the model; behind them stand the attachments
   std::vector<Node> nodes_;
   std::vector<int> roots_;
@@ -137,33 +137,33 @@ class Lanes {
   Lanes(std::vector<Node>& nodes, int lanes) : nodes_(nodes), parent_(nodes.size(), -1) {
     std::map<std::tuple<int, std::string, int, bool>, std::vector<int>> alike;  // by falling size, of one part
     for (int i = 0; i < static_cast<int>(nodes.size()); ++i) {
-      alike[{-nodes[i].size, nodes[i].signature, nodes[i].part, nodes[i].joins}].push_back(i);
+      alike[{-nodes[i].size, nodes[i].signature, nodes[i].part, nodes[i].is_top}].push_back(i);
       for (const int child : nodes[i].child)
         if (child >= 0) parent_[child] = i;
     }
     for (auto width = static_cast<std::size_t>(lanes); width > 1; width /= 2)
       for (const std::size_t least : {width, width - width / 4})  // full batches first: the parts below follow
-        for (const auto& [key, list] : alike) place_alike(list, least, width);
+        for (const auto& [key, list] : alike) batch_alike(list, least, width);
     for (int i = 0; i < static_cast<int>(nodes.size()); ++i)
-      if (nodes[i].batch < 0) place({i});
+      if (nodes[i].batch < 0) make_batch({i});
   }
   const std::vector<Batch>& batches() const { return batches_; }
 
  private:
-  void place_alike(const std::vector<int>& list, std::size_t least, std::size_t width) {
+  void batch_alike(const std::vector<int>& list, std::size_t least, std::size_t width) {
     std::vector<int> open;
     for (const int node : list)
       if (nodes_[node].batch < 0) open.push_back(node);
     if (open.size() < least) return;
     std::stable_sort(open.begin(), open.end(), [this](int a, int b) { return is_before(a, b); });
     for (std::size_t k = 0; k + least <= open.size(); k += width)
-      place({open.begin() + static_cast<std::ptrdiff_t>(k),
-             open.begin() + static_cast<std::ptrdiff_t>(std::min(open.size(), k + width))});
+      make_batch({open.begin() + static_cast<std::ptrdiff_t>(k),
+                  open.begin() + static_cast<std::ptrdiff_t>(std::min(open.size(), k + width))});
   }
 
-  // only what is of one part, and comes before or after the others have been heard, may lie side by side
+  // only what is of one part, and comes before or after what the others pass on is received, may lie side by side
   std::tuple<int, bool, bool> place_of(int n) const {
-    return {nodes_[n].part, nodes_[n].joins, nodes_[n].ghost_of >= 0};
+    return {nodes_[n].part, nodes_[n].is_top, nodes_[n].ghost_of >= 0};
   }
 
   // Left children before right ones, those of left parents first among each: then the children of parents that lie
@@ -176,7 +176,7 @@ class Lanes {
     return parent_[a] < 0 && parent_[b] >= 0;
   }
 
-  void place(const std::vector<int>& group) {
+  void make_batch(const std::vector<int>& group) {
     for (std::size_t lane = 0; lane < group.size(); ++lane) {
       nodes_[group[lane]].batch = static_cast<int>(batches_.size());
       nodes_[group[lane]].lane = static_cast<int>(lane);
@@ -190,7 +190,7 @@ class Lanes {
         const int child = nodes_[node].child[side];
         if (child >= 0 && nodes_[child].batch < 0 && place_of(child) == place_of(first)) children.push_back(child);
       }
-      if (children.size() == group.size()) place(children);
+      if (children.size() == group.size()) make_batch(children);
     }
   }
 
@@ -199,12 +199,12 @@ class Lanes {
   std::vector<Batch> batches_;
 };
 
-// Every part joins all of them by itself, with ghosts of what the others have found.
-class Joining {
+// The top, once for every part: each makes it by itself, with ghosts of what the others have found.
+class Tops {
  public:
-  Joining(const std::vector<int>& part, Batches& b) : part_(part), tree_(b.nodes), b_(b) {}
+  Tops(const std::vector<int>& part, Batches& b) : part_(part), tree_(b.nodes), b_(b) {}
 
-  void join() {
+  void make() {
     const int parts = *std::max_element(part_.begin(), part_.end()) + 1;
     for (std::size_t n = 0; n < part_.size(); ++n) b_.nodes[n].part = part_[n];
     const std::vector<int> roots = std::exchange(b_.roots, {});
@@ -231,7 +231,7 @@ class Joining {
       while (node.passed > 0 && drops_padding(*above, node.pending[static_cast<std::size_t>(node.passed) - 1]))
         --node.passed;
     } else {
-      node.joins = true;
+      node.is_top = true;
       node.repeats = part > 0;
       for (int& child : node.child)
         if (child >= 0) child = seen_from(part, child, &tree_[n]);
@@ -257,10 +257,10 @@ bool drops_padding(const Node& above, int constraint) {
 }
 
 Batches lay_side_by_side(const CompoundTree& tree, const std::vector<Constraint>& constraints,
-                         const std::vector<bool>& dense, int lanes, int parts) {
-  Nodes made(tree, constraints, dense);
+                         const std::vector<bool>& has_own_tangent, int lanes, int parts) {
+  Nodes made(tree, constraints, has_own_tangent);
   Batches b{std::move(made.nodes()), made.roots(), {}};
-  Joining(divide(b.nodes, constraints, static_cast<int>(dense.size()), parts), b).join();
+  Tops(divide(b.nodes, constraints, static_cast<int>(has_own_tangent.size()), parts), b).make();
   b.batches = Lanes(b.nodes, lanes).batches();
   return b;
 }

@@ -19,7 +19,7 @@ struct Node {
   int level = 1;
   std::string signature;  // equal for subtrees of equal work
   int part = 0;           // whose work it is (partition.h)
-  bool joins = false;     // joins the parts: each has one like it
+  bool is_top = false;    // of the top: each part has one like it
   bool repeats = false;   // ... and this is not the first part's
   int ghost_of = -1;      // node of another part, whose compound is passed on from there
   int passed = 0;         // ... with so many of its constraints: without padding that is dropped
@@ -40,9 +40,9 @@ struct Batches {
   std::vector<Batch> batches;
 };
 
-// dense: per body of the model, as for compile(). lanes: of the widest batches. parts: requested, each in batches of
-// its own, and each with everything that joins them; there is one where the nodes cannot be divided.
+// has_own_tangent: per body of the model, as for compile(). lanes: of the widest batches. parts: requested, each in
+// batches of its own, and each with the top; there is one where the nodes cannot be divided.
 Batches lay_side_by_side(const CompoundTree& tree, const std::vector<Constraint>& constraints,
-                         const std::vector<bool>& dense, int lanes, int parts);
+                         const std::vector<bool>& has_own_tangent, int lanes, int parts);
 
 }  // namespace rigstep::index3

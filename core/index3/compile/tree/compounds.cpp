@@ -56,7 +56,7 @@ int Compounds::merge(int a, int b) {
   return static_cast<int>(all.size()) - 1;
 }
 
-int Compounds::closed(int compound) {
+int Compounds::close_path_end(int compound) {
   Compound& half = all[compound];
   std::vector<OpenConstraint> open;
   for (const OpenConstraint& each : half.pending) {

@@ -14,8 +14,10 @@ struct Compounds {
   explicit Compounds(const ConstraintGraph& of_model) : graph(of_model) {}
 
   void make_leaf(int body);
-  int merge(int a, int b);   // returns the new compound
-  int closed(int compound);  // with the end of the path, which waited only for equal segments to be two compounds
+  int merge(int a, int b);  // returns the new compound
+  // Eliminates the constraint at the compound's end of the path, which was kept pending so that all segments have equal
+  // structure. Returns the compound.
+  int close_path_end(int compound);
   void close_deferred();
 
   struct Union {

@@ -8,7 +8,8 @@ namespace rigstep::index3 {
 
 namespace {
 
-constexpr double kEven = 0.9, kUneven = 0.5;  // of the least loaded part, beside the most loaded one
+// Of the least loaded part, beside the most loaded one. Chosen; results do not depend on them.
+constexpr double kEven = 0.9, kUneven = 0.5;
 
 class Divider {
  public:

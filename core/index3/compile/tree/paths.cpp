@@ -7,10 +7,11 @@
 namespace rigstep::index3 {
 namespace {
 
+// Chosen so that segments fill lanes; results depend on them by rounding only (tree_shape_test).
 constexpr int kLongPath = 16;  // from here on it is cut into eight segments or a multiple of them, otherwise four
 constexpr int kShortestSegment = 8;
 
-bool is_link(const ConstraintGraph& graph, int body) {  // of a path: at most two constraints, each of two sides
+bool fits_in_path(const ConstraintGraph& graph, int body) {  // it has at most two constraints, each of two sides
   if (graph.held_by[body].size() > 2) return false;
   return std::all_of(graph.held_by[body].begin(), graph.held_by[body].end(), [&](int c) {
     return graph.constraints[c].bodies.size() == 2 && !graph.constraints[c].format.general();
@@ -28,7 +29,7 @@ void follow(const ConstraintGraph& graph, int body, int c, std::vector<bool>& us
     passed.push_back(c);
     if (c < 0) return;
     const int next = beyond(graph.constraints[c], body);
-    if (next == kGround || !is_link(graph, next) || used[next]) return;
+    if (next == kGround || !fits_in_path(graph, next) || used[next]) return;
     used[next] = true;
     bodies.push_back(next);
     int onward = -1;
@@ -39,7 +40,7 @@ void follow(const ConstraintGraph& graph, int body, int c, std::vector<bool>& us
   }
 }
 
-void fill_up(ConstraintGraph& graph, Path& path) {
+void defer_ends_and_pad(ConstraintGraph& graph, Path& path) {
   for (const int end : {path.constraints.front(), path.constraints.back()})
     if (end >= 0 && graph.distinct_bodies(end).size() == 1) graph.deferred[end] = true;
   const int bodies = static_cast<int>(path.bodies.size());
@@ -82,7 +83,7 @@ std::vector<Path> find_paths(const ConstraintGraph& graph) {
   std::vector<Path> paths;
   std::vector<bool> used(graph.held_by.size(), false);
   for (int start = 0; start < static_cast<int>(graph.held_by.size()); ++start) {
-    if (used[start] || !is_link(graph, start)) continue;
+    if (used[start] || !fits_in_path(graph, start)) continue;
     used[start] = true;
     const auto constraint = [&](std::size_t k) {
       return k < graph.held_by[start].size() ? graph.held_by[start][k] : -1;
@@ -106,7 +107,7 @@ std::vector<Path> find_paths(const ConstraintGraph& graph) {
 }
 
 void prepare(ConstraintGraph& graph, Path& path) {
-  fill_up(graph, path);
+  defer_ends_and_pad(graph, path);
   std::vector<int> in_order;
   for (const int c : path.constraints)
     if (c >= 0) in_order.push_back(graph.order[c]);

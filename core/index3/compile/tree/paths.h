@@ -15,7 +15,7 @@ struct ConstraintGraph {
 
   std::vector<Constraint>& constraints;   // padding is added at the end
   std::vector<std::vector<int>> held_by;  // (bodies) constraints
-  std::vector<bool> deferred;             // (constraints) closed last, though all its bodies are there earlier
+  std::vector<bool> deferred;             // (constraints) kept pending, though all its bodies are there already
   std::vector<int> order;                 // of the constraints as the bodies list them: along a path where there is one
 };
 
@@ -25,7 +25,8 @@ struct Path {
   std::vector<int> constraints;  // one more than bodies; -1: free end
 };
 
-inline constexpr int kShortestPath = 8;  // bodies; below that cutting a chain into segments does not pay
+// Bodies; below that a chain is not cut into segments. Chosen; results depend on it by rounding only.
+inline constexpr int kShortestPath = 8;
 
 // Into how many segments a chain of so many bodies is cut; more than there are lanes for, so that parts of the chain
 // fill lanes of their own.
@@ -33,8 +34,8 @@ int segments(int bodies);
 
 std::vector<Path> find_paths(const ConstraintGraph& graph);
 
-// Defers the ends of the path, which stay open until it is two compounds; pads a free end where it ends a segment; and
-// orders its constraints.
+// Marks the constraints with the ground at both ends of the path as deferred: pending until only two compounds of the
+// path are left. Pads a free end where it ends a segment, and orders the constraints of the path.
 void prepare(ConstraintGraph& graph, Path& path);
 
 }  // namespace rigstep::index3

@@ -41,7 +41,7 @@ concept ActsOverStep = requires {
   typename Stepped<Kind>::Start;
 };
 
-// What an element sees: everything at the iterate. Of bodies and joints only those that the plan observes are up to
+// What an element sees: everything at the iterate. Of bodies and joints only the pose-dependent ones are up to
 // date.
 struct Surroundings {
   const Mechanism& mechanism;

@@ -1,5 +1,5 @@
-// Symmetric matrices of 6 x 6 blocks, one row of blocks for each body, within a profile that is fixed at load time, and
-// an order of the bodies that keeps it narrow.
+// Symmetric matrices of 6 x 6 blocks, one row of blocks for each body, within a profile that is fixed at load time: for
+// reactions. compile/tree/narrow_order.h has the order of the bodies that keeps it narrow.
 #pragma once
 
 #include <Eigen/Core>
@@ -13,20 +13,11 @@ namespace rigstep::index3 {
 // Six places of a body in a row or vector, from `at` on.
 inline auto six(double* row, int at) { return Eigen::Map<Vec6>(row + at); }
 
-using Neighbours = std::vector<std::vector<int>>;  // (bodies) those that share a block with each one
-
-// What hangs together is taken breadth first (Cuthill and McKee), from where its factorisation takes the fewest
-// operations.
-std::vector<int> narrow_order(const Neighbours& neighbours);
-
-// (bodies, in that order) Behind the last one that each one's row of the factor holds, for Profile.
-std::vector<int> profile_of(const Neighbours& neighbours, const std::vector<int>& order);
-
 // The upper half, which ends at a place of its own in each row: what lies right of it is zero, and stays so in the
 // factor. The loop calls everything but the constructor.
 class Profile {
  public:
-  // end: (bodies) behind the last body that each one's row holds; ascending.
+  // end: (bodies) behind the last body that each one's row holds, as profile_of gives it; ascending.
   explicit Profile(const std::vector<int>& end);
 
   int size() const { return static_cast<int>(end_.size()); }  // 6 times the bodies
