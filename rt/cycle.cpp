@@ -422,6 +422,7 @@ void Cycle::answer(const InputOrigin& origin, const TickTiming& timing) noexcept
   snapshot_.missed_asleep = saturate(timing.missed_asleep);
   snapshot_.written_ns = MonotonicClock::now_ns();
   if (ports_.out != nullptr) ports_.out->publish(snapshot_);
+  if (ports_.display != nullptr) ports_.display->publish(snapshot_);
   if (ports_.wake_fd >= 0) wake(ports_.wake_fd);
 }
 

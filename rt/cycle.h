@@ -61,9 +61,10 @@ struct CycleSettings {
 struct CyclePorts {
   Mailbox<InputSample>* in = nullptr;
   Mailbox<Snapshot>* out = nullptr;
-  Ring* steps = nullptr;   // slots of step_record_bytes(), or larger
-  Ring* states = nullptr;  // slots of full_state_bytes()
-  int wake_fd = -1;        // non-blocking eventfd, written after each snapshot
+  Mailbox<Snapshot>* display = nullptr;  // the same for people
+  Ring* steps = nullptr;                 // slots of step_record_bytes(), or larger
+  Ring* states = nullptr;                // slots of full_state_bytes()
+  int wake_fd = -1;                      // non-blocking eventfd, written after each snapshot
 };
 
 // The newest fault.

@@ -15,6 +15,7 @@
 #include "server/live/commission_verdict.h"
 #include "server/live/live_run.h"
 #include "server/output/line_limit.h"
+#include "server/output/live_display.h"
 #include "server/output/terminal.h"
 
 namespace rigstep::server {
@@ -25,7 +26,7 @@ struct ServeOptions {
   std::string rig, record;
   double duration = 0.0;
   int port = -1;
-  bool json = false;
+  bool json = false, watch = false;
 };
 
 std::atomic<bool> black_box_wanted{false};
@@ -52,15 +53,9 @@ class Watch {
     for (const std::string& text : live_.take_key_events()) spdlog::warn("{}", text);
     if (black_box_wanted.exchange(false) && !live_.request_black_box())
       spdlog::warn("there is no black box: give the rig file a `black_box { folder: ... }`");
-    const std::uint64_t missed = live_.missed_deadlines(), lost = live_.lost_records();
-    if (missed > missed_)
-      spdlog::warn("{} deadlines missed and skipped, the newest before step {} ({} so far)", missed - missed_,
-                   live_.newest_miss_step(), missed);
-    if (lost > lost_) spdlog::warn("{} records lost, the disk did not keep up ({} so far)", lost - lost_, lost);
-    missed_ = missed;
-    lost_ = lost;
+    tell_losses();
     if (const std::string error = live_.recording_error(); !error.empty() && !std::exchange(recording_failed_, true))
-      spdlog::error("the recording ends here, stepping goes on: {}", error);
+      spdlog::error("THE RECORDING ENDS HERE, stepping goes on: {}", error);
     tell_state();
     tell_fault();
     for (const Recorder::Written& written : live_.take_black_boxes()) {
@@ -73,6 +68,20 @@ class Watch {
   }
 
  private:
+  // A line a second at most, with how many there were.
+  void tell_losses() {
+    const std::uint64_t missed = live_.missed_deadlines(), lost = live_.lost_records();
+    const auto now = std::chrono::steady_clock::now();
+    if ((missed == missed_ && lost == lost_) || now < next_losses_told_) return;
+    next_losses_told_ = now + std::chrono::seconds(1);
+    if (missed > missed_)
+      spdlog::warn("{} deadlines missed and skipped, the newest before step {} ({} so far)", missed - missed_,
+                   live_.newest_miss_step(), missed);
+    if (lost > lost_) spdlog::warn("{} records lost, the disk did not keep up ({} so far)", lost - lost_, lost);
+    missed_ = missed;
+    lost_ = lost;
+  }
+
   // Anybody may ask: a line now and then is enough.
   void tell_refused_black_boxes() {
     const std::uint32_t refused = live_.refused_black_boxes();
@@ -141,7 +150,7 @@ class Watch {
   std::uint64_t missed_ = 0, lost_ = 0;
   int looks_at_fault_ = 0;
   std::uint32_t refused_boxes_ = 0;
-  std::chrono::steady_clock::time_point next_refusal_told_ = {};
+  std::chrono::steady_clock::time_point next_refusal_told_ = {}, next_losses_told_ = {};
   std::string untold_;  // fault
   bool faulted_ = false, recording_failed_ = false;
 };
@@ -168,7 +177,7 @@ int serve(const ServeOptions& options) {
   config::RigConfig rig = config::load_rig(options.rig);
   if (!options.record.empty()) rig.recording_path = options.record;
   if (options.port >= 0) rig.port = static_cast<std::uint16_t>(options.port);
-  LiveRun live(std::move(rig));
+  LiveRun live(std::move(rig), options.watch);
   watch_interrupts();
   watch_black_box_signal();
   live.start();
@@ -183,10 +192,15 @@ int serve(const ServeOptions& options) {
   tell_commissioning(live);
   const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(options.duration);
   Watch watch(live);
+  LiveDisplay display;
   while (!interrupted && (options.duration <= 0.0 || std::chrono::steady_clock::now() < end)) {
     std::this_thread::sleep_for(50ms);
+    if (display.on_terminal() && !display.is_due()) continue;
+    display.clear();  // the log goes there, too
     watch.look();
+    if (display.on_terminal()) display.show(live.look());
   }
+  display.clear();
   watch.look();
   const LiveSummary summary = live.stop(interrupted ? "stopped by the operator" : "duration over");
   if (options.json)
@@ -208,6 +222,7 @@ Command add_serve(CLI::App& app) {
   command->add_option("--record", options->record, "Record to this MCAP file instead of the rig file's");
   command->add_option("--port", options->port, "UDP port instead of the rig file's; 0: any free one")
       ->check(CLI::Range(0, 65535));
+  command->add_flag("--watch", options->watch, "On a terminal: all outputs with their units, not one line only");
   command->add_flag("--json", options->json, "Print the summary as JSON");
   command->footer(
       std::string(

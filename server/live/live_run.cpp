@@ -13,6 +13,7 @@
 #include "core/index3/compile/plan.h"
 #include "proto/key_file.h"
 #include "rt/deadline_loop.h"
+#include "server/output/live_display.h"
 
 namespace rigstep::server {
 
@@ -254,12 +255,13 @@ std::vector<std::string> start_warnings(const config::RigConfig& rig) {
   return texts;
 }
 
-LiveRun::LiveRun(config::RigConfig rig)
+LiveRun::LiveRun(config::RigConfig rig, bool with_outputs)
     : rig_(with_black_box_folder(with_fresh_recording(std::move(rig)))),
       mechanism_(load_mechanism_of(rig_)),
       realtime_(rt::set_up_process_memory(realtime_settings(rig_))),
       no_deep_idle_(realtime_settings(rig_), realtime_),
       stepper_(make_stepper(mechanism_, settings_of(rig_))),
+      with_outputs_(with_outputs),
       rings_(make_rings(rig_, stepper_)),
       key_watch_(rig_.key_path),
       codec_(mechanism_.mechanism, selected_channels(rig_, "output", rig_.outputs, mechanism_.mechanism),
@@ -279,6 +281,7 @@ LiveRun::LiveRun(config::RigConfig rig)
       cycle_(stepper_, cycle_settings(rig_, mechanism_.mechanism),
              {.in = &inputs_,
               .out = rig_.lockstep ? nullptr : &snapshots_,
+              .display = with_outputs ? &displayed_ : nullptr,
               .steps = keeps_records() ? &rings_->steps : nullptr,
               .states = keeps_records() ? &rings_->states : nullptr,
               .wake_fd = rig_.lockstep ? -1 : endpoint_.wake_fd()}) {
@@ -484,6 +487,20 @@ void LiveRun::start_recorder() {
          .disk_reserve_bytes = rig_.disk_reserve_bytes},
         header);
   recorder_->start();
+}
+
+std::string LiveRun::look() {
+  const auto p99_us = [](const rt::Histogram& ns) { return 1e-3 * static_cast<double>(ns.percentile(99.0)); };
+  const UdpCounters link = endpoint_.counters();
+  std::string text = fmt::format(
+      "{}: {}, {} steps, wake-up p99 {:.0f} us, step p99 {:.0f} us, {} deadlines missed, {} datagrams in, {} out",
+      mechanism_.mechanism.name(), rt::to_string(cycle_.lifecycle().state), cycle_.step_ns().count(),
+      p99_us(cycle_.wake_up_ns()), p99_us(cycle_.step_ns()), cycle_.missed_deadlines(), link.accepted, link.sent);
+  if (!with_outputs_) return text;
+  displayed_.take(newest_displayed_);
+  text += fmt::format("\n  step {}, {:.3f} s, input {} steps old", newest_displayed_.step,
+                      1e-9 * static_cast<double>(newest_displayed_.sim_time_ns), newest_displayed_.input_age_steps);
+  return text + channel_table(mechanism_.mechanism.output_channels(), newest_displayed_.outputs);
 }
 
 std::string LiveRun::memory_text() const {

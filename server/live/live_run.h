@@ -72,7 +72,8 @@ class LiveRun {
   // Loads everything, locks memory, binds the port. A black box's folder must be there. A recording never replaces a
   // file: where there is one, the time goes into the new one's name. Throws MechanismFileError, config::ConfigError,
   // wire::KeyError, NetworkError.
-  explicit LiveRun(config::RigConfig rig);
+  // with_outputs: look() has them, for people to watch.
+  explicit LiveRun(config::RigConfig rig, bool with_outputs = false);
   ~LiveRun();
 
   // Sets up the loop thread, opens the recording and begins to step. Throws rt::RealtimeError where the rig file
@@ -90,6 +91,8 @@ class LiveRun {
   std::uint64_t newest_miss_step() const { return cycle_.newest_miss_step(); }
   std::uint64_t lost_records() const { return cycle_.lost_records(); }
   rt::LifecycleStatus lifecycle() const { return cycle_.lifecycle(); }
+  // A line that tells how it goes, and where asked for the newest outputs, a line each. Main thread.
+  std::string look();
   // Why stepping stopped and, once it is known, where the black box of that is; empty if it did not or was reset.
   std::string fault() const;
   // The black box of the latched fault is still being written.
@@ -132,6 +135,9 @@ class LiveRun {
   index3::Stepper stepper_;
   rt::Mailbox<InputSample> inputs_;
   rt::Mailbox<Snapshot> snapshots_;
+  rt::Mailbox<Snapshot> displayed_;
+  Snapshot newest_displayed_;
+  const bool with_outputs_;
   std::shared_ptr<RecordRings> rings_;
   std::mutex events_mutex_;  // between the network thread and the main thread
   std::vector<RigEvent> events_;

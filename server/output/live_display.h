@@ -18,6 +18,7 @@ class LiveDisplay {
   LiveDisplay(const LiveDisplay&) = delete;
   LiveDisplay& operator=(const LiveDisplay&) = delete;
 
+  bool on_terminal() const { return on_terminal_; }
   // Whether it is time to show something again, five times a second; never without a terminal.
   bool is_due();
   void show(const std::string& lines);  // without an end of line at the end

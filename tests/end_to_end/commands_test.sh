@@ -572,6 +572,29 @@ else
   echo "skipped: enforced real time without permissions (no other user can run $RIGSTEP)"
 fi
 
+# --- what an operator sees in a terminal: a line in place, or with --watch every output; a rig that asserts
+serve "$rig" || failures=$((failures + 1))
+at=127.0.0.1:$port
+expect 0 "$RIGSTEP" rig --port "$port" --duration 0.5 --drive drive=sine:2,1 --expect phi=-7..7 && says out '^expected +phi=-7\.\.7: met$'
+expect 1 "$RIGSTEP" rig --port "$port" --duration 0.5 --expect phi=-7..7 --expect energy.total=1e6..2e6 --json
+assert_json out '[e["met"] for e in d["expectations"]] == [True, False] and d["expectations"][1]["states_outside"] == d["states"]'
+expect 2 "$RIGSTEP" rig --port "$port" --expect phi=3 && says err '"phi=3" is no range'
+expect 2 "$RIGSTEP" rig --port "$port" --expect psi=0..1 && says err '"psi" is no output of this server: the nearest are .*"phi"'
+script -qefc "$RIGSTEP rig --port $port --duration 1 --watch" screen >/dev/null
+grep -aq 'four_bar: running, step [0-9]*' screen && grep -aq 'phi_rate .* rad/s' screen || fail "rig --watch shows no line and no outputs"
+timeout -s INT 1.3 "$RIGSTEP" status "$at" --watch >out 2>err
+[[ $(grep -c '^loop ' out) -ge 2 ]] || fail "status --watch told it once only"
+end_server TERM
+script -qefc "timeout -s TERM 1.5 $RIGSTEP serve $rig --port 0 --watch --record screen.mcap" screen >/dev/null
+grep -aq 'four_bar: running, [0-9]* steps, wake-up p99' screen && grep -aq 'phi_rate .* rad/s' screen || fail "serve --watch shows no line and no outputs"
+# a rig is told why its server is faulted, and what clears it
+printf 'mechanism: "%s/config/mechanisms/four_bar.textproto"\nlifecycle { start: AT_ONCE control_lost: FAULT }\n' "$SOURCE" >strict.textproto
+serve strict.textproto || failures=$((failures + 1))
+expect 0 "$RIGSTEP" rig --port "$port" --duration 0.2
+sleep 0.1
+expect 1 "$RIGSTEP" rig --port "$port" --duration 0.2 && says err 'the server is faulted: the rig in control has left' && says err 'rigstep reset 127\.0\.0\.1:[0-9]+'
+end_server TERM
+
 # --- simulate and demo are interrupted: 130
 "$RIGSTEP" simulate "$pendulum" --duration 100000 --output interrupted.mcap >out 2>err &
 server=$!

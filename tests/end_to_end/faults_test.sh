@@ -30,7 +30,7 @@ disks() {
   serve boxed.textproto --record disk/run.mcap --json || exit 1
   sleep 0.6
   cat /dev/zero >disk/fill 2>/dev/null
-  logs 'the recording ends here, stepping goes on: disk/run\.mcap: cannot write at byte [0-9]+: No space left on device; free space'
+  logs 'THE RECORDING ENDS HERE, stepping goes on: disk/run\.mcap: cannot write at byte [0-9]+: No space left on device; free space'
   expect 4 "$RIGSTEP" blackbox "127.0.0.1:$port" && silent out &&
     says err 'on the server the black box could not be written: disk/four_bar\.black_box\..*: No space left on device; free space'
   expect 0 "$RIGSTEP" rig --port "$port" --duration 0.3 --json && assert_json out 'd["states"] > 100 and d["status"] == "ok"'
