@@ -39,7 +39,7 @@ for kind in static shared; do
   cmake --build "$kind" >"$kind.log" 2>&1 || fail "$kind: $(tail -n 20 "$kind.log")"
   runs "$kind"
 done
-ldd shared/own_loop | grep -q 'librigstep\.so\.0\.1 => ' || fail "own_loop is not linked to librigstep.so.0.1"
+[[ $(ldd shared/own_loop) == *'librigstep.so.0.1 => '* ]] || fail "own_loop is not linked to librigstep.so.0.1"
 ldd static/own_loop | grep -q 'librigstep\.so' && fail "own_loop is linked to librigstep.so"
 
 # --- pkg-config
