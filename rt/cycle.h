@@ -40,6 +40,7 @@
 #include "rt/lifecycle.h"
 #include "rt/mailbox.h"
 #include "rt/miss_guard.h"
+#include "rt/record_slots.h"
 #include "rt/ring.h"
 
 namespace rigstep::rt {
@@ -202,21 +203,5 @@ class Cycle {
   Histogram step_ns_;
   Histogram input_age_steps_;
 };
-
-// A slot of the steps ring: a StepRecord without the channels that the mechanism does not have.
-std::size_t step_record_bytes(int input_channels, int output_channels) noexcept;
-// Reader: moves the oldest record into `record`; false if there is none.
-bool try_pop_step(Ring& steps, StepRecord& record) noexcept;
-
-// A slot of the states ring: step and time, then the flat state.
-struct FullState {
-  std::uint64_t step = 0;        // of the run
-  std::uint64_t state_step = 0;  // that the state counts: less than `step` after a reset
-  std::int64_t sim_time_ns = 0;
-  std::uint32_t transitions = 0;  // of the run so far
-  std::span<const double> state;  // into the slot
-};
-std::size_t full_state_bytes(const index3::State& state) noexcept;
-FullState read_full_state(std::span<const std::byte> slot) noexcept;
 
 }  // namespace rigstep::rt

@@ -27,6 +27,7 @@ set(RIGSTEP_RT_HEADERS
   rt/lifecycle.h
   rt/mailbox.h
   rt/miss_guard.h
+  rt/record_slots.h
   rt/ring.h
   rt/thread_setup.h)
 set(RIGSTEP_RIG_HEADERS
