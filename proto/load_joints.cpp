@@ -1,4 +1,4 @@
-// Bodies, joints, couplings and drivers of a mechanism file.
+// Joints, couplings and drivers of a mechanism file.
 #include <string>
 #include <utility>
 
@@ -88,22 +88,6 @@ Freedom freedom(wire::Freedom written, const std::string& joint, const wire::Mec
     if (!open.empty()) return open[0];
   }
   return Freedom::angle;  // the builder says what is wrong with the joint
-}
-
-void add(const wire::Body& in, const wire::Mechanism&, MechanismBuilder& builder) {
-  Body b;
-  b.name = in.name();
-  b.mass = in.mass();
-  const wire::Inertia& i = in.inertia();
-  b.inertia_b << i.xx(), i.xy(), i.xz(), i.xy(), i.yy(), i.yz(), i.xz(), i.yz(), i.zz();
-  b.position_0 = vector(in.position());
-  if (in.has_orientation()) {
-    const auto& p = in.orientation();
-    b.orientation << p.e0(), p.e1(), p.e2(), p.e3();
-  }
-  b.velocity_0 = vector(in.velocity());
-  b.angular_velocity_0 = vector(in.angular_velocity());
-  builder.add_body(std::move(b));
 }
 
 namespace {
