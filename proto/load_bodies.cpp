@@ -1,8 +1,14 @@
 // Bodies of a mechanism file.
+#include <algorithm>
+#include <array>
+#include <cmath>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "core/mechanism/checks.h"
+#include "core/mechanism/orientation.h"
+#include "core/mechanism/portable_math.h"
 #include "core/mechanism/shapes.h"
 #include "proto/bounds.h"
 #include "proto/load_parts.h"
@@ -102,6 +108,80 @@ Mat3 matrix(const wire::Inertia& in) {
   return inertia;
 }
 
+constexpr double kMostAngle = 1e4;  // beyond some turns an angle is in another unit [rad]
+
+double angle(double written, const char* field) {
+  if (!(std::abs(written) <= kMostAngle))
+    throw MechanismError(field, "is " + checks::number(written) + " rad", "give an angle of a few turns at most");
+  return written;
+}
+
+bool is_sequence(std::string_view letters) {
+  const bool is_intrinsic = letters.find_first_not_of("xyz") == letters.npos;
+  const bool is_extrinsic = letters.find_first_not_of("XYZ") == letters.npos;
+  return letters.size() == 3 && (is_intrinsic || is_extrinsic) && letters[0] != letters[1] && letters[1] != letters[2];
+}
+
+EulerParameters orientation(const wire::EulerAngles& in) {
+  const std::string& letters = in.sequence();
+  if (!is_sequence(letters))
+    throw MechanismError("orientation.euler.sequence", letters.empty() ? "is missing" : "is no sequence of rotations",
+                         "write three letters of x, y, z, or of X, Y, Z, none twice in a row: \"zyx\"");
+  if (in.angle_size() != 3)
+    throw MechanismError("orientation.euler.angle", "has " + std::to_string(in.angle_size()) + " values", "give 3");
+  EulerParameters p{1.0, 0.0, 0.0, 0.0};
+  for (int k = 0; k < 3; ++k) {
+    const char letter = letters[static_cast<std::size_t>(k)];
+    const bool is_intrinsic = letter >= 'x';
+    const EulerParameters turn =
+        turned_about(Vec3::Unit(letter - (is_intrinsic ? 'x' : 'X')), angle(in.angle(k), "orientation.euler.angle"));
+    p = is_intrinsic ? product(p, turn) : product(turn, p);
+  }
+  return p;
+}
+
+EulerParameters orientation(const wire::AxisAngle& in) {
+  return turned_about(checks::unit(vector(in.axis()), "orientation.axis_angle.axis"),
+                      angle(in.angle(), "orientation.axis_angle.angle"));
+}
+
+EulerParameters orientation(const wire::TwoAxes& in) {
+  const std::string field = "orientation.two_axes";
+  const std::array<bool, 3> is_given{in.has_x(), in.has_y(), in.has_z()};
+  if (const auto count = std::count(is_given.begin(), is_given.end(), true); count != 2)
+    throw MechanismError(field, "has " + std::to_string(count) + " axes", "give two of x, y and z: the third follows");
+  const std::array<const wire::Vector*, 3> written{&in.x(), &in.y(), &in.z()};
+  const auto third = static_cast<std::size_t>(std::find(is_given.begin(), is_given.end(), false) - is_given.begin());
+  const std::size_t i = (third + 1) % 3, j = (third + 2) % 3;  // right-handed: axis i x axis j is the third
+  const Vec3 a = checks::unit(vector(*written[i]), (field + "." + "xyz"[i]).c_str());
+  const Vec3 b = checks::unit(vector(*written[j]), (field + "." + "xyz"[j]).c_str());
+  if (std::abs(a.dot(b)) > checks::kUnitTolerance)
+    throw MechanismError(field, "stand at " + checks::number(std::acos(a.dot(b)) * 180.0 / kPi) + " degrees",
+                         "give axes that are perpendicular within 1e-6");
+  Mat3 axes;
+  axes.col(static_cast<Eigen::Index>(i)) = a;
+  axes.col(static_cast<Eigen::Index>(j)) = (b - a * a.dot(b)).normalized();
+  axes.col(static_cast<Eigen::Index>(third)) = a.cross(axes.col(static_cast<Eigen::Index>(j)));
+  return from_axes(axes);
+}
+
+EulerParameters orientation(const wire::Orientation& in) {
+  const bool has_parameters = in.e0() != 0.0 || in.e1() != 0.0 || in.e2() != 0.0 || in.e3() != 0.0;
+  if (has_parameters && in.instead_case() != wire::Orientation::INSTEAD_NOT_SET)
+    throw MechanismError("orientation", "has Euler parameters beside another way of saying it", "give one of them");
+  switch (in.instead_case()) {
+    case wire::Orientation::kEuler:
+      return orientation(in.euler());
+    case wire::Orientation::kAxisAngle:
+      return orientation(in.axis_angle());
+    case wire::Orientation::kTwoAxes:
+      return orientation(in.two_axes());
+    case wire::Orientation::INSTEAD_NOT_SET:
+      break;
+  }
+  return {in.e0(), in.e1(), in.e2(), in.e3()};
+}
+
 }  // namespace
 
 void add(const wire::Body& in, const wire::Mechanism&, MechanismBuilder& builder) {
@@ -116,10 +196,7 @@ void add(const wire::Body& in, const wire::Mechanism&, MechanismBuilder& builder
     throw MechanismError("inertia", "is missing",
                          "write inertia, or shape_inertia with a box, cylinder, sphere, tube or rod");
   b.position_0 = vector(in.position());
-  if (in.has_orientation()) {
-    const auto& p = in.orientation();
-    b.orientation << p.e0(), p.e1(), p.e2(), p.e3();
-  }
+  if (in.has_orientation()) b.orientation = orientation(in.orientation());
   b.velocity_0 = vector(in.velocity());
   b.angular_velocity_0 = vector(in.angular_velocity());
   builder.add_body(std::move(b));

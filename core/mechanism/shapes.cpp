@@ -1,9 +1,9 @@
 #include "core/mechanism/shapes.h"
 
+#include "core/mechanism/portable_math.h"
+
 namespace rigstep {
 namespace {
-
-constexpr double kPi = 3.14159265358979323846;
 
 // `along` about the axis, `across` about every line perpendicular to it.
 Mat3 round_inertia(double along, double across, const Vec3& axis) {

@@ -1,17 +1,16 @@
-// Bodies of a mechanism file: inertia from a shape.
+// Bodies of a mechanism file: inertia from a shape, orientations.
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <string>
 
+#include "core/mechanism/portable_math.h"
 #include "proto/load_mechanism.h"
 #include "proto/write_mechanism.h"
 #include "tests/support/complaint.h"
 
 namespace rigstep::config {
 namespace {
-
-constexpr double kPi = 3.14159265358979323846;
 
 // A mechanism of one body, whose own fields stand from line 2 on.
 std::string with_body(const std::string& fields) { return "name: \"m\" body { name: \"A\"\n" + fields + "\n}\n"; }
@@ -97,6 +96,95 @@ TEST_CASE("sizes that no solid has are told where they stand") {
   check_complaint("shape_inertia {\n sphere { radius: 1 }\n density: 0 }", 4, "shape_inertia.density", "is 0");
   check_complaint("shape_inertia {\n sphere { radius: 1 }\n density: 1e7 }", 4, "shape_inertia.density", "steel");
   check_complaint("mass: 1 shape_inertia { rod { length: 1e-160 } }", 1, "inertia", "principal moment");
+}
+
+namespace {
+
+constexpr const char* kBall = "mass: 1 shape_inertia { sphere { radius: 1 } }\n";
+
+Mat3 rotation(const EulerParameters& p) { return Eigen::Quaterniond(p[0], p[1], p[2], p[3]).toRotationMatrix(); }
+
+Mat3 axes_with(const std::string& orientation) {
+  return rotation(body_with(kBall + ("orientation { " + orientation + " }")).orientation);
+}
+
+Mat3 turn(char axis, double angle) { return Eigen::AngleAxisd(angle, Vec3::Unit(axis - 'x')).toRotationMatrix(); }
+
+void check_orientation(const std::string& inside, int line, const std::string& field, const std::string& problem) {
+  check_complaint(kBall + ("orientation {" + inside + "}"), line, field, problem);
+}
+
+}  // namespace
+
+TEST_CASE("every sequence of Euler angles is the product of its rotations") {
+  for (const std::string letters :
+       {"xyz", "xzy", "yxz", "yzx", "zxy", "zyx", "xyx", "xzx", "yxy", "yzy", "zxz", "zyz"}) {
+    CAPTURE(letters);
+    const std::string angles = "\" angle: [0.3, -1.1, 2.5] }";
+    const Mat3 a = turn(letters[0], 0.3), b = turn(letters[1], -1.1), c = turn(letters[2], 2.5);
+    CHECK((axes_with("euler { sequence: \"" + letters + angles) - a * b * c).norm() < 1e-14);
+    std::string capitals = letters;
+    for (char& letter : capitals) letter = static_cast<char>(letter - 'x' + 'X');
+    CHECK((axes_with("euler { sequence: \"" + capitals + angles) - c * b * a).norm() < 1e-14);
+  }
+}
+
+TEST_CASE("an axis and an angle turn right-handed") {
+  CHECK((axes_with("axis_angle { axis { z: 7 } angle: 1.5707963267948966 }") * Vec3::UnitX() - Vec3::UnitY()).norm() <
+        1e-15);
+  const Vec3 u = Vec3(1.0, 2.0, -2.0) / 3.0;
+  CHECK((axes_with("axis_angle { axis { x: 1 y: 2 z: -2 } angle: -4 }") - Eigen::AngleAxisd(-4.0, u).toRotationMatrix())
+            .norm() < 1e-14);
+}
+
+TEST_CASE("any two axes of a body give the third") {
+  const Mat3 axes = turn('x', 0.4) * turn('y', 1.3) * turn('z', -2.0);
+  const std::string names = "xyz";
+  for (int i = 0; i < 3; ++i)
+    for (int j = 0; j < 3; ++j) {
+      if (i == j) continue;
+      std::string two;
+      for (const int k : {i, j})
+        two += std::string(1, names[static_cast<std::size_t>(k)]) + " { x: " + std::to_string(3.0 * axes(0, k)) +
+               " y: " + std::to_string(3.0 * axes(1, k)) + " z: " + std::to_string(3.0 * axes(2, k)) + " } ";
+      CAPTURE(two);
+      const Mat3 got = axes_with("two_axes { " + two + "}");
+      CHECK((got - axes).norm() < 3e-6);
+      CHECK((got.transpose() * got - Mat3::Identity()).norm() < 1e-14);
+    }
+  CHECK((axes_with("two_axes { z { y: 1 } x { x: 2 } }").col(1) + Vec3::UnitZ()).norm() < 1e-15);
+}
+
+TEST_CASE("an orientation is said in one way, and in one that there is") {
+  const std::string zyx = "euler {\n sequence: \"zyx\"\n angle: ";
+  check_orientation("e0: 1 " + zyx + "[0, 0, 0] }", 3, "orientation", "beside another way");
+  test::check_complaint(with_body(kBall + ("orientation { " + zyx + "[0, 0, 0] }\n axis_angle {} }")), 6, "syntax",
+                        "another");
+  check_orientation(zyx + "[0, 0] }", 5, "orientation.euler.angle", "has 2 values");
+  check_orientation(zyx + "[0, 1e5, 0] }", 5, "orientation.euler.angle", "is 100000 rad");
+  check_orientation(zyx + "[0, nan, 0] }", 5, "orientation.euler.angle", "nan");
+  for (const char* bad : {"zy", "zzx", "zyy", "zYx", "abc", "zyxz", "z\\000x"})
+    check_orientation("euler {\n sequence: \"" + std::string(bad) + "\" angle: [0, 0, 0] }", 4,
+                      "orientation.euler.sequence", "is no sequence");
+  check_orientation("euler {\n angle: [0, 0, 0] }", 3, "orientation.euler.sequence", "is missing");
+  check_orientation("axis_angle {\n axis {} angle: 1 }", 4, "orientation.axis_angle.axis", "no direction");
+  check_orientation("axis_angle {\n axis { x: 1e200 } angle: 1 }", 4, "orientation.axis_angle.axis", "too long");
+  check_orientation("axis_angle { axis { x: 1 }\n angle: inf }", 4, "orientation.axis_angle.angle", "inf");
+  check_orientation("two_axes { x { x: 1 } y { x: 0.0523359562 y: 0.9986295348 } }", 3, "orientation.two_axes",
+                    "stand at 87 degrees");
+  check_orientation("two_axes { x { x: 1 } }", 3, "orientation.two_axes", "has 1 axes");
+  check_orientation("two_axes { x { x: 1 } y { y: 1 } z { z: 1 } }", 3, "orientation.two_axes", "has 3 axes");
+  check_orientation("two_axes { x { x: 1 }\n z {} }", 4, "orientation.two_axes.z", "no direction");
+}
+
+TEST_CASE("a written orientation is in Euler parameters only") {
+  const LoadedMechanism loaded = parse_mechanism(
+      with_body(kBall + std::string("orientation { euler { sequence: \"zyx\" angle: [1, 2, 3] } }")), "m.textproto");
+  const std::string text = with_start(loaded, loaded.mechanism.bodies());
+  CHECK(text.find("euler") == std::string::npos);
+  CHECK(
+      (parse_mechanism(text, "m").mechanism.bodies()[0].orientation - loaded.mechanism.bodies()[0].orientation).norm() <
+      1e-15);
 }
 
 TEST_CASE("a written mechanism keeps the shapes of its bodies") {
