@@ -182,6 +182,16 @@ EulerParameters orientation(const wire::Orientation& in) {
   return {in.e0(), in.e1(), in.e2(), in.e3()};
 }
 
+// The start pose of a body that the file gives in the frame of one before it.
+void place_in_world(Body& body, const std::string& reference, const MechanismBuilder& builder) {
+  try {
+    body.position_0 = builder.point_in_world(reference, body.position_0, "relative_to");
+    body.orientation = product(builder.orientation_in_world(reference, "relative_to"), body.orientation);
+  } catch (const MechanismError& error) {
+    throw MechanismError(error.field, error.problem + " before this one", error.remedy);
+  }
+}
+
 }  // namespace
 
 void add(const wire::Body& in, const wire::Mechanism&, MechanismBuilder& builder) {
@@ -197,6 +207,7 @@ void add(const wire::Body& in, const wire::Mechanism&, MechanismBuilder& builder
                          "write inertia, or shape_inertia with a box, cylinder, sphere, tube or rod");
   b.position_0 = vector(in.position());
   if (in.has_orientation()) b.orientation = orientation(in.orientation());
+  if (!in.relative_to().empty()) place_in_world(b, in.relative_to(), builder);
   b.velocity_0 = vector(in.velocity());
   b.angular_velocity_0 = vector(in.angular_velocity());
   builder.add_body(std::move(b));

@@ -103,6 +103,30 @@ void require_own_fields(const wire::Joint& in, JointType type) {
                          "leave it out, or place the joint by in_first and in_second");
 }
 
+MechanismBuilder::JointAtStart at_start(const wire::Joint& in, JointType type) {
+  const wire::JointAtStart& at = in.at_start();
+  return {in.name(),
+          type,
+          in.first(),
+          in.second(),
+          vector(at.point()),
+          vector(at.axis()),
+          vector(at.second_axis()),
+          at.coordinate(),
+          at.second_coordinate(),
+          vector(at.normal()),
+          vector(at.second_point()),
+          in.lead()};
+}
+
+// A joint that the file gives in the frame of a body.
+void place_in_world(MechanismBuilder::JointAtStart& joint, const std::string& body, const MechanismBuilder& builder) {
+  for (Vec3* point : {&joint.point, &joint.second_point})
+    *point = builder.point_in_world(body, *point, "at_start.relative_to");
+  for (Vec3* direction : {&joint.axis, &joint.second_axis, &joint.normal})
+    *direction = builder.direction_in_world(body, *direction, "at_start.relative_to");
+}
+
 }  // namespace
 
 void add(const wire::Joint& in, const wire::Mechanism&, MechanismBuilder& builder) {
@@ -113,10 +137,9 @@ void add(const wire::Joint& in, const wire::Mechanism&, MechanismBuilder& builde
     throw MechanismError("at_start", in_bodies ? "stands beside in_first or in_second" : "is missing",
                          "place the joint by at_start alone, or by in_first and in_second");
   if (in.has_at_start()) {
-    const wire::JointAtStart& at = in.at_start();
-    builder.add_joint({in.name(), type, in.first(), in.second(), vector(at.point()), vector(at.axis()),
-                       vector(at.second_axis()), at.coordinate(), at.second_coordinate(), vector(at.normal()),
-                       vector(at.second_point()), in.lead()});
+    MechanismBuilder::JointAtStart joint = at_start(in, type);
+    if (!in.at_start().relative_to().empty()) place_in_world(joint, in.at_start().relative_to(), builder);
+    builder.add_joint(joint);
     return;
   }
   if (!in.has_in_first() || !in.has_in_second())

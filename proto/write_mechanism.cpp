@@ -143,6 +143,7 @@ std::string with_start(const LoadedMechanism& loaded, const std::vector<Body>& b
   for (int i = 0; i < file.body_size(); ++i) {
     const Body& from = bodies[i];
     wire::Body& to = *file.mutable_body(i);
+    to.clear_relative_to();
     set(from.position_0, *to.mutable_position());
     set(from.velocity_0, *to.mutable_velocity());
     set(from.angular_velocity_0, *to.mutable_angular_velocity());

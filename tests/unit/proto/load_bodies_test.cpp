@@ -1,4 +1,4 @@
-// Bodies of a mechanism file: inertia from a shape, orientations.
+// Bodies of a mechanism file: inertia from a shape, orientations, placement relative to one another.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -185,6 +185,75 @@ TEST_CASE("a written orientation is in Euler parameters only") {
   CHECK(
       (parse_mechanism(text, "m").mechanism.bodies()[0].orientation - loaded.mechanism.bodies()[0].orientation).norm() <
       1e-15);
+}
+
+namespace {
+
+// Bodies A, B and C, each placed in the frame of the one before, and a hinge given in the frame of B.
+std::string chain(const std::string& hinge) {
+  const std::string ball = " mass: 1 shape_inertia { sphere { radius: 1 } } ";
+  const auto quarter = [](const std::string& axis) {
+    return "orientation { axis_angle { axis { " + axis + ": 1 } angle: 1.5707963267948966 } } }\n";
+  };
+  return "name: \"m\"\nbody { name: \"A\" relative_to: \"ground\"" + ball + "position { x: 1 } " + quarter("z") +
+         "body { name: \"B\" relative_to: \"A\"" + ball + "position { x: 2 } velocity { x: 5 } " + quarter("y") +
+         "body { name: \"C\" relative_to: \"B\"" + ball + "position { x: 3 } }\n" + hinge;
+}
+
+}  // namespace
+
+TEST_CASE("a body placed in the frame of another one stands where the product of the frames is") {
+  const auto bodies = parse_mechanism(chain(""), "m").mechanism.bodies();
+  CHECK((bodies[0].position_0 - Vec3(1.0, 0.0, 0.0)).norm() < 1e-15);
+  CHECK((bodies[1].position_0 - Vec3(1.0, 2.0, 0.0)).norm() < 1e-15);
+  CHECK((bodies[2].position_0 - Vec3(1.0, 2.0, -3.0)).norm() < 1e-15);
+  const double quarter = 0.5 * kPi;
+  CHECK((rotation(bodies[1].orientation) - turn('z', quarter) * turn('y', quarter)).norm() < 1e-15);
+  CHECK((rotation(bodies[2].orientation) - rotation(bodies[1].orientation)).norm() < 1e-15);
+  CHECK(bodies[1].velocity_0 == Vec3(5.0, 0.0, 0.0));
+}
+
+TEST_CASE("a joint at the start may be given in the frame of any body") {
+  const std::string joint = "joint { name: \"hinge\" type: UNIVERSAL first: \"A\" second: \"C\" at_start { ";
+  const Mechanism relative = parse_mechanism(chain(joint + "relative_to: \"B\" point { x: 1 z: 4 } axis { x: 1 } "
+                                                           "second_axis { y: 1 } } }\n"),
+                                             "m")
+                                 .mechanism;
+  const Mechanism in_world =
+      parse_mechanism(chain(joint + "point { x: 1 y: 6 z: -1 } axis { z: -1 } second_axis { x: -1 } } }\n"), "m")
+          .mechanism;
+  CHECK((relative.joints()[0].in_first.point_b - in_world.joints()[0].in_first.point_b).norm() < 1e-14);
+  CHECK((relative.joints()[0].in_second.point_b - Vec3(-2.0, 0.0, 4.0)).norm() < 1e-14);
+  CHECK((relative.joints()[0].in_first.axes_b - in_world.joints()[0].in_first.axes_b).norm() < 1e-14);
+  CHECK((relative.joints()[0].in_second.axes_b - in_world.joints()[0].in_second.axes_b).norm() < 1e-14);
+}
+
+TEST_CASE("what a body is placed relative to stands before it") {
+  const std::string text = chain(
+      "joint { name: \"j\" type: SPHERICAL first: \"A\" second: \"C\"\n"
+      "at_start { point {}\n relative_to: \"D\" } }\n");
+  test::check_complaint(text, 7, "joint \"j\".at_start.relative_to", "no body is named \"D\"");
+  test::check_complaint(test::replaced(text, "relative_to: \"A\"", "relative_to: \"C\""), 3, "body \"B\".relative_to",
+                        "no body is named \"C\" before this one");
+  test::check_complaint(test::replaced(text, "relative_to: \"A\"", "relative_to: \"B\""), 3, "body \"B\".relative_to",
+                        "no body is named \"B\" before this one");
+  test::check_complaint(test::replaced(text, "position { x: 3 }", "position { x: inf }"), 4, "body \"C\".position",
+                        "finite");
+}
+
+TEST_CASE("a written mechanism has its bodies in the world and the same joints") {
+  const LoadedMechanism loaded =
+      parse_mechanism(chain("joint { name: \"j\" type: REVOLUTE first: \"A\" second: \"C\"\n"
+                            "at_start { relative_to: \"B\" point { y: 1 } axis { z: 1 } coordinate: 0.5 } }\n"),
+                      "m");
+  const std::string text = with_start(loaded, loaded.mechanism.bodies());
+  CHECK(text.find("relative_to") == std::string::npos);
+  const Mechanism again = parse_mechanism(text, "m").mechanism;
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK(again.bodies()[i].position_0 == loaded.mechanism.bodies()[i].position_0);
+    CHECK((again.bodies()[i].orientation - loaded.mechanism.bodies()[i].orientation).norm() < 1e-15);
+  }
+  CHECK((again.joints()[0].in_first.point_b - loaded.mechanism.joints()[0].in_first.point_b).norm() < 1e-15);
 }
 
 TEST_CASE("a written mechanism keeps the shapes of its bodies") {
