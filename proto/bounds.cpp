@@ -23,6 +23,9 @@ struct Bound {
 constexpr double kAnyCount = 4294967295.0;  // a number of steps that costs nothing
 constexpr double kMostElements = 100'000.0;
 constexpr double kMostPoints = 1'000'000.0;  // of a table
+constexpr double kLargestSize = 1e6;         // of a solid [m]
+constexpr std::string_view kMetres = "write metres";
+constexpr std::string_view kSequence = "write three letters such as \"zyx\"";
 constexpr std::string_view kSplit = "split the mechanism";
 constexpr std::string_view kThin = "keep fewer points";
 constexpr std::string_view kForged = "the file is damaged or forged: use a copy";
@@ -59,6 +62,21 @@ constexpr Bound kBounds[] = {
     {"BlackBox.most_files", 0, 1'000'000, "leave it out for 50"},
     {"BlackBox.most_mebibytes", 0, 1e9, "leave it out for 1024"},
     {"BlackBox.reserve_mebibytes", 0, 1e9, "leave it out for 100"},
+
+    {"EulerAngles.angle", 0, 3, "give 3"},
+    {"EulerAngles.sequence", 0, 3, kSequence},
+    {"ShapeInertia.density", 0, 1e6, "write kilograms per cubic metre: steel has 7850"},
+    {"Box.x", 0, kLargestSize, kMetres},
+    {"Box.y", 0, kLargestSize, kMetres},
+    {"Box.z", 0, kLargestSize, kMetres},
+    {"Cylinder.radius", 0, kLargestSize, kMetres},
+    {"Cylinder.length", 0, kLargestSize, kMetres},
+    {"Sphere.radius", 0, kLargestSize, kMetres},
+    {"Tube.inner_radius", 0, kLargestSize, kMetres},
+    {"Tube.outer_radius", 0, kLargestSize, kMetres},
+    {"Tube.length", 0, kLargestSize, kMetres},
+    {"Rod.length", 0, kLargestSize, kMetres},
+    {"Rod.radius", 0, kLargestSize, kMetres},
 
     {"Mechanism.body", 0, kMostElements, kSplit},
     {"Mechanism.joint", 0, kMostElements, kSplit},

@@ -1,4 +1,4 @@
-// Bodies, joints, couplings and drivers of a mechanism file.
+// Joints, couplings and drivers of a mechanism file.
 #include <string>
 #include <utility>
 
@@ -90,22 +90,6 @@ Freedom freedom(wire::Freedom written, const std::string& joint, const wire::Mec
   return Freedom::angle;  // the builder says what is wrong with the joint
 }
 
-void add(const wire::Body& in, const wire::Mechanism&, MechanismBuilder& builder) {
-  Body b;
-  b.name = in.name();
-  b.mass = in.mass();
-  const wire::Inertia& i = in.inertia();
-  b.inertia_b << i.xx(), i.xy(), i.xz(), i.xy(), i.yy(), i.yz(), i.xz(), i.yz(), i.zz();
-  b.position_0 = vector(in.position());
-  if (in.has_orientation()) {
-    const auto& p = in.orientation();
-    b.orientation << p.e0(), p.e1(), p.e2(), p.e3();
-  }
-  b.velocity_0 = vector(in.velocity());
-  b.angular_velocity_0 = vector(in.angular_velocity());
-  builder.add_body(std::move(b));
-}
-
 namespace {
 
 void require_own_fields(const wire::Joint& in, JointType type) {
@@ -119,6 +103,30 @@ void require_own_fields(const wire::Joint& in, JointType type) {
                          "leave it out, or place the joint by in_first and in_second");
 }
 
+MechanismBuilder::JointAtStart at_start(const wire::Joint& in, JointType type) {
+  const wire::JointAtStart& at = in.at_start();
+  return {in.name(),
+          type,
+          in.first(),
+          in.second(),
+          vector(at.point()),
+          vector(at.axis()),
+          vector(at.second_axis()),
+          at.coordinate(),
+          at.second_coordinate(),
+          vector(at.normal()),
+          vector(at.second_point()),
+          in.lead()};
+}
+
+// A joint that the file gives in the frame of a body.
+void place_in_world(MechanismBuilder::JointAtStart& joint, const std::string& body, const MechanismBuilder& builder) {
+  for (Vec3* point : {&joint.point, &joint.second_point})
+    *point = builder.point_in_world(body, *point, "at_start.relative_to");
+  for (Vec3* direction : {&joint.axis, &joint.second_axis, &joint.normal})
+    *direction = builder.direction_in_world(body, *direction, "at_start.relative_to");
+}
+
 }  // namespace
 
 void add(const wire::Joint& in, const wire::Mechanism&, MechanismBuilder& builder) {
@@ -129,10 +137,9 @@ void add(const wire::Joint& in, const wire::Mechanism&, MechanismBuilder& builde
     throw MechanismError("at_start", in_bodies ? "stands beside in_first or in_second" : "is missing",
                          "place the joint by at_start alone, or by in_first and in_second");
   if (in.has_at_start()) {
-    const wire::JointAtStart& at = in.at_start();
-    builder.add_joint({in.name(), type, in.first(), in.second(), vector(at.point()), vector(at.axis()),
-                       vector(at.second_axis()), at.coordinate(), at.second_coordinate(), vector(at.normal()),
-                       vector(at.second_point()), in.lead()});
+    MechanismBuilder::JointAtStart joint = at_start(in, type);
+    if (!in.at_start().relative_to().empty()) place_in_world(joint, in.at_start().relative_to(), builder);
+    builder.add_joint(joint);
     return;
   }
   if (!in.has_in_first() || !in.has_in_second())

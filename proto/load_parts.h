@@ -10,8 +10,8 @@
 namespace rigstep::config {
 
 // Each adds the element that its message describes. file: that the message stands in, for the joints it names.
-void add(const wire::Body& in, const wire::Mechanism& file, MechanismBuilder& builder);  // load_joints.cpp
-void add(const wire::Joint& in, const wire::Mechanism& file, MechanismBuilder& builder);
+void add(const wire::Body& in, const wire::Mechanism& file, MechanismBuilder& builder);   // load_bodies.cpp
+void add(const wire::Joint& in, const wire::Mechanism& file, MechanismBuilder& builder);  // load_joints.cpp
 void add(const wire::Coupling& in, const wire::Mechanism& file, MechanismBuilder& builder);
 void add(const wire::Driver& in, const wire::Mechanism& file, MechanismBuilder& builder);
 void add(const wire::Load& in, const wire::Mechanism& file, MechanismBuilder& builder);  // load_force_elements.cpp

@@ -143,9 +143,11 @@ std::string with_start(const LoadedMechanism& loaded, const std::vector<Body>& b
   for (int i = 0; i < file.body_size(); ++i) {
     const Body& from = bodies[i];
     wire::Body& to = *file.mutable_body(i);
+    to.clear_relative_to();
     set(from.position_0, *to.mutable_position());
     set(from.velocity_0, *to.mutable_velocity());
     set(from.angular_velocity_0, *to.mutable_angular_velocity());
+    to.clear_orientation();  // which the file may say in another way
     to.mutable_orientation()->set_e0(from.orientation[0]);
     to.mutable_orientation()->set_e1(from.orientation[1]);
     to.mutable_orientation()->set_e2(from.orientation[2]);

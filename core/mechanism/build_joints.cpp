@@ -186,6 +186,20 @@ Vec3 MechanismBuilder::direction_in_body(const std::string& body, const Vec3& di
   return body_rotation(mechanism_, find_body(body, field)).transpose() * direction_0;
 }
 
+Vec3 MechanismBuilder::point_in_world(const std::string& body, const Vec3& point_b, const char* field) const {
+  const int i = find_body(body, field);
+  return i == kGround ? point_b : mechanism_.bodies_[i].position_0 + body_rotation(mechanism_, i) * point_b;
+}
+
+Vec3 MechanismBuilder::direction_in_world(const std::string& body, const Vec3& direction_b, const char* field) const {
+  return body_rotation(mechanism_, find_body(body, field)) * direction_b;
+}
+
+EulerParameters MechanismBuilder::orientation_in_world(const std::string& body, const char* field) const {
+  const int i = find_body(body, field);
+  return i == kGround ? EulerParameters{1.0, 0.0, 0.0, 0.0} : mechanism_.bodies_[i].orientation;
+}
+
 JointFrame MechanismBuilder::frame_in_body(int body, const Vec3& point_0, const Mat3& axes_0) const {
   return into_body(mechanism_, body, point_0, axes_0);
 }

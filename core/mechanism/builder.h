@@ -50,6 +50,12 @@ class MechanismBuilder {
   Vec3 point_in_body(const std::string& body, const Vec3& point_0, const char* field = "body") const;
   Vec3 direction_in_body(const std::string& body, const Vec3& direction_0, const char* field = "body") const;
 
+  // The other way round: a point or direction in the body's coordinates, in the world at the start pose; and how the
+  // body's own axes stand there.
+  Vec3 point_in_world(const std::string& body, const Vec3& point_b, const char* field = "body") const;
+  Vec3 direction_in_world(const std::string& body, const Vec3& direction_b, const char* field = "body") const;
+  EulerParameters orientation_in_world(const std::string& body, const char* field = "body") const;
+
   void add_load(AppliedLoad load, const std::string& body);
   // A force element of any kind; `where`: what its own header says it is connected to (`connect`).
   template <class Element, class... Where>

@@ -42,6 +42,7 @@ inline void require_positive(double value, const char* field) {
 inline Vec3 unit(const Vec3& direction, const char* field) {
   require_finite(direction, field);
   const double norm = direction.norm();
+  if (!std::isfinite(norm)) throw MechanismError(field, "is too long for a direction", "give a unit vector");
   if (!(norm > 1e-12)) throw MechanismError(field, "has no direction", "give a vector that is not zero");
   return direction / norm;
 }

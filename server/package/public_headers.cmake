@@ -7,6 +7,8 @@ set(RIGSTEP_CORE_HEADERS
   core/mechanism/characteristic.h
   core/mechanism/freedom.h
   core/mechanism/mechanism.h
+  core/mechanism/orientation.h
+  core/mechanism/shapes.h
   core/mechanism/signals.h
   core/mechanism/time_function.h
   core/mechanism/types.h

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "core/index3/outputs/diagnostics.h"
-#include "core/index3/physics/portable_math.h"
 #include "core/index3/start/initial_state.h"
 #include "core/mechanism/builder.h"
+#include "core/mechanism/portable_math.h"
 #include "tests/support/random.h"
 
 namespace rigstep::test {
@@ -159,8 +159,8 @@ inline Description four_bar(double phi) {
   d.gravity = {0.0, -9.81, 0.0};
   d.bodies = {make_body("A", 0.5 * link), make_body("B", link + 0.5 * up), make_body("C", up + 0.5 * link)};
   d.bodies[0].orientation = turned(phi);
-  d.bodies[1].orientation = turned(0.5 * index3::kPi);
-  d.bodies[2].orientation = turned(phi - index3::kPi);
+  d.bodies[1].orientation = turned(0.5 * kPi);
+  d.bodies[2].orientation = turned(phi - kPi);
   d.joints = {make_joint("joint1", JointType::revolute, "ground", "A", Vec3::Zero()),
               make_joint("joint2", JointType::revolute, "A", "B", link),
               make_joint("joint3", JointType::revolute, "B", "C", link + up),
@@ -286,7 +286,7 @@ inline Description carousel(int n) {
   d.bodies.push_back(make_body("hub", Vec3::Zero(), 20.0, Vec3(5.0, 5.0, 10.0).asDiagonal()));
   d.joints.push_back(make_joint("axle", JointType::revolute, "ground", "hub", Vec3::Zero()));
   for (int i = 0; i < n; ++i) {
-    const double angle = 2.0 * index3::kPi * i / n;
+    const double angle = 2.0 * kPi * i / n;
     const Vec3 out{std::cos(angle), std::sin(angle), 0.0}, rim{-out.y(), out.x(), 0.0};
     Body seat = make_body("seat" + std::to_string(i), 1.0 * out - 0.5 * Vec3::UnitZ(), 1.0, 0.01 * Mat3::Identity());
     seat.orientation = {std::cos(0.5 * angle), 0.0, 0.0, std::sin(0.5 * angle)};

@@ -16,7 +16,7 @@ inline Description star(int legs, int links) {
   d.name = "star";
   d.bodies = {make_body("hub", Vec3::Zero(), 10.0, Vec3(2.0, 2.5, 4.0).asDiagonal())};
   for (int leg = 0; leg < legs; ++leg) {
-    const double angle = 2.0 * index3::kPi * leg / legs;
+    const double angle = 2.0 * kPi * leg / legs;
     const Vec3 along{std::cos(angle), std::sin(angle), 0.0}, across{-std::sin(angle), std::cos(angle), 0.0};
     std::string inner = "hub";
     for (int link = 0; link < links; ++link) {

@@ -28,8 +28,8 @@ double pendulum_error(JointType type, std::int64_t dt_ns) {
     const auto target = std::llround(1e9 * sample["t"].get<double>() / static_cast<double>(dt_ns));
     while (s.state().step < static_cast<std::uint64_t>(target)) REQUIRE(s.step(Inputs{}).status == StepStatus::ok);
     const Vec3 r = s.state().body[0].r;
-    error = std::max(
-        error, std::abs(std::remainder(std::atan2(r.y(), r.x()) - sample["theta"].get<double>(), 2.0 * index3::kPi)));
+    error =
+        std::max(error, std::abs(std::remainder(std::atan2(r.y(), r.x()) - sample["theta"].get<double>(), 2.0 * kPi)));
   }
   return error;
 }

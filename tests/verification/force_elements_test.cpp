@@ -6,8 +6,8 @@
 #include "core/index3/outputs/diagnostics.h"
 #include "core/index3/outputs/sensors.h"
 #include "core/index3/physics/elements/bushing.h"
-#include "core/index3/physics/portable_math.h"
 #include "core/index3/stepper_access.h"
+#include "core/mechanism/portable_math.h"
 #include "tests/support/force_cases.h"
 #include "tests/support/reference.h"
 

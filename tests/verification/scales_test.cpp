@@ -194,7 +194,7 @@ TEST_CASE("steps of 0.1 to 50 ms keep the energy with order two") {
     double energy_over_dt2;  // [J/s^2]
   };
   for (const Case& each :
-       {Case{double_pendulum(), 90.0}, Case{four_bar(0.25 * index3::kPi), 180.0},
+       {Case{double_pendulum(), 90.0}, Case{four_bar(0.25 * kPi), 180.0},
         Case{thrown_chain(8, JointType::spherical), 1050.0}, Case{thrown_chain(8, JointType::revolute), 1050.0}})
     for (const std::int64_t dt : {50 * kMs, 25 * kMs, 10 * kMs, kMs, kMs / 10}) {
       const Course c = course(each.description, dt, dt < kMs ? 0.5 : 3.0);

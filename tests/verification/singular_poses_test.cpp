@@ -11,7 +11,7 @@ using namespace rigstep::test;
 
 namespace {
 
-constexpr double kDegree = index3::kPi / 180.0;
+constexpr double kDegree = kPi / 180.0;
 
 // J angle'' = -c cos(angle), by Runge and Kutta's method
 struct Pendulum {
@@ -60,7 +60,7 @@ Passage passage(const Description& d, Pendulum exact, std::int64_t dt_ns, double
     for (std::size_t i = 0; i < m.bodies().size(); ++i) {
       const double want = swings(m.bodies()[i]) ? exact.angle - start : 0.0;
       const double turn = turn_about_z(s.state().body[i].p) - turn_about_z(m.bodies()[i].orientation);
-      p.turn_error = std::max(p.turn_error, std::abs(std::remainder(turn - want, 2.0 * index3::kPi)));
+      p.turn_error = std::max(p.turn_error, std::abs(std::remainder(turn - want, 2.0 * kPi)));
     }
   }
   return p;
@@ -73,7 +73,7 @@ struct SingularStart {
 };
 
 Passage from(const SingularStart& start, std::int64_t dt_ns, double time) {
-  const double phi = -0.5 * index3::kPi + start.degrees * kDegree;
+  const double phi = -0.5 * kPi + start.degrees * kDegree;
   Description d = four_bar(phi);
   const Vec3 along{-std::sin(phi), std::cos(phi), 0.0};
   for (Body& body : d.bodies) {
@@ -87,7 +87,7 @@ Passage from(const SingularStart& start, std::int64_t dt_ns, double time) {
 
 Passage swing_of(int windows, std::int64_t dt_ns, double time) {
   const double J = (windows + 1) / 3.0 + windows, c = 9.81 * (0.5 * (windows + 1) + windows);
-  return passage(n_four_bar(windows, 0.5 * index3::kPi, -1.0), {c / J, 0.5 * index3::kPi, -1.0}, dt_ns, time);
+  return passage(n_four_bar(windows, 0.5 * kPi, -1.0), {c / J, 0.5 * kPi, -1.0}, dt_ns, time);
 }
 
 // of second order in the step [rad]
@@ -158,7 +158,7 @@ TEST_CASE("windows of parallelograms in a row all swing as one pendulum, through
 TEST_CASE("IFToMM's N-four-bar converges to its exact solution with at least order two, over ten singular passages") {
   const nlohmann::json ref = reference("a02_n_four_bar");
   for (const int n : {1, 2}) {
-    const Mechanism m = build(n_four_bar(n, 0.5 * index3::kPi, -1.0));
+    const Mechanism m = build(n_four_bar(n, 0.5 * kPi, -1.0));
     const auto run = [&](std::int64_t dt) {
       return deviation(m, ref["cases"][static_cast<std::size_t>(n - 1)], dt, 10.0);
     };

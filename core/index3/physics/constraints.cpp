@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "core/index3/physics/portable_math.h"
+#include "core/mechanism/portable_math.h"
 
 namespace rigstep::index3 {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/index3/physics/inputs.h"
-#include "core/index3/physics/portable_math.h"
+#include "core/mechanism/portable_math.h"
 
 namespace rigstep::index3 {
 

@@ -1,4 +1,4 @@
-#include "core/index3/physics/portable_math.h"
+#include "core/mechanism/portable_math.h"
 
 #include <doctest/doctest.h>
 

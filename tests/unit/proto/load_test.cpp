@@ -511,9 +511,8 @@ TEST_CASE("every rig that comes with the program loads with its mechanism, and i
 }
 
 TEST_CASE("the mechanism files are the mechanisms of the papers as the tests build them") {
-  const std::pair<std::string, rigstep::Mechanism> cases[] = {
-      {"double_pendulum", test::build(test::double_pendulum())},
-      {"four_bar", test::build(test::four_bar(0.25 * index3::kPi))}};
+  const std::pair<std::string, rigstep::Mechanism> cases[] = {{"double_pendulum", test::build(test::double_pendulum())},
+                                                              {"four_bar", test::build(test::four_bar(0.25 * kPi))}};
   for (const auto& each : cases) {
     const std::string& name = each.first;
     const rigstep::Mechanism& built = each.second;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/index3/physics/portable_math.h"
+#include "core/mechanism/portable_math.h"
 
 namespace rigstep::index3 {
 

@@ -1,8 +1,8 @@
-#include "core/index3/physics/portable_math.h"
+#include "core/mechanism/portable_math.h"
 
 #include <cmath>
 
-namespace rigstep::index3 {
+namespace rigstep {
 
 double sine(double x) noexcept {
   // x = k pi + r with |r| <= pi/2; pi in three parts, so that k times each of the first two is exact
@@ -43,4 +43,4 @@ double arctangent(double y, double x) noexcept {
   return y > 0.0 ? kPi / 2.0 - a : -kPi / 2.0 - a;
 }
 
-}  // namespace rigstep::index3
+}  // namespace rigstep

@@ -2,7 +2,7 @@
 // Only basic operations and square roots, which IEEE 754 rounds correctly. Safe in the loop.
 #pragma once
 
-namespace rigstep::index3 {
+namespace rigstep {
 
 inline constexpr double kPi = 3.14159265358979323846;
 
@@ -12,4 +12,4 @@ double sine(double x) noexcept;
 // Angle of the vector (x, y) in (-pi, pi] [rad]; 0 for the zero vector. Absolute error below 1e-15.
 double arctangent(double y, double x) noexcept;
 
-}  // namespace rigstep::index3
+}  // namespace rigstep
