@@ -19,7 +19,11 @@ if ! { mount -t tmpfs tmpfs /run && ip netns add server && ip netns add proxy &&
   exit 77
 fi
 # cable NAMESPACE DEVICE ADDRESS
-cable() { ip -n "$1" address add "$3/24" dev "$2" && ip -n "$1" link set "$2" up && ip -n "$1" link set lo up; }
+# `ip -n` changes mounts, which a chroot does not permit
+in_namespace() { nsenter --net="/run/netns/$1" "${@:2}"; }
+cable() {
+  in_namespace "$1" ip address add "$3/24" dev "$2" && in_namespace "$1" ip link set "$2" up && in_namespace "$1" ip link set lo up
+}
 cable server to_proxy 10.1.0.1 && cable proxy to_server 10.1.0.2 || exit 1
 cable proxy to_rig 10.2.0.1 && cable rig to_proxy 10.2.0.2 || exit 1
 
@@ -51,7 +55,7 @@ assert_json out 'd["state"] == "running" and d["authenticated"]'
 "${far_rig[@]}" --duration 30 >cut.json 2>cut.err &
 rig_process=$!
 sleep 1
-ip -n rig link set to_proxy down
+in_namespace rig ip link set to_proxy down
 wait "$rig_process"
 code=$?
 [[ $code -eq 5 ]] || fail "the rig ended with $code after the cut: $(cat cut.json cut.err)"
@@ -64,7 +68,7 @@ expect 0 "$RIGSTEP" replay far.mcap
 
 # an interface with two addresses: a server on all of them answers from the first, whichever a rig talks to; one that is
 # named is the one that answers
-ip -n server address add 10.1.0.3/24 dev to_proxy || exit 1
+in_namespace server ip address add 10.1.0.3/24 dev to_proxy || exit 1
 answers_at() { timeout 2 nsenter --net=/run/netns/proxy "$RIGSTEP" status "$1:47001" --key bench.key >out 2>err </dev/null; }
 for address in 0.0.0.0 10.1.0.3; do
   sed "s/10\.1\.0\.1/$address/; s/^recording.*//" rig.textproto >addresses.textproto
