@@ -182,6 +182,8 @@ Command add_demo(CLI::App& app) {
   command->add_option("--duration", options->duration, "Live time [s]")
       ->capture_default_str()
       ->check(between(0.5, 3600.0));
+  command->add_flag("--tolerate-timing", options->tolerates_timing,
+                    "Exit code 0 also where this machine did not keep the time; the verdict tells it all the same");
   command->footer(
       std::string(
           "Examples:\n  rigstep demo\n  rigstep demo --duration 60 --record /tmp/demo.mcap\n\n"
