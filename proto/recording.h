@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/mechanism/mechanism.h"
+#include "core/mechanism/signals.h"
 #include "proto/recording.pb.h"
 
 namespace rigstep::wire {
@@ -23,6 +24,9 @@ struct RecordingError : Error {
 struct RecordingWriteError : RecordingError {
   using RecordingError::RecordingError;
 };
+
+// As StepRecord::is_step().
+inline bool is_step(const RecordedStep& step) { return (step.flags() & kFaulted) == 0 && step.transition() == 0; }
 
 inline constexpr std::uint32_t kRecordingFormat = 1;  // RecordingHeader.format_version that this code reads
 

@@ -96,6 +96,10 @@ RecordingReader::Item RecordingReader::next(RecordedStep& step, RecordedState& s
   return Item::end;
 }
 
+std::string RecordingReader::damage_text() const {
+  return damage_ ? "byte " + std::to_string(damage_->offset) + ": " + damage_->what : std::string();
+}
+
 bool RecordingReader::next(RecordedStep& step) {
   Item item = Item::state;
   while (item == Item::state) item = next(step, unused_state_);

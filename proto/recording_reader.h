@@ -53,6 +53,8 @@ class RecordingReader {
 
   // After the end: why reading stopped before the end of a whole file; absent if all of it was read.
   const std::optional<Damage>& damage() const { return damage_; }
+  // The same for people: "byte 1234: what", or nothing.
+  std::string damage_text() const;
 
  private:
   static constexpr int kTopics = 6;

@@ -396,6 +396,7 @@ void Cycle::answer(const InputOrigin& origin, const TickTiming& timing) noexcept
 
 void Cycle::describe(const InputOrigin& origin, const TickTiming& timing) noexcept {
   record_.step = snapshot_.step;
+  record_.transitions = lifecycle_.transitions();
   record_.sim_time_ns = snapshot_.sim_time_ns;
   record_.log_time_ns = timing.log_time_ns;
   record_.sequence = origin.sequence;

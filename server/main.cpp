@@ -48,25 +48,15 @@ void watch_interrupts() {
 int interrupted_exit_code() { return received_signal.load() == SIGINT ? kExitInterrupted : kExitOk; }
 
 Progress::Progress(std::string what, double total)
-    : what_(std::move(what)),
-      total_(total),
-      shown_(isatty(STDERR_FILENO) == 1),
-      begin_(std::chrono::steady_clock::now()) {}
-
-Progress::~Progress() {
-  if (shown_ && percent_ >= 0) std::fputs("\r\033[K", stderr);
-}
+    : what_(std::move(what)), total_(total), begin_(std::chrono::steady_clock::now()) {}
 
 void Progress::at(double done) {
-  if (!shown_) return;
+  if (!display_.on_terminal()) return;
   const int percent = total_ > 0.0 ? static_cast<int>(100.0 * done / total_) : static_cast<int>(done / 1e4);
   if (percent <= percent_) return;
   percent_ = percent;
-  if (total_ > 0.0)
-    std::fputs(fmt::format("\r{} {} %{}\033[K", what_, percent, time_left(done / total_)).c_str(), stderr);
-  else
-    std::fputs(fmt::format("\r{} {:.0f}\033[K", what_, done).c_str(), stderr);
-  std::fflush(stderr);
+  display_.show(total_ > 0.0 ? fmt::format("{} {} %{}", what_, percent, time_left(done / total_))
+                             : fmt::format("{} {:.0f}", what_, done));
 }
 
 // As long again as it took so far, once that tells something.

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "server/exit_code.h"
+#include "server/output/live_display.h"
 
 namespace rigstep::server {
 
@@ -56,7 +57,6 @@ int interrupted_exit_code();
 class Progress {
  public:
   Progress(std::string what, double total);
-  ~Progress();
   void at(double done);
 
  private:
@@ -64,7 +64,7 @@ class Progress {
 
   std::string what_;
   double total_;
-  bool shown_;
+  LiveDisplay display_;
   std::chrono::steady_clock::time_point begin_;
   int percent_ = -1;
 };

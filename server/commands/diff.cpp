@@ -1,7 +1,5 @@
 // rigstep diff: what differs between two recordings.
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <memory>
 
 #include "proto/config_text.h"
@@ -16,19 +14,17 @@ namespace {
 // "1e-6", or "CHANNEL=1e-6": a channel by its name, with its unit or without.
 void add_tolerance(const std::string& text, const RecordedRun& run, Tolerances& tolerances) {
   const std::size_t sign = text.rfind('=');
-  const std::string number = sign == std::string::npos ? text : text.substr(sign + 1);
-  double value = 0.0;
-  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
-  if (error != std::errc() || end != number.data() + number.size() || !(value >= 0.0) || !std::isfinite(value))
+  const auto value = finite_number(std::string_view(text).substr(sign == std::string::npos ? 0 : sign + 1));
+  if (!value || *value < 0.0)
     throw config::ConfigError("--tolerance: \"" + text + "\" is no tolerance: give a number, or CHANNEL=NUMBER");
   if (sign == std::string::npos) {
-    tolerances.all = value;
+    tolerances.all = *value;
     return;
   }
   const std::string name = run.columns_of({text.substr(0, sign)})[0].name;
   for (const auto& [channel, tolerance] : tolerances.of_channel)
     if (channel == name) throw config::ConfigError("--tolerance: \"" + name + "\" is given twice: leave one out");
-  tolerances.of_channel.emplace_back(name, value);
+  tolerances.of_channel.emplace_back(name, *value);
 }
 
 }  // namespace

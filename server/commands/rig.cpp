@@ -4,8 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -130,17 +128,15 @@ struct Expectation {
 
 // "CHANNEL=LOW..HIGH"
 Expectation parse_expectation(const std::string& text) {
-  const std::size_t sign = text.find('='), dots = text.find("..", sign == std::string::npos ? 0 : sign);
-  Expectation expectation{.text = text, .channel = text.substr(0, sign)};
-  const auto number = [](const std::string& part, double& value) {
-    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), value);
-    return error == std::errc() && end == part.data() + part.size() && std::isfinite(value);
+  const std::size_t sign = std::min(text.find('='), text.size());
+  const std::size_t dots = std::min(text.find("..", sign), text.size());
+  const auto part = [&text](std::size_t from, std::size_t to) {
+    return finite_number(from < to ? std::string_view(text).substr(from, to - from) : std::string_view());
   };
-  if (sign == std::string::npos || dots == std::string::npos ||
-      !number(text.substr(sign + 1, dots - sign - 1), expectation.low) ||
-      !number(text.substr(dots + 2), expectation.high) || expectation.low > expectation.high)
+  const auto low = part(sign + 1, dots), high = part(dots + 2, text.size());
+  if (!low || !high || *low > *high)
     throw config::ConfigError("--expect: \"" + text + "\" is no range: write CHANNEL=LOW..HIGH, as angle=-0.2..0.2");
-  return expectation;
+  return {.text = text, .channel = text.substr(0, sign), .low = *low, .high = *high};
 }
 
 void find_channel(Expectation& expectation, const std::vector<Channel>& outputs) {

@@ -3,7 +3,6 @@
 #include <spdlog/spdlog.h>
 
 #include <atomic>
-#include <cctype>
 #include <chrono>
 #include <csignal>
 #include <memory>
@@ -35,12 +34,6 @@ void watch_black_box_signal() {
   struct sigaction action {};
   action.sa_handler = [](int) { black_box_wanted.store(true); };
   sigaction(SIGUSR1, &action, nullptr);
-}
-
-std::string command_name(wire::Command::Kind kind) {
-  std::string name = wire::Command::Kind_Name(kind);
-  for (char& c : name) c = c == '_' ? ' ' : static_cast<char>(std::tolower(c));
-  return name;
 }
 
 // Says what happened in the loop since the last look; the loop itself never logs.
@@ -131,7 +124,7 @@ class Watch {
     using Kind = RigEvent::Kind;
     if (event.kind == Kind::reset_fault) return spdlog::info("a reset of the fault was asked for by {}", event.address);
     if (event.kind == Kind::command)
-      return spdlog::info("{} was asked for by {}", command_name(event.command), event.address);
+      return spdlog::info("{} was asked for by {}", to_string(transition_of(event.command)), event.address);
     if (event.kind == Kind::black_box) return spdlog::info("a black box was asked for by {}", event.address);
     const char* what = event.kind == Kind::connected     ? "connected"
                        : event.kind == Kind::reconnected ? "connected anew"

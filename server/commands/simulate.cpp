@@ -153,12 +153,6 @@ index3::Settings settings_of(const SimulateOptions& options) {
   return settings;
 }
 
-// A table, or the inputs of a recorded run.
-InputTable input_table(const std::string& path, const Mechanism& mechanism) {
-  if (path.ends_with(".mcap")) return {inputs_of(RecordedRun(path)), path, mechanism.input_channels()};
-  return {path, mechanism.input_channels()};
-}
-
 // The scenario of a reference solver: the inputs that the stepper would have, and every instant that is written.
 offline::Scenario scenario_of(const SimulateOptions& options, const index3::Settings& settings,
                               const Mechanism& mechanism) {
@@ -169,7 +163,7 @@ offline::Scenario scenario_of(const SimulateOptions& options, const index3::Sett
   scenario.instants.push_back(0.0);
   for (std::uint64_t k = options.every; k <= steps; k += options.every) scenario.instants.push_back(time(k));
   if (options.inputs.empty()) return scenario;
-  const InputTable table = input_table(options.inputs, mechanism);
+  const InputTable table = read_inputs(options.inputs, mechanism.input_channels());
   Inputs inputs;
   for (std::uint64_t k = 1; k <= steps; ++k) {
     table.read(time(k), inputs);
@@ -284,7 +278,7 @@ int simulate(const SimulateOptions& options) {
   if (stepper.threads() > 1)
     pinned.emplace(rt::StayOnCores::Which::only, rt::last_allowed_core());  // its workers have theirs
   std::optional<InputTable> table;
-  if (!options.inputs.empty()) table = input_table(options.inputs, mechanism.mechanism);
+  if (!options.inputs.empty()) table = read_inputs(options.inputs, mechanism.mechanism.input_channels());
   Sink sink(options, mechanism, stepper);
   watch_interrupts();
 

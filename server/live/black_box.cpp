@@ -243,7 +243,7 @@ std::uint64_t BlackBox::write_to(const std::string& path, const std::string& rea
     if (number % kStepsPerLook == 0) require_reserve(path);
     const KeptStep kept = read_step(number);
     writer.write(kept.step, kept.outputs, kept.log_time_ns);
-    if ((kept.step.flags() & kFaulted) == 0 && kept.step.transition() == 0) footer.set_steps(footer.steps() + 1);
+    if (wire::is_step(kept.step)) footer.set_steps(footer.steps() + 1);
     for (; state < states_.count && steps_before(state) == number + 1; ++state)
       writer.write(read_state(state), kept.log_time_ns);
   }

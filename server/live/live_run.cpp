@@ -68,23 +68,6 @@ rt::CycleSettings cycle_settings(const config::RigConfig& rig, const Mechanism& 
           .soft_start_steps = rig.soft_start_steps};
 }
 
-Transition transition_of(wire::Command::Kind kind) {
-  switch (kind) {
-    case wire::Command::HOLD:
-      return Transition::hold;
-    case wire::Command::STEP:
-      return Transition::step;
-    case wire::Command::SNAPSHOT:
-      return Transition::snapshot;
-    case wire::Command::RESET_TO_START:
-      return Transition::reset_to_start;
-    case wire::Command::RESET_TO_SNAPSHOT:
-      return Transition::reset_to_snapshot;
-    default:
-      return Transition::run;
-  }
-}
-
 // What somebody may ask for in this state, for people.
 std::string permitted_commands(rt::LifecycleState state) {
   std::string list;
@@ -145,6 +128,23 @@ LiveSummary::Distribution distribution(const rt::Histogram& histogram, double un
 }
 
 }  // namespace
+
+Transition transition_of(wire::Command::Kind kind) {
+  switch (kind) {
+    case wire::Command::HOLD:
+      return Transition::hold;
+    case wire::Command::STEP:
+      return Transition::step;
+    case wire::Command::SNAPSHOT:
+      return Transition::snapshot;
+    case wire::Command::RESET_TO_START:
+      return Transition::reset_to_start;
+    case wire::Command::RESET_TO_SNAPSHOT:
+      return Transition::reset_to_snapshot;
+    default:
+      return Transition::run;
+  }
+}
 
 std::vector<std::string> start_warnings(const config::RigConfig& rig) {
   std::vector<std::string> texts;

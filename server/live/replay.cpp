@@ -69,7 +69,7 @@ class Replay {
       if (progress && (report_.steps & 0xfff) == 0) progress(cycle_.answer().step);
     }
     report_.not_converged = cycle_.not_converged_steps();
-    if (reader_.damage()) report_.damage = fmt::format("byte {}: {}", reader_.damage()->offset, reader_.damage()->what);
+    report_.damage = reader_.damage_text();
     if (reader_.footer()) report_.reason = reader_.footer()->reason();
   }
 

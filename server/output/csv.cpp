@@ -35,11 +35,6 @@ std::vector<std::string> split(const std::string& line) {
   return cells;
 }
 
-bool parse(const std::string& cell, double& value) {
-  const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
-  return error == std::errc() && end == cell.data() + cell.size() && std::isfinite(value);
-}
-
 // The last of them would win unseen.
 void require_different(const std::vector<std::string>& names, const std::string& where) {
   std::unordered_set<std::string_view> known;
@@ -50,6 +45,13 @@ void require_different(const std::vector<std::string>& names, const std::string&
 }
 
 }  // namespace
+
+std::optional<double> finite_number(std::string_view text) {
+  double value = 0.0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
+  return value;
+}
 
 int Table::column(const std::string& name) const {
   const auto found = std::find(columns.begin(), columns.end(), name);
@@ -64,9 +66,13 @@ Table read_csv(const std::string& path) {
     ++number;
     if (line.empty() || line[0] == '#' || line == "\r") continue;
     const std::vector<std::string> cells = split(line);
-    std::vector<double> row(cells.size());
-    std::size_t good = 0;
-    while (good < cells.size() && parse(cells[good], row[good])) ++good;
+    std::vector<double> row;
+    for (const std::string& cell : cells) {
+      const std::optional<double> value = finite_number(cell);
+      if (!value) break;
+      row.push_back(*value);
+    }
+    const std::size_t good = row.size();
     const bool is_names = good < cells.size() && table.columns.empty() && table.rows.empty();
     const std::string where = path + ":" + std::to_string(number) + ": ";
     if (is_names) {

@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/index3/outputs/reactions.h"
@@ -23,6 +25,9 @@ struct FileError : Error {
 
 // A whole number of nanoseconds in seconds, the nearest number there is: printed, it is the exact decimal.
 inline double exact_seconds(std::int64_t ns) { return static_cast<double>(ns) / 1e9; }
+
+// All of a text as one finite number, with a decimal point.
+std::optional<double> finite_number(std::string_view text);
 
 struct Table {
   std::vector<std::string> columns;  // empty if the file has no line of names

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <optional>
 
-#include "core/mechanism/signals.h"
 #include "proto/config_text.h"
 #include "proto/recording_writer.h"
 #include "server/output/csv.h"
@@ -15,8 +14,6 @@ namespace rigstep::server {
 namespace {
 
 using Item = wire::RecordingReader::Item;
-
-bool is_step(const wire::RecordedStep& step) { return (step.flags() & kFaulted) == 0 && step.transition() == 0; }
 
 // The header of the piece: its start is the newest full state that is not later than `from`. None where no step lies
 // between the times.
@@ -36,7 +33,7 @@ std::optional<wire::RecordingHeader> header_of_piece(const std::string& recordin
     }
     if (item == Item::state) continue;
     hash = step.state_hash();
-    if (!is_step(step)) continue;
+    if (!wire::is_step(step)) continue;
     const double t = exact_seconds(step.sim_time_ns());
     if (t > to) return std::nullopt;
     if (t >= from && step.step() > header.start_step()) return header;
@@ -71,9 +68,9 @@ Cut cut_recording(const std::string& recording, double from, double to, const st
     }
     writer->write(step, reader.outputs(), reader.log_time_ns());
     cut.last_step = step.step();
-    cut.steps += is_step(step) ? 1 : 0;
+    cut.steps += wire::is_step(step) ? 1 : 0;
   }
-  if (reader.damage()) cut.damage = fmt::format("byte {}: {}", reader.damage()->offset, reader.damage()->what);
+  cut.damage = reader.damage_text();
   wire::RecordingFooter footer;
   footer.set_steps(cut.steps);
   footer.set_reason(fmt::format("cut from {}", recording));

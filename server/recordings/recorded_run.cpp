@@ -74,7 +74,7 @@ std::string read_recorded(const std::string& path, Rows& rows, const RecordedRun
     if (!rows.add(from_message(step), reader.outputs(), place_of)) break;
     if (progress && (step.step() & 0xfff) == 0) progress(step.step());
   }
-  return reader.damage() ? fmt::format("byte {}: {}", reader.damage()->offset, reader.damage()->what) : std::string();
+  return reader.damage_text();
 }
 
 std::string read_replayed(const std::string& path, Rows& rows, const RecordedRun::Progress& progress) {
@@ -171,6 +171,17 @@ RunTable read_table(const RecordedRun& run, const RunSelection& selection, const
   return table;
 }
 
+void require_whole(const std::string& path, const std::string& damage) {
+  if (!damage.empty())
+    throw wire::RecordingError(path, "damaged at " + damage,
+                               "take what is whole by `rigstep cut`, and that piece instead");
+}
+
+InputTable read_inputs(const std::string& path, const std::vector<Channel>& channels) {
+  if (path.ends_with(".mcap")) return {inputs_of(RecordedRun(path)), path, channels};
+  return {path, channels};
+}
+
 Table inputs_of(const RecordedRun& run) {
   const std::vector<RunColumn> columns = run.inputs();
   Table table;
@@ -182,9 +193,7 @@ Table inputs_of(const RecordedRun& run) {
     cells.push_back(exact_seconds(row.sim_time_ns));
     cells.insert(cells.end(), row.values.begin(), row.values.end());
   });
-  if (!damage.empty())
-    throw wire::RecordingError(run.path(), "its inputs are not whole, for it is damaged at " + damage,
-                               "take what is whole by `rigstep cut`, and that piece instead");
+  require_whole(run.path(), damage);
   if (table.rows.empty())
     throw wire::RecordingError(run.path(), "no step of the run is in it", "name a recording with steps");
   return table;

@@ -89,4 +89,10 @@ RunTable read_table(const RecordedRun& run, const RunSelection& selection, const
 // it. Throws wire::RecordingError for a recording that is damaged or has no step.
 Table inputs_of(const RecordedRun& run);
 
+// From a table or, where `path` ends with .mcap, from a recorded run. Throws as these do.
+InputTable read_inputs(const std::string& path, const std::vector<Channel>& channels);
+
+// Throws wire::RecordingError where a recording could not be read to its end; damage: why, or nothing.
+void require_whole(const std::string& path, const std::string& damage);
+
 }  // namespace rigstep::server

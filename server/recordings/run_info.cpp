@@ -136,10 +136,10 @@ RunInfo describe_run(const std::string& path, const std::function<void(std::uint
     }
     events.take(from_message(step));
     info.last_step = step.step();
-    info.steps_with_outputs += !reader.outputs().empty() && from_message(step).is_step();
+    info.steps_with_outputs += !reader.outputs().empty() && wire::is_step(step);
     if (progress && (step.step() & 0xfff) == 0) progress(step.step());
   }
-  if (reader.damage()) info.damage = fmt::format("byte {}: {}", reader.damage()->offset, reader.damage()->what);
+  info.damage = reader.damage_text();
   if (reader.footer()) {
     info.reason = reader.footer()->reason();
     info.distributions.assign(reader.footer()->distribution().begin(), reader.footer()->distribution().end());

@@ -27,10 +27,8 @@ index3::Settings variant_settings(const RecordedRun& run, const VariantRequest& 
 }
 
 InputTable variant_inputs(const RecordedRun& run, const VariantRequest& request, const Mechanism& mechanism) {
-  const std::string& path = request.inputs;
-  if (path.empty()) return {inputs_of(run), run.path(), mechanism.input_channels()};
-  if (path.ends_with(".mcap")) return {inputs_of(RecordedRun(path)), path, mechanism.input_channels()};
-  return {path, mechanism.input_channels()};
+  if (!request.inputs.empty()) return read_inputs(request.inputs, mechanism.input_channels());
+  return {inputs_of(run), run.path(), mechanism.input_channels()};
 }
 
 config::ConfigError was_reset(const RecordedRun& run) {
@@ -86,10 +84,7 @@ std::int64_t end_ns(const RecordedRun& run) {
       return end;
     if (record.is_step()) end = record.sim_time_ns;
   }
-  if (reader.damage())
-    throw wire::RecordingError(run.path(),
-                               fmt::format("damaged at byte {}: {}", reader.damage()->offset, reader.damage()->what),
-                               "take what is whole by `rigstep cut`, and that piece instead");
+  require_whole(run.path(), reader.damage_text());
   return end;
 }
 

@@ -3,7 +3,6 @@
 #include <sys/prctl.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <numbers>
 #include <optional>
@@ -26,19 +25,11 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(blanks) - first + 1);
 }
 
-std::optional<double> to_number(std::string_view text) {
-  text = trimmed(text);
-  double value = 0.0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
-  return value;
-}
-
 // One or two numbers separated by a comma; the second is `otherwise` when absent.
 std::optional<std::pair<double, double>> to_pair(std::string_view text, std::optional<double> otherwise) {
   const auto comma = text.find(',');
-  const auto first = to_number(text.substr(0, comma));
-  const auto second = comma == std::string_view::npos ? otherwise : to_number(text.substr(comma + 1));
+  const auto first = finite_number(trimmed(text.substr(0, comma)));
+  const auto second = comma == std::string_view::npos ? otherwise : finite_number(trimmed(text.substr(comma + 1)));
   if (!first || !second) return std::nullopt;
   return std::pair{*first, *second};
 }

@@ -49,8 +49,7 @@ void read_steps(wire::RecordingReader& reader, double duration, VerifyCase& a) {
     ++a.steps;
     if (duration > 0.0 && a.duration() >= duration) break;
   }
-  if (reader.damage())
-    a.cut = fmt::format("the recording is damaged at byte {}: {}", reader.damage()->offset, reader.damage()->what);
+  if (reader.damage()) a.cut = "the recording is damaged at " + reader.damage_text();
 }
 
 VerifyCase from_recording(const VerifyRequest& request) {

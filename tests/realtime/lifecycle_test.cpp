@@ -339,6 +339,22 @@ TEST_CASE("repeating the records of a run with resets gives every state again, a
   CHECK(set_back == 2);
 }
 
+TEST_CASE("records and full states of a step count the same transitions, faults and their end included") {
+  Run run({.full_state_every = 1, .control_lost = ControlLost::fault});
+  run.cycle.set_controlled(true);
+  run.ticks(3);
+  run.cycle.set_controlled(false);
+  run.tick();
+  run.cycle.request_reset(run.cycle.fault().number);
+  run.ticks(3);
+  const std::vector<StepRecord> records = run.drain();
+  REQUIRE(records.back().is_step());
+  std::uint32_t of_state = 0;
+  for (; !run.states.front().empty(); run.states.pop()) of_state = read_full_state(run.states.front()).transitions;
+  CHECK(of_state == 2);
+  CHECK(records.back().transitions == of_state);
+}
+
 TEST_CASE("no transition allocates" * doctest::skip(!test::kCountsAllocations)) {
   Run run({.full_state_every = 1, .start = StartMode::when_controlled, .soft_start_steps = 10}, "four_bar");
   run.cycle.set_controlled(true);
