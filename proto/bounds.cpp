@@ -93,6 +93,7 @@ constexpr Bound kBounds[] = {
     {"Mechanism.tyre", 0, kMostElements, kSplit},
     {"Mechanism.stop", 0, kMostElements, kSplit},
     {"Mechanism.rope", 0, kMostElements, kSplit},
+    {"Mechanism.start", 0, 10'000, "hold less"},
     {"Rope.point", 0, 1000, "divide the rope"},
     {"Mechanism.effort", 0, kMostElements, kSplit},
     {"DriverSum.harmonic", 0, 100, "use a table"},

@@ -13,7 +13,7 @@ namespace {
 using SpringsFirst = KindList<Spring>;
 using ThenThese = KindList<Bushing, JointFriction, AppliedEffort, Motor>;
 
-Mechanism build(wire::Mechanism& file, const TextSource& source) {
+LoadedMechanism build(wire::Mechanism& file, const TextSource& source) {
   MechanismBuilder builder(file.name());
   if (file.has_gravity()) {
     const Vec3 gravity = vector(file.gravity());
@@ -37,8 +37,11 @@ Mechanism build(wire::Mechanism& file, const TextSource& source) {
     if constexpr (!SpringsFirst::has<Kind> && !ThenThese::has<Kind>) each_of_kind.template operator()<Kind>();
   });
   each("output", file.output());
+  each("start", file.start());
   try {
-    return builder.build();
+    LoadedMechanism loaded{builder.build(), {}, {}, {}, {}, {}, {}};
+    if (builder.holds_start()) loaded.as_written = builder.build_as_added();
+    return loaded;
   } catch (const MechanismError& error) {
     source.fail(file, error.field, error.problem, error.remedy);
   }
@@ -56,7 +59,9 @@ ConfigError LoadedMechanism::at_joint(int j, const MechanismError& error) const 
 LoadedMechanism parse_mechanism(std::string text, const std::string& path) {
   wire::Mechanism file;
   const TextSource source(text, path, file);
-  LoadedMechanism loaded{build(file, source), std::move(text), path, {}, {}, {}};
+  LoadedMechanism loaded = build(file, source);
+  loaded.text = std::move(text);
+  loaded.path = path;
   for (int j = 0; j < file.joint_size(); ++j) loaded.joint_line.push_back(source.line_of(file, "joint", j));
   for (int k = 0; k < file.coupling_size(); ++k) loaded.coupling_line.push_back(source.line_of(file, "coupling", k));
   for (int k = 0; k < file.driver_size(); ++k) loaded.driver_line.push_back(source.line_of(file, "driver", k));

@@ -2,6 +2,7 @@
 // file:line: field: what is wrong: what to do.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@ namespace rigstep::config {
 
 struct LoadedMechanism {
   Mechanism mechanism;
+  std::optional<Mechanism> as_written;  // with the bodies where the file has them; absent: they stay there
   std::string text;             // the file's content
   std::string path;             // as given
   std::vector<int> joint_line;  // line of each joint, from 1

@@ -5,8 +5,10 @@
 #include <filesystem>
 #include <limits>
 
+#include "proto/dimensions.h"
 #include "proto/rig.pb.h"
 #include "proto/text_source.h"
+#include "proto/units.h"
 
 namespace rigstep::config {
 namespace {
@@ -115,12 +117,20 @@ void require_new_name(const List& list, const std::string& channel) {
     if (known.channel == channel) throw MechanismError("channel", "is named twice", "describe each channel once");
 }
 
+std::vector<RigConfig::WrittenUnit> units_in(const TextSource& source, const char* field, int index) {
+  std::vector<RigConfig::WrittenUnit> units;
+  for (const WrittenUnit& unit : source.units_in(field, index))
+    if (is_open(unit.dimension)) units.push_back({unit.field, unit.text, unit.line});
+  return units;
+}
+
 void read_channels(const wire::Rig& file, const TextSource& source, RigConfig& rig) {
   for (int k = 0; k < file.input_size(); ++k)
     source.element(file, "input", k, [&] {
       require_new_name(rig.inputs, file.input(k).channel());
       rig.inputs.push_back(
-          {file.input(k).channel(), input_policy(file.input(k), rig), source.line_of(file, "input", k)});
+          {file.input(k).channel(), input_policy(file.input(k), rig), source.line_of(file, "input", k),
+           units_in(source, "input", k)});
     });
   for (int k = 0; k < file.safe_output_size(); ++k)
     source.element(file, "safe_output", k, [&] {
@@ -129,7 +139,8 @@ void read_channels(const wire::Rig& file, const TextSource& source, RigConfig& r
       if (!std::isfinite(out.value())) throw MechanismError("value", "is not a finite number", "give one");
       rig.safe_outputs.push_back({out.channel(),
                                   {.value = out.value(), .ramp_steps = out.ramp_steps()},
-                                  source.line_of(file, "safe_output", k)});
+                                  source.line_of(file, "safe_output", k),
+                                  units_in(source, "safe_output", k)});
     });
 }
 
@@ -164,6 +175,23 @@ int channel_named(const std::vector<Channel>& channels, const std::string& name,
   }
   throw error_at(rig.path, line, field, "\"" + name + "\" is no " + what + " channel of the mechanism",
                  names.empty() ? "it has none" : "use one of " + names);
+}
+
+// Numbers of a channel are in its unit, which only the mechanism knows.
+template <class OfChannel>
+void require_units(const OfChannel& named, const Channel& channel, const RigConfig& rig) {
+  const auto expected = parse_unit(channel.unit);
+  for (const RigConfig::WrittenUnit& written : named.units) {
+    const Unit unit = parse_unit(written.unit).value_or(Unit{});
+    if (!expected || !expected->is_si())
+      throw error_at(rig.path, written.line, written.field,
+                     "is in " + written.unit + ", but the channel is in \"" + channel.unit + "\", which is not SI",
+                     "write a plain number in the channel's unit");
+    if (!expected->measures_as(unit))
+      throw error_at(rig.path, written.line, written.field,
+                     "is in " + written.unit + ", but channel \"" + channel.name + "\" is in " + channel.unit,
+                     good_units(channel.unit));
+  }
 }
 
 void read_link(const wire::Rig& file, const TextSource& source, const std::filesystem::path& folder, RigConfig& rig) {
@@ -235,9 +263,12 @@ std::vector<InputPolicy> input_policies(const RigConfig& rig, const Mechanism& m
   std::vector<InputPolicy> policies(
       mechanism.input_channels().size(),
       {.rule = rig.stale_rule, .max_age_steps = rig.max_input_age_steps, .ramp_steps = rig.ramp_steps});
-  for (const auto& input : rig.inputs)
-    policies[static_cast<std::size_t>(channel_named(mechanism.input_channels(), input.channel, rig, input.line,
-                                                    "input.channel", "input"))] = input.treatment;
+  for (const auto& input : rig.inputs) {
+    const auto channel = static_cast<std::size_t>(
+        channel_named(mechanism.input_channels(), input.channel, rig, input.line, "input.channel", "input"));
+    require_units(input, mechanism.input_channels()[channel], rig);
+    policies[channel] = input.treatment;
+  }
   return policies;
 }
 
@@ -247,6 +278,7 @@ std::vector<SafeOutput> safe_outputs(const RigConfig& rig, const Mechanism& mech
     outputs.push_back(output.treatment);
     outputs.back().channel =
         channel_named(mechanism.output_channels(), output.channel, rig, output.line, "safe_output.channel", "output");
+    require_units(output, mechanism.output_channels()[static_cast<std::size_t>(outputs.back().channel)], rig);
   }
   return outputs;
 }

@@ -41,11 +41,16 @@ struct RigConfig {
   std::uint32_t misses_per_second = 750;    // likewise
   bool lockstep = false;                    // the rig paces
   std::int64_t busy_poll_ns = 0;            // of each wait, spun through
+  struct WrittenUnit {
+    std::string field, unit;
+    int line = 0;
+  };
   template <class Treatment>
   struct OfChannel {
     std::string channel;  // its name; input_policies() and safe_outputs() look it up
     Treatment treatment;
     int line = 0;
+    std::vector<WrittenUnit> units;  // of its numbers; input_policies() and safe_outputs() check them
   };
   std::vector<OfChannel<InputPolicy>> inputs;
   std::vector<OfChannel<SafeOutput>> safe_outputs;

@@ -5,10 +5,12 @@
 #include <google/protobuf/text_format.h>
 
 #include <algorithm>
+#include <map>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "proto/dimensions.h"
 #include "proto/syntax_help.h"
 
 namespace rigstep::config {
@@ -73,16 +75,28 @@ std::string_view line_at(std::string_view text, int line) {
 
 struct TextSource::Places {
   Tree tree;
+  TextInSi in_si;
+  std::map<std::pair<std::string, int>, std::vector<std::size_t>> units;  // by element
+  std::vector<std::size_t> line_begins;                                   // in the text without units
 };
 
 TextSource::TextSource(const std::string& text, std::string path, pb::Message& message)
     : path_(std::move(path)), places_(std::make_unique<Places>()) {
+  places_->in_si = without_units(text, path_, *message.GetDescriptor());
+  const std::string& si = places_->in_si.text;
+  for (std::size_t k = 0; k < places_->in_si.units.size(); ++k) {
+    const WrittenUnit& unit = places_->in_si.units[k];
+    places_->units[{unit.element, unit.index}].push_back(k);
+  }
+  places_->line_begins.push_back(0);
+  for (std::size_t k = 0; k < si.size(); ++k)
+    if (si[k] == '\n') places_->line_begins.push_back(k + 1);
   FirstError first;
   pb::TextFormat::Parser parser;
   parser.SetRecursionLimit(kDeepest);
   parser.RecordErrorsTo(&first);
   parser.WriteLocationsTo(&places_->tree);
-  pb::io::ArrayInputStream stream(text.data(), static_cast<int>(text.size()));
+  pb::io::ArrayInputStream stream(si.data(), static_cast<int>(si.size()));
   if (parser.Parse(&stream, &message)) return;
   const SyntaxProblem found = explain_syntax(first.message, line_at(text, first.line), *message.GetDescriptor());
   int line = first.line;  // the parser may have read on
@@ -100,6 +114,7 @@ void TextSource::element(const pb::Message& message, const char* field, int inde
     add();
     if (const auto beyond = find_out_of_bounds(part))
       throw MechanismError(beyond->field, beyond->problem, beyond->remedy);
+    check_units(message, part, field, index);
   } catch (const MechanismError& error) {
     const auto* name = part.GetDescriptor()->FindFieldByName("name");
     if (name == nullptr) name = part.GetDescriptor()->FindFieldByName("channel");
@@ -109,6 +124,41 @@ void TextSource::element(const pb::Message& message, const char* field, int inde
     const std::string element = label.empty() ? field : std::string(field) + " \"" + label + "\"";
     throw error_at(path_, line, element + "." + error.field, error.problem, error.remedy);
   }
+}
+
+void TextSource::check_units(const pb::Message& whole, const pb::Message& part, const char* field, int index) const {
+  for (const WrittenUnit& written : units_in(field, index)) {
+    if (!is_open(written.dimension)) continue;
+    const auto dimension = closed_dimension(written.dimension, part, whole);
+    const auto expected = dimension ? parse_unit(*dimension) : std::nullopt;
+    if (expected && !expected->measures_as(written.unit))
+      throw MechanismError(written.field, wrong_unit(written, *expected, *dimension) + " here", good_units(*dimension));
+  }
+}
+
+std::vector<WrittenUnit> TextSource::units_in(const std::string& field, int index) const {
+  std::vector<WrittenUnit> units;
+  if (const auto found = places_->units.find({field, index}); found != places_->units.end())
+    for (const std::size_t k : found->second) units.push_back(places_->in_si.units[k]);
+  return units;
+}
+
+const TextInSi& TextSource::in_si() const { return places_->in_si; }
+
+TextSource::Span TextSource::span_of(std::span<const Step> steps) const {
+  const Tree* tree = &places_->tree;
+  for (std::size_t k = 0; k + 1 < steps.size() && tree != nullptr; ++k)
+    tree = tree->GetTreeForNested(steps[k].first, steps[k].second);
+  if (tree == nullptr || steps.empty()) return {};
+  const auto range = tree->GetLocationRange(steps.back().first, steps.back().second);
+  if (range.start.line < 0) return {};
+  const auto place = [this](const pb::TextFormat::ParseLocation& at) {  // a tabulator counts up to the next eighth column
+    const std::string& text = places_->in_si.text;
+    std::size_t k = places_->line_begins[static_cast<std::size_t>(at.line)];
+    for (int column = 0; column < at.column && k < text.size(); ++k) column += text[k] == '\t' ? 8 - column % 8 : 1;
+    return k;
+  };
+  return {place(range.start), place(range.end)};
 }
 
 void TextSource::require_bounds(const pb::Message& message) const {

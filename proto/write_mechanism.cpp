@@ -1,8 +1,9 @@
 #include "proto/write_mechanism.h"
 
-#include <google/protobuf/text_format.h>
+#include <google/protobuf/message.h>
 
 #include <cmath>
+#include <set>
 
 #include "proto/load_parts.h"
 #include "proto/text_source.h"
@@ -129,39 +130,68 @@ void build_in(const Output& output, wire::Output& file) {
   file.mutable_specific_force()->clear_at_start();
 }
 
-// Elements and their messages, which are in the same order.
+bool names_one_of(const std::set<std::string>& bodies, const google::protobuf::Message& message) {
+  const auto& reflection = *message.GetReflection();
+  std::vector<const google::protobuf::FieldDescriptor*> set;
+  reflection.ListFields(message, &set);
+  for (const auto* field : set) {
+    const bool is_list = field->is_repeated();
+    const int count = is_list ? reflection.FieldSize(message, field) : 1;
+    for (int k = 0; k < count; ++k)
+      if (field->message_type() != nullptr) {
+        if (names_one_of(bodies, is_list ? reflection.GetRepeatedMessage(message, field, k)
+                                         : reflection.GetMessage(message, field)))
+          return true;
+      } else if (field->cpp_type() == google::protobuf::FieldDescriptor::CPPTYPE_STRING && !is_list) {
+        if (bodies.contains(reflection.GetString(message, field))) return true;
+      }
+  }
+  return false;
+}
+
+// Elements and their messages, which are in the same order: those on bodies that have moved.
 template <class Elements, class Messages>
-void build_in_all(const Elements& elements, Messages& messages) {
-  for (int k = 0; k < messages.size(); ++k) build_in(elements[static_cast<std::size_t>(k)], *messages.Mutable(k));
+void build_in_all(const Elements& elements, const std::set<std::string>& moved, Messages& messages) {
+  for (int k = 0; k < messages.size(); ++k)
+    if (names_one_of(moved, messages.Get(k))) build_in(elements[static_cast<std::size_t>(k)], *messages.Mutable(k));
+}
+
+// Bodies that have not moved stay as they are written, in whatever way.
+void place(const Body& from, const Body& was, const std::set<std::string>& moved, wire::Body& to) {
+  if (from.velocity_0 != was.velocity_0) set(from.velocity_0, *to.mutable_velocity());
+  if (from.angular_velocity_0 != was.angular_velocity_0) set(from.angular_velocity_0, *to.mutable_angular_velocity());
+  const bool was_relative = !to.relative_to().empty();
+  if (!moved.contains(from.name) && !moved.contains(to.relative_to())) return;
+  to.clear_relative_to();
+  set(from.position_0, *to.mutable_position());
+  if (from.orientation == was.orientation && !was_relative) return;
+  wire::Orientation turned;
+  turned.set_e0(from.orientation[0]);
+  turned.set_e1(from.orientation[1]);
+  turned.set_e2(from.orientation[2]);
+  turned.set_e3(from.orientation[3]);
+  *to.mutable_orientation() = turned;
 }
 
 }  // namespace
 
-std::string with_start(const LoadedMechanism& loaded, const std::vector<Body>& bodies) {
-  wire::Mechanism file;
-  const TextSource source(loaded.text, loaded.path, file);
-  for (int i = 0; i < file.body_size(); ++i) {
-    const Body& from = bodies[i];
-    wire::Body& to = *file.mutable_body(i);
-    to.clear_relative_to();
-    set(from.position_0, *to.mutable_position());
-    set(from.velocity_0, *to.mutable_velocity());
-    set(from.angular_velocity_0, *to.mutable_angular_velocity());
-    to.clear_orientation();  // which the file may say in another way
-    to.mutable_orientation()->set_e0(from.orientation[0]);
-    to.mutable_orientation()->set_e1(from.orientation[1]);
-    to.mutable_orientation()->set_e2(from.orientation[2]);
-    to.mutable_orientation()->set_e3(from.orientation[3]);
-  }
-  const Mechanism& m = loaded.mechanism;
-  build_in_all(m.joints(), *file.mutable_joint());
-  build_in_all(m.loads(), *file.mutable_load());
-  build_in_all(m.inputs(), *file.mutable_input());
-  for_each_kind([&]<class Kind>() { build_in_all(m.all<Kind>(), ElementsInFile<Kind>::of(file)); });
-  build_in_all(m.outputs(), *file.mutable_output());
-  std::string out;
-  google::protobuf::TextFormat::PrintToString(file, &out);
-  return "# proto-file: proto/mechanism.proto\n# proto-message: rigstep.wire.Mechanism\n" + out;
+EditedText with_start(const LoadedMechanism& loaded, const std::vector<Body>& bodies) {
+  wire::Mechanism before;
+  const TextSource source(loaded.text, loaded.path, before);
+  wire::Mechanism file = before;
+  const Mechanism& m = loaded.as_written ? *loaded.as_written : loaded.mechanism;
+  std::set<std::string> moved;
+  for (std::size_t i = 0; i < bodies.size(); ++i)
+    if (bodies[i].position_0 != m.bodies()[i].position_0 || bodies[i].orientation != m.bodies()[i].orientation)
+      moved.insert(bodies[i].name);
+  for (int i = 0; i < file.body_size(); ++i)
+    place(bodies[static_cast<std::size_t>(i)], m.bodies()[static_cast<std::size_t>(i)], moved, *file.mutable_body(i));
+  build_in_all(m.joints(), moved, *file.mutable_joint());
+  build_in_all(m.loads(), moved, *file.mutable_load());
+  build_in_all(m.inputs(), moved, *file.mutable_input());
+  for_each_kind([&]<class Kind>() { build_in_all(m.all<Kind>(), moved, ElementsInFile<Kind>::of(file)); });
+  build_in_all(m.outputs(), moved, *file.mutable_output());
+  return edited(loaded.text, source, before, file);
 }
 
 }  // namespace rigstep::config

@@ -4,6 +4,7 @@
 
 #include "core/mechanism/builder.h"
 #include "core/mechanism/checks.h"
+#include "core/mechanism/orientation.h"
 
 // Joints, their freedoms, and points and directions given at the start pose.
 namespace rigstep {
@@ -16,8 +17,6 @@ using checks::quoted;
 using checks::require_finite;
 using checks::require_new_name;
 using checks::unit;
-
-Mat3 rotation(const EulerParameters& p) { return Eigen::Quaterniond(p[0], p[1], p[2], p[3]).toRotationMatrix(); }
 
 // Any unit vector perpendicular to a unit vector: crosses it with the world axis that is farthest from it.
 Vec3 any_normal(const Vec3& axis) {
@@ -51,7 +50,7 @@ bool measures_from_start(JointType type) { return freedoms(type).size() > 2; }
 bool has_second_axis(JointType type) { return type == JointType::universal || type == JointType::perpendicular_axes; }
 
 Mat3 body_rotation(const Mechanism& m, int body) {
-  return body == kGround ? Mat3::Identity() : rotation(m.bodies()[body].orientation);
+  return body == kGround ? Mat3::Identity() : axes_of(m.bodies()[body].orientation);
 }
 
 // A joint frame given in the world at the start pose, in body coordinates.

@@ -149,6 +149,14 @@ void MechanismBuilder::add_driver(Driver driver, const std::string& joint, Freed
 }
 
 Mechanism MechanismBuilder::build() {
+  Mechanism m = build_as_added();
+  if (held_.empty()) return m;
+  assemble_start(m);
+  m.id_ = content_hash(m);
+  return m;
+}
+
+Mechanism MechanismBuilder::build_as_added() const {
   check_name(mechanism_.name_, "mechanism");
   if (mechanism_.bodies_.empty()) throw MechanismError("body", "there is none", "describe at least one body");
   Mechanism m = mechanism_;

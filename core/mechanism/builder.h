@@ -1,10 +1,12 @@
 // Makes mechanisms: every element is checked as it is added. Load time.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "core/mechanism/assembly.h"
 #include "core/mechanism/mechanism.h"
 
 namespace rigstep {
@@ -115,8 +117,25 @@ class MechanismBuilder {
   JointFrame frame_in_body(int body, const Vec3& point_0, const Mat3& axes_0) const;  // given in the world at the start
   std::string_view body_name(int body) const { return mechanism_.body_name(body); }
 
+  // What holds at the start, where bodies as they were added give it only roughly: a joint coordinate or its rate (a
+  // joint without numbers keeps all its freedoms), or a body. place: what messages call it. build() places the other
+  // bodies by core/mechanism/assembly.h. Whatever was given at the start pose is given in that of the bodies as
+  // they were added. Without any of these the bodies stay as they were added.
+  struct Start {
+    std::string joint;
+    std::optional<Freedom> freedom;
+    std::optional<double> value;  // [m] or [rad]
+    std::optional<double> rate;   // [m/s] or [rad/s]
+    std::string place;
+  };
+  void hold_joint(const Start& start);
+  void hold_body(const std::string& body);
+
   // Checks what only the whole can show (at least one body, channel counts) and numbers the channels.
   Mechanism build();
+  // With the bodies where they were added, whatever is held.
+  Mechanism build_as_added() const;
+  bool holds_start() const { return !held_.empty(); }
 
  private:
   int find_joint(const std::string& name, const char* field = "joint") const;
@@ -127,8 +146,11 @@ class MechanismBuilder {
   void require_new_element(const std::string& name, const char* kind) const;  // among all force elements
   void push_joint(Joint joint, double offset, double second_offset);
   void push_output(Output output);
+  void assemble_start(Mechanism& m) const;
 
   Mechanism mechanism_;
+  Held held_;
+  std::vector<std::string> start_places_;  // (Held::coordinates)
   std::vector<std::pair<double, double>> coordinate_offsets_;  // per joint, of its first and second freedom
 };
 

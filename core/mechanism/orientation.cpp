@@ -20,6 +20,8 @@ EulerParameters product(const EulerParameters& outer, const EulerParameters& inn
   return parameters(quaternion(outer) * quaternion(inner));
 }
 
+Mat3 axes_of(const EulerParameters& p) { return quaternion(p).toRotationMatrix(); }
+
 EulerParameters from_axes(const Mat3& axes_0) { return parameters(Eigen::Quaterniond(axes_0)); }
 
 }  // namespace rigstep

@@ -13,6 +13,9 @@ EulerParameters turned_about(const Vec3& axis, double angle);
 // `inner` in a frame that is itself turned by `outer`: the matrices' product outer inner.
 EulerParameters product(const EulerParameters& outer, const EulerParameters& inner);
 
+// The body's axes in the world, as columns.
+Mat3 axes_of(const EulerParameters& p);
+
 // Of the body's axes, the columns of a rotation matrix.
 EulerParameters from_axes(const Mat3& axes_0);
 

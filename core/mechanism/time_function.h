@@ -36,6 +36,14 @@ TimeFunction polynomial(std::vector<double> coefficient);
 TimeFunction table(std::vector<double> time, std::vector<double> value);
 TimeFunction operator+(TimeFunction one, const TimeFunction& other);
 
+struct ValueAndRate {
+  double value = 0.0;  // [unit]
+  double rate = 0.0;   // [unit/s]
+};
+
+// Where the function begins. The same bits on every machine. It must be checked.
+ValueAndRate at_time_zero(const TimeFunction& function);
+
 namespace checks {
 
 // Throws MechanismError with the field in the schema's words.

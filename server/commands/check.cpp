@@ -4,9 +4,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <sstream>
 
 #include "core/index3/compile/plan.h"
 #include "core/index3/outputs/diagnostics.h"
@@ -20,21 +21,20 @@
 #include "core/index3/stepper_access.h"
 #include "core/mechanism/body_groups.h"
 #include "proto/printable.h"
-#include "proto/write_mechanism.h"
 #include "rt/thread_setup.h"
+#include "server/commands/assembled_start.h"
 #include "server/commands/commands.h"
 #include "server/live/session.h"
 #include "server/output/csv.h"
 #include "server/output/quantile.h"
 #include "server/output/terminal.h"
-#include "server/output/text_file.h"
 
 namespace rigstep::server {
 
 namespace {
 
 struct CheckOptions {
-  std::string mechanism, write;
+  std::string file, write;
   bool assemble = false, json = false, details = false;
 };
 
@@ -97,6 +97,9 @@ constexpr double kContradiction = 1e-3;  // acceleration that constraints leave 
 struct Report {
   const config::LoadedMechanism& loaded;
   const Mechanism& m;
+  const config::RigConfig* rig;  // nullptr: a mechanism file
+  std::vector<InputPolicy> policies;  // (input channels) of the rig
+  std::vector<SafeOutput> safe;
   std::vector<index3::JointGap> gaps;
   index3::Plan plan;
   index3::StartRank rank;
@@ -106,15 +109,18 @@ struct Report {
   Cost cost;
   StepReport start;  // residuals of the start state
 
-  explicit Report(const config::LoadedMechanism& mechanism)
+  Report(const config::LoadedMechanism& mechanism, const config::RigConfig* of)
       : loaded(mechanism),
         m(mechanism.mechanism),
+        rig(of),
+        policies(rig != nullptr ? config::input_policies(*rig, m) : std::vector<InputPolicy>()),
+        safe(rig != nullptr ? config::safe_outputs(*rig, m) : std::vector<SafeOutput>()),
         gaps(index3::start_gaps(m)),
-        plan(index3::make_plan(m, {})),
+        plan(index3::make_plan(m, rig != nullptr ? settings_of(*rig) : index3::Settings{})),
         rank(index3::start_rank(plan, index3::start_pose(plan))),
         layout(plan),
         margin(start_margin(plan)) {
-    index3::Stepper stepper = make_stepper(loaded, {});
+    index3::Stepper stepper = make_stepper(loaded, rig != nullptr ? settings_of(*rig) : index3::Settings{});
     index3::residuals(index3::plan_of(stepper), stepper.state(), start);
     memory_bytes = stepper.bytes();
     cost = measured_cost(std::move(stepper));
@@ -246,10 +252,44 @@ void print_forces(const Report& r) {
   print_text("forces           {}\n", forces);
 }
 
-void print_channels(const char* direction, const std::vector<Channel>& channels) {
+// What the rig file makes of values of an input channel.
+std::string limits_text(const InputPolicy& policy) {
+  std::string text;
+  if (std::isfinite(policy.minimum) || std::isfinite(policy.maximum))
+    text += fmt::format("{:g} to {:g}, ", policy.minimum, policy.maximum);
+  else
+    text += "any value, ";
+  if (std::isfinite(policy.most_change_per_step))
+    text += fmt::format("at most {:g} more or less a step, ", policy.most_change_per_step);
+  return text + fmt::format("safe {:g}, stale after {} steps", policy.safe, policy.max_age_steps);
+}
+
+std::string input_text(const Report& r, std::size_t channel) {
+  return r.rig == nullptr ? std::string() : limits_text(r.policies[channel]);
+}
+
+std::string output_text(const Report& r, std::size_t channel) {
+  for (const SafeOutput& safe : r.safe)
+    if (safe.channel == static_cast<int>(channel)) return fmt::format("{:g} while a fault is latched", safe.value);
+  return {};
+}
+
+void print_channels(const char* direction, const std::vector<Channel>& channels, const Report& r,
+                    std::string (*more)(const Report&, std::size_t)) {
   print_text("{:<16} {} channel{}\n", direction, channels.size(), channels.size() == 1 ? "" : "s");
-  for_first(channels.size(),
-            [&](std::size_t k) { print_text("    {:<32} [{}]\n", channels[k].name, channels[k].unit); });
+  for_first(channels.size(), [&](std::size_t k) {
+    const std::string text = more(r, k);
+    print_text("    {:<32} [{}]{}{}\n", channels[k].name, channels[k].unit, text.empty() ? "" : "  ", text);
+  });
+}
+
+void print_period(const Report& r) {
+  if (r.rig == nullptr) return;
+  const double period_us = 1e-3 * static_cast<double>(r.rig->period_ns);
+  const double share = (r.cost.step + r.cost.outputs) / period_us;
+  print_text("period           {:g} us in {}: a step with its outputs takes {:.2g} % of it{}\n", period_us,
+             wire::printable_line(r.rig->path), 100.0 * share,
+             share < 0.5 ? "" : "; above 50 % deadlines are missed: `rigstep commission` measures it");
 }
 
 void print_freedom(const Report& r) {
@@ -288,18 +328,32 @@ void print_report(const Report& r, bool with_details) {
   print_text("{}: {}\n", wire::printable_line(r.loaded.path), r.m.name());
   print_parts(r);
   print_forces(r);
-  print_channels("inputs", r.m.input_channels());
-  print_channels("outputs", r.m.output_channels());
+  print_channels("inputs", r.m.input_channels(), r, input_text);
+  print_channels("outputs", r.m.output_channels(), r, output_text);
   print_freedom(r);
   print_text(
-      "cost per step    {:.1f} us, and {:.1f} us for its outputs (medians measured on this machine, 3 iterations)\n",
-      r.cost.step, r.cost.outputs);
+      "cost per step    {:.1f} us, and {:.1f} us for its outputs (medians measured on this machine, {} iterations)\n",
+      r.cost.step, r.cost.outputs, r.plan.settings.iterations);
+  print_period(r);
   if (with_details) print_details(r);
 }
 
 nlohmann::json channels_json(const std::vector<Channel>& channels) {
   nlohmann::json all = nlohmann::json::array();
   for (const Channel& channel : channels) all.push_back({{"name", channel.name}, {"unit", channel.unit}});
+  return all;
+}
+
+// With what the rig file says of them.
+nlohmann::json inputs_json(const Report& r) {
+  nlohmann::json all = channels_json(r.m.input_channels());
+  for (std::size_t k = 0; k < r.policies.size(); ++k) {
+    const InputPolicy& policy = r.policies[k];
+    all[k]["safe"] = policy.safe;
+    if (std::isfinite(policy.minimum)) all[k]["minimum"] = policy.minimum;
+    if (std::isfinite(policy.maximum)) all[k]["maximum"] = policy.maximum;
+    if (std::isfinite(policy.most_change_per_step)) all[k]["most_change_per_step"] = policy.most_change_per_step;
+  }
   return all;
 }
 
@@ -319,7 +373,8 @@ nlohmann::json to_json(const Report& r) {
           {"joints", r.m.joints().size()},
           {"couplings", r.m.couplings().size()},
           {"drivers", r.m.drivers().size()},
-          {"inputs", channels_json(r.m.input_channels())},
+          {"inputs", inputs_json(r)},
+          {"period_us", r.rig != nullptr ? nlohmann::json(1e-3 * static_cast<double>(r.rig->period_ns)) : nlohmann::json()},
           {"outputs", channels_json(r.m.output_channels())},
           {"loops", loop_count(r.m)},
           {"rows", r.plan.rows()},
@@ -350,55 +405,25 @@ nlohmann::json to_json(const Report& r) {
           {"memory_bytes_per_body", r.bytes_per_body()}};
 }
 
-// Nothing but a mechanism is replaced by one.
-void require_replaceable(const std::string& path) {
-  if (!std::filesystem::is_regular_file(path)) return;
-  try {
-    load_mechanism_file(path);
-  } catch (const Error&) {
-    throw config::ConfigError("--write: " + path + " is no mechanism file and is kept: name another file");
+// Rig files name their mechanism in a line of its own, which no mechanism file has.
+bool is_rig_file(const std::string& path) {
+  std::istringstream lines(config::read_text_file(path));
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t at = line.find_first_not_of(" \t");
+    if (at == line.npos || !line.substr(at).starts_with("mechanism")) continue;
+    const std::size_t next = line.find_first_not_of(" \t", at + std::string_view("mechanism").size());
+    if (next != line.npos && line[next] == ':') return true;
   }
-}
-
-// Finds the nearest consistent start, says how far it is, and writes it if asked to.
-int assemble(const CheckOptions& options, const config::LoadedMechanism& loaded) {
-  require_replaceable(options.write);
-  const index3::ClosedStart start = index3::close_start_pose(loaded.mechanism);
-  const auto& was = loaded.mechanism.bodies();
-  if (options.json) {
-    print_json(nlohmann::json{{"schema", 1},
-                              {"closed", start.closed},
-                              {"residual", start.residual},
-                              {"largest_move_m", start.largest_move},
-                              {"largest_turn_rad", start.largest_turn},
-                              {"most_moved", start.most_moved}});
-  } else {
-    print_text("nearest start    {}: residual {:.1e}; moved {:.6g} m at most (body {}), turned {:.6g} rad at most\n",
-               start.closed ? "found" : "NOT FOUND", start.residual, start.largest_move, start.most_moved,
-               start.largest_turn);
-    for (std::size_t i = 0; i < was.size(); ++i) {
-      const Body& b = start.bodies[i];
-      print_text(
-          "    {:<20} moved {:.6g} m to position {{ x: {:.17g} y: {:.17g} z: {:.17g} }} orientation {{ e0: "
-          "{:.17g} e1: {:.17g} e2: {:.17g} e3: {:.17g} }}\n",
-          b.name, (b.position_0 - was[i].position_0).norm(), b.position_0[0], b.position_0[1], b.position_0[2],
-          b.orientation[0], b.orientation[1], b.orientation[2], b.orientation[3]);
-    }
-  }
-  if (!start.closed) {
-    print_error("rigstep: {}: no consistent pose near the start: check lengths, axes and the start pose", loaded.path);
-    return kExitMechanism;
-  }
-  if (options.write.empty()) return kExitOk;
-  write_text(options.write, config::with_start(loaded, start.bodies));
-  return kExitOk;
+  return false;
 }
 
 int check(const CheckOptions& options) {
   rt::set_floating_point_mode();
-  const config::LoadedMechanism loaded = load_mechanism_file(options.mechanism);
-  if (options.assemble) return assemble(options, loaded);
-  const Report report(loaded);
+  std::optional<config::RigConfig> rig;
+  if (is_rig_file(options.file)) rig = config::load_rig(options.file);
+  const config::LoadedMechanism loaded = rig ? load_mechanism_of(*rig) : load_mechanism_file(options.file);
+  if (options.assemble) return assemble_start(loaded, {options.write, options.json});
+  const Report report(loaded, rig ? &*rig : nullptr);
   if (options.json)
     print_json(to_json(report));
   else
@@ -412,20 +437,23 @@ int check(const CheckOptions& options) {
 
 Command add_check(CLI::App& app) {
   auto options = std::make_shared<CheckOptions>();
-  CLI::App* command = app.add_subcommand("check", "Check a mechanism file and report on the mechanism");
-  command->add_option("MECHANISM", options->mechanism, "Mechanism file")->required();
+  CLI::App* command = app.add_subcommand("check", "Check a mechanism or rig file and report on the mechanism");
+  command->add_option("FILE", options->file, "Mechanism file, or a rig file and the mechanism that it names")->required();
   auto* assemble = command->add_flag("--assemble", options->assemble,
-                                     "Find the nearest start that satisfies every joint, and say how far it is");
+                                     "Find the nearest start that satisfies every joint, hold what `start` in the file "
+                                     "holds, and say which body moves how far");
   command
       ->add_option(
           "--write", options->write,
-          "With --assemble: write the mechanism with that start to this file, if need be over another mechanism")
+          "With --assemble: write the mechanism with that start to this file, if need be over another mechanism. "
+          "Comments, layout and units stay")
       ->needs(assemble);
   command->add_flag("--details", options->details,
                     "Tell how the step is made, too: elimination, tangents, lanes, memory");
   command->add_flag("--json", options->json, "Print the report as JSON");
   command->footer(std::string("Examples:\n  rigstep check config/mechanisms/four_bar.textproto\n"
                               "  rigstep check config/mechanisms/full_car.textproto --details\n"
+                              "  rigstep check config/rigs/demo.textproto\n"
                               "  rigstep check my.textproto --assemble --write my_assembled.textproto\n\n") +
                   kExitCodeHelp);
   return [options] { return check(*options); };

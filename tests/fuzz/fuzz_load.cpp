@@ -42,7 +42,7 @@ void as_mechanism(const std::string& text) {
     require(loaded.mechanism.input_channels().size() <= static_cast<std::size_t>(kMaxChannels));
     require(loaded.mechanism.output_channels().size() <= static_cast<std::size_t>(kMaxChannels));
     require(config::parse_mechanism(text, "elsewhere").mechanism.id() == loaded.mechanism.id());
-    config::parse_mechanism(config::with_start(loaded, loaded.mechanism.bodies()), "fuzz.textproto");
+    config::parse_mechanism(config::with_start(loaded, loaded.mechanism.bodies()).text, "fuzz.textproto");
     try_steps(loaded.mechanism);
   } catch (const config::ConfigError&) {
   }

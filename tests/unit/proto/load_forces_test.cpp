@@ -213,7 +213,7 @@ TEST_CASE("a bushing placed at the start keeps its frames when the file is writt
   const LoadedMechanism loaded = parse_mechanism(kGoodForces, "m");
   std::vector<rigstep::Body> moved = loaded.mechanism.bodies();
   moved[0].position_0 = {0.5, 0.1, 0.3};
-  const Mechanism again = parse_mechanism(with_start(loaded, moved), "again").mechanism;
+  const Mechanism again = parse_mechanism(with_start(loaded, moved).text, "again").mechanism;
   CHECK(again.bushings()[0].in_second.point_b == loaded.mechanism.bushings()[0].in_second.point_b);
   CHECK((again.bushings()[0].in_first.axes_b - loaded.mechanism.bushings()[0].in_first.axes_b).norm() < 1e-15);
   CHECK(again.bushings()[0].in_first.point_b == loaded.mechanism.bushings()[0].in_first.point_b);

@@ -75,7 +75,7 @@ TEST_CASE("a rope whose points are placed at the start keeps them when the file 
   const LoadedMechanism loaded = parse_mechanism(kRopes, "m");
   std::vector<rigstep::Body> moved = loaded.mechanism.bodies();
   moved[0].position_0 = {0.0, 0.3, -1.0};
-  const Mechanism again = parse_mechanism(with_start(loaded, moved), "again").mechanism;
+  const Mechanism again = parse_mechanism(with_start(loaded, moved).text, "again").mechanism;
   CHECK(again.all<Rope>()[0].points[1].point_b == loaded.mechanism.all<Rope>()[0].points[1].point_b);
   CHECK(again.all<Rope>()[0].points[0].point_b == Vec3(1.0, 0.0, 0.0));
 }

@@ -172,7 +172,7 @@ TEST_CASE("what was placed at the start stays on its bodies when the file is wri
   std::vector<rigstep::Body> moved = loaded.mechanism.bodies();
   moved[0].position_0 = {0.5, 0.1, 0.3};
   moved[0].orientation = {0.6, 0.0, 0.0, 0.8};
-  check_same(parsed(with_start(loaded, moved)), loaded.mechanism);
+  check_same(parsed(with_start(loaded, moved).text), loaded.mechanism);
 }
 
 TEST_CASE("a point is given once, and a direction of the world needs no start") {

@@ -77,7 +77,7 @@ TEST_CASE("a stop placed at the start keeps its points when the file is written 
   const LoadedMechanism loaded = parse_mechanism(kStops, "m");
   std::vector<rigstep::Body> moved = loaded.mechanism.bodies();
   moved[0].position_0 = {1.1, 0.0, 0.0};
-  const Mechanism again = parse_mechanism(with_start(loaded, moved), "again").mechanism;
+  const Mechanism again = parse_mechanism(with_start(loaded, moved).text, "again").mechanism;
   CHECK(again.all<Stop>()[1].second_point_b == Vec3(1.0, 0.0, 0.0));
   CHECK(again.all<Stop>()[1].first_point_b == Vec3(0.0, 0.0, 1.0));
 }

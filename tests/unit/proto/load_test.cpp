@@ -268,7 +268,7 @@ TEST_CASE("a file with another start pose is written and read back to the last b
     b.angular_velocity_0 = random.vector();
     b.orientation = EulerParameters{0.6, 0.0, -0.8, 0.0};
   }
-  const Mechanism after = parse_mechanism(with_start(parse_mechanism(kGood, "m"), bodies), "m").mechanism;
+  const Mechanism after = parse_mechanism(with_start(parse_mechanism(kGood, "m"), bodies).text, "m").mechanism;
   for (std::size_t i = 0; i < bodies.size(); ++i) {
     CHECK(after.bodies()[i].position_0 == bodies[i].position_0);
     CHECK(after.bodies()[i].velocity_0 == bodies[i].velocity_0);
@@ -539,7 +539,7 @@ TEST_CASE("a mechanism written with another start keeps its joints, with what th
   for (const auto& entry : std::filesystem::directory_iterator(test::source_path("config/mechanisms"))) {
     const LoadedMechanism loaded = load_mechanism(entry.path().string());
     CAPTURE(loaded.path);
-    const Mechanism again = parse_mechanism(with_start(loaded, loaded.mechanism.bodies()), "again").mechanism;
+    const Mechanism again = parse_mechanism(with_start(loaded, loaded.mechanism.bodies()).text, "again").mechanism;
     const index3::Settings settings{.dt_ns = 100'000};
     index3::Stepper a(loaded.mechanism, settings), b(again, settings);
     for (int k = 0; k < 50; ++k) {
@@ -557,7 +557,7 @@ TEST_CASE("a joint placed at the start stays where it is in its bodies when the 
   const LoadedMechanism loaded = load_mechanism(test::source_path("config/mechanisms/pipelayer.textproto"));
   std::vector<rigstep::Body> moved = loaded.mechanism.bodies();
   for (rigstep::Body& body : moved) body.position_0 += Vec3(0.1, -0.2, 0.3) * static_cast<double>(&body - moved.data());
-  const Mechanism again = parse_mechanism(with_start(loaded, moved), "again").mechanism;
+  const Mechanism again = parse_mechanism(with_start(loaded, moved).text, "again").mechanism;
   for (std::size_t j = 0; j < again.joints().size(); ++j)
     CHECK((again.joints()[j].in_second.point_b - loaded.mechanism.joints()[j].in_second.point_b).norm() < 1e-14);
 }
