@@ -15,10 +15,10 @@ namespace {
 
 namespace pb = google::protobuf;
 
-constexpr int kDeepest = 32;  // messages within messages; protobuf's parser complains before
+constexpr int kDeepestMessage = 32;  // messages within messages; protobuf's parser complains before
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_numeral(char c) { return c >= '0' && c <= '9'; }
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 bool is_degree(std::string_view text, std::size_t at) { return text.substr(at).starts_with("\u00b0"); }
 
@@ -53,7 +53,7 @@ class UnitReader {
 
   std::string_view word_at(std::size_t at) const {
     std::size_t end = at;
-    while (end < text_.size() && (is_letter(text_[end]) || is_digit(text_[end]))) ++end;
+    while (end < text_.size() && (is_letter(text_[end]) || is_numeral(text_[end]))) ++end;
     return text_.substr(at, end - at);
   }
 
@@ -100,14 +100,14 @@ class UnitReader {
     if (here() == '{' || here() == '<') {
       ++at_;
       if (depth == 0) element_ = name, index_ = index;
-      gave_up_ = depth == kDeepest;
+      gave_up_ = depth == kDeepestMessage;
       return read_message(field == nullptr ? nullptr : field->message_type(), field, depth == 0 ? "" : prefix + name + ".",
                           depth + 1);
     }
     if (here() == '"' || here() == '\'') return skip_string();
     if (here() == '-') ++at_;
     skip_space();
-    if (is_digit(here()) || here() == '.') return read_number(field, parent, prefix + name, index, depth);
+    if (is_numeral(here()) || here() == '.') return read_number(field, parent, prefix + name, index, depth);
     const std::string_view word = word_at(at_);
     at_ += std::max<std::size_t>(word.size(), 1);
   }
@@ -115,13 +115,13 @@ class UnitReader {
   std::string_view number_here() const {
     std::size_t end = at_;
     if (text_.substr(at_).starts_with("0x") || text_.substr(at_).starts_with("0X")) return word_at(at_);
-    while (end < text_.size() && (is_digit(text_[end]) || text_[end] == '.')) ++end;
+    while (end < text_.size() && (is_numeral(text_[end]) || text_[end] == '.')) ++end;
     if (end < text_.size() && (text_[end] == 'e' || text_[end] == 'E')) {
       std::size_t digits = end + 1;
       if (digits < text_.size() && (text_[digits] == '+' || text_[digits] == '-')) ++digits;
-      if (digits < text_.size() && is_digit(text_[digits])) {
+      if (digits < text_.size() && is_numeral(text_[digits])) {
         end = digits;
-        while (end < text_.size() && is_digit(text_[end])) ++end;
+        while (end < text_.size() && is_numeral(text_[end])) ++end;
       }
     }
     return text_.substr(at_, end - at_);
@@ -148,7 +148,7 @@ class UnitReader {
         if (is_field && !wants_more) break;
         if (is_field && end == begin) break;
         if (stop < text_.size() && text_[stop] == '^')
-          for (++stop; stop < text_.size() && is_digit(text_[stop]);) ++stop;
+          for (++stop; stop < text_.size() && is_numeral(text_[stop]);) ++stop;
         end = at = stop;
         wants_more = false;
       } else {

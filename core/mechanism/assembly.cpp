@@ -187,8 +187,13 @@ void Assembly::hold_bridges(const Held& held) {
   std::sort(known.begin(), known.end());
   for (const JointPaths::Edge& edge : paths_.edges()) {
     if (edge.is_in_loop) continue;
-    for (const Freedom freedom : freedoms(m_.joints()[static_cast<std::size_t>(edge.joint)].type)) {
-      if (std::binary_search(known.begin(), known.end(), std::pair{edge.joint, freedom})) continue;
+    const JointType type = m_.joints()[static_cast<std::size_t>(edge.joint)].type;
+    const auto is_known = [&](Freedom freedom) {
+      return std::binary_search(known.begin(), known.end(), std::pair{edge.joint, freedom});
+    };
+    for (const Freedom freedom : freedoms(type)) {
+      if (is_known(freedom)) continue;
+      if (type == JointType::screw && (freedom == Freedom::angle || is_known(Freedom::angle))) continue;  // it follows
       Condition c{.first = follow(edge.joint, freedom, 0.0), .holds_rate = true};
       c.given = c.target = followed_.back().value;
       c.rate = rate_of(followed_.back());
@@ -228,9 +233,9 @@ void Assembly::place_outer(const JointPaths::Edge& edge, double share) {
     f.value = c.given + share * (c.target - c.given);
     is_there = is_there && f.value - f.offset == value[k];
     value[k] = f.value - f.offset;
+    if (joint.type == JointType::screw && k == 1) value[0] = value[1] * joint.lead / (2.0 * kPi);
   }
-  if (joint.type == JointType::screw)
-    value[1] = value[0] * (2.0 * kPi / joint.lead);
+  if (joint.type == JointType::screw) value[1] = value[0] * (2.0 * kPi / joint.lead);
   for (const JointScalar& row : joint_constraints(joint, now))
     is_there = is_there && std::abs(row.value) < kRounding * std::max(1.0, size_);
   if (is_there) return;

@@ -13,6 +13,7 @@
 #include "core/index3/compile/plan.h"
 #include "proto/key_file.h"
 #include "rt/deadline_loop.h"
+#include "proto/printable.h"
 #include "server/output/live_display.h"
 
 namespace rigstep::server {
@@ -314,13 +315,16 @@ void LiveRun::take_requests_in_lockstep() {
   if (rig_.lockstep) cycle_.take_requests(rt::MonotonicClock::wall_ns());
 }
 
-// Whether a rig is in control, as events tell it.
+// Whether a rig is in control, as events tell it, and which.
 void LiveRun::note_control(const RigEvent& event) {
   using Kind = RigEvent::Kind;
   if (event.observer) return;
-  if (event.kind == Kind::connected || event.kind == Kind::reconnected) cycle_.set_controlled(true);
-  if (event.kind == Kind::left || event.kind == Kind::timed_out || event.kind == Kind::key_removed)
-    cycle_.set_controlled(false);
+  const bool comes = event.kind == Kind::connected || event.kind == Kind::reconnected;
+  const bool goes = event.kind == Kind::left || event.kind == Kind::timed_out || event.kind == Kind::key_removed;
+  if (!comes && !goes) return;
+  cycle_.set_controlled(comes);
+  const std::lock_guard lock(events_mutex_);
+  in_control_ = comes ? event.rig_name : std::string();
 }
 
 void LiveRun::keep_event(const RigEvent& event) {
@@ -395,12 +399,17 @@ void LiveRun::start_recorder() {
   recorder_->start();
 }
 
+std::string LiveRun::control_text() {
+  const std::lock_guard lock(events_mutex_);
+  return in_control_.empty() ? "no rig in control" : "\"" + wire::printable(in_control_) + "\" in control";
+}
+
 std::string LiveRun::look() {
   const auto p99_us = [](const rt::Histogram& ns) { return 1e-3 * static_cast<double>(ns.percentile(99.0)); };
   const UdpCounters link = endpoint_.counters();
   std::string text = fmt::format(
-      "{}: {}, {} steps, wake-up p99 {:.0f} us, step p99 {:.0f} us, {} deadlines missed, {} datagrams in, {} out",
-      mechanism_.mechanism.name(), rt::to_string(cycle_.lifecycle().state), cycle_.step_ns().count(),
+      "{}: {}, {}, {} steps, wake-up p99 {:.0f} us, step p99 {:.0f} us, {} deadlines missed, {} datagrams in, {} out",
+      mechanism_.mechanism.name(), rt::to_string(cycle_.lifecycle().state), control_text(), cycle_.step_ns().count(),
       p99_us(cycle_.wake_up_ns()), p99_us(cycle_.step_ns()), cycle_.missed_deadlines(), link.accepted, link.sent);
   if (!with_outputs_) return text;
   displayed_.take(newest_displayed_);

@@ -92,6 +92,7 @@ class LiveRun {
   std::optional<std::string> command(wire::Command::Kind kind, std::uint32_t steps, std::uint32_t transitions);
   void take_requests_in_lockstep();
   void note_control(const RigEvent& event);
+  std::string control_text();
 
   config::RigConfig rig_;
   config::LoadedMechanism mechanism_;
@@ -106,6 +107,7 @@ class LiveRun {
   const bool with_outputs_;
   std::shared_ptr<RecordRings> rings_;
   std::mutex events_mutex_;  // between the network thread and the main thread
+  std::string in_control_;   // the rig's name
   std::vector<RigEvent> events_;
   std::optional<OperatorKey> operator_key_;  // where there is no key file
   KeyWatch key_watch_;
