@@ -131,6 +131,31 @@ joint { name: "right" type: SPHERICAL first: "ground" second: "A" in_first { poi
 END
 expect 3 "$RIGSTEP" check torn_apart.textproto --assemble && says out 'NOT FOUND'
 
+# --- a start by joint coordinates, in units: told body by body, written with comments, refused where it cannot be
+"$RIGSTEP" new drawn --from four_bar >/dev/null
+sed 's/angle: 0 deg/angle: 60 deg rate: 30 rpm/' drawn/mechanism.textproto >crank.textproto
+expect 0 "$RIGSTEP" check crank.textproto && says out 'start as written +[0-9.e-]+ m'
+expect 0 "$RIGSTEP" check crank.textproto --assemble --write crank_written.textproto
+says out '^ +crank +moved 0 m, turned 1\.0472 rad; velocity by 0 m/s, angular velocity by 3\.14159 rad/s$'
+says out '^wrote +crank_written\.textproto: [0-9]+ places differ from crank\.textproto, comments and layout are kept$'
+[[ $(grep -o '#.*' crank.textproto) == "$(grep -o '#.*' crank_written.textproto)" ]] || fail "--write lost a comment"
+grep -q '^  mass: 800 g$' crank_written.textproto || fail "--write lost a unit"
+expect 2 "$RIGSTEP" check crank_written.textproto --assemble --write again.textproto && says err 'nothing would change'
+[[ ! -e again.textproto ]] || fail "--write wrote what had not changed"
+expect 0 "$RIGSTEP" simulate crank.textproto --duration 0.01 --dt 0.001 --output crank.csv
+sed -n 2p crank.csv | grep -Eq '1\.047' || fail "the crank does not start at 60 degrees: $(head -n 2 crank.csv)"
+sed 's/joint: "crank_bearing" angle: 0 deg/joint: "rocker_bearing" angle: 10 deg/' drawn/mechanism.textproto >beyond.textproto
+expect 3 "$RIGSTEP" check beyond.textproto && says err 'beyond\.textproto:[0-9]+: start\[0\]\.angle: .*cannot be 0\.174533 rad'
+sed 's/viscous: 0.05 N m s\/rad/viscous: 0.05 N s\/m/' drawn/mechanism.textproto >unit.textproto
+expect 3 "$RIGSTEP" check unit.textproto && says err 'unit\.textproto:[0-9]+: joint_friction "crank_friction"\.viscous: is in N s/m, .* but takes N m s/rad'
+
+# --- a rig file: ranges of its channels, and its period against the cost of a step
+expect 0 "$RIGSTEP" check drawn/rig.textproto && says out '^ +torque +\[N m\] +-10 to 10, safe 0, stale after 50 steps$' &&
+  says out '^period +1000 us in drawn/rig\.textproto: a step with its outputs takes' && says out '^ +crank_rate +\[rad/s\] +0 while a fault'
+expect 0 "$RIGSTEP" check --json drawn/rig.textproto && assert_json out 'd["period_us"] == 1000 and d["inputs"][0]["maximum"] == 10'
+sed 's/maximum: 10 /maximum: 10 N /' drawn/rig.textproto >drawn/wrong.textproto
+expect 2 "$RIGSTEP" check drawn/wrong.textproto && says err 'maximum: is in N, but channel "torque" is in N m'
+
 # --- standard output that cannot be written: 4 and one line that says so, from every command
 for arguments in "check $pendulum" "check --json $pendulum" 'doctor' 'doctor --json' 'verify --list' "simulate --duration 0.1 --json $pendulum" \
   "serve --port 0 --duration 0.1 --record full.mcap $rig" 'check --help' '--version'; do

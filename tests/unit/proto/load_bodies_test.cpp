@@ -177,14 +177,16 @@ TEST_CASE("an orientation is said in one way, and in one that there is") {
   check_orientation("two_axes { x { x: 1 }\n z {} }", 4, "orientation.two_axes.z", "no direction");
 }
 
-TEST_CASE("a written orientation is in Euler parameters only") {
+TEST_CASE("an orientation that is written anew is in Euler parameters only, and others stay as they are") {
   const LoadedMechanism loaded = parse_mechanism(
       with_body(kBall + std::string("orientation { euler { sequence: \"zyx\" angle: [1, 2, 3] } }")), "m.textproto");
-  const std::string text = with_start(loaded, loaded.mechanism.bodies()).text;
+  std::vector<rigstep::Body> bodies = loaded.mechanism.bodies();
+  bodies[0].position_0[0] += 1.0;
+  CHECK(with_start(loaded, bodies).text.find("euler") != std::string::npos);
+  bodies[0].orientation = EulerParameters{0.6, 0.0, 0.8, 0.0};
+  const std::string text = with_start(loaded, bodies).text;
   CHECK(text.find("euler") == std::string::npos);
-  CHECK(
-      (parse_mechanism(text, "m").mechanism.bodies()[0].orientation - loaded.mechanism.bodies()[0].orientation).norm() <
-      1e-15);
+  CHECK((parse_mechanism(text, "m").mechanism.bodies()[0].orientation - bodies[0].orientation).norm() < 1e-15);
 }
 
 namespace {
@@ -246,11 +248,13 @@ TEST_CASE("a written mechanism has its bodies in the world and the same joints")
       parse_mechanism(chain("joint { name: \"j\" type: REVOLUTE first: \"A\" second: \"C\"\n"
                             "at_start { relative_to: \"B\" point { y: 1 } axis { z: 1 } coordinate: 0.5 } }\n"),
                       "m");
-  const std::string text = with_start(loaded, loaded.mechanism.bodies()).text;
+  std::vector<rigstep::Body> moved = loaded.mechanism.bodies();
+  for (rigstep::Body& body : moved) body.position_0[0] += 1e-15;
+  const std::string text = with_start(loaded, moved).text;
   CHECK(text.find("relative_to") == std::string::npos);
   const Mechanism again = parse_mechanism(text, "m").mechanism;
   for (std::size_t i = 0; i < 3; ++i) {
-    CHECK(again.bodies()[i].position_0 == loaded.mechanism.bodies()[i].position_0);
+    CHECK(again.bodies()[i].position_0 == moved[i].position_0);
     CHECK((again.bodies()[i].orientation - loaded.mechanism.bodies()[i].orientation).norm() < 1e-15);
   }
   CHECK((again.joints()[0].in_first.point_b - loaded.mechanism.joints()[0].in_first.point_b).norm() < 1e-15);
