@@ -15,6 +15,7 @@
 #include "proto/printable.h"
 #include "rt/thread_setup.h"
 #include "server/commands/commands.h"
+#include "server/fmu/archive.h"
 #include "server/link/udp_endpoint.h"
 #include "server/live/session.h"
 #include "server/output/csv.h"
@@ -93,6 +94,8 @@ int run_reporting_errors(const Command& command) {
     return report(error, kExitMechanism);
   } catch (const config::ConfigError& error) {
     return report(error, kExitUsage);
+  } catch (const FmuError& error) {
+    return report(error, kExitUsage);
   } catch (const wire::KeyError& error) {
     return report(error, kExitEnvironment);
   } catch (const wire::RecordingWriteError& error) {
@@ -131,7 +134,8 @@ int run(int argc, char** argv) {
       {"tune", add_tune(app)},         {"commission", add_commission(app)},
       {"schema", add_schema(app)},     {"info", add_info(app)},
       {"export", add_export(app)},     {"plot", add_plot(app)},
-      {"cut", add_cut(app)},           {"diff", add_diff(app)}};
+      {"cut", add_cut(app)},           {"diff", add_diff(app)},
+      {"export-fmu", add_export_fmu(app)}, {"fmusim", add_fmusim(app)}};
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -23,6 +23,8 @@ Command add_rig(CLI::App& app);
 Command add_replay(CLI::App& app);
 Command add_info(CLI::App& app);
 Command add_export(CLI::App& app);
+Command add_export_fmu(CLI::App& app);
+Command add_fmusim(CLI::App& app);
 Command add_plot(CLI::App& app);
 Command add_cut(CLI::App& app);
 Command add_diff(CLI::App& app);

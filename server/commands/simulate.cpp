@@ -71,6 +71,7 @@ struct Summary {
   double simulated = 0.0, wall = 0.0;                                                      // [s]
   double energy_start = 0.0, energy_end = 0.0, energy_lowest = 0.0, energy_highest = 0.0;  // total [J]
   StepReport worst;                                                                        // largest of each number
+  std::uint64_t state_hash = 0;                                                            // of the last state
   std::string recording, failure;
 
   void add(const StepReport& report, double energy) {
@@ -103,6 +104,7 @@ void print(const SimulateOptions& options, const Summary& s) {
                              {"acceleration_residual", s.worst.acceleration_residual},
                              {"last_increment", s.worst.last_increment},
                              {"not_converged", s.not_converged},
+                             {"state_hash", fmt::format("{:016x}", s.state_hash)},
                              {"recording", s.recording},
                              {"failure", s.failure}};
     print_json(out);
@@ -312,6 +314,7 @@ int simulate(const SimulateOptions& options) {
   sink.close(reason);
   summary.wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   summary.simulated = options.dt * static_cast<double>(summary.steps);
+  summary.state_hash = stepper.state().hash();
   if (options.output != "-") print(options, summary);
   if (!summary.failure.empty()) {
     print_error("rigstep: {}", summary.failure);
