@@ -87,6 +87,9 @@ void Instance::build(std::span<const ParameterValue> values) {
     parameters.push_back(stepper.parameter(static_cast<int>(i)));
   stepper.state().flatten(state);
   saved_state_.resize(state.size());
+  tunable_.clear();
+  for (std::size_t i = 0; i < parameters.size(); ++i)
+    if (loaded_.mechanism.parameters()[i].tunable) tunable_.push_back({static_cast<int>(i), parameters[i]});
   stepper_.emplace(std::move(stepper));
   start_parameters_ = std::move(parameters);
   start_state_ = std::move(state);
@@ -120,7 +123,7 @@ bool Instance::set_parameter(int index, double value) noexcept {
     return false;
   }
   const Parameter& parameter = all[static_cast<std::size_t>(index)];
-  if (!(value >= parameter.minimum && value <= parameter.maximum)) {
+  if (!parameter.allows(value)) {
     explain("parameter %s: %g is out of range: give %g to %g %s", parameter.name.c_str(), value, parameter.minimum,
             parameter.maximum, parameter.unit.c_str());
     return false;
@@ -133,6 +136,12 @@ bool Instance::set_parameter(int index, double value) noexcept {
   if (stepper_->set_parameter(index, value)) return true;
   explain("parameter %s: the mechanism cannot be stepped with %g: give another value", parameter.name.c_str(), value);
   return false;
+}
+
+template <class Value>
+bool Instance::set_tunable(const Value& value) noexcept {
+  for (ParameterValue& parameter : tunable_) parameter.value = value(static_cast<std::size_t>(parameter.index));
+  return tunable_.empty() || stepper_->set_parameters(tunable_);
 }
 
 bool Instance::inputs_are_finite() noexcept {
@@ -182,8 +191,7 @@ void Instance::explain_failed_step() noexcept {
 
 void Instance::reset() noexcept {
   const FloatingPointMode mode;
-  for (std::size_t i = 0; i < start_parameters_.size(); ++i)
-    if (loaded_.mechanism.parameters()[i].tunable) stepper_->set_parameter(static_cast<int>(i), start_parameters_[i]);
+  set_tunable([this](std::size_t i) { return start_parameters_[i]; });
   stepper_->restore(start_state_, 0);
   read_start();
 }
@@ -250,16 +258,17 @@ bool Instance::restore(std::span<const std::byte> bytes) noexcept {
     const Parameter& p = loaded_.mechanism.parameters()[i];
     const double value = number(parameters + i);
     if (value == parameter(static_cast<int>(i))) continue;
-    if (!p.tunable || !(value >= p.minimum && value <= p.maximum)) {
+    if (!p.tunable || !p.allows(value)) {
       explain("the state was saved with %s = %g, here it is %g: create the stepper with that value", p.name.c_str(),
               value, parameter(static_cast<int>(i)));
       return false;
     }
   }
   const FloatingPointMode mode;
-  for (std::size_t i = 0; i < header.parameters; ++i)
-    if (loaded_.mechanism.parameters()[i].tunable)
-      stepper_->set_parameter(static_cast<int>(i), number(parameters + i));
+  if (!set_tunable([&](std::size_t i) { return number(parameters + i); })) {
+    explain("the mechanism cannot be stepped with the parameters of the saved state: the bytes are damaged");
+    return false;
+  }
   std::memcpy(saved_state_.data(), numbers, sizeof(double) * header.flat);
   stepper_->restore(saved_state_, header.step);
   for (std::size_t i = 0; i < header.inputs; ++i) inputs_.value[i] = number(inputs + i);

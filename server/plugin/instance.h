@@ -63,6 +63,9 @@ class Instance {
 
  private:
   void read_start() noexcept;
+  // value(index) of all tunable parameters
+  template <class Value>
+  bool set_tunable(const Value& value) noexcept;
   bool inputs_are_finite() noexcept;
   void explain_failed_step() noexcept;
 
@@ -70,6 +73,7 @@ class Instance {
   index3::Settings asked_;  // where they leave the choice, settings() has what was chosen
   std::optional<index3::Stepper> stepper_;
   std::vector<double> start_parameters_;
+  std::vector<ParameterValue> tunable_;         // room for setting all of them together
   std::vector<double> start_state_;             // flat
   mutable std::vector<double> saved_state_;     // flat: room for save() and restore()
   Inputs inputs_;

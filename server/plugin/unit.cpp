@@ -78,8 +78,7 @@ Unit::Unit(const std::string& resources, const std::string& token, Standard stan
   if (const std::string needed = instantiation_token(mechanism.text, rig.text); token != needed)
     throw config::ConfigError("instantiation token: \"" + token + "\" is not that of the files in " + resources + ", " +
                               needed + ": description, resources and binary must come from one .fmu");
-  const std::vector<ParameterValue> values = start_values(rig, mechanism.mechanism);
-  instance_.emplace(std::move(mechanism), settings_of(rig), values);
+  instance_.emplace(std::move(mechanism), settings_of(rig), std::span<const ParameterValue>());
   variables_ = variables_of(instance_->mechanism());
   for (std::size_t i = 0; i < variables_.size(); ++i)
     for (int element = 0; element < variables_[i].elements(); ++element) places_.push_back({i, element});
@@ -238,7 +237,7 @@ bool Unit::set_number(const Variable& variable, double value) noexcept {
   }
   if (!before_start) return instance_->set_parameter(variable.index, value);
   const Parameter& parameter = instance_->mechanism().parameters()[static_cast<std::size_t>(variable.index)];
-  if (!(value >= parameter.minimum && value <= parameter.maximum)) {
+  if (!parameter.allows(value)) {
     instance_->explain("parameter %s: %g is out of range: give %g to %g %s", variable.name.c_str(), value,
                        parameter.minimum, parameter.maximum, parameter.unit.c_str());
     return false;
@@ -349,7 +348,7 @@ bool Unit::restore_instance(std::span<const std::byte> bytes, std::span<const do
     const auto built_with = instance_->parameters_of(bytes);
     const auto& all = instance_->mechanism().parameters();
     for (std::size_t i = 0; i < all.size(); ++i)
-      if (const double value = parameters[i]; !(value >= all[i].minimum && value <= all[i].maximum)) {
+      if (const double value = parameters[i]; !all[i].allows(value)) {
         tell(Status::error, Text("the saved state has %s = %g: out of range", all[i].name.c_str(), value).text);
         return false;
       }
