@@ -17,7 +17,7 @@ namespace {
 
 config::LoadedMechanism mechanism_of(const RecordedRun& run, const VariantRequest& request) {
   if (!request.mechanism.empty()) return load_mechanism_file(request.mechanism);
-  return parse_mechanism_text(run.header().mechanism_text(), run.header().mechanism_file());
+  return mechanism_of(run.header());
 }
 
 index3::Settings variant_settings(const RecordedRun& run, const VariantRequest& request) {

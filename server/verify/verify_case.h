@@ -18,7 +18,12 @@ struct VerifyCase {
   index3::Settings settings;
   std::uint64_t steps = 0;
   std::vector<Inputs> applied;  // (steps), empty: none has an input
-  std::string cut = {};         // why not all of a recording is used; empty: all of it is
+  struct Change {
+    std::uint64_t after = 0;     // step
+    ParameterValues parameters;  // that act from the next step on
+  };
+  std::vector<Change> changes = {};  // of parameters
+  std::string cut = {};              // why not all of a recording is used; empty: all of it is
 
   const Mechanism& described() const { return mechanism.mechanism; }
   const Inputs& inputs(std::uint64_t step) const;
