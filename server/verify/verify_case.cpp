@@ -41,6 +41,9 @@ void read_steps(wire::RecordingReader& reader, double duration, VerifyCase& a) {
       break;
     }
     if (record.transition == Transition::parameters) {
+      if (record.parameters.count != static_cast<int>(a.described().parameters().size()))
+        throw wire::RecordingError(a.mechanism.path, "a recorded change of parameters does not fit the mechanism",
+                                   "the file is damaged: use a copy");
       a.changes.push_back({a.steps, record.parameters});
       continue;
     }
@@ -104,7 +107,16 @@ std::vector<offline::HeldInputs> held_inputs(const VerifyCase& a) {
   return held;
 }
 
+std::vector<ParameterValue> tunable_values(const Mechanism& mechanism, const ParameterValues& values) {
+  std::vector<ParameterValue> tunable;
+  for (int k = 0; k < values.count; ++k)
+    if (mechanism.parameters()[static_cast<std::size_t>(k)].tunable)
+      tunable.push_back({k, values.value[static_cast<std::size_t>(k)]});
+  return tunable;
+}
+
 double expected_order(const VerifyCase& a) {
+  if (!a.changes.empty()) return 1.0;
   Inputs before;
   for (std::uint64_t k = 0; k < a.steps; ++k) {
     const Inputs now = a.inputs(k);

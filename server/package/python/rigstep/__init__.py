@@ -29,7 +29,7 @@ from rigstep.errors import (
 )
 from rigstep.frame import Clock
 from rigstep.rig import Rig, connect
-from rigstep.state import Channel, Distribution, Flags, Participant, State, Status, StepStatus, Summary
+from rigstep.state import Channel, Distribution, Flags, Parameter, Participant, State, Status, StepStatus, Summary
 
 if TYPE_CHECKING:
     from rigstep import aio
@@ -44,6 +44,7 @@ __all__ = [
     "Flags",
     "GoodbyeReason",
     "NoAnswer",
+    "Parameter",
     "Participant",
     "RecordingError",
     "RefusalReason",
