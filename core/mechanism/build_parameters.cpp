@@ -136,6 +136,9 @@ void MechanismBuilder::add_parameter(const std::string& name, const std::vector<
     throw MechanismError("maximum", "is " + number(maximum) + ", below minimum, " + number(minimum),
                          "give the larger one as maximum");
   if (targets.empty()) throw MechanismError("of", "is missing", "name the numbers that it moves: of: \"NAME.NUMBER\"");
+  if (mechanism_.parameters_.size() == static_cast<std::size_t>(kMaxParameters))
+    throw MechanismError("parameter", "there are more than " + std::to_string(kMaxParameters),
+                         "let one parameter move several numbers");
   Parameter parameter{name, "", 0.0, minimum, maximum, true, {}};
   for (const ParameterTarget& wanted : targets) {
     if (wanted.factor == 0.0 || !std::isfinite(wanted.factor))

@@ -32,6 +32,8 @@ struct Parameter {
   bool allows(double x) const noexcept { return x >= minimum && x <= maximum; }
 };
 
+inline constexpr int kMaxParameters = 128;  // of a mechanism
+
 struct ParameterValue {
   int index = -1;      // in Mechanism::parameters()
   double value = 0.0;  // [unit of the parameter]

@@ -36,6 +36,8 @@ Command add_tune(CLI::App& app);
 Command add_commission(CLI::App& app);
 Command add_study(CLI::App& app);
 Command add_verify(CLI::App& app);
+Command add_get(CLI::App& app);
+Command add_set(CLI::App& app);
 Command add_status(CLI::App& app);
 Command add_run(CLI::App& app);
 Command add_hold(CLI::App& app);

@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "server/commands/commands.h"
+#include "server/commands/parameter_options.h"
 #include "server/live/session.h"
 #include "server/output/terminal.h"
 
@@ -17,6 +18,7 @@ Command add_export_fmu(CLI::App& app) {
   struct Options {
     std::string mechanism, output;
     double period = 1e-3;
+    std::vector<config::ParameterSetting> parameters;
     int fmi = 3;
     bool json = false;
   };
@@ -29,6 +31,7 @@ Command add_export_fmu(CLI::App& app) {
   command->add_option("--period", options->period, "Internal step [s], whole microseconds")
       ->check(between(1e-6, 1.0))
       ->capture_default_str();
+  add_set(command, options->parameters);
   command->add_option("--output", options->output, "File to write; default: the mechanism's name with .fmu");
   command->add_flag("--json", options->json, "Print what was written as JSON");
   command->footer(std::string("Examples:\n"
@@ -43,6 +46,7 @@ Command add_export_fmu(CLI::App& app) {
     wanted.period_us = std::llround(options->period * 1e6);
     if (std::abs(static_cast<double>(wanted.period_us) * 1e-6 - options->period) > 1e-9 * options->period)
       throw config::ConfigError(fmt::format("--period: {:.12g} s is no whole number of microseconds", options->period));
+    wanted.parameters = options->parameters;
     const config::LoadedMechanism mechanism = load_mechanism_file(options->mechanism);
     std::string output = options->output;
     if (output.empty()) output = model_identifier_of(mechanism.mechanism.name()) + ".fmu";

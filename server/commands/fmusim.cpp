@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "server/commands/commands.h"
-#include "server/commands/run_options.h"
+#include "server/commands/parameter_options.h"
 #include "server/fmu/simulate_fmu.h"
 #include "server/output/terminal.h"
 
@@ -73,6 +73,7 @@ Command add_fmusim(CLI::App& app) {
   command->add_option("--inputs", options->run.inputs, "CSV with a column t [s] and columns named like inputs, interpolated linearly at the end of each step");
   command->add_option("--stop", options->run.stop_time, "Stop time [s]; default: the unit's own, else 10")->check(between(1e-9, kLongest));
   command->add_option("--step", options->run.step_size, "Communication step [s]; default: the unit's own, else 0.001")->check(between(1e-9, 1e3));
+  add_set(command, options->run.parameters);
   command->add_option("--output", options->run.output, "CSV of the outputs after each step; - is standard output");
   command->add_flag("--json", options->json, "Print the summary as JSON");
   command->footer(std::string("Examples:\n"

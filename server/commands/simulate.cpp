@@ -15,6 +15,7 @@
 #include "core/offline/solver.h"
 #include "rt/thread_setup.h"
 #include "server/commands/commands.h"
+#include "server/commands/parameter_options.h"
 #include "server/live/session.h"
 #include "server/output/csv.h"
 #include "server/output/terminal.h"
@@ -29,6 +30,7 @@ struct SimulateOptions {
   int threads = 1;
   std::string mechanism, solver = "index3", inputs, output;
   double duration = 10.0, dt = 1e-3, tolerance = 1e-9;
+  std::vector<config::ParameterSetting> parameters;
   std::uint64_t every = 1;
   bool json = false;
 };
@@ -234,7 +236,7 @@ int simulate_with_reference(const SimulateOptions& options) {
   if (options.output.ends_with(".mcap"))
     throw config::ConfigError("--output: \"" + options.output +
                               "\": recordings hold steps of index3, which this solver has not: name a .csv");
-  const config::LoadedMechanism mechanism = load_mechanism_file(options.mechanism);
+  const config::LoadedMechanism mechanism = load_mechanism_file(options.mechanism, options.parameters);
   const std::string unsupported_reason = solver->unsupported_reason(mechanism.mechanism);
   if (!unsupported_reason.empty())
     throw config::ConfigError("--solver: " + options.solver + " cannot do " + options.mechanism + ": " +
@@ -274,7 +276,7 @@ int simulate(const SimulateOptions& options) {
   if (options.solver != "index3") return simulate_with_reference(options);
   const index3::Settings settings = settings_of(options);
   const std::uint64_t steps = step_count(options);
-  const config::LoadedMechanism mechanism = load_mechanism_file(options.mechanism);
+  const config::LoadedMechanism mechanism = load_mechanism_file(options.mechanism, options.parameters);
   index3::Stepper stepper = make_stepper(mechanism, settings);
   std::optional<rt::StayOnCores> pinned;
   if (stepper.threads() > 1)
@@ -329,6 +331,7 @@ Command add_simulate(CLI::App& app) {
   auto options = std::make_shared<SimulateOptions>();
   CLI::App* command = app.add_subcommand("simulate", "Run a mechanism offline, as fast as it can");
   command->add_option("MECHANISM", options->mechanism, "Mechanism file")->required();
+  add_set(command, options->parameters);
   command->add_option("--duration", options->duration, "Simulated time [s], rounded to whole steps")
       ->capture_default_str();
   command

@@ -40,7 +40,11 @@ std::string rig_text(const FmuExport& options) {
   std::string text = fmt::format(
       "# How this unit is stepped; a rig file of `rigstep serve`.\nmechanism: \"mechanism.textproto\"\nperiod_us: {}\n",
       options.period_us);
-  return text;
+  if (options.parameters.empty()) return text;
+  text += "start {\n";
+  for (const config::ParameterSetting& each : options.parameters)  // a name has no quotation mark (proto/bounds.cpp)
+    text += fmt::format("  parameter {{ name: \"{}\" value: {} }}\n", each.name, each.value);
+  return text + "}\n";
 }
 
 // Of a step [s]; the instance is at its start again.
@@ -75,10 +79,9 @@ fs::path fmu_binary(FmiVersion version) {
 
 void export_fmu(const config::LoadedMechanism& mechanism, const FmuExport& options, const fs::path& output) {
   const std::string rig = rig_text(options);
-  const config::RigConfig parsed = config::parse_rig(rig, "rig.textproto");
-  std::vector<ParameterValue> values;
-  for (const auto& [name, value] : options.parameters) values.push_back({mechanism.mechanism.parameter(name), value});
-  plugin::Instance instance(mechanism, settings_of(parsed), values);
+  config::LoadedMechanism with_values = mechanism;
+  config::set_parameters(with_values, options.parameters);
+  plugin::Instance instance(std::move(with_values), settings_of(config::parse_rig(rig, "rig.textproto")), {});
   const std::vector<plugin::Variable> variables = plugin::variables_of(instance.mechanism());
   const ModelDescription description{options.version, model_identifier_of(mechanism.mechanism.name()),
                                      plugin::instantiation_token(mechanism.text, rig), utc_now()};

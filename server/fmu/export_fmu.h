@@ -14,7 +14,7 @@ namespace rigstep::server {
 struct FmuExport {
   FmiVersion version = FmiVersion::fmi3;
   std::int64_t period_us = 1000;
-  std::vector<std::pair<std::string, double>> parameters;  // that have other values than in the file
+  std::vector<config::ParameterSetting> parameters;  // that have other values than in the file
 };
 
 // Throws MechanismFileError, ConfigError, FileError, and FmuError where the binary is not beside the program.

@@ -4,9 +4,9 @@
 #include <filesystem>
 #include <functional>
 #include <string>
-#include <utility>
 #include <vector>
 
+#include "proto/load_mechanism.h"
 #include "server/fmu/fmu.h"
 
 namespace rigstep::server {
@@ -27,7 +27,7 @@ class TemporaryFolder {
 struct FmuRun {
   std::string inputs, output;  // tables; empty: none. output: - is standard output
   double stop_time = 0.0, step_size = 0.0;  // [s]; 0: those of the description
-  std::vector<std::pair<std::string, double>> parameters;
+  std::vector<config::ParameterSetting> parameters;  // set before the start
   std::function<void(double time)> progress;     // [s]; throws to stop
   std::function<void(const std::string&)> tell;  // what the unit says
 };

@@ -2,6 +2,11 @@
 // made with the new values.
 #include <doctest/doctest.h>
 
+#include <functional>
+#include <limits>
+#include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "core/index3/stepper.h"
@@ -11,7 +16,6 @@
 namespace rigstep {
 namespace {
 
-using index3::InstructionSet;
 using index3::Settings;
 using index3::Stepper;
 
@@ -22,15 +26,16 @@ MechanismBuilder::JointAtStart joint(const std::string& name, JointType type, co
   return at;
 }
 
-// A cart with an elastic mount, a swinging arm with a motor and friction, and a wheel on the road; so many more links
-// that threads divide them.
-MechanismBuilder described(int links) {
+// A cart with an elastic mount, a swinging arm with a motor and friction, and a wheel on the road; more links on the
+// arm, so that threads divide them; closed: the last one hinged to the ground, a loop.
+MechanismBuilder described(int links, bool closed = false) {
   MechanismBuilder b("tuned");
   b.set_gravity({0.0, 0.0, -9.81});
   const auto body = [&](const std::string& name, double mass, const Vec3& position) {
     Body x;
     x.name = name, x.mass = mass, x.position_0 = position;
     x.inertia_b = Vec3(0.1, 0.12, 0.15).asDiagonal();
+    if (name == "wheel") x.velocity_0 = Vec3(0.5, 0.1, 0.0);
     b.add_body(x);
   };
   body("cart", 2.0, Vec3::Zero());
@@ -46,6 +51,7 @@ MechanismBuilder described(int links) {
         joint("pin_" + std::to_string(k), JointType::revolute, before, name, {1.0 + k, 0.0, 0.0}, Vec3::UnitY()));
     before = name;
   }
+  if (closed) b.add_joint(joint("last", JointType::revolute, before, "ground", {1.0 + links, 0.0, 0.0}, Vec3::UnitY()));
   Input push;
   push.name = "push", push.kind = Input::Kind::body_force, push.direction = Vec3::UnitX();
   b.add_body_input(push, "cart");
@@ -61,10 +67,10 @@ MechanismBuilder described(int links) {
   friction.name = "rubbing", friction.coulomb = 0.3;
   b.add_friction(friction, "swing", Freedom::angle);
   Motor motor;
-  motor.name = "motor", motor.constant = 0.5, motor.effort_limit = 5.0;
+  motor.name = "motor", motor.constant = 1.5, motor.effort_limit = 5.0;
   b.add_motor(motor, "swing", Freedom::angle, {});
   Tyre tyre;
-  tyre.name = "tyre", tyre.radius = 0.3, tyre.stiffness = 2e4, tyre.damping = 50.0, tyre.road_point_0 = {0, 0, -0.3};
+  tyre.name = "tyre", tyre.radius = 0.3, tyre.stiffness = 2e4, tyre.damping = 50.0, tyre.road_point_0 = {0, 0, -0.308};
   b.add_tyre(tyre, "wheel", "", "");
   for (const Output::Kind kind : {Output::Kind::energy, Output::Kind::constraint_residual}) {
     Output output;
@@ -74,8 +80,8 @@ MechanismBuilder described(int links) {
   return b;
 }
 
-Mechanism tuned(int links) {
-  MechanismBuilder b = described(links);
+Mechanism tuned(int links, bool closed = false) {
+  MechanismBuilder b = described(links, closed);
   b.add_parameter("payload", {{"arm.mass"}}, 0.2, 50.0);
   b.add_parameter("arm_inertia", {{"arm.inertia.yy"}}, 0.06, 0.24);
   b.add_parameter("stiffness", {{"spring.stiffness"}}, 0.0, 1e5);
@@ -210,9 +216,9 @@ TEST_CASE("a stepper refuses what is fixed, out of range or not a number, all of
 }
 
 TEST_CASE("after a change a stepper has the bits of one made with the new values and the same state") {
-  for (const int threads : {1, 2})
-    for (const InstructionSet set : {InstructionSet::automatic, InstructionSet::sse2}) {
-      const Mechanism m = tuned(threads == 1 ? 2 : 40);
+  for (const auto& [threads, links, closed] : {std::tuple{1, 2, false}, {2, 40, false}, {1, 3, true}, {2, 40, true}})
+    for (const char* set : {static_cast<const char*>(nullptr), "x86-64"}) {
+      const Mechanism m = tuned(links, closed);
       Settings settings;
       settings.threads = threads;
       settings.instruction_set = set;

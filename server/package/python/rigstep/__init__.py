@@ -34,7 +34,7 @@ from rigstep.errors import (
 )
 from rigstep.frame import Clock
 from rigstep.rig import Rig, connect
-from rigstep.state import Channel, Distribution, Flags, Participant, State, Status, StepStatus, Summary
+from rigstep.state import Channel, Distribution, Flags, Parameter, Participant, State, Status, StepStatus, Summary
 
 if TYPE_CHECKING:
     from rigstep import aio
@@ -51,6 +51,7 @@ __all__ = [
     "GoodbyeReason",
     "MechanismError",
     "NoAnswer",
+    "Parameter",
     "Participant",
     "RecordingError",
     "RefusalReason",

@@ -46,6 +46,8 @@ class RefusalReason(enum.IntEnum):
     NO_BLACK_BOX = 7
     DISPLACED = 8
     NOT_PERMITTED = 9
+    STATE = 10
+    PARAMETER = 11
 
     @classmethod
     def _missing_(cls, value: object) -> RefusalReason:
