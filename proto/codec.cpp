@@ -59,6 +59,14 @@ std::size_t worst_state_size(std::size_t outputs) {
   return message.ByteSizeLong();
 }
 
+DecodeStatus read_parameter_set(const ParameterSet& set) {
+  if (set.request() == 0 || set.setting().empty() || set.setting_size() > kMaxParameters)
+    return DecodeStatus::unexpected_content;
+  const bool finite = std::all_of(set.setting().begin(), set.setting().end(),
+                                  [](const ParameterSetting& each) { return std::isfinite(each.value()); });
+  return finite ? DecodeStatus::ok : DecodeStatus::not_finite;
+}
+
 // Outputs that fit one frame and one Snapshot.
 std::size_t most_outputs() {
   std::size_t outputs = kMaxChannels;
@@ -122,6 +130,13 @@ DecodeStatus ServerCodec::decode(std::span<const std::byte> payload, std::option
       return Command::Kind_IsValid(request.command) && (request.command != Command::STEP || request.steps > 0)
                  ? DecodeStatus::ok
                  : DecodeStatus::unexpected_content;
+    case RigToServer::kParameterSet:
+      request.parameter_set = message->parameter_set();
+      return read_parameter_set(request.parameter_set);
+    case RigToServer::kParameterQuery:
+      request.first = message->parameter_query().first();
+      request.parameter_request = message->parameter_query().request();
+      return DecodeStatus::ok;
     case RigToServer::kJoin:
     case RigToServer::kGoodbye:
     case RigToServer::kHeartbeat:
@@ -227,6 +242,7 @@ std::span<const std::byte> ServerCodec::encode_status(StatusReport report) {
     while (is_too_long() && !list.empty()) list.RemoveLast();
   };
   sent.set_is_cut(is_too_long());
+  shorten(*sent.mutable_parameter());
   shorten(*sent.mutable_observer());
   // numbers tell what no log does
   for (const std::size_t most : {120u, 60u})
@@ -266,6 +282,13 @@ std::span<const std::byte> ServerCodec::encode_channel_page(Direction direction,
       break;
     }
   }
+  return serialise(reply_, buffer_);
+}
+
+std::span<const std::byte> ServerCodec::encode_parameters(ParameterReport report) {
+  ParameterReport& sent = *reply_.mutable_parameters();
+  sent = std::move(report);
+  while (reply_.ByteSizeLong() > kMaxPayload && !sent.parameter().empty()) sent.mutable_parameter()->RemoveLast();
   return serialise(reply_, buffer_);
 }
 
@@ -330,6 +353,17 @@ std::span<const std::byte> RigCodec::encode_command(Command::Kind kind, std::uin
   return serialise(request_, buffer_);
 }
 
+std::span<const std::byte> RigCodec::encode_parameter_set(const ParameterSet& set) {
+  *request_.mutable_parameter_set() = set;
+  return serialise(request_, buffer_);
+}
+
+std::span<const std::byte> RigCodec::encode_parameter_query(std::uint32_t first, std::uint64_t request) {
+  request_.mutable_parameter_query()->set_first(first);
+  request_.mutable_parameter_query()->set_request(request);
+  return serialise(request_, buffer_);
+}
+
 std::span<const std::byte> RigCodec::encode_heartbeat() {
   request_.mutable_heartbeat();
   return serialise(request_, buffer_);
@@ -382,6 +416,7 @@ DecodeStatus RigCodec::decode(std::span<const std::byte> payload, std::uint64_t 
     case ServerToRig::kChallenge:
     case ServerToRig::kAccept:
     case ServerToRig::kStatus:
+    case ServerToRig::kParameters:
       return DecodeStatus::ok;
     case ServerToRig::CONTENT_NOT_SET:
       break;

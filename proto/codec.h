@@ -61,7 +61,9 @@ struct RigRequest {
   Command::Kind command = Command::RUN;  // kCommand
   std::uint32_t steps = 0;               // kCommand
   Direction direction = INPUT;           // kChannelQuery
-  std::uint32_t first = 0;               // kChannelQuery
+  std::uint32_t first = 0;               // kChannelQuery, kParameterQuery
+  std::uint64_t parameter_request = 0;   // kParameterQuery
+  ParameterSet parameter_set;            // kParameterSet; values are finite
 };
 
 // What a Welcome tells beside what its codec knows.
@@ -105,8 +107,8 @@ class ServerCodec {
   std::span<const std::byte> encode_challenge(std::uint64_t nonce, std::span<const std::uint8_t, kCookieBytes> cookie);
   // public_key: null without a key; with one the frame is sealed by seal_proven_frame().
   std::span<const std::byte> encode_accept(std::uint64_t nonce, std::uint64_t session, const PublicKey* public_key);
-  // Puts this server's and mechanism's own fields in. What does not fit is left out, from the last on: observers,
-  // then reasons of refusals, then counters, then distributions.
+  // Puts this server's and mechanism's own fields in. What does not fit is left out, from the last on: parameters,
+  // observers, then reasons of refusals, then counters, then distributions.
   std::span<const std::byte> encode_status(StatusReport report);
   // In a session.
   std::span<const std::byte> encode_refusal(RefusalReason reason, std::string_view text);
@@ -115,6 +117,8 @@ class ServerCodec {
                                             bool proven);
   // The channels from `first` on, as many as fit. Past the end: none, so that the rig learns the total.
   std::span<const std::byte> encode_channel_page(Direction direction, std::uint32_t first);
+  // parameter: all from `first` on; those that fit are sent.
+  std::span<const std::byte> encode_parameters(ParameterReport report);
   std::span<const std::byte> encode_goodbye(std::string_view text, GoodbyeReason reason = ENDED);
 
   const std::string& product_version() const { return product_version_; }
@@ -149,6 +153,8 @@ class RigCodec {
   std::span<const std::byte> encode_reset_fault(std::uint32_t fault_number);
   std::span<const std::byte> encode_write_black_box(std::uint32_t black_boxes);
   std::span<const std::byte> encode_command(Command::Kind kind, std::uint32_t steps, std::uint32_t transitions);
+  std::span<const std::byte> encode_parameter_set(const ParameterSet& set);
+  std::span<const std::byte> encode_parameter_query(std::uint32_t first, std::uint64_t request);
   std::span<const std::byte> encode_heartbeat();
   std::span<const std::byte> encode_channel_query(Direction direction, std::uint32_t first);
   // Only after start().

@@ -37,6 +37,7 @@ Mechanism build(wire::Mechanism& file, const TextSource& source) {
     if constexpr (!SpringsFirst::has<Kind> && !ThenThese::has<Kind>) each_of_kind.template operator()<Kind>();
   });
   each("output", file.output());
+  each("parameter", file.parameter());
   try {
     return builder.build();
   } catch (const MechanismError& error) {
@@ -61,6 +62,13 @@ LoadedMechanism parse_mechanism(std::string text, const std::string& path) {
   for (int k = 0; k < file.coupling_size(); ++k) loaded.coupling_line.push_back(source.line_of(file, "coupling", k));
   for (int k = 0; k < file.driver_size(); ++k) loaded.driver_line.push_back(source.line_of(file, "driver", k));
   return loaded;
+}
+
+void set_parameters(LoadedMechanism& mechanism, const std::vector<ParameterSetting>& settings) {
+  std::vector<ParameterValue> values;
+  for (const ParameterSetting& each : settings)
+    values.push_back({mechanism.mechanism.parameter(each.name), each.value});
+  mechanism.mechanism = with_parameters(mechanism.mechanism, values);
 }
 
 LoadedMechanism load_mechanism(const std::string& path) { return parse_mechanism(read_text_file(path), path); }

@@ -24,6 +24,17 @@ struct LoadedMechanism {
 };
 
 LoadedMechanism load_mechanism(const std::string& path);
+
+// A value of a parameter that was asked for by name.
+struct ParameterSetting {
+  std::string name;
+  double value = 0.0;
+};
+
+// Declares these values, of tunable and fixed parameters, before the start. Throws MechanismError that names the
+// parameter.
+void set_parameters(LoadedMechanism& mechanism, const std::vector<ParameterSetting>& settings);
+
 // path: for messages only.
 LoadedMechanism parse_mechanism(std::string text, const std::string& path);
 

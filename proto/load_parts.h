@@ -26,6 +26,7 @@ void add(const wire::Stop& in, const wire::Mechanism& file, MechanismBuilder& bu
 void add(const wire::Rope& in, const wire::Mechanism& file, MechanismBuilder& builder);
 void add(const wire::Input& in, const wire::Mechanism& file, MechanismBuilder& builder);  // load_signals.cpp
 void add(const wire::Output& in, const wire::Mechanism& file, MechanismBuilder& builder);
+void add(const wire::Parameter& in, const wire::Mechanism& file, MechanismBuilder& builder);
 
 // The force elements of a kind in a file: of(file). A kind without its line here does not compile.
 template <class Kind>

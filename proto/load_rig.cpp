@@ -133,6 +133,18 @@ void read_channels(const wire::Rig& file, const TextSource& source, RigConfig& r
     });
 }
 
+void read_start(const wire::Start& start, const TextSource& source, RigConfig& rig) {
+  for (int k = 0; k < start.parameter_size(); ++k)
+    source.element(start, "parameter", k, [&] {
+      const wire::StartParameter& in = start.parameter(k);
+      if (in.name().empty()) throw MechanismError("name", "is missing", "name the parameter");
+      for (const RigConfig::StartValue& known : rig.parameters)
+        if (known.setting.name == in.name())
+          throw MechanismError("name", "is given twice", "give each parameter one value");
+      rig.parameters.push_back({{in.name(), in.value()}, source.line_of(start, "parameter", k)});
+    });
+}
+
 void read_black_box(const wire::Rig& file, const TextSource& source, RigConfig& rig) {
   if (!file.has_black_box()) return;
   rig.black_box_folder = file.black_box().folder();
@@ -207,6 +219,7 @@ RigConfig parse_rig(std::string text, const std::string& path) {
   read_stale_input(file, source, rig);
   read_link(file, source, std::filesystem::path(path).parent_path(), rig);
   read_channels(file, source, rig);
+  read_start(file.start(), source, rig);
   read_fault_after(file, source, rig);
   read_black_box(file, source, rig);
   rig.start = static_cast<StartMode>(file.lifecycle().start());

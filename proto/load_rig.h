@@ -10,6 +10,7 @@
 #include "core/mechanism/mechanism.h"
 #include "core/mechanism/signals.h"
 #include "proto/config_text.h"
+#include "proto/load_mechanism.h"
 
 namespace rigstep::config {
 
@@ -59,8 +60,13 @@ struct RigConfig {
   ControlLost control_lost = ControlLost::go_on;
   std::uint32_t soft_start_steps = 0;
   std::vector<std::string> outputs;  // empty: all
-  std::string text;                  // the file's content
-  std::string path;                  // as given
+  struct StartValue {
+    ParameterSetting setting;  // load_mechanism.h
+    int line = 0;
+  };
+  std::vector<StartValue> parameters;  // of the mechanism, that the run starts with
+  std::string text;                    // the file's content
+  std::string path;                    // as given
 };
 
 RigConfig load_rig(const std::string& path);

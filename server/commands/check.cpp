@@ -23,6 +23,7 @@
 #include "proto/write_mechanism.h"
 #include "rt/thread_setup.h"
 #include "server/commands/commands.h"
+#include "server/commands/parameter_options.h"
 #include "server/live/session.h"
 #include "server/output/csv.h"
 #include "server/output/quantile.h"
@@ -35,6 +36,7 @@ namespace {
 
 struct CheckOptions {
   std::string mechanism, write;
+  std::vector<config::ParameterSetting> parameters;
   bool assemble = false, json = false, details = false;
 };
 
@@ -246,6 +248,32 @@ void print_forces(const Report& r) {
   print_text("forces           {}\n", forces);
 }
 
+void print_parameters(const Report& r) {
+  if (r.m.parameters().empty()) return;
+  print_text("parameters       {}\n", r.m.parameters().size());
+  for_first(r.m.parameters().size(), [&r](std::size_t k) {
+    const Parameter& p = r.m.parameters()[k];
+    print_text("    {:<24} {:<8} {:>12.6g} [{}], {:.6g} to {:.6g}\n", p.name, p.tunable ? "tunable" : "fixed", p.value,
+               p.unit, p.minimum, p.maximum);
+  });
+}
+
+nlohmann::json parameters_json(const Mechanism& m) {
+  nlohmann::json all = nlohmann::json::array();
+  for (const Parameter& p : m.parameters()) {
+    nlohmann::json of = nlohmann::json::array();
+    for (const Target& target : p.targets) of.push_back({{"of", target.of}, {"factor", target.factor}});
+    all.push_back({{"name", p.name},
+                   {"unit", p.unit},
+                   {"value", p.value},
+                   {"minimum", p.minimum},
+                   {"maximum", p.maximum},
+                   {"kind", p.tunable ? "tunable" : "fixed"},
+                   {"of", of}});
+  }
+  return all;
+}
+
 void print_channels(const char* direction, const std::vector<Channel>& channels) {
   print_text("{:<16} {} channel{}\n", direction, channels.size(), channels.size() == 1 ? "" : "s");
   for_first(channels.size(),
@@ -288,6 +316,7 @@ void print_report(const Report& r, bool with_details) {
   print_text("{}: {}\n", wire::printable_line(r.loaded.path), r.m.name());
   print_parts(r);
   print_forces(r);
+  print_parameters(r);
   print_channels("inputs", r.m.input_channels());
   print_channels("outputs", r.m.output_channels());
   print_freedom(r);
@@ -319,6 +348,7 @@ nlohmann::json to_json(const Report& r) {
           {"joints", r.m.joints().size()},
           {"couplings", r.m.couplings().size()},
           {"drivers", r.m.drivers().size()},
+          {"parameters", parameters_json(r.m)},
           {"inputs", channels_json(r.m.input_channels())},
           {"outputs", channels_json(r.m.output_channels())},
           {"loops", loop_count(r.m)},
@@ -396,7 +426,7 @@ int assemble(const CheckOptions& options, const config::LoadedMechanism& loaded)
 
 int check(const CheckOptions& options) {
   rt::set_floating_point_mode();
-  const config::LoadedMechanism loaded = load_mechanism_file(options.mechanism);
+  const config::LoadedMechanism loaded = load_mechanism_file(options.mechanism, options.parameters);
   if (options.assemble) return assemble(options, loaded);
   const Report report(loaded);
   if (options.json)
@@ -414,6 +444,7 @@ Command add_check(CLI::App& app) {
   auto options = std::make_shared<CheckOptions>();
   CLI::App* command = app.add_subcommand("check", "Check a mechanism file and report on the mechanism");
   command->add_option("MECHANISM", options->mechanism, "Mechanism file")->required();
+  add_set(command, options->parameters);
   auto* assemble = command->add_flag("--assemble", options->assemble,
                                      "Find the nearest start that satisfies every joint, and say how far it is");
   command

@@ -125,6 +125,7 @@ class Watch {
     if (event.kind == Kind::reset_fault) return spdlog::info("a reset of the fault was asked for by {}", event.address);
     if (event.kind == Kind::command)
       return spdlog::info("{} was asked for by {}", to_string(transition_of(event.command)), event.address);
+    if (event.kind == Kind::parameters) return spdlog::info("parameters were changed by {}", event.address);
     if (event.kind == Kind::black_box) return spdlog::info("a black box was asked for by {}", event.address);
     const char* what = event.kind == Kind::connected     ? "connected"
                        : event.kind == Kind::reconnected ? "connected anew"

@@ -123,6 +123,11 @@ DecodeStatus Sessions::handle_content(Participant& participant, const wire::Fram
     case wire::RigToServer::kWriteBlackBox:
     case wire::RigToServer::kCommand:
       return handle_command(participant, came_ns);
+    case wire::RigToServer::kParameterSet:
+      return handle_parameter_set(participant);
+    case wire::RigToServer::kParameterQuery:
+      tell_parameters(participant, request_.first, request_.parameter_request);
+      return DecodeStatus::ok;
     case wire::RigToServer::kGoodbye:
       participants_.remove(participant, RigEvent::Kind::left);
       return DecodeStatus::ok;
@@ -152,15 +157,44 @@ bool Sessions::is_delayed(const Participant& participant, const wire::FrameHeade
   return delay_ns && *delay_ns > std::int64_t{settings_.max_input_delay_ms} * 1'000'000;
 }
 
+// Who may not is told so.
+bool Sessions::may_command(Participant& participant) {
+  if (participant.commands) return true;
+  outgoing_.send(codec_.encode_refusal(wire::NOT_PERMITTED,
+                                       "only the rig in control or an operator may ask for this. Give a key whose "
+                                       "role is operator."),
+                 participant);
+  return false;
+}
+
+DecodeStatus Sessions::handle_parameter_set(Participant& participant) {
+  if (!may_command(participant)) return DecodeStatus::not_permitted;
+  const std::string refusal = hooks_.set_parameters ? hooks_.set_parameters(request_.parameter_set)
+                                                    : std::string("this server takes no changes of parameters.");
+  if (!refusal.empty()) {
+    outgoing_.send(codec_.encode_refusal(wire::PARAMETER, refusal), participant);
+    return DecodeStatus::unexpected_content;
+  }
+  const std::uint64_t number = request_.parameter_set.request();
+  if (hooks_.on_event && number != parameter_request_)
+    hooks_.on_event({.kind = RigEvent::Kind::parameters, .address = to_text(participant.endpoint)});
+  parameter_request_ = number;
+  status_->outdate();
+  tell_parameters(participant, 0, request_.parameter_set.request());
+  return DecodeStatus::ok;
+}
+
+void Sessions::tell_parameters(Participant& participant, std::uint32_t first, std::uint64_t request) {
+  wire::ParameterReport report;
+  report.set_first(first);
+  report.set_request(request);
+  if (hooks_.describe_parameters) hooks_.describe_parameters(report);
+  outgoing_.send(codec_.encode_parameters(std::move(report)), participant);
+}
+
 // What an operator asks for, or the rig in control.
 DecodeStatus Sessions::handle_command(Participant& participant, std::int64_t came_ns) {
-  if (!participant.commands) {
-    outgoing_.send(codec_.encode_refusal(wire::NOT_PERMITTED,
-                                         "only the rig in control or an operator may ask for this. Give a key whose "
-                                         "role is operator."),
-                   participant);
-    return DecodeStatus::not_permitted;
-  }
+  if (!may_command(participant)) return DecodeStatus::not_permitted;
   const Carried carried = carry_out();
   if (!carried.refusal.empty()) {
     outgoing_.send(codec_.encode_refusal(carried.reason, carried.refusal), participant);

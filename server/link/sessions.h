@@ -62,6 +62,9 @@ class Sessions {
     bool is_void = false;      // it was carried out before
   };
   Carried carry_out();
+  bool may_command(Participant& participant);
+  wire::DecodeStatus handle_parameter_set(Participant& participant);
+  void tell_parameters(Participant& participant, std::uint32_t first, std::uint64_t request);
   bool is_delayed(const Participant& participant, const wire::FrameHeader& header, std::int64_t came_ns) const;
   void welcome(Participant& participant, std::int64_t now_ns);
   wire::DecodeStatus step_if_due(Participant& participant, std::int64_t came_ns);
@@ -80,6 +83,7 @@ class Sessions {
 
   const Lockstep* lockstep_ = nullptr;
   wire::RigRequest request_;
+  std::uint64_t parameter_request_ = 0;  // the newest one that was told of
   Snapshot snapshot_;
   rt::Histogram hand_off_ns_, reply_ns_;
 };

@@ -119,8 +119,7 @@ RunInfo describe_run(const std::string& path, const std::function<void(std::uint
   info.path = path;
   info.bytes = std::filesystem::file_size(path);
   take_header(reader.header(), info);
-  const config::LoadedMechanism mechanism =
-      parse_mechanism_text(reader.header().mechanism_text(), reader.header().mechanism_file());
+  const config::LoadedMechanism mechanism = mechanism_of(reader.header());
   info.mechanism = mechanism.mechanism.name();
   for (const Channel& channel : mechanism.mechanism.input_channels()) info.inputs.push_back(with_unit(channel));
   for (const Channel& channel : mechanism.mechanism.output_channels()) info.outputs.push_back(with_unit(channel));

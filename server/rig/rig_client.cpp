@@ -7,6 +7,7 @@
 #include "rt/clock.h"
 #include "server/network_error.h"
 #include "server/rig/client_session.h"
+#include "server/rig/parameters.h"
 #include "server/rig/rig_requests.h"
 
 namespace rigstep::server {
@@ -65,6 +66,19 @@ class RigClient::Session {
     return connected_ && server::request_command(
                              link_, [this](const ClientSession::Arrival& arrival) { return take(arrival); }, command,
                              steps, timeout_s);
+  }
+
+  std::vector<RigParameter> parameters(double timeout_s) {
+    if (!connected_) return {};
+    return server::read_parameters(
+        link_, [this](const ClientSession::Arrival& arrival) { return take(arrival); }, timeout_s);
+  }
+
+  std::uint64_t set_parameters(const std::vector<RigParameterValue>& values, std::uint32_t ramp_steps,
+                               double timeout_s) {
+    if (!connected_) return 0;
+    return server::set_parameters(
+        link_, [this](const ClientSession::Arrival& arrival) { return take(arrival); }, values, ramp_steps, timeout_s);
   }
 
   void leave(const std::string& words) {
@@ -166,6 +180,11 @@ bool RigClient::keys_locked() const noexcept { return session_->link_.keys_locke
 bool RigClient::reset_fault(double timeout_s) { return session_->reset_fault(timeout_s); }
 bool RigClient::command(RigCommand command, std::uint32_t steps, double timeout_s) {
   return session_->command(command, steps, timeout_s);
+}
+std::vector<RigParameter> RigClient::parameters(double timeout_s) { return session_->parameters(timeout_s); }
+std::uint64_t RigClient::set_parameters(const std::vector<RigParameterValue>& values, std::uint32_t ramp_steps,
+                                        double timeout_s) {
+  return session_->set_parameters(values, ramp_steps, timeout_s);
 }
 const RigServer& RigClient::server() const noexcept { return session_->server_; }
 bool RigClient::send(std::span<const double> inputs) noexcept { return session_->send_inputs(inputs); }

@@ -67,6 +67,20 @@ struct RigState {
 // Message Command of wire.proto.
 enum class RigCommand : std::uint8_t { run, hold, step, snapshot, reset_to_start, reset_to_snapshot };
 
+// A parameter of the server's mechanism.
+struct RigParameter {
+  std::string name;
+  std::string unit;
+  double value = 0.0;  // that acts now [unit]
+  double minimum = 0.0, maximum = 0.0;
+  bool tunable = false;  // else fixed: it was given before the start
+};
+
+struct RigParameterValue {
+  std::string name;
+  double value = 0.0;  // [unit of the parameter]
+};
+
 class __attribute__((visibility("default"))) RigClient {
  public:
   enum class Arrival { nothing, state, goodbye, other };
@@ -98,6 +112,13 @@ class __attribute__((visibility("default"))) RigClient {
   // As the controller: has the server run, hold and so on; steps: of RigCommand::step. False: the state of the run does
   // not permit it, or no answer came.
   bool command(RigCommand command, std::uint32_t steps, double timeout_s);
+  // The parameters of the mechanism with what acts now. Empty also where no answer came.
+  std::vector<RigParameter> parameters(double timeout_s);
+  // As the controller: changes tunable parameters between two steps, all of them between the same two; over so many
+  // steps in equal parts, 0: at once. The first step that it acts in; 0: no answer came, and it may act or not. Throws
+  // std::runtime_error with the server's words where it refuses; nothing has changed then.
+  std::uint64_t set_parameters(const std::vector<RigParameterValue>& values, std::uint32_t ramp_steps,
+                               double timeout_s);
   std::uint64_t sent_inputs() const noexcept;  // sequence of the newest one
 
   // The next datagram that came, without waiting. state(): after Arrival::state.
