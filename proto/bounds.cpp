@@ -77,6 +77,10 @@ constexpr Bound kBounds[] = {
     {"Tube.length", 0, kLargestSize, kMetres},
     {"Rod.length", 0, kLargestSize, kMetres},
     {"Rod.radius", 0, kLargestSize, kMetres},
+    {"Capsule.radius", 0, kLargestSize, kMetres},
+    {"Capsule.length", 0, kLargestSize, kMetres},
+    {"Mesh.scale", 0, kLargestSize, "write the metres that a unit of the file has: 0.001 for millimetres"},
+    {"Body.shape", 0, 1000, kSplit},
 
     {"Mechanism.body", 0, kMostElements, kSplit},
     {"Mechanism.joint", 0, kMostElements, kSplit},
@@ -93,6 +97,7 @@ constexpr Bound kBounds[] = {
     {"Mechanism.tyre", 0, kMostElements, kSplit},
     {"Mechanism.stop", 0, kMostElements, kSplit},
     {"Mechanism.rope", 0, kMostElements, kSplit},
+    {"Mechanism.ground_shape", 0, 1000, kSplit},
     {"Rope.point", 0, 1000, "divide the rope"},
     {"Mechanism.effort", 0, kMostElements, kSplit},
     {"DriverSum.harmonic", 0, 100, "use a table"},

@@ -131,7 +131,8 @@ int run(int argc, char** argv) {
       {"tune", add_tune(app)},         {"commission", add_commission(app)},
       {"schema", add_schema(app)},     {"info", add_info(app)},
       {"export", add_export(app)},     {"plot", add_plot(app)},
-      {"cut", add_cut(app)},           {"diff", add_diff(app)}};
+      {"cut", add_cut(app)},           {"diff", add_diff(app)},
+      {"view", add_view(app)}};
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -17,7 +17,7 @@ set(rooms
   core/index3/kernels core/index3/step core/index3/start core/index3/outputs
   rt proto
   server server/output server/link server/rig server/live server/recordings server/machine server/verify server/bench
-  server/studies server/commands)
+  server/studies server/view server/commands)
 set(allow_core/mechanism "${std}|${eigen}|\"core/mechanism/.*\"")
 set(words_core/mechanism "std and Eigen")
 
@@ -73,7 +73,8 @@ server_room(machine live link rig output)
 server_room(verify live link rig output)
 server_room(bench verify machine live link rig output)
 server_room(studies bench verify machine live link rig output)
-server_room(commands studies bench verify machine recordings live link rig output)
+server_room(view recordings live link rig output)
+server_room(commands studies bench verify machine recordings view live link rig output)
 set(allow_server "<.*>|\"(core|rt|proto|server)/.*\"")
 set(words_server "packages, core, rt and proto, by their path from the top")
 set(deny_core "<(iostream|fstream|chrono)>")

@@ -34,6 +34,7 @@ Command add_tune(CLI::App& app);
 Command add_commission(CLI::App& app);
 Command add_study(CLI::App& app);
 Command add_verify(CLI::App& app);
+Command add_view(CLI::App& app);
 Command add_status(CLI::App& app);
 Command add_run(CLI::App& app);
 Command add_hold(CLI::App& app);
