@@ -58,6 +58,7 @@ constexpr Bound kBounds[] = {
     {"ChannelInput.ramp_steps", 0, kAnyCount, "use some hundred"},
     {"SafeOutput.ramp_steps", 0, kAnyCount, "use some hundred"},
     {"Lifecycle.soft_start_steps", 0, kAnyCount, "use some hundred"},
+    {"View.port", 0, 65535, "use a TCP port, 1 to 65535, or leave it out for 8470"},
     {"BlackBox.seconds", 0, 1'000'000, "use 30"},
     {"BlackBox.most_files", 0, 1'000'000, "leave it out for 50"},
     {"BlackBox.most_mebibytes", 0, 1e9, "leave it out for 1024"},

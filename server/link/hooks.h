@@ -9,6 +9,7 @@
 #include "core/mechanism/signals.h"
 #include "proto/wire.pb.h"
 #include "rt/deadline_loop.h"
+#include "rt/pose_mailbox.h"
 
 namespace rigstep::server {
 
@@ -42,6 +43,7 @@ struct UdpHooks {
   // there were not so many transitions before.
   std::function<std::optional<std::string>(wire::Command::Kind kind, std::uint32_t steps, std::uint32_t transitions)>
       command = {};
+  rt::PoseMailbox* poses = nullptr;  // for who subscribes to them; outlives the link
 };
 
 }  // namespace rigstep::server

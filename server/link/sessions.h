@@ -40,6 +40,8 @@ class Sessions {
 
   wire::DecodeStatus handle(const wire::FrameHeader& header, const Arrival& arrival);
   void send_newest_state();  // of `snapshots`, where there is a new one
+  // To those who have subscribed, and a few datagrams at a time: the controller waits for its states meanwhile.
+  void send_poses(std::int64_t now_ns, std::size_t most_frames);
   void end_all(const char* why);
   // Ends the sessions of keys that are not in the ring any more.
   void keep_only(const wire::KeyRing& ring);
@@ -81,6 +83,8 @@ class Sessions {
   const Lockstep* lockstep_ = nullptr;
   wire::RigRequest request_;
   Snapshot snapshot_;
+  const rt::PoseFrame* poses_ = nullptr;  // that are being sent
+  std::size_t next_body_ = 0;             // of these
   rt::Histogram hand_off_ns_, reply_ns_;
 };
 

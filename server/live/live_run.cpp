@@ -167,6 +167,7 @@ LiveRun::LiveRun(config::RigConfig rig, bool with_outputs)
       realtime_(rt::set_up_process_memory(realtime_settings(rig_))),
       no_deep_idle_(realtime_settings(rig_), realtime_),
       stepper_(make_stepper(mechanism_, settings_of(rig_))),
+      poses_(mechanism_.mechanism.bodies().size(), rig_.period_ns),
       with_outputs_(with_outputs),
       rings_(make_rings(rig_, stepper_)),
       key_watch_(rig_.key_path),
@@ -183,13 +184,15 @@ LiveRun::LiveRun(config::RigConfig rig, bool with_outputs)
                      },
                  .write_black_box = [this](std::uint32_t written) { return request_black_box_after(written); },
                  .command = [this](wire::Command::Kind kind, std::uint32_t steps,
-                                   std::uint32_t transitions) { return command(kind, steps, transitions); }}),
+                                   std::uint32_t transitions) { return command(kind, steps, transitions); },
+                 .poses = &poses_}),
       cycle_(stepper_, cycle_settings(rig_, mechanism_.mechanism),
              {.in = &inputs_,
               .out = rig_.lockstep ? nullptr : &snapshots_,
               .display = with_outputs ? &displayed_ : nullptr,
               .steps = keeps_records() ? &rings_->steps : nullptr,
               .states = keeps_records() ? &rings_->states : nullptr,
+              .poses = &poses_,
               .wake_fd = rig_.lockstep ? -1 : endpoint_.wake_fd()}) {
   if (!endpoint_.keys_locked())
     key_events_.push_back(

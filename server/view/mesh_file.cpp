@@ -143,7 +143,7 @@ TriangleMesh read_obj(std::string_view text) {
 void require_drawable(const TriangleMesh& mesh) {
   if (mesh.triangles.empty()) throw MeshError("has no triangles; export the surface of the part");
   for (const Eigen::Vector3f& vertex : mesh.vertices)
-    if (!(vertex.cwiseAbs().maxCoeff() < 1e12f))
+    if (!vertex.allFinite() || vertex.cwiseAbs().maxCoeff() > 1e12f)
       throw MeshError("has a vertex that is no finite number; export it anew");
 }
 

@@ -29,27 +29,12 @@ std::string points_text(const std::vector<Pixel>& points) {
   return text;
 }
 
-Colour own_colour(const Scene::Solid& solid) {
-  switch (solid.role) {
-    case Role::joint:
-      return kJointColour;
-    case Role::support:
-      return kSupportColour;
-    case Role::wheel:
-      return kWheelColour;
-    case Role::shape:
-    case Role::link:
-      break;
-  }
-  return body_colour(solid.shape.body);
-}
-
 }  // namespace
 
 void Painter::add_solid(const Scene::Solid& solid, const BodyPose& body) {
   const Mat3 A = index3::rotation_matrix(body.p) * index3::rotation_matrix(solid.shape.orientation);
   const Vec3 centre = body.r + index3::rotation_matrix(body.p) * solid.shape.position_b;
-  colour_ = solid.shape.colour ? *solid.shape.colour : own_colour(solid);
+  colour_ = colour_of(solid);
   // what stands for a joint lies on what it joins
   bias_ = solid.role == Role::joint     ? 3.0 * scene_.thickness
           : solid.role == Role::support ? -3.0 * scene_.thickness

@@ -353,6 +353,22 @@ Scene make_scene(const config::LoadedMechanism& loaded) {
   return scene;
 }
 
+Colour colour_of(const Scene::Solid& solid) {
+  if (solid.shape.colour) return *solid.shape.colour;
+  switch (solid.role) {
+    case Scene::Role::joint:
+      return kJointColour;
+    case Scene::Role::support:
+      return kSupportColour;
+    case Scene::Role::wheel:
+      return kWheelColour;
+    case Scene::Role::shape:
+    case Scene::Role::link:
+      break;
+  }
+  return body_colour(solid.shape.body);
+}
+
 Mat3 rotation_of(const EulerParameters& p) { return index3::rotation_matrix(p); }
 
 Vec3 in_world(const Scene::Point& point, const Poses& poses) {

@@ -9,6 +9,7 @@
 #include "core/index3/state.h"
 #include "proto/load_mechanism.h"
 #include "server/view/mesh_file.h"
+#include "server/view/palette.h"
 
 namespace rigstep::server {
 
@@ -56,6 +57,9 @@ struct Scene {
 
 // Meshes are read from the folder of the mechanism file; one that cannot be read is left out, see Scene::problems.
 Scene make_scene(const config::LoadedMechanism& loaded);
+
+// As the file says, else by role and body.
+Colour colour_of(const Scene::Solid& solid);
 
 Mat3 rotation_of(const EulerParameters& p);
 // A point that a body carries, in the world.

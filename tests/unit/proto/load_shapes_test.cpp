@@ -12,20 +12,20 @@ namespace {
 using Kind = DrawnShape::Kind;
 
 // A mechanism of one body, whose own fields stand from line 2 on.
-std::string with_body(const std::string& fields) {
+std::string drawn_body(const std::string& fields) {
   return "name: \"m\" body { name: \"A\" mass: 1 inertia { xx: 1 yy: 1 zz: 1 }\n" + fields + "\n}\n";
 }
 
-LoadedMechanism loaded(const std::string& fields) { return parse_mechanism(with_body(fields), "m.textproto"); }
+LoadedMechanism drawn(const std::string& fields) { return parse_mechanism(drawn_body(fields), "m.textproto"); }
 
 void check_shape_complaint(const std::string& shape, const std::string& field, const std::string& problem) {
-  test::check_complaint(with_body("\nshape { " + shape + " }"), 3, "body[0].shape[0]." + field, problem);
+  test::check_complaint(drawn_body("\nshape { " + shape + " }"), 3, "body[0].shape[0]." + field, problem);
 }
 
 }  // namespace
 
 TEST_CASE("a body has as many shapes as it is given, with size, place and colour") {
-  const auto shapes = loaded(
+  const auto shapes = drawn(
                           "shape { box { x: 1 y: 2 z: 3 } position { x: 0.5 } colour: \"#0a64ff80\" }\n"
                           "shape { capsule { radius: 0.1 length: 2 axis { x: 2 } } }")
                           .shapes;
@@ -41,9 +41,9 @@ TEST_CASE("a body has as many shapes as it is given, with size, place and colour
 }
 
 TEST_CASE("shapes are no part of a mechanism's identity") {
-  const Mechanism bare = loaded("").mechanism;
-  CHECK(loaded("shape { sphere { radius: 0.2 } }").mechanism.id() == bare.id());
-  CHECK(parse_mechanism(with_body("") + "ground_shape { sphere { radius: 0.2 } }", "m").mechanism.id() == bare.id());
+  const Mechanism bare = drawn("").mechanism;
+  CHECK(drawn("shape { sphere { radius: 0.2 } }").mechanism.id() == bare.id());
+  CHECK(parse_mechanism(drawn_body("") + "ground_shape { sphere { radius: 0.2 } }", "m").mechanism.id() == bare.id());
 }
 
 TEST_CASE("a body with shape_inertia and without shapes is drawn as that solid") {
@@ -57,7 +57,7 @@ TEST_CASE("a body with shape_inertia and without shapes is drawn as that solid")
 }
 
 TEST_CASE("a mesh is a file of the mechanism file's folder or of one below") {
-  const auto shapes = loaded("shape { mesh { file: \"parts/arm.STL\" scale: 0.001 } }").shapes;
+  const auto shapes = drawn("shape { mesh { file: \"parts/arm.STL\" scale: 0.001 } }").shapes;
   CHECK(shapes.at(0).file == "parts/arm.STL");
   CHECK(shapes.at(0).size == Vec3::Constant(0.001));
   for (const char* file : {"/etc/passwd.stl", "../arm.stl", "parts/../../arm.stl"})
@@ -69,7 +69,7 @@ TEST_CASE("a mesh is a file of the mechanism file's folder or of one below") {
 TEST_CASE("a shape that cannot be drawn is refused with its place in the file") {
   check_shape_complaint("colour: \"#000000\"", "shape", "no form");
   check_shape_complaint("sphere { radius: -1 }", "sphere.radius", "the least is 0");
-  check_shape_complaint("box { x: 1 y: 1 }", "box.z", "not above zero");
+  check_shape_complaint("box { x: 1 y: 1 }", "box.z", "is 0");
   check_shape_complaint("box { x: 1 y: 1 z: 1e7 }", "box.z", "the most is");
   check_shape_complaint("tube { inner_radius: 2 outer_radius: 1 length: 1 }", "tube.inner_radius", "not below");
   check_shape_complaint("cylinder { radius: 1 length: 1 axis { } }", "cylinder.axis", "zero");

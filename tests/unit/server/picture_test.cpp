@@ -17,8 +17,8 @@ std::size_t count(const std::string& text, const std::string& what) {
   return found;
 }
 
-config::LoadedMechanism pendulum(const std::string& more = "", const std::string& name = "m") {
-  return config::parse_mechanism("name: \"" + name + R"(" gravity { y: -9.81 }
+config::LoadedMechanism pendulum(const std::string& more = "") {
+  return config::parse_mechanism(R"(name: "m" gravity { y: -9.81 }
     body { name: "rod" mass: 1 inertia { xx: 1 yy: 1 zz: 1 } position { x: 0.5 } )" +
                                      more + R"( }
     joint { name: "pin" type: REVOLUTE first: "ground" second: "rod" at_start { axis { z: 1 } } }
@@ -62,8 +62,11 @@ TEST_CASE("a body's shapes replace the sketch of it") {
   for (const Scene::Solid& solid : scene.solids) CHECK(solid.role != Scene::Role::link);
 }
 
-TEST_CASE("names are shown in a picture, and never run") {
-  const std::string svg = draw(pendulum("", "<script>alert(1)</script>"));
+TEST_CASE("captions are shown in a picture, and never run") {
+  PictureOptions options;
+  options.caption = "<script>alert(1)</script>\x1b[2J";
+  const std::string svg = draw(pendulum(), options);
+  CHECK(count(svg, "\x1b") == 0);
   CHECK(count(svg, "<script") == 0);
   CHECK(count(svg, "&lt;script&gt;") >= 1);
 }
