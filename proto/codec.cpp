@@ -32,8 +32,9 @@ std::span<const std::byte> serialise(Message& message, std::span<std::byte> buff
   return buffer.first(size);
 }
 
-bool all_finite(const google::protobuf::RepeatedField<double>& values) {
-  return std::all_of(values.begin(), values.end(), [](double value) { return std::isfinite(value); });
+template <class Number>
+bool all_finite(const google::protobuf::RepeatedField<Number>& values) {
+  return std::all_of(values.begin(), values.end(), [](Number value) { return std::isfinite(value); });
 }
 
 // At most max_bytes, never cut inside a UTF-8 character: its later bytes are 10xxxxxx.
@@ -141,6 +142,7 @@ DecodeStatus ServerCodec::decode(std::span<const std::byte> payload, std::option
     case RigToServer::kGoodbye:
     case RigToServer::kHeartbeat:
     case RigToServer::kStatusQuery:
+    case RigToServer::kPoseSubscription:
       return DecodeStatus::ok;
     case RigToServer::kChannelQuery:
       request.direction = message->channel_query().direction();
@@ -193,6 +195,18 @@ std::span<const std::byte> ServerCodec::encode_state(const Snapshot& snapshot) {
   state.clear_value();
   for (const int output : outputs_) state.add_value(snapshot.outputs.value[static_cast<std::size_t>(output)]);
   return serialise(state_, buffer_);
+}
+
+std::span<const std::byte> ServerCodec::encode_poses(const PoseFields& fields) {
+  PoseFrame& frame = *poses_.mutable_poses();
+  frame.set_mechanism_id(mechanism_id_);
+  frame.set_step(fields.step);
+  frame.set_sim_time_ns(fields.sim_time_ns);
+  frame.set_first_body(fields.first_body);
+  frame.set_bodies(fields.bodies);
+  frame.clear_pose();
+  for (const float number : fields.numbers) frame.add_pose(number);
+  return serialise(poses_, buffer_);
 }
 
 std::span<const std::byte> ServerCodec::encode_welcome(const WelcomeFields& fields) {
@@ -375,6 +389,11 @@ std::span<const std::byte> RigCodec::encode_channel_query(Direction direction, s
   return serialise(request_, buffer_);
 }
 
+std::span<const std::byte> RigCodec::encode_pose_subscription() {
+  request_.mutable_pose_subscription();
+  return serialise(request_, buffer_);
+}
+
 std::span<const std::byte> RigCodec::encode_input(const InputSample& sample) {
   assert(started_);
   InputFrame& frame = *input_.mutable_input();
@@ -410,6 +429,8 @@ DecodeStatus RigCodec::decode(std::span<const std::byte> payload, std::uint64_t 
     }
     case ServerToRig::kState:
       return read_state(message_->state(), last_step, state);
+    case ServerToRig::kPoses:
+      return check_poses(message_->poses());
     case ServerToRig::kRefusal:
     case ServerToRig::kChannelPage:
     case ServerToRig::kGoodbye:
@@ -422,6 +443,15 @@ DecodeStatus RigCodec::decode(std::span<const std::byte> payload, std::uint64_t 
       break;
   }
   return DecodeStatus::unexpected_content;
+}
+
+DecodeStatus RigCodec::check_poses(const PoseFrame& frame) const {
+  if (!started_) return DecodeStatus::unexpected_content;
+  if (frame.mechanism_id() != mechanism_id_) return DecodeStatus::wrong_mechanism;
+  const auto bodies = static_cast<std::uint32_t>(frame.pose_size()) / 7;
+  if (frame.pose_size() % 7 != 0 || bodies > frame.bodies() || frame.first_body() > frame.bodies() - bodies)
+    return DecodeStatus::malformed;
+  return all_finite(frame.pose()) ? DecodeStatus::ok : DecodeStatus::not_finite;
 }
 
 DecodeStatus RigCodec::read_state(const StateFrame& frame, std::uint64_t last_step, Snapshot& state) const {

@@ -67,6 +67,15 @@ struct RigRequest {
 };
 
 // What a Welcome tells beside what its codec knows.
+// Of a PoseFrame: as many bodies as fit, from `first_body` on.
+inline constexpr std::size_t kPosesPerFrame = 36;
+struct PoseFields {
+  std::uint64_t step = 0;
+  std::int64_t sim_time_ns = 0;
+  std::uint32_t first_body = 0, bodies = 0;  // of all
+  std::span<const float> numbers;            // 7 a body
+};
+
 struct WelcomeFields {
   std::uint32_t timeout_steps = 0;
   const Participant* controller = nullptr;  // who is in control now, or nobody
@@ -103,6 +112,7 @@ class ServerCodec {
 
   // Each encode returns bytes that are valid until the next encode.
   std::span<const std::byte> encode_state(const Snapshot& snapshot);
+  std::span<const std::byte> encode_poses(const PoseFields& fields);
   std::span<const std::byte> encode_welcome(const WelcomeFields& fields);
   std::span<const std::byte> encode_challenge(std::uint64_t nonce, std::span<const std::uint8_t, kCookieBytes> cookie);
   // public_key: null without a key; with one the frame is sealed by seal_proven_frame().
@@ -140,6 +150,7 @@ class ServerCodec {
 
   DecodeArena arena_;
   ServerToRig state_;  // always holds a StateFrame
+  ServerToRig poses_;  // always holds a PoseFrame
   ServerToRig reply_;
   std::array<std::byte, kMaxPayload> buffer_{};
 };
@@ -156,6 +167,7 @@ class RigCodec {
   std::span<const std::byte> encode_parameter_set(const ParameterSet& set);
   std::span<const std::byte> encode_parameter_query(std::uint32_t first, std::uint64_t request);
   std::span<const std::byte> encode_heartbeat();
+  std::span<const std::byte> encode_pose_subscription();
   std::span<const std::byte> encode_channel_query(Direction direction, std::uint32_t first);
   // Only after start().
   std::span<const std::byte> encode_input(const InputSample& sample);
@@ -173,6 +185,7 @@ class RigCodec {
   const ServerToRig* message() const { return message_; }
 
  private:
+  DecodeStatus check_poses(const PoseFrame& frame) const;
   DecodeStatus read_state(const StateFrame& frame, std::uint64_t last_step, Snapshot& state) const;
   std::span<const std::byte> fill_up(bool proven);
 

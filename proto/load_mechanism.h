@@ -7,6 +7,7 @@
 
 #include "core/mechanism/mechanism.h"
 #include "proto/config_text.h"
+#include "proto/load_shapes.h"
 
 namespace rigstep::config {
 
@@ -17,6 +18,7 @@ struct LoadedMechanism {
   std::vector<int> joint_line;  // line of each joint, from 1
   std::vector<int> coupling_line;
   std::vector<int> driver_line;
+  std::vector<DrawnShape> shapes = {};  // of all bodies and of the ground; no part of the mechanism's identity
 
   // The error about joint j as it reads for the person who wrote the file. Couplings and drivers count on after the
   // joints.

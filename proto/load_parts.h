@@ -74,6 +74,7 @@ inline MechanismBuilder::SideInBody joint_side(const wire::JointSide& side) {
 }
 inline Frame frame(wire::FrameOfReference frame) { return frame == wire::BODY ? Frame::body : Frame::world; }
 JointType joint_type(wire::JointType type);
+EulerParameters orientation_of(const wire::Orientation& in);  // load_bodies.cpp; unit norm where the file's has it
 
 // The freedom meant, where the file may leave it out if the joint has only one.
 Freedom freedom(wire::Freedom written, const std::string& joint, const wire::Mechanism& file,

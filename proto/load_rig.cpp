@@ -178,6 +178,17 @@ int channel_named(const std::vector<Channel>& channels, const std::string& name,
                  names.empty() ? "it has none" : "use one of " + names);
 }
 
+void read_view(const wire::Rig& file, const TextSource& source, const std::filesystem::path& folder, RigConfig& rig) {
+  if (!file.has_view()) return;
+  const wire::View& view = file.view();
+  RigConfig::Page& page = rig.page.emplace();
+  if (!view.address().empty()) page.address = view.address();
+  if (view.port() != 0) page.port = static_cast<std::uint16_t>(view.port());
+  if (!view.token_file().empty()) page.token_path = (folder / view.token_file()).lexically_normal().string();
+  page.control = view.control();
+  if (page.control && page.token_path.empty()) source.fail(file, "view.control", "needs a token", "name a token_file");
+}
+
 void read_link(const wire::Rig& file, const TextSource& source, const std::filesystem::path& folder, RigConfig& rig) {
   const wire::Link& link = file.link();
   if (!link.address().empty()) rig.address = link.address();
@@ -222,6 +233,7 @@ RigConfig parse_rig(std::string text, const std::string& path) {
   read_start(file.start(), source, rig);
   read_fault_after(file, source, rig);
   read_black_box(file, source, rig);
+  read_view(file, source, std::filesystem::path(path).parent_path(), rig);
   rig.start = static_cast<StartMode>(file.lifecycle().start());
   rig.control_lost = static_cast<ControlLost>(file.lifecycle().control_lost());
   rig.soft_start_steps = file.lifecycle().soft_start_steps();

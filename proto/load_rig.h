@@ -59,6 +59,13 @@ struct RigConfig {
   StartMode start = StartMode::when_controlled;
   ControlLost control_lost = ControlLost::go_on;
   std::uint32_t soft_start_steps = 0;
+  struct Page {
+    std::string address = "127.0.0.1";
+    std::uint16_t port = 8470;
+    std::string token_path;  // empty: no token
+    bool control = false;
+  };
+  std::optional<Page> page;          // that is served beside the loop
   std::vector<std::string> outputs;  // empty: all
   struct StartValue {
     ParameterSetting setting;  // load_mechanism.h

@@ -44,6 +44,7 @@
 #include "rt/mailbox.h"
 #include "rt/miss_guard.h"
 #include "rt/parameter_ramps.h"
+#include "rt/pose_mailbox.h"
 #include "rt/record_slots.h"
 #include "rt/ring.h"
 
@@ -69,6 +70,7 @@ struct CyclePorts {
   Mailbox<Snapshot>* display = nullptr;  // the same for people
   Ring* steps = nullptr;                 // slots of step_record_bytes(), or larger
   Ring* states = nullptr;                // slots of full_state_bytes()
+  PoseMailbox* poses = nullptr;          // of all bodies, for people
   int wake_fd = -1;                      // non-blocking eventfd, written after each snapshot
 };
 

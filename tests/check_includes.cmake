@@ -17,7 +17,7 @@ set(rooms
   core/index3/kernels core/index3/step core/index3/start core/index3/outputs
   rt proto
   server server/output server/plugin server/link server/rig server/live server/recordings server/machine server/verify
-  server/bench server/fmu server/studies server/commands)
+  server/bench server/fmu server/studies server/view server/commands)
 set(allow_core/mechanism "${std}|${eigen}|\"core/mechanism/.*\"")
 set(words_core/mechanism "std and Eigen")
 
@@ -74,7 +74,8 @@ server_room(machine live link rig output)
 server_room(verify live link rig output)
 server_room(bench verify machine live link rig output)
 server_room(studies bench verify machine live link rig output)
-server_room(commands studies bench verify machine recordings fmu live link rig output)
+server_room(view recordings live link rig output)
+server_room(commands studies bench verify machine recordings fmu view live link rig output)
 # a plugin holds no service: what is in it is for any host
 set(allow_server/plugin
     "${std}|${posix}|<(link|dlfcn|stddef|stdint|stdbool|xxhash)\\.h>|<google/protobuf/arena\\.h>|\"core/.*\"|\"proto/.*\"|\"server/plugin/.*\"")

@@ -29,13 +29,14 @@
 #include "server/output/quantile.h"
 #include "server/output/terminal.h"
 #include "server/output/text_file.h"
+#include "server/view/picture.h"
 
 namespace rigstep::server {
 
 namespace {
 
 struct CheckOptions {
-  std::string mechanism, write;
+  std::string mechanism, write, picture;
   std::vector<config::ParameterSetting> parameters;
   bool assemble = false, json = false, details = false;
 };
@@ -428,6 +429,7 @@ int check(const CheckOptions& options) {
   rt::set_floating_point_mode();
   const config::LoadedMechanism loaded = load_mechanism_file(options.mechanism, options.parameters);
   if (options.assemble) return assemble(options, loaded);
+  if (!options.picture.empty()) write_text(options.picture, draw(loaded));
   const Report report(loaded);
   if (options.json)
     print_json(to_json(report));
@@ -454,9 +456,11 @@ Command add_check(CLI::App& app) {
       ->needs(assemble);
   command->add_flag("--details", options->details,
                     "Tell how the step is made, too: elimination, tangents, lanes, memory");
+  command->add_option("--picture", options->picture, "Draw the start pose as written into this SVG file");
   command->add_flag("--json", options->json, "Print the report as JSON");
   command->footer(std::string("Examples:\n  rigstep check config/mechanisms/four_bar.textproto\n"
                               "  rigstep check config/mechanisms/full_car.textproto --details\n"
+                              "  rigstep check my.textproto --picture my.svg\n"
                               "  rigstep check my.textproto --assemble --write my_assembled.textproto\n\n") +
                   kExitCodeHelp);
   return [options] { return check(*options); };

@@ -38,6 +38,7 @@ Command add_study(CLI::App& app);
 Command add_verify(CLI::App& app);
 Command add_get(CLI::App& app);
 Command add_set(CLI::App& app);
+Command add_view(CLI::App& app);
 Command add_status(CLI::App& app);
 Command add_run(CLI::App& app);
 Command add_hold(CLI::App& app);

@@ -9,6 +9,7 @@
 #include "core/mechanism/signals.h"
 #include "proto/wire.pb.h"
 #include "rt/deadline_loop.h"
+#include "rt/pose_mailbox.h"
 
 namespace rigstep::server {
 
@@ -47,6 +48,7 @@ struct UdpHooks {
   std::function<std::string(const wire::ParameterSet& set)> set_parameters = {};
   // Fills in the parameters from report.first() on, and since when report.request() acts.
   std::function<void(wire::ParameterReport& report)> describe_parameters = {};
+  rt::PoseMailbox* poses = nullptr;  // for who subscribes to them; outlives the link
 };
 
 }  // namespace rigstep::server

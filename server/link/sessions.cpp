@@ -1,5 +1,6 @@
 #include "server/link/sessions.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 
@@ -15,6 +16,7 @@ using wire::DecodeStatus;
 namespace {
 
 constexpr std::int64_t kTellAgainAfterNs = 100'000'000;
+constexpr std::int64_t kSubscribedForNs = 2'000'000'000;
 
 }  // namespace
 
@@ -115,6 +117,11 @@ DecodeStatus Sessions::handle_content(Participant& participant, const wire::Fram
       outgoing_.send(codec_.encode_channel_page(request_.direction, request_.first), participant);
       return DecodeStatus::ok;
     case wire::RigToServer::kHeartbeat:
+      return DecodeStatus::ok;
+    case wire::RigToServer::kPoseSubscription:
+      if (participant.role == wire::CONSOLE || hooks_.poses == nullptr) return DecodeStatus::unexpected_content;
+      participant.poses_until_ns = came_ns + kSubscribedForNs;
+      hooks_.poses->want(true);
       return DecodeStatus::ok;
     case wire::RigToServer::kStatusQuery:
       outgoing_.send(codec_.encode_status(status_->report(came_ns)), participant);
@@ -296,6 +303,31 @@ void Sessions::send_state() {
   }
   for (Participant& participant : participants_.all())
     if (participant.role == wire::OBSERVER) outgoing_.send(state, participant);
+}
+
+void Sessions::send_poses(std::int64_t now_ns, std::size_t most_frames) {
+  if (hooks_.poses == nullptr) return;
+  const auto watches = [now_ns](const Participant& participant) { return participant.poses_until_ns > now_ns; };
+  std::vector<Participant>& all = participants_.all();
+  if (std::none_of(all.begin(), all.end(), watches)) return hooks_.poses->want(false);
+  if (poses_ == nullptr) {
+    poses_ = hooks_.poses->take();
+    next_body_ = 0;
+  }
+  const std::size_t bodies = hooks_.poses->bodies();
+  for (std::size_t sent = 0; poses_ != nullptr && sent < most_frames; ++sent) {
+    const std::size_t count = std::min(wire::kPosesPerFrame, bodies - next_body_);
+    const auto frame = codec_.encode_poses(
+        {.step = poses_->step,
+         .sim_time_ns = poses_->sim_time_ns,
+         .first_body = static_cast<std::uint32_t>(next_body_),
+         .bodies = static_cast<std::uint32_t>(bodies),
+         .numbers = std::span(poses_->numbers).subspan(rt::kNumbersPerPose * next_body_, rt::kNumbersPerPose * count)});
+    for (Participant& participant : all)
+      if (watches(participant)) outgoing_.send(frame, participant);
+    next_body_ += count;
+    if (next_body_ >= bodies) poses_ = nullptr;
+  }
 }
 
 void Sessions::end_all(const char* why) {

@@ -40,6 +40,8 @@ class Sessions {
 
   wire::DecodeStatus handle(const wire::FrameHeader& header, const Arrival& arrival);
   void send_newest_state();  // of `snapshots`, where there is a new one
+  // To those who have subscribed, and a few datagrams at a time: the controller waits for its states meanwhile.
+  void send_poses(std::int64_t now_ns, std::size_t most_frames);
   void end_all(const char* why);
   // Ends the sessions of keys that are not in the ring any more.
   void keep_only(const wire::KeyRing& ring);
@@ -85,6 +87,8 @@ class Sessions {
   wire::RigRequest request_;
   std::uint64_t parameter_request_ = 0;  // the newest one that was told of
   Snapshot snapshot_;
+  const rt::PoseFrame* poses_ = nullptr;  // that are being sent
+  std::size_t next_body_ = 0;             // of these
   rt::Histogram hand_off_ns_, reply_ns_;
 };
 

@@ -104,6 +104,7 @@ class LiveRun {
   rt::Mailbox<InputSample> inputs_;
   rt::Mailbox<Snapshot> snapshots_;
   rt::Mailbox<Snapshot> displayed_;
+  rt::PoseMailbox poses_;
   Snapshot newest_displayed_;
   const bool with_outputs_;
   std::shared_ptr<RecordRings> rings_;

@@ -64,6 +64,14 @@ struct RigState {
   std::span<const double> output = {};  // [channel's unit]; valid until the next receive()
 };
 
+// PoseFrame of wire.proto: where some bodies are at one instant.
+struct RigPoses {
+  std::uint64_t step = 0;
+  std::int64_t sim_time_ns = 0;
+  std::uint32_t first_body = 0, bodies = 0;  // bodies: of the mechanism
+  std::span<const float> numbers = {};       // 7 a body: x y z [m] e0 e1 e2 e3; valid until the next receive()
+};
+
 // Message Command of wire.proto.
 enum class RigCommand : std::uint8_t { run, hold, step, snapshot, reset_to_start, reset_to_snapshot };
 
@@ -83,7 +91,7 @@ struct RigParameterValue {
 
 class __attribute__((visibility("default"))) RigClient {
  public:
-  enum class Arrival { nothing, state, goodbye, other };
+  enum class Arrival { nothing, state, goodbye, other, poses };
 
   // Connects and reads the channels. stop: gives up when it becomes true. What it throws derives from
   // std::runtime_error and says what to do: no host, no answer, refused with the server's words, key file.
@@ -104,6 +112,8 @@ class __attribute__((visibility("default"))) RigClient {
   // server makes each step once, and answers again.
   bool send(std::span<const double> inputs) noexcept;
   bool request_state() noexcept;  // lockstep: asks for the last state again, without a step; so a rig begins
+  // For the next two seconds poses of all bodies come, too, at most 60 times a second. For people who watch.
+  bool subscribe_poses() noexcept;
   // For a controller that sends inputs more rarely than every 25th of the time-out: after a tenth of silence another
   // rig with its key or secret may take its place.
   bool send_heartbeat() noexcept;
@@ -126,6 +136,7 @@ class __attribute__((visibility("default"))) RigClient {
   // Or until a datagram, a refusal by the server's machine or a signal comes; CLOCK_MONOTONIC.
   void wait_until(std::int64_t time_ns) noexcept;
   const RigState& state() const noexcept;
+  const RigPoses& poses() const noexcept;       // after Arrival::poses
   const std::string& goodbye() const noexcept;  // the server's words when it stopped
 
   // A libfranka-like loop: for each state in time, `step` writes the next inputs and says whether to go on; in lockstep
