@@ -81,7 +81,7 @@ void open_in_browser(const std::string& link) {
 int serve_page(ViewOptions& options) {
   if (!has_page())
     throw Error(
-        "this rigstep was built without the page: build it where npm is installed and reached, or give --picture");
+        "this rigstep was built without the page: build it where the npm registry can be reached, or give --picture");
   if (!options.token_file.empty()) options.page.token = read_page_token(options.token_file);
   if (options.page.control && options.page.token.empty())
     throw config::ConfigError("--control: needs a token: give --token-file");
