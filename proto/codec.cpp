@@ -32,8 +32,9 @@ std::span<const std::byte> serialise(Message& message, std::span<std::byte> buff
   return buffer.first(size);
 }
 
-bool all_finite(const google::protobuf::RepeatedField<double>& values) {
-  return std::all_of(values.begin(), values.end(), [](double value) { return std::isfinite(value); });
+template <class Number>
+bool all_finite(const google::protobuf::RepeatedField<Number>& values) {
+  return std::all_of(values.begin(), values.end(), [](Number value) { return std::isfinite(value); });
 }
 
 // At most max_bytes, never cut inside a UTF-8 character: its later bytes are 10xxxxxx.
@@ -57,6 +58,14 @@ std::size_t worst_state_size(std::size_t outputs) {
   state.set_input_age_steps(~0u);
   state.mutable_value()->Resize(static_cast<int>(outputs), 0.0);
   return message.ByteSizeLong();
+}
+
+DecodeStatus read_parameter_set(const ParameterSet& set) {
+  if (set.request() == 0 || set.setting().empty() || set.setting_size() > kMaxParameters)
+    return DecodeStatus::unexpected_content;
+  const bool finite = std::all_of(set.setting().begin(), set.setting().end(),
+                                  [](const ParameterSetting& each) { return std::isfinite(each.value()); });
+  return finite ? DecodeStatus::ok : DecodeStatus::not_finite;
 }
 
 // Outputs that fit one frame and one Snapshot.
@@ -122,10 +131,18 @@ DecodeStatus ServerCodec::decode(std::span<const std::byte> payload, std::option
       return Command::Kind_IsValid(request.command) && (request.command != Command::STEP || request.steps > 0)
                  ? DecodeStatus::ok
                  : DecodeStatus::unexpected_content;
+    case RigToServer::kParameterSet:
+      request.parameter_set = message->parameter_set();
+      return read_parameter_set(request.parameter_set);
+    case RigToServer::kParameterQuery:
+      request.first = message->parameter_query().first();
+      request.parameter_request = message->parameter_query().request();
+      return DecodeStatus::ok;
     case RigToServer::kJoin:
     case RigToServer::kGoodbye:
     case RigToServer::kHeartbeat:
     case RigToServer::kStatusQuery:
+    case RigToServer::kPoseSubscription:
       return DecodeStatus::ok;
     case RigToServer::kChannelQuery:
       request.direction = message->channel_query().direction();
@@ -180,6 +197,18 @@ std::span<const std::byte> ServerCodec::encode_state(const Snapshot& snapshot) {
   return serialise(state_, buffer_);
 }
 
+std::span<const std::byte> ServerCodec::encode_poses(const PoseFields& fields) {
+  PoseFrame& frame = *poses_.mutable_poses();
+  frame.set_mechanism_id(mechanism_id_);
+  frame.set_step(fields.step);
+  frame.set_sim_time_ns(fields.sim_time_ns);
+  frame.set_first_body(fields.first_body);
+  frame.set_bodies(fields.bodies);
+  frame.clear_pose();
+  for (const float number : fields.numbers) frame.add_pose(number);
+  return serialise(poses_, buffer_);
+}
+
 std::span<const std::byte> ServerCodec::encode_welcome(const WelcomeFields& fields) {
   Welcome& welcome = *reply_.mutable_welcome();
   welcome.Clear();
@@ -227,6 +256,7 @@ std::span<const std::byte> ServerCodec::encode_status(StatusReport report) {
     while (is_too_long() && !list.empty()) list.RemoveLast();
   };
   sent.set_is_cut(is_too_long());
+  shorten(*sent.mutable_parameter());
   shorten(*sent.mutable_observer());
   // numbers tell what no log does
   for (const std::size_t most : {120u, 60u})
@@ -266,6 +296,13 @@ std::span<const std::byte> ServerCodec::encode_channel_page(Direction direction,
       break;
     }
   }
+  return serialise(reply_, buffer_);
+}
+
+std::span<const std::byte> ServerCodec::encode_parameters(ParameterReport report) {
+  ParameterReport& sent = *reply_.mutable_parameters();
+  sent = std::move(report);
+  while (reply_.ByteSizeLong() > kMaxPayload && !sent.parameter().empty()) sent.mutable_parameter()->RemoveLast();
   return serialise(reply_, buffer_);
 }
 
@@ -330,6 +367,17 @@ std::span<const std::byte> RigCodec::encode_command(Command::Kind kind, std::uin
   return serialise(request_, buffer_);
 }
 
+std::span<const std::byte> RigCodec::encode_parameter_set(const ParameterSet& set) {
+  *request_.mutable_parameter_set() = set;
+  return serialise(request_, buffer_);
+}
+
+std::span<const std::byte> RigCodec::encode_parameter_query(std::uint32_t first, std::uint64_t request) {
+  request_.mutable_parameter_query()->set_first(first);
+  request_.mutable_parameter_query()->set_request(request);
+  return serialise(request_, buffer_);
+}
+
 std::span<const std::byte> RigCodec::encode_heartbeat() {
   request_.mutable_heartbeat();
   return serialise(request_, buffer_);
@@ -338,6 +386,11 @@ std::span<const std::byte> RigCodec::encode_heartbeat() {
 std::span<const std::byte> RigCodec::encode_channel_query(Direction direction, std::uint32_t first) {
   request_.mutable_channel_query()->set_direction(direction);
   request_.mutable_channel_query()->set_first(first);
+  return serialise(request_, buffer_);
+}
+
+std::span<const std::byte> RigCodec::encode_pose_subscription() {
+  request_.mutable_pose_subscription();
   return serialise(request_, buffer_);
 }
 
@@ -376,17 +429,29 @@ DecodeStatus RigCodec::decode(std::span<const std::byte> payload, std::uint64_t 
     }
     case ServerToRig::kState:
       return read_state(message_->state(), last_step, state);
+    case ServerToRig::kPoses:
+      return check_poses(message_->poses());
     case ServerToRig::kRefusal:
     case ServerToRig::kChannelPage:
     case ServerToRig::kGoodbye:
     case ServerToRig::kChallenge:
     case ServerToRig::kAccept:
     case ServerToRig::kStatus:
+    case ServerToRig::kParameters:
       return DecodeStatus::ok;
     case ServerToRig::CONTENT_NOT_SET:
       break;
   }
   return DecodeStatus::unexpected_content;
+}
+
+DecodeStatus RigCodec::check_poses(const PoseFrame& frame) const {
+  if (!started_) return DecodeStatus::unexpected_content;
+  if (frame.mechanism_id() != mechanism_id_) return DecodeStatus::wrong_mechanism;
+  const auto bodies = static_cast<std::uint32_t>(frame.pose_size()) / 7;
+  if (frame.pose_size() % 7 != 0 || bodies > frame.bodies() || frame.first_body() > frame.bodies() - bodies)
+    return DecodeStatus::malformed;
+  return all_finite(frame.pose()) ? DecodeStatus::ok : DecodeStatus::not_finite;
 }
 
 DecodeStatus RigCodec::read_state(const StateFrame& frame, std::uint64_t last_step, Snapshot& state) const {

@@ -61,10 +61,21 @@ struct RigRequest {
   Command::Kind command = Command::RUN;  // kCommand
   std::uint32_t steps = 0;               // kCommand
   Direction direction = INPUT;           // kChannelQuery
-  std::uint32_t first = 0;               // kChannelQuery
+  std::uint32_t first = 0;               // kChannelQuery, kParameterQuery
+  std::uint64_t parameter_request = 0;   // kParameterQuery
+  ParameterSet parameter_set;            // kParameterSet; values are finite
 };
 
 // What a Welcome tells beside what its codec knows.
+// Of a PoseFrame: as many bodies as fit, from `first_body` on.
+inline constexpr std::size_t kPosesPerFrame = 36;
+struct PoseFields {
+  std::uint64_t step = 0;
+  std::int64_t sim_time_ns = 0;
+  std::uint32_t first_body = 0, bodies = 0;  // of all
+  std::span<const float> numbers;            // 7 a body
+};
+
 struct WelcomeFields {
   std::uint32_t timeout_steps = 0;
   const Participant* controller = nullptr;  // who is in control now, or nobody
@@ -101,12 +112,13 @@ class ServerCodec {
 
   // Each encode returns bytes that are valid until the next encode.
   std::span<const std::byte> encode_state(const Snapshot& snapshot);
+  std::span<const std::byte> encode_poses(const PoseFields& fields);
   std::span<const std::byte> encode_welcome(const WelcomeFields& fields);
   std::span<const std::byte> encode_challenge(std::uint64_t nonce, std::span<const std::uint8_t, kCookieBytes> cookie);
   // public_key: null without a key; with one the frame is sealed by seal_proven_frame().
   std::span<const std::byte> encode_accept(std::uint64_t nonce, std::uint64_t session, const PublicKey* public_key);
-  // Puts this server's and mechanism's own fields in. What does not fit is left out, from the last on: observers,
-  // then reasons of refusals, then counters, then distributions.
+  // Puts this server's and mechanism's own fields in. What does not fit is left out, from the last on: parameters,
+  // observers, then reasons of refusals, then counters, then distributions.
   std::span<const std::byte> encode_status(StatusReport report);
   // In a session.
   std::span<const std::byte> encode_refusal(RefusalReason reason, std::string_view text);
@@ -115,6 +127,8 @@ class ServerCodec {
                                             bool proven);
   // The channels from `first` on, as many as fit. Past the end: none, so that the rig learns the total.
   std::span<const std::byte> encode_channel_page(Direction direction, std::uint32_t first);
+  // parameter: all from `first` on; those that fit are sent.
+  std::span<const std::byte> encode_parameters(ParameterReport report);
   std::span<const std::byte> encode_goodbye(std::string_view text, GoodbyeReason reason = ENDED);
 
   const std::string& product_version() const { return product_version_; }
@@ -136,6 +150,7 @@ class ServerCodec {
 
   DecodeArena arena_;
   ServerToRig state_;  // always holds a StateFrame
+  ServerToRig poses_;  // always holds a PoseFrame
   ServerToRig reply_;
   std::array<std::byte, kMaxPayload> buffer_{};
 };
@@ -149,7 +164,10 @@ class RigCodec {
   std::span<const std::byte> encode_reset_fault(std::uint32_t fault_number);
   std::span<const std::byte> encode_write_black_box(std::uint32_t black_boxes);
   std::span<const std::byte> encode_command(Command::Kind kind, std::uint32_t steps, std::uint32_t transitions);
+  std::span<const std::byte> encode_parameter_set(const ParameterSet& set);
+  std::span<const std::byte> encode_parameter_query(std::uint32_t first, std::uint64_t request);
   std::span<const std::byte> encode_heartbeat();
+  std::span<const std::byte> encode_pose_subscription();
   std::span<const std::byte> encode_channel_query(Direction direction, std::uint32_t first);
   // Only after start().
   std::span<const std::byte> encode_input(const InputSample& sample);
@@ -167,6 +185,7 @@ class RigCodec {
   const ServerToRig* message() const { return message_; }
 
  private:
+  DecodeStatus check_poses(const PoseFrame& frame) const;
   DecodeStatus read_state(const StateFrame& frame, std::uint64_t last_step, Snapshot& state) const;
   std::span<const std::byte> fill_up(bool proven);
 

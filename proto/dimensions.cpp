@@ -49,6 +49,9 @@ constexpr Entry kDimensions[] = {
     {"Tube.length", "m"},
     {"Rod.length", "m"},
     {"Rod.radius", "m"},
+    {"Capsule.radius", "m"},
+    {"Capsule.length", "m"},
+    {"Shape.position", "m"},
     {"Body.mass", "kg"},
     {"Body.position", "m"},
     {"Body.velocity", "m/s"},
@@ -61,15 +64,15 @@ constexpr Entry kDimensions[] = {
     {"JointAtStart.coordinate", "x1"},
     {"JointAtStart.second_coordinate", "x2"},
     {"JointSide.point", "m"},
-    {"Start.displacement", "m"},
-    {"Start.angle", "rad"},
-    {"Start.first_angle", "rad"},
-    {"Start.second_angle", "rad"},
-    {"Start.third_angle", "rad"},
-    {"Start.displacement_x", "m"},
-    {"Start.displacement_y", "m"},
-    {"Start.displacement_z", "m"},
-    {"Start.rate", "x/s"},
+    {"HeldAtStart.displacement", "m"},
+    {"HeldAtStart.angle", "rad"},
+    {"HeldAtStart.first_angle", "rad"},
+    {"HeldAtStart.second_angle", "rad"},
+    {"HeldAtStart.third_angle", "rad"},
+    {"HeldAtStart.displacement_x", "m"},
+    {"HeldAtStart.displacement_y", "m"},
+    {"HeldAtStart.displacement_z", "m"},
+    {"HeldAtStart.rate", "x/s"},
     {"Coupling.ratio", "x1/x2"},
     {"Harmonic.constant", "q"},
     {"Harmonic.amplitude", "q"},
@@ -196,7 +199,7 @@ std::optional<Coordinates> coordinates(const pb::Message& element, const wire::M
   if (const auto* friction = is(static_cast<wire::JointFriction*>(nullptr))) return on_freedom(*friction, file);
   if (const auto* motor = is(static_cast<wire::Motor*>(nullptr))) return on_freedom(*motor, file);
   if (const auto* effort = is(static_cast<wire::Effort*>(nullptr))) return on_freedom(*effort, file);
-  if (const auto* start = is(static_cast<wire::Start*>(nullptr))) {
+  if (const auto* start = is(static_cast<wire::HeldAtStart*>(nullptr))) {
     const auto held = held_freedom(*start, file);
     return held ? std::optional(Coordinates{unit_of(*held)}) : std::nullopt;
   }

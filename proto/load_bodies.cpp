@@ -165,7 +165,19 @@ EulerParameters orientation(const wire::TwoAxes& in) {
   return from_axes(axes);
 }
 
-EulerParameters orientation(const wire::Orientation& in) {
+// The start pose of a body that the file gives in the frame of one before it.
+void place_in_world(Body& body, const std::string& reference, const MechanismBuilder& builder) {
+  try {
+    body.position_0 = builder.point_in_world(reference, body.position_0, "relative_to");
+    body.orientation = product(builder.orientation_in_world(reference, "relative_to"), body.orientation);
+  } catch (const MechanismError& error) {
+    throw MechanismError(error.field, error.problem + " before this one", error.remedy);
+  }
+}
+
+}  // namespace
+
+EulerParameters orientation_of(const wire::Orientation& in) {
   const bool has_parameters = in.e0() != 0.0 || in.e1() != 0.0 || in.e2() != 0.0 || in.e3() != 0.0;
   if (has_parameters && in.instead_case() != wire::Orientation::INSTEAD_NOT_SET)
     throw MechanismError("orientation", "has Euler parameters beside another way of saying it", "give one of them");
@@ -182,18 +194,6 @@ EulerParameters orientation(const wire::Orientation& in) {
   return {in.e0(), in.e1(), in.e2(), in.e3()};
 }
 
-// The start pose of a body that the file gives in the frame of one before it.
-void place_in_world(Body& body, const std::string& reference, const MechanismBuilder& builder) {
-  try {
-    body.position_0 = builder.point_in_world(reference, body.position_0, "relative_to");
-    body.orientation = product(builder.orientation_in_world(reference, "relative_to"), body.orientation);
-  } catch (const MechanismError& error) {
-    throw MechanismError(error.field, error.problem + " before this one", error.remedy);
-  }
-}
-
-}  // namespace
-
 void add(const wire::Body& in, const wire::Mechanism&, MechanismBuilder& builder) {
   Body b;
   b.name = in.name();
@@ -206,7 +206,7 @@ void add(const wire::Body& in, const wire::Mechanism&, MechanismBuilder& builder
     throw MechanismError("inertia", "is missing",
                          "write inertia, or shape_inertia with a box, cylinder, sphere, tube or rod");
   b.position_0 = vector(in.position());
-  if (in.has_orientation()) b.orientation = orientation(in.orientation());
+  if (in.has_orientation()) b.orientation = orientation_of(in.orientation());
   if (!in.relative_to().empty()) place_in_world(b, in.relative_to(), builder);
   b.velocity_0 = vector(in.velocity());
   b.angular_velocity_0 = vector(in.angular_velocity());

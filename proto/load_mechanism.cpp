@@ -38,6 +38,7 @@ LoadedMechanism build(wire::Mechanism& file, const TextSource& source) {
   });
   each("output", file.output());
   each("start", file.start());
+  each("parameter", file.parameter());
   try {
     LoadedMechanism loaded{builder.build(), {}, {}, {}, {}, {}, {}};
     if (builder.holds_start()) loaded.as_written = builder.build_as_added();
@@ -65,7 +66,15 @@ LoadedMechanism parse_mechanism(std::string text, const std::string& path) {
   for (int j = 0; j < file.joint_size(); ++j) loaded.joint_line.push_back(source.line_of(file, "joint", j));
   for (int k = 0; k < file.coupling_size(); ++k) loaded.coupling_line.push_back(source.line_of(file, "coupling", k));
   for (int k = 0; k < file.driver_size(); ++k) loaded.driver_line.push_back(source.line_of(file, "driver", k));
+  loaded.shapes = load_shapes(file, source);
   return loaded;
+}
+
+void set_parameters(LoadedMechanism& mechanism, const std::vector<ParameterSetting>& settings) {
+  std::vector<ParameterValue> values;
+  for (const ParameterSetting& each : settings)
+    values.push_back({mechanism.mechanism.parameter(each.name), each.value});
+  mechanism.mechanism = with_parameters(mechanism.mechanism, values);
 }
 
 LoadedMechanism load_mechanism(const std::string& path) { return parse_mechanism(read_text_file(path), path); }

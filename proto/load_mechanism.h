@@ -8,6 +8,7 @@
 
 #include "core/mechanism/mechanism.h"
 #include "proto/config_text.h"
+#include "proto/load_shapes.h"
 
 namespace rigstep::config {
 
@@ -19,6 +20,7 @@ struct LoadedMechanism {
   std::vector<int> joint_line;  // line of each joint, from 1
   std::vector<int> coupling_line;
   std::vector<int> driver_line;
+  std::vector<DrawnShape> shapes = {};  // of all bodies and of the ground; no part of the mechanism's identity
 
   // The error about joint j as it reads for the person who wrote the file. Couplings and drivers count on after the
   // joints.
@@ -26,6 +28,17 @@ struct LoadedMechanism {
 };
 
 LoadedMechanism load_mechanism(const std::string& path);
+
+// A value of a parameter that was asked for by name.
+struct ParameterSetting {
+  std::string name;
+  double value = 0.0;
+};
+
+// Declares these values, of tunable and fixed parameters, before the start. Throws MechanismError that names the
+// parameter.
+void set_parameters(LoadedMechanism& mechanism, const std::vector<ParameterSetting>& settings);
+
 // path: for messages only.
 LoadedMechanism parse_mechanism(std::string text, const std::string& path);
 

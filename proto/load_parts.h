@@ -27,7 +27,8 @@ void add(const wire::Stop& in, const wire::Mechanism& file, MechanismBuilder& bu
 void add(const wire::Rope& in, const wire::Mechanism& file, MechanismBuilder& builder);
 void add(const wire::Input& in, const wire::Mechanism& file, MechanismBuilder& builder);  // load_signals.cpp
 void add(const wire::Output& in, const wire::Mechanism& file, MechanismBuilder& builder);
-void add(const wire::Start& in, const wire::Mechanism& file, MechanismBuilder& builder);  // load_start.cpp
+void add(const wire::HeldAtStart& in, const wire::Mechanism& file, MechanismBuilder& builder);  // load_start.cpp
+void add(const wire::Parameter& in, const wire::Mechanism& file, MechanismBuilder& builder);
 
 // The force elements of a kind in a file: of(file). A kind without its line here does not compile.
 template <class Kind>
@@ -75,9 +76,10 @@ inline MechanismBuilder::SideInBody joint_side(const wire::JointSide& side) {
 }
 inline Frame frame(wire::FrameOfReference frame) { return frame == wire::BODY ? Frame::body : Frame::world; }
 JointType joint_type(wire::JointType type);
+EulerParameters orientation_of(const wire::Orientation& in);  // load_bodies.cpp; unit norm where the file's has it
 
 // Of a `start`; absent: it holds all of its joint, or a body.
-std::optional<Freedom> held_freedom(const wire::Start& in, const wire::Mechanism& file);
+std::optional<Freedom> held_freedom(const wire::HeldAtStart& in, const wire::Mechanism& file);
 
 // The freedom meant, where the file may leave it out if the joint has only one.
 Freedom freedom(wire::Freedom written, const std::string& joint, const wire::Mechanism& file,

@@ -144,6 +144,18 @@ void read_channels(const wire::Rig& file, const TextSource& source, RigConfig& r
     });
 }
 
+void read_start(const wire::Start& start, const TextSource& source, RigConfig& rig) {
+  for (int k = 0; k < start.parameter_size(); ++k)
+    source.element(start, "parameter", k, [&] {
+      const wire::StartParameter& in = start.parameter(k);
+      if (in.name().empty()) throw MechanismError("name", "is missing", "name the parameter");
+      for (const RigConfig::StartValue& known : rig.parameters)
+        if (known.setting.name == in.name())
+          throw MechanismError("name", "is given twice", "give each parameter one value");
+      rig.parameters.push_back({{in.name(), in.value()}, source.line_of(start, "parameter", k)});
+    });
+}
+
 void read_black_box(const wire::Rig& file, const TextSource& source, RigConfig& rig) {
   if (!file.has_black_box()) return;
   rig.black_box_folder = file.black_box().folder();
@@ -194,6 +206,17 @@ void require_units(const OfChannel& named, const Channel& channel, const RigConf
   }
 }
 
+void read_view(const wire::Rig& file, const TextSource& source, const std::filesystem::path& folder, RigConfig& rig) {
+  if (!file.has_view()) return;
+  const wire::View& view = file.view();
+  RigConfig::Page& page = rig.page.emplace();
+  if (!view.address().empty()) page.address = view.address();
+  if (view.port() != 0) page.port = static_cast<std::uint16_t>(view.port());
+  if (!view.token_file().empty()) page.token_path = (folder / view.token_file()).lexically_normal().string();
+  page.control = view.control();
+  if (page.control && page.token_path.empty()) source.fail(file, "view.control", "needs a token", "name a token_file");
+}
+
 void read_link(const wire::Rig& file, const TextSource& source, const std::filesystem::path& folder, RigConfig& rig) {
   const wire::Link& link = file.link();
   if (!link.address().empty()) rig.address = link.address();
@@ -235,8 +258,10 @@ RigConfig parse_rig(std::string text, const std::string& path) {
   read_stale_input(file, source, rig);
   read_link(file, source, std::filesystem::path(path).parent_path(), rig);
   read_channels(file, source, rig);
+  read_start(file.start(), source, rig);
   read_fault_after(file, source, rig);
   read_black_box(file, source, rig);
+  read_view(file, source, std::filesystem::path(path).parent_path(), rig);
   rig.start = static_cast<StartMode>(file.lifecycle().start());
   rig.control_lost = static_cast<ControlLost>(file.lifecycle().control_lost());
   rig.soft_start_steps = file.lifecycle().soft_start_steps();

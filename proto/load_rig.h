@@ -10,6 +10,7 @@
 #include "core/mechanism/mechanism.h"
 #include "core/mechanism/signals.h"
 #include "proto/config_text.h"
+#include "proto/load_mechanism.h"
 
 namespace rigstep::config {
 
@@ -63,9 +64,21 @@ struct RigConfig {
   StartMode start = StartMode::when_controlled;
   ControlLost control_lost = ControlLost::go_on;
   std::uint32_t soft_start_steps = 0;
+  struct Page {
+    std::string address = "127.0.0.1";
+    std::uint16_t port = 8470;
+    std::string token_path;  // empty: no token
+    bool control = false;
+  };
+  std::optional<Page> page;          // that is served beside the loop
   std::vector<std::string> outputs;  // empty: all
-  std::string text;                  // the file's content
-  std::string path;                  // as given
+  struct StartValue {
+    ParameterSetting setting;  // load_mechanism.h
+    int line = 0;
+  };
+  std::vector<StartValue> parameters;  // of the mechanism, that the run starts with
+  std::string text;                    // the file's content
+  std::string path;                    // as given
 };
 
 RigConfig load_rig(const std::string& path);

@@ -1,4 +1,8 @@
 // Inputs and outputs of a mechanism file.
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "proto/load_parts.h"
 
 namespace rigstep::config {
@@ -89,6 +93,19 @@ void add(const wire::Output& in, const wire::Mechanism& file, MechanismBuilder& 
     default:
       throw MechanismError("energy", "is missing", "say what the output measures, e.g. `body_pose { body: \"A\" }`");
   }
+}
+
+void add(const wire::Parameter& in, const wire::Mechanism&, MechanismBuilder& builder) {
+  if (in.factor_size() != 0 && in.factor_size() != in.of_size())
+    throw MechanismError(
+        "factor",
+        "is given " + std::to_string(in.factor_size()) + " times for " + std::to_string(in.of_size()) + " of `of`",
+        "give one for each, or none");
+  for (const auto& [is_given, field] : {std::pair(in.has_minimum(), "minimum"), {in.has_maximum(), "maximum"}})
+    if (!is_given) throw MechanismError(field, "is missing", "give the range that the parameter may have");
+  std::vector<MechanismBuilder::ParameterTarget> targets;
+  for (int k = 0; k < in.of_size(); ++k) targets.push_back({in.of(k), in.factor_size() > 0 ? in.factor(k) : 1.0});
+  builder.add_parameter(in.name(), targets, in.minimum(), in.maximum());
 }
 
 }  // namespace rigstep::config

@@ -9,8 +9,8 @@ struct Coordinate {
   double value;
 };
 
-std::optional<Coordinate> coordinate(const wire::Start& in) {
-  using Start = wire::Start;
+std::optional<Coordinate> coordinate(const wire::HeldAtStart& in) {
+  using Start = wire::HeldAtStart;
   switch (in.coordinate_case()) {
     case Start::kDisplacement:
       return Coordinate{Freedom::displacement, in.displacement()};
@@ -37,15 +37,15 @@ std::optional<Coordinate> coordinate(const wire::Start& in) {
 
 }  // namespace
 
-std::optional<Freedom> held_freedom(const wire::Start& in, const wire::Mechanism& file) {
+std::optional<Freedom> held_freedom(const wire::HeldAtStart& in, const wire::Mechanism& file) {
   if (const auto held = coordinate(in)) return held->freedom;
   if (in.has_rate() || in.has_freedom()) return freedom(in.freedom(), in.joint(), file);
   return std::nullopt;
 }
 
-void add(const wire::Start& in, const wire::Mechanism& file, MechanismBuilder& builder) {
-  const bool has_more = in.has_rate() || in.coordinate_case() != wire::Start::COORDINATE_NOT_SET;
-  if (in.holds_case() == wire::Start::HOLDS_NOT_SET)
+void add(const wire::HeldAtStart& in, const wire::Mechanism& file, MechanismBuilder& builder) {
+  const bool has_more = in.has_rate() || in.coordinate_case() != wire::HeldAtStart::COORDINATE_NOT_SET;
+  if (in.holds_case() == wire::HeldAtStart::HOLDS_NOT_SET)
     throw MechanismError("joint", "is missing", "name the joint or the body that is held");
   if (in.has_body() && has_more)
     throw MechanismError("body", "is held beside a coordinate", "write one `start` for the body and one for the joint");

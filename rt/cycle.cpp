@@ -86,13 +86,18 @@ Cycle::Cycle(index3::Stepper& stepper, const CycleSettings& settings, const Cycl
       start_(flat_state(stepper.state())),
       kept_(start_),
       start_step_(stepper.state().step),
-      kept_step_(start_step_) {
+      kept_step_(start_step_),
+      parameters_(stepper.mechanism()) {
+  all_parameters();
+  start_parameters_ = kept_parameters_ = now_;
   assert(settings.max_age_steps > 0);
   assert(settings.inputs.empty() || settings.inputs.size() == stepper.mechanism().input_channels().size());
   assert(ports.steps == nullptr ||
-         ports.steps->slot_bytes() >=
-             step_record_bytes(guard_.at_rest().count, static_cast<int>(stepper.mechanism().output_channels().size())));
-  assert(ports.states == nullptr || ports.states->slot_bytes() == full_state_bytes(stepper.state()));
+         ports.steps->slot_bytes() >= step_record_bytes(guard_.at_rest().count,
+                                                        static_cast<int>(stepper.mechanism().output_channels().size()),
+                                                        now_.count));
+  assert(ports.states == nullptr ||
+         ports.states->slot_bytes() == full_state_bytes(stepper.state(), stepper.mechanism().parameters().size()));
   newest_.inputs = record_.inputs = guard_.at_rest();
   // a fault in the very first step must have something good to repeat
   take_step_index();
@@ -150,6 +155,7 @@ void Cycle::take_fault_reset() noexcept {
 void Cycle::take_requests(std::int64_t log_time_ns) noexcept {
   take_fault_reset();
   make_transitions(false, log_time_ns);
+  change_parameters(log_time_ns);
 }
 
 // True: the rig in control is lost, which is a fault here.
@@ -178,16 +184,57 @@ std::uint32_t Cycle::standing_flag() const noexcept {
   return lifecycle_.state() == LifecycleState::ready ? kReady : kHolding;
 }
 
-void Cycle::resume_at(std::span<const double> flat, std::uint64_t step, std::uint64_t state_step) noexcept {
+void Cycle::change_parameters(std::int64_t log_time_ns) noexcept {
+  if (faulted()) return;
+  const std::span<const ParameterValue> due = parameters_.due(snapshot_.step + 1, lifecycle_.stands());
+  if (due.empty() || !stepper_.set_parameters(due)) return;
+  parameters_.note(stepper_.mechanism().parameters());
+  parameter_changes_ = (parameter_changes_ + 1) & 0xFFFFFF;
+  all_parameters();
+  record_.parameters = now_;
+  push_transition(Transition::parameters, log_time_ns);
+  record_.parameters.count = 0;
+}
+
+// Of a reset or of a recording. Those that are fixed have their values already.
+void Cycle::set_all_parameters(std::span<const double> values) noexcept {
+  const std::vector<Parameter>& all = stepper_.mechanism().parameters();
+  std::array<ParameterValue, kMaxParameters> tunable;
+  std::size_t count = 0;
+  for (std::size_t k = 0; k < std::min(all.size(), values.size()); ++k)
+    if (all[k].tunable) tunable[count++] = {static_cast<int>(k), values[k]};
+  stepper_.set_parameters({tunable.data(), count});
+  parameters_.note(all);
+  parameters_.stop();
+}
+
+std::span<const double> Cycle::all_parameters() noexcept {
+  const std::vector<Parameter>& all = stepper_.mechanism().parameters();
+  now_.count = static_cast<int>(all.size());
+  for (std::size_t k = 0; k < all.size(); ++k) now_.value[k] = all[k].value;
+  return {now_.value.data(), all.size()};
+}
+
+void Cycle::resume_at(std::span<const double> flat, std::uint64_t step, std::uint64_t state_step,
+                      std::span<const double> parameters) noexcept {
+  set_all_parameters(parameters);
   snapshot_.step = step;
   restore(flat, state_step);
 }
 
 // What a transition does to the state.
 void Cycle::change_state(Transition transition) noexcept {
-  if (transition == Transition::reset_to_start) restore(start_, start_step_);
-  if (transition == Transition::reset_to_snapshot) restore(kept_, kept_step_);
+  const auto values_of = [](const ParameterValues& kept) {
+    return std::span(kept.value.data(), static_cast<std::size_t>(kept.count));
+  };
+  if (transition == Transition::reset_to_start || transition == Transition::reset_to_snapshot) {
+    const bool to_start = transition == Transition::reset_to_start;
+    set_all_parameters(values_of(to_start ? start_parameters_ : kept_parameters_));
+    restore(to_start ? start_ : kept_, to_start ? start_step_ : kept_step_);
+  }
   if (transition != Transition::snapshot) return;
+  all_parameters();
+  kept_parameters_ = now_;
   stepper_.state().flatten(kept_);
   kept_step_ = stepper_.state().step;
 }
@@ -221,6 +268,7 @@ void Cycle::advance(const TickTiming& timing) noexcept {
   take_fault_reset();
   const bool has_input = take_newest();
   const bool control_lost = make_transitions(has_input, timing.log_time_ns);
+  change_parameters(timing.log_time_ns);
   if (lifecycle_.stands()) return stand(timing);
   InputGuard::Verdict verdict;
   bool missed_too_often = false;
@@ -261,6 +309,8 @@ const Snapshot& Cycle::repeat(const StepRecord& recorded) noexcept {
     clear_fault();
   }
   if (recorded.transition != Transition::none) {
+    if (recorded.transition == Transition::parameters)
+      set_all_parameters({recorded.parameters.value.data(), static_cast<std::size_t>(recorded.parameters.count)});
     change_state(recorded.transition);
     return snapshot_;
   }
@@ -318,6 +368,7 @@ void Cycle::keep() noexcept {
   } else if (gap_ && faulted()) {
     push_fault_again();
   }
+  if (ports_.poses != nullptr) ports_.poses->offer(stepper_.state(), snapshot_.step, snapshot_.sim_time_ns);
 }
 
 void Cycle::count(const InputOrigin& origin, const TickTiming& timing) noexcept {
@@ -396,7 +447,7 @@ void Cycle::answer(const InputOrigin& origin, const TickTiming& timing) noexcept
 
 void Cycle::describe(const InputOrigin& origin, const TickTiming& timing) noexcept {
   record_.step = snapshot_.step;
-  record_.transitions = lifecycle_.transitions();
+  record_.transitions = changes();
   record_.sim_time_ns = snapshot_.sim_time_ns;
   record_.log_time_ns = timing.log_time_ns;
   record_.sequence = origin.sequence;
@@ -411,7 +462,7 @@ void Cycle::describe(const InputOrigin& origin, const TickTiming& timing) noexce
 // In the record of the newest step, whose other numbers stay.
 void Cycle::push_transition(Transition transition, std::int64_t log_time_ns) noexcept {
   record_.transition = transition;
-  record_.transitions = lifecycle_.transitions();
+  record_.transitions = changes();
   record_.log_time_ns = log_time_ns;
   record_.state_hash = stepper_.state().hash();
   push_record();
@@ -455,7 +506,8 @@ void Cycle::push_full_state() noexcept {
   put_full_state({.step = snapshot_.step,
                   .state_step = stepper_.state().step,
                   .sim_time_ns = snapshot_.sim_time_ns,
-                  .transitions = lifecycle_.transitions(),
+                  .transitions = changes(),
+                  .parameters = all_parameters(),
                   .state = {}},
                  stepper_.state(), slot);
   ports_.states->publish();

@@ -18,6 +18,9 @@
 //     that inputs age or deadlines are missed. A reset to the start or to a snapshot changes the state, and with it
 //     what drivers take for the time; the number of steps and the simulated time of the run go on. Inputs rest until
 //     new ones come. Steps after a start may have their inputs faded in.
+//   - Parameters change between two steps, before the inputs of the next one are applied; while a fault is latched they
+//     wait. A reset takes back their values of the start or of the snapshot, and ends what was asked for. Each change
+//     is recorded with the values of all parameters.
 //   - Simulated time is step * dt: missed deadlines do not skip it.
 //   - The fault itself is recorded once, with the step index of the last good state; nothing is recorded after it
 //     until a reset. A step recorded after a fault says that there was one. Each transition is recorded, and behind a
@@ -40,6 +43,8 @@
 #include "rt/lifecycle.h"
 #include "rt/mailbox.h"
 #include "rt/miss_guard.h"
+#include "rt/parameter_ramps.h"
+#include "rt/pose_mailbox.h"
 #include "rt/record_slots.h"
 #include "rt/ring.h"
 
@@ -65,6 +70,7 @@ struct CyclePorts {
   Mailbox<Snapshot>* display = nullptr;  // the same for people
   Ring* steps = nullptr;                 // slots of step_record_bytes(), or larger
   Ring* states = nullptr;                // slots of full_state_bytes()
+  PoseMailbox* poses = nullptr;          // of all bodies, for people
   int wake_fd = -1;                      // non-blocking eventfd, written after each snapshot
 };
 
@@ -99,8 +105,10 @@ class Cycle {
   void request_reset(std::uint32_t number) noexcept { reset_request_.store(number, std::memory_order_relaxed); }
   // Stepping thread: carries out what was requested at once, for when no tick is due. log_time_ns: wall clock.
   void take_requests(std::int64_t log_time_ns) noexcept;
-  // Replay: goes on from a state that was recorded after `step` of the run; state_step: that the state counts.
-  void resume_at(std::span<const double> flat, std::uint64_t step, std::uint64_t state_step) noexcept;
+  // Replay: goes on from a state that was recorded after `step` of the run; state_step: that the state counts;
+  // parameters: values of all that act then, none: those that act now.
+  void resume_at(std::span<const double> flat, std::uint64_t step, std::uint64_t state_step,
+                 std::span<const double> parameters) noexcept;
 
   Fault fault() const noexcept;  // any thread
 
@@ -109,6 +117,8 @@ class Cycle {
   // Any thread: whether a rig is in control.
   void set_controlled(bool controlled) noexcept { lifecycle_.set_controlled(controlled); }
   LifecycleStatus lifecycle() const noexcept { return lifecycle_.status(); }
+
+  ParameterRamps& parameters() noexcept { return parameters_; }
 
   const Snapshot& answer() const noexcept { return snapshot_; }  // of the last tick; stepping thread only
 
@@ -149,7 +159,11 @@ class Cycle {
   bool make_transitions(bool has_input, std::int64_t log_time_ns) noexcept;
   void make(Transition transition, std::int64_t log_time_ns) noexcept;
   void change_state(Transition transition) noexcept;
+  void change_parameters(std::int64_t log_time_ns) noexcept;
+  void set_all_parameters(std::span<const double> values) noexcept;
+  std::span<const double> all_parameters() noexcept;
   void restore(std::span<const double> flat, std::uint64_t step) noexcept;
+  std::uint32_t changes() const noexcept { return (lifecycle_.transitions() + parameter_changes_) & 0xFFFFFF; }
   void rest_inputs() noexcept;
   void fade_in_inputs() noexcept;
   void stand(const TickTiming& timing) noexcept;
@@ -180,6 +194,10 @@ class Cycle {
   const std::vector<double> start_;  // flat state at construction, its step is start_step_
   std::vector<double> kept_;         // likewise, of the newest snapshot
   std::uint64_t start_step_, kept_step_;
+  ParameterRamps parameters_;
+  ParameterValues now_;                                 // room for all_parameters()
+  ParameterValues start_parameters_, kept_parameters_;  // that go with start_ and kept_
+  std::uint32_t parameter_changes_ = 0;
   std::uint64_t step_origin_ = 0;  // steps of the run less those that the state counts
   std::uint32_t steps_since_start_ = 0;
   InputSample newest_;

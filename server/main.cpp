@@ -15,6 +15,7 @@
 #include "proto/printable.h"
 #include "rt/thread_setup.h"
 #include "server/commands/commands.h"
+#include "server/fmu/archive.h"
 #include "server/link/udp_endpoint.h"
 #include "server/live/session.h"
 #include "server/output/csv.h"
@@ -93,6 +94,8 @@ int run_reporting_errors(const Command& command) {
     return report(error, kExitMechanism);
   } catch (const config::ConfigError& error) {
     return report(error, kExitUsage);
+  } catch (const FmuError& error) {
+    return report(error, kExitUsage);
   } catch (const wire::KeyError& error) {
     return report(error, kExitEnvironment);
   } catch (const wire::RecordingWriteError& error) {
@@ -124,6 +127,7 @@ int run(int argc, char** argv) {
       {"verify", add_verify(app)},     {"bench", add_bench(app)},
       {"demo", add_demo(app)},         {"study", add_study(app)},
       {"status", add_status(app)},     {"run", add_run(app)},
+      {"get", add_get(app)},           {"set", add_set(app)},
       {"hold", add_hold(app)},         {"step", add_step(app)},
       {"snapshot", add_snapshot(app)}, {"reset", add_reset(app)},
       {"blackbox", add_blackbox(app)}, {"keygen", add_keygen(app)},
@@ -131,7 +135,9 @@ int run(int argc, char** argv) {
       {"tune", add_tune(app)},         {"commission", add_commission(app)},
       {"schema", add_schema(app)},     {"info", add_info(app)},
       {"export", add_export(app)},     {"plot", add_plot(app)},
-      {"cut", add_cut(app)},           {"diff", add_diff(app)}};
+      {"cut", add_cut(app)},           {"diff", add_diff(app)},
+      {"fmusim", add_fmusim(app)},     {"export-fmu", add_export_fmu(app)},
+      {"view", add_view(app)}};
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/index3/compile/tuning.h"
 #include "core/index3/outputs/diagnostics.h"
 #include "core/index3/outputs/sensors.h"
 #include "core/index3/outputs/step_report.h"
@@ -16,6 +17,7 @@
 #include "core/index3/step/projections.h"
 #include "core/index3/step/team.h"
 #include "core/index3/stepper_access.h"
+#include "core/mechanism/numbers.h"
 
 namespace rigstep::index3 {
 
@@ -42,6 +44,8 @@ struct Stepper::Impl {
   StepReport reject(const Inputs& inputs, StepReport report) noexcept;
   void take_back() noexcept;
   const State& current() noexcept;
+  bool allows(const ParameterValue& wanted) const noexcept;
+  void tune(std::span<const ParameterValue> values) noexcept;
   StepProblem problem(const Inputs& inputs) noexcept { return {plan, state, inputs, *workspace}; }
 
   Plan plan;
@@ -56,6 +60,7 @@ struct Stepper::Impl {
   std::vector<Prescribed> previous_drive;   // likewise
   std::unique_ptr<Sensors> sensors;
   std::uint64_t late_workers = 0;
+  bool is_tuned = false;  // parameters have been set since the workspaces were made
 };
 
 Stepper::Impl::Impl(const Mechanism& mechanism, const Settings& settings)
@@ -96,6 +101,10 @@ bool Stepper::Impl::attempt(const StepProblem& problem, Team* with) noexcept {
 
 // A late worker may still write: the step is made once more in memory that it does not know.
 void Stepper::Impl::go_on_alone() noexcept {
+  if (is_tuned) {
+    spare->follow_compliance(plan);
+    for (int i = 0; i < static_cast<int>(plan.mechanism.bodies().size()); ++i) spare->follow_body(plan, i);
+  }
   enter_lanes(plan, current(), *spare);
   evaluate_state(plan, state, *spare);
   std::swap(workspace, spare);
@@ -139,6 +148,29 @@ const State& Stepper::Impl::current() noexcept {
   return state;
 }
 
+bool Stepper::Impl::allows(const ParameterValue& wanted) const noexcept {
+  const std::vector<Parameter>& all = plan.mechanism.parameters();
+  return wanted.index >= 0 && wanted.index < static_cast<int>(all.size()) && all[wanted.index].tunable &&
+         all[wanted.index].allows(wanted.value);
+}
+
+// The spare workspace follows when it is needed: a late worker may be at it now.
+void Stepper::Impl::tune(std::span<const ParameterValue> values) noexcept {
+  is_tuned = true;
+  index3::tune(plan, values);
+  workspace->follow_compliance(plan);
+  const auto follow_body = [this](int body) {
+    workspace->follow_body(plan, body);
+    enter_weight(plan, body, *workspace);
+  };
+  for (const ParameterValue& each : values)
+    for (const Target& target : plan.mechanism.parameters()[each.index].targets) {
+      if (target.owner_kind == owner_kind_of<Body>) follow_body(target.owner);
+      if (target.owner_kind == owner_kind_of<Vec3>)
+        for (int i = 0; i < static_cast<int>(plan.mechanism.bodies().size()); ++i) follow_body(i);
+    }
+}
+
 Stepper::Stepper(const Mechanism& mechanism, const Settings& settings)
     : impl_(std::make_unique<Impl>(mechanism, settings)) {}
 Stepper::~Stepper() = default;
@@ -167,6 +199,18 @@ void Stepper::read_outputs(const StepReport& report, Outputs& outputs) const noe
 Vec6 Stepper::joint_reaction(int j) const noexcept { return index3::joint_reaction(impl_->plan, state(), j); }
 double Stepper::driver_effort(int driver) const noexcept { return index3::driver_effort(impl_->plan, state(), driver); }
 Energy Stepper::energy() const noexcept { return index3::energy(impl_->plan, state(), *impl_->workspace); }
+
+bool Stepper::set_parameters(std::span<const ParameterValue> values) noexcept {
+  for (const ParameterValue& each : values)
+    if (!impl_->allows(each)) return false;
+  impl_->tune(values);
+  return true;
+}
+bool Stepper::set_parameter(int index, double value) noexcept {
+  const ParameterValue one{index, value};
+  return set_parameters({&one, 1});
+}
+double Stepper::parameter(int index) const noexcept { return impl_->plan.mechanism.parameters()[index].value; }
 
 const State& Stepper::state() const noexcept { return impl_->current(); }
 

@@ -82,6 +82,15 @@ class Stepper {
   double driver_effort(int driver) const noexcept;
   Energy energy() const noexcept;
 
+  // Between two steps: sets tunable parameters of the mechanism (Mechanism::parameters) and all that follows from them,
+  // from the next step on, all or none. False, and nothing changes, where one is fixed, out of its range or not finite,
+  // or there is none of that index. The state stays, its accelerations and multipliers included, as with an input that
+  // jumps: from one state on, the next steps have the bits of a stepper whose mechanism declares these values. Its time
+  // is bounded by the size of the mechanism: where a mass changes, that of a few steps.
+  bool set_parameters(std::span<const ParameterValue> values) noexcept;
+  bool set_parameter(int index, double value) noexcept;
+  double parameter(int index) const noexcept;  // what acts now
+
   const State& state() const noexcept;
   // Goes on from a flat state as written by State::flatten; flat.size() must equal state().flat_size().
   void restore(std::span<const double> flat, std::uint64_t step_index) noexcept;

@@ -5,6 +5,7 @@
 #include "core/mechanism/builder.h"
 #include "core/mechanism/checks.h"
 #include "core/mechanism/orientation.h"
+#include "core/mechanism/numbers.h"
 
 // Joints, their freedoms, and points and directions given at the start pose.
 namespace rigstep {
@@ -63,11 +64,7 @@ JointFrame into_body(const Mechanism& m, int body, const Vec3& point_0, const Ma
 }  // namespace
 
 void MechanismBuilder::push_joint(Joint joint, double offset, double second_offset) {
-  if (joint.type == JointType::screw && (joint.lead == 0.0 || !std::isfinite(joint.lead)))
-    throw MechanismError("lead", "is " + number(joint.lead) + " m",
-                         "give the displacement per turn, positive for a right-handed thread");
-  if (joint.type == JointType::distance && (!(joint.length > 0.0) || !std::isfinite(joint.length)))
-    throw MechanismError("length", "is " + number(joint.length) + " m", "the two points must be apart");
+  check_numbers(joint);
   if (joint.first == joint.second)
     throw MechanismError("second", "a joint stands between two different bodies",
                          "name another body than " + quoted(mechanism_.body_name(joint.first)));

@@ -10,6 +10,7 @@ namespace rigstep {
 
 namespace {
 
+using checks::index_of;
 using checks::number;
 using checks::quoted;
 
@@ -139,9 +140,21 @@ void require_agreement_with_drivers(const Mechanism& m, const Held& held,
   }
 }
 
+// Poses and velocities of bodies are what `start` makes of them, and no numbers of their own any more.
+void require_no_parameter_of_a_pose(const Mechanism& m) {
+  for (const Parameter& parameter : m.parameters())
+    for (const Target& target : parameter.targets)
+      for (const char* number : {".position", ".velocity", ".angular_velocity"})
+        if (const std::size_t at = target.of.find(number); at != target.of.npos && index_of(m.bodies(), target.of.substr(0, at)) >= 0)
+          throw MechanismError("parameter", quoted(parameter.name) + " changes " + quoted(target.of) +
+                                                ", but `start` places the bodies",
+                               "remove the parameter, or every `start`");
+}
+
 }  // namespace
 
 void MechanismBuilder::assemble_start(Mechanism& m) const {
+  require_no_parameter_of_a_pose(m);
   require_agreement_with_drivers(m, held_, start_places_);
   const Assembled assembled = assemble(m, held_);
   if (!assembled.closed) throw contradiction(m, held_, start_places_, assembled);

@@ -1,12 +1,12 @@
 #include "core/mechanism/builder.h"
 
-#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
 
 #include "core/mechanism/channels.h"
 #include "core/mechanism/checks.h"
 #include "core/mechanism/content_hash.h"
+#include "core/mechanism/numbers.h"
 
 namespace rigstep {
 
@@ -19,15 +19,6 @@ using checks::number;
 using checks::quoted;
 using checks::require_finite;
 using checks::require_new_name;
-
-void check_motion(const Driver& driver) {
-  checks::check_time_function(driver.function);
-  if (driver.from_input == Driver::FromInput::nothing && driver.function.terms.empty())
-    throw MechanismError("sum", "has no terms", "give one at least");
-  if (driver.from_input == Driver::FromInput::filtered &&
-      (!(driver.time_constant > 0.0) || !std::isfinite(driver.time_constant)))
-    throw MechanismError("time_constant", "is " + number(driver.time_constant) + " s", "give a finite time above zero");
-}
 
 }  // namespace
 
@@ -57,7 +48,7 @@ int MechanismBuilder::find_joint(const std::string& name, const char* field) con
 }
 
 void MechanismBuilder::set_gravity(const Vec3& gravity_0) {
-  require_finite(gravity_0, "gravity");
+  check_numbers(gravity_0);
   mechanism_.gravity_0_ = gravity_0;
 }
 
@@ -65,22 +56,8 @@ void MechanismBuilder::add_body(Body body) {
   check_name(body.name, "body");
   if (body.name == "ground") throw MechanismError("name", "\"ground\" is the world itself", "choose another name");
   require_new_name(mechanism_.bodies_, body.name, "body");
-  if (!(body.mass > 0.0) || !std::isfinite(body.mass))
-    throw MechanismError("mass", "is " + number(body.mass) + " kg", "give a finite mass above zero");
-  require_finite(body.inertia_b, "inertia");
-  require_finite(body.position_0, "position");
+  check_numbers(body);
   require_finite(body.orientation, "orientation");
-  require_finite(body.velocity_0, "velocity");
-  require_finite(body.angular_velocity_0, "angular_velocity");
-  const Vec3 moments = Eigen::SelfAdjointEigenSolver<Mat3>(body.inertia_b).eigenvalues();
-  if (!(moments[0] > 0.0))
-    throw MechanismError("inertia", "has the principal moment " + number(moments[0]) + " kg m^2",
-                         "every principal moment must be above zero; give a thin rod a small one about its axis");
-  if (moments[2] > (moments[0] + moments[1]) * (1.0 + 1e-6))
-    throw MechanismError("inertia",
-                         "no body has principal moments " + number(moments[0]) + ", " + number(moments[1]) + " and " +
-                             number(moments[2]) + " kg m^2",
-                         "the largest is at most the sum of the others; check the axes and the signs of xy, xz, yz");
   const double norm = body.orientation.norm();
   if (std::abs(norm - 1.0) > kUnitTolerance)
     throw MechanismError("orientation", "Euler parameters have norm " + number(norm), "they must have norm 1");
@@ -92,13 +69,7 @@ void MechanismBuilder::add_load(AppliedLoad load, const std::string& body) {
   check_name(load.name, "load");
   require_new_name(mechanism_.loads_, load.name, "load");
   load.body = require_moving(find_body(body, "body"), "a load");
-  require_finite(load.force, "force");
-  require_finite(load.torque, "torque");
-  require_finite(load.point_b, "point");
-  require_finite(load.constant, "constant");
-  require_finite(load.amplitude, "amplitude");
-  require_finite(load.angular_frequency, "angular_frequency");
-  require_finite(load.phase, "phase");
+  check_numbers(load);
   mechanism_.loads_.push_back(std::move(load));
 }
 
@@ -121,8 +92,7 @@ void MechanismBuilder::add_coupling(Coupling coupling, const std::string& first_
                                     const std::string& second_joint, Freedom second_freedom) {
   check_name(coupling.name, "coupling");
   require_new_name(mechanism_.couplings_, coupling.name, "coupling");
-  if (coupling.ratio == 0.0 || !std::isfinite(coupling.ratio))
-    throw MechanismError("ratio", "is " + number(coupling.ratio), "give a finite number that is not zero");
+  check_numbers(coupling);
   const int first = find_joint(first_joint, "first_joint"), second = find_joint(second_joint, "second_joint");
   if (first == second && first_freedom == second_freedom)
     throw MechanismError("second_freedom", "is the first one again", "couple two different joint coordinates");
@@ -136,7 +106,9 @@ void MechanismBuilder::add_coupling(Coupling coupling, const std::string& first_
 void MechanismBuilder::add_driver(Driver driver, const std::string& joint, Freedom freedom) {
   check_name(driver.name, "driver");
   require_new_name(mechanism_.drivers_, driver.name, "driver");
-  check_motion(driver);
+  if (driver.from_input == Driver::FromInput::nothing && driver.function.terms.empty())
+    throw MechanismError("sum", "has no terms", "give one at least");
+  check_numbers(driver);
   const int j = find_joint(joint);
   require_freedom(j, freedom, "freedom");
   for (const Driver& other : mechanism_.drivers_) {
@@ -156,9 +128,10 @@ Mechanism MechanismBuilder::build() {
   return m;
 }
 
-Mechanism MechanismBuilder::build_as_added() const {
+Mechanism MechanismBuilder::build_as_added() {
   check_name(mechanism_.name_, "mechanism");
   if (mechanism_.bodies_.empty()) throw MechanismError("body", "there is none", "describe at least one body");
+  require_possible_ranges();
   Mechanism m = mechanism_;
   for (const Input& input : m.inputs_) m.input_channels_.push_back(channel_of(input));
   const auto append = [](std::vector<Channel>& all, const std::vector<Channel>& more) {

@@ -130,11 +130,19 @@ class MechanismBuilder {
   };
   void hold_joint(const Start& start);
   void hold_body(const std::string& body);
+  // A parameter that moves numbers of what was added before. of: OWNER.NUMBER, "gravity" or a name and what the tables
+  // say (core/mechanism/numbers.h); the numbers must agree on the value, by their factors.
+  struct ParameterTarget {
+    std::string of;
+    double factor = 1.0;
+  };
+  void add_parameter(const std::string& name, const std::vector<ParameterTarget>& targets, double minimum,
+                     double maximum);
 
   // Checks what only the whole can show (at least one body, channel counts) and numbers the channels.
   Mechanism build();
   // With the bodies where they were added, whatever is held.
-  Mechanism build_as_added() const;
+  Mechanism build_as_added();
   bool holds_start() const { return !held_.empty(); }
 
  private:
@@ -144,6 +152,9 @@ class MechanismBuilder {
   int require_freedom(int joint, Freedom freedom, const char* field) const;
   int follow_coordinate(int joint, Freedom freedom);
   void require_new_element(const std::string& name, const char* kind) const;  // among all force elements
+  Target find_target(const ParameterTarget& wanted, Parameter& parameter);    // fills in the unit where it is the first
+  void require_own_target(const Parameter& parameter, const Target& target) const;
+  void require_possible_ranges();
   void push_joint(Joint joint, double offset, double second_offset);
   void push_output(Output output);
   void assemble_start(Mechanism& m) const;

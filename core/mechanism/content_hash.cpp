@@ -104,6 +104,18 @@ void add_loads_and_channels(ContentHash& hash, const Mechanism& m) {
   }
 }
 
+// their values are numbers of the description already
+void add_parameters(ContentHash& hash, const Mechanism& m) {
+  for (const Parameter& p : m.parameters()) {
+    hash.add(p.name);
+    hash.numbers({p.minimum, p.maximum});
+    for (const Target& target : p.targets) {
+      hash.add(target.of);
+      hash.add(target.factor);
+    }
+  }
+}
+
 }  // namespace
 
 std::uint64_t content_hash(const Mechanism& m) {
@@ -115,6 +127,7 @@ std::uint64_t content_hash(const Mechanism& m) {
     if constexpr (!std::is_same_v<Element, Spring>)
       for (const Element& element : m.all<Element>()) add(hash, element);
   });
+  add_parameters(hash, m);
   return hash.value();
 }
 

@@ -1,9 +1,11 @@
 // WHAT is simulated: bodies, joints, force elements, input and output channels at the start pose.
-// The only thing that all solvers share. Built once by MechanismBuilder, which checks it; immutable
-// afterwards. Load time only: nothing here is called inside the loop except const accessors.
+// The only thing that all solvers share. Built once by MechanismBuilder, which checks it; afterwards nothing changes
+// but the values of its parameters. Load time only: nothing here is called inside the loop except const accessors and
+// set_parameter.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -11,6 +13,7 @@
 
 #include "core/mechanism/elements/list.h"
 #include "core/mechanism/freedom.h"
+#include "core/mechanism/parameter.h"
 #include "core/mechanism/time_function.h"
 #include "core/mechanism/types.h"
 
@@ -193,7 +196,15 @@ class Mechanism {
   int input_channel(std::string_view name) const;
   int output_channel(std::string_view name) const;
 
-  // Identifies content, not file: equal for equal descriptions, different with any changed number or name.
+  const std::vector<Parameter>& parameters() const { return parameters_; }
+  // Index among these; throws MechanismError that tells the nearest names.
+  int parameter(std::string_view name) const;
+  // Writes the numbers that the parameter drives. False, and nothing changed, where there is no such parameter or it
+  // does not allow the value.
+  bool set_parameter(int index, double value) noexcept;
+
+  // Identifies content, not file: equal for equal descriptions, different with any changed number or name. Of
+  // parameters with other values it is that of the declared ones.
   std::uint64_t id() const { return id_; }
 
   // Constraints in the order of their rows: joints, then couplings, then drivers. The name says of which kind it is,
@@ -206,6 +217,9 @@ class Mechanism {
 
  private:
   friend class MechanismBuilder;
+  // everything of this type whose numbers a parameter may name (numbers.h); Vec3: gravity
+  template <class Owner>
+  std::span<Owner> owners();
   std::string name_;
   Vec3 gravity_0_ = Vec3::Zero();
   std::vector<Body> bodies_;
@@ -219,8 +233,27 @@ class Mechanism {
   std::vector<Driver> drivers_;
   std::vector<Channel> input_channels_;
   std::vector<Channel> output_channels_;
+  std::vector<Parameter> parameters_;
   std::uint64_t id_ = 0;
 };
+
+template <class Owner>
+std::span<Owner> Mechanism::owners() {
+  if constexpr (std::is_same_v<Owner, Vec3>)
+    return {&gravity_0_, 1};
+  else if constexpr (std::is_same_v<Owner, Body>)
+    return bodies_;
+  else if constexpr (std::is_same_v<Owner, Joint>)
+    return joints_;
+  else if constexpr (std::is_same_v<Owner, Coupling>)
+    return couplings_;
+  else if constexpr (std::is_same_v<Owner, AppliedLoad>)
+    return loads_;
+  else if constexpr (std::is_same_v<Owner, Driver>)
+    return drivers_;
+  else
+    return std::get<std::vector<Owner>>(elements_);
+}
 
 // Base of every error that Rigstep throws at load time.
 struct Error : std::runtime_error {

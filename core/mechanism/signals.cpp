@@ -25,7 +25,8 @@ const char* to_string(StepStatus status) noexcept {
 const char* to_string(Transition transition) noexcept {
   constexpr const char* kNames[kTransitions] = {"none",           "control gained",    "run",          "hold",
                                                 "step",           "steps done",        "control lost", "snapshot",
-                                                "reset to start", "reset to snapshot", "fault",        "clear fault"};
+                                                "reset to start", "reset to snapshot", "fault",        "clear fault",
+                                                "parameters"};
   const auto k = static_cast<std::size_t>(transition);
   return k < kTransitions ? kNames[k] : "unknown";
 }

@@ -21,6 +21,12 @@ struct Outputs {
   int count = 0;
 };
 
+// Values of all parameters in the mechanism's order [parameter's unit].
+struct ParameterValues {
+  int count = 0;
+  std::array<double, kMaxParameters> value{};
+};
+
 // Index of the first channel that is infinite or no number, or -1.
 int first_not_finite(const Outputs& outputs) noexcept;
 
@@ -81,8 +87,9 @@ enum class Transition : std::uint8_t {
   reset_to_snapshot = 9,  // to the newest snapshot, or before there is one to the start
   fault = 10,
   clear_fault = 11,
+  parameters = 12,  // values of parameters change; leads to no other state
 };
-inline constexpr int kTransitions = 12;
+inline constexpr int kTransitions = 13;
 
 const char* to_string(Transition transition) noexcept;  // "reset to start"
 
@@ -168,13 +175,14 @@ struct StepRecord {
   std::uint32_t step_ns = 0;           // from the inputs to the output channels
   std::uint64_t state_hash = 0;
   Transition transition = Transition::none;  // otherwise this is no step, but what happened after the step before it
-  std::uint32_t transitions = 0;             // so far
+  std::uint32_t transitions = 0;             // so far, changes of parameters included
   double last_increment = 0.0;               // as in StepReport, and the three after it
   double position_residual = 0.0;
   double velocity_residual = 0.0;
   double acceleration_residual = 0.0;
-  Inputs inputs;    // as applied; the channels stand last, so that a queue holds only as many as there are
-  Outputs outputs;  // as answered
+  Inputs inputs;               // as applied; the channels stand last, so that a queue holds only as many as there are
+  Outputs outputs;             // as answered
+  ParameterValues parameters;  // of Transition::parameters: those that act from the next step on
 
   // Not the record of a fault or of another transition.
   bool is_step() const noexcept { return (flags & kFaulted) == 0 && transition == Transition::none; }

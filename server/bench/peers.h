@@ -5,7 +5,7 @@
 //   rigstep_bench_peers error --mechanism NAME --bodies N [--file FILE] --duration S [--quick]
 //
 // prints one JSON document:
-//   {"peers": [{"solver", "version", "lowest_us", "median_us", "p999_us", "samples"} or
+//   {"peers": [{"solver", "version", "lowest_us", "median_us", "p999_us", "samples", "gap_m", "differs"} or
 //              {"solver", "version", "points": [{"dt", "error", "us_per_step", "ms_per_second"}]} or
 //              {"solver", "version", "problem"}],
 //    "missing": [{"solver", "package"}]}

@@ -29,8 +29,11 @@ TimedSolver timed_stepper(const Mechanism& mechanism, double dt, int threads, st
   saved->flat.resize(stepper->state().flat_size());
   TimedSolver solver;
   solver.name = "rigstep";
-  solver.step = [stepper] {
+  const auto residual = std::make_shared<double>(0.0);
+  solver.gap = [residual] { return *residual; };
+  solver.step = [stepper, residual] {
     const StepReport report = stepper->step(Inputs{});
+    *residual = report.position_residual;
     if (failed(report.status))
       throw StepFailed(stepper->mechanism().name() + ": step " + std::to_string(stepper->state().step + 1) + " is " +
                        describe_fault(stepper->mechanism(), report.status, report.body, report.joint));

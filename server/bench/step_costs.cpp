@@ -34,6 +34,7 @@ void time_own_solvers(const BenchRequest& request, const BenchMechanism& which, 
       const rt::StayOnCores pinned(rt::StayOnCores::Which::only, rt::last_allowed_core());  // its workers have theirs
       row.times = time_steps(solver, protocol);
     }
+    row.gap = solver.gap();
     row.bytes_per_body = static_cast<double>(bytes) / row.bodies;
     row.multiply_adds = multiply_adds_per_step(mechanism, which.dt);
     row.phases.clear();
@@ -44,6 +45,7 @@ void time_own_solvers(const BenchRequest& request, const BenchMechanism& which, 
   }
   row.threads = 1;
   row.multiply_adds = 0.0;
+  row.gap = -1.0;
   row.phases.clear();
   row.speedup = 1.0;
   try {
@@ -76,6 +78,8 @@ void time_peers(const BenchRequest& request, const BenchMechanism& which, int bo
     row.solver = peer.value("solver", "");
     row.version = peer.value("version", "");
     row.problem = peer.value("problem", "");
+    row.differs = peer.value("differs", "");
+    row.gap = peer.value("gap_m", -1.0);
     row.times = {peer.value("lowest_us", 0.0), peer.value("median_us", 0.0), peer.value("p999_us", 0.0),
                  peer.value("samples", std::size_t{0})};
     result.rows.push_back(row);

@@ -26,6 +26,8 @@ struct StepCost {
   double multiply_adds = 0.0;   // per step; 0: not counted
   // share of each phase in a step, as the solver measures it; empty where it does not
   std::vector<std::pair<std::string, double>> phases;
+  double gap = -1.0;    // by which joints stand open after the measured steps [m]; negative: not known
+  std::string differs;  // how the solver's mechanism differs; empty: nowhere
   std::string problem;  // why there are no numbers
 
   double us_per_body() const { return times.median / bodies; }

@@ -32,6 +32,8 @@ nlohmann::json to_json(const StepCost& row, double peak) {
               {"speedup", row.speedup},
               {"efficiency", row.efficiency()}});
   if (row.bytes_per_body > 0.0) out["bytes_per_body"] = row.bytes_per_body;
+  if (row.gap >= 0.0) out["gap_m"] = row.gap;
+  if (!row.differs.empty()) out["differs"] = row.differs;
   if (row.multiply_adds > 0.0) {
     out["multiply_adds"] = row.multiply_adds;
     out["fraction_of_peak"] = row.multiply_adds / (1e-6 * row.times.median * peak);
@@ -104,6 +106,25 @@ void write_figures(const StepCosts& result, const std::string& chain, const fs::
   quantity("efficiency", [](const StepCost& r) { return r.efficiency(); });
 }
 
+// Remarks on rows, below the table; equal ones have the same number.
+class Notes {
+ public:
+  // " (1)", or nothing where there is no remark
+  std::string mark(const std::string& text) {
+    if (text.empty()) return {};
+    const auto at = std::find(texts_.begin(), texts_.end(), text);
+    const auto number = at - texts_.begin() + 1;
+    if (at == texts_.end()) texts_.push_back(text);
+    return fmt::format(" ({})", number);
+  }
+  void print() const {
+    for (std::size_t k = 0; k < texts_.size(); ++k) print_text("({}) {}\n", k + 1, texts_[k]);
+  }
+
+ private:
+  std::vector<std::string> texts_;
+};
+
 }  // namespace
 
 nlohmann::json machine_json(double peak) {
@@ -149,9 +170,10 @@ void print(const StepCosts& result) {
       std::any_of(result.rows.begin(), result.rows.end(), [](const StepCost& r) { return !r.phases.empty(); });
   const bool counted =
       std::any_of(result.rows.begin(), result.rows.end(), [](const StepCost& r) { return r.multiply_adds > 0.0; });
-  print_text("{:<16} {:>6} {:<16} {:>7} {:>9} {:>10} {:>10} {:>8} {:>9} {:>8} {:>10}{}{}\n", "mechanism", "bodies",
-             "solver", "threads", "lowest us", "median us", "p99.9 us", "us/body", "bytes/bdy", "speed-up",
-             "efficiency", counted ? "  of peak" : "", phases ? "  phases" : "");
+  print_text("{:<16} {:>6} {:<16} {:>7} {:>9} {:>10} {:>10} {:>8} {:>9} {:>8} {:>10} {:>8}{}{}\n", "mechanism",
+             "bodies", "solver", "threads", "lowest us", "median us", "p99.9 us", "us/body", "bytes/bdy", "speed-up",
+             "efficiency", "gap m", counted ? "  of peak" : "", phases ? "  phases" : "");
+  Notes notes;
   std::string last;
   for (const StepCost& row : result.rows) {
     const std::string block = row.mechanism + std::to_string(row.bodies);
@@ -159,18 +181,19 @@ void print(const StepCosts& result) {
     last = block;
     print_text("{:<16} {:>6} {:<16} {:>7} ", row.mechanism, row.bodies, row.solver, row.threads);
     if (!row.problem.empty()) {
-      print_text("{}\n", row.problem);
+      print_text("none{}\n", notes.mark(row.problem));
       continue;
     }
-    print_text("{:>9.2f} {:>10.2f} {:>10.2f} {:>8.3f} {:>9} {:>8.2f} {:>10.2f}", row.times.lowest, row.times.median,
-               row.times.p999, row.us_per_body(),
+    print_text("{:>9.2f} {:>10.2f} {:>10.2f} {:>8.3f} {:>9} {:>8.2f} {:>10.2f} {:>8}", row.times.lowest,
+               row.times.median, row.times.p999, row.us_per_body(),
                row.bytes_per_body > 0.0 ? fmt::format("{:.0f}", row.bytes_per_body) : std::string("-"), row.speedup,
-               row.efficiency());
+               row.efficiency(), row.gap < 0.0 ? std::string("-") : fmt::format("{:.0e}", row.gap));
     if (row.multiply_adds > 0.0)
       print_text(" {:>7.1f} %", 100.0 * row.multiply_adds / (1e-6 * row.times.median * result.peak));
     for (const auto& [phase, share] : row.phases) print_text("  {} {:.0f} %", phase, 100.0 * share);
-    print_text("\n");
+    print_text("{}\n", notes.mark(row.differs));
   }
+  notes.print();
   print_missing(result.missing, result.peers_problem);
 }
 

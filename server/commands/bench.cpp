@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "rt/thread_setup.h"
 #include "server/bench/error_costs.h"
 #include "server/bench/loop.h"
 #include "server/bench/peers.h"
 #include "server/bench/solvers.h"
+#include "server/bench/step_comparison.h"
 #include "server/bench/step_costs.h"
 #include "server/commands/commands.h"
 #include "server/output/terminal.h"
@@ -28,6 +30,7 @@ struct BenchOptions {
   double dt = 0.0;  // [s]; 0: that of each mechanism
   double duration = 10.0;
   std::string config_dir, peers, output;
+  std::string against;  // earlier result; empty: none
   bool quick = false, json = false, without_peers = false;
 };
 
@@ -114,6 +117,8 @@ int bench_step(const BenchOptions& options) {
   rt::set_floating_point_mode();
   watch_interrupts();
   const fs::path folder = made_folder(options.output);
+  std::optional<EarlierCosts> earlier;
+  if (!options.against.empty()) earlier = read_earlier_costs(options.against);
   StepCosts costs;
   try {
     const BenchRequest request =
@@ -125,12 +130,18 @@ int bench_step(const BenchOptions& options) {
     return kExitNumerical;
   }
   if (interrupted) return kExitInterrupted;
+  std::vector<StepChange> changes;
+  if (earlier) changes = compare(*earlier, costs);
   if (!folder.empty()) write_step_costs(costs, folder);
-  if (options.json)
-    print_json(to_json(costs));
-  else
+  if (options.json) {
+    nlohmann::json result = to_json(costs);
+    if (earlier) result["against"] = to_json(changes);
+    print_json(result);
+  } else {
     print(costs);
-  return kExitOk;
+    if (earlier) print(changes, *earlier);
+  }
+  return is_slower(changes) ? kExitVerdict : kExitOk;
 }
 
 ErrorCosts error_costs(BenchOptions options) {
@@ -206,10 +217,14 @@ Command add_bench(CLI::App& app) {
   step->add_option("--threads", step_options->threads, "Most threads to measure (default: all cores)")
       ->check(CLI::Range(1, 1024));
   step->add_option("--dt", step_options->dt, "Step [s] (default: 0.01, with springs 0.001)")->check(between(1e-9, 1.0));
+  step->add_option("--against", step_options->against,
+                   "Earlier result (step.json) on this type of processor: compare by ratios to the printed form")
+      ->check(CLI::ExistingFile);
   step->footer(std::string("Examples:\n"
                            "  rigstep bench step --quick\n"
                            "  rigstep bench step --mechanism spherical_chain --bodies 8 --bodies 128 --json\n"
-                           "  rigstep bench step --output bench_results\n\n"
+                           "  rigstep bench step --output bench_results\n"
+                           "  rigstep bench step --without-peers --against bench_results/step.json\n\n"
                            "After some steps the state is saved, then restored, and the same steps are measured again "
                            "and again.\n") +
                kOthersHelp + kExitCodeHelp);

@@ -24,17 +24,21 @@
 #include "rt/thread_setup.h"
 #include "server/commands/assembled_start.h"
 #include "server/commands/commands.h"
+#include "server/commands/parameter_options.h"
 #include "server/live/session.h"
 #include "server/output/csv.h"
 #include "server/output/quantile.h"
 #include "server/output/terminal.h"
+#include "server/output/text_file.h"
+#include "server/view/picture.h"
 
 namespace rigstep::server {
 
 namespace {
 
 struct CheckOptions {
-  std::string file, write;
+  std::string file, write, picture;
+  std::vector<config::ParameterSetting> parameters;
   bool assemble = false, json = false, details = false;
 };
 
@@ -252,6 +256,32 @@ void print_forces(const Report& r) {
   print_text("forces           {}\n", forces);
 }
 
+void print_parameters(const Report& r) {
+  if (r.m.parameters().empty()) return;
+  print_text("parameters       {}\n", r.m.parameters().size());
+  for_first(r.m.parameters().size(), [&r](std::size_t k) {
+    const Parameter& p = r.m.parameters()[k];
+    print_text("    {:<24} {:<8} {:>12.6g} [{}], {:.6g} to {:.6g}\n", p.name, p.tunable ? "tunable" : "fixed", p.value,
+               p.unit, p.minimum, p.maximum);
+  });
+}
+
+nlohmann::json parameters_json(const Mechanism& m) {
+  nlohmann::json all = nlohmann::json::array();
+  for (const Parameter& p : m.parameters()) {
+    nlohmann::json of = nlohmann::json::array();
+    for (const Target& target : p.targets) of.push_back({{"of", target.of}, {"factor", target.factor}});
+    all.push_back({{"name", p.name},
+                   {"unit", p.unit},
+                   {"value", p.value},
+                   {"minimum", p.minimum},
+                   {"maximum", p.maximum},
+                   {"kind", p.tunable ? "tunable" : "fixed"},
+                   {"of", of}});
+  }
+  return all;
+}
+
 // What the rig file makes of values of an input channel.
 std::string limits_text(const InputPolicy& policy) {
   std::string text;
@@ -328,6 +358,7 @@ void print_report(const Report& r, bool with_details) {
   print_text("{}: {}\n", wire::printable_line(r.loaded.path), r.m.name());
   print_parts(r);
   print_forces(r);
+  print_parameters(r);
   print_channels("inputs", r.m.input_channels(), r, input_text);
   print_channels("outputs", r.m.output_channels(), r, output_text);
   print_freedom(r);
@@ -373,6 +404,7 @@ nlohmann::json to_json(const Report& r) {
           {"joints", r.m.joints().size()},
           {"couplings", r.m.couplings().size()},
           {"drivers", r.m.drivers().size()},
+          {"parameters", parameters_json(r.m)},
           {"inputs", inputs_json(r)},
           {"period_us", r.rig != nullptr ? nlohmann::json(1e-3 * static_cast<double>(r.rig->period_ns)) : nlohmann::json()},
           {"outputs", channels_json(r.m.output_channels())},
@@ -421,8 +453,10 @@ int check(const CheckOptions& options) {
   rt::set_floating_point_mode();
   std::optional<config::RigConfig> rig;
   if (is_rig_file(options.file)) rig = config::load_rig(options.file);
-  const config::LoadedMechanism loaded = rig ? load_mechanism_of(*rig) : load_mechanism_file(options.file);
+  config::LoadedMechanism loaded =
+      rig ? load_mechanism_of(*rig) : load_mechanism_file(options.file, options.parameters);
   if (options.assemble) return assemble_start(loaded, {options.write, options.json});
+  if (!options.picture.empty()) write_text(options.picture, draw(loaded));
   const Report report(loaded, rig ? &*rig : nullptr);
   if (options.json)
     print_json(to_json(report));
@@ -439,6 +473,7 @@ Command add_check(CLI::App& app) {
   auto options = std::make_shared<CheckOptions>();
   CLI::App* command = app.add_subcommand("check", "Check a mechanism or rig file and report on the mechanism");
   command->add_option("FILE", options->file, "Mechanism file, or a rig file and the mechanism that it names")->required();
+  add_set(command, options->parameters);
   auto* assemble = command->add_flag("--assemble", options->assemble,
                                      "Find the nearest start that satisfies every joint, hold what `start` in the file "
                                      "holds, and say which body moves how far");
@@ -450,10 +485,12 @@ Command add_check(CLI::App& app) {
       ->needs(assemble);
   command->add_flag("--details", options->details,
                     "Tell how the step is made, too: elimination, tangents, lanes, memory");
+  command->add_option("--picture", options->picture, "Draw the start pose as written into this SVG file");
   command->add_flag("--json", options->json, "Print the report as JSON");
   command->footer(std::string("Examples:\n  rigstep check config/mechanisms/four_bar.textproto\n"
                               "  rigstep check config/mechanisms/full_car.textproto --details\n"
                               "  rigstep check config/rigs/demo.textproto\n"
+                              "  rigstep check my.textproto --picture my.svg\n"
                               "  rigstep check my.textproto --assemble --write my_assembled.textproto\n\n") +
                   kExitCodeHelp);
   return [options] { return check(*options); };

@@ -16,6 +16,8 @@
 #include "server/output/line_limit.h"
 #include "server/output/live_display.h"
 #include "server/output/terminal.h"
+#include "server/view/live_subject.h"
+#include "server/view/page_server.h"
 
 namespace rigstep::server {
 
@@ -25,7 +27,7 @@ struct ServeOptions {
   std::string rig, record;
   double duration = 0.0;
   int port = -1;
-  bool json = false, watch = false;
+  bool json = false, watch = false, view = false;
 };
 
 std::atomic<bool> black_box_wanted{false};
@@ -125,6 +127,7 @@ class Watch {
     if (event.kind == Kind::reset_fault) return spdlog::info("a reset of the fault was asked for by {}", event.address);
     if (event.kind == Kind::command)
       return spdlog::info("{} was asked for by {}", to_string(transition_of(event.command)), event.address);
+    if (event.kind == Kind::parameters) return spdlog::info("parameters were changed by {}", event.address);
     if (event.kind == Kind::black_box) return spdlog::info("a black box was asked for by {}", event.address);
     const char* what = event.kind == Kind::connected     ? "connected"
                        : event.kind == Kind::reconnected ? "connected anew"
@@ -146,6 +149,29 @@ class Watch {
   std::chrono::steady_clock::time_point next_refusal_told_ = {}, next_losses_told_ = {};
   std::string untold_;  // fault
   bool faulted_ = false, recording_failed_ = false;
+};
+
+// The page that the rig file asks for: an observer of the link, with threads of its own.
+struct Page {
+  explicit Page(const LiveRun& live) {
+    if (!live.rig().page) return;
+    const config::RigConfig::Page& wanted = *live.rig().page;
+    if (!has_page()) return spdlog::warn("view: this rigstep was built without the page");
+    PageOptions options{.address = wanted.address, .port = wanted.port, .control = wanted.control};
+    if (!wanted.token_path.empty()) options.token = read_page_token(wanted.token_path);
+    const bool is_any = live.rig().address == "0.0.0.0";
+    subject = std::make_unique<LiveSubject>(LiveOptions{.target = {.host = is_any ? "127.0.0.1" : live.rig().address,
+                                                                   .port = live.port(),
+                                                                   .key_file = live.rig().key_path},
+                                                        .mechanism = live.mechanism().path,
+                                                        .control = wanted.control});
+    server = std::make_unique<PageServer>(options, *subject);
+    spdlog::info("view: {}{}", server->link(),
+                 wanted.token_path.empty() ? "" : " with #token= and the token of " + wanted.token_path + " behind it");
+  }
+
+  std::unique_ptr<LiveSubject> subject;  // outlives the server
+  std::unique_ptr<PageServer> server;
 };
 
 // What is wrong at the end counts before how it ended.
@@ -170,6 +196,7 @@ int serve(const ServeOptions& options) {
   config::RigConfig rig = config::load_rig(options.rig);
   if (!options.record.empty()) rig.recording_path = options.record;
   if (options.port >= 0) rig.port = static_cast<std::uint16_t>(options.port);
+  if (options.view && !rig.page) rig.page.emplace();
   LiveRun live(std::move(rig), options.watch);
   watch_interrupts();
   watch_black_box_signal();
@@ -183,6 +210,7 @@ int serve(const ServeOptions& options) {
                live.rig().recording_path.empty() ? "" : ", recording to " + live.rig().recording_path);
   if (live.keeps_records()) spdlog::info("{}", live.memory_text());
   tell_commissioning(live);
+  std::optional<Page> page(std::in_place, live);
   const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(options.duration);
   Watch watch(live);
   LiveDisplay display;
@@ -195,6 +223,7 @@ int serve(const ServeOptions& options) {
   }
   display.clear();
   watch.look();
+  page.reset();  // while the server still answers it
   const LiveSummary summary = live.stop(interrupted ? "stopped by the operator" : "duration over");
   if (options.json)
     print_json(summary.json());
@@ -216,6 +245,8 @@ Command add_serve(CLI::App& app) {
   command->add_option("--port", options->port, "UDP port instead of the rig file's; 0: any free one")
       ->check(CLI::Range(0, 65535));
   command->add_flag("--watch", options->watch, "On a terminal: all outputs with their units, not one line only");
+  command->add_flag("--view", options->view,
+                    "Serve the page that shows it, on http://127.0.0.1:8470 or as the rig file says");
   command->add_flag("--json", options->json, "Print the summary as JSON");
   command->footer(
       std::string(

@@ -15,6 +15,7 @@
 #include "core/offline/solver.h"
 #include "rt/thread_setup.h"
 #include "server/commands/commands.h"
+#include "server/commands/parameter_options.h"
 #include "server/live/session.h"
 #include "server/output/csv.h"
 #include "server/output/terminal.h"
@@ -29,6 +30,7 @@ struct SimulateOptions {
   int threads = 1;
   std::string mechanism, solver = "index3", inputs, output;
   double duration = 10.0, dt = 1e-3, tolerance = 1e-9;
+  std::vector<config::ParameterSetting> parameters;
   std::uint64_t every = 1;
   bool json = false;
 };
@@ -71,6 +73,7 @@ struct Summary {
   double simulated = 0.0, wall = 0.0;                                                      // [s]
   double energy_start = 0.0, energy_end = 0.0, energy_lowest = 0.0, energy_highest = 0.0;  // total [J]
   StepReport worst;                                                                        // largest of each number
+  std::uint64_t state_hash = 0;                                                            // of the last state
   std::string recording, failure;
 
   void add(const StepReport& report, double energy) {
@@ -103,6 +106,7 @@ void print(const SimulateOptions& options, const Summary& s) {
                              {"acceleration_residual", s.worst.acceleration_residual},
                              {"last_increment", s.worst.last_increment},
                              {"not_converged", s.not_converged},
+                             {"state_hash", fmt::format("{:016x}", s.state_hash)},
                              {"recording", s.recording},
                              {"failure", s.failure}};
     print_json(out);
@@ -232,7 +236,7 @@ int simulate_with_reference(const SimulateOptions& options) {
   if (options.output.ends_with(".mcap"))
     throw config::ConfigError("--output: \"" + options.output +
                               "\": recordings hold steps of index3, which this solver has not: name a .csv");
-  const config::LoadedMechanism mechanism = load_mechanism_file(options.mechanism);
+  const config::LoadedMechanism mechanism = load_mechanism_file(options.mechanism, options.parameters);
   const std::string unsupported_reason = solver->unsupported_reason(mechanism.mechanism);
   if (!unsupported_reason.empty())
     throw config::ConfigError("--solver: " + options.solver + " cannot do " + options.mechanism + ": " +
@@ -272,7 +276,7 @@ int simulate(const SimulateOptions& options) {
   if (options.solver != "index3") return simulate_with_reference(options);
   const index3::Settings settings = settings_of(options);
   const std::uint64_t steps = step_count(options);
-  const config::LoadedMechanism mechanism = load_mechanism_file(options.mechanism);
+  const config::LoadedMechanism mechanism = load_mechanism_file(options.mechanism, options.parameters);
   index3::Stepper stepper = make_stepper(mechanism, settings);
   std::optional<rt::StayOnCores> pinned;
   if (stepper.threads() > 1)
@@ -312,6 +316,7 @@ int simulate(const SimulateOptions& options) {
   sink.close(reason);
   summary.wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   summary.simulated = options.dt * static_cast<double>(summary.steps);
+  summary.state_hash = stepper.state().hash();
   if (options.output != "-") print(options, summary);
   if (!summary.failure.empty()) {
     print_error("rigstep: {}", summary.failure);
@@ -326,6 +331,7 @@ Command add_simulate(CLI::App& app) {
   auto options = std::make_shared<SimulateOptions>();
   CLI::App* command = app.add_subcommand("simulate", "Run a mechanism offline, as fast as it can");
   command->add_option("MECHANISM", options->mechanism, "Mechanism file")->required();
+  add_set(command, options->parameters);
   command->add_option("--duration", options->duration, "Simulated time [s], rounded to whole steps")
       ->capture_default_str();
   command

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "server/commands/commands.h"
+#include "server/commands/parameter_options.h"
 #include "server/live/session.h"
 #include "server/machine/timing.h"
 #include "server/output/terminal.h"
@@ -77,6 +78,7 @@ Command add_tune(CLI::App& app) {
       "Find step, iterations, projection passes and threads that keep a deadline and an error, and write a rig file");
   TuneRequest& request = options->request;
   command->add_option("MECHANISM", request.mechanism, "Mechanism file")->required();
+  add_set(command, request.parameters);
   command
       ->add_option("--deadline", request.deadline_us,
                    "Longest time that a step with its outputs may take [us]; also less than dt")

@@ -6,6 +6,7 @@
 
 #include "rt/thread_setup.h"
 #include "server/commands/commands.h"
+#include "server/commands/parameter_options.h"
 #include "server/live/session.h"
 #include "server/output/terminal.h"
 #include "server/verify/verify.h"
@@ -89,6 +90,7 @@ Command add_verify(CLI::App& app) {
       "verify", "Compare the stepper, extrapolated to dt = 0, with offline solvers that share no code with it");
   VerifyRequest& request = options->request;
   command->add_option("input", request.path, "Mechanism file, or recording.mcap: its inputs are taken as applied");
+  add_set(command, options->request.parameters);
   command->add_option("--inputs", request.inputs,
                       "For a mechanism: CSV with a column t [s] and columns named like input channels; zero if not "
                       "given");

@@ -9,15 +9,16 @@
 #include "core/mechanism/signals.h"
 #include "proto/wire.pb.h"
 #include "rt/deadline_loop.h"
+#include "rt/pose_mailbox.h"
 
 namespace rigstep::server {
 
 // For the log. Names are printable and short.
 struct RigEvent {
-  enum class Kind { connected, reconnected, left, timed_out, key_removed, reset_fault, black_box, command };
+  enum class Kind { connected, reconnected, left, timed_out, key_removed, reset_fault, black_box, command, parameters };
   Kind kind = Kind::connected;
   bool observer = false;
-  std::string rig_name = {};                         // empty for reset_fault, black_box and command
+  std::string rig_name = {};                         // empty for what an operator may ask for, too
   std::string product_version = {};                  // of the rig's software
   std::string address = {};                          // "10.0.0.7:40112"
   wire::Command::Kind command = wire::Command::RUN;  // of `command`
@@ -42,6 +43,12 @@ struct UdpHooks {
   // there were not so many transitions before.
   std::function<std::optional<std::string>(wire::Command::Kind kind, std::uint32_t steps, std::uint32_t transitions)>
       command = {};
+  // Has the loop change parameters, unless this request was made before. Returns why it cannot, for people; empty: it
+  // does.
+  std::function<std::string(const wire::ParameterSet& set)> set_parameters = {};
+  // Fills in the parameters from report.first() on, and since when report.request() acts.
+  std::function<void(wire::ParameterReport& report)> describe_parameters = {};
+  rt::PoseMailbox* poses = nullptr;  // for who subscribes to them; outlives the link
 };
 
 }  // namespace rigstep::server

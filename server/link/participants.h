@@ -53,7 +53,8 @@ struct Participant {
   bool commands = false;              // may reset faults and have black boxes written
   Token token = {};                   // of a controller without a key: who shows it may take its place
   std::uint64_t last_sequence = 0;
-  std::int64_t last_heard_ns = 0;  // of one that has not joined: when it was accepted
+  std::int64_t poses_until_ns = 0;  // it has subscribed to poses until then
+  std::int64_t last_heard_ns = 0;   // of one that has not joined: when it was accepted
 };
 
 // Has been accepted and has not joined.

@@ -1,5 +1,6 @@
 #include "server/link/sessions.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 
@@ -15,6 +16,7 @@ using wire::DecodeStatus;
 namespace {
 
 constexpr std::int64_t kTellAgainAfterNs = 100'000'000;
+constexpr std::int64_t kSubscribedForNs = 2'000'000'000;
 
 }  // namespace
 
@@ -116,6 +118,11 @@ DecodeStatus Sessions::handle_content(Participant& participant, const wire::Fram
       return DecodeStatus::ok;
     case wire::RigToServer::kHeartbeat:
       return DecodeStatus::ok;
+    case wire::RigToServer::kPoseSubscription:
+      if (participant.role == wire::CONSOLE || hooks_.poses == nullptr) return DecodeStatus::unexpected_content;
+      participant.poses_until_ns = came_ns + kSubscribedForNs;
+      hooks_.poses->want(true);
+      return DecodeStatus::ok;
     case wire::RigToServer::kStatusQuery:
       outgoing_.send(codec_.encode_status(status_->report(came_ns)), participant);
       return DecodeStatus::ok;
@@ -123,6 +130,11 @@ DecodeStatus Sessions::handle_content(Participant& participant, const wire::Fram
     case wire::RigToServer::kWriteBlackBox:
     case wire::RigToServer::kCommand:
       return handle_command(participant, came_ns);
+    case wire::RigToServer::kParameterSet:
+      return handle_parameter_set(participant);
+    case wire::RigToServer::kParameterQuery:
+      tell_parameters(participant, request_.first, request_.parameter_request);
+      return DecodeStatus::ok;
     case wire::RigToServer::kGoodbye:
       participants_.remove(participant, RigEvent::Kind::left);
       return DecodeStatus::ok;
@@ -152,15 +164,44 @@ bool Sessions::is_delayed(const Participant& participant, const wire::FrameHeade
   return delay_ns && *delay_ns > std::int64_t{settings_.max_input_delay_ms} * 1'000'000;
 }
 
+// Who may not is told so.
+bool Sessions::may_command(Participant& participant) {
+  if (participant.commands) return true;
+  outgoing_.send(codec_.encode_refusal(wire::NOT_PERMITTED,
+                                       "only the rig in control or an operator may ask for this. Give a key whose "
+                                       "role is operator."),
+                 participant);
+  return false;
+}
+
+DecodeStatus Sessions::handle_parameter_set(Participant& participant) {
+  if (!may_command(participant)) return DecodeStatus::not_permitted;
+  const std::string refusal = hooks_.set_parameters ? hooks_.set_parameters(request_.parameter_set)
+                                                    : std::string("this server takes no changes of parameters.");
+  if (!refusal.empty()) {
+    outgoing_.send(codec_.encode_refusal(wire::PARAMETER, refusal), participant);
+    return DecodeStatus::unexpected_content;
+  }
+  const std::uint64_t number = request_.parameter_set.request();
+  if (hooks_.on_event && number != parameter_request_)
+    hooks_.on_event({.kind = RigEvent::Kind::parameters, .address = to_text(participant.endpoint)});
+  parameter_request_ = number;
+  status_->outdate();
+  tell_parameters(participant, 0, request_.parameter_set.request());
+  return DecodeStatus::ok;
+}
+
+void Sessions::tell_parameters(Participant& participant, std::uint32_t first, std::uint64_t request) {
+  wire::ParameterReport report;
+  report.set_first(first);
+  report.set_request(request);
+  if (hooks_.describe_parameters) hooks_.describe_parameters(report);
+  outgoing_.send(codec_.encode_parameters(std::move(report)), participant);
+}
+
 // What an operator asks for, or the rig in control.
 DecodeStatus Sessions::handle_command(Participant& participant, std::int64_t came_ns) {
-  if (!participant.commands) {
-    outgoing_.send(codec_.encode_refusal(wire::NOT_PERMITTED,
-                                         "only the rig in control or an operator may ask for this. Give a key whose "
-                                         "role is operator."),
-                   participant);
-    return DecodeStatus::not_permitted;
-  }
+  if (!may_command(participant)) return DecodeStatus::not_permitted;
   const Carried carried = carry_out();
   if (!carried.refusal.empty()) {
     outgoing_.send(codec_.encode_refusal(carried.reason, carried.refusal), participant);
@@ -262,6 +303,31 @@ void Sessions::send_state() {
   }
   for (Participant& participant : participants_.all())
     if (participant.role == wire::OBSERVER) outgoing_.send(state, participant);
+}
+
+void Sessions::send_poses(std::int64_t now_ns, std::size_t most_frames) {
+  if (hooks_.poses == nullptr) return;
+  const auto watches = [now_ns](const Participant& participant) { return participant.poses_until_ns > now_ns; };
+  std::vector<Participant>& all = participants_.all();
+  if (std::none_of(all.begin(), all.end(), watches)) return hooks_.poses->want(false);
+  if (poses_ == nullptr) {
+    poses_ = hooks_.poses->take();
+    next_body_ = 0;
+  }
+  const std::size_t bodies = hooks_.poses->bodies();
+  for (std::size_t sent = 0; poses_ != nullptr && sent < most_frames; ++sent) {
+    const std::size_t count = std::min(wire::kPosesPerFrame, bodies - next_body_);
+    const auto frame = codec_.encode_poses(
+        {.step = poses_->step,
+         .sim_time_ns = poses_->sim_time_ns,
+         .first_body = static_cast<std::uint32_t>(next_body_),
+         .bodies = static_cast<std::uint32_t>(bodies),
+         .numbers = std::span(poses_->numbers).subspan(rt::kNumbersPerPose * next_body_, rt::kNumbersPerPose * count)});
+    for (Participant& participant : all)
+      if (watches(participant)) outgoing_.send(frame, participant);
+    next_body_ += count;
+    if (next_body_ >= bodies) poses_ = nullptr;
+  }
 }
 
 void Sessions::end_all(const char* why) {

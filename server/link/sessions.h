@@ -40,6 +40,8 @@ class Sessions {
 
   wire::DecodeStatus handle(const wire::FrameHeader& header, const Arrival& arrival);
   void send_newest_state();  // of `snapshots`, where there is a new one
+  // To those who have subscribed, and a few datagrams at a time: the controller waits for its states meanwhile.
+  void send_poses(std::int64_t now_ns, std::size_t most_frames);
   void end_all(const char* why);
   // Ends the sessions of keys that are not in the ring any more.
   void keep_only(const wire::KeyRing& ring);
@@ -62,6 +64,9 @@ class Sessions {
     bool is_void = false;      // it was carried out before
   };
   Carried carry_out();
+  bool may_command(Participant& participant);
+  wire::DecodeStatus handle_parameter_set(Participant& participant);
+  void tell_parameters(Participant& participant, std::uint32_t first, std::uint64_t request);
   bool is_delayed(const Participant& participant, const wire::FrameHeader& header, std::int64_t came_ns) const;
   void welcome(Participant& participant, std::int64_t now_ns);
   wire::DecodeStatus step_if_due(Participant& participant, std::int64_t came_ns);
@@ -80,7 +85,10 @@ class Sessions {
 
   const Lockstep* lockstep_ = nullptr;
   wire::RigRequest request_;
+  std::uint64_t parameter_request_ = 0;  // the newest one that was told of
   Snapshot snapshot_;
+  const rt::PoseFrame* poses_ = nullptr;  // that are being sent
+  std::size_t next_body_ = 0;             // of these
   rt::Histogram hand_off_ns_, reply_ns_;
 };
 

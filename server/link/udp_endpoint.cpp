@@ -19,6 +19,7 @@ namespace {
 
 using wire::DecodeStatus;
 
+constexpr std::size_t kPoseFramesAtOnce = 4;      // some tens of microseconds
 constexpr std::int64_t kLookEveryNs = 5'000'000;  // lockstep: at those who are not in control
 
 // Before anything makes a key or a cookie.
@@ -134,6 +135,7 @@ void UdpEndpoint::run() {
   while (!stopping_.load()) {
     wait();
     sessions_.send_newest_state();
+    sessions_.send_poses(rt::MonotonicClock::now_ns(), kPoseFramesAtOnce);
     sockets_.receive_waiting(handle_);
     participants_.drop_silent(rt::MonotonicClock::now_ns());
     take_offered_keys();
@@ -162,6 +164,7 @@ void UdpEndpoint::serve_lockstep(const Lockstep& lockstep, rt::BusyPoll busy_pol
     sockets_.receive_waiting(handle_);
     looked_ns = rt::MonotonicClock::now_ns();
     participants_.drop_silent(looked_ns);
+    sessions_.send_poses(looked_ns, kPoseFramesAtOnce);
     take_offered_keys();
   }
   end();

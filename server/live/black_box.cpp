@@ -29,7 +29,7 @@ struct StepHead {
 
 // More than a RecordedStep of so many inputs and its outputs ever take.
 std::size_t largest_step(const wire::RecordingHeader& header) {
-  return 256 + 9 * static_cast<std::size_t>(header.input_channel_size()) +
+  return 256 + 9 * static_cast<std::size_t>(header.input_channel_size() + header.parameter_size()) +
          sizeof(double) * static_cast<std::size_t>(header.output_channel_size());
 }
 
@@ -77,6 +77,7 @@ void to_message(const rt::FullState& full, wire::RecordedState& message) {
   message.set_step(full.step);
   message.set_sim_time_ns(full.sim_time_ns);
   message.mutable_state()->Assign(full.state.begin(), full.state.end());
+  message.mutable_parameter()->Assign(full.parameters.begin(), full.parameters.end());
   message.clear_state_step();
   if (full.state_step != full.step) message.set_state_step(full.state_step);
   message.set_transitions(full.transitions);
@@ -229,6 +230,7 @@ std::uint64_t BlackBox::write_to(const std::string& path, const std::string& rea
     number = steps_before(*first);
     state = *first + 1;
     *header.mutable_start_state() = begin.state();
+    *header.mutable_start_parameter() = begin.parameter();
     header.set_start_step(begin.step());
     if (begin.has_state_step()) header.set_start_state_step(begin.state_step());
     header.set_start_hash(read_step(number - 1).step.state_hash());

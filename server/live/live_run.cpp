@@ -96,10 +96,10 @@ wire::LoopState loop_state(rt::LifecycleState state) {
 
 // The step ring holds the same time at any period, the state ring as many states as that has and memory allows.
 std::shared_ptr<RecordRings> make_rings(const config::RigConfig& rig, const index3::Stepper& stepper) {
-  const std::size_t state_bytes = rt::full_state_bytes(stepper.state());
-  const std::size_t record_bytes =
-      rt::step_record_bytes(static_cast<int>(stepper.mechanism().input_channels().size()),
-                            static_cast<int>(stepper.mechanism().output_channels().size()));
+  const std::size_t state_bytes = rt::full_state_bytes(stepper.state(), stepper.mechanism().parameters().size());
+  const std::size_t record_bytes = rt::step_record_bytes(static_cast<int>(stepper.mechanism().input_channels().size()),
+                                                         static_cast<int>(stepper.mechanism().output_channels().size()),
+                                                         static_cast<int>(stepper.mechanism().parameters().size()));
   if (rig.recording_path.empty() && rig.black_box_folder.empty())
     return std::make_shared<RecordRings>(record_bytes, 1, state_bytes, 1);
   const auto steps = std::max(kLeastSlots, static_cast<std::size_t>(kRingNs / rig.period_ns));
@@ -168,6 +168,7 @@ LiveRun::LiveRun(config::RigConfig rig, bool with_outputs)
       realtime_(rt::set_up_process_memory(realtime_settings(rig_))),
       no_deep_idle_(realtime_settings(rig_), realtime_),
       stepper_(make_stepper(mechanism_, settings_of(rig_))),
+      poses_(mechanism_.mechanism.bodies().size(), rig_.period_ns),
       with_outputs_(with_outputs),
       rings_(make_rings(rig_, stepper_)),
       key_watch_(rig_.key_path),
@@ -184,14 +185,19 @@ LiveRun::LiveRun(config::RigConfig rig, bool with_outputs)
                      },
                  .write_black_box = [this](std::uint32_t written) { return request_black_box_after(written); },
                  .command = [this](wire::Command::Kind kind, std::uint32_t steps,
-                                   std::uint32_t transitions) { return command(kind, steps, transitions); }}),
+                                   std::uint32_t transitions) { return command(kind, steps, transitions); },
+                 .set_parameters = [this](const wire::ParameterSet& set) { return set_parameters(set); },
+                 .describe_parameters = [this](wire::ParameterReport& report) { parameters_.describe(report); },
+                 .poses = &poses_}),
       cycle_(stepper_, cycle_settings(rig_, mechanism_.mechanism),
              {.in = &inputs_,
               .out = rig_.lockstep ? nullptr : &snapshots_,
               .display = with_outputs ? &displayed_ : nullptr,
               .steps = keeps_records() ? &rings_->steps : nullptr,
               .states = keeps_records() ? &rings_->states : nullptr,
-              .wake_fd = rig_.lockstep ? -1 : endpoint_.wake_fd()}) {
+              .poses = &poses_,
+              .wake_fd = rig_.lockstep ? -1 : endpoint_.wake_fd()}),
+      parameters_(mechanism_.mechanism, cycle_) {
   if (!endpoint_.keys_locked())
     key_events_.push_back(
         "keys: the system does not lock their memory, which may come into swap space: raise `ulimit -l`");
@@ -290,6 +296,7 @@ void LiveRun::describe_loop(wire::StatusReport& report) const {
   count("not_converged_steps", cycle_.not_converged_steps());
   count("refused_black_boxes", refused_black_boxes());
   add_distributions([&report] { return report.add_distribution(); });
+  parameters_.describe(report);
   if (!recorder_) return;
   const Recorder::BlackBoxes boxes = recorder_->black_boxes(cycle_.fault().number);
   report.set_black_boxes(boxes.count);
@@ -308,6 +315,13 @@ std::optional<std::string> LiveRun::command(wire::Command::Kind kind, std::uint3
   cycle_.request({.transition = transition, .steps = steps, .after = transitions});
   take_requests_in_lockstep();
   return "";
+}
+
+// Likewise.
+std::string LiveRun::set_parameters(const wire::ParameterSet& set) {
+  std::string refusal = parameters_.set(set);
+  take_requests_in_lockstep();
+  return refusal;
 }
 
 // That is the loop thread then, and no tick may be due.

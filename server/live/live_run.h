@@ -19,6 +19,7 @@
 #include "rt/thread_setup.h"
 #include "server/link/key_watch.h"
 #include "server/link/udp_endpoint.h"
+#include "server/live/live_parameters.h"
 #include "server/live/live_summary.h"
 #include "server/live/recorder.h"
 #include "server/live/session.h"
@@ -90,6 +91,7 @@ class LiveRun {
   void describe_loop(wire::StatusReport& report) const;
   bool request_black_box_after(std::uint32_t written);
   std::optional<std::string> command(wire::Command::Kind kind, std::uint32_t steps, std::uint32_t transitions);
+  std::string set_parameters(const wire::ParameterSet& set);
   void take_requests_in_lockstep();
   void note_control(const RigEvent& event);
   std::string control_text();
@@ -103,6 +105,7 @@ class LiveRun {
   rt::Mailbox<InputSample> inputs_;
   rt::Mailbox<Snapshot> snapshots_;
   rt::Mailbox<Snapshot> displayed_;
+  rt::PoseMailbox poses_;
   Snapshot newest_displayed_;
   const bool with_outputs_;
   std::shared_ptr<RecordRings> rings_;
@@ -115,6 +118,7 @@ class LiveRun {
   wire::ServerCodec codec_;
   UdpEndpoint endpoint_;
   rt::Cycle cycle_;
+  LiveParameters parameters_;
   std::shared_ptr<Recorder> recorder_;
   std::vector<std::string> black_boxes_;
 

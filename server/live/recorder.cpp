@@ -33,6 +33,8 @@ void fill(const StepRecord& record, wire::RecordedStep& message) {
   message.set_state_hash(record.state_hash);
   message.set_transition(static_cast<std::uint32_t>(record.transition));
   message.set_transitions(record.transitions);
+  message.clear_parameter();
+  for (int k = 0; k < record.parameters.count; ++k) message.add_parameter(record.parameters.value[k]);
   message.clear_failed_body();
   message.clear_failed_joint();
   message.clear_failed_output();
@@ -69,6 +71,8 @@ StepRecord from_message(const wire::RecordedStep& message) {
   record.state_hash = message.state_hash();
   record.transition = static_cast<Transition>(message.transition());
   record.transitions = message.transitions();
+  record.parameters.count = std::min(message.parameter_size(), kMaxParameters);
+  for (int k = 0; k < record.parameters.count; ++k) record.parameters.value[k] = message.parameter(k);
   if (message.has_failed_body()) record.failed_body = static_cast<std::int32_t>(message.failed_body());
   if (message.has_failed_joint()) record.failed_joint = static_cast<std::int32_t>(message.failed_joint());
   if (message.has_failed_output()) record.failed_output = static_cast<std::int32_t>(message.failed_output());

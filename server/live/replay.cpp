@@ -36,7 +36,7 @@ class Replay {
         on_step_(on_step),
         path_(path),
         reader_(path),
-        mechanism_(parse_mechanism_text(reader_.header().mechanism_text(), reader_.header().mechanism_file())),
+        mechanism_(mechanism_of(reader_.header())),
         checked_((check_header(path, reader_.header(), mechanism_.mechanism), true)),
         stepper_(make_stepper(mechanism_, settings_of(reader_.header()))),
         cycle_(stepper_, {}, {}) {
@@ -50,7 +50,7 @@ class Replay {
       if (report_.commissioning.is_discarded()) report_.commissioning = header.commissioning();
     }
     restore(header.start_state(), header.start_step(),
-            header.has_start_state_step() ? header.start_state_step() : header.start_step());
+            header.has_start_state_step() ? header.start_state_step() : header.start_step(), header.start_parameter());
     last_recorded_ = header.start_step();
     knows_snapshot_ = header.start_step() == 0;
     if (stepper_.state().hash() != header.start_hash()) differ(header.start_step());
@@ -81,9 +81,11 @@ class Replay {
                                  "the file is damaged: use a copy");
   }
 
-  void restore(const google::protobuf::RepeatedField<double>& state, std::uint64_t step, std::uint64_t state_step) {
+  using Numbers = google::protobuf::RepeatedField<double>;
+  void restore(const Numbers& state, std::uint64_t step, std::uint64_t state_step, const Numbers& parameters) {
     require_size(state);
-    cycle_.resume_at({state.data(), static_cast<std::size_t>(state.size())}, step, state_step);
+    cycle_.resume_at({state.data(), static_cast<std::size_t>(state.size())}, step, state_step,
+                     {parameters.data(), static_cast<std::size_t>(parameters.size())});
   }
 
   // False: no more is wanted.
@@ -110,7 +112,8 @@ class Replay {
 
   void compare(const wire::RecordedState& state) {
     if (behind_gap_ && state.step() == last_recorded_) {
-      restore(state.state(), state.step(), state.has_state_step() ? state.state_step() : state.step());
+      restore(state.state(), state.step(), state.has_state_step() ? state.state_step() : state.step(),
+              state.parameter());
       behind_gap_ = false;
       // the record of a transition may be missing, too
       if (state.transitions() == newest_transitions_ && stepper_.state().hash() != newest_hash_) differ(state.step());

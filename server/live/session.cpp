@@ -45,11 +45,44 @@ config::LoadedMechanism load_mechanism_file(const std::string& path) {
   }
 }
 
+namespace {
+
+config::LoadedMechanism with_settings(config::LoadedMechanism loaded,
+                                      const std::vector<config::ParameterSetting>& settings) {
+  try {
+    config::set_parameters(loaded, settings);
+    return loaded;
+  } catch (const MechanismError& error) {
+    throw MechanismFileError(loaded.path + ": " + error.what());
+  }
+}
+
+}  // namespace
+
+config::LoadedMechanism load_mechanism_file(const std::string& path,
+                                            const std::vector<config::ParameterSetting>& settings) {
+  return with_settings(load_mechanism_file(path), settings);
+}
+
+config::LoadedMechanism mechanism_of(const wire::RecordingHeader& header) {
+  std::vector<config::ParameterSetting> settings;
+  for (const wire::RecordedParameter& each : header.parameter()) settings.push_back({each.name(), each.value()});
+  return with_settings(parse_mechanism_text(header.mechanism_text(), header.mechanism_file()), settings);
+}
+
 config::LoadedMechanism load_mechanism_of(const config::RigConfig& rig) {
   if (std::error_code error; !std::filesystem::exists(rig.mechanism_path, error))
     throw MechanismFileError(config::place_in(rig, "mechanism", 0) + ": " + rig.mechanism_path +
                              " is not there: name the mechanism file by a path from this file's folder");
-  return load_mechanism_file(rig.mechanism_path);
+  config::LoadedMechanism loaded = load_mechanism_file(rig.mechanism_path);
+  for (const auto& each : rig.parameters) {
+    try {
+      config::set_parameters(loaded, {each.setting});
+    } catch (const MechanismError& error) {
+      throw config::error_at(rig.path, each.line, error.field, error.problem, error.remedy);
+    }
+  }
+  return loaded;
 }
 
 config::LoadedMechanism parse_mechanism_text(const std::string& text, const std::string& path) {
@@ -150,6 +183,12 @@ wire::RecordingHeader recording_header(const config::LoadedMechanism& mechanism,
     header.add_output_channel(channel.name + " [" + channel.unit + "]");
   }
   for (const Body& body : mechanism.mechanism.bodies()) header.add_body(body.name);
+  for (const Parameter& parameter : stepper.mechanism().parameters()) {
+    wire::RecordedParameter& recorded = *header.add_parameter();
+    recorded.set_name(parameter.name);
+    recorded.set_unit(parameter.unit);
+    recorded.set_value(parameter.value);
+  }
   for (const std::string& line : realtime) header.add_realtime(line);
   return header;
 }

@@ -54,8 +54,13 @@ struct MechanismFileError : Error {
 
 // config::load_mechanism and config::parse_mechanism with their errors as MechanismFileError.
 config::LoadedMechanism load_mechanism_file(const std::string& path);
-// That of a rig file, whose line is named where the mechanism is not there.
+// ... with these values of its parameters.
+config::LoadedMechanism load_mechanism_file(const std::string& path,
+                                            const std::vector<config::ParameterSetting>& settings);
+// That of a rig file, with the values that it starts with; its line is named where the mechanism is not there.
 config::LoadedMechanism load_mechanism_of(const config::RigConfig& rig);
 config::LoadedMechanism parse_mechanism_text(const std::string& text, const std::string& path);
+// That of a recording, with the values of its parameters with which the recording starts.
+config::LoadedMechanism mechanism_of(const wire::RecordingHeader& header);
 
 }  // namespace rigstep::server

@@ -22,6 +22,8 @@ struct TimedSolver {
   std::function<void()> save;
   std::function<void()> restore;             // to what was saved
   std::function<Vec3(int body)> position_0;  // mass centre [m]
+  std::function<double()> gap;               // by which its joints stand open now [m]; empty: not known
+  std::string differs;                       // how its mechanism differs from the one asked for; empty: nowhere
 };
 
 struct TimingProtocol {

@@ -108,7 +108,9 @@ void check(const TuneRequest& request) {
 class Sweep {
  public:
   Sweep(const TuneRequest& request, const std::function<void(double)>& progress)
-      : progress_(progress), loaded_(load_mechanism_file(request.mechanism)), size_(body_sizes(loaded_.mechanism)) {
+      : progress_(progress),
+        loaded_(load_mechanism_file(request.mechanism, request.parameters)),
+        size_(body_sizes(loaded_.mechanism)) {
     report_.request = request;
     report_.mechanism = loaded_.mechanism.name();
     report_.machine = cpu_fingerprint();

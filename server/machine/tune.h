@@ -15,9 +15,10 @@ namespace rigstep::server {
 inline constexpr const char* kTuneMark = "# Written by rigstep tune.";
 
 struct TuneRequest {
-  std::string mechanism;     // file
-  std::string inputs;        // CSV of input channels over time; empty: zero
-  double deadline_us = 0.0;  // longest time that a step with its outputs may take [us]
+  std::string mechanism;                             // file
+  std::vector<config::ParameterSetting> parameters;  // values instead of those that the mechanism file declares
+  std::string inputs;                                // CSV of input channels over time; empty: zero
+  double deadline_us = 0.0;                          // longest time that a step with its outputs may take [us]
   double error = 0.0;     // largest distance that a body may have from the reference: of its mass centre, or its angle
                           // times its longest arm to a joint or its radius of gyration, whichever is longer [m]
   double duration = 1.0;  // simulated time [s]

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "proto/printable.h"
+#include "server/output/markup.h"
 #include "server/output/text_file.h"
 
 namespace rigstep::server {
@@ -53,16 +53,9 @@ class Axis {
   std::vector<double> ticks_;
 };
 
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char c : wire::printable_line(text))
-    out += c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '&' ? "&amp;" : std::string(1, c);
-  return out;
-}
-
 std::string text(double x, double y, const char* anchor, const std::string& what, const char* more = "") {
   return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\"{}>{}</text>\n", x, y, anchor, more,
-                     escaped(what));
+                     escape_markup(what));
 }
 
 std::string line(double x1, double y1, double x2, double y2, const char* colour, const std::string& more = "") {

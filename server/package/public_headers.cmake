@@ -7,7 +7,9 @@ set(RIGSTEP_CORE_HEADERS
   core/mechanism/characteristic.h
   core/mechanism/freedom.h
   core/mechanism/mechanism.h
+  core/mechanism/number.h
   core/mechanism/orientation.h
+  core/mechanism/parameter.h
   core/mechanism/shapes.h
   core/mechanism/signals.h
   core/mechanism/time_function.h
@@ -29,6 +31,7 @@ set(RIGSTEP_RT_HEADERS
   rt/lifecycle.h
   rt/mailbox.h
   rt/miss_guard.h
+  rt/parameter_ramps.h
   rt/record_slots.h
   rt/ring.h
   rt/thread_setup.h)

@@ -1,12 +1,13 @@
-# find_package(rigstep [COMPONENTS core config rt rig] [shared])
+# find_package(rigstep [COMPONENTS core config rt rig c] [shared])
 #
 #   rigstep::core    mechanism and stepper
 #   rigstep::config  mechanism and rig files
 #   rigstep::rt      cycle, deadline loop, thread set-up
 #   rigstep::rig     a rig's end of the link to `rigstep serve`: a shared library of its own
+#   rigstep::c       rigstep.h, the interface for C: a shared library of its own
 #
-# Without components: all four. The first three are static libraries; with the component `shared`, or where
-# BUILD_SHARED_LIBS is on, they are librigstep.so.
+# Without components: the first four. The first three are static libraries; with the component `shared`, or where
+# BUILD_SHARED_LIBS is on, they are librigstep_shared.so.
 include(CMakeFindDependencyMacro)
 
 set(rigstep_requested ${rigstep_FIND_COMPONENTS})
@@ -38,6 +39,8 @@ foreach(component ${rigstep_requested})
   set(rigstep_${component}_FOUND TRUE)
   if(component STREQUAL "rig")
     include(${CMAKE_CURRENT_LIST_DIR}/rigstep-rig-targets.cmake)
+  elseif(component STREQUAL "c")
+    include(${CMAKE_CURRENT_LIST_DIR}/rigstep-c-targets.cmake)
   elseif(component MATCHES "^(core|config|rt)$" AND rigstep_is_shared)
     if(NOT TARGET rigstep::${component})
       add_library(rigstep::${component} INTERFACE IMPORTED)
@@ -53,7 +56,7 @@ foreach(component ${rigstep_requested})
     set(rigstep_${component}_FOUND FALSE)
     if(rigstep_FIND_REQUIRED_${component})
       set(rigstep_FOUND FALSE)
-      set(rigstep_NOT_FOUND_MESSAGE "${component} is no component of rigstep: use core, config, rt, rig or shared")
+      set(rigstep_NOT_FOUND_MESSAGE "${component} is no component of rigstep: use core, config, rt, rig, c or shared")
     endif()
   endif()
 endforeach()

@@ -30,8 +30,12 @@ std::optional<wire::RecordingHeader> header_of_piece(const std::string& recordin
       header.clear_start_state_step();
       if (state.has_state_step()) header.set_start_state_step(state.state_step());
       header.set_start_hash(hash);
+      *header.mutable_start_parameter() = state.parameter();
     }
     if (item == Item::state) continue;
+    // the piece leaves out what changed between its start state and its first step
+    if (step.parameter_size() > 0 && step.step() == header.start_step())
+      *header.mutable_start_parameter() = step.parameter();
     hash = step.state_hash();
     if (!wire::is_step(step)) continue;
     const double t = exact_seconds(step.sim_time_ns());

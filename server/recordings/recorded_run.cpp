@@ -94,7 +94,7 @@ std::string read_replayed(const std::string& path, Rows& rows, const RecordedRun
 
 RecordedRun::RecordedRun(std::string path) : path_(std::move(path)) {
   header_ = wire::RecordingReader(path_).header();
-  add_columns(parse_mechanism_text(header_.mechanism_text(), header_.mechanism_file()).mechanism);
+  add_columns(mechanism_of(header_).mechanism);
 }
 
 void RecordedRun::add_columns(const Mechanism& mechanism) {

@@ -3,6 +3,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "proto/load_mechanism.h"
@@ -24,10 +25,14 @@ std::string with_unit(const Channel& channel) { return channel.name + " [" + cha
 class Events {
  public:
   Events(const Mechanism& mechanism, std::uint64_t start_step, RunInfo& info)
-      : mechanism_(mechanism), info_(info), last_step_(start_step) {}
+      : mechanism_(mechanism), info_(info), last_step_(start_step) {
+    for (const Parameter& each : mechanism.parameters()) values_.push_back(each.value);
+    before_ = values_;
+  }
 
   void take(const StepRecord& record) {
     const bool fault = (record.flags & kFaulted) != 0;
+    if (record.transition == Transition::parameters) return take_parameters(record);
     if (record.transition != Transition::none) return add(record, changes_, to_string(record.transition));
     if (record.step > last_step_ + 1) {
       info_.lost_steps += record.step - last_step_ - 1;
@@ -52,6 +57,28 @@ class Events {
   }
 
  private:
+  // A ramp, which changes them from step to step, is one event.
+  void take_parameters(const StepRecord& record) {
+    const bool goes_on = ramp_event_ < info_.events.size() && record.step == ramp_step_ + 1;
+    if (!goes_on) {
+      before_ = values_;
+      const std::size_t events = info_.events.size();
+      add(record, parameter_changes_, "");
+      ramp_event_ = info_.events.size() > events ? events : info_.events.max_size();
+    }
+    ramp_step_ = record.step;
+    const std::size_t count = std::min(values_.size(), static_cast<std::size_t>(record.parameters.count));
+    std::copy_n(record.parameters.value.begin(), count, values_.begin());
+    if (ramp_event_ >= info_.events.size()) return;
+    std::string text = "parameters:";
+    for (std::size_t k = 0; k < values_.size(); ++k)
+      if (values_[k] != before_[k])
+        text +=
+            fmt::format(" {} {:.9g} {}", mechanism_.parameters()[k].name, values_[k], mechanism_.parameters()[k].unit);
+    if (goes_on) text += fmt::format(", reached at step {}", record.step);
+    info_.events[ramp_event_].text = text;
+  }
+
   void count(const StepRecord& record) {
     info_.steps_without_input += (record.flags & kNoInputYet) != 0;
     info_.steps_with_stale_input += (record.flags & kStaleInput) != 0;
@@ -79,7 +106,11 @@ class Events {
   std::uint64_t last_step_;
   std::uint32_t flags_ = 0;
   bool faulted_ = false;
-  std::size_t gaps_ = 0, misses_ = 0, faults_ = 0, changes_ = 0;
+  std::size_t gaps_ = 0, misses_ = 0, faults_ = 0, changes_ = 0, parameter_changes_ = 0;
+  std::vector<double> values_, before_;  // of parameters: now, and before the newest change or ramp
+  std::size_t ramp_event_ =
+      std::vector<RunEvent>().max_size();  // place of that in the events; none where it was left out
+  std::uint64_t ramp_step_ = 0;
 };
 
 void take_header(const wire::RecordingHeader& header, RunInfo& info) {
@@ -119,8 +150,7 @@ RunInfo describe_run(const std::string& path, const std::function<void(std::uint
   info.path = path;
   info.bytes = std::filesystem::file_size(path);
   take_header(reader.header(), info);
-  const config::LoadedMechanism mechanism =
-      parse_mechanism_text(reader.header().mechanism_text(), reader.header().mechanism_file());
+  const config::LoadedMechanism mechanism = mechanism_of(reader.header());
   info.mechanism = mechanism.mechanism.name();
   for (const Channel& channel : mechanism.mechanism.input_channels()) info.inputs.push_back(with_unit(channel));
   for (const Channel& channel : mechanism.mechanism.output_channels()) info.outputs.push_back(with_unit(channel));

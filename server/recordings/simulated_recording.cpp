@@ -40,14 +40,30 @@ void SimulatedRecording::write(const index3::Stepper& stepper, const StepReport&
   record.inputs = inputs;
   record.status = report.status;
   record.state_hash = x.hash();
+  record.transitions = changes_;
   writer_.write(to_message(record), outputs_.of(x.step, outputs), start_ns_ + record.sim_time_ns);
   ++steps_;
   if (!with_state) return;
   state_.set_step(x.step);
   state_.set_sim_time_ns(record.sim_time_ns);
   state_.mutable_state()->Resize(static_cast<int>(x.flat_size()), 0.0);
+  state_.set_transitions(changes_);
+  state_.clear_parameter();
+  for (const Parameter& each : stepper.mechanism().parameters()) state_.add_parameter(each.value);
   x.flatten({state_.mutable_state()->mutable_data(), x.flat_size()});
   writer_.write(state_, start_ns_ + record.sim_time_ns);
+}
+
+void SimulatedRecording::write_parameters(const index3::Stepper& stepper) {
+  StepRecord record;
+  record.step = stepper.state().step;
+  record.sim_time_ns = static_cast<std::int64_t>(record.step) * stepper.settings().dt_ns;
+  record.state_hash = stepper.state().hash();
+  record.transition = Transition::parameters;
+  record.transitions = ++changes_;
+  for (const Parameter& each : stepper.mechanism().parameters())
+    record.parameters.value[static_cast<std::size_t>(record.parameters.count++)] = each.value;
+  writer_.write(to_message(record), {}, start_ns_ + record.sim_time_ns);
 }
 
 void SimulatedRecording::close(const std::string& reason) {

@@ -22,6 +22,8 @@ class SimulatedRecording {
   // A step that succeeded, with the state after it if asked for.
   void write(const index3::Stepper& stepper, const StepReport& report, const Inputs& inputs, const Outputs& outputs,
              bool with_state);
+  // The stepper's parameters have changed after its newest step.
+  void write_parameters(const index3::Stepper& stepper);
   void close(const std::string& reason);
 
  private:
@@ -31,6 +33,7 @@ class SimulatedRecording {
   wire::RecordingWriter writer_;
   wire::RecordedState state_;
   std::uint64_t steps_ = 0;
+  std::uint32_t changes_ = 0;  // of parameters
 };
 
 }  // namespace rigstep::server

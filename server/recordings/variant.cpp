@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -17,7 +18,7 @@ namespace {
 
 config::LoadedMechanism mechanism_of(const RecordedRun& run, const VariantRequest& request) {
   if (!request.mechanism.empty()) return load_mechanism_file(request.mechanism);
-  return parse_mechanism_text(run.header().mechanism_text(), run.header().mechanism_file());
+  return mechanism_of(run.header());
 }
 
 index3::Settings variant_settings(const RecordedRun& run, const VariantRequest& request) {
@@ -73,6 +74,51 @@ void start_there(index3::Stepper& stepper, const RecordedRun& run, std::uint64_t
   stepper.restore(flat, static_cast<std::uint64_t>(std::llround(t / static_cast<double>(stepper.settings().dt_ns))));
 }
 
+// Changes of parameters of the run, as far as the mechanism of the variant has parameters of these names.
+class RecordedChanges {
+ public:
+  explicit RecordedChanges(const RecordedRun& run) : header_(run.header()) {
+    wire::RecordingReader reader(run.path());
+    for (wire::RecordedStep step; reader.next(step);)
+      if (step.parameter_size() > 0)
+        changes_.push_back({step.sim_time_ns(), {step.parameter().begin(), step.parameter().end()}});
+  }
+
+  // What acts from `time_ns` on and has not been applied. Whether there was something.
+  bool apply(std::int64_t time_ns, index3::Stepper& stepper) {
+    bool applied = false;
+    for (; next_ < changes_.size() && changes_[next_].time_ns <= time_ns; ++next_) {
+      set(changes_[next_].value, stepper);
+      applied = true;
+    }
+    return applied;
+  }
+
+  // Of all, in the order of the header.
+  void set(const std::vector<double>& values, index3::Stepper& stepper) const {
+    std::vector<ParameterValue> tunable;
+    for (std::size_t k = 0; k < values.size() && k < static_cast<std::size_t>(header_.parameter_size()); ++k) {
+      const auto& all = stepper.mechanism().parameters();
+      const auto found = std::find_if(all.begin(), all.end(), [&](const Parameter& each) {
+        return each.tunable && each.name == header_.parameter(static_cast<int>(k)).name();
+      });
+      if (found != all.end()) tunable.push_back({static_cast<int>(found - all.begin()), values[k]});
+    }
+    for (const ParameterValue& each : tunable)
+      require_allowed(stepper.mechanism().parameters()[static_cast<std::size_t>(each.index)], each.value);
+    stepper.set_parameters(tunable);
+  }
+
+ private:
+  struct Change {
+    std::int64_t time_ns;
+    std::vector<double> value;
+  };
+  const wire::RecordingHeader& header_;
+  std::vector<Change> changes_;
+  std::size_t next_ = 0;
+};
+
 // The time of the newest step before the run was reset [ns].
 std::int64_t end_ns(const RecordedRun& run) {
   wire::RecordingReader reader(run.path());
@@ -106,6 +152,13 @@ Variant make_variant(const RecordedRun& run, const VariantRequest& request,
   const InputTable table = variant_inputs(run, request, mechanism.mechanism);
   index3::Stepper stepper = make_stepper(mechanism, variant_settings(run, request));
   start_there(stepper, run, request.from);
+  RecordedChanges changes(run);
+  const auto time_ns = [&] { return static_cast<std::int64_t>(stepper.state().step) * stepper.settings().dt_ns; };
+  if (stepper.state().step > 0) {
+    const auto& begin = run.header().start_parameter();
+    if (!begin.empty()) changes.set({begin.begin(), begin.end()}, stepper);
+    changes.apply(time_ns() - 1, stepper);  // those at this time are the first of the variant
+  }
 
   SimulatedRecording recording(request.output, mechanism, stepper, description(run, request));
   Variant variant{.recording = recording.path(), .steps = 0, .failure = {}, .interrupted = false};
@@ -113,6 +166,7 @@ Variant make_variant(const RecordedRun& run, const VariantRequest& request,
   Outputs outputs;
   const std::int64_t dt_ns = stepper.settings().dt_ns, end = end_ns(run);
   while (static_cast<std::int64_t>(stepper.state().step + 1) * dt_ns <= end && !variant.interrupted) {
+    if (changes.apply(time_ns(), stepper)) recording.write_parameters(stepper);
     table.read(exact_seconds(static_cast<std::int64_t>(stepper.state().step + 1) * dt_ns), inputs);
     const StepReport report = stepper.step(inputs, outputs);
     if (failed(report.status)) {

@@ -7,6 +7,7 @@
 #include "rt/clock.h"
 #include "server/network_error.h"
 #include "server/rig/client_session.h"
+#include "server/rig/parameters.h"
 #include "server/rig/rig_requests.h"
 
 namespace rigstep::server {
@@ -67,6 +68,19 @@ class RigClient::Session {
                              steps, timeout_s);
   }
 
+  std::vector<RigParameter> parameters(double timeout_s) {
+    if (!connected_) return {};
+    return server::read_parameters(
+        link_, [this](const ClientSession::Arrival& arrival) { return take(arrival); }, timeout_s);
+  }
+
+  std::uint64_t set_parameters(const std::vector<RigParameterValue>& values, std::uint32_t ramp_steps,
+                               double timeout_s) {
+    if (!connected_) return 0;
+    return server::set_parameters(
+        link_, [this](const ClientSession::Arrival& arrival) { return take(arrival); }, values, ramp_steps, timeout_s);
+  }
+
   void leave(const std::string& words) {
     if (connected_) link_.leave(words);
     connected_ = false;
@@ -89,6 +103,7 @@ class RigClient::Session {
   }
   // Lockstep: what was said last, word by word.
   bool send_again() { return connected_ && send(link_.codec().encode_input(input_)); }
+  bool subscribe_poses() { return connected_ && send(link_.codec().encode_pose_subscription()); }
   bool send_heartbeat() { return connected_ && send(link_.codec().encode_heartbeat()); }
 
   Arrival receive() {
@@ -104,6 +119,15 @@ class RigClient::Session {
       goodbye_ = wire::printable(link_.codec().message()->goodbye().text(), wire::kMaxTextBytes);
       connected_ = false;
       return Arrival::goodbye;
+    }
+    if (link_.codec().message()->has_poses()) {
+      const wire::PoseFrame& frame = link_.codec().message()->poses();
+      poses_ = {.step = frame.step(),
+                .sim_time_ns = frame.sim_time_ns(),
+                .first_body = frame.first_body(),
+                .bodies = frame.bodies(),
+                .numbers = {frame.pose().data(), static_cast<std::size_t>(frame.pose_size())}};
+      return Arrival::poses;
     }
     if (!link_.codec().message()->has_state()) return Arrival::other;
     state_ = state_of(snapshot_);
@@ -121,6 +145,7 @@ class RigClient::Session {
   InputSample input_;
   Snapshot snapshot_;
   RigState state_;
+  RigPoses poses_;
   std::string goodbye_;
   LinkDelays delays_;
   std::array<std::uint64_t, wire::kDecodeStatusCount> refused_{};
@@ -167,6 +192,11 @@ bool RigClient::reset_fault(double timeout_s) { return session_->reset_fault(tim
 bool RigClient::command(RigCommand command, std::uint32_t steps, double timeout_s) {
   return session_->command(command, steps, timeout_s);
 }
+std::vector<RigParameter> RigClient::parameters(double timeout_s) { return session_->parameters(timeout_s); }
+std::uint64_t RigClient::set_parameters(const std::vector<RigParameterValue>& values, std::uint32_t ramp_steps,
+                                        double timeout_s) {
+  return session_->set_parameters(values, ramp_steps, timeout_s);
+}
 const RigServer& RigClient::server() const noexcept { return session_->server_; }
 bool RigClient::send(std::span<const double> inputs) noexcept { return session_->send_inputs(inputs); }
 bool RigClient::request_state() noexcept { return session_->request_state(); }
@@ -174,6 +204,8 @@ bool RigClient::send_heartbeat() noexcept { return session_->send_heartbeat(); }
 std::uint64_t RigClient::sent_inputs() const noexcept { return session_->input_.sequence; }
 RigClient::Arrival RigClient::receive() noexcept { return session_->receive(); }
 void RigClient::wait_until(std::int64_t time_ns) noexcept { session_->link_.socket().wait_until(time_ns); }
+const RigPoses& RigClient::poses() const noexcept { return session_->poses_; }
+bool RigClient::subscribe_poses() noexcept { return session_->subscribe_poses(); }
 const RigState& RigClient::state() const noexcept { return session_->state_; }
 const std::string& RigClient::goodbye() const noexcept { return session_->goodbye_; }
 bool RigClient::reconnect(double timeout_s) { return session_->reconnect(timeout_s); }

@@ -64,12 +64,34 @@ struct RigState {
   std::span<const double> output = {};  // [channel's unit]; valid until the next receive()
 };
 
+// PoseFrame of wire.proto: where some bodies are at one instant.
+struct RigPoses {
+  std::uint64_t step = 0;
+  std::int64_t sim_time_ns = 0;
+  std::uint32_t first_body = 0, bodies = 0;  // bodies: of the mechanism
+  std::span<const float> numbers = {};       // 7 a body: x y z [m] e0 e1 e2 e3; valid until the next receive()
+};
+
 // Message Command of wire.proto.
 enum class RigCommand : std::uint8_t { run, hold, step, snapshot, reset_to_start, reset_to_snapshot };
 
+// A parameter of the server's mechanism.
+struct RigParameter {
+  std::string name;
+  std::string unit;
+  double value = 0.0;  // that acts now [unit]
+  double minimum = 0.0, maximum = 0.0;
+  bool tunable = false;  // else fixed: it was given before the start
+};
+
+struct RigParameterValue {
+  std::string name;
+  double value = 0.0;  // [unit of the parameter]
+};
+
 class __attribute__((visibility("default"))) RigClient {
  public:
-  enum class Arrival { nothing, state, goodbye, other };
+  enum class Arrival { nothing, state, goodbye, other, poses };
 
   // Connects and reads the channels. stop: gives up when it becomes true. What it throws derives from
   // std::runtime_error and says what to do: no host, no answer, refused with the server's words, key file.
@@ -90,6 +112,8 @@ class __attribute__((visibility("default"))) RigClient {
   // server makes each step once, and answers again.
   bool send(std::span<const double> inputs) noexcept;
   bool request_state() noexcept;  // lockstep: asks for the last state again, without a step; so a rig begins
+  // For the next two seconds poses of all bodies come, too, at most 60 times a second. For people who watch.
+  bool subscribe_poses() noexcept;
   // For a controller that sends inputs more rarely than every 25th of the time-out: after a tenth of silence another
   // rig with its key or secret may take its place.
   bool send_heartbeat() noexcept;
@@ -98,6 +122,13 @@ class __attribute__((visibility("default"))) RigClient {
   // As the controller: has the server run, hold and so on; steps: of RigCommand::step. False: the state of the run does
   // not permit it, or no answer came.
   bool command(RigCommand command, std::uint32_t steps, double timeout_s);
+  // The parameters of the mechanism with what acts now. Empty also where no answer came.
+  std::vector<RigParameter> parameters(double timeout_s);
+  // As the controller: changes tunable parameters between two steps, all of them between the same two; over so many
+  // steps in equal parts, 0: at once. The first step that it acts in; 0: no answer came, and it may act or not. Throws
+  // std::runtime_error with the server's words where it refuses; nothing has changed then.
+  std::uint64_t set_parameters(const std::vector<RigParameterValue>& values, std::uint32_t ramp_steps,
+                               double timeout_s);
   std::uint64_t sent_inputs() const noexcept;  // sequence of the newest one
 
   // The next datagram that came, without waiting. state(): after Arrival::state.
@@ -105,6 +136,7 @@ class __attribute__((visibility("default"))) RigClient {
   // Or until a datagram, a refusal by the server's machine or a signal comes; CLOCK_MONOTONIC.
   void wait_until(std::int64_t time_ns) noexcept;
   const RigState& state() const noexcept;
+  const RigPoses& poses() const noexcept;       // after Arrival::poses
   const std::string& goodbye() const noexcept;  // the server's words when it stopped
 
   // A libfranka-like loop: for each state in time, `step` writes the next inputs and says whether to go on; in lockstep

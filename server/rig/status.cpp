@@ -14,6 +14,7 @@
 #include "server/network_error.h"
 #include "server/rig/client_session.h"
 #include "server/rig/operator_key.h"
+#include "server/rig/parameters.h"
 #include "server/rig/runtime_folder.h"
 
 namespace rigstep::server {
@@ -51,9 +52,9 @@ wire::StatusReport query_without_key(const StatusTarget& target) {
 // A session of an operator.
 class Console {
  public:
-  Console(const StatusTarget& target, const std::string& key_file)
+  Console(const StatusTarget& target, const std::string& key_file, wire::Role role = wire::CONSOLE)
       : timeout_s_(target.timeout_s),
-        session_({.host = target.host, .port = target.port, .key_file = key_file, .role = wire::CONSOLE}, nullptr) {
+        session_({.host = target.host, .port = target.port, .key_file = key_file, .role = role}, nullptr) {
     session_.open(timeout_s_, [](const wire::Welcome&, const ClientSession::Arrival&) {});
   }
   ~Console() { session_.leave("done"); }
@@ -63,6 +64,14 @@ class Console {
   wire::StatusReport query() {
     return ask([this] { return session_.codec().encode_status_query(true); },
                [](const wire::StatusReport&) { return true; }, timeout_s_);
+  }
+
+  std::vector<RigParameter> parameters() { return read_parameters(session_, take(), timeout_s_); }
+
+  std::uint64_t change(const std::vector<RigParameterValue>& values, std::uint32_t ramp_steps) {
+    const std::uint64_t step = set_parameters(session_, take(), values, ramp_steps, timeout_s_);
+    if (step == 0) throw NetworkError(session_.socket().no_answer());
+    return step;
   }
 
   wire::StatusReport reset(std::uint32_t number) {
@@ -99,6 +108,13 @@ class Console {
   }
 
  private:
+  TakeDatagram take() {
+    return [this](const ClientSession::Arrival& arrival) {
+      Snapshot ignored;
+      return session_.take(arrival, 0, ignored);
+    };
+  }
+
   wire::StatusReport ask(const std::function<std::span<const std::byte>()>& request,
                          const std::function<bool(const wire::StatusReport&)>& done, double timeout_s) {
     wire::StatusReport report;
@@ -219,6 +235,15 @@ wire::StatusReport write_black_box(const StatusTarget& target, const wire::Statu
   return std::make_unique<Console>(target, operator_key_file(target))->write_black_box(report, patience_s);
 }
 
+std::vector<RigParameter> query_parameters(const StatusTarget& target) {
+  return std::make_unique<Console>(target, target.key_file, wire::OBSERVER)->parameters();
+}
+
+std::uint64_t change_parameters(const StatusTarget& target, const std::vector<RigParameterValue>& values,
+                                std::uint32_t ramp_steps) {
+  return std::make_unique<Console>(target, operator_key_file(target))->change(values, ramp_steps);
+}
+
 std::string status_text(const wire::StatusReport& report) {
   std::string out =
       fmt::format("{:<22}Rigstep {}, {} at {} us{}{}\n", "server", wire::printable(report.product_version()),
@@ -234,6 +259,9 @@ std::string status_text(const wire::StatusReport& report) {
   out += fmt::format("{:<22}{}\n", "in control", report.has_controller() ? text_of(report.controller()) : "nobody");
   out += fmt::format("{:<22}{}\n", "observers", report.observers());
   for (const auto& observer : report.observer()) out += fmt::format("{:<22}{}\n", "", text_of(observer));
+  for (const auto& parameter : report.parameter())
+    out += fmt::format("{:<22}{} {:.9g} {}\n", "parameter", wire::printable(parameter.name()), parameter.value(),
+                       wire::printable(parameter.unit()));
   for (const auto& d : report.distribution())
     out += fmt::format("{:<22}p50 {}  p99 {}  p99.9 {}  max {}, of {}\n", wire::printable(d.name()), d.p50(), d.p99(),
                        d.p999(), d.max(), d.count());
@@ -258,7 +286,12 @@ nlohmann::json status_json(const wire::StatusReport& report) {
         report.is_cut() ? nlohmann::json() : nlohmann::json(0);
   for (const auto& counter : report.refused()) refused[wire::printable(counter.name())] = counter.count();
   for (const auto& counter : report.counter()) counters[wire::printable(counter.name())] = counter.count();
+  nlohmann::json parameters = nlohmann::json::object();
+  for (const auto& parameter : report.parameter())
+    parameters[wire::printable(parameter.name())] = {{"value", parameter.value()},
+                                                     {"unit", wire::printable(parameter.unit())}};
   return {{"schema", 1},
+          {"parameters", parameters},
           {"product_version", wire::printable(report.product_version())},
           {"mechanism", wire::printable(report.mechanism())},
           {"mechanism_id", fmt::format("{:016x}", report.mechanism_id())},

@@ -5,8 +5,10 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "proto/wire.pb.h"
+#include "server/rig/rig_client.h"
 
 namespace rigstep::server {
 
@@ -36,6 +38,13 @@ wire::StatusReport request_transition(const StatusTarget& target, wire::Command:
 // keeps none, or does not come to an end.
 wire::StatusReport write_black_box(const StatusTarget& target, const wire::StatusReport& report,
                                    double patience_s = 60.0);
+
+// The parameters of the mechanism with what acts now. Needs no key where the server has none. Throws NetworkError.
+std::vector<RigParameter> query_parameters(const StatusTarget& target);
+// Changes tunable ones, all between the same two steps; the first step that they act in. Throws NetworkError also where
+// the server refuses: nothing has changed then.
+std::uint64_t change_parameters(const StatusTarget& target, const std::vector<RigParameterValue>& values,
+                                std::uint32_t ramp_steps);
 
 std::string status_text(const wire::StatusReport& report);
 nlohmann::json status_json(const wire::StatusReport& report);

@@ -45,6 +45,12 @@ bool is_instant(const VerifyCase& a, std::uint64_t step) {
   return step % stride(a) == 0 || (step < stride(a) && std::has_single_bit(step));
 }
 
+// What changes between step k and the one after it.
+void change_parameters(const VerifyCase& a, index3::Stepper& stepper, std::uint64_t k) {
+  for (const VerifyCase::Change& change : a.changes)
+    if (change.after == k) stepper.set_parameters(tunable_values(a.described(), change.parameters));
+}
+
 // With the inputs of step k.
 void advance(const VerifyCase& a, index3::Stepper& stepper, std::uint64_t k) {
   const StepReport report = stepper.step(a.inputs(k));
@@ -140,6 +146,7 @@ std::vector<Instant> StepperRuns::run(int divisor, const RunProgress& progress) 
   index3::Stepper stepper = make_stepper(case_.mechanism, settings);
   std::vector<Instant> instants{read(stepper)};
   for (std::uint64_t k = 0; k < case_.steps; ++k) {
+    change_parameters(case_, stepper, k);
     for (int part = 0; part < divisor; ++part) advance(case_, stepper, k);
     if (is_instant(case_, k + 1)) instants.push_back(read(stepper));
     progress(static_cast<double>(k + 1) / static_cast<double>(case_.steps));
@@ -152,6 +159,7 @@ std::uint64_t regular_steps(const VerifyCase& a, const offline::Scenario& scenar
   index3::Stepper stepper = make_stepper(a.mechanism, a.settings);
   SingularityWatch watch(a, scenario);
   for (std::uint64_t k = 0; k < a.steps; ++k) {
+    change_parameters(a, stepper, k);
     advance(a, stepper, k);
     if (watch.singular(stepper)) return k;
     progress(static_cast<double>(k + 1) / static_cast<double>(a.steps));

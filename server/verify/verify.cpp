@@ -7,6 +7,7 @@
 #include <ctime>
 
 #include "core/index3/outputs/diagnostics.h"
+#include "server/verify/piecewise_run.h"
 #include "server/verify/stepper_run.h"
 
 namespace rigstep::server {
@@ -183,6 +184,7 @@ VerifyReport::SolverResult Verification::ask(const offline::Solver& solver, doub
   result.name = solver.name;
   result.tolerance = tolerance;
   result.unsupported_reason = solver.unsupported_reason(mechanism());
+  if (result.unsupported_reason.empty()) result.unsupported_reason = why_not_piecewise(case_);
   if (!result.unsupported_reason.empty()) return result;
   offline::Options options;
   options.relative_tolerance = options.absolute_tolerance = tolerance;
@@ -195,7 +197,7 @@ VerifyReport::SolverResult Verification::ask(const offline::Solver& solver, doub
     return !result.stopped;
   };
   try {
-    const offline::Trajectory run = solver.simulate(scenario_, options);
+    const offline::Trajectory run = simulate_piecewise(solver, case_, scenario_, options);
     compare(run, result);
     if (run.instants.size() < 2)
       result.unsupported_reason =

@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kManyBodies = 60;
 
 VerifyCase from_mechanism(const VerifyRequest& request) {
-  VerifyCase a{load_mechanism_file(request.path), {}, 0, {}};
+  VerifyCase a{load_mechanism_file(request.path, request.parameters), {}, 0, {}};
   a.settings.dt_ns = std::llround(request.dt * 1e9);
   const double standard = a.has_many_bodies() ? 0.2 : 1.0;
   const double duration = request.duration > 0.0 ? request.duration : standard;
@@ -40,6 +40,13 @@ void read_steps(wire::RecordingReader& reader, double duration, VerifyCase& a) {
       a.cut = fmt::format("the run was set back after step {}", a.steps);
       break;
     }
+    if (record.transition == Transition::parameters) {
+      if (record.parameters.count != static_cast<int>(a.described().parameters().size()))
+        throw wire::RecordingError(a.mechanism.path, "a recorded change of parameters does not fit the mechanism",
+                                   "the file is damaged: use a copy");
+      a.changes.push_back({a.steps, record.parameters});
+      continue;
+    }
     if (record.transition != Transition::none) continue;
     if (record.step != a.steps + 1 || failed(record.status)) {
       a.cut = fmt::format("the recording has a {} after step {}", failed(record.status) ? "fault" : "gap", a.steps);
@@ -54,9 +61,10 @@ void read_steps(wire::RecordingReader& reader, double duration, VerifyCase& a) {
 
 VerifyCase from_recording(const VerifyRequest& request) {
   if (!request.inputs.empty()) throw config::ConfigError("--inputs: a recording has its own: leave it out");
+  if (!request.parameters.empty()) throw config::ConfigError("--set: a recording has its own values: leave it out");
   wire::RecordingReader reader(request.path);
   const wire::RecordingHeader& header = reader.header();
-  VerifyCase a{parse_mechanism_text(header.mechanism_text(), header.mechanism_file()), {}, 0, {}};
+  VerifyCase a{mechanism_of(header), {}, 0, {}};
   a.settings.dt_ns = static_cast<std::int64_t>(header.dt_ns());
   a.settings.iterations = static_cast<int>(header.iterations());
   a.settings.relative_compliance = header.relative_compliance();
@@ -99,7 +107,16 @@ std::vector<offline::HeldInputs> held_inputs(const VerifyCase& a) {
   return held;
 }
 
+std::vector<ParameterValue> tunable_values(const Mechanism& mechanism, const ParameterValues& values) {
+  std::vector<ParameterValue> tunable;
+  for (int k = 0; k < values.count; ++k)
+    if (mechanism.parameters()[static_cast<std::size_t>(k)].tunable)
+      tunable.push_back({k, values.value[static_cast<std::size_t>(k)]});
+  return tunable;
+}
+
 double expected_order(const VerifyCase& a) {
+  if (!a.changes.empty()) return 1.0;
   Inputs before;
   for (std::uint64_t k = 0; k < a.steps; ++k) {
     const Inputs now = a.inputs(k);

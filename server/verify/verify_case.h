@@ -18,7 +18,12 @@ struct VerifyCase {
   index3::Settings settings;
   std::uint64_t steps = 0;
   std::vector<Inputs> applied;  // (steps), empty: none has an input
-  std::string cut = {};         // why not all of a recording is used; empty: all of it is
+  struct Change {
+    std::uint64_t after = 0;     // step
+    ParameterValues parameters;  // that act from the next step on
+  };
+  std::vector<Change> changes = {};  // of parameters, ascending
+  std::string cut = {};              // why not all of a recording is used; empty: all of it is
 
   const Mechanism& described() const { return mechanism.mechanism; }
   const Inputs& inputs(std::uint64_t step) const;
@@ -35,8 +40,11 @@ VerifyCase load_case(const VerifyRequest& request);
 // Inputs as the reference solvers take them: one entry where they change.
 std::vector<offline::HeldInputs> held_inputs(const VerifyCase& a);
 
-// Of the stepper's error: that of its scheme is 2. Where an input jumps the trapezoidal rule takes the mean of both
-// values for one step, as if the jump came half a step later: 1.
+// Those of tunable parameters, for Stepper::set_parameters.
+std::vector<ParameterValue> tunable_values(const Mechanism& mechanism, const ParameterValues& values);
+
+// Of the stepper's error: that of its scheme is 2. Where an input or a parameter jumps the trapezoidal rule takes the
+// mean of both values for one step, as if the jump came half a step later: 1.
 double expected_order(const VerifyCase& a);
 
 }  // namespace rigstep::server

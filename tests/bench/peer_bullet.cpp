@@ -65,6 +65,7 @@ struct Simulation {
 
 server::TimedSolver make(const Mechanism& m, double dt) {
   const JointTree tree = joint_tree(m);
+  require_only_gravity_and_pins(m, tree);
   const auto s = std::make_shared<Simulation>();
   s->world.setGravity(vector(m.gravity_0()));
   s->multibody =
@@ -118,10 +119,13 @@ server::TimedSolver make(const Mechanism& m, double dt) {
   solver.step = [s, dt] { s->world.stepSimulation(dt, 0); };
   solver.save = [s] { s->save(); };
   solver.restore = [s] { s->restore(); };
-  solver.position_0 = [s](int body) {
-    const btVector3 at = s->multibody->localPosToWorld(s->link_of_body[static_cast<std::size_t>(body)], {0, 0, 0});
+  const auto point_0 = [s](int body, const Vec3& point_b) {
+    const btVector3 at =
+        s->multibody->localPosToWorld(s->link_of_body[static_cast<std::size_t>(body)], vector(point_b));
     return Vec3(at[0], at[1], at[2]);
   };
+  solver.position_0 = [point_0](int body) { return point_0(body, Vec3::Zero()); };
+  solver.gap = [tree, point_0] { return largest_gap(tree, point_0); };
   return solver;
 }
 

@@ -1,5 +1,6 @@
 // MuJoCo: joint coordinates and a dense-along-branches factor; loops are closed by its soft `connect` constraints, as
-// stiff as it allows. A revolute that closes a planar loop needs one point only.
+// stiff as it allows. A revolute that closes a planar loop needs one point only. Springs between points are tendons,
+// drivers are position servos.
 #include <fmt/format.h>
 #include <mujoco/mujoco.h>
 
@@ -33,6 +34,7 @@ class ModelFiles {
         "<mujoco><compiler angle=\"radian\"/><option timestep=\"{:.17g}\" gravity=\"{}\" integrator=\"{}\">"
         "<flag contact=\"disable\"/></option><worldbody>\n",
         dt, numbers(m.gravity_0()), integrator);
+    xml += sites(kGround);
     for (std::size_t k = 0; k < tree_.tree.size(); ++k)
       if (tree_.tree[k].parent != kGround) children_[static_cast<std::size_t>(tree_.tree[k].parent)].push_back(k);
     for (std::size_t k = 0; k < tree_.tree.size(); ++k)
@@ -43,7 +45,7 @@ class ModelFiles {
           fmt::format("<connect body1=\"b{}\"{} anchor=\"{}\" solref=\"{:.17g} 1\" solimp=\"0.9999 0.9999 0.001\"/>\n",
                       j.body, j.parent == kGround ? std::string() : fmt::format(" body2=\"b{}\"", j.parent),
                       numbers(j.point_in_body), 2.0 * dt);
-    std::ofstream(path()) << xml + "</equality></mujoco>\n";
+    std::ofstream(path()) << xml + "</equality>\n" + tendons() + servos(dt) + "</mujoco>\n";
   }
   ModelFiles(const ModelFiles&) = delete;
   ModelFiles& operator=(const ModelFiles&) = delete;
@@ -52,6 +54,8 @@ class ModelFiles {
     std::filesystem::remove_all(folder_, error);
   }
   std::string path() const { return folder_ + "/model.xml"; }
+  const JointTree& tree() const { return tree_; }
+  bool has_servos() const { return has_servos_; }
 
  private:
   // The start pose of a body in its parent's frame, with its joint; children nested inside or in a further file.
@@ -67,10 +71,9 @@ class ModelFiles {
     inertia << J(0, 0), J(1, 1), J(2, 2), J(0, 1), J(0, 2), J(1, 2);
     std::string xml = fmt::format(
         "<body name=\"b{}\" pos=\"{}\" quat=\"{:.17g} {:.17g} {:.17g} {:.17g}\"><inertial pos=\"0 0 0\" "
-        "mass=\"{:.17g}\" "
-        "fullinertia=\"{}\"/><joint type=\"{}\" pos=\"{}\" axis=\"{}\"/>\n",
-        j.body, numbers(at), turned.w(), turned.x(), turned.y(), turned.z(), b.mass, numbers(inertia),
-        j.type == JointType::spherical ? "ball" : "hinge", numbers(j.point_in_body), numbers(j.axes_in_body.col(2)));
+        "mass=\"{:.17g}\" fullinertia=\"{}\"/>{}{}\n",
+        j.body, numbers(at), turned.w(), turned.x(), turned.y(), turned.z(), b.mass, numbers(inertia), joints(j),
+        sites(j.body));
     std::string inside;
     const bool further_file = depth >= kDeepest;
     for (const std::size_t child : children_[static_cast<std::size_t>(j.body)])
@@ -83,8 +86,59 @@ class ModelFiles {
     return xml + inside + "</body>\n";
   }
 
+  static std::string joints(const TreeJoint& j) {
+    const auto joint = [&j](const char* type, int axis) {
+      return fmt::format("<joint name=\"j{}_{}\" type=\"{}\" pos=\"{}\" axis=\"{}\"/>", j.body, axis, type,
+                         numbers(j.point_in_body), numbers(j.axes_in_body.col(axis)));
+    };
+    if (j.type == JointType::floating) return "<freejoint/>";
+    if (j.type == JointType::universal) return joint("hinge", 0) + joint("hinge", 1);
+    if (j.type == JointType::prismatic) return joint("slide", 2);
+    return joint(j.type == JointType::spherical ? "ball" : "hinge", 2);
+  }
+
+  template <class F>
+  void for_each_spring(const F& f) const {
+    for (std::size_t k = 0; k < m_.springs().size(); ++k)
+      if (m_.springs()[k].kind == Spring::Kind::between_points) f(m_.springs()[k], k);
+  }
+
+  // Ends of springs on a body.
+  std::string sites(int body) const {
+    std::string xml;
+    for_each_spring([&](const Spring& s, std::size_t k) {
+      if (s.first == body) xml += fmt::format("<site name=\"first{}\" pos=\"{}\"/>", k, numbers(s.first_point_b));
+      if (s.second == body) xml += fmt::format("<site name=\"second{}\" pos=\"{}\"/>", k, numbers(s.second_point_b));
+    });
+    return xml;
+  }
+
+  std::string tendons() const {
+    std::string xml;
+    for_each_spring([&](const Spring& s, std::size_t k) {
+      xml += fmt::format(
+          "<spatial stiffness=\"{:.17g}\" damping=\"{:.17g}\" springlength=\"{:.17g}\"><site site=\"first{}\"/>"
+          "<site site=\"second{}\"/></spatial>\n",
+          s.stiffness, s.damping, free_length(s), k, k);
+    });
+    return xml.empty() ? xml : "<tendon>\n" + xml + "</tendon>\n";
+  }
+
+  // As stiff as the step allows for the mass of the whole mechanism.
+  std::string servos(double dt) {
+    double mass = 0.0;
+    for (const Body& body : m_.bodies()) mass += body.mass;
+    std::string xml;
+    for (const TreeJoint& j : tree_.tree)
+      if (j.is_driven)
+        xml += fmt::format("<position joint=\"j{}_2\" kp=\"{:.17g}\"/>\n", j.body, 0.1 * mass / (dt * dt));
+    has_servos_ = !xml.empty();
+    return xml.empty() ? xml : "<actuator>\n" + xml + "</actuator>\n";
+  }
+
   const Mechanism& m_;
   JointTree tree_;
+  bool has_servos_ = false;
   std::vector<std::vector<std::size_t>> children_;
   std::string folder_;
 };
@@ -121,12 +175,17 @@ server::TimedSolver make(const Mechanism& m, double dt, const char* name, const 
   solver.step = [simulation] { mj_step(simulation->model, simulation->data); };
   solver.save = [simulation] { mj_copyData(simulation->saved, simulation->model, simulation->data); };
   solver.restore = [simulation] { mj_copyData(simulation->data, simulation->model, simulation->saved); };
-  solver.position_0 = [simulation](int body) {
+  solver.differs = files.tree().left_out.empty() ? "" : "without " + files.tree().left_out;
+  if (files.has_servos()) solver.differs += std::string(solver.differs.empty() ? "" : "; ") + "drivers are servos";
+  const auto point_0 = [simulation](int body, const Vec3& point_b) {
     mj_kinematics(simulation->model, simulation->data);  // a step leaves them at its beginning
     const int id = mj_name2id(simulation->model, mjOBJ_BODY, fmt::format("b{}", body).c_str());
-    const mjtNum* at = simulation->data->xipos + 3 * id;
-    return Vec3(at[0], at[1], at[2]);
+    const mjtNum *at = simulation->data->xpos + 3 * id, *to_world = simulation->data->xmat + 9 * id;
+    return Vec3(Eigen::Map<const Vec3>(at) +
+                Eigen::Map<const Eigen::Matrix<double, 3, 3, Eigen::RowMajor>>(to_world) * point_b);
   };
+  solver.position_0 = [point_0](int body) { return point_0(body, Vec3::Zero()); };
+  solver.gap = [tree = files.tree(), point_0] { return largest_gap(tree, point_0); };
   return solver;
 }
 

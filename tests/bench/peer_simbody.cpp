@@ -1,4 +1,5 @@
-// Simbody: recursive joint coordinates of order n; loops are closed by its Ball constraints, with projection.
+// Simbody: recursive joint coordinates of order n; loops are closed by its Ball constraints, with projection. Drivers
+// are its prescribed motions.
 #include <Simbody.h>
 
 #include <memory>
@@ -27,6 +28,24 @@ struct Simulation {
   SimTK::State saved;
 };
 
+// Its mobilised bodies have axes of their own: a slider moves along x.
+SimTK::Transform slider_frame(const Mat3& axes, const Vec3& point) {
+  Mat3 turned;
+  turned << axes.col(2), axes.col(0), axes.col(1);
+  return frame(turned, point);
+}
+
+SimTK::MobilizedBody hang(const TreeJoint& j, SimTK::MobilizedBody& parent, const SimTK::Body::Rigid& rigid) {
+  const SimTK::Transform in_parent = frame(j.axes_in_parent, j.point_in_parent),
+                         in_body = frame(j.axes_in_body, j.point_in_body);
+  if (j.type == JointType::floating) return SimTK::MobilizedBody::Free(parent, in_parent, rigid, in_body);
+  if (j.type == JointType::spherical) return SimTK::MobilizedBody::Ball(parent, in_parent, rigid, in_body);
+  if (j.type == JointType::universal) return SimTK::MobilizedBody::Universal(parent, in_parent, rigid, in_body);
+  if (j.type == JointType::revolute) return SimTK::MobilizedBody::Pin(parent, in_parent, rigid, in_body);
+  return SimTK::MobilizedBody::Slider(parent, slider_frame(j.axes_in_parent, j.point_in_parent), rigid,
+                                      slider_frame(j.axes_in_body, j.point_in_body));
+}
+
 enum class Scheme { semi_explicit_euler, runge_kutta_merson };
 
 server::TimedSolver make(const Mechanism& m, double dt, const char* name, Scheme scheme) {
@@ -43,13 +62,19 @@ server::TimedSolver make(const Mechanism& m, double dt, const char* name, Scheme
     const Mat3& J = body.inertia_b;
     const SimTK::Body::Rigid rigid(SimTK::MassProperties(
         body.mass, SimTK::Vec3(0), SimTK::Inertia(J(0, 0), J(1, 1), J(2, 2), J(0, 1), J(0, 2), J(1, 2))));
-    const SimTK::Transform in_parent = frame(j.axes_in_parent, j.point_in_parent),
-                           in_body = frame(j.axes_in_body, j.point_in_body);
-    SimTK::MobilizedBody& parent = mobilized(j.parent);
-    s->index_of_body[static_cast<std::size_t>(j.body)] =
-        j.type == JointType::spherical
-            ? SimTK::MobilizedBody::Ball(parent, in_parent, rigid, in_body).getMobilizedBodyIndex()
-            : SimTK::MobilizedBody::Pin(parent, in_parent, rigid, in_body).getMobilizedBodyIndex();
+    const SimTK::MobilizedBodyIndex index = hang(j, mobilized(j.parent), rigid).getMobilizedBodyIndex();
+    s->index_of_body[static_cast<std::size_t>(j.body)] = index;
+    if (j.is_driven)
+      SimTK::Constraint::PrescribedMotion(s->matter, new SimTK::Function::Constant(0.0, 1), index,
+                                          SimTK::MobilizerQIndex(0));
+  }
+  for (const Spring& spring : m.springs()) {
+    if (spring.kind != Spring::Kind::between_points) continue;
+    SimTK::MobilizedBody &first = mobilized(spring.first), &second = mobilized(spring.second);
+    const SimTK::Vec3 at_first = vector(spring.first_point_b), at_second = vector(spring.second_point_b);
+    SimTK::Force::TwoPointLinearSpring(s->forces, first, at_first, second, at_second, spring.stiffness,
+                                       free_length(spring));
+    SimTK::Force::TwoPointLinearDamper(s->forces, first, at_first, second, at_second, spring.damping);
   }
   for (const TreeJoint& j : tree.loops)
     SimTK::Constraint::Ball(mobilized(j.parent), vector(j.point_in_parent), mobilized(j.body), vector(j.point_in_body));
@@ -73,13 +98,16 @@ server::TimedSolver make(const Mechanism& m, double dt, const char* name, Scheme
     s->integrator->initialize(s->saved);
     s->integrator->stepTo(s->integrator->getTime());
   };
-  solver.position_0 = [s](int body) {
+  solver.differs = tree.left_out.empty() ? "" : "without " + tree.left_out;
+  const auto point_0 = [s](int body, const Vec3& point_b) {
     const SimTK::State& state = s->integrator->getState();
     s->system.realize(state, SimTK::Stage::Position);
-    const SimTK::Vec3 at =
-        s->matter.getMobilizedBody(s->index_of_body[static_cast<std::size_t>(body)]).getBodyOriginLocation(state);
+    const SimTK::Vec3 at = s->matter.getMobilizedBody(s->index_of_body[static_cast<std::size_t>(body)])
+                               .findStationLocationInGround(state, vector(point_b));
     return Vec3(at[0], at[1], at[2]);
   };
+  solver.position_0 = [point_0](int body) { return point_0(body, Vec3::Zero()); };
+  solver.gap = [tree, point_0] { return largest_gap(tree, point_0); };
   return solver;
 }
 

@@ -47,9 +47,11 @@ std::vector<Engine> engines() {
 }
 
 nlohmann::json times(const Peer& peer, const Mechanism& mechanism, const Options& options) {
-  const server::StepTimes t = server::time_steps(peer.make(mechanism, options.which.dt),
-                                                 options.quick ? server::quick_protocol() : server::full_protocol());
-  return {{"lowest_us", t.lowest}, {"median_us", t.median}, {"p999_us", t.p999}, {"samples", t.samples}};
+  const server::TimedSolver solver = peer.make(mechanism, options.which.dt);
+  const server::StepTimes t =
+      server::time_steps(solver, options.quick ? server::quick_protocol() : server::full_protocol());
+  return {{"lowest_us", t.lowest}, {"median_us", t.median}, {"p999_us", t.p999},
+          {"samples", t.samples},  {"gap_m", solver.gap()}, {"differs", solver.differs}};
 }
 
 nlohmann::json errors(const Peer& peer, const Mechanism& mechanism, const Options& options,

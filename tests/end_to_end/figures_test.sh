@@ -19,6 +19,18 @@ expect 0 "$RIGSTEP" bench error --quick --json --without-peers --config-dir "$SO
 is_json out && assert_json out '{r["mechanism"] for r in d["rows"]} == {"spherical_chain", "four_bar"}'
 assert_json out 'all(abs(p["ms"] - 0.5 * p["ms_per_second"]) < 1e-9 * p["ms"] for r in d["rows"] for p in r["reached"])'
 assert_json out 'all(len(r["points"]) > 2 and r["points"][-1]["error_m"] < 0.1 * r["points"][0]["error_m"] for r in d["rows"])'
+# --against: ratios to the printed form of the same run; slower is verdict no, whatever the machine does meanwhile
+scaled() { python3 -c "import json,sys; d=json.load(open('figures/step.json'));
+for r in d['rows']:
+  if r['solver'] == 'rigstep' and 'lowest_us' in r: r['lowest_us'] *= $1
+json.dump(d, open('$2', 'w'))"; }
+scaled 100 slow_before.json && scaled 0.01 fast_before.json
+compare=("$RIGSTEP" bench step --quick --without-peers --mechanism spherical_chain --bodies 2)
+expect 0 "${compare[@]}" --against slow_before.json && says out 'against slow_before.json' && says out '^spherical_chain +2 +1 .* %$'
+expect 1 "${compare[@]}" --against fast_before.json && says out '^spherical_chain +2 +1 .* %  slower$'
+echo '{}' >none.json && expect 2 "${compare[@]}" --against none.json && says err 'none\.json.*no result of'
+sed 's/"processor": "/"processor": "another /' figures/step.json >another.json
+expect 2 "${compare[@]}" --against another.json && says err 'another\.json.*measured on "another'
 expect 2 "$RIGSTEP" bench step --mechanism no_such_mechanism && says err 'no_such_mechanism'
 expect 2 "$RIGSTEP" bench step --quick --peers no_such_file && says err 'no_such_file'
 expect 2 "$RIGSTEP" bench step --bodies 0

@@ -19,9 +19,10 @@ TEST_CASE("a thousand steps in lockstep, from datagram to datagram, allocate not
   index3::Stepper stepper(four_bar, {});
   rt::Mailbox<InputSample> in;
   rt::Mailbox<Snapshot> out;
-  rt::Cycle cycle(stepper, {}, {.in = &in});
+  rt::PoseMailbox poses(four_bar.bodies().size(), 1'000'000);
+  rt::Cycle cycle(stepper, {}, {.in = &in, .poses = &poses});
   wire::ServerCodec codec(four_bar, {0, 1, 2, 3, 4, 5, 6, 7, 8}, 1'000'000, "1.2.3");
-  server::UdpEndpoint endpoint({.port = 0}, codec, in, out, {});
+  server::UdpEndpoint endpoint({.port = 0}, codec, in, out, {.poses = &poses});
   long count = -1;
   const auto step = [&](const rt::TickTiming& timing) {
     if (cycle.answer().step == kWarm) test::allocation_counter = {true, 0};
@@ -39,8 +40,10 @@ TEST_CASE("a thousand steps in lockstep, from datagram to datagram, allocate not
   });
   {
     server::RigClient client({.port = endpoint.local_port()});
+    // somebody watches, all the while
     CHECK(client.control([&](const server::RigState& state, std::span<double> inputs) {
       inputs[0] = 0.1;
+      if (state.step % 200 == 0) client.subscribe_poses();
       return state.step < kWarm + kCounted + 1;
     }));
   }

@@ -2,7 +2,7 @@
 # The reference implementation of MCAP opens our recordings, whole and torn.
 source "$(dirname "$0")/lib.sh"
 cp "$SOURCE"/tests/end_to_end/mcap/{package.json,package-lock.json,read_recording.mjs} . || exit 1
-"$python" "$SOURCE/tests/end_to_end/mcap/fetch_packages.py" . || exit
+"$python" "$SOURCE/server/page/fetch_packages.py" . || exit
 
 rig=$SOURCE/config/rigs/ci_loopback.textproto
 serve "$rig" --record whole.mcap --json || exit 1

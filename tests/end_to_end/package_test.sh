@@ -39,8 +39,8 @@ for kind in static shared; do
   cmake --build "$kind" >"$kind.log" 2>&1 || fail "$kind: $(tail -n 20 "$kind.log")"
   runs "$kind"
 done
-[[ $(ldd shared/own_loop) == *'librigstep.so.0.1 => '* ]] || fail "own_loop is not linked to librigstep.so.0.1"
-ldd static/own_loop | grep -q 'librigstep\.so' && fail "own_loop is linked to librigstep.so"
+[[ $(ldd shared/own_loop) == *'librigstep_shared.so.0.1 => '* ]] || fail "own_loop is not linked to librigstep_shared.so.0.1"
+ldd static/own_loop | grep -q 'librigstep_shared\.so' && fail "own_loop is linked to librigstep_shared.so"
 
 # --- pkg-config
 PKG_CONFIG_PATH=$(dirname "$(find "$PWD/installed" -name rigstep.pc)")
@@ -52,7 +52,7 @@ build_with() {
   # shellcheck disable=SC2046,SC2086
   expect 0 "$compiler" -std=c++20 $warnings "$SOURCE/tests/package/$3.cpp" -o "$2/$3" $(flags --cflags --libs $1)
 }
-build_with rigstep pc_shared own_loop && build_with rigstep pc_shared deadline_loop &&
+build_with rigstep-shared pc_shared own_loop && build_with rigstep-shared pc_shared deadline_loop &&
   LD_LIBRARY_PATH=$libraries runs pc_shared
 build_with rigstep-config pc_static own_loop && build_with "rigstep-config rigstep-rt" pc_static deadline_loop && runs pc_static
 

@@ -9,16 +9,25 @@ sleep 5 &
 timeout -s INT 1 strace -q -o /dev/null -p $! 2>probe.err
 grep -qi 'not permitted\|denied' probe.err && { echo "skipped: $(cat probe.err)"; exit 77; }
 
-# quiet RIG_FILE "SYSTEM CALLS": traces the loop thread of a live run
+# quiet RIG_FILE "SYSTEM CALLS" [PORT]: traces the loop thread of a live run; with a page on PORT that somebody watches
 quiet() {
   sed "s#\.\./mechanisms#$SOURCE/config/mechanisms#; /^black_box/d" "$SOURCE/config/rigs/$1.textproto" >rig.textproto
+  [[ -z ${3:-} ]] || echo "view { port: $3 }" >>rig.textproto
   serve rig.textproto --json || exit 1
   "$RIGSTEP" rig --port "$port" --duration "$((seconds + 3))" --json >rig.json 2>rig.err </dev/null &
-  local rig=$! thread=
+  local rig=$! thread= viewer=
+  if [[ -n ${3:-} ]]; then
+    "$python" -c "import urllib.request as u; s = u.urlopen('http://127.0.0.1:$3/api/stream')
+while s.read(4096): pass" >viewer.log 2>&1 &
+    viewer=$!
+  fi
   sleep 1.5
   thread=$(grep -lx rigstep-loop "/proc/$server/task/"*/comm | sed -E 's#.*/task/([0-9]+)/comm#\1#')
   [[ -n $thread ]] || { fail "no thread named rigstep-loop"; kill "$rig"; end_server KILL; return; }
   timeout -s INT "$seconds" strace -q -c -U name,calls -o calls -p "$thread" 2>strace.err
+  if [[ -n $viewer ]]; then
+    kill "$viewer" 2>/dev/null || fail "the viewer ended: $(cat viewer.log)"
+  fi
   wait "$rig" || fail "the rig ended with $?: $(cat rig.err)"
   end_server TERM
   [[ $code -eq 0 ]] || fail "serve ended with $code: $(cat serve.err)"
@@ -38,5 +47,6 @@ quiet() {
 }
 
 quiet ci_loopback "clock_nanosleep write"
+quiet ci_loopback "clock_nanosleep write" $((20000 + RANDOM % 9000))
 quiet lockstep "recvfrom sendto"
 finish

@@ -50,7 +50,7 @@ Mechanism free_body() {
 struct Bench {
   explicit Bench(const CycleSettings& settings = {}, std::size_t records = 10'000)
       : steps(sizeof(StepRecord), records),
-        states(full_state_bytes(stepper.state()), 16),
+        states(full_state_bytes(stepper.state(), stepper.mechanism().parameters().size()), 16),
         cycle(stepper, settings, {.in = &in, .out = &out, .steps = &steps, .states = &states}) {}
 
   void send(double force) {
@@ -355,7 +355,7 @@ TEST_CASE("a record in the ring has room for the channels that there are") {
   const int outputs = static_cast<int>(stepper->mechanism().output_channels().size());
   REQUIRE(inputs == 1);
   REQUIRE(outputs > 0);
-  Ring ring(step_record_bytes(inputs, outputs), 2);
+  Ring ring(step_record_bytes(inputs, outputs, 0), 2);
   Cycle cycle(*stepper, {}, {.steps = &ring});
   StepRecord applied, out;
   applied.inputs.count = inputs;
@@ -370,8 +370,8 @@ TEST_CASE("a record in the ring has room for the channels that there are") {
   for (int k = 0; k < outputs; ++k) CHECK(out.outputs.value[k] == snapshot.outputs.value[k]);
   CHECK(out.outputs.value[0] != 0.0);
   CHECK_FALSE(try_pop_step(ring, out));
-  CHECK(step_record_bytes(1, 1) < 256);
-  CHECK(step_record_bytes(kMaxChannels, kMaxChannels) <= sizeof(StepRecord));
+  CHECK(step_record_bytes(1, 1, 0) < 256);
+  CHECK(step_record_bytes(kMaxChannels, kMaxChannels, kMaxParameters) <= sizeof(StepRecord));
 }
 
 TEST_CASE("once faulted, outputs with a safe value go there in their time, and the others stand") {

@@ -21,7 +21,7 @@ struct Run {
   explicit Run(const CycleSettings& settings = {}, const std::string& mechanism = "driven_crank")
       : stepper(test::mechanism(mechanism), index3::Settings{}),
         steps(sizeof(StepRecord), 10'000),
-        states(full_state_bytes(stepper.state()), 16),
+        states(full_state_bytes(stepper.state(), stepper.mechanism().parameters().size()), 16),
         cycle(stepper, settings, {.in = &in, .steps = &steps, .states = &states}) {}
 
   const Snapshot& tick() { return cycle.tick({.log_time_ns = ++log_time_ns}); }

@@ -1,5 +1,6 @@
 // The loop allocates nothing, in good steps and in bad ones.
 #include "tests/support/no_alloc.h"
+#include "proto/load_mechanism.h"
 
 #include <doctest/doctest.h>
 
@@ -19,6 +20,7 @@
 #include "tests/support/mechanisms.h"
 #include "tests/support/primal_body_cases.h"
 #include "tests/support/reference.h"
+#include "tests/support/tuned_mechanisms.h"
 
 namespace rigstep {
 namespace {
@@ -208,7 +210,7 @@ struct Rig {
       : mechanism(test::mechanism(name)),
         stepper(mechanism, {}),
         steps(sizeof(StepRecord), 8),
-        states(rt::full_state_bytes(stepper.state()), 2),
+        states(rt::full_state_bytes(stepper.state(), mechanism.parameters().size()), 2),
         cycle(stepper, settings, {.in = &in, .out = &out, .steps = &steps, .states = &states}) {}
 
   void send(double value) {
@@ -287,6 +289,39 @@ TEST_CASE("inputs that are limited, ramped and extrapolated, and outputs that ar
     CHECK((flags & kStaleInput) != 0);
     CHECK((flags & kInputLimited) != 0);
     CHECK(((flags & kFaulted) != 0) == (rule == StaleRule::fault));
+  }
+}
+
+TEST_CASE("parameters that change at once and in ramps, masses among them, allocate nothing" * kWhereCounted) {
+  for (const std::string& text : {test::tuned_loop_text(), test::tuned_chain_text()}) {
+    const Mechanism m = config::parse_mechanism(text, "tuned").mechanism;
+    index3::Stepper stepper(m, {});
+    rt::Ring steps(sizeof(StepRecord), 8), states(rt::full_state_bytes(stepper.state(), m.parameters().size()), 2);
+    const auto cycle = std::make_unique<rt::Cycle>(stepper, rt::CycleSettings{.full_state_every = 10},
+                                                   rt::CyclePorts{.steps = &steps, .states = &states});
+    bool all_set = true;
+    std::uint32_t flags = 0;
+    rt::ParameterRequest request;
+    const long count = test::allocations([&] {
+      for (int k = 0; k < 200; ++k) {
+        request.number = static_cast<std::uint64_t>(k) + 1;
+        request.ramp_steps = k % 2 == 0 ? 0 : 5;
+        request.count = 0;
+        for (int p = 0; p < static_cast<int>(m.parameters().size()); ++p) {
+          const Parameter& each = m.parameters()[static_cast<std::size_t>(p)];
+          if (!each.tunable) continue;
+          const double value = k % 3 == 0 ? each.minimum : 0.5 * (each.minimum + each.maximum);
+          all_set = stepper.set_parameter(p, value) && all_set;
+          request.value[static_cast<std::size_t>(request.count++)] = {p, each.value};
+        }
+        cycle->parameters().request(request);
+        flags |= cycle->tick({}).flags;
+      }
+    });
+    CHECK(count == 0);
+    CHECK(all_set);
+    CHECK((flags & kFaulted) == 0);
+    CHECK(stepper.state().step == 200);
   }
 }
 

@@ -14,24 +14,6 @@ constexpr double kPartOfLargest = 0.1;  // mass and moments of inertia of a conn
 constexpr double kOfOwnBlock = 1e-14;   // compliance at least: a hundred times the rounding of a pivot
 constexpr double kRounding = 1e-14;     // of a least eigenvalue, beside the mean of all: likewise
 
-// What a group of connected bodies has most of.
-struct Largest {
-  double mass = 0.0;    // [kg]
-  double moment = 0.0;  // principal moment of inertia [kg m^2]
-};
-
-std::vector<Largest> largest_of_groups(const Mechanism& m, const BodyGroups& groups) {
-  std::vector<Largest> largest(m.bodies().size() + 1);
-  for (int i = 0; i < static_cast<int>(m.bodies().size()); ++i) {
-    const Body& body = m.bodies()[i];
-    Largest& group = largest[groups.group_of(i)];
-    const Eigen::SelfAdjointEigenSolver<Mat3> principal(body.inertia_b, Eigen::EigenvaluesOnly);
-    group.mass = std::max(group.mass, body.mass);
-    group.moment = std::max(group.moment, principal.eigenvalues()[2]);
-  }
-  return largest;
-}
-
 // The ground connects nothing: it takes part in no motion.
 BodyGroups connected_bodies(const Mechanism& m) {
   BodyGroups groups(m.bodies().size());
@@ -43,38 +25,53 @@ BodyGroups connected_bodies(const Mechanism& m) {
 }  // namespace
 
 ComplianceChoice::ComplianceChoice(const Mechanism& mechanism, bool has_loops, double relative)
-    : has_loops_(has_loops), relative_(relative) {
+    : has_loops_(has_loops), relative_(relative), own_(mechanism.bodies().size()), connected_(own_) {
   const BodyGroups groups = connected_bodies(mechanism);
-  const std::vector<Largest> largest = largest_of_groups(mechanism, groups);
-  for (int i = 0; i < static_cast<int>(mechanism.bodies().size()); ++i) {
+  for (int i = 0; i < static_cast<int>(mechanism.bodies().size()); ++i) group_of_.push_back(groups.group_of(i));
+  largest_.resize(mechanism.bodies().size() + 1);
+  follow(mechanism);
+}
+
+void ComplianceChoice::follow(const Mechanism& mechanism) noexcept {
+  std::fill(largest_.begin(), largest_.end(), Largest());
+  for (std::size_t i = 0; i < own_.size(); ++i) {
     const Body& body = mechanism.bodies()[i];
-    const Largest& group = largest[groups.group_of(i)];
+    Largest& group = largest_[group_of_[i]];
+    const Eigen::SelfAdjointEigenSolver<Mat3> principal(body.inertia_b, Eigen::EigenvaluesOnly);
+    group.mass = std::max(group.mass, body.mass);
+    group.moment = std::max(group.moment, principal.eigenvalues()[2]);
+  }
+  for (std::size_t i = 0; i < own_.size(); ++i) {
+    const Body& body = mechanism.bodies()[i];
+    const Largest& group = largest_[group_of_[i]];
     const Eigen::SelfAdjointEigenSolver<Mat3> principal(body.inertia_b);
     const Vec3 moments = principal.eigenvalues().cwiseMax(kPartOfLargest * group.moment);
     const Mat3& axes = principal.eigenvectors();
-    own_.push_back({1.0 / body.mass, body.inertia_b.inverse()});
-    connected_.push_back({1.0 / std::max(body.mass, kPartOfLargest * group.mass),
-                          axes * moments.cwiseInverse().asDiagonal() * axes.transpose()});
+    own_[i] = {1.0 / body.mass, body.inertia_b.inverse()};
+    connected_[i] = {1.0 / std::max(body.mass, kPartOfLargest * group.mass),
+                     axes * moments.cwiseInverse().asDiagonal() * axes.transpose()};
   }
 }
 
-Eigen::MatrixXd ComplianceChoice::block(const std::vector<RowsOnBody>& rows, const std::vector<InverseMass>& inverse) {
+ComplianceChoice::Block ComplianceChoice::block(std::span<const RowsOnBody> rows,
+                                                const std::vector<InverseMass>& inverse) noexcept {
   const Eigen::Index size = rows.front().J.cols();
-  Eigen::MatrixXd sum = Eigen::MatrixXd::Zero(size, size);
+  Block sum = Block::Zero(size, size);
   for (const RowsOnBody& on : rows) {
     if (on.body == kGround) continue;
-    const InverseMass& body = inverse[on.body];
-    const Eigen::MatrixXd force = on.J.topRows<3>(), torque_b = on.A.transpose() * on.J.bottomRows<3>();
+    const InverseMass& body = inverse[static_cast<std::size_t>(on.body)];
+    using ThreeRows = Eigen::Matrix<double, 3, Eigen::Dynamic, Eigen::ColMajor, 3, 6>;
+    const ThreeRows force = on.J.topRows<3>(), torque_b = on.A.transpose() * on.J.bottomRows<3>();
     sum += body.translation * force.transpose() * force + torque_b.transpose() * body.rotation_b * torque_b;
   }
   return sum;
 }
 
-double ComplianceChoice::of(const std::vector<RowsOnBody>& rows) const {
-  const Eigen::MatrixXd own = block(rows, own_);
+double ComplianceChoice::of(std::span<const RowsOnBody> rows) const noexcept {
+  const Block own = block(rows, own_);
   if (has_loops_)
     return std::max(relative_ * block(rows, connected_).diagonal().mean(), kOfOwnBlock * own.diagonal().maxCoeff());
-  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> eigen(own, Eigen::EigenvaluesOnly);
+  const Eigen::SelfAdjointEigenSolver<Block> eigen(own, Eigen::EigenvaluesOnly);
   return relative_ * std::max(eigen.eigenvalues()[0], kRounding * own.diagonal().mean());
 }
 

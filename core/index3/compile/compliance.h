@@ -1,5 +1,5 @@
 // How much the constraints give: what is added to the diagonal of J M^-1 J', 4 / (alpha dt^2) for the penalty factor
-// alpha of [001]. Chosen at load time from the start pose.
+// alpha of [001]. Chosen from the start pose, at load time and when a parameter changes a mass.
 //
 // It must be small beside what a constraint's multiplier moves when everything else is closed, or the constraint gives
 // way to its load; and large beside the rounding of J M^-1 J', or redundant multipliers become rounding.
@@ -13,6 +13,8 @@
 #pragma once
 
 #include <Eigen/Core>
+#include <cstddef>
+#include <span>
 #include <vector>
 
 #include "core/mechanism/mechanism.h"
@@ -21,29 +23,41 @@ namespace rigstep::index3 {
 
 // Rows of a constraint on one body. J: by columns, force [-] and torque [m] for a unit multiplier, world frame.
 struct RowsOnBody {
-  int body;
-  Mat3 A;  // body -> world
-  Eigen::Matrix<double, 6, Eigen::Dynamic> J;
+  int body = kGround;
+  Mat3 A = Mat3::Identity();                                          // body -> world
+  Eigen::Matrix<double, 6, Eigen::Dynamic, Eigen::ColMajor, 6, 6> J;  // without allocation
 };
 
 class ComplianceChoice {
  public:
+  ComplianceChoice() = default;
   // relative: to the scale that is chosen for each constraint, [-]
   ComplianceChoice(const Mechanism& mechanism, bool has_loops, double relative);
 
+  // Takes over the masses and moments of inertia of this mechanism, in which nothing else is different. In the loop.
+  void follow(const Mechanism& mechanism) noexcept;
+
   // Of rows in one unit on these bodies, the same for all of them: independent of the choice of the rows' axes.
-  double of(const std::vector<RowsOnBody>& rows) const;
+  double of(std::span<const RowsOnBody> rows) const noexcept;
 
  private:
   struct InverseMass {
     double translation;  // [1/kg]
     Mat3 rotation_b;     // [1/(kg m^2)]
   };
+  // What a group of connected bodies has most of.
+  struct Largest {
+    double mass = 0.0;    // [kg]
+    double moment = 0.0;  // principal moment of inertia [kg m^2]
+  };
+  using Block = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::ColMajor, 6, 6>;
   // J M^-1 J' of all bodies
-  static Eigen::MatrixXd block(const std::vector<RowsOnBody>& rows, const std::vector<InverseMass>& inverse);
+  static Block block(std::span<const RowsOnBody> rows, const std::vector<InverseMass>& inverse) noexcept;
 
-  bool has_loops_;
-  double relative_;
+  bool has_loops_ = false;
+  double relative_ = 0.0;
+  std::vector<std::size_t> group_of_;   // (bodies) which are connected
+  std::vector<Largest> largest_;        // (groups)
   std::vector<InverseMass> own_;        // (bodies)
   std::vector<InverseMass> connected_;  // (bodies) with their part of the largest mass and moment of inertia
 };

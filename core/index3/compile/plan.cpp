@@ -4,6 +4,8 @@
 #include <array>
 #include <utility>
 
+#include "core/index3/compile/tuned.h"
+
 namespace rigstep::index3 {
 
 namespace {
@@ -23,52 +25,54 @@ void write_constraint(Plan& plan, const Joint& joint, RowFormat format, int posi
     for (int i = 0; i < 3; ++i, to += width) *to = v[i];
 }
 
-// compliance: of each row, in the iterations and in the projections
-void write_rows(Plan& plan, Place at, const std::vector<std::array<double, 2>>& compliance, double multiplier_scale) {
-  const std::size_t projections = static_cast<std::size_t>(plan.elimination.rows);
-  for (std::size_t k = 0; k < compliance.size(); ++k) {
-    const std::size_t row = static_cast<std::size_t>(at.base) + k * static_cast<std::size_t>(at.stride);
-    plan.compliance_in_lanes[row] = compliance[k][0];
-    plan.compliance_in_lanes[projections + row] = compliance[k][1];
-    plan.multiplier_scale[row] = multiplier_scale;
-    plan.carried[row] = multiplier_scale > 0.0 ? compliance[k][0] / multiplier_scale : 0.0;
-  }
-}
-
 // Compliance of element rows in the projections: so large that their Lambda is zero to rounding. factorise_few_pivots
 // multiplies up to four pivots, which must not overflow.
 constexpr double kIdle = 1e60;
 static_assert(kIdle * kIdle * kIdle * kIdle < 1e300, "products of four pivots are finite");
 
-std::vector<std::array<double, 2>> compliances(const Plan& plan, int c, int rows) {
-  std::vector<std::array<double, 2>> result(static_cast<std::size_t>(rows), {0.0, 0.0});  // of primal bodies
-  if (c < plan.first_element())
-    for (int k = 0; k < rows; ++k) result[k].fill(plan.compliance[plan.first_row[plan.eliminated[c]] + k]);
-  else if (c < plan.first_element() + static_cast<int>(plan.elements.size()))
-    for (auto& both : result) both = {1.0, kIdle};
-  return result;
+// Of a row of an eliminated constraint, in the iterations and in the projections.
+std::array<double, 2> compliance_of(const Plan& plan, int c, int row) noexcept {
+  if (c < plan.first_element()) {
+    const double compliance = plan.compliance[plan.first_row[plan.eliminated[c]] + row];
+    return {compliance, compliance};
+  }
+  if (c < plan.first_element() + static_cast<int>(plan.elements.size())) return {1.0, kIdle};
+  return {0.0, 0.0};  // of primal bodies
+}
+
+template <class F>
+void at_all_places(const ConstraintPlace& place, const F& f) {
+  for (const RowsPlace& copy : place.copies) f(copy);
+  f(place);
+}
+
+void write_rows(Plan& plan, int c, Place at) noexcept {
+  const std::size_t projections = static_cast<std::size_t>(plan.elimination.rows);
+  const double multiplier_scale = c < plan.first_element() ? 4.0 / (plan.dt() * plan.dt()) : 0.0;
+  for (int k = 0; k < plan.elimination.constraints[c].format.rows; ++k) {
+    const std::size_t row = static_cast<std::size_t>(at.base + k * at.stride);
+    const std::array<double, 2> compliance = compliance_of(plan, c, k);
+    plan.compliance_in_lanes[row] = compliance[0];
+    plan.compliance_in_lanes[projections + row] = compliance[1];
+    plan.multiplier_scale[row] = multiplier_scale;
+    plan.carried[row] = multiplier_scale > 0.0 ? compliance[0] / multiplier_scale : 0.0;
+  }
 }
 
 void write_constants(Plan& plan) {
   const Elimination& e = plan.elimination;
-  const double four_over_dt2 = 4.0 / (plan.dt() * plan.dt());
   for (int c = 0; c < static_cast<int>(e.constraint_place.size()); ++c) {
-    const ConstraintPlace& place = e.constraint_place[c];
     if (e.constraints[c].is_padding) continue;
-    const bool has_multiplier = c < plan.first_element();
     const RowFormat format = e.constraints[c].format;
     Joint joint;
-    if (has_multiplier && plan.eliminated[c] < plan.first_coupling())
+    if (c < plan.first_element() && plan.eliminated[c] < plan.first_coupling())
       joint = plan.mechanism.joints()[plan.eliminated[c]];
-    const auto compliance = compliances(plan, c, format.rows);
-    std::vector<RowsPlace> places = place.copies;
-    places.push_back(place);
-    for (const RowsPlace& at : places) {
+    at_all_places(e.constraint_place[c], [&](const RowsPlace& at) {
       const ConstraintBatch& batch = e.constraint_batches[at.batch];
-      write_rows(plan, at.rows, compliance, has_multiplier ? four_over_dt2 : 0.0);
+      write_rows(plan, c, at.rows);
       if (!format.general())
         write_constraint(plan, joint, format, batch.position, batch.width, at.rows.base - batch.row_position);
-    }
+    });
   }
 }
 
@@ -82,12 +86,18 @@ Elimination Plan::divided(int threads) const {
                  is_hybrid ? primal_choice.primal_bodies : std::vector<int>{}, std::clamp(threads, 1, kMostThreads));
 }
 
+void Plan::write_compliance(int eliminated_constraint) noexcept {
+  at_all_places(elimination.constraint_place[eliminated_constraint],
+                [&](const RowsPlace& at) { write_rows(*this, eliminated_constraint, at.rows); });
+}
+
 void Plan::lay_out(Elimination chosen) {
   elimination = std::move(chosen);
+  const std::vector<bool> tuned = tuned_bodies(mechanism);
   for (Leaf& leaf : elimination.leaves) leaf.is_isotropic = true;
   for (std::size_t i = 0; i < mechanism.bodies().size(); ++i)
     for (const int leaf : elimination.leaves_of_body[i])
-      if (!is_isotropic(mechanism.bodies()[i])) elimination.leaves[leaf].is_isotropic = false;
+      if (!is_isotropic(mechanism.bodies()[i]) || tuned[i]) elimination.leaves[leaf].is_isotropic = false;
   const auto size = [](int n) { return static_cast<std::size_t>(n); };
   constraint_constants = AlignedDoubles(size(kConstraintConstants * elimination.constraint_positions), 0.0);
   compliance_in_lanes = AlignedDoubles(size(2 * elimination.rows), 0.0);

@@ -1,10 +1,12 @@
-// Everything about a stepper that never changes after loading.
+// Everything about a stepper that never changes after loading, but for what follows from the values of tunable
+// parameters (compile/tuning.h): numbers, never which numbers there are.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
 #include "core/index3/compile/aligned.h"
+#include "core/index3/compile/compliance.h"
 #include "core/index3/compile/elimination.h"
 #include "core/index3/physics/constraints.h"
 #include "core/index3/physics/drivers.h"
@@ -56,6 +58,9 @@ struct Plan {
   // Takes over an elimination of this mechanism, with everything that lies in its lanes.
   void lay_out(Elimination chosen);
 
+  // The compliance of a constraint of the elimination, into its lanes. In the loop, too.
+  void write_compliance(int eliminated_constraint) noexcept;
+
   // The chosen elimination, divided among as many of these threads as make the step shortest.
   Elimination divided(int threads) const;
 
@@ -65,6 +70,7 @@ struct Plan {
   std::vector<int> constraint_of_row;  // (rows) constraint: joints, then couplings, then drivers
   std::vector<bool> is_length;         // (rows) measured in metres, else in radians or as a cosine
   std::vector<double> compliance;      // (rows) added to the diagonal of J M^-1 J'
+  ComplianceChoice compliance_choice;
   std::vector<CoupledBodies> bodies_of_constraint;  // (constraints) that it acts on; first those of the joint
   std::vector<double> coupling_constant;            // (couplings) first coordinate + ratio * second [unit of the first]
   std::vector<DriverPlan> drivers;                  // (drivers)
@@ -99,7 +105,7 @@ struct Plan {
   bool shows_forces = false;    // what force elements do at the end of a step is an output, or part of the energy
   bool acts_over_step = false;  // some force element does: Newton's equations have other loads than the instant
 
-  // in lanes (schedule.h)
+  // in lanes (schedule.h); a workspace has its own compliance_in_lanes and carried, which its kernels read
   AlignedDoubles constraint_constants, compliance_in_lanes, multiplier_scale, carried;
 
   template <class Kind>

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/index3/compile/tuned.h"
 #include "core/index3/physics/constraints.h"
 #include "core/index3/physics/elements/list.h"
 #include "core/index3/physics/kinematics.h"
@@ -69,6 +70,8 @@ Tangents tangents_of(const Mechanism& m, const Settings& settings, bool has_loop
                   [dt](const Body& body) { return body.angular_velocity_0.norm() * dt > kFast; }))
     return each("a body turns by more than a quarter of a radian a step at the start");
   if (any_slope_changes(m)) return each("the stiffness of a force element changes");
+  if (std::any_of(m.parameters().begin(), m.parameters().end(), moves_weights))
+    return each("a parameter changes masses or gravity");
   if (settings.dt_ns > kLong) return each("the step is above 10 ms");
   if (has_loops) return each("closed loops");
   if (std::any_of(m.joints().begin(), m.joints().end(), [&m, dt](const Joint& joint) {

@@ -307,4 +307,22 @@ double unwrapped(double angle, double reference) noexcept {
   return angle - 2.0 * kPi * std::nearbyint((angle - reference) / (2.0 * kPi));
 }
 
+Placement placement_at_start(const Mechanism& mechanism, int body) noexcept {
+  if (body == kGround) return {};
+  const Body& b = mechanism.bodies()[body];
+  const Vec3 w_b = rotation_matrix(b.orientation).transpose() * b.angular_velocity_0;
+  return placement_of({b.position_0, b.orientation, b.velocity_0, w_b, Vec3::Zero(), Vec3::Zero()});
+}
+
+Coordinate coordinate_at_start(const Mechanism& mechanism, int index) noexcept {
+  const auto& [joint_index, freedom, offset] = mechanism.coordinates()[index];
+  const Joint& joint = mechanism.joints()[joint_index];
+  const Placement first = placement_at_start(mechanism, joint.first);
+  const Placement second = placement_at_start(mechanism, joint.second);
+  const JointPlacement at = place_joint(joint, first, second);
+  Coordinate c = coordinate(freedom, at, first, second);
+  c.value = followed(freedom, at, c.value + offset, offset);
+  return c;
+}
+
 }  // namespace rigstep::index3

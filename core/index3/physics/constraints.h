@@ -86,4 +86,8 @@ CoupledJacobians coupled_jacobians(const CoupledBodies& bodies, const Joint& fir
 // The angle nearest to `reference` that equals `angle` up to full turns [rad].
 double unwrapped(double angle, double reference) noexcept;
 
+// At the start pose as described: a body's or the ground's placement, and a followed joint coordinate.
+Placement placement_at_start(const Mechanism& mechanism, int body) noexcept;
+Coordinate coordinate_at_start(const Mechanism& mechanism, int coordinate) noexcept;
+
 }  // namespace rigstep::index3

@@ -32,8 +32,12 @@ Mat3 filter_over(double time_constant, double dt) {
 
 DriverPlan prepare(const Driver& driver, double dt) {
   DriverPlan plan{prepare(driver.function), dt, Mat3::Identity()};
-  if (driver.from_input == Driver::FromInput::filtered) plan.filter = filter_over(driver.time_constant, dt);
+  renew(driver, plan);
   return plan;
+}
+
+void renew(const Driver& driver, DriverPlan& plan) noexcept {
+  if (driver.from_input == Driver::FromInput::filtered) plan.filter = filter_over(driver.time_constant, plan.dt);
 }
 
 Prescribed prescribed(const Driver& driver, const DriverPlan& plan, double t) noexcept {

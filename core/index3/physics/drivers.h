@@ -20,6 +20,9 @@ struct DriverPlan {
 // acceleration is continuous, and it lags a ramp by 3 time_constant.
 DriverPlan prepare(const Driver& driver, double dt);
 
+// Brings the plan to other numbers of the driver. In the loop.
+void renew(const Driver& driver, DriverPlan& plan) noexcept;
+
 // What the driver's function adds at time t [s].
 Prescribed prescribed(const Driver& driver, const DriverPlan& plan, double t) noexcept;
 

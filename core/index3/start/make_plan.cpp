@@ -6,9 +6,10 @@
 #include <set>
 #include <utility>
 
-#include "core/index3/compile/compliance.h"
 #include "core/index3/compile/size_limits.h"
 #include "core/index3/compile/tangents.h"
+#include "core/index3/compile/tuned.h"
+#include "core/index3/compile/tuning.h"
 #include "core/index3/kernels/sweeps.h"
 #include "core/index3/physics/constraints.h"
 #include "core/index3/physics/inputs.h"
@@ -55,8 +56,11 @@ template <class F>
 void for_each_connectivity(const Plan& plan, const F& f) {
   for_each_kind([&]<class Kind>() {
     const std::vector<Kind>& elements = plan.mechanism.all<Kind>();
-    for (std::size_t k = 0; k < elements.size(); ++k)
-      f(kind_of<Kind>, static_cast<int>(k), connectivity(elements[k], plan.constants<Kind>()[k]));
+    for (int k = 0; k < static_cast<int>(elements.size()); ++k) {
+      Connectivity connects = connectivity(elements[k], plan.constants<Kind>()[k]);
+      if (Stepped<Kind>::kMostRows > 1 && is_tuned<Kind>(plan.mechanism, k)) connects.rows = Stepped<Kind>::kMostRows;
+      f(kind_of<Kind>, k, connects);
+    }
   });
 }
 
@@ -113,66 +117,17 @@ bool closes_loops(const Mechanism& mechanism) {
   return false;
 }
 
-// The compliance of the rows of one joint at the start pose: those of a kind together, since they have one unit.
-void choose_compliance(const Plan& plan, const State& start, const ComplianceChoice& choice, int joint_index,
-                       std::vector<double>& compliance) {
+// Couplings and drivers at the start pose: constants, start of the drives.
+void prepare_couplings_and_drivers(Plan& plan) {
   const Mechanism& m = plan.mechanism;
-  const Joint& joint = m.joints()[joint_index];
-  const auto placement = [&](int body) { return body == kGround ? Placement{} : placement_of(start.body[body]); };
-  const Placement first = placement(joint.first), second = placement(joint.second);
-  const JointPlacement at = place_joint(joint, first, second);
-  const auto rows = rows_of(joint.type);
-  for (const bool cosines : {false, true}) {
-    std::vector<int> of_kind;
-    for (int k = 0; k < static_cast<int>(rows.size()); ++k)
-      if ((rows[k].form == Row::Form::cosine) == cosines) of_kind.push_back(k);
-    if (of_kind.empty()) continue;
-    const auto size = static_cast<Eigen::Index>(of_kind.size());
-    std::vector<RowsOnBody> on{{joint.first, first.A, {}}, {joint.second, second.A, {}}};
-    for (RowsOnBody& body : on) body.J.resize(6, size);
-    for (Eigen::Index k = 0; k < size; ++k) {
-      const RowValue value = evaluate(rows[of_kind[k]], at);
-      on[0].J.col(k) = value.J_first, on[1].J.col(k) = value.J_second;
-    }
-    const double of_rows = choice.of(on);
-    for (const int k : of_kind) compliance[plan.first_row[joint_index] + k] = of_rows;
-  }
-}
-
-// Couplings and drivers at the start pose: compliance of their rows, constants, start of the drives.
-void prepare_couplings_and_drivers(Plan& plan, const State& start, const ComplianceChoice& choice) {
-  const Mechanism& m = plan.mechanism;
-  const auto placement = [&](int body) { return body == kGround ? Placement{} : placement_of(start.body[body]); };
-  const auto coordinate_at_start = [&](int k) {
-    const auto& [joint_index, freedom, offset] = m.coordinates()[k];
-    const Joint& joint = m.joints()[joint_index];
-    const Placement first = placement(joint.first), second = placement(joint.second);
-    const JointPlacement at = place_joint(joint, first, second);
-    Coordinate c = coordinate(freedom, at, first, second);
-    c.value = followed(freedom, at, c.value + offset, offset);
-    return c;
-  };
-  const auto set_compliance = [&](int constraint, const CoupledJacobians& J) {
-    std::vector<RowsOnBody> on;
-    for (std::size_t k = 0; k < J.size(); ++k)
-      on.push_back(
-          {plan.bodies_of_constraint[constraint][k], placement(plan.bodies_of_constraint[constraint][k]).A, J[k]});
-    plan.compliance[plan.first_row[constraint]] = choice.of(on);
-  };
-  int constraint = plan.first_coupling();
   for (const Coupling& coupling : m.couplings()) {
-    const Coordinate first = coordinate_at_start(coupling.first), second = coordinate_at_start(coupling.second);
+    const Coordinate first = coordinate_at_start(m, coupling.first), second = coordinate_at_start(m, coupling.second);
     plan.coupling_constant.push_back(first.value + coupling.ratio * second.value);
-    set_compliance(constraint, coupled_jacobians(plan.bodies_of_constraint[constraint], joint_of(m, coupling.first),
-                                                 first, joint_of(m, coupling.second), second, coupling.ratio));
-    ++constraint;
   }
   for (const Driver& driver : m.drivers()) {
-    const Coordinate c = coordinate_at_start(driver.coordinate);
     plan.drivers.push_back(prepare(driver, plan.dt()));
-    plan.start_drive.push_back(prescribed_at_start(driver, plan.drivers.back(), c.value));
-    set_compliance(constraint, {c.first, c.second, Vec6::Zero(), Vec6::Zero()});
-    ++constraint;
+    plan.start_drive.push_back(
+        prescribed_at_start(driver, plan.drivers.back(), coordinate_at_start(m, driver.coordinate).value));
   }
 }
 
@@ -282,13 +237,9 @@ double characteristic_length(const Mechanism& m) {
 }
 
 void choose_compliances(Plan& plan) {
-  const Mechanism& m = plan.mechanism;
-  const State start(m, plan.rows());
-  const ComplianceChoice choice(m, plan.has_loops, plan.settings.relative_compliance);
+  plan.compliance_choice = ComplianceChoice(plan.mechanism, plan.has_loops, plan.settings.relative_compliance);
   plan.compliance.resize(static_cast<std::size_t>(plan.rows()));
-  for (int j = 0; j < static_cast<int>(m.joints().size()); ++j)
-    choose_compliance(plan, start, choice, j, plan.compliance);
-  prepare_couplings_and_drivers(plan, start, choice);
+  for (int c = 0; c < plan.mechanism.constraints(); ++c) choose_compliance(plan, c);
 }
 
 void describe_mechanism(Plan& plan) {
@@ -303,10 +254,20 @@ void describe_mechanism(Plan& plan) {
   classify_rows(plan, plan.constraint_of_row, plan.is_length);
 }
 
+// The structure must not depend on the values of tunable parameters: it is chosen at the middle of those ranges on
+// which it might depend.
+Mechanism at_middle(Mechanism mechanism) {
+  for (int k = 0; k < static_cast<int>(mechanism.parameters().size()); ++k) {
+    const Parameter& p = mechanism.parameters()[k];
+    if (moves_weights(p)) mechanism.set_parameter(k, p.minimum + 0.5 * (p.maximum - p.minimum));
+  }
+  return mechanism;
+}
+
 }  // namespace
 
 Plan make_plan(const Mechanism& mechanism, const Settings& settings) {
-  Plan plan(mechanism, settings);
+  Plan plan(at_middle(mechanism), settings);
   plan.kernels = &kernels_for_this_processor(settings.instruction_set);
   plan.lanes = plan.kernels->lanes;
   describe_mechanism(plan);
@@ -314,6 +275,7 @@ Plan make_plan(const Mechanism& mechanism, const Settings& settings) {
   plan.tangents = tangents_of(mechanism, settings, plan.has_loops);
   choose_defaults(plan.settings, plan.has_loops);
   choose_compliances(plan);
+  prepare_couplings_and_drivers(plan);
   plan.constraints = constraints_of(plan);
   find_pose_dependent(plan, plan.constraints);
   require_moderate_joints(plan.constraints, static_cast<int>(mechanism.bodies().size()));
@@ -321,6 +283,10 @@ Plan make_plan(const Mechanism& mechanism, const Settings& settings) {
   choose_primal_bodies(plan);
   require_moderate_elimination(plan.elimination, plan.settings.primal_bodies == PrimalBodies::dual);
   if (plan.settings.threads > 1) plan.lay_out(plan.divided(plan.settings.threads));
+  std::vector<ParameterValue> declared;
+  for (int k = 0; k < static_cast<int>(mechanism.parameters().size()); ++k)
+    if (moves_weights(mechanism.parameters()[k])) declared.push_back({k, mechanism.parameters()[k].value});
+  tune(plan, declared);
   return plan;
 }
 

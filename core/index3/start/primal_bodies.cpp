@@ -6,6 +6,8 @@
 #include <random>
 #include <utility>
 
+#include "core/index3/compile/tuned.h"
+#include "core/index3/compile/tuning.h"
 #include "core/index3/start/initial_state.h"
 #include "core/index3/start/make_plan.h"
 #include "core/index3/step/applied_forces.h"
@@ -231,6 +233,30 @@ double projection_error(const Plan& plan) {
   return error;
 }
 
+namespace {
+
+// Also at the ends of the ranges of tunable masses.
+double largest_error(Plan& plan) {
+  double error = projection_error(plan);
+  const std::vector<Parameter>& parameters = plan.mechanism.parameters();
+  std::vector<ParameterValue> chosen, least, most;
+  for (int k = 0; k < static_cast<int>(parameters.size()); ++k) {
+    if (!moves_weights(parameters[k])) continue;
+    chosen.push_back({k, parameters[k].value});
+    least.push_back({k, parameters[k].minimum});
+    most.push_back({k, parameters[k].maximum});
+  }
+  if (chosen.empty()) return error;
+  for (const std::vector<ParameterValue>* end : {&least, &most}) {
+    tune(plan, *end);
+    error = std::max(error, projection_error(plan));
+  }
+  tune(plan, chosen);
+  return error;
+}
+
+}  // namespace
+
 void choose_primal_bodies(Plan& plan) {
   using Reason = PrimalChoice::Reason;
   PrimalChoice& choice = plan.primal_choice;
@@ -251,7 +277,7 @@ void choose_primal_bodies(Plan& plan) {
   if (!pays && plan.settings.primal_bodies != PrimalBodies::primal) return;
   Elimination dual = std::move(plan.elimination);
   plan.lay_out(std::move(hybrid));
-  choice.error = projection_error(plan);
+  choice.error = largest_error(plan);
   choice.reason = choice.error <= kMostError ? Reason::primal : Reason::not_accurate;
   if (choice.reason == Reason::primal)
     plan.constraints = std::move(marked);

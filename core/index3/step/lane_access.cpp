@@ -173,6 +173,8 @@ void enter_lanes(const Plan& plan, const State& x, Workspace& w) noexcept {
   }
 }
 
+void enter_weight(const Plan& plan, int body, Workspace& w) noexcept { write_loads(plan, w, body); }
+
 void leave_lanes(const Plan& plan, const Workspace& w, Instant instant, State& x) noexcept {
   const Elimination& e = plan.elimination;
   const StepArrays& a = w.arrays;

@@ -13,6 +13,9 @@ void enter_lanes(const Plan& plan, const State& x, Workspace& w) noexcept;
 enum class Instant { last, next };
 void leave_lanes(const Plan& plan, const Workspace& w, Instant instant, State& x) noexcept;
 
+// The loads of these that no force element, input or load acts on: their weight, which Workspace::follow_body has made.
+void enter_weight(const Plan& plan, int body, Workspace& w) noexcept;
+
 // The last instant as the iterate, with its multipliers. Load time.
 void iterate_from_last(const Plan& plan, Workspace& w) noexcept;
 

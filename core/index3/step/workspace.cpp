@@ -123,10 +123,13 @@ Workspace::Workspace(const Plan& plan) : arrays{}, exchange(plan.elimination) {
   arrays.chosen_side = e.chosen_sides.data();
   take_over(e.parts[0], arrays);
   arrays.constraint_constants = plan.constraint_constants.data();
-  arrays.compliance[static_cast<int>(ComplianceOf::iterations)] = plan.compliance_in_lanes.data();
-  arrays.compliance[static_cast<int>(ComplianceOf::projections)] = plan.compliance_in_lanes.data() + e.rows;
+  compliance = AlignedDoubles(plan.compliance_in_lanes.size(), 0.0);
+  carried = AlignedDoubles(plan.carried.size(), 0.0);
+  follow_compliance(plan);
+  arrays.compliance[static_cast<int>(ComplianceOf::iterations)] = compliance.data();
+  arrays.compliance[static_cast<int>(ComplianceOf::projections)] = compliance.data() + e.rows;
   arrays.multiplier_scale = plan.multiplier_scale.data();
-  arrays.carried = plan.carried.data();
+  arrays.carried = carried.data();
   arrays.step = step_size(plan.dt());
   arrays.rows = e.rows;
   block = AlignedDoubles(carve(e, nullptr, arrays), kNaN);
@@ -142,10 +145,8 @@ Workspace::Workspace(const Plan& plan) : arrays{}, exchange(plan.elimination) {
   }
   for (const BodyPlace& ground : e.ground) rest_on_ground(arrays, ground);
   const std::size_t bodies = plan.mechanism.bodies().size();
-  for (std::size_t i = 0; i < bodies; ++i) {
-    write_constants(plan.mechanism.bodies()[i], e.body[i], arrays);
-    for (const BodyPlace& copy : e.body_copies[i]) write_constants(plan.mechanism.bodies()[i], copy, arrays);
-  }
+  Q.resize(bodies);
+  for (std::size_t i = 0; i < bodies; ++i) follow_body(plan, static_cast<int>(i));
 
   const std::size_t rows = static_cast<std::size_t>(plan.rows());
   for (const JointCoordinate& followed : plan.mechanism.coordinates()) reference.push_back(followed.offset);
@@ -157,10 +158,6 @@ Workspace::Workspace(const Plan& plan) : arrays{}, exchange(plan.elimination) {
   fill(J_third, plan.mechanism.couplings().size());
   fill(J_fourth, plan.mechanism.couplings().size());
   fill(Phi, rows);
-  for (const Body& body : plan.mechanism.bodies()) {
-    Q.emplace_back();
-    Q.back() << body.mass * plan.mechanism.gravity_0(), Vec3::Zero();
-  }
   fill(coordinate, plan.mechanism.coordinates().size());
   fill(tangent, bodies);
   for_each_kind([&]<class Kind>() {
@@ -172,6 +169,18 @@ Workspace::Workspace(const Plan& plan) : arrays{}, exchange(plan.elimination) {
   for (const Element& element : plan.elements) most_bodies = std::max(most_bodies, element.bodies.size());
   fill(element_rows, most_bodies);
   fill(input, plan.mechanism.inputs().size());
+}
+
+void Workspace::follow_compliance(const Plan& plan) noexcept {
+  std::copy_n(plan.compliance_in_lanes.data(), compliance.size(), compliance.data());
+  std::copy_n(plan.carried.data(), carried.size(), carried.data());
+}
+
+void Workspace::follow_body(const Plan& plan, int index) noexcept {
+  const Body& body = plan.mechanism.bodies()[index];
+  write_constants(body, plan.elimination.body[index], arrays);
+  for (const BodyPlace& copy : plan.elimination.body_copies[index]) write_constants(body, copy, arrays);
+  Q[index] << body.mass * plan.mechanism.gravity_0(), Vec3::Zero();
 }
 
 void Workspace::advance() noexcept {
@@ -189,9 +198,10 @@ std::size_t Workspace::bytes() const noexcept {
   const auto size = [](const auto& values) { return values.size() * sizeof(values[0]); };
   std::size_t of_elements = 0;
   for_each_kind([&]<class Kind>() { of_elements += size(reading<Kind>()) + size(start<Kind>()); });
-  return size(block) + exchange.bytes() + size(reference) + size(drive) + size(placement) + size(joint) +
-         size(J_first) + size(J_second) + size(J_third) + size(J_fourth) + size(Phi) + size(Q) + size(coordinate) +
-         size(tangent) + of_elements + size(Q_over_step) + size(element_rows) + size(input);
+  return size(block) + size(compliance) + size(carried) + exchange.bytes() + size(reference) + size(drive) +
+         size(placement) + size(joint) + size(J_first) + size(J_second) + size(J_third) + size(J_fourth) + size(Phi) +
+         size(Q) + size(coordinate) + size(tangent) + of_elements + size(Q_over_step) + size(element_rows) +
+         size(input);
 }
 
 namespace {

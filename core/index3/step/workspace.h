@@ -27,6 +27,10 @@ struct Workspace {
   explicit Workspace(const Plan& plan);
   std::size_t bytes() const noexcept;
 
+  // Takes over the compliance of the plan; the mass and inertia of a body, and its weight. Between two steps.
+  void follow_compliance(const Plan& plan) noexcept;
+  void follow_body(const Plan& plan, int body) noexcept;
+
   // what the elements of one kind do
   template <class Kind>
   std::vector<ReadingOf<Kind>>& reading() noexcept {
@@ -49,6 +53,9 @@ struct Workspace {
 
   // The instant that the step has reached becomes the last one.
   void advance() noexcept;
+
+  // the plan's, which parameters change, so that a late worker of the workspace in reserve reads none of it
+  AlignedDoubles compliance, carried;
 
   // the step in lanes, written by its kernels (schedule.h says what)
   AlignedDoubles block;                 // all of it

@@ -17,7 +17,7 @@ using checks::require_finite;
 
 // Symmetric and positive semidefinite up to rounding, judged after scaling the diagonal to 1: rows have different
 // units.
-void require_positive_semidefinite(Mat6& matrix, const char* field) {
+void require_positive_semidefinite(const Mat6& matrix, const char* field) {
   require_finite(matrix, field);
   Eigen::Matrix<double, 6, 1> scale;
   for (int i = 0; i < 6; ++i) {
@@ -37,7 +37,6 @@ void require_positive_semidefinite(Mat6& matrix, const char* field) {
   if (!lifted.ldlt().isPositive())
     throw MechanismError(field, "would release energy along some deflection",
                          "give a positive semidefinite matrix; check the signs of the couplings");
-  matrix = Mat6(0.5 * (matrix + matrix.transpose()));
 }
 
 // Right-handed unit axes with z along `axis` and x along `normal`; both zero: those of the world or body.
@@ -58,11 +57,48 @@ void check(Bushing& bushing, const MechanismBuilder& builder) {
   if (bushing.first == bushing.second)
     throw MechanismError("second", "a bushing stands between two different bodies",
                          "name another body than " + quoted(builder.body_name(bushing.first)));
-  require_positive_semidefinite(bushing.stiffness, "stiffness");
-  require_positive_semidefinite(bushing.damping, "damping");
+  check_numbers(bushing);
+  for (Mat6* matrix : {&bushing.stiffness, &bushing.damping}) *matrix = Mat6(0.5 * (*matrix + matrix->transpose()));
 }
 
 }  // namespace
+
+void check_numbers(const Bushing& bushing) {
+  require_positive_semidefinite(bushing.stiffness, "stiffness");
+  require_positive_semidefinite(bushing.damping, "damping");
+  require_finite(bushing.in_first.point_b, "in_first.point");
+  require_finite(bushing.in_second.point_b, "in_second.point");
+}
+
+std::span<const Number<Bushing>> numbers(const Bushing&) {
+  static constexpr Number<Bushing> kNumbers[] = {
+      {"stiffness.x", unit_of("N/m"), Changes::tunable, diagonal<Bushing, &Bushing::stiffness, 0>},
+      {"stiffness.y", unit_of("N/m"), Changes::tunable, diagonal<Bushing, &Bushing::stiffness, 1>},
+      {"stiffness.z", unit_of("N/m"), Changes::tunable, diagonal<Bushing, &Bushing::stiffness, 2>},
+      {"stiffness.rx", unit_of("N m/rad"), Changes::tunable, diagonal<Bushing, &Bushing::stiffness, 3>},
+      {"stiffness.ry", unit_of("N m/rad"), Changes::tunable, diagonal<Bushing, &Bushing::stiffness, 4>},
+      {"stiffness.rz", unit_of("N m/rad"), Changes::tunable, diagonal<Bushing, &Bushing::stiffness, 5>},
+      {"damping.x", unit_of("N s/m"), Changes::tunable, diagonal<Bushing, &Bushing::damping, 0>},
+      {"damping.y", unit_of("N s/m"), Changes::tunable, diagonal<Bushing, &Bushing::damping, 1>},
+      {"damping.z", unit_of("N s/m"), Changes::tunable, diagonal<Bushing, &Bushing::damping, 2>},
+      {"damping.rx", unit_of("N m s/rad"), Changes::tunable, diagonal<Bushing, &Bushing::damping, 3>},
+      {"damping.ry", unit_of("N m s/rad"), Changes::tunable, diagonal<Bushing, &Bushing::damping, 4>},
+      {"damping.rz", unit_of("N m s/rad"), Changes::tunable, diagonal<Bushing, &Bushing::damping, 5>},
+      {"in_first.point.x", unit_of("m"), Changes::fixed,
+       nested_component<Bushing, &Bushing::in_first, &JointFrame::point_b, 0>},
+      {"in_first.point.y", unit_of("m"), Changes::fixed,
+       nested_component<Bushing, &Bushing::in_first, &JointFrame::point_b, 1>},
+      {"in_first.point.z", unit_of("m"), Changes::fixed,
+       nested_component<Bushing, &Bushing::in_first, &JointFrame::point_b, 2>},
+      {"in_second.point.x", unit_of("m"), Changes::fixed,
+       nested_component<Bushing, &Bushing::in_second, &JointFrame::point_b, 0>},
+      {"in_second.point.y", unit_of("m"), Changes::fixed,
+       nested_component<Bushing, &Bushing::in_second, &JointFrame::point_b, 1>},
+      {"in_second.point.z", unit_of("m"), Changes::fixed,
+       nested_component<Bushing, &Bushing::in_second, &JointFrame::point_b, 2>},
+  };
+  return kNumbers;
+}
 
 void connect(Bushing& bushing, MechanismBuilder& builder, const std::string& first, const std::string& second,
              const SideInBody& at_start) {

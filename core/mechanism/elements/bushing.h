@@ -38,6 +38,8 @@ void connect(Bushing& bushing, MechanismBuilder& builder, const std::string& fir
 void connect(Bushing& bushing, MechanismBuilder& builder, const std::string& first, const std::string& second,
              const SideInBody& in_first, const SideInBody& in_second);
 
+void check_numbers(const Bushing& bushing);
+std::span<const Number<Bushing>> numbers(const Bushing& bushing);
 void add(ContentHash& hash, const Bushing& bushing);
 std::vector<Channel> channels(const Bushing& bushing, const Mechanism& mechanism);
 

@@ -20,6 +20,8 @@ struct Drag {
 
 void connect(Drag& drag, MechanismBuilder& builder, const std::string& body);
 
+void check_numbers(const Drag& drag);
+std::span<const Number<Drag>> numbers(const Drag& drag);
 void add(ContentHash& hash, const Drag& drag);
 std::vector<Channel> channels(const Drag& drag, const Mechanism& mechanism);
 

@@ -20,6 +20,8 @@ struct AppliedEffort {
 
 void connect(AppliedEffort& effort, MechanismBuilder& builder, const std::string& joint, Freedom freedom);
 
+void check_numbers(const AppliedEffort& effort);
+std::span<const Number<AppliedEffort>> numbers(const AppliedEffort& effort);
 void add(ContentHash& hash, const AppliedEffort& effort);
 std::vector<Channel> channels(const AppliedEffort& effort, const Mechanism& mechanism);
 

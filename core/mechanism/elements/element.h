@@ -6,15 +6,19 @@
 //   kIsScalar  it acts along one scalar, and a force_element output shows its deflection, rate and effort
 // and the functions, found by the type of the element:
 //   void connect(E&, MechanismBuilder&, where...)          finds what it acts on by name, and checks its numbers
+//   void check_numbers(const E&)                           what its numbers must be; what is allowed is a convex set
+//   std::span<const Number<E>> numbers(const E&)           those that a parameter may name
 //   void add(ContentHash&, const E&)                       what makes it different from another
 //   std::vector<Channel> channels(const E&, const Mechanism&)  of the output that shows it
 // list.h enumerates the kinds.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
 #include "core/mechanism/freedom.h"
+#include "core/mechanism/number.h"
 #include "core/mechanism/types.h"
 
 namespace rigstep {

@@ -13,10 +13,23 @@ using checks::require_positive;
 
 }  // namespace
 
-void connect(JointFriction& friction, MechanismBuilder& builder, const std::string& joint, Freedom freedom) {
+void check_numbers(const JointFriction& friction) {
   require_not_negative(friction.coulomb, "coulomb");
   require_not_negative(friction.viscous, "viscous");
   require_positive(friction.regularisation_speed, "regularisation_speed");
+}
+
+std::span<const Number<JointFriction>> numbers(const JointFriction&) {
+  static constexpr Number<JointFriction> kNumbers[] = {
+      {"coulomb", kEffort, Changes::tunable, member<JointFriction, &JointFriction::coulomb>},
+      {"viscous", kDamping, Changes::tunable, member<JointFriction, &JointFriction::viscous>},
+      {"regularisation_speed", kRate, Changes::tunable, member<JointFriction, &JointFriction::regularisation_speed>},
+  };
+  return kNumbers;
+}
+
+void connect(JointFriction& friction, MechanismBuilder& builder, const std::string& joint, Freedom freedom) {
+  check_numbers(friction);
   const AlongFreedom along = builder.along(joint, freedom);
   friction.coordinate = along.coordinate;
   friction.first = along.first;

@@ -22,6 +22,8 @@ struct JointFriction {
 
 void connect(JointFriction& friction, MechanismBuilder& builder, const std::string& joint, Freedom freedom);
 
+void check_numbers(const JointFriction& friction);
+std::span<const Number<JointFriction>> numbers(const JointFriction& friction);
 void add(ContentHash& hash, const JointFriction& friction);
 std::vector<Channel> channels(const JointFriction& friction, const Mechanism& mechanism);
 

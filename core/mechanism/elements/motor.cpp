@@ -13,8 +13,7 @@ using checks::require_not_negative;
 
 }  // namespace
 
-void connect(Motor& motor, MechanismBuilder& builder, const std::string& joint, Freedom freedom,
-             const MotorInputs& inputs) {
+void check_numbers(const Motor& motor) {
   require_finite(motor.constant, "constant");
   require_not_negative(motor.position_gain, "position_gain");
   require_not_negative(motor.rate_gain, "rate_gain");
@@ -22,6 +21,22 @@ void connect(Motor& motor, MechanismBuilder& builder, const std::string& joint, 
   require_not_negative(motor.no_load_speed, "no_load_speed");
   if (motor.no_load_speed > 0.0 && motor.effort_limit == 0.0)
     throw MechanismError("no_load_speed", "stands without effort_limit", "give the effort at standstill, effort_limit");
+}
+
+std::span<const Number<Motor>> numbers(const Motor&) {
+  static constexpr Number<Motor> kNumbers[] = {
+      {"constant", kEffort, Changes::tunable, member<Motor, &Motor::constant>},
+      {"position_gain", kStiffness, Changes::tunable, member<Motor, &Motor::position_gain>},
+      {"rate_gain", kDamping, Changes::tunable, member<Motor, &Motor::rate_gain>},
+      {"effort_limit", kEffort, Changes::tunable_but_not_zero, member<Motor, &Motor::effort_limit>},
+      {"no_load_speed", kRate, Changes::tunable_but_not_zero, member<Motor, &Motor::no_load_speed>},
+  };
+  return kNumbers;
+}
+
+void connect(Motor& motor, MechanismBuilder& builder, const std::string& joint, Freedom freedom,
+             const MotorInputs& inputs) {
+  check_numbers(motor);
   motor.effort_input = builder.find_input(inputs.effort, "effort_input");
   motor.position_input = builder.find_input(inputs.position, "position_input");
   motor.rate_input = builder.find_input(inputs.rate, "rate_input");

@@ -35,6 +35,8 @@ struct MotorInputs {
 void connect(Motor& motor, MechanismBuilder& builder, const std::string& joint, Freedom freedom,
              const MotorInputs& inputs);
 
+void check_numbers(const Motor& motor);
+std::span<const Number<Motor>> numbers(const Motor& motor);
 void add(ContentHash& hash, const Motor& motor);
 std::vector<Channel> channels(const Motor& motor, const Mechanism& mechanism);
 

@@ -30,6 +30,8 @@ struct Rope {
 void connect(Rope& rope, MechanismBuilder& builder, const std::vector<std::string>& bodies,
              const std::string& pay_out_input);
 
+void check_numbers(const Rope& rope);
+std::span<const Number<Rope>> numbers(const Rope& rope);
 void add(ContentHash& hash, const Rope& rope);
 std::vector<Channel> channels(const Rope& rope, const Mechanism& mechanism);
 

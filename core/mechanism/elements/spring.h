@@ -38,6 +38,8 @@ void connect(Spring& spring, MechanismBuilder& builder, const std::string& first
 // Along a joint freedom.
 void connect(Spring& spring, MechanismBuilder& builder, const std::string& joint, Freedom freedom);
 
+void check_numbers(const Spring& spring);
+std::span<const Number<Spring>> numbers(const Spring& spring);
 void add(ContentHash& hash, const Spring& spring);
 std::vector<Channel> channels(const Spring& spring, const Mechanism& mechanism);
 

@@ -11,7 +11,7 @@ namespace {
 using checks::number;
 using checks::require_finite;
 
-void check_stop(const Stop& stop) {
+void check_limits(const Stop& stop) {
   checks::require_positive(stop.stiffness, "stiffness");
   checks::require_not_negative(stop.damping, "damping");
   if (std::isnan(stop.lower) || std::isnan(stop.upper) || (std::isinf(stop.lower) && std::isinf(stop.upper)))
@@ -22,6 +22,30 @@ void check_stop(const Stop& stop) {
 }
 
 }  // namespace
+
+void check_numbers(const Stop& stop) {
+  check_limits(stop);
+  require_finite(stop.first_point_b, "first_point");
+  require_finite(stop.second_point_b, "second_point");
+  if (stop.upper <= 0.0 && !stop.is_along_freedom())
+    throw MechanismError("upper", "is " + number(stop.upper) + " m", "a distance is above 0");
+}
+
+std::span<const Number<Stop>> numbers(const Stop&) {
+  static constexpr Number<Stop> kNumbers[] = {
+      {"lower", kLengthOrAngle, Changes::tunable, member<Stop, &Stop::lower>},
+      {"upper", kLengthOrAngle, Changes::tunable, member<Stop, &Stop::upper>},
+      {"stiffness", kStiffness, Changes::tunable, member<Stop, &Stop::stiffness>},
+      {"damping", UnitPair{"s/m", "s/rad"}, Changes::tunable, member<Stop, &Stop::damping>},
+      {"first_point.x", unit_of("m"), Changes::fixed, component<Stop, &Stop::first_point_b, 0>},
+      {"first_point.y", unit_of("m"), Changes::fixed, component<Stop, &Stop::first_point_b, 1>},
+      {"first_point.z", unit_of("m"), Changes::fixed, component<Stop, &Stop::first_point_b, 2>},
+      {"second_point.x", unit_of("m"), Changes::fixed, component<Stop, &Stop::second_point_b, 0>},
+      {"second_point.y", unit_of("m"), Changes::fixed, component<Stop, &Stop::second_point_b, 1>},
+      {"second_point.z", unit_of("m"), Changes::fixed, component<Stop, &Stop::second_point_b, 2>},
+  };
+  return kNumbers;
+}
 
 double hunt_crossley_damping(double restitution, double speed) {
   checks::require_positive(restitution, "restitution.coefficient");
@@ -38,18 +62,15 @@ double hunt_crossley_damping(double restitution, double speed) {
 }
 
 void connect(Stop& stop, MechanismBuilder& builder, const std::string& first, const std::string& second) {
-  check_stop(stop);
+  check_numbers(stop);
   stop.first = builder.find_body(first, "first");
   stop.second = builder.find_body(second, "second");
   if (stop.first == stop.second)
     throw MechanismError("second", "a stop stands between two different bodies", "name another body");
-  require_finite(stop.first_point_b, "first_point");
-  require_finite(stop.second_point_b, "second_point");
-  if (stop.upper <= 0.0) throw MechanismError("upper", "is " + number(stop.upper) + " m", "a distance is above 0");
 }
 
 void connect(Stop& stop, MechanismBuilder& builder, const std::string& joint, Freedom freedom) {
-  check_stop(stop);
+  check_limits(stop);
   const AlongFreedom along = builder.along(joint, freedom);
   stop.coordinate = along.coordinate;
   stop.first = along.first;

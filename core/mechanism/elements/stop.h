@@ -39,6 +39,8 @@ void connect(Stop& stop, MechanismBuilder& builder, const std::string& first, co
 // A joint freedom.
 void connect(Stop& stop, MechanismBuilder& builder, const std::string& joint, Freedom freedom);
 
+void check_numbers(const Stop& stop);
+std::span<const Number<Stop>> numbers(const Stop& stop);
 void add(ContentHash& hash, const Stop& stop);
 std::vector<Channel> channels(const Stop& stop, const Mechanism& mechanism);
 

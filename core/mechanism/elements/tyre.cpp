@@ -26,19 +26,48 @@ void check_curve(const SlipCurve& curve, const std::string& field) {
 
 }  // namespace
 
-void connect(Tyre& tyre, MechanismBuilder& builder, const std::string& body, const std::string& height_input,
-             const std::string& height_rate_input) {
-  tyre.body = require_moving(builder.find_body(body, "body"), "a tyre");
+void check_numbers(const Tyre& tyre) {
   require_finite(tyre.centre_b, "centre");
-  tyre.axis_b = checks::unit(tyre.axis_b, "axis");
   require_positive(tyre.radius, "radius");
   require_positive(tyre.stiffness, "stiffness");
   require_not_negative(tyre.damping, "damping");
   require_positive(tyre.low_speed, "low_speed");
   require_finite(tyre.road_point_0, "road_point");
-  tyre.road_normal_0 = checks::unit(tyre.road_normal_0, "road_normal");
   check_curve(tyre.longitudinal, "longitudinal");
   check_curve(tyre.lateral, "lateral");
+}
+
+std::span<const Number<Tyre>> numbers(const Tyre&) {
+  static constexpr Number<Tyre> kNumbers[] = {
+      {"stiffness", unit_of("N/m"), Changes::tunable, member<Tyre, &Tyre::stiffness>},
+      {"damping", unit_of("N s/m"), Changes::tunable, member<Tyre, &Tyre::damping>},
+      {"low_speed", unit_of("m/s"), Changes::tunable, member<Tyre, &Tyre::low_speed>},
+      {"longitudinal.b", unit_of("-"), Changes::tunable, nested<Tyre, &Tyre::longitudinal, &SlipCurve::B>},
+      {"longitudinal.c", unit_of("-"), Changes::tunable, nested<Tyre, &Tyre::longitudinal, &SlipCurve::C>},
+      {"longitudinal.e", unit_of("-"), Changes::tunable, nested<Tyre, &Tyre::longitudinal, &SlipCurve::E>},
+      {"longitudinal.friction", unit_of("-"), Changes::tunable,
+       nested<Tyre, &Tyre::longitudinal, &SlipCurve::friction>},
+      {"lateral.b", unit_of("-"), Changes::tunable, nested<Tyre, &Tyre::lateral, &SlipCurve::B>},
+      {"lateral.c", unit_of("-"), Changes::tunable, nested<Tyre, &Tyre::lateral, &SlipCurve::C>},
+      {"lateral.e", unit_of("-"), Changes::tunable, nested<Tyre, &Tyre::lateral, &SlipCurve::E>},
+      {"lateral.friction", unit_of("-"), Changes::tunable, nested<Tyre, &Tyre::lateral, &SlipCurve::friction>},
+      {"radius", unit_of("m"), Changes::fixed, member<Tyre, &Tyre::radius>},
+      {"centre.x", unit_of("m"), Changes::fixed, component<Tyre, &Tyre::centre_b, 0>},
+      {"centre.y", unit_of("m"), Changes::fixed, component<Tyre, &Tyre::centre_b, 1>},
+      {"centre.z", unit_of("m"), Changes::fixed, component<Tyre, &Tyre::centre_b, 2>},
+      {"road_point.x", unit_of("m"), Changes::fixed, component<Tyre, &Tyre::road_point_0, 0>},
+      {"road_point.y", unit_of("m"), Changes::fixed, component<Tyre, &Tyre::road_point_0, 1>},
+      {"road_point.z", unit_of("m"), Changes::fixed, component<Tyre, &Tyre::road_point_0, 2>},
+  };
+  return kNumbers;
+}
+
+void connect(Tyre& tyre, MechanismBuilder& builder, const std::string& body, const std::string& height_input,
+             const std::string& height_rate_input) {
+  tyre.body = require_moving(builder.find_body(body, "body"), "a tyre");
+  tyre.axis_b = checks::unit(tyre.axis_b, "axis");
+  tyre.road_normal_0 = checks::unit(tyre.road_normal_0, "road_normal");
+  check_numbers(tyre);
   tyre.height_input = builder.find_input(height_input, "height_input");
   tyre.height_rate_input = builder.find_input(height_rate_input, "height_rate_input");
 }

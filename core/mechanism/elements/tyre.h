@@ -46,6 +46,8 @@ struct Tyre {
 void connect(Tyre& tyre, MechanismBuilder& builder, const std::string& body, const std::string& height_input,
              const std::string& height_rate_input);
 
+void check_numbers(const Tyre& tyre);
+std::span<const Number<Tyre>> numbers(const Tyre& tyre);
 void add(ContentHash& hash, const Tyre& tyre);
 std::vector<Channel> channels(const Tyre& tyre, const Mechanism& mechanism);
 

@@ -384,6 +384,42 @@ TEST_CASE("a state is refused for exactly the reason that it has") {
         DecodeStatus::channel_count);
 }
 
+TEST_CASE(
+    "poses of many bodies survive the way in full frames, and are refused for exactly the reason that they have") {
+  Link link;
+  std::vector<float> numbers(7 * kPosesPerFrame);
+  std::iota(numbers.begin(), numbers.end(), 0.5f);
+  PoseFields fields{
+      .step = ~0ull >> 1, .sim_time_ns = 1ll << 62, .first_body = 4060, .bodies = 4096, .numbers = numbers};
+  const auto payload = link.server.encode_poses(fields);
+  CHECK(payload.size() <= kMaxPayload);
+  REQUIRE(link.rig.decode(payload, 0, link.state) == DecodeStatus::ok);
+  const PoseFrame& frame = link.rig.message()->poses();
+  CHECK(frame.step() == fields.step);
+  CHECK(frame.sim_time_ns() == fields.sim_time_ns);
+  CHECK(frame.first_body() == 4060);
+  CHECK(std::equal(numbers.begin(), numbers.end(), frame.pose().begin(), frame.pose().end()));
+  const auto status_of = [&](const PoseFields& wrong) {
+    return link.rig.decode(link.server.encode_poses(wrong), 0, link.state);
+  };
+  fields.first_body = 4061;  // beyond the last body
+  CHECK(status_of(fields) == DecodeStatus::malformed);
+  fields.first_body = 0;
+  fields.bodies = 35;
+  CHECK(status_of(fields) == DecodeStatus::malformed);
+  fields.bodies = 4096;
+  fields.numbers = std::span(numbers).first(13);
+  CHECK(status_of(fields) == DecodeStatus::malformed);
+  fields.numbers = std::span(numbers).first(7);
+  CHECK(status_of(fields) == DecodeStatus::ok);
+  numbers[3] = std::numeric_limits<float>::quiet_NaN();
+  CHECK(status_of(fields) == DecodeStatus::not_finite);
+  REQUIRE(link.server.decode(link.rig.encode_pose_subscription(), 0, link.request) == DecodeStatus::ok);
+  CHECK(link.request.content == RigToServer::kPoseSubscription);
+  RigCodec fresh;
+  CHECK(fresh.decode(link.server.encode_poses(fields), 0, link.state) == DecodeStatus::unexpected_content);
+}
+
 TEST_CASE("a rig accepts a repeated step, as a faulted server sends it") {
   Link link;
   CHECK(link.status_of_changed_state([](ServerToRig& m) { m.mutable_state()->set_step(4); }) == DecodeStatus::ok);

@@ -564,4 +564,29 @@ TEST_CASE("a joint placed at the start stays where it is in its bodies when the 
     CHECK((again.joints()[j].in_second.point_b - loaded.mechanism.joints()[j].in_second.point_b).norm() < 1e-14);
 }
 
+TEST_CASE("parameters of a file, and what a wrong one is told as") {
+  const std::string parameter =
+      "parameter { name: \"soft\" of: \"soft.stiffness\" of: \"A.mass\" factor: 1.5 factor: 1 minimum: 0.5 maximum: 9 }\n";
+  LoadedMechanism loaded = parse_mechanism(kGood + parameter, "m.textproto");
+  REQUIRE(loaded.mechanism.parameters().size() == 1);
+  CHECK(loaded.mechanism.parameters()[0].value == 2.0);
+  CHECK(loaded.mechanism.parameters()[0].unit == "N m/rad");
+  CHECK(loaded.mechanism.parameters()[0].tunable);
+  set_parameters(loaded, {{"soft", 4.0}});
+  CHECK(loaded.mechanism.springs()[0].stiffness == 6.0);
+  CHECK(loaded.mechanism.bodies()[0].mass == 4.0);
+  CHECK_THROWS_AS(set_parameters(loaded, {{"soft", 10.0}}), MechanismError);
+  CHECK_THROWS_AS(set_parameters(loaded, {{"sofd", 1.0}}), MechanismError);
+  const int line = static_cast<int>(std::count(kGood, kGood + std::string(kGood).size(), '\n')) + 1;
+  const auto wrong = [&](const std::string& from, const std::string& to, const std::string& field,
+                         const std::string& problem) {
+    test::check_complaint(kGood + test::replaced(parameter, from, to), line, "parameter[0]." + field, problem);
+  };
+  wrong("A.mass", "B.mass", "of", "makes it 1");
+  wrong("A.mass", "A.mess", "of", "nothing is named");
+  wrong("minimum: 0.5 ", "", "minimum", "is missing");
+  wrong("factor: 1.5 ", "", "factor", "is given 1 times");
+  wrong("maximum: 9", "maximum: 1", "minimum", "leave out");
+}
+
 }  // namespace rigstep::config

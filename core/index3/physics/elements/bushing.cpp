@@ -42,7 +42,7 @@ Vec6 opposing_load(const Bushing& bushing, const BushingDeflection& at) noexcept
 }
 
 // Cholesky with diagonal pivoting: stops where only rounding is left.
-BushingRows bushing_rows(const Bushing& bushing, double dt) {
+BushingRows bushing_rows(const Bushing& bushing, double dt) noexcept {
   Mat6 S = bushing.stiffness + 2.0 / dt * bushing.damping;
   Vec6 scale;
   for (int i = 0; i < 6; ++i) {
@@ -87,7 +87,7 @@ BushingReading apply(const Bushing& bushing, const BushingRows&, const Surroundi
 void evaluate_rows(const Bushing& bushing, const BushingRows& of_bushing, const Surroundings& at,
                    const TangentFactors& factors, ElementRows rows) noexcept {
   const BushingDeflection x = deflection(bushing, at.placement(bushing.first), at.placement(bushing.second));
-  for (int i = 0; i < of_bushing.count; ++i) {
+  for (int i = 0; i < Stepped<Bushing>::kMostRows; ++i) {  // zero beyond its count: parameters may change that
     const Vec6 column = std::sqrt(factors.stiffness) * of_bushing.L.col(i);
     rows[0][i] = x.J_first.transpose() * column;
     rows[1][i] = x.J_second.transpose() * column;

@@ -32,7 +32,7 @@ struct BushingRows {
   Mat6 L = Mat6::Zero();
   int count = 0;
 };
-BushingRows bushing_rows(const Bushing& bushing, double dt);
+BushingRows bushing_rows(const Bushing& bushing, double dt) noexcept;
 
 struct BushingReading {
   Vec6 deflection;  // first frame's axes [m] and [-]
@@ -47,6 +47,9 @@ struct Stepped<Bushing> {
 };
 
 inline BushingRows prepare(const Bushing& bushing, double dt) { return bushing_rows(bushing, dt); }
+inline void renew(const Bushing& bushing, double dt, BushingRows& constants) noexcept {
+  constants = bushing_rows(bushing, dt);
+}
 Connectivity connectivity(const Bushing& bushing, const BushingRows& constants);
 bool slopes_change(const Bushing& bushing);
 BushingReading apply(const Bushing& bushing, const BushingRows& constants, const Surroundings& at,

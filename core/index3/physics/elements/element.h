@@ -5,6 +5,7 @@
 //
 //   prepare       constants of the element; load time
 //   connectivity  what the plan must know of it; load time
+//   renew         brings the constants to other numbers of the element, where they follow from any; in the loop
 //   slopes_change whether it is stiffer or softer at the end of a step than at its begin; load time
 //   apply         adds its loads, and tells what it does
 //   add_tangent   adds its own-body blocks of the tangent
@@ -40,6 +41,10 @@ template <class Kind>
 concept ActsOverStep = requires {
   typename Stepped<Kind>::Start;
 };
+
+// Of kinds whose constants follow from no number that a parameter may move.
+template <class Kind, class Constants>
+void renew(const Kind&, double /*dt*/, Constants&) noexcept {}
 
 // What an element sees: everything at the iterate. Of bodies and joints only the pose-dependent ones are up to
 // date.

@@ -1,4 +1,4 @@
-"""Rigstep for Python: drive a mechanism that `rigstep serve` steps, and read recordings.
+"""Rigstep for Python: drive a mechanism that `rigstep serve` steps, step one yourself, and read recordings.
 
     import rigstep
 
@@ -7,6 +7,9 @@
 
     recording = rigstep.open("run.mcap")
     print(recording.time, recording["x"])
+
+    with rigstep.Stepper("mechanism.textproto") as stepper:
+        trajectory = stepper.run(1000)
 
 rigstep.aio has the same rig for asyncio. Units are those of the channels; times are in seconds unless a name says otherwise.
 """
@@ -20,20 +23,23 @@ from typing import TYPE_CHECKING, Any
 from rigstep.errors import (
     Disconnected,
     GoodbyeReason,
+    MechanismError,
     NoAnswer,
     RecordingError,
     RefusalReason,
     Refused,
     RigstepError,
+    StepFailed,
     UnknownChannel,
 )
 from rigstep.frame import Clock
 from rigstep.rig import Rig, connect
-from rigstep.state import Channel, Distribution, Flags, Participant, State, Status, StepStatus, Summary
+from rigstep.state import Channel, Distribution, Flags, Parameter, Participant, State, Status, StepStatus, Summary
 
 if TYPE_CHECKING:
     from rigstep import aio
     from rigstep.recording import Recording
+    from rigstep.stepper import Stepper
 
 # what `from rigstep import *` takes: not `open`, which is one of Python, nor what is loaded when it is asked for
 __all__ = [
@@ -43,7 +49,9 @@ __all__ = [
     "Distribution",
     "Flags",
     "GoodbyeReason",
+    "MechanismError",
     "NoAnswer",
+    "Parameter",
     "Participant",
     "RecordingError",
     "RefusalReason",
@@ -52,6 +60,7 @@ __all__ = [
     "RigstepError",
     "State",
     "Status",
+    "StepFailed",
     "StepStatus",
     "Summary",
     "UnknownChannel",
@@ -66,13 +75,12 @@ def open(path: str | os.PathLike[str]) -> Recording:
 
 
 def __getattr__(name: str) -> Any:
-    """What is loaded when it is asked for: asyncio takes a while, and Recording needs numpy."""
+    """What is loaded when it is asked for: asyncio takes a while, Recording and Stepper need numpy."""
     if name == "aio":
         return importlib.import_module("rigstep.aio")
-    if name != "Recording":
+    if name not in ("Recording", "Stepper"):
         raise AttributeError(f"module 'rigstep' has no attribute {name!r}")
     try:
-        from rigstep import recording
+        return getattr(importlib.import_module(f"rigstep.{name.lower()}"), name)
     except ImportError as error:
-        raise RigstepError(f"recordings need numpy ({error}): install python3-numpy") from error
-    return recording.Recording
+        raise RigstepError(f"rigstep.{name} needs numpy ({error}): install python3-numpy") from error

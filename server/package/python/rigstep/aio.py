@@ -16,7 +16,7 @@ from typing import Any, TypeVar, overload
 from rigstep.link import Conversation
 from rigstep.rig import RigBase, Role, make_session, no_host, open_socket
 from rigstep.session import Session, Turns
-from rigstep.state import State, Status, Summary
+from rigstep.state import Parameter, State, Status, Summary
 
 T = TypeVar("T")
 
@@ -133,6 +133,14 @@ class Rig(RigBase):
     async def reset_fault(self) -> bool:
         """Clears the latched fault; see rigstep.Rig.reset_fault()."""
         return await self._run(self._session.reset_fault())
+
+    async def parameters(self) -> tuple[Parameter, ...]:
+        """The parameters of the mechanism; see rigstep.Rig.parameters()."""
+        return await self._run(self._session.parameters())
+
+    async def set_parameters(self, values: Mapping[str, float], ramp_steps: int = 0) -> int:
+        """Changes tunable parameters; see rigstep.Rig.set_parameters()."""
+        return await self._run(self._session.set_parameters(values, ramp_steps))
 
     async def command(self, what: str, steps: int = 1) -> Status:
         """Asks for a transition of the run; see rigstep.Rig.command()."""

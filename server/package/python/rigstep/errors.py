@@ -21,6 +21,14 @@ class RecordingError(RigstepError):
     """A file that is no recording, or one that cannot be read."""
 
 
+class MechanismError(RigstepError):
+    """A mechanism that cannot be stepped as described."""
+
+
+class StepFailed(RigstepError):
+    """A step that was not made: the last good state stands. The text names the joint, body or output."""
+
+
 class NoAnswer(RigstepError):
     """The server did not answer in time."""
 
@@ -38,6 +46,8 @@ class RefusalReason(enum.IntEnum):
     NO_BLACK_BOX = 7
     DISPLACED = 8
     NOT_PERMITTED = 9
+    STATE = 10
+    PARAMETER = 11
 
     @classmethod
     def _missing_(cls, value: object) -> RefusalReason:

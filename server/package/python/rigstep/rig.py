@@ -13,7 +13,7 @@ from rigstep.errors import RigstepError
 from rigstep.frame import Clock, read_key_file
 from rigstep.link import Conversation, wire
 from rigstep.session import Session, Turns
-from rigstep.state import Channel, State, Status, Summary
+from rigstep.state import Channel, Parameter, State, Status, Summary
 
 T = TypeVar("T")
 Role = Literal["controller", "observer", "console"]
@@ -270,6 +270,19 @@ class Rig(RigBase):
         it, NoAnswer, Disconnected.
         """
         return self._run(self._session.command(what, steps))
+
+    def parameters(self) -> tuple[Parameter, ...]:
+        """The parameters of the mechanism with the values that act now. Raises NoAnswer, Disconnected."""
+        return self._run(self._session.parameters())
+
+    def set_parameters(self, values: Mapping[str, float], ramp_steps: int = 0) -> int:
+        """Changes tunable parameters, all between the same two steps, and returns the first step that they act in.
+
+        ramp_steps: in equal parts over so many steps; 0: at once. Needs a controller, or a console with an operator's key.
+        Raises Refused where there is no such parameter, it is fixed or the value is out of its range: nothing changes
+        then. NoAnswer, Disconnected.
+        """
+        return self._run(self._session.set_parameters(values, ramp_steps))
 
     def write_black_box(self) -> str:
         """Has the last seconds of the run written to a file, and returns its name on the server's machine.

@@ -6,6 +6,7 @@ rigstep.rig and rigstep.aio drive the conversations of `Session` and `Turns`; ri
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -20,7 +21,7 @@ from rigstep.errors import (
     printable,
 )
 from rigstep.link import REPEAT_NS, Conversation, Link, wire
-from rigstep.state import Channel, Figures, Flags, State, Status, StepStatus, nearest_names, status_of
+from rigstep.state import Channel, Figures, Flags, Parameter, State, Status, StepStatus, nearest_names, status_of
 
 HEARTBEATS = 25  # in the time-out of the server
 MOST_CHANNELS = 4096
@@ -399,6 +400,38 @@ class Session(Link):
             return report if report and report.transitions != before.transitions else None
 
         return status_of((yield from self.ask(lambda: self.put(command=request), made)))
+
+    def parameters(self) -> Conversation[tuple[Parameter, ...]]:
+        """All of them, with the values that act now."""
+        found: list[Parameter] = []
+        total = 1
+        while len(found) < total:
+            query = {"first": len(found)}
+
+            def answer() -> Any:
+                page = self._answers.pop("parameters", None)
+                fits = page and page.first == len(found) and (page.parameter or page.total <= len(found))
+                return page if fits else None
+
+            page = yield from self.ask(lambda: self.put(parameter_query=query), answer)
+            total = page.total
+            found += [
+                Parameter(each.name, each.unit, each.value, each.minimum, each.maximum, each.tunable)
+                for each in page.parameter
+            ]
+        return tuple(found)
+
+    def set_parameters(self, values: Mapping[str, float], ramp_steps: int) -> Conversation[int]:
+        """The first step that they act in."""
+        request = int.from_bytes(os.urandom(8), "little") | 1
+        setting = [{"name": name, "value": float(value)} for name, value in values.items()]
+
+        def acts() -> Any:  # the loop takes it at its next step
+            report = self._answers.pop("parameters", None)
+            return report.acts_from if report and report.request == request and report.acts_from else None
+
+        message = {"request": request, "setting": setting, "ramp_steps": ramp_steps}
+        return (yield from self.ask(lambda: self.put(parameter_set=message), acts))
 
     def write_black_box(self) -> Conversation[str]:
         """The name of the file, on the server's machine."""

@@ -24,6 +24,20 @@ class Channel:
     """Of its values, "1" without dimension."""
 
 
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter of the mechanism."""
+
+    name: str
+    unit: str
+    value: float
+    """That acts now."""
+    minimum: float
+    maximum: float
+    tunable: bool
+    """Else fixed: it was given before the start."""
+
+
 class StepStatus(enum.IntEnum):
     """How a step ended. From DIVERGED on it failed, and the last good state is repeated."""
 

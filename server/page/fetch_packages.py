@@ -3,7 +3,8 @@
 
 usage: fetch_packages.py FOLDER    FOLDER holds package-lock.json
 
-Debian's npm would do the same, and brings 366 packages of its own.
+Those for another system or processor are left out. When all are there, node_modules holds a copy of the lock file as
+.package-lock.json. Debian's npm would do the same, and brings 366 packages of its own.
 Exit status: 0 fetched, 1 a package is not the one that the lock names, 77 the registry cannot be reached.
 """
 
@@ -12,6 +13,8 @@ import hashlib
 import io
 import json
 import pathlib
+import platform
+import shutil
 import ssl
 import sys
 import tarfile
@@ -19,6 +22,12 @@ import urllib.error
 import urllib.request
 
 REGISTRY = "https://registry.npmjs.org"
+PROCESSORS = {"x86_64": "x64", "aarch64": "arm64"}  # as npm names them
+
+
+def is_for_this_machine(package: dict) -> bool:
+    processor = PROCESSORS.get(platform.machine(), platform.machine())
+    return "linux" in package.get("os", ["linux"]) and processor in package.get("cpu", [processor])
 
 
 def fetch(name: str, version: str) -> bytes:
@@ -41,18 +50,20 @@ def unpack(archive: bytes, target: pathlib.Path) -> None:
                 file = target.joinpath(*path.parts[1:])  # all are below a folder "package"
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_bytes(package.extractfile(member).read())
+                file.chmod(0o755 if member.mode & 0o100 else 0o644)
 
 
 def main(folder: pathlib.Path) -> None:
     lock = json.loads((folder / "package-lock.json").read_text())
     for path, package in lock["packages"].items():
-        if not path:
+        if not path or not is_for_this_machine(package):
             continue
-        archive = fetch(path.removeprefix("node_modules/"), package["version"])
+        archive = fetch(path.split("node_modules/")[-1], package["version"])
         found = "sha512-" + base64.b64encode(hashlib.sha512(archive).digest()).decode()
         if found != package["integrity"]:
             sys.exit(f"{path} {package['version']} is not what package-lock.json names: {found}")
         unpack(archive, folder / path)
+    shutil.copyfile(folder / "package-lock.json", folder / "node_modules/.package-lock.json")
 
 
 main(pathlib.Path(sys.argv[1]))

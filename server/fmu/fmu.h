@@ -1,0 +1,44 @@
+// A functional mock-up unit as an importer sees it: its description read, and what in it breaks the standard. Offline.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "server/fmu/archive.h"
+#include "server/fmu/model_description.h"
+
+namespace rigstep::server {
+
+struct FmuVariable {
+  std::string name, type;                     // Float64, Int32 ... or Real, Integer ...
+  std::string causality, variability, initial;  // with the defaults of the standard where they are left out
+  std::string unit, start;
+  std::optional<double> minimum, maximum;
+  std::uint32_t reference = 0;
+  std::size_t elements = 1;
+
+  bool is_real() const { return type == "Real" || type == "Float64"; }
+};
+
+// What this importer needs of the description.
+struct Fmu {
+  FmiVersion version = FmiVersion::fmi3;
+  std::string model_name, token, model_identifier;
+  bool can_save_state = false;
+  double step_size = 0.0, stop_time = 0.0;  // of the default experiment [s]; 0: left out
+  double internal_step = 0.0;               // fixed, FMI 3.0 [s]; 0: left out
+  std::vector<FmuVariable> variables;
+  std::filesystem::path folder;             // where it was extracted
+  std::vector<std::string> violations;      // "FMI 3.0, 2.4.7: variable ...": what, where, clause
+
+  std::filesystem::path binary() const;
+};
+
+// Throws FmuError where the description cannot be read at all. Reads modelDescription.xml and checks its rules and the
+// names of the files.
+Fmu read_fmu(const std::filesystem::path& folder, const Extracted& extracted);
+
+}  // namespace rigstep::server

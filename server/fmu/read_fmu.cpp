@@ -1,0 +1,148 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <pugixml.hpp>
+#include <set>
+
+#include "proto/printable.h"
+#include "server/fmu/fmu.h"
+#include "server/fmu/rules.h"
+#include "server/output/csv.h"
+
+namespace rigstep::server {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string text_of(pugi::xml_node node, const char* attribute) { return node.attribute(attribute).value(); }
+
+// What the standards say where an attribute is left out: FMI 2.0, 2.2.7; FMI 3.0, 2.4.7.4 and 2.4.7.5.
+void fill_in_defaults(FmuVariable& variable) {
+  if (variable.causality.empty()) variable.causality = "local";
+  const bool is_parameter = variable.causality == "parameter" || variable.causality == "calculatedParameter" ||
+                            variable.causality == "structuralParameter";
+  const bool is_continuous = variable.is_real() || variable.type == "Float32";
+  if (variable.variability.empty())
+    variable.variability = is_parameter ? "fixed" : is_continuous ? "continuous" : "discrete";
+  if (!variable.initial.empty()) return;
+  if (variable.variability == "constant" || variable.causality == "parameter" ||
+      variable.causality == "structuralParameter")
+    variable.initial = "exact";
+  else if (variable.causality != "input" && variable.causality != "independent")
+    variable.initial = "calculated";
+}
+
+std::optional<double> number_of(pugi::xml_node node, const char* attribute, Rules& rules, const std::string& where) {
+  const std::string text = text_of(node, attribute);
+  if (text.empty()) return {};
+  const std::optional<double> value = finite_number(text);
+  if (!value) rules.broken(Rule::variable, fmt::format("{}: {} = \"{}\" is no number", where, attribute, wire::printable(text)));
+  return value;
+}
+
+std::uint32_t reference_of(pugi::xml_node node, Rules& rules, const std::string& where) {
+  const std::string text = text_of(node, "valueReference");
+  const bool is_number = !text.empty() && text.size() <= 10 && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+  const std::uint64_t value = is_number ? std::stoull(text) : 0;
+  if (!is_number || value > 0xffff'ffffU)
+    rules.broken(Rule::variable, where + ": valueReference \"" + wire::printable(text) + "\" is no number of 32 bits");
+  return static_cast<std::uint32_t>(value);
+}
+
+// of FMI 3.0: the product of its dimensions, as far as they are numbers
+std::size_t elements_of(pugi::xml_node node, Rules& rules, const std::string& where) {
+  std::size_t product = 1;
+  for (const pugi::xml_node dimension : node.children("Dimension")) {
+    const std::optional<double> size = finite_number(text_of(dimension, "start"));
+    if (!size || *size < 1.0 || *size > 1e6 || *size != std::floor(*size)) {
+      if (text_of(dimension, "valueReference").empty())
+        rules.broken(Rule::variable, where + ": a dimension needs start, a whole number from 1 on, or valueReference");
+      return 0;
+    }
+    product *= static_cast<std::size_t>(*size);
+    if (product > 1'000'000) throw FmuError("modelDescription.xml: " + where + ": has more than a million elements");
+  }
+  return product;
+}
+
+FmuVariable variable_of(pugi::xml_node node, FmiVersion version, Rules& rules) {
+  FmuVariable variable;
+  const pugi::xml_node typed = version == FmiVersion::fmi2 ? node.find_child([](pugi::xml_node child) {
+    const std::string name = child.name();
+    return name == "Real" || name == "Integer" || name == "Boolean" || name == "String" || name == "Enumeration";
+  }) : node;
+  variable.name = text_of(node, "name");
+  const std::string where = "variable \"" + wire::printable(variable.name) + "\"";
+  variable.type = typed.name();
+  variable.causality = text_of(node, "causality");
+  variable.variability = text_of(node, "variability");
+  variable.initial = text_of(node, "initial");
+  variable.unit = text_of(typed, "unit");
+  variable.start = text_of(typed, "start");
+  variable.reference = reference_of(node, rules, where);
+  if (variable.is_real()) {
+    variable.minimum = number_of(typed, "min", rules, where);
+    variable.maximum = number_of(typed, "max", rules, where);
+  }
+  if (version == FmiVersion::fmi3) variable.elements = elements_of(node, rules, where);
+  fill_in_defaults(variable);
+  return variable;
+}
+
+double positive(pugi::xml_node node, const char* attribute, Rules& rules, const char* where) {
+  const std::optional<double> value = number_of(node, attribute, rules, where);
+  return value && *value > 0.0 ? *value : 0.0;
+}
+
+}  // namespace
+
+fs::path Fmu::binary() const {
+  const char* const platform = version == FmiVersion::fmi2 ? "linux64" :
+#if defined(__aarch64__)
+                                                           "aarch64-linux";
+#else
+                                                           "x86_64-linux";
+#endif
+  return folder / "binaries" / platform / (model_identifier + ".so");
+}
+
+Fmu read_fmu(const fs::path& folder, const Extracted& extracted) {
+  pugi::xml_document document;
+  const fs::path path = folder / "modelDescription.xml";
+  const std::string text = config::read_text_file(path.string(), config::kLargestConfigFile);
+  const pugi::xml_parse_result parsed = document.load_buffer(text.data(), text.size(), pugi::parse_default, pugi::encoding_utf8);
+  if (!parsed)
+    throw FmuError(fmt::format("modelDescription.xml: is no XML that can be read ({} at byte {})", parsed.description(), parsed.offset));
+  const pugi::xml_node root = document.child("fmiModelDescription");
+  if (!root) throw FmuError("modelDescription.xml: has no <fmiModelDescription> at its top");
+  Fmu fmu;
+  const std::string version = text_of(root, "fmiVersion");
+  if (version == "2.0" || version == "3.0" || version.rfind("3.0.", 0) == 0)
+    fmu.version = version == "2.0" ? FmiVersion::fmi2 : FmiVersion::fmi3;
+  else
+    throw FmuError("modelDescription.xml: fmiVersion \"" + wire::printable(version) + "\": FMI 2.0 and 3.0 are known here");
+  const bool is_2 = fmu.version == FmiVersion::fmi2;
+  Rules rules(fmu.version);
+  for (const std::string& violation : extracted.violations) rules.broken(Rule::archive, violation);
+  fmu.folder = folder;
+  fmu.model_name = text_of(root, "modelName");
+  fmu.token = text_of(root, is_2 ? "guid" : "instantiationToken");
+  const pugi::xml_node co_simulation = root.child("CoSimulation");
+  if (!co_simulation) throw FmuError("modelDescription.xml: has no <CoSimulation>: units for co-simulation are run here");
+  fmu.model_identifier = text_of(co_simulation, "modelIdentifier");
+  fmu.can_save_state = text_of(co_simulation, is_2 ? "canGetAndSetFMUstate" : "canGetAndSetFMUState") == "true";
+  fmu.internal_step = positive(co_simulation, "fixedInternalStepSize", rules, "CoSimulation");
+  fmu.step_size = positive(root.child("DefaultExperiment"), "stepSize", rules, "DefaultExperiment");
+  fmu.stop_time = positive(root.child("DefaultExperiment"), "stopTime", rules, "DefaultExperiment");
+  for (const pugi::xml_node node : root.child("ModelVariables").children())
+    if (node.type() == pugi::node_element) fmu.variables.push_back(variable_of(node, fmu.version, rules));
+  check_description(root, fmu, rules);
+  check_files(extracted, fmu, rules);
+  fmu.violations = rules.take();
+  return fmu;
+}
+
+}  // namespace rigstep::server

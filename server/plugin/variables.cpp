@@ -1,0 +1,56 @@
+#include "server/plugin/variables.h"
+
+#include <set>
+
+namespace rigstep::plugin {
+
+namespace {
+
+// Adds rows in the order of their references; names that stand in the table get a mark, since they must differ.
+class Table {
+ public:
+  void add(Variable variable) {
+    while (!names_.insert(variable.name).second) variable.name += "_";
+    variable.reference = next_;
+    next_ += static_cast<std::uint32_t>(variable.elements());
+    rows_.push_back(std::move(variable));
+  }
+  std::vector<Variable> take() { return std::move(rows_); }
+
+ private:
+  std::set<std::string> names_;
+  std::vector<Variable> rows_;
+  std::uint32_t next_ = 0;
+};
+
+}  // namespace
+
+std::vector<Variable> variables_of(const Mechanism& mechanism) {
+  using Source = Variable::Source;
+  Table table;
+  const auto add_channels = [&table](Source source, const std::vector<Channel>& channels) {
+    for (std::size_t i = 0; i < channels.size(); ++i)
+      table.add({source, static_cast<int>(i), channels[i].name, channels[i].unit, ""});
+  };
+  // channels first: they keep the names that they have in the service
+  add_channels(Source::input, mechanism.input_channels());
+  add_channels(Source::output, mechanism.output_channels());
+  for (std::size_t i = 0; i < mechanism.parameters().size(); ++i) {
+    const Parameter& parameter = mechanism.parameters()[i];
+    table.add({Source::parameter, static_cast<int>(i), parameter.name, parameter.unit,
+               parameter.tunable ? "may change between two steps" : "only before the start"});
+  }
+  table.add({Source::time, 0, "time", "s", "simulated time"});
+  table.add({Source::step_status, 0, "rigstep.step_status", "",
+             "of the last step: 0 ok, 1 not converged, from 2 on failed and not made"});
+  table.add({Source::state_hash, 0, "rigstep.state_hash", "", "equal for equal states; that of rigstep's recordings"});
+  for (std::size_t i = 0; i < mechanism.bodies().size(); ++i) {
+    const std::string name = "bodies." + mechanism.bodies()[i].name;
+    table.add({Source::position, static_cast<int>(i), name + ".position", "m", "of the mass centre, world frame", 3});
+    table.add({Source::orientation, static_cast<int>(i), name + ".orientation", "-",
+               "Euler parameters e0 e1 e2 e3 from body to world", 4});
+  }
+  return table.take();
+}
+
+}  // namespace rigstep::plugin

@@ -1,0 +1,128 @@
+#include "server/view/findings.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "core/index3/outputs/diagnostics.h"
+#include "core/index3/start/initial_state.h"
+#include "core/index3/start/make_plan.h"
+#include "server/view/scene.h"
+
+namespace rigstep::server {
+namespace {
+
+using Severity = Finding::Severity;
+
+constexpr double kOpen = 1e-6;  // of a joint's arm, or [rad]
+constexpr double kMostWeights = 20.0;
+constexpr std::size_t kMostBodies = 400;  // beyond, rank takes too long to be found at each change of a file
+
+void add_gaps(const Mechanism& m, std::vector<Finding>& findings) {
+  const std::vector<index3::JointGap> gaps = index3::start_gaps(m);
+  for (int j = 0; j < static_cast<int>(m.joints().size()); ++j) {
+    const index3::JointGap& gap = gaps[static_cast<std::size_t>(j)];
+    const std::string& name = m.joints()[static_cast<std::size_t>(j)].name;
+    const auto add = [&](std::string text) { findings.push_back({Severity::error, j, -1, std::move(text)}); };
+    if (gap.distance > kOpen * std::max(gap.length, 1e-9))
+      add(fmt::format("joint {}: its points are {:.3g} m apart at the start: correct the pose, or the points", name,
+                      gap.distance));
+    if (gap.upside_down)
+      add(fmt::format("joint {}: its axes point in opposite directions: turn one of them round", name));
+    else if (gap.angle > kOpen)
+      add(fmt::format(
+          "joint {}: its axes stand at {:.3g} degrees to where they should at the start: correct the axis, or the "
+          "orientation of a body",
+          name, gap.angle * 57.29577951308232));
+    if (gap.velocity > 1e-5)
+      add(fmt::format("joint {}: the start velocities part it by {:.3g} m/s or rad/s: correct them", name,
+                      gap.velocity));
+  }
+}
+
+void add_redundancy(const Mechanism& m, const index3::StartRank& rank, std::vector<Finding>& findings) {
+  for (int j = 0; j < static_cast<int>(m.joints().size()); ++j) {
+    const double share = rank.start.redundancy_share[static_cast<std::size_t>(j)];
+    if (share > 1e-6)
+      findings.push_back(
+          {Severity::note, j, -1,
+           fmt::format("joint {}: {:.2f} of its constraints repeat what others say: its reactions are not unique",
+                       m.joints()[static_cast<std::size_t>(j)].name, share)});
+  }
+}
+
+// A spring that pushes or pulls at the start as nothing in the mechanism weighs has a wrong rest length, as a rule.
+void add_springs(const Mechanism& m, std::vector<Finding>& findings) {
+  double weight = 0.0;  // [N]
+  for (const Body& b : m.bodies()) weight += b.mass * m.gravity_0().norm();
+  const Poses start = poses_of(m);
+  for (const Spring& s : m.springs()) {
+    if (s.kind != Spring::Kind::between_points) continue;
+    const double length =
+        (in_world({s.second, s.second_point_b}, start) - in_world({s.first, s.first_point_b}, start)).norm();
+    const double effort = s.preload - s.stiffness * (length - s.rest) - s.stiffness_table.value(length - s.rest);
+    if (weight > 0.0 && std::abs(effort) > kMostWeights * weight)
+      findings.push_back(
+          {Severity::warning, -1, s.second == kGround ? s.first : s.second,
+           fmt::format(
+               "spring {}: {} with {:.3g} N at the start, {:.0f} times the weight of all bodies: it is {:.4g} m long, "
+               "its rest {:.4g} m",
+               s.name, effort > 0.0 ? "pushes" : "pulls", std::abs(effort), std::abs(effort) / weight, length,
+               s.rest)});
+  }
+}
+
+void add_loose_bodies(const Mechanism& m, std::vector<Finding>& findings) {
+  std::vector<bool> is_held(m.bodies().size(), false);
+  const auto hold = [&](int body) {
+    if (body != kGround) is_held[static_cast<std::size_t>(body)] = true;
+  };
+  for (const Joint& j : m.joints())
+    if (j.type != JointType::floating) hold(j.first), hold(j.second);
+  for (const Spring& s : m.springs()) hold(s.first), hold(s.second);
+  for (const Bushing& b : m.bushings()) hold(b.first), hold(b.second);
+  for (std::size_t i = 0; i < is_held.size(); ++i)
+    if (!is_held[i])
+      findings.push_back({Severity::note, -1, static_cast<int>(i),
+                          fmt::format("body {}: no joint and no spring holds it", m.bodies()[i].name)});
+}
+
+}  // namespace
+
+const char* to_string(Severity severity) {
+  switch (severity) {
+    case Severity::error:
+      return "error";
+    case Severity::warning:
+      return "warning";
+    case Severity::note:
+      break;
+  }
+  return "note";
+}
+
+std::vector<Finding> find_problems(const Mechanism& m) {
+  std::vector<Finding> findings;
+  add_gaps(m, findings);
+  add_loose_bodies(m, findings);
+  add_springs(m, findings);
+  if (!findings.empty() && findings.front().severity == Severity::error) return findings;
+  if (m.bodies().size() > kMostBodies) return findings;
+  const index3::StartRank rank = index3::start_rank(m);
+  add_redundancy(m, rank, findings);
+  if (rank.singular())
+    findings.insert(findings.begin(),
+                    {Severity::warning, -1, -1,
+                     fmt::format("the start is a singular pose: rank {} here, {} nearby: start elsewhere",
+                                 rank.start.rank, rank.nearby.rank)});
+  if (rank.start.degrees_of_freedom == 0 && m.drivers().empty())
+    findings.push_back(
+        {Severity::warning, -1, -1,
+         "nothing can move: the joints leave no freedom; an axis that is not parallel to the others does that"});
+  findings.push_back({Severity::note, -1, -1,
+                      fmt::format("{} degrees of freedom; rank {}, {} redundant", rank.start.degrees_of_freedom,
+                                  rank.start.rank, rank.start.redundant)});
+  return findings;
+}
+
+}  // namespace rigstep::server

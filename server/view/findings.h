@@ -1,0 +1,25 @@
+// What `rigstep check` knows of a mechanism, at the joint or body that it is about. Load time.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/mechanism/mechanism.h"
+
+namespace rigstep::server {
+
+struct Finding {
+  enum class Severity { error, warning, note };
+  Severity severity = Severity::note;
+  int joint = -1;  // -1: none
+  int body = -1;
+  std::string text;  // for people: what, why, what to do
+};
+
+const char* to_string(Finding::Severity severity);
+
+// Joints that are not closed at the start as written, redundant constraints, a singular start, bodies that hang on
+// nothing.
+std::vector<Finding> find_problems(const Mechanism& mechanism);
+
+}  // namespace rigstep::server

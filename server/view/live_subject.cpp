@@ -1,0 +1,263 @@
+#include "server/view/live_subject.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "core/mechanism/signals.h"
+#include "rt/clock.h"
+#include "server/live/session.h"
+#include "server/network_error.h"
+#include "server/output/csv.h"
+#include "server/view/messages.h"
+
+namespace rigstep::server {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::size_t kMostEvents = 200;
+constexpr std::int64_t kSubscribeEveryNs = 1'000'000'000;
+constexpr std::int64_t kSilentForNs = 3'000'000'000;  // then the server is looked for again
+
+std::string dump(const Json& json) { return json.dump(-1, ' ', true, Json::error_handler_t::replace); }
+
+const char* to_text(wire::LoopState state) {
+  switch (state) {
+    case wire::READY:
+      return "ready";
+    case wire::HOLDING:
+      return "holding";
+    case wire::FAULTED:
+      return "faulted";
+    default:
+      return "running";
+  }
+}
+
+std::uint64_t count_of(const wire::StatusReport& report, const std::string& name) {
+  for (const wire::Counter& counter : report.counter())
+    if (counter.name() == name) return counter.count();
+  return 0;
+}
+
+// Where the text of a fault says that it began: "... at joint NAME", "... at body NAME"; -1: it does not.
+template <class Elements>
+int index_in(const std::string& text, const std::string& what, const Elements& elements) {
+  const std::size_t at = text.find(" at " + what + " ");
+  if (at == text.npos) return -1;
+  const std::string rest = text.substr(at + what.size() + 5);
+  const std::string name = rest.substr(0, rest.find_first_of(" ;,:\n"));
+  for (std::size_t k = 0; k < elements.size(); ++k)
+    if (elements[k].name == name) return static_cast<int>(k);
+  return -1;
+}
+
+}  // namespace
+
+LiveSubject::LiveSubject(LiveOptions options)
+    : options_(std::move(options)), loaded_(load_mechanism_file(options_.mechanism)), scene_(make_scene(loaded_)) {
+  const Mechanism& m = loaded_.mechanism;
+  poses_.resize(7 * m.bodies().size());
+  scene_message_ = scene_message(
+      m, scene_,
+      {.kind = "live", .source = options_.target.host, .columns = m.output_channels(), .control = options_.control});
+  broadcast().publish(Broadcast::Kind::scene, "{}");
+  broadcast().publish(Broadcast::Kind::motion, motion_message(0.0, 0, {}, poses_of(m), {}));
+  link_ = std::thread([this] { watch_link(); });
+  status_ = std::thread([this] { watch_status(); });
+}
+
+LiveSubject::~LiveSubject() {
+  stopping_ = true;
+  link_.join();
+  status_.join();
+}
+
+std::string LiveSubject::scene() {
+  const std::lock_guard lock(mutex_);
+  return scene_message_;
+}
+
+std::string LiveSubject::mesh(std::size_t index) {
+  return index < scene_.meshes.size() ? mesh_message(scene_.meshes[index]) : std::string();
+}
+
+// For ever: a server that was restarted is found again.
+void LiveSubject::watch_link() {
+  while (!stopping_) {
+    try {
+      watch_once();
+    } catch (const Error& error) {
+      const std::lock_guard lock(mutex_);
+      problem_ = error.what();
+    }
+    {
+      const std::lock_guard lock(mutex_);
+      connected_ = false;
+    }
+    publish_status();
+    for (int k = 0; k < 10 && !stopping_; ++k) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+}
+
+// What the server sends is part of what the mechanism has.
+void LiveSubject::show_server(const RigClient& client) {
+  const RigServer& server = client.server();
+  if (server.mechanism_id != loaded_.mechanism.id())
+    throw Error(fmt::format("the server steps {}, and not what {} describes: give --mechanism with its file",
+                            server.mechanism, options_.mechanism));
+  SceneContext context{
+      .kind = "live", .source = fmt::format("{}:{}", options_.target.host, options_.target.port), .columns = {}};
+  for (const RigChannel& output : server.outputs) context.columns.push_back({output.name, output.unit});
+  context.period = exact_seconds(server.period_ns);
+  context.control = options_.control;
+  {
+    const std::lock_guard lock(mutex_);
+    scene_message_ = scene_message(loaded_.mechanism, scene_, context);
+    connected_ = true;
+    problem_.clear();
+  }
+  broadcast().publish(Broadcast::Kind::scene, "{}");
+}
+
+// From one connection to its end.
+void LiveSubject::watch_once() {
+  RigClient client({.host = options_.target.host,
+                    .port = options_.target.port,
+                    .product_version = product_version(),
+                    .key_file = options_.target.key_file,
+                    .observe = true,
+                    .timeout_s = 1.0},
+                   &stopping_);
+  if (!client.connected()) return;
+  show_server(client);
+  std::int64_t said_ns = 0, heard_ns = rt::MonotonicClock::now_ns();
+  while (!stopping_ && rt::MonotonicClock::now_ns() - heard_ns < kSilentForNs) {
+    const std::int64_t now_ns = rt::MonotonicClock::now_ns();
+    if (now_ns - said_ns >= kSubscribeEveryNs) {
+      said_ns = now_ns;
+      broadcast().is_watched() ? client.subscribe_poses() : client.send_heartbeat();
+      const auto clock = client.clock();
+      const std::lock_guard lock(mutex_);
+      if (clock)
+        clock_ = fmt::format("server {:+.1f} us, within {:.1f} us", 1e-3 * static_cast<double>(clock->offset_ns),
+                             1e-3 * static_cast<double>(clock->uncertainty_ns));
+    }
+    client.wait_until(now_ns + 50'000'000);
+    for (auto arrival = client.receive(); arrival != RigClient::Arrival::nothing; arrival = client.receive()) {
+      heard_ns = rt::MonotonicClock::now_ns();
+      if (arrival == RigClient::Arrival::goodbye) throw Error("the server has ended: " + client.goodbye());
+      if (arrival == RigClient::Arrival::poses) take_poses(client.poses(), client.state());
+    }
+  }
+}
+
+// An instant is shown once all of its bodies have come.
+void LiveSubject::take_poses(const RigPoses& poses, const RigState& state) {
+  if (7 * static_cast<std::size_t>(poses.bodies) != poses_.size()) return;
+  if (poses.step != poses_step_ || poses.first_body == 0) poses_come_ = 0;
+  poses_step_ = poses.step;
+  std::copy(poses.numbers.begin(), poses.numbers.end(),
+            poses_.begin() + 7 * static_cast<std::ptrdiff_t>(poses.first_body));
+  poses_come_ += poses.numbers.size() / 7;
+  if (poses_come_ < poses.bodies) return;
+  poses_come_ = 0;
+  Poses all(poses.bodies);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const float* x = &poses_[7 * i];
+    all[i] = {Vec3(x[0], x[1], x[2]), EulerParameters(x[3], x[4], x[5], x[6])};
+  }
+  const double time = exact_seconds(poses.sim_time_ns);
+  broadcast().publish(Broadcast::Kind::motion, motion_message(time, poses.step, state.output, all, {}));
+  const std::lock_guard lock(mutex_);
+  time_ = time;
+  flags_ = state.flags;
+  input_age_steps_ = state.input_age_steps;
+}
+
+void LiveSubject::watch_status() {
+  while (!stopping_) {
+    if (broadcast().is_watched()) {
+      try {
+        const wire::StatusReport report = query_status(options_.target);
+        const std::lock_guard lock(mutex_);
+        if (!report_.mechanism().empty()) note_events(report_, report, time_);
+        report_ = report;
+      } catch (const Error& error) {
+        const std::lock_guard lock(mutex_);
+        if (!connected_) problem_ = error.what();
+      }
+      publish_status();
+    }
+    for (int k = 0; k < 10 && !stopping_; ++k) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+}
+
+void LiveSubject::note_events(const wire::StatusReport& before, const wire::StatusReport& now, double time) {
+  const auto note = [&](std::string text) {
+    events_.push_back({.step = now.step(), .time = time, .text = std::move(text)});
+    if (events_.size() > kMostEvents) events_.pop_front();
+  };
+  if (now.fault_number() != before.fault_number()) note("fault: " + now.fault());
+  if (now.loop_state() != before.loop_state()) note(to_text(now.loop_state()));
+  if (now.controller().rig_name() != before.controller().rig_name())
+    note(now.controller().rig_name().empty() ? "nobody is in control" : "in control: " + now.controller().rig_name());
+  for (const char* name : {"missed_deadlines", "limited_inputs", "not_converged"})
+    if (const std::uint64_t was = count_of(before, name), is = count_of(now, name); is > was)
+      note(fmt::format("{} more {}", is - was, name));
+  if (now.black_boxes() != before.black_boxes()) note("black box: " + now.black_box());
+}
+
+void LiveSubject::publish_status() {
+  const std::lock_guard lock(mutex_);
+  Json counters = Json::array(), distributions = Json::array(), events = Json::array();
+  for (const auto* list : {&report_.counter(), &report_.refused()})
+    for (const wire::Counter& counter : *list)
+      if (counter.count() > 0) counters.push_back({counter.name(), counter.count()});
+  for (const wire::Distribution& d : report_.distribution())
+    if (d.name().ends_with("_ns"))
+      distributions.push_back({{"name", d.name()},
+                               {"count", d.count()},
+                               {"p50", d.p50()},
+                               {"p99", d.p99()},
+                               {"p999", d.p999()},
+                               {"max", d.max()}});
+  for (const RunEvent& event : events_) events.push_back({{"time", event.time}, {"text", event.text}});
+  const bool is_faulted = report_.loop_state() == wire::FAULTED;
+  const std::string fault = is_faulted ? report_.fault() : std::string();
+  broadcast().publish(Broadcast::Kind::status,
+                      dump({{"connected", connected_},
+                            {"problem", connected_ ? std::string() : problem_},
+                            {"loop", connected_ ? to_text(report_.loop_state()) : "not connected"},
+                            {"fault", fault},
+                            {"failedJoint", index_in(fault, "joint", loaded_.mechanism.joints())},
+                            {"failedBody", index_in(fault, "body", loaded_.mechanism.bodies())},
+                            {"controller", report_.controller().rig_name()},
+                            {"inputAge", input_age_steps_},
+                            {"clock", clock_},
+                            {"counters", counters},
+                            {"distributions", distributions},
+                            {"events", events}}));
+}
+
+nlohmann::json LiveSubject::command(const Json& request) {
+  const auto what = request.at("do").get<std::string>();
+  const StatusTarget& target = options_.target;
+  if (what == "run")
+    request_transition(target, wire::Command::RUN);
+  else if (what == "hold")
+    request_transition(target, wire::Command::HOLD);
+  else if (what == "reset_to_start")
+    request_transition(target, wire::Command::RESET_TO_START);
+  else if (what == "reset_fault")
+    reset_fault(target, query_status(target).fault_number());
+  else if (what == "black_box")
+    write_black_box(target, query_status(target), 5.0);
+  else
+    throw Error("there is no such command");
+  return Json::object();
+}
+
+}  // namespace rigstep::server

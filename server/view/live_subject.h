@@ -1,0 +1,69 @@
+// A live run: an observer of the link like any other, with poses of all bodies; and, where it is permitted, an
+// operator. Two threads of its own, one for the link and one that asks for the status; neither knows the loop thread.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "proto/load_mechanism.h"
+#include "proto/wire.pb.h"
+#include "server/recordings/run_info.h"
+#include "server/rig/rig_client.h"
+#include "server/rig/status.h"
+#include "server/view/scene.h"
+#include "server/view/subject.h"
+
+namespace rigstep::server {
+
+struct LiveOptions {
+  StatusTarget target;    // with the key file, where the server has keys
+  std::string mechanism;  // file of what runs there
+  bool control = false;   // the page may be permitted to operate
+};
+
+class LiveSubject : public Subject {
+ public:
+  // Throws MechanismFileError. A server that does not answer is waited for, and told at the page.
+  explicit LiveSubject(LiveOptions options);
+  ~LiveSubject() override;
+
+  std::string scene() override;
+  std::string mesh(std::size_t index) override;
+  std::string track(std::size_t) override { return {}; }
+  // {"do": "run" | "hold" | "reset_fault" | "reset_to_start" | "black_box"}
+  nlohmann::json command(const nlohmann::json& request) override;
+  bool is_operation(const nlohmann::json&) const override { return true; }
+
+ private:
+  void watch_link();
+  void watch_once();
+  void take_poses(const RigPoses& poses, const RigState& state);
+  void show_server(const RigClient& client);
+  void watch_status();
+  void publish_status();
+  void note_events(const wire::StatusReport& before, const wire::StatusReport& now, double time);
+
+  const LiveOptions options_;
+  const config::LoadedMechanism loaded_;
+  Scene scene_;
+  std::vector<float> poses_;      // link thread: of the instant that is arriving
+  std::uint64_t poses_step_ = 0;  // likewise
+  std::size_t poses_come_ = 0;    // bodies, likewise
+  std::mutex mutex_;              // of what follows
+  std::string scene_message_;
+  wire::StatusReport report_;
+  bool connected_ = false;
+  std::string problem_, clock_;
+  std::uint32_t flags_ = 0, input_age_steps_ = 0;
+  double time_ = 0.0;  // simulated [s]
+  std::deque<RunEvent> events_;
+
+  std::atomic<bool> stopping_{false};
+  std::thread link_, status_;
+};
+
+}  // namespace rigstep::server

@@ -1,0 +1,225 @@
+#include "server/view/messages.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "server/view/palette.h"
+
+namespace rigstep::server {
+namespace {
+
+using Json = nlohmann::json;
+
+Json json(const Vec3& v) { return {v[0], v[1], v[2]}; }
+Json json(const EulerParameters& p) { return {p[0], p[1], p[2], p[3]}; }
+
+std::string hex(const Colour& c) { return fmt::format("#{:02x}{:02x}{:02x}{:02x}", c[0], c[1], c[2], c[3]); }
+
+const char* name_of(config::DrawnShape::Kind kind) {
+  using Kind = config::DrawnShape::Kind;
+  switch (kind) {
+    case Kind::box:
+      return "box";
+    case Kind::cylinder:
+      return "cylinder";
+    case Kind::tube:
+      return "tube";
+    case Kind::sphere:
+      return "sphere";
+    case Kind::capsule:
+      return "capsule";
+    case Kind::mesh:
+      break;
+  }
+  return "mesh";
+}
+
+const char* name_of(Scene::Role role) {
+  switch (role) {
+    case Scene::Role::shape:
+      return "shape";
+    case Scene::Role::link:
+      return "link";
+    case Scene::Role::joint:
+      return "joint";
+    case Scene::Role::support:
+      return "support";
+    case Scene::Role::wheel:
+      break;
+  }
+  return "wheel";
+}
+
+const char* name_of(Scene::Line::Kind kind) {
+  switch (kind) {
+    case Scene::Line::Kind::spring:
+      return "spring";
+    case Scene::Line::Kind::damper:
+      return "damper";
+    case Scene::Line::Kind::rope:
+      return "rope";
+    case Scene::Line::Kind::rod:
+      break;
+  }
+  return "rod";
+}
+
+Json bodies_of(const Mechanism& m, const Scene& scene) {
+  Json all = Json::array();
+  for (std::size_t i = 0; i < m.bodies().size(); ++i) {
+    const Body& b = m.bodies()[i];
+    all.push_back({{"name", b.name},
+                   {"mass", b.mass},
+                   {"inertia", json(Vec3(b.inertia_b.diagonal()))},
+                   {"colour", hex(body_colour(static_cast<int>(i)))},
+                   {"sketched", static_cast<bool>(scene.is_sketched[i])}});
+  }
+  return all;
+}
+
+Json joints_of(const Mechanism& m) {
+  Json all = Json::array();
+  for (const Joint& j : m.joints()) {
+    Json free = Json::array();
+    for (const Freedom freedom : freedoms(j.type))
+      free.push_back(fmt::format("{} [{}]", to_string(freedom), is_length(freedom) ? "m" : "rad"));
+    all.push_back({{"name", j.name},
+                   {"type", to_string(j.type)},
+                   {"first", j.first},
+                   {"second", j.second},
+                   {"point", json(j.in_first.point_b)},
+                   {"axis", json(Vec3(j.in_first.axes_b.col(2)))},
+                   {"secondPoint", json(j.in_second.point_b)},
+                   {"freedoms", free}});
+  }
+  return all;
+}
+
+Json solids_of(const Scene& scene) {
+  Json all = Json::array();
+  for (const Scene::Solid& solid : scene.solids)
+    all.push_back({{"kind", name_of(solid.shape.kind)},
+                   {"role", name_of(solid.role)},
+                   {"body", solid.shape.body},
+                   {"joint", solid.joint},
+                   {"mesh", solid.mesh},
+                   {"size", json(solid.shape.size)},
+                   {"position", json(solid.shape.position_b)},
+                   {"orientation", json(solid.shape.orientation)},
+                   {"colour", hex(colour_of(solid))}});
+  return all;
+}
+
+Json lines_of(const Scene& scene) {
+  Json all = Json::array();
+  for (const Scene::Line& line : scene.lines) {
+    Json points = Json::array();
+    for (const Scene::Point& point : line.points)
+      points.push_back({{"body", point.body}, {"point", json(point.point_b)}});
+    all.push_back({{"kind", name_of(line.kind)}, {"name", line.name}, {"points", points}});
+  }
+  return all;
+}
+
+Json tyres_of(const Mechanism& m) {
+  Json all = Json::array();
+  for (const Tyre& tyre : m.tyres())
+    all.push_back({{"name", tyre.name},
+                   {"body", tyre.body},
+                   {"centre", json(tyre.centre_b)},
+                   {"axis", json(tyre.axis_b)},
+                   {"radius", tyre.radius},
+                   {"roadPoint", json(tyre.road_point_0)},
+                   {"roadNormal", json(tyre.road_normal_0)}});
+  return all;
+}
+
+Json channels_of(const std::vector<Channel>& channels) {
+  Json all = Json::array();
+  for (const Channel& channel : channels) all.push_back({{"name", channel.name}, {"unit", channel.unit}});
+  return all;
+}
+
+Json events_of(const std::vector<std::vector<RunEvent>>& runs) {
+  Json all = Json::array();
+  for (const auto& run : runs) {
+    Json events = Json::array();
+    for (const RunEvent& event : run) events.push_back({{"time", event.time}, {"text", event.text}});
+    all.push_back(events);
+  }
+  return all;
+}
+
+template <class Number>
+void append(std::string& text, const Number* numbers, std::size_t count) {
+  text.append(reinterpret_cast<const char*>(numbers), count * sizeof(Number));
+}
+
+}  // namespace
+
+std::string scene_message(const Mechanism& m, const Scene& scene, const SceneContext& context) {
+  Json findings = Json::array();
+  for (const Finding& finding : context.findings)
+    findings.push_back({{"severity", to_string(finding.severity)},
+                        {"joint", finding.joint},
+                        {"body", finding.body},
+                        {"text", finding.text}});
+  const Json message = {{"kind", context.kind},
+                        {"name", m.name()},
+                        {"source", context.source},
+                        {"gravity", json(m.gravity_0())},
+                        {"up", json(scene.up_0)},
+                        {"normal", json(scene.plane_normal_0)},
+                        {"centre", json(scene.centre_0)},
+                        {"size", scene.size},
+                        {"thickness", scene.thickness},
+                        {"bodies", bodies_of(m, scene)},
+                        {"joints", joints_of(m)},
+                        {"solids", solids_of(scene)},
+                        {"lines", lines_of(scene)},
+                        {"tyres", tyres_of(m)},
+                        {"meshes", scene.meshes.size()},
+                        {"columns", channels_of(context.columns)},
+                        {"inputs", channels_of(m.input_channels())},
+                        {"findings", findings},
+                        {"problems", scene.problems},
+                        {"tracks", context.tracks},
+                        {"events", events_of(context.events)},
+                        {"period", context.period},
+                        {"control", context.control}};
+  return message.dump(-1, ' ', true, Json::error_handler_t::replace);
+}
+
+std::string mesh_message(const TriangleMesh& mesh) {
+  std::string text;
+  const std::uint32_t counts[2] = {static_cast<std::uint32_t>(mesh.vertices.size()),
+                                   static_cast<std::uint32_t>(mesh.triangles.size())};
+  append(text, counts, 2);
+  for (const Eigen::Vector3f& vertex : mesh.vertices) append(text, vertex.data(), 3);
+  for (const auto& triangle : mesh.triangles) append(text, triangle.data(), 3);
+  return text;
+}
+
+std::string motion_message(double time, std::uint64_t step, std::span<const double> values, const Poses& poses,
+                           std::span<const float> reactions) {
+  std::string text;
+  const double head[2] = {time, static_cast<double>(step)};
+  const std::uint32_t counts[4] = {static_cast<std::uint32_t>(values.size()),
+                                   static_cast<std::uint32_t>(7 * poses.size()),
+                                   static_cast<std::uint32_t>(reactions.size()), 0};
+  append(text, head, 2);
+  append(text, counts, 4);
+  append(text, values.data(), values.size());
+  for (const BodyPose& pose : poses) {
+    const float numbers[7] = {static_cast<float>(pose.r[0]), static_cast<float>(pose.r[1]),
+                              static_cast<float>(pose.r[2]), static_cast<float>(pose.p[0]),
+                              static_cast<float>(pose.p[1]), static_cast<float>(pose.p[2]),
+                              static_cast<float>(pose.p[3])};
+    append(text, numbers, 7);
+  }
+  append(text, reactions.data(), reactions.size());
+  return text;
+}
+
+}  // namespace rigstep::server
