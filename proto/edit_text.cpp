@@ -102,7 +102,8 @@ class TextEditor {
       compare(r.GetMessage(before, &field), r.GetMessage(after, &field));
     else if (span.is_written() && field.cpp_type() == pb::FieldDescriptor::CPPTYPE_DOUBLE && is_after)
       replace_number(span, r.GetDouble(before, &field), r.GetDouble(after, &field));
-    else if (span.is_written() && !is_same_text && (is_message || field.cpp_type() == pb::FieldDescriptor::CPPTYPE_STRING))
+    else if (span.is_written() && !is_same_text &&
+             (is_message || field.cpp_type() == pb::FieldDescriptor::CPPTYPE_STRING))
       take_out(span, replaced_at);
     else if (!span.is_written() && is_after && !is_same_text)
       added.push_back(printed(after, field));
@@ -135,11 +136,13 @@ class TextEditor {
     add({begin, in.end, ""});
   }
 
-  // Of the message that the path leads to: in front of its closing bracket, on a line of its own where that stands on one.
+  // Of the message that the path leads to: in front of its closing bracket, on a line of its own where that stands on
+  // one.
   void insert_at_end(const std::string& more) {
     const TextSource::Span span = source_.span_of(path_), in = in_file(span);
     if (!span.is_written())
-      throw ConfigError("--write: messages in square brackets cannot be added to: write each of them with its own name");
+      throw ConfigError(
+          "--write: messages in square brackets cannot be added to: write each of them with its own name");
     std::size_t at = in.end - 1;  // the bracket
     while (at > in.begin && (text_[at - 1] == ' ' || text_[at - 1] == '\t')) --at;
     if (text_[at - 1] != '\n') return add({at, in.end - 1, " " + more + " "});

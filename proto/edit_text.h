@@ -1,5 +1,5 @@
-// A text edited to say what a changed message says: only what differs is replaced, so that comments, layout and units stay.
-// Load time only.
+// A text edited to say what a changed message says: only what differs is replaced, so that comments, layout and units
+// stay. Load time only.
 #pragma once
 
 #include <google/protobuf/message.h>

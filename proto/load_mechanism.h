@@ -15,9 +15,9 @@ namespace rigstep::config {
 struct LoadedMechanism {
   Mechanism mechanism;
   std::optional<Mechanism> as_written;  // with the bodies where the file has them; absent: they stay there
-  std::string text;             // the file's content
-  std::string path;             // as given
-  std::vector<int> joint_line;  // line of each joint, from 1
+  std::string text;                     // the file's content
+  std::string path;                     // as given
+  std::vector<int> joint_line;          // line of each joint, from 1
   std::vector<int> coupling_line;
   std::vector<int> driver_line;
   std::vector<DrawnShape> shapes = {};  // of all bodies and of the ground; no part of the mechanism's identity

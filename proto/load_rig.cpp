@@ -128,9 +128,8 @@ void read_channels(const wire::Rig& file, const TextSource& source, RigConfig& r
   for (int k = 0; k < file.input_size(); ++k)
     source.element(file, "input", k, [&] {
       require_new_name(rig.inputs, file.input(k).channel());
-      rig.inputs.push_back(
-          {file.input(k).channel(), input_policy(file.input(k), rig), source.line_of(file, "input", k),
-           units_in(source, "input", k)});
+      rig.inputs.push_back({file.input(k).channel(), input_policy(file.input(k), rig), source.line_of(file, "input", k),
+                            units_in(source, "input", k)});
     });
   for (int k = 0; k < file.safe_output_size(); ++k)
     source.element(file, "safe_output", k, [&] {

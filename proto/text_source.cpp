@@ -152,12 +152,13 @@ TextSource::Span TextSource::span_of(std::span<const Step> steps) const {
   if (tree == nullptr || steps.empty()) return {};
   const auto range = tree->GetLocationRange(steps.back().first, steps.back().second);
   if (range.start.line < 0) return {};
-  const auto place = [this](const pb::TextFormat::ParseLocation& at) {  // a tabulator counts up to the next eighth column
-    const std::string& text = places_->in_si.text;
-    std::size_t k = places_->line_begins[static_cast<std::size_t>(at.line)];
-    for (int column = 0; column < at.column && k < text.size(); ++k) column += text[k] == '\t' ? 8 - column % 8 : 1;
-    return k;
-  };
+  const auto place =
+      [this](const pb::TextFormat::ParseLocation& at) {  // a tabulator counts up to the next eighth column
+        const std::string& text = places_->in_si.text;
+        std::size_t k = places_->line_begins[static_cast<std::size_t>(at.line)];
+        for (int column = 0; column < at.column && k < text.size(); ++k) column += text[k] == '\t' ? 8 - column % 8 : 1;
+        return k;
+      };
   return {place(range.start), place(range.end)};
 }
 

@@ -101,8 +101,8 @@ class UnitReader {
       ++at_;
       if (depth == 0) element_ = name, index_ = index;
       gave_up_ = depth == kDeepestMessage;
-      return read_message(field == nullptr ? nullptr : field->message_type(), field, depth == 0 ? "" : prefix + name + ".",
-                          depth + 1);
+      return read_message(field == nullptr ? nullptr : field->message_type(), field,
+                          depth == 0 ? "" : prefix + name + ".", depth + 1);
     }
     if (here() == '"' || here() == '\'') return skip_string();
     if (here() == '-') ++at_;
@@ -144,7 +144,8 @@ class UnitReader {
       } else if (is_letter(c)) {
         std::size_t stop = at + word_at(at).size();
         const std::size_t next = behind_space(text_, stop);
-        const bool is_field = next < text_.size() && (text_[next] == ':' || text_[next] == '{' || text_[next] == '<' || text_[next] == '[');
+        const bool is_field = next < text_.size() &&
+                              (text_[next] == ':' || text_[next] == '{' || text_[next] == '<' || text_[next] == '[');
         if (is_field && !wants_more) break;
         if (is_field && end == begin) break;
         if (stop < text_.size() && text_[stop] == '^')
@@ -172,8 +173,17 @@ class UnitReader {
       return;
     }
     const bool is_on_top = depth == 0;
-    WrittenUnit written{is_on_top ? std::string() : element_, is_on_top ? 0 : index_, name,
-                        dimension_of(*field, parent, index), std::string(unit), {}, line_at(begin), begin, 0, 0, 0};
+    WrittenUnit written{is_on_top ? std::string() : element_,
+                        is_on_top ? 0 : index_,
+                        name,
+                        dimension_of(*field, parent, index),
+                        std::string(unit),
+                        {},
+                        line_at(begin),
+                        begin,
+                        0,
+                        0,
+                        0};
     at_ = written.end = unit_begin + unit.size();
     take(written, number, *field);
   }

@@ -21,9 +21,9 @@ struct WrittenUnit {
   std::string dimension;  // what belongs there: the entry of the field in proto/dimensions.h
   std::string text;       // as written: "kN/m"
   Unit unit;
-  int line = 0;                           // from 1
-  std::size_t begin = 0, end = 0;         // number and unit in the text of the file
-  std::size_t si_begin = 0, si_end = 0;   // the number in the text without units
+  int line = 0;                          // from 1
+  std::size_t begin = 0, end = 0;        // number and unit in the text of the file
+  std::size_t si_begin = 0, si_end = 0;  // the number in the text without units
 };
 
 struct TextInSi {

@@ -16,15 +16,15 @@ namespace rigstep {
 
 namespace {
 
-constexpr double kRounding = 1e-14;     // of a closed joint, times the size of the mechanism
-constexpr double kClosed = 1e-12;       // likewise, where rounding adds up
-constexpr double kRateClosed = 1e-9;    // of velocities, times the largest one
-constexpr double kAngleStep = 0.1;      // of a held angle on its way [rad]
-constexpr double kLengthStep = 0.05;    // of a held displacement, times the size of the mechanism
-constexpr int kMostSteps = 1000;        // on that way
-constexpr double kLeastStep = 1e-3;     // of that many, where loops do not close any more
-constexpr int kIterations = 60;         // of one step
-constexpr double kLargestTurn = 0.5;    // of a body in one iteration [rad]
+constexpr double kRounding = 1e-14;       // of a closed joint, times the size of the mechanism
+constexpr double kClosed = 1e-12;         // likewise, where rounding adds up
+constexpr double kRateClosed = 1e-9;      // of velocities, times the largest one
+constexpr double kAngleStep = 0.1;        // of a held angle on its way [rad]
+constexpr double kLengthStep = 0.05;      // of a held displacement, times the size of the mechanism
+constexpr int kMostSteps = 1000;          // on that way
+constexpr double kLeastStep = 1e-3;       // of that many, where loops do not close any more
+constexpr int kIterations = 60;           // of one step
+constexpr double kLargestTurn = 0.5;      // of a body in one iteration [rad]
 constexpr double kRegularisation = 1e-9;  // of redundant rows, times their diagonal
 
 // A joint coordinate that is followed on the way.
@@ -37,7 +37,7 @@ struct Followed {
 
 // first coordinate + ratio * second is led from where it is to `target`.
 struct Condition {
-  std::size_t first = 0;            // of those followed
+  std::size_t first = 0;  // of those followed
   std::optional<std::size_t> second = std::nullopt;
   double ratio = 0.0;
   bool holds_value = true, holds_rate = false;
@@ -86,7 +86,7 @@ class Assembly {
   std::vector<Followed> followed_;
   std::vector<Condition> conditions_;
   std::size_t held_count_ = 0;
-  double size_ = 1.0;  // of the mechanism [m]
+  double size_ = 1.0;    // of the mechanism [m]
   bool is_led_ = false;  // something is held
 };
 
@@ -303,7 +303,8 @@ std::vector<Vec6> Assembly::solve(const std::vector<Row>& all, const std::vector
   for (std::size_t i = 0; i < poses_.size(); ++i) inverse.push_back(inverse_mass(i));
   std::vector<std::vector<std::pair<int, Vec6>>> on_body(poses_.size());
   for (std::size_t r = 0; r < all.size(); ++r)
-    for (const auto& [body, J] : all[r].on) on_body[static_cast<std::size_t>(body)].emplace_back(static_cast<int>(r), J);
+    for (const auto& [body, J] : all[r].on)
+      on_body[static_cast<std::size_t>(body)].emplace_back(static_cast<int>(r), J);
   const auto count = static_cast<Eigen::Index>(all.size());
   Eigen::VectorXd diagonal = Eigen::VectorXd::Zero(count);
   std::vector<Eigen::Triplet<double>> entries;
@@ -324,7 +325,8 @@ std::vector<Vec6> Assembly::solve(const std::vector<Row>& all, const std::vector
     Eigen::VectorXd b(count);
     for (std::size_t r = 0; r < all.size(); ++r) {
       b[static_cast<Eigen::Index>(r)] = -all[r].rate;
-      for (const auto& [body, J] : all[r].on) b[static_cast<Eigen::Index>(r)] += J.dot(nearest[static_cast<std::size_t>(body)]);
+      for (const auto& [body, J] : all[r].on)
+        b[static_cast<Eigen::Index>(r)] += J.dot(nearest[static_cast<std::size_t>(body)]);
     }
     const Eigen::VectorXd x = cholesky.solve(b);
     for (std::size_t i = 0; i < on_body.size(); ++i) {
@@ -371,7 +373,8 @@ bool Assembly::has_velocities() const {
          std::any_of(conditions_.begin(), conditions_.end(), leads);
 }
 
-// Velocities turn with their bodies and are then made to agree; returns the largest gap left, over the largest velocity.
+// Velocities turn with their bodies and are then made to agree; returns the largest gap left, over the largest
+// velocity.
 double Assembly::close_rates() {
   constexpr int kPasses = 20;
   if (!has_velocities()) return 0.0;

@@ -4,8 +4,8 @@
 
 #include "core/mechanism/builder.h"
 #include "core/mechanism/checks.h"
-#include "core/mechanism/orientation.h"
 #include "core/mechanism/numbers.h"
+#include "core/mechanism/orientation.h"
 
 // Joints, their freedoms, and points and directions given at the start pose.
 namespace rigstep {

@@ -57,8 +57,11 @@ void MechanismBuilder::hold_joint(const Start& start) {
         throw MechanismError(field, "is held by another `start` of joint " + quoted(start.joint) + " already",
                              "remove one of them");
     const auto& [first_offset, second_offset] = coordinate_offsets_[static_cast<std::size_t>(j)];
-    HeldCoordinate held{j, freedom, place == 0 ? first_offset : place == 1 ? second_offset : 0.0, start.value,
-                        start.rate};
+    HeldCoordinate held{j, freedom,
+                        place == 0   ? first_offset
+                        : place == 1 ? second_offset
+                                     : 0.0,
+                        start.value, start.rate};
     held.holds_value = start.value.has_value() || !start.rate.has_value();
     held_.coordinates.push_back(held);
     start_places_.push_back(start.place);
@@ -109,15 +112,15 @@ MechanismError contradiction(const Mechanism& m, const Held& held, const std::ve
             "leave it out, change what it contradicts, or write " + number(reached.coordinate[k]) +
                 ": so far the joints close on the way from the bodies as they are written"};
   }
-  return {"start", std::string("the held values contradict each other or the joints: ") +
-                       (in_rates ? "velocities differ by " + number(reached.rate_gap) + " of the largest one"
-                                 : number(reached.gap) + " m or rad stay open"),
+  return {"start",
+          std::string("the held values contradict each other or the joints: ") +
+              (in_rates ? "velocities differ by " + number(reached.rate_gap) + " of the largest one"
+                        : number(reached.gap) + " m or rad stay open"),
           "hold less: remove one `start` after another, and see which one it was"};
 }
 
 // A driver's own value at time 0 is no more to be had than another one that is held.
-void require_agreement_with_drivers(const Mechanism& m, const Held& held,
-                                    const std::vector<std::string>& places) {
+void require_agreement_with_drivers(const Mechanism& m, const Held& held, const std::vector<std::string>& places) {
   for (const Driver& driver : m.drivers()) {
     const JointCoordinate& x = m.coordinates()[static_cast<std::size_t>(driver.coordinate)];
     const ValueAndRate at = at_time_zero(driver.function);
@@ -145,10 +148,11 @@ void require_no_parameter_of_a_pose(const Mechanism& m) {
   for (const Parameter& parameter : m.parameters())
     for (const Target& target : parameter.targets)
       for (const char* number : {".position", ".velocity", ".angular_velocity"})
-        if (const std::size_t at = target.of.find(number); at != target.of.npos && index_of(m.bodies(), target.of.substr(0, at)) >= 0)
-          throw MechanismError("parameter", quoted(parameter.name) + " changes " + quoted(target.of) +
-                                                ", but `start` places the bodies",
-                               "remove the parameter, or every `start`");
+        if (const std::size_t at = target.of.find(number);
+            at != target.of.npos && index_of(m.bodies(), target.of.substr(0, at)) >= 0)
+          throw MechanismError(
+              "parameter", quoted(parameter.name) + " changes " + quoted(target.of) + ", but `start` places the bodies",
+              "remove the parameter, or every `start`");
 }
 
 }  // namespace

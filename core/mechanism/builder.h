@@ -161,7 +161,7 @@ class MechanismBuilder {
 
   Mechanism mechanism_;
   Held held_;
-  std::vector<std::string> start_places_;  // (Held::coordinates)
+  std::vector<std::string> start_places_;                      // (Held::coordinates)
   std::vector<std::pair<double, double>> coordinate_offsets_;  // per joint, of its first and second freedom
 };
 

@@ -1,5 +1,5 @@
-// Joints between two poses: what they constrain and what they leave free, with derivatives, and the second pose from the
-// coordinates. For the assembly of the start; load time. The same bits on every machine.
+// Joints between two poses: what they constrain and what they leave free, with derivatives, and the second pose from
+// the coordinates. For the assembly of the start; load time. The same bits on every machine.
 #pragma once
 
 #include <array>
@@ -42,8 +42,8 @@ struct RelativePose {
   Mat3 turn = Mat3::Identity();
 };
 
-// The joint closed, with its freedoms at these values (in the order of freedoms(type), as the frames measure them). What
-// it leaves free beyond them stays as in `at`.
+// The joint closed, with its freedoms at these values (in the order of freedoms(type), as the frames measure them).
+// What it leaves free beyond them stays as in `at`.
 RelativePose closed_joint(const Joint& joint, const std::vector<double>& freedoms, const JointAt& at);
 
 }  // namespace rigstep

@@ -64,8 +64,8 @@ void JointPaths::mark_loop(int first, int second) {
   has_loops_ = true;
   const auto is_root = [this](int body) { return body == kGround || edge_to_[static_cast<std::size_t>(body)] < 0; };
   while (first != second && !(is_root(first) && is_root(second))) {
-    const bool up_first =
-        is_root(second) || (!is_root(first) && depth_[static_cast<std::size_t>(first)] >= depth_[static_cast<std::size_t>(second)]);
+    const bool up_first = is_root(second) || (!is_root(first) && depth_[static_cast<std::size_t>(first)] >=
+                                                                     depth_[static_cast<std::size_t>(second)]);
     int& end = up_first ? first : second;
     Edge& edge = edges_[static_cast<std::size_t>(edge_to_[static_cast<std::size_t>(end)])];
     edge.is_in_loop = true;

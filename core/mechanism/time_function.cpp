@@ -57,9 +57,9 @@ std::vector<double> spline_slopes(const std::vector<double>& x, const std::vecto
     const double before = 1.0 / (x[k] - x[k - 1]), after = 1.0 / (x[k + 1] - x[k]);
     const double pivot = 2.0 * (before + after) - before * upper[k - 1];
     upper[k] = after / pivot;
-    slope[k] = (3.0 * ((y[k] - y[k - 1]) * before * before + (y[k + 1] - y[k]) * after * after) -
-                before * slope[k - 1]) /
-               pivot;
+    slope[k] =
+        (3.0 * ((y[k] - y[k - 1]) * before * before + (y[k + 1] - y[k]) * after * after) - before * slope[k - 1]) /
+        pivot;
   }
   for (std::size_t k = n - 1; k-- > 1;) slope[k] -= upper[k] * slope[k + 1];
   return slope;

@@ -71,7 +71,9 @@ double largest(const AssembledStart& start, double Move::*member) {
 
 nlohmann::json to_json(const AssembledStart& start) {
   nlohmann::json bodies = nlohmann::json::object();
-  const auto numbers = [](const auto& vector) { return std::vector<double>(vector.data(), vector.data() + vector.size()); };
+  const auto numbers = [](const auto& vector) {
+    return std::vector<double>(vector.data(), vector.data() + vector.size());
+  };
   for (const Move& move : start.moves)
     if (!move.is_nothing())
       bodies[move.to.name] = {{"moved_m", move.distance},
@@ -100,20 +102,20 @@ void print_move(const Move& move) {
   if (move.distance >= kNothing) print_vector("position", move.to.position_0, "[m]");
   const EulerParameters& p = move.to.orientation;
   if (move.turn >= kNothing)
-    print_text("        {:<17} {{ e0: {:.17g} e1: {:.17g} e2: {:.17g} e3: {:.17g} }}\n", "orientation", p[0], p[1], p[2],
-               p[3]);
+    print_text("        {:<17} {{ e0: {:.17g} e1: {:.17g} e2: {:.17g} e3: {:.17g} }}\n", "orientation", p[0], p[1],
+               p[2], p[3]);
   if (move.velocity >= kNothing) print_vector("velocity", move.to.velocity_0, "[m/s]");
   if (move.angular_velocity >= kNothing) print_vector("angular_velocity", move.to.angular_velocity_0, "[rad/s]");
 }
 
 void print_start(const AssembledStart& start, bool is_led) {
-  const auto still = std::count_if(start.moves.begin(), start.moves.end(), [](const Move& m) { return m.is_nothing(); });
+  const auto still =
+      std::count_if(start.moves.begin(), start.moves.end(), [](const Move& m) { return m.is_nothing(); });
   print_text("nearest start    {}: {:.1e} m or rad stay open{}\n", start.is_closed ? "found" : "NOT FOUND", start.gap,
              is_led ? "; what `start` holds is held" : "; nothing is held (`start` in the file would)");
   for (const Move& move : start.moves)
     if (!move.is_nothing()) print_move(move);
-  if (still > 0)
-    print_text("    {} of {} bodies stay as they are written\n", still, start.moves.size());
+  if (still > 0) print_text("    {} of {} bodies stay as they are written\n", still, start.moves.size());
 }
 
 // Nothing but a mechanism is replaced by one.
@@ -141,8 +143,9 @@ int assemble_start(const config::LoadedMechanism& loaded, const AssembleRequest&
   }
   if (request.write.empty()) return kExitOk;
   if (std::all_of(start.moves.begin(), start.moves.end(), [](const Move& move) { return move.is_nothing(); }))
-    throw config::ConfigError("--write: " + request.write + " is not written, since nothing would change: the start of " +
-                              loaded.path + " satisfies every joint as it is: leave --write out");
+    throw config::ConfigError("--write: " + request.write +
+                              " is not written, since nothing would change: the start of " + loaded.path +
+                              " satisfies every joint as it is: leave --write out");
   const config::EditedText edited = config::with_start(loaded, start.bodies);
   write_text(request.write, edited.text);
   if (!request.json)

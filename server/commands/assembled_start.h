@@ -12,7 +12,8 @@ struct AssembleRequest {
   bool json = false;
 };
 
-// Returns the exit code. Throws ConfigError where `write` names something that is no mechanism, or nothing would change.
+// Returns the exit code. Throws ConfigError where `write` names something that is no mechanism, or nothing would
+// change.
 int assemble_start(const config::LoadedMechanism& loaded, const AssembleRequest& request);
 
 }  // namespace rigstep::server

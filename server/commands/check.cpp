@@ -101,7 +101,7 @@ constexpr double kContradiction = 1e-3;  // acceleration that constraints leave 
 struct Report {
   const config::LoadedMechanism& loaded;
   const Mechanism& m;
-  const config::RigConfig* rig;  // nullptr: a mechanism file
+  const config::RigConfig* rig;       // nullptr: a mechanism file
   std::vector<InputPolicy> policies;  // (input channels) of the rig
   std::vector<SafeOutput> safe;
   std::vector<index3::JointGap> gaps;
@@ -397,44 +397,45 @@ nlohmann::json to_json(const Report& r) {
     if (const auto names = open_components(r, r.rank.start, c); !names.empty()) here[name] = names;
   }
   const index3::Elimination& e = r.plan.elimination;
-  return {{"schema", 1},
-          {"mechanism", r.m.name()},
-          {"mechanism_id", fmt::format("{:016x}", r.m.id())},
-          {"bodies", r.m.bodies().size()},
-          {"joints", r.m.joints().size()},
-          {"couplings", r.m.couplings().size()},
-          {"drivers", r.m.drivers().size()},
-          {"parameters", parameters_json(r.m)},
-          {"inputs", inputs_json(r)},
-          {"period_us", r.rig != nullptr ? nlohmann::json(1e-3 * static_cast<double>(r.rig->period_ns)) : nlohmann::json()},
-          {"outputs", channels_json(r.m.output_channels())},
-          {"loops", loop_count(r.m)},
-          {"rows", r.plan.rows()},
-          {"rank", r.rank.start.rank},
-          {"redundant_rows", r.rank.start.redundant},
-          {"redundant_joints", redundant},
-          {"not_unique", open},
-          {"not_unique_at_start", here},
-          {"degrees_of_freedom", r.rank.start.degrees_of_freedom},
-          {"singular_start", r.rank.singular()},
-          {"singularity_margin", r.margin},
-          {"start_gap_m", largest_gap(r, &index3::JointGap::distance)},
-          {"start_gap_rad", largest_gap(r, &index3::JointGap::angle)},
-          {"contradicts_itself", r.contradicts_itself()},
-          {"residuals", {r.start.position_residual, r.start.velocity_residual, r.start.acceleration_residual}},
-          {"operations", e.fronts.size()},
-          {"levels", e.levels},
-          {"largest_front", e.largest_front},
-          {"multiply_adds", e.multiply_adds},
-          {"elimination_form", index3::describe_elimination(r.plan)},
-          {"bodies_in_lanes", r.layout.in_lanes},
-          {"lanes", r.layout.widest},
-          {"parts_of_1_2_4_threads", r.layout.parts},
-          {"tangents", {{"count", r.plan.tangents.count}, {"why", r.plan.tangents.why}}},
-          {"step_us", r.cost.step},
-          {"outputs_us", r.cost.outputs},
-          {"memory_bytes", r.memory_bytes},
-          {"memory_bytes_per_body", r.bytes_per_body()}};
+  return {
+      {"schema", 1},
+      {"mechanism", r.m.name()},
+      {"mechanism_id", fmt::format("{:016x}", r.m.id())},
+      {"bodies", r.m.bodies().size()},
+      {"joints", r.m.joints().size()},
+      {"couplings", r.m.couplings().size()},
+      {"drivers", r.m.drivers().size()},
+      {"parameters", parameters_json(r.m)},
+      {"inputs", inputs_json(r)},
+      {"period_us", r.rig != nullptr ? nlohmann::json(1e-3 * static_cast<double>(r.rig->period_ns)) : nlohmann::json()},
+      {"outputs", channels_json(r.m.output_channels())},
+      {"loops", loop_count(r.m)},
+      {"rows", r.plan.rows()},
+      {"rank", r.rank.start.rank},
+      {"redundant_rows", r.rank.start.redundant},
+      {"redundant_joints", redundant},
+      {"not_unique", open},
+      {"not_unique_at_start", here},
+      {"degrees_of_freedom", r.rank.start.degrees_of_freedom},
+      {"singular_start", r.rank.singular()},
+      {"singularity_margin", r.margin},
+      {"start_gap_m", largest_gap(r, &index3::JointGap::distance)},
+      {"start_gap_rad", largest_gap(r, &index3::JointGap::angle)},
+      {"contradicts_itself", r.contradicts_itself()},
+      {"residuals", {r.start.position_residual, r.start.velocity_residual, r.start.acceleration_residual}},
+      {"operations", e.fronts.size()},
+      {"levels", e.levels},
+      {"largest_front", e.largest_front},
+      {"multiply_adds", e.multiply_adds},
+      {"elimination_form", index3::describe_elimination(r.plan)},
+      {"bodies_in_lanes", r.layout.in_lanes},
+      {"lanes", r.layout.widest},
+      {"parts_of_1_2_4_threads", r.layout.parts},
+      {"tangents", {{"count", r.plan.tangents.count}, {"why", r.plan.tangents.why}}},
+      {"step_us", r.cost.step},
+      {"outputs_us", r.cost.outputs},
+      {"memory_bytes", r.memory_bytes},
+      {"memory_bytes_per_body", r.bytes_per_body()}};
 }
 
 // Rig files name their mechanism in a line of its own, which no mechanism file has.
@@ -472,7 +473,8 @@ int check(const CheckOptions& options) {
 Command add_check(CLI::App& app) {
   auto options = std::make_shared<CheckOptions>();
   CLI::App* command = app.add_subcommand("check", "Check a mechanism or rig file and report on the mechanism");
-  command->add_option("FILE", options->file, "Mechanism file, or a rig file and the mechanism that it names")->required();
+  command->add_option("FILE", options->file, "Mechanism file, or a rig file and the mechanism that it names")
+      ->required();
   add_set(command, options->parameters);
   auto* assemble = command->add_flag("--assemble", options->assemble,
                                      "Find the nearest start that satisfies every joint, hold what `start` in the file "

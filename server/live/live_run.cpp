@@ -12,8 +12,8 @@
 
 #include "core/index3/compile/plan.h"
 #include "proto/key_file.h"
-#include "rt/deadline_loop.h"
 #include "proto/printable.h"
+#include "rt/deadline_loop.h"
 #include "server/output/live_display.h"
 
 namespace rigstep::server {

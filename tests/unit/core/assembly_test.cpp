@@ -130,7 +130,8 @@ TEST_CASE("gradients of constraints and freedoms are those of their values, for 
           return scalar(joint_at(joint, k < 6 ? moved(first, by) : first, k < 6 ? second : moved(second, by))).value;
         };
         const Vec6 gradient = k < 6 ? scalar(at).first : scalar(at).second;
-        CHECK(gradient[k % 6] == doctest::Approx((difference(kStep) - difference(-kStep)) / (2.0 * kStep)).epsilon(1e-7));
+        CHECK(gradient[k % 6] ==
+              doctest::Approx((difference(kStep) - difference(-kStep)) / (2.0 * kStep)).epsilon(1e-7));
       }
   }
 }
@@ -216,7 +217,8 @@ TEST_CASE("what cannot be reached is refused with the value, how much stays open
   const double reach = kPi - std::acos((0.25 + 0.09 - 0.36) / (2.0 * 0.5 * 0.3)) - 0.5 * kPi;
   const std::size_t at = text.find("or write ");
   REQUIRE(at != text.npos);
-  CHECK(std::strtod(text.c_str() + at + std::string("or write ").size(), nullptr) == doctest::Approx(-reach).epsilon(1e-3));
+  CHECK(std::strtod(text.c_str() + at + std::string("or write ").size(), nullptr) ==
+        doctest::Approx(-reach).epsilon(1e-3));
 }
 
 TEST_CASE("held values that contradict each other are refused, and one of them is named") {
@@ -249,7 +251,8 @@ TEST_CASE("a driver's value at time 0 is held like any other, and contradicting 
   };
   MechanismBuilder agreeing = driven();
   agreeing.hold_body("coupler");
-  CHECK(contains(complaint(agreeing), "start: the held values contradict each other"));  // 0.5 rad from where it is drawn
+  CHECK(
+      contains(complaint(agreeing), "start: the held values contradict each other"));  // 0.5 rad from where it is drawn
   MechanismBuilder rated = driven();
   rated.hold_joint({"B", Freedom::angle, {}, {}, "start[0]"});
   CHECK(contains(complaint(rated), "start"));
@@ -262,7 +265,8 @@ TEST_CASE("what a driver prescribes at time 0 is what the stepper demands there"
   MechanismBuilder builder = four_bar();
   Driver driver;
   driver.name = "motor";
-  driver.function = harmonic(0.1, 0.1, 3.0, 0.3) + table({-1.0, 1.0, 2.0, 4.0}, {0.0, 0.3, 0.1, 0.2}) + polynomial({0.1, 2.0});
+  driver.function =
+      harmonic(0.1, 0.1, 3.0, 0.3) + table({-1.0, 1.0, 2.0, 4.0}, {0.0, 0.3, 0.1, 0.2}) + polynomial({0.1, 2.0});
   builder.add_driver(driver, "A", Freedom::angle);
   builder.hold_joint({"D", Freedom::angle, {}, {}, "start[0]"});
   CHECK(contains(complaint(builder), "contradict"));  // the rocker cannot stay

@@ -264,7 +264,8 @@ TEST_CASE("a written mechanism keeps the shapes of its bodies") {
   const LoadedMechanism loaded = parse_mechanism(
       with_body("shape_inertia { density: 1000 tube { inner_radius: 0.1 outer_radius: 0.2 length: 1 } }"),
       "m.textproto");
-  CHECK(parse_mechanism(with_start(loaded, loaded.mechanism.bodies()).text, "m").mechanism.id() == loaded.mechanism.id());
+  CHECK(parse_mechanism(with_start(loaded, loaded.mechanism.bodies()).text, "m").mechanism.id() ==
+        loaded.mechanism.id());
 }
 
 }  // namespace rigstep::config

@@ -60,7 +60,8 @@ TEST_CASE("start places bodies by joint coordinates, and is part of the mechanis
 
 TEST_CASE("without start entries nothing moves, and with them the drawn pose is kept beside") {
   CHECK_FALSE(parse_mechanism(kPole, "m").as_written.has_value());
-  const LoadedMechanism held = parse_mechanism(kPole + "start { body: \"cart\" } start { joint: \"hinge\" angle: 1 }\n", "m");
+  const LoadedMechanism held =
+      parse_mechanism(kPole + "start { body: \"cart\" } start { joint: \"hinge\" angle: 1 }\n", "m");
   REQUIRE(held.as_written.has_value());
   CHECK(held.as_written->bodies()[1].position_0 == Vec3(0.0, 0.0, 0.5));
   CHECK(held.as_written->id() == parse_mechanism(kPole, "m").mechanism.id());
@@ -69,19 +70,24 @@ TEST_CASE("without start entries nothing moves, and with them the drawn pose is 
 
 TEST_CASE("errors of start entries tell line and field") {
   CHECK(complaint("start {\n  joint: \"hing\"\n  angle: 1 }").starts_with("m.textproto:20: start"));
-  CHECK(contains(complaint("start { joint: \"hinge\" displacement: 1 }"), "displacement: a revolute joint has no freedom"));
+  CHECK(contains(complaint("start { joint: \"hinge\" displacement: 1 }"),
+                 "displacement: a revolute joint has no freedom"));
   CHECK(contains(complaint("start { angle: 1 }"), "joint: is missing"));
   CHECK(contains(complaint("start { body: \"cart\" angle: 1 }"), "is held beside a coordinate"));
   CHECK(contains(complaint("start { joint: \"hinge\" freedom: ANGLE }"), "stands without a value"));
-  CHECK(contains(complaint("start { joint: \"hinge\" angle: 1 }\nstart { joint: \"hinge\" angle: 2 }"), "m.textproto:20"));
+  CHECK(contains(complaint("start { joint: \"hinge\" angle: 1 }\nstart { joint: \"hinge\" angle: 2 }"),
+                 "m.textproto:20"));
   CHECK(contains(complaint("start { joint: \"hinge\" angle: 5 mm }"), "is in mm, a length, but takes rad, an angle"));
   const std::string driven = complaint(
-      "driver { name: \"d\" joint: \"hinge\" polynomial { coefficient: [0.3] } }\nstart {\n joint: \"hinge\"\n angle: 0.2 }");
-  CHECK(driven.starts_with("m.textproto:22: start[0].angle: is 0.2 rad, and driver \"d\" prescribes 0.3 rad at time 0"));
+      "driver { name: \"d\" joint: \"hinge\" polynomial { coefficient: [0.3] } }\nstart {\n joint: \"hinge\"\n angle: "
+      "0.2 }");
+  CHECK(
+      driven.starts_with("m.textproto:22: start[0].angle: is 0.2 rad, and driver \"d\" prescribes 0.3 rad at time 0"));
 }
 
 TEST_CASE("writing a start replaces the numbers that moved and nothing else, in the author's units") {
-  const LoadedMechanism start = parse_mechanism(kPole + "start { joint: \"rail\" displacement: 250 mm }  # to the right\n", "m");
+  const LoadedMechanism start =
+      parse_mechanism(kPole + "start { joint: \"rail\" displacement: 250 mm }  # to the right\n", "m");
   const EditedText written = with_start(start, start.mechanism.bodies());
   CHECK(contains(written.text, "# The pole is drawn upright.\n"));
   CHECK(contains(written.text, "  position { x: 250 mm z: 500 mm }   # of the mass centre\n"));

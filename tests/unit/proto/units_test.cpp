@@ -30,8 +30,10 @@ std::string mechanism_with(const std::string& lines) {
   return "name: \"m\"\n"
          "body { name: \"A\" mass: 1 inertia { xx: 1 yy: 1 zz: 1 } }\n"
          "body { name: \"B\" mass: 1 inertia { xx: 1 yy: 1 zz: 1 } position { x: 1 } }\n"
-         "joint { name: \"hinge\" type: REVOLUTE first: \"ground\" second: \"A\" at_start { point {} axis { y: 1 } } }\n"
-         "joint { name: \"slide\" type: PRISMATIC first: \"ground\" second: \"B\" at_start { point {} axis { x: 1 } } }\n" +
+         "joint { name: \"hinge\" type: REVOLUTE first: \"ground\" second: \"A\" at_start { point {} axis { y: 1 } } "
+         "}\n"
+         "joint { name: \"slide\" type: PRISMATIC first: \"ground\" second: \"B\" at_start { point {} axis { x: 1 } } "
+         "}\n" +
          lines;
 }
 
@@ -59,14 +61,40 @@ void collect(const pb::Descriptor& message, const pb::FieldDescriptor* parent,
 }
 
 // Directions, Euler parameters and numbers that no unit belongs to.
-const std::set<std::string> kPlain{
-    "Orientation.e0",          "Orientation.e1",        "Orientation.e2",       "Orientation.e3",  "AxisAngle.axis",
-    "TwoAxes.x",               "TwoAxes.y",             "TwoAxes.z",            "Cylinder.axis",   "Tube.axis",
-    "Rod.axis",                "Capsule.axis",          "JointAtStart.axis",    "JointSide.axis",  "JointAtStart.second_axis",
-    "JointAtStart.normal",     "JointSide.normal",      "BodyForce.direction",  "Tyre.axis",       "AlongDirection.direction",
-    "BodyTorque.direction",    "InputAtStart.direction", "Tyre.road_normal",    "TyreAtStart.axis", "SlipCurve.b",
-    "SlipCurve.c",             "SlipCurve.e",           "SlipCurve.friction",   "Mesh.scale",      "Solver.relative_compliance",
-    "Parameter.factor",        "Parameter.minimum",     "Parameter.maximum",    "StartParameter.value"};
+const std::set<std::string> kPlain{"Orientation.e0",
+                                   "Orientation.e1",
+                                   "Orientation.e2",
+                                   "Orientation.e3",
+                                   "AxisAngle.axis",
+                                   "TwoAxes.x",
+                                   "TwoAxes.y",
+                                   "TwoAxes.z",
+                                   "Cylinder.axis",
+                                   "Tube.axis",
+                                   "Rod.axis",
+                                   "Capsule.axis",
+                                   "JointAtStart.axis",
+                                   "JointSide.axis",
+                                   "JointAtStart.second_axis",
+                                   "JointAtStart.normal",
+                                   "JointSide.normal",
+                                   "BodyForce.direction",
+                                   "Tyre.axis",
+                                   "AlongDirection.direction",
+                                   "BodyTorque.direction",
+                                   "InputAtStart.direction",
+                                   "Tyre.road_normal",
+                                   "TyreAtStart.axis",
+                                   "SlipCurve.b",
+                                   "SlipCurve.c",
+                                   "SlipCurve.e",
+                                   "SlipCurve.friction",
+                                   "Mesh.scale",
+                                   "Solver.relative_compliance",
+                                   "Parameter.factor",
+                                   "Parameter.minimum",
+                                   "Parameter.maximum",
+                                   "StartParameter.value"};
 
 }  // namespace
 
@@ -139,18 +167,22 @@ TEST_CASE("a file in units of all kinds is the mechanism of the file in SI") {
   const std::string units =
       "gravity { z: -981 cm/s^2 }\n"
       "body { name: \"C\" mass: 250 g inertia { xx: 1 kg m^2 yy: 1e7 g cm^2 zz: 1 } position { x: 250 mm y: -1 km }\n"
-      "  velocity { x: 3 mm/s } angular_velocity { z: 30 rpm } orientation { euler { sequence: \"zyx\" angle: [90 deg, 0, 180 "
+      "  velocity { x: 3 mm/s } angular_velocity { z: 30 rpm } orientation { euler { sequence: \"zyx\" angle: [90 deg, "
+      "0, 180 "
       "\u00b0] } } }\n"
-      "spring { name: \"s\" in_joint { joint: \"slide\" } stiffness: 2 kN/m damping: 5 N s/m rest: 10 mm preload: 2 kN }\n"
+      "spring { name: \"s\" in_joint { joint: \"slide\" } stiffness: 2 kN/m damping: 5 N s/m rest: 10 mm preload: 2 kN "
+      "}\n"
       "spring { name: \"t\" in_joint { joint: \"hinge\" } stiffness: 2 kN m/rad damping: 5 N m s/rad rest: 180 deg }\n"
       "effort { name: \"e\" joint: \"slide\" polynomial { coefficient: [1 kN, 2 N/s, 3 N/s^2] } }\n"
       "driver { name: \"d\" joint: \"hinge\" table { time: [0, 100 ms] value: [0, 180 deg] } }\n"
       "bushing { name: \"b\" first: \"A\" second: \"B\" at_start { point {} }\n"
-      "  stiffness { diagonal: [1 kN/mm, 1e6, 1e6, 1 kN m/rad, 1e3, 1e3] } damping { diagonal: [1 kN s/m, 1, 1, 1 N m s/rad, 1, 1] } }\n";
+      "  stiffness { diagonal: [1 kN/mm, 1e6, 1e6, 1 kN m/rad, 1e3, 1e3] } damping { diagonal: [1 kN s/m, 1, 1, 1 N m "
+      "s/rad, 1, 1] } }\n";
   const std::string si =
       "gravity { z: -9.81 }\n"
       "body { name: \"C\" mass: 0.25 inertia { xx: 1 yy: 1 zz: 1 } position { x: 0.25 y: -1000 }\n"
-      "  velocity { x: 0.003 } angular_velocity { z: 3.141592653589793 } orientation { euler { sequence: \"zyx\" angle: "
+      "  velocity { x: 0.003 } angular_velocity { z: 3.141592653589793 } orientation { euler { sequence: \"zyx\" "
+      "angle: "
       "[1.5707963267948966, 0, 3.141592653589793] } } }\n"
       "spring { name: \"s\" in_joint { joint: \"slide\" } stiffness: 2000 damping: 5 rest: 0.01 preload: 2000 }\n"
       "spring { name: \"t\" in_joint { joint: \"hinge\" } stiffness: 2000 damping: 5 rest: 3.141592653589793 }\n"
@@ -162,40 +194,52 @@ TEST_CASE("a file in units of all kinds is the mechanism of the file in SI") {
 }
 
 TEST_CASE("a unit of another kind is refused with the line, what is meant, and what would do") {
-  CHECK(complaint("body { name: \"C\" mass: 250 mm }").starts_with(
-      "m.textproto:6: body.mass: is in mm, a length, but takes kg, a mass: write g, kg or t"));
+  CHECK(complaint("body { name: \"C\" mass: 250 mm }")
+            .starts_with("m.textproto:6: body.mass: is in mm, a length, but takes kg, a mass: write g, kg or t"));
   CHECK(contains(complaint("gravity {\n z: -9.81 m/s }"), "m.textproto:7: gravity.z: is in m/s, a velocity"));
-  CHECK(contains(complaint("body { name: \"C\" mass: 250 gram }"), "\"gram\" is no unit that is known: the nearest are"));
+  CHECK(
+      contains(complaint("body { name: \"C\" mass: 250 gram }"), "\"gram\" is no unit that is known: the nearest are"));
   CHECK(contains(complaint("tyre { longitudinal { friction: 0.8 N } }"), "takes a plain number"));
   CHECK(contains(complaint("joint { at_start { axis { x: 1 m } } }"), "takes a plain number"));
 }
 
 TEST_CASE("where the joint decides about the kind of a unit, it does") {
   const auto spring = [](const char* joint, const char* unit) {
-    return complaint("spring {\n name: \"s\" in_joint { joint: \"" + std::string(joint) + "\" }\n stiffness: 2 " + unit + " }");
+    return complaint("spring {\n name: \"s\" in_joint { joint: \"" + std::string(joint) + "\" }\n stiffness: 2 " +
+                     unit + " }");
   };
   CHECK(spring("slide", "kN/m").empty());
   CHECK(spring("hinge", "kN m/rad").empty());
   CHECK(spring("hinge", "N m/deg").empty());
   CHECK(spring("hinge", "kN/m") ==
-        "m.textproto:8: spring \"s\".stiffness: is in kN/m, the stiffness of a displacement, but takes N m/rad, the stiffness of "
+        "m.textproto:8: spring \"s\".stiffness: is in kN/m, the stiffness of a displacement, but takes N m/rad, the "
+        "stiffness of "
         "an angle here: write N m/rad, N m/deg or kN m/rad, or a plain number in N m/rad");
   CHECK(contains(spring("slide", "N m/rad"), "takes N/m, the stiffness of a displacement here"));
-  CHECK(contains(complaint("joint_friction { name: \"f\" joint: \"hinge\" coulomb: 2 N }"), "takes N m, a torque here"));
-  CHECK(contains(complaint("motor { name: \"f\" joint: \"slide\" no_load_speed: 2 rpm }"), "takes m/s, a velocity here"));
-  CHECK(contains(complaint("stop { name: \"f\" in_joint { joint: \"slide\" } lower: 2 deg stiffness: 1 }"), "stop \"f\".lower"));
-  CHECK(contains(complaint("effort { name: \"f\" joint: \"slide\" polynomial { coefficient: [0, 2 N] } }"), "takes N/s^1"));
-  CHECK(contains(complaint("driver { name: \"f\" joint: \"slide\" harmonic { constant: 2 deg } }"), "takes m, a length here"));
+  CHECK(
+      contains(complaint("joint_friction { name: \"f\" joint: \"hinge\" coulomb: 2 N }"), "takes N m, a torque here"));
+  CHECK(
+      contains(complaint("motor { name: \"f\" joint: \"slide\" no_load_speed: 2 rpm }"), "takes m/s, a velocity here"));
+  CHECK(contains(complaint("stop { name: \"f\" in_joint { joint: \"slide\" } lower: 2 deg stiffness: 1 }"),
+                 "stop \"f\".lower"));
+  CHECK(contains(complaint("effort { name: \"f\" joint: \"slide\" polynomial { coefficient: [0, 2 N] } }"),
+                 "takes N/s^1"));
+  CHECK(contains(complaint("driver { name: \"f\" joint: \"slide\" harmonic { constant: 2 deg } }"),
+                 "takes m, a length here"));
   CHECK(contains(complaint("start { joint: \"slide\" displacement: 0 rate: 2 rad/s }"), "takes m/s"));
-  CHECK(contains(complaint("bushing { name: \"b\" first: \"A\" second: \"B\" at_start { point {} } stiffness { diagonal: [1, 1, 1, "
-                           "1 N/m, 1, 1] } }"),
-                 "takes N m/rad"));
+  CHECK(contains(
+      complaint(
+          "bushing { name: \"b\" first: \"A\" second: \"B\" at_start { point {} } stiffness { diagonal: [1, 1, 1, "
+          "1 N/m, 1, 1] } }"),
+      "takes N m/rad"));
   CHECK(contains(complaint("coupling { name: \"c\" first_joint: \"hinge\" second_joint: \"slide\" ratio: 3 m/rad }"),
                  "takes rad/m"));
   CHECK(complaint("coupling { name: \"c\" first_joint: \"hinge\" second_joint: \"slide\" ratio: 3 rad/m }").empty());
-  CHECK(contains(complaint("spring { name: \"s\" between_points { first: \"A\" second: \"B\" second_point { x: 1 } } stiffness: 1 N "
-                           "m/rad }"),
-                 "takes N/m"));
+  CHECK(contains(
+      complaint(
+          "spring { name: \"s\" between_points { first: \"A\" second: \"B\" second_point { x: 1 } } stiffness: 1 N "
+          "m/rad }"),
+      "takes N/m"));
 }
 
 TEST_CASE("units end where fields begin, and comments, texts and other numbers stay") {
@@ -218,8 +262,9 @@ TEST_CASE("units end where fields begin, and comments, texts and other numbers s
 }
 
 TEST_CASE("any text is read to its end") {
-  for (const std::string text : {"", "{{{{", "}}}}", "mass: ", "body { mass: 5", "body { mass: -", "body: [", "body [ { mass: 5 kg",
-                                 "name: \"", "name: '\\", "body { mass: 5 kg /", "body { mass: 5 * }", "#", "x: 5 mm"})
+  for (const std::string text :
+       {"", "{{{{", "}}}}", "mass: ", "body { mass: 5", "body { mass: -", "body: [", "body [ { mass: 5 kg", "name: \"",
+        "name: '\\", "body { mass: 5 kg /", "body { mass: 5 * }", "#", "x: 5 mm"})
     try {
       without_units(text, "m", *wire::Mechanism::descriptor());
     } catch (const ConfigError&) {
@@ -235,22 +280,25 @@ TEST_CASE("times of a rig file take units, and whole numbers stay whole") {
   CHECK(rig("period_us: 0.5 ms").period_ns == 500'000);
   CHECK(rig("link { max_input_delay_ms: 1 s }").max_input_delay_ms == 1000);
   CHECK(rig("black_box { folder: \".\" seconds: 0.5 min }").black_box_seconds == 30.0);
-  CHECK_THROWS_WITH_AS(rig("period_us: 0.1 us"), doctest::Contains("rig.textproto:2: period_us: is 0.1 us, but takes whole us"),
+  CHECK_THROWS_WITH_AS(rig("period_us: 0.1 us"),
+                       doctest::Contains("rig.textproto:2: period_us: is 0.1 us, but takes whole us"), ConfigError);
+  CHECK_THROWS_WITH_AS(rig("period_us: 1 mm"), doctest::Contains("is in mm, a length, but takes us, a time"),
                        ConfigError);
-  CHECK_THROWS_WITH_AS(rig("period_us: 1 mm"), doctest::Contains("is in mm, a length, but takes us, a time"), ConfigError);
 }
 
 TEST_CASE("values of channels take units of the channel's kind") {
-  const Mechanism m = loaded("input { name: \"push\" joint_effort { joint: \"slide\" } }\n"
-                             "input { name: \"odd\" signal { unit: \"bar\" } }\n"
-                             "output { name: \"speed\" joint_rate { joint: \"slide\" } }\n");
+  const Mechanism m = loaded(
+      "input { name: \"push\" joint_effort { joint: \"slide\" } }\n"
+      "input { name: \"odd\" signal { unit: \"bar\" } }\n"
+      "output { name: \"speed\" joint_rate { joint: \"slide\" } }\n");
   const auto rig = [](const std::string& lines) { return parse_rig("mechanism: \"m\"\n" + lines, "rig.textproto"); };
   CHECK(input_policies(rig("input { channel: \"push\" maximum: 2 kN }"), m)[0].maximum == 2000.0);
   CHECK(safe_outputs(rig("safe_output { channel: \"speed\" value: 5 mm/s }"), m)[0].value == 0.005);
   CHECK_THROWS_WITH_AS(input_policies(rig("input {\n channel: \"push\"\n maximum: 2 kN m }"), m),
-                       doctest::Contains("rig.textproto:4: maximum: is in kN m, but channel \"push\" is in N"), ConfigError);
-  CHECK_THROWS_WITH_AS(input_policies(rig("input { channel: \"odd\" maximum: 2 N }"), m), doctest::Contains("which is not SI"),
+                       doctest::Contains("rig.textproto:4: maximum: is in kN m, but channel \"push\" is in N"),
                        ConfigError);
+  CHECK_THROWS_WITH_AS(input_policies(rig("input { channel: \"odd\" maximum: 2 N }"), m),
+                       doctest::Contains("which is not SI"), ConfigError);
   CHECK_THROWS_WITH_AS(safe_outputs(rig("safe_output { channel: \"speed\" value: 5 mm }"), m),
                        doctest::Contains("is in m/s"), ConfigError);
 }
