@@ -1,7 +1,6 @@
 #include "core/mechanism/assembly.h"
 
 #include <Eigen/Dense>
-#include <Eigen/SparseCholesky>
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -9,6 +8,7 @@
 
 #include "core/mechanism/joint_geometry.h"
 #include "core/mechanism/joint_paths.h"
+#include "core/mechanism/nearest_motion.h"
 #include "core/mechanism/orientation.h"
 #include "core/mechanism/portable_math.h"
 
@@ -16,16 +16,15 @@ namespace rigstep {
 
 namespace {
 
-constexpr double kRounding = 1e-14;       // of a closed joint, times the size of the mechanism
-constexpr double kClosed = 1e-12;         // likewise, where rounding adds up
-constexpr double kRateClosed = 1e-9;      // of velocities, times the largest one
-constexpr double kAngleStep = 0.1;        // of a held angle on its way [rad]
-constexpr double kLengthStep = 0.05;      // of a held displacement, times the size of the mechanism
-constexpr int kMostSteps = 1000;          // on that way
-constexpr double kLeastStep = 1e-3;       // of that many, where loops do not close any more
-constexpr int kIterations = 60;           // of one step
-constexpr double kLargestTurn = 0.5;      // of a body in one iteration [rad]
-constexpr double kRegularisation = 1e-9;  // of redundant rows, times their diagonal
+constexpr double kRounding = 1e-14;   // of a closed joint, times the size of the mechanism
+constexpr double kClosed = 1e-12;     // likewise, where rounding adds up
+constexpr double kRateClosed = 1e-9;  // of velocities, times the largest one
+constexpr double kAngleStep = 0.1;    // of a held angle on its way [rad]
+constexpr double kLengthStep = 0.05;  // of a held displacement, times the size of the mechanism
+constexpr int kMostSteps = 1000;      // on that way
+constexpr double kLeastStep = 1e-3;   // of that many, where loops do not close any more
+constexpr int kIterations = 60;       // of one step
+constexpr double kLargestTurn = 0.5;  // of a body in one iteration [rad]
 
 // A joint coordinate that is followed on the way.
 struct Followed {
@@ -45,12 +44,6 @@ struct Condition {
   double rate = 0.0;
 };
 
-// A scalar equation between velocities, J v = rate, with the gap of the same equation between poses.
-struct Row {
-  double gap = 0.0, rate = 0.0;
-  std::vector<std::pair<int, Vec6>> on;  // moving bodies
-};
-
 class Assembly {
  public:
   Assembly(const Mechanism& m, const Held& held);
@@ -67,14 +60,13 @@ class Assembly {
   int steps() const;
   void place_trees(double share);
   void place_outer(const JointPaths::Edge& edge, double share);
-  std::vector<Row> rows(double share, bool for_rates) const;
-  void append(Row& row, const Joint& joint, const JointScalar& scalar, double factor = 1.0) const;
+  std::vector<MotionRow> rows(double share, bool for_rates) const;
+  void append(MotionRow& row, const Joint& joint, const JointScalar& scalar, double factor = 1.0) const;
   double close(double share);
   double lead();
   bool is_closed(double gap) const { return gap < kClosed * std::max(1.0, size_); }
   double close_rates();
-  std::vector<Vec6> solve(const std::vector<Row>& all, const std::vector<Vec6>& motion, int passes) const;
-  Eigen::Matrix<double, 6, 6> inverse_mass(std::size_t i) const;
+  std::vector<Vec6> nearest(const std::vector<MotionRow>& all, const std::vector<Vec6>& motion, int passes) const;
   bool has_velocities() const;
 
   const Mechanism& m_;
@@ -254,7 +246,7 @@ void Assembly::place_outer(const JointPaths::Edge& edge, double share) {
 }
 
 // What a held body moves with goes to the right-hand side.
-void Assembly::append(Row& row, const Joint& joint, const JointScalar& scalar, double factor) const {
+void Assembly::append(MotionRow& row, const Joint& joint, const JointScalar& scalar, double factor) const {
   for (const auto& [body, J] : {std::pair{joint.first, scalar.first}, std::pair{joint.second, scalar.second}}) {
     if (body == kGround) continue;
     if (is_held_[static_cast<std::size_t>(body)])
@@ -265,8 +257,8 @@ void Assembly::append(Row& row, const Joint& joint, const JointScalar& scalar, d
 }
 
 // share: of the way from the given values to those that are held.
-std::vector<Row> Assembly::rows(double share, bool for_rates) const {
-  std::vector<Row> all;
+std::vector<MotionRow> Assembly::rows(double share, bool for_rates) const {
+  std::vector<MotionRow> all;
   for (int j = 0; j < static_cast<int>(m_.joints().size()); ++j) {
     const Joint& joint = m_.joints()[static_cast<std::size_t>(j)];
     for (const JointScalar& scalar : joint_constraints(joint, at(j))) {
@@ -287,70 +279,31 @@ std::vector<Row> Assembly::rows(double share, bool for_rates) const {
   return all;
 }
 
-Eigen::Matrix<double, 6, 6> Assembly::inverse_mass(std::size_t i) const {
-  const Body& body = m_.bodies()[i];
-  Eigen::Matrix<double, 6, 6> inverse = Eigen::Matrix<double, 6, 6>::Zero();
-  inverse.topLeftCorner<3, 3>().diagonal().setConstant(1.0 / body.mass);
-  inverse.bottomRightCorner<3, 3>() = poses_[i].A * body.inertia_b.inverse() * poses_[i].A.transpose();
-  return inverse;
-}
-
-// The motion nearest to `motion`, in the metric of the mass, with J motion = rate.
-std::vector<Vec6> Assembly::solve(const std::vector<Row>& all, const std::vector<Vec6>& motion, int passes) const {
-  std::vector<Vec6> nearest = motion;
-  if (all.empty()) return nearest;
-  std::vector<Eigen::Matrix<double, 6, 6>> inverse;
-  for (std::size_t i = 0; i < poses_.size(); ++i) inverse.push_back(inverse_mass(i));
-  std::vector<std::vector<std::pair<int, Vec6>>> on_body(poses_.size());
-  for (std::size_t r = 0; r < all.size(); ++r)
-    for (const auto& [body, J] : all[r].on)
-      on_body[static_cast<std::size_t>(body)].emplace_back(static_cast<int>(r), J);
-  const auto count = static_cast<Eigen::Index>(all.size());
-  Eigen::VectorXd diagonal = Eigen::VectorXd::Zero(count);
-  std::vector<Eigen::Triplet<double>> entries;
-  for (std::size_t i = 0; i < on_body.size(); ++i)
-    for (const auto& [row, J] : on_body[i]) {
-      const Vec6 y = inverse[i] * J;
-      for (const auto& [other, K] : on_body[i]) {
-        if (other >= row) entries.emplace_back(other, row, K.dot(y));
-        if (other == row) diagonal[row] += K.dot(y);
-      }
-    }
-  const double least = 1e-12 * std::max(diagonal.maxCoeff(), 1e-300);
-  for (int r = 0; r < count; ++r) entries.emplace_back(r, r, kRegularisation * diagonal[r] + least);
-  Eigen::SparseMatrix<double> S(count, count);
-  S.setFromTriplets(entries.begin(), entries.end());
-  const Eigen::SimplicialLDLT<Eigen::SparseMatrix<double>> cholesky(S);
-  for (int pass = 0; pass < passes; ++pass) {
-    Eigen::VectorXd b(count);
-    for (std::size_t r = 0; r < all.size(); ++r) {
-      b[static_cast<Eigen::Index>(r)] = -all[r].rate;
-      for (const auto& [body, J] : all[r].on)
-        b[static_cast<Eigen::Index>(r)] += J.dot(nearest[static_cast<std::size_t>(body)]);
-    }
-    const Eigen::VectorXd x = cholesky.solve(b);
-    for (std::size_t i = 0; i < on_body.size(); ++i) {
-      Vec6 load = Vec6::Zero();
-      for (const auto& [row, J] : on_body[i]) load += x[row] * J;
-      nearest[i] -= inverse[i] * load;
-    }
+std::vector<Vec6> Assembly::nearest(const std::vector<MotionRow>& all, const std::vector<Vec6>& motion,
+                                    int passes) const {
+  std::vector<InverseMass> inverse;
+  for (std::size_t i = 0; i < poses_.size(); ++i) {
+    const Body& body = m_.bodies()[i];
+    inverse.push_back(InverseMass::Zero());
+    inverse.back().topLeftCorner<3, 3>().diagonal().setConstant(1.0 / body.mass);
+    inverse.back().bottomRightCorner<3, 3>() = poses_[i].A * body.inertia_b.inverse() * poses_[i].A.transpose();
   }
-  return nearest;
+  return nearest_motion(all, inverse, motion, passes);
 }
 
 // Newton's iterations from the present poses; returns the largest gap that is left.
 double Assembly::close(double share) {
   double last = std::numeric_limits<double>::infinity();
   for (int iteration = 0;; ++iteration) {
-    std::vector<Row> all = rows(share, false);
+    std::vector<MotionRow> all = rows(share, false);
     double gap = 0.0;
-    for (const Row& row : all) gap = std::max(gap, std::abs(row.gap));
+    for (const MotionRow& row : all) gap = std::max(gap, std::abs(row.gap));
     const double unit = std::max(1.0, size_);
     const bool stands_still = gap < kClosed * unit && gap >= 0.5 * last;
     if (gap < kRounding * unit || stands_still || iteration == kIterations || !std::isfinite(gap)) return gap;
     last = gap;
-    for (Row& row : all) row.rate = -row.gap;
-    const std::vector<Vec6> move = solve(all, std::vector<Vec6>(poses_.size(), Vec6::Zero()), 1);
+    for (MotionRow& row : all) row.rate = -row.gap;
+    const std::vector<Vec6> move = nearest(all, std::vector<Vec6>(poses_.size(), Vec6::Zero()), 1);
     double turn = 0.0;
     for (const Vec6& d : move) turn = std::max(turn, d.tail<3>().norm());
     const double damping = turn > kLargestTurn ? kLargestTurn / turn : 1.0;
@@ -383,10 +336,10 @@ double Assembly::close_rates() {
     const Mat3 turned = poses_[i].A * axes_of(m_.bodies()[i].orientation).transpose();
     twists_[i] << turned * twists_[i].head<3>(), turned * twists_[i].tail<3>();
   }
-  const std::vector<Row> all = rows(1.0, true);
-  twists_ = solve(all, twists_, kPasses);
+  const std::vector<MotionRow> all = rows(1.0, true);
+  twists_ = nearest(all, twists_, kPasses);
   double gap = 0.0, speed = 0.0;
-  for (const Row& row : all) {
+  for (const MotionRow& row : all) {
     double rate = -row.rate;
     for (const auto& [body, J] : row.on) rate += J.dot(twists_[static_cast<std::size_t>(body)]);
     gap = std::max(gap, std::abs(rate));

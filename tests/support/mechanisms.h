@@ -9,6 +9,7 @@
 
 #include "core/index3/outputs/diagnostics.h"
 #include "core/index3/start/initial_state.h"
+#include "core/index3/start/make_plan.h"
 #include "core/mechanism/builder.h"
 #include "core/mechanism/portable_math.h"
 #include "tests/support/random.h"
@@ -462,7 +463,18 @@ inline void add_random_couplings(unsigned seed, Description& d, int count) {
 
 // The same description with velocities that its joints allow.
 inline Description made_consistent(Description d) {
-  d.bodies = index3::close_start_pose(build(d)).bodies;
+  const Mechanism open = build(d);
+  const index3::Plan plan = index3::make_plan(open, {});
+  index3::Workspace w(plan);
+  index3::State x = index3::closed(plan, index3::start_pose(plan), w);
+  index3::close_velocities(plan, x, w);
+  for (std::size_t i = 0; i < d.bodies.size(); ++i) {
+    Body& body = d.bodies[i];
+    body.position_0 = x.body[i].r;
+    body.orientation = x.body[i].p;
+    body.velocity_0 = x.body[i].v;
+    body.angular_velocity_0 = index3::rotation_matrix(x.body[i].p) * x.body[i].w_b;
+  }
   return d;
 }
 

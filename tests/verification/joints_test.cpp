@@ -8,6 +8,7 @@
 #include "core/index3/outputs/sensors.h"
 #include "core/index3/start/initial_state.h"
 #include "core/index3/step/workspace.h"
+#include "core/mechanism/assembly.h"
 #include "tests/support/mechanisms.h"
 
 namespace rigstep::index3 {
@@ -413,7 +414,7 @@ TEST_CASE("a driver that contradicts the start is refused with how much, and ass
     CHECK(std::string(error.what()).find("driver \"motor\"") != std::string::npos);
     CHECK(std::string(error.what()).find("0.25 rad from the start pose") != std::string::npos);
   }
-  const ClosedStart assembly = close_start_pose(m);
+  const Assembled assembly = assemble(m, {});
   CHECK(assembly.closed);
   d.bodies = assembly.bodies;
   // placed at the start again, the joint would measure zero there: the angle between the bodies is what was asked for

@@ -118,22 +118,6 @@ double close_positions(const Plan& plan, State& x, Workspace& w, int iterations)
   }
 }
 
-void close_velocities(const Plan& plan, State& x, Workspace& w) {
-  place_bodies(x, w);
-  evaluate_constraints(plan, w);
-  const DualSystem system(plan, w);
-  std::vector<Vec6> twist(x.body.size());
-  for (std::size_t i = 0; i < x.body.size(); ++i) twist[i] << w.placement[i].v, w.placement[i].w;
-  std::vector<double> rates(w.Phi.size());
-  evaluate_velocity_terms(plan, w, rates);
-  std::vector<double> impulse(w.Phi.size());
-  for (int pass = 0; pass < kPasses; ++pass) system.close(twist, rates, impulse);
-  for (std::size_t i = 0; i < x.body.size(); ++i) {
-    x.body[i].v = twist[i].head<3>();
-    x.body[i].w_b = w.placement[i].A.transpose() * twist[i].tail<3>();
-  }
-}
-
 // unwrapping starts at what the description says, as start_pose sets it
 void start_coordinates(const Plan& plan, State& x, Workspace& w) {
   follow_coordinates(plan, x.coordinate, w);
@@ -266,34 +250,20 @@ void require_consistent_start(const Mechanism& mechanism) {
                    "correct the start velocities, or let `rigstep check FILE --assemble` find the nearest ones");
 }
 
-ClosedStart close_start_pose(const Mechanism& mechanism) {
-  const Plan plan = make_plan(mechanism, {});
-  Workspace w(plan);
-  State x = start_pose(plan);
-  ClosedStart result;
-  result.residual = close_positions(plan, x, w, kAssemblyIterations);
-  close_velocities(plan, x, w);
+void close_velocities(const Plan& plan, State& x, Workspace& w) {
   place_bodies(x, w);
-  double velocity = 0.0, speed = 0.0;
-  for (int j = 0; j < mechanism.constraints(); ++j) velocity = std::max(velocity, gap_of(plan, j, w).velocity);
-  for (const Placement& at : w.placement) speed = std::max({speed, at.v.norm(), at.w.norm()});
-  result.closed = result.residual < 1e-12 && velocity <= kGapTolerance * speed;
-  result.bodies = mechanism.bodies();
+  evaluate_constraints(plan, w);
+  const DualSystem system(plan, w);
+  std::vector<Vec6> twist(x.body.size());
+  for (std::size_t i = 0; i < x.body.size(); ++i) twist[i] << w.placement[i].v, w.placement[i].w;
+  std::vector<double> rates(w.Phi.size());
+  evaluate_velocity_terms(plan, w, rates);
+  std::vector<double> impulse(w.Phi.size());
+  for (int pass = 0; pass < kPasses; ++pass) system.close(twist, rates, impulse);
   for (std::size_t i = 0; i < x.body.size(); ++i) {
-    Body& b = result.bodies[i];
-    const double move = (x.body[i].r - b.position_0).norm();
-    const double cosine = std::min(1.0, std::abs(x.body[i].p.dot(b.orientation)));
-    result.largest_turn = std::max(result.largest_turn, 2.0 * std::acos(cosine));
-    if (result.most_moved.empty() || move > result.largest_move) {
-      result.largest_move = move;
-      result.most_moved = b.name;
-    }
-    b.position_0 = x.body[i].r;
-    b.orientation = x.body[i].p;
-    b.velocity_0 = x.body[i].v;
-    b.angular_velocity_0 = rotation_matrix(x.body[i].p) * x.body[i].w_b;
+    x.body[i].v = twist[i].head<3>();
+    x.body[i].w_b = w.placement[i].A.transpose() * twist[i].tail<3>();
   }
-  return result;
 }
 
 State start_pose(const Plan& plan) {

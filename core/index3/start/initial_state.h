@@ -30,22 +30,14 @@ struct StartError : MechanismError {
 // 1e-6 rad, or 1e-6 of the mechanism's velocities.
 void require_consistent_start(const Mechanism& mechanism);
 
-// Closes the joints with the smallest mass-weighted motion from the start pose.
-struct ClosedStart {
-  std::vector<Body> bodies;   // with consistent poses and velocities
-  double largest_move = 0.0;  // of a mass centre [m]
-  double largest_turn = 0.0;  // of a body [rad]
-  std::string most_moved;     // body of largest_move
-  double residual = 0.0;      // largest position constraint left [m] or [-]
-  bool closed = false;        // residual is rounding, and so are the velocities'
-};
-ClosedStart close_start_pose(const Mechanism& mechanism);
-
 // The start pose as described, with the drives of the start.
 State start_pose(const Plan& plan);
 
 // The pose of x with its joints closed by the smallest mass-weighted motion; other quantities as in x.
 State closed(const Plan& plan, State x, Workspace& w);
+
+// The velocities nearest to those of x, weighted likewise, that the joints allow at its pose.
+void close_velocities(const Plan& plan, State& x, Workspace& w);
 
 // The state that the loop starts from: pose and velocities polished to rounding, accelerations and multipliers that
 // satisfy M a + J' lambda = Q, J a = gamma at zero inputs. w holds the constraints of that state afterwards.
