@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "proto/load_mechanism.h"
+
 namespace rigstep::server {
 
 // First line of the files that TuneReport::rig_file writes.

@@ -21,7 +21,7 @@ constexpr double kMostWork = 0.05;  // of a frame, else it falls behind the cloc
 constexpr const char* kPull = "page_pull_";
 
 // Beside the outputs of the file.
-std::vector<Channel> columns_of(const Mechanism& m) {
+std::vector<Channel> columns_of_mechanism(const Mechanism& m) {
   std::vector<Channel> columns{
       {"kinetic energy", "J"}, {"potential energy", "J"}, {"total energy", "J"}, {"position residual", "m"}};
   columns.insert(columns.begin(), m.output_channels().begin(), m.output_channels().end());
@@ -89,7 +89,8 @@ void MechanismSubject::load() {
 
 void MechanismSubject::begin() {
   scene_ = make_scene(*loaded_);
-  SceneContext context{.kind = "mechanism", .source = path_, .columns = columns_of(loaded_->mechanism), .period = kDt};
+  SceneContext context{
+      .kind = "mechanism", .source = path_, .columns = columns_of_mechanism(loaded_->mechanism), .period = kDt};
   context.findings = find_problems(loaded_->mechanism);
   scene_message_ = scene_message(loaded_->mechanism, scene_, context);
   playing_ = false;

@@ -21,7 +21,7 @@ constexpr std::size_t kMostTrackBytes = 192u << 20;  // of one recording
 constexpr double kFrameRate = 120.0;                 // where the recording is short [1/s]
 
 // Beside the outputs.
-std::vector<Channel> columns_of(const Mechanism& m) {
+std::vector<Channel> columns_of_recording(const Mechanism& m) {
   std::vector<Channel> columns = m.output_channels();
   for (const Channel& input : m.input_channels()) columns.push_back({"input " + input.name, input.unit});
   columns.push_back({"kinetic energy", "J"});
@@ -45,7 +45,7 @@ double kinetic_energy(const Mechanism& m, const index3::State& x) {
 class TrackMaker {
  public:
   TrackMaker(const Mechanism& m, std::uint64_t every)
-      : m_(m), every_(every), columns_(columns_of(m).size()), values_(columns_) {}
+      : m_(m), every_(every), columns_(columns_of_recording(m).size()), values_(columns_) {}
 
   void see(const ReplayedStep& step) {
     if (step.state == nullptr || (count_++ % every_ != 0 && step.recorded.status == StepStatus::ok)) return;
@@ -93,7 +93,7 @@ class TrackMaker {
 
 // Steps from one frame to the next.
 std::uint64_t frame_every(const RunInfo& run, const Mechanism& m) {
-  const std::size_t bytes = 28 * m.bodies().size() + 8 * (columns_of(m).size() + 2);
+  const std::size_t bytes = 28 * m.bodies().size() + 8 * (columns_of_recording(m).size() + 2);
   const std::size_t most = std::max<std::size_t>(1, std::min(kMostFrames, kMostTrackBytes / bytes));
   const auto by_count = (run.steps + most - 1) / most;
   const auto by_rate = static_cast<std::uint64_t>(1.0 / (kFrameRate * run.dt));
@@ -113,11 +113,12 @@ RecordingSubject::RecordingSubject(std::vector<std::string> paths) : paths_(std:
   const Mechanism& m = loaded_[0].mechanism;
   for (std::size_t k = 1; k < loaded_.size(); ++k) {
     const Mechanism& other = loaded_[k].mechanism;
-    if (other.bodies().size() != m.bodies().size() || columns_of(other).size() != columns_of(m).size())
+    if (other.bodies().size() != m.bodies().size() ||
+        columns_of_recording(other).size() != columns_of_recording(m).size())
       throw config::ConfigError(paths_[k] + ": holds another mechanism than " + paths_[0] + ": view them one by one");
   }
   scene_ = make_scene(loaded_[0]);
-  SceneContext context{.kind = "recording", .source = {}, .columns = columns_of(m), .period = runs_[0].dt};
+  SceneContext context{.kind = "recording", .source = {}, .columns = columns_of_recording(m), .period = runs_[0].dt};
   for (std::size_t k = 0; k < paths_.size(); ++k) {
     context.source += (k > 0 ? " and " : "") + name_of(paths_[k]);
     context.tracks.push_back(name_of(paths_[k]));
