@@ -204,12 +204,13 @@ std::string converted(std::string_view written, const Unit& unit, const Unit& ta
 std::string shortest(double value, const Unit& unit, const Unit& target) {
   const std::string plain = converted(round_trip(value), target, unit);
   const double in_unit = std::strtod(plain.c_str(), nullptr);
-  char text[40];
-  for (int digits = 1; digits <= 17; ++digits) {
+  for (int digits = 1; digits < 17; ++digits) {
+    char text[40];
     std::snprintf(text, sizeof text, "%.*g", digits, in_unit);
-    if (std::strtod(converted(text, unit, target).c_str(), nullptr) == value) break;
+    const std::string shorter = round_trip(std::strtod(text, nullptr));
+    if (std::strtod(converted(shorter, unit, target).c_str(), nullptr) == value) return shorter;
   }
-  return text;
+  return round_trip(in_unit);
 }
 
 }  // namespace rigstep::config
