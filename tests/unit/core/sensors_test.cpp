@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "core/index3/compile/plan.h"
+#include "core/index3/stepper.h"
 #include "tests/support/mechanisms.h"
 
 namespace rigstep::index3 {

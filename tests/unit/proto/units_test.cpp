@@ -138,7 +138,7 @@ TEST_CASE("a number goes back into its unit with the digits that lead to it agai
   const Unit mm = *parse_unit("mm"), metre = *parse_unit("m"), degree = *parse_unit("deg"), radian = *parse_unit("rad");
   CHECK(shortest(0.25, mm, metre) == "250");
   CHECK(shortest(0.1234567, mm, metre) == "123.4567");
-  CHECK(shortest(-1e-7, mm, metre) == "-0.0001");
+  CHECK(shortest(-1e-7, mm, metre) == "-1e-04");
   for (const double value : {0.1, 1.0 / 3.0, -2.7182818284590452, 1e-9, 12345.678}) {
     CHECK(std::strtod(converted(shortest(value, mm, metre), mm, metre).c_str(), nullptr) == value);
     CHECK(std::strtod(converted(shortest(value, degree, radian), degree, radian).c_str(), nullptr) ==
