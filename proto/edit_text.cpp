@@ -3,7 +3,6 @@
 #include <google/protobuf/text_format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 #include <vector>
 
@@ -18,15 +17,10 @@ struct Edit {
   std::string text;
 };
 
-std::string round_trip(double value) {
-  char text[32];
-  return {text, std::to_chars(text, text + sizeof text, value).ptr};
-}
-
 // A single field: "name: value" or "name { ... }".
 std::string printed(const pb::Message& message, const pb::FieldDescriptor& field) {
   if (field.message_type() == nullptr)
-    return field.name() + ": " + round_trip(message.GetReflection()->GetDouble(message, &field));
+    return field.name() + ": " + shortest(message.GetReflection()->GetDouble(message, &field));
   const pb::Message& part = message.GetReflection()->GetMessage(message, &field);
   std::string inside;
   std::vector<const pb::FieldDescriptor*> set;
@@ -121,7 +115,7 @@ class TextEditor {
       const Unit si_unit{unit.unit.power};
       return add({in.begin, in.end, shortest(after, unit.unit, si_unit) + " " + unit.text});
     }
-    add({in.begin, in.end, round_trip(after)});
+    add({in.begin, in.end, shortest(after)});
   }
 
   // With the space in front of it, unless something comes in its place.

@@ -116,8 +116,9 @@ void TextSource::element(const pb::Message& message, const char* field, int inde
       throw MechanismError(beyond->field, beyond->problem, beyond->remedy);
     check_units(message, part, field, index);
   } catch (const MechanismError& error) {
-    const auto* name = part.GetDescriptor()->FindFieldByName("name");
-    if (name == nullptr) name = part.GetDescriptor()->FindFieldByName("channel");
+    const pb::FieldDescriptor* name = nullptr;  // of what the element is, or is about
+    for (const char* called : {"name", "channel", "joint"})
+      if (name == nullptr) name = part.GetDescriptor()->FindFieldByName(called);
     const std::string label = part.GetReflection()->GetString(part, name);
     const Tree* tree = places_->tree.GetTreeForNested(descriptor, index);
     const int line = line_in(part, tree, error.field, places_->tree.GetLocation(descriptor, index).line + 1);

@@ -1,5 +1,6 @@
 #include "proto/units.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
@@ -125,12 +126,6 @@ std::pair<std::string, int> split(std::string_view written) {
   return {std::string(written.substr(0, at)), std::clamp(exponent, -5000, 5000)};
 }
 
-std::string round_trip(double value) {
-  char text[32];
-  const auto end = std::to_chars(text, text + sizeof text, value);
-  return {text, end.ptr};
-}
-
 }  // namespace
 
 std::optional<Unit> parse_unit(std::string_view text) {
@@ -198,18 +193,25 @@ std::string converted(std::string_view written, const Unit& unit, const Unit& ta
   if (unit.numerator == unit.denominator && target.numerator == target.denominator) return decimal;
   double value = std::strtod(decimal.c_str(), nullptr) * (unit.numerator * target.denominator);
   value /= unit.denominator * target.numerator;
-  return round_trip(value);
+  return shortest(value);
+}
+
+std::string shortest(double value) {
+  char text[32];
+  const auto end = std::to_chars(text, text + sizeof text, value);
+  return {text, end.ptr};
 }
 
 std::string shortest(double value, const Unit& unit, const Unit& target) {
-  const std::string plain = converted(round_trip(value), target, unit);
+  const std::string plain = converted(shortest(value), target, unit);
   const double in_unit = std::strtod(plain.c_str(), nullptr);
-  char text[40];
-  for (int digits = 1; digits <= 17; ++digits) {
+  for (int digits = 1; digits < 17; ++digits) {
+    char text[40];
     std::snprintf(text, sizeof text, "%.*g", digits, in_unit);
-    if (std::strtod(converted(text, unit, target).c_str(), nullptr) == value) break;
+    const std::string shorter = shortest(std::strtod(text, nullptr));
+    if (std::strtod(converted(shorter, unit, target).c_str(), nullptr) == value) return shorter;
   }
-  return text;
+  return shortest(in_unit);
 }
 
 }  // namespace rigstep::config

@@ -36,6 +36,9 @@ std::string quantity(const Unit& unit);
 // digits with another exponent, so that 250 mm is the number that 0.25 m is.
 std::string converted(std::string_view written, const Unit& unit, const Unit& target);
 
+// The shortest decimal number that is `value`.
+std::string shortest(double value);
+
 // The shortest decimal number in `unit` that converted() makes `value` [`target`] of again, or the nearest one.
 std::string shortest(double value, const Unit& unit, const Unit& target);
 

@@ -7,6 +7,7 @@
 
 #include "core/mechanism/assembly.h"
 #include "core/mechanism/orientation.h"
+#include "proto/printable.h"
 #include "proto/write_mechanism.h"
 #include "server/exit_code.h"
 #include "server/live/session.h"
@@ -149,8 +150,8 @@ int assemble_start(const config::LoadedMechanism& loaded, const AssembleRequest&
   const config::EditedText edited = config::with_start(loaded, start.bodies);
   write_text(request.write, edited.text);
   if (!request.json)
-    print_text("wrote            {}: {} places differ from {}, comments and layout are kept\n", request.write,
-               edited.changed, loaded.path);
+    print_text("wrote            {}: {} places differ from {}, comments and layout are kept\n",
+               wire::printable_line(request.write), edited.changed, wire::printable_line(loaded.path));
   return kExitOk;
 }
 

@@ -438,8 +438,9 @@ nlohmann::json to_json(const Report& r) {
       {"memory_bytes_per_body", r.bytes_per_body()}};
 }
 
-// Rig files name their mechanism in a line of its own, which no mechanism file has.
-bool is_rig_file(const std::string& path) {
+// Rig files name their mechanism in a line of its own, which no mechanism file has. What cannot be read is for the
+// loader of mechanisms to tell.
+bool is_rig_file(const std::string& path) try {
   std::istringstream lines(config::read_text_file(path));
   for (std::string line; std::getline(lines, line);) {
     const std::size_t at = line.find_first_not_of(" \t");
@@ -448,14 +449,18 @@ bool is_rig_file(const std::string& path) {
     if (next != line.npos && line[next] == ':') return true;
   }
   return false;
+} catch (const config::ConfigError&) {
+  return false;
 }
 
 int check(const CheckOptions& options) {
   rt::set_floating_point_mode();
   std::optional<config::RigConfig> rig;
   if (is_rig_file(options.file)) rig = config::load_rig(options.file);
-  config::LoadedMechanism loaded =
+  const config::LoadedMechanism loaded =
       rig ? load_mechanism_of(*rig) : load_mechanism_file(options.file, options.parameters);
+  if (rig && !options.parameters.empty())
+    throw config::ConfigError("--set: a rig file has `start { parameter { ... } }` for that: write it there");
   if (options.assemble) return assemble_start(loaded, {options.write, options.json});
   if (!options.picture.empty()) write_text(options.picture, draw(loaded));
   const Report report(loaded, rig ? &*rig : nullptr);

@@ -3,6 +3,7 @@
 file(GLOB elements CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/core/mechanism/elements/*.h)
 set(RIGSTEP_CORE_HEADERS
   ${elements}  # of every force element: its description
+  core/mechanism/assembly.h
   core/mechanism/builder.h
   core/mechanism/characteristic.h
   core/mechanism/freedom.h

@@ -68,7 +68,7 @@ expect 0 "$RIGSTEP" schema rig && says out '^message Rig \{'
 expect 2 "$RIGSTEP" schema recording && says err 'recording'
 printf '# moved\nmechanism: "nowhere.textproto"\n' >lost.textproto
 expect 3 "$RIGSTEP" serve lost.textproto --port 0 && says err 'lost\.textproto:2: mechanism: nowhere\.textproto is not there'
-expect 3 "$RIGSTEP" check marked_rig.textproto && says err 'marked_rig\.textproto:1: mechanism: belongs into a rig file'
+expect 3 "$RIGSTEP" simulate marked_rig.textproto && says err 'marked_rig\.textproto:1: mechanism: belongs into a rig file'
 printf '\x89MCAP0\r\n' >text.mcap
 expect 3 "$RIGSTEP" check text.mcap && says err 'text\.mcap: file: is a recording'
 # --- redundancy by joint and component, and what the layout makes of the mechanism
