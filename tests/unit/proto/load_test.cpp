@@ -564,7 +564,8 @@ TEST_CASE("a joint placed at the start stays where it is in its bodies when the 
 
 TEST_CASE("parameters of a file, and what a wrong one is told as") {
   const std::string parameter =
-      "parameter { name: \"soft\" of: \"soft.stiffness\" of: \"A.mass\" factor: 1.5 factor: 1 minimum: 0.5 maximum: 9 }\n";
+      "parameter { name: \"soft\" of: \"soft.stiffness\" of: \"A.mass\" factor: 1.5 factor: 1 minimum: 0.5 maximum: 9 "
+      "}\n";
   LoadedMechanism loaded = parse_mechanism(kGood + parameter, "m.textproto");
   REQUIRE(loaded.mechanism.parameters().size() == 1);
   CHECK(loaded.mechanism.parameters()[0].value == 2.0);
