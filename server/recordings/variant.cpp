@@ -16,7 +16,7 @@ namespace rigstep::server {
 
 namespace {
 
-config::LoadedMechanism mechanism_of(const RecordedRun& run, const VariantRequest& request) {
+config::LoadedMechanism variant_mechanism(const RecordedRun& run, const VariantRequest& request) {
   if (!request.mechanism.empty()) return load_mechanism_file(request.mechanism);
   return mechanism_of(run.header());
 }
@@ -148,7 +148,7 @@ std::string description(const RecordedRun& run, const VariantRequest& request) {
 Variant make_variant(const RecordedRun& run, const VariantRequest& request,
                      const std::function<bool(std::uint64_t step)>& progress) {
   rt::set_floating_point_mode();
-  const config::LoadedMechanism mechanism = mechanism_of(run, request);
+  const config::LoadedMechanism mechanism = variant_mechanism(run, request);
   const InputTable table = variant_inputs(run, request, mechanism.mechanism);
   index3::Stepper stepper = make_stepper(mechanism, variant_settings(run, request));
   start_there(stepper, run, request.from);
