@@ -60,7 +60,7 @@ ComplianceChoice::Block ComplianceChoice::block(std::span<const RowsOnBody> rows
   for (const RowsOnBody& on : rows) {
     if (on.body == kGround) continue;
     const InverseMass& body = inverse[static_cast<std::size_t>(on.body)];
-    using ThreeRows = Eigen::Matrix<double, 3, Eigen::Dynamic, Eigen::ColMajor, 3, 6>;
+    using ThreeRows = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::ColMajor, 3, 6>;
     const ThreeRows force = on.J.topRows<3>(), torque_b = on.A.transpose() * on.J.bottomRows<3>();
     sum += body.translation * force.transpose() * force + torque_b.transpose() * body.rotation_b * torque_b;
   }
