@@ -71,7 +71,7 @@ bool acts_along_angle(const Owner& owner, const Mechanism& m) {
 struct MechanismBuilder::Candidate {
   Target target;
   std::string owner;  // as messages call it
-  UnitPair unit;
+  UnitPair unit{"", ""};
   Changes changes = Changes::fixed;
   bool along_angle = false;
   double number = 0.0;
@@ -91,13 +91,18 @@ std::vector<MechanismBuilder::Candidate> MechanismBuilder::candidates(const Para
         if (table[n].count == nullptr || table[n].count(all[k]) > 0) names.push_back(prefix + table[n].name);
         int index = 0;
         if (!is_owner || !is_meant(table[n], all[k], wanted.of.substr(prefix.size()), index)) continue;
-        found.push_back(
-            {{wanted.of, wanted.factor, owner_kind_of<Owner>, static_cast<int>(k), static_cast<int>(n), index},
-             described(all[k]),
-             table[n].unit,
-             table[n].changes,
-             acts_along_angle(all[k], mechanism_),
-             *table[n].at(all[k], index)});
+        Candidate& candidate = found.emplace_back();
+        candidate.target.of = wanted.of;
+        candidate.target.factor = wanted.factor;
+        candidate.target.owner_kind = owner_kind_of<Owner>;
+        candidate.target.owner = static_cast<int>(k);
+        candidate.target.number = static_cast<int>(n);
+        candidate.target.index = index;
+        candidate.owner = described(all[k]);
+        candidate.unit = table[n].unit;
+        candidate.changes = table[n].changes;
+        candidate.along_angle = acts_along_angle(all[k], mechanism_);
+        candidate.number = *table[n].at(all[k], index);
       }
     }
   });
