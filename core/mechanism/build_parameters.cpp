@@ -67,9 +67,20 @@ bool acts_along_angle(const Owner& owner, const Mechanism& m) {
 
 }  // namespace
 
-Target MechanismBuilder::find_target(const ParameterTarget& wanted, Parameter& parameter) {
-  Target found;
-  std::vector<std::string> owners, names;  // found; and names that could have been meant
+// A number that a target may mean.
+struct MechanismBuilder::Candidate {
+  Target target;
+  std::string owner;  // as messages call it
+  UnitPair unit{"", ""};
+  Changes changes = Changes::fixed;
+  bool along_angle = false;
+  double number = 0.0;
+};
+
+// names: all that could have been meant.
+std::vector<MechanismBuilder::Candidate> MechanismBuilder::candidates(const ParameterTarget& wanted,
+                                                                      std::vector<std::string>& names) {
+  std::vector<Candidate> found;
   NumberOwners::for_each([&]<class Owner>() {
     const std::span<Owner> all = mechanism_.owners<Owner>();
     for (std::size_t k = 0; k < all.size(); ++k) {
@@ -80,35 +91,52 @@ Target MechanismBuilder::find_target(const ParameterTarget& wanted, Parameter& p
         if (table[n].count == nullptr || table[n].count(all[k]) > 0) names.push_back(prefix + table[n].name);
         int index = 0;
         if (!is_owner || !is_meant(table[n], all[k], wanted.of.substr(prefix.size()), index)) continue;
-        const bool along_angle = acts_along_angle(all[k], mechanism_);
-        owners.push_back(described(all[k]));
-        found = {wanted.of, wanted.factor, owner_kind_of<Owner>, static_cast<int>(k), static_cast<int>(n), index};
-        if (parameter.targets.empty())
-          parameter.unit = along_angle ? table[n].unit.along_angle : table[n].unit.along_length;
-        parameter.tunable = parameter.tunable && is_tunable(table[n].changes);
-        const double value = *table[n].at(all[k], index) / wanted.factor;
-        if (!std::isfinite(value)) throw MechanismError("of", quoted(wanted.of) + " has no value", "give it one");
-        if (parameter.targets.empty()) parameter.value = value;
-        if (std::abs(value - parameter.value) > kSameValue * std::max(std::abs(value), std::abs(parameter.value)))
-          throw MechanismError("of",
-                               quoted(parameter.targets.front().of) + " makes it " + number(parameter.value) +
-                                   ", but " + quoted(wanted.of) + " makes it " + number(value),
-                               "give both the same value, or a factor");
-        if (excludes_zero(table[n].changes) && parameter.minimum <= 0.0 && parameter.maximum >= 0.0)
-          throw MechanismError("minimum",
-                               "and maximum have 0 between them, where " + quoted(wanted.of) + " means something else",
-                               "give a range without 0");
+        Candidate& candidate = found.emplace_back();
+        candidate.target.of = wanted.of;
+        candidate.target.factor = wanted.factor;
+        candidate.target.owner_kind = owner_kind_of<Owner>;
+        candidate.target.owner = static_cast<int>(k);
+        candidate.target.number = static_cast<int>(n);
+        candidate.target.index = index;
+        candidate.owner = described(all[k]);
+        candidate.unit = table[n].unit;
+        candidate.changes = table[n].changes;
+        candidate.along_angle = acts_along_angle(all[k], mechanism_);
+        candidate.number = *table[n].at(all[k], index);
       }
     }
   });
-  if (owners.empty())
+  return found;
+}
+
+Target MechanismBuilder::find_target(const ParameterTarget& wanted, Parameter& parameter) {
+  std::vector<std::string> names;
+  const std::vector<Candidate> found = candidates(wanted, names);
+  if (found.empty())
     throw MechanismError(
         "of", "nothing is named " + quoted(wanted.of),
         "name a number of the description; the nearest are " + quoted_list(nearest_names(names, wanted.of)));
-  if (owners.size() > 1)
-    throw MechanismError("of", quoted(wanted.of) + " is a number of " + owners[0] + " and of " + owners[1],
+  if (found.size() > 1)
+    throw MechanismError("of", quoted(wanted.of) + " is a number of " + found[0].owner + " and of " + found[1].owner,
                          "rename one of them");
-  return found;
+  const Candidate& the = found.front();
+  const double value = the.number / wanted.factor;
+  if (!std::isfinite(value)) throw MechanismError("of", quoted(wanted.of) + " has no value", "give it one");
+  if (excludes_zero(the.changes) && parameter.minimum <= 0.0 && parameter.maximum >= 0.0)
+    throw MechanismError("minimum",
+                         "and maximum have 0 between them, where " + quoted(wanted.of) + " means something else",
+                         "give a range without 0");
+  parameter.tunable = parameter.tunable && is_tunable(the.changes);
+  if (parameter.targets.empty()) {
+    parameter.unit = the.along_angle ? the.unit.along_angle : the.unit.along_length;
+    parameter.value = value;
+  }
+  if (std::abs(value - parameter.value) > kSameValue * std::max(std::abs(value), std::abs(parameter.value)))
+    throw MechanismError("of",
+                         quoted(parameter.targets.front().of) + " makes it " + number(parameter.value) + ", but " +
+                             quoted(wanted.of) + " makes it " + number(value),
+                         "give both the same value, or a factor");
+  return the.target;
 }
 
 void MechanismBuilder::require_own_target(const Parameter& parameter, const Target& target) const {
@@ -158,44 +186,61 @@ void MechanismBuilder::add_parameter(const std::string& name, const std::vector<
   mechanism_.set_parameter(index, value);
 }
 
+namespace {
+
+// A parameter and those of its targets that are numbers of one owner.
+struct Mover {
+  const Parameter* parameter;
+  std::vector<const Target*> targets;
+};
+
+std::vector<Mover> movers_of(const std::vector<Parameter>& parameters, int owner_kind, int owner) {
+  std::vector<Mover> movers;
+  for (const Parameter& parameter : parameters) {
+    Mover mover{&parameter, {}};
+    for (const Target& target : parameter.targets)
+      if (target.owner_kind == owner_kind && target.owner == owner) mover.targets.push_back(&target);
+    if (!mover.targets.empty()) movers.push_back(std::move(mover));
+  }
+  return movers;
+}
+
+// corner: a bit for each mover, set: at its maximum.
+template <class Owner>
+void require_possible(Owner owner, const std::vector<Mover>& movers, unsigned corner) {
+  std::string at;
+  for (std::size_t k = 0; k < movers.size(); ++k) {
+    const Parameter& parameter = *movers[k].parameter;
+    const double value = (corner >> k & 1u) != 0 ? parameter.maximum : parameter.minimum;
+    at += (at.empty() ? "" : ", ") + quoted(parameter.name) + " at " + number(value);
+    for (const Target* target : movers[k].targets)
+      *numbers(owner)[static_cast<std::size_t>(target->number)].at(owner, target->index) = target->factor * value;
+  }
+  try {
+    check_numbers(owner);
+  } catch (const MechanismError& e) {
+    throw MechanismError(
+        "parameter", "the range is too wide: with " + at + ", " + e.field + " of " + described(owner) + " " + e.problem,
+        "narrow it; " + e.remedy);
+  }
+}
+
+}  // namespace
+
 // What is allowed of an owner's numbers is convex, so that a range holds if its corners do.
 void MechanismBuilder::require_possible_ranges() {
-  std::set<std::pair<int, int>> owners;
+  std::set<std::pair<int, int>> moved;
   for (const Parameter& parameter : mechanism_.parameters_)
-    for (const Target& target : parameter.targets) owners.insert({target.owner_kind, target.owner});
-  for (const auto& [kind, index] : owners)
-    visit_owner(kind, [&]<class Owner>() {
-      Owner owner = mechanism_.owners<Owner>()[static_cast<std::size_t>(index)];
-      std::vector<std::pair<const Parameter*, std::vector<const Target*>>> movers;
-      for (const Parameter& parameter : mechanism_.parameters_) {
-        std::vector<const Target*> own;
-        for (const Target& target : parameter.targets)
-          if (target.owner_kind == kind && target.owner == index) own.push_back(&target);
-        if (!own.empty()) movers.emplace_back(&parameter, std::move(own));
-      }
+    for (const Target& target : parameter.targets) moved.insert({target.owner_kind, target.owner});
+  for (const auto& [kind, index] : moved)
+    visit_owner(kind, [&, kind = kind, index = index]<class Owner>() {
+      const Owner& owner = mechanism_.owners<Owner>()[static_cast<std::size_t>(index)];
+      const std::vector<Mover> movers = movers_of(mechanism_.parameters_, kind, index);
       if (movers.size() > kMostOfOneOwner)
         throw MechanismError("parameter",
                              std::to_string(movers.size()) + " of them move numbers of " + described(owner),
                              "at most " + std::to_string(kMostOfOneOwner) + " may; remove some");
-      const auto table = numbers(owner);
-      for (unsigned corner = 0; corner < 1u << movers.size(); ++corner) {
-        std::string at;
-        for (std::size_t k = 0; k < movers.size(); ++k) {
-          const auto& [parameter, targets] = movers[k];
-          const double value = (corner >> k & 1u) != 0 ? parameter->maximum : parameter->minimum;
-          at += (at.empty() ? "" : ", ") + quoted(parameter->name) + " at " + number(value);
-          for (const Target* target : targets)
-            *table[static_cast<std::size_t>(target->number)].at(owner, target->index) = target->factor * value;
-        }
-        try {
-          check_numbers(owner);
-        } catch (const MechanismError& e) {
-          throw MechanismError(
-              "parameter",
-              "the range is too wide: with " + at + ", " + e.field + " of " + described(owner) + " " + e.problem,
-              "narrow it; " + e.remedy);
-        }
-      }
+      for (unsigned corner = 0; corner < 1u << movers.size(); ++corner) require_possible(owner, movers, corner);
     });
 }
 

@@ -152,7 +152,9 @@ class MechanismBuilder {
   int require_freedom(int joint, Freedom freedom, const char* field) const;
   int follow_coordinate(int joint, Freedom freedom);
   void require_new_element(const std::string& name, const char* kind) const;  // among all force elements
-  Target find_target(const ParameterTarget& wanted, Parameter& parameter);    // fills in the unit where it is the first
+  struct Candidate;
+  std::vector<Candidate> candidates(const ParameterTarget& wanted, std::vector<std::string>& names);
+  Target find_target(const ParameterTarget& wanted, Parameter& parameter);  // fills in the unit where it is the first
   void require_own_target(const Parameter& parameter, const Target& target) const;
   void require_possible_ranges();
   void push_joint(Joint joint, double offset, double second_offset);

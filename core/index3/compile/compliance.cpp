@@ -3,6 +3,7 @@
 #include <Eigen/Dense>
 #include <algorithm>
 
+#include "core/index3/compile/tuned.h"
 #include "core/mechanism/body_groups.h"
 
 namespace rigstep::index3 {
@@ -25,7 +26,11 @@ BodyGroups connected_bodies(const Mechanism& m) {
 }  // namespace
 
 ComplianceChoice::ComplianceChoice(const Mechanism& mechanism, bool has_loops, double relative)
-    : has_loops_(has_loops), relative_(relative), own_(mechanism.bodies().size()), connected_(own_) {
+    : has_loops_(has_loops),
+      masses_change_(std::any_of(mechanism.parameters().begin(), mechanism.parameters().end(), moves_weights)),
+      relative_(relative),
+      own_(mechanism.bodies().size()),
+      connected_(own_) {
   const BodyGroups groups = connected_bodies(mechanism);
   for (int i = 0; i < static_cast<int>(mechanism.bodies().size()); ++i) group_of_.push_back(groups.group_of(i));
   largest_.resize(mechanism.bodies().size() + 1);
@@ -53,26 +58,39 @@ void ComplianceChoice::follow(const Mechanism& mechanism) noexcept {
   }
 }
 
-ComplianceChoice::Block ComplianceChoice::block(std::span<const RowsOnBody> rows,
-                                                const std::vector<InverseMass>& inverse) noexcept {
+namespace {
+
+// J M^-1 J' of all bodies. Rows, Block: of matrices that allocate, or of those that do not and round differently.
+template <class Rows, class Block, class Inverse>
+Block block(std::span<const RowsOnBody> rows, const std::vector<Inverse>& inverse) {
   const Eigen::Index size = rows.front().J.cols();
   Block sum = Block::Zero(size, size);
   for (const RowsOnBody& on : rows) {
     if (on.body == kGround) continue;
-    const InverseMass& body = inverse[static_cast<std::size_t>(on.body)];
-    using ThreeRows = Eigen::Matrix<double, 3, Eigen::Dynamic, Eigen::ColMajor, 3, 6>;
-    const ThreeRows force = on.J.topRows<3>(), torque_b = on.A.transpose() * on.J.bottomRows<3>();
+    const Inverse& body = inverse[static_cast<std::size_t>(on.body)];
+    const Rows J = on.J;
+    const Block force = J.template topRows<3>(), torque_b = on.A.transpose() * J.template bottomRows<3>();
     sum += body.translation * force.transpose() * force + torque_b.transpose() * body.rotation_b * torque_b;
   }
   return sum;
 }
 
-double ComplianceChoice::of(std::span<const RowsOnBody> rows) const noexcept {
-  const Block own = block(rows, own_);
+}  // namespace
+
+template <class Rows, class Block>
+double ComplianceChoice::of_blocks(std::span<const RowsOnBody> rows) const {
+  const Block own = block<Rows, Block>(rows, own_);
   if (has_loops_)
-    return std::max(relative_ * block(rows, connected_).diagonal().mean(), kOfOwnBlock * own.diagonal().maxCoeff());
+    return std::max(relative_ * block<Rows, Block>(rows, connected_).diagonal().mean(),
+                    kOfOwnBlock * own.diagonal().maxCoeff());
   const Eigen::SelfAdjointEigenSolver<Block> eigen(own, Eigen::EigenvaluesOnly);
   return relative_ * std::max(eigen.eigenvalues()[0], kRounding * own.diagonal().mean());
+}
+
+double ComplianceChoice::of(std::span<const RowsOnBody> rows) const {
+  using Bounded = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::ColMajor, 6, 6>;
+  if (masses_change_) return of_blocks<decltype(RowsOnBody::J), Bounded>(rows);
+  return of_blocks<Eigen::Matrix<double, 6, Eigen::Dynamic>, Eigen::MatrixXd>(rows);
 }
 
 }  // namespace rigstep::index3

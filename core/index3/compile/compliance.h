@@ -37,8 +37,9 @@ class ComplianceChoice {
   // Takes over the masses and moments of inertia of this mechanism, in which nothing else is different. In the loop.
   void follow(const Mechanism& mechanism) noexcept;
 
-  // Of rows in one unit on these bodies, the same for all of them: independent of the choice of the rows' axes.
-  double of(std::span<const RowsOnBody> rows) const noexcept;
+  // Of rows in one unit on these bodies, the same for all of them: independent of the choice of the rows' axes. In the
+  // loop, without allocation, where parameters of the mechanism change masses.
+  double of(std::span<const RowsOnBody> rows) const;
 
  private:
   struct InverseMass {
@@ -50,11 +51,11 @@ class ComplianceChoice {
     double mass = 0.0;    // [kg]
     double moment = 0.0;  // principal moment of inertia [kg m^2]
   };
-  using Block = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::ColMajor, 6, 6>;
-  // J M^-1 J' of all bodies
-  static Block block(std::span<const RowsOnBody> rows, const std::vector<InverseMass>& inverse) noexcept;
+  template <class Rows, class Block>
+  double of_blocks(std::span<const RowsOnBody> rows) const;
 
   bool has_loops_ = false;
+  bool masses_change_ = false;  // while the loop runs: of() must not allocate
   double relative_ = 0.0;
   std::vector<std::size_t> group_of_;   // (bodies) which are connected
   std::vector<Largest> largest_;        // (groups)

@@ -9,7 +9,9 @@ namespace rigstep::index3 {
 
 namespace {
 
-const Joint& followed_joint(const Mechanism& m, int coordinate) { return m.joints()[m.coordinates()[coordinate].joint]; }
+const Joint& followed_joint(const Mechanism& m, int coordinate) {
+  return m.joints()[m.coordinates()[coordinate].joint];
+}
 
 Eigen::Index rows_of_kind(std::span<const Row> rows, bool cosines) {
   return std::count_if(rows.begin(), rows.end(),
