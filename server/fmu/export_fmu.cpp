@@ -67,11 +67,10 @@ std::string license_text() {
 
 }  // namespace
 
-fs::path fmu_binary(FmiVersion version) {
+fs::path plugin_file(const std::string& name) {
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error).parent_path();
-  const std::string name = fmt::format("rigstep_fmi{}.so", static_cast<int>(version));
-  for (const char* folder : {"../" RIGSTEP_LIBRARY_FOLDER "/rigstep", "plugin"})
+  for (const char* folder : {"../" RIGSTEP_LIBRARY_FOLDER "/rigstep", "../" RIGSTEP_LIBRARY_FOLDER, "plugin", "../server/plugin"})
     if (const fs::path path = program / folder / name; fs::exists(path, error)) return path.lexically_normal();
   throw FmuError(name + ": is not beside the program, in ../" RIGSTEP_LIBRARY_FOLDER
                         "/rigstep: install Rigstep whole, with cmake --install");
@@ -93,7 +92,7 @@ void export_fmu(const config::LoadedMechanism& mechanism, const FmuExport& optio
                          {is_2 ? "licenses/license.txt" : "documentation/licenses/license.txt", license_text()},
                          {"resources/mechanism.textproto", mechanism.text},
                          {"resources/rig.textproto", rig},
-                         {binaries + description.model_identifier + ".so", bytes_of(fmu_binary(options.version))}});
+                         {binaries + description.model_identifier + ".so", bytes_of(plugin_file(is_2 ? "rigstep_fmi2.so" : "rigstep_fmi3.so"))}});
 }
 
 }  // namespace rigstep::server
