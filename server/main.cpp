@@ -121,16 +121,21 @@ int run(int argc, char** argv) {
   app.require_subcommand(1);
   app.footer(std::string("Try: rigstep demo\n\n") + kExitCodeHelp);
   const std::pair<const char*, Command> commands[] = {
-      {"new", add_new(app)},           {"check", add_check(app)},       {"simulate", add_simulate(app)},
-      {"serve", add_serve(app)},       {"rig", add_rig(app)},           {"replay", add_replay(app)},
-      {"verify", add_verify(app)},     {"bench", add_bench(app)},       {"demo", add_demo(app)},
-      {"study", add_study(app)},       {"status", add_status(app)},     {"run", add_run(app)},
-      {"get", add_get(app)},           {"set", add_set(app)},           {"hold", add_hold(app)},
-      {"step", add_step(app)},         {"snapshot", add_snapshot(app)}, {"reset", add_reset(app)},
-      {"blackbox", add_blackbox(app)}, {"keygen", add_keygen(app)},     {"impair", add_impair(app)},
-      {"doctor", add_doctor(app)},     {"tune", add_tune(app)},         {"commission", add_commission(app)},
-      {"schema", add_schema(app)},     {"info", add_info(app)},         {"export", add_export(app)},
-      {"plot", add_plot(app)},         {"cut", add_cut(app)},           {"diff", add_diff(app)},
+      {"new", add_new(app)},           {"check", add_check(app)},
+      {"simulate", add_simulate(app)}, {"serve", add_serve(app)},
+      {"rig", add_rig(app)},           {"replay", add_replay(app)},
+      {"verify", add_verify(app)},     {"bench", add_bench(app)},
+      {"demo", add_demo(app)},         {"study", add_study(app)},
+      {"status", add_status(app)},     {"run", add_run(app)},
+      {"get", add_get(app)},           {"set", add_set(app)},
+      {"hold", add_hold(app)},         {"step", add_step(app)},
+      {"snapshot", add_snapshot(app)}, {"reset", add_reset(app)},
+      {"blackbox", add_blackbox(app)}, {"keygen", add_keygen(app)},
+      {"impair", add_impair(app)},     {"doctor", add_doctor(app)},
+      {"tune", add_tune(app)},         {"commission", add_commission(app)},
+      {"schema", add_schema(app)},     {"info", add_info(app)},
+      {"export", add_export(app)},     {"plot", add_plot(app)},
+      {"cut", add_cut(app)},           {"diff", add_diff(app)},
       {"fmusim", add_fmusim(app)},     {"export-fmu", add_export_fmu(app)}};
   try {
     app.parse(argc, argv);

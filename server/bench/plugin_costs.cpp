@@ -48,8 +48,9 @@ class Library {
     const auto outputs = find<decltype(rigstep_get_outputs)>("rigstep_get_outputs");
     const auto step = find<decltype(rigstep_step)>("rigstep_step");
     char message[512] = "";
-    const std::shared_ptr<rigstep_stepper> stepper(create(mechanism.text.data(), mechanism.text.size(), nullptr, message, sizeof message),
-                                                   find<decltype(rigstep_destroy)>("rigstep_destroy"));
+    const std::shared_ptr<rigstep_stepper> stepper(
+        create(mechanism.text.data(), mechanism.text.size(), nullptr, message, sizeof message),
+        find<decltype(rigstep_destroy)>("rigstep_destroy"));
     if (!stepper) throw FmuError(message);
     return [=, in = std::vector<double>(mechanism.mechanism.input_channels().size()),
             out = std::vector<double>(mechanism.mechanism.output_channels().size())]() mutable {
@@ -111,7 +112,8 @@ Step step_of_unit(const config::LoadedMechanism& mechanism, FmiVersion version) 
 }  // namespace
 
 std::vector<PluginCost> measure_plugin_costs(const std::vector<std::string>& files, bool quick,
-                                             const std::atomic<bool>& stop, const std::function<void(double)>& progress) {
+                                             const std::atomic<bool>& stop,
+                                             const std::function<void(double)>& progress) {
   const Library library;
   const int rounds = quick ? 3 : 15, steps = quick ? 100 : 1000;
   std::vector<PluginCost> costs;
@@ -132,10 +134,12 @@ std::vector<PluginCost> measure_plugin_costs(const std::vector<std::string>& fil
 }
 
 std::string plugin_costs_text(const std::vector<PluginCost>& costs) {
-  std::string text = fmt::format("{:<16} {:>10} {:>18} {:>18} {:>18}\n", "us a step", "stepper", "C library", "FMI 2.0", "FMI 3.0");
+  std::string text =
+      fmt::format("{:<16} {:>10} {:>18} {:>18} {:>18}\n", "us a step", "stepper", "C library", "FMI 2.0", "FMI 3.0");
   for (const PluginCost& c : costs) {
     text += fmt::format("{:<16} {:>10.2f}", c.mechanism, c.stepper);
-    for (const double way : {c.library, c.fmi2, c.fmi3}) text += fmt::format(" {:>9.2f} ({:+.1f} %)", way, 100.0 * (way / c.stepper - 1.0));
+    for (const double way : {c.library, c.fmi2, c.fmi3})
+      text += fmt::format(" {:>9.2f} ({:+.1f} %)", way, 100.0 * (way / c.stepper - 1.0));
     text += '\n';
   }
   return text;
@@ -144,7 +148,11 @@ std::string plugin_costs_text(const std::vector<PluginCost>& costs) {
 nlohmann::json to_json(const std::vector<PluginCost>& costs) {
   nlohmann::json rows = nlohmann::json::array();
   for (const PluginCost& c : costs)
-    rows.push_back({{"mechanism", c.mechanism}, {"stepper_us", c.stepper}, {"library_us", c.library}, {"fmi2_us", c.fmi2}, {"fmi3_us", c.fmi3}});
+    rows.push_back({{"mechanism", c.mechanism},
+                    {"stepper_us", c.stepper},
+                    {"library_us", c.library},
+                    {"fmi2_us", c.fmi2},
+                    {"fmi3_us", c.fmi3}});
   return {{"schema", 1}, {"costs", rows}};
 }
 

@@ -18,7 +18,8 @@ struct PluginCost {
 // The ways are measured by turns in each round. files: mechanism files. Ends early, with what it has, once `stop` is
 // set. Throws FmuError where the library or the binaries are not beside the program.
 std::vector<PluginCost> measure_plugin_costs(const std::vector<std::string>& files, bool quick,
-                                             const std::atomic<bool>& stop, const std::function<void(double)>& progress);
+                                             const std::atomic<bool>& stop,
+                                             const std::function<void(double)>& progress);
 
 std::string plugin_costs_text(const std::vector<PluginCost>& costs);
 nlohmann::json to_json(const std::vector<PluginCost>& costs);

@@ -8,8 +8,8 @@
 #include "rt/thread_setup.h"
 #include "server/bench/error_costs.h"
 #include "server/bench/loop.h"
-#include "server/bench/plugin_costs.h"
 #include "server/bench/peers.h"
+#include "server/bench/plugin_costs.h"
 #include "server/bench/solvers.h"
 #include "server/bench/step_costs.h"
 #include "server/commands/commands.h"
@@ -272,7 +272,8 @@ Command add_bench(CLI::App& app) {
   auto plugin_options = std::make_shared<PluginBenchOptions>();
   CLI::App* plugin = command->add_subcommand(
       "plugin", "A step through the C library and through units of FMI 2.0 and 3.0, beside one of the stepper");
-  plugin->add_option("MECHANISM", plugin_options->files, "Mechanism files (default: four_bar, stewart, full_car, cart_pole)");
+  plugin->add_option("MECHANISM", plugin_options->files,
+                     "Mechanism files (default: four_bar, stewart, full_car, cart_pole)");
   plugin->add_flag("--quick", plugin_options->quick, "Few steps: shows that it works, measures nothing well");
   plugin->add_flag("--json", plugin_options->json, "Print the result as JSON");
   plugin->footer(std::string("Examples:\n"

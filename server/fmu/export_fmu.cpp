@@ -25,8 +25,10 @@ constexpr int kTimedSteps = 200;
 
 constexpr const char* kLicense =
     "The mechanism and its files are those of whoever exported this unit.\n\n"
-    "The binary is Rigstep with, statically linked: Eigen (MPL 2.0, https://eigen.tuxfamily.org), protobuf (BSD 3-clause,\n"
-    "Google), xxHash (BSD 2-clause, Yann Collet) and the run-time libraries of GCC (GPL 3 with the GCC Runtime Library\n"
+    "The binary is Rigstep with, statically linked: Eigen (MPL 2.0, https://eigen.tuxfamily.org), protobuf (BSD "
+    "3-clause,\n"
+    "Google), xxHash (BSD 2-clause, Yann Collet) and the run-time libraries of GCC (GPL 3 with the GCC Runtime "
+    "Library\n"
     "Exception).\n\n";
 
 std::string bytes_of(const fs::path& path) {
@@ -70,7 +72,8 @@ std::string license_text() {
 fs::path plugin_file(const std::string& name) {
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error).parent_path();
-  for (const char* folder : {"../" RIGSTEP_LIBRARY_FOLDER "/rigstep", "../" RIGSTEP_LIBRARY_FOLDER, "plugin", "../server/plugin"})
+  for (const char* folder :
+       {"../" RIGSTEP_LIBRARY_FOLDER "/rigstep", "../" RIGSTEP_LIBRARY_FOLDER, "plugin", "../server/plugin"})
     if (const fs::path path = program / folder / name; fs::exists(path, error)) return path.lexically_normal();
   throw FmuError(name + ": is not beside the program, in ../" RIGSTEP_LIBRARY_FOLDER
                         "/rigstep: install Rigstep whole, with cmake --install");
@@ -92,7 +95,8 @@ void export_fmu(const config::LoadedMechanism& mechanism, const FmuExport& optio
                          {is_2 ? "licenses/license.txt" : "documentation/licenses/license.txt", license_text()},
                          {"resources/mechanism.textproto", mechanism.text},
                          {"resources/rig.textproto", rig},
-                         {binaries + description.model_identifier + ".so", bytes_of(plugin_file(is_2 ? "rigstep_fmi2.so" : "rigstep_fmi3.so"))}});
+                         {binaries + description.model_identifier + ".so",
+                          bytes_of(plugin_file(is_2 ? "rigstep_fmi2.so" : "rigstep_fmi3.so"))}});
 }
 
 }  // namespace rigstep::server

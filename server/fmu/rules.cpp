@@ -17,14 +17,22 @@ namespace {
 const char* clause(FmiVersion version, Rule rule) {
   const bool is_2 = version == FmiVersion::fmi2;
   switch (rule) {
-    case Rule::archive: return is_2 ? "FMI 2.0, 2.3" : "FMI 3.0, 2.5.1";
-    case Rule::root: return is_2 ? "FMI 2.0, 2.2.1" : "FMI 3.0, 2.4.1";
-    case Rule::unit: return is_2 ? "FMI 2.0, 2.2.2" : "FMI 3.0, 2.4.3";
-    case Rule::co_simulation: return is_2 ? "FMI 2.0, 4.3.1" : "FMI 3.0, 4.3.1";
-    case Rule::variable: return is_2 ? "FMI 2.0, 2.2.7" : "FMI 3.0, 2.4.7";
-    case Rule::structure: return is_2 ? "FMI 2.0, 2.2.8" : "FMI 3.0, 2.4.8";
-    case Rule::naming: return is_2 ? "FMI 2.0, 2.2.9" : "FMI 3.0, 2.4.9";
-    case Rule::functions: return is_2 ? "FMI 2.0, 2.1.2" : "FMI 3.0, 2.2.1";
+    case Rule::archive:
+      return is_2 ? "FMI 2.0, 2.3" : "FMI 3.0, 2.5.1";
+    case Rule::root:
+      return is_2 ? "FMI 2.0, 2.2.1" : "FMI 3.0, 2.4.1";
+    case Rule::unit:
+      return is_2 ? "FMI 2.0, 2.2.2" : "FMI 3.0, 2.4.3";
+    case Rule::co_simulation:
+      return is_2 ? "FMI 2.0, 4.3.1" : "FMI 3.0, 4.3.1";
+    case Rule::variable:
+      return is_2 ? "FMI 2.0, 2.2.7" : "FMI 3.0, 2.4.7";
+    case Rule::structure:
+      return is_2 ? "FMI 2.0, 2.2.8" : "FMI 3.0, 2.4.8";
+    case Rule::naming:
+      return is_2 ? "FMI 2.0, 2.2.9" : "FMI 3.0, 2.4.9";
+    case Rule::functions:
+      return is_2 ? "FMI 2.0, 2.1.2" : "FMI 3.0, 2.2.1";
   }
   return "";
 }
@@ -43,12 +51,12 @@ std::string quoted(const std::string& text) { return "\"" + wire::printable(text
 void check_order(pugi::xml_node root, FmiVersion version, Rules& rules) {
   const std::vector<std::string> order =
       version == FmiVersion::fmi2
-          ? std::vector<std::string>{"ModelExchange", "CoSimulation", "UnitDefinitions", "TypeDefinitions",
-                                     "LogCategories", "DefaultExperiment", "VendorAnnotations", "ModelVariables",
-                                     "ModelStructure"}
-          : std::vector<std::string>{"ModelExchange", "CoSimulation", "ScheduledExecution", "UnitDefinitions",
-                                     "TypeDefinitions", "LogCategories", "DefaultExperiment", "ModelVariables",
-                                     "ModelStructure", "Annotations"};
+          ? std::vector<std::string>{"ModelExchange",     "CoSimulation",   "UnitDefinitions",
+                                     "TypeDefinitions",   "LogCategories",  "DefaultExperiment",
+                                     "VendorAnnotations", "ModelVariables", "ModelStructure"}
+          : std::vector<std::string>{"ModelExchange",   "CoSimulation",  "ScheduledExecution", "UnitDefinitions",
+                                     "TypeDefinitions", "LogCategories", "DefaultExperiment",  "ModelVariables",
+                                     "ModelStructure",  "Annotations"};
   std::size_t last = 0;
   std::set<std::string> seen;
   for (const pugi::xml_node child : root.children()) {
@@ -97,7 +105,8 @@ std::set<std::string> check_units(pugi::xml_node root, Rules& rules) {
       if (!is_exponent && of != "factor" && of != "offset")
         rules.broken(Rule::unit, "unit " + quoted(name) + ": " + wire::printable(of) + " is no base unit");
       else if (!number || (is_exponent && *number != std::round(*number)))
-        rules.broken(Rule::unit, "unit " + quoted(name) + ": " + of + " = " + quoted(value) + " is no exponent or factor");
+        rules.broken(Rule::unit,
+                     "unit " + quoted(name) + ": " + of + " = " + quoted(value) + " is no exponent or factor");
     }
   }
   return units;
@@ -123,8 +132,7 @@ void check_combination(const FmuVariable& v, const std::string& where, Rules& ru
     rules.broken(Rule::variable, where + ": an " + v.causality + " has no initial");
   const bool needs_start = v.causality == "input" || is_one_of(v.initial, {"exact", "approx"});
   const bool has_child_start = is_one_of(v.type, {"String", "Binary", "Clock"});
-  if (needs_start && v.start.empty() && !has_child_start)
-    rules.broken(Rule::variable, where + ": needs a start value");
+  if (needs_start && v.start.empty() && !has_child_start) rules.broken(Rule::variable, where + ": needs a start value");
   if (v.initial == "calculated" && !v.start.empty())
     rules.broken(Rule::variable, where + ": is calculated, so it has no start value");
   if (v.causality == "independent" && !v.start.empty())
@@ -133,8 +141,7 @@ void check_combination(const FmuVariable& v, const std::string& where, Rules& ru
 
 void check_range(const FmuVariable& v, const std::string& where, Rules& rules) {
   if (!v.is_real()) return;
-  if (v.minimum && v.maximum && *v.minimum > *v.maximum)
-    rules.broken(Rule::variable, where + ": min is above max");
+  if (v.minimum && v.maximum && *v.minimum > *v.maximum) rules.broken(Rule::variable, where + ": min is above max");
   if (v.start.empty() || v.elements != 1) return;
   const std::optional<double> start = finite_number(v.start);
   if (!start)
@@ -182,14 +189,17 @@ void check_structure(pugi::xml_node root, const Fmu& fmu, Rules& rules) {
       for (std::size_t i = 0; !is_2 && i < fmu.variables.size(); ++i)
         if (fmu.variables[i].reference == number) place = i;
       if (place == fmu.variables.size())
-        rules.broken(Rule::structure, fmt::format("<{}> {} is no variable", is_2 ? list : element,
-                                                  wire::printable(node.attribute(is_2 ? "index" : "valueReference").value())));
+        rules.broken(Rule::structure,
+                     fmt::format("<{}> {} is no variable", is_2 ? list : element,
+                                 wire::printable(node.attribute(is_2 ? "index" : "valueReference").value())));
       else if (!found.insert(place).second)
-        rules.broken(Rule::structure, fmt::format("<{}> has {} twice", is_2 ? list : element, quoted(fmu.variables[place].name)));
+        rules.broken(Rule::structure,
+                     fmt::format("<{}> has {} twice", is_2 ? list : element, quoted(fmu.variables[place].name)));
     }
     return found;
   };
-  const std::set<std::size_t> outputs = listed("Outputs", "Output"), initial = listed("InitialUnknowns", "InitialUnknown");
+  const std::set<std::size_t> outputs = listed("Outputs", "Output"),
+                              initial = listed("InitialUnknowns", "InitialUnknown");
   for (std::size_t i = 0; i < fmu.variables.size(); ++i) {
     const FmuVariable& v = fmu.variables[i];
     if ((v.causality == "output") != (outputs.count(i) > 0) && v.causality != "clock")
@@ -224,9 +234,11 @@ void check_files(const Extracted& extracted, const Fmu& fmu, Rules& rules) {
     return std::any_of(extracted.names.begin(), extracted.names.end(),
                        [&](const std::string& name) { return name.rfind(folder, 0) == 0; });
   };
-  if (!has_folder("binaries/") && !has_folder("sources/")) rules.broken(Rule::archive, "has neither binaries nor sources");
+  if (!has_folder("binaries/") && !has_folder("sources/"))
+    rules.broken(Rule::archive, "has neither binaries nor sources");
   const std::string binary = fmu.binary().lexically_relative(fmu.folder).string();
-  if (!has(binary)) rules.broken(Rule::archive, wire::printable(binary) + " is missing: the unit cannot run on this machine");
+  if (!has(binary))
+    rules.broken(Rule::archive, wire::printable(binary) + " is missing: the unit cannot run on this machine");
   const std::string licenses = fmu.version == FmiVersion::fmi2 ? "licenses/" : "documentation/licenses/";
   if (has_folder(licenses) && !has(licenses + "license.txt") && !has(licenses + "license.html") &&
       !has(licenses + "license.spdx"))

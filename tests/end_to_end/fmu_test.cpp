@@ -43,13 +43,18 @@ struct Case {
   double first, second;
 };
 constexpr Case kCases[] = {
-    {"mechanisms/four_bar.textproto", "g", "parameter { name: \"g\" of: \"gravity.y\" minimum: -20 maximum: 0 }", -9.0, -5.0},
-    {"mechanisms/stewart.textproto", "g", "parameter { name: \"g\" of: \"gravity.z\" minimum: -20 maximum: 0 }", -9.0, -5.0},
-    {"mechanisms/full_car.textproto", "g", "parameter { name: \"g\" of: \"gravity.z\" minimum: -20 maximum: 0 }", -9.5, -9.0},
+    {"mechanisms/four_bar.textproto", "g", "parameter { name: \"g\" of: \"gravity.y\" minimum: -20 maximum: 0 }", -9.0,
+     -5.0},
+    {"mechanisms/stewart.textproto", "g", "parameter { name: \"g\" of: \"gravity.z\" minimum: -20 maximum: 0 }", -9.0,
+     -5.0},
+    {"mechanisms/full_car.textproto", "g", "parameter { name: \"g\" of: \"gravity.z\" minimum: -20 maximum: 0 }", -9.5,
+     -9.0},
     {"templates/cart_pole/mechanism.textproto", "c",
      "parameter { name: \"c\" of: \"rail_friction.viscous\" minimum: 0 maximum: 100 }", 8.0, 2.0}};
 
-double input_at(long step, std::size_t channel) { return 0.1 * std::sin(0.01 * static_cast<double>(step) + static_cast<double>(channel)); }
+double input_at(long step, std::size_t channel) {
+  return 0.1 * std::sin(0.01 * static_cast<double>(step) + static_cast<double>(channel));
+}
 double parameter_at(const Case& c, long step) { return step / 100 % 2 == 0 ? c.first : c.second; }
 bool changes_at(long step) { return step > 0 && step % 100 == 0; }
 
@@ -98,7 +103,8 @@ std::vector<std::uint64_t> hashes_of_stepper(const config::LoadedMechanism& mech
 
 std::vector<std::uint64_t> hashes_of_library(const config::LoadedMechanism& mechanism, const Case& c, long steps) {
   char message[512];
-  rigstep_stepper* stepper = rigstep_create_from_text(mechanism.text.data(), mechanism.text.size(), nullptr, message, sizeof message);
+  rigstep_stepper* stepper =
+      rigstep_create_from_text(mechanism.text.data(), mechanism.text.size(), nullptr, message, sizeof message);
   REQUIRE_MESSAGE(stepper != nullptr, message);
   const auto parameter = static_cast<std::size_t>(rigstep_find(stepper, RIGSTEP_PARAMETER, c.parameter));
   rigstep_report report{};
@@ -115,7 +121,8 @@ std::vector<std::uint64_t> hashes_of_library(const config::LoadedMechanism& mech
   return hashes;
 }
 
-std::vector<std::uint64_t> hashes_of_unit(const config::LoadedMechanism& mechanism, const Case& c, long steps, FmiVersion version) {
+std::vector<std::uint64_t> hashes_of_unit(const config::LoadedMechanism& mechanism, const Case& c, long steps,
+                                          FmiVersion version) {
   const Loaded unit(mechanism, version);
   CHECK(unit.fmu.violations.empty());
   const auto instance = instantiate(unit.fmu, unit.binary, "unit");
@@ -226,9 +233,13 @@ TEST_CASE("units: FMI 3.0, calls in the wrong order are errors and harm nothing"
   FUNCTION(fmi3FreeInstance);
   FUNCTION(fmi3SetFloat64);
   const std::string resources = (unit.fmu.folder / "resources").string() + "/";
-  CHECK(fmi3InstantiateCoSimulation_("unit", "{another}", resources.c_str(), false, true, false, false, nullptr, 0, nullptr, nullptr, nullptr) == nullptr);
-  CHECK(fmi3InstantiateCoSimulation_("unit", unit.fmu.token.c_str(), "/nowhere/", false, true, false, false, nullptr, 0, nullptr, nullptr, nullptr) == nullptr);
-  const fmi3Instance instance = fmi3InstantiateCoSimulation_("unit", unit.fmu.token.c_str(), resources.c_str(), false, false, false, false, nullptr, 0, nullptr, nullptr, nullptr);
+  CHECK(fmi3InstantiateCoSimulation_("unit", "{another}", resources.c_str(), false, true, false, false, nullptr, 0,
+                                     nullptr, nullptr, nullptr) == nullptr);
+  CHECK(fmi3InstantiateCoSimulation_("unit", unit.fmu.token.c_str(), "/nowhere/", false, true, false, false, nullptr, 0,
+                                     nullptr, nullptr, nullptr) == nullptr);
+  const fmi3Instance instance =
+      fmi3InstantiateCoSimulation_("unit", unit.fmu.token.c_str(), resources.c_str(), false, false, false, false,
+                                   nullptr, 0, nullptr, nullptr, nullptr);
   REQUIRE(instance != nullptr);
   bool event = true, ends = true, early = true;
   double last = -1.0;
@@ -237,8 +248,8 @@ TEST_CASE("units: FMI 3.0, calls in the wrong order are errors and harm nothing"
   const auto step = [&](double time) { return fmi3DoStep_(instance, time, 0.001, true, &event, &ends, &early, &last); };
   // in every state those that no unit without events has
   const auto others_fail = [&] {
-    for (const auto& f : {fmi3EnterEventMode_, fmi3EnterConfigurationMode_, fmi3ExitConfigurationMode_, fmi3EnterStepMode_,
-                          fmi3EnterContinuousTimeMode_, fmi3EvaluateDiscreteStates_})
+    for (const auto& f : {fmi3EnterEventMode_, fmi3EnterConfigurationMode_, fmi3ExitConfigurationMode_,
+                          fmi3EnterStepMode_, fmi3EnterContinuousTimeMode_, fmi3EvaluateDiscreteStates_})
       CHECK(f(instance) == fmi3Error);
   };
   others_fail();  // instantiated
@@ -256,12 +267,13 @@ TEST_CASE("units: FMI 3.0, calls in the wrong order are errors and harm nothing"
   CHECK(step(0.001) == fmi3OK);
   REQUIRE(fmi3Terminate_(instance) == fmi3OK);
   others_fail();  // terminated
-  CHECK((enter() == fmi3Error && leave() == fmi3Error && step(0.002) == fmi3Error && fmi3Terminate_(instance) == fmi3Error));
+  CHECK((enter() == fmi3Error && leave() == fmi3Error && step(0.002) == fmi3Error &&
+         fmi3Terminate_(instance) == fmi3Error));
   REQUIRE(fmi3Reset_(instance) == fmi3OK);
   REQUIRE((enter() == fmi3OK && leave() == fmi3OK && step(0.0) == fmi3OK));
   const fmi3ValueReference output = unit.reference("phi"), nothing = 1'000'000;
   const double value = 1.0;
-  CHECK(fmi3SetFloat64_(instance, &output, 1, &value, 1) == fmi3Error);   // terminates, 2.3.1
+  CHECK(fmi3SetFloat64_(instance, &output, 1, &value, 1) == fmi3Error);  // terminates, 2.3.1
   CHECK((step(0.001) == fmi3Error && fmi3Reset_(instance) == fmi3OK));
   CHECK(fmi3SetFloat64_(instance, &nothing, 1, &value, 1) == fmi3Error);
   fmi3FreeInstance_(instance);
@@ -289,9 +301,12 @@ TEST_CASE("units: FMI 2.0, calls in the wrong order are errors and harm nothing"
   const std::string resources = "file://" + (unit.fmu.folder / "resources").string();
   const fmi2CallbackFunctions callbacks{nullptr, std::calloc, std::free, nullptr, nullptr};
   CHECK(fmi2Instantiate_("unit", fmi2CoSimulation, "{another}", resources.c_str(), &callbacks, 0, 1) == nullptr);
-  CHECK(fmi2Instantiate_("unit", fmi2ModelExchange, unit.fmu.token.c_str(), resources.c_str(), &callbacks, 0, 1) == nullptr);
-  CHECK(fmi2Instantiate_("unit", fmi2CoSimulation, unit.fmu.token.c_str(), resources.c_str(), nullptr, 0, 1) == nullptr);
-  const fmi2Component c = fmi2Instantiate_("unit", fmi2CoSimulation, unit.fmu.token.c_str(), resources.c_str(), &callbacks, 0, 0);
+  CHECK(fmi2Instantiate_("unit", fmi2ModelExchange, unit.fmu.token.c_str(), resources.c_str(), &callbacks, 0, 1) ==
+        nullptr);
+  CHECK(fmi2Instantiate_("unit", fmi2CoSimulation, unit.fmu.token.c_str(), resources.c_str(), nullptr, 0, 1) ==
+        nullptr);
+  const fmi2Component c =
+      fmi2Instantiate_("unit", fmi2CoSimulation, unit.fmu.token.c_str(), resources.c_str(), &callbacks, 0, 0);
   REQUIRE(c != nullptr);
   const fmi2ValueReference phi = unit.reference("phi"), drive = unit.reference("drive");
   double value = 0.0;
@@ -299,12 +314,15 @@ TEST_CASE("units: FMI 2.0, calls in the wrong order are errors and harm nothing"
   const auto step = [&](double time, double size) { return fmi2DoStep_(c, time, size, 0); };
   const auto get = [&] { return fmi2GetReal_(c, &phi, 1, &value); };
   const auto set = [&] { return fmi2SetReal_(c, &drive, 1, &value); };
-  CHECK((fmi2ExitInitializationMode_(c) == fmi2Error && step(0.0, 0.001) == fmi2Error && fmi2Terminate_(c) == fmi2Error && get() == fmi2Error));
+  CHECK((fmi2ExitInitializationMode_(c) == fmi2Error && step(0.0, 0.001) == fmi2Error &&
+         fmi2Terminate_(c) == fmi2Error && get() == fmi2Error));
   REQUIRE((setup() == fmi2OK && fmi2EnterInitializationMode_(c) == fmi2OK));
-  CHECK((setup() == fmi2Error && fmi2EnterInitializationMode_(c) == fmi2Error && step(0.0, 0.001) == fmi2Error && fmi2Terminate_(c) == fmi2Error));
+  CHECK((setup() == fmi2Error && fmi2EnterInitializationMode_(c) == fmi2Error && step(0.0, 0.001) == fmi2Error &&
+         fmi2Terminate_(c) == fmi2Error));
   CHECK(get() == fmi2OK);
   REQUIRE(fmi2ExitInitializationMode_(c) == fmi2OK);
-  CHECK((setup() == fmi2Error && fmi2EnterInitializationMode_(c) == fmi2Error && fmi2ExitInitializationMode_(c) == fmi2Error));
+  CHECK((setup() == fmi2Error && fmi2EnterInitializationMode_(c) == fmi2Error &&
+         fmi2ExitInitializationMode_(c) == fmi2Error));
   CHECK((fmi2CancelStep_(c) == fmi2Error && set() == fmi2OK && step(0.0, 0.001) == fmi2OK && get() == fmi2OK));
   CHECK(step(0.001, 0.0005) == fmi2Discard);  // now after a step that failed
   fmi2Status status = fmi2OK;
@@ -341,8 +359,12 @@ void damage(std::mt19937& random, const Exported& good, const std::vector<Archiv
   }
   std::vector<ArchiveFile> changed = files;  // of the files: text changed, one missing, one whose name leads outside
   switch (below(4)) {
-    case 0: changed.erase(changed.begin() + static_cast<std::ptrdiff_t>(below(changed.size()))); break;
-    case 1: changed[below(changed.size())].name = "../outside"; break;
+    case 0:
+      changed.erase(changed.begin() + static_cast<std::ptrdiff_t>(below(changed.size())));
+      break;
+    case 1:
+      changed[below(changed.size())].name = "../outside";
+      break;
     default:
       std::string& text = changed[below(changed.size() - 1)].content;  // not the binary
       for (std::size_t k = below(20) + 1; k > 0; --k)
