@@ -140,7 +140,7 @@ Extracted extract_archive(const fs::path& path, const fs::path& folder) {
     extract_entry(archive.get(), entry, shown, path, folder / name, room);
     result.names.push_back(name);
   }
-  if (path.extension() != ".fmu") result.violations.push_back("the name of the file does not end with .fmu");
+  if (path.extension() != ".fmu") result.violations.emplace_back("the name of the file does not end with .fmu");
   if (seen.count("modelDescription.xml") == 0)
     throw FmuError(path.string() + ": has no modelDescription.xml at its top: that is no functional mock-up unit");
   return result;

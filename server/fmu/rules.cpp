@@ -45,7 +45,7 @@ bool is_c_name(const std::string& name) {
   return !name.empty() && is_structured_name(name) && name.find_first_of(".[") == std::string::npos;
 }
 
-std::string quoted(const std::string& text) { return "\"" + wire::printable(text) + "\""; }
+std::string in_quotes(const std::string& text) { return "\"" + wire::printable(text) + "\""; }
 
 // The elements below the root: known, and in the order of the schema.
 void check_order(pugi::xml_node root, FmiVersion version, Rules& rules) {
@@ -81,14 +81,14 @@ void check_root(pugi::xml_node root, const Fmu& fmu, Rules& rules) {
     rules.broken(Rule::root, fmu.version == FmiVersion::fmi2 ? "guid is missing" : "instantiationToken is missing");
   const std::string convention = root.attribute("variableNamingConvention").value();
   if (!convention.empty() && !is_one_of(convention, {"flat", "structured"}))
-    rules.broken(Rule::root, "variableNamingConvention " + quoted(convention) + " is neither flat nor structured");
+    rules.broken(Rule::root, "variableNamingConvention " + in_quotes(convention) + " is neither flat nor structured");
   if (!is_c_name(fmu.model_identifier))
-    rules.broken(Rule::co_simulation, "modelIdentifier " + quoted(fmu.model_identifier) + " is no name of C");
+    rules.broken(Rule::co_simulation, "modelIdentifier " + in_quotes(fmu.model_identifier) + " is no name of C");
   for (const pugi::xml_attribute attribute : root.child("CoSimulation").attributes()) {
     const std::string name = attribute.name(), value = attribute.value();
     const bool is_flag = name.rfind("can", 0) == 0 || name.rfind("needs", 0) == 0 || name.rfind("has", 0) == 0;
     if (is_flag && !is_one_of(value, {"true", "false", "1", "0"}))
-      rules.broken(Rule::co_simulation, name + " = " + quoted(value) + " is no boolean");
+      rules.broken(Rule::co_simulation, name + " = " + in_quotes(value) + " is no boolean");
   }
 }
 
@@ -97,16 +97,16 @@ std::set<std::string> check_units(pugi::xml_node root, Rules& rules) {
   for (const pugi::xml_node unit : root.child("UnitDefinitions").children("Unit")) {
     const std::string name = unit.attribute("name").value();
     if (name.empty()) rules.broken(Rule::unit, "a unit has no name");
-    if (!units.insert(name).second) rules.broken(Rule::unit, "unit " + quoted(name) + " is defined twice");
+    if (!units.insert(name).second) rules.broken(Rule::unit, "unit " + in_quotes(name) + " is defined twice");
     for (const pugi::xml_attribute attribute : unit.child("BaseUnit").attributes()) {
       const std::string of = attribute.name(), value = attribute.value();
       const std::optional<double> number = finite_number(value);
       const bool is_exponent = is_one_of(of, {"kg", "m", "s", "A", "K", "mol", "cd", "rad"});
       if (!is_exponent && of != "factor" && of != "offset")
-        rules.broken(Rule::unit, "unit " + quoted(name) + ": " + wire::printable(of) + " is no base unit");
+        rules.broken(Rule::unit, "unit " + in_quotes(name) + ": " + wire::printable(of) + " is no base unit");
       else if (!number || (is_exponent && *number != std::round(*number)))
         rules.broken(Rule::unit,
-                     "unit " + quoted(name) + ": " + of + " = " + quoted(value) + " is no exponent or factor");
+                     "unit " + in_quotes(name) + ": " + of + " = " + in_quotes(value) + " is no exponent or factor");
     }
   }
   return units;
@@ -117,15 +117,15 @@ void check_combination(const FmuVariable& v, const std::string& where, Rules& ru
   const bool is_fixed = is_one_of(v.variability, {"fixed", "tunable"});
   if (!is_one_of(v.causality, {"parameter", "calculatedParameter", "structuralParameter", "input", "output", "local",
                                "independent"}))
-    rules.broken(Rule::variable, where + ": causality " + quoted(v.causality) + " is none");
+    rules.broken(Rule::variable, where + ": causality " + in_quotes(v.causality) + " is none");
   if (!is_one_of(v.variability, {"constant", "fixed", "tunable", "discrete", "continuous"}))
-    rules.broken(Rule::variable, where + ": variability " + quoted(v.variability) + " is none");
+    rules.broken(Rule::variable, where + ": variability " + in_quotes(v.variability) + " is none");
   if (!v.initial.empty() && !is_one_of(v.initial, {"exact", "approx", "calculated"}))
-    rules.broken(Rule::variable, where + ": initial " + quoted(v.initial) + " is none");
+    rules.broken(Rule::variable, where + ": initial " + in_quotes(v.initial) + " is none");
   if (is_one_of(v.causality, {"parameter", "calculatedParameter", "structuralParameter"}) && !is_fixed)
-    rules.broken(Rule::variable, where + ": a parameter is fixed or tunable, not " + quoted(v.variability));
+    rules.broken(Rule::variable, where + ": a parameter is fixed or tunable, not " + in_quotes(v.variability));
   if (is_one_of(v.causality, {"input", "output"}) && is_fixed)
-    rules.broken(Rule::variable, where + ": an input or output is not " + quoted(v.variability));
+    rules.broken(Rule::variable, where + ": an input or output is not " + in_quotes(v.variability));
   if (v.variability == "continuous" && !is_one_of(v.type, {"Real", "Float64", "Float32"}))
     rules.broken(Rule::variable, where + ": only real variables are continuous");
   if (is_one_of(v.causality, {"input", "independent"}) && !v.initial.empty())
@@ -145,7 +145,7 @@ void check_range(const FmuVariable& v, const std::string& where, Rules& rules) {
   if (v.start.empty() || v.elements != 1) return;
   const std::optional<double> start = finite_number(v.start);
   if (!start)
-    rules.broken(Rule::variable, where + ": start = " + quoted(v.start) + " is no number");
+    rules.broken(Rule::variable, where + ": start = " + in_quotes(v.start) + " is no number");
   else if ((v.minimum && *start < *v.minimum) || (v.maximum && *start > *v.maximum))
     rules.broken(Rule::variable, where + ": start lies outside min and max");
 }
@@ -155,16 +155,16 @@ void check_variables(const Fmu& fmu, bool is_structured, const std::set<std::str
   std::map<std::uint32_t, std::string> references;
   int independent = 0;
   for (const FmuVariable& v : fmu.variables) {
-    const std::string where = "variable " + quoted(v.name);
+    const std::string where = "variable " + in_quotes(v.name);
     if (v.name.empty()) rules.broken(Rule::variable, "a variable has no name");
     if (!names.insert(v.name).second) rules.broken(Rule::variable, where + ": another one has this name");
     if (v.type.empty()) rules.broken(Rule::variable, where + ": has no type");
     const bool is_new = references.emplace(v.reference, v.name).second;
     if (!is_new && fmu.version == FmiVersion::fmi3)
       rules.broken(Rule::variable, fmt::format("{}: valueReference {} is that of {}", where, v.reference,
-                                               quoted(references[v.reference])));
+                                               in_quotes(references[v.reference])));
     if (!v.unit.empty() && units.count(v.unit) == 0)
-      rules.broken(Rule::unit, where + ": unit " + quoted(v.unit) + " is not defined");
+      rules.broken(Rule::unit, where + ": unit " + in_quotes(v.unit) + " is not defined");
     if (is_structured && v.name.find('\'') == std::string::npos && v.name.rfind("der(", 0) != 0 &&
         !is_structured_name(v.name))
       rules.broken(Rule::naming, where + ": is no structured name");
@@ -194,7 +194,7 @@ void check_structure(pugi::xml_node root, const Fmu& fmu, Rules& rules) {
                                  wire::printable(node.attribute(is_2 ? "index" : "valueReference").value())));
       else if (!found.insert(place).second)
         rules.broken(Rule::structure,
-                     fmt::format("<{}> has {} twice", is_2 ? list : element, quoted(fmu.variables[place].name)));
+                     fmt::format("<{}> has {} twice", is_2 ? list : element, in_quotes(fmu.variables[place].name)));
     }
     return found;
   };
@@ -203,11 +203,12 @@ void check_structure(pugi::xml_node root, const Fmu& fmu, Rules& rules) {
   for (std::size_t i = 0; i < fmu.variables.size(); ++i) {
     const FmuVariable& v = fmu.variables[i];
     if ((v.causality == "output") != (outputs.count(i) > 0) && v.causality != "clock")
-      rules.broken(Rule::structure, quoted(v.name) + (outputs.count(i) > 0 ? " is listed as an output and is none"
-                                                                           : " is an output and is not listed as one"));
+      rules.broken(Rule::structure,
+                   in_quotes(v.name) + (outputs.count(i) > 0 ? " is listed as an output and is none"
+                                                             : " is an output and is not listed as one"));
     const bool is_unknown = (v.causality == "output" && v.initial != "exact") || v.causality == "calculatedParameter";
     if (is_unknown && initial.count(i) == 0)
-      rules.broken(Rule::structure, quoted(v.name) + " is missing among the initial unknowns");
+      rules.broken(Rule::structure, in_quotes(v.name) + " is missing among the initial unknowns");
   }
 }
 
