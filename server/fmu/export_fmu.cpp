@@ -11,6 +11,7 @@
 #include "proto/load_rig.h"
 #include "server/fmu/archive.h"
 #include "server/fmu/documentation_page.h"
+#include "server/fmu/license_text.h"
 #include "server/live/session.h"
 #include "server/output/csv.h"
 #include "server/plugin/token.h"
@@ -61,12 +62,6 @@ double time_of_step(plugin::Instance& instance) {
 
 std::string utc_now() { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))); }
 
-std::string license_text() {
-  for (const fs::path& path : {fs::path(RIGSTEP_SOURCE_LICENSE)})
-    if (std::error_code error; fs::exists(path, error)) return kLicense + bytes_of(path);
-  return kLicense;
-}
-
 }  // namespace
 
 fs::path plugin_file(const std::string& name) {
@@ -92,7 +87,8 @@ void export_fmu(const config::LoadedMechanism& mechanism, const FmuExport& optio
   const std::string binaries = is_2 ? "binaries/linux64/" : "binaries/x86_64-linux/";
   write_archive(output, {{"modelDescription.xml", model_description(description, instance, variables)},
                          {"documentation/index.html", page},
-                         {is_2 ? "licenses/license.txt" : "documentation/licenses/license.txt", license_text()},
+                         {is_2 ? "licenses/license.txt" : "documentation/licenses/license.txt",
+                          std::string(kLicense) + kLicenseText},
                          {"resources/mechanism.textproto", mechanism.text},
                          {"resources/rig.textproto", rig},
                          {binaries + description.model_identifier + ".so",

@@ -97,7 +97,8 @@ fmi3Instance fmi3InstantiateCoSimulation(fmi3String name, fmi3String token, fmi3
     };
     std::string folder = resource_path;
     while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
-    auto instance = std::make_unique<Instance3>(Unit(folder, token, Unit::Standard::fmi3, tell), early_return_allowed);
+    auto instance =
+        std::make_unique<Instance3>(Instance3{Unit(folder, token, Unit::Standard::fmi3, tell), early_return_allowed});
     instance->unit.set_logging(logging_on);
     return instance.release();
   } catch (const std::exception& error) {
