@@ -72,10 +72,10 @@ server_room(recordings live output)
 server_room(fmu plugin live output)
 server_room(machine live link rig output)
 server_room(verify live link rig output)
-server_room(bench verify machine live link rig output)
+server_room(bench verify machine fmu plugin live link rig output)
 server_room(studies bench verify machine live link rig output)
 server_room(view recordings live link rig output)
-server_room(commands studies bench verify machine recordings fmu view live link rig output)
+server_room(commands studies bench verify machine recordings fmu plugin view live link rig output)
 # a plugin holds no service: what is in it is for any host
 set(allow_server/plugin
     "${std}|${posix}|<(link|dlfcn|stddef|stdint|stdbool|xxhash)\\.h>|<google/protobuf/arena\\.h>|\"core/.*\"|\"proto/.*\"|\"server/plugin/.*\"")

@@ -10,6 +10,7 @@
 #include "server/bench/error_costs.h"
 #include "server/bench/loop.h"
 #include "server/bench/peers.h"
+#include "server/bench/plugin_costs.h"
 #include "server/bench/solvers.h"
 #include "server/bench/step_comparison.h"
 #include "server/bench/step_costs.h"
@@ -176,6 +177,29 @@ int bench_loop_command(const LoopBenchRequest& request, bool json) {
   return interrupted ? kExitInterrupted : kExitOk;
 }
 
+struct PluginBenchOptions {
+  std::vector<std::string> files;
+  bool quick = false, json = false;
+};
+
+int bench_plugin(PluginBenchOptions options) {
+  rt::set_floating_point_mode();
+  watch_interrupts();
+  if (options.files.empty())
+    for (const char* name : {"mechanisms/four_bar.textproto", "mechanisms/stewart.textproto",
+                             "mechanisms/full_car.textproto", "templates/cart_pole/mechanism.textproto"})
+      options.files.push_back(shipped_file(name));
+  Progress progress("measuring", static_cast<double>(options.files.size()));
+  const std::vector<PluginCost> costs =
+      measure_plugin_costs(options.files, options.quick, interrupted, [&](double done) { progress.at(done); });
+  if (interrupted) return kExitInterrupted;
+  if (options.json)
+    print_json(to_json(costs));
+  else
+    print_text("{}", plugin_costs_text(costs));
+  return kExitOk;
+}
+
 void add_shared_options(CLI::App& command, BenchOptions& options) {
   command.add_option(
       "--mechanism", options.mechanisms,
@@ -259,7 +283,21 @@ Command add_bench(CLI::App& app) {
                            "  rigstep bench loop config/rigs/ci_loopback.textproto\n"
                            "  rigstep bench loop my_rig.textproto --seconds 10 --rounds 7 --json\n\n") +
                kExitCodeHelp);
-  return [step, loop, step_options, error_options, loop_options, loop_json] {
+
+  auto plugin_options = std::make_shared<PluginBenchOptions>();
+  CLI::App* plugin = command->add_subcommand(
+      "plugin", "A step through the C library and through units of FMI 2.0 and 3.0, beside one of the stepper");
+  plugin->add_option("MECHANISM", plugin_options->files,
+                     "Mechanism files (default: four_bar, stewart, full_car, cart_pole)");
+  plugin->add_flag("--quick", plugin_options->quick, "Few steps: shows that it works, measures nothing well");
+  plugin->add_flag("--json", plugin_options->json, "Print the result as JSON");
+  plugin->footer(std::string("Examples:\n"
+                             "  rigstep bench plugin\n"
+                             "  rigstep bench plugin config/mechanisms/pipelayer.textproto --json\n\n"
+                             "At each step inputs are set and all outputs read. The ways are measured by turns.\n\n") +
+                 kExitCodeHelp);
+  return [step, loop, plugin, step_options, error_options, loop_options, loop_json, plugin_options] {
+    if (plugin->parsed()) return bench_plugin(*plugin_options);
     if (loop->parsed()) return bench_loop_command(*loop_options, *loop_json);
     return step->parsed() ? bench_step(*step_options) : bench_error(*error_options);
   };

@@ -33,8 +33,9 @@ void print(const Options& options, const FmuRunResult& result) {
   if (options.run.output == "-") return;
   print_text("{} steps to {:.9g} s in {:.3f} s ({:.2f} us a step)\n", result.steps, result.time, result.wall,
              result.steps > 0 ? 1e6 * result.wall / static_cast<double>(result.steps) : 0.0);
-  print_text("standard         {}\n", result.violations.empty() ? std::string("no rule is broken")
-                                                                 : fmt::format("{} rules are broken", result.violations.size()));
+  print_text("standard         {}\n", result.violations.empty()
+                                          ? std::string("no rule is broken")
+                                          : fmt::format("{} rules are broken", result.violations.size()));
 }
 
 int fmusim(Options options) {
@@ -68,11 +69,17 @@ int fmusim(Options options) {
 
 Command add_fmusim(CLI::App& app) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("fmusim", "Run any unit for co-simulation, FMI 2.0 or 3.0, and check its rules");
-  command->add_option("FILE", options->unit, "The unit, a .fmu. Its binary is run here: take it from whom you trust")->required();
-  command->add_option("--inputs", options->run.inputs, "CSV with a column t [s] and columns named like inputs, interpolated linearly at the end of each step");
-  command->add_option("--stop", options->run.stop_time, "Stop time [s]; default: the unit's own, else 10")->check(between(1e-9, kLongest));
-  command->add_option("--step", options->run.step_size, "Communication step [s]; default: the unit's own, else 0.001")->check(between(1e-9, 1e3));
+  CLI::App* command =
+      app.add_subcommand("fmusim", "Run any unit for co-simulation, FMI 2.0 or 3.0, and check its rules");
+  command->add_option("FILE", options->unit, "The unit, a .fmu. Its binary is run here: take it from whom you trust")
+      ->required();
+  command->add_option(
+      "--inputs", options->run.inputs,
+      "CSV with a column t [s] and columns named like inputs, interpolated linearly at the end of each step");
+  command->add_option("--stop", options->run.stop_time, "Stop time [s]; default: the unit's own, else 10")
+      ->check(between(1e-9, kLongest));
+  command->add_option("--step", options->run.step_size, "Communication step [s]; default: the unit's own, else 0.001")
+      ->check(between(1e-9, 1e3));
   add_set(command, options->run.parameters);
   command->add_option("--output", options->run.output, "CSV of the outputs after each step; - is standard output");
   command->add_flag("--json", options->json, "Print the summary as JSON");

@@ -22,7 +22,8 @@ using Archive = std::unique_ptr<zip_t, void (*)(zip_t*)>;
 constexpr std::size_t kPiece = std::size_t{1} << 16;
 
 [[noreturn]] void cannot_write(const fs::path& path, const char* reason) {
-  throw FileError(path.string() + ": cannot be written (" + reason + "): name a file in a folder that you may write to");
+  throw FileError(path.string() + ": cannot be written (" + reason +
+                  "): name a file in a folder that you may write to");
 }
 
 // Why an entry must not be extracted; empty: it may.
@@ -54,8 +55,8 @@ void extract_entry(zip_t* archive, const zip_stat_t& entry, const std::string& s
                                 shown, reason));
   };
   if (entry.size > room)
-    throw FmuError(fmt::format("{}: {}: more than {} MiB: nothing so large is extracted", path.string(), shown,
-                               kMostBytes >> 20));
+    throw FmuError(
+        fmt::format("{}: {}: more than {} MiB: nothing so large is extracted", path.string(), shown, kMostBytes >> 20));
   const std::unique_ptr<zip_file_t, int (*)(zip_file_t*)> source(zip_fopen_index(archive, entry.index, 0), zip_fclose);
   if (!source) throw damaged(zip_strerror(archive));
   std::error_code no_folder;
@@ -93,7 +94,8 @@ void write_archive(const fs::path& path, const std::vector<ArchiveFile>& files) 
   }
   for (const ArchiveFile& file : files) {
     zip_source_t* source = zip_source_buffer(archive, file.content.data(), file.content.size(), 0);
-    const zip_int64_t index = source == nullptr ? -1 : zip_file_add(archive, file.name.c_str(), source, ZIP_FL_ENC_UTF_8);
+    const zip_int64_t index =
+        source == nullptr ? -1 : zip_file_add(archive, file.name.c_str(), source, ZIP_FL_ENC_UTF_8);
     if (index < 0 || zip_set_file_compression(archive, static_cast<zip_uint64_t>(index), ZIP_CM_DEFLATE, 0) != 0 ||
         zip_file_set_external_attributes(archive, static_cast<zip_uint64_t>(index), 0, ZIP_OPSYS_UNIX,
                                          (S_IFREG | 0644U) << 16) != 0) {
@@ -138,7 +140,7 @@ Extracted extract_archive(const fs::path& path, const fs::path& folder) {
     extract_entry(archive.get(), entry, shown, path, folder / name, room);
     result.names.push_back(name);
   }
-  if (path.extension() != ".fmu") result.violations.push_back("the name of the file does not end with .fmu");
+  if (path.extension() != ".fmu") result.violations.emplace_back("the name of the file does not end with .fmu");
   if (seen.count("modelDescription.xml") == 0)
     throw FmuError(path.string() + ": has no modelDescription.xml at its top: that is no functional mock-up unit");
   return result;

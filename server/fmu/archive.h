@@ -1,5 +1,5 @@
-// Zip files as both standards of FMI want them, and their safe extraction: whatever an archive holds, nothing is written
-// but regular files below the folder. Offline.
+// Zip files as both standards of FMI want them, and their safe extraction: whatever an archive holds, nothing is
+// written but regular files below the folder. Offline.
 #pragma once
 
 #include <cstdint>

@@ -35,8 +35,9 @@ void add_table(pugi::xml_node body, const char* title, Source source, const Inst
   add(body, "h2", title);
   pugi::xml_node table = add(body, "table");
   const bool is_parameter = source == Source::parameter;
-  add_row(table, "th", is_parameter ? std::vector<std::string>{"name", "unit", "start", "from", "to", "kind"}
-                                    : std::vector<std::string>{"name", "unit"});
+  add_row(table, "th",
+          is_parameter ? std::vector<std::string>{"name", "unit", "start", "from", "to", "kind"}
+                       : std::vector<std::string>{"name", "unit"});
   for (const Variable& variable : variables) {
     if (!is_listed(variable)) continue;
     std::vector<std::string> cells{variable.name, variable.unit};
@@ -60,7 +61,8 @@ void add_picture(pugi::xml_node body, const Instance& instance) {
     return m.bodies()[b].position_0 + Eigen::Quaterniond(p[0], p[1], p[2], p[3]) * point_b;
   };
   for (const Joint& joint : m.joints())
-    for (const auto& [index, frame] : {std::pair(joint.first, joint.in_first), std::pair(joint.second, joint.in_second)})
+    for (const auto& [index, frame] :
+         {std::pair(joint.first, joint.in_first), std::pair(joint.second, joint.in_second)})
       if (index != kGround) lines.emplace_back(m.bodies()[index].position_0, joint_point(index, frame.point_b));
   Vec3 low = Vec3::Constant(1e300), high = Vec3::Constant(-1e300);
   for (const Body& b : m.bodies()) low = low.cwiseMin(b.position_0), high = high.cwiseMax(b.position_0);
@@ -78,7 +80,8 @@ void add_picture(pugi::xml_node body, const Instance& instance) {
   pugi::xml_node picture = add(body, "svg");
   picture.append_attribute("viewBox").set_value("0 0 400 400");
   picture.append_attribute("width").set_value("400");
-  const auto draw = [&picture](const char* element, const std::vector<std::pair<const char*, std::string>>& attributes) {
+  const auto draw = [&picture](const char* element,
+                               const std::vector<std::pair<const char*, std::string>>& attributes) {
     pugi::xml_node node = picture.append_child(element);
     for (const auto& [name, value] : attributes) node.append_attribute(name).set_value(value.c_str());
     return node;
@@ -86,10 +89,12 @@ void add_picture(pugi::xml_node body, const Instance& instance) {
   for (const auto& [from, to] : lines)
     draw("line", {{"x1", x(from)}, {"y1", y(from)}, {"x2", x(to)}, {"y2", y(to)}, {"stroke", "steelblue"}});
   for (const Body& b : m.bodies())
-    add(draw("circle", {{"cx", x(b.position_0)}, {"cy", y(b.position_0)}, {"r", "4"}, {"fill", "black"}}), "title", b.name);
+    add(draw("circle", {{"cx", x(b.position_0)}, {"cy", y(b.position_0)}, {"r", "4"}, {"fill", "black"}}), "title",
+        b.name);
   const char* const axes = "xyz";
-  add(body, "p", fmt::format("World axes: {} to the right, {} upwards. Dots are mass centres, lines lead to joints.",
-                             axes[across], axes[up]));
+  add(body, "p",
+      fmt::format("World axes: {} to the right, {} upwards. Dots are mass centres, lines lead to joints.", axes[across],
+                  axes[up]));
 }
 
 void add_facts(pugi::xml_node body, const ModelDescription& d, const Instance& instance, double step_seconds) {
@@ -102,7 +107,8 @@ void add_facts(pugi::xml_node body, const ModelDescription& d, const Instance& i
                   rank.start.degrees_of_freedom, rank.start.redundant),
       rank.singular() ? "The start pose is singular." : "The start pose is not singular.",
       fmt::format("Internal step {} s. Communication steps are multiples of it; others are refused with a message that "
-                  "names those that would do.", period),
+                  "names those that would do.",
+                  period),
       fmt::format("A step took {:.1f} us where this unit was exported, on one thread ({}).", 1e6 * step_seconds,
                   cpu_fingerprint()),
       "Inputs are held over each internal step. Outputs are those of the state: they change with a step only.",
@@ -127,12 +133,14 @@ std::string documentation_page(const ModelDescription& d, const Instance& instan
   pugi::xml_node head = add(html, "head");
   add(head, "meta").append_attribute("charset").set_value("utf-8");
   add(head, "title", instance.mechanism().name());
-  add(head, "style", "body{font-family:sans-serif;max-width:50em;margin:2em auto}td,th{text-align:left;padding:0 1em 0 0}");
+  add(head, "style",
+      "body{font-family:sans-serif;max-width:50em;margin:2em auto}td,th{text-align:left;padding:0 1em 0 0}");
   pugi::xml_node body = add(html, "body");
   add(body, "h1", instance.mechanism().name());
-  add(body, "p", fmt::format("A mechanism for co-simulation (FMI {}.0), made by Rigstep {} on {}. The mechanism is "
-                             "resources/mechanism.textproto, its settings are resources/rig.textproto.",
-                             static_cast<int>(d.version), product_version(), d.made_at));
+  add(body, "p",
+      fmt::format("A mechanism for co-simulation (FMI {}.0), made by Rigstep {} on {}. The mechanism is "
+                  "resources/mechanism.textproto, its settings are resources/rig.textproto.",
+                  static_cast<int>(d.version), product_version(), d.made_at));
   add_facts(body, d, instance, step_seconds);
   add_picture(body, instance);
   add_table(body, "Inputs", Source::input, instance, variables);

@@ -11,6 +11,7 @@
 #include "proto/load_rig.h"
 #include "server/fmu/archive.h"
 #include "server/fmu/documentation_page.h"
+#include "server/fmu/license_text.h"
 #include "server/live/session.h"
 #include "server/output/csv.h"
 #include "server/plugin/token.h"
@@ -25,8 +26,10 @@ constexpr int kTimedSteps = 200;
 
 constexpr const char* kLicense =
     "The mechanism and its files are those of whoever exported this unit.\n\n"
-    "The binary is Rigstep with, statically linked: Eigen (MPL 2.0, https://eigen.tuxfamily.org), protobuf (BSD 3-clause,\n"
-    "Google), xxHash (BSD 2-clause, Yann Collet) and the run-time libraries of GCC (GPL 3 with the GCC Runtime Library\n"
+    "The binary is Rigstep with, statically linked: Eigen (MPL 2.0, https://eigen.tuxfamily.org), protobuf (BSD "
+    "3-clause,\n"
+    "Google), xxHash (BSD 2-clause, Yann Collet) and the run-time libraries of GCC (GPL 3 with the GCC Runtime "
+    "Library\n"
     "Exception).\n\n";
 
 std::string bytes_of(const fs::path& path) {
@@ -59,19 +62,13 @@ double time_of_step(plugin::Instance& instance) {
 
 std::string utc_now() { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))); }
 
-std::string license_text() {
-  for (const fs::path& path : {fs::path(RIGSTEP_SOURCE_LICENSE)})
-    if (std::error_code error; fs::exists(path, error)) return kLicense + bytes_of(path);
-  return kLicense;
-}
-
 }  // namespace
 
-fs::path fmu_binary(FmiVersion version) {
+fs::path plugin_file(const std::string& name) {
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error).parent_path();
-  const std::string name = fmt::format("rigstep_fmi{}.so", static_cast<int>(version));
-  for (const char* folder : {"../" RIGSTEP_LIBRARY_FOLDER "/rigstep", "plugin"})
+  for (const char* folder :
+       {"../" RIGSTEP_LIBRARY_FOLDER "/rigstep", "../" RIGSTEP_LIBRARY_FOLDER, "plugin", "../server/plugin"})
     if (const fs::path path = program / folder / name; fs::exists(path, error)) return path.lexically_normal();
   throw FmuError(name + ": is not beside the program, in ../" RIGSTEP_LIBRARY_FOLDER
                         "/rigstep: install Rigstep whole, with cmake --install");
@@ -90,10 +87,12 @@ void export_fmu(const config::LoadedMechanism& mechanism, const FmuExport& optio
   const std::string binaries = is_2 ? "binaries/linux64/" : "binaries/x86_64-linux/";
   write_archive(output, {{"modelDescription.xml", model_description(description, instance, variables)},
                          {"documentation/index.html", page},
-                         {is_2 ? "licenses/license.txt" : "documentation/licenses/license.txt", license_text()},
+                         {is_2 ? "licenses/license.txt" : "documentation/licenses/license.txt",
+                          std::string(kLicense) + kLicenseText},
                          {"resources/mechanism.textproto", mechanism.text},
                          {"resources/rig.textproto", rig},
-                         {binaries + description.model_identifier + ".so", bytes_of(fmu_binary(options.version))}});
+                         {binaries + description.model_identifier + ".so",
+                          bytes_of(plugin_file(is_2 ? "rigstep_fmi2.so" : "rigstep_fmi3.so"))}});
 }
 
 }  // namespace rigstep::server

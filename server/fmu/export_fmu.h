@@ -18,9 +18,10 @@ struct FmuExport {
 };
 
 // Throws MechanismFileError, ConfigError, FileError, and FmuError where the binary is not beside the program.
-void export_fmu(const config::LoadedMechanism& mechanism, const FmuExport& options, const std::filesystem::path& output);
+void export_fmu(const config::LoadedMechanism& mechanism, const FmuExport& options,
+                const std::filesystem::path& output);
 
-// rigstep_fmi2.so or rigstep_fmi3.so: of the installation or of the build. Throws FmuError.
-std::filesystem::path fmu_binary(FmiVersion version);
+// librigstep.so.1, rigstep_fmi2.so or rigstep_fmi3.so: of the installation or of the build. Throws FmuError.
+std::filesystem::path plugin_file(const std::string& name);
 
 }  // namespace rigstep::server

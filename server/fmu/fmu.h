@@ -13,7 +13,7 @@
 namespace rigstep::server {
 
 struct FmuVariable {
-  std::string name, type;                     // Float64, Int32 ... or Real, Integer ...
+  std::string name, type;                       // Float64, Int32 ... or Real, Integer ...
   std::string causality, variability, initial;  // with the defaults of the standard where they are left out
   std::string unit, start;
   std::optional<double> minimum, maximum;
@@ -31,8 +31,8 @@ struct Fmu {
   double step_size = 0.0, stop_time = 0.0;  // of the default experiment [s]; 0: left out
   double internal_step = 0.0;               // fixed, FMI 3.0 [s]; 0: left out
   std::vector<FmuVariable> variables;
-  std::filesystem::path folder;             // where it was extracted
-  std::vector<std::string> violations;      // "FMI 3.0, 2.4.7: variable ...": what, where, clause
+  std::filesystem::path folder;         // where it was extracted
+  std::vector<std::string> violations;  // "FMI 3.0, 2.4.7: variable ...": what, where, clause
 
   std::filesystem::path binary() const;
 };

@@ -17,36 +17,124 @@ namespace rigstep::server {
 
 namespace {
 
-constexpr const char* kFunctions2[] = {
-    "GetTypesPlatform", "GetVersion", "SetDebugLogging", "Instantiate", "FreeInstance", "SetupExperiment",
-    "EnterInitializationMode", "ExitInitializationMode", "Terminate", "Reset", "GetReal", "GetInteger", "GetBoolean",
-    "GetString", "SetReal", "SetInteger", "SetBoolean", "SetString", "GetFMUstate", "SetFMUstate", "FreeFMUstate",
-    "SerializedFMUstateSize", "SerializeFMUstate", "DeSerializeFMUstate", "GetDirectionalDerivative",
-    "SetRealInputDerivatives", "GetRealOutputDerivatives", "DoStep", "CancelStep", "GetStatus", "GetRealStatus",
-    "GetIntegerStatus", "GetBooleanStatus", "GetStringStatus"};
+constexpr const char* kFunctions2[] = {"GetTypesPlatform",
+                                       "GetVersion",
+                                       "SetDebugLogging",
+                                       "Instantiate",
+                                       "FreeInstance",
+                                       "SetupExperiment",
+                                       "EnterInitializationMode",
+                                       "ExitInitializationMode",
+                                       "Terminate",
+                                       "Reset",
+                                       "GetReal",
+                                       "GetInteger",
+                                       "GetBoolean",
+                                       "GetString",
+                                       "SetReal",
+                                       "SetInteger",
+                                       "SetBoolean",
+                                       "SetString",
+                                       "GetFMUstate",
+                                       "SetFMUstate",
+                                       "FreeFMUstate",
+                                       "SerializedFMUstateSize",
+                                       "SerializeFMUstate",
+                                       "DeSerializeFMUstate",
+                                       "GetDirectionalDerivative",
+                                       "SetRealInputDerivatives",
+                                       "GetRealOutputDerivatives",
+                                       "DoStep",
+                                       "CancelStep",
+                                       "GetStatus",
+                                       "GetRealStatus",
+                                       "GetIntegerStatus",
+                                       "GetBooleanStatus",
+                                       "GetStringStatus"};
 
-constexpr const char* kFunctions3[] = {
-    "GetVersion", "SetDebugLogging", "InstantiateModelExchange", "InstantiateCoSimulation",
-    "InstantiateScheduledExecution", "FreeInstance", "EnterInitializationMode", "ExitInitializationMode",
-    "EnterEventMode", "Terminate", "Reset", "GetFloat32", "GetFloat64", "GetInt8", "GetUInt8", "GetInt16", "GetUInt16",
-    "GetInt32", "GetUInt32", "GetInt64", "GetUInt64", "GetBoolean", "GetString", "GetBinary", "GetClock", "SetFloat32",
-    "SetFloat64", "SetInt8", "SetUInt8", "SetInt16", "SetUInt16", "SetInt32", "SetUInt32", "SetInt64", "SetUInt64",
-    "SetBoolean", "SetString", "SetBinary", "SetClock", "GetNumberOfVariableDependencies", "GetVariableDependencies",
-    "GetFMUState", "SetFMUState", "FreeFMUState", "SerializedFMUStateSize", "SerializeFMUState", "DeserializeFMUState",
-    "GetDirectionalDerivative", "GetAdjointDerivative", "EnterConfigurationMode", "ExitConfigurationMode",
-    "GetIntervalDecimal", "GetIntervalFraction", "GetShiftDecimal", "GetShiftFraction", "SetIntervalDecimal",
-    "SetIntervalFraction", "SetShiftDecimal", "SetShiftFraction", "EvaluateDiscreteStates", "UpdateDiscreteStates",
-    "EnterContinuousTimeMode", "CompletedIntegratorStep", "SetTime", "SetContinuousStates",
-    "GetContinuousStateDerivatives", "GetEventIndicators", "GetContinuousStates", "GetNominalsOfContinuousStates",
-    "GetNumberOfEventIndicators", "GetNumberOfContinuousStates", "EnterStepMode", "GetOutputDerivatives", "DoStep",
-    "ActivateModelPartition"};
+constexpr const char* kFunctions3[] = {"GetVersion",
+                                       "SetDebugLogging",
+                                       "InstantiateModelExchange",
+                                       "InstantiateCoSimulation",
+                                       "InstantiateScheduledExecution",
+                                       "FreeInstance",
+                                       "EnterInitializationMode",
+                                       "ExitInitializationMode",
+                                       "EnterEventMode",
+                                       "Terminate",
+                                       "Reset",
+                                       "GetFloat32",
+                                       "GetFloat64",
+                                       "GetInt8",
+                                       "GetUInt8",
+                                       "GetInt16",
+                                       "GetUInt16",
+                                       "GetInt32",
+                                       "GetUInt32",
+                                       "GetInt64",
+                                       "GetUInt64",
+                                       "GetBoolean",
+                                       "GetString",
+                                       "GetBinary",
+                                       "GetClock",
+                                       "SetFloat32",
+                                       "SetFloat64",
+                                       "SetInt8",
+                                       "SetUInt8",
+                                       "SetInt16",
+                                       "SetUInt16",
+                                       "SetInt32",
+                                       "SetUInt32",
+                                       "SetInt64",
+                                       "SetUInt64",
+                                       "SetBoolean",
+                                       "SetString",
+                                       "SetBinary",
+                                       "SetClock",
+                                       "GetNumberOfVariableDependencies",
+                                       "GetVariableDependencies",
+                                       "GetFMUState",
+                                       "SetFMUState",
+                                       "FreeFMUState",
+                                       "SerializedFMUStateSize",
+                                       "SerializeFMUState",
+                                       "DeserializeFMUState",
+                                       "GetDirectionalDerivative",
+                                       "GetAdjointDerivative",
+                                       "EnterConfigurationMode",
+                                       "ExitConfigurationMode",
+                                       "GetIntervalDecimal",
+                                       "GetIntervalFraction",
+                                       "GetShiftDecimal",
+                                       "GetShiftFraction",
+                                       "SetIntervalDecimal",
+                                       "SetIntervalFraction",
+                                       "SetShiftDecimal",
+                                       "SetShiftFraction",
+                                       "EvaluateDiscreteStates",
+                                       "UpdateDiscreteStates",
+                                       "EnterContinuousTimeMode",
+                                       "CompletedIntegratorStep",
+                                       "SetTime",
+                                       "SetContinuousStates",
+                                       "GetContinuousStateDerivatives",
+                                       "GetEventIndicators",
+                                       "GetContinuousStates",
+                                       "GetNominalsOfContinuousStates",
+                                       "GetNumberOfEventIndicators",
+                                       "GetNumberOfContinuousStates",
+                                       "EnterStepMode",
+                                       "GetOutputDerivatives",
+                                       "DoStep",
+                                       "ActivateModelPartition"};
 static_assert(std::size(kFunctions2) == 34 && std::size(kFunctions3) == 75);
 
 // A function of the binary with the type that the header gives it.
 template <class Function>
 Function* function_of(const FmuBinary& binary, const char* name) {
   void* const found = binary.find(name);
-  if (found == nullptr) throw FmuError(std::string("the binary has no function ") + name + ": it is of another standard, or damaged");
+  if (found == nullptr)
+    throw FmuError(std::string("the binary has no function ") + name + ": it is of another standard, or damaged");
   return reinterpret_cast<Function*>(found);
 }
 #define RIGSTEP_FUNCTION(name) decltype(::name)* const name = function_of<decltype(::name)>(binary_, #name)
@@ -58,7 +146,8 @@ class Instance2 : public FmuInstance {
     callbacks_ = {log, std::calloc, std::free, nullptr, this};
     if (const std::string version = fmi2GetVersion(); version != "2.0")
       throw FmuError("fmi2GetVersion says \"" + wire::printable(version) + "\", the description 2.0");
-    component_ = fmi2Instantiate(name.c_str(), fmi2CoSimulation, fmu.token.c_str(), location.c_str(), &callbacks_, fmi2False, fmi2True);
+    component_ = fmi2Instantiate(name.c_str(), fmi2CoSimulation, fmu.token.c_str(), location.c_str(), &callbacks_,
+                                 fmi2False, fmi2True);
     if (component_ == nullptr) require(fmi2Error, "fmi2Instantiate");
   }
   ~Instance2() override {
@@ -66,15 +155,19 @@ class Instance2 : public FmuInstance {
   }
 
   void set_reals(const std::vector<std::uint32_t>& references, const std::vector<double>& values) override {
-    if (!references.empty()) require(fmi2SetReal(component_, references.data(), references.size(), values.data()), "fmi2SetReal");
+    if (!references.empty())
+      require(fmi2SetReal(component_, references.data(), references.size(), values.data()), "fmi2SetReal");
   }
   void enter_initialization(double start_time, double stop_time) override {
-    require(fmi2SetupExperiment(component_, fmi2False, 0.0, start_time, stop_time > start_time ? fmi2True : fmi2False, stop_time), "fmi2SetupExperiment");
+    require(fmi2SetupExperiment(component_, fmi2False, 0.0, start_time, stop_time > start_time ? fmi2True : fmi2False,
+                                stop_time),
+            "fmi2SetupExperiment");
     require(fmi2EnterInitializationMode(component_), "fmi2EnterInitializationMode");
   }
   void exit_initialization() override { require(fmi2ExitInitializationMode(component_), "fmi2ExitInitializationMode"); }
   void get_reals(const std::vector<std::uint32_t>& references, std::vector<double>& values) override {
-    if (!references.empty()) require(fmi2GetReal(component_, references.data(), references.size(), values.data()), "fmi2GetReal");
+    if (!references.empty())
+      require(fmi2GetReal(component_, references.data(), references.size(), values.data()), "fmi2GetReal");
   }
   std::string get_text(std::uint32_t reference) override {
     fmi2String text = nullptr;
@@ -98,13 +191,15 @@ class Instance2 : public FmuInstance {
     std::size_t size = 0;
     require(fmi2SerializedFMUstateSize(component_, state, &size), "fmi2SerializedFMUstateSize");
     std::vector<std::uint8_t> bytes(size);
-    require(fmi2SerializeFMUstate(component_, state, reinterpret_cast<fmi2Byte*>(bytes.data()), size), "fmi2SerializeFMUstate");
+    require(fmi2SerializeFMUstate(component_, state, reinterpret_cast<fmi2Byte*>(bytes.data()), size),
+            "fmi2SerializeFMUstate");
     require(fmi2FreeFMUstate(component_, &state), "fmi2FreeFMUstate");
     return bytes;
   }
   void restore(const std::vector<std::uint8_t>& bytes) override {
     fmi2FMUstate state = nullptr;
-    require(fmi2DeSerializeFMUstate(component_, reinterpret_cast<const fmi2Byte*>(bytes.data()), bytes.size(), &state), "fmi2DeSerializeFMUstate");
+    require(fmi2DeSerializeFMUstate(component_, reinterpret_cast<const fmi2Byte*>(bytes.data()), bytes.size(), &state),
+            "fmi2DeSerializeFMUstate");
     const fmi2Status status = fmi2SetFMUstate(component_, state);
     fmi2FreeFMUstate(component_, &state);
     require(status, "fmi2SetFMUstate");
@@ -113,7 +208,8 @@ class Instance2 : public FmuInstance {
   void reset() override { require(fmi2Reset(component_), "fmi2Reset"); }
 
  private:
-  static void log(fmi2ComponentEnvironment environment, fmi2String, fmi2Status status, fmi2String category, fmi2String message, ...) {
+  static void log(fmi2ComponentEnvironment environment, fmi2String, fmi2Status status, fmi2String category,
+                  fmi2String message, ...) {
     std::array<char, 2048> text{};
     std::va_list arguments;
     va_start(arguments, message);
@@ -153,7 +249,8 @@ class Instance3 : public FmuInstance {
     if (const std::string version = fmi3GetVersion(); version.rfind("3.0", 0) != 0)
       throw FmuError("fmi3GetVersion says \"" + wire::printable(version) + "\", the description 3.0");
     const std::string path = (fmu.folder / "resources").string() + "/";
-    instance_ = fmi3InstantiateCoSimulation(name.c_str(), fmu.token.c_str(), path.c_str(), false, true, false, false, nullptr, 0, this, log, nullptr);
+    instance_ = fmi3InstantiateCoSimulation(name.c_str(), fmu.token.c_str(), path.c_str(), false, true, false, false,
+                                            nullptr, 0, this, log, nullptr);
     if (instance_ == nullptr) require(fmi3Error, "fmi3InstantiateCoSimulation");
   }
   ~Instance3() override {
@@ -161,14 +258,19 @@ class Instance3 : public FmuInstance {
   }
 
   void set_reals(const std::vector<std::uint32_t>& references, const std::vector<double>& values) override {
-    if (!references.empty()) require(fmi3SetFloat64(instance_, references.data(), references.size(), values.data(), values.size()), "fmi3SetFloat64");
+    if (!references.empty())
+      require(fmi3SetFloat64(instance_, references.data(), references.size(), values.data(), values.size()),
+              "fmi3SetFloat64");
   }
   void enter_initialization(double start_time, double stop_time) override {
-    require(fmi3EnterInitializationMode(instance_, false, 0.0, start_time, stop_time > start_time, stop_time), "fmi3EnterInitializationMode");
+    require(fmi3EnterInitializationMode(instance_, false, 0.0, start_time, stop_time > start_time, stop_time),
+            "fmi3EnterInitializationMode");
   }
   void exit_initialization() override { require(fmi3ExitInitializationMode(instance_), "fmi3ExitInitializationMode"); }
   void get_reals(const std::vector<std::uint32_t>& references, std::vector<double>& values) override {
-    if (!references.empty()) require(fmi3GetFloat64(instance_, references.data(), references.size(), values.data(), values.size()), "fmi3GetFloat64");
+    if (!references.empty())
+      require(fmi3GetFloat64(instance_, references.data(), references.size(), values.data(), values.size()),
+              "fmi3GetFloat64");
   }
   std::string get_text(std::uint32_t reference) override {
     fmi3String text = nullptr;
@@ -179,7 +281,8 @@ class Instance3 : public FmuInstance {
     FmuStep step;
     bool event = false, early = false;
     step.last_time = time;
-    step.status = static_cast<FmuStatus>(fmi3DoStep(instance_, time, size, false, &event, &step.ends, &early, &step.last_time));
+    step.status =
+        static_cast<FmuStatus>(fmi3DoStep(instance_, time, size, false, &event, &step.ends, &early, &step.last_time));
     return step;
   }
   std::vector<std::uint8_t> save() override {
@@ -236,7 +339,8 @@ FmuBinary::FmuBinary(const Fmu& fmu) {
   const std::string path = fmu.binary().string();
   handle_ = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle_ == nullptr)
-    throw FmuError("the binary cannot be loaded (" + wire::printable_line(::dlerror()) + "): get the unit for this machine");
+    throw FmuError("the binary cannot be loaded (" + wire::printable_line(::dlerror()) +
+                   "): get the unit for this machine");
 }
 
 FmuBinary::~FmuBinary() { ::dlclose(handle_); }
@@ -262,7 +366,8 @@ const char* to_string(FmuStatus status) {
 void FmuInstance::add_message(int status, const char* category, const char* text) {
   constexpr std::size_t kMostMessages = 1000;
   if (messages_.size() >= kMostMessages) return;
-  messages_.push_back(fmt::format("{} [{}] {}", to_string(static_cast<FmuStatus>(status)), wire::printable(category == nullptr ? "" : category),
+  messages_.push_back(fmt::format("{} [{}] {}", to_string(static_cast<FmuStatus>(status)),
+                                  wire::printable(category == nullptr ? "" : category),
                                   wire::printable_line(text == nullptr ? "" : text)));
 }
 

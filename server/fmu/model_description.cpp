@@ -31,14 +31,19 @@ bool has_unit(const Variable& variable) { return !variable.unit.empty() && varia
 
 const char* causality(Source source) {
   switch (source) {
-    case Source::time: return "independent";
-    case Source::parameter: return "parameter";
-    case Source::input: return "input";
-    case Source::output: return "output";
+    case Source::time:
+      return "independent";
+    case Source::parameter:
+      return "parameter";
+    case Source::input:
+      return "input";
+    case Source::output:
+      return "output";
     case Source::position:
     case Source::orientation:
     case Source::step_status:
-    case Source::state_hash: break;
+    case Source::state_hash:
+      break;
   }
   return "local";
 }
@@ -143,20 +148,22 @@ void add_structure(pugi::xml_node root, FmiVersion version, const std::vector<Va
     for (const Variable& variable : variables) {
       if (variable.source == Source::output) {
         pugi::xml_node unknown = parent.append_child(element);
-        set(unknown, is_2 ? "index" : "valueReference", std::to_string(is_2 ? index : static_cast<int>(variable.reference)));
+        set(unknown, is_2 ? "index" : "valueReference",
+            std::to_string(is_2 ? index : static_cast<int>(variable.reference)));
         if (with_dependencies) set(unknown, "dependencies", "");
       }
       index += variable.elements();
     }
   };
-  const bool has_outputs = std::any_of(variables.begin(), variables.end(),
-                                       [](const Variable& v) { return v.source == Source::output; });
+  const bool has_outputs =
+      std::any_of(variables.begin(), variables.end(), [](const Variable& v) { return v.source == Source::output; });
   if (!has_outputs) return;
   add_all(is_2 ? structure.append_child("Outputs") : structure, is_2 ? "Unknown" : "Output", true);
   add_all(is_2 ? structure.append_child("InitialUnknowns") : structure, is_2 ? "Unknown" : "InitialUnknown", false);
 }
 
-void add_root_attributes(pugi::xml_node root, const ModelDescription& d, const Mechanism& mechanism, bool is_structured) {
+void add_root_attributes(pugi::xml_node root, const ModelDescription& d, const Mechanism& mechanism,
+                         bool is_structured) {
   const bool is_2 = d.version == FmiVersion::fmi2;
   set(root, "fmiVersion", is_2 ? "2.0" : "3.0");
   set(root, "modelName", mechanism.name());
@@ -232,7 +239,8 @@ std::string model_description(const ModelDescription& d, const Instance& instanc
   set(experiment, "startTime", "0");
   set(experiment, "stopTime", "10");
   set(experiment, "stepSize", shortest(period));
-  d.version == FmiVersion::fmi2 ? add_variables_2(root, instance, variables) : add_variables_3(root, instance, variables);
+  d.version == FmiVersion::fmi2 ? add_variables_2(root, instance, variables)
+                                : add_variables_3(root, instance, variables);
   add_structure(root, d.version, variables);
   std::ostringstream text;
   document.save(text, "  ");

@@ -39,13 +39,15 @@ std::optional<double> number_of(pugi::xml_node node, const char* attribute, Rule
   const std::string text = text_of(node, attribute);
   if (text.empty()) return {};
   const std::optional<double> value = finite_number(text);
-  if (!value) rules.broken(Rule::variable, fmt::format("{}: {} = \"{}\" is no number", where, attribute, wire::printable(text)));
+  if (!value)
+    rules.broken(Rule::variable, fmt::format("{}: {} = \"{}\" is no number", where, attribute, wire::printable(text)));
   return value;
 }
 
 std::uint32_t reference_of(pugi::xml_node node, Rules& rules, const std::string& where) {
   const std::string text = text_of(node, "valueReference");
-  const bool is_number = !text.empty() && text.size() <= 10 && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+  const bool is_number = !text.empty() && text.size() <= 10 &&
+                         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
   const std::uint64_t value = is_number ? std::stoull(text) : 0;
   if (!is_number || value > 0xffff'ffffU)
     rules.broken(Rule::variable, where + ": valueReference \"" + wire::printable(text) + "\" is no number of 32 bits");
@@ -73,7 +75,8 @@ FmuVariable variable_of(pugi::xml_node node, FmiVersion version, Rules& rules) {
   const pugi::xml_node typed = version == FmiVersion::fmi2 ? node.find_child([](pugi::xml_node child) {
     const std::string name = child.name();
     return name == "Real" || name == "Integer" || name == "Boolean" || name == "String" || name == "Enumeration";
-  }) : node;
+  })
+                                                           : node;
   variable.name = text_of(node, "name");
   const std::string where = "variable \"" + wire::printable(variable.name) + "\"";
   variable.type = typed.name();
@@ -113,9 +116,11 @@ Fmu read_fmu(const fs::path& folder, const Extracted& extracted) {
   pugi::xml_document document;
   const fs::path path = folder / "modelDescription.xml";
   const std::string text = config::read_text_file(path.string(), config::kLargestConfigFile);
-  const pugi::xml_parse_result parsed = document.load_buffer(text.data(), text.size(), pugi::parse_default, pugi::encoding_utf8);
+  const pugi::xml_parse_result parsed =
+      document.load_buffer(text.data(), text.size(), pugi::parse_default, pugi::encoding_utf8);
   if (!parsed)
-    throw FmuError(fmt::format("modelDescription.xml: is no XML that can be read ({} at byte {})", parsed.description(), parsed.offset));
+    throw FmuError(fmt::format("modelDescription.xml: is no XML that can be read ({} at byte {})", parsed.description(),
+                               parsed.offset));
   const pugi::xml_node root = document.child("fmiModelDescription");
   if (!root) throw FmuError("modelDescription.xml: has no <fmiModelDescription> at its top");
   Fmu fmu;
@@ -123,7 +128,8 @@ Fmu read_fmu(const fs::path& folder, const Extracted& extracted) {
   if (version == "2.0" || version == "3.0" || version.rfind("3.0.", 0) == 0)
     fmu.version = version == "2.0" ? FmiVersion::fmi2 : FmiVersion::fmi3;
   else
-    throw FmuError("modelDescription.xml: fmiVersion \"" + wire::printable(version) + "\": FMI 2.0 and 3.0 are known here");
+    throw FmuError("modelDescription.xml: fmiVersion \"" + wire::printable(version) +
+                   "\": FMI 2.0 and 3.0 are known here");
   const bool is_2 = fmu.version == FmiVersion::fmi2;
   Rules rules(fmu.version);
   for (const std::string& violation : extracted.violations) rules.broken(Rule::archive, violation);
@@ -131,7 +137,8 @@ Fmu read_fmu(const fs::path& folder, const Extracted& extracted) {
   fmu.model_name = text_of(root, "modelName");
   fmu.token = text_of(root, is_2 ? "guid" : "instantiationToken");
   const pugi::xml_node co_simulation = root.child("CoSimulation");
-  if (!co_simulation) throw FmuError("modelDescription.xml: has no <CoSimulation>: units for co-simulation are run here");
+  if (!co_simulation)
+    throw FmuError("modelDescription.xml: has no <CoSimulation>: units for co-simulation are run here");
   fmu.model_identifier = text_of(co_simulation, "modelIdentifier");
   fmu.can_save_state = text_of(co_simulation, is_2 ? "canGetAndSetFMUstate" : "canGetAndSetFMUState") == "true";
   fmu.internal_step = positive(co_simulation, "fixedInternalStepSize", rules, "CoSimulation");

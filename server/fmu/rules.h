@@ -12,14 +12,14 @@ namespace rigstep::server {
 
 // Parts of the standards, for the clause: FMI 2.0.4 and FMI 3.0.2.
 enum class Rule {
-  archive,      // 2.3; 2.5.1
-  root,         // 2.2.1; 2.4.1
-  unit,         // 2.2.2; 2.4.3
+  archive,        // 2.3; 2.5.1
+  root,           // 2.2.1; 2.4.1
+  unit,           // 2.2.2; 2.4.3
   co_simulation,  // 4.3.1; 4.3.1
-  variable,     // 2.2.7; 2.4.7
-  structure,    // 2.2.8; 2.4.8
-  naming,       // 2.2.9; 2.4.9
-  functions,    // 2.1.2, 4.2; 2.2.1, 4.2
+  variable,       // 2.2.7; 2.4.7
+  structure,      // 2.2.8; 2.4.8
+  naming,         // 2.2.9; 2.4.9
+  functions,      // 2.1.2, 4.2; 2.2.1, 4.2
 };
 
 class Rules {

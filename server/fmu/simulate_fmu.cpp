@@ -44,15 +44,19 @@ Group reals(const Fmu& fmu, const char* causality) {
   for (const FmuVariable& v : fmu.variables)
     if (v.causality == causality && (v.type == "Real" || v.type == "Float64")) group.add(v);
   if (group.values.size() > kMostColumns)
-    throw FmuError(fmt::format("it has {} numbers as {}: {} at most are handled", group.values.size(), causality, kMostColumns));
+    throw FmuError(
+        fmt::format("it has {} numbers as {}: {} at most are handled", group.values.size(), causality, kMostColumns));
   return group;
 }
 
 class OutputTable {
  public:
   OutputTable(const std::string& path, const Group& outputs)
-      : path_(path), file_(path == "-" ? stdout : wire::open_text_output(path), path == "-" ? std::fflush : std::fclose) {
-    if (!file_) throw FileError(path + ": cannot be written (" + wire::output_error(errno) + "): name a file in a folder that you may write to");
+      : path_(path),
+        file_(path == "-" ? stdout : wire::open_text_output(path), path == "-" ? std::fflush : std::fclose) {
+    if (!file_)
+      throw FileError(path + ": cannot be written (" + wire::output_error(errno) +
+                      "): name a file in a folder that you may write to");
     text_ = "time";
     for (const FmuVariable* v : outputs.variables)
       for (std::size_t k = 0; k < v->elements; ++k)
@@ -95,7 +99,8 @@ std::optional<InputTable> table_of(const FmuRun& run, const Group& inputs) {
   std::vector<Channel> channels;
   for (const FmuVariable* v : inputs.variables) channels.push_back({v->name, v->unit.empty() ? "-" : v->unit});
   if (channels.size() > kMaxChannels || channels.size() != inputs.values.size())
-    throw config::ConfigError(fmt::format("--inputs: tables are for units with scalar inputs, {} at most", kMaxChannels));
+    throw config::ConfigError(
+        fmt::format("--inputs: tables are for units with scalar inputs, {} at most", kMaxChannels));
   return InputTable(run.inputs, channels);
 }
 
@@ -132,14 +137,18 @@ FmuRunResult simulate_fmu(const fs::path& unit, const FmuRun& run) {
     parameters.add(named(fmu, name));
     parameters.values.back() = value;
   }
-  const double size = step_size_of(fmu, run), stop = run.stop_time > 0.0 ? run.stop_time : fmu.stop_time > 0.0 ? fmu.stop_time : 10.0;
+  const double size = step_size_of(fmu, run), stop = run.stop_time > 0.0   ? run.stop_time
+                                                     : fmu.stop_time > 0.0 ? fmu.stop_time
+                                                                           : 10.0;
   if (!(stop / size >= 0.5 && stop / size <= kMostSteps))
-    throw config::ConfigError(fmt::format("--stop: {:g} s in steps of {:g} s is no run: give one step at least, 1e9 at most", stop, size));
+    throw config::ConfigError(
+        fmt::format("--stop: {:g} s in steps of {:g} s is no run: give one step at least, 1e9 at most", stop, size));
   const auto steps = static_cast<std::uint64_t>(std::llround(stop / size));
   const auto time_at = [&](std::uint64_t k) { return static_cast<double>(k) * size; };
   Inputs applied;
 
-  const std::unique_ptr<FmuInstance> instance = instantiate(fmu, binary, fmu.model_name.empty() ? "unit" : fmu.model_name);
+  const std::unique_ptr<FmuInstance> instance =
+      instantiate(fmu, binary, fmu.model_name.empty() ? "unit" : fmu.model_name);
   instance->set_reals(parameters.references, parameters.values);
   instance->enter_initialization(0.0, 0.0);
   instance->exit_initialization();
@@ -166,8 +175,9 @@ FmuRunResult simulate_fmu(const fs::path& unit, const FmuRun& run) {
       if (run.tell) run.tell(message);
     result.time = step.last_time;
     if (step.status > FmuStatus::warning || step.ends) {
-      result.failure = fmt::format("the step from {:.12g} s returned {}; the unit is at {:.12g} s{}", time_at(k),
-                                   to_string(step.status), step.last_time, messages.empty() ? "" : ": " + messages.back());
+      result.failure =
+          fmt::format("the step from {:.12g} s returned {}; the unit is at {:.12g} s{}", time_at(k),
+                      to_string(step.status), step.last_time, messages.empty() ? "" : ": " + messages.back());
       break;
     }
     ++result.steps;

@@ -7,7 +7,7 @@ folder=$2
 
 # options_of HELP, subcommands_of HELP: in one line
 options_of() { printf '%s\n' "$1" | sed -n 's/^  \(-[a-z],\)\{0,1\}\(--[a-z-]*\).*/\2/p' | xargs; }
-subcommands_of() { printf '%s\n' "$1" | sed -n '/^Subcommands:$/,/^$/s/^  \([a-z]*\) .*/\1/p' | xargs; }
+subcommands_of() { printf '%s\n' "$1" | sed -n '/^Subcommands:$/,/^$/s/^  \([a-z][a-z-]*\) .*/\1/p' | xargs; }
 
 # text as it stands: without what troff takes for its own
 verbatim() {

@@ -9,8 +9,8 @@
 
 namespace rigstep::plugin {
 
-// As long as it lives: round to nearest, no traps, denormal numbers flushed to zero, as in rt::set_floating_point_mode().
-// Then the host's mode again, its flags of past exceptions included.
+// As long as it lives: round to nearest, no traps, denormal numbers flushed to zero, as in
+// rt::set_floating_point_mode(). Then the host's mode again, its flags of past exceptions included.
 class FloatingPointMode {
  public:
 #if defined(__x86_64__)

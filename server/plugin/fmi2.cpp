@@ -51,7 +51,8 @@ fmi2Status call(fmi2Component component, const char* function, unsigned phases, 
 // of what this unit does not have
 fmi2Status none(fmi2Component component, const char* function, Status status = Status::error) noexcept {
   if (component == nullptr) return fmi2Error;
-  const std::string text = std::string(function) + ": this unit has nothing for it: modelDescription.xml says what it has";
+  const std::string text =
+      std::string(function) + ": this unit has nothing for it: modelDescription.xml says what it has";
   unit_of(component)->tell(status, text.c_str());
   return to_fmi(status);
 }
@@ -74,7 +75,8 @@ std::string path_of(const std::string& location) {
   if (rest == location) return rest;
   std::string path;
   for (std::size_t i = 0; i < rest.size(); ++i) {
-    const bool is_escape = rest[i] == '%' && i + 2 < rest.size() && hexadecimal(rest[i + 1]) >= 0 && hexadecimal(rest[i + 2]) >= 0;
+    const bool is_escape =
+        rest[i] == '%' && i + 2 < rest.size() && hexadecimal(rest[i + 1]) >= 0 && hexadecimal(rest[i + 2]) >= 0;
     path += is_escape ? static_cast<char>(16 * hexadecimal(rest[i + 1]) + hexadecimal(rest[i + 2])) : rest[i];
     if (is_escape) i += 2;
   }
@@ -287,7 +289,8 @@ fmi2Status fmi2FreeFMUstate(fmi2Component component, fmi2FMUstate* state) {
 
 fmi2Status fmi2SerializedFMUstateSize(fmi2Component component, fmi2FMUstate state, size_t* size) {
   return call(component, "fmi2SerializedFMUstateSize", kAnyPhase, [=](Unit& unit) {
-    if (state == nullptr || size == nullptr) return unit.fail(Status::error, "fmi2SerializedFMUstateSize: NULL was given");
+    if (state == nullptr || size == nullptr)
+      return unit.fail(Status::error, "fmi2SerializedFMUstateSize: NULL was given");
     *size = static_cast<State*>(state)->size();
     return Status::ok;
   });

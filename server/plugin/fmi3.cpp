@@ -46,7 +46,8 @@ fmi3Status call(fmi3Instance instance, const char* function, unsigned phases, co
 // of another interface type, or of what this unit does not have
 fmi3Status none(fmi3Instance instance, const char* function) noexcept {
   if (instance == nullptr) return fmi3Error;
-  const std::string text = std::string(function) + ": this unit has nothing for it: modelDescription.xml says what it has";
+  const std::string text =
+      std::string(function) + ": this unit has nothing for it: modelDescription.xml says what it has";
   unit_of(instance)->tell(Status::error, text.c_str());
   return fmi3Error;
 }
@@ -85,7 +86,8 @@ fmi3Instance fmi3InstantiateCoSimulation(fmi3String name, fmi3String token, fmi3
                                          size_t intermediate_count, fmi3InstanceEnvironment environment,
                                          fmi3LogMessageCallback log, fmi3IntermediateUpdateCallback) {
   if (name == nullptr || token == nullptr || resource_path == nullptr)
-    return refuse(environment, log, "fmi3InstantiateCoSimulation: name, token or resource path is NULL: give all three");
+    return refuse(environment, log,
+                  "fmi3InstantiateCoSimulation: name, token or resource path is NULL: give all three");
   if (event_mode_used) return refuse(environment, log, "fmi3InstantiateCoSimulation: this unit has no event mode");
   if (intermediate_count > 0)
     return refuse(environment, log, "fmi3InstantiateCoSimulation: this unit has no intermediate variables");
@@ -95,7 +97,8 @@ fmi3Instance fmi3InstantiateCoSimulation(fmi3String name, fmi3String token, fmi3
     };
     std::string folder = resource_path;
     while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
-    auto instance = std::make_unique<Instance3>(Unit(folder, token, Unit::Standard::fmi3, tell), early_return_allowed);
+    auto instance =
+        std::make_unique<Instance3>(Instance3{Unit(folder, token, Unit::Standard::fmi3, tell), early_return_allowed});
     instance->unit.set_logging(logging_on);
     return instance.release();
   } catch (const std::exception& error) {
@@ -119,8 +122,7 @@ fmi3Status fmi3ExitInitializationMode(fmi3Instance instance) {
 }
 
 fmi3Status fmi3Terminate(fmi3Instance instance) {
-  return call(instance, "fmi3Terminate", kStepping,
-              [](Unit& unit) { return unit.set_phase(kTerminated), Status::ok; });
+  return call(instance, "fmi3Terminate", kStepping, [](Unit& unit) { return unit.set_phase(kTerminated), Status::ok; });
 }
 
 fmi3Status fmi3Reset(fmi3Instance instance) {
@@ -157,8 +159,8 @@ fmi3Status fmi3GetString(fmi3Instance instance, const fmi3ValueReference referen
               [=](Unit& unit) { return unit.get_texts(references, count, values, count_values); });
 }
 
-#define NO_VARIABLES(Function, Values)                                                                      \
-  fmi3Status Function(fmi3Instance instance, const fmi3ValueReference[], size_t count, Values[], size_t) {  \
+#define NO_VARIABLES(Function, Values)                                                                            \
+  fmi3Status Function(fmi3Instance instance, const fmi3ValueReference[], size_t count, Values[], size_t) {        \
     return call(instance, #Function, kRunning, [=](Unit& unit) { return unit.refuse_values(#Function, count); }); \
   }
 NO_VARIABLES(fmi3GetFloat32, fmi3Float32)
@@ -213,8 +215,8 @@ fmi3Status fmi3DoStep(fmi3Instance instance, fmi3Float64 time, fmi3Float64 step_
     early = static_cast<Instance3*>(instance)->early_return_allowed;
     last = unit_of(instance)->time();
   }
-  const fmi3Status status = call(instance, "fmi3DoStep", kStepping,
-                                 [&](Unit& unit) { return unit.step(time, step_size, early, last); });
+  const fmi3Status status =
+      call(instance, "fmi3DoStep", kStepping, [&](Unit& unit) { return unit.step(time, step_size, early, last); });
   if (event_handling_needed != nullptr) *event_handling_needed = false;
   if (terminate != nullptr) *terminate = false;
   if (early_return != nullptr) *early_return = early && status == fmi3OK;
@@ -260,7 +262,8 @@ fmi3Status fmi3FreeFMUState(fmi3Instance instance, fmi3FMUState* state) {
 
 fmi3Status fmi3SerializedFMUStateSize(fmi3Instance instance, fmi3FMUState state, size_t* size) {
   return call(instance, "fmi3SerializedFMUStateSize", kRunning, [=](Unit& unit) {
-    if (state == nullptr || size == nullptr) return unit.fail(Status::error, "fmi3SerializedFMUStateSize: NULL was given");
+    if (state == nullptr || size == nullptr)
+      return unit.fail(Status::error, "fmi3SerializedFMUStateSize: NULL was given");
     *size = static_cast<State*>(state)->size();
     return Status::ok;
   });
@@ -316,8 +319,7 @@ fmi3Status fmi3GetIntervalFraction(fmi3Instance instance, const fmi3ValueReferen
 fmi3Status fmi3GetShiftDecimal(fmi3Instance instance, const fmi3ValueReference[], size_t, fmi3Float64[]) {
   return none(instance, "fmi3GetShiftDecimal");
 }
-fmi3Status fmi3GetShiftFraction(fmi3Instance instance, const fmi3ValueReference[], size_t, fmi3UInt64[],
-                                fmi3UInt64[]) {
+fmi3Status fmi3GetShiftFraction(fmi3Instance instance, const fmi3ValueReference[], size_t, fmi3UInt64[], fmi3UInt64[]) {
   return none(instance, "fmi3GetShiftFraction");
 }
 fmi3Status fmi3SetIntervalDecimal(fmi3Instance instance, const fmi3ValueReference[], size_t, const fmi3Float64[]) {

@@ -62,8 +62,8 @@ index3::Stepper make_stepper(const config::LoadedMechanism& loaded, const index3
     Outputs outputs;
     stepper.read_outputs({}, outputs);
     if (const int c = first_not_finite(outputs); c >= 0)
-      throw MechanismError("output", "the channel " + loaded.mechanism.output_channels()[c].name +
-                                         " is not finite at the start",
+      throw MechanismError("output",
+                           "the channel " + loaded.mechanism.output_channels()[c].name + " is not finite at the start",
                            "give masses and start velocities that it can be formed of");
     return stepper;
   } catch (const index3::StartError& error) {
@@ -206,7 +206,9 @@ void Instance::save(std::span<std::byte> bytes) const noexcept {
   header.report = report_;
   stepper_->state().flatten(saved_state_);
   std::byte* to = bytes.data();
-  const auto put = [&to](const void* from, std::size_t size) { to = std::copy_n(static_cast<const std::byte*>(from), size, to); };
+  const auto put = [&to](const void* from, std::size_t size) {
+    to = std::copy_n(static_cast<const std::byte*>(from), size, to);
+  };
   put(&header, sizeof header);
   put(saved_state_.data(), sizeof(double) * header.flat);
   put(inputs_.value.data(), sizeof(double) * header.inputs);
@@ -224,7 +226,8 @@ std::optional<std::vector<ParameterValue>> Instance::parameters_of(std::span<con
   if (!is_same(header, header_of(loaded_.mechanism, *stepper_))) return {};
   std::vector<double> values(header.parameters);
   if (!values.empty())
-    std::memcpy(values.data(), bytes.data() + bytes.size() - sizeof(double) * values.size(), sizeof(double) * values.size());
+    std::memcpy(values.data(), bytes.data() + bytes.size() - sizeof(double) * values.size(),
+                sizeof(double) * values.size());
   std::vector<ParameterValue> parameters;
   for (std::size_t i = 0; i < values.size(); ++i) parameters.push_back({static_cast<int>(i), values[i]});
   return parameters;

@@ -34,8 +34,8 @@ class Instance {
   const index3::State& state() const noexcept { return stepper_->state(); }
   std::uint64_t state_hash() const noexcept { return stepper_->state().hash(); }
 
-  std::span<double> inputs() noexcept;               // (input channels) held over the next step
-  std::span<const double> outputs() const noexcept;  // (output channels) of the state as it is
+  std::span<double> inputs() noexcept;                           // (input channels) held over the next step
+  std::span<const double> outputs() const noexcept;              // (output channels) of the state as it is
   const StepReport& report() const noexcept { return report_; }  // of the last step
   std::int64_t step_ns() const noexcept { return step_ns_; }     // time it took
 
@@ -73,9 +73,9 @@ class Instance {
   index3::Settings asked_;  // where they leave the choice, settings() has what was chosen
   std::optional<index3::Stepper> stepper_;
   std::vector<double> start_parameters_;
-  std::vector<ParameterValue> tunable_;         // room for setting all of them together
-  std::vector<double> start_state_;             // flat
-  mutable std::vector<double> saved_state_;     // flat: room for save() and restore()
+  std::vector<ParameterValue> tunable_;      // room for setting all of them together
+  std::vector<double> start_state_;          // flat
+  mutable std::vector<double> saved_state_;  // flat: room for save() and restore()
   Inputs inputs_;
   Outputs outputs_, start_outputs_;
   StepReport report_;

@@ -1,5 +1,5 @@
-// What stands for core/index3/step/team.cpp in a plugin: a host's threads are its own, so that every step is made by one
-// thread and nothing needs OpenMP. Instance never asks for more.
+// What stands for core/index3/step/team.cpp in a plugin: a host's threads are its own, so that every step is made by
+// one thread and nothing needs OpenMP. Instance never asks for more.
 #include "core/index3/step/team.h"
 #include "core/mechanism/mechanism.h"
 

@@ -1,6 +1,6 @@
-// What stands for the arenas of protobuf. Debian's libprotobuf.a is compiled for programs: its arenas reach a variable of
-// the thread in a way that a shared library may not. Mechanism files are read into messages without an arena, so that
-// none of these functions is ever called; the test `plugin` reads every mechanism of config/ through them.
+// What stands for the arenas of protobuf. Debian's libprotobuf.a is compiled for programs: its arenas reach a variable
+// of the thread in a way that a shared library may not. Mechanism files are read into messages without an arena, so
+// that none of these functions is ever called; the test `plugin` reads every mechanism of config/ through them.
 #include <google/protobuf/arena.h>
 
 #include <cstdlib>
@@ -23,7 +23,7 @@ void* SerialArena::AllocateAlignedFallback(std::size_t, const AllocationPolicy*)
 void* Arena::AllocateAlignedWithHook(std::size_t, const std::type_info*) { std::abort(); }
 void* Arena::AllocateAlignedWithHookForArray(std::size_t, const std::type_info*) { std::abort(); }
 std::pair<void*, internal::SerialArena::CleanupNode*> Arena::AllocateAlignedWithCleanup(std::size_t,
-                                                                                      const std::type_info*) {
+                                                                                        const std::type_info*) {
   std::abort();
 }
 

@@ -40,8 +40,9 @@ rigstep_settings settings_of(const rigstep_settings* given) {
   rigstep_settings settings{};
   if (given == nullptr) return settings;
   if (given->size < sizeof(std::size_t) || given->size > sizeof settings)
-    throw ConfigError("settings.size: " + std::to_string(given->size) + " is not the size of rigstep_settings, which is " +
-                      std::to_string(sizeof settings) + " here: set it to sizeof, and use header and library together");
+    throw ConfigError("settings.size: " + std::to_string(given->size) +
+                      " is not the size of rigstep_settings, which is " + std::to_string(sizeof settings) +
+                      " here: set it to sizeof, and use header and library together");
   std::memcpy(static_cast<void*>(&settings), given, given->size);
   return settings;
 }
@@ -55,7 +56,8 @@ rigstep::index3::Settings stepper_settings(const rigstep_settings& given) {
   if (given.projection_passes < 0 || given.projection_passes > 100)
     refuse("projection_passes: " + std::to_string(given.projection_passes) + " is out of range: give 1 to 100");
   if (!(given.relative_compliance >= 0.0 && given.relative_compliance <= 1.0))
-    refuse("relative_compliance: " + std::to_string(given.relative_compliance) + " is out of range: give more than 0, at most 1");
+    refuse("relative_compliance: " + std::to_string(given.relative_compliance) +
+           " is out of range: give more than 0, at most 1");
   rigstep::index3::Settings settings;
   if (given.period_ns > 0) settings.dt_ns = given.period_ns;
   if (given.iterations > 0) settings.iterations = given.iterations;
@@ -80,7 +82,8 @@ void tell(const char* what, char* message, std::size_t size) noexcept {
 
 // load(): the mechanism
 template <class Load>
-rigstep_stepper* create(const Load& load, const rigstep_settings* given, char* message, std::size_t message_size) noexcept {
+rigstep_stepper* create(const Load& load, const rigstep_settings* given, char* message,
+                        std::size_t message_size) noexcept {
   tell("", message, message_size);
   const FloatingPointMode mode;
   try {
@@ -108,11 +111,16 @@ bool find_among(const Mechanism& m, rigstep_kind kind, const F& f) noexcept {
     return false;
   };
   switch (kind) {
-    case RIGSTEP_INPUT: return among(m.input_channels());
-    case RIGSTEP_OUTPUT: return among(m.output_channels());
-    case RIGSTEP_PARAMETER: return among(m.parameters());
-    case RIGSTEP_BODY: return among(m.bodies());
-    default: return false;
+    case RIGSTEP_INPUT:
+      return among(m.input_channels());
+    case RIGSTEP_OUTPUT:
+      return among(m.output_channels());
+    case RIGSTEP_PARAMETER:
+      return among(m.parameters());
+    case RIGSTEP_BODY:
+      return among(m.bodies());
+    default:
+      return false;
   }
 }
 
@@ -122,7 +130,13 @@ rigstep_info info_of(const Instance& instance, rigstep_kind kind, std::size_t in
   rigstep_info info{sizeof(rigstep_info), "", "", 0.0, -kInfinity, kInfinity, 0};
   if (kind == RIGSTEP_PARAMETER) {
     const Parameter& p = m.parameters()[index];
-    info = {sizeof(rigstep_info), p.name.c_str(), p.unit.c_str(), instance.start_parameter(static_cast<int>(index)), p.minimum, p.maximum, p.tunable};
+    info = {sizeof(rigstep_info),
+            p.name.c_str(),
+            p.unit.c_str(),
+            instance.start_parameter(static_cast<int>(index)),
+            p.minimum,
+            p.maximum,
+            p.tunable};
   } else if (kind == RIGSTEP_BODY) {
     info.name = m.bodies()[index].name.c_str();
     info.start = m.bodies()[index].mass;
@@ -165,21 +179,25 @@ uint32_t rigstep_abi(void) { return RIGSTEP_ABI; }
 
 rigstep_stepper* rigstep_create_from_file(const char* path, const rigstep_settings* settings, char* message,
                                           size_t message_size) {
-  return create([path] {
-    if (path == nullptr) throw ConfigError("path: is NULL: give the name of a mechanism file");
-    return rigstep::config::load_mechanism(path);
-  }, settings, message, message_size);
+  return create(
+      [path] {
+        if (path == nullptr) throw ConfigError("path: is NULL: give the name of a mechanism file");
+        return rigstep::config::load_mechanism(path);
+      },
+      settings, message, message_size);
 }
 
 rigstep_stepper* rigstep_create_from_text(const char* text, size_t length, const rigstep_settings* settings,
                                           char* message, size_t message_size) {
-  return create([=] {
-    if (text == nullptr) throw ConfigError("text: is NULL: give the text of a mechanism file");
-    if (length > rigstep::config::kLargestConfigFile)
-      throw ConfigError("text: has " + std::to_string(length) + " bytes: a mechanism has " +
-                        std::to_string(rigstep::config::kLargestConfigFile) + " at most");
-    return rigstep::config::parse_mechanism({text, length}, "text");
-  }, settings, message, message_size);
+  return create(
+      [=] {
+        if (text == nullptr) throw ConfigError("text: is NULL: give the text of a mechanism file");
+        if (length > rigstep::config::kLargestConfigFile)
+          throw ConfigError("text: has " + std::to_string(length) + " bytes: a mechanism has " +
+                            std::to_string(rigstep::config::kLargestConfigFile) + " at most");
+        return rigstep::config::parse_mechanism({text, length}, "text");
+      },
+      settings, message, message_size);
 }
 
 void rigstep_destroy(rigstep_stepper* stepper) { delete stepper; }
@@ -261,7 +279,9 @@ rigstep_status rigstep_get_poses(rigstep_stepper* stepper, double* values, size_
   return RIGSTEP_OK;
 }
 
-rigstep_status rigstep_step(rigstep_stepper* stepper, uint64_t steps) { return rigstep_run(stepper, steps, nullptr, nullptr); }
+rigstep_status rigstep_step(rigstep_stepper* stepper, uint64_t steps) {
+  return rigstep_run(stepper, steps, nullptr, nullptr);
+}
 
 rigstep_status rigstep_run(rigstep_stepper* stepper, uint64_t steps, const double* inputs, double* outputs) {
   const std::span<double> applied = stepper->inputs();
@@ -277,9 +297,19 @@ rigstep_status rigstep_run(rigstep_stepper* stepper, uint64_t steps, const doubl
 
 rigstep_status rigstep_get_report(rigstep_stepper* stepper, rigstep_report* report) {
   const rigstep::StepReport& of = stepper->report();
-  const rigstep_report all{sizeof(rigstep_report), stepper->step_index(), stepper->time_ns(), stepper->state_hash(),
-                           static_cast<rigstep_status>(of.status), of.body, of.joint, of.output, of.last_increment,
-                           of.position_residual, of.velocity_residual, of.acceleration_residual, stepper->step_ns()};
+  const rigstep_report all{sizeof(rigstep_report),
+                           stepper->step_index(),
+                           stepper->time_ns(),
+                           stepper->state_hash(),
+                           static_cast<rigstep_status>(of.status),
+                           of.body,
+                           of.joint,
+                           of.output,
+                           of.last_increment,
+                           of.position_residual,
+                           of.velocity_residual,
+                           of.acceleration_residual,
+                           stepper->step_ns()};
   return hand_over(*stepper, all, report);
 }
 
@@ -289,8 +319,8 @@ size_t rigstep_state_size(const rigstep_stepper* stepper) { return stepper->save
 
 rigstep_status rigstep_save_state(rigstep_stepper* stepper, void* bytes, size_t size) {
   if (bytes == nullptr || size != stepper->saved_size()) {
-    stepper->explain("size: a saved state has %zu bytes, room for %zu was given: ask rigstep_state_size", stepper->saved_size(),
-                     bytes == nullptr ? 0 : size);
+    stepper->explain("size: a saved state has %zu bytes, room for %zu was given: ask rigstep_state_size",
+                     stepper->saved_size(), bytes == nullptr ? 0 : size);
     return RIGSTEP_BAD_ARGUMENT;
   }
   stepper->save({static_cast<std::byte*>(bytes), size});

@@ -35,24 +35,36 @@ index3::Settings settings_of(const config::RigConfig& rig) {
 
 const char* to_string(Phase phase) noexcept {
   switch (phase) {
-    case kInstantiated: return "instantiated";
-    case kInitialization: return "in initialization mode";
-    case kStepping: return "between two steps";
-    case kFailed: return "after a step that failed";
-    case kTerminated: return "terminated";
-    case kError: return "after an error";
-    case kAnyPhase: break;
+    case kInstantiated:
+      return "instantiated";
+    case kInitialization:
+      return "in initialization mode";
+    case kStepping:
+      return "between two steps";
+    case kFailed:
+      return "after a step that failed";
+    case kTerminated:
+      return "terminated";
+    case kError:
+      return "after an error";
+    case kAnyPhase:
+      break;
   }
   return "";
 }
 
 const char* category_of(Status status) noexcept {
   switch (status) {
-    case Status::ok: return "logAll";
-    case Status::warning: return "logStatusWarning";
-    case Status::discard: return "logStatusDiscard";
-    case Status::error: return "logStatusError";
-    case Status::fatal: return "logStatusFatal";
+    case Status::ok:
+      return "logAll";
+    case Status::warning:
+      return "logStatusWarning";
+    case Status::discard:
+      return "logStatusDiscard";
+    case Status::error:
+      return "logStatusError";
+    case Status::fatal:
+      return "logStatusFatal";
   }
   return "logAll";
 }
@@ -108,16 +120,13 @@ bool Unit::may(const char* function, unsigned phases) noexcept {
   return false;
 }
 
-double Unit::time() const noexcept {
-  return start_time_ + static_cast<double>(instance_->time_ns()) / 1e9;
-}
+double Unit::time() const noexcept { return start_time_ + static_cast<double>(instance_->time_ns()) / 1e9; }
 
 Status Unit::enter_initialization(double start_time, bool has_stop_time, double stop_time) noexcept {
   if (!std::isfinite(start_time) || (has_stop_time && !(stop_time > start_time)))
-    return fail(Status::error, Text("start time %g, stop time %g: give a finite start and a later stop", start_time,
-                                    stop_time).text);
-  if (start_time != 0.0)
-    tell(Status::warning, "start time: the mechanism's own functions of time begin at 0 there");
+    return fail(Status::error,
+                Text("start time %g, stop time %g: give a finite start and a later stop", start_time, stop_time).text);
+  if (start_time != 0.0) tell(Status::warning, "start time: the mechanism's own functions of time begin at 0 there");
   start_time_ = start_time;
   has_stop_time_ = has_stop_time;
   stop_time_ = stop_time;
@@ -152,13 +161,15 @@ Status Unit::for_values(const std::uint32_t* references, std::size_t count, std:
     const bool is_whole = standard_ == Standard::fmi3;
     if (place.variable == variables_.size() || variables_[place.variable].type() != type ||
         (is_whole && place.element != 0))
-      return fail(Status::error, Text("value reference %u: no variable of this type has it: see modelDescription.xml",
-                                      reference).text);
+      return fail(
+          Status::error,
+          Text("value reference %u: no variable of this type has it: see modelDescription.xml", reference).text);
     const Variable& variable = variables_[place.variable];
     const int elements = is_whole ? variable.elements() : 1;
     if (room - at < static_cast<std::size_t>(elements))
       return fail(Status::error, Text("%s has %d values, there is room for %zu: count the elements of all variables",
-                                      variable.name.c_str(), elements, room - at).text);
+                                      variable.name.c_str(), elements, room - at)
+                                     .text);
     for (int k = 0; k < elements; ++k)
       if (!put(variable, place.element + k, at++)) return fail(Status::error, instance_->error());
   }
@@ -187,8 +198,7 @@ Status Unit::get_texts(const std::uint32_t* references, std::size_t count, const
                        std::size_t room) noexcept {
   if (!build_if_changed()) return Status::error;
   return for_values(references, count, room, Variable::Type::text, [&](const Variable&, int, std::size_t k) {
-    std::snprintf(state_hash_, sizeof state_hash_, "%016llx",
-                  static_cast<unsigned long long>(instance_->state_hash()));
+    std::snprintf(state_hash_, sizeof state_hash_, "%016llx", static_cast<unsigned long long>(instance_->state_hash()));
     values[k] = state_hash_;
     return true;
   });
@@ -208,15 +218,21 @@ Status Unit::refuse_values(const char* function, std::size_t count) noexcept {
 double Unit::number(const Variable& variable, int element) const noexcept {
   const auto index = static_cast<std::size_t>(variable.index);
   switch (variable.source) {
-    case Variable::Source::time: return time();
+    case Variable::Source::time:
+      return time();
     case Variable::Source::parameter:
       return (phase_ & (kInstantiated | kInitialization)) != 0 ? asked_[index] : instance_->parameter(variable.index);
-    case Variable::Source::input: return const_cast<Instance&>(*instance_).inputs()[index];
-    case Variable::Source::output: return instance_->outputs()[index];
-    case Variable::Source::position: return instance_->state().body[index].r[element];
-    case Variable::Source::orientation: return instance_->state().body[index].p[element];
+    case Variable::Source::input:
+      return const_cast<Instance&>(*instance_).inputs()[index];
+    case Variable::Source::output:
+      return instance_->outputs()[index];
+    case Variable::Source::position:
+      return instance_->state().body[index].r[element];
+    case Variable::Source::orientation:
+      return instance_->state().body[index].p[element];
     case Variable::Source::step_status:
-    case Variable::Source::state_hash: break;
+    case Variable::Source::state_hash:
+      break;
   }
   return 0.0;
 }
@@ -275,16 +291,22 @@ Status Unit::check_step(double time, double size, std::int64_t& steps) noexcept 
   const double rounding = 1e-6 * period + 1e-12 * std::abs(time);
   if (!(std::abs(time - this->time()) <= rounding))
     return fail(Status::discard, Text("communication point %.12g s: the unit is at %.12g s: go on from there, or set a "
-                                      "saved state", time, this->time()).text);
+                                      "saved state",
+                                      time, this->time())
+                                     .text);
   const double whole = size >= 0.0 && size <= 1e9 * period ? std::nearbyint(size / period) : 0.0;
   if (!(whole >= 1.0 && std::abs(whole * period - size) <= rounding)) {
     const double below = std::max(1.0, std::floor(std::clamp(size / period, 0.0, 1e9)));
-    return fail(Status::discard, Text("communication step %.12g s: is no multiple of the internal step %.12g s: %.12g s "
-                                      "or %.12g s would do", size, period, below * period, (below + 1.0) * period).text);
+    return fail(Status::discard,
+                Text("communication step %.12g s: is no multiple of the internal step %.12g s: %.12g s "
+                     "or %.12g s would do",
+                     size, period, below * period, (below + 1.0) * period)
+                    .text);
   }
   if (has_stop_time_ && time + size > stop_time_ + rounding)
     return fail(Status::error, Text("communication step %.12g s from %.12g s leads beyond the stop time %.12g s", size,
-                                    time, stop_time_).text);
+                                    time, stop_time_)
+                                   .text);
   steps = static_cast<std::int64_t>(whole);
   return Status::ok;
 }

@@ -91,9 +91,9 @@ class Unit {
   Standard standard_;
   std::optional<Instance> instance_;
   std::vector<Variable> variables_;
-  std::vector<Place> places_;               // by reference
-  std::vector<double> defaults_;            // of the parameters
-  std::vector<double> asked_;               // for the next start; instance_ has them once it was built
+  std::vector<Place> places_;     // by reference
+  std::vector<double> defaults_;  // of the parameters
+  std::vector<double> asked_;     // for the next start; instance_ has them once it was built
   Phase phase_ = kInstantiated;
   double start_time_ = 0.0, stop_time_ = 0.0;
   bool has_stop_time_ = false;

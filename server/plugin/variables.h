@@ -1,5 +1,5 @@
-// The one table of the variables of a functional mock-up unit, for FMI 2.0 and 3.0 alike: `rigstep export-fmu` writes it
-// into the description, and the unit answers from it. Load time.
+// The one table of the variables of a functional mock-up unit, for FMI 2.0 and 3.0 alike: `rigstep export-fmu` writes
+// it into the description, and the unit answers from it. Load time.
 #pragma once
 
 #include <cstdint>

@@ -60,7 +60,7 @@ build_with rigstep-config pc_static own_loop && build_with "rigstep-config rigst
 for file in share/rigstep/config/mechanisms/four_bar.textproto share/rigstep/proto/mechanism.proto; do
   [[ -s installed/$file ]] || fail "$file is not installed"
 done
-commands=$("$RIGSTEP" --help | sed -n '/^Subcommands:$/,/^$/s/^  \([a-z]*\) .*/\1/p')
+commands=$("$RIGSTEP" --help | sed -n '/^Subcommands:$/,/^$/s/^  \([a-z][a-z-]*\) .*/\1/p')
 [[ -n $commands ]] || fail "rigstep --help tells no commands"
 for command in $commands; do
   grep -q "^\.SH rigstep $command\$" installed/share/man/man1/rigstep.1 || fail "the manual has no page of $command"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The C library from outside: a C program that balances the pole in its own loop, what the library exports and needs,
-# and the Python package on it.
+# The plugin from outside: a C program that balances the pole in its own loop, what library and units export and need,
+# the Python package, and units through the command line and through a host in C.
 source "$(dirname "$0")/lib.sh"
 command -v objdump >/dev/null || { echo "skipped: no objdump here (binutils)"; exit 77; }
 library=$(dirname "$RIGSTEP")/plugin/librigstep.so.1
@@ -85,4 +85,42 @@ raises(rigstep.RigstepError, "cannot be loaded", lambda: rigstep.Stepper(mechani
 END
 PYTHONPATH=${PACKAGE:-$SOURCE/server/package/python} PYTHONDONTWRITEBYTECODE=1 \
   expect 0 "$python" -W error stepper.py "$cart_pole" "$library"
+
+# --- units: both standards give the state of the simulation, tell their rules, and need the C library alone
+four_bar=$SOURCE/config/mechanisms/four_bar.textproto
+expect 0 "$RIGSTEP" simulate "$four_bar" --duration 0.5 --json
+hash=$("$python" -c 'import json; print(json.load(open("out"))["state_hash"])')
+for fmi in 2 3; do
+  expect 0 "$RIGSTEP" export-fmu "$four_bar" --fmi $fmi --output "four_bar_$fmi.fmu" && says out "FMI $fmi.0 for co-simulation"
+  expect 0 "$RIGSTEP" fmusim "four_bar_$fmi.fmu" --stop 0.5 --output "$fmi.csv" --json && silent err
+  assert_json out "d['state_hash'] == '$hash' and d['violations'] == [] and d['steps'] == 500"
+  rm -rf "unit_$fmi" && "$python" -m zipfile -e "four_bar_$fmi.fmu" "unit_$fmi" || fail "four_bar_$fmi.fmu: no zip file"
+  needs_c_library_only "$(find "unit_$fmi/binaries" -name four_bar.so)"
+  nm -D --defined-only "$(find "unit_$fmi/binaries" -name four_bar.so)" | grep -vE " (T fmi$fmi[A-Z][A-Za-z0-9]+@@FMI$fmi|A FMI$fmi)$" >out &&
+    fail "the binary of FMI $fmi.0 exports more"
+  for file in modelDescription.xml documentation/index.html resources/mechanism.textproto resources/rig.textproto; do
+    [[ -s unit_$fmi/$file ]] || fail "FMI $fmi.0: $file is missing"
+  done
+done
+cmp 2.csv 3.csv || fail "FMI 2.0 and 3.0 differ"
+
+# --- a host in C, with nothing of this project but the declarations
+expect 0 "${CC:-cc}" -std=c11 -D_GNU_SOURCE -Wall -Wextra -Werror -I"$SOURCE/server/plugin" "$SOURCE/tests/plugin/fmu_host.c" -ldl -o fmu_host
+read_attribute() { "$python" -c "import sys, xml.etree.ElementTree as t; r = t.parse('unit_3/modelDescription.xml').getroot(); print($1)"; }
+token=$(read_attribute 'r.get("instantiationToken")')
+phi=$(read_attribute '[v.get("valueReference") for v in r.find("ModelVariables") if v.get("name") == "phi"][0]')
+expect 0 ./fmu_host "$PWD/unit_3" four_bar "$token" 500 0.001 "$phi"
+"$python" -c 'import sys; sys.exit(float(sys.argv[1]) != float(sys.argv[2]))' "$(cut -d, -f2 3.csv | tail -n 1)" "$(cat out)" ||
+  fail "the host in C reads another phi than the command line"
+expect 1 ./fmu_host "$PWD/unit_3" four_bar "{another}" 500 0.001 "$phi" && says err 'instantiation token: "{another}" is not that of'
+
+# --- what is wrong says what and where
+expect 2 "$RIGSTEP" fmusim nothing.fmu && says err 'nothing\.fmu: is no zip file that can be read'
+expect 2 "$RIGSTEP" fmusim four_bar_3.fmu --set phi_dot=1 && says err '"phi_dot" is no real variable'
+expect 2 "$RIGSTEP" export-fmu "$four_bar" --output four_bar.zip && says err 'does not end with \.fmu'
+expect 2 "$RIGSTEP" export-fmu "$four_bar" --period 0.0000015 && says err 'no whole number of microseconds'
+sed -i -e 's/causality="input"/causality="imput"/' -e 's/unit="rad"/unit="radian"/' unit_3/modelDescription.xml
+(cd unit_3 && "$python" -m zipfile -c ../broken.fmu modelDescription.xml documentation resources binaries)
+expect 1 "$RIGSTEP" fmusim broken.fmu --stop 0.01 && says err 'FMI 3\.0, 2\.4\.7: variable "drive": causality "imput" is none' &&
+  says err 'FMI 3\.0, 2\.4\.3: variable "phi": unit "radian" is not defined'
 finish
