@@ -155,7 +155,10 @@ struct Page {
   explicit Page(const LiveRun& live) {
     if (!live.rig().page) return;
     const config::RigConfig::Page& wanted = *live.rig().page;
-    if (!has_page()) return spdlog::warn("view: this rigstep was built without the page");
+    if (!has_page()) {
+      spdlog::warn("view: this rigstep was built without the page");
+      return;
+    }
     PageOptions options{.address = wanted.address, .port = wanted.port, .control = wanted.control};
     if (!wanted.token_path.empty()) options.token = read_page_token(wanted.token_path);
     const bool is_any = live.rig().address == "0.0.0.0";
