@@ -27,7 +27,7 @@ constexpr int kMostStreams = 32;                 // browsers that watch at a tim
 constexpr std::size_t kThreads = 40;             // streams, and requests beside them
 constexpr std::size_t kStackBytes = 512 * 1024;  // of a thread: beside a loop, memory is locked, stacks included
 constexpr std::size_t kMostBytes = 64 * 1024;    // of a request
-constexpr double kCommandsPerSecond = 120.0;
+constexpr double kCommandsPerSecond = 60.0;
 constexpr std::size_t kLeastToken = 32;  // characters
 
 constexpr const char* kPolicy =
@@ -120,6 +120,7 @@ struct PageServer::Impl {
     server.set_read_timeout(5);
     server.set_write_timeout(5);
     server.set_keep_alive_timeout(2);
+    server.set_keep_alive_max_count(1000);
     server.set_tcp_nodelay(true);
     server.set_default_headers({{"Content-Security-Policy", kPolicy},
                                 {"X-Content-Type-Options", "nosniff"},
