@@ -76,6 +76,7 @@ const elsewhere = [];
 
 async function open(link) {
   const page = await context.newPage();
+  page.setDefaultTimeout(60_000);
   const { host } = new URL(link);
   page.on("console", (message) => {
     if (message.type() === "error" && !/ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED|status of 401/.test(message.text())) complaints.push(message.text());
@@ -267,14 +268,16 @@ async function testPolicy() {
   assert.equal((await ask(server.link, "/../../etc/passwd")).status, 404);
   const agent = new Agent({ keepAlive: true, maxSockets: 20 });
   const flood = await Promise.all(Array.from({ length: 600 }, () =>
-    ask(server.link, "/api/command", { agent, method: "POST", headers: { "Content-Type": "application/json" }, body: '{"do":"pause"}' })));
+    ask(server.link, "/api/command", { agent, method: "POST", headers: { "Content-Type": "application/json" }, body: '{"do":"pause"}' })
+      .catch(() => ({ status: 0 })))); // a connection that the server has closed meanwhile
   agent.destroy();
   assert.ok(flood.some((one) => one.status === 429), "commands have no limit");
   await stop(server);
 }
 
 let failed = false;
-for (const test of [testMechanism, testRecordings, testLive, testMany, testPolicy]) {
+const wanted = new RegExp(process.argv[2] ?? ""); // names of tests, all where there is none
+for (const test of [testPolicy, testMechanism, testRecordings, testLive, testMany].filter((one) => wanted.test(one.name))) {
   try {
     await test();
     console.log(`${test.name} passed`);
