@@ -30,7 +30,7 @@ export class LivePanel {
 
   show(scene: Scene, fail: (text: string) => void): void {
     this.place.hidden = scene.kind !== "live";
-    this.place.replaceChildren(this.told, this.operate);
+    this.place.replaceChildren(this.operate, this.told);
     this.operate.replaceChildren();
     if (scene.kind !== "live" || !scene.control) return;
     const ask = (what: string, more: Record<string, unknown> = {}): void => {
