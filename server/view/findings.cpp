@@ -41,14 +41,17 @@ void add_gaps(const Mechanism& m, std::vector<Finding>& findings) {
 }
 
 void add_redundancy(const Mechanism& m, const index3::StartRank& rank, std::vector<Finding>& findings) {
+  std::vector<std::string> names;
+  int first = -1;
   for (int j = 0; j < static_cast<int>(m.joints().size()); ++j) {
-    const double share = rank.start.redundancy_share[static_cast<std::size_t>(j)];
-    if (share > 1e-6)
-      findings.push_back(
-          {Severity::note, j, -1,
-           fmt::format("joint {}: {:.2f} of its constraints repeat what others say: its reactions are not unique",
-                       m.joints()[static_cast<std::size_t>(j)].name, share)});
+    if (rank.start.redundancy_share[static_cast<std::size_t>(j)] <= 1e-6) continue;
+    names.push_back(m.joints()[static_cast<std::size_t>(j)].name);
+    if (first < 0) first = j;
   }
+  if (first >= 0)
+    findings.push_back({Severity::note, first, -1,
+                        fmt::format("{} of the constraints repeat what others say: reactions are not unique in {}",
+                                    rank.start.redundant, fmt::join(names, ", "))});
 }
 
 // A spring that pushes or pulls at the start as nothing in the mechanism weighs has a wrong rest length, as a rule.
@@ -119,9 +122,10 @@ std::vector<Finding> find_problems(const Mechanism& m) {
     findings.push_back(
         {Severity::warning, -1, -1,
          "nothing can move: the joints leave no freedom; an axis that is not parallel to the others does that"});
-  findings.push_back({Severity::note, -1, -1,
-                      fmt::format("{} degrees of freedom; rank {}, {} redundant", rank.start.degrees_of_freedom,
-                                  rank.start.rank, rank.start.redundant)});
+  findings.push_back(
+      {Severity::note, -1, -1,
+       fmt::format("{} degree{} of freedom; rank {}, {} redundant", rank.start.degrees_of_freedom,
+                   rank.start.degrees_of_freedom == 1 ? "" : "s", rank.start.rank, rank.start.redundant)});
   return findings;
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <httplib.h>
+#include <pthread.h>
 #include <sodium.h>
 #include <sys/stat.h>
 
@@ -22,10 +23,11 @@ using httplib::Request;
 using httplib::Response;
 using Json = nlohmann::json;
 
-constexpr int kMostStreams = 32;               // browsers that watch at a time
-constexpr std::size_t kThreads = 40;           // streams, and requests beside them
-constexpr std::size_t kMostBytes = 64 * 1024;  // of a request
-constexpr double kCommandsPerSecond = 120.0;
+constexpr int kMostStreams = 32;                 // browsers that watch at a time
+constexpr std::size_t kThreads = 40;             // streams, and requests beside them
+constexpr std::size_t kStackBytes = 512 * 1024;  // of a thread: beside a loop, memory is locked, stacks included
+constexpr std::size_t kMostBytes = 64 * 1024;    // of a request
+constexpr double kCommandsPerSecond = 60.0;
 constexpr std::size_t kLeastToken = 32;  // characters
 
 constexpr const char* kPolicy =
@@ -69,6 +71,28 @@ void refuse(Response& response, int status, const std::string& why) {
   response.set_content(Json{{"error", why}}.dump(-1, ' ', true, Json::error_handler_t::replace), "application/json");
 }
 
+// While it lives, threads are made with small stacks.
+class SmallStacks {
+ public:
+  SmallStacks() {
+    ::pthread_getattr_default_np(&before_);
+    pthread_attr_t small;
+    ::pthread_getattr_default_np(&small);
+    ::pthread_attr_setstacksize(&small, kStackBytes);
+    ::pthread_setattr_default_np(&small);
+    ::pthread_attr_destroy(&small);
+  }
+  ~SmallStacks() {
+    ::pthread_setattr_default_np(&before_);
+    ::pthread_attr_destroy(&before_);
+  }
+  SmallStacks(const SmallStacks&) = delete;
+  SmallStacks& operator=(const SmallStacks&) = delete;
+
+ private:
+  pthread_attr_t before_;
+};
+
 // "127.0.0.1:8470" -> "127.0.0.1"; "[::1]:8470" -> "::1".
 std::string name_in(const std::string& host) {
   if (host.starts_with('[')) return host.substr(1, std::min(host.find(']'), host.size()) - 1);
@@ -82,17 +106,21 @@ struct PageServer::Impl {
     asio::error_code wrong;
     address = asio::ip::make_address(options.address, wrong);
     if (wrong)
-      throw config::ConfigError("--listen: " + options.address +
+      throw config::ConfigError("page address " + options.address +
                                 ": is no numeric address: use 127.0.0.1, or one of this machine");
     if (!address.is_loopback() && options.token.empty())
       throw config::ConfigError(
-          "--listen: " + options.address +
+          "page address " + options.address +
           ": others can reach it, and no token is asked for: give --token-file, or use 127.0.0.1");
-    server.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
+    server.new_task_queue = [] {
+      const SmallStacks small;
+      return new httplib::ThreadPool(kThreads);
+    };
     server.set_payload_max_length(kMostBytes);
     server.set_read_timeout(5);
     server.set_write_timeout(5);
     server.set_keep_alive_timeout(2);
+    server.set_keep_alive_max_count(1000);
     server.set_tcp_nodelay(true);
     server.set_default_headers({{"Content-Security-Policy", kPolicy},
                                 {"X-Content-Type-Options", "nosniff"},

@@ -28,7 +28,7 @@ expect 3 "$RIGSTEP" view nowhere.textproto
 expect 2 "$RIGSTEP" view four_bar.textproto full_car.textproto --page-port 0 && says err 'only recordings'
 
 export RIGSTEP SOURCE chromium
-timeout 120 node "$SOURCE/tests/end_to_end/page/page_test.mjs" >browser.out 2>browser.err </dev/null || {
+timeout 250 node "$SOURCE/tests/end_to_end/page/page_test.mjs" >browser.out 2>browser.err </dev/null || {
   cat browser.out
   fail "in the browser: $(tail -n 12 browser.err)"
 }

@@ -30,7 +30,7 @@ export class LivePanel {
 
   show(scene: Scene, fail: (text: string) => void): void {
     this.place.hidden = scene.kind !== "live";
-    this.place.replaceChildren(this.told, this.operate);
+    this.place.replaceChildren(this.operate, this.told);
     this.operate.replaceChildren();
     if (scene.kind !== "live" || !scene.control) return;
     const ask = (what: string, more: Record<string, unknown> = {}): void => {
@@ -51,7 +51,8 @@ export class LivePanel {
     const rows: [string, string][] = [["in control", status.controller === undefined || status.controller === "" ? "nobody" : status.controller]];
     if (status.inputAge !== undefined) rows.push(["age of inputs", `${status.inputAge} steps`]);
     if (status.clock !== undefined) rows.push(["clock", status.clock]);
-    for (const [name, count] of status.counters ?? []) rows.push([name.replaceAll("_", " "), String(count)]);
-    this.told.replaceChildren(table(rows), ...(status.distributions ?? []).map((d) => bars(d, scene.period)));
+    const counts = (status.counters ?? []).map(([name, count]): [string, string] => [name.replaceAll("_", " "), String(count)]);
+    const times = (status.distributions ?? []).map((distribution) => bars(distribution, scene.period));
+    this.told.replaceChildren(table(rows), ...times, table(counts));
   }
 }

@@ -5,7 +5,7 @@ import { byId, button, element, number, toggle } from "./elements";
 import { History, seriesOf } from "./history";
 import { Inspector } from "./inspector";
 import { LivePanel } from "./live_panel";
-import type { Event, Motion, Scene, Status } from "./model";
+import type { Event, Motion, Scene, Status, Track } from "./model";
 import "./page.css";
 import { Player } from "./player";
 import { Plots, type Curve } from "./plots";
@@ -211,7 +211,7 @@ function makeTransport(shown: Scene): void {
 function curves(): Curve[] {
   if (scene === null) return [];
   const shown = scene;
-  const runs = shown.kind === "recording" && player.tracks.length > 1 ? shown.tracks.slice(0, player.tracks.length) : [""];
+  const runs = shown.kind === "recording" && player.tracks.length > 1 ? [...shown.tracks.slice(0, player.tracks.length), "difference"] : [""];
   return runs.flatMap((run, k) =>
     chosen.flatMap((index) => {
       const column = shown.columns[index];
@@ -227,6 +227,7 @@ function makeChannels(shown: Scene): void {
       chosen = box.checked ? [...chosen, index] : chosen.filter((k) => k !== index);
       plots.make(curves());
       plotDue = 0;
+      if (shown.kind === "recording") plots.update(recordingSeries(), eventsNow(), player.time, null);
     };
     return element("label", {}, box, `${column.name} [${column.unit}]`);
   });
@@ -247,15 +248,30 @@ function showEvents(): void {
   );
 }
 
-// Aligned at the instants of the first run.
+// Between two instants of a run.
+function valueAt(track: Track, column: Float64Array, time: number): number {
+  const k = Player.frameAt(track, time);
+  const begin = track.time[k] ?? time;
+  const end = track.time[Math.min(k + 1, track.frames - 1)] ?? begin;
+  const from = column[k] ?? Number.NaN;
+  const to = column[Math.min(k + 1, track.frames - 1)] ?? from;
+  return end > begin ? from + ((to - from) * (time - begin)) / (end - begin) : from;
+}
+
+// Of each run, then the second less the first; at the instants of the first.
 function recordingSeries(): { count: number; time: Float64Array; values: Float64Array[] } {
   const first = player.tracks[0];
   if (first === undefined) return { count: 0, time: new Float64Array(0), values: [] };
   const series = seriesOf(first, chosen);
   for (const track of player.tracks.slice(1)) {
     const other = seriesOf(track, chosen);
-    for (const column of other.values) series.values.push(Float64Array.from(first.time, (t) => column[Player.frameAt(track, t)] ?? Number.NaN));
+    for (const column of other.values) series.values.push(Float64Array.from(first.time, (t) => valueAt(track, column, t)));
   }
+  if (player.tracks.length > 1)
+    for (let k = 0; k < chosen.length; ++k) {
+      const [one, two] = [series.values[k], series.values[chosen.length + k]];
+      series.values.push(Float64Array.from(first.time, (_, at) => (two?.[at] ?? Number.NaN) - (one?.[at] ?? Number.NaN)));
+    }
   return series;
 }
 

@@ -577,7 +577,7 @@ export class SceneView {
     const chosen = this.selected === null ? -9 : { body: 0, joint: 1e6, line: 2e6 }[this.selected.kind] + this.selected.index;
     for (const batch of this.batches.values())
       batch.owners.forEach((owner, k) => {
-        const fails = owner === this.faulty.body || (this.faulty.joint >= 0 && owner === 1e6 + this.faulty.joint);
+        const fails = (owner >= 0 && owner === this.faulty.body) || (this.faulty.joint >= 0 && owner === 1e6 + this.faulty.joint);
         batch.colour(k, owner === chosen ? 0.35 : 0, fails ? "#d0341f" : null);
       });
     this.dirty = true;
