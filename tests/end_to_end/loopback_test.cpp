@@ -991,8 +991,7 @@ TEST_CASE("answers to unproven addresses are so many a second, whatever is asked
   CHECK(answered == kAnswersAtOnce);
 }
 
-TEST_CASE(
-    "a flood of requests is counted and left unanswered, and whoever has a cookie or a session part_status nothing") {
+TEST_CASE("a flood of requests is counted and left unanswered, and whoever has a cookie or a session notices nothing") {
   Server server({.port = 0, .keys = keys().required()});
   BareRig rig(server, keys().file("bench.key")), guest(server, keys().file("screen.key")), flood(server);
   rig.connect();

@@ -94,6 +94,7 @@ sleep "$("$python" -c "print(min(60, $seconds / 3))")"
 before=$(memory)
 wait "$rig_process" || fail "the rig ended with $?: $(cat rig.err)"
 after=$(memory)
+kill -TERM "$hostile" 2>/dev/null # on a busy machine its turns take longer
 wait "$hostile" || fail "the flood ended with $?"
 wait "${others[@]}"
 kill -TERM "$on_the_way" && wait "$on_the_way" || fail "who is on the way ended with $?: $(cat on_the_way.err)"

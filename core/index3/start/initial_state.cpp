@@ -15,6 +15,7 @@ namespace rigstep::index3 {
 namespace {
 
 constexpr double kGapTolerance = 1e-6;  // [-] of an arm, [rad], of the velocities
+constexpr double kAtRest = 1e-12;       // [m/s], [rad/s]: rounding, also where joints hold everything and nothing moves
 constexpr int kAssemblyIterations = 100;
 constexpr int kPasses = 20;  // of one sweep each; close to a singular pose a few do not suffice
 
@@ -218,7 +219,8 @@ void require_consistent_start(const Mechanism& mechanism) {
   const double speed = velocity_scale(mechanism);
   const auto badness = [speed](const JointGap& g) {
     const double distance = g.distance / (g.length > 0.0 ? g.length : 1.0);
-    const double velocity = speed > 0.0 ? g.velocity / (speed * std::max(1.0, g.length)) : 0.0;
+    const bool moves = speed > 0.0 && g.velocity > kAtRest;
+    const double velocity = moves ? g.velocity / (speed * std::max(1.0, g.length)) : 0.0;
     return g.upside_down ? 1e300 : std::max({distance, g.angle, velocity});
   };
   const auto worst = std::max_element(gaps.begin(), gaps.end(),

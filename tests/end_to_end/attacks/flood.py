@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """A stranger's flood: datagrams to a server on loopback at a given rate, 0.4 s of each kind in turn, each after a
-pause if one is asked for. Prints one JSON line: datagrams sent, seconds of flood, rate, and begin and end of each turn in
-ns since 1970. Its own port differs from the rig's, its address does not."""
-import argparse, ctypes, json, os, random, re, socket, struct, time, zlib
+pause if one is asked for, until SIGTERM at the latest. Prints one JSON line: datagrams sent, seconds of flood, rate, and
+begin and end of each turn in ns since 1970. Its own port differs from the rig's, its address does not."""
+import argparse, ctypes, json, os, random, re, signal, socket, struct, time, zlib
 
 SIZE, HEADER, TAG = 1200, struct.Struct("<2sBBQQqqq"), 16
 AT_ONCE, VOLLEY, TURN = 500, 0.004, 0.4  # a volley of full ones is more than a socket holds
@@ -98,8 +98,9 @@ def main():
     link = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)  # answers are not read
     link.connect(("127.0.0.1", args.port))
-    sent, seconds, turns = 0, 0, []
-    while seconds < args.seconds:
+    sent, seconds, turns, told_to_stop = 0, 0, [], []
+    signal.signal(signal.SIGTERM, lambda *_: told_to_stop.append(True))
+    while seconds < args.seconds and not told_to_stop:
         kind = kinds[len(turns) % len(kinds)]
         volley = Volley([make(kind, version) for _ in range(AT_ONCE)])  # with fresh nonces
         time.sleep(args.pause)

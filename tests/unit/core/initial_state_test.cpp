@@ -142,6 +142,21 @@ TEST_CASE("assembling gives velocities that the joints allow") {
   }
 }
 
+// What is left of the velocities is so small that the joints' rounding is as large.
+TEST_CASE("assembling brings a mechanism without freedoms to rest, and its start is accepted") {
+  test::Description triangle;
+  triangle.bodies = {test::make_rod("A", {0, 0, 0}, {1, 1, 0}), test::make_rod("B", {1, 1, 0}, {2, 0, 0})};
+  triangle.joints = {test::make_joint("left", JointType::revolute, "ground", "A", {0, 0, 0}),
+                     test::make_joint("top", JointType::revolute, "A", "B", {1, 1, 0}),
+                     test::make_joint("right", JointType::revolute, "B", "ground", {2, 0, 0})};
+  for (Body& body : triangle.bodies) body.velocity_0 = {0.3, -0.7, 0.2}, body.angular_velocity_0 = {0.1, 0.5, -1.1};
+  const ClosedStart closed = close_start_pose(test::build(triangle));
+  CHECK(closed.closed);
+  for (const Body& body : closed.bodies) CHECK(body.velocity_0.norm() + body.angular_velocity_0.norm() < 1e-12);
+  triangle.bodies = closed.bodies;
+  CHECK_NOTHROW(require_consistent_start(test::build(triangle)));
+}
+
 TEST_CASE("what cannot be closed is not called closed") {
   test::Description d = test::double_pendulum();
   MechanismBuilder builder("too_far");
