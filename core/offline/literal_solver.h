@@ -2,7 +2,7 @@
 // extrapolated to steps of zero until two extrapolations agree to the tolerance. Offline only.
 #pragma once
 
-#include "core/offline/solver.h"
+#include "core/offline/index3_literal.h"
 
 namespace rigstep::offline {
 

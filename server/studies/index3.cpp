@@ -16,7 +16,9 @@ constexpr const char* kIntroduction =
     "one for the projections, at the converged pose. The stepper is the dual form that runs in real time, with the\n"
     "geometric stiffness that the end of section 4.4 proposes.\n\n"
     "Not the paper's: figures 3 and 8, drawings, are missing in its text, so the poses are those that the text gives;\n"
-    "circles come from `featherstone_dca`, which shares no code with the form, in place of MSC.ADAMS. The curves of\n"
+    "circles come from `featherstone_dca`, which shares no code with the form, and for the four-bar from the equation "
+    "of\n"
+    "its one freedom, in place of MSC.ADAMS. The curves of\n"
     "figures 4 to 7 and 9 to 14 are known from the text's statements only, which are what is compared.\n\n";
 
 }  // namespace

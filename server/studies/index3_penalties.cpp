@@ -210,7 +210,9 @@ StudyPart index3_penalties(const StudyRequest& study) {
           "holds ({:.2f} J against the paper's -46.84 J; {:.2f} J with the geometric stiffness that it proposes).",
           dip(sweep.at(kFullRenewed, 1e9)), sweep.stepper.lowest),
       "As printed, with one tangent per step for the iterations and for the projections, the chain blows up with every "
-      "penalty factor. A second tangent at the converged pose mends it, from 1e9 on with any."};
+      "penalty factor. A tangent of their own for the projections mends it with 1e9; with one for every iteration, "
+      "too, it holds from "
+      "1e9 on with any."};
   return part;
 }
 

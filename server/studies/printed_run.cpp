@@ -9,7 +9,7 @@ namespace rigstep::server {
 
 namespace {
 
-constexpr double kBlownUp = 0.1;  // of the energy that all masses release by falling through the extent
+constexpr double kBlownUp = 1.0;  // of the energy that all masses release by falling through the extent
 
 class Observer {
  public:

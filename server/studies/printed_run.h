@@ -30,8 +30,8 @@ struct PrintedRun {
   double largest_violation(std::size_t level) const;
 };
 
-// Blown up: the increment is no number, or the total energy is off by more than a tenth of what all masses release by
-// falling through the extent of the mechanism. watched: a body. Starts at rest or as the mechanism says.
+// Blown up: the increment is no number, or the total energy is off by more than what all masses release by falling
+// through the extent of the mechanism. watched: a body. Starts at rest or as the mechanism says.
 PrintedRun run_printed(const Mechanism& mechanism, const offline::LiteralSettings& settings, double duration,
                        int watched);
 
