@@ -75,7 +75,7 @@ MatrixXd putd_gauss(const MatrixXd& Phi_q, const Selection& chosen) {
 }
 
 MatrixXd svd(const MatrixXd& Phi_q) {
-  Eigen::JacobiSVD<MatrixXd> decomposed(Phi_q.transpose(), Eigen::ComputeFullU);  // (3.24)
+  Eigen::BDCSVD<MatrixXd> decomposed(Phi_q.transpose(), Eigen::ComputeFullU);  // (3.24)
   decomposed.setThreshold(kRank);
   return decomposed.matrixU().rightCols(Phi_q.cols() - decomposed.rank());  // (3.28)
 }

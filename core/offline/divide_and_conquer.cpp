@@ -181,20 +181,35 @@ void DivideAndConquer::make_rows(Compound& c) {
   c.x.resize(c.open_rows);
 }
 
+// Every barrier of the run-time is a system call, also where one thread waits for itself alone: as many as an
+// evaluation has levels, and together longer than its arithmetic.
+template <class Work>
+void DivideAndConquer::on_the_team(const Work& work) {
+  if (threads_ <= 1) return work();
+#pragma omp parallel num_threads(threads_)
+  work();
+}
+
+template <class Visit>
+void DivideAndConquer::share(std::size_t count, const Visit& visit) const {
+  if (threads_ <= 1) {
+    for (std::size_t i = 0; i < count; ++i) visit(i);
+    return;
+  }
+#pragma omp for schedule(static)
+  for (std::size_t i = 0; i < count; ++i) visit(i);
+}
+
 template <class Visit>
 void DivideAndConquer::upwards(const Visit& visit) {
-  for (const std::vector<int>& level : levels_) {
-#pragma omp for schedule(static)
-    for (std::size_t i = 0; i < level.size(); ++i) visit(compounds_[level[i]]);
-  }
+  for (const std::vector<int>& level : levels_)
+    share(level.size(), [&](std::size_t i) { visit(compounds_[level[i]]); });
 }
 
 template <class Visit>
 void DivideAndConquer::downwards(const Visit& visit) {
-  for (auto level = levels_.rbegin(); level != levels_.rend(); ++level) {
-#pragma omp for schedule(static)
-    for (std::size_t i = 0; i < level->size(); ++i) visit(compounds_[(*level)[i]]);
-  }
+  for (auto level = levels_.rbegin(); level != levels_.rend(); ++level)
+    share(level->size(), [&](std::size_t i) { visit(compounds_[(*level)[i]]); });
 }
 
 void DivideAndConquer::assemble_body(int body, const Pose& pose, std::span<const Subspaces> subspaces) {
@@ -268,12 +283,10 @@ VectorXd DivideAndConquer::Compound::times_transposed_root(const VectorXd& of) c
 }
 
 void DivideAndConquer::assemble(std::span<const Pose> poses, std::span<const Subspaces> subspaces) {
-#pragma omp parallel num_threads(threads_) if (threads_ > 1)
-  {
-#pragma omp for schedule(static)
-    for (std::size_t i = 0; i < leaves_.size(); ++i) assemble_body(static_cast<int>(i), poses[i], subspaces);
+  on_the_team([&] {
+    share(leaves_.size(), [&](std::size_t i) { assemble_body(static_cast<int>(i), poses[i], subspaces); });
     upwards([this](Compound& c) { assemble_compound(c); });
-  }
+  });
   require_telling_eigenvalues();
 }
 
@@ -352,11 +365,10 @@ void DivideAndConquer::add_responses(std::span<const Vec6> responses, std::span<
 
 void DivideAndConquer::pass(std::span<const Vec6> loads, std::span<const LinkVector> bias, std::span<LinkVector> s,
                             std::span<Vec6> responses) {
-#pragma omp parallel num_threads(threads_) if (threads_ > 1)
-  {
+  on_the_team([&] {
     upwards([&](Compound& c) { collect(c, loads, bias); });
     downwards([&](Compound& c) { distribute(c, loads, s, responses); });
-  }
+  });
 }
 
 void DivideAndConquer::accumulate(std::span<const Vec6> wrenches, std::span<Vec6> sums) {
@@ -372,11 +384,10 @@ void DivideAndConquer::accumulate(std::span<const Vec6> wrenches, std::span<Vec6
       for (const int k : compounds_[part].hanging) sums[carrier] += sums[k];  // (76)
     }
   };
-#pragma omp parallel num_threads(threads_) if (threads_ > 1)
-  {
+  on_the_team([&] {
     upwards(add);
     downwards(pass_on);
-  }
+  });
 }
 
 }  // namespace rigstep::offline

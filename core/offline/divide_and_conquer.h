@@ -14,7 +14,8 @@
 // of bodies that have their largest moment of inertia about every axis.
 //
 // The binary tree of compounds halves the spanning tree of the joints, and all compounds of one level are treated at
-// once; each by one thread, so that the result has the same bits for any number of threads. Offline only.
+// once; each by one thread, so that the result has the same bits for any number of threads. One thread alone makes no
+// call of the OpenMP run-time. Offline only.
 #pragma once
 
 #include <span>
@@ -95,8 +96,12 @@ class DivideAndConquer {
   void add_responses(std::span<const Vec6> responses, std::span<LinkVector> bias) const;
   void collect(Compound& compound, std::span<const Vec6> loads, std::span<const LinkVector> bias);
   void distribute(Compound& compound, std::span<const Vec6> loads, std::span<LinkVector> s, std::span<Vec6> responses);
+  template <class Work>
+  void on_the_team(const Work& work);
   template <class Visit>
-  void upwards(const Visit& visit);  // children before parents; to be called by the whole team
+  void share(std::size_t count, const Visit& visit) const;  // 0 .. count - 1; called by the whole team
+  template <class Visit>
+  void upwards(const Visit& visit);  // children before parents; called by the whole team
   template <class Visit>
   void downwards(const Visit& visit);
 

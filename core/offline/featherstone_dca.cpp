@@ -1,5 +1,7 @@
 #include "core/offline/featherstone_dca.h"
 
+#include <memory>
+
 #include "core/offline/relative_system.h"
 
 namespace rigstep::offline {
@@ -14,7 +16,7 @@ class FeatherstoneDca {
   FeatherstoneDca(const Scenario& scenario, const Options& options)
       : system_(scenario, "featherstone_dca", options.threads), motion_(system_.bodies()) {}
 
-  Trajectory run(const Options& options) {
+  std::vector<double> start() {
     const JointTree& tree = system_.tree();
     std::vector<double> y = system_.start_coordinates();
     y.resize(y.size() + tree.rates());
@@ -22,14 +24,12 @@ class FeatherstoneDca {
     system_.move(system_.start_motions());
     for (int k = 0; k < tree.tree_links(); ++k)
       rates_of(k, y.data() + tree.coordinates()) = system_.subspaces()[k].H.transpose() * system_.relative_motion(k);
-    return system_.integrate({[this](double t, auto at, auto rate) { evaluate(t, at, rate); }, {}, {}}, std::move(y),
-                             options);
+    return y;
   }
 
- private:
-  Map<VectorXd> rates_of(int k, double* rates) const {
-    const Link& link = system_.tree().links()[k];
-    return {rates + link.rate, link.rates};
+  Trajectory run(const Options& options) {
+    return system_.integrate({[this](double t, auto at, auto rate) { evaluate(t, at, rate); }, {}, {}}, start(),
+                             options);
   }
 
   void evaluate(double t, std::span<const double> y, std::span<double> yd) {
@@ -47,6 +47,12 @@ class FeatherstoneDca {
           system_.subspaces()[k].H.transpose() *
           (system_.relative_acceleration(k) - system_.subspace_rates()[k].H * own);
     }
+  }
+
+ private:
+  Map<VectorXd> rates_of(int k, double* rates) const {
+    const Link& link = system_.tree().links()[k];
+    return {rates + link.rate, link.rates};
   }
 
   // From the ground outwards.
@@ -75,6 +81,16 @@ std::string featherstone_dca_unsupported_reason(const Mechanism& mechanism) {
 
 Trajectory featherstone_dca(const Scenario& scenario, const Options& options) {
   return FeatherstoneDca(scenario, options).run(options);
+}
+
+std::function<void()> featherstone_dca_evaluation(const Scenario& scenario, int threads) {
+  Options options;
+  options.threads = threads;
+  const auto form = std::make_shared<FeatherstoneDca>(scenario, options);
+  const std::vector<double> y = form->start();
+  return [form, y, t = scenario.instants.front(), rate = std::vector<double>(y.size())]() mutable {
+    form->evaluate(t, y, rate);
+  };
 }
 
 }  // namespace rigstep::offline

@@ -17,4 +17,8 @@ Trajectory featherstone_dca(const Scenario& scenario, const Options& options);
 // Why the algorithm cannot do the mechanism; empty: it can.
 std::string featherstone_dca_unsupported_reason(const Mechanism& mechanism);
 
+// One evaluation of the right-hand side at the start, the same at every call: for measurements. The scenario must
+// outlive it. Throws as featherstone_dca does.
+std::function<void()> featherstone_dca_evaluation(const Scenario& scenario, int threads = 1);
+
 }  // namespace rigstep::offline

@@ -1,5 +1,7 @@
 #include "core/offline/hamiltonian_dca.h"
 
+#include <memory>
+
 #include "core/offline/relative_system.h"
 
 namespace rigstep::offline {
@@ -31,16 +33,34 @@ class HamiltonianDca {
       rebases_.push_back(t);
   }
 
-  Trajectory run(const Options& options) {
+  std::vector<double> start() {
     const JointTree& tree = system_.tree();
     std::vector<double> y = system_.start_coordinates();
     y.resize(y.size() + tree.rates());
     system_.place(y);
     system_.move(system_.start_motions());
     take_momenta(y);
+    return y;
+  }
+
+  Trajectory run(const Options& options) {
     return system_.integrate({[this](double t, auto at, auto rate) { evaluate(t, at, rate); },
                               [this](double, std::span<double> at) { take_momenta(at); }, rebases_},
-                             std::move(y), options);
+                             start(), options);
+  }
+
+  void evaluate(double t, std::span<const double> y, std::span<double> yd) {
+    const JointTree& tree = system_.tree();
+    const std::span<const double> q = y.first(tree.coordinates()), p = y.subspan(tree.coordinates());
+    system_.place(q);
+    find_velocities(p);
+    std::vector<double> rates(tree.rates());
+    for (int k = 0; k < tree.tree_links(); ++k)
+      Map<VectorXd>(rates.data() + links()[k].rate, links()[k].rates) =
+          system_.subspaces()[k].H.transpose() * system_.relative_motion(k);  // (23), (40)
+    tree.differentiate(q, rates, yd.first(tree.coordinates()));
+    system_.load(t);
+    find_momentum_rates(p, yd.subspan(tree.coordinates()));
   }
 
  private:
@@ -59,20 +79,6 @@ class HamiltonianDca {
       const Vec6 total = (link.outward() ? 1.0 : -1.0) * shifted(sum_[k], origin(), at.point_0);
       Map<VectorXd>(p + link.rate, link.rates) = at.H.transpose() * total;
     }
-  }
-
-  void evaluate(double t, std::span<const double> y, std::span<double> yd) {
-    const JointTree& tree = system_.tree();
-    const std::span<const double> q = y.first(tree.coordinates()), p = y.subspan(tree.coordinates());
-    system_.place(q);
-    find_velocities(p);
-    std::vector<double> rates(tree.rates());
-    for (int k = 0; k < tree.tree_links(); ++k)
-      Map<VectorXd>(rates.data() + links()[k].rate, links()[k].rates) =
-          system_.subspaces()[k].H.transpose() * system_.relative_motion(k);  // (23), (40)
-    tree.differentiate(q, rates, yd.first(tree.coordinates()));
-    system_.load(t);
-    find_momentum_rates(p, yd.subspan(tree.coordinates()));
   }
 
   // Velocities and impulses from H p: 2.2
@@ -133,6 +139,16 @@ std::string hamiltonian_dca_unsupported_reason(const Mechanism& mechanism) {
 
 Trajectory hamiltonian_dca(const Scenario& scenario, const Options& options) {
   return HamiltonianDca(scenario, options).run(options);
+}
+
+std::function<void()> hamiltonian_dca_evaluation(const Scenario& scenario, int threads) {
+  Options options;
+  options.threads = threads;
+  const auto form = std::make_shared<HamiltonianDca>(scenario, options);
+  const std::vector<double> y = form->start();
+  return [form, y, t = scenario.instants.front(), rate = std::vector<double>(y.size())]() mutable {
+    form->evaluate(t, y, rate);
+  };
 }
 
 }  // namespace rigstep::offline

@@ -1,9 +1,10 @@
 #include "core/offline/index3_literal.h"
 
+#include <omp.h>
+
 #include <Eigen/LU>
-#include <algorithm>
+#include <chrono>
 #include <cmath>
-#include <utility>
 
 #include "core/offline/index3_literal_tuned.h"
 #include "core/offline/literal_chain.h"
@@ -23,9 +24,36 @@ inline void set_delta_as_printed(Leaf& leaf, const Vec4& p, double h2, double al
 
 }  // namespace
 
+// 0 .. count - 1 in equal parts, as `omp for schedule(static)` does it; one copy of the loop for one thread and for
+// many, since the compiler may contract another one to other bits.
+template <class Visit>
+void LiteralStepper::Chain::share(std::size_t count, const Visit& visit) {
+  std::size_t first = 0, last = count;
+  if (settings.threads > 1) {
+    const auto thread = static_cast<std::size_t>(omp_get_thread_num());
+    const auto threads = static_cast<std::size_t>(omp_get_num_threads());
+    first = count * thread / threads;
+    last = count * (thread + 1) / threads;
+  }
+  for (std::size_t k = first; k < last; ++k) visit(k);
+  wait();
+}
+
+// By the first thread, while the others wait.
+template <class Work>
+void LiteralStepper::Chain::alone(const Work& work) {
+  if (settings.threads <= 1 || omp_get_thread_num() == 0) work();
+  wait();
+}
+
+void LiteralStepper::Chain::wait() {
+  if (settings.threads <= 1) return;
+#pragma omp barrier
+}
+
 // Phi and its Jacobians at the present pose (1) (3).
 void LiteralStepper::Chain::set_joint_terms() {
-  for (std::size_t k = 0; k < hinge.size(); ++k) {
+  share(hinge.size(), [&](std::size_t k) {
     Hinge& j = hinge[k];
     const Vec4 identity{1.0, 0.0, 0.0, 0.0};
     const Vec4 p = j.left_ground ? identity : p_of(state.q[k - 1]);
@@ -57,32 +85,33 @@ void LiteralStepper::Chain::set_joint_terms() {
       for (int i = 0; i < j.rows; ++i) j.J_left[i] = Lanes{};
     if (j.right_ground)
       for (int i = 0; i < j.rows; ++i) j.J_right[i] = Lanes{};
-  }
+  });
 }
 
 // What takes the place of Phi in the velocity projection (52).
 void LiteralStepper::Chain::clear_terms() {
-  for (Hinge& j : hinge)
-    for (int i = 0; i < j.rows; ++i) j.Phi[i] = 0.0;
+  share(hinge.size(), [&](std::size_t k) {
+    for (int i = 0; i < hinge[k].rows; ++i) hinge[k].Phi[i] = 0.0;
+  });
 }
 
 // What takes the place of Phi in the acceleration projection: -gamma (65).
 void LiteralStepper::Chain::set_acceleration_terms() {
-  for (std::size_t k = 0; k < hinge.size(); ++k) {
+  share(hinge.size(), [&](std::size_t k) {
     Hinge& j = hinge[k];
     const Vec4 identity{1.0, 0.0, 0.0, 0.0}, rest = Vec4::Zero();
     const Vec4 p = j.left_ground ? identity : p_of(state.q[k - 1]), pd = j.left_ground ? rest : p_of(state.qd[k - 1]);
     const Vec4 o = j.right_ground ? identity : p_of(state.q[k]), od = j.right_ground ? rest : p_of(state.qd[k]);
     const Vec3 point = 2.0 * (rotated(pd, j.left.point_b) - rotated(od, j.right.point_b));
     for (int i = 0; i < 3; ++i) j.Phi[i] = point[i];
-    if (j.rows != 5) continue;
+    if (j.rows != 5) return;
     const Vec3 h = j.right.axes_b.col(2), axis = rotated(o, h), axis_rate = rotated_p(o, h) * od;
     for (int i = 0; i < 2; ++i) {
       const Vec3 u = j.left.axes_b.col(i);
       j.Phi[3 + i] = 2.0 * (rotated(pd, u).dot(axis) + rotated(p, u).dot(rotated(od, h)) +
                             Vec3(rotated_p(p, u) * pd).dot(axis_rate));
     }
-  }
+  });
 }
 
 // The g of one body without the term M qdd: joint loads, normalisation, loads, gyroscopic terms (8) (12) (14).
@@ -157,40 +186,48 @@ void LiteralStepper::Chain::disassemble_as_printed(const Merge& op, int out) {
   load[1][op.right] = load[1][out];
 }
 
+// From the leaves to the root, one level after the other.
 void LiteralStepper::Chain::factorise() {
   const std::size_t last = merge.size() - 1;
-  for (std::size_t k = 0; k <= last; ++k) {
-    const bool three = hinge[merge[k].hinge].rows == 3;
-    if (settings.tuned)
-      three ? merge_tuned<3>(merge[k], compound[k], k == last) : merge_tuned<5>(merge[k], compound[k], k == last);
-    else
-      three ? merge_as_printed<3>(merge[k], compound[k], k == last)
-            : merge_as_printed<5>(merge[k], compound[k], k == last);
-  }
+  for (const std::vector<int>& level : levels)
+    share(level.size(), [&](std::size_t i) {
+      const auto k = static_cast<std::size_t>(level[i]);
+      const bool three = hinge[merge[k].hinge].rows == 3;
+      if (settings.tuned)
+        three ? merge_tuned<3>(merge[k], compound[k], k == last) : merge_tuned<5>(merge[k], compound[k], k == last);
+      else
+        three ? merge_as_printed<3>(merge[k], compound[k], k == last)
+              : merge_as_printed<5>(merge[k], compound[k], k == last);
+    });
 }
 
 // x and the increments of all joints from the biases of the bodies and the Phi of the joints.
 void LiteralStepper::Chain::solve() {
-  const int count = static_cast<int>(merge.size()), first = n() + 1;
-  for (int k = 0; k < count; ++k) {
-    const bool three = hinge[merge[k].hinge].rows == 3;
-    if (settings.tuned)
-      three ? assemble_tuned<3>(merge[k], first + k) : assemble_tuned<5>(merge[k], first + k);
-    else
-      three ? assemble_as_printed<3>(merge[k], first + k) : assemble_as_printed<5>(merge[k], first + k);
-  }
-  load[0][first + count - 1] = load[1][first + count - 1] = Lanes{};
-  for (int k = count - 1; k >= 0; --k) {
-    const bool three = hinge[merge[k].hinge].rows == 3;
-    if (settings.tuned)
-      three ? disassemble_tuned<3>(merge[k], first + k) : disassemble_tuned<5>(merge[k], first + k);
-    else
-      three ? disassemble_as_printed<3>(merge[k], first + k) : disassemble_as_printed<5>(merge[k], first + k);
-  }
-  for (int i = 0; i < n(); ++i) {
+  const int first = n() + 1;
+  const std::size_t whole = motion[0].size() - 1;
+  for (const std::vector<int>& level : levels)
+    share(level.size(), [&](std::size_t i) {
+      const int k = level[i];
+      const bool three = hinge[merge[k].hinge].rows == 3;
+      if (settings.tuned)
+        three ? assemble_tuned<3>(merge[k], first + k) : assemble_tuned<5>(merge[k], first + k);
+      else
+        three ? assemble_as_printed<3>(merge[k], first + k) : assemble_as_printed<5>(merge[k], first + k);
+    });
+  alone([&] { load[0][whole] = load[1][whole] = Lanes{}; });
+  for (auto level = levels.rbegin(); level != levels.rend(); ++level)
+    share(level->size(), [&](std::size_t i) {
+      const int k = (*level)[i];
+      const bool three = hinge[merge[k].hinge].rows == 3;
+      if (settings.tuned)
+        three ? disassemble_tuned<3>(merge[k], first + k) : disassemble_tuned<5>(merge[k], first + k);
+      else
+        three ? disassemble_as_printed<3>(merge[k], first + k) : disassemble_as_printed<5>(merge[k], first + k);
+    });
+  share(x.size(), [&](std::size_t i) {
     const Lanes both = load[0][i] + load[1][i];
     x[i] = motion[0][i] + product(leaf[i].delta, both);  // (24) (25)
-  }
+  });
 }
 
 void LiteralStepper::Chain::set_motion(std::size_t body, const BodyMotion& at) {
@@ -207,24 +244,26 @@ BodyMotion LiteralStepper::Chain::motion_of(std::size_t body) const {
 
 void LiteralStepper::Chain::find_loads() {
   if (!applied) return;
-  for (std::size_t b = 0; b < moving.size(); ++b) moving[b] = motion_of(b);
-  applied(moving, wrench);
+  alone([&] {
+    for (std::size_t b = 0; b < moving.size(); ++b) moving[b] = motion_of(b);
+    applied(moving, wrench);
+  });
 }
 
 void LiteralStepper::Chain::set_deltas() {
-  for (int i = 0; i < n(); ++i) {
+  share(x.size(), [&](std::size_t i) {
     const Vec4 p = p_of(state.q[i]);
     if (settings.tuned)
       set_delta_tuned(leaf[i], p, h2, settings.alpha);
     else
       set_delta_as_printed(leaf[i], p, h2, settings.alpha);
-  }
+  });
 }
 
 // delta_13 = delta_23 = -(dt^2/4) M^-1 (g + Psi_q' alpha Psi) (27).
 void LiteralStepper::Chain::set_position_bias() {
-  for (int i = 0; i < n(); ++i) {
-    evaluate_body(i);
+  share(x.size(), [&](std::size_t i) {
+    evaluate_body(static_cast<int>(i));
     Leaf& body = leaf[i];
     const Vec4 p = p_of(state.q[i]);
     const double penalty = settings.alpha * 0.5 * (p.squaredNorm() - 1.0);
@@ -235,13 +274,12 @@ void LiteralStepper::Chain::set_position_bias() {
     for (int k = 0; k < 4; ++k) g[3 + k] = body.g[3 + k] + inertia[k] + penalty * p[k];
     motion[0][i] = product(body.delta, g);
     motion[1][i] = motion[0][i];
-  }
+  });
 }
 
-// Adds the increments to q, lambda and mu (21) (34) and renews qd and qdd (15) (16); the norm of the increments.
-double LiteralStepper::Chain::update() {
-  double sum = 0.0;
-  for (int i = 0; i < n(); ++i) {
+// Adds the increments to q, lambda and mu (21) (34) and renews qd and qdd (15) (16).
+void LiteralStepper::Chain::update() {
+  share(x.size(), [&](std::size_t i) {
     Vec7& q = state.q[i];
     const Vec4 p = p_of(q);
     double psi = 0.5 * (p.squaredNorm() - 1.0);
@@ -249,56 +287,78 @@ double LiteralStepper::Chain::update() {
     state.mu[i] += settings.alpha * psi;
     for (int k = 0; k < 7; ++k) {
       q[k] += x[i][k];
-      sum += x[i][k] * x[i][k];
       state.qd[i][k] = 2.0 / dt * q[k] + qd_hat[i][k];
       state.qdd[i][k] = 4.0 / (dt * dt) * q[k] + qdd_hat[i][k];
     }
-  }
-  for (const Hinge& j : hinge)
+  });
+  share(hinge.size(), [&](std::size_t k) {
+    const Hinge& j = hinge[k];
     for (int r = 0; r < j.rows; ++r) state.lambda[j.first_row + r] += j.increment[r];
-  return std::sqrt(sum);
+  });
+  alone([&] {
+    double sum = 0.0;
+    for (const Lanes& change : x)
+      for (int k = 0; k < 7; ++k) sum += change[k] * change[k];
+    last_increment = std::sqrt(sum);
+  });
 }
 
 // theta = M^-1 M qd*, the outer M with the penalty of normalisation (45).
 void LiteralStepper::Chain::project_velocities() {
   clear_terms();
-  for (int i = 0; i < n(); ++i) {
+  share(x.size(), [&](std::size_t i) {
     const Vec4 p = p_of(state.q[i]);
     const double penalty = settings.alpha * p.dot(p_of(state.qd[i]));
     const Lanes row = lanes(0.0, 0.0, 0.0, penalty * p[0], penalty * p[1], penalty * p[2], penalty * p[3]);
     motion[0][i] = to_lanes(state.qd[i]) + product(leaf[i].delta, row);
     motion[1][i] = motion[0][i];
-  }
+  });
   solve();
-  for (int i = 0; i < n(); ++i)
+  share(x.size(), [&](std::size_t i) {
     for (int k = 0; k < 7; ++k) state.qd[i][k] = x[i][k];
+  });
 }
 
 // xi (60) with nu = -pd'pd of the projected velocities.
 void LiteralStepper::Chain::project_accelerations() {
   set_acceleration_terms();
-  for (int i = 0; i < n(); ++i) {
+  share(x.size(), [&](std::size_t i) {
     const Vec4 p = p_of(state.q[i]);
     const double penalty = settings.alpha * (p.dot(p_of(state.qdd[i])) + p_of(state.qd[i]).squaredNorm());
     const Lanes row = lanes(0.0, 0.0, 0.0, penalty * p[0], penalty * p[1], penalty * p[2], penalty * p[3]);
     motion[0][i] = to_lanes(state.qdd[i]) + product(leaf[i].delta, row);
     motion[1][i] = motion[0][i];
-  }
+  });
   solve();
-  for (int i = 0; i < n(); ++i)
+  share(x.size(), [&](std::size_t i) {
     for (int k = 0; k < 7; ++k) state.qdd[i][k] = x[i][k];
+  });
 }
 
-double LiteralStepper::Chain::step_once() {
-  for (int i = 0; i < n(); ++i) {  // 3a, 3b
+void LiteralStepper::Chain::predict() {
+  share(x.size(), [&](std::size_t i) {  // 3a, 3b
     Vec7 &q = state.q[i], &qd = state.qd[i], &qdd = state.qdd[i];
     qd_hat[i] = -(2.0 / dt * q + qd);
     qdd_hat[i] = -(4.0 / (dt * dt) * q + 4.0 / dt * qd + qdd);
     q += dt * qd + 0.5 * dt * dt * qdd;
     qd = 2.0 / dt * q + qd_hat[i];
     qdd = 4.0 / (dt * dt) * q + qdd_hat[i];
-  }
-  double increment = 0.0;
+  });
+}
+
+// Adds what has passed since the phase before ended.
+void LiteralStepper::Chain::end_phase(double LiteralPhases::*phase) {
+  if (!settings.measure_phases) return;
+  alone([&] {
+    const auto now = std::chrono::steady_clock::now();
+    if (phase != nullptr) phases.*phase += std::chrono::duration<double>(now - phase_began).count();
+    phase_began = now;
+  });
+}
+
+void LiteralStepper::Chain::step_once() {
+  end_phase(nullptr);
+  predict();
   for (int k = 0; k < settings.iterations; ++k) {
     const bool new_blocks = k == 0 || !settings.modified_newton;
     find_loads();
@@ -307,28 +367,30 @@ double LiteralStepper::Chain::step_once() {
     set_position_bias();          // 3d
     if (new_blocks) factorise();  // 3e
     solve();                      // 3e, 3f, 3g
-    increment = update();         // 3h
+    update();                     // 3h
   }
+  end_phase(&LiteralPhases::newton);
   if (settings.refactorise_for_projections) {
     set_joint_terms();
     set_deltas();
     factorise();
   }
-  project_velocities();     // 4
+  project_velocities();  // 4
+  end_phase(&LiteralPhases::velocities);
   project_accelerations();  // 5
-  ++state.step;
-  return increment;
+  end_phase(&LiteralPhases::accelerations);
+  alone([&] { ++state.step; });
 }
 
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
 // The same source for processors with 256-bit fused multiply-adds.
-__attribute__((target("avx2,fma"), flatten)) double LiteralStepper::Chain::step_wide() { return step_once(); }
+__attribute__((target("avx2,fma"), flatten)) void LiteralStepper::Chain::step_wide() { step_once(); }
 
 namespace {
 bool has_wide_arithmetic() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
 }  // namespace
 #else
-double LiteralStepper::Chain::step_wide() { return step_once(); }
+void LiteralStepper::Chain::step_wide() { step_once(); }
 
 namespace {
 bool has_wide_arithmetic() { return false; }
@@ -368,78 +430,17 @@ void LiteralStepper::Chain::find_start() {
   }
 }
 
-LiteralStepper::LiteralStepper(const Mechanism& mechanism, const LiteralSettings& settings, Loads loads)
-    : chain_(std::make_unique<Chain>()) {
-  if (!loads && has_more_than_gravity(mechanism)) refuse("spring", "loads other than gravity are left out");
-  chain_->settings = settings;
-  set_step(1e-9 * static_cast<double>(settings.dt_ns), settings.alpha);
-  chain_->read(mechanism);
-  chain_->size_buffers();
-  if (loads) {
-    chain_->gravity.setZero();
-    chain_->moving.resize(mechanism.bodies().size());
-    chain_->wrench.resize(mechanism.bodies().size());
-    chain_->applied = std::move(loads);
-  }
-  chain_->find_start();
-}
-
-void LiteralStepper::set_step(double dt, double alpha) {
-  chain_->settings.alpha = alpha;
-  chain_->dt = dt;
-  chain_->h2 = 0.25 * dt * dt;
-}
-
-void LiteralStepper::start_afresh(std::span<const BodyMotion> bodies) {
-  for (std::size_t b = 0; b < bodies.size(); ++b) chain_->set_motion(b, bodies[b]);
-  std::fill(chain_->state.lambda.begin(), chain_->state.lambda.end(), 0.0);
-  std::fill(chain_->state.mu.begin(), chain_->state.mu.end(), 0.0);
-  chain_->find_start();
-}
-
-std::string LiteralStepper::unsupported_reason(const Mechanism& mechanism) {
-  try {
-    Chain().read(mechanism);
-  } catch (const MechanismError& error) {
-    return error.problem;
-  }
-  return {};
-}
-
-BodyMotion LiteralStepper::motion(int body) const { return chain_->motion_of(static_cast<std::size_t>(body)); }
-
-LiteralStepper::~LiteralStepper() = default;
-LiteralStepper::LiteralStepper(LiteralStepper&&) noexcept = default;
-
 double LiteralStepper::step() noexcept {
   static const bool kWide = has_wide_arithmetic();
-  return kWide ? chain_->step_wide() : chain_->step_once();
-}
-
-const LiteralState& LiteralStepper::state() const noexcept { return chain_->state; }
-
-void LiteralStepper::restore(const LiteralState& state) noexcept { chain_->state = state; }
-
-Vec3 LiteralStepper::position_0(int body) const { return chain_->state.q[chain_->place[body]].head<3>(); }
-
-EulerParameters LiteralStepper::orientation(int body) const { return chain_->state.q[chain_->place[body]].tail<4>(); }
-
-Vec3 LiteralStepper::velocity_0(int body) const { return chain_->state.qd[chain_->place[body]].head<3>(); }
-
-Vec3 LiteralStepper::angular_velocity_0(int body) const { return motion(body).omega_0; }
-
-Vec3 LiteralStepper::acceleration_0(int body) const { return chain_->state.qdd[chain_->place[body]].head<3>(); }
-
-Vec3 LiteralStepper::angular_acceleration_0(int body) const {
-  const Vec4 p = orientation(body), pdd = chain_->state.qdd[chain_->place[body]].tail<4>();
-  return rotated(p, Vec3(2.0 * (G_of(p) * pdd)));
-}
-
-std::size_t LiteralStepper::bytes() const noexcept {
-  const Chain& c = *chain_;
-  const auto size = [](const auto& v) { return v.size() * sizeof(v[0]); };
-  return size(c.leaf) + size(c.hinge) + size(c.merge) + size(c.compound) + 2 * size(c.motion[0]) + 2 * size(c.load[0]) +
-         size(c.x) + size(c.qd_hat) + size(c.qdd_hat) + size(c.state.q) * 3 + size(c.state.lambda) + size(c.state.mu);
+  Chain& chain = *chain_;
+  const auto take_part = [&chain] { kWide ? chain.step_wide() : chain.step_once(); };
+  if (chain.settings.threads <= 1) {
+    take_part();
+  } else {
+#pragma omp parallel num_threads(chain.settings.threads)
+    take_part();
+  }
+  return chain.last_increment;
 }
 
 }  // namespace rigstep::offline

@@ -20,6 +20,10 @@
 // The tangent is M with the penalty of normalisation: gravity has no partials, those of the gyroscopic terms and of
 // other loads are left out. Serial chains on the ground, their end free or on the ground too, of spherical and revolute
 // joints. Load time and offline; a step under gravity alone allocates nothing. As a reference solver: literal_solver.h.
+//
+// Threads share it as in 5.1: every level of the binary tree is a loop over its compounds, divided among the threads in
+// equal parts, and so are the loops over bodies and joints, with a barrier after each. Every number is made by one
+// thread from the same operands, so that any number of threads gives the same bits.
 #pragma once
 
 #include <cstdint>
@@ -42,6 +46,13 @@ struct LiteralSettings {
   // false: (26) and (35)-(39) multiplied out as printed, in matrices of Eigen as in the paper's implementation; true:
   // the same to rounding, M inverted in closed form, products that occur twice formed once, in vector registers
   bool tuned = false;
+  int threads = 1;              // of OpenMP; 1 makes no call of its run-time
+  bool measure_phases = false;  // reads the clock between the phases of a step: phases()
+};
+
+// Wall-clock time of all steps so far [s]; a tangent renewed for the projections belongs to the first one.
+struct LiteralPhases {
+  double newton = 0.0, velocities = 0.0, accelerations = 0.0;
 };
 
 using Vec7 = Eigen::Matrix<double, 7, 1>;
@@ -92,7 +103,8 @@ class LiteralStepper {
   Vec3 acceleration_0(int body) const;          // [m/s^2]
   Vec3 angular_acceleration_0(int body) const;  // [rad/s^2]
 
-  std::size_t bytes() const noexcept;  // of state and intermediates
+  const LiteralPhases& phases() const noexcept;  // zero without LiteralSettings::measure_phases
+  std::size_t bytes() const noexcept;            // of state and intermediates
 
  private:
   struct Chain;

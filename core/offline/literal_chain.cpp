@@ -1,6 +1,8 @@
 #include "core/offline/literal_chain.h"
 
 #include <Eigen/LU>
+#include <algorithm>
+#include <utility>
 
 namespace rigstep::offline {
 
@@ -103,6 +105,13 @@ void LiteralStepper::Chain::size_buffers() {
   }
   merge.push_back({ground, whole, 0});
   compound.resize(merge.size());
+  std::vector<std::size_t> height(leaf.size() + merge.size(), 0);
+  for (std::size_t k = 0; k < merge.size(); ++k) {
+    const std::size_t level = std::max(height[merge[k].left], height[merge[k].right]);
+    height[leaf.size() + k] = level + 1;
+    if (levels.size() <= level) levels.emplace_back();
+    levels[level].push_back(static_cast<int>(k));
+  }
   const std::size_t nodes = leaf.size() + merge.size();
   for (int side = 0; side < 2; ++side) {
     motion[side].assign(nodes, Lanes{});
@@ -111,6 +120,77 @@ void LiteralStepper::Chain::size_buffers() {
   x.assign(static_cast<std::size_t>(n()), Lanes{});
   qd_hat.resize(x.size());
   qdd_hat.resize(x.size());
+}
+
+LiteralStepper::LiteralStepper(const Mechanism& mechanism, const LiteralSettings& settings, Loads loads)
+    : chain_(std::make_unique<Chain>()) {
+  if (!loads && has_more_than_gravity(mechanism)) refuse("spring", "loads other than gravity are left out");
+  chain_->settings = settings;
+  set_step(1e-9 * static_cast<double>(settings.dt_ns), settings.alpha);
+  chain_->read(mechanism);
+  chain_->size_buffers();
+  if (loads) {
+    chain_->gravity.setZero();
+    chain_->moving.resize(mechanism.bodies().size());
+    chain_->wrench.resize(mechanism.bodies().size());
+    chain_->applied = std::move(loads);
+  }
+  chain_->find_start();
+}
+
+void LiteralStepper::set_step(double dt, double alpha) {
+  chain_->settings.alpha = alpha;
+  chain_->dt = dt;
+  chain_->h2 = 0.25 * dt * dt;
+}
+
+void LiteralStepper::start_afresh(std::span<const BodyMotion> bodies) {
+  for (std::size_t b = 0; b < bodies.size(); ++b) chain_->set_motion(b, bodies[b]);
+  std::fill(chain_->state.lambda.begin(), chain_->state.lambda.end(), 0.0);
+  std::fill(chain_->state.mu.begin(), chain_->state.mu.end(), 0.0);
+  chain_->find_start();
+}
+
+std::string LiteralStepper::unsupported_reason(const Mechanism& mechanism) {
+  try {
+    Chain().read(mechanism);
+  } catch (const MechanismError& error) {
+    return error.problem;
+  }
+  return {};
+}
+
+BodyMotion LiteralStepper::motion(int body) const { return chain_->motion_of(static_cast<std::size_t>(body)); }
+
+LiteralStepper::~LiteralStepper() = default;
+LiteralStepper::LiteralStepper(LiteralStepper&&) noexcept = default;
+
+const LiteralState& LiteralStepper::state() const noexcept { return chain_->state; }
+
+void LiteralStepper::restore(const LiteralState& state) noexcept { chain_->state = state; }
+
+Vec3 LiteralStepper::position_0(int body) const { return chain_->state.q[chain_->place[body]].head<3>(); }
+
+EulerParameters LiteralStepper::orientation(int body) const { return chain_->state.q[chain_->place[body]].tail<4>(); }
+
+Vec3 LiteralStepper::velocity_0(int body) const { return chain_->state.qd[chain_->place[body]].head<3>(); }
+
+Vec3 LiteralStepper::angular_velocity_0(int body) const { return motion(body).omega_0; }
+
+Vec3 LiteralStepper::acceleration_0(int body) const { return chain_->state.qdd[chain_->place[body]].head<3>(); }
+
+Vec3 LiteralStepper::angular_acceleration_0(int body) const {
+  const Vec4 p = orientation(body), pdd = chain_->state.qdd[chain_->place[body]].tail<4>();
+  return rotated(p, Vec3(2.0 * (G_of(p) * pdd)));
+}
+
+const LiteralPhases& LiteralStepper::phases() const noexcept { return chain_->phases; }
+
+std::size_t LiteralStepper::bytes() const noexcept {
+  const Chain& c = *chain_;
+  const auto size = [](const auto& v) { return v.size() * sizeof(v[0]); };
+  return size(c.leaf) + size(c.hinge) + size(c.merge) + size(c.compound) + 2 * size(c.motion[0]) + 2 * size(c.load[0]) +
+         size(c.x) + size(c.qd_hat) + size(c.qdd_hat) + size(c.state.q) * 3 + size(c.state.lambda) + size(c.state.mu);
 }
 
 }  // namespace rigstep::offline

@@ -2,6 +2,7 @@
 // chain, its bodies as leaves and its joints as hinges of a balanced binary tree. Private to these files.
 #pragma once
 
+#include <chrono>
 #include <type_traits>
 #include <vector>
 
@@ -177,6 +178,10 @@ struct LiteralStepper::Chain {
   std::vector<BodyMotion> moving;     // (bodies of the mechanism) where loads are requested
   LiteralStepper::Loads applied;      // may be empty
   LiteralState state;
+  std::vector<std::vector<int>> levels;  // merges by their height above the leaves
+  double last_increment = 0.0;           // norm over all q
+  LiteralPhases phases;
+  std::chrono::steady_clock::time_point phase_began;
 
   int n() const { return static_cast<int>(leaf.size()) - 1; }
 
@@ -190,6 +195,13 @@ struct LiteralStepper::Chain {
   void size_buffers();
   int add_merges(int first, int last);
   void find_start();
+
+  // The loops of a step; called by all threads of a team.
+  template <class Visit>
+  void share(std::size_t count, const Visit& visit);
+  template <class Work>
+  void alone(const Work& work);
+  void wait();
 
   void set_joint_terms();
   void set_acceleration_terms();
@@ -214,11 +226,13 @@ struct LiteralStepper::Chain {
   void disassemble_tuned(const Merge& op, int out);
   void factorise();
   void solve();
-  double update();
+  void update();
   void project_velocities();
   void project_accelerations();
-  double step_once();
-  double step_wide();
+  void predict();
+  void end_phase(double LiteralPhases::*phase);
+  void step_once();
+  void step_wide();
 };
 
 }  // namespace rigstep::offline

@@ -24,6 +24,20 @@ constexpr double kAgree = 10.0;       // difference of two extrapolations, as a 
 constexpr double kSameInstant = 1e-14;
 constexpr int kMostRuns = 11;  // each with half the step of the one before
 
+void require_supported(const Mechanism& mechanism) {
+  const std::string unsupported_reason = literal_index3_unsupported_reason(mechanism);
+  if (!unsupported_reason.empty())
+    throw SolverError("index3_literal: cannot simulate " + mechanism.name() + ": " + unsupported_reason);
+}
+
+// What acts on the bodies at `now`.
+LiteralStepper::Loads loads_of(AbsoluteSystem& system, const double& now) {
+  return [&system, &now](std::span<const BodyMotion> at, std::span<Vec6> wrenches) {
+    const std::vector<Vec6> loads = system.loads(now, at);
+    std::copy(loads.begin(), loads.end(), wrenches.begin());
+  };
+}
+
 class LiteralRun {
  public:
   LiteralRun(const Scenario& scenario, const Options& options)
@@ -73,10 +87,7 @@ std::optional<LiteralRun::Motion> LiteralRun::run(int level) {
   LiteralSettings settings;
   settings.iterations = kIterations;
   settings.tuned = true;
-  LiteralStepper stepper(*scenario.mechanism, settings, [&](std::span<const BodyMotion> at, std::span<Vec6> wrenches) {
-    const std::vector<Vec6> loads = system.loads(now, at);
-    std::copy(loads.begin(), loads.end(), wrenches.begin());
-  });
+  LiteralStepper stepper(*scenario.mechanism, settings, loads_of(system, now));
   stepper.start_afresh(system_.start());
   Motion motion;
   followers_.clear();
@@ -189,10 +200,47 @@ Trajectory LiteralRun::simulate() {
 Trajectory literal_index3(const Scenario& scenario, const Options& options) {
   if (!(options.relative_tolerance > 0.0) || !(options.absolute_tolerance > 0.0))
     throw std::invalid_argument("tolerance: must be positive: give for example 1e-9");
-  const std::string unsupported_reason = literal_index3_unsupported_reason(*scenario.mechanism);
-  if (!unsupported_reason.empty())
-    throw SolverError("index3_literal: cannot simulate " + scenario.mechanism->name() + ": " + unsupported_reason);
+  require_supported(*scenario.mechanism);
   return LiteralRun(scenario, options).simulate();
+}
+
+Trajectory literal_index3_at_fixed_step(const Scenario& scenario, const Options& options,
+                                        const LiteralSettings& settings) {
+  require_supported(*scenario.mechanism);
+  const auto begin = Clock::now();
+  const double dt = 1e-9 * static_cast<double>(settings.dt_ns);
+  AbsoluteSystem system(scenario, "index3_literal");
+  double now = scenario.instants.front();
+  LiteralStepper stepper(*scenario.mechanism, settings, loads_of(system, now));
+  system.hold(now);
+  stepper.start_afresh(system.start());
+  Trajectory trajectory;
+  for (const double instant : scenario.instants) {
+    const long steps = std::lround((instant - now) / dt);
+    if (std::abs(instant - now - static_cast<double>(steps) * dt) > 1e-6 * dt)
+      throw SolverError("index3_literal: the instant " + std::to_string(instant) +
+                        " s is no whole number of steps after " + std::to_string(now) + " s: choose another step");
+    const double from = now;
+    for (long k = 1; k <= steps; ++k) {
+      system.hold(now);
+      now = from + static_cast<double>(k) * dt;
+      trajectory.right_hand_sides += settings.iterations;
+      if (!std::isfinite(stepper.step()))
+        throw SolverError("index3_literal: no convergence at " + std::to_string(now) +
+                          " s: choose a larger penalty factor, a shorter step, or leave both to the solver");
+      if (options.progress && !options.progress(now)) return trajectory;
+    }
+    std::vector<BodyMotion> bodies;
+    std::vector<Vec6> accelerations;
+    for (int i = 0; i < static_cast<int>(system.start().size()); ++i) {
+      bodies.push_back(stepper.motion(i));
+      bodies.back().p.normalize();
+      accelerations.emplace_back() << stepper.acceleration_0(i), stepper.angular_acceleration_0(i);
+    }
+    trajectory.instants.push_back(system.instant(instant, bodies, accelerations));
+  }
+  trajectory.seconds = trajectory.right_hand_side_seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  return trajectory;
 }
 
 std::string literal_index3_unsupported_reason(const Mechanism& mechanism) {

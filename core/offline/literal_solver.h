@@ -2,7 +2,7 @@
 // extrapolated to steps of zero until two extrapolations agree to the tolerance. Offline only.
 #pragma once
 
-#include "core/offline/solver.h"
+#include "core/offline/index3_literal.h"
 
 namespace rigstep::offline {
 
@@ -12,5 +12,11 @@ namespace rigstep::offline {
 Trajectory literal_index3(const Scenario& scenario, const Options& options);
 
 std::string literal_index3_unsupported_reason(const Mechanism& mechanism);
+
+// As the paper runs it: steps of settings.dt_ns from each instant to the next, with settings.alpha, not extrapolated.
+// Throws SolverError where Newton's method diverges, and where an instant is no whole number of steps after the one
+// before.
+Trajectory literal_index3_at_fixed_step(const Scenario& scenario, const Options& options,
+                                        const LiteralSettings& settings);
 
 }  // namespace rigstep::offline

@@ -47,9 +47,10 @@ TimedSolver timed_stepper(const Mechanism& mechanism, double dt, int threads, st
   return solver;
 }
 
-TimedSolver timed_literal(const Mechanism& mechanism, double dt, bool tuned, std::size_t* bytes) {
+TimedSolver timed_literal(const Mechanism& mechanism, double dt, bool tuned, std::size_t* bytes, int threads) {
   offline::LiteralSettings settings;
   settings.tuned = tuned;
+  settings.threads = threads;
   settings.dt_ns = std::llround(1e9 * dt);
   const auto stepper = std::make_shared<offline::LiteralStepper>(mechanism, settings);
   if (bytes != nullptr) *bytes = stepper->bytes();

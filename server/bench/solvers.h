@@ -15,6 +15,7 @@ int most_threads();
 TimedSolver timed_stepper(const Mechanism& mechanism, double dt, int threads, std::size_t* bytes = nullptr);
 
 // Multiplied out as printed, or tuned (LiteralSettings). Throws MechanismError where the literal form does not apply.
-TimedSolver timed_literal(const Mechanism& mechanism, double dt, bool tuned, std::size_t* bytes = nullptr);
+TimedSolver timed_literal(const Mechanism& mechanism, double dt, bool tuned, std::size_t* bytes = nullptr,
+                          int threads = 1);
 
 }  // namespace rigstep::server

@@ -11,6 +11,7 @@
 #include "core/index3/compile/plan.h"
 #include "core/index3/outputs/diagnostics.h"
 #include "core/index3/stepper_access.h"
+#include "core/offline/literal_solver.h"
 #include "core/offline/outputs.h"
 #include "core/offline/solver.h"
 #include "rt/thread_setup.h"
@@ -31,6 +32,7 @@ struct SimulateOptions {
   std::string mechanism, solver = "index3", inputs, output;
   double duration = 10.0, dt = 1e-3, tolerance = 1e-9;
   std::vector<config::ParameterSetting> parameters;
+  double alpha = 0.0;  // of index3_literal; 0: extrapolated to steps of zero, with a penalty of its own
   std::uint64_t every = 1;
   bool json = false;
 };
@@ -193,6 +195,7 @@ void print(const SimulateOptions& options, const offline::Trajectory& run) {
     const nlohmann::json out{{"schema", 1},
                              {"solver", options.solver},
                              {"tolerance", options.tolerance},
+                             {"alpha", options.alpha},
                              {"instants", run.instants.size()},
                              {"simulated_s", last.time},
                              {"wall_s", run.seconds},
@@ -221,6 +224,15 @@ void tell_left_out(const SimulateOptions& options, const Mechanism& mechanism,
     if (!unsupported_reasons[k].empty())
       print_error("rigstep: --output: \"{}\" has no columns with --solver {}: {}", mechanism.outputs()[k].name,
                   options.solver, unsupported_reasons[k]);
+}
+
+// As its paper runs it.
+offline::LiteralSettings literal_settings(const SimulateOptions& options, const index3::Settings& settings) {
+  offline::LiteralSettings of;
+  of.dt_ns = settings.dt_ns;
+  of.alpha = options.alpha;
+  of.threads = options.threads;
+  return of;
 }
 
 // A reference solver in place of the stepper: --dt is the distance of the instants, and how long inputs are held.
@@ -254,7 +266,9 @@ int simulate_with_reference(const SimulateOptions& options) {
     return !interrupted.load(std::memory_order_relaxed);
   };
   try {
-    const offline::Trajectory run = solver->simulate(scenario, how);
+    const offline::Trajectory run =
+        options.alpha > 0.0 ? offline::literal_index3_at_fixed_step(scenario, how, literal_settings(options, settings))
+                            : solver->simulate(scenario, how);
     if (table && !run.instants.empty()) {
       const std::vector<std::string> unsupported_reasons = offline::output_unsupported_reasons(scenario, run.instants);
       tell_left_out(options, mechanism.mechanism, unsupported_reasons);
@@ -273,6 +287,8 @@ int simulate_with_reference(const SimulateOptions& options) {
 
 int simulate(const SimulateOptions& options) {
   rt::set_floating_point_mode();
+  if (options.alpha > 0.0 && options.solver != "index3_literal")
+    throw config::ConfigError("--alpha: only index3_literal has a penalty factor: add --solver index3_literal");
   if (options.solver != "index3") return simulate_with_reference(options);
   const index3::Settings settings = settings_of(options);
   const std::uint64_t steps = step_count(options);
@@ -347,6 +363,11 @@ Command add_simulate(CLI::App& app) {
       ->capture_default_str();
   command->add_option("--tolerance", options->tolerance, "Of a reference solver's integrator, absolute and relative")
       ->capture_default_str();
+  command
+      ->add_option("--alpha", options->alpha,
+                   "Penalty factor of index3_literal, which then runs as its paper does: steps of --dt, three "
+                   "iterations, not extrapolated; its threads share it by the paper's own scheme [N/m], [N m]")
+      ->check(between(1.0, 1e15));
   command->add_option("--inputs", options->inputs,
                       "CSV with a column t [s] and columns named like input channels, interpolated linearly at the end "
                       "of each step; or a recording, whose inputs are applied again");
@@ -359,16 +380,19 @@ Command add_simulate(CLI::App& app) {
       ->capture_default_str();
   command->add_flag("--json", options->json, "Print the summary as JSON");
   command->footer(
-      std::string("Examples:\n"
-                  "  rigstep simulate config/mechanisms/double_pendulum.textproto --duration 10 --dt 0.01\n"
-                  "  rigstep simulate config/mechanisms/four_bar.textproto --duration 30 --dt 0.005 "
-                  "--output four_bar.csv --every 10\n"
-                  "  rigstep simulate config/mechanisms/four_bar.textproto --solver hamiltonian_dca "
-                  "--tolerance 1e-10 --duration 1 --dt 0.01 --output reference.csv\n"
-                  "  rigstep simulate config/mechanisms/four_bar.textproto --inputs run.mcap --output what_if.mcap\n\n"
-                  "A table has a column for every output channel of the mechanism. A reference solver writes\n"
-                  "the same columns, without outputs that it does not have (it says which), at every N-th\n"
-                  "multiple of --dt, once it is done; it makes no recordings (.mcap).\n\n") +
+      std::string(
+          "Examples:\n"
+          "  rigstep simulate config/mechanisms/double_pendulum.textproto --duration 10 --dt 0.01\n"
+          "  rigstep simulate config/mechanisms/four_bar.textproto --duration 30 --dt 0.005 "
+          "--output four_bar.csv --every 10\n"
+          "  rigstep simulate config/mechanisms/four_bar.textproto --solver hamiltonian_dca "
+          "--tolerance 1e-10 --duration 1 --dt 0.01 --output reference.csv\n"
+          "  rigstep simulate config/mechanisms/chain_128.textproto --solver index3_literal --alpha 1e9 --dt 0.01 "
+          "--every 100\n"
+          "  rigstep simulate config/mechanisms/four_bar.textproto --inputs run.mcap --output what_if.mcap\n\n"
+          "A table has a column for every output channel of the mechanism. A reference solver writes\n"
+          "the same columns, without outputs that it does not have (it says which), at every N-th\n"
+          "multiple of --dt, once it is done; it makes no recordings (.mcap).\n\n") +
       kExitCodeHelp);
   return [options] { return simulate(*options); };
 }

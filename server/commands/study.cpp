@@ -1,18 +1,23 @@
 // rigstep study: the numerical experiments of the papers, done again.
 #include <fmt/format.h>
+#include <stdlib.h>
 
 #include <array>
+#include <ctime>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "core/offline/solver.h"
 #include "server/commands/commands.h"
+#include "server/live/session.h"
 #include "server/machine/timing.h"
 #include "server/output/csv.h"
 #include "server/output/terminal.h"
 #include "server/output/text_file.h"
 #include "server/studies/complement.h"
 #include "server/studies/hamiltonian.h"
+#include "server/studies/index3.h"
 #include "server/studies/report.h"
 #include "server/studies/tree.h"
 
@@ -27,15 +32,17 @@ struct Study {
   const char* description;
   const char* quick;
   double share;  // of the time that all take
-  std::vector<Finding> (*run)(const StudyRequest&);
+  StudyPart (*run)(const StudyRequest&);
 };
 constexpr Study kStudies[] = {
+    {"index3", "The stepper's paper: three test cases, penalty factors, sizes and threads",
+     "Short simulations and few sizes: shows that it works", 0.2, study_index3},
     {"hamiltonian", "Hamiltonian against acceleration divide and conquer on three closed-loop mechanisms",
      "1 s and few tolerances: shows that it works", 0.1, study_hamiltonian},
     {"tree", "Methods for open trees: operations, times, which one to choose, the pipelayer",
      "Few sizes and short measurements: shows that it works", 0.1, study_tree},
     {"complement", "Eight natural complements with three stabilisations on two McPherson struts",
-     "0.2 s and two tolerances: shows that it works", 0.8, study_complement}};
+     "0.2 s and two tolerances: shows that it works", 0.6, study_complement}};
 
 struct StudyOptions {
   std::string output;
@@ -63,30 +70,59 @@ StudyResult perform(const Study& which, const std::string& folder, bool quick,
   return {which.name, folder, which.run(study)};
 }
 
-nlohmann::json to_json(const std::vector<Finding>& findings) {
+nlohmann::json to_json(const StudyPart& found) {
   nlohmann::json json = nlohmann::json::array();
-  for (const Finding& f : findings) json.push_back({{"claim", f.claim}, {"ours", f.ours}, {"agrees", f.agrees}});
+  for (const Finding& f : found.findings)
+    json.push_back({{"claim", f.claim},
+                    {"source", f.source},
+                    {"criterion", f.criterion},
+                    {"ours", f.ours},
+                    {"agrees", f.outcome == Outcome::agrees},
+                    {"outcome", to_string(f.outcome)},
+                    {"reason", f.outcome == Outcome::agrees ? "" : f.reason}});
   return json;
 }
 
-void print(const std::vector<Finding>& findings) {
-  for (const Finding& f : findings) print_text("{:<4} {}: {}\n", f.agrees ? "yes" : "NO", f.claim, f.ours);
+void print(const StudyPart& found) {
+  constexpr const char* kVerdicts[] = {"yes", "NO", "open"};
+  for (const Finding& f : found.findings) {
+    print_text("{:<4} {} ({}): {}\n", kVerdicts[static_cast<int>(f.outcome)], f.claim, f.source, f.ours);
+    if (f.outcome != Outcome::agrees) print_text("     {}\n", f.reason);
+  }
+}
+
+std::string load_now() {
+  double load = 0.0;
+  return getloadavg(&load, 1) == 1 ? fmt::format("{:.1f}", load) : "unknown";
+}
+
+ReportOrigin origin_of(std::time_t begin, const std::string& load_before) {
+  char date[32];
+  std::tm utc{};
+  gmtime_r(&begin, &utc);
+  std::strftime(date, sizeof date, "%Y-%m-%d %H:%M UTC", &utc);
+  return {fmt::format("Machine: {}, {} core(s)", cpu_fingerprint(), std::thread::hardware_concurrency()),
+          fmt::format("Measured {}, in {:.0f} minutes", date, std::difftime(std::time(nullptr), begin) / 60.0),
+          build_fingerprint(),
+          fmt::format("Load of the machine {} before, {} after (1 is this program's own)", load_before, load_now())};
 }
 
 void run_one(const Study& which, const StudyOptions& options) {
   Progress progress(fmt::format("study {}", which.name), 1.0);
   const StudyResult result = perform(which, options.output, options.quick, [&](double done) { progress.at(done); });
   if (options.json) {
-    const nlohmann::json json = {{"schema", 1}, {"output", options.output}, {"findings", to_json(result.findings)}};
+    const nlohmann::json json = {{"schema", 1}, {"output", options.output}, {"findings", to_json(result.found)}};
     print_json(json);
     return;
   }
-  print(result.findings);
+  print(result.found);
   print_text("\ntables, figures and {}/{}.md written\n", options.output, which.name);
 }
 
 void run_all(const StudyOptions& options) {
   make_folder(options.output);
+  const std::time_t begin = std::time(nullptr);
+  const std::string load = load_now();
   Progress progress("study all", 1.0);
   std::vector<StudyResult> results;
   double before = 0.0;
@@ -96,17 +132,17 @@ void run_all(const StudyOptions& options) {
     before += study.share;
   }
   const std::string report = options.output + "/report.html";
-  write_text(report, html_report(results));
+  write_text(report, html_report(origin_of(begin, load), results));
   if (options.json) {
     nlohmann::json json = {{"schema", 1}, {"output", options.output}, {"report", report}};
     for (const StudyResult& result : results)
-      json["studies"].push_back({{"name", result.name}, {"findings", to_json(result.findings)}});
+      json["studies"].push_back({{"name", result.name}, {"findings", to_json(result.found)}});
     print_json(json);
     return;
   }
   for (const StudyResult& result : results) {
     print_text("{}\n", result.name);
-    print(result.findings);
+    print(result.found);
     print_text("\n");
   }
   print_text("{} written\n", report);

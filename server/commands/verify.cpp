@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 
+#include "core/offline/families.h"
 #include "rt/thread_setup.h"
 #include "server/commands/commands.h"
 #include "server/commands/parameter_options.h"
@@ -27,8 +28,12 @@ int list_solvers(const VerifyOptions& options) {
   nlohmann::json all = nlohmann::json::array();
   for (const offline::Solver& solver : offline::solvers()) {
     const std::string unsupported_reason = asked ? solver.unsupported_reason(mechanism->mechanism) : std::string();
-    all.push_back({{"name", solver.name}, {"method", solver.method}, {"unsupported_reason", unsupported_reason}});
-    if (!options.json) print_text("{:<27} {}\n", solver.name, solver.method);
+    const std::string_view family = offline::family_of(solver.name).name;
+    all.push_back({{"name", solver.name},
+                   {"family", family},
+                   {"method", solver.method},
+                   {"unsupported_reason", unsupported_reason}});
+    if (!options.json) print_text("{:<27} {}; family: {}\n", solver.name, solver.method, family);
     if (!options.json && asked)
       print_text("{:<27}   {}\n", "", unsupported_reason.empty() ? "can do it" : "cannot: " + unsupported_reason);
   }

@@ -121,9 +121,10 @@ std::string to_svg(const Chart& chart) {
     std::string points, marks;
     for (const auto& [px, py] : chart.lines[k].points) {
       points += fmt::format("{:.1f},{:.1f} ", x.at(px), y.at(py));
-      if (chart.is_curve) continue;
+      if (chart.is_curve && !chart.lines[k].is_marks) continue;
       marks += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\" fill=\"{}\"/>\n", x.at(px), y.at(py), colour);
     }
+    if (chart.lines[k].is_marks) points.clear();
     svg += fmt::format("<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.8\"{}/>\n{}", points,
                        colour, dashes(k), marks);
     const double row = kTop + 10.0 + kLegendRow * static_cast<double>(k);

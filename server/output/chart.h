@@ -10,6 +10,7 @@ namespace rigstep::server {
 struct ChartLine {
   std::string name;
   std::vector<std::pair<double, double>> points;
+  bool is_marks = false;  // circles alone
 };
 
 struct Chart {

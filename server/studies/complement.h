@@ -7,8 +7,6 @@
 // Offline.
 #pragma once
 
-#include <vector>
-
 #include "server/studies/study.h"
 
 namespace rigstep::server {
@@ -16,6 +14,6 @@ namespace rigstep::server {
 // Writes times.csv, drift.csv, drift_over_time.csv, ranks.csv, figures and complement.md, which sets the paper's
 // conclusions beside ours. A method that gives up is a result and is told as such. Throws FileError, and what the
 // loader and the reference solver throw.
-std::vector<Finding> study_complement(const StudyRequest& study);
+StudyPart study_complement(const StudyRequest& study);
 
 }  // namespace rigstep::server

@@ -6,14 +6,12 @@
 // done again: tables and figures beside those of the paper, and what agrees. Offline.
 #pragma once
 
-#include <vector>
-
 #include "server/studies/study.h"
 
 namespace rigstep::server {
 
 // Writes accuracy_caseN.csv, efficiency.csv, figures and hamiltonian.md, which sets the paper's numbers beside ours.
 // Throws FileError, and what the loader and the solvers throw.
-std::vector<Finding> study_hamiltonian(const StudyRequest& study);
+StudyPart study_hamiltonian(const StudyRequest& study);
 
 }  // namespace rigstep::server

@@ -12,18 +12,30 @@ namespace rigstep::server {
 
 namespace {
 
+// Figures have a white ground; where the page is dark they are inverted, hues kept. Printed, every study begins a page.
 constexpr const char* kStyle =
     ":root { color-scheme: light dark; }\n"
-    "body { font: 16px/1.5 sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; background: Canvas; "
+    "body { font: 16px/1.5 sans-serif; max-width: 84rem; margin: 2rem auto; padding: 0 1rem; background: Canvas; "
     "color: "
     "CanvasText; }\n"
+    "p, ul { max-width: 60rem; }\n"
     "table { border-collapse: collapse; font-size: 0.85rem; }\n"
     "th, td { border: 1px solid GrayText; padding: 0.2rem 0.5rem; text-align: left; vertical-align: top; }\n"
     ".wide { overflow-x: auto; margin: 1rem 0; }\n"
-    ".figures { display: grid; grid-template-columns: repeat(auto-fill, minmax(26rem, 1fr)); gap: 1rem; }\n"
+    ".origin { color: GrayText; }\n"
+    ".figures { display: grid; grid-template-columns: repeat(auto-fill, minmax(24rem, 1fr)); gap: 1rem; }\n"
     "figure { margin: 0; }\n"
     "figure svg { width: 100%; height: auto; }\n"
-    "h2 { border-top: 2px solid GrayText; padding-top: 1rem; }\n";
+    "h2 { border-top: 2px solid GrayText; padding-top: 1rem; }\n"
+    "@media (prefers-color-scheme: dark) { figure svg { filter: invert(0.88) hue-rotate(180deg); } }\n"
+    "@media print {\n"
+    "  body { font-size: 10px; max-width: none; margin: 0; }\n"
+    "  nav { display: none; }\n"
+    "  section { break-before: page; }\n"
+    "  figure, tr { break-inside: avoid; }\n"
+    "  .wide { overflow: visible; }\n"
+    "  .figures { grid-template-columns: 1fr 1fr; }\n"
+    "}\n";
 
 std::string read_text(const std::filesystem::path& path) {
   std::ifstream file(path);
@@ -75,7 +87,7 @@ std::string_view without_blanks(std::string_view text) {
   return text;
 }
 
-// What a page is written in: headings, paragraphs, tables and figures, each on lines of their own.
+// What a page is written in: headings, paragraphs, lists, tables and figures, each on lines of their own.
 class Page {
  public:
   explicit Page(const StudyResult& study) : study_(study) {
@@ -86,7 +98,7 @@ class Page {
   std::string html, contents;
 
  private:
-  enum class Block { none, paragraph, table, figures };
+  enum class Block { none, paragraph, list, table, figures };
 
   void add(const std::string& line) {
     if (line.starts_with("# ") || line.starts_with("## ")) {
@@ -94,6 +106,9 @@ class Page {
     } else if (line.starts_with("|")) {
       become(Block::table);
       row(line);
+    } else if (line.starts_with("- ")) {
+      become(Block::list);
+      html += "<li>" + inline_html(std::string_view(line).substr(2)) + "</li>\n";
     } else if (line.starts_with("![")) {
       become(Block::figures);
       figure(line);
@@ -107,8 +122,9 @@ class Page {
 
   void become(Block next) {
     if (next == block_) return;
-    constexpr const char* kBegin[] = {"", "<p>\n", "<div class=\"wide\"><table>\n", "<div class=\"figures\">\n"};
-    constexpr const char* kEnd[] = {"", "</p>\n", "</table></div>\n", "</div>\n"};
+    constexpr const char* kBegin[] = {"", "<p>\n", "<ul>\n", "<div class=\"wide\"><table>\n",
+                                      "<div class=\"figures\">\n"};
+    constexpr const char* kEnd[] = {"", "</p>\n", "</ul>\n", "</table></div>\n", "</div>\n"};
     html += std::string(kEnd[static_cast<int>(block_)]) + kBegin[static_cast<int>(next)];
     block_ = next;
     rows_ = 0;
@@ -148,29 +164,47 @@ class Page {
   int rows_ = 0, sections_ = 0;
 };
 
+std::string summary_of(const StudyResult& study) {
+  std::string text = fmt::format("<p><a href=\"#{0}\">{0}</a></p>\n<ul>\n", study.name);
+  for (const std::string& sentence : study.found.summary) text += "<li>" + inline_html(sentence) + "</li>\n";
+  return text + "</ul>\n";
+}
+
+std::string counts_of(const StudyResult& study) {
+  const auto count = [&study](Outcome outcome) {
+    return std::ranges::count(study.found.findings, outcome, &Finding::outcome);
+  };
+  return fmt::format("<tr><td><a href=\"#{0}\">{0}</a></td><td>{1}</td><td>{2}</td><td>{3}</td><td>{4}</td></tr>\n",
+                     study.name, study.found.findings.size(), count(Outcome::agrees), count(Outcome::differs),
+                     count(Outcome::open));
+}
+
 }  // namespace
 
-std::string html_report(std::span<const StudyResult> studies) {
-  std::string contents, pages;
-  std::string summary = "<table>\n<tr><th>study</th><th>claims</th><th>agree</th><th>do not agree</th></tr>\n";
+std::string html_report(const ReportOrigin& origin, std::span<const StudyResult> studies) {
+  std::string contents, pages, found, counts;
   for (const StudyResult& study : studies) {
     const Page page(study);
     contents += page.contents + "</ul></li>\n";
     pages += "<section>\n" + page.html + "</section>\n";
-    const auto agree =
-        std::count_if(study.findings.begin(), study.findings.end(), [](const Finding& f) { return f.agrees; });
-    const auto all = static_cast<std::ptrdiff_t>(study.findings.size());
-    summary += fmt::format("<tr><td><a href=\"#{0}\">{0}</a></td><td>{1}</td><td>{2}</td><td>{3}</td></tr>\n",
-                           study.name, all, agree, all - agree);
+    found += summary_of(study);
+    counts += counts_of(study);
   }
+  std::string made;
+  for (const std::string* sentence : {&origin.date, &origin.machine, &origin.version, &origin.load})
+    made += inline_html(*sentence) + ". ";
   return fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" "
       "content=\"width=device-width\">\n<title>Rigstep: the papers' experiments done "
       "again</title>\n<style>\n{}</style>\n"
-      "</head>\n<body>\n<h1>The papers' experiments done "
-      "again</h1>\n{}</table>\n<nav>\n<h2>Contents</h2>\n<ul>\n{}</ul>\n"
-      "</nav>\n{}</body>\n</html>\n",
-      kStyle, summary, contents, pages);
+      "</head>\n<body>\n<h1>The papers' experiments done again</h1>\n<p class=\"origin\">{}</p>\n"
+      "<h2 id=\"found\">What was found</h2>\n{}"
+      "<p>A claim that does not agree has its reason beside it. Open are those for which a paper or this machine gives "
+      "too "
+      "little.</p>\n"
+      "<table>\n<tr><th>study</th><th>claims</th><th>yes</th><th>no, with a reason</th><th>open</th></tr>\n{}</table>\n"
+      "<nav>\n<h2>Contents</h2>\n<ul>\n{}</ul>\n</nav>\n{}</body>\n</html>\n",
+      kStyle, made, found, counts, contents, pages);
 }
 
 }  // namespace rigstep::server

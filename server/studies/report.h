@@ -13,10 +13,15 @@ namespace rigstep::server {
 struct StudyResult {
   std::string name;              // of the study; its page is <name>.md
   std::filesystem::path folder;  // of the page and its figures
-  std::vector<Finding> findings;
+  StudyPart found;
 };
 
-// Throws FileError for a page or a figure that is not there.
-std::string html_report(std::span<const StudyResult> studies);
+// Where, when and by what the studies were made, a sentence each; without it times are no measurement.
+struct ReportOrigin {
+  std::string machine, date, version, load;
+};
+
+// Begins with what was found. Throws FileError for a page or a figure that is not there.
+std::string html_report(const ReportOrigin& origin, std::span<const StudyResult> studies);
 
 }  // namespace rigstep::server

@@ -2,12 +2,44 @@
 
 #include <fmt/format.h>
 
+#include <iterator>
+
 namespace rigstep::server {
 
-std::string findings_section(const std::vector<Finding>& findings) {
-  std::string text = "## What agrees\n\n| the paper | ours | agrees |\n|---|---|---|\n";
-  for (const Finding& f : findings)
-    text += fmt::format("| {} | {} | {} |\n", f.claim, f.ours, f.agrees ? "yes" : "**no**");
+namespace {
+
+template <class T>
+void append(std::vector<T>& to, std::vector<T>& from) {
+  to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+}
+
+}  // namespace
+
+std::string_view to_string(Outcome outcome) {
+  constexpr std::string_view kNames[] = {"yes", "no", "open"};
+  return kNames[static_cast<int>(outcome)];
+}
+
+void StudyPart::add(StudyPart part) {
+  append(summary, part.summary);
+  append(findings, part.findings);
+  append(figures, part.figures);
+  text += part.text;
+}
+
+std::string page_of(const std::string& introduction, const StudyPart& study) {
+  std::string text = introduction + "## What was found\n\n";
+  for (const std::string& sentence : study.summary) text += "- " + sentence + "\n";
+  text +=
+      "\n## The paper's claims\n\n| the paper | counts as agreement | ours | agrees | why not "
+      "|\n|---|---|---|---|---|\n";
+  for (const Finding& f : study.findings) {
+    const bool agrees = f.outcome == Outcome::agrees;
+    text += fmt::format("| {} ({}) | {} | {} | {} | {} |\n", f.claim, f.source, f.criterion, f.ours,
+                        agrees ? "yes" : fmt::format("**{}**", to_string(f.outcome)), agrees ? "" : f.reason);
+  }
+  text += "\n" + study.text + "## Figures\n\n";
+  for (const FigureOnPage& figure : study.figures) text += fmt::format("![{}]({})\n", figure.caption, figure.file);
   return text;
 }
 

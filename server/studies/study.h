@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace rigstep::server {
@@ -18,13 +19,39 @@ struct StudyRequest {
   std::function<void(double done)> progress;                           // 0 to 1; may throw to stop
 };
 
-// A claim of the paper against our numbers.
+enum class Outcome {
+  agrees,
+  differs,
+  open,  // the paper or the machine gives too little to judge
+};
+std::string_view to_string(Outcome outcome);  // "yes", "no", "open"
+
+// A claim of a paper against our numbers.
 struct Finding {
-  std::string claim, ours;
-  bool agrees = false;
+  std::string claim;      // as the paper makes it
+  std::string source;     // section, page, figure, table or equation of the paper
+  std::string criterion;  // what counts as agreement; chosen before the result
+  std::string ours;
+  Outcome outcome = Outcome::open;
+  std::string reason;  // shown where it does not agree: what was tried, what it depends on, or what is missing
 };
 
-// The section "What agrees" of a page.
-std::string findings_section(const std::vector<Finding>& findings);
+inline Outcome agrees_if(bool holds) { return holds ? Outcome::agrees : Outcome::differs; }
+
+struct FigureOnPage {
+  std::string file, caption;  // what it is, and what to see
+};
+
+// A part of a study, or all of it.
+struct StudyPart {
+  std::vector<std::string> summary;  // what was found, in sentences; no number of them depends on the machine
+  std::vector<Finding> findings;
+  std::vector<FigureOnPage> figures;
+  std::string text;  // sections of the page
+  void add(StudyPart part);
+};
+
+// The page: title and introduction, what was found, the paper's claims, the text and the figures.
+std::string page_of(const std::string& introduction, const StudyPart& study);
 
 }  // namespace rigstep::server

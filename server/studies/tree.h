@@ -7,8 +7,6 @@
 // figure 9, and the pipelayer of section 6. Offline.
 #pragma once
 
-#include <vector>
-
 #include "core/mechanism/mechanism.h"
 #include "server/studies/study.h"
 #include "server/studies/tree_costs.h"
@@ -21,6 +19,6 @@ Mechanism tree_mechanism(const TreeShape& shape);
 
 // Writes operations.csv, times.csv, selection.csv, pipelayer.csv, figures and tree.md, which sets the paper's numbers
 // beside ours. Throws FileError, StepFailed, and what the loader and the solvers throw.
-std::vector<Finding> study_tree(const StudyRequest& study);
+StudyPart study_tree(const StudyRequest& study);
 
 }  // namespace rigstep::server

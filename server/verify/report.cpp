@@ -112,6 +112,14 @@ Verdict VerifyReport::verdict() const {
   return one_agrees && all_heard && !too_short ? Verdict::agrees : Verdict::incomplete;
 }
 
+std::vector<std::string> VerifyReport::agreeing_families() const {
+  std::vector<std::string> families;
+  for (const SolverResult& result : results)
+    if (result.agrees_to_the_end() && std::ranges::find(families, result.family) == families.end())
+      families.push_back(result.family);
+  return families;
+}
+
 namespace {
 
 // Which quantities do not converge, and how: the first few of them.
@@ -141,7 +149,10 @@ std::string opinions(const VerifyReport& report) {
   const auto cannot = [](const SolverResult& result) {
     return !result.compared() && !result.stopped && !result.failed;
   };
-  std::string counts = fmt::format("{} agree", count(&SolverResult::agrees_to_the_end));
+  const std::size_t families = report.agreeing_families().size();
+  const auto solvers = count(&SolverResult::agrees_to_the_end);
+  std::string counts = fmt::format("{} {} ({} solver{})", families, families == 1 ? "family agrees" : "families agree",
+                                   solvers, solvers == 1 ? "" : "s");
   if (count(in_part) > 0)
     counts += fmt::format(", {} agree as far as --limit let them go ({})", count(in_part), names(in_part));
   if (count(&SolverResult::differs) > 0)
@@ -236,6 +247,7 @@ double order_of_poses(const VerifyReport& report) {
 
 nlohmann::json json_of(const VerifyReport::SolverResult& result) {
   return {{"name", result.name},
+          {"family", result.family},
           {"unsupported_reason", result.unsupported_reason},
           {"failed", result.failed},
           {"stopped", result.stopped},
@@ -282,6 +294,7 @@ nlohmann::json VerifyReport::json() const {
                      {"dt_to_try_s", dt_to_try},
                      {"joints", joints},
                      {"determined_reactions", determined_reactions},
+                     {"families_that_agree", agreeing_families()},
                      {"verdict", name_of(verdict())},
                      {"passed", verdict() == Verdict::agrees}};
   for (const Step& step : steps) out["steps"].push_back({{"dt_s", step.dt}, {"error", json_of(step.error)}});

@@ -36,6 +36,7 @@ struct VerifyReport {
   };
   struct SolverResult {
     std::string name;
+    std::string family;              // offline::family_of: solvers of one family are one opinion
     std::string unsupported_reason;  // why there is no result; empty: there is one
     bool failed = false;             // it gave up, or threw
     bool stopped = false;            // by the limit, before the end
@@ -77,6 +78,7 @@ struct VerifyReport {
   void take(const Mechanism& mechanism, const Convergence& convergence);
 
   Verdict verdict() const;
+  std::vector<std::string> agreeing_families() const;  // of solvers that agree to the end
   std::string text() const;
   nlohmann::json json() const;
 };

@@ -7,6 +7,7 @@
 #include <ctime>
 
 #include "core/index3/outputs/diagnostics.h"
+#include "core/offline/families.h"
 #include "server/verify/piecewise_run.h"
 #include "server/verify/stepper_run.h"
 
@@ -182,6 +183,7 @@ VerifyReport::SolverResult Verification::ask(const offline::Solver& solver, doub
                                              const std::string& which) const {
   VerifyReport::SolverResult result;
   result.name = solver.name;
+  result.family = offline::family_of(solver.name).name;
   result.tolerance = tolerance;
   result.unsupported_reason = solver.unsupported_reason(mechanism());
   if (result.unsupported_reason.empty()) result.unsupported_reason = why_not_piecewise(case_);

@@ -6,7 +6,7 @@ pendulum=$mechanisms/double_pendulum.textproto
 rig=$SOURCE/config/rigs/ci_loopback.textproto
 
 # --- help and version: 0
-for command in new check simulate serve rig replay verify demo bench 'bench step' 'bench error' study 'study hamiltonian' 'study tree' 'study complement' 'study all' status run hold step snapshot reset blackbox keygen \
+for command in new check simulate serve rig replay verify demo bench 'bench step' 'bench error' study 'study index3' 'study hamiltonian' 'study tree' 'study complement' 'study all' status run hold step snapshot reset blackbox keygen \
   impair doctor tune commission info export plot cut diff; do
   # shellcheck disable=SC2086
   expect 0 "$RIGSTEP" $command --help
@@ -193,6 +193,11 @@ done
 # --- simulate by a reference solver: the same columns but the stepper's own, which it tells, and the same inputs, which act at the
 # start already; 2 for what it cannot do
 printf 't,push_y\n0,20\n' >push.csv
+expect 0 "$RIGSTEP" simulate "$SOURCE/config/mechanisms/double_pendulum.textproto" --solver index3_literal --alpha 1e9 \
+  --duration 1 --dt 0.01 --json && assert_json out 'd["alpha"] == 1e9 and abs(d["energy_lowest_J"] - d["energy_start_J"]) < 0.05'
+expect 6 "$RIGSTEP" simulate "$SOURCE/config/mechanisms/chain_128.textproto" --solver index3_literal --alpha 1e6 \
+  --duration 2 --dt 0.01 --every 200 && says err 'no convergence at .*larger penalty'
+expect 2 "$RIGSTEP" simulate "$SOURCE/config/mechanisms/double_pendulum.textproto" --alpha 1e9 && says err '--alpha: only index3_literal'
 for solver in index3 hamiltonian_dca index3_literal qr; do
   expect 0 "$RIGSTEP" simulate "$pendulum" --duration 0.1 --dt 0.00001 --every 1000 --inputs push.csv --solver $solver \
     --output $solver.csv && grep -v '^#' $solver.csv >$solver.rows
@@ -247,7 +252,7 @@ expect 6 "$RIGSTEP" verify "$pendulum" --solver qr --duration 0.1 --limit 0 && s
 expect 8 "$RIGSTEP" verify "$mechanisms/full_car.textproto" --solver qr --duration 0.1 --limit 1 &&
   says out '^verdict: INCOMPLETE.*1 agree as far as --limit let them go \(qr\)' && says out '^qr .*to 0\.0.* s, --limit'
 expect 0 "$RIGSTEP" verify "$mechanisms/full_car.textproto" --solver qr,ida --duration 0.1 --limit 1 &&
-  says out '^verdict: the stepper agrees.*1 agree, 1 agree as far as --limit let them go \(qr\)'
+  says out '^verdict: the stepper agrees.*1 family agrees \(1 solver\), 1 agree as far as --limit let them go \(qr\)'
 printf 't,push_y\n0,0\n0.02,0\n0.0201,30\n0.05,30\n0.0501,-10\n' >push.csv
 expect 0 "$RIGSTEP" verify "$pendulum" --duration 0.1 --inputs push.csv --limit 100 --json &&
   assert_json out '0.9 < d["order"] < 1.1 and all(j["agrees"] for j in d["solvers"]) and len(d["solvers"]) > 11'

@@ -121,7 +121,7 @@ joint { name: "pin1" type: REVOLUTE first: "rear" second: "rod" at_start { point
 load { name: "steam" body: "front" torque { z: 1000 } constant: 0 amplitude: 1 angular_frequency: 3 }
 END
 expect 8 "$RIGSTEP" verify dead_centre.textproto --duration 0.5 --limit 20 &&
-  says out '^verdict: INCOMPLETE: the start is a singular pose, where solvers go astray: . agree'
+  says out '^verdict: INCOMPLETE: the start is a singular pose, where solvers go astray: . famil.* agrees? \([0-9]+ solvers?\)'
 sed -e 's/ [a-z_]*velocity { [yz]: [0-9.]* }//' -e 's/1000 } constant: 0 .*/20 } constant: 1 }/' \
   dead_centre.textproto >at_rest.textproto
 expect 0 "$RIGSTEP" check at_rest.textproto --json && assert_json out 'd["singular_start"]'

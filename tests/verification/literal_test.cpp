@@ -208,6 +208,30 @@ TEST_CASE("literal form: modified Newton reaches the step of full Newton, with o
   }
 }
 
+// Section 5.1 of [001]: each level of the tree is a loop that threads share.
+TEST_CASE("literal form: the same bits for any number of threads") {
+  for (const char* name : {"double_pendulum", "four_bar", "chain_8"})
+    for (const bool tuned : {false, true}) {
+      const Mechanism m = mechanism(name);
+      offline::LiteralSettings settings;
+      settings.tuned = tuned;
+      settings.alpha = 1e9;
+      for (const int threads : {2, 3, 5}) {
+        settings.threads = 1;
+        offline::LiteralStepper alone(m, settings);
+        settings.threads = threads;
+        offline::LiteralStepper shared(m, settings);
+        for (int k = 0; k < 20; ++k) CHECK(alone.step() == shared.step());
+        const offline::LiteralState &a = alone.state(), &b = shared.state();
+        CHECK(a.q == b.q);
+        CHECK(a.qd == b.qd);
+        CHECK(a.qdd == b.qdd);
+        CHECK(a.lambda == b.lambda);
+        CHECK(a.mu == b.mu);
+      }
+    }
+}
+
 TEST_CASE("literal reference solver: extrapolated to steps of zero it agrees with the references to 1e-8 m") {
   struct Case {
     const char *name, *reference;
