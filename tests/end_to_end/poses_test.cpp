@@ -48,7 +48,7 @@ TEST_CASE("an observer that subscribes sees all bodies of a mechanism that no da
   wire::ServerCodec codec(chain, {}, 1'000'000, "1.2.3");
   server::UdpEndpoint endpoint({.port = 0}, codec, in, out, {.poses = &poses});
   endpoint.start();
-  rt::Cycle cycle(stepper, {.start = rt::StartMode::at_once},
+  rt::Cycle cycle(stepper, {.start = StartMode::at_once},
                   {.in = &in, .out = &out, .poses = &poses, .wake_fd = endpoint.wake_fd()});
   std::atomic<bool> stopping{false};
   std::thread loop([&] {

@@ -10,8 +10,8 @@
 namespace rigstep::rt {
 namespace {
 
-struct Run {
-  explicit Run(const CycleSettings& settings = {.start = StartMode::at_once})
+struct TunedRun {
+  explicit TunedRun(const CycleSettings& settings = {.start = StartMode::at_once})
       : mechanism(config::parse_mechanism(test::tuned_chain_text(), "tuned").mechanism),
         stepper(mechanism, index3::Settings{}),
         steps(sizeof(StepRecord), 1000),
@@ -55,7 +55,7 @@ std::vector<StepRecord> changes_in(const std::vector<StepRecord>& records) {
 }  // namespace
 
 TEST_CASE("all parameters of a request act from the same step on, which is told and recorded") {
-  Run run;
+  TunedRun run;
   run.ticks(5);
   run.ask({{"tip", 0.3}, {"stiffness", 100.0}});
   CHECK(run.value("tip") == 0.2);
@@ -74,7 +74,7 @@ TEST_CASE("all parameters of a request act from the same step on, which is told 
 }
 
 TEST_CASE("a ramp goes in equal parts, waits while time stands, ends on the value, and a new request replaces it") {
-  Run run;
+  TunedRun run;
   run.ask({{"stiffness", 140.0}}, 10);
   run.ticks(4);
   CHECK(run.value("stiffness") == 80.0);
@@ -94,7 +94,7 @@ TEST_CASE("a ramp goes in equal parts, waits while time stands, ends on the valu
 }
 
 TEST_CASE("while time stands parameters change at once, and the next step acts with them") {
-  Run run({.start = StartMode::held});
+  TunedRun run({.start = StartMode::held});
   run.ask({{"gravity", 3.0}});
   run.ticks(1);
   CHECK(run.value("gravity") == 3.0);
@@ -102,7 +102,7 @@ TEST_CASE("while time stands parameters change at once, and the next step acts w
 }
 
 TEST_CASE("a reset takes back the values that go with its state, and ends ramps") {
-  Run run;
+  TunedRun run;
   run.ticks(3);
   run.ask({{"torque", 0.5}});
   run.ticks(3);
@@ -124,7 +124,7 @@ TEST_CASE("a reset takes back the values that go with its state, and ends ramps"
 }
 
 TEST_CASE("changes wait while a fault is latched") {
-  Run run({.stale_rule = StaleRule::fault, .fault_after_steps = 0});
+  TunedRun run({.stale_rule = StaleRule::fault, .fault_after_steps = 0});
   ParameterRequest request{.number = 1, .ramp_steps = 0, .count = 1, .value = {}};
   request.value[0] = {run.mechanism.parameter("torque"), 0.9};
   Mailbox<InputSample> in;
@@ -145,7 +145,7 @@ TEST_CASE("changes wait while a fault is latched") {
 }
 
 TEST_CASE("records of a run with changes, ramps and resets replay bit for bit") {
-  Run run({.full_state_every = 10, .start = StartMode::at_once});
+  TunedRun run({.full_state_every = 10, .start = StartMode::at_once});
   run.ticks(5);
   run.ask({{"tip", 0.35}, {"gravity", 5.0}});
   run.ticks(10);
