@@ -37,18 +37,18 @@ std::string mechanism_with(const std::string& lines) {
          lines;
 }
 
-Mechanism loaded(const std::string& lines) { return parse_mechanism(mechanism_with(lines), "m.textproto").mechanism; }
+Mechanism in_units(const std::string& lines) { return parse_mechanism(mechanism_with(lines), "m.textproto").mechanism; }
 
-std::string complaint(const std::string& lines) {
+std::string unit_complaint(const std::string& lines) {
   try {
-    loaded(lines);
+    in_units(lines);
   } catch (const ConfigError& error) {
     return error.what();
   }
   return {};
 }
 
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool tells(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 // Every floating-point field that can be reached, with the field that holds its message.
 void collect(const pb::Descriptor& message, const pb::FieldDescriptor* parent,
@@ -191,23 +191,23 @@ TEST_CASE("a file in units of all kinds is the mechanism of the file in SI") {
       "driver { name: \"d\" joint: \"hinge\" table { time: [0, 0.1] value: [0, 3.141592653589793] } }\n"
       "bushing { name: \"b\" first: \"A\" second: \"B\" at_start { point {} }\n"
       "  stiffness { diagonal: [1e6, 1e6, 1e6, 1e3, 1e3, 1e3] } damping { diagonal: [1e3, 1, 1, 1, 1, 1] } }\n";
-  CHECK(loaded(units).id() == loaded(si).id());
+  CHECK(in_units(units).id() == in_units(si).id());
 }
 
 TEST_CASE("a unit of another kind is refused with the line, what is meant, and what would do") {
-  CHECK(complaint("body { name: \"C\" mass: 250 mm }")
+  CHECK(unit_complaint("body { name: \"C\" mass: 250 mm }")
             .starts_with("m.textproto:6: body.mass: is in mm, a length, but takes kg, a mass: write g, kg or t"));
-  CHECK(contains(complaint("gravity {\n z: -9.81 m/s }"), "m.textproto:7: gravity.z: is in m/s, a velocity"));
-  CHECK(
-      contains(complaint("body { name: \"C\" mass: 250 gram }"), "\"gram\" is no unit that is known: the nearest are"));
-  CHECK(contains(complaint("tyre { longitudinal { friction: 0.8 N } }"), "takes a plain number"));
-  CHECK(contains(complaint("joint { at_start { axis { x: 1 m } } }"), "takes a plain number"));
+  CHECK(tells(unit_complaint("gravity {\n z: -9.81 m/s }"), "m.textproto:7: gravity.z: is in m/s, a velocity"));
+  CHECK(tells(unit_complaint("body { name: \"C\" mass: 250 gram }"),
+              "\"gram\" is no unit that is known: the nearest are"));
+  CHECK(tells(unit_complaint("tyre { longitudinal { friction: 0.8 N } }"), "takes a plain number"));
+  CHECK(tells(unit_complaint("joint { at_start { axis { x: 1 m } } }"), "takes a plain number"));
 }
 
 TEST_CASE("where the joint decides about the kind of a unit, it does") {
   const auto spring = [](const char* joint, const char* unit) {
-    return complaint("spring {\n name: \"s\" in_joint { joint: \"" + std::string(joint) + "\" }\n stiffness: 2 " +
-                     unit + " }");
+    return unit_complaint("spring {\n name: \"s\" in_joint { joint: \"" + std::string(joint) + "\" }\n stiffness: 2 " +
+                          unit + " }");
   };
   CHECK(spring("slide", "kN/m").empty());
   CHECK(spring("hinge", "kN m/rad").empty());
@@ -216,28 +216,29 @@ TEST_CASE("where the joint decides about the kind of a unit, it does") {
         "m.textproto:8: spring \"s\".stiffness: is in kN/m, the stiffness of a displacement, but takes N m/rad, the "
         "stiffness of "
         "an angle here: write N m/rad, N m/deg or kN m/rad, or a plain number in N m/rad");
-  CHECK(contains(spring("slide", "N m/rad"), "takes N/m, the stiffness of a displacement here"));
-  CHECK(
-      contains(complaint("joint_friction { name: \"f\" joint: \"hinge\" coulomb: 2 N }"), "takes N m, a torque here"));
-  CHECK(contains(complaint("motor { name: \"f\" joint: \"slide\" effort_limit: 1 no_load_speed: 2 rpm }"),
-                 "takes m/s, a velocity here"));
-  CHECK(contains(complaint("stop { name: \"f\" in_joint { joint: \"slide\" } lower: 2 deg stiffness: 1 }"),
-                 "stop \"f\".lower"));
-  CHECK(contains(complaint("effort { name: \"f\" joint: \"slide\" polynomial { coefficient: [0, 2 N] } }"),
-                 "takes N/s^1"));
-  CHECK(contains(complaint("driver { name: \"f\" joint: \"slide\" harmonic { constant: 2 deg } }"),
-                 "takes m, a length here"));
-  CHECK(contains(complaint("start { joint: \"slide\" displacement: 0 rate: 2 rad/s }"), "takes m/s"));
-  CHECK(contains(
-      complaint(
+  CHECK(tells(spring("slide", "N m/rad"), "takes N/m, the stiffness of a displacement here"));
+  CHECK(tells(unit_complaint("joint_friction { name: \"f\" joint: \"hinge\" coulomb: 2 N }"),
+              "takes N m, a torque here"));
+  CHECK(tells(unit_complaint("motor { name: \"f\" joint: \"slide\" effort_limit: 1 no_load_speed: 2 rpm }"),
+              "takes m/s, a velocity here"));
+  CHECK(tells(unit_complaint("stop { name: \"f\" in_joint { joint: \"slide\" } lower: 2 deg stiffness: 1 }"),
+              "stop \"f\".lower"));
+  CHECK(tells(unit_complaint("effort { name: \"f\" joint: \"slide\" polynomial { coefficient: [0, 2 N] } }"),
+              "takes N/s^1"));
+  CHECK(tells(unit_complaint("driver { name: \"f\" joint: \"slide\" harmonic { constant: 2 deg } }"),
+              "takes m, a length here"));
+  CHECK(tells(unit_complaint("start { joint: \"slide\" displacement: 0 rate: 2 rad/s }"), "takes m/s"));
+  CHECK(tells(
+      unit_complaint(
           "bushing { name: \"b\" first: \"A\" second: \"B\" at_start { point {} } stiffness { diagonal: [1, 1, 1, "
           "1 N/m, 1, 1] } }"),
       "takes N m/rad"));
-  CHECK(contains(complaint("coupling { name: \"c\" first_joint: \"hinge\" second_joint: \"slide\" ratio: 3 m/rad }"),
-                 "takes rad/m"));
-  CHECK(complaint("coupling { name: \"c\" first_joint: \"hinge\" second_joint: \"slide\" ratio: 3 rad/m }").empty());
-  CHECK(contains(
-      complaint(
+  CHECK(tells(unit_complaint("coupling { name: \"c\" first_joint: \"hinge\" second_joint: \"slide\" ratio: 3 m/rad }"),
+              "takes rad/m"));
+  CHECK(
+      unit_complaint("coupling { name: \"c\" first_joint: \"hinge\" second_joint: \"slide\" ratio: 3 rad/m }").empty());
+  CHECK(tells(
+      unit_complaint(
           "spring { name: \"s\" between_points { first: \"A\" second: \"B\" second_point { x: 1 } } stiffness: 1 N "
           "m/rad }"),
       "takes N/m"));
@@ -288,7 +289,7 @@ TEST_CASE("times of a rig file take units, and whole numbers stay whole") {
 }
 
 TEST_CASE("values of channels take units of the channel's kind") {
-  const Mechanism m = loaded(
+  const Mechanism m = in_units(
       "input { name: \"push\" joint_effort { joint: \"slide\" } }\n"
       "input { name: \"odd\" signal { unit: \"bar\" } }\n"
       "output { name: \"speed\" joint_rate { joint: \"slide\" } }\n");
