@@ -150,7 +150,7 @@ TEST_CASE("assembling brings a mechanism without freedoms to rest, and its start
                      test::make_joint("top", JointType::revolute, "A", "B", {1, 1, 0}),
                      test::make_joint("right", JointType::revolute, "B", "ground", {2, 0, 0})};
   for (Body& body : triangle.bodies) body.velocity_0 = {0.3, -0.7, 0.2}, body.angular_velocity_0 = {0.1, 0.5, -1.1};
-  const ClosedStart closed = close_start_pose(test::build(triangle));
+  const Assembled closed = assemble(test::build(triangle), {});
   CHECK(closed.closed);
   for (const Body& body : closed.bodies) CHECK(body.velocity_0.norm() + body.angular_velocity_0.norm() < 1e-12);
   triangle.bodies = closed.bodies;
