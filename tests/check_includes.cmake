@@ -48,8 +48,8 @@ set(allow_core/index3 "${index3_packages}|<xxhash\\.h>|\"${i3}/.*\"")
 set(words_core/index3 "std, Eigen, xxHash, core/mechanism and its own rooms")
 
 set(allow_core/offline
-    "${std}|${eigen}|<(arkode|cvode|ida|nvector|sundials|sunlinsol|sunmatrix|sunnonlinsol)/.*>|\"core/(mechanism|offline)/.*\"")
-set(words_core/offline "std, Eigen, SUNDIALS and core/mechanism")
+    "${std}|<omp\\.h>|${eigen}|<(arkode|cvode|ida|nvector|sundials|sunlinsol|sunmatrix|sunnonlinsol)/.*>|\"core/(mechanism|offline)/.*\"")
+set(words_core/offline "std, Eigen, OpenMP, SUNDIALS and core/mechanism")
 set(allow_rt "${std}|${posix}|\"core/(mechanism|index3)/.*\"|\"rt/.*\"")
 set(words_rt "std, POSIX, core/mechanism and core/index3")
 set(allow_proto "${std}|${posix}|<google/protobuf/.*>|<(zlib|libdeflate|sodium)\\.h>|\"core/mechanism/.*\"|\"proto/.*\"")

@@ -179,9 +179,8 @@ Finding find_fewer(const std::vector<PaperCase>& cases, int i, const std::vector
   }
   constexpr const char* kWhy[kIntegrators] = {
       "only at 1e-9 in case 1: the paper's DCA takes ten times as many evaluations there as at 1e-8, which a method of "
-      "order five cannot "
-      "need for its accuracy: noise in its right-hand side, as a pseudo-inverse makes that changes its rank. Ours "
-      "grows by 1.6, as it must",
+      "order five does not need for its accuracy; ours takes 1.6 times as many. What in the paper's program does it "
+      "(rounding of its pseudo-inverse, perhaps) cannot be told from the text",
       "the ratios are near one, 0.8 to 1.2 in both programs, and ours lie below where the paper's lie above: our DCA "
       "takes fewer "
       "evaluations than the paper's (0.5 to 1.0 of them), our HDCA about as many. The variable order and the error "
