@@ -101,7 +101,7 @@ class ServerCodec {
  public:
   // outputs: indices of the output channels to send, in the order of sending. period_ns: step and reply period [ns].
   // Throws config::ConfigError when a StateFrame of these outputs, or a name, cannot fit into one frame.
-  ServerCodec(const Mechanism& mechanism, std::vector<int> outputs, std::int64_t period_ns,
+  ServerCodec(const rigstep::Mechanism& mechanism, std::vector<int> outputs, std::int64_t period_ns,
               std::string product_version);
 
   // Reads and checks one message from a rig. last_sequence: of the newest input accepted from this rig, 0 before the
