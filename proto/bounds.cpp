@@ -135,6 +135,8 @@ constexpr Bound kBounds[] = {
     {"RecordingHeader.input_channel", 0, 4096, kForged},
     {"RecordingHeader.output_channel", 0, 4096, kForged},
     {"RecordingHeader.body", 0, 400'000, kForged},
+    {"RecordingHeader.parameter", 0, 128, kForged},
+    {"RecordingHeader.start_parameter", 0, 128, kForged},
     {"RecordingHeader.outputs_every", 0, 1'000'000'000, kForged},
     {"RecordingHeader.realtime", 0, 4096, kForged},
     {"RecordingHeader.mechanism_text", 0, static_cast<double>(kLargestConfigFile), kForged},

@@ -19,6 +19,7 @@ namespace {
 constexpr double kRounding = 1e-14;   // of a closed joint, times the size of the mechanism
 constexpr double kClosed = 1e-12;     // likewise, where rounding adds up
 constexpr double kRateClosed = 1e-9;  // of velocities, times the largest one
+constexpr double kAtRest = 1e-12;     // of velocities [m/s], [rad/s]: rounding, also where nothing can move
 constexpr double kAngleStep = 0.1;    // of a held angle on its way [rad]
 constexpr double kLengthStep = 0.05;  // of a held displacement, times the size of the mechanism
 constexpr int kMostSteps = 1000;      // on that way
@@ -346,7 +347,7 @@ double Assembly::close_rates() {
     speed = std::max(speed, std::abs(row.rate));
   }
   for (const Vec6& twist : twists_) speed = std::max(speed, twist.cwiseAbs().maxCoeff());
-  return gap / std::max(speed, 1e-300);
+  return gap < kAtRest ? 0.0 : gap / speed;
 }
 
 // To the held values; shorter steps where one of them does not close.

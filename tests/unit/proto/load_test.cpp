@@ -581,7 +581,7 @@ TEST_CASE("parameters of a file, and what a wrong one is told as") {
   const int line = static_cast<int>(std::count(kGood, kGood + std::string(kGood).size(), '\n')) + 1;
   const auto wrong = [&](const std::string& from, const std::string& to, const std::string& field,
                          const std::string& problem) {
-    test::check_complaint(kGood + test::replaced(parameter, from, to), line, "parameter[0]." + field, problem);
+    test::check_complaint(kGood + test::replaced(parameter, from, to), line, "parameter \"soft\"." + field, problem);
   };
   wrong("A.mass", "B.mass", "of", "makes it 1");
   wrong("A.mass", "A.mess", "of", "nothing is named");
