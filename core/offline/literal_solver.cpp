@@ -214,6 +214,8 @@ Trajectory literal_index3_at_fixed_step(const Scenario& scenario, const Options&
   LiteralStepper stepper(*scenario.mechanism, settings, loads_of(system, now));
   system.hold(now);
   stepper.start_afresh(system.start());
+  double extent = 1.0;  // [m] an increment beyond it is no correction
+  for (const BodyMotion& body : system.start()) extent = std::max(extent, body.r_0.norm());
   Trajectory trajectory;
   for (const double instant : scenario.instants) {
     const long steps = std::lround((instant - now) / dt);
@@ -225,7 +227,7 @@ Trajectory literal_index3_at_fixed_step(const Scenario& scenario, const Options&
       system.hold(now);
       now = from + static_cast<double>(k) * dt;
       trajectory.right_hand_sides += settings.iterations;
-      if (!std::isfinite(stepper.step()))
+      if (!(stepper.step() < extent))
         throw SolverError("index3_literal: no convergence at " + std::to_string(now) +
                           " s: choose a larger penalty factor, a shorter step, or leave both to the solver");
       if (options.progress && !options.progress(now)) return trajectory;
