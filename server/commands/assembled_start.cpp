@@ -97,9 +97,12 @@ void print_vector(const char* field, const Vec3& v, const char* unit) {
   print_text("        {:<17} {{ x: {:.17g} y: {:.17g} z: {:.17g} }}  # {}\n", field, v[0], v[1], v[2], unit);
 }
 
+double or_nothing(double change) { return change < kNothing ? 0.0 : change; }
+
 void print_move(const Move& move) {
   print_text("    {:<20} moved {:.6g} m, turned {:.6g} rad; velocity by {:.6g} m/s, angular velocity by {:.6g} rad/s\n",
-             move.to.name, move.distance, move.turn, move.velocity, move.angular_velocity);
+             move.to.name, or_nothing(move.distance), or_nothing(move.turn), or_nothing(move.velocity),
+             or_nothing(move.angular_velocity));
   if (move.distance >= kNothing) print_vector("position", move.to.position_0, "[m]");
   const EulerParameters& p = move.to.orientation;
   if (move.turn >= kNothing)

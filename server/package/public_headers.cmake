@@ -22,7 +22,8 @@ set(RIGSTEP_CONFIG_HEADERS
   proto/config_text.h
   proto/limits.h
   proto/load_mechanism.h
-  proto/load_rig.h)
+  proto/load_rig.h
+  proto/load_shapes.h)
 set(RIGSTEP_RT_HEADERS
   rt/clock.h
   rt/cycle.h
@@ -33,6 +34,7 @@ set(RIGSTEP_RT_HEADERS
   rt/mailbox.h
   rt/miss_guard.h
   rt/parameter_ramps.h
+  rt/pose_mailbox.h
   rt/record_slots.h
   rt/ring.h
   rt/thread_setup.h)

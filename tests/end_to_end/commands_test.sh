@@ -143,7 +143,7 @@ grep -q '^  mass: 800 g$' crank_written.textproto || fail "--write lost a unit"
 expect 2 "$RIGSTEP" check crank_written.textproto --assemble --write again.textproto && says err 'nothing would change'
 [[ ! -e again.textproto ]] || fail "--write wrote what had not changed"
 expect 0 "$RIGSTEP" simulate crank.textproto --duration 0.01 --dt 0.001 --output crank.csv
-sed -n 2p crank.csv | grep -Eq '1\.047' || fail "the crank does not start at 60 degrees: $(head -n 2 crank.csv)"
+grep -v '^#' crank.csv | sed -n 2p | grep -Eq '1\.047' || fail "the crank does not start at 60 degrees: $(head -n 2 crank.csv)"
 sed 's/joint: "crank_bearing" angle: 0 deg/joint: "rocker_bearing" angle: 10 deg/' drawn/mechanism.textproto >beyond.textproto
 expect 3 "$RIGSTEP" check beyond.textproto && says err 'beyond\.textproto:[0-9]+: start\[0\]\.angle: .*cannot be 0\.174533 rad'
 sed 's/viscous: 0.05 N m s\/rad/viscous: 0.05 N s\/m/' drawn/mechanism.textproto >unit.textproto
@@ -616,7 +616,7 @@ timeout -s INT 1.3 "$RIGSTEP" status "$at" --watch >out 2>err
 [[ $(grep -c '^loop ' out) -ge 2 ]] || fail "status --watch told it once only"
 end_server TERM
 script -qefc "timeout -s TERM 1.5 $RIGSTEP serve $rig --port 0 --watch --record screen.mcap" screen >/dev/null
-grep -aq 'four_bar: running, [0-9]* steps, wake-up p99' screen && grep -aq 'phi_rate .* rad/s' screen || fail "serve --watch shows no line and no outputs"
+grep -aq 'four_bar: running, .*[0-9] steps, wake-up p99' screen && grep -aq 'phi_rate .* rad/s' screen || fail "serve --watch shows no line and no outputs"
 # a rig is told why its server is faulted, and what clears it
 printf 'mechanism: "%s/config/mechanisms/four_bar.textproto"\nlifecycle { start: AT_ONCE control_lost: FAULT }\n' "$SOURCE" >strict.textproto
 serve strict.textproto || failures=$((failures + 1))
