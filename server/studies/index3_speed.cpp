@@ -37,10 +37,11 @@ double median(std::vector<double> values) {
 // A chain of some size.
 struct SpeedSample {
   int bodies = 0;
-  std::vector<double> printed_us, stepper_us;               // (threads) of a step
-  offline::LiteralPhases phases;                            // as printed: the last tangent for the projections
-  offline::LiteralPhases modified;                          // ... and the first one for all iterations
-  double printed_increment = 0.0, stepper_increment = 0.0;  // largest norm of the last one over 10 s [m, -]
+  std::vector<double> printed_us, stepper_us;  // (threads) of a step
+  offline::LiteralPhases phases;               // as printed: the last tangent for the projections
+  offline::LiteralPhases modified;             // ... and the first one for all iterations
+  double printed_at_1e9 = 0.0, printed_increment = 0.0,
+         stepper_increment = 0.0;  // largest norm of the last one over 10 s [m, -]
   double share(double offline::LiteralPhases::*phase) const {
     return 100.0 * phases.*phase / (phases.newton + phases.velocities + phases.accelerations);
   }
@@ -77,15 +78,19 @@ offline::LiteralPhases measure_phases(const StudyRequest& study, const Mechanism
   return stepper.phases();
 }
 
+// The paper does not name the penalty factor of each size. That of 128 links, 1e9, and one that suffices for all.
 void find_increments(const StudyRequest& study, const Mechanism& m, SpeedSample& sample) {
   const int steps = study.quick ? 50 : 1000;
   offline::LiteralSettings settings;
   settings.alpha = 1e9;
+  offline::LiteralStepper smaller(m, settings);
+  settings.alpha = 1e12;
   offline::LiteralStepper printed(m, settings);
   index3::Settings own;
   own.dt_ns = settings.dt_ns;
   index3::Stepper stepper(m, own);
   for (int k = 0; k < steps; ++k) {
+    if (std::isfinite(sample.printed_at_1e9)) sample.printed_at_1e9 = std::max(sample.printed_at_1e9, smaller.step());
     sample.printed_increment = std::max(sample.printed_increment, printed.step());
     sample.stepper_increment = std::max(sample.stepper_increment, stepper.step(Inputs{}).last_increment);
   }
@@ -204,19 +209,25 @@ std::vector<Finding> find(const std::vector<SpeedSample>& samples, const std::ve
   const auto gain = [&](const SpeedSample& s) { return s.printed_us[0] / s.printed_us[most]; };
   return {
       {"The norm of the last of three increments stays below 1e-7 for 2 bodies", "section 5.2", "below 1e-7 over 10 s",
-       fmt::format("{:.1e}; the stepper {:.1e}", first.printed_increment, first.stepper_increment),
+       fmt::format("{:.1e} with alpha = 1e12, {:.1e} with 1e9; the stepper {:.1e}", first.printed_increment,
+                   first.printed_at_1e9, first.stepper_increment),
        agrees_if(first.printed_increment < 1e-7),
-       "the remainder of Newton's method with the penalty factor 1e9; it falls with a larger one and with the "
-       "geometric stiffness"},
+       "the remainder of Newton's method, which falls with the geometric stiffness; with 1e9 one pass of the iteration "
+       "hardly "
+       "contracts on chains longer than 128 links"},
       {"... and below 1e-3 for 1024 bodies", "section 5.2", "below 1e-3 over 10 s",
-       fmt::format("{:.1e} for {}; the stepper {:.1e}", last.printed_increment, last.bodies, last.stepper_increment),
+       fmt::format("{:.1e} for {} with alpha = 1e12, {:.1e} with 1e9; the stepper {:.1e}", last.printed_increment,
+                   last.bodies, last.printed_at_1e9, last.stepper_increment),
        agrees_if(last.printed_increment < 1e-3),
-       "the remainder of Newton's method with the penalty factor 1e9; it falls with a larger one and with the "
-       "geometric stiffness"},
+       "the remainder of Newton's method, which falls with the geometric stiffness; with 1e9 one pass of the iteration "
+       "hardly "
+       "contracts on chains longer than 128 links"},
       {"The cost is linear in the number of bodies", "section 5.2, figure 12a",
        fmt::format("time as N^0.9 to N^1.1 from {} to {} bodies", samples[half].bodies, last.bodies),
        fmt::format("N^{:.2f}", power), agrees_if(power > 0.9 && power < 1.1),
-       "every compound is made once; beyond the second-level cache memory adds to it"},
+       "operations are linear: every compound is made once. Times rise faster where the blocks of a long chain no "
+       "longer fit into "
+       "the caches, and where other programs share these"},
       {"Newton takes 81 % of the time, each projection 9.5 %", "section 5.2", "each share within 3 percentage points",
        fmt::format("{:.1f} / {:.1f} / {:.1f} %, mean over all sizes", share[0], share[1], share[2]), agrees_if(near),
        fmt::format(
