@@ -206,9 +206,9 @@ TEST_CASE("units: states go on with the same bits, in another instance as well; 
     CHECK_THROWS_AS(second->restore(damaged), FmuError);
     damaged.pop_back();
     CHECK_THROWS_AS(second->restore(damaged), FmuError);
-    second->take_messages();
-    CHECK(second->step(0.2, 0.0015).status == FmuStatus::discard);
-    const std::vector<std::string> messages = second->take_messages();
+    first->take_messages();  // the other one has ended by the error
+    CHECK(first->step(0.2, 0.0015).status == FmuStatus::discard);
+    const std::vector<std::string> messages = first->take_messages();
     REQUIRE(messages.size() == 1);
     CHECK(messages[0].find("0.001 s or 0.002 s would do") != std::string::npos);
   }
@@ -386,7 +386,7 @@ TEST_CASE("units: damaged ones end in an error, never in a crash, and write noth
     std::vector<ArchiveFile> files;
     for (const std::string& name : extract_archive(good.file, good.folder.path() / "all").names)
       files.push_back({name, bytes_of(good.folder.path() / "all" / name)});
-    const long mutations = count_of(60, 5000);
+    const long mutations = count_of(20, 5000);
     int refused = 0;
     for (long k = 0; k < mutations; ++k) {
       const fs::path file = good.folder.path() / "damaged.fmu";
