@@ -22,7 +22,14 @@ std::vector<config::ParameterSetting> read_settings(const std::vector<std::strin
 void add_set(CLI::App* command, std::vector<config::ParameterSetting>& settings) {
   command
       ->add_option_function<std::vector<std::string>>(
-          "--set", [&settings](const std::vector<std::string>& texts) { settings = read_settings(texts); },
+          "--set",
+          [&settings](const std::vector<std::string>& texts) {
+            try {
+              settings = read_settings(texts);
+            } catch (const config::ConfigError& error) {
+              throw CLI::ValidationError("--set", error.what());
+            }
+          },
           "NAME=VALUE: value of a parameter instead of the one that the mechanism file declares; `rigstep check` tells "
           "names, units and ranges")
       ->allow_extra_args(false);

@@ -97,7 +97,8 @@ void write_archive(const fs::path& path, const std::vector<ArchiveFile>& files) 
     zip_source_t* source = zip_source_buffer(archive, file.content.data(), file.content.size(), 0);
     const zip_int64_t index =
         source == nullptr ? -1 : zip_file_add(archive, file.name.c_str(), source, ZIP_FL_ENC_UTF_8);
-    if (index < 0 || zip_set_file_compression(archive, static_cast<zip_uint64_t>(index), ZIP_CM_DEFLATE, kFastest) != 0 ||
+    if (index < 0 ||
+        zip_set_file_compression(archive, static_cast<zip_uint64_t>(index), ZIP_CM_DEFLATE, kFastest) != 0 ||
         zip_file_set_external_attributes(archive, static_cast<zip_uint64_t>(index), 0, ZIP_OPSYS_UNIX,
                                          (S_IFREG | 0644U) << 16) != 0) {
       const std::string reason = zip_strerror(archive);

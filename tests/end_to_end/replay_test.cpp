@@ -452,8 +452,9 @@ TEST_CASE("a replay goes on behind a gap that the recorder left") {
       load_mechanism_file(RIGSTEP_SOURCE_DIR "/config/mechanisms/double_pendulum.textproto");
   index3::Stepper stepper = make_stepper(mechanism, {});
   const auto rings = std::make_shared<RecordRings>(
-      rt::step_record_bytes(0, static_cast<int>(stepper.mechanism().output_channels().size()), 0), kSlots,
-      rt::full_state_bytes(stepper.state(), 0), 4);
+      rt::step_record_bytes(static_cast<int>(stepper.mechanism().input_channels().size()),
+                            static_cast<int>(stepper.mechanism().output_channels().size()), 0),
+      kSlots, rt::full_state_bytes(stepper.state(), 0), 4);
   rt::Cycle cycle(stepper, {}, {.steps = &rings->steps, .states = &rings->states});
   const std::string path = folder.file("gap.mcap");
   const auto recorder = std::make_shared<Recorder>(rings, all_outputs(mechanism.mechanism));
