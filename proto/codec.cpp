@@ -88,6 +88,7 @@ ServerCodec::ServerCodec(const Mechanism& mechanism, std::vector<int> outputs, s
   for (const int output : outputs_) output_channels_.push_back(mechanism.output_channels().at(output));
   check_sizes();
   state_.mutable_state()->mutable_value()->Reserve(static_cast<int>(outputs_.size()));
+  poses_.mutable_poses()->mutable_pose()->Reserve(static_cast<int>(7 * kPosesPerFrame));
 }
 
 void ServerCodec::check_sizes() {
