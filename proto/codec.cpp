@@ -89,6 +89,7 @@ ServerCodec::ServerCodec(const Mechanism& mechanism, std::vector<int> outputs, s
   check_sizes();
   state_.mutable_state()->mutable_value()->Reserve(static_cast<int>(outputs_.size()));
   poses_.mutable_poses()->mutable_pose()->Reserve(static_cast<int>(7 * kPosesPerFrame));
+  encode_poses({});  // takes what else it keeps
 }
 
 void ServerCodec::check_sizes() {

@@ -66,7 +66,6 @@ struct RigRequest {
   ParameterSet parameter_set;            // kParameterSet; values are finite
 };
 
-// What a Welcome tells beside what its codec knows.
 // Of a PoseFrame: as many bodies as fit, from `first_body` on.
 inline constexpr std::size_t kPosesPerFrame = 36;
 struct PoseFields {
@@ -76,6 +75,7 @@ struct PoseFields {
   std::span<const float> numbers;            // 7 a body
 };
 
+// What a Welcome tells beside what its codec knows.
 struct WelcomeFields {
   std::uint32_t timeout_steps = 0;
   const Participant* controller = nullptr;  // who is in control now, or nobody
