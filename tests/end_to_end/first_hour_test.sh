@@ -72,12 +72,15 @@ for from in "${others[@]}"; do
   serve "$from/rig.textproto" --record "$from.mcap" || exit 1
   servers+=("$server")
   server=
-  "$python" "$from/rig.py" --port "$port" --seconds 10 --json >"$from.json" 2>"$from.err" &
+  # a server ends with its controller, else it would fault for want of inputs while others are waited for
+  { "$python" "$from/rig.py" --port "$port" --seconds 10 --json >"$from.json" 2>"$from.err"
+    ended=$?
+    kill -TERM "${servers[-1]}"
+    exit "$ended"; } &
   controllers+=($!)
 done
 for k in "${!others[@]}"; do
   wait "${controllers[k]}" || fail "the controller of ${others[k]}: $(cat "${others[k]}.json" "${others[k]}.err")"
-  kill -TERM "${servers[k]}"
   wait "${servers[k]}" || fail "the server of ${others[k]} ended with $?"
 done
 for other in "${others[@]}"; do
