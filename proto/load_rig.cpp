@@ -16,6 +16,11 @@ namespace {
 void read_solver(const wire::Rig& file, const TextSource& source, RigConfig& rig) {
   if (file.solver().iterations() != 0) rig.iterations = static_cast<int>(file.solver().iterations());
   rig.projection_passes = static_cast<int>(file.solver().projection_passes());
+  if (const std::uint32_t order = file.solver().order(); order != 0) {
+    if (order != 2 && order != 4)
+      source.fail(file, "solver.order", "is neither 2 nor 4", "leave it out for 2, or use 4");
+    rig.order = static_cast<int>(order);
+  }
   if (const double eps = file.solver().relative_compliance(); eps != 0.0) {
     if (!(eps > 0.0 && eps < 1e-2))
       source.fail(file, "solver.relative_compliance", "is not between 0 and 0.01", "leave it out, or use 1e-8");

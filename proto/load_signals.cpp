@@ -86,6 +86,8 @@ void add(const wire::Output& in, const wire::Mechanism& file, MechanismBuilder& 
       return builder.add_output(of_kind(Kind::constraint_residual));
     case wire::Output::kSingularityMargin:
       return builder.add_output(of_kind(Kind::singularity_margin));
+    case wire::Output::kStepError:
+      return builder.add_output(of_kind(Kind::step_error));
     case wire::Output::kSolverStatus:
       return builder.add_output(of_kind(Kind::solver_status));
     case wire::Output::kDriverEffort:

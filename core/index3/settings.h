@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "core/mechanism/mechanism.h"
 #include "core/mechanism/signals.h"
 
 namespace rigstep::index3 {
@@ -31,13 +32,20 @@ struct Settings {
                                       // eigenvalue of J M^-1 J', with loops its mean diagonal (compliance.h). Negative:
                                       // 1e-7 with closed loops, 1e-10 without
   int projection_passes = 0;          // passes of each projection; 0: 2 with closed loops, 1 without
-  int threads = 1;                    // that share a step, at most kMostThreads; same bits for any number
+  int order_of_accuracy = 2;          // 2: the trapezoidal rule of [001]; 4: extrapolated midpoint steps, about three
+                                      // times as long (step/extrapolated_step.h)
+  int threads = 1;                    // that share a step, at most kMostThreads; same bits for any number. Order 4: 1
   MergeOrder order = MergeOrder::in_lanes;
   PrimalBodies primal_bodies = PrimalBodies::by_cost;
   const char* instruction_set = nullptr;  // "x86-64", "x86-64-v3", ...; null: the fastest of this processor. Same bits
   double increment_tolerance = 1e-4;  // above this the last iteration is reported as not converged [largest arm, rad];
                                       // chosen, only the status depends on it
 };
+
+// Stops and ropes act over a step as a whole, to order 2.
+inline bool allows_order_4(const Mechanism& mechanism) {
+  return mechanism.all<Stop>().empty() && mechanism.all<Rope>().empty();
+}
 
 // What the residuals of a step stay below where its mechanism can hold its constraints: a small part of the lengths,
 // speeds and accelerations that it has at the start or that gravity and drivers can give it, so that what is left to

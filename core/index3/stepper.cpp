@@ -12,6 +12,7 @@
 #include "core/index3/start/make_plan.h"
 #include "core/index3/step/applied_forces.h"
 #include "core/index3/step/evaluate_state.h"
+#include "core/index3/step/extrapolated_step.h"
 #include "core/index3/step/find_origin.h"
 #include "core/index3/step/lane_access.h"
 #include "core/index3/step/projections.h"
@@ -50,10 +51,11 @@ struct Stepper::Impl {
 
   Plan plan;
   std::unique_ptr<Workspace> workspace;
-  std::unique_ptr<Workspace> spare;  // with a team: for steps that a late worker spoils
-  std::unique_ptr<Team> team;        // null: alone
-  State state;                       // the last committed one
-  bool state_is_current = true;      // else it is still in the lanes, from where current() fetches it
+  std::unique_ptr<Workspace> spare;              // with a team: for steps that a late worker spoils
+  std::unique_ptr<Extrapolation> extrapolation;  // order 4, whose half steps are made in `workspace`; else null
+  std::unique_ptr<Team> team;                    // null: alone
+  State state;                                   // the last committed one
+  bool state_is_current = true;                  // else it is still in the lanes, from where current() fetches it
   ResidualLimits limits;
   State failed_state;                       // what a failed step would have committed
   std::vector<double> previous_coordinate;  // of the state before, for take_back()
@@ -71,6 +73,12 @@ Stepper::Impl::Impl(const Mechanism& mechanism, const Settings& settings)
       failed_state(state),
       previous_coordinate(state.coordinate),
       previous_drive(state.drive) {
+  if (plan.settings.order_of_accuracy == 4) {
+    extrapolation = std::make_unique<Extrapolation>(plan);
+    workspace = std::make_unique<Workspace>(extrapolation->half_step);
+    evaluate_state(plan, state, *workspace);
+    enter_lanes(plan, state, extrapolation->whole_step);
+  }
   enter_lanes(plan, state, *workspace);
   sensors = std::make_unique<Sensors>(plan, state);
   const int threads = static_cast<int>(plan.elimination.parts.size());
@@ -85,12 +93,20 @@ StepReport Stepper::Impl::step(const Inputs& inputs) noexcept {
     go_on_alone();
     with = nullptr;
   }
-  const StepReport report = make_report(problem(inputs), limits, all_of(*workspace));
+  StepReport report = make_report(problem(inputs), limits, all_of(*workspace));
+  if (extrapolation) {
+    report.position_error = extrapolation->error.displacement;
+    report.orientation_error = extrapolation->error.rotation;
+  }
   return failed(report.status) ? reject(inputs, report) : commit(inputs, report);
 }
 
 // false: a worker was late
 bool Stepper::Impl::attempt(const StepProblem& problem, Team* with) noexcept {
+  if (extrapolation) {
+    extrapolated_step(problem, *extrapolation);
+    return true;
+  }
   prepare_step(problem);
   if (with == nullptr)
     run(problem, nullptr, 0);
@@ -115,6 +131,10 @@ StepReport Stepper::Impl::commit(const Inputs& inputs, const StepReport& report)
   const double end_time = problem(inputs).end_time();
   gather_followed_poses(plan, *workspace);
   workspace->advance();
+  if (extrapolation) {
+    extrapolation->whole_step.advance();  // for take_back()
+    copy_last_instant(plan, *workspace, extrapolation->whole_step);
+  }
   if (plan.shows_forces) apply_forces(plan, inputs, end_time, state.coordinate, ActingAt::instant, *workspace);
   previous_coordinate = state.coordinate;
   previous_drive = state.drive;
@@ -129,6 +149,10 @@ StepReport Stepper::Impl::commit(const Inputs& inputs, const StepReport& report)
 // The step just committed is undone: the lanes still hold the instant before it.
 void Stepper::Impl::take_back() noexcept {
   workspace->advance();
+  if (extrapolation) {
+    extrapolation->whole_step.advance();
+    copy_last_instant(plan, extrapolation->whole_step, *workspace);
+  }
   std::swap(state.coordinate, previous_coordinate);
   std::swap(state.drive, previous_drive);
   --state.step;
@@ -138,7 +162,10 @@ void Stepper::Impl::take_back() noexcept {
 
 // the state stays; what sensors read belongs to it again, but for the inputs (evaluate_state)
 StepReport Stepper::Impl::reject(const Inputs& inputs, StepReport report) noexcept {
-  find_origin(problem(inputs), failed_state, report);
+  if (extrapolation)
+    copy_last_instant(plan, extrapolation->whole_step, *workspace);
+  else
+    find_origin(problem(inputs), failed_state, report);
   evaluate_state(plan, current(), *workspace);
   return report;
 }
@@ -158,10 +185,15 @@ bool Stepper::Impl::allows(const ParameterValue& wanted) const noexcept {
 void Stepper::Impl::tune(std::span<const ParameterValue> values) noexcept {
   is_tuned = true;
   index3::tune(plan, values);
+  Workspace* const whole_step = extrapolation ? &extrapolation->whole_step : nullptr;
+  if (extrapolation) index3::tune(extrapolation->half_step, values), whole_step->follow_compliance(plan);
   workspace->follow_compliance(plan);
-  const auto follow_body = [this](int body) {
-    workspace->follow_body(plan, body);
-    enter_weight(plan, body, *workspace);
+  const auto follow_body = [this, whole_step](int body) {
+    for (Workspace* const each : {workspace.get(), whole_step}) {
+      if (each == nullptr) continue;
+      each->follow_body(plan, body);
+      enter_weight(plan, body, *each);
+    }
   };
   for (const ParameterValue& each : values)
     for (const Target& target : plan.mechanism.parameters()[each.index].targets) {
@@ -219,6 +251,7 @@ void Stepper::restore(std::span<const double> flat, std::uint64_t step_index) no
   impl_->state_is_current = true;
   evaluate_state(impl_->plan, impl_->state, *impl_->workspace);
   enter_lanes(impl_->plan, impl_->state, *impl_->workspace);
+  if (impl_->extrapolation) enter_lanes(impl_->plan, impl_->state, impl_->extrapolation->whole_step);
 }
 
 const Mechanism& Stepper::mechanism() const noexcept { return impl_->plan.mechanism; }
@@ -226,7 +259,9 @@ const Settings& Stepper::settings() const noexcept { return impl_->plan.settings
 const ResidualLimits& Stepper::residual_limits() const noexcept { return impl_->limits; }
 
 std::size_t Stepper::bytes() const noexcept {
-  return impl_->workspace->bytes() + impl_->sensors->bytes() + 2 * sizeof(double) * impl_->state.flat_size();
+  const std::size_t of_order_4 = impl_->extrapolation ? impl_->extrapolation->bytes() : 0;
+  return impl_->workspace->bytes() + of_order_4 + impl_->sensors->bytes() +
+         2 * sizeof(double) * impl_->state.flat_size();
 }
 
 int Stepper::threads() const noexcept { return impl_->team ? impl_->team->threads() : 1; }

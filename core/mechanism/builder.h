@@ -77,7 +77,7 @@ class MechanismBuilder {
   void add_joint_input(Input input, const std::string& joint, Freedom freedom);
   void add_body_output(Output output, const std::string& body);
   void add_joint_output(Output output, const std::string& joint, Freedom freedom);  // freedom unused for reactions
-  void add_output(Output output);  // energy, constraint_residual, solver_status, singularity_margin
+  void add_output(Output output);  // energy, constraint_residual, solver_status, singularity_margin, step_error
   void add_coupling(Coupling coupling, const std::string& first_joint, Freedom first_freedom,
                     const std::string& second_joint, Freedom second_freedom);
   void add_driver(Driver driver, const std::string& joint, Freedom freedom);

@@ -52,6 +52,8 @@ std::vector<Channel> components(const Output& output, const Mechanism& m) {
       return {{".position", "m"}, {".velocity", "m/s"}, {".acceleration", "m/s^2"}};
     case Kind::solver_status:
       return {{".status", "-"}, {".last_increment", "m"}};
+    case Kind::step_error:
+      return {{".position", "m"}, {".orientation", "rad"}};
     case Kind::singularity_margin:
       return {{"", "-"}};
     case Kind::driver_effort:

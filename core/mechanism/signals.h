@@ -56,6 +56,10 @@ struct StepReport {
   double position_residual = 0.0;      // largest constraint row [m] or [-]
   double velocity_residual = 0.0;      // [m/s] or [1/s]
   double acceleration_residual = 0.0;  // [m/s^2] or [1/s^2]
+  // Of order 4: estimate of the local error of its half steps, of the worst body; that of the state that is reached is
+  // far smaller. Order 2 has none: -1.
+  double position_error = -1.0;     // [m]
+  double orientation_error = -1.0;  // [rad]
 };
 
 // Bits of Snapshot.flags and StepRecord.flags.

@@ -99,6 +99,7 @@ void put_output(const Mechanism& mechanism, const Output& output, const Situatio
       });
     case Output::Kind::solver_status:
     case Output::Kind::singularity_margin:
+    case Output::Kind::step_error:
       return;
   }
 }
@@ -147,7 +148,8 @@ std::vector<std::string> output_unsupported_reasons(const Scenario& scenario, st
     const int constraint = output.kind == Output::Kind::joint_reaction  ? output.joint
                            : output.kind == Output::Kind::driver_effort ? first_driver + output.driver
                                                                         : -1;
-    if (output.kind == Output::Kind::solver_status || output.kind == Output::Kind::singularity_margin)
+    if (output.kind == Output::Kind::solver_status || output.kind == Output::Kind::singularity_margin ||
+        output.kind == Output::Kind::step_error)
       unsupported_reasons[k] = "only index3 has it";
     else if (constraint >= 0 && !unique[static_cast<std::size_t>(constraint)])
       unsupported_reasons[k] = "redundant constraints leave it open";

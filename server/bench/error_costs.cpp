@@ -65,6 +65,7 @@ ErrorCosts measure_error_costs(const BenchRequest& request, const std::atomic<bo
           {which.name, solver, product_version(), "", which.bodies, climb_down(make, reference, ladder)});
     };
     add("rigstep", [&](double dt) { return timed_stepper(mechanism, dt, 1); });
+    add("rigstep order 4", [&](double dt) { return timed_stepper(mechanism, dt, 1, 4); });
     add("literal", [&](double dt) { return timed_literal(mechanism, dt, false); });
     add("literal_tuned", [&](double dt) { return timed_literal(mechanism, dt, true); });
     if (!request.peers.empty()) peer_errors(request, which, result);

@@ -15,10 +15,11 @@ int most_threads() {
   return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, index3::kMostThreads);
 }
 
-TimedSolver timed_stepper(const Mechanism& mechanism, double dt, int threads, std::size_t* bytes) {
+TimedSolver timed_stepper(const Mechanism& mechanism, double dt, int threads, int order, std::size_t* bytes) {
   index3::Settings settings;
   settings.dt_ns = std::llround(1e9 * dt);
   settings.threads = threads;
+  settings.order_of_accuracy = order;
   const auto stepper = std::make_shared<index3::Stepper>(mechanism, settings);
   if (bytes != nullptr) *bytes = stepper->bytes();
   struct Saved {

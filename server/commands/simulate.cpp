@@ -28,7 +28,7 @@ namespace rigstep::server {
 namespace {
 
 struct SimulateOptions {
-  int threads = 1;
+  int threads = 1, order = 2;
   std::string mechanism, solver = "index3", inputs, output;
   double duration = 10.0, dt = 1e-3, tolerance = 1e-9;
   std::vector<config::ParameterSetting> parameters;
@@ -154,6 +154,7 @@ index3::Settings settings_of(const SimulateOptions& options) {
   index3::Settings settings;
   settings.dt_ns = std::llround(options.dt * 1e9);
   settings.threads = options.threads;
+  settings.order_of_accuracy = options.order;
   if (std::abs(static_cast<double>(settings.dt_ns) * 1e-9 - options.dt) > 1e-6 * options.dt)
     throw config::ConfigError("--dt: " + fmt::format("{:.12g}", options.dt) + " s is no whole number of nanoseconds");
   return settings;
@@ -353,6 +354,10 @@ Command add_simulate(CLI::App& app) {
   command
       ->add_option("--dt", options->dt,
                    "Step [s]; of a reference solver: distance of the instants, and how long inputs are held")
+      ->capture_default_str();
+  command
+      ->add_option("--order", options->order, "Order of the stepper's accuracy: 2, or 4 for about four times the time")
+      ->check(CLI::IsMember({2, 4}))
       ->capture_default_str();
   command->add_option("--threads", options->threads, "Threads that share a step; the same bits for any number")
       ->check(CLI::Range(1, index3::kMostThreads))

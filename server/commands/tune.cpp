@@ -99,6 +99,10 @@ Command add_tune(CLI::App& app) {
   command->add_option("--projection-passes", request.projection_passes, "Passes of each projection to try")
       ->delimiter(',')
       ->capture_default_str();
+  command->add_option("--order", request.orders, "Orders of accuracy to try, 2 or 4; stops and ropes have 2 only")
+      ->delimiter(',')
+      ->check(CLI::IsMember({2, 4}))
+      ->capture_default_str();
   command->add_option("--threads", request.threads, "Threads to try; 1, 2, 4, ... up to all cores if not given")
       ->delimiter(',');
   command->add_option("--samples", request.samples, "Steps to time for each setting, at least")

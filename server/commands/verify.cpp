@@ -117,6 +117,9 @@ Command add_verify(CLI::App& app) {
           "order is too low yet. If not given 0.001, or 0.0001 or 0.00001 where that is too long to compare "
           "anything")
       ->check(between(1e-8, 1.0));
+  command->add_option("--order", request.order, "Order of the stepper's accuracy, 2 or 4; a recording has its own")
+      ->check(CLI::IsMember({2, 4}))
+      ->capture_default_str();
   command
       ->add_option("--limit", request.limit,
                    "Processor time for each reference solver [s], four times that to its first instant; and for the "

@@ -147,6 +147,7 @@ index3::Settings settings_of(const config::RigConfig& rig) {
   settings.threads = rig.threads;
   settings.relative_compliance = rig.relative_compliance;
   settings.projection_passes = rig.projection_passes;
+  settings.order_of_accuracy = rig.order;
   return settings;
 }
 
@@ -172,6 +173,7 @@ wire::RecordingHeader recording_header(const config::LoadedMechanism& mechanism,
   header.set_iterations(static_cast<std::uint32_t>(settings.iterations));
   header.set_relative_compliance(settings.relative_compliance);
   header.set_projection_passes(static_cast<std::uint32_t>(settings.projection_passes));
+  header.set_order(static_cast<std::uint32_t>(settings.order_of_accuracy));
   header.set_start_hash(start.hash());
   header.mutable_start_state()->Resize(static_cast<int>(start.flat_size()), 0.0);
   start.flatten({header.mutable_start_state()->mutable_data(), start.flat_size()});
@@ -199,6 +201,7 @@ index3::Settings settings_of(const wire::RecordingHeader& header) {
   settings.iterations = static_cast<int>(header.iterations());
   settings.relative_compliance = header.relative_compliance();
   settings.projection_passes = static_cast<int>(header.projection_passes());
+  settings.order_of_accuracy = header.order() == 4 ? 4 : 2;
   return settings;
 }
 

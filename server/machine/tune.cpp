@@ -103,6 +103,7 @@ void check(const TuneRequest& request) {
   in("--iterations", request.iterations, 1, 50);
   in("--projection-passes", request.projection_passes, 1, 50);
   in("--threads", request.threads, 1, index3::kMostThreads);
+  in("--order", request.orders, 2, 4);
 }
 
 class Sweep {
@@ -127,8 +128,12 @@ class Sweep {
       for (const int iterations : report_.request.iterations)
         for (const int projection_passes : report_.request.projection_passes)
           for (const int threads : report_.request.threads)
-            measure(
-                {.dt_us = dt, .iterations = iterations, .projection_passes = projection_passes, .threads = threads});
+            for (const int order : report_.request.orders)
+              measure({.dt_us = dt,
+                       .iterations = iterations,
+                       .projection_passes = projection_passes,
+                       .threads = threads,
+                       .order = order});
     std::sort(report_.settings.begin(), report_.settings.end(), [](const TuneSetting& a, const TuneSetting& b) {
       return std::pair(!a.problem.empty(), a.load()) < std::pair(!b.problem.empty(), b.load());
     });
@@ -161,7 +166,7 @@ class Sweep {
     for (const int dt : report_.request.dt_us)
       work_ += std::max<double>(steps(dt), report_.request.samples) *
                static_cast<double>(report_.request.iterations.size() * report_.request.projection_passes.size() *
-                                   report_.request.threads.size());
+                                   report_.request.threads.size() * report_.request.orders.size());
   }
 
   void find_reference() {
@@ -188,6 +193,8 @@ class Sweep {
     settings.iterations = setting.iterations;
     settings.projection_passes = setting.projection_passes;
     settings.threads = setting.threads;
+    settings.order_of_accuracy = setting.order;
+    if (settings.order_of_accuracy == 4 && !allows_order_4(loaded_.mechanism)) return;
     index3::Stepper stepper = make_stepper(loaded_, settings);
     if (stepper.threads() != setting.threads) return;  // too small to be shared: the setting with fewer is this one
     const rt::StayOnCores pinned(rt::StayOnCores::Which::only, rt::last_allowed_core());  // its workers have theirs
@@ -274,12 +281,13 @@ std::string line(const TuneSetting& s, const TuneReport& report) {
                         : report.in_time(s)   ? "meets both"
                                               : "";
   if (!report.in_time(s)) verdict += verdict.empty() ? "late" : ", late";
-  return fmt::format("{:>8} {:>10} {:>6} {:>7} {:>11.2e} {:>8.1f} {:>8.1f} {:>9.1f} {:>6.1f}  {}", s.dt_us,
-                     s.iterations, s.projection_passes, s.threads, s.error, s.p50_us, s.p999_us, s.max_us,
+  return fmt::format("{:>8} {:>5} {:>10} {:>6} {:>7} {:>11.2e} {:>8.1f} {:>8.1f} {:>9.1f} {:>6.1f}  {}", s.dt_us,
+                     s.order, s.iterations, s.projection_passes, s.threads, s.error, s.p50_us, s.p999_us, s.max_us,
                      100.0 * s.load(), verdict);
 }
 
-constexpr const char* kHead = "  dt [us] iterations passes threads   error [m] p50 [us]    p99.9  max [us] load %\n";
+constexpr const char* kHead =
+    "  dt [us] order iterations passes threads   error [m] p50 [us]    p99.9  max [us] load %\n";
 
 }  // namespace
 
@@ -315,9 +323,10 @@ std::string TuneReport::text() const {
   if (chosen) {
     const TuneSetting& s = settings[*chosen];
     return out + fmt::format(
-                     "verdict: period {} us, {} iterations, {} projection passes, {} threads: p99.9 {:.1f} of {:g} us, "
+                     "verdict: period {} us, order {}, {} iterations, {} projection passes, {} threads: p99.9 {:.1f} "
+                     "of {:g} us, "
                      "error {:.1e} of {:g} m\n",
-                     s.dt_us, s.iterations, s.projection_passes, s.threads, s.p999_us,
+                     s.dt_us, s.order, s.iterations, s.projection_passes, s.threads, s.p999_us,
                      std::min<double>(request.deadline_us, s.dt_us), s.error, request.error);
   }
   const auto count = [this](auto meets) { return std::count_if(settings.begin(), settings.end(), meets); };
@@ -331,6 +340,7 @@ nlohmann::json TuneReport::json() const {
   nlohmann::json all = nlohmann::json::array();
   for (const TuneSetting& s : settings) {
     nlohmann::json one{{"dt_us", s.dt_us},
+                       {"order", s.order},
                        {"iterations", s.iterations},
                        {"projection_passes", s.projection_passes},
                        {"threads", s.threads}};
@@ -364,6 +374,7 @@ std::string TuneReport::rig_file(const std::string& folder) const {
   namespace fs = std::filesystem;
   rig.set_mechanism(fs::relative(request.mechanism, folder.empty() ? "." : folder).string());
   rig.set_period_us(static_cast<std::uint32_t>(s.dt_us));
+  if (s.order != 2) rig.mutable_solver()->set_order(static_cast<std::uint32_t>(s.order));
   rig.mutable_solver()->set_iterations(static_cast<std::uint32_t>(s.iterations));
   rig.mutable_solver()->set_projection_passes(static_cast<std::uint32_t>(s.projection_passes));
   rig.mutable_realtime()->set_threads(static_cast<std::uint32_t>(s.threads));

@@ -27,12 +27,13 @@ struct TuneRequest {
   std::vector<int> dt_us{100, 200, 500, 1000, 2000, 5000, 10000};
   std::vector<int> iterations{1, 2, 3, 4};
   std::vector<int> projection_passes{1, 2};
-  std::vector<int> threads;  // none: 1, 2, 4, ... as many as there are cores
-  int samples = 5000;        // steps that are timed for each setting, at least; the run is repeated for that
+  std::vector<int> orders{2, 4};  // of accuracy
+  std::vector<int> threads;       // none: 1, 2, 4, ... as many as there are cores
+  int samples = 5000;             // steps that are timed for each setting, at least; the run is repeated for that
 };
 
 struct TuneSetting {
-  int dt_us = 0, iterations = 0, projection_passes = 0, threads = 1;
+  int dt_us = 0, iterations = 0, projection_passes = 0, threads = 1, order = 2;
   double error = 0.0;                                // [m]
   double p50_us = 0.0, p999_us = 0.0, max_us = 0.0;  // of a step with its outputs
   std::size_t not_converged = 0;                     // steps of the run that is compared

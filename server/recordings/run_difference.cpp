@@ -92,7 +92,8 @@ class Comparison {
 
 bool same_settings(const wire::RecordingHeader& a, const wire::RecordingHeader& b) {
   return a.dt_ns() == b.dt_ns() && a.iterations() == b.iterations() &&
-         a.relative_compliance() == b.relative_compliance() && a.projection_passes() == b.projection_passes();
+         a.relative_compliance() == b.relative_compliance() && a.projection_passes() == b.projection_passes() &&
+         (a.order() == 4) == (b.order() == 4);
 }
 
 nlohmann::json json_of(const std::vector<ChannelDifference>& channels) {

@@ -21,6 +21,7 @@ struct VerifyRequest {
   double duration = 0.0;  // [s]; 0: one second, less for many bodies, the whole of a recording
   double dt = 0.0;        // of the stepper [s]; 0: 1 ms, or a tenth or hundredth of it where that is too
                           // long to compare anything, and of the duration; a recording has its own
+  int order = 2;          // of the stepper's accuracy: 2 or 4; a recording has its own
   double limit = 5.0;     // processor time that a reference solver gets, and the stepper with steps below dt/4 [s]
 };
 

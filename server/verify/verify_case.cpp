@@ -19,6 +19,7 @@ constexpr std::size_t kManyBodies = 60;
 VerifyCase from_mechanism(const VerifyRequest& request) {
   VerifyCase a{load_mechanism_file(request.path, request.parameters), {}, 0, {}};
   a.settings.dt_ns = std::llround(request.dt * 1e9);
+  a.settings.order_of_accuracy = request.order;
   const double standard = a.has_many_bodies() ? 0.2 : 1.0;
   const double duration = request.duration > 0.0 ? request.duration : standard;
   a.steps = static_cast<std::uint64_t>(std::llround(duration * 1e9 / static_cast<double>(a.settings.dt_ns)));
@@ -69,6 +70,7 @@ VerifyCase from_recording(const VerifyRequest& request) {
   a.settings.iterations = static_cast<int>(header.iterations());
   a.settings.relative_compliance = header.relative_compliance();
   a.settings.projection_passes = static_cast<int>(header.projection_passes());
+  a.settings.order_of_accuracy = header.order() == 4 ? 4 : 2;
   read_steps(reader, request.duration, a);
   if (a.steps == 0)
     throw wire::RecordingError(request.path, a.cut.empty() ? "there is no step in it" : "no step can be read: " + a.cut,

@@ -51,21 +51,47 @@ TEST_CASE("two steppers of one mechanism pass through the same bits") {
   }
 }
 
+namespace {
+
+// steps of a, then of both from the same flat state on
+void goes_on_after_restore(const Mechanism& m, const Settings& settings, std::uint64_t steps) {
+  Stepper a(m, settings), b(m, settings);
+  for (std::uint64_t k = 0; k < steps; ++k) a.step(test::test_inputs(m, k));
+  for (std::uint64_t k = 0; k < 17; ++k) b.step(test::test_inputs(m, 3 * k));
+  std::vector<double> flat(a.state().flat_size());
+  a.state().flatten(flat);
+  b.restore(flat, a.state().step);
+  REQUIRE(a.state().hash() == b.state().hash());
+  for (std::uint64_t k = steps; k < 2 * steps; ++k) {
+    const Inputs u = test::test_inputs(m, k);
+    a.step(u);
+    b.step(u);
+    REQUIRE(a.state().hash() == b.state().hash());
+  }
+}
+
+const Settings kOrder4{.order_of_accuracy = 4};
+
+}  // namespace
+
 TEST_CASE("a stepper restored from a flat state goes on with the same bits, whatever it did before") {
   for (const Mechanism& m : mechanisms()) {
-    Stepper a(m, {}), b(m, {});
-    for (std::uint64_t k = 0; k < 250; ++k) a.step(test::test_inputs(m, k));
-    for (std::uint64_t k = 0; k < 17; ++k) b.step(test::test_inputs(m, 3 * k));
-    std::vector<double> flat(a.state().flat_size());
-    a.state().flatten(flat);
-    b.restore(flat, a.state().step);
+    goes_on_after_restore(m, {}, 250);
+    goes_on_after_restore(m, kOrder4, 50);
+  }
+}
+
+TEST_CASE("order 4 goes on with the same bits after a failed step and after one whose outputs are refused") {
+  const Mechanism m = test::mechanism("pipelayer");
+  Stepper a(m, kOrder4), b(m, kOrder4);
+  Inputs bad = test::test_inputs(m, 0);
+  bad.value[0] = std::numeric_limits<double>::quiet_NaN();
+  for (std::uint64_t k = 0; k < 200; ++k) {
+    if (k % 50 == 25) REQUIRE(failed(b.step(bad).status));
+    const Inputs u = test::test_inputs(m, k);
+    REQUIRE_FALSE(failed(a.step(u).status));
+    b.step(u);
     REQUIRE(a.state().hash() == b.state().hash());
-    for (std::uint64_t k = 250; k < 500; ++k) {
-      const Inputs u = test::test_inputs(m, k);
-      a.step(u);
-      b.step(u);
-      REQUIRE(a.state().hash() == b.state().hash());
-    }
   }
 }
 
@@ -121,6 +147,27 @@ TEST_CASE("every instruction set passes through the same bits" * doctest::skip(t
         REQUIRE(stepper.state().hash() == steppers[0].state().hash());
       }
     }
+  }
+}
+
+TEST_CASE("order 4 passes through the same bits with every instruction set" *
+          doctest::skip(test::instruction_sets().size() < 2)) {
+  std::vector<Mechanism> all = mechanisms();
+  for (const int n : {8, 23}) all.push_back(test::build(test::chain(n, JointType::revolute)));
+  all.push_back(test::build(test::chains_side_by_side(4, 8, JointType::spherical, false)));
+  all.push_back(test::build(test::star(5, 3)));
+  for (const char* file : {"full_car", "pipelayer", "bricard", "slider_crank"}) all.push_back(test::mechanism(file));
+  all.push_back(with_drivers_and_couplings());
+  for (const Mechanism& m : all) {
+    CAPTURE(m.name());
+    std::vector<Stepper> steppers;
+    for (const char* set : test::instruction_sets())
+      steppers.emplace_back(m, Settings{.order_of_accuracy = 4, .instruction_set = set});
+    for (std::uint64_t k = 0; k < 50; ++k)
+      for (Stepper& stepper : steppers) {
+        REQUIRE_FALSE(failed(stepper.step(test::test_inputs(m, k)).status));
+        REQUIRE(stepper.state().hash() == steppers[0].state().hash());
+      }
   }
 }
 

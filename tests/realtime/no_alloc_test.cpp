@@ -119,6 +119,20 @@ TEST_CASE("ten thousand steps and their outputs allocate nothing" * kWhereCounte
   }
 }
 
+TEST_CASE("steps of order 4, good ones and failed ones, allocate nothing" * kWhereCounted) {
+  for (const std::string name : {"four_bar", "mcpherson_redundant", "pipelayer", "full_car"}) {
+    const Mechanism m = test::mechanism(name);
+    index3::Stepper stepper(m, {.order_of_accuracy = 4});
+    const auto outputs = std::make_unique<Outputs>();
+    CAPTURE(name);
+    CHECK(test::allocations([&] {
+            for (int k = 0; k < 300; ++k) stepper.step(inputs(m, k, 0.5), *outputs);
+            stepper.step(inputs(m, 0, kNan), *outputs);
+          }) == 0);
+    CHECK(stepper.state().step >= 300);
+  }
+}
+
 TEST_CASE("steps with a primal body that stays primal allocate nothing" * kWhereCounted) {
   const Mechanism m = test::build(test::star(20, 3));
   index3::Stepper stepper(m, {});

@@ -102,8 +102,9 @@ struct Plan {
   bool loads_follow_coordinates = false;  // some load or constraint is a function of joint coordinates
   std::vector<int> general_constraints;   // evaluated one by one; their joints are pose-dependent
 
-  bool shows_forces = false;    // what force elements do at the end of a step is an output, or part of the energy
-  bool acts_over_step = false;  // some force element does: Newton's equations have other loads than the instant
+  bool has_force_elements = false;  // any at all
+  bool shows_forces = false;        // what force elements do at the end of a step is an output, or part of the energy
+  bool acts_over_step = false;      // some force element does: Newton's equations have other loads than the instant
 
   // in lanes (schedule.h); a workspace has its own compliance_in_lanes and carried, which its kernels read
   AlignedDoubles constraint_constants, compliance_in_lanes, multiplier_scale, carried;
@@ -112,6 +113,8 @@ struct Plan {
   const std::vector<ConstantsOf<Kind>>& constants() const {
     return std::get<kind_of<Kind>>(element_constants);
   }
+  // else all loads are those of the step
+  bool depends_on_pose() const { return !pose_dependent_bodies.empty(); }
   int rows() const { return first_row.back(); }
   int first_coupling() const { return static_cast<int>(mechanism.joints().size()); }  // as a constraint
   int first_element() const { return static_cast<int>(eliminated.size()); }           // in the elimination

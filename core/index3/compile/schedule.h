@@ -266,9 +266,17 @@ struct StepSize {
   double two_over_dt, four_over_dt;      // [1/s]
   double four_over_dt2, eight_over_dt2;  // [1/s^2]
   double quarter_dt2;                    // [s^2]
+  bool to_middle;                        // the iterate is the middle of the step, not its end (kernels/midpoint.h)
 };
 constexpr StepSize step_size(double dt) {
-  return {dt, 2.0 / dt, 4.0 / dt, 4.0 / (dt * dt), 8.0 / (dt * dt), 0.25 * dt * dt};
+  return {dt, 2.0 / dt, 4.0 / dt, 4.0 / (dt * dt), 8.0 / (dt * dt), 0.25 * dt * dt, false};
+}
+// Of the midpoint rule, whose iterate is half a step away.
+constexpr StepSize midpoint_step_size(double dt) {
+  StepSize size = step_size(dt);
+  size.dt = 0.5 * dt;
+  size.to_middle = true;
+  return size;
 }
 
 // Sizes of the arrays per constraint.
@@ -301,7 +309,7 @@ struct alignas(64) StepArrays {
   const ConstraintBatch* constraint;
   int constraints;
   const double* constraint_constants;
-  const double* compliance[2];     // of every row: in the iterations, in the projections (ComplianceOf)
+  const double* compliance[3];     // of every row, by ComplianceOf
   const double* multiplier_scale;  // of every row, the same for those of a constraint: from Lambda to lambda, 4/dt^2,
                                    // or 0 for what has no multiplier
   const double* carried;           // of every row: what a unit of its multiplier opens it by, compliance dt^2/4 or 0

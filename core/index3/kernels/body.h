@@ -96,6 +96,20 @@ RIGSTEP_INLINE void keep_low_part(const BodyArrays<T>& b, const StepSize& step) 
   store3(b.next + kLow * W, displacement(b, load3<T>(b.history + kBeyond * W), step) - moved);
 }
 
+// twice the rates of the Euler parameters p at the last instant
+template <class T>
+struct TwiceRates {
+  Quaternion<T> pd, pdd;
+};
+template <class T>
+RIGSTEP_INLINE TwiceRates<T> twice_rates(const BodyArrays<T>& b, Quaternion<T> p) {
+  constexpr int W = kWidth<T>;
+  const V3<T> w = load3<T>(b.last + kOmega * W), al = load3<T>(b.last + kAlpha * W);
+  const T half_w2 = T(0.5) * dot(w, w);
+  return {{-dot(p.e, w), add_cross(p.w * w, p.e, w)},
+          {-fma(half_w2, p.w, dot(p.e, al)), fnma(half_w2, p.e, add_cross(p.w * al, p.e, al))}};
+}
+
 // Taylor predictor (3.5 3a) and the history terms of (15) (16).
 template <class T>
 RIGSTEP_INLINE void predict_body(const BodyArrays<T>& b, const StepSize& step) {
@@ -103,10 +117,7 @@ RIGSTEP_INLINE void predict_body(const BodyArrays<T>& b, const StepSize& step) {
   const T half_dt2(0.5 * step.dt * step.dt), half_dt(0.5 * step.dt), quarter_dt2(step.quarter_dt2),
       four_over_dt(step.four_over_dt), eight_over_dt2(step.eight_over_dt2);
   const Quaternion<T> p = load_quaternion<T>(b.last + kP * W);
-  const V3<T> w = load3<T>(b.last + kOmega * W), al = load3<T>(b.last + kAlpha * W);
-  const Quaternion<T> twice_pd{-dot(p.e, w), add_cross(p.w * w, p.e, w)};
-  const T half_w2 = T(0.5) * dot(w, w);
-  const Quaternion<T> twice_pdd{-fma(half_w2, p.w, dot(p.e, al)), fnma(half_w2, p.e, add_cross(p.w * al, p.e, al))};
+  const auto [twice_pd, twice_pdd] = twice_rates(b, p);
   store_quaternion<T>(b.history + kMinus2PdHat * W,
                       {fma(four_over_dt, p.w, twice_pd.w), fma(four_over_dt, p.e, twice_pd.e)});
   store_quaternion<T>(b.history + kMinus2PddHat * W,
@@ -126,7 +137,9 @@ RIGSTEP_INLINE V3<T> velocity(const BodyArrays<T>& b, const StepSize& step) {
 template <class T>
 RIGSTEP_INLINE V3<T> acceleration(const BodyArrays<T>& b, const StepSize& step) {
   constexpr int W = kWidth<T>;
-  return fma(T(step.four_over_dt2), load3<T>(b.history + kBeyond * W), -load3<T>(b.last + kA * W));
+  const V3<T> beyond = load3<T>(b.history + kBeyond * W);
+  if (step.to_middle) return T(step.four_over_dt2) * beyond;
+  return fma(T(step.four_over_dt2), beyond, -load3<T>(b.last + kA * W));
 }
 
 // ---- tangent mass matrix

@@ -50,6 +50,19 @@ RIGSTEP_INLINE void with_sides(const StepArrays& a, const ConstraintBatch& c, F&
   }
 }
 
+template <class T, class Bodies, class Sides>
+RIGSTEP_INLINE V3<T> gap_of_points(const StepArrays& a, const Bodies& body, const Sides& at) {
+  const V3<T> distance = three(body(a.next, 0), kR) - three(body(a.next, 1), kR);
+  return distance + (at.s_first - at.s_second);
+}
+
+template <int C, class T>
+RIGSTEP_INLINE void store_gaps(const StepArrays& a, const ConstraintBatch& c, V3<T> gap, const PointSides<C, T>& at) {
+  double* const Phi = a.Phi + c.row_position;
+  store3(Phi, gap);
+  each<C>([&](int k) RIGSTEP_INLINED { store(Phi + (3 + k) * kWidth<T>, dot(at.axis_first(k), at.axis_second(k))); });
+}
+
 template <int C, class T>
 RIGSTEP_INLINE void constrain_points(const StepArrays& a, const ConstraintBatch& c, const AssemblySweep& what) {
   constexpr int W = kWidth<T>;
@@ -57,15 +70,12 @@ RIGSTEP_INLINE void constrain_points(const StepArrays& a, const ConstraintBatch&
     const PointSides<C, T> at = turned_sides<C, T>(a.constraint_constants + kConstraintConstants * c.position,
                                                    nine(body(kRotationField, 0)), nine(body(kRotationField, 1)));
     if (what.keep_sides) store_sides<C>(a.constraint_fields + kConstraintFields * c.position, at);
-    double* Phi = a.Phi + c.row_position;
+    if (what.rows == AssemblySweep::Rows::all) store_gaps<C, T>(a, c, gap_of_points<T>(a, body, at), at);
     const double* lambda = a.lambda + c.row_position;
-    const V3<T> distance = three(body(a.next, 0), kR) - three(body(a.next, 1), kR);
-    store3(Phi, distance + (at.s_first - at.s_second));
     const V3<T> force = load3<T>(lambda);
     T lambda_cosines[3];
     V3<T> moment{T(0.0), T(0.0), T(0.0)};
     each<C>([&](int k) RIGSTEP_INLINED {
-      store(Phi + (3 + k) * W, dot(at.axis_first(k), at.axis_second(k)));
       lambda_cosines[k] = load<T>(lambda + (3 + k) * W);
       moment = fma(lambda_cosines[k], at.normal(k), moment);
     });
@@ -99,7 +109,46 @@ RIGSTEP_INLINE void for_constraints(const StepArrays& a, const Run& run, F f) {
   kLoops.of_shape[run.shape](first, first + run.count, f);
 }
 
+// Phi, or half of it, and nothing else
+template <int C, class T>
+RIGSTEP_INLINE void measure_gaps(const StepArrays& a, const ConstraintBatch& c, bool half) {
+  constexpr int W = kWidth<T>;
+  with_sides<T>(a, c, [&](const auto& body, const auto&) RIGSTEP_INLINED {
+    const PointSides<C, T> at = turned_sides<C, T>(a.constraint_constants + kConstraintConstants * c.position,
+                                                   nine(body(kRotationField, 0)), nine(body(kRotationField, 1)));
+    store_gaps<C, T>(a, c, gap_of_points<T>(a, body, at), at);
+  });
+  if (!half) return;
+  for (int k = 0; k < c.format.rows; ++k) {
+    double* const Phi = a.Phi + c.row_position + k * W;
+    store(Phi, T(0.5) * load<T>(Phi));
+  }
+}
+
+// J v of the twists, in the place of the quadratic terms
+template <int C, class T>
+RIGSTEP_INLINE void measure_velocities(const StepArrays& a, const ConstraintBatch& c) {
+  constexpr int W = kWidth<T>;
+  with_sides<T>(a, c, [&](const auto& body, const auto&) RIGSTEP_INLINED {
+    const PointSides<C, T> at = turned_sides<C, T>(a.constraint_constants + kConstraintConstants * c.position,
+                                                   nine(body(kRotationField, 0)), nine(body(kRotationField, 1)));
+    const auto t1 = body(kTwistField, 0), t2 = body(kTwistField, 1);
+    const V3<T> w1 = three(t1, 3), w2 = three(t2, 3);
+    double* const to = a.quadratic + c.row_position;
+    store3(to, add_cross(three(t1, 0), w1, at.s_first) - add_cross(three(t2, 0), w2, at.s_second));
+    each<C>([&](int k) RIGSTEP_INLINED { store(to + (3 + k) * W, dot(at.normal(k), w1 - w2)); });
+  });
+}
+
 void constrain(const StepArrays& a, const Run& run, const AssemblySweep& what) {
+  using Rows = AssemblySweep::Rows;
+  if (what.rows == Rows::gaps || what.rows == Rows::half_gaps)
+    return for_constraints(a, run, [&]<int C, class T>(const ConstraintBatch& c) RIGSTEP_INLINED {
+      measure_gaps<C, T>(a, c, what.rows == Rows::half_gaps);
+    });
+  if (what.rows == Rows::velocities)
+    return for_constraints(
+        a, run, [&]<int C, class T>(const ConstraintBatch& c) RIGSTEP_INLINED { measure_velocities<C, T>(a, c); });
   for_constraints(
       a, run, [&]<int C, class T>(const ConstraintBatch& c) RIGSTEP_INLINED { constrain_points<C, T>(a, c, what); });
 }

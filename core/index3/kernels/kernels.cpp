@@ -41,6 +41,35 @@ void update_rotations(const StepArrays& a) {
   for_bodies(a, [&]<class T>(const BodyArrays<T>& b) { turn_body(b, load_quaternion<T>(b.next + kP * kWidth<T>)); });
 }
 
+void pass_midpoint(const StepArrays& a, MidpointPass pass) {
+  for_bodies(a, [&]<class T>(const BodyArrays<T>& b) RIGSTEP_INLINED {
+    switch (pass) {
+      case MidpointPass::predict:
+        return predict_middle(b, a.step);
+      case MidpointPass::show_end:
+        return show_end(b, a.step);
+      case MidpointPass::show_middle:
+        return show_middle(b, a.step);
+      case MidpointPass::end_velocities:
+        return find_end_velocities(b, a.step);
+      case MidpointPass::reach_end:
+        return reach_end(b, a.step);
+    }
+  });
+}
+
+Increment extrapolate(const StepArrays& half_steps, const StepArrays& whole_step, double share) {
+  LaneByLane move, half_turn;
+  for_bodies(half_steps, [&]<class T>(const BodyArrays<T>& b) RIGSTEP_INLINED {
+    const double* const whole =
+        whole_step.body + (b.next - half_steps.body) + kWidth<T> * (whole_step.next - half_steps.next);
+    const Motion<T> beyond = extrapolate_body(b, whole, T(share));
+    store(move.value, larger(dot(beyond.v, beyond.v), load<T>(move.value)));
+    store(half_turn.value, larger(dot(beyond.w, beyond.w), load<T>(half_turn.value)));
+  });
+  return {square_root(move.largest()), 2.0 * square_root(half_turn.largest())};
+}
+
 bool eliminate_fronts(const StepArrays& a, const Run& run, ComplianceOf which) {
   const Front* first = a.front + run.first;
   return kEliminateFronts.of_shape[run.shape](a, first, first + run.count, which);
@@ -72,6 +101,12 @@ void start(const StepArrays& a, const Run& run, AssemblySweep::Start motion) {
       return start_accelerations(a, run);
     case AssemblySweep::Start::same_motion:
       return keep_motion(a, run);
+    case AssemblySweep::Start::rest:
+      return start_at_rest(a, run);
+    case AssemblySweep::Start::loads:
+      return start_with_loads(a, run, false);
+    case AssemblySweep::Start::free_accelerations:
+      return start_with_loads(a, run, true);
   }
 }
 
@@ -106,6 +141,14 @@ void finish(const StepArrays& a, const Run& run, const DisassemblySweep& what, S
       return close_velocities(a, run);
     case DisassemblySweep::Finish::accelerations:
       found.finite = close_accelerations(a, run) && found.finite;
+      return;
+    case DisassemblySweep::Finish::corrected_poses:
+      return correct_poses(a, run);
+    case DisassemblySweep::Finish::corrected_velocities:
+      return correct_velocities(a, run);
+    case DisassemblySweep::Finish::twists:
+    case DisassemblySweep::Finish::quadratic_terms:
+      return take_over_velocities(a, run);
   }
 }
 
@@ -119,7 +162,8 @@ StepMeasures disassemble(const StepArrays& a, const DisassemblySweep& what) {
       finish(a, *run, what, found);
     } else if (run->of == Run::Of::attachments) {
       continue;  // nothing moves there
-    } else if (what.finish == DisassemblySweep::Finish::velocities) {
+    } else if (what.finish == DisassemblySweep::Finish::velocities ||
+               what.finish == DisassemblySweep::Finish::quadratic_terms) {
       quadratic_terms(a, *run);
     } else if (what.finish == DisassemblySweep::Finish::accelerations) {
       residuals(a, *run, found.residuals);
@@ -131,6 +175,7 @@ StepMeasures disassemble(const StepArrays& a, const DisassemblySweep& what) {
 }  // namespace
 
 extern const Kernels kKernels;
-const Kernels kKernels{RIGSTEP_ISA_NAME, kWidest, predict, update_rotations, assemble, disassemble};
+const Kernels kKernels{RIGSTEP_ISA_NAME, kWidest,     predict,       update_rotations,
+                       assemble,         disassemble, pass_midpoint, extrapolate};
 
 }  // namespace rigstep::index3::RIGSTEP_ISA

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/index3/kernels/leaf_compliance.h"
+#include "core/index3/kernels/midpoint.h"
 
 namespace rigstep::index3::RIGSTEP_ISA {
 
@@ -64,9 +65,14 @@ void free_motion(const StepArrays& a, const Run& run) {
     const V3<T> w = G(minus_2_pd_hat, p), al = G(load_quaternion<T>(b.history + kMinus2PddHat * W), p);
     const S3<T> J = load_symmetric<T>(b.constants + 2 * W);
     const V3<T> momentum = J * w;
-    // p . pd need not be 0 before convergence; with this term the residual equals that of the seven coordinates
-    const T twice_p_dot_pd = T(a.step.four_over_dt) - fma(p.w, minus_2_pd_hat.w, dot(p.e, minus_2_pd_hat.e));
-    const V3<T> torque_b = fma(twice_p_dot_pd, momentum, add_cross(J * al, w, momentum));
+    V3<T> torque_b;
+    if (a.step.to_middle) {  // midpoint.h
+      torque_b = add_cross(J * fnma(T(a.step.two_over_dt), load3<T>(b.last + kOmega * W), al), w, momentum);
+    } else {
+      // p . pd need not be 0 before convergence; with this term the residual equals that of the seven coordinates
+      const T twice_p_dot_pd = T(a.step.four_over_dt) - fma(p.w, minus_2_pd_hat.w, dot(p.e, minus_2_pd_hat.e));
+      torque_b = fma(twice_p_dot_pd, momentum, add_cross(J * al, w, momentum));
+    }
     Load<T> g{load<T>(b.constants + W) * acceleration(b, a.step) - load3<T>(b.load),
               load33<T>(b.rotation) * torque_b - load3<T>(b.load + 3 * W)};
     for_handles<C, T>(a, leaf, [&]<int D>(const auto& handle) RIGSTEP_INLINED { g = g + load_of<D>(handle); });
@@ -79,6 +85,29 @@ void free_motion(const StepArrays& a, const Run& run) {
 void keep_motion(const StepArrays& a, const Run& run) {
   for_leaves(a, run, [&]<class T, int C>(const Leaf& leaf, const BodyArrays<T>& b) RIGSTEP_INLINED {
     project_motion<C>(a, leaf, Motion<T>{load3<T>(b.motion), load3<T>(b.motion + 3 * kWidth<T>)});
+  });
+}
+
+void start_at_rest(const StepArrays& a, const Run& run) {
+  for_leaves(a, run, [&]<class T, int C>(const Leaf& leaf, const BodyArrays<T>& b) RIGSTEP_INLINED {
+    constexpr int W = kWidth<T>;
+    for (int k = 0; k < 6; ++k) store(b.motion + k * W, T(0.0));
+    for (int k = 0; k < leaf.rows; ++k) store(a.arena + leaf.vector + k * W, T(0.0));
+  });
+}
+
+// M^-1 Q; with the gyroscopic torque, of the velocities that the bodies have reached, (12) (13) without the joints
+void start_with_loads(const StepArrays& a, const Run& run, bool gyroscopic) {
+  for_leaves(a, run, [&]<class T, int C>(const Leaf& leaf, const BodyArrays<T>& b) RIGSTEP_INLINED {
+    constexpr int W = kWidth<T>;
+    V3<T> torque = load3<T>(b.load + 3 * W);
+    if (gyroscopic) {
+      const V3<T> w = load3<T>(b.next + kOmega * W);
+      torque = torque - load33<T>(b.rotation) * cross(w, load_symmetric<T>(b.constants + 2 * W) * w);
+    }
+    with_inverse_mass(a, leaf, b, [&](const auto& inverse) RIGSTEP_INLINED {
+      start_motion<C>(a, leaf, b, inverse(load3<T>(b.load), torque));
+    });
   });
 }
 
@@ -239,6 +268,35 @@ bool close_accelerations(const StepArrays& a, const Run& run) {  // (58) (59)
     store(check.value, load<T>(check.value) + zero);
   });
   return check.sum() == 0.0;
+}
+
+// The motion that restores the joints, from rest, moves the bodies.
+void correct_poses(const StepArrays& a, const Run& run) {
+  for_leaves(a, run, [&]<class T, int C>(const Leaf& leaf, const BodyArrays<T>& b) RIGSTEP_INLINED {
+    constexpr int W = kWidth<T>;
+    const Motion<T> m = closed_motion<C>(a, leaf, b);
+    shift_body(b, m.v);
+    const Quaternion<T> p = load_quaternion<T>(b.next + kP * W);
+    const V3<T> half = T(0.5) * m.w;
+    turn_body<T>(b, {p.w - dot(half, p.e), p.e + add_cross(p.w * half, half, p.e)});
+  });
+}
+
+void correct_velocities(const StepArrays& a, const Run& run) {
+  for_leaves(a, run, [&]<class T, int C>(const Leaf& leaf, const BodyArrays<T>& b) RIGSTEP_INLINED {
+    constexpr int W = kWidth<T>;
+    const Motion<T> m = closed_motion<C>(a, leaf, b);
+    store3(b.next + kV * W, load3<T>(b.next + kV * W) + m.v);
+    store3(b.next + kOmega * W, load3<T>(b.next + kOmega * W) + transposed_times(load33<T>(b.rotation), m.w));
+  });
+}
+
+void take_over_velocities(const StepArrays& a, const Run& run) {
+  for_leaves(a, run, [&]<class T, int C>(const Leaf&, const BodyArrays<T>& b) RIGSTEP_INLINED {
+    constexpr int W = kWidth<T>;
+    store3(b.twist, load3<T>(b.next + kV * W));
+    store3(b.twist + 3 * W, load33<T>(b.rotation) * load3<T>(b.next + kOmega * W));
+  });
 }
 
 template <int C, class T>

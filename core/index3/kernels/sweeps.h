@@ -23,8 +23,9 @@ struct Increment {
 // drivers are not in the paper; J-dot v + Phi_tt, the -gamma of (65).
 enum class RightHandSide { Phi_restarted, Phi, rate, quadratic };
 
-// Which compliance of the rows. They differ for element rows only, which take no part in the projections.
-enum class ComplianceOf { iterations, projections };
+// Which compliance of the rows. They differ for element rows, which take no part in the projections; and in closed
+// loops midpoint steps have a larger one in their iterations and in their projection (compile/plan.cpp).
+enum class ComplianceOf { iterations, projections, midpoint_projection };
 
 // Which matrix is factorised, (26) (36)-(38): the tangent mass matrices of the bodies and the compliance of the rows.
 struct Tangent {
@@ -36,15 +37,27 @@ struct Tangent {
 
 // A sweep from the leaves to the root.
 struct AssemblySweep {
-  bool constrain = false;       // rows, Jacobians and forces of the point constraints, (1) (3)
+  bool constrain = false;  // rows, Jacobians and forces of the point constraints, (1) (3)
+  // Which of these: all; all but the gaps Phi; or nothing but the gaps, half of them, or the velocities J v of the
+  // twists, which take the place of the quadratic terms.
+  enum class Rows { all, without_gaps, gaps, half_gaps, velocities } rows = Rows::all;
   bool with_stiffness = false;  // ... and the geometric stiffness of their cosines; that of forces follows from arms
   bool keep_sides = false;      // ... and what quadratic terms and residuals need of them
   bool factorise = false;
   Tangent tangent;
   // The motion of the bodies without further joint loads: the free motion of an iteration, which the loads so far
-  // cause, those of the joints included (27); the velocities (45) or accelerations (60) to be projected; or the one
-  // that they have.
-  enum class Start { nothing, free_motion, velocities, accelerations, same_motion } start = Start::nothing;
+  // cause, those of the joints included (27); the velocities (45) or accelerations (60) to be projected; the one that
+  // they have; none; what the loads alone cause; or the accelerations without the joints, (12) (13).
+  enum class Start {
+    nothing,
+    free_motion,
+    velocities,
+    accelerations,
+    same_motion,
+    rest,
+    loads,
+    free_accelerations
+  } start = Start::nothing;
   bool right_hand_sides = false;  // (39)
   RightHandSide rhs = RightHandSide::Phi;
 };
@@ -59,8 +72,19 @@ struct DisassemblySweep {
   Multiplier kind = Multiplier::sigma;
   // The motion of the bodies with their joints: kept as it is, or what follows from it. Displacements move the bodies
   // (24) (25), velocities are kept (43) (44) and give the quadratic terms, accelerations are kept (58) (59) and give
-  // the residuals.
-  enum class Finish { nothing, motion, displacements, velocities, accelerations } finish = Finish::nothing;
+  // the residuals. Corrections are added to the poses or the velocities. Twists take over the velocities of the next
+  // instant; quadratic terms follow from these.
+  enum class Finish {
+    nothing,
+    motion,
+    displacements,
+    velocities,
+    accelerations,
+    corrected_poses,
+    corrected_velocities,
+    twists,
+    quadratic_terms
+  } finish = Finish::nothing;
   bool is_last_iteration = true;  // displacements are measured, and summed apart from their rounding
 };
 
@@ -122,6 +146,63 @@ constexpr AssemblySweep further_pass(RightHandSide rhs) {
 }
 constexpr DisassemblySweep motion_update(Multiplier kind) { return {true, kind, DisassemblySweep::Finish::motion}; }
 
+// ---- the sweeps of a midpoint step (step/midpoint.h)
+
+// Nothing but what stands in the rows of the point constraints.
+constexpr AssemblySweep rows_alone(AssemblySweep::Rows rows) {
+  AssemblySweep sweep;
+  sweep.constrain = true;
+  sweep.rows = rows;
+  return sweep;
+}
+// An iteration: newton_sweep with the gaps that stand in the rows.
+constexpr AssemblySweep midpoint_sweep(bool renew_tangent, double quarter_dt2) {
+  AssemblySweep sweep = newton_sweep(renew_tangent, RightHandSide::Phi, quarter_dt2);
+  sweep.rows = AssemblySweep::Rows::without_gaps;
+  return sweep;
+}
+// The factor of the mass metric alone.
+constexpr AssemblySweep projection_factor(AssemblySweep::Rows rows, ComplianceOf compliance) {
+  AssemblySweep sweep;
+  sweep.constrain = sweep.keep_sides = sweep.factorise = true;
+  sweep.rows = rows;
+  sweep.tangent.compliance = compliance;
+  return sweep;
+}
+// ... of the tangent of forces, as an iteration's but without geometric stiffness
+constexpr AssemblySweep force_factor() {
+  AssemblySweep sweep = projection_factor(AssemblySweep::Rows::all, ComplianceOf::iterations);
+  sweep.tangent = {.geometric = 0.0, .with_force_derivatives = true, .compliance = ComplianceOf::iterations};
+  return sweep;
+}
+// What loads cause, rows closed whose right-hand sides are 0 in `quadratic`.
+constexpr AssemblySweep response_to_loads() {
+  AssemblySweep sweep;
+  sweep.start = AssemblySweep::Start::loads;
+  sweep.right_hand_sides = true;
+  sweep.rhs = RightHandSide::quadratic;
+  return sweep;
+}
+// What closes a right-hand side, from rest.
+constexpr AssemblySweep correction_sweep(RightHandSide rhs) {
+  AssemblySweep sweep;
+  sweep.start = AssemblySweep::Start::rest;
+  sweep.right_hand_sides = true;
+  sweep.rhs = rhs;
+  return sweep;
+}
+// (12) (13) without the joints, and what they hold of it
+constexpr AssemblySweep equations_of_motion() {
+  AssemblySweep sweep = correction_sweep(RightHandSide::quadratic);
+  sweep.start = AssemblySweep::Start::free_accelerations;
+  return sweep;
+}
+
+// What the midpoint rule does to the bodies between its sweeps (kernels/midpoint.h): the predictor of the middle; which
+// pose of the step sweeps and force elements see, its end or its middle; the velocities of its end; its end as the
+// state that is reached.
+enum class MidpointPass { predict, show_end, show_middle, end_velocities, reach_end };
+
 // ---- the kernels
 
 struct StepMeasures {
@@ -141,6 +222,11 @@ struct Kernels {
   bool (*assemble)(const StepArrays&, const AssemblySweep&);
   // solve_front_down, then update / close_velocities / close_accelerations (leaf_motion.h)
   StepMeasures (*disassemble)(const StepArrays&, const DisassemblySweep&);
+  // midpoint.h
+  void (*pass_midpoint)(const StepArrays&, MidpointPass);
+  // The state that two half steps have reached, moved on by `share` of what it lies beyond that of a whole one. Returns
+  // the largest of these differences.
+  Increment (*extrapolate)(const StepArrays& half_steps, const StepArrays& whole_step, double share);
 };
 
 // The fastest set that this processor runs; every set gives the same bits. `requested`: its name, or null for that.

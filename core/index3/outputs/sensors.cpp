@@ -115,6 +115,10 @@ void Sensors::read(const Plan& plan, const Workspace& w, const State& x, const S
       case Kind::singularity_margin:
         *to = closure_->margin(*pose_);
         break;
+      case Kind::step_error:
+        to[0] = report.position_error;
+        to[1] = report.orientation_error;
+        break;
       case Kind::solver_status:
         to[0] = static_cast<double>(report.status);
         to[1] = report.last_increment;

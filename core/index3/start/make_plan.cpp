@@ -47,6 +47,7 @@ void prepare_elements(Plan& plan) {
   for_each_kind([&]<class Kind>() {
     for (const Kind& element : plan.mechanism.all<Kind>())
       std::get<kind_of<Kind>>(plan.element_constants).push_back(prepare(element, plan.dt()));
+    if (!plan.mechanism.all<Kind>().empty()) plan.has_force_elements = true;
     if (ActsOverStep<Kind> && !plan.mechanism.all<Kind>().empty()) plan.acts_over_step = true;
   });
 }
@@ -103,6 +104,16 @@ void require_moderate_bodies(const Plan& plan) {
           "body \"" + plan.mechanism.bodies()[i].name + "\"",
           "carries joints with " + std::to_string(rows[i]) + " constraint rows, bushings and springs included",
           "a body carries at most " + std::to_string(kMostRowsOfBody) + "; split it with fixed joints");
+}
+
+void require_order(const Plan& plan) {
+  const int order = plan.settings.order_of_accuracy;
+  if (order != 2 && order != 4)
+    throw MechanismError("order", "is " + std::to_string(order), "use 2, or 4 for smooth motions");
+  if (order == 2) return;
+  if (!allows_order_4(plan.mechanism))
+    throw MechanismError("order", "is 4, but the mechanism has stops or ropes, whose forces end within a step",
+                         "use 2");
 }
 
 // A joint between two parts that hang together already closes a loop, and so does a coupling or a driver, which hold
@@ -222,6 +233,7 @@ std::vector<bool> bodies_with_own_tangent(const Plan& plan) {
 }
 
 void choose_defaults(Settings& settings, bool has_loops) {
+  if (settings.order_of_accuracy == 4) settings.threads = 1;
   if (settings.relative_compliance < 0.0) settings.relative_compliance = has_loops ? 1e-7 : 1e-10;
   if (settings.projection_passes == 0) settings.projection_passes = has_loops ? 2 : 1;
 }
@@ -272,6 +284,7 @@ Plan make_plan(const Mechanism& mechanism, const Settings& settings) {
   plan.lanes = plan.kernels->lanes;
   describe_mechanism(plan);
   require_moderate_bodies(plan);
+  require_order(plan);
   plan.tangents = tangents_of(mechanism, settings, plan.has_loops);
   choose_defaults(plan.settings, plan.has_loops);
   choose_compliances(plan);

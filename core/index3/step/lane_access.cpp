@@ -37,10 +37,12 @@ void at_all_rows(const ConstraintPlace& c, const F& f) {
   for (const RowsPlace& copy : c.copies) f(copy.rows);
 }
 
-void write_loads(const Plan& plan, Workspace& w, int body) {
+void write_load(const Plan& plan, int body, const Vec6& load, Workspace& w) {
   at_all_places(plan.elimination, body,
-                [&](const BodyPlace& at) { scatter(w.arrays.body, at.of(kLoadField), 0, w.Q[body]); });
+                [&](const BodyPlace& at) { scatter(w.arrays.body, at.of(kLoadField), 0, load); });
 }
+
+void write_loads(const Plan& plan, Workspace& w, int body) { write_load(plan, body, w.Q[body], w); }
 
 Mat3 rotation_at(const Workspace& w, const BodyPlace& at) {
   const auto a = gather<9>(w.arrays.body, at.of(kRotationField));
@@ -93,7 +95,7 @@ void write_row(const Plan& plan, int constraint, int row, double value, double* 
               [&](Place at) { array[at.base + row * at.stride] = value; });
 }
 
-void constrain_general(const Plan& plan, int c, bool with_stiffness, Workspace& w) {
+void constrain_general(const Plan& plan, int c, bool with_stiffness, Gaps gaps, Workspace& w) {
   evaluate_constraint(plan, c, w);
   const ConstraintPlace& place = plan.elimination.constraint_place[plan.eliminated_as[c]];
   const CoupledBodies& bodies = plan.bodies_of_constraint[c];
@@ -101,7 +103,7 @@ void constrain_general(const Plan& plan, int c, bool with_stiffness, Workspace& 
   double lambda[kMaxRows];
   for (int k = 0; k < rows; ++k) {
     lambda[k] = row_value(plan, w.arrays.lambda, c, k);
-    write_row(plan, c, k, w.Phi[first + k], w.arrays.Phi);
+    if (gaps == Gaps::written) write_row(plan, c, k, w.Phi[first + k], w.arrays.Phi);
   }
   std::array<Mat3, kMaxSides> K;
   if (with_stiffness) geometric_stiffness(plan, c, lambda, w, K);
@@ -208,8 +210,21 @@ void iterate_from_last(const Plan& plan, Workspace& w) noexcept {
   plan.kernels->update_rotations(a);
 }
 
+void copy_last_instant(const Plan& plan, const Workspace& from, Workspace& to) noexcept {
+  const StepArrays &a = from.arrays, &b = to.arrays;
+  for (const Leaf& leaf : plan.elimination.leaves)
+    std::copy_n(a.body + leaf.record + a.last * leaf.width, kStateFields * leaf.width,
+                b.body + leaf.record + b.last * leaf.width);
+  std::copy_n(a.last_lambda, a.rows, b.last_lambda);
+  std::copy_n(a.last_kappa, a.rows, b.last_kappa);
+}
+
 void gather_poses(const Plan& plan, Workspace& w) noexcept {
   gather(plan, plan.pose_dependent_bodies, plan.pose_dependent_joints, w);
+}
+
+void place_pose_dependent_joints(const Plan& plan, Workspace& w) noexcept {
+  place_joints(plan, plan.pose_dependent_joints, w);
 }
 
 void gather_last_instant(const Plan& plan, Workspace& w) noexcept {
@@ -235,15 +250,49 @@ void gather_velocities(const Plan& plan, Workspace& w) noexcept {
 }
 
 void evaluate_drivers(const Plan& plan, const State& last, const Inputs& inputs, double t, Workspace& w) noexcept {
+  start_drivers(last, w);
+  advance_drivers(plan, inputs, t, w);
+}
+
+void start_drivers(const State& last, Workspace& w) noexcept {
   std::copy(last.coordinate.begin(), last.coordinate.end(), w.reference.begin());
-  for (std::size_t k = 0; k < w.drive.size(); ++k) {
-    w.drive[k] = prescribed_next(plan.mechanism.drivers()[k], plan.drivers[k], last.drive[k], inputs, t);
-    write_row(plan, plan.first_driver() + static_cast<int>(k), 0, -w.drive[k].rate, w.arrays.rate);
+  std::copy(last.drive.begin(), last.drive.end(), w.drive.begin());
+}
+
+void advance_drivers(const Plan& plan, const Inputs& inputs, double t, Workspace& w) noexcept {
+  for (std::size_t k = 0; k < w.drive.size(); ++k)
+    set_drive(plan, static_cast<int>(k),
+              prescribed_next(plan.mechanism.drivers()[k], plan.drivers[k], w.drive[k], inputs, t), w);
+}
+
+void set_drive(const Plan& plan, int driver, const Prescribed& motion, Workspace& w) noexcept {
+  w.drive[driver] = motion;
+  write_row(plan, plan.first_driver() + driver, 0, -motion.rate, w.arrays.rate);
+}
+
+void constrain_general(const Plan& plan, Workspace& w, bool with_stiffness, Gaps gaps) noexcept {
+  for (const int c : plan.general_constraints) constrain_general(plan, c, with_stiffness, gaps, w);
+}
+
+void measure_general_gaps(const Plan& plan, double factor, Workspace& w) noexcept {
+  for (const int c : plan.general_constraints) {
+    evaluate_constraint(plan, c, w);
+    for (int row = plan.first_row[c]; row < plan.first_row[c + 1]; ++row)
+      write_row(plan, c, row - plan.first_row[c], factor * w.Phi[row], w.arrays.Phi);
   }
 }
 
-void constrain_general(const Plan& plan, Workspace& w, bool with_stiffness) noexcept {
-  for (const int c : plan.general_constraints) constrain_general(plan, c, with_stiffness, w);
+void measure_general_velocities(const Plan& plan, Workspace& w) noexcept {
+  for (const int c : plan.general_constraints) {
+    evaluate_constraint(plan, c, w);
+    for (int row = plan.first_row[c]; row < plan.first_row[c + 1]; ++row) {
+      double rate = c >= plan.first_driver() ? -w.drive[c - plan.first_driver()].rate : 0.0;  // Phi_t
+      for_each_block(plan, w, row, [&](int body, const Vec6& J) {
+        rate += J.head<3>().dot(w.placement[body].v) + J.tail<3>().dot(w.placement[body].w);
+      });
+      write_row(plan, c, row - plan.first_row[c], rate, w.arrays.quadratic);
+    }
+  }
 }
 
 void add_quadratic_terms(const Plan& plan, Workspace& w) noexcept {
@@ -264,6 +313,41 @@ void load_bodies(const Plan& plan, const Inputs& inputs, double t, const std::ve
                  Workspace& w) noexcept {
   apply_forces(plan, inputs, t, last_coordinate, ActingAt::step, w);
   for (const int i : plan.loaded_bodies) write_loads(plan, w, i);
+}
+
+void enter_load(const Plan& plan, int body, const Vec6& load, Workspace& w) noexcept {
+  write_load(plan, body, load, w);
+}
+
+void change_state(const Plan& plan, int body, const Vec6& displacement, const Vec6& twist, Workspace& w) noexcept {
+  const BodyPlace& place = plan.elimination.body[body];
+  const Place next = place.of(w.arrays.next);
+  Vec3 r = gather<3>(w.arrays.body, next);
+  const EulerParameters p = turned(gather<4>(w.arrays.body, next, kP), displacement.tail<3>());
+  Vec3 v = gather<3>(w.arrays.body, next, kV), w_b = gather<3>(w.arrays.body, next, kOmega);
+  r += displacement.head<3>();
+  v += twist.head<3>();
+  w_b += rotation_at(w, place).transpose() * twist.tail<3>();
+  at_all_places(plan.elimination, body, [&](const BodyPlace& each) {
+    const Place at = each.of(w.arrays.next);
+    scatter(w.arrays.body, at, kR, r), scatter(w.arrays.body, at, kP, p);
+    scatter(w.arrays.body, at, kV, v), scatter(w.arrays.body, at, kOmega, w_b);
+  });
+}
+
+void state_difference(const Plan& plan, int body, const Workspace& w, const Workspace& other, Vec6& displacement,
+                      Vec6& twist) noexcept {
+  const BodyPlace& place = plan.elimination.body[body];
+  const Mat3 A = rotation_at(w, place);
+  const Place at = place.of(w.arrays.next), at_other = place.of(other.arrays.next);
+  const auto difference = [&](int of) -> Vec3 {
+    return gather<3>(w.arrays.body, at, of) - gather<3>(other.arrays.body, at_other, of);
+  };
+  const EulerParameters p = gather<4>(w.arrays.body, at, kP);
+  EulerParameters q = gather<4>(other.arrays.body, at_other, kP);
+  if (p.dot(q) < 0.0) q = -q;
+  displacement << difference(kR), A * twice_G(p, EulerParameters(p - q));
+  twist << difference(kV), A * difference(kOmega);
 }
 
 void correct_accelerations(const Plan& plan, Workspace& w) noexcept {

@@ -19,9 +19,15 @@ void enter_weight(const Plan& plan, int body, Workspace& w) noexcept;
 // The last instant as the iterate, with its multipliers. Load time.
 void iterate_from_last(const Plan& plan, Workspace& w) noexcept;
 
+// The last instant of another workspace of this plan.
+void copy_last_instant(const Plan& plan, const Workspace& from, Workspace& to) noexcept;
+
 // w.placement of the pose-dependent bodies and w.joint of the pose-dependent joints, of the iterate; its velocities are
 // those that the trapezoidal rule gives, (15).
 void gather_poses(const Plan& plan, Workspace& w) noexcept;
+
+// w.joint of these joints, from w.placement.
+void place_pose_dependent_joints(const Plan& plan, Workspace& w) noexcept;
 
 // The same of the last instant, with its velocities.
 void gather_last_instant(const Plan& plan, Workspace& w) noexcept;
@@ -32,11 +38,20 @@ void gather_followed_poses(const Plan& plan, Workspace& w) noexcept;
 // The projected velocities of the pose-dependent bodies into w.placement.
 void gather_velocities(const Plan& plan, Workspace& w) noexcept;
 
-// What the drivers prescribe for the end of the step, at time t [s], and from where angles are unwrapped.
+// What the drivers prescribe for the end of the step, at time t [s], and from where angles are unwrapped; the others in
+// two steps: from what w.drive holds to the end of the plan's step.
 void evaluate_drivers(const Plan& plan, const State& last, const Inputs& inputs, double t, Workspace& w) noexcept;
+void start_drivers(const State& last, Workspace& w) noexcept;
+void set_drive(const Plan& plan, int driver, const Prescribed& motion, Workspace& w) noexcept;
+void advance_drivers(const Plan& plan, const Inputs& inputs, double t, Workspace& w) noexcept;
 
 // Phi, Jacobians, loads J' lambda and, on request, geometric stiffness of the general constraints, (1) (3) (14).
-void constrain_general(const Plan& plan, Workspace& w, bool with_stiffness) noexcept;
+enum class Gaps { written, kept };
+void constrain_general(const Plan& plan, Workspace& w, bool with_stiffness, Gaps gaps = Gaps::written) noexcept;
+
+// Nothing but Phi times a factor; nothing but J v + Phi_t, in the place of the quadratic terms.
+void measure_general_gaps(const Plan& plan, double factor, Workspace& w) noexcept;
+void measure_general_velocities(const Plan& plan, Workspace& w) noexcept;
 
 // J-dot v + Phi_tt of the general constraints; the others' come with the velocities.
 void add_quadratic_terms(const Plan& plan, Workspace& w) noexcept;
@@ -44,6 +59,16 @@ void add_quadratic_terms(const Plan& plan, Workspace& w) noexcept;
 // All loads at time t [s], and the followed coordinates.
 void load_bodies(const Plan& plan, const Inputs& inputs, double t, const std::vector<double>& last_coordinate,
                  Workspace& w) noexcept;
+
+// In the lanes alone: what enters the equations of a body until its loads or its weight are entered again.
+void enter_load(const Plan& plan, int body, const Vec6& load, Workspace& w) noexcept;
+
+// Moves a body of the next instant by a displacement and a turn, and changes its velocities, world frame; its rotation
+// follows with Kernels::update_rotations.
+void change_state(const Plan& plan, int body, const Vec6& displacement, const Vec6& twist, Workspace& w) noexcept;
+// The next instant of a body, less that in another workspace of this plan, as such a change.
+void state_difference(const Plan& plan, int body, const Workspace& w, const Workspace& other, Vec6& displacement,
+                      Vec6& twist) noexcept;
 
 // Replaces the loads over the step by those of the instant in the accelerations, M^-1 (Q - Q_over_step) on each body
 // alone; the next projection pass restores the joints. For elements that act over a step.

@@ -7,9 +7,6 @@ namespace rigstep::index3 {
 
 namespace {
 
-// else all loads are those of the step
-bool depends_on_pose(const Plan& plan) { return !plan.pose_dependent_bodies.empty(); }
-
 bool renews_tangent(const Plan& plan, int iteration) { return iteration < plan.tangents.count; }
 
 void apply_loads(const StepProblem& step) {
@@ -27,7 +24,7 @@ RightHandSide right_hand_side_of(const Plan& plan, int iteration) {
 // first thread. After the last iteration only the constraints, which the projections need.
 bool evaluate_iterate(const StepProblem& step, PartSweeps& sweeps, int k) {
   const Plan& plan = step.plan;
-  if (!depends_on_pose(plan)) return true;
+  if (!plan.depends_on_pose()) return true;
   if (!sweeps.fetch_poses()) return false;
   const bool is_done = k == plan.settings.iterations, renew_tangent = renews_tangent(plan, k);
   return sweeps.one_by_one([&] {
@@ -51,7 +48,7 @@ void prepare_step(const StepProblem& step) noexcept {
     gather_last_instant(step.plan, step.w);
     start_elements(step.plan, step.w);
   }
-  if (!depends_on_pose(step.plan)) apply_loads(step);
+  if (!step.plan.depends_on_pose()) apply_loads(step);
 }
 
 bool newton(const StepProblem& step, PartSweeps& sweeps, const std::function<void()>& after_assembly) {

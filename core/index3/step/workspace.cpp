@@ -128,9 +128,10 @@ Workspace::Workspace(const Plan& plan) : arrays{}, exchange(plan.elimination) {
   follow_compliance(plan);
   arrays.compliance[static_cast<int>(ComplianceOf::iterations)] = compliance.data();
   arrays.compliance[static_cast<int>(ComplianceOf::projections)] = compliance.data() + e.rows;
+  arrays.compliance[static_cast<int>(ComplianceOf::midpoint_projection)] = compliance.data() + 2 * e.rows;
   arrays.multiplier_scale = plan.multiplier_scale.data();
   arrays.carried = carried.data();
-  arrays.step = step_size(plan.dt());
+  arrays.step = plan.settings.order_of_accuracy == 4 ? midpoint_step_size(plan.dt()) : step_size(plan.dt());
   arrays.rows = e.rows;
   block = AlignedDoubles(carve(e, nullptr, arrays), kNaN);
   carve(e, block.data(), arrays);

@@ -1,0 +1,92 @@
+#include "core/index3/step/midpoint.h"
+
+#include <algorithm>
+
+#include "core/index3/step/applied_forces.h"
+#include "core/index3/step/lane_access.h"
+
+namespace rigstep::index3 {
+
+namespace {
+
+using Rows = AssemblySweep::Rows;
+
+// half of Phi at the end of the step
+void measure_gaps(const MidpointProblem& step) noexcept {
+  const Plan& plan = step.plan;
+  plan.kernels->pass_midpoint(step.w.arrays, MidpointPass::show_end);
+  plan.kernels->assemble(step.w.arrays, rows_alone(Rows::half_gaps));
+  if (!plan.depends_on_pose()) return;
+  gather_poses(plan, step.w);
+  measure_general_gaps(plan, 0.5, step.w);
+}
+
+void evaluate_middle(const MidpointProblem& step, bool renew_tangent) noexcept {
+  const Plan& plan = step.plan;
+  plan.kernels->pass_midpoint(step.w.arrays, MidpointPass::show_middle);
+  if (!plan.depends_on_pose()) return;
+  const StepSize& size = step.w.arrays.step;
+  gather_poses(plan, step.w);
+  constrain_general(plan, step.w, renew_tangent, Gaps::kept);
+  if (renew_tangent) tangent_of_forces(plan, size.quarter_dt2, size.dt, step.w);  // size.dt: half the step
+  load_bodies(plan, step.inputs, step.middle, step.last_coordinate, step.w);
+}
+
+bool find_middle(const MidpointProblem& step, StepMeasures& measures) noexcept {
+  const Plan& plan = step.plan;
+  const StepArrays& a = step.w.arrays;
+  bool eliminated = true;
+  for (int k = 0; k < plan.settings.iterations; ++k) {
+    measure_gaps(step);
+    const bool renew_tangent = k < plan.tangents.count;
+    evaluate_middle(step, renew_tangent);
+    eliminated = plan.kernels->assemble(a, midpoint_sweep(renew_tangent, a.step.quarter_dt2)) && eliminated;
+    const StepMeasures found = plan.kernels->disassemble(a, newton_update(k + 1 == plan.settings.iterations));
+    measures.increment = {std::max(measures.increment.displacement, found.increment.displacement),
+                          std::max(measures.increment.rotation, found.increment.rotation)};
+  }
+  return eliminated;
+}
+
+}  // namespace
+
+bool midpoint_step(const MidpointProblem& step, StepMeasures& measures) noexcept {
+  const Plan& plan = step.plan;
+  const Kernels& kernels = *plan.kernels;
+  const StepArrays& a = step.w.arrays;
+  std::fill_n(a.lambda, a.rows, 0.0);
+  kernels.pass_midpoint(a, MidpointPass::predict);
+  if (!plan.depends_on_pose()) load_bodies(plan, step.inputs, step.middle, step.last_coordinate, step.w);
+  bool eliminated = find_middle(step, measures);
+  kernels.pass_midpoint(a, MidpointPass::end_velocities);
+  if (plan.depends_on_pose()) {
+    gather_poses(plan, step.w);
+    constrain_general(plan, step.w, false, Gaps::kept);
+  }
+  eliminated =
+      kernels.assemble(a, projection_factor(Rows::without_gaps, ComplianceOf::midpoint_projection)) && eliminated;
+  for (int pass = 0; pass < 2; ++pass) {
+    kernels.pass_midpoint(a, MidpointPass::show_end);
+    measure_velocities(plan, step.w);
+    kernels.pass_midpoint(a, MidpointPass::show_middle);
+    correct_velocities(plan, step.w);
+  }
+  kernels.pass_midpoint(a, MidpointPass::reach_end);
+  return eliminated;
+}
+
+void measure_velocities(const Plan& plan, Workspace& w) noexcept {
+  plan.kernels->disassemble(w.arrays, {false, Multiplier::sigma, DisassemblySweep::Finish::twists});
+  plan.kernels->assemble(w.arrays, rows_alone(Rows::velocities));
+  if (!plan.depends_on_pose()) return;
+  gather_poses(plan, w);
+  gather_velocities(plan, w);
+  measure_general_velocities(plan, w);
+}
+
+void correct_velocities(const Plan& plan, Workspace& w) noexcept {
+  plan.kernels->assemble(w.arrays, correction_sweep(RightHandSide::quadratic));
+  plan.kernels->disassemble(w.arrays, {true, Multiplier::sigma, DisassemblySweep::Finish::corrected_velocities});
+}
+
+}  // namespace rigstep::index3
