@@ -163,11 +163,13 @@ struct Page {
     PageOptions options{.address = wanted.address, .port = wanted.port, .control = wanted.control};
     if (!wanted.token_path.empty()) options.token = read_page_token(wanted.token_path);
     const bool is_any = live.rig().address == "0.0.0.0";
-    subject = std::make_unique<LiveSubject>(LiveOptions{.target = {.host = is_any ? "127.0.0.1" : live.rig().address,
-                                                                   .port = live.port(),
-                                                                   .key_file = live.rig().key_path},
-                                                        .mechanism = live.mechanism().path,
-                                                        .control = wanted.control});
+    subject = std::make_unique<LiveSubject>(
+        LiveOptions{.target = {.host = is_any ? "127.0.0.1" : live.rig().address,
+                               .port = live.port(),
+                               .key_file = live.rig().key_path},
+                    .mechanism = live.mechanism().path,
+                    .control = wanted.control,
+                    .limits = config::input_policies(live.rig(), live.mechanism().mechanism)});
     server = std::make_unique<PageServer>(options, *subject);
     spdlog::info("view: {}{}", server->link(),
                  wanted.token_path.empty() ? "" : " with #token= and the token of " + wanted.token_path + " behind it");

@@ -203,6 +203,13 @@ struct PageServer::Impl {
     server.Get(R"(/api/track/(\d))", [this](const Request& request, Response& response) {
       send_binary(subject.track(std::stoul(request.matches[1])), response);
     });
+    server.Get(R"(/api/steps/(\d)/(\d{1,18}))", [this](const Request& request, Response& response) {
+      try {
+        send_binary(subject.steps(std::stoul(request.matches[1]), std::stoull(request.matches[2])), response);
+      } catch (const Error& error) {
+        refuse(response, 409, error.what());
+      }
+    });
     server.Get("/api/stream", [this](const Request&, Response& response) { stream(response); });
     server.Post("/api/command", [this](const Request& request, Response& response) { command(request, response); });
   }

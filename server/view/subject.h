@@ -20,6 +20,9 @@ class Subject {
   virtual std::string mesh(std::size_t index) = 0;
   // Of a recording: every pose and column that the page plays. Empty: there is none, or not yet.
   virtual std::string track(std::size_t index) = 0;
+  // Of a recording: every step from this one on, as many as are shown at a time, as a track. Throws Error where it
+  // cannot be made now.
+  virtual std::string steps(std::size_t /*index*/, std::uint64_t /*from*/) { return {}; }
   // Does what somebody at the page asks for; throws Error with the reason why not, for people.
   virtual nlohmann::json command(const nlohmann::json& request) = 0;
   // Needs the token even where looking does not.

@@ -143,6 +143,44 @@ export class Batch {
   }
 }
 
+// The batches of a scene, by geometry and opacity. detail: of round ones, see unitGeometry.
+export class Batches {
+  private readonly batches = new Map<string, Batch>();
+  private list: Batch[] = [];
+
+  constructor(readonly detail: number) {}
+
+  of(name: string, opacity: number): Batch {
+    return this.made(`${name}/${opacity}`, opacity, () => unitGeometry(name, this.detail));
+  }
+
+  made(key: string, opacity: number, make: () => BufferGeometry): Batch {
+    let batch = this.batches.get(key);
+    if (batch === undefined) {
+      batch = new Batch(make(), opacity);
+      this.batches.set(key, batch);
+      this.list = [...this.batches.values()];
+    }
+    return batch;
+  }
+
+  all(): Batch[] {
+    return this.list;
+  }
+
+  paint(look: (owner: number) => { light: number; mark: string | null }): void {
+    for (const batch of this.list)
+      batch.owners.forEach((owner, k) => {
+        const { light, mark } = look(owner);
+        batch.colour(k, light, mark);
+      });
+  }
+
+  dispose(): void {
+    for (const batch of this.list) batch.dispose();
+  }
+}
+
 const zAxis = new Vector3(0, 0, 1);
 const direction = new Vector3();
 const middle = new Vector3();
