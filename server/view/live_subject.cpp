@@ -21,6 +21,7 @@ using Json = nlohmann::json;
 constexpr std::size_t kMostEvents = 200;
 constexpr std::int64_t kSubscribeEveryNs = 1'000'000'000;
 constexpr int kMostStepsAtOnce = 1'000'000, kMostRamp = 1'000'000;
+constexpr auto kPatience = std::chrono::milliseconds(200);
 constexpr std::int64_t kSilentForNs = 3'000'000'000;  // then the server is looked for again
 
 std::string dump(const Json& json) { return json.dump(-1, ' ', true, Json::error_handler_t::replace); }
@@ -273,11 +274,15 @@ void LiveSubject::publish_status() {
                             {"events", events}}));
 }
 
-// The first one takes control; so does one after control was lost.
-void LiveSubject::drive(const std::vector<double>& inputs) {
-  const std::lock_guard lock(driving_);
+// The first one takes control; so does one after control was lost. who: tells browsers apart.
+void LiveSubject::drive(const std::string& who, const std::vector<double>& inputs) {
+  const std::unique_lock lock(driving_, kPatience);  // another one may be connecting
+  if (!lock) throw Error("the inputs are being taken: try again");
+  if (driver_ != nullptr && !driver_->has_ended() && who != driver_name_)
+    throw Error("another browser has the inputs: let go there");
   if (driver_ == nullptr || driver_->has_ended()) {
     driver_.reset();
+    driver_name_ = who;
     driver_ = std::make_unique<InputDriver>(RigClientOptions{.host = options_.target.host,
                                                              .port = options_.target.port,
                                                              .name = "page",
@@ -302,16 +307,15 @@ nlohmann::json LiveSubject::command(const Json& request) {
     request_transition(target, found->second);
   } else if (what == "step") {
     request_transition(target, wire::Command::STEP,
-                       static_cast<std::uint32_t>(std::clamp(request.at("steps").get<int>(), 1, kMostStepsAtOnce)));
+                       static_cast<std::uint32_t>(whole_number(request, "steps", 1, kMostStepsAtOnce)));
   } else if (what == "set") {
     const RigParameterValue value{request.at("name").get<std::string>(), request.at("value").get<double>()};
-    change_parameters(target, {value},
-                      static_cast<std::uint32_t>(std::clamp(request.at("ramp").get<int>(), 0, kMostRamp)));
+    change_parameters(target, {value}, static_cast<std::uint32_t>(whole_number(request, "ramp", 0, kMostRamp)));
   } else if (what == "drive") {
-    drive(request.at("inputs").get<std::vector<double>>());
+    drive(request.at("who").get<std::string>(), request.at("inputs").get<std::vector<double>>());
   } else if (what == "let_go") {
     const std::lock_guard lock(driving_);
-    driver_.reset();
+    if (request.at("who").get<std::string>() == driver_name_) driver_.reset();
   } else if (what == "reset_fault") {
     reset_fault(target, query_status(target).fault_number());
   } else if (what == "black_box") {

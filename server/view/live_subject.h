@@ -37,10 +37,9 @@ class LiveSubject : public Subject {
 
   std::string scene() override;
   std::string mesh(std::size_t index) override;
-  std::string track(std::size_t) override { return {}; }
   // {"do": "run" | "hold" | "snapshot" | "reset_to_start" | "reset_to_snapshot" | "reset_fault" | "black_box"},
   // {"do": "step", "steps"}, {"do": "set", "name", "value", "ramp"}: a parameter, over so many steps; {"do": "drive",
-  // "inputs"}: all of them, again within two seconds; {"do": "let_go"}.
+  // "who", "inputs"}: all of them, again within two seconds; {"do": "let_go", "who"}: who tells browsers apart.
   nlohmann::json command(const nlohmann::json& request) override;
   bool is_operation(const nlohmann::json&) const override { return true; }
 
@@ -50,7 +49,7 @@ class LiveSubject : public Subject {
   void take_poses(const RigPoses& poses, const RigState& state);
   void show_server(const RigClient& client);
   void watch_status();
-  void drive(const std::vector<double>& inputs);
+  void drive(const std::string& who, const std::vector<double>& inputs);
   void publish_status();
   void note_events(const wire::StatusReport& before, const wire::StatusReport& now, double time);
 
@@ -63,7 +62,8 @@ class LiveSubject : public Subject {
   std::uint32_t flags_since_ = 0;  // of all states since the last instant, likewise
   SingularPoses singular_;         // likewise
   rt::Histogram round_trip_ns_;    // written by the link thread
-  std::mutex driving_;             // of driver_
+  std::timed_mutex driving_;       // of what follows
+  std::string driver_name_;        // of the browser that has the inputs
   std::unique_ptr<InputDriver> driver_;
   std::mutex mutex_;  // of what follows
   std::string scene_message_;

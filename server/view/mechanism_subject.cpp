@@ -262,10 +262,9 @@ nlohmann::json MechanismSubject::command(const Json& request) {
   } else if (what == "set") {
     set_parameter(request.at("name").get<std::string>(), request.at("value").get<double>());
   } else if (what == "drag") {
-    const Drag drag{request.at("body").get<int>(), vector_in(request.at("point")), vector_in(request.at("target"))};
-    if (drag.body < 0 || drag.body >= static_cast<int>(loaded_->mechanism.bodies().size()))
-      throw Error("there is no such body");
-    begin_drag(drag);
+    const int bodies = static_cast<int>(loaded_->mechanism.bodies().size());
+    begin_drag({whole_number(request, "body", 0, bodies - 1), vector_in(request.at("point")),
+                vector_in(request.at("target"))});
   } else {
     throw Error("there is no such command");
   }

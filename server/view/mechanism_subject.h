@@ -25,7 +25,6 @@ class MechanismSubject : public Subject {
 
   std::string scene() override;
   std::string mesh(std::size_t index) override;
-  std::string track(std::size_t) override { return {}; }
   // {"do": "play" | "pause" | "step" | "reset"}, {"do": "speed", "factor"}, {"do": "drag", "body", "point", "target"},
   // {"do": "release"}: point in the body [m], target in the world [m]. {"do": "set", "name", "value"}: of a tunable
   // parameter.

@@ -267,6 +267,14 @@ std::vector<float> force_numbers(const index3::Stepper& stepper, const Inputs& i
   return numbers;
 }
 
+int whole_number(const nlohmann::json& request, const char* field, int least, int most) {
+  const Json& value = request.at(field);
+  const double number = value.is_number() ? value.get<double>() : std::nan("");
+  if (!(number >= least && number <= most) || number != std::nearbyint(number))
+    throw Error(fmt::format("{} is no whole number from {} to {}", field, least, most));
+  return static_cast<int>(number);
+}
+
 nlohmann::json distribution_json(const std::string& name, const rt::Histogram& histogram) {
   const auto counts = histogram.quarters();
   return {{"name", name},

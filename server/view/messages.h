@@ -54,6 +54,9 @@ std::string motion_message(const Instant& instant, const Poses& poses);
 // Reactions of all joints and what else acts, as Instant::forces has them.
 std::vector<float> force_numbers(const index3::Stepper& stepper, const Inputs& inputs, ActingForces& acting);
 
+// A whole number of a command, within these bounds. Throws Error where the field is none.
+int whole_number(const nlohmann::json& request, const char* field, int least, int most);
+
 // A distribution of times as the page draws it, with the counts by quarters of octaves (rt/histogram.h).
 nlohmann::json distribution_json(const std::string& name, const rt::Histogram& histogram);
 

@@ -164,9 +164,9 @@ std::string RecordingSubject::mesh(std::size_t index) {
   return index < scene_.meshes.size() ? mesh_message(scene_.meshes[index]) : std::string();
 }
 
-std::string RecordingSubject::track(std::size_t index) {
+std::shared_ptr<const std::string> RecordingSubject::track(std::size_t index) {
   const std::lock_guard lock(mutex_);
-  return index < tracks_.size() ? tracks_[index] : std::string();
+  return index < tracks_.size() ? tracks_[index] : nullptr;
 }
 
 std::string RecordingSubject::steps(std::size_t index, std::uint64_t from) {
@@ -208,9 +208,10 @@ std::string RecordingSubject::replayed(const RunInfo& run, std::size_t index) {
     if (++seen % 2000 == 0) publish(static_cast<double>(seen) / steps, {});
     return !stopping_;
   });
+  auto message = std::make_shared<const std::string>(maker.message());
   {
     const std::lock_guard lock(mutex_);
-    tracks_.push_back(maker.message());
+    tracks_.push_back(std::move(message));
     if (index == 0) distributions_ = maker.distributions();
   }
   if (!report.fault.empty()) return name_of(paths_[index]) + ": the run faulted " + report.fault;

@@ -5,7 +5,8 @@ import { button, element, number } from "./elements";
 import type { Input, Scene, Status } from "./model";
 
 const again = 400; // what is set is told anew; the server lets go after two seconds without [ms]
-const ownName = "page"; // under which the server of the page takes control
+const sendEvery = 100; // at most, while a slider is moved [ms]
+const who = crypto.getRandomValues(new Uint32Array(4)).join("-"); // this page among others
 
 export class InputsPanel {
   readonly place = element("section", { className: "panel" });
@@ -13,6 +14,8 @@ export class InputsPanel {
   private readonly told = element("small");
   private fields: HTMLInputElement[] = [];
   private timer = 0;
+  private sentAt = 0;
+  private isSending = false;
   private fail: (text: string) => void = () => undefined;
 
   show(scene: Scene, fail: (text: string) => void): void {
@@ -27,8 +30,8 @@ export class InputsPanel {
 
   update(status: Status): void {
     const controller = status.controller ?? "";
-    const isTaken = controller !== "" && controller !== ownName;
-    this.take.disabled = isTaken && this.timer === 0;
+    const isTaken = controller !== "" && this.timer === 0;
+    this.take.disabled = isTaken;
     this.told.textContent = isTaken ? `${controller} is in control` : "";
   }
 
@@ -42,7 +45,7 @@ export class InputsPanel {
   }
 
   private letGo(): void {
-    if (this.timer !== 0) command({ do: "let_go" }).catch(() => undefined);
+    if (this.timer !== 0) command({ do: "let_go", who }).catch(() => undefined);
     clearInterval(this.timer);
     this.timer = 0;
     this.take.textContent = "Take the inputs";
@@ -50,11 +53,17 @@ export class InputsPanel {
     for (const field of this.fields) field.disabled = true;
   }
 
+  // What is not sent now follows with the next one.
   private send(): void {
-    command({ do: "drive", inputs: this.fields.map((field) => field.valueAsNumber || 0) }).catch((error: unknown) => {
-      this.letGo();
-      this.fail(String(error instanceof Error ? error.message : error));
-    });
+    if (this.isSending || performance.now() - this.sentAt < sendEvery) return;
+    this.isSending = true;
+    this.sentAt = performance.now();
+    command({ do: "drive", who, inputs: this.fields.map((field) => field.valueAsNumber || 0) })
+      .catch((error: unknown) => {
+        this.letGo();
+        this.fail(String(error instanceof Error ? error.message : error));
+      })
+      .finally(() => (this.isSending = false));
   }
 
   // A slider where the rig file has a range, else a number.

@@ -73,7 +73,9 @@ export class SceneView {
     const name: unknown = probe !== null && info ? probe?.getParameter(info.UNMASKED_RENDERER_WEBGL) : "";
     this.software = /swiftshader|llvmpipe|software/i.test(String(name));
     probe?.getExtension("WEBGL_lose_context")?.loseContext();
-    this.renderer = new WebGLRenderer({ canvas, antialias: !this.software, preserveDrawingBuffer: true });
+    // opaque: what lies behind it need not be mixed in
+    const context = canvas.getContext("webgl2", { alpha: false, antialias: !this.software });
+    this.renderer = new WebGLRenderer(context === null ? { canvas } : { canvas, context });
     this.renderer.setPixelRatio(this.software ? 1 : Math.min(devicePixelRatio, 2));
     this.camera = new Camera(canvas);
     this.camera.onChange = () => (this.dirty = true);
@@ -98,8 +100,8 @@ export class SceneView {
   async show(scene: Scene, look: (() => Vector3) | null): Promise<void> {
     const meshes = await Promise.all(Array.from({ length: scene.meshes }, (_, k) => getMesh(k).catch(() => null)));
     this.clear();
-    const isCoarse = scene.solids.length > manySolids || (this.software && scene.solids.length > manyInSoftware);
-    const batches = new Batches(isCoarse ? 0 : 1);
+    const isMany = scene.solids.length > (this.software ? manyInSoftware : manySolids);
+    const batches = new Batches(isMany ? "coarse" : this.software ? "plain" : "fine");
     this.content = {
       scene,
       posture: new Posture(scene.bodies.length),

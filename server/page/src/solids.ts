@@ -62,7 +62,7 @@ export class Solids {
     else if (solid.kind === "tube") add(`tube:${(b / a).toFixed(3)}`, origin(), new Vector3(a, a, c));
     else if (solid.kind === "capsule") {
       add("cylinder", origin(), new Vector3(a, a, c));
-      if (this.batches.detail > 0 || solid.role === "shape")
+      if (this.batches.detail !== "coarse" || solid.role === "shape")
         for (const side of [-0.5, 0.5]) add("sphere", new Vector3(0, 0, side * c), new Vector3(a, a, a));
     } else {
       const mesh = meshes[solid.mesh];

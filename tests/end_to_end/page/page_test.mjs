@@ -4,6 +4,7 @@ import { spawn } from "node:child_process";
 import { createRequire } from "node:module";
 import { readFileSync, writeFileSync, mkdirSync } from "node:fs";
 import { Agent, request } from "node:http";
+import { connect } from "node:net";
 
 const { RIGSTEP, SOURCE, chromium: browserPath } = process.env;
 const packages = createRequire(`${SOURCE}/server/page/package.json`);
@@ -203,6 +204,7 @@ async function testRecordings() {
 
   // step by step, each of them, and back
   await at(1.0);
+  await page.waitForFunction(() => Math.abs(window.rigstep.time() - 1) < 1e-9); // the very step, not the nearest frame
   const step = await numbers(page, "step");
   const time = await numbers(page, "time");
   for (const [key, wanted] of [["ArrowRight", step + 1], ["ArrowRight", step + 2], ["ArrowLeft", step + 1]]) {
@@ -323,7 +325,7 @@ async function testOperating() {
   await other.waitForFunction(() => /payload/.test(document.querySelector("#side").textContent));
   assert.equal(await other.locator("#side button:visible, #side input:visible").count(), 0, "who only looks could operate");
   const json = { "Content-Type": "application/json" };
-  for (const body of ['{"do":"drive","inputs":[1]}', '{"do":"set","name":"payload","value":2,"ramp":0}'])
+  for (const body of ['{"do":"drive","who":"x","inputs":[1]}', '{"do":"set","name":"payload","value":2,"ramp":0}'])
     assert.equal((await ask(looking.link, "/api/command", { method: "POST", headers: json, body })).status, 403);
   await other.close();
   await stop(looking);
@@ -353,6 +355,26 @@ async function testMany() {
   await stop(server);
 }
 
+// What is answered to bytes that no browser would send. parts: of the host's header.
+function statuses(link, parts) {
+  const { hostname, port } = new URL(link);
+  return new Promise((resolve) => {
+    let text = "";
+    const socket = connect(Number(port), hostname, () => parts(`Host: ${hostname}:${port}\r\n`).forEach((part) => socket.write(part)));
+    const end = () => resolve([...text.matchAll(/HTTP\/1\.1 (\d+)/g)].map((found) => found[1]));
+    socket.on("data", (data) => (text += data)).on("close", end).on("error", () => undefined);
+    socket.setTimeout(3000, () => socket.destroy());
+  });
+}
+
+// A request from elsewhere with another one in its body, behind what the server reads at once.
+function requestInRequest(host) {
+  const hidden = `POST /api/command HTTP/1.1\r\n${host}Content-Type: application/json\r\nContent-Length: 13\r\n\r\n{"do":"play"}`;
+  const head = (length) => `POST /api/command HTTP/1.1\r\n${host}Origin: http://example.org\r\nContent-Length: ${String(length).padStart(5, "0")}\r\n\r\n`;
+  const padding = "x".repeat(4096 - head(0).length);
+  return [head(padding.length + hidden.length) + padding + hidden];
+}
+
 async function testPolicy() {
   const server = await view("four_bar.textproto", "--page-port", "0");
   const answer = await ask(server.link, "/", { headers: { "Accept-Encoding": "br" } });
@@ -363,6 +385,15 @@ async function testPolicy() {
   assert.doesNotMatch(policy, /unsafe/);
   assert.equal((await ask(server.link, "/", { headers: { Host: "rebound.example.org" } })).status, 421);
   assert.equal((await ask(server.link, "/../../etc/passwd")).status, 404);
+  // a request that another one hides in its body is not answered; bodies without a bound are not read
+  assert.deepEqual(await statuses(server.link, requestInRequest), ["403"]);
+  const json = { "Content-Type": "application/json" };
+  for (const headers of [{ "Transfer-Encoding": "chunked" }, { "Content-Encoding": "gzip" }])
+    assert.equal((await ask(server.link, "/api/command", { method: "POST", headers: { ...json, ...headers }, body: "{}" })).status, 411);
+  assert.deepEqual(await statuses(server.link, (host) => [`POST /api/command HTTP/1.1\r\n${host}Content-Type: application/json\r\n\r\n`]), ["411"]);
+  for (const body of ["[".repeat(60_000), '{"do":"speed","factor":1e999}'])
+    assert.equal((await ask(server.link, "/api/command", { method: "POST", headers: json, body })).status, 400);
+  assert.equal((await ask(server.link, "/api/command", { method: "POST", headers: json, body: '{"do":"drag","body":1e300,"point":[0,0,0],"target":[0,0,0]}' })).status, 409);
   const agent = new Agent({ keepAlive: true, maxSockets: 20 });
   const flood = await Promise.all(Array.from({ length: 600 }, () =>
     ask(server.link, "/api/command", { agent, method: "POST", headers: { "Content-Type": "application/json" }, body: '{"do":"pause"}' })
