@@ -180,8 +180,7 @@ struct PageServer::Impl {
     const bool is_data = request.path.starts_with("/api/");
     const bool has_no_bound = request.has_header("Transfer-Encoding") || request.has_header("Content-Encoding") ||
                               (request.method != "GET" && !request.has_header("Content-Length"));
-    if (has_no_bound)
-      return refuse(response, 411, "a request has its length, and no encoding"), Answer::Handled;
+    if (has_no_bound) return refuse(response, 411, "a request has its length, and no encoding"), Answer::Handled;
     if (!is_own_host(host))
       return refuse(response, 421, "this server does not answer by that name: use its address"), Answer::Handled;
     if (!origin.empty() && origin != "http://" + host)
