@@ -11,8 +11,9 @@ namespace rigstep::config {
 
 // What a field takes, as a unit: "kg", "N m", "us" of a whole number of microseconds. Where that depends on what the
 // element acts on, x, x1 and x2 stand for the unit of a coordinate (of its first and second freedom or joint), E for
-// the effort that goes with x, `channel` and `parameter` for the unit of a channel or a parameter, and [k] behind it for
-// its k-th value. "-": a plain number. parent: of a Vector or another message that says nothing by itself, the field that holds it. Empty: no entry.
+// the effort that goes with x, `channel` and `parameter` for the unit of a channel or a parameter, and [k] behind it
+// for its k-th value. "-": a plain number. parent: of a Vector or another message that says nothing by itself, the
+// field that holds it. Empty: no entry.
 std::string dimension_of(const google::protobuf::FieldDescriptor& field,
                          const google::protobuf::FieldDescriptor* parent, int index);
 
