@@ -122,6 +122,14 @@ void LiveSubject::show_server(const RigClient& client) {
       .kind = "live", .source = fmt::format("{}:{}", options_.target.host, options_.target.port), .columns = {}};
   for (const RigChannel& output : server.outputs) context.columns.push_back({output.name, output.unit});
   context.period = exact_seconds(server.period_ns);
+  const Mechanism& m = loaded_.mechanism;
+  reaction_at_.assign(m.joints().size(), -1);
+  for (const Output& output : m.outputs()) {
+    if (output.kind != Output::Kind::joint_reaction) continue;
+    const std::string& first = m.output_channels()[static_cast<std::size_t>(output.first_channel)].name;
+    for (std::size_t k = 0; k + 6 <= server.outputs.size(); ++k)
+      if (server.outputs[k].name == first) reaction_at_[static_cast<std::size_t>(output.joint)] = static_cast<int>(k);
+  }
   context.control = options_.control;
   context.in_loop = singular_.in_loop();
   context.limits = options_.limits;
@@ -171,6 +179,18 @@ void LiveSubject::watch_once() {
   }
 }
 
+// What outputs tell of them, as Instant::forces has them; zero for the other joints.
+std::vector<float> LiveSubject::reactions(const RigState& state) const {
+  std::vector<float> numbers(6 * reaction_at_.size(), 0.0f);
+  bool is_any = false;
+  for (std::size_t j = 0; j < reaction_at_.size(); ++j)
+    for (std::size_t k = 0; reaction_at_[j] >= 0 && k < 6; ++k) {
+      const std::size_t column = static_cast<std::size_t>(reaction_at_[j]) + k;
+      if (column < state.output.size()) numbers[6 * j + k] = static_cast<float>(state.output[column]), is_any = true;
+    }
+  return is_any ? numbers : std::vector<float>();
+}
+
 // An instant is shown once all of its bodies have come.
 void LiveSubject::take_poses(const RigPoses& poses, const RigState& state) {
   if (7 * static_cast<std::size_t>(poses.bodies) != poses_.size()) return;
@@ -192,7 +212,8 @@ void LiveSubject::take_poses(const RigPoses& poses, const RigState& state) {
   if ((state.flags & kFaulted) != 0) marks |= kMarkFaulted;
   if (singular_.margin(all) < kNearSingular) marks |= kMarkNearSingular;
   flags_since_ = 0;
-  broadcast().publish(Broadcast::Kind::motion, motion_message({time, poses.step, marks, state.output, {}}, all));
+  const std::vector<float> forces = reactions(state);
+  broadcast().publish(Broadcast::Kind::motion, motion_message({time, poses.step, marks, state.output, forces}, all));
   const std::lock_guard lock(mutex_);
   time_ = time;
   flags_ = state.flags;

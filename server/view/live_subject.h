@@ -48,6 +48,7 @@ class LiveSubject : public Subject {
   void watch_once();
   void take_poses(const RigPoses& poses, const RigState& state);
   void show_server(const RigClient& client);
+  std::vector<float> reactions(const RigState& state) const;
   void watch_status();
   void drive(const std::string& who, const std::vector<double>& inputs);
   void publish_status();
@@ -61,6 +62,7 @@ class LiveSubject : public Subject {
   std::size_t poses_come_ = 0;     // bodies, likewise
   std::uint32_t flags_since_ = 0;  // of all states since the last instant, likewise
   SingularPoses singular_;         // likewise
+  std::vector<int> reaction_at_;   // (joints) column of the first of its six numbers; -1: no output has it. Likewise
   rt::Histogram round_trip_ns_;    // written by the link thread
   std::timed_mutex driving_;       // of what follows
   std::string driver_name_;        // of the browser that has the inputs

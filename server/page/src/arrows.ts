@@ -1,5 +1,6 @@
 // Forces and torques as arrows: reactions of joints, and what else acts on bodies. Torques have two heads.
 import { Group, Vector3 } from "three";
+import { number } from "./elements";
 import { segments } from "./marks";
 import type { Motion, Scene } from "./model";
 import type { Posture } from "./posture";
@@ -56,8 +57,8 @@ export class Arrows {
       }
     for (const arrows of Object.values(this.drawn)) arrows.end();
     if (!shown.reactions && !shown.forces) return "";
-    if (!has) return "forces are not part of what a live server sends";
-    return [force > 0 ? `longest arrow ${force.toPrecision(3)} N` : "no forces", torque > 0 ? `with two heads ${torque.toPrecision(3)} N m` : ""].filter((text) => text !== "").join(", ");
+    if (!has) return "no output of the server tells a reaction";
+    return [force > 0 ? `longest arrow ${number(force, 3)} N` : "no forces", torque > 0 ? `with two heads ${number(torque, 3)} N m` : ""].filter((text) => text !== "").join(", ");
   }
 
   // From `from` along three of the numbers: a line with two barbs for each head.

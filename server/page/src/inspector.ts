@@ -30,6 +30,7 @@ export class Inspector {
     this.scene = scene;
     this.selected = null;
     this.list();
+    byId("inspector").replaceChildren();
     const findings = byId("findings");
     findings.hidden = scene.findings.length + scene.problems.length === 0;
     findings.replaceChildren(

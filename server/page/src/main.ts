@@ -296,9 +296,10 @@ function showStatus(told: Status): void {
   const fault = told.fault ?? "";
   banner([told.problem ?? "", fault].filter((text) => text !== "").join("\n"));
   const state = byId("state");
+  const isStopped = (told.failedBody ?? -1) >= 0 || (told.failedJoint ?? -1) >= 0;
   const progress = told.progress !== undefined && told.progress < 1 ? `replaying ${Math.round(100 * told.progress)} %` : "";
-  state.textContent = progress || (told.loop ?? (told.playing === true ? "playing" : told.connected === false ? "not connected" : "ready"));
-  state.classList.toggle("bad", fault !== "" || told.connected === false);
+  state.textContent = progress || (told.loop ?? (told.playing === true ? "playing" : told.connected === false ? "not connected" : isStopped ? "stopped" : "ready"));
+  state.classList.toggle("bad", fault !== "" || isStopped || told.connected === false);
   if (scene !== null) {
     panel.update(told, scene);
     const marked = scene.findings.filter((f) => f.severity !== "note" && f.joint >= 0).map((f) => f.joint);

@@ -161,7 +161,7 @@ async function testMechanism() {
   writeFileSync("four_bar.textproto", hung(0));
   await page.waitForSelector("#side .set input");
   await page.locator("#scene").press("l");
-  await page.waitForFunction(() => /longest arrow 10\.0 N/.test(document.querySelector("#scale").dataset.forces)); // 100 N/m over 0.1 m
+  await page.waitForFunction(() => /longest arrow 10 N/.test(document.querySelector("#scale").dataset.forces)); // 100 N/m over 0.1 m
   await page.locator("#side .set input").evaluate((input) => ((input.value = "3"), input.dispatchEvent(new Event("change"))));
   await page.waitForFunction(() => document.querySelector("#side .set output").textContent === "3 kg");
   writeFileSync("four_bar.textproto", hung("1e200"));
@@ -256,6 +256,8 @@ async function testLive() {
   await page.screenshot({ path: "live.png" });
 
   // operating, with the token of the page
+  await page.locator("#scene").press("r");
+  await page.waitForFunction(() => document.querySelector("#scale").dataset.forces.includes("no output of the server tells a reaction"));
   await page.click("#side button:has-text('Hold')");
   await page.waitForFunction(() => document.querySelector("#state").textContent === "holding");
   await page.click("#side button:has-text('Run')");
@@ -291,7 +293,7 @@ async function testOperating() {
   writeFileSync("cart.textproto", `name: "cart" body { name: "cart" mass: 2 inertia { xx: 1 yy: 1 zz: 1 } }
     joint { name: "rail" type: PRISMATIC first: "ground" second: "cart" at_start { point {} axis { x: 1 } } }
     input { name: "push" joint_effort { joint: "rail" } }
-    output { name: "x" joint_coordinate { joint: "rail" } }
+    gravity { z: -10 } output { name: "x" joint_coordinate { joint: "rail" } } output { name: "rail" joint_reaction { joint: "rail" } }
     parameter { name: "payload" of: "cart.mass" minimum: 1 kg maximum: 4 kg }\n`);
   writeFileSync("cart_rig.textproto", `mechanism: "cart.textproto" link { port: ${port} } recording { path: "cart.mcap" }
     realtime { deadline_misses_until_fault { consecutive: 0 per_second: 0 } } stale_input { rule: HOLD fault_after_steps: 0 }
@@ -303,6 +305,8 @@ async function testOperating() {
   const press = (label) => page.click(`#side button:has-text('${label}')`);
   await state("ready");
   assert.match(await page.textContent("#side"), /-5 to 5, at most 10 N a second/);
+  await page.locator("#scene").press("r");
+  await page.waitForFunction(() => document.querySelector("#scale").dataset.forces.startsWith("longest arrow 20 N")); // 2 kg
   await press("Take the inputs");
   await state("running");
   await page.locator("#side input[aria-label='push in N']").fill("5");
