@@ -227,7 +227,7 @@ void require_units_of_channel(const std::vector<RigConfig::WrittenUnit>& units, 
 void read_view(const wire::Rig& file, const TextSource& source, const std::filesystem::path& folder, RigConfig& rig) {
   if (!file.has_view()) return;
   const wire::View& view = file.view();
-  RigConfig::Page& page = rig.page.emplace();
+  RigConfig::Page& page = rig.page.emplace(RigConfig::Page{});
   if (!view.address().empty()) page.address = view.address();
   if (view.port() != 0) page.port = static_cast<std::uint16_t>(view.port());
   if (!view.token_file().empty()) page.token_path = (folder / view.token_file()).lexically_normal().string();

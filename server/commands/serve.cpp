@@ -201,7 +201,7 @@ int serve(const ServeOptions& options) {
   config::RigConfig rig = config::load_rig(options.rig);
   if (!options.record.empty()) rig.recording_path = options.record;
   if (options.port >= 0) rig.port = static_cast<std::uint16_t>(options.port);
-  if (options.view && !rig.page) rig.page.emplace();
+  if (options.view && !rig.page) rig.page.emplace(config::RigConfig::Page{});
   LiveRun live(std::move(rig), options.watch);
   watch_interrupts();
   watch_black_box_signal();
