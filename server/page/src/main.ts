@@ -333,11 +333,9 @@ requestAnimationFrame((now) => frame(now, now));
 Object.assign(window, {
   rigstep: {
     frames: () => view.framesDrawn,
-    framesPerSecond: () => view.framesPerSecond,
     time: () => view.motion?.time ?? 0,
     position: (body: string) => view.positionsOf(scene?.bodies.findIndex((b) => b.name === body) ?? -1),
     value: (name: string) => view.motion?.values[scene?.columns.findIndex((c) => c.name === name) ?? -1] ?? Number.NaN,
-    software: () => view.software,
     bodies: () => scene?.bodies.length ?? 0,
     step: () => view.motion?.step ?? 0,
     marks: () => view.motion?.marks ?? 0,

@@ -51,7 +51,6 @@ export class SceneView {
   readonly camera: Camera;
   readonly picking: Picking;
   framesDrawn = 0;
-  framesPerSecond = 0;
   motion: Motion | null = null;
 
   private readonly renderer: WebGLRenderer;
@@ -65,7 +64,6 @@ export class SceneView {
   private selected: Part | null = null;
   private looksFirst: (() => Vector3) | null = null; // at the first poses of a scene
   private dirty = true;
-  private ticks: number[] = [];
 
   constructor(private readonly canvas: HTMLCanvasElement) {
     const probe = document.createElement("canvas").getContext("webgl2");
@@ -86,7 +84,7 @@ export class SceneView {
     this.world.up.set(0, 0, 1);
     new ResizeObserver(() => this.resize()).observe(canvas.parentElement ?? canvas);
     this.resize();
-    requestAnimationFrame((now) => this.tick(now));
+    requestAnimationFrame(() => this.tick());
   }
 
   setColours(background: string, grid: string): void {
@@ -249,15 +247,11 @@ export class SceneView {
     this.dirty = true;
   }
 
-  private tick(now: number): void {
-    requestAnimationFrame((next) => this.tick(next));
+  private tick(): void {
+    requestAnimationFrame(() => this.tick());
     if (!this.dirty) return;
     this.dirty = false;
     this.renderer.render(this.world, this.camera.now);
     ++this.framesDrawn;
-    this.ticks.push(now);
-    while (this.ticks.length > 1 && now - (this.ticks[0] ?? now) > 2000) this.ticks.shift();
-    const span = now - (this.ticks[0] ?? now);
-    this.framesPerSecond = span > 200 ? (1000 * (this.ticks.length - 1)) / span : 0;
   }
 }
