@@ -257,6 +257,8 @@ std::span<const std::byte> ServerCodec::encode_status(StatusReport report) {
   const auto shorten = [&](auto& list) {
     while (is_too_long() && !list.empty()) list.RemoveLast();
   };
+  if (is_too_long())
+    for (Distribution& distribution : *sent.mutable_distribution()) distribution.clear_count_of_quarter();
   sent.set_is_cut(is_too_long());
   shorten(*sent.mutable_parameter());
   shorten(*sent.mutable_observer());

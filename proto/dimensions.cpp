@@ -27,10 +27,13 @@ constexpr Entry kDimensions[] = {
     {"ChannelInput.maximum", "channel"},
     {"ChannelInput.most_change_per_step", "channel"},
     {"SafeOutput.value", "channel"},
+    {"StartParameter.value", "parameter"},
 
     {"EulerAngles.angle", "rad"},
     {"AxisAngle.angle", "rad"},
     {"Mechanism.gravity", "m/s^2"},
+    {"Parameter.minimum", "parameter"},
+    {"Parameter.maximum", "parameter"},
     {"Inertia.xx", "kg m^2"},
     {"Inertia.yy", "kg m^2"},
     {"Inertia.zz", "kg m^2"},
@@ -222,7 +225,7 @@ std::string dimension_of(const pb::FieldDescriptor& field, const pb::FieldDescri
 }
 
 bool is_open(const std::string& dimension) {
-  return dimension == "channel" || dimension.find_first_of("xEq") != dimension.npos;
+  return dimension == "channel" || dimension == "parameter" || dimension.find_first_of("xEq") != dimension.npos;
 }
 
 std::optional<std::string> closed_dimension(const std::string& dimension, const pb::Message& element,

@@ -11,12 +11,13 @@ namespace rigstep::config {
 
 // What a field takes, as a unit: "kg", "N m", "us" of a whole number of microseconds. Where that depends on what the
 // element acts on, x, x1 and x2 stand for the unit of a coordinate (of its first and second freedom or joint), E for
-// the effort that goes with x, `channel` for the unit of a channel, and [k] behind it for its k-th value. "-": a plain
-// number. parent: of a Vector or another message that says nothing by itself, the field that holds it. Empty: no entry.
+// the effort that goes with x, `channel` and `parameter` for the unit of a channel or a parameter, and [k] behind it
+// for its k-th value. "-": a plain number. parent: of a Vector or another message that says nothing by itself, the
+// field that holds it. Empty: no entry.
 std::string dimension_of(const google::protobuf::FieldDescriptor& field,
                          const google::protobuf::FieldDescriptor* parent, int index);
 
-// Whether a dimension depends on a joint or a channel.
+// Whether a dimension depends on a joint, a channel or a parameter.
 bool is_open(const std::string& dimension);
 
 // The dimension of a field of this element of a mechanism file with the letters filled in; absent: the element says

@@ -38,7 +38,12 @@ LoadedMechanism build(wire::Mechanism& file, const TextSource& source) {
   });
   each("output", file.output());
   each("start", file.start());
-  each("parameter", file.parameter());
+  for (int k = 0; k < file.parameter_size(); ++k)
+    source.element(file, "parameter", k, [&] {
+      const wire::Parameter& in = file.parameter(k);
+      if (in.of_size() > 0) require_units(source.units_in("parameter", k), builder.unit_of({in.of(0)}));
+      add(in, file, builder);
+    });
   try {
     LoadedMechanism loaded{builder.build(), {}, {}, {}, {}, {}, {}};
     if (builder.holds_start()) loaded.as_written = builder.build_as_added();

@@ -148,6 +148,20 @@ void read_channels(const wire::Rig& file, const TextSource& source, RigConfig& r
     });
 }
 
+// Of the value of parameter k of `start`.
+std::vector<RigConfig::WrittenUnit> units_of_start(const TextSource& source, int k) {
+  const auto* start = wire::Rig::descriptor()->FindFieldByNumber(wire::Rig::kStartFieldNumber);
+  const auto* parameter = wire::Start::descriptor()->FindFieldByNumber(wire::Start::kParameterFieldNumber);
+  const auto* value = wire::StartParameter::descriptor()->FindFieldByNumber(wire::StartParameter::kValueFieldNumber);
+  const TextSource::Step steps[] = {{start, -1}, {parameter, k}, {value, -1}};
+  const TextSource::Span span = source.span_of(steps);
+  std::vector<RigConfig::WrittenUnit> units;
+  for (const WrittenUnit& unit : source.units_in("start", 0))
+    if (unit.si_begin >= span.begin && unit.si_begin < span.end)
+      units.push_back({"start." + unit.field, unit.text, unit.line});
+  return units;
+}
+
 void read_start(const wire::Start& start, const TextSource& source, RigConfig& rig) {
   for (int k = 0; k < start.parameter_size(); ++k)
     source.element(start, "parameter", k, [&] {
@@ -156,7 +170,8 @@ void read_start(const wire::Start& start, const TextSource& source, RigConfig& r
       for (const RigConfig::StartValue& known : rig.parameters)
         if (known.setting.name == in.name())
           throw MechanismError("name", "is given twice", "give each parameter one value");
-      rig.parameters.push_back({{in.name(), in.value()}, source.line_of(start, "parameter", k)});
+      rig.parameters.push_back(
+          {{in.name(), in.value()}, source.line_of(start, "parameter", k), units_of_start(source, k)});
     });
 }
 
@@ -193,27 +208,31 @@ int channel_named(const std::vector<Channel>& channels, const std::string& name,
                  names.empty() ? "it has none" : "use one of " + names);
 }
 
-// Numbers of a channel are in its unit, which only the mechanism knows.
-template <class OfChannel>
-void require_units(const OfChannel& named, const Channel& channel, const RigConfig& rig) {
-  const auto expected = parse_unit(channel.unit);
-  for (const RigConfig::WrittenUnit& written : named.units) {
-    const Unit unit = parse_unit(written.unit).value_or(Unit{});
+// Numbers of a channel or parameter are in its unit, which only the mechanism knows. what: it, for messages.
+void require_units(const std::vector<RigConfig::WrittenUnit>& units, const std::string& what,
+                   const std::string& expected_text, const RigConfig& rig) {
+  const auto expected = parse_unit(expected_text);
+  for (const RigConfig::WrittenUnit& written : units) {
+    const auto fail = [&](const std::string& but, const std::string& remedy) {
+      throw error_at(rig.path, written.line, written.field, "is in " + written.unit + ", but " + what + but, remedy);
+    };
     if (!expected || !expected->is_si())
-      throw error_at(rig.path, written.line, written.field,
-                     "is in " + written.unit + ", but the channel is in \"" + channel.unit + "\", which is not SI",
-                     "write a plain number in the channel's unit");
-    if (!expected->measures_as(unit))
-      throw error_at(rig.path, written.line, written.field,
-                     "is in " + written.unit + ", but channel \"" + channel.name + "\" is in " + channel.unit,
-                     good_units(channel.unit));
+      fail(" is in \"" + expected_text + "\", which is not SI", "write a plain number in that unit");
+    if (expected->measures_as(parse_unit(written.unit).value_or(Unit{}))) continue;
+    if (expected_text == "-") fail(" is a plain number", "leave the unit out");
+    fail(" is in " + expected_text, good_units(expected_text));
   }
+}
+
+void require_units_of_channel(const std::vector<RigConfig::WrittenUnit>& units, const Channel& channel,
+                              const RigConfig& rig) {
+  require_units(units, "channel \"" + channel.name + "\"", channel.unit, rig);
 }
 
 void read_view(const wire::Rig& file, const TextSource& source, const std::filesystem::path& folder, RigConfig& rig) {
   if (!file.has_view()) return;
   const wire::View& view = file.view();
-  RigConfig::Page& page = rig.page.emplace();
+  RigConfig::Page& page = rig.page.emplace(RigConfig::Page{});
   if (!view.address().empty()) page.address = view.address();
   if (view.port() != 0) page.port = static_cast<std::uint16_t>(view.port());
   if (!view.token_file().empty()) page.token_path = (folder / view.token_file()).lexically_normal().string();
@@ -288,6 +307,19 @@ std::string place_in(const RigConfig& rig, const std::string& field, int index) 
   return place(rig.path, line) + ": " + field;
 }
 
+void set_start_parameters(LoadedMechanism& mechanism, const RigConfig& rig) {
+  for (const RigConfig::StartValue& each : rig.parameters) {
+    try {
+      const int k = mechanism.mechanism.parameter(each.setting.name);
+      const Parameter& parameter = mechanism.mechanism.parameters()[static_cast<std::size_t>(k)];
+      require_units(each.units, "parameter \"" + parameter.name + "\"", parameter.unit, rig);
+      set_parameters(mechanism, {each.setting});
+    } catch (const MechanismError& error) {
+      throw error_at(rig.path, each.line, error.field, error.problem, error.remedy);
+    }
+  }
+}
+
 std::vector<InputPolicy> input_policies(const RigConfig& rig, const Mechanism& mechanism) {
   std::vector<InputPolicy> policies(
       mechanism.input_channels().size(),
@@ -295,7 +327,7 @@ std::vector<InputPolicy> input_policies(const RigConfig& rig, const Mechanism& m
   for (const auto& input : rig.inputs) {
     const auto channel = static_cast<std::size_t>(
         channel_named(mechanism.input_channels(), input.channel, rig, input.line, "input.channel", "input"));
-    require_units(input, mechanism.input_channels()[channel], rig);
+    require_units_of_channel(input.units, mechanism.input_channels()[channel], rig);
     policies[channel] = input.treatment;
   }
   return policies;
@@ -307,7 +339,8 @@ std::vector<SafeOutput> safe_outputs(const RigConfig& rig, const Mechanism& mech
     outputs.push_back(output.treatment);
     outputs.back().channel =
         channel_named(mechanism.output_channels(), output.channel, rig, output.line, "safe_output.channel", "output");
-    require_units(output, mechanism.output_channels()[static_cast<std::size_t>(outputs.back().channel)], rig);
+    require_units_of_channel(output.units,
+                             mechanism.output_channels()[static_cast<std::size_t>(outputs.back().channel)], rig);
   }
   return outputs;
 }

@@ -76,6 +76,7 @@ struct RigConfig {
   struct StartValue {
     ParameterSetting setting;  // load_mechanism.h
     int line = 0;
+    std::vector<WrittenUnit> units;  // of its value; set_start_parameters() checks them
   };
   std::vector<StartValue> parameters;  // of the mechanism, that the run starts with
   std::string text;                    // the file's content
@@ -89,6 +90,9 @@ RigConfig parse_rig(std::string text, const std::string& path);
 // "file:line: field" of a field of the rig file, such as link.address, for what is found wrong with it after loading;
 // without the line where the file leaves it out. index: of a repeated field.
 std::string place_in(const RigConfig& rig, const std::string& field, int index = 0);
+
+// Declares the values that `start` gives. Throws ConfigError with the line of the one that is wrong.
+void set_start_parameters(LoadedMechanism& mechanism, const RigConfig& rig);
 
 // One per input channel of the mechanism: the rig file's own, or what stale_input says. Both throw ConfigError, with
 // its line, for a name that is no channel.

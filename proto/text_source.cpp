@@ -64,6 +64,19 @@ int line_in_part(const pb::Message& message, const Tree* tree, const std::string
   return otherwise;
 }
 
+// Of the message that is `part`: the whole, or one that its single fields lead to; nullptr: nothing of it is written.
+const Tree* tree_of(const pb::Message& part, const pb::Message& whole, const Tree* tree) {
+  if (&part == &whole || tree == nullptr) return tree;
+  std::vector<const pb::FieldDescriptor*> set;
+  whole.GetReflection()->ListFields(whole, &set);
+  for (const auto* field : set) {
+    if (field->message_type() == nullptr || field->is_repeated()) continue;
+    const pb::Message& nested = whole.GetReflection()->GetMessage(whole, field);
+    if (const Tree* found = tree_of(part, nested, tree->GetTreeForNested(field, -1))) return found;
+  }
+  return nullptr;
+}
+
 // Lines count from 1.
 std::string_view line_at(std::string_view text, int line) {
   std::size_t begin = 0;
@@ -74,6 +87,7 @@ std::string_view line_at(std::string_view text, int line) {
 }  // namespace
 
 struct TextSource::Places {
+  const pb::Message* whole;
   Tree tree;
   TextInSi in_si;
   std::map<std::pair<std::string, int>, std::vector<std::size_t>> units;  // by element
@@ -82,6 +96,7 @@ struct TextSource::Places {
 
 TextSource::TextSource(const std::string& text, std::string path, pb::Message& message)
     : path_(std::move(path)), places_(std::make_unique<Places>()) {
+  places_->whole = &message;
   places_->in_si = without_units(text, path_, *message.GetDescriptor());
   const std::string& si = places_->in_si.text;
   for (std::size_t k = 0; k < places_->in_si.units.size(); ++k) {
@@ -110,6 +125,7 @@ void TextSource::element(const pb::Message& message, const char* field, int inde
                          const std::function<void()>& add) const {
   const auto* descriptor = message.GetDescriptor()->FindFieldByName(field);
   const pb::Message& part = message.GetReflection()->GetRepeatedMessage(message, descriptor, index);
+  const Tree* whole = tree_of(message, *places_->whole, &places_->tree);
   try {
     add();
     if (const auto beyond = find_out_of_bounds(part))
@@ -120,8 +136,8 @@ void TextSource::element(const pb::Message& message, const char* field, int inde
     for (const char* called : {"name", "channel", "joint"})
       if (name == nullptr) name = part.GetDescriptor()->FindFieldByName(called);
     const std::string label = part.GetReflection()->GetString(part, name);
-    const Tree* tree = places_->tree.GetTreeForNested(descriptor, index);
-    const int line = line_in(part, tree, error.field, places_->tree.GetLocation(descriptor, index).line + 1);
+    const Tree* tree = whole == nullptr ? nullptr : whole->GetTreeForNested(descriptor, index);
+    const int line = line_in(part, tree, error.field, line_of(message, field, index));
     const std::string element = label.empty() ? field : std::string(field) + " \"" + label + "\"";
     throw error_at(path_, line, element + "." + error.field, error.problem, error.remedy);
   }
@@ -168,7 +184,8 @@ void TextSource::require_bounds(const pb::Message& message) const {
 }
 
 int TextSource::line_of(const pb::Message& message, const char* field, int index) const {
-  return places_->tree.GetLocation(message.GetDescriptor()->FindFieldByName(field), index).line + 1;
+  const Tree* tree = tree_of(message, *places_->whole, &places_->tree);
+  return tree == nullptr ? 0 : tree->GetLocation(message.GetDescriptor()->FindFieldByName(field), index).line + 1;
 }
 
 int TextSource::line_of_path(const pb::Message& message, const std::string& field) const {

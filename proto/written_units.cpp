@@ -299,4 +299,16 @@ std::string good_units(const std::string& expected_text) {
   return "write " + expected_text + ", or a plain number in it";
 }
 
+void require_units(const std::vector<WrittenUnit>& units, const std::string& expected) {
+  const auto unit = parse_unit(expected);
+  for (const WrittenUnit& written : units) {
+    if (expected == "-")
+      throw MechanismError(written.field, "has the unit " + written.text + ", but takes a plain number",
+                           "leave the unit out");
+    if (!unit || !unit->measures_as(written.unit))
+      throw MechanismError(written.field, wrong_unit(written, unit.value_or(Unit{}), expected) + " here",
+                           good_units(expected));
+  }
+}
+
 }  // namespace rigstep::config

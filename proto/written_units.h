@@ -43,4 +43,7 @@ std::string wrong_unit(const WrittenUnit& written, const Unit& expected, const s
 // Units that would do.
 std::string good_units(const std::string& expected_text);
 
+// Throws MechanismError with the field of the first of them that does not measure what `expected` does.
+void require_units(const std::vector<WrittenUnit>& units, const std::string& expected);
+
 }  // namespace rigstep::config

@@ -47,6 +47,13 @@ std::uint64_t Histogram::percentile(double percent) const noexcept {
   return max();
 }
 
+std::array<std::uint64_t, Histogram::kQuarters> Histogram::quarters() const noexcept {
+  std::array<std::uint64_t, kQuarters> counts{};
+  for (std::size_t bucket = 0; bucket < kBuckets; ++bucket)
+    counts[bucket / kInQuarter] += count_[bucket].load(std::memory_order_relaxed);
+  return counts;
+}
+
 void record_with_skipped(Histogram& histogram, std::int64_t latency_ns, std::int64_t period_ns, std::uint64_t before,
                          std::uint64_t asleep) noexcept {
   constexpr std::uint64_t kMostEntries = 256;

@@ -22,10 +22,17 @@ class Histogram {
   // but never above max(). 0 if nothing was recorded.
   std::uint64_t percentile(double percent) const noexcept;
 
+  // Counts by quarters of octaves. Quarter q begins at 32 q, from q = 4 on at 2^(q / 4 + 6) (1 + (q mod 4) / 4), in
+  // whole numbers.
+  static constexpr int kQuarters = 112;
+  std::array<std::uint64_t, kQuarters> quarters() const noexcept;
+
  private:
   static constexpr int kValueBits = 34;
   static constexpr int kSubBits = 7;  // 128 buckets per octave
   static constexpr std::size_t kBuckets = static_cast<std::size_t>(kValueBits - kSubBits + 1) << kSubBits;
+  static constexpr int kInQuarter = 32;  // buckets
+  static_assert(kBuckets == static_cast<std::size_t>(kQuarters) * kInQuarter);
 
   static std::size_t bucket_of(std::uint64_t value) noexcept;
   static std::uint64_t upper_edge(std::size_t bucket) noexcept;

@@ -71,9 +71,8 @@ bool acts_along_angle(const Owner& owner, const Mechanism& m) {
 struct MechanismBuilder::Candidate {
   Target target;
   std::string owner;  // as messages call it
-  UnitPair unit{"", ""};
+  std::string unit;
   Changes changes = Changes::fixed;
-  bool along_angle = false;
   double number = 0.0;
 };
 
@@ -99,9 +98,10 @@ std::vector<MechanismBuilder::Candidate> MechanismBuilder::candidates(const Para
         candidate.target.number = static_cast<int>(n);
         candidate.target.index = index;
         candidate.owner = described(all[k]);
-        candidate.unit = table[n].unit;
+        candidate.unit = acts_along_angle(all[k], mechanism_) ? table[n].unit.along_angle : table[n].unit.along_length;
+        if (std::string(table[n].name) == "polynomial.coefficient[]" && index > 0)
+          candidate.unit += "/s^" + std::to_string(index);
         candidate.changes = table[n].changes;
-        candidate.along_angle = acts_along_angle(all[k], mechanism_);
         candidate.number = *table[n].at(all[k], index);
       }
     }
@@ -109,9 +109,10 @@ std::vector<MechanismBuilder::Candidate> MechanismBuilder::candidates(const Para
   return found;
 }
 
-Target MechanismBuilder::find_target(const ParameterTarget& wanted, Parameter& parameter) {
+// The one number that is meant.
+MechanismBuilder::Candidate MechanismBuilder::find_candidate(const ParameterTarget& wanted) {
   std::vector<std::string> names;
-  const std::vector<Candidate> found = candidates(wanted, names);
+  std::vector<Candidate> found = candidates(wanted, names);
   if (found.empty())
     throw MechanismError(
         "of", "nothing is named " + quoted(wanted.of),
@@ -119,7 +120,13 @@ Target MechanismBuilder::find_target(const ParameterTarget& wanted, Parameter& p
   if (found.size() > 1)
     throw MechanismError("of", quoted(wanted.of) + " is a number of " + found[0].owner + " and of " + found[1].owner,
                          "rename one of them");
-  const Candidate& the = found.front();
+  return std::move(found.front());
+}
+
+std::string MechanismBuilder::unit_of(const ParameterTarget& target) { return find_candidate(target).unit; }
+
+Target MechanismBuilder::find_target(const ParameterTarget& wanted, Parameter& parameter) {
+  const Candidate the = find_candidate(wanted);
   const double value = the.number / wanted.factor;
   if (!std::isfinite(value)) throw MechanismError("of", quoted(wanted.of) + " has no value", "give it one");
   if (excludes_zero(the.changes) && parameter.minimum <= 0.0 && parameter.maximum >= 0.0)
@@ -128,7 +135,7 @@ Target MechanismBuilder::find_target(const ParameterTarget& wanted, Parameter& p
                          "give a range without 0");
   parameter.tunable = parameter.tunable && is_tunable(the.changes);
   if (parameter.targets.empty()) {
-    parameter.unit = the.along_angle ? the.unit.along_angle : the.unit.along_length;
+    parameter.unit = the.unit;
     parameter.value = value;
   }
   if (std::abs(value - parameter.value) > kSameValue * std::max(std::abs(value), std::abs(parameter.value)))

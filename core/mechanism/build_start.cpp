@@ -4,6 +4,8 @@
 
 #include "core/mechanism/builder.h"
 #include "core/mechanism/checks.h"
+#include "core/mechanism/joint_geometry.h"
+#include "core/mechanism/orientation.h"
 #include "core/mechanism/portable_math.h"
 
 namespace rigstep {
@@ -90,21 +92,90 @@ std::string rate_text(const HeldCoordinate& held, double rate) {
   return number(rate) + (is_length(held.freedom) ? " m/s" : " rad/s");
 }
 
+// Of the coordinate between the bodies as they are assembled.
+double rate_between(const Mechanism& m, const std::vector<Body>& bodies, const HeldCoordinate& held) {
+  const Joint& joint = m.joints()[static_cast<std::size_t>(held.joint)];
+  Pose pose[2];
+  Vec6 twist[2] = {Vec6::Zero(), Vec6::Zero()};  // (v_0, w_0)
+  for (int side = 0; side < 2; ++side) {
+    const int index = side == 0 ? joint.first : joint.second;
+    if (index == kGround) continue;
+    const Body& body = bodies[static_cast<std::size_t>(index)];
+    pose[side] = {body.position_0, axes_of(body.orientation)};
+    twist[side] << body.velocity_0, body.angular_velocity_0;
+  }
+  const JointScalar x = joint_freedom(joint, held.freedom, joint_at(joint, pose[0], pose[1]));
+  return x.first.dot(twist[0]) + x.second.dot(twist[1]);
+}
+
+// A held rate that those before it, joints and drivers do not permit, and the one that they leave.
+struct ReachableRate {
+  std::size_t coordinate = 0;
+  double rate = 0.0;
+};
+
+// Takes the rates one after the other, and of those that contradict what was taken before, what they would have to be.
+// Empty: it is not about held rates.
+std::vector<ReachableRate> reachable_rates(const Mechanism& m, const Held& held) {
+  const auto with_rates = [&held](const std::vector<bool>& taken) {
+    Held some{{}, held.bodies};
+    for (std::size_t k = 0; k < held.coordinates.size(); ++k) {
+      HeldCoordinate h = held.coordinates[k];
+      if (h.rate && !taken[k]) h.rate.reset();
+      const bool says_nothing = held.coordinates[k].rate && !h.rate && !h.value;
+      if (!says_nothing) some.coordinates.push_back(h);
+    }
+    return some;
+  };
+  std::vector<bool> taken(held.coordinates.size(), false);
+  std::vector<ReachableRate> others;
+  Assembled last = assemble(m, with_rates(taken));
+  if (!last.closed) return others;
+  for (std::size_t k = 0; k < held.coordinates.size(); ++k) {
+    if (!held.coordinates[k].rate) continue;
+    taken[k] = true;
+    Assembled next = assemble(m, with_rates(taken));
+    if (next.closed) {
+      last = std::move(next);
+      continue;
+    }
+    taken[k] = false;
+    others.push_back({k, rate_between(m, last.bodies, held.coordinates[k])});
+  }
+  return others;
+}
+
+MechanismError contradiction_of_rates(const Mechanism& m, const Held& held, const std::vector<std::string>& places,
+                                      const Assembled& reached) {
+  const std::vector<ReachableRate> others = reachable_rates(m, held);
+  if (others.empty())
+    return {"start",
+            "the held values contradict each other or the joints: velocities differ by " + number(reached.rate_gap) +
+                " of the largest one",
+            "hold less: remove one `start` after another, and see which one it was"};
+  const auto told = [&](const ReachableRate& other) {
+    return rate_text(held.coordinates[other.coordinate], other.rate);
+  };
+  const HeldCoordinate& h = held.coordinates[others[0].coordinate];
+  std::string more;
+  for (std::size_t k = 1; k < others.size(); ++k)
+    more += (k + 1 < others.size() ? ", " : " and ") + places[others[k].coordinate] + ".rate " + told(others[k]);
+  return {places[others[0].coordinate] + ".rate",
+          "of joint " + quoted(m.joints()[static_cast<std::size_t>(h.joint)].name) + " cannot be " +
+              rate_text(h, *h.rate) + " beside the other joints, drivers and held values, which make it " +
+              told(others[0]),
+          "leave it out, change what it contradicts, or write " + number(others[0].rate) +
+              (more.empty() ? "" : "; likewise" + more)};
+}
+
 // Which of the held coordinates stands in the way, and how far it comes.
 MechanismError contradiction(const Mechanism& m, const Held& held, const std::vector<std::string>& places,
                              const Assembled& reached) {
-  const bool in_rates = reached.poses_closed;
+  if (reached.poses_closed) return contradiction_of_rates(m, held, places, reached);
   for (std::size_t k = held.coordinates.size(); k-- > 0;) {
     const HeldCoordinate& h = held.coordinates[k];
     const std::string joint = quoted(m.joints()[static_cast<std::size_t>(h.joint)].name);
-    if (in_rates ? !h.rate : !h.value) continue;
-    const Assembled left_out = assemble(m, without(held, k));
-    if (!(in_rates ? left_out.closed : left_out.poses_closed)) continue;
-    if (in_rates)
-      return {places[k] + ".rate",
-              "of joint " + joint + " cannot be " + rate_text(h, *h.rate) +
-                  " beside the other joints, drivers and held values",
-              "leave it out, or change what it contradicts"};
+    if (!h.value || !assemble(m, without(held, k)).poses_closed) continue;
     return {field_of(places[k], h),
             "of joint " + joint + " cannot be " + value_text(h, *h.value) +
                 " beside the other joints, drivers and held values, which stay open by " + number(reached.gap) +
@@ -113,9 +184,7 @@ MechanismError contradiction(const Mechanism& m, const Held& held, const std::ve
                 ": so far the joints close on the way from the bodies as they are written"};
   }
   return {"start",
-          std::string("the held values contradict each other or the joints: ") +
-              (in_rates ? "velocities differ by " + number(reached.rate_gap) + " of the largest one"
-                        : number(reached.gap) + " m or rad stay open"),
+          "the held values contradict each other or the joints: " + number(reached.gap) + " m or rad stay open",
           "hold less: remove one `start` after another, and see which one it was"};
 }
 

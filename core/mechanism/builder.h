@@ -138,6 +138,8 @@ class MechanismBuilder {
   };
   void add_parameter(const std::string& name, const std::vector<ParameterTarget>& targets, double minimum,
                      double maximum);
+  // That a parameter with this first target has.
+  std::string unit_of(const ParameterTarget& target);
 
   // Checks what only the whole can show (at least one body, channel counts) and numbers the channels.
   Mechanism build();
@@ -154,6 +156,7 @@ class MechanismBuilder {
   void require_new_element(const std::string& name, const char* kind) const;  // among all force elements
   struct Candidate;
   std::vector<Candidate> candidates(const ParameterTarget& wanted, std::vector<std::string>& names);
+  Candidate find_candidate(const ParameterTarget& wanted);
   Target find_target(const ParameterTarget& wanted, Parameter& parameter);  // fills in the unit where it is the first
   void require_own_target(const Parameter& parameter, const Target& target) const;
   void require_possible_ranges();

@@ -163,11 +163,13 @@ struct Page {
     PageOptions options{.address = wanted.address, .port = wanted.port, .control = wanted.control};
     if (!wanted.token_path.empty()) options.token = read_page_token(wanted.token_path);
     const bool is_any = live.rig().address == "0.0.0.0";
-    subject = std::make_unique<LiveSubject>(LiveOptions{.target = {.host = is_any ? "127.0.0.1" : live.rig().address,
-                                                                   .port = live.port(),
-                                                                   .key_file = live.rig().key_path},
-                                                        .mechanism = live.mechanism().path,
-                                                        .control = wanted.control});
+    subject = std::make_unique<LiveSubject>(
+        LiveOptions{.target = {.host = is_any ? "127.0.0.1" : live.rig().address,
+                               .port = live.port(),
+                               .key_file = live.rig().key_path},
+                    .mechanism = live.mechanism().path,
+                    .control = wanted.control,
+                    .limits = config::input_policies(live.rig(), live.mechanism().mechanism)});
     server = std::make_unique<PageServer>(options, *subject);
     spdlog::info("view: {}{}", server->link(),
                  wanted.token_path.empty() ? "" : " with #token= and the token of " + wanted.token_path + " behind it");
@@ -199,7 +201,7 @@ int serve(const ServeOptions& options) {
   config::RigConfig rig = config::load_rig(options.rig);
   if (!options.record.empty()) rig.recording_path = options.record;
   if (options.port >= 0) rig.port = static_cast<std::uint16_t>(options.port);
-  if (options.view && !rig.page) rig.page.emplace();
+  if (options.view && !rig.page) rig.page.emplace(config::RigConfig::Page{});
   LiveRun live(std::move(rig), options.watch);
   watch_interrupts();
   watch_black_box_signal();

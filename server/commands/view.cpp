@@ -111,8 +111,9 @@ void add_page_options(CLI::App* command, ViewOptions& options) {
   command->add_option("--mechanism", options.live.mechanism, "Of HOST:PORT: the mechanism file that the server steps");
   command->add_option("--key", options.live.target.key_file, "Of HOST:PORT: key file, where the server has keys")
       ->check(CLI::ExistingFile);
-  command->add_flag("--control", options.page.control,
-                    "Of HOST:PORT: who has the token may run, hold and reset from the page");
+  command->add_flag(
+      "--control", options.page.control,
+      "Of HOST:PORT: who has the token may run, hold, reset, and set parameters and inputs from the page");
   command->add_flag("--open", options.open, "Open the page in the browser");
 }
 

@@ -128,6 +128,16 @@ LiveSummary::Distribution distribution(const rt::Histogram& histogram, double un
   return {value(50.0), value(99.0), value(99.9), unit * static_cast<double>(histogram.max())};
 }
 
+// From the first quarter that has any to the last.
+void set_quarters(const rt::Histogram& histogram, wire::Distribution& distribution) {
+  const auto counts = histogram.quarters();
+  const auto has_any = [](std::uint64_t count) { return count > 0; };
+  const auto first = std::find_if(counts.begin(), counts.end(), has_any);
+  const auto last = std::find_if(counts.rbegin(), counts.rend(), has_any).base();
+  distribution.set_first_quarter(static_cast<std::uint32_t>(first - counts.begin()));
+  for (auto count = first; count < last; ++count) distribution.add_count_of_quarter(*count);
+}
+
 }  // namespace
 
 Transition transition_of(wire::Command::Kind kind) {
@@ -271,6 +281,7 @@ void LiveRun::add_distributions(const Add& add) const {
     distribution->set_p99(histogram->percentile(99.0));
     distribution->set_p999(histogram->percentile(99.9));
     distribution->set_max(histogram->max());
+    if constexpr (requires { distribution->first_quarter(); }) set_quarters(*histogram, *distribution);
   }
 }
 

@@ -28,12 +28,27 @@ void check_header(const std::string& path, const wire::RecordingHeader& header, 
                                "replay it with version " + header.product_version());
 }
 
+// Step of the last full state before this one; 0: there is none.
+std::uint64_t full_state_before(const std::string& path, std::uint64_t step) {
+  wire::RecordingReader reader(path);
+  wire::RecordedStep ignored;
+  wire::RecordedState state;
+  std::uint64_t found = 0;
+  for (;;) {
+    const auto item = reader.next(ignored, state);
+    if (item == wire::RecordingReader::Item::end || ignored.step() >= step) return found;
+    if (item == wire::RecordingReader::Item::state) found = state.step();
+  }
+}
+
 // One re-run: feeds recorded inputs to the same cycle as the live run and looks at the states.
 class Replay {
  public:
-  Replay(const std::string& path, const OnReplayedStep& on_step, ReplayReport& report)
+  // resume_at: step of the full state that it begins with; 0: the start
+  Replay(const std::string& path, const OnReplayedStep& on_step, std::uint64_t resume_at, ReplayReport& report)
       : report_(report),
         on_step_(on_step),
+        resume_at_(resume_at),
         path_(path),
         reader_(path),
         mechanism_(mechanism_of(reader_.header())),
@@ -52,7 +67,8 @@ class Replay {
     restore(header.start_state(), header.start_step(),
             header.has_start_state_step() ? header.start_state_step() : header.start_step(), header.start_parameter());
     last_recorded_ = header.start_step();
-    knows_snapshot_ = header.start_step() == 0;
+    knows_snapshot_ = header.start_step() == 0 && resume_at_ == 0;
+    behind_gap_ = resume_at_ > header.start_step();
     if (stepper_.state().hash() != header.start_hash()) differ(header.start_step());
   }
 
@@ -99,7 +115,7 @@ class Replay {
       if (record.is_step()) ++report_.not_compared;
       newest_hash_ = record.state_hash;
       newest_transitions_ = record.transitions;
-      return !record.is_step() || !on_step_ || on_step_({record, nullptr, nullptr});
+      return !record.is_step() || !on_step_ || on_step_({record, nullptr, nullptr, nullptr});
     }
     cycle_.repeat(record);
     if (cycle_.answer().step != record.step || stepper_.state().hash() != record.state_hash) differ(record.step);
@@ -107,11 +123,11 @@ class Replay {
       report_.fault = fmt::format("after step {}: {}", record.step, why_stopped(mechanism_.mechanism, record));
     if (!record.is_step()) return true;
     ++report_.steps;
-    return !on_step_ || on_step_({record, &stepper_.state(), &cycle_.answer().outputs});
+    return !on_step_ || on_step_({record, &stepper_.state(), &cycle_.answer().outputs, &stepper_});
   }
 
   void compare(const wire::RecordedState& state) {
-    if (behind_gap_ && state.step() == last_recorded_) {
+    if (behind_gap_ && state.step() == last_recorded_ && state.step() >= resume_at_) {
       restore(state.state(), state.step(), state.has_state_step() ? state.state_step() : state.step(),
               state.parameter());
       behind_gap_ = false;
@@ -157,6 +173,7 @@ class Replay {
 
   ReplayReport& report_;
   const OnReplayedStep& on_step_;
+  const std::uint64_t resume_at_;
   std::string path_;
   wire::RecordingReader reader_;
   config::LoadedMechanism mechanism_;
@@ -173,11 +190,11 @@ class Replay {
 }  // namespace
 
 ReplayReport replay(const std::string& path, const std::function<void(std::uint64_t)>& progress,
-                    const OnReplayedStep& on_step) {
+                    const OnReplayedStep& on_step, std::uint64_t from) {
   rt::set_floating_point_mode();
   ReplayReport report;
   const auto begin = std::chrono::steady_clock::now();
-  Replay(path, on_step, report).run(progress);
+  Replay(path, on_step, from == 0 ? 0 : full_state_before(path, from), report).run(progress);
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   using Verdict = ReplayReport::Verdict;
   const bool close = report.states > 0 && report.difference <= kOtherBuildTolerance;

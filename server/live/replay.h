@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "core/index3/state.h"
+#include "core/index3/stepper.h"
 #include "core/mechanism/signals.h"
 
 namespace rigstep::server {
@@ -42,14 +42,16 @@ struct ReplayReport {
 // state nothing can be repeated.
 struct ReplayedStep {
   const StepRecord& recorded;
-  const index3::State* state;  // nullptr: not repeated
-  const Outputs* outputs;      // all output channels of the mechanism; nullptr likewise
+  const index3::State* state;      // nullptr: not repeated
+  const Outputs* outputs;          // all output channels of the mechanism; nullptr likewise
+  const index3::Stepper* stepper;  // that has made it; nullptr likewise
 };
 using OnReplayedStep = std::function<bool(const ReplayedStep& step)>;  // false: no more is wanted
 
 // progress: called now and then with the step reached; may be empty. on_step: of every step that ran; may be empty.
+// from: repeats from the last full state before this step on, whose steps are not compared; 0: from the start.
 // Throws wire::RecordingError for files that are no recording, MechanismFileError for a mechanism this version refuses.
 ReplayReport replay(const std::string& path, const std::function<void(std::uint64_t)>& progress,
-                    const OnReplayedStep& on_step = {});
+                    const OnReplayedStep& on_step = {}, std::uint64_t from = 0);
 
 }  // namespace rigstep::server

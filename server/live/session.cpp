@@ -75,13 +75,7 @@ config::LoadedMechanism load_mechanism_of(const config::RigConfig& rig) {
     throw MechanismFileError(config::place_in(rig, "mechanism", 0) + ": " + rig.mechanism_path +
                              " is not there: name the mechanism file by a path from this file's folder");
   config::LoadedMechanism loaded = load_mechanism_file(rig.mechanism_path);
-  for (const auto& each : rig.parameters) {
-    try {
-      config::set_parameters(loaded, {each.setting});
-    } catch (const MechanismError& error) {
-      throw config::error_at(rig.path, each.line, error.field, error.problem, error.remedy);
-    }
-  }
+  config::set_start_parameters(loaded, rig);
   return loaded;
 }
 

@@ -90,7 +90,7 @@ Unit::Unit(const std::string& resources, const std::string& token, Standard stan
   if (const std::string needed = instantiation_token(mechanism.text, rig.text); token != needed)
     throw config::ConfigError("instantiation token: \"" + token + "\" is not that of the files in " + resources + ", " +
                               needed + ": description, resources and binary must come from one .fmu");
-  for (const auto& start : rig.parameters) config::set_parameters(mechanism, {start.setting});
+  config::set_start_parameters(mechanism, rig);
   instance_.emplace(std::move(mechanism), settings_of(rig), std::span<const ParameterValue>());
   variables_ = variables_of(instance_->mechanism());
   for (std::size_t i = 0; i < variables_.size(); ++i)

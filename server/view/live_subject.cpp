@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 
 #include "core/mechanism/signals.h"
 #include "rt/clock.h"
@@ -19,6 +20,8 @@ using Json = nlohmann::json;
 
 constexpr std::size_t kMostEvents = 200;
 constexpr std::int64_t kSubscribeEveryNs = 1'000'000'000;
+constexpr int kMostStepsAtOnce = 1'000'000, kMostRamp = 1'000'000;
+constexpr auto kPatience = std::chrono::milliseconds(200);
 constexpr std::int64_t kSilentForNs = 3'000'000'000;  // then the server is looked for again
 
 std::string dump(const Json& json) { return json.dump(-1, ' ', true, Json::error_handler_t::replace); }
@@ -57,14 +60,21 @@ int index_in(const std::string& text, const std::string& what, const Elements& e
 }  // namespace
 
 LiveSubject::LiveSubject(LiveOptions options)
-    : options_(std::move(options)), loaded_(load_mechanism_file(options_.mechanism)), scene_(make_scene(loaded_)) {
+    : options_(std::move(options)),
+      loaded_(load_mechanism_file(options_.mechanism)),
+      scene_(make_scene(loaded_)),
+      singular_(loaded_.mechanism) {
   const Mechanism& m = loaded_.mechanism;
   poses_.resize(7 * m.bodies().size());
-  scene_message_ = scene_message(
-      m, scene_,
-      {.kind = "live", .source = options_.target.host, .columns = m.output_channels(), .control = options_.control});
+  scene_message_ = scene_message(m, scene_,
+                                 {.kind = "live",
+                                  .source = options_.target.host,
+                                  .columns = m.output_channels(),
+                                  .control = options_.control,
+                                  .in_loop = singular_.in_loop(),
+                                  .limits = options_.limits});
   broadcast().publish(Broadcast::Kind::scene, "{}");
-  broadcast().publish(Broadcast::Kind::motion, motion_message(0.0, 0, {}, poses_of(m), {}));
+  broadcast().publish(Broadcast::Kind::motion, motion_message({}, poses_of(m)));
   link_ = std::thread([this] { watch_link(); });
   status_ = std::thread([this] { watch_status(); });
 }
@@ -112,7 +122,17 @@ void LiveSubject::show_server(const RigClient& client) {
       .kind = "live", .source = fmt::format("{}:{}", options_.target.host, options_.target.port), .columns = {}};
   for (const RigChannel& output : server.outputs) context.columns.push_back({output.name, output.unit});
   context.period = exact_seconds(server.period_ns);
+  const Mechanism& m = loaded_.mechanism;
+  reaction_at_.assign(m.joints().size(), -1);
+  for (const Output& output : m.outputs()) {
+    if (output.kind != Output::Kind::joint_reaction) continue;
+    const std::string& first = m.output_channels()[static_cast<std::size_t>(output.first_channel)].name;
+    for (std::size_t k = 0; k + 6 <= server.outputs.size(); ++k)
+      if (server.outputs[k].name == first) reaction_at_[static_cast<std::size_t>(output.joint)] = static_cast<int>(k);
+  }
   context.control = options_.control;
+  context.in_loop = singular_.in_loop();
+  context.limits = options_.limits;
   {
     const std::lock_guard lock(mutex_);
     scene_message_ = scene_message(loaded_.mechanism, scene_, context);
@@ -149,9 +169,26 @@ void LiveSubject::watch_once() {
     for (auto arrival = client.receive(); arrival != RigClient::Arrival::nothing; arrival = client.receive()) {
       heard_ns = rt::MonotonicClock::now_ns();
       if (arrival == RigClient::Arrival::goodbye) throw Error("the server has ended: " + client.goodbye());
+      if (arrival == RigClient::Arrival::state) {
+        flags_since_ |= client.state().flags;
+        const auto there = client.delay_to_server_ns(), back = client.delay_to_rig_ns();
+        if (there && back) round_trip_ns_.record(*there + *back);
+      }
       if (arrival == RigClient::Arrival::poses) take_poses(client.poses(), client.state());
     }
   }
+}
+
+// What outputs tell of them, as Instant::forces has them; zero for the other joints.
+std::vector<float> LiveSubject::reactions(const RigState& state) const {
+  std::vector<float> numbers(6 * reaction_at_.size(), 0.0f);
+  bool is_any = false;
+  for (std::size_t j = 0; j < reaction_at_.size(); ++j)
+    for (std::size_t k = 0; reaction_at_[j] >= 0 && k < 6; ++k) {
+      const std::size_t column = static_cast<std::size_t>(reaction_at_[j]) + k;
+      if (column < state.output.size()) numbers[6 * j + k] = static_cast<float>(state.output[column]), is_any = true;
+    }
+  return is_any ? numbers : std::vector<float>();
 }
 
 // An instant is shown once all of its bodies have come.
@@ -170,7 +207,13 @@ void LiveSubject::take_poses(const RigPoses& poses, const RigState& state) {
     all[i] = {Vec3(x[0], x[1], x[2]), EulerParameters(x[3], x[4], x[5], x[6])};
   }
   const double time = exact_seconds(poses.sim_time_ns);
-  broadcast().publish(Broadcast::Kind::motion, motion_message(time, poses.step, state.output, all, {}));
+  std::uint32_t marks = 0;
+  if ((flags_since_ & kNotConverged) != 0) marks |= kMarkNotConverged;
+  if ((state.flags & kFaulted) != 0) marks |= kMarkFaulted;
+  if (singular_.margin(all) < kNearSingular) marks |= kMarkNearSingular;
+  flags_since_ = 0;
+  const std::vector<float> forces = reactions(state);
+  broadcast().publish(Broadcast::Kind::motion, motion_message({time, poses.step, marks, state.output, forces}, all));
   const std::lock_guard lock(mutex_);
   time_ = time;
   flags_ = state.flags;
@@ -218,12 +261,18 @@ void LiveSubject::publish_status() {
       if (counter.count() > 0) counters.push_back({counter.name(), counter.count()});
   for (const wire::Distribution& d : report_.distribution())
     if (d.name().ends_with("_ns"))
-      distributions.push_back({{"name", d.name()},
-                               {"count", d.count()},
-                               {"p50", d.p50()},
-                               {"p99", d.p99()},
-                               {"p999", d.p999()},
-                               {"max", d.max()}});
+      distributions.push_back(
+          {{"name", d.name()},
+           {"count", d.count()},
+           {"p50", d.p50()},
+           {"p99", d.p99()},
+           {"p999", d.p999()},
+           {"max", d.max()},
+           {"firstQuarter", d.first_quarter()},
+           {"quarters", std::vector<std::uint64_t>(d.count_of_quarter().begin(), d.count_of_quarter().end())}});
+  if (round_trip_ns_.count() > 0) distributions.push_back(distribution_json("round_trip_ns", round_trip_ns_));
+  Json parameters = Json::object();
+  for (const wire::ParameterDescription& p : report_.parameter()) parameters[p.name()] = p.value();
   for (const RunEvent& event : events_) events.push_back({{"time", event.time}, {"text", event.text}});
   const bool is_faulted = report_.loop_state() == wire::FAULTED;
   const std::string fault = is_faulted ? report_.fault() : std::string();
@@ -235,6 +284,10 @@ void LiveSubject::publish_status() {
                             {"failedJoint", index_in(fault, "joint", loaded_.mechanism.joints())},
                             {"failedBody", index_in(fault, "body", loaded_.mechanism.bodies())},
                             {"controller", report_.controller().rig_name()},
+                            {"controllerAddress", report_.controller().address()},
+                            {"observers", report_.observers()},
+                            {"recordingError", report_.recording_error()},
+                            {"parameters", parameters},
                             {"inputAge", input_age_steps_},
                             {"clock", clock_},
                             {"counters", counters},
@@ -242,21 +295,55 @@ void LiveSubject::publish_status() {
                             {"events", events}}));
 }
 
+// The first one takes control; so does one after control was lost. who: tells browsers apart.
+void LiveSubject::drive(const std::string& who, const std::vector<double>& inputs) {
+  const std::unique_lock lock(driving_, kPatience);  // another one may be connecting
+  if (!lock) throw Error("the inputs are being taken: try again");
+  if (driver_ != nullptr && !driver_->has_ended() && who != driver_name_)
+    throw Error("another browser has the inputs: let go there");
+  if (driver_ == nullptr || driver_->has_ended()) {
+    driver_.reset();
+    driver_name_ = who;
+    driver_ = std::make_unique<InputDriver>(RigClientOptions{.host = options_.target.host,
+                                                             .port = options_.target.port,
+                                                             .name = "page",
+                                                             .product_version = product_version(),
+                                                             .key_file = options_.target.key_file,
+                                                             .timeout_s = 1.0},
+                                            options_.limits);
+  }
+  driver_->set(inputs);
+}
+
 nlohmann::json LiveSubject::command(const Json& request) {
+  static const std::map<std::string, wire::Command::Kind> kTransitions = {
+      {"run", wire::Command::RUN},
+      {"hold", wire::Command::HOLD},
+      {"snapshot", wire::Command::SNAPSHOT},
+      {"reset_to_start", wire::Command::RESET_TO_START},
+      {"reset_to_snapshot", wire::Command::RESET_TO_SNAPSHOT}};
   const auto what = request.at("do").get<std::string>();
   const StatusTarget& target = options_.target;
-  if (what == "run")
-    request_transition(target, wire::Command::RUN);
-  else if (what == "hold")
-    request_transition(target, wire::Command::HOLD);
-  else if (what == "reset_to_start")
-    request_transition(target, wire::Command::RESET_TO_START);
-  else if (what == "reset_fault")
+  if (const auto found = kTransitions.find(what); found != kTransitions.end()) {
+    request_transition(target, found->second);
+  } else if (what == "step") {
+    request_transition(target, wire::Command::STEP,
+                       static_cast<std::uint32_t>(whole_number(request, "steps", 1, kMostStepsAtOnce)));
+  } else if (what == "set") {
+    const RigParameterValue value{request.at("name").get<std::string>(), request.at("value").get<double>()};
+    change_parameters(target, {value}, static_cast<std::uint32_t>(whole_number(request, "ramp", 0, kMostRamp)));
+  } else if (what == "drive") {
+    drive(request.at("who").get<std::string>(), request.at("inputs").get<std::vector<double>>());
+  } else if (what == "let_go") {
+    const std::lock_guard lock(driving_);
+    if (request.at("who").get<std::string>() == driver_name_) driver_.reset();
+  } else if (what == "reset_fault") {
     reset_fault(target, query_status(target).fault_number());
-  else if (what == "black_box")
+  } else if (what == "black_box") {
     write_black_box(target, query_status(target), 5.0);
-  else
+  } else {
     throw Error("there is no such command");
+  }
   return Json::object();
 }
 

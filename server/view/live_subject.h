@@ -11,18 +11,22 @@
 
 #include "proto/load_mechanism.h"
 #include "proto/wire.pb.h"
+#include "rt/histogram.h"
 #include "server/recordings/run_info.h"
 #include "server/rig/rig_client.h"
 #include "server/rig/status.h"
+#include "server/view/input_driver.h"
 #include "server/view/scene.h"
+#include "server/view/singular_poses.h"
 #include "server/view/subject.h"
 
 namespace rigstep::server {
 
 struct LiveOptions {
-  StatusTarget target;    // with the key file, where the server has keys
-  std::string mechanism;  // file of what runs there
-  bool control = false;   // the page may be permitted to operate
+  StatusTarget target;                   // with the key file, where the server has keys
+  std::string mechanism;                 // file of what runs there
+  bool control = false;                  // the page may be permitted to operate
+  std::vector<InputPolicy> limits = {};  // (input channels) of the rig file; empty: not known
 };
 
 class LiveSubject : public Subject {
@@ -33,8 +37,9 @@ class LiveSubject : public Subject {
 
   std::string scene() override;
   std::string mesh(std::size_t index) override;
-  std::string track(std::size_t) override { return {}; }
-  // {"do": "run" | "hold" | "reset_fault" | "reset_to_start" | "black_box"}
+  // {"do": "run" | "hold" | "snapshot" | "reset_to_start" | "reset_to_snapshot" | "reset_fault" | "black_box"},
+  // {"do": "step", "steps"}, {"do": "set", "name", "value", "ramp"}: a parameter, over so many steps; {"do": "drive",
+  // "who", "inputs"}: all of them, again within two seconds; {"do": "let_go", "who"}: who tells browsers apart.
   nlohmann::json command(const nlohmann::json& request) override;
   bool is_operation(const nlohmann::json&) const override { return true; }
 
@@ -43,17 +48,26 @@ class LiveSubject : public Subject {
   void watch_once();
   void take_poses(const RigPoses& poses, const RigState& state);
   void show_server(const RigClient& client);
+  std::vector<float> reactions(const RigState& state) const;
   void watch_status();
+  void drive(const std::string& who, const std::vector<double>& inputs);
   void publish_status();
   void note_events(const wire::StatusReport& before, const wire::StatusReport& now, double time);
 
   const LiveOptions options_;
   const config::LoadedMechanism loaded_;
   Scene scene_;
-  std::vector<float> poses_;      // link thread: of the instant that is arriving
-  std::uint64_t poses_step_ = 0;  // likewise
-  std::size_t poses_come_ = 0;    // bodies, likewise
-  std::mutex mutex_;              // of what follows
+  std::vector<float> poses_;       // link thread: of the instant that is arriving
+  std::uint64_t poses_step_ = 0;   // likewise
+  std::size_t poses_come_ = 0;     // bodies, likewise
+  std::uint32_t flags_since_ = 0;  // of all states since the last instant, likewise
+  SingularPoses singular_;         // likewise
+  std::vector<int> reaction_at_;   // (joints) column of the first of its six numbers; -1: no output has it. Likewise
+  rt::Histogram round_trip_ns_;    // written by the link thread
+  std::timed_mutex driving_;       // of what follows
+  std::string driver_name_;        // of the browser that has the inputs
+  std::unique_ptr<InputDriver> driver_;
+  std::mutex mutex_;  // of what follows
   std::string scene_message_;
   wire::StatusReport report_;
   bool connected_ = false;

@@ -92,7 +92,6 @@ void MechanismSubject::begin() {
   SceneContext context{
       .kind = "mechanism", .source = path_, .columns = columns_of_mechanism(loaded_->mechanism), .period = kDt};
   context.findings = find_problems(loaded_->mechanism);
-  scene_message_ = scene_message(loaded_->mechanism, scene_, context);
   playing_ = false;
   drag_.reset();
   behind_ = 0.0;
@@ -100,12 +99,18 @@ void MechanismSubject::begin() {
   report_ = StepReport();
   inputs_ = Inputs();
   stepper_.reset();
+  forces_.reset();
+  singular_ = std::make_unique<SingularPoses>(loaded_->mechanism);
+  context.in_loop = singular_->in_loop();
   try {
     stepper_ = std::make_unique<index3::Stepper>(make_stepper(*loaded_, {}));
     stepper_->read_outputs(report_, outputs_);
+    forces_ = std::make_unique<ActingForces>(loaded_->mechanism);
+    context.forces = forces_->list();
   } catch (const Error& error) {
     if (problem_.empty()) problem_ = error.what();
   }
+  scene_message_ = scene_message(loaded_->mechanism, scene_, context);
   broadcast().publish(Broadcast::Kind::scene, "{}");
   publish_motion();
   publish_status();
@@ -160,6 +165,7 @@ bool MechanismSubject::step() {
   }
   report_ = stepper_->step(inputs_, outputs_);
   if (!failed(report_.status)) return true;
+  publish_motion();
   problem_ = "the step failed: " +
              describe_fault(loaded_->mechanism, report_.status, report_.body, report_.joint, report_.output);
   failed_body_ = report_.body;
@@ -172,7 +178,7 @@ bool MechanismSubject::step() {
 void MechanismSubject::publish_motion() {
   std::vector<double> values(loaded_->mechanism.output_channels().size() + 4, std::nan(""));
   if (stepper_ == nullptr) {
-    broadcast().publish(Broadcast::Kind::motion, motion_message(0.0, 0, values, poses_of(loaded_->mechanism), {}));
+    broadcast().publish(Broadcast::Kind::motion, motion_message({.values = values}, poses_of(loaded_->mechanism)));
     return;
   }
   const std::size_t outputs = values.size() - 4;
@@ -182,22 +188,32 @@ void MechanismSubject::publish_motion() {
   values[outputs + 1] = energy.potential;
   values[outputs + 2] = energy.kinetic + energy.potential;
   values[outputs + 3] = report_.position_residual;
-  std::vector<float> reactions;
-  for (int j = 0; j < static_cast<int>(loaded_->mechanism.joints().size()); ++j) {
-    const Vec6 load = stepper_->joint_reaction(j);
-    for (int k = 0; k < 3; ++k) reactions.push_back(static_cast<float>(load[k]));
-  }
+  const Poses poses = poses_of(stepper_->state());
+  std::uint32_t marks = 0;
+  if (report_.status == StepStatus::not_converged) marks |= kMarkNotConverged;
+  if (failed(report_.status)) marks |= kMarkFaulted;
+  if (singular_->margin(poses) < kNearSingular) marks |= kMarkNearSingular;
+  const std::vector<float> forces = force_numbers(*stepper_, inputs_, *forces_);
   const std::uint64_t step = stepper_->state().step;
-  broadcast().publish(Broadcast::Kind::motion, motion_message(static_cast<double>(step) * kDt, step, values,
-                                                              poses_of(stepper_->state()), reactions));
+  broadcast().publish(Broadcast::Kind::motion,
+                      motion_message({static_cast<double>(step) * kDt, step, marks, values, forces}, poses));
+}
+
+// Between two steps, as in a live run.
+void MechanismSubject::set_parameter(const std::string& name, double value) {
+  const int index = stepper_->mechanism().parameter(name);
+  const Parameter& parameter = stepper_->mechanism().parameters()[static_cast<std::size_t>(index)];
+  require_allowed(parameter, value);
+  if (!stepper_->set_parameter(index, value))
+    throw Error("parameter " + name + " is fixed: it changes in the file only");
 }
 
 void MechanismSubject::publish_status() {
-  const Json status = {{"playing", playing_},
-                       {"problem", problem_},
-                       {"speed", speed_},
-                       {"failedBody", failed_body_},
-                       {"failedJoint", failed_joint_}};
+  Json parameters = Json::object();
+  if (stepper_ != nullptr)
+    for (const Parameter& p : stepper_->mechanism().parameters()) parameters[p.name] = p.value;
+  const Json status = {{"playing", playing_}, {"parameters", parameters},   {"problem", problem_},
+                       {"speed", speed_},     {"failedBody", failed_body_}, {"failedJoint", failed_joint_}};
   broadcast().publish(Broadcast::Kind::status, status.dump(-1, ' ', true, Json::error_handler_t::replace));
 }
 
@@ -212,6 +228,8 @@ void MechanismSubject::begin_drag(const Drag& drag) {
   const config::LoadedMechanism pulled = parse_mechanism_text(with_pull(*loaded_, drag.body, drag.point_b), path_);
   auto stepper = std::make_unique<index3::Stepper>(make_stepper(pulled, {}));
   stepper->restore(flat, stepper_->state().step);
+  for (int k = 0; k < static_cast<int>(stepper_->mechanism().parameters().size()); ++k)
+    stepper->set_parameter(k, stepper_->parameter(k));  // fixed ones are those of the file
   stepper_ = std::move(stepper);
   drag_ = drag;
 }
@@ -241,11 +259,12 @@ nlohmann::json MechanismSubject::command(const Json& request) {
   } else if (what == "step") {
     playing_ = false;
     if (step()) publish_motion();
+  } else if (what == "set") {
+    set_parameter(request.at("name").get<std::string>(), request.at("value").get<double>());
   } else if (what == "drag") {
-    const Drag drag{request.at("body").get<int>(), vector_in(request.at("point")), vector_in(request.at("target"))};
-    if (drag.body < 0 || drag.body >= static_cast<int>(loaded_->mechanism.bodies().size()))
-      throw Error("there is no such body");
-    begin_drag(drag);
+    const int bodies = static_cast<int>(loaded_->mechanism.bodies().size());
+    begin_drag({whole_number(request, "body", 0, bodies - 1), vector_in(request.at("point")),
+                vector_in(request.at("target"))});
   } else {
     throw Error("there is no such command");
   }

@@ -10,7 +10,9 @@
 #include <thread>
 
 #include "core/index3/stepper.h"
+#include "server/view/acting_forces.h"
 #include "server/view/scene.h"
+#include "server/view/singular_poses.h"
 #include "server/view/subject.h"
 
 namespace rigstep::server {
@@ -23,9 +25,9 @@ class MechanismSubject : public Subject {
 
   std::string scene() override;
   std::string mesh(std::size_t index) override;
-  std::string track(std::size_t) override { return {}; }
   // {"do": "play" | "pause" | "step" | "reset"}, {"do": "speed", "factor"}, {"do": "drag", "body", "point", "target"},
-  // {"do": "release"}: point in the body [m], target in the world [m].
+  // {"do": "release"}: point in the body [m], target in the world [m]. {"do": "set", "name", "value"}: of a tunable
+  // parameter.
   nlohmann::json command(const nlohmann::json& request) override;
   bool is_operation(const nlohmann::json&) const override { return false; }  // nothing but the page's own copy moves
 
@@ -44,6 +46,7 @@ class MechanismSubject : public Subject {
   void end_drag();
   void advance(double seconds);
   bool step();
+  void set_parameter(const std::string& name, double value);
   void publish_motion();
   void publish_status();
 
@@ -56,6 +59,8 @@ class MechanismSubject : public Subject {
   std::string problem_;  // of the file as it is now, or of the step that failed
   int failed_body_ = -1, failed_joint_ = -1;
   std::unique_ptr<index3::Stepper> stepper_;  // none: the start contradicts a joint
+  std::unique_ptr<ActingForces> forces_;      // likewise
+  std::unique_ptr<SingularPoses> singular_;
   bool playing_ = false;
   double speed_ = 1.0, behind_ = 0.0;  // [-], simulated time that is due [s]
   std::optional<Drag> drag_;

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <cstring>
+#include <cmath>
 
 #include "server/view/palette.h"
 
@@ -78,7 +78,7 @@ Json bodies_of(const Mechanism& m, const Scene& scene) {
   return all;
 }
 
-Json joints_of(const Mechanism& m) {
+Json joints_of(const Mechanism& m, const std::vector<bool>& in_loop) {
   Json all = Json::array();
   for (const Joint& j : m.joints()) {
     Json free = Json::array();
@@ -91,6 +91,7 @@ Json joints_of(const Mechanism& m) {
                    {"point", json(j.in_first.point_b)},
                    {"axis", json(Vec3(j.in_first.axes_b.col(2)))},
                    {"secondPoint", json(j.in_second.point_b)},
+                   {"inLoop", all.size() < in_loop.size() && in_loop[all.size()]},
                    {"freedoms", free}});
   }
   return all;
@@ -141,6 +142,38 @@ Json channels_of(const std::vector<Channel>& channels) {
   return all;
 }
 
+// Limits that are not finite are none.
+Json inputs_of(const std::vector<Channel>& channels, const std::vector<InputPolicy>& limits) {
+  const auto finite = [](double x) { return std::isfinite(x) ? Json(x) : Json(); };
+  Json all = channels_of(channels);
+  for (std::size_t k = 0; k < all.size(); ++k) {
+    const InputPolicy policy = k < limits.size() ? limits[k] : InputPolicy{};
+    all[k]["lower"] = finite(policy.minimum);
+    all[k]["upper"] = finite(policy.maximum);
+    all[k]["mostChange"] = finite(policy.most_change_per_step);
+    all[k]["safe"] = policy.safe;
+  }
+  return all;
+}
+
+Json parameters_of(const Mechanism& m) {
+  Json all = Json::array();
+  for (const Parameter& p : m.parameters())
+    all.push_back({{"name", p.name},
+                   {"unit", p.unit},
+                   {"value", p.value},
+                   {"minimum", p.minimum},
+                   {"maximum", p.maximum},
+                   {"tunable", p.tunable}});
+  return all;
+}
+
+Json forces_of(const std::vector<ActingForce>& forces) {
+  Json all = Json::array();
+  for (const ActingForce& force : forces) all.push_back({{"name", force.name}, {"body", force.body}});
+  return all;
+}
+
 Json events_of(const std::vector<std::vector<RunEvent>>& runs) {
   Json all = Json::array();
   for (const auto& run : runs) {
@@ -175,13 +208,15 @@ std::string scene_message(const Mechanism& m, const Scene& scene, const SceneCon
                         {"size", scene.size},
                         {"thickness", scene.thickness},
                         {"bodies", bodies_of(m, scene)},
-                        {"joints", joints_of(m)},
+                        {"joints", joints_of(m, context.in_loop)},
                         {"solids", solids_of(scene)},
                         {"lines", lines_of(scene)},
                         {"tyres", tyres_of(m)},
                         {"meshes", scene.meshes.size()},
                         {"columns", channels_of(context.columns)},
-                        {"inputs", channels_of(m.input_channels())},
+                        {"inputs", inputs_of(m.input_channels(), context.limits)},
+                        {"parameters", parameters_of(m)},
+                        {"forces", forces_of(context.forces)},
                         {"findings", findings},
                         {"problems", scene.problems},
                         {"tracks", context.tracks},
@@ -201,16 +236,15 @@ std::string mesh_message(const TriangleMesh& mesh) {
   return text;
 }
 
-std::string motion_message(double time, std::uint64_t step, std::span<const double> values, const Poses& poses,
-                           std::span<const float> reactions) {
+std::string motion_message(const Instant& instant, const Poses& poses) {
   std::string text;
-  const double head[2] = {time, static_cast<double>(step)};
-  const std::uint32_t counts[4] = {static_cast<std::uint32_t>(values.size()),
+  const double head[3] = {instant.time, static_cast<double>(instant.step), static_cast<double>(instant.marks)};
+  const std::uint32_t counts[4] = {static_cast<std::uint32_t>(instant.values.size()),
                                    static_cast<std::uint32_t>(7 * poses.size()),
-                                   static_cast<std::uint32_t>(reactions.size()), 0};
-  append(text, head, 2);
+                                   static_cast<std::uint32_t>(instant.forces.size()), 0};
+  append(text, head, 3);
   append(text, counts, 4);
-  append(text, values.data(), values.size());
+  append(text, instant.values.data(), instant.values.size());
   for (const BodyPose& pose : poses) {
     const float numbers[7] = {static_cast<float>(pose.r[0]), static_cast<float>(pose.r[1]),
                               static_cast<float>(pose.r[2]), static_cast<float>(pose.p[0]),
@@ -218,8 +252,39 @@ std::string motion_message(double time, std::uint64_t step, std::span<const doub
                               static_cast<float>(pose.p[3])};
     append(text, numbers, 7);
   }
-  append(text, reactions.data(), reactions.size());
+  append(text, instant.forces.data(), instant.forces.size());
   return text;
+}
+
+std::vector<float> force_numbers(const index3::Stepper& stepper, const Inputs& inputs, ActingForces& acting) {
+  std::vector<float> numbers;
+  for (int j = 0; j < static_cast<int>(stepper.mechanism().joints().size()); ++j) {
+    const Vec6 load = stepper.joint_reaction(j);
+    for (int k = 0; k < 6; ++k) numbers.push_back(static_cast<float>(load[k]));
+  }
+  const std::vector<float> others = acting.read(stepper, inputs);
+  numbers.insert(numbers.end(), others.begin(), others.end());
+  return numbers;
+}
+
+int whole_number(const nlohmann::json& request, const char* field, int least, int most) {
+  const Json& value = request.at(field);
+  const double number = value.is_number() ? value.get<double>() : std::nan("");
+  if (!(number >= least && number <= most) || number != std::nearbyint(number))
+    throw Error(fmt::format("{} is no whole number from {} to {}", field, least, most));
+  return static_cast<int>(number);
+}
+
+nlohmann::json distribution_json(const std::string& name, const rt::Histogram& histogram) {
+  const auto counts = histogram.quarters();
+  return {{"name", name},
+          {"count", histogram.count()},
+          {"p50", histogram.percentile(50.0)},
+          {"p99", histogram.percentile(99.0)},
+          {"p999", histogram.percentile(99.9)},
+          {"max", histogram.max()},
+          {"firstQuarter", 0},
+          {"quarters", counts}};
 }
 
 }  // namespace rigstep::server

@@ -119,8 +119,8 @@ struct PageServer::Impl {
     server.set_payload_max_length(kMostBytes);
     server.set_read_timeout(5);
     server.set_write_timeout(5);
-    server.set_keep_alive_timeout(2);
-    server.set_keep_alive_max_count(1000);
+    // one request a connection: what follows a refused request in its body is never taken for another request
+    server.set_keep_alive_max_count(1);
     server.set_tcp_nodelay(true);
     server.set_default_headers({{"Content-Security-Policy", kPolicy},
                                 {"X-Content-Type-Options", "nosniff"},
@@ -178,6 +178,9 @@ struct PageServer::Impl {
     const std::string host = request.get_header_value("Host"), origin = request.get_header_value("Origin");
     const std::string site = request.get_header_value("Sec-Fetch-Site");
     const bool is_data = request.path.starts_with("/api/");
+    const bool has_no_bound = request.has_header("Transfer-Encoding") || request.has_header("Content-Encoding") ||
+                              (request.method != "GET" && !request.has_header("Content-Length"));
+    if (has_no_bound) return refuse(response, 411, "a request has its length, and no encoding"), Answer::Handled;
     if (!is_own_host(host))
       return refuse(response, 421, "this server does not answer by that name: use its address"), Answer::Handled;
     if (!origin.empty() && origin != "http://" + host)
@@ -201,7 +204,14 @@ struct PageServer::Impl {
       send_binary(subject.mesh(std::stoul(request.matches[1])), response);
     });
     server.Get(R"(/api/track/(\d))", [this](const Request& request, Response& response) {
-      send_binary(subject.track(std::stoul(request.matches[1])), response);
+      send_shared(subject.track(std::stoul(request.matches[1])), response);
+    });
+    server.Get(R"(/api/steps/(\d)/(\d{1,18}))", [this](const Request& request, Response& response) {
+      try {
+        send_binary(subject.steps(std::stoul(request.matches[1]), std::stoull(request.matches[2])), response);
+      } catch (const Error& error) {
+        refuse(response, 409, error.what());
+      }
     });
     server.Get("/api/stream", [this](const Request&, Response& response) { stream(response); });
     server.Post("/api/command", [this](const Request& request, Response& response) { command(request, response); });
@@ -229,6 +239,15 @@ struct PageServer::Impl {
   static void send_binary(std::string bytes, Response& response) {
     if (bytes.empty()) return refuse(response, 404, "there is nothing under this number");
     response.set_content(std::move(bytes), "application/octet-stream");
+  }
+
+  // However many browsers load it, it is there once.
+  static void send_shared(const std::shared_ptr<const std::string>& bytes, Response& response) {
+    if (bytes == nullptr) return refuse(response, 404, "there is nothing under this number");
+    response.set_content_provider(bytes->size(), "application/octet-stream",
+                                  [bytes](std::size_t offset, std::size_t length, httplib::DataSink& sink) {
+                                    return sink.write(bytes->data() + offset, length);
+                                  });
   }
 
   void stream(Response& response) {

@@ -24,7 +24,8 @@ class RecordingSubject : public Subject {
 
   std::string scene() override { return scene_message_; }
   std::string mesh(std::size_t index) override;
-  std::string track(std::size_t index) override;
+  std::shared_ptr<const std::string> track(std::size_t index) override;
+  std::string steps(std::size_t index, std::uint64_t from) override;
   nlohmann::json command(const nlohmann::json&) override { throw Error("a recording is played by the page itself"); }
   bool is_operation(const nlohmann::json&) const override { return false; }
 
@@ -38,8 +39,11 @@ class RecordingSubject : public Subject {
   std::vector<config::LoadedMechanism> loaded_;
   Scene scene_;
   std::string scene_message_;
-  std::mutex mutex_;  // of tracks_
-  std::vector<std::string> tracks_;
+  std::size_t frame_bytes_ = 1;  // of a track
+  std::mutex stepping_;          // of steps()
+  std::mutex mutex_;             // of what follows
+  std::vector<std::shared_ptr<const std::string>> tracks_;
+  nlohmann::json distributions_ = nlohmann::json::array();
   std::atomic<bool> stopping_{false};
   std::thread thread_;
 };

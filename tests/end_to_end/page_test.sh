@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The page of rigstep view in a real browser: a mechanism file, recordings, a live run; its security; its accessibility.
-# Pictures of it are left in this test's folder. Asserts no times; prints frame rates.
+# Pictures of it are left in this test's folder. Asserts no times; page/frame_rates.mjs measures.
 source "$(dirname "$0")/lib.sh"
 
 chromium=$(command -v chromium || command -v chromium-browser) || { echo "skipped: no chromium here"; exit 77; }

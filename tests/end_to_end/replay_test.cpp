@@ -347,6 +347,36 @@ TEST_CASE("every full state of a live run is compared") {
   CHECK(replay(run.path, {}).states == states);
 }
 
+TEST_CASE("a replay from a step on begins at the full state before it, with the bits of the whole replay") {
+  const Recorded& run = recorded();
+  const std::uint64_t from = run.summary.steps / 2 + 7;
+  std::vector<std::uint64_t> whole, repeated;  // hashes of the states
+  std::vector<std::uint64_t> step;
+  replay(run.path, {}, [&](const ReplayedStep& at) {
+    whole.push_back(at.state->hash());
+    step.push_back(at.recorded.step);
+    return true;
+  });
+  std::size_t k = 0;
+  std::uint64_t first = 0;
+  replay(
+      run.path, {},
+      [&](const ReplayedStep& at) {
+        REQUIRE(at.recorded.step == step[k]);
+        if (at.state != nullptr) {
+          if (first == 0) first = at.recorded.step;
+          REQUIRE(at.state->hash() == whole[k]);
+          CHECK(&at.stepper->state() == at.state);
+        }
+        ++k;
+        return at.recorded.step < from + 20;
+      },
+      from);
+  CHECK(step[k - 1] == from + 20);
+  CHECK(first > from - kFullStateEvery - 1);
+  CHECK(first <= from);
+}
+
 TEST_CASE("the sine of the rig is in the recording as it was applied") {
   wire::RecordingReader reader(recorded().path);
   double low = 0.0, high = 0.0;

@@ -51,9 +51,8 @@ export async function getMesh(index: number): Promise<Mesh> {
   };
 }
 
-export async function getTrack(index: number): Promise<Track> {
-  const buffer = await (await ask(`/api/track/${index}`)).arrayBuffer();
-  const [frames = 0, bodies = 0, columns = 0] = new Uint32Array(buffer, 0, 3);
+function toTrack(buffer: ArrayBuffer): Track {
+  const [frames = 0, bodies = 0, columns = 0, forces = 0] = new Uint32Array(buffer, 0, 4);
   let at = 16;
   const numbers = (count: number): Float64Array => {
     const all = new Float64Array(buffer, at, count);
@@ -62,8 +61,19 @@ export async function getTrack(index: number): Promise<Track> {
   };
   const time = numbers(frames);
   const step = numbers(frames);
+  const marks = numbers(frames);
   const values = numbers(columns * frames);
-  return { frames, time, step, values, poses: new Float32Array(buffer, at, 7 * bodies * frames) };
+  const poses = new Float32Array(buffer, at, 7 * bodies * frames);
+  return { frames, time, step, marks, values, poses, forces: new Float32Array(buffer, at + poses.byteLength, forces * frames) };
+}
+
+export async function getTrack(index: number): Promise<Track> {
+  return toTrack(await (await ask(`/api/track/${index}`)).arrayBuffer());
+}
+
+// Every step from this one on, as many as the server gives at a time.
+export async function getSteps(index: number, from: number): Promise<Track> {
+  return toTrack(await (await ask(`/api/steps/${index}/${Math.max(1, Math.round(from))}`)).arrayBuffer());
 }
 
 export async function command(request: Record<string, unknown>): Promise<unknown> {
@@ -80,15 +90,16 @@ export interface Handlers {
 
 function toMotion(bytes: Uint8Array): Motion {
   const buffer = bytes.slice().buffer; // begins at a multiple of eight
-  const [time = 0, step = 0] = new Float64Array(buffer, 0, 2);
-  const [values = 0, poses = 0, reactions = 0] = new Uint32Array(buffer, 16, 3);
-  const floats = 32 + 8 * values;
+  const [time = 0, step = 0, marks = 0] = new Float64Array(buffer, 0, 3);
+  const [values = 0, poses = 0, forces = 0] = new Uint32Array(buffer, 24, 3);
+  const floats = 40 + 8 * values;
   return {
     time,
     step,
-    values: new Float64Array(buffer, 32, values),
+    marks,
+    values: new Float64Array(buffer, 40, values),
     poses: new Float32Array(buffer, floats, poses),
-    reactions: new Float32Array(buffer, floats + 4 * poses, reactions),
+    forces: new Float32Array(buffer, floats + 4 * poses, forces),
   };
 }
 

@@ -74,14 +74,17 @@ export function meshGeometry(vertices: Float32Array, corners: Uint32Array): Buff
   return toCreasedNormals(geometry, 0.6);
 }
 
-// detail: 1 as usual, 0 where there are many or no graphics processor draws.
-export function unitGeometry(name: string, detail: number): BufferGeometry {
-  const round = detail > 0 ? 28 : 8;
+// How round things are: where no graphics processor draws, corners cost more than anything else.
+export type Detail = "fine" | "plain" | "coarse";
+const segmentsRound: Record<Detail, number> = { fine: 28, plain: 14, coarse: 8 };
+
+export function unitGeometry(name: string, detail: Detail): BufferGeometry {
+  const round = segmentsRound[detail];
   if (name === "box") return new BoxGeometry(1, 1, 1);
   if (name === "sphere") return new SphereGeometry(1, round, round / 2);
   if (name === "cone") return new CylinderGeometry(0, 1, 1, round).rotateX(Math.PI / 2);
-  if (name === "coil") return new TubeGeometry(new Helix(), detail > 0 ? 160 : 80, 0.16, detail > 0 ? 6 : 3).scale(1, 1, 1 / coilLength);
-  if (name.startsWith("tube:")) return tubeGeometry(Number(name.slice(5)), detail > 0 ? 40 : 16);
+  if (name === "coil") return new TubeGeometry(new Helix(), detail === "fine" ? 160 : 64, 0.16, detail === "fine" ? 6 : 3).scale(1, 1, 1 / coilLength);
+  if (name.startsWith("tube:")) return tubeGeometry(Number(name.slice(5)), round + 6);
   return new CylinderGeometry(1, 1, 1, round).rotateX(Math.PI / 2);
 }
 
@@ -140,6 +143,44 @@ export class Batch {
       (this.mesh.material as Material).dispose();
       this.mesh.dispose();
     }
+  }
+}
+
+// The batches of a scene, by geometry and opacity.
+export class Batches {
+  private readonly batches = new Map<string, Batch>();
+  private list: Batch[] = [];
+
+  constructor(readonly detail: Detail) {}
+
+  of(name: string, opacity: number): Batch {
+    return this.made(`${name}/${opacity}`, opacity, () => unitGeometry(name, this.detail));
+  }
+
+  made(key: string, opacity: number, make: () => BufferGeometry): Batch {
+    let batch = this.batches.get(key);
+    if (batch === undefined) {
+      batch = new Batch(make(), opacity);
+      this.batches.set(key, batch);
+      this.list = [...this.batches.values()];
+    }
+    return batch;
+  }
+
+  all(): Batch[] {
+    return this.list;
+  }
+
+  paint(look: (owner: number) => { light: number; mark: string | null }): void {
+    for (const batch of this.list)
+      batch.owners.forEach((owner, k) => {
+        const { light, mark } = look(owner);
+        batch.colour(k, light, mark);
+      });
+  }
+
+  dispose(): void {
+    for (const batch of this.list) batch.dispose();
   }
 }
 

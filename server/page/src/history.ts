@@ -1,5 +1,6 @@
 // The last minutes of a live run, or all of a recording: columns over time.
 import type { Motion, Track } from "./model";
+import { Player } from "./player";
 
 const most = 36_000; // instants: ten minutes at 60 a second
 
@@ -49,10 +50,35 @@ export class History {
   }
 }
 
-export function seriesOf(track: Track, columns: number[]): Series {
+function seriesOf(track: Track, columns: number[]): Series {
   return {
     count: track.frames,
     time: track.time,
     values: columns.map((k) => track.values.subarray(k * track.frames, (k + 1) * track.frames)),
   };
+}
+
+// Between two instants of a run.
+function valueAt(track: Track, column: Float64Array, time: number): number {
+  const k = Player.frameAt(track, time);
+  const begin = track.time[k] ?? time;
+  const end = track.time[Math.min(k + 1, track.frames - 1)] ?? begin;
+  const from = column[k] ?? Number.NaN;
+  const to = column[Math.min(k + 1, track.frames - 1)] ?? from;
+  return end > begin ? from + ((to - from) * (time - begin)) / (end - begin) : from;
+}
+
+// Columns of each run, then the second less the first; at the instants of the first.
+export function seriesOfRuns(tracks: Track[], columns: number[]): Series {
+  const first = tracks[0];
+  if (first === undefined) return { count: 0, time: new Float64Array(0), values: [] };
+  const series = seriesOf(first, columns);
+  for (const track of tracks.slice(1))
+    for (const column of seriesOf(track, columns).values) series.values.push(Float64Array.from(first.time, (t) => valueAt(track, column, t)));
+  if (tracks.length > 1)
+    for (let k = 0; k < columns.length; ++k) {
+      const [one, two] = [series.values[k], series.values[columns.length + k]];
+      series.values.push(Float64Array.from(first.time, (_, at) => (two?.[at] ?? Number.NaN) - (one?.[at] ?? Number.NaN)));
+    }
+  return series;
 }

@@ -1,7 +1,7 @@
 // What there is: findings, bodies and joints to choose from, and the numbers of the one that is chosen.
 import { byId, element, number, table } from "./elements";
 import type { Motion, Scene } from "./model";
-import type { Part } from "./scene_view";
+import type { Part } from "./parts";
 
 const mostParts = 400; // that are listed at a time
 
@@ -30,6 +30,7 @@ export class Inspector {
     this.scene = scene;
     this.selected = null;
     this.list();
+    byId("inspector").replaceChildren();
     const findings = byId("findings");
     findings.hidden = scene.findings.length + scene.problems.length === 0;
     findings.replaceChildren(
@@ -117,8 +118,9 @@ export class Inspector {
         ["free", joint.freedoms.join(", ") || "nothing measured"],
         ["axis", `${vector(joint.axis, 4)} in ${bodyName(joint.first)}`],
       ];
-      if (motion.reactions.length >= 3 * part.index + 3)
-        rows.push(["force", `${vector(motion.reactions.subarray(3 * part.index, 3 * part.index + 3), 4)} N on ${bodyName(joint.second)}`]);
+      const load = motion.forces.subarray(6 * part.index, 6 * part.index + 6);
+      if (load.length === 6)
+        rows.push(["force", `${vector(load.subarray(0, 3), 4)} N on ${bodyName(joint.second)}`], ["torque", `${vector(load.subarray(3), 4)} N m`]);
       for (const finding of scene.findings) if (finding.joint === part.index) rows.push([finding.severity, finding.text]);
       return rows;
     }

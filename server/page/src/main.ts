@@ -1,22 +1,25 @@
 // The page: what the server shows, in three dimensions and over time.
 import { Vector3 } from "three";
-import { command, getScene, getTrack, watch } from "./api";
-import { byId, button, element, number, toggle } from "./elements";
-import { History, seriesOf } from "./history";
+import { command, getScene, getSteps, getTrack, watch } from "./api";
+import { initialDirection } from "./camera";
+import { byId, button, element, number } from "./elements";
+import { Header, isDark } from "./header";
+import { History, seriesOfRuns } from "./history";
 import { Inspector } from "./inspector";
-import { LivePanel } from "./live_panel";
-import type { Event, Motion, Scene, Status, Track } from "./model";
+import { type Event, type Motion, type Scene, type Status, mark } from "./model";
 import "./page.css";
+import type { Part } from "./parts";
 import { Player } from "./player";
 import { Plots, type Curve } from "./plots";
-import { SceneView, type Part, type Shown } from "./scene_view";
+import { SceneView } from "./scene_view";
+import { SidePanel } from "./side_panel";
 
 const view = new SceneView(byId<HTMLCanvasElement>("scene"));
 const inspector = new Inspector();
 const plots = new Plots(byId("plot"));
-const panel = new LivePanel();
+const panel = new SidePanel();
 const history = new History();
-const player = new Player();
+const player = new Player(getSteps);
 
 let scene: Scene | null = null;
 let status: Status = {};
@@ -24,6 +27,8 @@ let chosen: number[] = []; // columns that are plotted
 let seconds = 20; // of a live plot
 let paused = false;
 let plotDue = 0;
+
+const mostEvents = 200; // that are listed
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
@@ -40,85 +45,23 @@ function ask(request: Record<string, unknown>): void {
   );
 }
 
-// ---- light and dark ----
-
-function dark(): boolean {
-  const set = document.documentElement.dataset["theme"];
-  return set === undefined ? matchMedia("(prefers-color-scheme: dark)").matches : set === "dark";
-}
-
 function applyTheme(): void {
-  const isDark = dark();
-  view.setColours(isDark ? "#161a20" : "#f7f8fa", isDark ? "#2b323c" : "#dde2e8");
-  plots.setColours(isDark ? "#c7ced8" : "#3a4450", isDark ? "#2b323c" : "#e4e8ed");
+  const dark = isDark();
+  view.setColours(dark ? "#161a20" : "#f7f8fa", dark ? "#2b323c" : "#dde2e8");
+  plots.setColours(dark ? "#c7ced8" : "#3a4450", dark ? "#2b323c" : "#e4e8ed");
   plotDue = 0;
 }
 
-// ---- the header ----
-
-const directions: [string, string, () => Vector3][] = [
-  ["Home", "as at first (0)", () => (scene === null ? new Vector3(0, -1, 0) : view.initialDirection(scene))],
-  ["Front", "along y (1)", () => new Vector3(0, -1, 0)],
-  ["Side", "along x (2)", () => new Vector3(1, 0, 0)],
-  ["Top", "along z (3)", () => new Vector3(0, 0, 1)],
-];
-
-const toggles: [keyof Shown, string, string][] = [
-  ["grid", "Grid", "ground grid (g)"],
-  ["masses", "Masses", "mass centres (m)"],
-  ["frames", "Frames", "frames of the bodies (f)"],
-  ["axes", "Axes", "axes of the joints (a)"],
-  ["reactions", "Reactions", "forces in the joints (r)"],
-  ["trace", "Trace", "path of the selected body (t)"],
-];
-
-const toggleButtons = new Map<string, HTMLButtonElement>();
-
-function makeHeader(): void {
-  byId("views").append(...directions.map(([label, title, toward]) => button(label, title, () => view.lookFrom(toward()))));
-  const parallel = toggle("Parallel", "parallel projection (p)", false, (yes) => view.setParallel(yes));
-  toggleButtons.set("p", parallel);
-  byId("views").append(parallel);
-  for (const [name, label, title] of toggles) {
-    const made = toggle(label, title, view.shown[name], (yes) => view.setShown(name, yes));
-    toggleButtons.set(title.slice(-2, -1), made);
-    byId("toggles").append(made);
-  }
-  const theme = button("Dark", "light or dark (d)", () => {
-    document.documentElement.dataset["theme"] = dark() ? "light" : "dark";
-    applyTheme();
-  });
-  toggleButtons.set("d", theme);
-  byId("toggles").append(theme, button("Keys", "what the keys do (?)", () => byId<HTMLDialogElement>("help").showModal()));
-}
-
-function makeHelp(): void {
-  const rows: [string, string][] = [
-    ["0 1 2 3", "look from home, front, side, top"],
-    ["p", "parallel projection"],
-    ...toggles.map(([, , title]) => [title.slice(-2, -1), title.slice(0, -4)] as [string, string]),
-    ["d", "light or dark"],
-    ["space", "play or pause"],
-    ["left, right", "one instant back or on"],
-    ["Esc", "select nothing"],
-    ["shift and drag", "pull a body with a spring"],
-  ];
-  const list = element("dl");
-  for (const [key, what] of rows) list.append(element("dt", {}, key), element("dd", {}, what));
-  byId("help").append(element("h2", {}, "Keys"), list, button("Close", "close", () => byId<HTMLDialogElement>("help").close()));
-}
+const home = (): Vector3 => (scene === null ? new Vector3(0, -1, 0) : initialDirection(scene));
+const header = new Header(view, home, applyTheme);
 
 function onKey(event: KeyboardEvent): void {
   const target = event.target;
   if (event.ctrlKey || event.metaKey || event.altKey || target instanceof HTMLInputElement || target instanceof HTMLSelectElement) return;
-  const direction = directions["0123".indexOf(event.key)];
-  if (event.key.length === 1 && direction !== undefined) view.lookFrom(direction[2]());
-  else if (event.key === " " && !(target instanceof HTMLButtonElement)) playOrPause();
+  if (event.key === " " && !(target instanceof HTMLButtonElement)) playOrPause();
   else if (event.key === "ArrowLeft" || event.key === "ArrowRight") stepBy(event.key === "ArrowLeft" ? -1 : 1);
   else if (event.key === "Escape") select(null);
-  else if (event.key === "?") byId<HTMLDialogElement>("help").showModal();
-  else if (toggleButtons.has(event.key)) toggleButtons.get(event.key)?.click();
-  else return;
+  else if (!header.press(event.key)) return;
   event.preventDefault();
 }
 
@@ -131,8 +74,8 @@ function select(part: Part | null): void {
 }
 
 inspector.onSelect = select;
-view.onPick = select;
-view.onHover = (part, x, y) => {
+view.picking.onPick = select;
+view.picking.onHover = (part, x, y) => {
   const tip = byId("tip");
   tip.hidden = part === null;
   if (part === null) return;
@@ -158,17 +101,24 @@ function playOrPause(): void {
   showPlaying();
 }
 
-function stepBy(frames: number): void {
-  if (scene?.kind === "recording") {
-    player.step(frames);
-    showInstant();
-  } else if (scene?.kind === "mechanism" && frames > 0) ask({ do: "step" });
+function stepBy(steps: number): void {
+  if (scene?.kind === "recording")
+    player.step(steps).then(
+      () => (showPlaying(), showInstant()),
+      (error: unknown) => banner(messageOf(error)),
+    );
+  else if (scene?.kind === "mechanism" && steps > 0) ask({ do: "step" });
 }
+
+const rest = 250; // of the slider, before the very step is fetched [ms]
+let resting = 0;
 
 function seek(time: number): void {
   if (scene?.kind !== "recording") return;
   player.seek(time);
   showInstant();
+  clearTimeout(resting);
+  resting = setTimeout(() => void player.fetchSteps().then(() => !player.playing && showInstant()).catch(() => undefined), rest);
 }
 
 plots.onTime = seek;
@@ -183,7 +133,7 @@ function makeTransport(shown: Scene): void {
   place.replaceChildren(playButton);
   if (shown.kind !== "live") {
     if (shown.kind === "mechanism") place.append(button("Step", "one step (right)", () => stepBy(1)), button("Reset", "to the start", () => ask({ do: "reset" })));
-    else place.append(button("◀", "one instant back (left)", () => stepBy(-1)), button("▶", "one instant on (right)", () => stepBy(1)), slider);
+    else place.append(button("◀", "one step back (left)", () => stepBy(-1)), button("▶", "one step on (right)", () => stepBy(1)), slider);
     const speed = element("select", { title: "speed" });
     speed.setAttribute("aria-label", "speed");
     for (const factor of [0.01, 0.1, 0.25, 0.5, 1, 2, 5]) speed.append(element("option", { value: String(factor), selected: factor === 1 }, `${factor} ×`));
@@ -227,7 +177,7 @@ function makeChannels(shown: Scene): void {
       chosen = box.checked ? [...chosen, index] : chosen.filter((k) => k !== index);
       plots.make(curves());
       plotDue = 0;
-      if (shown.kind === "recording") plots.update(recordingSeries(), eventsNow(), player.time, null);
+      if (shown.kind === "recording") plots.update(seriesOfRuns(player.tracks, chosen), eventsNow(), player.time, null);
     };
     return element("label", {}, box, `${column.name} [${column.unit}]`);
   });
@@ -238,41 +188,10 @@ function eventsNow(): Event[] {
   return scene?.kind === "live" ? (status.events ?? []) : (scene?.events.flat() ?? []);
 }
 
-function showEvents(): void {
-  const place = byId("side");
-  if (scene === null || scene.kind === "live") return;
-  const events = scene.events.flat();
-  place.hidden = events.length === 0;
-  place.replaceChildren(
-    ...events.slice(0, 200).map((event) => button(`${number(event.time, 6)} s  ${event.text}`, "go there", () => seek(event.time))),
-  );
-}
-
-// Between two instants of a run.
-function valueAt(track: Track, column: Float64Array, time: number): number {
-  const k = Player.frameAt(track, time);
-  const begin = track.time[k] ?? time;
-  const end = track.time[Math.min(k + 1, track.frames - 1)] ?? begin;
-  const from = column[k] ?? Number.NaN;
-  const to = column[Math.min(k + 1, track.frames - 1)] ?? from;
-  return end > begin ? from + ((to - from) * (time - begin)) / (end - begin) : from;
-}
-
-// Of each run, then the second less the first; at the instants of the first.
-function recordingSeries(): { count: number; time: Float64Array; values: Float64Array[] } {
-  const first = player.tracks[0];
-  if (first === undefined) return { count: 0, time: new Float64Array(0), values: [] };
-  const series = seriesOf(first, chosen);
-  for (const track of player.tracks.slice(1)) {
-    const other = seriesOf(track, chosen);
-    for (const column of other.values) series.values.push(Float64Array.from(first.time, (t) => valueAt(track, column, t)));
-  }
-  if (player.tracks.length > 1)
-    for (let k = 0; k < chosen.length; ++k) {
-      const [one, two] = [series.values[k], series.values[chosen.length + k]];
-      series.values.push(Float64Array.from(first.time, (_, at) => (two?.[at] ?? Number.NaN) - (one?.[at] ?? Number.NaN)));
-    }
-  return series;
+// Of a recording, to go there.
+function eventButtons(shown: Scene): HTMLElement[] {
+  if (shown.kind !== "recording") return [];
+  return shown.events.flat().slice(0, mostEvents).map((event) => button(`${number(event.time, 6)} s  ${event.text}`, "go there", () => seek(event.time)));
 }
 
 function updatePlots(now: number): void {
@@ -285,9 +204,23 @@ function updatePlots(now: number): void {
 
 // ---- what comes ----
 
+// What is wrong with the instant that is shown.
+function showAlarms(motion: Motion): void {
+  const alarms = [
+    [mark.faulted, "fault"],
+    [mark.notConverged, "step not converged"],
+    [mark.nearSingular, "near a singular pose"],
+  ] as const;
+  const text = alarms.filter(([bit]) => (motion.marks & bit) !== 0).map(([, name]) => name).join(" · ");
+  const place = byId("alarms");
+  if (place.textContent !== text) place.textContent = text;
+  place.hidden = text === "";
+}
+
 function showMotion(motion: Motion): void {
   view.place(motion);
-  byId("clock").textContent = `${motion.time.toFixed(3)} s`;
+  showAlarms(motion);
+  byId("clock").textContent = scene?.kind === "recording" ? `${motion.time.toFixed(4)} s · step ${motion.step}` : `${motion.time.toFixed(3)} s`;
   inspector.update(motion, performance.now());
 }
 
@@ -320,7 +253,7 @@ async function loadMissingTracks(): Promise<void> {
   slider.min = String(player.start);
   slider.max = String(player.end);
   plots.make(curves());
-  plots.update(recordingSeries(), eventsNow(), player.time, null);
+  plots.update(seriesOfRuns(player.tracks, chosen), eventsNow(), player.time, null);
   showInstant();
 }
 
@@ -332,17 +265,17 @@ async function showScene(): Promise<void> {
   byId("name").textContent = shown.name;
   byId("kind").textContent = `${shown.kind} · ${shown.source}`;
   if (!isSame || chosen.some((k) => k >= shown.columns.length)) chosen = shown.columns.length > 0 ? [0] : [];
-  if (!isSame) player.tracks = [];
+  if (!isSame) player.forget();
   history.reset(shown.columns.length);
   inspector.show(shown);
-  panel.show(shown, banner);
+  panel.show(shown, eventButtons(shown), banner);
   makeTransport(shown);
   makeChannels(shown);
-  showEvents();
   plots.make(curves());
-  await view.show(shown, isSame);
+  await view.show(shown, isSame ? null : home);
   view.mark(shown.findings.filter((f) => f.severity !== "note" && f.joint >= 0).map((f) => f.joint), -1, -1);
-  view.onDrag = shown.kind === "mechanism" ? drag : null;
+  view.picking.onDrag = shown.kind === "mechanism" ? drag : null;
+  panel.update(status, shown);
   if (shown.kind === "recording") await loadTracks();
 }
 
@@ -363,9 +296,10 @@ function showStatus(told: Status): void {
   const fault = told.fault ?? "";
   banner([told.problem ?? "", fault].filter((text) => text !== "").join("\n"));
   const state = byId("state");
+  const isStopped = (told.failedBody ?? -1) >= 0 || (told.failedJoint ?? -1) >= 0;
   const progress = told.progress !== undefined && told.progress < 1 ? `replaying ${Math.round(100 * told.progress)} %` : "";
-  state.textContent = progress || (told.loop ?? (told.playing === true ? "playing" : told.connected === false ? "not connected" : "ready"));
-  state.classList.toggle("bad", fault !== "" || told.connected === false);
+  state.textContent = progress || (told.loop ?? (told.playing === true ? "playing" : told.connected === false ? "not connected" : isStopped ? "stopped" : "ready"));
+  state.classList.toggle("bad", fault !== "" || isStopped || told.connected === false);
   if (scene !== null) {
     panel.update(told, scene);
     const marked = scene.findings.filter((f) => f.severity !== "note" && f.joint >= 0).map((f) => f.joint);
@@ -390,8 +324,6 @@ function frame(now: number, before: number): void {
   updatePlots(now);
 }
 
-makeHeader();
-makeHelp();
 applyTheme();
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", applyTheme);
 addEventListener("keydown", onKey);
@@ -401,11 +333,12 @@ requestAnimationFrame((now) => frame(now, now));
 Object.assign(window, {
   rigstep: {
     frames: () => view.framesDrawn,
-    framesPerSecond: () => view.framesPerSecond,
     time: () => view.motion?.time ?? 0,
     position: (body: string) => view.positionsOf(scene?.bodies.findIndex((b) => b.name === body) ?? -1),
     value: (name: string) => view.motion?.values[scene?.columns.findIndex((c) => c.name === name) ?? -1] ?? Number.NaN,
-    software: () => view.software,
+    bodies: () => scene?.bodies.length ?? 0,
+    step: () => view.motion?.step ?? 0,
+    marks: () => view.motion?.marks ?? 0,
   },
 });
 

@@ -41,6 +41,7 @@ export interface Joint {
   point: Vector; // in the first body [m]
   axis: Vector; // likewise
   secondPoint: Vector; // in the second body [m]
+  inLoop: boolean; // a loop goes through it
   freedoms: string[];
 }
 
@@ -71,6 +72,20 @@ export interface Event {
   text: string;
 }
 
+export interface Input extends Column {
+  lower: number | null; // of the rig file; null: none, or not known
+  upper: number | null;
+  mostChange: number | null; // a step
+  safe: number;
+}
+
+export interface Parameter extends Column {
+  value: number; // declared
+  minimum: number;
+  maximum: number;
+  tunable: boolean;
+}
+
 export interface Scene {
   kind: "mechanism" | "recording" | "live";
   name: string;
@@ -93,8 +108,22 @@ export interface Scene {
   tracks: string[]; // of recordings: their names
   events: Event[][];
   control: boolean;
-  inputs: { name: string; unit: string; lower: number | null; upper: number | null }[];
+  inputs: Input[];
+  parameters: Parameter[];
+  forces: { name: string; body: number }[]; // that act beside the joints' reactions
   period: number; // [s]
+}
+
+// Times over quarters of octaves, counted from firstQuarter on.
+export interface Distribution {
+  name: string;
+  count: number;
+  p50: number; // [ns]
+  p99: number;
+  p999: number;
+  max: number;
+  firstQuarter: number;
+  quarters: number[];
 }
 
 export interface Status {
@@ -109,21 +138,29 @@ export interface Status {
   failedBody?: number;
   failedJoint?: number;
   controller?: string;
-  flags?: string[];
   inputAge?: number; // [steps]
   counters?: [string, number][];
-  distributions?: { name: string; p50: number; p99: number; p999: number; max: number; count: number }[];
+  distributions?: Distribution[];
+  parameters?: Record<string, number>; // values that act now
+  controllerAddress?: string;
+  observers?: number;
+  recordingError?: string;
   clock?: string;
   events?: Event[];
 }
 
-// One instant. poses: 7 numbers a body; reactions: 3 a joint, or none.
+// Bits of what is wrong with an instant.
+export const mark = { notConverged: 1, nearSingular: 2, faulted: 4 };
+
+// One instant. poses: 7 numbers a body; forces: force and torque on the second body of each joint at its point, then
+// point, force and torque of each of Scene.forces, all in the world; or none.
 export interface Motion {
   time: number;
   step: number;
+  marks: number;
   values: Float64Array;
   poses: Float32Array;
-  reactions: Float32Array;
+  forces: Float32Array;
 }
 
 // A recording's instants: frame k has values[column * frames + k] and poses[(k * bodies + body) * 7 ...].
@@ -131,6 +168,8 @@ export interface Track {
   frames: number;
   time: Float64Array;
   step: Float64Array;
+  marks: Float64Array;
   values: Float64Array;
   poses: Float32Array;
+  forces: Float32Array;
 }

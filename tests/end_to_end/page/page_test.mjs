@@ -1,65 +1,14 @@
 // What page_test.sh has a browser do. Exits with 1 at the first thing that is wrong.
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
 import { createRequire } from "node:module";
 import { readFileSync, writeFileSync, mkdirSync } from "node:fs";
-import { Agent, request } from "node:http";
+import { Agent } from "node:http";
+import { ask, requestInRequest, start, statuses, stop, view } from "./servers.mjs";
 
-const { RIGSTEP, SOURCE, chromium: browserPath } = process.env;
+const { SOURCE, chromium: browserPath } = process.env;
 const packages = createRequire(`${SOURCE}/server/page/package.json`);
 const { chromium } = packages("playwright-core");
 const axe = readFileSync(packages.resolve("axe-core/axe.min.js"), "utf8");
-const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
-
-// ---- servers ----
-
-const running = new Set();
-
-// A server in the background; resolves with its process and what `pattern` finds in its output.
-function start(args, pattern) {
-  const child = spawn(RIGSTEP, args, { stdio: ["ignore", "pipe", "pipe"] });
-  running.add(child);
-  return new Promise((resolve, reject) => {
-    let text = "";
-    const look = (data) => {
-      text += data;
-      const found = pattern.exec(text);
-      if (found) resolve({ child, found });
-    };
-    child.stdout.on("data", look);
-    child.stderr.on("data", look);
-    child.on("exit", () => reject(new Error(`rigstep ${args.join(" ")} ended: ${text}`)));
-  });
-}
-
-async function stop({ child }) {
-  running.delete(child);
-  child.removeAllListeners("exit");
-  const ended = new Promise((resolve) => child.on("exit", resolve));
-  child.kill("SIGTERM");
-  await ended;
-}
-
-async function view(...args) {
-  const server = await start(["view", ...args], /http:\/\/\S+/);
-  return { ...server, link: server.found[0] };
-}
-
-process.on("exit", () => running.forEach((child) => child.kill("SIGKILL")));
-
-// A request as no browser would make it.
-function ask(link, path, { method = "GET", headers = {}, body = "", agent } = {}) {
-  const { hostname, port } = new URL(link);
-  return new Promise((resolve, reject) => {
-    const sent = request({ hostname, port, path, method, headers, agent }, (answer) => {
-      let text = "";
-      answer.on("data", (data) => (text += data));
-      answer.on("end", () => resolve({ status: answer.statusCode, headers: answer.headers, text }));
-    });
-    sent.on("error", reject);
-    sent.end(body);
-  });
-}
 
 // ---- the browser ----
 
@@ -151,6 +100,24 @@ async function testMechanism() {
   // and so is a spring of a wrong length
   await showsFinding(page, `name: "hung" gravity { z: -9.81 } body { name: "load" mass: 1 inertia { xx: 1 yy: 1 zz: 1 } position { z: -1 } }
     spring { name: "coil" stiffness: 1000 rest: 5 between_points { first: "ground" second: "load" } }`, "its rest 5 m");
+  // a spring that hangs acts, and its parameter can be moved; a step that fails is marked
+  const hung = (force) => `name: "hung" gravity { z: -9.81 } body { name: "load" mass: 1 inertia { xx: 1 yy: 1 zz: 1 } position { z: -1 } }
+    joint { name: "slide" type: PRISMATIC first: "ground" second: "load" at_start { point {} axis { z: 1 } } }
+    spring { name: "coil" stiffness: 100 damping: 5 rest: 0.9 between_points { first: "ground" second: "load" } }
+    load { name: "blow" body: "load" force { z: ${force} } }
+    parameter { name: "payload" of: "load.mass" minimum: 500 g maximum: 5 }`;
+  writeFileSync("four_bar.textproto", hung(0));
+  await page.waitForSelector("#side .set input");
+  await page.locator("#scene").press("l");
+  await page.waitForFunction(() => /longest arrow 10 N/.test(document.querySelector("#scale").dataset.forces)); // 100 N/m over 0.1 m
+  await page.locator("#side .set input").evaluate((input) => ((input.value = "3"), input.dispatchEvent(new Event("change"))));
+  await page.waitForFunction(() => document.querySelector("#side .set output").textContent === "3 kg");
+  writeFileSync("four_bar.textproto", hung("1e200"));
+  await page.waitForFunction(() => document.querySelector("#side .set output").textContent === "1 kg");
+  await page.locator("#scene").press("Space");
+  await page.waitForFunction(() => (window.rigstep.marks() & 4) !== 0 && document.querySelector("#alarms").textContent.includes("fault"));
+  assert.match(await page.textContent("#banner"), /the step failed/);
+  await page.screenshot({ path: "fault.png" });
   writeFileSync("four_bar.textproto", text);
   await page.waitForFunction(() => document.querySelector("h1").textContent === "four_bar" && document.querySelector("#banner").hidden);
   await page.close();
@@ -179,6 +146,27 @@ async function testRecordings() {
   assert.ok(isNear((await at(0.5)).B, early.B, 1e-6), "the same instant is another pose");
   const pose = [await numbers(page, "value", "A_pose.x"), await numbers(page, "value", "A_pose.y"), await numbers(page, "value", "A_pose.z")];
   assert.ok(isNear(await numbers(page, "position", "A"), pose, 1e-5), "what is drawn is not what was recorded");
+  const energy = async (time) => (await at(time), numbers(page, "value", "total energy"));
+  const [begin, middle, end] = [await energy(0.01), await energy(1), await energy(1.9)];
+  assert.ok(Math.abs(middle - begin) < 0.01 && Math.abs(end - begin) < 0.01, `the energy is ${begin}, ${middle}, ${end} J`);
+
+  // step by step, each of them, and back
+  await at(1.0);
+  await page.waitForFunction(() => Math.abs(window.rigstep.time() - 1) < 1e-9); // the very step, not the nearest frame
+  const step = await numbers(page, "step");
+  const time = await numbers(page, "time");
+  for (const [key, wanted] of [["ArrowRight", step + 1], ["ArrowRight", step + 2], ["ArrowLeft", step + 1]]) {
+    await page.locator("#scene").press(key);
+    await page.waitForFunction((k) => window.rigstep.step() === k, wanted);
+  }
+  assert.ok(Math.abs((await numbers(page, "time")) - time - 0.001) < 1e-9, "one step on is another time");
+  const exact = [await numbers(page, "value", "A_pose.x"), await numbers(page, "value", "A_pose.y"), await numbers(page, "value", "A_pose.z")];
+  assert.ok(isNear(await numbers(page, "position", "A"), exact, 1e-6), "the step that is drawn is another one");
+
+  // arrows
+  assert.equal(await page.getAttribute("#scale", "data-forces"), "");
+  await page.locator("#scene").press("r");
+  await page.waitForFunction(() => /longest arrow [\d.e+]+ N/.test(document.querySelector("#scale").dataset.forces));
   assert.ok((await page.locator(".u-legend .u-series").count()) >= 4, "two runs are not plotted over each other");
   await checkAccessible(page, "the view of recordings");
   await page.screenshot({ path: "recording.png" });
@@ -208,13 +196,14 @@ async function testLive() {
   const body = await numbers(page, "position", "chassis");
   assert.ok(Math.abs(body[2] - 0.55) < 0.05, `the chassis is shown at ${body}`);
   await page.waitForSelector("#side table");
-  await page.waitForSelector("#side meter");
+  await page.waitForSelector("#side .histogram .bar");
+  assert.ok((await page.locator("#side .histogram .deadline").count()) >= 2, "the deadline is not shown");
   await checkAccessible(page, "the live view");
-  await sleep(1500);
-  console.log(`full_car live: ${(await numbers(page, "framesPerSecond")).toFixed(0)} frames a second, software: ${await numbers(page, "software")}`);
   await page.screenshot({ path: "live.png" });
 
   // operating, with the token of the page
+  await page.locator("#scene").press("r");
+  await page.waitForFunction(() => document.querySelector("#scale").dataset.forces.includes("no output of the server tells a reaction"));
   await page.click("#side button:has-text('Hold')");
   await page.waitForFunction(() => document.querySelector("#state").textContent === "holding");
   await page.click("#side button:has-text('Run')");
@@ -242,6 +231,66 @@ async function testLive() {
   await stop(server);
 }
 
+// ---- operating ----
+
+// A cart that the page pushes; when it lets go, the run faults.
+async function testOperating() {
+  const port = 48100 + Math.floor(Math.random() * 90);
+  writeFileSync("cart.textproto", `name: "cart" body { name: "cart" mass: 2 inertia { xx: 1 yy: 1 zz: 1 } }
+    joint { name: "rail" type: PRISMATIC first: "ground" second: "cart" at_start { point {} axis { x: 1 } } }
+    input { name: "push" joint_effort { joint: "rail" } }
+    gravity { z: -10 } output { name: "x" joint_coordinate { joint: "rail" } } output { name: "rail" joint_reaction { joint: "rail" } }
+    parameter { name: "payload" of: "cart.mass" minimum: 1 kg maximum: 4 kg }\n`);
+  writeFileSync("cart_rig.textproto", `mechanism: "cart.textproto" link { port: ${port} } recording { path: "cart.mcap" }
+    realtime { deadline_misses_until_fault { consecutive: 0 per_second: 0 } } stale_input { rule: HOLD fault_after_steps: 0 }
+    lifecycle { control_lost: FAULT } input { channel: "push" minimum: -5 maximum: 5 most_change_per_step: 0.01 }
+    view { port: ${port + 100} token_file: "token" control: true }\n`);
+  const server = await start(["serve", "cart_rig.textproto"], /view: (\S+)/);
+  const page = await open(`${server.found[1]}#token=${readFileSync("token", "utf8").trim()}`);
+  const state = (wanted) => page.waitForFunction((text) => document.querySelector("#state").textContent === text, wanted);
+  const press = (label) => page.click(`#side button:has-text('${label}')`);
+  await state("ready");
+  assert.match(await page.textContent("#side"), /-5 to 5, at most 10 N a second/);
+  await page.locator("#scene").press("r");
+  await page.waitForFunction(() => document.querySelector("#scale").dataset.forces.startsWith("longest arrow 20 N")); // 2 kg
+  await press("Take the inputs");
+  await state("running");
+  await page.locator("#side input[aria-label='push in N']").fill("5");
+  await page.waitForFunction(() => window.rigstep.value("x") > 0.1);
+  await page.locator("#side input[aria-label='payload in kg']").evaluate((input) => ((input.value = "3"), input.dispatchEvent(new Event("change"))));
+  await page.waitForFunction(() => /payload\s*3 kg/.test(document.querySelector("#side").textContent));
+  await checkAccessible(page, "the operated view");
+  await page.screenshot({ path: "operated.png" });
+  await press("Let go");
+  await state("faulted");
+  await page.waitForFunction(() => (window.rigstep.marks() & 4) !== 0 && document.querySelector("#alarms").textContent.includes("fault"));
+  assert.match(await page.textContent("#banner"), /control/);
+  await press("To the start");
+  await state("ready");
+  await page.waitForFunction(() => document.querySelector("#alarms").hidden && window.rigstep.value("x") < 1e-3);
+
+  // who only looks has nothing to change
+  const looking = await view(`127.0.0.1:${port}`, "--mechanism", "cart.textproto", "--page-port", "0");
+  const other = await open(looking.link);
+  await other.waitForFunction(() => /payload/.test(document.querySelector("#side").textContent));
+  assert.equal(await other.locator("#side button:visible, #side input:visible").count(), 0, "who only looks could operate");
+  const json = { "Content-Type": "application/json" };
+  for (const body of ['{"do":"drive","who":"x","inputs":[1]}', '{"do":"set","name":"payload","value":2,"ramp":0}'])
+    assert.equal((await ask(looking.link, "/api/command", { method: "POST", headers: json, body })).status, 403);
+  await other.close();
+  await stop(looking);
+  await page.close();
+  await stop(server);
+
+  // what was recorded of it
+  const recorded = await view("cart.mcap", "--page-port", "0");
+  const later = await open(recorded.link);
+  await later.waitForSelector("#side .histogram .bar");
+  assert.ok((await later.locator("#side button:has-text('fault')").count()) > 0, "the fault is no event of the recording");
+  await later.close();
+  await stop(recorded);
+}
+
 // ---- many bodies; what is hostile ----
 
 async function testMany() {
@@ -249,8 +298,6 @@ async function testMany() {
   const page = await open(server.link);
   await page.keyboard.press("Space");
   await page.waitForFunction(() => window.rigstep.time() > 0.1);
-  await sleep(2200);
-  console.log(`chain of 128: ${(await numbers(page, "framesPerSecond")).toFixed(0)} frames a second`);
   await page.screenshot({ path: "chain_128.png" });
   await page.close();
   await stop(server);
@@ -266,6 +313,15 @@ async function testPolicy() {
   assert.doesNotMatch(policy, /unsafe/);
   assert.equal((await ask(server.link, "/", { headers: { Host: "rebound.example.org" } })).status, 421);
   assert.equal((await ask(server.link, "/../../etc/passwd")).status, 404);
+  // a request that another one hides in its body is not answered; bodies without a bound are not read
+  assert.deepEqual(await statuses(server.link, requestInRequest), ["403"]);
+  const json = { "Content-Type": "application/json" };
+  for (const headers of [{ "Transfer-Encoding": "chunked" }, { "Content-Encoding": "gzip" }])
+    assert.equal((await ask(server.link, "/api/command", { method: "POST", headers: { ...json, ...headers }, body: "{}" })).status, 411);
+  assert.deepEqual(await statuses(server.link, (host) => [`POST /api/command HTTP/1.1\r\n${host}Content-Type: application/json\r\n\r\n`]), ["411"]);
+  for (const body of ["[".repeat(60_000), '{"do":"speed","factor":1e999}'])
+    assert.equal((await ask(server.link, "/api/command", { method: "POST", headers: json, body })).status, 400);
+  assert.equal((await ask(server.link, "/api/command", { method: "POST", headers: json, body: '{"do":"drag","body":1e300,"point":[0,0,0],"target":[0,0,0]}' })).status, 409);
   const agent = new Agent({ keepAlive: true, maxSockets: 20 });
   const flood = await Promise.all(Array.from({ length: 600 }, () =>
     ask(server.link, "/api/command", { agent, method: "POST", headers: { "Content-Type": "application/json" }, body: '{"do":"pause"}' })
@@ -277,7 +333,7 @@ async function testPolicy() {
 
 let failed = false;
 const wanted = new RegExp(process.argv[2] ?? ""); // names of tests, all where there is none
-for (const test of [testPolicy, testMechanism, testRecordings, testLive, testMany].filter((one) => wanted.test(one.name))) {
+for (const test of [testPolicy, testMechanism, testRecordings, testLive, testOperating, testMany].filter((one) => wanted.test(one.name))) {
   try {
     await test();
     console.log(`${test.name} passed`);

@@ -240,6 +240,35 @@ TEST_CASE("held values that contradict each other are refused, and one of them i
   CHECK(contains(complaint(rates), "start[1].rate: of joint \"D\" cannot be 5 rad/s"));
 }
 
+// The number behind `words`.
+double number_behind(const std::string& text, const std::string& words) {
+  const std::size_t at = text.find(words);
+  REQUIRE(at != text.npos);
+  return std::strtod(text.c_str() + at + words.size(), nullptr);
+}
+
+TEST_CASE("held rates that contradict the loops are told with those that do not, and these are taken") {
+  const auto with_rates = [](double D, double B) {
+    MechanismBuilder builder = four_bar();
+    builder.hold_joint({"A", Freedom::angle, {}, 1.0, "start[0]"});
+    builder.hold_joint({"D", Freedom::angle, {}, D, "start[1]"});
+    builder.hold_joint({"B", Freedom::angle, {}, B, "start[2]"});
+    return builder;
+  };
+  MechanismBuilder wrong = with_rates(5.0, 7.0);
+  const std::string text = complaint(wrong);
+  CAPTURE(text);
+  CHECK(contains(text, "start[1].rate: of joint \"D\" cannot be 5 rad/s"));
+  const double D = number_behind(text, "which make it "), B = number_behind(text, "start[2].rate ");
+  CHECK(number_behind(text, "or write ") == D);
+  CHECK(std::abs(D - 5.0) > 0.1);
+  CHECK(std::abs(B - 7.0) > 0.1);
+  MechanismBuilder half = with_rates(D, 7.0);
+  CHECK(contains(complaint(half), "start[2].rate: of joint \"B\" cannot be 7 rad/s"));
+  MechanismBuilder right = with_rates(D, B);
+  CHECK_NOTHROW(right.build());
+}
+
 TEST_CASE("a driver's value at time 0 is held like any other, and contradicting it is refused") {
   const auto driven = [] {
     MechanismBuilder builder = four_bar();

@@ -91,10 +91,7 @@ const std::set<std::string> kPlain{"Orientation.e0",
                                    "SlipCurve.friction",
                                    "Mesh.scale",
                                    "Solver.relative_compliance",
-                                   "Parameter.factor",
-                                   "Parameter.minimum",
-                                   "Parameter.maximum",
-                                   "StartParameter.value"};
+                                   "Parameter.factor"};
 
 }  // namespace
 
@@ -285,6 +282,44 @@ TEST_CASE("times of a rig file take units, and whole numbers stay whole") {
   CHECK_THROWS_WITH_AS(rig("period_us: 0.1 us"),
                        doctest::Contains("rig.textproto:2: period_us: is 0.1 us, but takes whole us"), ConfigError);
   CHECK_THROWS_WITH_AS(rig("period_us: 1 mm"), doctest::Contains("is in mm, a length, but takes us, a time"),
+                       ConfigError);
+}
+
+TEST_CASE("ranges and start values of parameters take units of what the parameter moves") {
+  const std::string spring =
+      "spring { name: \"s\" in_joint { joint: \"hinge\" } stiffness: 5 damping: 1 }\n"
+      "effort { name: \"e\" joint: \"slide\" polynomial { coefficient: [0, 2] } }\n";
+  const auto range = [&](const char* of, const char* minimum, const char* maximum) {
+    return spring + "parameter {\n name: \"p\" of: \"" + of + "\"\n minimum: " + minimum + " maximum: " + maximum +
+           " }\n";
+  };
+  const Parameter stiffness = in_units(range("s.stiffness", "500 N mm/rad", "2 kN m/rad")).parameters()[0];
+  CHECK(stiffness.minimum == 0.5);
+  CHECK(stiffness.maximum == 2000.0);
+  CHECK(in_units(range("e.polynomial.coefficient[1]", "1", "1 kN/s")).parameters()[0].maximum == 1000.0);
+  CHECK(unit_complaint(range("s.stiffness", "1", "2 kN/m")) ==
+        "m.textproto:10: parameter \"p\".maximum: is in kN/m, the stiffness of a displacement, but takes N m/rad, the "
+        "stiffness of an angle here: write N m/rad, N m/deg or kN m/rad, or a plain number in N m/rad");
+  CHECK(tells(unit_complaint(range("A.mass", "900 mm", "1")), "parameter \"p\".minimum: is in mm, a length"));
+  CHECK(tells(unit_complaint(range("e.polynomial.coefficient[1]", "1", "5 N")), "takes N/s^1"));
+
+  const LoadedMechanism loaded =
+      parse_mechanism(mechanism_with(range("s.stiffness", "1", "5000") +
+                                     "parameter { name: \"q\" of: \"A.mass\" minimum: 0.1 maximum: 9 }"),
+                      "m.textproto");
+  const auto start = [&](const std::string& text) {
+    LoadedMechanism mechanism = loaded;
+    set_start_parameters(mechanism, parse_rig("mechanism: \"m\"\nstart {\n" + text + "\n}", "rig.textproto"));
+    return std::pair(mechanism.mechanism.parameters()[0].value, mechanism.mechanism.parameters()[1].value);
+  };
+  CHECK(start("parameter { name: \"q\" value: 250 g }\nparameter { name: \"p\" value: 2 kN m/rad }") ==
+        std::pair(2000.0, 0.25));
+  CHECK_THROWS_WITH_AS(
+      start("parameter { name: \"p\" value: 2 }\nparameter { name: \"q\" value: 3 mm }"),
+      doctest::Contains("rig.textproto:4: start.parameter.value: is in mm, but parameter \"q\" is in kg: "
+                        "write g, kg or t"),
+      ConfigError);
+  CHECK_THROWS_WITH_AS(start("parameter { name: \"q\" value: 20 kg }"), doctest::Contains("rig.textproto:3: "),
                        ConfigError);
 }
 

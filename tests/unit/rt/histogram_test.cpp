@@ -29,6 +29,22 @@ TEST_CASE("an empty histogram says zero") {
   CHECK(histogram->percentile(50.0) == 0);
 }
 
+TEST_CASE("each value is counted in the quarter of an octave that holds it") {
+  const auto begin_of = [](int quarter) {
+    return quarter < 4 ? 32.0 * quarter : std::exp2(quarter / 4 + 6) * (1.0 + (quarter % 4) / 4.0);
+  };
+  for (const std::int64_t value : {0, 31, 32, 255, 256, 319, 320, 1000, 123'456, 1'000'000'007}) {
+    CAPTURE(value);
+    const auto histogram = std::make_unique<Histogram>();
+    histogram->record(value, 3);
+    const auto counts = histogram->quarters();
+    for (int q = 0; q < Histogram::kQuarters; ++q) {
+      const bool is_there = static_cast<double>(value) >= begin_of(q) && static_cast<double>(value) < begin_of(q + 1);
+      REQUIRE(counts[static_cast<std::size_t>(q)] == (is_there ? 3u : 0u));
+    }
+  }
+}
+
 TEST_CASE("small values are exact") {
   const auto histogram = std::make_unique<Histogram>();
   for (std::int64_t value = 0; value < 256; ++value) histogram->record(value);
