@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kFiles[] = {"mechanism.textproto", "rig.textproto", "rig.py"};
+constexpr const char* kTemplateFiles[] = {"mechanism.textproto", "rig.textproto", "rig.py"};
 
 struct NewOptions {
   std::string folder, from = "pendulum";
@@ -41,7 +41,7 @@ std::string renamed(std::string text, const std::string& from, const std::string
 }
 
 void require_new(const fs::path& folder) {
-  for (const char* file : kFiles)
+  for (const char* file : kTemplateFiles)
     if (fs::symlink_status(folder / file).type() != fs::file_type::not_found)
       throw config::ConfigError((folder / file).string() +
                                 " is there already, and no file is replaced: name another folder");
@@ -54,7 +54,7 @@ void write_files(const fs::path& folder, const std::string& from) {
     throw FileError(folder.string() + ": cannot be made (" + error.message() +
                     "): name a folder that you may write to");
   const std::string name = mechanism_name(folder);
-  for (const char* file : kFiles) {
+  for (const char* file : kTemplateFiles) {
     const std::string shipped = shipped_file("templates/" + from + "/" + file);
     write_text(folder / file, renamed(config::read_text_file(shipped, config::kLargestConfigFile), from, name));
   }
@@ -76,7 +76,7 @@ int write_new(const NewOptions& options) {
   const std::string package = python_path();
   if (options.json) {
     nlohmann::json files = nlohmann::json::array();
-    for (const char* file : kFiles) files.push_back((folder / file).string());
+    for (const char* file : kTemplateFiles) files.push_back((folder / file).string());
     print_json({{"schema", 1}, {"template", options.from}, {"files", files}, {"python_path", package}});
     return kExitOk;
   }

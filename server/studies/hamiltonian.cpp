@@ -130,7 +130,7 @@ std::vector<Finding> find_accuracy(const PaperCase& c, const std::vector<int>& a
   return findings;
 }
 
-constexpr const char* kIntroduction =
+constexpr const char* kHamiltonianIntroduction =
     "# The Hamiltonian divide-and-conquer paper, section 3, done again\n\n"
     "Chadaj, Malczyk, Fraczek: A parallel Hamiltonian formulation for forward dynamics of closed-loop multibody\n"
     "systems (2017). HDCA: the paper's algorithm; DCA: the acceleration form with pseudo-inverse loop closure.\n\n"
@@ -176,7 +176,7 @@ StudyPart study_hamiltonian(const StudyRequest& study) {
   part.add(hamiltonian_costs(study, cases));
   const std::string quick =
       study.quick ? "**A quick run: 1 s and few tolerances; growth and counts say little.**\n\n" : "";
-  write_text(study.folder / "hamiltonian.md", page_of(kIntroduction + quick, part));
+  write_text(study.folder / "hamiltonian.md", page_of(kHamiltonianIntroduction + quick, part));
   return part;
 }
 

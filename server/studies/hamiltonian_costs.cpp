@@ -48,7 +48,7 @@ double paper_count(int c, int i, int t, int form) {
   return 1e3 * kPaperSeconds[c][i][t][form] / kPaperMilliseconds[c][form];
 }
 
-double median(std::vector<double> values) {
+double median_ratio(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   return 0.5 * (values[(values.size() - 1) / 2] + values[values.size() / 2]);
 }
@@ -58,7 +58,7 @@ double share_of_paper(const PaperCase& c, int i, const std::vector<int>& all, in
   std::vector<double> shares;
   for (const int t : all)
     shares.push_back(static_cast<double>(c.run[i][t][form].right_hand_sides) / paper_count(c.number - 1, i, t, form));
-  return median(shares);
+  return median_ratio(shares);
 }
 
 void write_efficiency(const std::vector<PaperCase>& cases, const std::vector<int>& all,

@@ -6,7 +6,7 @@ namespace rigstep::server {
 
 namespace {
 
-constexpr const char* kIntroduction =
+constexpr const char* kIndex3Introduction =
     "# The index-3 divide-and-conquer paper, sections 4 and 5, done again\n\n"
     "Malczyk, Fraczek, Gonzalez, Cuadrado: Index-3 divide-and-conquer algorithm for efficient multibody system "
     "dynamics\n"
@@ -41,7 +41,7 @@ StudyPart study_index3(const StudyRequest& study) {
   }
   const std::string quick =
       study.quick ? "**A quick run: short simulations, few sizes; it only shows that it works.**\n\n" : "";
-  write_text(study.folder / "index3.md", page_of(kIntroduction + quick, all));
+  write_text(study.folder / "index3.md", page_of(kIndex3Introduction + quick, all));
   return all;
 }
 

@@ -13,13 +13,13 @@ namespace rigstep::server {
 
 namespace {
 
-constexpr double kStep = 0.01;                      // [s]
-constexpr double kRealTime = 1e4;                   // [us] of such a step
-constexpr int kRounds = 3;                          // in which all solvers take turns
-constexpr int kPaperThreads = 8;                    // the paper's cores
-constexpr double kPaperShare[] = {81.0, 9.5, 9.5};  // [%] Newton, velocities, accelerations
+constexpr double kStepLength = 0.01;                      // [s]
+constexpr double kRealTime = 1e4;                         // [us] of such a step
+constexpr int kRounds = 3;                                // in which all solvers take turns
+constexpr int kPaperThreads = 8;                          // the paper's cores
+constexpr double kPaperPhaseShares[] = {81.0, 9.5, 9.5};  // [%] Newton, velocities, accelerations
 
-std::vector<int> sizes(const StudyRequest& study) {
+std::vector<int> chain_lengths(const StudyRequest& study) {
   return study.quick ? std::vector{2, 8, 32} : std::vector{2, 4, 8, 16, 32, 64, 128, 256, 512, 1024};
 }
 
@@ -29,7 +29,7 @@ std::vector<int> thread_counts() {
   return counts;
 }
 
-double median(std::vector<double> values) {
+double median_time(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   return values[values.size() / 2];
 }
@@ -56,12 +56,12 @@ void measure_times(const StudyRequest& study, const Mechanism& m, const std::vec
   std::vector<std::vector<double>> printed(count), stepper(count);
   for (int round = 0; round < (study.quick ? 1 : kRounds); ++round)
     for (std::size_t t = 0; t < count; ++t) {
-      printed[t].push_back(time_steps(timed_literal(m, kStep, false, nullptr, threads[t]), protocol).median);
-      stepper[t].push_back(time_steps(timed_stepper(m, kStep, threads[t]), protocol).median);
+      printed[t].push_back(time_steps(timed_literal(m, kStepLength, false, nullptr, threads[t]), protocol).median);
+      stepper[t].push_back(time_steps(timed_stepper(m, kStepLength, threads[t]), protocol).median);
     }
   for (std::size_t t = 0; t < count; ++t) {
-    sample.printed_us.push_back(median(printed[t]));
-    sample.stepper_us.push_back(median(stepper[t]));
+    sample.printed_us.push_back(median_time(printed[t]));
+    sample.stepper_us.push_back(median_time(stepper[t]));
   }
 }
 
@@ -199,7 +199,7 @@ std::vector<Finding> find(const std::vector<SpeedSample>& samples, const std::ve
     modified += 100.0 * s.modified.newton / (s.modified.newton + s.modified.velocities + s.modified.accelerations) /
                 static_cast<double>(samples.size());
   bool near = true;
-  for (int k = 0; k < 3; ++k) near = near && std::abs(share[k] - kPaperShare[k]) < 3.0;
+  for (int k = 0; k < 3; ++k) near = near && std::abs(share[k] - kPaperPhaseShares[k]) < 3.0;
   const std::size_t half = samples.size() / 2, most = threads.size() - 1;
   const double power = std::log(last.printed_us[0] / samples[half].printed_us[0]) /
                        std::log(static_cast<double>(last.bodies) / samples[half].bodies);
@@ -289,7 +289,7 @@ std::string tables(const std::vector<SpeedSample>& samples, const std::vector<in
 }  // namespace
 
 StudyPart index3_speed(const StudyRequest& study) {
-  const std::vector<int> threads = thread_counts(), all = sizes(study);
+  const std::vector<int> threads = thread_counts(), all = chain_lengths(study);
   std::vector<SpeedSample> samples;
   double total = 0.0, done = 0.0;
   for (const int bodies : all) total += 20.0 + bodies;

@@ -70,7 +70,7 @@ TreeSample measure(std::size_t structure, int freedoms, int bodies, double budge
   return sample;
 }
 
-std::vector<int> sizes(const StudyRequest& study) {
+std::vector<int> tree_sizes(const StudyRequest& study) {
   return study.quick ? std::vector{2, 8, 32} : std::vector{2, 4, 8, 16, 32, 64, 128, 256};
 }
 
@@ -89,13 +89,15 @@ double count_operations(TreeMatrix matrix, const TreeShape& shape) {
   return static_cast<double>(count_operations(matrix, equations.system()).all());
 }
 
-std::size_t tree_sample_count(const StudyRequest& study) { return kStructureCount * kHinges * sizes(study).size(); }
+std::size_t tree_sample_count(const StudyRequest& study) {
+  return kStructureCount * kHinges * tree_sizes(study).size();
+}
 
 std::vector<TreeSample> measure_trees(const StudyRequest& study, const std::function<void()>& tell) {
   std::vector<TreeSample> samples;
   for (std::size_t s = 0; s < kStructureCount; ++s)
     for (int n = 1; n <= kHinges; ++n)
-      for (const int bodies : sizes(study)) {
+      for (const int bodies : tree_sizes(study)) {
         samples.push_back(measure(s, n, bodies, study.quick ? 0.002 : 0.05));
         tell();
       }

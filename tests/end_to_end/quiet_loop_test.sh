@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What the loop thread asks of the kernel, counted by the kernel: in each step the sleep and the hand-off, in lockstep
-# the two datagrams, and nothing else; no page fault once memory is locked. A few seconds as a test; QUIET_SECONDS=60
-# for a minute.
+# the two datagrams, and nothing else; no page fault once memory is locked. Three runs side by side. A few seconds as a
+# test; QUIET_SECONDS=60 for a minute.
 source "$(dirname "$0")/lib.sh"
 seconds=${QUIET_SECONDS:-4}
 command -v strace >/dev/null || { echo "skipped: no strace here"; exit 77; }
@@ -11,6 +11,8 @@ grep -qi 'not permitted\|denied' probe.err && { echo "skipped: $(cat probe.err)"
 
 # quiet RIG_FILE "SYSTEM CALLS" [PORT]: traces the loop thread of a live run; with a page on PORT that somebody watches
 quiet() {
+  mkdir "$1${3:+.page}" && cd "$1${3:+.page}" || exit 1
+  trap stop_server EXIT
   sed "s#\.\./mechanisms#$SOURCE/config/mechanisms#; /^black_box/d" "$SOURCE/config/rigs/$1.textproto" >rig.textproto
   [[ -z ${3:-} ]] || echo "view { port: $3 }" >>rig.textproto
   serve rig.textproto --json || exit 1
@@ -23,7 +25,7 @@ while s.read(4096): pass" >viewer.log 2>&1 &
   fi
   sleep 1.5
   thread=$(grep -lx rigstep-loop "/proc/$server/task/"*/comm | sed -E 's#.*/task/([0-9]+)/comm#\1#')
-  [[ -n $thread ]] || { fail "no thread named rigstep-loop"; kill "$rig"; end_server KILL; return; }
+  [[ -n $thread ]] || { fail "no thread named rigstep-loop"; kill "$rig"; exit 1; }
   timeout -s INT "$seconds" strace -q -c -U name,calls -o calls -p "$thread" 2>strace.err
   if [[ -n $viewer ]]; then
     kill "$viewer" 2>/dev/null || fail "the viewer ended: $(cat viewer.log)"
@@ -31,7 +33,6 @@ while s.read(4096): pass" >viewer.log 2>&1 &
   wait "$rig" || fail "the rig ended with $?: $(cat rig.err)"
   end_server TERM
   [[ $code -eq 0 ]] || fail "serve ended with $code: $(cat serve.err)"
-  cp calls "calls.$1"
   local called
   called=$(awk '$2 ~ /^[0-9]+$/ && $1 != "total" && $1 != "restart_syscall" {print $1}' calls | sort | xargs)
   [[ $called == "$2" ]] || fail "$1: the loop thread called \"$called\" instead of \"$2\": $(cat calls)"
@@ -44,9 +45,15 @@ while s.read(4096): pass" >viewer.log 2>&1 &
   "$python" -c 'import json; d = json.load(open("serve.out")); print(d["steps"], "steps,", d["page_faults"],
     "page faults, taken off its core", d["involuntary_switches"], "times")'
   sed "s/^/    /" calls
+  exit $((failures > 0))
 }
 
-quiet ci_loopback "clock_nanosleep write"
-quiet ci_loopback "clock_nanosleep write" $((20000 + RANDOM % 9000))
-quiet lockstep "recvfrom sendto"
+quiet ci_loopback "clock_nanosleep write" >quiet.txt 2>&1 &
+runs=($!)
+quiet ci_loopback "clock_nanosleep write" $((20000 + RANDOM % 9000)) >watched.txt 2>&1 &
+runs+=($!)
+quiet lockstep "recvfrom sendto" >lockstep.txt 2>&1 &
+runs+=($!)
+for run in "${runs[@]}"; do wait "$run" || failures=$((failures + 1)); done
+cat quiet.txt watched.txt lockstep.txt
 finish
