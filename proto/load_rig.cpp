@@ -270,8 +270,8 @@ RigConfig parse_rig(std::string text, const std::string& path) {
   if (file.mechanism().empty()) source.fail(file, "mechanism", "is missing", "name the mechanism file");
   rig.mechanism_path = (std::filesystem::path(path).parent_path() / file.mechanism()).lexically_normal().string();
   if (file.period_us() != 0) rig.period_ns = 1000 * static_cast<std::int64_t>(file.period_us());
-  if (rig.period_ns < 100'000 || rig.period_ns > 1'000'000'000)
-    source.fail(file, "period_us", "is not between 100 and 1000000", "use 1000 for 1 kHz");
+  if (rig.period_ns < 20'000 || rig.period_ns > 1'000'000'000)
+    source.fail(file, "period_us", "is not between 20 and 1000000", "use 1000 for 1 kHz");
   read_solver(file, source, rig);
   read_realtime(file, source, rig);
   rig.recording_path = file.recording().path();

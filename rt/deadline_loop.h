@@ -19,7 +19,7 @@
 
 namespace rigstep::rt {
 
-inline constexpr std::int64_t kShortestPeriodNs = 100'000;  // checked when the configuration is loaded
+inline constexpr std::int64_t kShortestPeriodNs = 20'000;  // checked when the configuration is loaded
 
 // The deadlines alone, without waiting for them.
 class Schedule {

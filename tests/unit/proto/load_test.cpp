@@ -368,7 +368,7 @@ TEST_CASE("the link of a rig file: the key lies beside it, the time-out is two s
 
 TEST_CASE("settings of a rig that cannot work are told at their line") {
   const std::string start = "mechanism: \"m\"\n";
-  CHECK(starts_with(rig_complaint(start + "period_us: 99"), "rig.textproto:2: period_us: "));
+  CHECK(starts_with(rig_complaint(start + "period_us: 19"), "rig.textproto:2: period_us: "));
   CHECK(starts_with(rig_complaint(start + "period_us: 1000001"), "rig.textproto:2: period_us: "));
   CHECK(starts_with(rig_complaint(start + "solver {\n iterations: 51 }"), "rig.textproto:3: solver.iterations: "));
   CHECK(starts_with(rig_complaint(start + "solver {\n projection_passes: 51 }"),
