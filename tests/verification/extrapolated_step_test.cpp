@@ -28,7 +28,7 @@ index3::State after(const Mechanism& m, const index3::Settings& settings, double
   for (std::int64_t k = 0; k < steps; ++k) {
     Inputs u;
     u.count = static_cast<int>(m.input_channels().size());
-    for (int c = 0; c < u.count; ++c) u.value[c] = size * ((k / held + c) % 3 - 1);
+    for (int c = 0; c < u.count; ++c) u.value[c] = size * static_cast<double>((k / held + c) % 3 - 1);
     REQUIRE(stepper.step(u).status == StepStatus::ok);
   }
   return stepper.state();
