@@ -2,7 +2,12 @@
 
 #include <google/protobuf/stubs/logging.h>
 
+#include <algorithm>
+#include <cinttypes>
+#include <cmath>
 #include <cstdint>
+#include <cstdio>
+#include <vector>
 
 #include "core/mechanism/content_hash.h"
 #include "proto/bounds.h"
@@ -34,6 +39,7 @@ std::uint64_t hash_of(std::string_view message) {
   throw ConfigError(path + ": snapshot: " + problem + ": " + remedy);
 }
 
+constexpr const char* kForgedSnapshot = "the file is forged: have `rigstep snapshot` write a new one";
 constexpr const char* kUseCopy = "the file is damaged: use a copy, or have `rigstep snapshot` write a new one";
 
 // The message behind a head that fits it.
@@ -58,9 +64,91 @@ void check_bounds(const Message& message, const std::string& path) {
   if (const auto out = find_out_of_bounds(message)) fail(path, out->field + " " + out->problem, out->remedy);
 }
 
+std::string id_text(std::uint64_t id) {
+  char text[17];
+  std::snprintf(text, sizeof text, "%016" PRIx64, id);
+  return text;
+}
+
+void require_same_mechanism(const wire::Snapshot& snapshot, const std::string& path, const Mechanism& mechanism) {
+  if (snapshot.mechanism_id() == mechanism.id()) return;
+  const bool has_name = snapshot.mechanism() == mechanism.name();
+  fail(path,
+       std::string(has_name ? "is of another version of the mechanism" : "is of the mechanism") + " \"" +
+           snapshot.mechanism().substr(0, 80) + "\" (" + id_text(snapshot.mechanism_id()) + "), and this is \"" +
+           mechanism.name() + "\" (" + id_text(mechanism.id()) + ")",
+       "use the mechanism file that it was made with, whose text it holds");
+}
+
+void check_parameter(const wire::SnapshotParameter& in, const Parameter& parameter, const std::string& path) {
+  const bool is_ramp = in.ramp_done() < in.ramp_steps();
+  const bool moves = is_ramp || in.value() != parameter.value;
+  if (in.name() != parameter.name || !parameter.allows(in.value()) || in.ramp_done() > in.ramp_steps() ||
+      (is_ramp && !(parameter.allows(in.ramp_from()) && parameter.allows(in.ramp_to()))) ||
+      (moves && !parameter.tunable))
+    fail(path, "the values of parameter \"" + parameter.name + "\" are none that it can have", kForgedSnapshot);
+}
+
+// So that nothing that follows from it is infinite at once. A body has 19 numbers, from the fourth on its Euler
+// parameters.
+void check_state(const wire::Snapshot& snapshot, std::size_t bodies, const std::string& path) {
+  constexpr double kMost = 1e100;  // products of three of them are finite
+  constexpr std::size_t kPerBody = 19;
+  const auto& state = snapshot.state();
+  bool sound = static_cast<std::size_t>(state.size()) >= kPerBody * bodies &&
+               snapshot.state_step() <= snapshot.step() &&
+               std::all_of(state.begin(), state.end(), [](double x) { return std::abs(x) <= kMost; });
+  for (std::size_t k = 0; k < bodies && sound; ++k) {
+    const double* const p = state.data() + k * kPerBody + 3;
+    sound = std::abs(p[0] * p[0] + p[1] * p[1] + p[2] * p[2] + p[3] * p[3] - 1.0) < 1e-6;
+  }
+  if (!sound) fail(path, "its state is none that a stepper reaches", kForgedSnapshot);
+}
+
 }  // namespace
 
-std::string snapshot_bytes(const wire::Snapshot& snapshot) {
+LoadedMechanism mechanism_of(const wire::Snapshot& snapshot, const std::string& path) {
+  LoadedMechanism mechanism = parse_mechanism(snapshot.mechanism_text(), snapshot.mechanism_file());
+  set_start_parameters(mechanism, snapshot, path);
+  return mechanism;
+}
+
+void set_start_parameters(LoadedMechanism& mechanism, const wire::Snapshot& snapshot, const std::string& path) {
+  require_same_mechanism(snapshot, path, mechanism.mechanism);
+  std::vector<ParameterSetting> settings;
+  for (const wire::SnapshotParameter& each : snapshot.parameter()) settings.push_back({each.name(), each.start()});
+  try {
+    set_parameters(mechanism, settings);
+  } catch (const MechanismError& error) {
+    fail(path, error.what(), kForgedSnapshot);
+  }
+}
+
+void require_fit(const wire::Snapshot& snapshot, const std::string& path, const Mechanism& mechanism) {
+  require_same_mechanism(snapshot, path, mechanism);
+  const auto require_count = [&path](int count, std::size_t expected, const char* what) {
+    if (static_cast<std::size_t>(count) != expected)
+      fail(path, "has " + std::to_string(count) + " " + what + ", and the mechanism has " + std::to_string(expected),
+           kForgedSnapshot);
+  };
+  for (const auto* list : {&snapshot.applied(), &snapshot.newest(), &snapshot.rate(), &snapshot.ramp_start()})
+    require_count(list->size(), mechanism.input_channels().size(), "input channels");
+  require_count(snapshot.parameter_size(), mechanism.parameters().size(), "parameters");
+  for (int k = 0; k < snapshot.parameter_size(); ++k)
+    check_parameter(snapshot.parameter(k), mechanism.parameters()[static_cast<std::size_t>(k)], path);
+  check_state(snapshot, mechanism.bodies().size(), path);
+}
+
+void refuse_state(const std::string& path, std::size_t numbers, std::size_t expected) {
+  if (numbers == expected) fail(path, "its state does not have the hash that stands beside it", kForgedSnapshot);
+  fail(
+      path,
+      "its state has " + std::to_string(numbers) + " numbers, and one of the mechanism has " + std::to_string(expected),
+      kForgedSnapshot);
+}
+
+std::string snapshot_bytes(wire::Snapshot snapshot) {
+  snapshot.set_product_version(RIGSTEP_VERSION);
   const std::string message = snapshot.SerializeAsString();
   std::string bytes(kMagic);
   bytes.push_back(static_cast<char>(kFormat));

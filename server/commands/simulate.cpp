@@ -302,7 +302,7 @@ struct Begin {
   explicit Begin(const SimulateOptions& options)
       : Begin(load_mechanism_file(options.mechanism, options.parameters), settings_of(options)) {}
   Begin(const SimulateOptions& options, const wire::Snapshot& snapshot)
-      : Begin(mechanism_of(snapshot, options.from), with_threads(server::settings_of(snapshot), options)) {
+      : Begin(config::mechanism_of(snapshot, options.from), with_threads(server::settings_of(snapshot), options)) {
     const rt::SavedRun run = run_in(snapshot, options.from, mechanism.mechanism, stepper.settings(), stepper.state());
     rt::Cycle(stepper, {}, {}).resume(run);
     inputs = run.numbers.applied;

@@ -130,7 +130,7 @@ std::optional<wire::Snapshot> snapshot_named_by(const config::RigConfig& rig) {
 
 config::LoadedMechanism mechanism_for(const config::RigConfig& rig, const std::optional<wire::Snapshot>& snapshot) {
   config::LoadedMechanism mechanism = load_mechanism_of(rig);
-  if (snapshot) set_start_parameters(mechanism, *snapshot, rig.snapshot_path);
+  if (snapshot) config::set_start_parameters(mechanism, *snapshot, rig.snapshot_path);
   return mechanism;
 }
 

@@ -15,16 +15,10 @@ namespace rigstep::server {
 wire::Snapshot snapshot_of(const rt::SavedRun& run, const config::LoadedMechanism& mechanism,
                            const index3::Settings& settings, index3::State like);
 
-// The mechanism in the file, with the values of its parameters that the run started with. Throws config::ConfigError,
-// with `path` in front, as the two below do.
-config::LoadedMechanism mechanism_of(const wire::Snapshot& snapshot, const std::string& path);
-// Gives these values to the mechanism of a rig file. Throws also where the snapshot is of another mechanism.
-void set_start_parameters(config::LoadedMechanism& mechanism, const wire::Snapshot& snapshot, const std::string& path);
-
 index3::Settings settings_of(const wire::Snapshot& snapshot);
 
-// What goes on in a stepper of this mechanism with these settings. Throws where the snapshot is of another mechanism,
-// period or settings, or its state is none.
+// What goes on in a stepper of this mechanism with these settings. Throws config::ConfigError, with `path` in front,
+// where the snapshot is of another mechanism, period or settings, or its state is none.
 rt::SavedRun run_in(const wire::Snapshot& snapshot, const std::string& path, const Mechanism& mechanism,
                     const index3::Settings& settings, index3::State like);
 

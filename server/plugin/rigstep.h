@@ -81,6 +81,9 @@ RIGSTEP_API rigstep_stepper* rigstep_create_from_file(const char* path, const ri
                                                       size_t message_size);
 RIGSTEP_API rigstep_stepper* rigstep_create_from_text(const char* text, size_t length, const rigstep_settings* settings,
                                                       char* message, size_t message_size);
+/* Goes on from a file of `rigstep snapshot`: with its mechanism, period, settings and parameters, its state, and the
+ * inputs as they were applied last. A ramp of a parameter ends where it is. rigstep_reset() leads back there. */
+RIGSTEP_API rigstep_stepper* rigstep_create_from_snapshot(const char* path, char* message, size_t message_size);
 /* NULL is ignored. */
 RIGSTEP_API void rigstep_destroy(rigstep_stepper* stepper);
 
@@ -160,7 +163,7 @@ RIGSTEP_API rigstep_status rigstep_get_report(rigstep_stepper* stepper, rigstep_
 
 /* --- state ---------------------------------------------------------------------------------------------------- */
 
-/* Back to the state and the parameters of its creation; inputs become zero. */
+/* Back to the state and the parameters of its creation; inputs become zero, or those of the snapshot. */
 RIGSTEP_API void rigstep_reset(rigstep_stepper* stepper);
 
 /* The state with multipliers, inputs, outputs and parameters as bytes. They may be kept in files, and restored in any

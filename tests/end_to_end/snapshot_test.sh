@@ -33,6 +33,26 @@ same_bits() {
 }
 replays() { expect 0 "$RIGSTEP" replay "$1" && says out "^bit-exact over ${2:-}"; }
 
+# forge: files that are warm.snapshot, but for one thing each
+forge() {
+  "$python" - <<'EOF'
+whole = open("warm.snapshot", "rb").read()
+open("damaged.snapshot", "wb").write(whole[:300] + bytes([whole[300] ^ 1]) + whole[301:])
+def forged(old, new):
+    body, found = whole[24:], whole[24:].find(old)
+    assert found >= 0
+    body = body.replace(old, new, 1)
+    value = 0xcbf29ce484222325
+    for byte in body:
+        value = (value ^ byte) * 0x100000001b3 & (1 << 64) - 1
+    return whole[:8] + len(body).to_bytes(8, "little") + value.to_bytes(8, "little") + body
+version = whole[26:26 + whole[25]]
+open("version.snapshot", "wb").write(forged(version, b"9" * len(version)))
+open("newer.snapshot", "wb").write(whole[:7] + b"\x02" + whole[8:])
+open("forged.snapshot", "wb").write(forged(b"\x0a\x03tip", b"\x0a\x03tap"))
+EOF
+}
+
 # --- in the middle of a ramp, beside one that was changed at once; written while it runs
 serve rig.textproto --record whole.mcap || exit 1
 at=127.0.0.1:$port
@@ -98,6 +118,55 @@ end_server TERM
 same_bits rig_whole.mcap rig_again.mcap
 replays rig_again.mcap
 
+# --- the C library, and rigs in Python
+expect 0 "$RIGSTEP" simulate --from rig.snapshot --duration 0.3 --json
+reached=$("$python" -c 'import json; print(json.load(open("out"))["state_hash"])')
+serve lockstep.textproto || exit 1
+cat >rig.py <<'END'
+import sys
+import rigstep
+
+port, library, reached = int(sys.argv[1]), sys.argv[2], int(sys.argv[3], 16)
+with rigstep.Stepper(snapshot="rig.snapshot", library=library) as cart:
+    begin = cart.report
+    cart.run(300)
+    assert cart.report.state_hash == reached and cart.report.step == begin.step + 300
+    cart.reset()
+    assert cart.report.state_hash == begin.state_hash
+try:
+    rigstep.Stepper(snapshot="cart.textproto", library=library)
+    raise SystemExit("a mechanism file was taken for a snapshot")
+except rigstep.MechanismError as error:
+    assert "is no snapshot" in str(error)
+with rigstep.connect(port=port) as rig:
+    for k in range(100):
+        rig.send(push=0.5)
+        rig.receive()
+    data = rig.snapshot()
+    open("python.snapshot", "wb").write(data)
+    for k in range(50):
+        rig.send(push=0.5)
+        pose = rig.receive().outputs
+    rig.command("hold")
+    assert rig.reset(data).loop_state == "HOLDING"
+    rig.command("run")
+    for k in range(50):
+        rig.send(push=0.5)
+        again = rig.receive().outputs
+    rig.command("hold")
+    try:
+        rig.reset(open("forged.snapshot", "rb").read())
+        raise SystemExit("a forged snapshot was taken")
+    except rigstep.Refused as error:
+        assert "tap" in str(error)
+END
+forge
+package=${PACKAGE:-$(dirname "$RIGSTEP")/../python}
+PYTHONPATH=$package PYTHONDONTWRITEBYTECODE=1 expect 0 "$python" -W error rig.py "$port" \
+  "$(dirname "$RIGSTEP")/plugin/librigstep.so.1" "$reached"
+end_server TERM
+expect 0 "$RIGSTEP" simulate --from python.snapshot --duration 0.01
+
 # --- what is refused, and changes nothing
 expect 2 "$RIGSTEP" serve other_rig.textproto --from warm.snapshot
 says err 'is of the mechanism "cart_pole" \([0-9a-f]+\), and this is "other_cart"'
@@ -112,22 +181,6 @@ expect 2 "$RIGSTEP" simulate --from warm.snapshot --dt 0.002 && says err '--dt: 
 expect 2 "$RIGSTEP" simulate && says err 'MECHANISM: is missing'
 head -c 500 warm.snapshot >short.snapshot
 expect 2 "$RIGSTEP" simulate --from short.snapshot && says err 'short\.snapshot: snapshot: has 476 bytes behind its head'
-"$python" - <<'EOF'
-whole = open("warm.snapshot", "rb").read()
-open("damaged.snapshot", "wb").write(whole[:300] + bytes([whole[300] ^ 1]) + whole[301:])
-def forged(old, new):
-    body, found = whole[24:], whole[24:].find(old)
-    assert found >= 0
-    body = body.replace(old, new, 1)
-    value = 0xcbf29ce484222325
-    for byte in body:
-        value = (value ^ byte) * 0x100000001b3 & (1 << 64) - 1
-    return whole[:8] + len(body).to_bytes(8, "little") + value.to_bytes(8, "little") + body
-version = whole[26:26 + whole[25]]
-open("version.snapshot", "wb").write(forged(version, b"9" * len(version)))
-open("newer.snapshot", "wb").write(whole[:7] + b"\x02" + whole[8:])
-open("forged.snapshot", "wb").write(forged(b"\x0a\x03tip", b"\x0a\x03tap"))
-EOF
 expect 2 "$RIGSTEP" simulate --from damaged.snapshot && says err 'damaged\.snapshot: snapshot: its bytes do not have the hash'
 expect 2 "$RIGSTEP" simulate --from version.snapshot && says err 'was written by Rigstep 9'
 expect 2 "$RIGSTEP" simulate --from newer.snapshot && says err 'has format 2, and this version reads 1'

@@ -3,18 +3,16 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <cstdio>
 #include <limits>
 #include <random>
 
-#include "tests/support/complaint.h"
+#include "core/mechanism/content_hash.h"
 
 namespace rigstep::config {
 namespace {
 
 wire::Snapshot good_snapshot() {
   wire::Snapshot snapshot;
-  snapshot.set_product_version(RIGSTEP_VERSION);
   snapshot.set_mechanism("cart");
   snapshot.set_mechanism_text("name: \"cart\"");
   snapshot.set_mechanism_id(0x1234567890abcdef);
@@ -27,6 +25,16 @@ wire::Snapshot good_snapshot() {
   parameter.set_name("tip");
   parameter.set_ramp_steps(10);
   return snapshot;
+}
+
+// A file of any message: its head fits.
+std::string with_head(const std::string& message) {
+  ContentHash hash;
+  hash.add(message.data(), message.size());
+  std::string bytes = "RIGSNAP\1";
+  for (const std::uint64_t number : {std::uint64_t{message.size()}, hash.value()})
+    for (int k = 0; k < 8; ++k) bytes.push_back(static_cast<char>(number >> 8 * k));
+  return bytes + message;
 }
 
 std::string problem_of_bytes(const std::string& bytes) {
@@ -45,8 +53,11 @@ TEST_CASE("a snapshot file holds what was put into it, bit for bit") {
   const std::string bytes = snapshot_bytes(snapshot);
   CHECK(is_snapshot(bytes));
   const wire::Snapshot back = parse_snapshot(bytes, "file");
-  CHECK(back.SerializeAsString() == snapshot.SerializeAsString());
+  CHECK(!back.product_version().empty());
+  CHECK(snapshot_bytes(back) == bytes);
   CHECK(std::signbit(back.state(1)));
+  CHECK(back.state(2) == 5e-324);
+  CHECK(back.mechanism_id() == snapshot.mechanism_id());
 }
 
 TEST_CASE("a file that is no snapshot, cut short, longer, damaged, or of another format or version says so") {
@@ -61,7 +72,8 @@ TEST_CASE("a file that is no snapshot, cut short, longer, damaged, or of another
   CHECK(problem_of_bytes(other).find("has format 9, and this version reads 1") != std::string::npos);
   wire::Snapshot older = good_snapshot();
   older.set_product_version("0.0.1");
-  CHECK(problem_of_bytes(snapshot_bytes(older)).find("was written by Rigstep 0.0.1") != std::string::npos);
+  CHECK(problem_of_bytes(with_head(older.SerializeAsString())).find("was written by Rigstep 0.0.1") !=
+        std::string::npos);
 }
 
 TEST_CASE("every byte of a snapshot file that is changed is found") {
@@ -83,8 +95,9 @@ TEST_CASE("numbers of a forged snapshot have bounds, those of its lists as well"
   CHECK(problem([](wire::Snapshot& s) { s.set_dt_ns(0); }).find("dt_ns is 0") != std::string::npos);
   CHECK(problem([](wire::Snapshot& s) { s.set_step(~0ull); }).find("step is ") != std::string::npos);
   CHECK(problem([](wire::Snapshot& s) { s.set_iterations(1000); }).find("iterations is 1000") != std::string::npos);
-  CHECK(problem([](wire::Snapshot& s) { s.set_state(2, std::numeric_limits<double>::quiet_NaN()); }).find("state is nan") !=
-        std::string::npos);
+  CHECK(problem([](wire::Snapshot& s) {
+          s.set_state(2, std::numeric_limits<double>::quiet_NaN());
+        }).find("state is nan") != std::string::npos);
   CHECK(problem([](wire::Snapshot& s) { s.add_rate(INFINITY); }).find("rate is inf") != std::string::npos);
   CHECK(problem([](wire::Snapshot& s) { s.mutable_parameter(0)->set_value(-INFINITY); }).find("value is -inf") !=
         std::string::npos);
@@ -96,20 +109,14 @@ TEST_CASE("numbers of a forged snapshot have bounds, those of its lists as well"
 }
 
 TEST_CASE("any bytes behind a head that fits them end in a snapshot or a message") {
-  const std::string message = good_snapshot().SerializeAsString();
+  const std::string message = snapshot_bytes(good_snapshot()).substr(24);
   std::mt19937 random(27);
   int refused = 0;
   for (int k = 0; k < 20'000; ++k) {
     std::string bytes = message;
-    for (unsigned n = random() % 8 + 1; n > 0; --n) bytes[random() % bytes.size()] = static_cast<char>(random());
+    for (auto n = random() % 3 + 1; n > 0; --n) bytes[random() % bytes.size()] = static_cast<char>(random());
     if (random() % 4 == 0) bytes.resize(random() % bytes.size());
-    wire::Snapshot as_text;  // what snapshot_bytes() would write, with these bytes in place of its message
-    as_text.GetReflection()->MutableUnknownFields(&as_text)->Clear();
-    if (!as_text.ParseFromString(bytes)) {
-      ++refused;
-      continue;
-    }
-    refused += !problem_of_bytes(snapshot_bytes(as_text)).empty();
+    refused += !problem_of_bytes(with_head(bytes)).empty();
   }
   CHECK(refused > 10'000);
   CHECK(refused < 20'000);
