@@ -220,6 +220,7 @@ DecodeStatus Sessions::handle_snapshot(Participant& participant) {
                      .address = to_text(participant.endpoint),
                      .command = wire::Command::SNAPSHOT});
   transfer_ = transfer;
+  status_->outdate();  // it is a transition
   outgoing_.send(codec_.encode_snapshot_piece(answer), participant);
   return DecodeStatus::ok;
 }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/index3/start/initial_state.h"
+#include "proto/snapshot_file.h"
 #include "server/plugin/floating_point_mode.h"
 
 namespace rigstep::plugin {

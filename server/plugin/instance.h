@@ -15,7 +15,10 @@
 
 #include "core/index3/stepper.h"
 #include "proto/load_mechanism.h"
-#include "proto/snapshot_file.h"
+
+namespace rigstep::wire {
+class Snapshot;
+}
 
 namespace rigstep::plugin {
 

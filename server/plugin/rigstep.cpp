@@ -10,6 +10,7 @@
 #include <new>
 #include <string>
 
+#include "proto/snapshot_file.h"
 #include "server/plugin/floating_point_mode.h"
 #include "server/plugin/instance.h"
 

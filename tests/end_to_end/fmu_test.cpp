@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -226,7 +227,7 @@ void damage(std::mt19937& random, const ExportedUnit& good, const std::vector<Ar
       break;
     default:
       std::string& text = changed[below(changed.size() - 1)].content;  // not the binary
-      for (std::size_t k = below(20) + 1; k > 0; --k)
+      for (std::size_t k = below(20) + 1; k > 0 && !text.empty(); --k)
         if (const std::size_t at = below(text.size()); below(3) == 0)
           text.erase(at, below(40));
         else
@@ -250,6 +251,7 @@ TEST_CASE("units: damaged ones end in an error, never in a crash, and write noth
     for (long k = 0; k < mutations; ++k) {
       const fs::path file = good.folder.path() / "damaged.fmu";
       damage(random, good, files, file);
+      std::fflush(nullptr);  // or the child writes it, too
       const pid_t child = ::fork();
       if (child == 0) {  // foreign code may end the process: not this one
         ::alarm(20);

@@ -123,7 +123,7 @@ expect 0 "$RIGSTEP" simulate --from rig.snapshot --duration 0.3 --json
 reached=$("$python" -c 'import json; print(json.load(open("out"))["state_hash"])')
 serve lockstep.textproto || exit 1
 cat >rig.py <<'END'
-import sys
+import pathlib, sys
 import rigstep
 
 port, library, reached = int(sys.argv[1]), sys.argv[2], int(sys.argv[3], 16)
@@ -143,19 +143,18 @@ with rigstep.connect(port=port) as rig:
         rig.send(push=0.5)
         rig.receive()
     data = rig.snapshot()
-    open("python.snapshot", "wb").write(data)
+    pathlib.Path("python.snapshot").write_bytes(data)
+    at_snapshot = rig.status().step
     for k in range(50):
         rig.send(push=0.5)
-        pose = rig.receive().outputs
+        rig.receive()
     rig.command("hold")
-    assert rig.reset(data).loop_state == "HOLDING"
+    assert rig.reset(data).loop_state == "HOLDING" and rig.status().step == at_snapshot + 50
+    assert rig.snapshot()[24:] != data[24:]  # of a later step of the run
     rig.command("run")
-    for k in range(50):
-        rig.send(push=0.5)
-        again = rig.receive().outputs
     rig.command("hold")
     try:
-        rig.reset(open("forged.snapshot", "rb").read())
+        rig.reset(pathlib.Path("forged.snapshot").read_bytes())
         raise SystemExit("a forged snapshot was taken")
     except rigstep.Refused as error:
         assert "tap" in str(error)
