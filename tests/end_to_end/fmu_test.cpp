@@ -4,9 +4,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <iostream>
 #include <iterator>
 #include <random>
 #include <thread>
@@ -251,7 +251,7 @@ TEST_CASE("units: damaged ones end in an error, never in a crash, and write noth
     for (long k = 0; k < mutations; ++k) {
       const fs::path file = good.folder.path() / "damaged.fmu";
       damage(random, good, files, file);
-      std::fflush(nullptr);  // or the child writes it, too
+      std::cout.flush();  // or the child writes it, too
       const pid_t child = ::fork();
       if (child == 0) {  // foreign code may end the process: not this one
         ::alarm(20);

@@ -157,7 +157,7 @@ with rigstep.connect(port=port) as rig:
         rig.reset(pathlib.Path("forged.snapshot").read_bytes())
         raise SystemExit("a forged snapshot was taken")
     except rigstep.Refused as error:
-        assert "tap" in str(error)
+        assert "is forged" in str(error)
 END
 forge
 package=${PACKAGE:-$(dirname "$RIGSTEP")/../python}
