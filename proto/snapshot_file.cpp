@@ -70,7 +70,7 @@ std::string id_text(std::uint64_t id) {
   return text;
 }
 
-void require_same_mechanism(const wire::Snapshot& snapshot, const std::string& path, const Mechanism& mechanism) {
+void require_same_mechanism(const wire::SnapshotFile& snapshot, const std::string& path, const Mechanism& mechanism) {
   if (snapshot.mechanism_id() == mechanism.id()) return;
   const bool has_name = snapshot.mechanism() == mechanism.name();
   fail(path,
@@ -91,7 +91,7 @@ void check_parameter(const wire::SnapshotParameter& in, const Parameter& paramet
 
 // So that nothing that follows from it is infinite at once. A body has 19 numbers, from the fourth on its Euler
 // parameters.
-void check_state(const wire::Snapshot& snapshot, std::size_t bodies, const std::string& path) {
+void check_state(const wire::SnapshotFile& snapshot, std::size_t bodies, const std::string& path) {
   constexpr double kMost = 1e100;  // products of three of them are finite
   constexpr std::size_t kPerBody = 19;
   const auto& state = snapshot.state();
@@ -107,13 +107,13 @@ void check_state(const wire::Snapshot& snapshot, std::size_t bodies, const std::
 
 }  // namespace
 
-LoadedMechanism mechanism_of(const wire::Snapshot& snapshot, const std::string& path) {
+LoadedMechanism mechanism_of(const wire::SnapshotFile& snapshot, const std::string& path) {
   LoadedMechanism mechanism = parse_mechanism(snapshot.mechanism_text(), snapshot.mechanism_file());
   set_start_parameters(mechanism, snapshot, path);
   return mechanism;
 }
 
-void set_start_parameters(LoadedMechanism& mechanism, const wire::Snapshot& snapshot, const std::string& path) {
+void set_start_parameters(LoadedMechanism& mechanism, const wire::SnapshotFile& snapshot, const std::string& path) {
   require_same_mechanism(snapshot, path, mechanism.mechanism);
   std::vector<ParameterSetting> settings;
   for (const wire::SnapshotParameter& each : snapshot.parameter()) settings.push_back({each.name(), each.start()});
@@ -124,7 +124,7 @@ void set_start_parameters(LoadedMechanism& mechanism, const wire::Snapshot& snap
   }
 }
 
-void require_fit(const wire::Snapshot& snapshot, const std::string& path, const Mechanism& mechanism) {
+void require_fit(const wire::SnapshotFile& snapshot, const std::string& path, const Mechanism& mechanism) {
   require_same_mechanism(snapshot, path, mechanism);
   const auto require_count = [&path](int count, std::size_t expected, const char* what) {
     if (static_cast<std::size_t>(count) != expected)
@@ -147,7 +147,7 @@ void refuse_state(const std::string& path, std::size_t numbers, std::size_t expe
       kForgedSnapshot);
 }
 
-std::string snapshot_bytes(wire::Snapshot snapshot) {
+std::string snapshot_bytes(wire::SnapshotFile snapshot) {
   snapshot.set_product_version(RIGSTEP_VERSION);
   const std::string message = snapshot.SerializeAsString();
   std::string bytes(kMagic);
@@ -159,9 +159,9 @@ std::string snapshot_bytes(wire::Snapshot snapshot) {
 
 bool is_snapshot(std::string_view bytes) noexcept { return bytes.starts_with(kMagic); }
 
-wire::Snapshot parse_snapshot(std::string_view bytes, const std::string& path) {
+wire::SnapshotFile parse_snapshot(std::string_view bytes, const std::string& path) {
   const std::string_view message = message_in(bytes, path);
-  wire::Snapshot snapshot;
+  wire::SnapshotFile snapshot;
   const google::protobuf::LogSilencer quiet;
   if (!snapshot.ParseFromArray(message.data(), static_cast<int>(message.size())))
     fail(path, "holds no message of proto/snapshot.proto", kUseCopy);
@@ -173,7 +173,7 @@ wire::Snapshot parse_snapshot(std::string_view bytes, const std::string& path) {
   return snapshot;
 }
 
-wire::Snapshot read_snapshot(const std::string& path) {
+wire::SnapshotFile read_snapshot(const std::string& path) {
   return parse_snapshot(read_file(path, kLargestSnapshot), path);
 }
 

@@ -14,12 +14,11 @@
 #include "core/offline/literal_solver.h"
 #include "core/offline/outputs.h"
 #include "core/offline/solver.h"
-#include "rt/cycle.h"
 #include "rt/thread_setup.h"
 #include "server/commands/commands.h"
 #include "server/commands/parameter_options.h"
+#include "server/live/offline_start.h"
 #include "server/live/session.h"
-#include "server/live/snapshot.h"
 #include "server/output/csv.h"
 #include "server/output/terminal.h"
 #include "server/recordings/recorded_run.h"
@@ -292,49 +291,15 @@ int simulate_with_reference(const SimulateOptions& options) {
   }
 }
 
-// What is stepped, from the start of the mechanism or from a snapshot.
-struct Begin {
-  config::LoadedMechanism mechanism;  // with the values of its parameters that the run started with
-  index3::Stepper stepper;
-  Inputs inputs;  // held where there is no table
-  rt::ParameterRamps ramps;
-
-  explicit Begin(const SimulateOptions& options)
-      : Begin(load_mechanism_file(options.mechanism, options.parameters), settings_of(options)) {}
-  Begin(const SimulateOptions& options, const wire::Snapshot& snapshot)
-      : Begin(config::mechanism_of(snapshot, options.from), with_threads(server::settings_of(snapshot), options)) {
-    const rt::SavedRun run = run_in(snapshot, options.from, mechanism.mechanism, stepper.settings(), stepper.state());
-    rt::Cycle(stepper, {}, {}).resume(run);
-    inputs = run.numbers.applied;
-    ramps.resume({run.numbers.ramp.data(), mechanism.mechanism.parameters().size()});
-  }
-
-  // What of ramps is due before the next step. Whether there was something.
-  bool change_parameters() {
-    const auto due = ramps.due(stepper.state().step + 1, false);
-    return !due.empty() && stepper.set_parameters(due);
-  }
-
- private:
-  Begin(config::LoadedMechanism loaded, const index3::Settings& settings)
-      : mechanism(std::move(loaded)), stepper(make_stepper(mechanism, settings)), ramps(mechanism.mechanism) {
-    inputs.count = static_cast<int>(mechanism.mechanism.input_channels().size());
-  }
-  static index3::Settings with_threads(index3::Settings settings, const SimulateOptions& options) {
-    settings.threads = options.threads;
-    return settings;
-  }
-};
-
 // Takes over the period of the snapshot.
-wire::Snapshot read_start(SimulateOptions& options) {
+wire::SnapshotFile read_start(SimulateOptions& options) {
   const auto refuse = [&](const std::string& option, const std::string& what) {
     throw config::ConfigError(option + ": " + what + ": leave it out with --from");
   };
   if (!options.mechanism.empty()) refuse("MECHANISM", "the snapshot holds its own");
   if (!options.parameters.empty()) refuse("--set", "the snapshot holds the values of all parameters");
   if (options.solver != "index3") refuse("--solver", "a snapshot is one of index3");
-  wire::Snapshot snapshot = config::read_snapshot(options.from);
+  wire::SnapshotFile snapshot = config::read_snapshot(options.from);
   const double dt = exact_seconds(static_cast<std::int64_t>(snapshot.dt_ns()));
   if (options.has_dt && options.dt != dt) refuse("--dt", fmt::format("the snapshot is one of steps of {:g} s", dt));
   options.dt = dt;
@@ -343,7 +308,7 @@ wire::Snapshot read_start(SimulateOptions& options) {
 
 int simulate(SimulateOptions options) {
   rt::set_floating_point_mode();
-  std::optional<wire::Snapshot> snapshot;
+  std::optional<wire::SnapshotFile> snapshot;
   if (!options.from.empty()) snapshot = read_start(options);
   if (!snapshot && options.mechanism.empty())
     throw config::ConfigError("MECHANISM: is missing: name a mechanism file, or a snapshot with --from");
@@ -352,7 +317,9 @@ int simulate(SimulateOptions options) {
   if (options.solver != "index3") return simulate_with_reference(options);
   const index3::Settings settings = settings_of(options);
   const std::uint64_t steps = step_count(options);
-  Begin begin = snapshot ? Begin(options, *snapshot) : Begin(options);
+  OfflineStart begin =
+      snapshot ? OfflineStart(*snapshot, options.from, options.threads)
+               : OfflineStart(load_mechanism_file(options.mechanism, options.parameters), settings_of(options));
   const config::LoadedMechanism& mechanism = begin.mechanism;
   index3::Stepper& stepper = begin.stepper;
   std::optional<rt::StayOnCores> pinned;

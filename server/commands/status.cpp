@@ -76,7 +76,7 @@ int snapshot(const StatusOptions& options) {
   if (options.file.empty()) return request(options, wire::Command::SNAPSHOT);
   require_writable(options.file);
   const std::string bytes = fetch_snapshot(target_of(options));
-  const wire::Snapshot snapshot = config::parse_snapshot(bytes, target_of(options).host);
+  const wire::SnapshotFile snapshot = config::parse_snapshot(bytes, target_of(options).host);
   write_text(options.file, bytes);
   if (options.json)
     print_json(nlohmann::json{{"schema", 1},

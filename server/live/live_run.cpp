@@ -123,12 +123,12 @@ config::RigConfig with_fresh_recording(config::RigConfig rig) {
   return rig;
 }
 
-std::optional<wire::Snapshot> snapshot_named_by(const config::RigConfig& rig) {
+std::optional<wire::SnapshotFile> snapshot_named_by(const config::RigConfig& rig) {
   if (rig.snapshot_path.empty()) return std::nullopt;
   return config::read_snapshot(rig.snapshot_path);
 }
 
-config::LoadedMechanism mechanism_for(const config::RigConfig& rig, const std::optional<wire::Snapshot>& snapshot) {
+config::LoadedMechanism mechanism_for(const config::RigConfig& rig, const std::optional<wire::SnapshotFile>& snapshot) {
   config::LoadedMechanism mechanism = load_mechanism_of(rig);
   if (snapshot) config::set_start_parameters(mechanism, *snapshot, rig.snapshot_path);
   return mechanism;

@@ -98,7 +98,7 @@ class LiveRun {
   std::string control_text();
 
   config::RigConfig rig_;
-  std::optional<wire::Snapshot> started_from_;
+  std::optional<wire::SnapshotFile> started_from_;
   config::LoadedMechanism mechanism_;  // with the values of its parameters that the run started with
   rt::ThreadUsage loop_usage_;         // loop thread, then whoever joined it
   rt::ThreadReport realtime_;          // memory first: everything below shall be locked

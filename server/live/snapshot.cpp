@@ -18,10 +18,10 @@ void require_same(const std::string& path, const char* what, double in_file, dou
 
 }  // namespace
 
-wire::Snapshot snapshot_of(const rt::SavedRun& run, const config::LoadedMechanism& mechanism,
-                           const index3::Settings& settings, index3::State like) {
+wire::SnapshotFile snapshot_of(const rt::SavedRun& run, const config::LoadedMechanism& mechanism,
+                               const index3::Settings& settings, index3::State like) {
   const rt::SavedRun::Numbers& from = run.numbers;
-  wire::Snapshot snapshot;
+  wire::SnapshotFile snapshot;
   snapshot.set_mechanism(mechanism.mechanism.name());
   snapshot.set_mechanism_file(mechanism.path);
   snapshot.set_mechanism_text(mechanism.text);
@@ -60,7 +60,7 @@ wire::Snapshot snapshot_of(const rt::SavedRun& run, const config::LoadedMechanis
   return snapshot;
 }
 
-index3::Settings settings_of(const wire::Snapshot& snapshot) {
+index3::Settings settings_of(const wire::SnapshotFile& snapshot) {
   index3::Settings settings;
   settings.dt_ns = static_cast<std::int64_t>(snapshot.dt_ns());
   settings.iterations = static_cast<int>(snapshot.iterations());
@@ -69,7 +69,7 @@ index3::Settings settings_of(const wire::Snapshot& snapshot) {
   return settings;
 }
 
-rt::SavedRun run_in(const wire::Snapshot& snapshot, const std::string& path, const Mechanism& mechanism,
+rt::SavedRun run_in(const wire::SnapshotFile& snapshot, const std::string& path, const Mechanism& mechanism,
                     const index3::Settings& settings, index3::State like) {
   config::require_fit(snapshot, path, mechanism);
   require_same(path, "the period [ns]", static_cast<double>(snapshot.dt_ns()), static_cast<double>(settings.dt_ns));

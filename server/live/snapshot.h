@@ -12,14 +12,14 @@
 namespace rigstep::server {
 
 // mechanism: with the values of its parameters that the run started with; settings: as used; like: any state of it.
-wire::Snapshot snapshot_of(const rt::SavedRun& run, const config::LoadedMechanism& mechanism,
-                           const index3::Settings& settings, index3::State like);
+wire::SnapshotFile snapshot_of(const rt::SavedRun& run, const config::LoadedMechanism& mechanism,
+                               const index3::Settings& settings, index3::State like);
 
-index3::Settings settings_of(const wire::Snapshot& snapshot);
+index3::Settings settings_of(const wire::SnapshotFile& snapshot);
 
 // What goes on in a stepper of this mechanism with these settings. Throws config::ConfigError, with `path` in front,
 // where the snapshot is of another mechanism, period or settings, or its state is none.
-rt::SavedRun run_in(const wire::Snapshot& snapshot, const std::string& path, const Mechanism& mechanism,
+rt::SavedRun run_in(const wire::SnapshotFile& snapshot, const std::string& path, const Mechanism& mechanism,
                     const index3::Settings& settings, index3::State like);
 
 }  // namespace rigstep::server

@@ -99,7 +99,7 @@ void Instance::build(std::span<const ParameterValue> values) {
   read_start();
 }
 
-void Instance::start_from(const wire::Snapshot& snapshot, const std::string& path) {
+void Instance::start_from(const wire::SnapshotFile& snapshot, const std::string& path) {
   const FloatingPointMode mode;
   config::require_fit(snapshot, path, loaded_.mechanism);
   std::vector<double> state(snapshot.state().begin(), snapshot.state().end());

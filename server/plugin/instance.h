@@ -17,7 +17,7 @@
 #include "proto/load_mechanism.h"
 
 namespace rigstep::wire {
-class Snapshot;
+class SnapshotFile;
 }
 
 namespace rigstep::plugin {
@@ -34,7 +34,7 @@ class Instance {
   // Load time: goes on from a snapshot file instead; a reset leads there. Throws config::ConfigError, with `path` in
   // front, where it is none of this mechanism, which has the values of its parameters that the run started with. Ramps
   // that were running end where they are.
-  void start_from(const wire::Snapshot& snapshot, const std::string& path);
+  void start_from(const wire::SnapshotFile& snapshot, const std::string& path);
 
   const Mechanism& mechanism() const noexcept { return loaded_.mechanism; }
   const index3::Settings& settings() const noexcept { return stepper_->settings(); }

@@ -113,7 +113,7 @@ rigstep_stepper* create(const Load& load, const rigstep_settings* given, char* m
   return make_for_host(make, message, message_size);
 }
 
-rigstep::index3::Settings stepper_settings(const rigstep::wire::Snapshot& snapshot) {
+rigstep::index3::Settings stepper_settings(const rigstep::wire::SnapshotFile& snapshot) {
   rigstep::index3::Settings settings;
   settings.dt_ns = static_cast<std::int64_t>(snapshot.dt_ns());
   settings.iterations = static_cast<int>(snapshot.iterations());
@@ -223,7 +223,7 @@ rigstep_stepper* rigstep_create_from_text(const char* text, size_t length, const
 rigstep_stepper* rigstep_create_from_snapshot(const char* path, char* message, size_t message_size) {
   const auto make = [path] {
     if (path == nullptr) throw ConfigError("path: is NULL: give the name of a file of `rigstep snapshot`");
-    const rigstep::wire::Snapshot snapshot = rigstep::config::read_snapshot(path);
+    const rigstep::wire::SnapshotFile snapshot = rigstep::config::read_snapshot(path);
     auto stepper = std::make_unique<rigstep_stepper>(rigstep::config::mechanism_of(snapshot, path),
                                                      stepper_settings(snapshot), std::span<const ParameterValue>());
     stepper->start_from(snapshot, path);

@@ -61,7 +61,7 @@ TEST_CASE("every whole number and every list of a rig file, a mechanism file, a 
   collect(*wire::Rig::descriptor(), fields);
   collect(*wire::Mechanism::descriptor(), fields);
   collect(*wire::RecordingHeader::descriptor(), fields);
-  collect(*wire::Snapshot::descriptor(), fields);
+  collect(*wire::SnapshotFile::descriptor(), fields);
   CHECK(fields.size() > 40);
   for (const pb::FieldDescriptor* field : fields) {
     INFO(field->full_name());

@@ -11,8 +11,8 @@
 namespace rigstep::config {
 namespace {
 
-wire::Snapshot good_snapshot() {
-  wire::Snapshot snapshot;
+wire::SnapshotFile good_snapshot() {
+  wire::SnapshotFile snapshot;
   snapshot.set_mechanism("cart");
   snapshot.set_mechanism_text("name: \"cart\"");
   snapshot.set_mechanism_id(0x1234567890abcdef);
@@ -49,10 +49,10 @@ std::string problem_of_bytes(const std::string& bytes) {
 }  // namespace
 
 TEST_CASE("a snapshot file holds what was put into it, bit for bit") {
-  const wire::Snapshot snapshot = good_snapshot();
+  const wire::SnapshotFile snapshot = good_snapshot();
   const std::string bytes = snapshot_bytes(snapshot);
   CHECK(is_snapshot(bytes));
-  const wire::Snapshot back = parse_snapshot(bytes, "file");
+  const wire::SnapshotFile back = parse_snapshot(bytes, "file");
   CHECK(!back.product_version().empty());
   CHECK(snapshot_bytes(back) == bytes);
   CHECK(std::signbit(back.state(1)));
@@ -70,7 +70,7 @@ TEST_CASE("a file that is no snapshot, cut short, longer, damaged, or of another
   std::string other = bytes;
   other[7] = 9;
   CHECK(problem_of_bytes(other).find("has format 9, and this version reads 1") != std::string::npos);
-  wire::Snapshot older = good_snapshot();
+  wire::SnapshotFile older = good_snapshot();
   older.set_product_version("0.0.1");
   CHECK(problem_of_bytes(with_head(older.SerializeAsString())).find("was written by Rigstep 0.0.1") !=
         std::string::npos);
@@ -88,22 +88,22 @@ TEST_CASE("every byte of a snapshot file that is changed is found") {
 
 TEST_CASE("numbers of a forged snapshot have bounds, those of its lists as well") {
   const auto problem = [](const auto& forge) {
-    wire::Snapshot snapshot = good_snapshot();
+    wire::SnapshotFile snapshot = good_snapshot();
     forge(snapshot);
     return problem_of_bytes(snapshot_bytes(snapshot));
   };
-  CHECK(problem([](wire::Snapshot& s) { s.set_dt_ns(0); }).find("dt_ns is 0") != std::string::npos);
-  CHECK(problem([](wire::Snapshot& s) { s.set_step(~0ull); }).find("step is ") != std::string::npos);
-  CHECK(problem([](wire::Snapshot& s) { s.set_iterations(1000); }).find("iterations is 1000") != std::string::npos);
-  CHECK(problem([](wire::Snapshot& s) {
+  CHECK(problem([](wire::SnapshotFile& s) { s.set_dt_ns(0); }).find("dt_ns is 0") != std::string::npos);
+  CHECK(problem([](wire::SnapshotFile& s) { s.set_step(~0ull); }).find("step is ") != std::string::npos);
+  CHECK(problem([](wire::SnapshotFile& s) { s.set_iterations(1000); }).find("iterations is 1000") != std::string::npos);
+  CHECK(problem([](wire::SnapshotFile& s) {
           s.set_state(2, std::numeric_limits<double>::quiet_NaN());
         }).find("state is nan") != std::string::npos);
-  CHECK(problem([](wire::Snapshot& s) { s.add_rate(INFINITY); }).find("rate is inf") != std::string::npos);
-  CHECK(problem([](wire::Snapshot& s) { s.mutable_parameter(0)->set_value(-INFINITY); }).find("value is -inf") !=
+  CHECK(problem([](wire::SnapshotFile& s) { s.add_rate(INFINITY); }).find("rate is inf") != std::string::npos);
+  CHECK(problem([](wire::SnapshotFile& s) { s.mutable_parameter(0)->set_value(-INFINITY); }).find("value is -inf") !=
         std::string::npos);
-  CHECK(problem([](wire::Snapshot& s) { s.set_mechanism(std::string(5000, 'x')); }).find("mechanism its length") !=
+  CHECK(problem([](wire::SnapshotFile& s) { s.set_mechanism(std::string(5000, 'x')); }).find("mechanism its length") !=
         std::string::npos);
-  CHECK(problem([](wire::Snapshot& s) {
+  CHECK(problem([](wire::SnapshotFile& s) {
           for (int k = 0; k < 200; ++k) s.add_parameter()->set_name("p");
         }).find("parameter has a length of 201") != std::string::npos);
 }
