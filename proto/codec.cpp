@@ -68,6 +68,13 @@ DecodeStatus read_parameter_set(const ParameterSet& set) {
   return finite ? DecodeStatus::ok : DecodeStatus::not_finite;
 }
 
+DecodeStatus check_piece(const SnapshotPiece& piece) {
+  const bool fits = piece.transfer() != 0 && piece.data().size() <= kSnapshotPieceBytes &&
+                    piece.total() <= config::kLargestSnapshot && piece.offset() <= piece.total() &&
+                    piece.data().size() <= piece.total() - piece.offset();
+  return fits ? DecodeStatus::ok : DecodeStatus::unexpected_content;
+}
+
 // Outputs that fit one frame and one Snapshot.
 std::size_t most_outputs() {
   std::size_t outputs = kMaxChannels;
@@ -127,10 +134,9 @@ DecodeStatus ServerCodec::decode(std::span<const std::byte> payload, std::option
       request.number = message->write_black_box().black_boxes();
       return DecodeStatus::ok;
     case RigToServer::kCommand:
-      request.command = message->command().kind();
-      request.steps = message->command().steps();
-      request.number = message->command().transitions();
-      return Command::Kind_IsValid(request.command) && (request.command != Command::STEP || request.steps > 0)
+      request.command = message->command();
+      return Command::Kind_IsValid(request.command.kind()) &&
+                     (request.command.kind() != Command::STEP || request.command.steps() > 0)
                  ? DecodeStatus::ok
                  : DecodeStatus::unexpected_content;
     case RigToServer::kParameterSet:
@@ -140,6 +146,12 @@ DecodeStatus ServerCodec::decode(std::span<const std::byte> payload, std::option
       request.first = message->parameter_query().first();
       request.parameter_request = message->parameter_query().request();
       return DecodeStatus::ok;
+    case RigToServer::kSnapshotQuery:
+      request.snapshot_query = message->snapshot_query();
+      return request.snapshot_query.transfer() != 0 ? DecodeStatus::ok : DecodeStatus::unexpected_content;
+    case RigToServer::kSnapshotPiece:
+      request.snapshot_piece = message->snapshot_piece();
+      return check_piece(request.snapshot_piece);
     case RigToServer::kJoin:
     case RigToServer::kGoodbye:
     case RigToServer::kHeartbeat:
@@ -310,6 +322,11 @@ std::span<const std::byte> ServerCodec::encode_parameters(ParameterReport report
   return serialise(reply_, buffer_);
 }
 
+std::span<const std::byte> ServerCodec::encode_snapshot_piece(const SnapshotPiece& piece) {
+  *reply_.mutable_snapshot_piece() = piece;
+  return serialise(reply_, buffer_);
+}
+
 std::span<const std::byte> ServerCodec::encode_goodbye(std::string_view text, GoodbyeReason reason) {
   reply_.mutable_goodbye()->set_text(printable(text, kMaxTextBytes));
   reply_.mutable_goodbye()->set_reason(reason);
@@ -362,12 +379,24 @@ std::span<const std::byte> RigCodec::encode_write_black_box(std::uint32_t black_
   return serialise(request_, buffer_);
 }
 
-std::span<const std::byte> RigCodec::encode_command(Command::Kind kind, std::uint32_t steps,
-                                                    std::uint32_t transitions) {
+std::span<const std::byte> RigCodec::encode_command(Command::Kind kind, std::uint32_t steps, std::uint32_t transitions,
+                                                    std::uint64_t transfer) {
   Command& command = *request_.mutable_command();
   command.set_kind(kind);
   command.set_steps(steps);
   command.set_transitions(transitions);
+  command.set_transfer(transfer);
+  return serialise(request_, buffer_);
+}
+
+std::span<const std::byte> RigCodec::encode_snapshot_query(std::uint64_t transfer, std::uint32_t offset) {
+  request_.mutable_snapshot_query()->set_transfer(transfer);
+  request_.mutable_snapshot_query()->set_offset(offset);
+  return serialise(request_, buffer_);
+}
+
+std::span<const std::byte> RigCodec::encode_snapshot_piece(const SnapshotPiece& piece) {
+  *request_.mutable_snapshot_piece() = piece;
   return serialise(request_, buffer_);
 }
 
@@ -435,6 +464,8 @@ DecodeStatus RigCodec::decode(std::span<const std::byte> payload, std::uint64_t 
       return read_state(message_->state(), last_step, state);
     case ServerToRig::kPoses:
       return check_poses(message_->poses());
+    case ServerToRig::kSnapshotPiece:
+      return check_piece(message_->snapshot_piece());
     case ServerToRig::kRefusal:
     case ServerToRig::kChannelPage:
     case ServerToRig::kGoodbye:

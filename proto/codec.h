@@ -25,6 +25,7 @@ namespace rigstep::wire {
 
 inline constexpr std::size_t kMaxTextBytes = 600;  // of a Refusal or Goodbye
 inline constexpr std::size_t kTokenBytes = 16;
+inline constexpr std::size_t kSnapshotPieceBytes = 1024;  // of a SnapshotPiece
 
 // Parts of the time-out: after so long a silence a restarted rig may take its own place, and so often a controller says
 // something, that it may lose one heartbeat before.
@@ -56,14 +57,14 @@ struct RigRequest {
   std::uint64_t nonce = 0;                                          // kHello
   std::vector<std::uint8_t> cookie, key_id, public_key, token;      // kHello; as long as the rig made them
   std::uint64_t former_session = 0;                                 // kHello
-  // kResetFault: of the fault; kWriteBlackBox: of those written so far; kCommand: of transitions so far
-  std::uint32_t number = 0;
-  Command::Kind command = Command::RUN;  // kCommand
-  std::uint32_t steps = 0;               // kCommand
-  Direction direction = INPUT;           // kChannelQuery
-  std::uint32_t first = 0;               // kChannelQuery, kParameterQuery
-  std::uint64_t parameter_request = 0;   // kParameterQuery
-  ParameterSet parameter_set;            // kParameterSet; values are finite
+  std::uint32_t number = 0;             // kResetFault: of the fault; kWriteBlackBox: of those written so far
+  Command command;                      // kCommand
+  Direction direction = INPUT;          // kChannelQuery
+  std::uint32_t first = 0;              // kChannelQuery, kParameterQuery
+  std::uint64_t parameter_request = 0;  // kParameterQuery
+  ParameterSet parameter_set;           // kParameterSet; values are finite
+  SnapshotQuery snapshot_query;         // kSnapshotQuery
+  SnapshotPiece snapshot_piece;         // kSnapshotPiece; lies within its total
 };
 
 // Of a PoseFrame: as many bodies as fit, from `first_body` on.
@@ -129,6 +130,7 @@ class ServerCodec {
   std::span<const std::byte> encode_channel_page(Direction direction, std::uint32_t first);
   // parameter: all from `first` on; those that fit are sent.
   std::span<const std::byte> encode_parameters(ParameterReport report);
+  std::span<const std::byte> encode_snapshot_piece(const SnapshotPiece& piece);
   std::span<const std::byte> encode_goodbye(std::string_view text, GoodbyeReason reason = ENDED);
 
   const std::string& product_version() const { return product_version_; }
@@ -163,7 +165,11 @@ class RigCodec {
   std::span<const std::byte> encode_status_query(bool in_session);
   std::span<const std::byte> encode_reset_fault(std::uint32_t fault_number);
   std::span<const std::byte> encode_write_black_box(std::uint32_t black_boxes);
-  std::span<const std::byte> encode_command(Command::Kind kind, std::uint32_t steps, std::uint32_t transitions);
+  // transfer: of RESET_TO_FILE
+  std::span<const std::byte> encode_command(Command::Kind kind, std::uint32_t steps, std::uint32_t transitions,
+                                            std::uint64_t transfer = 0);
+  std::span<const std::byte> encode_snapshot_query(std::uint64_t transfer, std::uint32_t offset);
+  std::span<const std::byte> encode_snapshot_piece(const SnapshotPiece& piece);
   std::span<const std::byte> encode_parameter_set(const ParameterSet& set);
   std::span<const std::byte> encode_parameter_query(std::uint32_t first, std::uint64_t request);
   std::span<const std::byte> encode_heartbeat();

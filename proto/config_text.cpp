@@ -10,10 +10,9 @@
 #include <string_view>
 
 namespace rigstep::config {
-namespace {
 
 // Of a regular file: a pipe may never end, and a device may have no end.
-std::string read_bytes(const std::string& path, std::size_t most_bytes) {
+std::string read_file(const std::string& path, std::size_t most_bytes) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (file < 0) throw ConfigError(path + ": file: cannot be read: check the path and the permissions");
   const std::unique_ptr<const int, void (*)(const int*)> closed(&file, [](const int* open) { ::close(*open); });
@@ -36,8 +35,6 @@ std::string read_bytes(const std::string& path, std::size_t most_bytes) {
   return content;
 }
 
-}  // namespace
-
 std::string place(const std::string& path, int line) { return line > 0 ? path + ":" + std::to_string(line) : path; }
 
 ConfigError error_at(const std::string& path, int line, const std::string& field, const std::string& problem,
@@ -46,7 +43,7 @@ ConfigError error_at(const std::string& path, int line, const std::string& field
 }
 
 std::string read_text_file(const std::string& path, std::size_t most_bytes) {
-  std::string content = read_bytes(path, most_bytes);
+  std::string content = read_file(path, most_bytes);
   if (content.starts_with("\x89MCAP"))
     throw ConfigError(path + ": file: is a recording: give it to rigstep replay, and here a file in text");
   if (!is_utf8(content)) throw ConfigError(path + ": file: is not UTF-8 text: save it as UTF-8");

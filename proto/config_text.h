@@ -20,6 +20,9 @@ ConfigError error_at(const std::string& path, int line, const std::string& field
 // "file:line"; the file alone where the line is 0.
 std::string place(const std::string& path, int line);
 
+// A whole regular file. Throws ConfigError if it cannot be read, is none, or has more than `most_bytes`.
+std::string read_file(const std::string& path, std::size_t most_bytes);
+
 // A whole regular file of UTF-8 text. Throws ConfigError if it cannot be read, is none, or has more than `most_bytes`.
 std::string read_text_file(const std::string& path, std::size_t most_bytes = kLargestConfigFile);
 

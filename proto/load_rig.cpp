@@ -162,7 +162,11 @@ std::vector<RigConfig::WrittenUnit> units_of_start(const TextSource& source, int
   return units;
 }
 
-void read_start(const wire::Start& start, const TextSource& source, RigConfig& rig) {
+void read_start(const wire::Rig& file, const TextSource& source, const std::filesystem::path& folder, RigConfig& rig) {
+  const wire::Start& start = file.start();
+  if (!start.from().empty()) rig.snapshot_path = (folder / start.from()).lexically_normal().string();
+  if (!start.from().empty() && start.parameter_size() > 0)
+    source.fail(file, "start.from", "holds values of all parameters", "leave `parameter` out, or `from`");
   for (int k = 0; k < start.parameter_size(); ++k)
     source.element(start, "parameter", k, [&] {
       const wire::StartParameter& in = start.parameter(k);
@@ -281,7 +285,7 @@ RigConfig parse_rig(std::string text, const std::string& path) {
   read_stale_input(file, source, rig);
   read_link(file, source, std::filesystem::path(path).parent_path(), rig);
   read_channels(file, source, rig);
-  read_start(file.start(), source, rig);
+  read_start(file, source, std::filesystem::path(path).parent_path(), rig);
   read_fault_after(file, source, rig);
   read_black_box(file, source, rig);
   read_view(file, source, std::filesystem::path(path).parent_path(), rig);

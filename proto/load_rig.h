@@ -79,6 +79,7 @@ struct RigConfig {
     std::vector<WrittenUnit> units;  // of its value; set_start_parameters() checks them
   };
   std::vector<StartValue> parameters;  // of the mechanism, that the run starts with
+  std::string snapshot_path;           // file that the run starts from; empty: from the mechanism's start
   std::string text;                    // the file's content
   std::string path;                    // as given
 };

@@ -62,12 +62,6 @@ Fault unpack(std::uint64_t word) noexcept {
           .output = is_output ? place : -1};
 }
 
-std::vector<double> flat_state(const index3::State& state) {
-  std::vector<double> flat(state.flat_size());
-  state.flatten(flat);
-  return flat;
-}
-
 // The rule of all channels, where they have none of their own.
 std::vector<InputPolicy> policies(const CycleSettings& settings, std::size_t channels) {
   if (!settings.inputs.empty()) return settings.inputs;
@@ -83,13 +77,8 @@ Cycle::Cycle(index3::Stepper& stepper, const CycleSettings& settings, const Cycl
       lifecycle_(settings.start, settings.control_lost),
       guard_(policies(settings, stepper.mechanism().input_channels().size()), settings.fault_after_steps),
       miss_guard_(settings.miss_limits, stepper.settings().dt_ns),
-      start_(flat_state(stepper.state())),
-      kept_(start_),
-      start_step_(stepper.state().step),
-      kept_step_(start_step_),
       parameters_(stepper.mechanism()) {
   all_parameters();
-  start_parameters_ = kept_parameters_ = now_;
   assert(settings.max_age_steps > 0);
   assert(settings.inputs.empty() || settings.inputs.size() == stepper.mechanism().input_channels().size());
   assert(ports.steps == nullptr ||
@@ -102,6 +91,41 @@ Cycle::Cycle(index3::Stepper& stepper, const CycleSettings& settings, const Cycl
   // a fault in the very first step must have something good to repeat
   take_step_index();
   stepper_.read_outputs(StepReport{}, snapshot_.outputs);
+  start_.state.resize(stepper.state().flat_size());
+  save(start_);
+  kept_ = given_ = start_;
+  assert(ports.saved == nullptr || ports.saved->slot_bytes() >= saved_run_bytes(start_));
+  assert(ports.given == nullptr || ports.given->slot_bytes() >= saved_run_bytes(start_));
+}
+
+void Cycle::save(SavedRun& run) const noexcept {
+  SavedRun::Numbers& to = run.numbers;
+  to.step = snapshot_.step;
+  to.state_step = stepper_.state().step;
+  to.steps_since_start = steps_since_start_;
+  to.age_steps = age_steps_;
+  to.connected = connected_;
+  to.newest = newest_.inputs;
+  to.applied = record_.inputs;
+  to.guard = guard_.memory();
+  const std::vector<Parameter>& all = stepper_.mechanism().parameters();
+  to.parameters.count = static_cast<int>(all.size());
+  for (std::size_t k = 0; k < all.size(); ++k) to.parameters.value[k] = all[k].value;
+  std::copy(parameters_.ramps().begin(), parameters_.ramps().end(), to.ramp.begin());
+  stepper_.state().flatten(run.state);
+}
+
+void Cycle::resume(const SavedRun& run) noexcept {
+  const SavedRun::Numbers& from = run.numbers;
+  snapshot_.step = from.step;
+  go_back_to(run);
+  steps_since_start_ = from.steps_since_start;
+  age_steps_ = from.age_steps;
+  connected_ = from.connected;
+  newest_.inputs = from.newest;
+  record_.inputs = from.applied;
+  guard_.resume(from.guard);
+  start_ = kept_ = run;
 }
 
 Fault Cycle::fault() const noexcept { return unpack(fault_.load(std::memory_order_acquire)); }
@@ -155,11 +179,12 @@ void Cycle::take_fault_reset() noexcept {
 void Cycle::take_requests(std::int64_t log_time_ns) noexcept {
   take_fault_reset();
   make_transitions(false, log_time_ns);
-  change_parameters(log_time_ns);
+  change_parameters(log_time_ns, true);
 }
 
 // True: the rig in control is lost, which is a fault here.
 bool Cycle::make_transitions(bool has_input, std::int64_t log_time_ns) noexcept {
+  take_given();
   for (Transition due = lifecycle_.due(has_input); due != Transition::none; due = lifecycle_.due(has_input)) {
     if (due == Transition::fault) return true;
     make(due, log_time_ns);
@@ -184,9 +209,10 @@ std::uint32_t Cycle::standing_flag() const noexcept {
   return lifecycle_.state() == LifecycleState::ready ? kReady : kHolding;
 }
 
-void Cycle::change_parameters(std::int64_t log_time_ns) noexcept {
+// no_step: none follows at once, and ramps wait for it.
+void Cycle::change_parameters(std::int64_t log_time_ns, bool no_step) noexcept {
   if (faulted()) return;
-  const std::span<const ParameterValue> due = parameters_.due(snapshot_.step + 1, lifecycle_.stands());
+  const std::span<const ParameterValue> due = parameters_.due(snapshot_.step + 1, no_step);
   if (due.empty() || !stepper_.set_parameters(due)) return;
   parameters_.note(stepper_.mechanism().parameters());
   parameter_changes_ = (parameter_changes_ + 1) & 0xFFFFFF;
@@ -224,19 +250,39 @@ void Cycle::resume_at(std::span<const double> flat, std::uint64_t step, std::uin
 
 // What a transition does to the state.
 void Cycle::change_state(Transition transition) noexcept {
-  const auto values_of = [](const ParameterValues& kept) {
-    return std::span(kept.value.data(), static_cast<std::size_t>(kept.count));
-  };
-  if (transition == Transition::reset_to_start || transition == Transition::reset_to_snapshot) {
-    const bool to_start = transition == Transition::reset_to_start;
-    set_all_parameters(values_of(to_start ? start_parameters_ : kept_parameters_));
-    restore(to_start ? start_ : kept_, to_start ? start_step_ : kept_step_);
+  if (transition == Transition::reset_to_start) go_back_to(start_);
+  if (transition == Transition::reset_to_snapshot) go_back_to(kept_);
+  if (transition == Transition::reset_to_file) {
+    take_given();  // what was asked for with it is there
+    go_back_to(given_);
   }
-  if (transition != Transition::snapshot) return;
-  all_parameters();
-  kept_parameters_ = now_;
-  stepper_.state().flatten(kept_);
-  kept_step_ = stepper_.state().step;
+  if (transition == Transition::snapshot) keep_snapshot();
+}
+
+void Cycle::go_back_to(const SavedRun& run) noexcept {
+  const auto parameters = static_cast<std::size_t>(run.numbers.parameters.count);
+  set_all_parameters({run.numbers.parameters.value.data(), parameters});
+  parameters_.resume({run.numbers.ramp.data(), parameters});
+  restore(run.state, run.numbers.state_step);
+}
+
+void Cycle::keep_snapshot() noexcept {
+  save(kept_);
+  if (ports_.saved == nullptr) return;
+  const std::span<std::byte> slot = ports_.saved->try_claim();
+  if (slot.empty()) return;  // whoever asked for it has not taken the ones before
+  put_saved_run(kept_, slot);
+  ports_.saved->publish();
+}
+
+void Cycle::take_given() noexcept {
+  if (ports_.given == nullptr) return;
+  for (std::size_t k = 0; k < ports_.given->capacity(); ++k) {
+    const std::span<const std::byte> slot = ports_.given->front();
+    if (slot.empty()) return;
+    take_saved_run(slot, given_);
+    ports_.given->pop();
+  }
 }
 
 void Cycle::restore(std::span<const double> flat, std::uint64_t step) noexcept {
@@ -268,7 +314,7 @@ void Cycle::advance(const TickTiming& timing) noexcept {
   take_fault_reset();
   const bool has_input = take_newest();
   const bool control_lost = make_transitions(has_input, timing.log_time_ns);
-  change_parameters(timing.log_time_ns);
+  change_parameters(timing.log_time_ns, lifecycle_.stands());
   if (lifecycle_.stands()) return stand(timing);
   InputGuard::Verdict verdict;
   bool missed_too_often = false;
@@ -467,7 +513,8 @@ void Cycle::push_transition(Transition transition, std::int64_t log_time_ns) noe
   record_.state_hash = stepper_.state().hash();
   push_record();
   record_.transition = Transition::none;
-  if (full_state_due_ && snapshot_.step > 0) push_full_state();  // the start is in the header
+  // the start is in the header
+  if (full_state_due_ && (snapshot_.step > 0 || is_reset(transition))) push_full_state();
 }
 
 bool Cycle::try_push_step() noexcept {

@@ -18,9 +18,11 @@
 //     that inputs age or deadlines are missed. A reset to the start or to a snapshot changes the state, and with it
 //     what drivers take for the time; the number of steps and the simulated time of the run go on. Inputs rest until
 //     new ones come. Steps after a start may have their inputs faded in.
+//   - A snapshot is kept here and handed out. A run that resumes from one, with the same inputs, has the bits of the
+//     one that was saved.
 //   - Parameters change between two steps, before the inputs of the next one are applied; while a fault is latched they
-//     wait. A reset takes back their values of the start or of the snapshot, and ends what was asked for. Each change
-//     is recorded with the values of all parameters.
+//     wait. A reset takes back the values of its state with what was still to come of ramps then, and ends what was
+//     asked for. Each change is recorded with the values of all parameters.
 //   - Simulated time is step * dt: missed deadlines do not skip it.
 //   - The fault itself is recorded once, with the step index of the last good state; nothing is recorded after it
 //     until a reset. A step recorded after a fault says that there was one. Each transition is recorded, and behind a
@@ -47,6 +49,7 @@
 #include "rt/pose_mailbox.h"
 #include "rt/record_slots.h"
 #include "rt/ring.h"
+#include "rt/saved_run.h"
 
 namespace rigstep::rt {
 
@@ -70,6 +73,8 @@ struct CyclePorts {
   Mailbox<Snapshot>* display = nullptr;  // the same for people
   Ring* steps = nullptr;                 // slots of step_record_bytes(), or larger
   Ring* states = nullptr;                // slots of full_state_bytes()
+  Ring* saved = nullptr;                 // slots of saved_run_bytes(): one for each snapshot, while there is room
+  Ring* given = nullptr;                 // likewise: what Transition::reset_to_file leads to, the newest of them
   PoseMailbox* poses = nullptr;          // of all bodies, for people
   int wake_fd = -1;                      // non-blocking eventfd, written after each snapshot
 };
@@ -109,6 +114,12 @@ class Cycle {
   // parameters: values of all that act then, none: those that act now.
   void resume_at(std::span<const double> flat, std::uint64_t step, std::uint64_t state_step,
                  std::span<const double> parameters) noexcept;
+
+  // Load time, before the first tick: begins with a run that was saved, its inputs and ramps included, in place of the
+  // stepper's start. Where its state lies then is what a reset to the start leads to.
+  void resume(const SavedRun& run) noexcept;
+  // What of this run can be saved, as it is. Load time, or the stepping thread; run.state has the size of the state.
+  void save(SavedRun& run) const noexcept;
 
   Fault fault() const noexcept;  // any thread
 
@@ -159,10 +170,13 @@ class Cycle {
   bool make_transitions(bool has_input, std::int64_t log_time_ns) noexcept;
   void make(Transition transition, std::int64_t log_time_ns) noexcept;
   void change_state(Transition transition) noexcept;
-  void change_parameters(std::int64_t log_time_ns) noexcept;
+  void change_parameters(std::int64_t log_time_ns, bool no_step) noexcept;
   void set_all_parameters(std::span<const double> values) noexcept;
   std::span<const double> all_parameters() noexcept;
   void restore(std::span<const double> flat, std::uint64_t step) noexcept;
+  void go_back_to(const SavedRun& run) noexcept;
+  void keep_snapshot() noexcept;
+  void take_given() noexcept;
   std::uint32_t changes() const noexcept { return (lifecycle_.transitions() + parameter_changes_) & 0xFFFFFF; }
   void rest_inputs() noexcept;
   void fade_in_inputs() noexcept;
@@ -191,12 +205,9 @@ class Cycle {
   Lifecycle lifecycle_;
   InputGuard guard_;
   MissGuard miss_guard_;
-  const std::vector<double> start_;  // flat state at construction, its step is start_step_
-  std::vector<double> kept_;         // likewise, of the newest snapshot
-  std::uint64_t start_step_, kept_step_;
   ParameterRamps parameters_;
-  ParameterValues now_;                                 // room for all_parameters()
-  ParameterValues start_parameters_, kept_parameters_;  // that go with start_ and kept_
+  ParameterValues now_;            // room for all_parameters()
+  SavedRun start_, kept_, given_;  // where it started, the newest snapshot, and what came from outside
   std::uint32_t parameter_changes_ = 0;
   std::uint64_t step_origin_ = 0;  // steps of the run less those that the state counts
   std::uint32_t steps_since_start_ = 0;

@@ -21,7 +21,8 @@ Inputs InputGuard::at_rest() const noexcept {
 }
 
 void InputGuard::note_rate(const Inputs& older, const Inputs& newer, std::uint32_t steps) noexcept {
-  for (int c = 0; c < channels_; ++c) rate_[c] = steps == 0 ? 0.0 : newer.value[c] / steps - older.value[c] / steps;
+  for (int c = 0; c < channels_; ++c)
+    memory_.rate[c] = steps == 0 ? 0.0 : newer.value[c] / steps - older.value[c] / steps;
 }
 
 // stale_steps: 1 at the first step at which the rule applies
@@ -34,13 +35,13 @@ double InputGuard::stale_value(int channel, double newest, std::uint32_t stale_s
     case StaleRule::zero:
       return 0.0;
     case StaleRule::rate: {
-      const double further = newest + rate_[channel] * std::min(stale_steps, policy.max_age_steps);
+      const double further = newest + memory_.rate[channel] * std::min(stale_steps, policy.max_age_steps);
       return std::isfinite(further) ? further : applied;  // where numbers end it goes no further
     }
     case StaleRule::ramp:
-      if (stale_steps == 1) ramp_start_[channel] = applied;
+      if (stale_steps == 1) memory_.ramp_start[channel] = applied;
       if (stale_steps >= policy.ramp_steps) return policy.safe;
-      return std::lerp(ramp_start_[channel], policy.safe, static_cast<double>(stale_steps) / policy.ramp_steps);
+      return std::lerp(memory_.ramp_start[channel], policy.safe, static_cast<double>(stale_steps) / policy.ramp_steps);
   }
   return newest;
 }

@@ -19,6 +19,12 @@ class InputGuard {
     bool stop = false;     // the rule of a stale channel is `fault`, or inputs are too old for any rule
   };
 
+  // What its rules remember from step to step.
+  struct Memory {
+    std::array<double, kMaxChannels> rate{};        // of each channel per step
+    std::array<double, kMaxChannels> ramp_start{};  // where `ramp` began
+  };
+
   // policies: one per channel, at most kMaxChannels; `safe` lies in the range. fault_after_steps: age from which
   // stepping stops whatever the rules; 0: never.
   explicit InputGuard(std::span<const InputPolicy> policies, std::uint32_t fault_after_steps = 0) noexcept;
@@ -28,6 +34,9 @@ class InputGuard {
   // A sample has replaced `older` after so many steps; steps == 0: it is the first one.
   void note_rate(const Inputs& older, const Inputs& newer, std::uint32_t steps) noexcept;
   bool is_stale(std::uint32_t age_steps) const noexcept { return age_steps >= least_age_steps_; }
+
+  const Memory& memory() const noexcept { return memory_; }
+  void resume(const Memory& memory) noexcept { memory_ = memory; }
 
   // applied: values of the last step, replaced by those of this one. newest: the last sample, null before the first.
   Verdict apply(const Inputs* newest, std::uint32_t age_steps, Inputs& applied) noexcept;
@@ -39,8 +48,7 @@ class InputGuard {
   int channels_ = 0;
   std::uint32_t least_age_steps_ = ~0u;
   std::uint32_t fault_after_steps_;
-  std::array<double, kMaxChannels> rate_{};  // per step
-  std::array<double, kMaxChannels> ramp_start_{};
+  Memory memory_;
 };
 
 }  // namespace rigstep::rt

@@ -47,7 +47,7 @@ Lifecycle::Lifecycle(StartMode start, ControlLost control_lost) noexcept
       status_(static_cast<std::uint32_t>(state_)) {}
 
 void Lifecycle::request(const LifecycleRequest& request) noexcept {
-  request_.store(pack_request(request), std::memory_order_relaxed);
+  request_.store(pack_request(request), std::memory_order_release);  // behind what it refers to
 }
 
 LifecycleStatus Lifecycle::status() const noexcept {
@@ -57,7 +57,7 @@ LifecycleStatus Lifecycle::status() const noexcept {
 
 Transition Lifecycle::requested() noexcept {
   if (request_.load(std::memory_order_relaxed) == 0) return Transition::none;
-  const LifecycleRequest request = unpack_request(request_.exchange(0, std::memory_order_relaxed));
+  const LifecycleRequest request = unpack_request(request_.exchange(0, std::memory_order_acquire));
   if (request.after != transitions_ || !next_state(state_, request.transition)) return Transition::none;
   if (request.transition == Transition::run) counts_steps_ = false;
   if (request.transition == Transition::step) {

@@ -32,6 +32,7 @@ inline constexpr LifecycleRule kLifecycle[] = {
     {LifecycleState::ready, Transition::step, LifecycleState::running},
     {LifecycleState::ready, Transition::snapshot, LifecycleState::ready},
     {LifecycleState::ready, Transition::reset_to_snapshot, LifecycleState::holding},
+    {LifecycleState::ready, Transition::reset_to_file, LifecycleState::holding},
     {LifecycleState::running, Transition::hold, LifecycleState::holding},
     {LifecycleState::running, Transition::steps_done, LifecycleState::holding},
     {LifecycleState::running, Transition::control_lost, LifecycleState::holding},
@@ -42,9 +43,11 @@ inline constexpr LifecycleRule kLifecycle[] = {
     {LifecycleState::holding, Transition::snapshot, LifecycleState::holding},
     {LifecycleState::holding, Transition::reset_to_start, LifecycleState::ready},
     {LifecycleState::holding, Transition::reset_to_snapshot, LifecycleState::holding},
+    {LifecycleState::holding, Transition::reset_to_file, LifecycleState::holding},
     {LifecycleState::faulted, Transition::clear_fault, LifecycleState::running},
     {LifecycleState::faulted, Transition::reset_to_start, LifecycleState::ready},
     {LifecycleState::faulted, Transition::reset_to_snapshot, LifecycleState::holding},
+    {LifecycleState::faulted, Transition::reset_to_file, LifecycleState::holding},
 };
 
 // nullopt: not permitted.
@@ -58,7 +61,7 @@ const char* to_string(LifecycleState state) noexcept;  // "ready"
 
 // Somebody asks for a transition.
 struct LifecycleRequest {
-  Transition transition = Transition::none;  // run, hold, step, snapshot, reset_to_start or reset_to_snapshot
+  Transition transition = Transition::none;  // run, hold, step, snapshot or a reset of the state
   std::uint32_t steps = 0;                   // of `step`: after how many it holds; at least 1
   std::uint32_t after = 0;                   // LifecycleStatus.transitions: void if another one came first
 };

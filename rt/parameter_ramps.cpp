@@ -1,5 +1,6 @@
 #include "rt/parameter_ramps.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 
@@ -38,6 +39,11 @@ void ParameterRamps::note(std::span<const Parameter> parameters) noexcept {
 
 void ParameterRamps::stop() noexcept {
   for (Ramp& ramp : ramp_) ramp.done = ramp.steps;
+}
+
+void ParameterRamps::resume(std::span<const Ramp> ramps) noexcept {
+  stop();
+  if (ramps.size() == ramp_.size()) std::copy(ramps.begin(), ramps.end(), ramp_.begin());
 }
 
 }  // namespace rigstep::rt

@@ -31,6 +31,12 @@ struct AppliedParameters {
 
 class ParameterRamps {
  public:
+  // Of one parameter; it goes on while done < steps.
+  struct Ramp {
+    double from = 0.0, to = 0.0;
+    std::uint32_t steps = 0, done = 0;
+  };
+
   explicit ParameterRamps(const Mechanism& mechanism);
 
   // Replaces a request that the loop has not taken yet: applied() never tells that one's number.
@@ -48,12 +54,12 @@ class ParameterRamps {
   void note(std::span<const Parameter> parameters) noexcept;
   // What was asked for before is over.
   void stop() noexcept;
+  // (parameters) what of ramps is still to come.
+  std::span<const Ramp> ramps() const noexcept { return ramp_; }
+  // Goes on with these instead. ramps: as many as there are parameters, or none.
+  void resume(std::span<const Ramp> ramps) noexcept;
 
  private:
-  struct Ramp {
-    double from = 0.0, to = 0.0;
-    std::uint32_t steps = 0, done = 0;  // it goes on while done < steps
-  };
   void take(const ParameterRequest& request, std::uint64_t next) noexcept;
 
   Mailbox<ParameterRequest> requests_;

@@ -33,6 +33,14 @@ void run(const StepProblem& step, Team* team, int part) {
                 && project_accelerations(step, sweeps));  // 5   (55)-(69)
 }
 
+Settings of_half_step(Settings settings) {
+  if (settings.dt_ns % 2 != 0)
+    throw MechanismError("order", "is 4, which divides a step in two, but the step has an odd number of nanoseconds",
+                         "use a step of whole microseconds");
+  settings.dt_ns /= 2;
+  return settings;
+}
+
 }  // namespace
 
 struct Stepper::Impl {
@@ -74,7 +82,7 @@ Stepper::Impl::Impl(const Mechanism& mechanism, const Settings& settings)
       previous_coordinate(state.coordinate),
       previous_drive(state.drive) {
   if (plan.settings.order_of_accuracy == 4) {
-    extrapolation = std::make_unique<Extrapolation>(plan);
+    extrapolation = std::make_unique<Extrapolation>(plan, make_plan(plan.mechanism, of_half_step(plan.settings)));
     workspace = std::make_unique<Workspace>(extrapolation->half_step);
     evaluate_state(plan, state, *workspace);
     enter_lanes(plan, state, extrapolation->whole_step);

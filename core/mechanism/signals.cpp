@@ -26,7 +26,7 @@ const char* to_string(Transition transition) noexcept {
   constexpr const char* kNames[kTransitions] = {"none",           "control gained",    "run",          "hold",
                                                 "step",           "steps done",        "control lost", "snapshot",
                                                 "reset to start", "reset to snapshot", "fault",        "clear fault",
-                                                "parameters"};
+                                                "parameters",     "reset to file"};
   const auto k = static_cast<std::size_t>(transition);
   return k < kTransitions ? kNames[k] : "unknown";
 }

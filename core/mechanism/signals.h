@@ -91,9 +91,16 @@ enum class Transition : std::uint8_t {
   reset_to_snapshot = 9,  // to the newest snapshot, or before there is one to the start
   fault = 10,
   clear_fault = 11,
-  parameters = 12,  // values of parameters change; leads to no other state
+  parameters = 12,     // values of parameters change; leads to no other state
+  reset_to_file = 13,  // to the state of a snapshot file that somebody sent
 };
-inline constexpr int kTransitions = 13;
+inline constexpr int kTransitions = 14;
+
+// Whether it sets the state back.
+constexpr bool is_reset(Transition transition) noexcept {
+  return transition == Transition::reset_to_start || transition == Transition::reset_to_snapshot ||
+         transition == Transition::reset_to_file;
+}
 
 const char* to_string(Transition transition) noexcept;  // "reset to start"
 

@@ -18,6 +18,7 @@ Command add_export_fmu(CLI::App& app) {
   struct Options {
     std::string mechanism, output;
     double period = 1e-3;
+    int order = 2;
     std::vector<config::ParameterSetting> parameters;
     int fmi = 3;
     bool json = false;
@@ -27,6 +28,9 @@ Command add_export_fmu(CLI::App& app) {
   command->add_option("MECHANISM", options->mechanism, "Mechanism file")->required();
   command->add_option("--fmi", options->fmi, "Version of the standard: 3 or 2")
       ->check(CLI::IsMember({2, 3}))
+      ->capture_default_str();
+  command->add_option("--order", options->order, "Order of the stepper's accuracy, 2 or 4")
+      ->check(CLI::IsMember({2, 4}))
       ->capture_default_str();
   command->add_option("--period", options->period, "Internal step [s], whole microseconds")
       ->check(between(1e-6, 1.0))
@@ -43,6 +47,7 @@ Command add_export_fmu(CLI::App& app) {
   return [options] {
     FmuExport wanted;
     wanted.version = options->fmi == 2 ? FmiVersion::fmi2 : FmiVersion::fmi3;
+    wanted.order = options->order;
     wanted.period_us = std::llround(options->period * 1e6);
     if (std::abs(static_cast<double>(wanted.period_us) * 1e-6 - options->period) > 1e-9 * options->period)
       throw config::ConfigError(fmt::format("--period: {:.12g} s is no whole number of microseconds", options->period));

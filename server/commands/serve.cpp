@@ -24,7 +24,7 @@ namespace rigstep::server {
 namespace {
 
 struct ServeOptions {
-  std::string rig, record;
+  std::string rig, record, from;
   double duration = 0.0;
   int port = -1;
   bool json = false, watch = false, view = false;
@@ -200,6 +200,10 @@ int serve(const ServeOptions& options) {
   using namespace std::chrono_literals;
   config::RigConfig rig = config::load_rig(options.rig);
   if (!options.record.empty()) rig.recording_path = options.record;
+  if (!options.from.empty()) {
+    rig.snapshot_path = options.from;
+    rig.parameters.clear();  // the snapshot has values of all
+  }
   if (options.port >= 0) rig.port = static_cast<std::uint16_t>(options.port);
   if (options.view && !rig.page) rig.page.emplace(config::RigConfig::Page{});
   LiveRun live(std::move(rig), options.watch);
@@ -213,6 +217,7 @@ int serve(const ServeOptions& options) {
                live.rig().period_ns / 1000, live.rig().lockstep ? " in lockstep with the rig" : "", live.rig().address,
                live.port(), live.rig().key_path.empty() ? "" : ", with the keys of " + live.rig().key_path,
                live.rig().recording_path.empty() ? "" : ", recording to " + live.rig().recording_path);
+  if (!live.rig().snapshot_path.empty()) spdlog::info("starts from the snapshot {}", live.rig().snapshot_path);
   if (live.keeps_records()) spdlog::info("{}", live.memory_text());
   tell_commissioning(live);
   std::optional<Page> page(std::in_place, live);
@@ -247,6 +252,9 @@ Command add_serve(CLI::App& app) {
       ->capture_default_str()
       ->check(between(0.0, kLongest));
   command->add_option("--record", options->record, "Record to this MCAP file instead of the rig file's");
+  command->add_option("--from", options->from,
+                      "Start with the state and the parameters in a file of `rigstep snapshot`, instead of the rig "
+                      "file's start");
   command->add_option("--port", options->port, "UDP port instead of the rig file's; 0: any free one")
       ->check(CLI::Range(0, 65535));
   command->add_flag("--watch", options->watch, "On a terminal: all outputs with their units, not one line only");
@@ -256,7 +264,8 @@ Command add_serve(CLI::App& app) {
   command->footer(
       std::string(
           "Examples:\n  rigstep serve config/rigs/ci_loopback.textproto\n"
-          "  rigstep serve config/rigs/ci_loopback.textproto --duration 60 --record run.mcap --json\n\n"
+          "  rigstep serve config/rigs/ci_loopback.textproto --duration 60 --record run.mcap --json\n"
+          "  rigstep serve config/rigs/ci_loopback.textproto --from warm.snapshot\n\n"
           "Stops on SIGINT (exit code 130) or SIGTERM (0); the recording is closed properly either way. A recording\n"
           "that failed or lost records (4) or a fault that is latched then (6 after a failed step, 1 after stale\n"
           "inputs or missed deadlines) counts first. A disk that hangs is waited for 1.5 s, and what it has not taken\n"

@@ -17,6 +17,7 @@
 #include "rt/thread_setup.h"
 #include "server/commands/commands.h"
 #include "server/commands/parameter_options.h"
+#include "server/live/offline_start.h"
 #include "server/live/session.h"
 #include "server/output/csv.h"
 #include "server/output/terminal.h"
@@ -29,7 +30,8 @@ namespace {
 
 struct SimulateOptions {
   int threads = 1, order = 2;
-  std::string mechanism, solver = "index3", inputs, output;
+  std::string mechanism, solver = "index3", inputs, output, from;
+  bool has_dt = false;  // it was given
   double duration = 10.0, dt = 1e-3, tolerance = 1e-9;
   std::vector<config::ParameterSetting> parameters;
   double alpha = 0.0;  // of index3_literal; 0: extrapolated to steps of zero, with a penalty of its own
@@ -41,9 +43,9 @@ struct SimulateOptions {
 class Sink {
  public:
   Sink(const SimulateOptions& options, const config::LoadedMechanism& mechanism, const index3::Stepper& stepper)
-      : every_(options.every) {
+      : every_(options.every), start_(stepper.state().step) {
     if (options.output.ends_with(".mcap"))
-      recording_.emplace(options.output, mechanism, stepper);
+      recording_.emplace(options.output, mechanism, stepper, Origin{.snapshot = options.from});
     else if (!options.output.empty())
       trajectory_.emplace(options.output, stepper);
   }
@@ -52,7 +54,11 @@ class Sink {
     const std::uint64_t step = stepper.state().step;
     const bool selected = step % every_ == 0;
     if (trajectory_ && selected) trajectory_->write(stepper, report);
-    if (recording_ && step > 0) recording_->write(stepper, report, inputs, outputs, selected);
+    if (recording_ && step > start_) recording_->write(stepper, report, inputs, outputs, selected);
+  }
+
+  void write_parameters(const index3::Stepper& stepper) {
+    if (recording_) recording_->write_parameters(stepper);
   }
 
   // Empty: none is made.
@@ -64,7 +70,7 @@ class Sink {
   }
 
  private:
-  std::uint64_t every_;
+  std::uint64_t every_, start_;  // steps
   std::optional<SimulatedRecording> recording_;
   std::optional<TrajectoryWriter> trajectory_;
 };
@@ -286,15 +292,37 @@ int simulate_with_reference(const SimulateOptions& options) {
   }
 }
 
-int simulate(const SimulateOptions& options) {
+// Takes over the period of the snapshot.
+wire::SnapshotFile read_start(SimulateOptions& options) {
+  const auto refuse = [&](const std::string& option, const std::string& what) {
+    throw config::ConfigError(option + ": " + what + ": leave it out with --from");
+  };
+  if (!options.mechanism.empty()) refuse("MECHANISM", "the snapshot holds its own");
+  if (!options.parameters.empty()) refuse("--set", "the snapshot holds the values of all parameters");
+  if (options.solver != "index3") refuse("--solver", "a snapshot is one of index3");
+  wire::SnapshotFile snapshot = config::read_snapshot(options.from);
+  const double dt = exact_seconds(static_cast<std::int64_t>(snapshot.dt_ns()));
+  if (options.has_dt && options.dt != dt) refuse("--dt", fmt::format("the snapshot is one of steps of {:g} s", dt));
+  options.dt = dt;
+  return snapshot;
+}
+
+int simulate(SimulateOptions options) {
   rt::set_floating_point_mode();
+  std::optional<wire::SnapshotFile> snapshot;
+  if (!options.from.empty()) snapshot = read_start(options);
+  if (!snapshot && options.mechanism.empty())
+    throw config::ConfigError("MECHANISM: is missing: name a mechanism file, or a snapshot with --from");
   if (options.alpha > 0.0 && options.solver != "index3_literal")
     throw config::ConfigError("--alpha: only index3_literal has a penalty factor: add --solver index3_literal");
   if (options.solver != "index3") return simulate_with_reference(options);
   const index3::Settings settings = settings_of(options);
   const std::uint64_t steps = step_count(options);
-  const config::LoadedMechanism mechanism = load_mechanism_file(options.mechanism, options.parameters);
-  index3::Stepper stepper = make_stepper(mechanism, settings);
+  OfflineStart begin =
+      snapshot ? OfflineStart(*snapshot, options.from, options.threads)
+               : OfflineStart(load_mechanism_file(options.mechanism, options.parameters), settings_of(options));
+  const config::LoadedMechanism& mechanism = begin.mechanism;
+  index3::Stepper& stepper = begin.stepper;
   std::optional<rt::StayOnCores> pinned;
   if (stepper.threads() > 1)
     pinned.emplace(rt::StayOnCores::Which::only, rt::last_allowed_core());  // its workers have theirs
@@ -307,19 +335,20 @@ int simulate(const SimulateOptions& options) {
     const index3::Energy e = index3::energy(index3::plan_of(stepper), stepper.state(), index3::workspace_of(stepper));
     return e.kinetic + e.potential;
   };
-  Inputs inputs;
-  inputs.count = static_cast<int>(mechanism.mechanism.input_channels().size());
+  Inputs& inputs = begin.inputs;
   Summary summary;
   summary.recording = sink.recording();
   summary.energy_start = summary.energy_end = summary.energy_lowest = summary.energy_highest = energy();
   Progress progress("simulating", static_cast<double>(steps));
-  const auto begin = std::chrono::steady_clock::now();
+  const auto began = std::chrono::steady_clock::now();
   StepReport start;
   index3::residuals(index3::plan_of(stepper), stepper.state(), start);
   Outputs outputs;
   sink.write(stepper, start, inputs, outputs);
   for (std::uint64_t k = 1; k <= steps && !interrupted.load(std::memory_order_relaxed); ++k) {
-    if (table) table->read(exact_seconds(static_cast<std::int64_t>(k) * settings.dt_ns), inputs);
+    if (begin.change_parameters()) sink.write_parameters(stepper);
+    const auto next = static_cast<std::int64_t>(stepper.state().step + 1);
+    if (table) table->read(exact_seconds(next * settings.dt_ns), inputs);
     const StepReport report = stepper.step(inputs, outputs);
     if (failed(report.status)) {
       summary.failure = describe_failure(stepper, report);
@@ -331,7 +360,7 @@ int simulate(const SimulateOptions& options) {
   }
   const std::string reason = !summary.failure.empty() ? summary.failure : interrupted ? "interrupted" : "duration over";
   sink.close(reason);
-  summary.wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  summary.wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   summary.simulated = options.dt * static_cast<double>(summary.steps);
   summary.state_hash = stepper.state().hash();
   if (options.output != "-") print(options, summary);
@@ -347,14 +376,18 @@ int simulate(const SimulateOptions& options) {
 Command add_simulate(CLI::App& app) {
   auto options = std::make_shared<SimulateOptions>();
   CLI::App* command = app.add_subcommand("simulate", "Run a mechanism offline, as fast as it can");
-  command->add_option("MECHANISM", options->mechanism, "Mechanism file")->required();
+  command->add_option("MECHANISM", options->mechanism, "Mechanism file");
+  command->add_option("--from", options->from,
+                      "Instead of a mechanism file: go on from a file of `rigstep snapshot`, at its period, with its "
+                      "parameters and ramps; inputs are held as they were applied, or come from --inputs");
   add_set(command, options->parameters);
   command->add_option("--duration", options->duration, "Simulated time [s], rounded to whole steps")
       ->capture_default_str();
-  command
-      ->add_option("--dt", options->dt,
-                   "Step [s]; of a reference solver: distance of the instants, and how long inputs are held")
-      ->capture_default_str();
+  CLI::Option* const dt =
+      command
+          ->add_option("--dt", options->dt,
+                       "Step [s]; of a reference solver: distance of the instants, and how long inputs are held")
+          ->capture_default_str();
   command
       ->add_option("--order", options->order, "Order of the stepper's accuracy: 2, or 4 for about four times the time")
       ->check(CLI::IsMember({2, 4}))
@@ -394,12 +427,16 @@ Command add_simulate(CLI::App& app) {
           "--tolerance 1e-10 --duration 1 --dt 0.01 --output reference.csv\n"
           "  rigstep simulate config/mechanisms/chain_128.textproto --solver index3_literal --alpha 1e9 --dt 0.01 "
           "--every 100\n"
-          "  rigstep simulate config/mechanisms/four_bar.textproto --inputs run.mcap --output what_if.mcap\n\n"
+          "  rigstep simulate config/mechanisms/four_bar.textproto --inputs run.mcap --output what_if.mcap\n"
+          "  rigstep simulate --from warm.snapshot --duration 5 --output on.mcap\n\n"
           "A table has a column for every output channel of the mechanism. A reference solver writes\n"
           "the same columns, without outputs that it does not have (it says which), at every N-th\n"
           "multiple of --dt, once it is done; it makes no recordings (.mcap).\n\n") +
       kExitCodeHelp);
-  return [options] { return simulate(*options); };
+  return [options, dt] {
+    options->has_dt = dt->count() > 0;
+    return simulate(*options);
+  };
 }
 
 }  // namespace rigstep::server

@@ -12,15 +12,17 @@
 
 #include "proto/codec.h"
 #include "proto/key_file.h"
+#include "proto/snapshot_file.h"
 #include "server/commands/commands.h"
 #include "server/output/terminal.h"
+#include "server/output/text_file.h"
 
 namespace rigstep::server {
 
 namespace {
 
 struct StatusOptions {
-  std::string target = "127.0.0.1:47001", key, to;
+  std::string target = "127.0.0.1:47001", key, to, file;
   std::uint32_t steps = 1;
   bool json = false, watch = false;
 };
@@ -69,9 +71,37 @@ int request(const StatusOptions& options, wire::Command::Kind kind) {
   return report.loop_state() == wire::FAULTED ? kExitVerdict : kExitOk;
 }
 
+// In memory, or with a file also there.
+int snapshot(const StatusOptions& options) {
+  if (options.file.empty()) return request(options, wire::Command::SNAPSHOT);
+  require_writable(options.file);
+  const std::string bytes = fetch_snapshot(target_of(options));
+  const wire::SnapshotFile snapshot = config::parse_snapshot(bytes, target_of(options).host);
+  write_text(options.file, bytes);
+  if (options.json)
+    print_json(nlohmann::json{{"schema", 1},
+                              {"file", options.file},
+                              {"mechanism", wire::printable(snapshot.mechanism())},
+                              {"step", snapshot.step()},
+                              {"state_hash", fmt::format("{:016x}", snapshot.state_hash())}});
+  else
+    print_text("{}: {} after step {}, {} bytes\n", wire::printable_line(options.file),
+               wire::printable(snapshot.mechanism()), snapshot.step(), bytes.size());
+  return kExitOk;
+}
+
+int reset_to(const StatusOptions& options, const std::string& file) {
+  const std::string bytes = config::read_file(file, config::kLargestSnapshot);
+  config::parse_snapshot(bytes, file);
+  const wire::StatusReport report = reset_to_file(target_of(options), bytes);
+  print(report, options.json);
+  return report.loop_state() == wire::FAULTED ? kExitVerdict : kExitOk;
+}
+
 int reset(const StatusOptions& options) {
   if (options.to == "start") return request(options, wire::Command::RESET_TO_START);
   if (options.to == "snapshot") return request(options, wire::Command::RESET_TO_SNAPSHOT);
+  if (!options.to.empty()) return reset_to(options, options.to);
   const StatusTarget target = target_of(options);
   wire::StatusReport report = query_status(target);
   if (report.loop_state() == wire::FAULTED) {
@@ -151,11 +181,19 @@ Command add_step(CLI::App& app) {
 }
 
 Command add_snapshot(CLI::App& app) {
-  return add_request(app, "snapshot", "Have a live server keep its present state, to go back to it",
-                     "Examples:\n  rigstep snapshot 127.0.0.1:47001\n"
-                     "  rigstep reset 127.0.0.1:47001 --to snapshot\n\n"
-                     "The server keeps the newest one, in memory. It does not stop for it.\n\n",
-                     [](const StatusOptions& options) { return request(options, wire::Command::SNAPSHOT); });
+  return add_request(
+      app, "snapshot", "Have a live server keep its present state, to go back to it, or save it to a file",
+      "Examples:\n  rigstep snapshot 127.0.0.1:47001\n"
+      "  rigstep reset 127.0.0.1:47001 --to snapshot\n"
+      "  rigstep snapshot 127.0.0.1:47001 warm.snapshot\n"
+      "  rigstep reset 127.0.0.1:47001 --to warm.snapshot\n"
+      "  rigstep serve rig.textproto --from warm.snapshot\n"
+      "  rigstep simulate --from warm.snapshot --duration 5\n\n"
+      "The server keeps the newest one, in memory. It does not stop for it. A file holds the mechanism,\n"
+      "its parameters and the state: what goes on from it has the bits of the run that was saved.\n\n",
+      snapshot, [](CLI::App& command, StatusOptions& options) {
+        command.add_option("FILE", options.file, "Write it here, too; a file of that name is replaced");
+      });
 }
 
 Command add_reset(CLI::App& app) {
@@ -163,14 +201,16 @@ Command add_reset(CLI::App& app) {
       app, "reset", "Clear the latched fault of a live server, or set the run back",
       "Examples:\n  rigstep reset 127.0.0.1:47001\n"
       "  rigstep reset 127.0.0.1:47001 --to start\n"
+      "  rigstep reset 127.0.0.1:47001 --to warm.snapshot\n"
       "  rigstep reset 10.0.0.5:47001 --key bench.key\n\n"
       "Without --to: steps go on from the last good state; until new inputs come they rest at their safe values.\n"
       "With it: possible while the server holds or is faulted. --to start ends ready: `rigstep run` starts again.\n"
-      "--to snapshot ends holding; without a snapshot it is the start.\n"
+      "--to snapshot ends holding; without a snapshot it is the start. So does a file of `rigstep snapshot`, which "
+      "must\n"
+      "be of the server's mechanism and settings.\n"
       "Look at the cause first: `rigstep status` names it. Exit code 1: a fault is latched afterwards.\n\n",
       reset, [](CLI::App& command, StatusOptions& options) {
-        command.add_option("--to", options.to, "Set the state back: start or snapshot")
-            ->check(CLI::IsMember({"start", "snapshot"}));
+        command.add_option("--to", options.to, "Set the state back: start, snapshot, or a file of `rigstep snapshot`");
       });
 }
 

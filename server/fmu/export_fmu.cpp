@@ -41,8 +41,9 @@ std::string bytes_of(const fs::path& path) {
 
 std::string rig_text(const FmuExport& options) {
   std::string text = fmt::format(
-      "# How this unit is stepped; a rig file of `rigstep serve`.\nmechanism: \"mechanism.textproto\"\nperiod_us: {}\n",
-      options.period_us);
+      "# How this unit is stepped; a rig file of `rigstep serve`.\nmechanism: \"mechanism.textproto\"\nperiod_us: {}\n"
+      "solver {{ order: {} }}\n",
+      options.period_us, options.order);
   if (options.parameters.empty()) return text;
   text += "start {\n";
   for (const config::ParameterSetting& each : options.parameters)  // a name has no quotation mark (proto/bounds.cpp)

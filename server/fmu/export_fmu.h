@@ -14,6 +14,7 @@ namespace rigstep::server {
 struct FmuExport {
   FmiVersion version = FmiVersion::fmi3;
   std::int64_t period_us = 1000;
+  int order = 2;                                     // of the stepper's accuracy: 2 or 4
   std::vector<config::ParameterSetting> parameters;  // that have other values than in the file
 };
 

@@ -139,6 +139,60 @@ Function* function_of(const FmuBinary& binary, const char* name) {
 }
 #define RIGSTEP_FUNCTION(name) decltype(::name)* const name = function_of<decltype(::name)>(binary_, #name)
 
+// What both standards do alike under names of their own.
+struct StateFunctions {
+  const char *get, *size, *serialise, *free, *deserialise, *set;
+};
+constexpr StateFunctions kStates2{"fmi2GetFMUstate",  "fmi2SerializedFMUstateSize", "fmi2SerializeFMUstate",
+                                  "fmi2FreeFMUstate", "fmi2DeSerializeFMUstate",    "fmi2SetFMUstate"};
+constexpr StateFunctions kStates3{"fmi3GetFMUState",  "fmi3SerializedFMUStateSize", "fmi3SerializeFMUState",
+                                  "fmi3FreeFMUState", "fmi3DeserializeFMUState",    "fmi3SetFMUState"};
+
+// Status and Byte: the standard's own types.
+template <class Status, class Byte>
+class States {
+ public:
+  States(const FmuBinary& binary, const StateFunctions& names)
+      : names_(names),
+        get_(function_of<Status(void*, void**)>(binary, names.get)),
+        size_(function_of<Status(void*, void*, std::size_t*)>(binary, names.size)),
+        serialise_(function_of<Status(void*, void*, Byte*, std::size_t)>(binary, names.serialise)),
+        free_(function_of<Status(void*, void**)>(binary, names.free)),
+        deserialise_(function_of<Status(void*, const Byte*, std::size_t, void**)>(binary, names.deserialise)),
+        set_(function_of<Status(void*, void*)>(binary, names.set)) {}
+
+  // require(status, function): throws where that is no success
+  template <class Require>
+  std::vector<std::uint8_t> save(void* instance, const Require& require) const {
+    void* state = nullptr;
+    require(get_(instance, &state), names_.get);
+    std::size_t size = 0;
+    require(size_(instance, state, &size), names_.size);
+    std::vector<std::uint8_t> bytes(size);
+    require(serialise_(instance, state, reinterpret_cast<Byte*>(bytes.data()), size), names_.serialise);
+    require(free_(instance, &state), names_.free);
+    return bytes;
+  }
+  template <class Require>
+  void restore(void* instance, const std::vector<std::uint8_t>& bytes, const Require& require) const {
+    void* state = nullptr;
+    require(deserialise_(instance, reinterpret_cast<const Byte*>(bytes.data()), bytes.size(), &state),
+            names_.deserialise);
+    const Status status = set_(instance, state);
+    free_(instance, &state);
+    require(status, names_.set);
+  }
+
+ private:
+  const StateFunctions& names_;
+  Status (*get_)(void*, void**);
+  Status (*size_)(void*, void*, std::size_t*);
+  Status (*serialise_)(void*, void*, Byte*, std::size_t);
+  Status (*free_)(void*, void**);
+  Status (*deserialise_)(void*, const Byte*, std::size_t, void**);
+  Status (*set_)(void*, void*);
+};
+
 class Instance2 : public FmuInstance {
  public:
   Instance2(const Fmu& fmu, const FmuBinary& binary, const std::string& name) : binary_(binary) {
@@ -186,23 +240,10 @@ class Instance2 : public FmuInstance {
     return step;
   }
   std::vector<std::uint8_t> save() override {
-    fmi2FMUstate state = nullptr;
-    require(fmi2GetFMUstate(component_, &state), "fmi2GetFMUstate");
-    std::size_t size = 0;
-    require(fmi2SerializedFMUstateSize(component_, state, &size), "fmi2SerializedFMUstateSize");
-    std::vector<std::uint8_t> bytes(size);
-    require(fmi2SerializeFMUstate(component_, state, reinterpret_cast<fmi2Byte*>(bytes.data()), size),
-            "fmi2SerializeFMUstate");
-    require(fmi2FreeFMUstate(component_, &state), "fmi2FreeFMUstate");
-    return bytes;
+    return states_.save(component_, [this](int status, const char* function) { require(status, function); });
   }
   void restore(const std::vector<std::uint8_t>& bytes) override {
-    fmi2FMUstate state = nullptr;
-    require(fmi2DeSerializeFMUstate(component_, reinterpret_cast<const fmi2Byte*>(bytes.data()), bytes.size(), &state),
-            "fmi2DeSerializeFMUstate");
-    const fmi2Status status = fmi2SetFMUstate(component_, state);
-    fmi2FreeFMUstate(component_, &state);
-    require(status, "fmi2SetFMUstate");
+    states_.restore(component_, bytes, [this](int status, const char* function) { require(status, function); });
   }
   void terminate() override { require(fmi2Terminate(component_), "fmi2Terminate"); }
   void reset() override { require(fmi2Reset(component_), "fmi2Reset"); }
@@ -233,12 +274,7 @@ class Instance2 : public FmuInstance {
   RIGSTEP_FUNCTION(fmi2DoStep);
   RIGSTEP_FUNCTION(fmi2GetRealStatus);
   RIGSTEP_FUNCTION(fmi2GetBooleanStatus);
-  RIGSTEP_FUNCTION(fmi2GetFMUstate);
-  RIGSTEP_FUNCTION(fmi2SetFMUstate);
-  RIGSTEP_FUNCTION(fmi2FreeFMUstate);
-  RIGSTEP_FUNCTION(fmi2SerializedFMUstateSize);
-  RIGSTEP_FUNCTION(fmi2SerializeFMUstate);
-  RIGSTEP_FUNCTION(fmi2DeSerializeFMUstate);
+  const States<fmi2Status, fmi2Byte> states_{binary_, kStates2};
   RIGSTEP_FUNCTION(fmi2Terminate);
   RIGSTEP_FUNCTION(fmi2Reset);
 };
@@ -286,21 +322,10 @@ class Instance3 : public FmuInstance {
     return step;
   }
   std::vector<std::uint8_t> save() override {
-    fmi3FMUState state = nullptr;
-    require(fmi3GetFMUState(instance_, &state), "fmi3GetFMUState");
-    std::size_t size = 0;
-    require(fmi3SerializedFMUStateSize(instance_, state, &size), "fmi3SerializedFMUStateSize");
-    std::vector<std::uint8_t> bytes(size);
-    require(fmi3SerializeFMUState(instance_, state, bytes.data(), size), "fmi3SerializeFMUState");
-    require(fmi3FreeFMUState(instance_, &state), "fmi3FreeFMUState");
-    return bytes;
+    return states_.save(instance_, [this](int status, const char* function) { require(status, function); });
   }
   void restore(const std::vector<std::uint8_t>& bytes) override {
-    fmi3FMUState state = nullptr;
-    require(fmi3DeserializeFMUState(instance_, bytes.data(), bytes.size(), &state), "fmi3DeserializeFMUState");
-    const fmi3Status status = fmi3SetFMUState(instance_, state);
-    fmi3FreeFMUState(instance_, &state);
-    require(status, "fmi3SetFMUState");
+    states_.restore(instance_, bytes, [this](int status, const char* function) { require(status, function); });
   }
   void terminate() override { require(fmi3Terminate(instance_), "fmi3Terminate"); }
   void reset() override { require(fmi3Reset(instance_), "fmi3Reset"); }
@@ -321,12 +346,7 @@ class Instance3 : public FmuInstance {
   RIGSTEP_FUNCTION(fmi3GetFloat64);
   RIGSTEP_FUNCTION(fmi3GetString);
   RIGSTEP_FUNCTION(fmi3DoStep);
-  RIGSTEP_FUNCTION(fmi3GetFMUState);
-  RIGSTEP_FUNCTION(fmi3SetFMUState);
-  RIGSTEP_FUNCTION(fmi3FreeFMUState);
-  RIGSTEP_FUNCTION(fmi3SerializedFMUStateSize);
-  RIGSTEP_FUNCTION(fmi3SerializeFMUState);
-  RIGSTEP_FUNCTION(fmi3DeserializeFMUState);
+  const States<fmi3Status, fmi3Byte> states_{binary_, kStates3};
   RIGSTEP_FUNCTION(fmi3Terminate);
   RIGSTEP_FUNCTION(fmi3Reset);
 };

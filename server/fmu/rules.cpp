@@ -24,15 +24,15 @@ const char* clause(FmiVersion version, Rule rule) {
     case Rule::unit:
       return is_2 ? "FMI 2.0, 2.2.2" : "FMI 3.0, 2.4.3";
     case Rule::co_simulation:
-      return is_2 ? "FMI 2.0, 4.3.1" : "FMI 3.0, 4.3.1";
+      return is_2 ? "FMI 2.0, 4.3.1" : "FMI 3.0, Co-Simulation Schema";
     case Rule::variable:
       return is_2 ? "FMI 2.0, 2.2.7" : "FMI 3.0, 2.4.7";
     case Rule::structure:
       return is_2 ? "FMI 2.0, 2.2.8" : "FMI 3.0, 2.4.8";
     case Rule::naming:
-      return is_2 ? "FMI 2.0, 2.2.9" : "FMI 3.0, 2.4.9";
+      return is_2 ? "FMI 2.0, 2.2.9" : "FMI 3.0, Variable Naming Conventions";
     case Rule::functions:
-      return is_2 ? "FMI 2.0, 2.1.2" : "FMI 3.0, 2.2.1";
+      return is_2 ? "FMI 2.0, 2.1.1" : "FMI 3.0, Header Files and Naming of Functions";
   }
   return "";
 }

@@ -10,16 +10,16 @@
 
 namespace rigstep::server {
 
-// Parts of the standards, for the clause: FMI 2.0.4 and FMI 3.0.2.
+// Parts of the standards, for the clause: FMI 2.0.4 and FMI 3.0; by name where the number differs between editions.
 enum class Rule {
   archive,        // 2.3; 2.5.1
   root,           // 2.2.1; 2.4.1
   unit,           // 2.2.2; 2.4.3
-  co_simulation,  // 4.3.1; 4.3.1
+  co_simulation,  // 4.3.1; Co-Simulation Schema
   variable,       // 2.2.7; 2.4.7
   structure,      // 2.2.8; 2.4.8
-  naming,         // 2.2.9; 2.4.9
-  functions,      // 2.1.2, 4.2; 2.2.1, 4.2
+  naming,         // 2.2.9; Variable Naming Conventions
+  functions,      // 2.1.1; Header Files and Naming of Functions
 };
 
 class Rules {

@@ -41,13 +41,16 @@ struct UdpHooks {
   std::function<bool(std::uint32_t)> write_black_box = {};
   // Asks for a transition of the run. Returns why it is not permitted, for people; empty: it is; nullopt: void, since
   // there were not so many transitions before.
-  std::function<std::optional<std::string>(wire::Command::Kind kind, std::uint32_t steps, std::uint32_t transitions)>
-      command = {};
+  std::function<std::optional<std::string>(const wire::Command& command)> command = {};
   // Has the loop change parameters, unless this request was made before. Returns why it cannot, for people; empty: it
   // does.
   std::function<std::string(const wire::ParameterSet& set)> set_parameters = {};
   // Fills in the parameters from report.first() on, and since when report.request() acts.
   std::function<void(wire::ParameterReport& report)> describe_parameters = {};
+  // Fills in the piece of a snapshot file that is asked for; takes one, and tells how much has come. Both return why
+  // they cannot, for people; empty: they do.
+  std::function<std::string(const wire::SnapshotQuery& query, wire::SnapshotPiece& piece)> save_snapshot = {};
+  std::function<std::string(const wire::SnapshotPiece& piece, wire::SnapshotPiece& receipt)> load_snapshot = {};
   rt::PoseMailbox* poses = nullptr;  // for who subscribes to them; outlives the link
 };
 

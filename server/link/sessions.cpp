@@ -135,6 +135,9 @@ DecodeStatus Sessions::handle_content(Participant& participant, const wire::Fram
     case wire::RigToServer::kParameterQuery:
       tell_parameters(participant, request_.first, request_.parameter_request);
       return DecodeStatus::ok;
+    case wire::RigToServer::kSnapshotQuery:
+    case wire::RigToServer::kSnapshotPiece:
+      return handle_snapshot(participant);
     case wire::RigToServer::kGoodbye:
       participants_.remove(participant, RigEvent::Kind::left);
       return DecodeStatus::ok;
@@ -199,6 +202,29 @@ void Sessions::tell_parameters(Participant& participant, std::uint32_t first, st
   outgoing_.send(codec_.encode_parameters(std::move(report)), participant);
 }
 
+// A piece of a snapshot file, from here or to here.
+DecodeStatus Sessions::handle_snapshot(Participant& participant) {
+  if (!may_command(participant)) return DecodeStatus::not_permitted;
+  const bool is_query = request_.content == wire::RigToServer::kSnapshotQuery;
+  const std::uint64_t transfer = is_query ? request_.snapshot_query.transfer() : request_.snapshot_piece.transfer();
+  wire::SnapshotPiece answer;
+  std::string refusal = "this server has no snapshot files.";
+  if (is_query && hooks_.save_snapshot) refusal = hooks_.save_snapshot(request_.snapshot_query, answer);
+  if (!is_query && hooks_.load_snapshot) refusal = hooks_.load_snapshot(request_.snapshot_piece, answer);
+  if (!refusal.empty()) {
+    outgoing_.send(codec_.encode_refusal(is_query ? wire::STATE : wire::SNAPSHOT_FILE, refusal), participant);
+    return DecodeStatus::unexpected_content;
+  }
+  if (is_query && hooks_.on_event && transfer != transfer_)
+    hooks_.on_event({.kind = RigEvent::Kind::command,
+                     .address = to_text(participant.endpoint),
+                     .command = wire::Command::SNAPSHOT});
+  transfer_ = transfer;
+  status_->outdate();  // it is a transition
+  outgoing_.send(codec_.encode_snapshot_piece(answer), participant);
+  return DecodeStatus::ok;
+}
+
 // What an operator asks for, or the rig in control.
 DecodeStatus Sessions::handle_command(Participant& participant, std::int64_t came_ns) {
   if (!may_command(participant)) return DecodeStatus::not_permitted;
@@ -208,7 +234,8 @@ DecodeStatus Sessions::handle_command(Participant& participant, std::int64_t cam
     return DecodeStatus::unexpected_content;
   }
   if (hooks_.on_event && !carried.is_void)
-    hooks_.on_event({.kind = carried.kind, .address = to_text(participant.endpoint), .command = request_.command});
+    hooks_.on_event(
+        {.kind = carried.kind, .address = to_text(participant.endpoint), .command = request_.command.kind()});
   status_->outdate();  // the next report shall tell
   outgoing_.send(codec_.encode_status(status_->report(came_ns)), participant);
   return DecodeStatus::ok;
@@ -228,7 +255,7 @@ Sessions::Carried Sessions::carry_out() {
   }
   if (!hooks_.command)
     return {.kind = RigEvent::Kind::command, .reason = wire::STATE, .refusal = "this server takes no commands."};
-  const auto refusal = hooks_.command(request_.command, request_.steps, request_.number);
+  const auto refusal = hooks_.command(request_.command);
   return {.kind = RigEvent::Kind::command,
           .reason = wire::STATE,
           .refusal = refusal.value_or(""),

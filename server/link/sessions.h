@@ -66,6 +66,7 @@ class Sessions {
   Carried carry_out();
   bool may_command(Participant& participant);
   wire::DecodeStatus handle_parameter_set(Participant& participant);
+  wire::DecodeStatus handle_snapshot(Participant& participant);
   void tell_parameters(Participant& participant, std::uint32_t first, std::uint64_t request);
   bool is_delayed(const Participant& participant, const wire::FrameHeader& header, std::int64_t came_ns) const;
   void welcome(Participant& participant, std::int64_t now_ns);
@@ -86,6 +87,7 @@ class Sessions {
   const Lockstep* lockstep_ = nullptr;
   wire::RigRequest request_;
   std::uint64_t parameter_request_ = 0;  // the newest one that was told of
+  std::uint64_t transfer_ = 0;           // of a snapshot file, likewise
   Snapshot snapshot_;
   const rt::PoseFrame* poses_ = nullptr;  // that are being sent
   std::size_t next_body_ = 0;             // of these

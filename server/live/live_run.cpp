@@ -74,7 +74,7 @@ std::string permitted_commands(rt::LifecycleState state) {
   std::string list;
   for (const wire::Command::Kind kind :
        {wire::Command::RUN, wire::Command::HOLD, wire::Command::STEP, wire::Command::SNAPSHOT,
-        wire::Command::RESET_TO_START, wire::Command::RESET_TO_SNAPSHOT})
+        wire::Command::RESET_TO_START, wire::Command::RESET_TO_SNAPSHOT, wire::Command::RESET_TO_FILE})
     if (rt::next_state(state, transition_of(kind)))
       list += (list.empty() ? "" : ", ") + std::string(to_string(transition_of(kind)));
   return list;
@@ -123,6 +123,17 @@ config::RigConfig with_fresh_recording(config::RigConfig rig) {
   return rig;
 }
 
+std::optional<wire::SnapshotFile> snapshot_named_by(const config::RigConfig& rig) {
+  if (rig.snapshot_path.empty()) return std::nullopt;
+  return config::read_snapshot(rig.snapshot_path);
+}
+
+config::LoadedMechanism mechanism_for(const config::RigConfig& rig, const std::optional<wire::SnapshotFile>& snapshot) {
+  config::LoadedMechanism mechanism = load_mechanism_of(rig);
+  if (snapshot) config::set_start_parameters(mechanism, *snapshot, rig.snapshot_path);
+  return mechanism;
+}
+
 LiveSummary::Distribution distribution(const rt::Histogram& histogram, double unit) {
   const auto value = [&](double percent) { return unit * static_cast<double>(histogram.percentile(percent)); };
   return {value(50.0), value(99.0), value(99.9), unit * static_cast<double>(histogram.max())};
@@ -152,6 +163,8 @@ Transition transition_of(wire::Command::Kind kind) {
       return Transition::reset_to_start;
     case wire::Command::RESET_TO_SNAPSHOT:
       return Transition::reset_to_snapshot;
+    case wire::Command::RESET_TO_FILE:
+      return Transition::reset_to_file;
     default:
       return Transition::run;
   }
@@ -174,13 +187,15 @@ std::vector<std::string> start_warnings(const config::RigConfig& rig) {
 
 LiveRun::LiveRun(config::RigConfig rig, bool with_outputs)
     : rig_(with_black_box_folder(with_fresh_recording(std::move(rig)))),
-      mechanism_(load_mechanism_of(rig_)),
+      started_from_(snapshot_named_by(rig_)),
+      mechanism_(mechanism_for(rig_, started_from_)),
       realtime_(rt::set_up_process_memory(realtime_settings(rig_))),
       no_deep_idle_(realtime_settings(rig_), realtime_),
       stepper_(make_stepper(mechanism_, settings_of(rig_))),
       poses_(mechanism_.mechanism.bodies().size(), rig_.period_ns),
       with_outputs_(with_outputs),
       rings_(make_rings(rig_, stepper_)),
+      snapshot_rings_(rt::saved_run_bytes({.numbers = {}, .state = std::vector<double>(stepper_.state().flat_size())})),
       key_watch_(rig_.key_path),
       codec_(mechanism_.mechanism, selected_channels(rig_, "output", rig_.outputs, mechanism_.mechanism),
              rig_.period_ns, product_version()),
@@ -194,10 +209,13 @@ LiveRun::LiveRun(config::RigConfig rig, bool with_outputs)
                        take_requests_in_lockstep();
                      },
                  .write_black_box = [this](std::uint32_t written) { return request_black_box_after(written); },
-                 .command = [this](wire::Command::Kind kind, std::uint32_t steps,
-                                   std::uint32_t transitions) { return command(kind, steps, transitions); },
+                 .command = [this](const wire::Command& asked) { return command(asked); },
                  .set_parameters = [this](const wire::ParameterSet& set) { return set_parameters(set); },
                  .describe_parameters = [this](wire::ParameterReport& report) { parameters_.describe(report); },
+                 .save_snapshot = [this](const wire::SnapshotQuery& query,
+                                         wire::SnapshotPiece& piece) { return snapshot_files_.save(query, piece); },
+                 .load_snapshot = [this](const wire::SnapshotPiece& piece,
+                                         wire::SnapshotPiece& receipt) { return snapshot_files_.load(piece, receipt); },
                  .poses = &poses_}),
       cycle_(stepper_, cycle_settings(rig_, mechanism_.mechanism),
              {.in = &inputs_,
@@ -205,9 +223,15 @@ LiveRun::LiveRun(config::RigConfig rig, bool with_outputs)
               .display = with_outputs ? &displayed_ : nullptr,
               .steps = keeps_records() ? &rings_->steps : nullptr,
               .states = keeps_records() ? &rings_->states : nullptr,
+              .saved = &snapshot_rings_.saved,
+              .given = &snapshot_rings_.given,
               .poses = &poses_,
               .wake_fd = rig_.lockstep ? -1 : endpoint_.wake_fd()}),
-      parameters_(mechanism_.mechanism, cycle_) {
+      parameters_(mechanism_.mechanism, cycle_),
+      snapshot_files_(mechanism_, stepper_, cycle_, snapshot_rings_, [this] { take_requests_in_lockstep(); }) {
+  if (started_from_)
+    cycle_.resume(
+        run_in(*started_from_, rig_.snapshot_path, mechanism_.mechanism, stepper_.settings(), stepper_.state()));
   if (!endpoint_.keys_locked())
     key_events_.push_back(
         "keys: the system does not lock their memory, which may come into swap space: raise `ulimit -l`");
@@ -316,14 +340,16 @@ void LiveRun::describe_loop(wire::StatusReport& report) const {
 }
 
 // On the network thread, in lockstep the loop thread; as UdpHooks.command.
-std::optional<std::string> LiveRun::command(wire::Command::Kind kind, std::uint32_t steps, std::uint32_t transitions) {
+std::optional<std::string> LiveRun::command(const wire::Command& command) {
   const rt::LifecycleStatus now = cycle_.lifecycle();
-  if (now.transitions != transitions) return std::nullopt;
-  const Transition transition = transition_of(kind);
+  if (now.transitions != command.transitions()) return std::nullopt;
+  const Transition transition = transition_of(command.kind());
   if (!rt::next_state(now.state, transition))
     return fmt::format("the run is {}, and {} is not possible then. Possible: {}.", rt::to_string(now.state),
                        to_string(transition), permitted_commands(now.state));
-  cycle_.request({.transition = transition, .steps = steps, .after = transitions});
+  if (transition == Transition::reset_to_file)
+    if (std::string refusal = snapshot_files_.give(command.transfer()); !refusal.empty()) return refusal;
+  cycle_.request({.transition = transition, .steps = command.steps(), .after = command.transitions()});
   take_requests_in_lockstep();
   return "";
 }
@@ -408,7 +434,8 @@ void LiveRun::start_recorder() {
   std::vector<std::string> lines;
   for (const rt::Grant& grant : realtime_) lines.push_back(rt::to_string(grant));
   const RecordedOutputs outputs = recorded_outputs(rig_, mechanism_.mechanism);
-  const wire::RecordingHeader header = recording_header(mechanism_, &rig_, stepper_, outputs, lines);
+  wire::RecordingHeader header = recording_header(mechanism_, &rig_, stepper_, outputs, lines);
+  if (started_from_) set_start(header, rig_.snapshot_path, cycle_.answer().step);
   recorder_ = std::make_shared<Recorder>(rings_, outputs);
   if (!rig_.recording_path.empty()) recorder_->record_to(rig_.recording_path, header);
   if (!rig_.black_box_folder.empty())

@@ -20,6 +20,7 @@
 #include "server/link/key_watch.h"
 #include "server/link/udp_endpoint.h"
 #include "server/live/live_parameters.h"
+#include "server/live/live_snapshots.h"
 #include "server/live/live_summary.h"
 #include "server/live/recorder.h"
 #include "server/live/session.h"
@@ -90,16 +91,17 @@ class LiveRun {
   void keep_event(const RigEvent& event);
   void describe_loop(wire::StatusReport& report) const;
   bool request_black_box_after(std::uint32_t written);
-  std::optional<std::string> command(wire::Command::Kind kind, std::uint32_t steps, std::uint32_t transitions);
+  std::optional<std::string> command(const wire::Command& command);
   std::string set_parameters(const wire::ParameterSet& set);
   void take_requests_in_lockstep();
   void note_control(const RigEvent& event);
   std::string control_text();
 
   config::RigConfig rig_;
-  config::LoadedMechanism mechanism_;
-  rt::ThreadUsage loop_usage_;  // loop thread, then whoever joined it
-  rt::ThreadReport realtime_;   // memory first: everything below shall be locked
+  std::optional<wire::SnapshotFile> started_from_;
+  config::LoadedMechanism mechanism_;  // with the values of its parameters that the run started with
+  rt::ThreadUsage loop_usage_;         // loop thread, then whoever joined it
+  rt::ThreadReport realtime_;          // memory first: everything below shall be locked
   rt::NoDeepIdle no_deep_idle_;
   index3::Stepper stepper_;
   rt::Mailbox<InputSample> inputs_;
@@ -109,6 +111,7 @@ class LiveRun {
   Snapshot newest_displayed_;
   const bool with_outputs_;
   std::shared_ptr<RecordRings> rings_;
+  SnapshotRings snapshot_rings_;
   std::mutex events_mutex_;  // between the network thread and the main thread
   std::string in_control_;   // the rig's name
   std::vector<RigEvent> events_;
@@ -119,6 +122,7 @@ class LiveRun {
   UdpEndpoint endpoint_;
   rt::Cycle cycle_;
   LiveParameters parameters_;
+  LiveSnapshots snapshot_files_;
   std::shared_ptr<Recorder> recorder_;
   std::vector<std::string> black_boxes_;
 

@@ -67,7 +67,7 @@ class Replay {
     restore(header.start_state(), header.start_step(),
             header.has_start_state_step() ? header.start_state_step() : header.start_step(), header.start_parameter());
     last_recorded_ = header.start_step();
-    knows_snapshot_ = header.start_step() == 0 && resume_at_ == 0;
+    knows_snapshot_ = header.start_step() == 0 && header.from_snapshot().empty() && resume_at_ == 0;
     behind_gap_ = resume_at_ > header.start_step();
     if (stepper_.state().hash() != header.start_hash()) differ(header.start_step());
   }
@@ -109,8 +109,8 @@ class Replay {
     if (record.step > last_recorded_ + 1) report_.not_recorded += record.step - last_recorded_ - 1;
     last_recorded_ = record.step;
     if (record.step != cycle_.answer().step + (record.is_step() ? 1 : 0)) behind_gap_ = true;
-    if (record.transition == Transition::snapshot) knows_snapshot_ = true;
-    if (record.transition == Transition::reset_to_snapshot && !knows_snapshot_) behind_gap_ = true;
+    if (leads_to_unknown_state(record.transition)) behind_gap_ = true;
+    if (record.transition == Transition::snapshot) knows_snapshot_ = !behind_gap_;
     if (behind_gap_) {
       if (record.is_step()) ++report_.not_compared;
       newest_hash_ = record.state_hash;
@@ -124,6 +124,13 @@ class Replay {
     if (!record.is_step()) return true;
     ++report_.steps;
     return !on_step_ || on_step_({record, &stepper_.state(), &cycle_.answer().outputs, &stepper_});
+  }
+
+  // The recording does not hold what it leads to, but the full state behind it.
+  bool leads_to_unknown_state(Transition transition) const {
+    const bool to_file = transition == Transition::reset_to_file;
+    const bool to_start = transition == Transition::reset_to_start && !reader_.header().from_snapshot().empty();
+    return to_file || to_start || (transition == Transition::reset_to_snapshot && !knows_snapshot_);
   }
 
   void compare(const wire::RecordedState& state) {

@@ -3,6 +3,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
@@ -169,6 +170,7 @@ wire::RecordingHeader recording_header(const config::LoadedMechanism& mechanism,
   header.set_projection_passes(static_cast<std::uint32_t>(settings.projection_passes));
   header.set_order(static_cast<std::uint32_t>(settings.order_of_accuracy));
   header.set_start_hash(start.hash());
+  header.set_start_step(start.step);
   header.mutable_start_state()->Resize(static_cast<int>(start.flat_size()), 0.0);
   start.flatten({header.mutable_start_state()->mutable_data(), start.flat_size()});
   for (const Channel& channel : mechanism.mechanism.input_channels())
@@ -179,14 +181,24 @@ wire::RecordingHeader recording_header(const config::LoadedMechanism& mechanism,
     header.add_output_channel(channel.name + " [" + channel.unit + "]");
   }
   for (const Body& body : mechanism.mechanism.bodies()) header.add_body(body.name);
-  for (const Parameter& parameter : stepper.mechanism().parameters()) {
+  for (const Parameter& parameter : mechanism.mechanism.parameters()) {
     wire::RecordedParameter& recorded = *header.add_parameter();
     recorded.set_name(parameter.name);
     recorded.set_unit(parameter.unit);
     recorded.set_value(parameter.value);
   }
+  const std::vector<Parameter>&started = mechanism.mechanism.parameters(), &acting = stepper.mechanism().parameters();
+  const auto has_value = [](const Parameter& a, const Parameter& b) { return a.value == b.value; };
+  if (!std::equal(started.begin(), started.end(), acting.begin(), acting.end(), has_value))
+    for (const Parameter& parameter : acting) header.add_start_parameter(parameter.value);
   for (const std::string& line : realtime) header.add_realtime(line);
   return header;
+}
+
+void set_start(wire::RecordingHeader& header, const std::string& snapshot, std::uint64_t step) {
+  header.set_from_snapshot(snapshot);
+  if (step != header.start_step()) header.set_start_state_step(header.start_step());
+  header.set_start_step(step);
 }
 
 index3::Settings settings_of(const wire::RecordingHeader& header) {

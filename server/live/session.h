@@ -44,6 +44,10 @@ wire::RecordingHeader recording_header(const config::LoadedMechanism& mechanism,
                                        const index3::Stepper& stepper, const RecordedOutputs& outputs,
                                        const std::vector<std::string>& realtime);
 
+// Of a recording of a run that began with a snapshot file, at this step of the run: the stepper's state counts other
+// ones after a reset.
+void set_start(wire::RecordingHeader& header, const std::string& snapshot, std::uint64_t step);
+
 // Where a recording meant for `path` goes: there, or where a file is already to a name with the time in it.
 std::string fresh_recording_path(const std::string& path);
 

@@ -37,6 +37,7 @@ set(RIGSTEP_RT_HEADERS
   rt/pose_mailbox.h
   rt/record_slots.h
   rt/ring.h
+  rt/saved_run.h
   rt/thread_setup.h)
 set(RIGSTEP_RIG_HEADERS
   proto/frame.h

@@ -4,8 +4,12 @@
 #include <memory>
 #include <string>
 
-#include "server/plugin/unit.h"
+#include "server/plugin/unit_states.h"
 
+using rigstep::plugin::deserialise_state;
+using rigstep::plugin::free_state;
+using rigstep::plugin::get_serialised_size;
+using rigstep::plugin::get_state;
 using rigstep::plugin::kAnyPhase;
 using rigstep::plugin::kError;
 using rigstep::plugin::kFailed;
@@ -14,6 +18,8 @@ using rigstep::plugin::kInstantiated;
 using rigstep::plugin::kStepping;
 using rigstep::plugin::kTerminated;
 using rigstep::plugin::Phase;
+using rigstep::plugin::serialise_state;
+using rigstep::plugin::set_state;
 using rigstep::plugin::Status;
 using rigstep::plugin::Unit;
 
@@ -24,8 +30,6 @@ struct Component2 {
   double start_time = 0.0, stop_time = 0.0;
   bool has_stop_time = false;
 };
-
-using State = std::vector<std::byte>;
 
 // FMI 2.0.4, 4.2.4: in which states which kinds of functions may be called
 constexpr unsigned kMayRead = kInitialization | kStepping | kFailed | kTerminated | kError;
@@ -260,60 +264,27 @@ fmi2Status fmi2GetDirectionalDerivative(fmi2Component component, const fmi2Value
 /* --- state */
 
 fmi2Status fmi2GetFMUstate(fmi2Component component, fmi2FMUstate* state) {
-  return call(component, "fmi2GetFMUstate", kAnyPhase, [=](Unit& unit) {
-    if (state == nullptr) return unit.fail(Status::error, "fmi2GetFMUstate: the place for the state is NULL");
-    if (*state != nullptr)
-      *static_cast<State*>(*state) = unit.save();
-    else
-      *state = std::make_unique<State>(unit.save()).release();
-    return Status::ok;
-  });
+  return call(component, "fmi2GetFMUstate", kAnyPhase,
+              [=](Unit& unit) { return get_state(unit, "fmi2GetFMUstate", state); });
 }
-
 fmi2Status fmi2SetFMUstate(fmi2Component component, fmi2FMUstate state) {
-  return call(component, "fmi2SetFMUstate", kAnyPhase, [=](Unit& unit) {
-    if (state == nullptr) return unit.fail(Status::error, "fmi2SetFMUstate: the state is NULL");
-    return unit.restore(*static_cast<State*>(state));
-  });
+  return call(component, "fmi2SetFMUstate", kAnyPhase,
+              [=](Unit& unit) { return set_state(unit, "fmi2SetFMUstate", state); });
 }
-
 fmi2Status fmi2FreeFMUstate(fmi2Component component, fmi2FMUstate* state) {
-  return call(component, "fmi2FreeFMUstate", kAnyPhase, [=](Unit&) {
-    if (state != nullptr) {
-      delete static_cast<State*>(*state);
-      *state = nullptr;
-    }
-    return Status::ok;
-  });
+  return call(component, "fmi2FreeFMUstate", kAnyPhase, [=](Unit&) { return free_state(state); });
 }
-
 fmi2Status fmi2SerializedFMUstateSize(fmi2Component component, fmi2FMUstate state, size_t* size) {
-  return call(component, "fmi2SerializedFMUstateSize", kAnyPhase, [=](Unit& unit) {
-    if (state == nullptr || size == nullptr)
-      return unit.fail(Status::error, "fmi2SerializedFMUstateSize: NULL was given");
-    *size = static_cast<State*>(state)->size();
-    return Status::ok;
-  });
+  return call(component, "fmi2SerializedFMUstateSize", kAnyPhase,
+              [=](Unit& unit) { return get_serialised_size(unit, "fmi2SerializedFMUstateSize", state, size); });
 }
-
 fmi2Status fmi2SerializeFMUstate(fmi2Component component, fmi2FMUstate state, fmi2Byte bytes[], size_t size) {
-  return call(component, "fmi2SerializeFMUstate", kAnyPhase, [=](Unit& unit) {
-    if (state == nullptr || bytes == nullptr || size != static_cast<State*>(state)->size())
-      return unit.fail(Status::error, "fmi2SerializeFMUstate: NULL or another size was given: ask for the size before");
-    const State& saved = *static_cast<State*>(state);
-    std::copy(saved.begin(), saved.end(), reinterpret_cast<std::byte*>(bytes));
-    return Status::ok;
-  });
+  return call(component, "fmi2SerializeFMUstate", kAnyPhase,
+              [=](Unit& unit) { return serialise_state(unit, "fmi2SerializeFMUstate", state, bytes, size); });
 }
-
 fmi2Status fmi2DeSerializeFMUstate(fmi2Component component, const fmi2Byte bytes[], size_t size, fmi2FMUstate* state) {
-  return call(component, "fmi2DeSerializeFMUstate", kAnyPhase, [=](Unit& unit) {
-    if (bytes == nullptr || state == nullptr || size != unit.save().size())
-      return unit.fail(Status::error, "fmi2DeSerializeFMUstate: these bytes are no state of this unit, or NULL");
-    const auto* const first = reinterpret_cast<const std::byte*>(bytes);
-    *state = std::make_unique<State>(first, first + size).release();
-    return Status::ok;
-  });
+  return call(component, "fmi2DeSerializeFMUstate", kAnyPhase,
+              [=](Unit& unit) { return deserialise_state(unit, "fmi2DeSerializeFMUstate", bytes, size, state); });
 }
 
 }  // extern "C"

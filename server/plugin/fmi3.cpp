@@ -4,14 +4,20 @@
 #include <memory>
 #include <string>
 
-#include "server/plugin/unit.h"
+#include "server/plugin/unit_states.h"
 
+using rigstep::plugin::deserialise_state;
+using rigstep::plugin::free_state;
+using rigstep::plugin::get_serialised_size;
+using rigstep::plugin::get_state;
 using rigstep::plugin::kAnyPhase;
 using rigstep::plugin::kInitialization;
 using rigstep::plugin::kInstantiated;
 using rigstep::plugin::kStepping;
 using rigstep::plugin::kTerminated;
 using rigstep::plugin::Phase;
+using rigstep::plugin::serialise_state;
+using rigstep::plugin::set_state;
 using rigstep::plugin::Status;
 using rigstep::plugin::Unit;
 
@@ -21,8 +27,6 @@ struct Instance3 {
   Unit unit;
   bool early_return_allowed;
 };
-
-using State = std::vector<std::byte>;
 
 constexpr unsigned kRunning = kInstantiated | kInitialization | kStepping | kTerminated;
 
@@ -233,60 +237,27 @@ fmi3Status fmi3GetOutputDerivatives(fmi3Instance instance, const fmi3ValueRefere
 /* --- state */
 
 fmi3Status fmi3GetFMUState(fmi3Instance instance, fmi3FMUState* state) {
-  return call(instance, "fmi3GetFMUState", kRunning, [=](Unit& unit) {
-    if (state == nullptr) return unit.fail(Status::error, "fmi3GetFMUState: the place for the state is NULL");
-    if (*state != nullptr)
-      *static_cast<State*>(*state) = unit.save();
-    else
-      *state = std::make_unique<State>(unit.save()).release();
-    return Status::ok;
-  });
+  return call(instance, "fmi3GetFMUState", kRunning,
+              [=](Unit& unit) { return get_state(unit, "fmi3GetFMUState", state); });
 }
-
 fmi3Status fmi3SetFMUState(fmi3Instance instance, fmi3FMUState state) {
-  return call(instance, "fmi3SetFMUState", kAnyPhase, [=](Unit& unit) {
-    if (state == nullptr) return unit.fail(Status::error, "fmi3SetFMUState: the state is NULL");
-    return unit.restore(*static_cast<State*>(state));
-  });
+  return call(instance, "fmi3SetFMUState", kRunning,
+              [=](Unit& unit) { return set_state(unit, "fmi3SetFMUState", state); });
 }
-
 fmi3Status fmi3FreeFMUState(fmi3Instance instance, fmi3FMUState* state) {
-  return call(instance, "fmi3FreeFMUState", kAnyPhase, [=](Unit&) {
-    if (state != nullptr) {
-      delete static_cast<State*>(*state);
-      *state = nullptr;
-    }
-    return Status::ok;
-  });
+  return call(instance, "fmi3FreeFMUState", kRunning, [=](Unit&) { return free_state(state); });
 }
-
 fmi3Status fmi3SerializedFMUStateSize(fmi3Instance instance, fmi3FMUState state, size_t* size) {
-  return call(instance, "fmi3SerializedFMUStateSize", kRunning, [=](Unit& unit) {
-    if (state == nullptr || size == nullptr)
-      return unit.fail(Status::error, "fmi3SerializedFMUStateSize: NULL was given");
-    *size = static_cast<State*>(state)->size();
-    return Status::ok;
-  });
+  return call(instance, "fmi3SerializedFMUStateSize", kRunning,
+              [=](Unit& unit) { return get_serialised_size(unit, "fmi3SerializedFMUStateSize", state, size); });
 }
-
 fmi3Status fmi3SerializeFMUState(fmi3Instance instance, fmi3FMUState state, fmi3Byte bytes[], size_t size) {
-  return call(instance, "fmi3SerializeFMUState", kRunning, [=](Unit& unit) {
-    if (state == nullptr || bytes == nullptr || size != static_cast<State*>(state)->size())
-      return unit.fail(Status::error, "fmi3SerializeFMUState: NULL or another size was given: ask for the size before");
-    const State& saved = *static_cast<State*>(state);
-    std::copy(saved.begin(), saved.end(), reinterpret_cast<std::byte*>(bytes));
-    return Status::ok;
-  });
+  return call(instance, "fmi3SerializeFMUState", kRunning,
+              [=](Unit& unit) { return serialise_state(unit, "fmi3SerializeFMUState", state, bytes, size); });
 }
-
 fmi3Status fmi3DeserializeFMUState(fmi3Instance instance, const fmi3Byte bytes[], size_t size, fmi3FMUState* state) {
-  return call(instance, "fmi3DeserializeFMUState", kRunning, [=](Unit& unit) {
-    if (bytes == nullptr || state == nullptr || size != unit.save().size())
-      return unit.fail(Status::error, "fmi3DeserializeFMUState: these bytes are no state of this unit, or NULL");
-    const auto* const first = reinterpret_cast<const std::byte*>(bytes);
-    *state = std::make_unique<State>(first, first + size).release();
-    return Status::ok;
-  });
+  return call(instance, "fmi3DeserializeFMUState", kRunning,
+              [=](Unit& unit) { return deserialise_state(unit, "fmi3DeserializeFMUState", bytes, size, state); });
 }
 
 /* --- what this unit does not have */

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/index3/start/initial_state.h"
+#include "proto/snapshot_file.h"
 #include "server/plugin/floating_point_mode.h"
 
 namespace rigstep::plugin {
@@ -22,6 +23,7 @@ struct SavedHeader {
   std::uint64_t mechanism;
   std::int64_t dt_ns;
   std::int32_t iterations, projection_passes;
+  std::int64_t order;
   double relative_compliance;
   std::uint64_t step;
   std::uint64_t flat, inputs, outputs, parameters;  // counts
@@ -41,6 +43,7 @@ SavedHeader header_of(const Mechanism& mechanism, const index3::Stepper& stepper
   header.dt_ns = settings.dt_ns;
   header.iterations = settings.iterations;
   header.projection_passes = settings.projection_passes;
+  header.order = settings.order_of_accuracy;
   header.relative_compliance = settings.relative_compliance;
   header.flat = stepper.state().flat_size();
   header.inputs = mechanism.input_channels().size();
@@ -93,11 +96,28 @@ void Instance::build(std::span<const ParameterValue> values) {
   stepper_.emplace(std::move(stepper));
   start_parameters_ = std::move(parameters);
   start_state_ = std::move(state);
+  start_step_ = 0;
+  start_inputs_ = {.count = static_cast<int>(loaded_.mechanism.input_channels().size()), .value = {}};
+  read_start();
+}
+
+void Instance::start_from(const wire::SnapshotFile& snapshot, const std::string& path) {
+  const FloatingPointMode mode;
+  config::require_fit(snapshot, path, loaded_.mechanism);
+  std::vector<double> state(snapshot.state().begin(), snapshot.state().end());
+  if (state.size() != start_state_.size()) config::refuse_state(path, state.size(), start_state_.size());
+  set_tunable([&](std::size_t i) { return snapshot.parameter(static_cast<int>(i)).value(); });
+  stepper_->restore(state, snapshot.state_step());
+  if (state_hash() != snapshot.state_hash()) config::refuse_state(path, state.size(), state.size());
+  for (std::size_t i = 0; i < start_parameters_.size(); ++i) start_parameters_[i] = parameter(static_cast<int>(i));
+  start_state_ = std::move(state);
+  start_step_ = snapshot.state_step();
+  std::copy(snapshot.applied().begin(), snapshot.applied().end(), start_inputs_.value.begin());
   read_start();
 }
 
 void Instance::read_start() noexcept {
-  inputs_ = {.count = static_cast<int>(loaded_.mechanism.input_channels().size()), .value = {}};
+  inputs_ = start_inputs_;
   report_ = {};
   step_ns_ = 0;
   stepper_->read_outputs(report_, start_outputs_);
@@ -192,7 +212,7 @@ void Instance::explain_failed_step() noexcept {
 void Instance::reset() noexcept {
   const FloatingPointMode mode;
   set_tunable([this](std::size_t i) { return start_parameters_[i]; });
-  stepper_->restore(start_state_, 0);
+  stepper_->restore(start_state_, start_step_);
   read_start();
 }
 

@@ -16,6 +16,10 @@
 #include "core/index3/stepper.h"
 #include "proto/load_mechanism.h"
 
+namespace rigstep::wire {
+class SnapshotFile;
+}
+
 namespace rigstep::plugin {
 
 class Instance {
@@ -26,6 +30,11 @@ class Instance {
 
   // Anew from the start with these parameters. Throws as the constructor does; then everything stands as it was.
   void build(std::span<const ParameterValue> values);
+
+  // Load time: goes on from a snapshot file instead; a reset leads there. Throws config::ConfigError, with `path` in
+  // front, where it is none of this mechanism, which has the values of its parameters that the run started with. Ramps
+  // that were running end where they are.
+  void start_from(const wire::SnapshotFile& snapshot, const std::string& path);
 
   const Mechanism& mechanism() const noexcept { return loaded_.mechanism; }
   const index3::Settings& settings() const noexcept { return stepper_->settings(); }
@@ -73,8 +82,10 @@ class Instance {
   index3::Settings asked_;  // where they leave the choice, settings() has what was chosen
   std::optional<index3::Stepper> stepper_;
   std::vector<double> start_parameters_;
-  std::vector<ParameterValue> tunable_;      // room for setting all of them together
-  std::vector<double> start_state_;          // flat
+  std::vector<ParameterValue> tunable_;  // room for setting all of them together
+  std::vector<double> start_state_;      // flat
+  std::uint64_t start_step_ = 0;         // that it counts
+  Inputs start_inputs_;
   mutable std::vector<double> saved_state_;  // flat: room for save() and restore()
   Inputs inputs_;
   Outputs outputs_, start_outputs_;

@@ -6,9 +6,11 @@
 #include <cstdio>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <new>
 #include <string>
 
+#include "proto/snapshot_file.h"
 #include "server/plugin/floating_point_mode.h"
 #include "server/plugin/instance.h"
 
@@ -63,6 +65,7 @@ rigstep::index3::Settings stepper_settings(const rigstep_settings& given) {
   if (given.iterations > 0) settings.iterations = given.iterations;
   settings.projection_passes = given.projection_passes;
   if (given.relative_compliance > 0.0) settings.relative_compliance = given.relative_compliance;
+  if (given.order != 0) settings.order_of_accuracy = given.order;
   return settings;
 }
 
@@ -80,18 +83,13 @@ void tell(const char* what, char* message, std::size_t size) noexcept {
   if (message != nullptr && size > 0) std::snprintf(message, size, "%s", what);
 }
 
-// load(): the mechanism
-template <class Load>
-rigstep_stepper* create(const Load& load, const rigstep_settings* given, char* message,
-                        std::size_t message_size) noexcept {
+// make(): a stepper of the host; no exception leaves
+template <class Make>
+rigstep_stepper* make_for_host(const Make& make, char* message, std::size_t message_size) noexcept {
   tell("", message, message_size);
   const FloatingPointMode mode;
   try {
-    const rigstep_settings settings = settings_of(given);
-    const rigstep::index3::Settings of_stepper = stepper_settings(settings);
-    LoadedMechanism mechanism = load();
-    const std::vector<ParameterValue> values = values_of(settings, mechanism.mechanism);
-    return new rigstep_stepper(std::move(mechanism), of_stepper, values);
+    return make();
   } catch (const std::bad_alloc&) {
     tell("there is not enough memory for this mechanism", message, message_size);
   } catch (const std::exception& error) {
@@ -100,6 +98,30 @@ rigstep_stepper* create(const Load& load, const rigstep_settings* given, char* m
     tell("the mechanism cannot be loaded", message, message_size);
   }
   return nullptr;
+}
+
+// load(): the mechanism
+template <class Load>
+rigstep_stepper* create(const Load& load, const rigstep_settings* given, char* message,
+                        std::size_t message_size) noexcept {
+  const auto make = [&] {
+    const rigstep_settings settings = settings_of(given);
+    const rigstep::index3::Settings of_stepper = stepper_settings(settings);
+    LoadedMechanism mechanism = load();
+    const std::vector<ParameterValue> values = values_of(settings, mechanism.mechanism);
+    return new rigstep_stepper(std::move(mechanism), of_stepper, values);
+  };
+  return make_for_host(make, message, message_size);
+}
+
+rigstep::index3::Settings stepper_settings(const rigstep::wire::SnapshotFile& snapshot) {
+  rigstep::index3::Settings settings;
+  settings.dt_ns = static_cast<std::int64_t>(snapshot.dt_ns());
+  settings.iterations = static_cast<int>(snapshot.iterations());
+  settings.projection_passes = static_cast<int>(snapshot.projection_passes());
+  settings.relative_compliance = snapshot.relative_compliance();
+  settings.order_of_accuracy = static_cast<int>(snapshot.order());
+  return settings;
 }
 
 // f(index, name) of all of a kind, until it returns true
@@ -198,6 +220,18 @@ rigstep_stepper* rigstep_create_from_text(const char* text, size_t length, const
         return rigstep::config::parse_mechanism({text, length}, "text");
       },
       settings, message, message_size);
+}
+
+rigstep_stepper* rigstep_create_from_snapshot(const char* path, char* message, size_t message_size) {
+  const auto make = [path] {
+    if (path == nullptr) throw ConfigError("path: is NULL: give the name of a file of `rigstep snapshot`");
+    const rigstep::wire::SnapshotFile snapshot = rigstep::config::read_snapshot(path);
+    auto stepper = std::make_unique<rigstep_stepper>(rigstep::config::mechanism_of(snapshot, path),
+                                                     stepper_settings(snapshot), std::span<const ParameterValue>());
+    stepper->start_from(snapshot, path);
+    return stepper.release();
+  };
+  return make_for_host(make, message, message_size);
 }
 
 void rigstep_destroy(rigstep_stepper* stepper) { delete stepper; }

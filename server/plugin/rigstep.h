@@ -72,6 +72,7 @@ typedef struct rigstep_settings {
   double relative_compliance;          /* of the constraints [-]; default: 1e-7 with closed loops, 1e-10 without */
   const rigstep_parameter* parameters; /* that have other values than in the file, of both kinds; may be NULL */
   size_t parameter_count;
+  int32_t order; /* of accuracy, 2 or 4; default 2 */
 } rigstep_settings;
 
 /* A stepper at the start of the mechanism in a file (proto/mechanism.proto, as text), or in a text of `length` bytes.
@@ -81,6 +82,9 @@ RIGSTEP_API rigstep_stepper* rigstep_create_from_file(const char* path, const ri
                                                       size_t message_size);
 RIGSTEP_API rigstep_stepper* rigstep_create_from_text(const char* text, size_t length, const rigstep_settings* settings,
                                                       char* message, size_t message_size);
+/* Goes on from a file of `rigstep snapshot`: with its mechanism, period, settings and parameters, its state, and the
+ * inputs as they were applied last. A ramp of a parameter ends where it is. rigstep_reset() leads back there. */
+RIGSTEP_API rigstep_stepper* rigstep_create_from_snapshot(const char* path, char* message, size_t message_size);
 /* NULL is ignored. */
 RIGSTEP_API void rigstep_destroy(rigstep_stepper* stepper);
 
@@ -160,7 +164,7 @@ RIGSTEP_API rigstep_status rigstep_get_report(rigstep_stepper* stepper, rigstep_
 
 /* --- state ---------------------------------------------------------------------------------------------------- */
 
-/* Back to the state and the parameters of its creation; inputs become zero. */
+/* Back to the state and the parameters of its creation; inputs become zero, or those of the snapshot. */
 RIGSTEP_API void rigstep_reset(rigstep_stepper* stepper);
 
 /* The state with multipliers, inputs, outputs and parameters as bytes. They may be kept in files, and restored in any

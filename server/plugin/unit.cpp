@@ -30,6 +30,7 @@ index3::Settings settings_of(const config::RigConfig& rig) {
   settings.iterations = rig.iterations;
   settings.relative_compliance = rig.relative_compliance;
   settings.projection_passes = rig.projection_passes;
+  settings.order_of_accuracy = rig.order;
   return settings;
 }
 

@@ -24,9 +24,11 @@ std::string with_unit(const Channel& channel) { return channel.name + " [" + cha
 // Goes through the steps of a run and notes what changes from one to the next.
 class Events {
  public:
-  Events(const Mechanism& mechanism, std::uint64_t start_step, RunInfo& info)
-      : mechanism_(mechanism), info_(info), last_step_(start_step) {
+  Events(const Mechanism& mechanism, const wire::RecordingHeader& header, RunInfo& info)
+      : mechanism_(mechanism), info_(info), last_step_(header.start_step()) {
     for (const Parameter& each : mechanism.parameters()) values_.push_back(each.value);
+    const auto acting = std::min<std::size_t>(values_.size(), static_cast<std::size_t>(header.start_parameter_size()));
+    std::copy_n(header.start_parameter().begin(), acting, values_.begin());
     before_ = values_;
   }
 
@@ -118,6 +120,7 @@ void take_header(const wire::RecordingHeader& header, RunInfo& info) {
   info.rig_file = header.rig_file();
   info.product_version = header.product_version();
   info.variant_of = header.variant_of();
+  info.from_snapshot = header.from_snapshot();
   info.recorded_on = header.compiler() + " on " + header.cpu();
   info.dt = exact_seconds(static_cast<std::int64_t>(header.dt_ns()));
   info.first_step = header.start_step() + 1;
@@ -155,7 +158,7 @@ RunInfo describe_run(const std::string& path, const std::function<void(std::uint
   for (const Channel& channel : mechanism.mechanism.input_channels()) info.inputs.push_back(with_unit(channel));
   for (const Channel& channel : mechanism.mechanism.output_channels()) info.outputs.push_back(with_unit(channel));
   info.started = fmt::format("{:%Y-%m-%d %H:%M:%S}", fmt::gmtime(reader.log_time_ns() / 1'000'000'000));
-  Events events(mechanism.mechanism, reader.header().start_step(), info);
+  Events events(mechanism.mechanism, reader.header(), info);
   wire::RecordedStep step;
   wire::RecordedState state;
   for (auto item = reader.next(step, state); item != wire::RecordingReader::Item::end;
@@ -189,6 +192,7 @@ nlohmann::json RunInfo::json() const {
           {"product_version", product_version},
           {"recorded_on", recorded_on},
           {"variant_of", variant_of},
+          {"from_snapshot", from_snapshot},
           {"started_utc", started},
           {"dt_s", dt},
           {"first_step", first_step},
@@ -221,6 +225,7 @@ std::string RunInfo::text() const {
   out += line("recorded", fmt::format("{} UTC, {:.9g} s in {} steps of {:g} s", started,
                                       dt * static_cast<double>(steps), steps, dt));
   out += line("by", "rigstep " + wire::printable_line(product_version) + ", " + wire::printable_line(recorded_on));
+  if (!from_snapshot.empty()) out += line("started from", wire::printable_line(from_snapshot));
   if (!variant_of.empty()) out += line("variant of", wire::printable_line(variant_of));
   out += line("mechanism", wire::printable_line(mechanism_file));
   if (!rig_file.empty()) out += line("rig", wire::printable_line(rig_file));

@@ -19,7 +19,7 @@ struct RunEvent {
 };
 
 struct RunInfo {
-  std::string path, mechanism, mechanism_file, rig_file, product_version, recorded_on, variant_of;
+  std::string path, mechanism, mechanism_file, rig_file, product_version, recorded_on, variant_of, from_snapshot;
   std::string started;  // UTC
   double dt = 0.0;      // [s]
   std::uint64_t first_step = 0, last_step = 0, steps = 0;

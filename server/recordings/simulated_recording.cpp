@@ -15,21 +15,21 @@ std::int64_t wall_clock_ns() {
 }
 
 wire::RecordingHeader header_of(const config::LoadedMechanism& mechanism, const index3::Stepper& stepper,
-                                const RecordedOutputs& outputs, const std::string& variant_of) {
+                                const RecordedOutputs& outputs, const Origin& origin) {
   wire::RecordingHeader header = recording_header(mechanism, nullptr, stepper, outputs, {});
-  header.set_start_step(stepper.state().step);
-  header.set_variant_of(variant_of);
+  header.set_variant_of(origin.variant_of);
+  header.set_from_snapshot(origin.snapshot);
   return header;
 }
 
 }  // namespace
 
 SimulatedRecording::SimulatedRecording(const std::string& path, const config::LoadedMechanism& mechanism,
-                                       const index3::Stepper& stepper, const std::string& variant_of)
+                                       const index3::Stepper& stepper, const Origin& origin)
     : path_(fresh_recording_path(path)),
       start_ns_(wall_clock_ns()),
       outputs_(all_outputs(mechanism.mechanism)),
-      writer_(path_, header_of(mechanism, stepper, outputs_, variant_of), start_ns_) {}
+      writer_(path_, header_of(mechanism, stepper, outputs_, origin), start_ns_) {}
 
 void SimulatedRecording::write(const index3::Stepper& stepper, const StepReport& report, const Inputs& inputs,
                                const Outputs& outputs, bool with_state) {

@@ -11,12 +11,19 @@
 
 namespace rigstep::server {
 
+// Where the run comes from, for people; empty: from nowhere else.
+struct Origin {
+  std::string variant_of = {};  // what run this is a variant of
+  std::string snapshot = {};    // file that it started from
+};
+
 class SimulatedRecording {
  public:
-  // Begins with the stepper's present state. Where `path` is a file already, the time goes into the new one's name.
-  // variant_of: what run this is a variant of, for people, or nothing. Throws wire::RecordingWriteError, also later.
+  // Begins with the stepper's present state; mechanism: with the values of its parameters that the run started with.
+  // Where `path` is a file already, the time goes into the new one's name. Throws wire::RecordingWriteError, also
+  // later.
   SimulatedRecording(const std::string& path, const config::LoadedMechanism& mechanism, const index3::Stepper& stepper,
-                     const std::string& variant_of = {});
+                     const Origin& origin);
 
   const std::string& path() const { return path_; }
   // A step that succeeded, with the state after it if asked for.

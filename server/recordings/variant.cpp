@@ -126,8 +126,7 @@ std::int64_t end_ns(const RecordedRun& run) {
   std::int64_t end = 0;
   while (reader.next(step)) {
     const StepRecord record = from_message(step);
-    if (record.transition == Transition::reset_to_start || record.transition == Transition::reset_to_snapshot)
-      return end;
+    if (is_reset(record.transition)) return end;
     if (record.is_step()) end = record.sim_time_ns;
   }
   require_whole(run.path(), reader.damage_text());
@@ -160,7 +159,8 @@ Variant make_variant(const RecordedRun& run, const VariantRequest& request,
     changes.apply(time_ns() - 1, stepper);  // those at this time are the first of the variant
   }
 
-  SimulatedRecording recording(request.output, mechanism, stepper, description(run, request));
+  SimulatedRecording recording(request.output, mechanism, stepper,
+                               {.variant_of = description(run, request), .snapshot = {}});
   Variant variant{.recording = recording.path(), .steps = 0, .failure = {}, .interrupted = false};
   Inputs inputs;
   Outputs outputs;

@@ -16,6 +16,7 @@
 #include "server/rig/operator_key.h"
 #include "server/rig/parameters.h"
 #include "server/rig/runtime_folder.h"
+#include "server/rig/snapshot_transfer.h"
 
 namespace rigstep::server {
 namespace {
@@ -83,9 +84,15 @@ class Console {
                timeout_s_);
   }
 
-  wire::StatusReport request_transition(wire::Command::Kind kind, std::uint32_t steps) {
+  std::string fetch_snapshot() { return server::fetch_snapshot(session_, take(), timeout_s_); }
+
+  wire::StatusReport reset_to_file(std::string_view bytes) {
+    return request_transition(wire::Command::RESET_TO_FILE, 0, send_snapshot(session_, take(), bytes, timeout_s_));
+  }
+
+  wire::StatusReport request_transition(wire::Command::Kind kind, std::uint32_t steps, std::uint64_t transfer = 0) {
     const std::uint32_t before = query().transitions();
-    return ask([&] { return session_.codec().encode_command(kind, steps, before); },
+    return ask([&] { return session_.codec().encode_command(kind, steps, before, transfer); },
                [before](const wire::StatusReport& report) { return report.transitions() != before; }, timeout_s_);
   }
 
@@ -229,6 +236,14 @@ wire::StatusReport reset_fault(const StatusTarget& target, std::uint32_t number)
 
 wire::StatusReport request_transition(const StatusTarget& target, wire::Command::Kind kind, std::uint32_t steps) {
   return std::make_unique<Console>(target, operator_key_file(target))->request_transition(kind, steps);
+}
+
+std::string fetch_snapshot(const StatusTarget& target) {
+  return std::make_unique<Console>(target, operator_key_file(target))->fetch_snapshot();
+}
+
+wire::StatusReport reset_to_file(const StatusTarget& target, std::string_view bytes) {
+  return std::make_unique<Console>(target, operator_key_file(target))->reset_to_file(bytes);
 }
 
 wire::StatusReport write_black_box(const StatusTarget& target, const wire::StatusReport& report, double patience_s) {

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "proto/wire.pb.h"
@@ -32,6 +33,11 @@ wire::StatusReport reset_fault(const StatusTarget& target, std::uint32_t number)
 // Asks for a transition of the run; the report tells the state after it. steps: of STEP. Throws NetworkError also where
 // the present state does not permit it.
 wire::StatusReport request_transition(const StatusTarget& target, wire::Command::Kind kind, std::uint32_t steps = 0);
+
+// The bytes of a snapshot file of the run as it is, and the way back to one: the report tells the state after it. Both
+// throw NetworkError also where the state does not permit it; the second where the file is of another mechanism.
+std::string fetch_snapshot(const StatusTarget& target);
+wire::StatusReport reset_to_file(const StatusTarget& target, std::string_view bytes);
 
 // Has black box number `report.black_boxes() + 1` written and waits for it, at most `patience_s` beyond the time-out;
 // black_box and black_box_failed of what is returned tell what became of it. Throws NetworkError also where the server

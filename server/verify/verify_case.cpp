@@ -37,7 +37,7 @@ void read_steps(wire::RecordingReader& reader, double duration, VerifyCase& a) {
        item = reader.next(step, state)) {
     if (item != wire::RecordingReader::Item::step) continue;
     const StepRecord record = from_message(step);
-    if (record.transition == Transition::reset_to_start || record.transition == Transition::reset_to_snapshot) {
+    if (is_reset(record.transition)) {
       a.cut = fmt::format("the run was set back after step {}", a.steps);
       break;
     }
@@ -76,7 +76,7 @@ VerifyCase from_recording(const VerifyRequest& request) {
     throw wire::RecordingError(request.path, a.cut.empty() ? "there is no step in it" : "no step can be read: " + a.cut,
                                "record a run from its beginning, or use a copy that is whole");
   const index3::Stepper fresh = make_stepper(a.mechanism, a.settings);
-  if (fresh.state().hash() != header.start_hash())
+  if (fresh.state().hash() != header.start_hash() || !header.from_snapshot().empty())
     throw wire::RecordingError(request.path, "it does not begin at the start of its mechanism, of this build",
                                "record a run from its beginning, or use rigstep replay");
   return a;

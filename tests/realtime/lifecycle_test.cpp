@@ -57,8 +57,9 @@ struct Run {
 
 constexpr LifecycleState kStates[] = {LifecycleState::ready, LifecycleState::running, LifecycleState::holding,
                                       LifecycleState::faulted};
-constexpr Transition kRequests[] = {Transition::run,      Transition::hold,           Transition::step,
-                                    Transition::snapshot, Transition::reset_to_start, Transition::reset_to_snapshot};
+constexpr Transition kRequests[] = {Transition::run,          Transition::hold,           Transition::step,
+                                    Transition::snapshot,     Transition::reset_to_start, Transition::reset_to_snapshot,
+                                    Transition::reset_to_file};
 
 // A run that has come to this state.
 std::unique_ptr<Run> run_in(LifecycleState state) {

@@ -339,6 +339,35 @@ TEST_CASE("parameters that change at once and in ramps, masses among them, alloc
   }
 }
 
+TEST_CASE("snapshots that are handed out, and resets to what is handed in, allocate nothing" * kWhereCounted) {
+  const Mechanism m = config::parse_mechanism(test::tuned_loop_text(), "tuned").mechanism;
+  index3::Stepper stepper(m, {});
+  rt::SavedRun run{.numbers = {}, .state = std::vector<double>(stepper.state().flat_size())};
+  rt::Ring saved(rt::saved_run_bytes(run), 2), given(rt::saved_run_bytes(run), 2);
+  const auto cycle = std::make_unique<rt::Cycle>(stepper, rt::CycleSettings{.start = StartMode::at_once},
+                                                 rt::CyclePorts{.saved = &saved, .given = &given});
+  const auto ask = [&](Transition transition) {
+    cycle->request({.transition = transition, .after = cycle->lifecycle().transitions});
+    cycle->tick({});
+  };
+  int handed = 0;
+  const long count = test::allocations([&] {
+    for (int k = 0; k < 50; ++k) {
+      ask(Transition::snapshot);
+      rt::take_saved_run(saved.front(), run);
+      saved.pop();
+      ask(Transition::hold);
+      rt::put_saved_run(run, given.try_claim());
+      given.publish();
+      ask(Transition::reset_to_file);
+      handed += stepper.state().step == run.numbers.state_step;
+      ask(Transition::run);
+    }
+  });
+  CHECK(count == 0);
+  CHECK(handed == 50);
+}
+
 TEST_CASE("steps of the printed form, the speed baseline, allocate nothing" * kWhereCounted) {
   for (const bool tuned : {false, true}) {
     offline::LiteralSettings settings;

@@ -1,8 +1,8 @@
 #include "core/index3/step/extrapolated_step.h"
 
 #include <algorithm>
+#include <utility>
 
-#include "core/index3/start/make_plan.h"
 #include "core/index3/step/applied_forces.h"
 #include "core/index3/step/lane_access.h"
 #include "core/index3/step/midpoint.h"
@@ -88,18 +88,10 @@ StepMeasures solve_accelerations(const StepProblem& step) noexcept {
 
 constexpr double kThird = 1.0 / 3.0;
 
-Settings of_half_step(Settings settings) {
-  if (settings.dt_ns % 2 != 0)
-    throw MechanismError("order", "is 4, which divides a step in two, but the step has an odd number of nanoseconds",
-                         "use a step of whole microseconds");
-  settings.dt_ns /= 2;
-  return settings;
-}
-
 }  // namespace
 
-Extrapolation::Extrapolation(const Plan& plan)
-    : half_step(make_plan(plan.mechanism, of_half_step(plan.settings))), whole_step(plan), filter(plan) {}
+Extrapolation::Extrapolation(const Plan& plan, Plan half_step_plan)
+    : half_step(std::move(half_step_plan)), whole_step(plan), filter(plan) {}
 
 void extrapolated_step(const StepProblem& step, Extrapolation& extrapolation) noexcept {
   const Plan &plan = step.plan, &half_step = extrapolation.half_step;

@@ -15,7 +15,7 @@ namespace rigstep::index3 {
 
 // What an order-4 stepper has beside an order-2 one.
 struct Extrapolation {
-  explicit Extrapolation(const Plan& plan);
+  Extrapolation(const Plan& plan, Plan half_step_plan);
   std::size_t bytes() const noexcept { return whole_step.bytes() + filter.bytes(); }
 
   Plan half_step;        // the plan of half a step

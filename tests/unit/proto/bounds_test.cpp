@@ -11,6 +11,7 @@
 #include "proto/mechanism.pb.h"
 #include "proto/recording.pb.h"
 #include "proto/rig.pb.h"
+#include "proto/snapshot.pb.h"
 
 namespace {
 
@@ -55,11 +56,12 @@ std::string complaint_about_rig(const std::string& lines) {
 
 }  // namespace
 
-TEST_CASE("every whole number and every list of a rig file, a mechanism file and a header has a bound") {
+TEST_CASE("every whole number and every list of a rig file, a mechanism file, a snapshot and a header has a bound") {
   std::set<const pb::FieldDescriptor*> fields;
   collect(*wire::Rig::descriptor(), fields);
   collect(*wire::Mechanism::descriptor(), fields);
   collect(*wire::RecordingHeader::descriptor(), fields);
+  collect(*wire::SnapshotFile::descriptor(), fields);
   CHECK(fields.size() > 40);
   for (const pb::FieldDescriptor* field : fields) {
     INFO(field->full_name());

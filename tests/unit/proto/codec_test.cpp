@@ -9,6 +9,7 @@
 
 #include "core/mechanism/builder.h"
 #include "proto/config_text.h"
+#include "proto/limits.h"
 
 namespace rigstep::wire {
 namespace {
@@ -492,6 +493,75 @@ TEST_CASE("channel pages give every channel once, each page in one datagram") {
   REQUIRE(link.rig.decode(link.server.encode_channel_page(OUTPUT, ~0u), 0, link.state) == DecodeStatus::ok);
   CHECK(link.rig.message()->channel_page().channel_size() == 0);
   CHECK(link.rig.message()->channel_page().total() == 126);
+}
+
+TEST_CASE("pieces of snapshot files are taken within their bounds only, by both ends") {
+  Link link;
+  const auto status_of = [&](std::uint64_t transfer, std::uint32_t offset, std::uint32_t total, std::size_t size) {
+    SnapshotPiece piece;
+    piece.set_transfer(transfer);
+    piece.set_offset(offset);
+    piece.set_total(total);
+    piece.set_data(std::string(size, 'x'));
+    RigToServer to_server;
+    *to_server.mutable_snapshot_piece() = piece;
+    ServerToRig to_rig;
+    *to_rig.mutable_snapshot_piece() = piece;
+    const std::string there = to_server.SerializeAsString(), back = to_rig.SerializeAsString();
+    const DecodeStatus at_server = link.server.decode(std::as_bytes(std::span(there)), 7, link.request);
+    CHECK(link.rig.decode(std::as_bytes(std::span(back)), 0, link.state) == at_server);
+    return at_server;
+  };
+  constexpr auto kMost = static_cast<std::uint32_t>(config::kLargestSnapshot);
+  CHECK(status_of(1, 0, 3000, kSnapshotPieceBytes) == DecodeStatus::ok);
+  CHECK(link.request.snapshot_piece.data().size() == kSnapshotPieceBytes);
+  CHECK(status_of(1, 2976, 3000, 24) == DecodeStatus::ok);
+  CHECK(status_of(1, kMost, kMost, 0) == DecodeStatus::ok);
+  CHECK(status_of(0, 0, 3000, 10) == DecodeStatus::unexpected_content);
+  CHECK(status_of(1, 0, 3000, kSnapshotPieceBytes + 1) == DecodeStatus::unexpected_content);
+  CHECK(status_of(1, 2977, 3000, 24) == DecodeStatus::unexpected_content);
+  CHECK(status_of(1, 3001, 3000, 0) == DecodeStatus::unexpected_content);
+  CHECK(status_of(1, ~0u, ~0u, 0) == DecodeStatus::unexpected_content);
+  CHECK(status_of(1, ~0u - 10, 3000, 1024) == DecodeStatus::unexpected_content);
+  CHECK(status_of(1, 0, kMost + 1, 10) == DecodeStatus::unexpected_content);
+  CHECK(link.server.decode(link.rig.encode_snapshot_query(0, 0), 7, link.request) == DecodeStatus::unexpected_content);
+  CHECK(link.server.decode(link.rig.encode_snapshot_query(5, 1024), 7, link.request) == DecodeStatus::ok);
+  CHECK(link.request.snapshot_query.offset() == 1024);
+  CHECK(link.server.decode(link.rig.encode_command(Command::RESET_TO_FILE, 0, 3, 5), 7, link.request) ==
+        DecodeStatus::ok);
+  CHECK(link.request.command.transfer() == 5);
+  // the largest piece fits one frame
+  SnapshotPiece largest;
+  largest.set_transfer(~0ull);
+  largest.set_offset(kMost - static_cast<std::uint32_t>(kSnapshotPieceBytes));
+  largest.set_total(kMost);
+  largest.set_data(std::string(kSnapshotPieceBytes, 'x'));
+  CHECK(link.server.encode_snapshot_piece(largest).size() > kSnapshotPieceBytes);
+  CHECK(link.rig.encode_snapshot_piece(largest).size() > kSnapshotPieceBytes);
+}
+
+TEST_CASE("changes of parameters are taken with finite values, a number of their own and within their bound only") {
+  Link link;
+  const auto status_of = [&](std::uint64_t request, int settings, double value) {
+    ParameterSet set;
+    set.set_request(request);
+    for (int k = 0; k < settings; ++k) {
+      set.add_setting()->set_index(static_cast<std::uint32_t>(k));
+      set.mutable_setting(k)->set_value(value);
+    }
+    RigToServer message;
+    *message.mutable_parameter_set() = set;
+    const std::string bytes = message.SerializeAsString();
+    return link.server.decode(std::as_bytes(std::span(bytes)), 7, link.request);
+  };
+  CHECK(status_of(9, 3, 0.5) == DecodeStatus::ok);
+  CHECK(link.request.parameter_set.setting_size() == 3);
+  CHECK(status_of(9, kMaxParameters, 0.5) == DecodeStatus::ok);
+  CHECK(status_of(9, kMaxParameters + 1, 0.5) == DecodeStatus::unexpected_content);
+  CHECK(status_of(0, 3, 0.5) == DecodeStatus::unexpected_content);
+  CHECK(status_of(9, 0, 0.5) == DecodeStatus::unexpected_content);
+  CHECK(status_of(9, 1, std::numeric_limits<double>::quiet_NaN()) == DecodeStatus::not_finite);
+  CHECK(status_of(9, 1, -std::numeric_limits<double>::infinity()) == DecodeStatus::not_finite);
 }
 
 TEST_CASE("hostile bytes are refused, never believed and never fatal") {

@@ -134,6 +134,14 @@ class Rig(RigBase):
         """Clears the latched fault; see rigstep.Rig.reset_fault()."""
         return await self._run(self._session.reset_fault())
 
+    async def snapshot(self) -> bytes:
+        """The content of a snapshot file of the run; see rigstep.Rig.snapshot()."""
+        return await self._run(self._session.snapshot())
+
+    async def reset(self, to: bytes) -> Status:
+        """Sets the run back to a snapshot; see rigstep.Rig.reset()."""
+        return await self._run(self._session.reset_to_snapshot(to))
+
     async def parameters(self) -> tuple[Parameter, ...]:
         """The parameters of the mechanism; see rigstep.Rig.parameters()."""
         return await self._run(self._session.parameters())

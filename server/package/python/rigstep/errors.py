@@ -48,6 +48,7 @@ class RefusalReason(enum.IntEnum):
     NOT_PERMITTED = 9
     STATE = 10
     PARAMETER = 11
+    SNAPSHOT_FILE = 12
 
     @classmethod
     def _missing_(cls, value: object) -> RefusalReason:

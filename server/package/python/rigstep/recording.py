@@ -41,7 +41,7 @@ OFFSET = ""  # among columns, which are named like fields: where each message is
 
 
 TRANSITIONS = ("none", "control gained", "run", "hold", "step", "steps done", "control lost", "snapshot", "reset to start",
-               "reset to snapshot", "fault", "clear fault", "parameters")  # fmt: skip
+               "reset to snapshot", "fault", "clear fault", "parameters", "reset to file")  # fmt: skip
 
 
 class Event(NamedTuple):

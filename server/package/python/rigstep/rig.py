@@ -271,6 +271,22 @@ class Rig(RigBase):
         """
         return self._run(self._session.command(what, steps))
 
+    def snapshot(self) -> bytes:
+        """Has the server keep its present state, and returns the content of a snapshot file of it.
+
+        `rigstep serve --from` and `rigstep simulate --from` go on from such a file with the same bits, and so does
+        reset(). Needs a controller, or a console with an operator's key. Raises Refused, NoAnswer, Disconnected.
+        """
+        return self._run(self._session.snapshot())
+
+    def reset(self, to: bytes) -> Status:
+        """Sets the run back to what snapshot() returned or a file holds, and returns the status after it.
+
+        The run must hold, be ready or faulted, and the snapshot be one of its mechanism and settings. Needs a controller,
+        or a console with an operator's key. Raises Refused, NoAnswer, Disconnected.
+        """
+        return self._run(self._session.reset_to_snapshot(to))
+
     def parameters(self) -> tuple[Parameter, ...]:
         """The parameters of the mechanism with the values that act now. Raises NoAnswer, Disconnected."""
         return self._run(self._session.parameters())

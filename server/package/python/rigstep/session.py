@@ -30,6 +30,7 @@ FASTEST_HZ = 1000.0  # of a loop whose rate is not given
 KNOWN_FLAGS = 0xFFFF  # with some to come; enum keeps each combination that it has seen
 QUEUE_STEPS = 50  # states that the socket surely holds
 PHASE = 0.25  # of a turn, in shares of the period, after the state that it takes
+SNAPSHOT_PIECE = 1024  # bytes of a snapshot file in a datagram
 BLACK_BOX_S = 30.0  # that the disk of the server may take for a black box
 COMMANDS = {
     "run": wire.Command.RUN,
@@ -391,15 +392,52 @@ class Session(Link):
         """The report after the transition."""
         if what not in COMMANDS:
             raise ValueError(f'"{what}" is no command: give one of {", ".join(COMMANDS)}')
+        return (yield from self._transition(COMMANDS[what], steps, 0))
+
+    def _transition(self, kind: int, steps: int, transfer: int) -> Conversation[Status]:
         self._answers.pop("status", None)
         before = yield from self.ask(self._query, self._report)
-        request = {"kind": COMMANDS[what], "steps": steps, "transitions": before.transitions}
+        request = {"kind": kind, "steps": steps, "transitions": before.transitions, "transfer": transfer}
 
         def made() -> Any:  # the loop makes it at its next step
             report = self._report()
             return report if report and report.transitions != before.transitions else None
 
         return status_of((yield from self.ask(lambda: self.put(command=request), made)))
+
+    def snapshot(self) -> Conversation[bytes]:
+        """The bytes of a snapshot file."""
+        transfer = int.from_bytes(os.urandom(8), "little") | 1
+        found = b""
+        total = 1
+        while len(found) < total:
+            query = {"transfer": transfer, "offset": len(found)}
+
+            def came() -> Any:  # without data: the loop makes it at its next step
+                piece = self._answers.pop("snapshot_piece", None)
+                fits = piece and piece.transfer == transfer and piece.offset == len(found) and piece.data
+                return piece if fits else None
+
+            piece = yield from self.ask(lambda: self.put(snapshot_query=query), came)
+            total = piece.total
+            found += piece.data
+        return found
+
+    def reset_to_snapshot(self, data: bytes) -> Conversation[Status]:
+        """The report after the reset to a snapshot file."""
+        transfer = int.from_bytes(os.urandom(8), "little") | 1
+        offset = 0
+        while offset < len(data):
+            end = min(offset + SNAPSHOT_PIECE, len(data))
+            request = {"transfer": transfer, "offset": offset, "total": len(data), "data": data[offset:end]}
+
+            def arrived() -> Any:
+                receipt = self._answers.pop("snapshot_piece", None)
+                return receipt if receipt and receipt.transfer == transfer and receipt.offset == end else None
+
+            yield from self.ask(lambda: self.put(snapshot_piece=request), arrived)
+            offset = end
+        return (yield from self._transition(wire.Command.RESET_TO_FILE, 0, transfer))
 
     def parameters(self) -> Conversation[tuple[Parameter, ...]]:
         """All of them, with the values that act now."""

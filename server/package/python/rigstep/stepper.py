@@ -36,6 +36,7 @@ class _Settings(ctypes.Structure):
         ("relative_compliance", c_double),
         ("parameters", POINTER(_Parameter)),
         ("parameter_count", c_size_t),
+        ("order", c_int32),
     ]
 
 
@@ -128,6 +129,7 @@ def _declare(library: ctypes.CDLL) -> ctypes.CDLL:
     signatures: dict[str, tuple[Any, list[Any]]] = {
         "create_from_file": (c_void_p, [c_char_p, POINTER(_Settings), c_char_p, c_size_t]),
         "create_from_text": (c_void_p, [c_char_p, c_size_t, POINTER(_Settings), c_char_p, c_size_t]),
+        "create_from_snapshot": (c_void_p, [c_char_p, c_char_p, c_size_t]),
         "destroy": (None, [c_void_p]),
         "count": (c_size_t, [c_void_p, c_int32]),
         "describe": (c_int32, [c_void_p, c_int32, c_size_t, POINTER(_Info)]),
@@ -178,8 +180,10 @@ class Stepper:
     `inputs` and `outputs` are arrays on the stepper's own memory, in the order of `input_channels` and
     `output_channels`; nothing is copied. One thread at a time uses a stepper.
 
-    mechanism: the name of a mechanism file. period: of a step [s]. parameters: those that have other values than in the
-    file. library: the path of librigstep.so.1, where it is not found by itself. Raises MechanismError.
+    mechanism: the name of a mechanism file. period: of a step [s]. order: of accuracy, 2 (0 as well) or 4. parameters:
+    those that have other values than in the file. snapshot: instead of all these the name of a file of
+    `rigstep snapshot`, to go on from. library: the path of librigstep.so.1, where it is not found by itself. Raises
+    MechanismError.
     """
 
     def __init__(
@@ -187,24 +191,28 @@ class Stepper:
         mechanism: str | os.PathLike[str] | None = None,
         *,
         text: str | None = None,
+        snapshot: str | os.PathLike[str] | None = None,
         period: float = 0.001,
         iterations: int = 0,
         projection_passes: int = 0,
         relative_compliance: float = 0.0,
+        order: int = 0,
         parameters: Mapping[str, float] | None = None,
         library: str | os.PathLike[str] | None = None,
     ):
-        if (mechanism is None) == (text is None):
-            raise ValueError("a stepper needs the name of a mechanism file or its text: give one of them")
+        if [mechanism, text, snapshot].count(None) != 2:
+            raise ValueError("a stepper needs the name of a mechanism file, its text or a snapshot: give one of them")
         loaded = _load(library)
         given = parameters or {}
         values = (_Parameter * len(given))(*(_Parameter(name.encode(), value) for name, value in given.items()))
         settings = _Settings(
             ctypes.sizeof(_Settings), round(period * 1e9), iterations, projection_passes, relative_compliance, values,
-            len(given),
+            len(given), order,
         )
         message = ctypes.create_string_buffer(4096)
-        if text is not None:
+        if snapshot is not None:
+            address = loaded.rigstep_create_from_snapshot(os.fsencode(snapshot), message, len(message))
+        elif text is not None:
             content = text.encode()
             address = loaded.rigstep_create_from_text(content, len(content), byref(settings), message, len(message))
         else:

@@ -1,0 +1,54 @@
+// Functional mock-up units for tests: exported, extracted and loaded.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include "proto/load_mechanism.h"
+#include "server/fmu/archive.h"
+#include "server/fmu/export_fmu.h"
+#include "server/fmu/fmu_instance.h"
+
+namespace rigstep::test {
+
+// all of them where RIGSTEP_ALL is set, as before a release
+inline long count_of(long quick, long all) { return std::getenv("RIGSTEP_ALL") != nullptr ? all : quick; }
+
+// file: below config/; declarations: of parameters, behind its text.
+inline config::LoadedMechanism unit_mechanism(const std::string& file, const std::string& declarations = {}) {
+  const std::string path = std::string(RIGSTEP_SOURCE_DIR) + "/config/" + file;
+  return config::parse_mechanism(config::load_mechanism(path).text + declarations, path);
+}
+
+struct ExportedUnit {
+  server::TemporaryFolder folder;
+  std::filesystem::path file;
+  ExportedUnit(const config::LoadedMechanism& mechanism, server::FmiVersion version)
+      : file(folder.path() / "unit.fmu") {
+    server::FmuExport options;
+    options.version = version;
+    server::export_fmu(mechanism, options, file);
+  }
+};
+
+struct LoadedUnit {
+  ExportedUnit exported;
+  server::Fmu fmu;
+  server::FmuBinary binary;
+  LoadedUnit(const config::LoadedMechanism& mechanism, server::FmiVersion version)
+      : exported(mechanism, version),
+        fmu(server::read_fmu(exported.folder.path() / "x",
+                             server::extract_archive(exported.file, exported.folder.path() / "x"))),
+        binary(fmu) {}
+  std::uint32_t reference(const std::string& name) const {
+    for (const server::FmuVariable& v : fmu.variables)
+      if (v.name == name) return v.reference;
+    FAIL("no variable " << name);
+    return 0;
+  }
+};
+
+}  // namespace rigstep::test
