@@ -194,7 +194,7 @@ class Sweep {
     settings.projection_passes = setting.projection_passes;
     settings.threads = setting.threads;
     settings.order_of_accuracy = setting.order;
-    if (settings.order_of_accuracy == 4 && !allows_order_4(loaded_.mechanism)) return;
+    if (settings.order_of_accuracy == 4 && !index3::allows_order_4(loaded_.mechanism)) return;
     index3::Stepper stepper = make_stepper(loaded_, settings);
     if (stepper.threads() != setting.threads) return;  // too small to be shared: the setting with fewer is this one
     const rt::StayOnCores pinned(rt::StayOnCores::Which::only, rt::last_allowed_core());  // its workers have theirs

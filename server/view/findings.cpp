@@ -12,13 +12,13 @@
 namespace rigstep::server {
 namespace {
 
-using Severity = Finding::Severity;
+using Severity = CheckFinding::Severity;
 
 constexpr double kOpen = 1e-6;  // of a joint's arm, or [rad]
 constexpr double kMostWeights = 20.0;
 constexpr std::size_t kMostBodies = 400;  // beyond, rank takes too long to be found at each change of a file
 
-void add_gaps(const Mechanism& m, std::vector<Finding>& findings) {
+void add_gaps(const Mechanism& m, std::vector<CheckFinding>& findings) {
   const std::vector<index3::JointGap> gaps = index3::start_gaps(m);
   for (int j = 0; j < static_cast<int>(m.joints().size()); ++j) {
     const index3::JointGap& gap = gaps[static_cast<std::size_t>(j)];
@@ -40,7 +40,7 @@ void add_gaps(const Mechanism& m, std::vector<Finding>& findings) {
   }
 }
 
-void add_redundancy(const Mechanism& m, const index3::StartRank& rank, std::vector<Finding>& findings) {
+void add_redundancy(const Mechanism& m, const index3::StartRank& rank, std::vector<CheckFinding>& findings) {
   std::vector<std::string> names;
   int first = -1;
   for (int j = 0; j < static_cast<int>(m.joints().size()); ++j) {
@@ -55,7 +55,7 @@ void add_redundancy(const Mechanism& m, const index3::StartRank& rank, std::vect
 }
 
 // A spring that pushes or pulls at the start as nothing in the mechanism weighs has a wrong rest length, as a rule.
-void add_springs(const Mechanism& m, std::vector<Finding>& findings) {
+void add_springs(const Mechanism& m, std::vector<CheckFinding>& findings) {
   double weight = 0.0;  // [N]
   for (const Body& b : m.bodies()) weight += b.mass * m.gravity_0().norm();
   const Poses start = poses_of(m);
@@ -75,7 +75,7 @@ void add_springs(const Mechanism& m, std::vector<Finding>& findings) {
   }
 }
 
-void add_loose_bodies(const Mechanism& m, std::vector<Finding>& findings) {
+void add_loose_bodies(const Mechanism& m, std::vector<CheckFinding>& findings) {
   std::vector<bool> is_held(m.bodies().size(), false);
   const auto hold = [&](int body) {
     if (body != kGround) is_held[static_cast<std::size_t>(body)] = true;
@@ -104,8 +104,8 @@ const char* to_string(Severity severity) {
   return "note";
 }
 
-std::vector<Finding> find_problems(const Mechanism& m) {
-  std::vector<Finding> findings;
+std::vector<CheckFinding> find_problems(const Mechanism& m) {
+  std::vector<CheckFinding> findings;
   add_gaps(m, findings);
   add_loose_bodies(m, findings);
   add_springs(m, findings);

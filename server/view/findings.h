@@ -8,7 +8,7 @@
 
 namespace rigstep::server {
 
-struct Finding {
+struct CheckFinding {
   enum class Severity { error, warning, note };
   Severity severity = Severity::note;
   int joint = -1;  // -1: none
@@ -16,10 +16,10 @@ struct Finding {
   std::string text;  // for people: what, why, what to do
 };
 
-const char* to_string(Finding::Severity severity);
+const char* to_string(CheckFinding::Severity severity);
 
 // Joints that are not closed at the start as written, redundant constraints, a singular start, bodies that hang on
 // nothing.
-std::vector<Finding> find_problems(const Mechanism& mechanism);
+std::vector<CheckFinding> find_problems(const Mechanism& mechanism);
 
 }  // namespace rigstep::server

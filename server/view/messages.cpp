@@ -193,7 +193,7 @@ void append(std::string& text, const Number* numbers, std::size_t count) {
 
 std::string scene_message(const Mechanism& m, const Scene& scene, const SceneContext& context) {
   Json findings = Json::array();
-  for (const Finding& finding : context.findings)
+  for (const CheckFinding& finding : context.findings)
     findings.push_back({{"severity", to_string(finding.severity)},
                         {"joint", finding.joint},
                         {"body", finding.body},

@@ -21,7 +21,7 @@ struct SceneContext {
   const char* kind = "mechanism";  // or "recording", "live"
   std::string source;              // file or address, for people
   std::vector<Channel> columns;    // of the values of each instant
-  std::vector<Finding> findings = {};
+  std::vector<CheckFinding> findings = {};
   std::vector<std::string> tracks = {};            // names of recordings
   std::vector<std::vector<RunEvent>> events = {};  // of each of them
   double period = 1e-3;                            // [s]
