@@ -18,7 +18,9 @@ expect 0 "$RIGSTEP" bench step --quick --without-peers --mechanism spherical_cha
 expect 0 "$RIGSTEP" bench error --quick --json --without-peers --config-dir "$SOURCE/config" --duration 0.5
 is_json out && assert_json out '{r["mechanism"] for r in d["rows"]} == {"spherical_chain", "four_bar"}'
 assert_json out 'all(abs(p["ms"] - 0.5 * p["ms_per_second"]) < 1e-9 * p["ms"] for r in d["rows"] for p in r["reached"])'
-assert_json out 'all(len(r["points"]) > 2 and r["points"][-1]["error_m"] < 0.1 * r["points"][0]["error_m"] for r in d["rows"])'
+assert_json out 'all(len(r["points"]) > 2 and r["points"][-1]["error_m"] < 0.1 * r["points"][0]["error_m"]
+  for r in d["rows"] if r["solver"] != "rigstep order 4")'
+assert_json out 'sum(r["points"][-1]["error_m"] < 1e-3 for r in d["rows"] if r["solver"] == "rigstep order 4") == 2'
 # --against: ratios to the printed form of the same run; slower is verdict no, whatever the machine does meanwhile
 scaled() { python3 -c "import json,sys; d=json.load(open('figures/step.json'));
 for r in d['rows']:

@@ -20,6 +20,7 @@ wire::SnapshotFile good_snapshot() {
   snapshot.set_iterations(3);
   snapshot.set_relative_compliance(1e-10);
   snapshot.set_projection_passes(1);
+  snapshot.set_order(2);
   for (const double value : {1.0, -0.0, 5e-324, 1e30}) snapshot.add_state(value);
   wire::SnapshotParameter& parameter = *snapshot.add_parameter();
   parameter.set_name("tip");
