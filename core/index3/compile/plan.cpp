@@ -34,14 +34,16 @@ static_assert(kIdle * kIdle * kIdle * kIdle < 1e300, "products of four pivots ar
 // the surface of the constraints by h^2. With a compliance far above the square of that, what the rows then hold too
 // much of stays small, h^3 / compliance; below 1e-3 two passes still close the joints. Chosen by Bricard's linkage and
 // random drives through the singular pose of the four-bar (extrapolated_step_test).
-constexpr double kSofterMiddle = 1e3;
+constexpr double kSofterMiddle = 1e3;    // than at the end of the step
+constexpr double kSoftestMiddle = 1e-4;  // [relative]: a compliance that is given and larger stays as it is
 
 // Of a row of an eliminated constraint, by ComplianceOf.
 std::array<double, 3> compliance_of(const Plan& plan, int c, int row) noexcept {
   if (c < plan.first_element()) {
     const double compliance = plan.compliance[plan.first_row[plan.eliminated[c]] + row];
     const bool is_soft = plan.settings.order_of_accuracy == 4 && plan.has_loops;
-    const double of_middle = is_soft ? kSofterMiddle * compliance : compliance;
+    const double most = std::max(1.0, kSoftestMiddle / plan.settings.relative_compliance);
+    const double of_middle = is_soft ? std::min(kSofterMiddle, most) * compliance : compliance;
     return {of_middle, compliance, of_middle};
   }
   if (c < plan.first_element() + static_cast<int>(plan.elements.size())) return {1.0, kIdle, kIdle};
