@@ -65,12 +65,7 @@ VerifyCase from_recording(const VerifyRequest& request) {
   if (!request.parameters.empty()) throw config::ConfigError("--set: a recording has its own values: leave it out");
   wire::RecordingReader reader(request.path);
   const wire::RecordingHeader& header = reader.header();
-  VerifyCase a{mechanism_of(header), {}, 0, {}};
-  a.settings.dt_ns = static_cast<std::int64_t>(header.dt_ns());
-  a.settings.iterations = static_cast<int>(header.iterations());
-  a.settings.relative_compliance = header.relative_compliance();
-  a.settings.projection_passes = static_cast<int>(header.projection_passes());
-  a.settings.order_of_accuracy = header.order() == 4 ? 4 : 2;
+  VerifyCase a{mechanism_of(header), settings_of(header), 0, {}};
   read_steps(reader, request.duration, a);
   if (a.steps == 0)
     throw wire::RecordingError(request.path, a.cut.empty() ? "there is no step in it" : "no step can be read: " + a.cut,

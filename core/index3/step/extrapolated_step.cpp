@@ -32,18 +32,11 @@ void drive_half_way(const StepProblem& step, const Plan& half_step, const std::v
       set_drive(half_step, static_cast<int>(k), half_way(step.last.drive[k], end[k], step.plan.dt()), step.w);
 }
 
-void measure_gaps(const StepProblem& step) noexcept {
-  step.plan.kernels->assemble(step.w.arrays, rows_alone(AssemblySweep::Rows::gaps));
-  if (!step.plan.depends_on_pose()) return;
-  gather_poses(step.plan, step.w);
-  measure_general_gaps(step.plan, 1.0, step.w);
-}
-
 // Two corrections of the pose, with the factor and the Jacobians that the lanes hold.
 void correct_poses(const StepProblem& step) noexcept {
   const Kernels& kernels = *step.plan.kernels;
   for (int pass = 0; pass < 2; ++pass) {
-    measure_gaps(step);
+    measure_gaps(step.plan, AssemblySweep::Rows::gaps, step.w);
     kernels.assemble(step.w.arrays, correction_sweep(RightHandSide::Phi));
     kernels.disassemble(step.w.arrays, {true, Multiplier::sigma, Finish::corrected_poses});
   }

@@ -11,16 +11,6 @@ namespace {
 
 using Rows = AssemblySweep::Rows;
 
-// half of Phi at the end of the step
-void measure_gaps(const MidpointProblem& step) noexcept {
-  const Plan& plan = step.plan;
-  plan.kernels->pass_midpoint(step.w.arrays, MidpointPass::show_end);
-  plan.kernels->assemble(step.w.arrays, rows_alone(Rows::half_gaps));
-  if (!plan.depends_on_pose()) return;
-  gather_poses(plan, step.w);
-  measure_general_gaps(plan, 0.5, step.w);
-}
-
 void evaluate_middle(const MidpointProblem& step, bool renew_tangent) noexcept {
   const Plan& plan = step.plan;
   plan.kernels->pass_midpoint(step.w.arrays, MidpointPass::show_middle);
@@ -37,7 +27,8 @@ bool find_middle(const MidpointProblem& step, StepMeasures& measures) noexcept {
   const StepArrays& a = step.w.arrays;
   bool eliminated = true;
   for (int k = 0; k < plan.settings.iterations; ++k) {
-    measure_gaps(step);
+    plan.kernels->pass_midpoint(a, MidpointPass::show_end);
+    measure_gaps(plan, Rows::half_gaps, step.w);
     const bool renew_tangent = k < plan.tangents.count;
     evaluate_middle(step, renew_tangent);
     eliminated = plan.kernels->assemble(a, midpoint_sweep(renew_tangent, a.step.quarter_dt2)) && eliminated;
@@ -73,6 +64,13 @@ bool midpoint_step(const MidpointProblem& step, StepMeasures& measures) noexcept
   }
   kernels.pass_midpoint(a, MidpointPass::reach_end);
   return eliminated;
+}
+
+void measure_gaps(const Plan& plan, Rows gaps, Workspace& w) noexcept {
+  plan.kernels->assemble(w.arrays, rows_alone(gaps));
+  if (!plan.depends_on_pose()) return;
+  gather_poses(plan, w);
+  measure_general_gaps(plan, gaps == Rows::half_gaps ? 0.5 : 1.0, w);
 }
 
 void measure_velocities(const Plan& plan, Workspace& w) noexcept {

@@ -27,6 +27,9 @@ struct MidpointProblem {
 // Adds to `measures`: the last increment. false: something could not be eliminated.
 bool midpoint_step(const MidpointProblem& step, StepMeasures& measures) noexcept;
 
+// Phi of the poses that the lanes show, or half of it: Rows::gaps or half_gaps.
+void measure_gaps(const Plan& plan, AssemblySweep::Rows gaps, Workspace& w) noexcept;
+
 // J v + Phi_t of the poses that the lanes show, with the velocities of the next instant; then what restores them to 0,
 // with the factor and the Jacobians that the lanes hold.
 void measure_velocities(const Plan& plan, Workspace& w) noexcept;
