@@ -14,7 +14,7 @@ struct Characteristic {
 
   bool empty() const { return x.empty(); }
   double value(double at) const noexcept;
-  double slope(double at) const noexcept;     // of the piece to the right at a point of the table
+  double slope(double at) const noexcept;     // near a point of the table between those of both sides, half-way at it
   double integral(double at) const noexcept;  // of value from 0 to `at`
 };
 

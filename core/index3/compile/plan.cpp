@@ -14,12 +14,31 @@ bool is_isotropic(const Body& body) { return body.inertia_b == body.inertia_b(0,
 
 // ---- constants in lanes
 
+// The joint of an eliminated constraint whose points and axes lanes hold, and its first axis in the first body.
+struct JointInLanes {
+  Joint joint;
+  Vec3 first_axis_b;
+};
+
+JointInLanes joint_in_lanes(const Plan& plan, int c, RowFormat format) {
+  if (c >= plan.first_element()) return {};
+  if (const int driver = plan.eliminated[c] - plan.first_driver(); driver >= 0) {  // along that axis backwards
+    const JointCoordinate& driven = plan.mechanism.coordinates()[plan.mechanism.drivers()[driver].coordinate];
+    const Joint& joint = plan.mechanism.joints()[driven.joint];
+    return {joint, -joint.in_first.axes_b.col(axis_of(driven.freedom))};
+  }
+  if (plan.eliminated[c] >= plan.first_coupling()) return {};
+  const Joint& joint = plan.mechanism.joints()[plan.eliminated[c]];
+  if (format.lines == RowFormat::kDistance) return {joint, Vec3::Constant(joint.length)};
+  const bool begins_with_axis = format.general() ? format.rows == 1 : format.cosines == 1;
+  return {joint, joint.in_first.axes_b.col(begins_with_axis ? 2 : 0)};
+}
+
 // Points and axes of a constraint on the lane-th place of its batch.
-void write_constraint(Plan& plan, const Joint& joint, RowFormat format, int position, int width, int lane) {
-  const Mat3 &first = joint.in_first.axes_b, &second = joint.in_second.axes_b;
-  const bool universal = format.cosines == 1;
-  const Vec3 vectors[] = {joint.in_first.point_b, joint.in_second.point_b, universal ? first.col(2) : first.col(0),
-                          first.col(1),           second.col(2),           second.col(1)};
+void write_constraint(Plan& plan, const JointInLanes& of, int position, int width, int lane) {
+  const JointFrame &first = of.joint.in_first, &second = of.joint.in_second;
+  const Vec3 vectors[] = {first.point_b,       second.point_b,       of.first_axis_b,
+                          first.axes_b.col(1), second.axes_b.col(2), second.axes_b.col(1)};
   double* to = plan.constraint_constants.data() + kConstraintConstants * position + lane;
   for (const Vec3& v : vectors)
     for (int i = 0; i < 3; ++i, to += width) *to = v[i];
@@ -73,14 +92,12 @@ void write_constants(Plan& plan) {
   for (int c = 0; c < static_cast<int>(e.constraint_place.size()); ++c) {
     if (e.constraints[c].is_padding) continue;
     const RowFormat format = e.constraints[c].format;
-    Joint joint;
-    if (c < plan.first_element() && plan.eliminated[c] < plan.first_coupling())
-      joint = plan.mechanism.joints()[plan.eliminated[c]];
+    const JointInLanes joint = joint_in_lanes(plan, c, format);
     at_all_places(e.constraint_place[c], [&](const RowsPlace& at) {
       const ConstraintBatch& batch = e.constraint_batches[at.batch];
       write_rows(plan, c, at.rows);
-      if (!format.general())
-        write_constraint(plan, joint, format, batch.position, batch.width, at.rows.base - batch.row_position);
+      if (format.in_lanes())
+        write_constraint(plan, joint, batch.position, batch.width, at.rows.base - batch.row_position);
     });
   }
 }

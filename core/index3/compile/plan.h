@@ -45,10 +45,14 @@ struct PrimalChoice {
   double error = 0.0;              // of the hybrid form, relative
 };
 
-// Iterations of a step, from the first on, that have a tangent of their own.
+// Iterations of a step, from the first on, that may have a tangent of their own.
 struct Tangents {
   int count = 1;
+  double near = -1.0;  // what bodies move without a new one [largest arm, rad]; below 0: each of these has its own
+  bool with_forces = false;  // ... unless that of the force elements has changed
   const char* why = "";
+  // moved: by how much they have since the last one was made
+  bool renews(int iteration, double moved) const noexcept { return iteration < count && moved > near; }
 };
 
 struct Plan {

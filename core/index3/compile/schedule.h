@@ -90,8 +90,11 @@ constexpr int normals_of_handle(int cosines) { return arm_of_handle(cosines) + 3
 struct RowFormat {
   int rows = 0;
   int cosines = 0;  // after the three rows of a common point; kAnyRows: rows of any kind
-  static constexpr int kAnyRows = -1;
-  bool general() const { return cosines == kAnyRows; }
+  // Of any kind: rows along axes of the first body, before cosines; or a distance of two points; else kOneByOne.
+  int lines = kOneByOne;
+  static constexpr int kAnyRows = -1, kOneByOne = -1, kDistance = 3;
+  constexpr bool general() const { return cosines == kAnyRows; }
+  constexpr bool in_lanes() const { return !general() || lines != kOneByOne; }  // evaluated there
   // numbers of a handle that load and geometric stiffness need, and all
   int load_size() const { return general() ? kRowsOfHandle : normals_of_handle(cosines); }
   int handle_size() const { return load_size() + (general() ? 6 * rows : 3 * cosines); }
@@ -223,8 +226,8 @@ struct Side {
   int first_copy = 0, copies = 0;  // of the handle
 };
 
-// Point constraints (with cosines) of equal format, side by side; general ones are evaluated one by one. Fronts of
-// several shapes may eliminate them.
+// Constraints of equal format, side by side; those that are not for lanes are evaluated one by one. Fronts of several
+// shapes may eliminate them.
 struct ConstraintBatch {
   RowFormat format;
   Operands sides = Operands::in_order;
@@ -247,7 +250,10 @@ struct Run {
 // for each shape of constraints, leaves and fronts.
 inline constexpr int kWidths = std::bit_width(static_cast<unsigned>(kMostLanes));  // 1, 2, 4, 8
 constexpr int shape(int width, int kind) { return kind * kWidths + std::countr_zero(static_cast<unsigned>(width)); }
-constexpr int shape_of(const ConstraintBatch& c) { return shape(c.width, c.format.cosines); }
+inline constexpr int kGeneralRows = 4;  // kind of a constraint's shape, beside 0 ... 3 cosines
+constexpr int shape_of(const ConstraintBatch& c) {
+  return shape(c.width, c.format.general() ? kGeneralRows : c.format.cosines);
+}
 // handles: all
 constexpr int shape_of(const Leaf& l, const Handle* handles) {
   return shape(l.width, l.has_two_equal_points ? 1 + handles[l.first_handle].format.cosines : 0);
@@ -256,8 +262,8 @@ constexpr int shape_of(const Attachment& g) { return shape(g.width, 0); }
 constexpr int shape_of(const Front& f) {
   return shape(f.width, kForms * f.pivots + static_cast<int>(known_form(f.form)));
 }
-inline constexpr int kConstraintShapes = 4 * kWidths;  // 0 ... 3 cosines
-inline constexpr int kLeafShapes = 5 * kWidths;        // any handles; two equal points with 0 ... 3 cosines
+inline constexpr int kConstraintShapes = (kGeneralRows + 1) * kWidths;
+inline constexpr int kLeafShapes = 5 * kWidths;  // any handles; two equal points with 0 ... 3 cosines
 inline constexpr int kFrontShapes = kForms * (kMaxRows + 1) * kWidths;
 
 // The step size, and what the formulas make of it, so that no division stands in the loop.
@@ -280,7 +286,8 @@ constexpr StepSize midpoint_step_size(double dt) {
 }
 
 // Sizes of the arrays per constraint.
-inline constexpr int kConstraintConstants = 18;  // points in both bodies, u0 u1 in the first, h0 h1 in the second
+inline constexpr int kConstraintConstants = 18;  // points in both bodies, u0 u1 in the first, h0 h1 in the second;
+                                                 // of a distance [m], which has no axes, that in the place of u0
 inline constexpr int kConstraintFields = 18;     // the same, world frame
 
 // Everything the kernels read and write.
@@ -323,6 +330,8 @@ struct alignas(64) StepArrays {
   double* constraint_fields;
   double* handles;
   double* Phi;
+  double* closed_at;  // of a row along an axis: where it is closed [m], zero but for drivers; and its second derivative
+  double* closed_acceleration;
   double* rate;       // Phi_t: the velocity constraints are J v + rate = 0
   double* quadratic;  // J-dot v + Phi_tt: the acceleration constraints are J a + quadratic = 0
   double* sigma;      // impulses [N s] of the last velocity pass; the step does not read them, linear_solve_test does

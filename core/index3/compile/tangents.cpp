@@ -19,6 +19,8 @@ constexpr double kSlender = 1e3;  // ratio of a body's principal moments of iner
 constexpr double kUneven = 1e3;   // ratio of the masses of joined bodies: "a tip of a million times ..."
 constexpr double kFast = 0.25;    // angle that a body turns in a step [rad]: "rotors, tops and tumbling ..."
 constexpr double kQuick = 0.025;  // step times the rate at which gravity swings a body: "chains of uniform ..."
+constexpr double kNear = 1e-6;    // move that leaves a loop's tangent as good as new [largest arm, rad]: below the root
+                                  // of its compliance by so much that rows which depend on each other stay so
 constexpr std::int64_t kLong = 10'000'000;  // step [ns]: "steps of 0.1 to 50 ms ..."
 
 bool is_slender(const Body& body) {
@@ -58,10 +60,16 @@ bool any_slope_changes(const Mechanism& m) {
   return any;
 }
 
+bool acts_over_step(const Mechanism& m) {
+  bool any = false;
+  for_each_kind([&]<class Kind>() { any = any || (ActsOverStep<Kind> && !m.all<Kind>().empty()); });
+  return any;
+}
+
 }  // namespace
 
 Tangents tangents_of(const Mechanism& m, const Settings& settings, bool has_loops) {
-  const auto each = [&](const char* why) { return Tangents{settings.iterations, why}; };
+  const auto each = [&](const char* why) { return Tangents{settings.iterations, -1.0, false, why}; };
   if (std::any_of(m.bodies().begin(), m.bodies().end(), is_slender)) return each("a body is slender");
   if (std::any_of(m.joints().begin(), m.joints().end(), [&m](const Joint& joint) { return is_uneven(m, joint); }))
     return each("masses of joined bodies differ a thousandfold");
@@ -69,17 +77,18 @@ Tangents tangents_of(const Mechanism& m, const Settings& settings, bool has_loop
   if (std::any_of(m.bodies().begin(), m.bodies().end(),
                   [dt](const Body& body) { return body.angular_velocity_0.norm() * dt > kFast; }))
     return each("a body turns by more than a quarter of a radian a step at the start");
-  if (any_slope_changes(m)) return each("the stiffness of a force element changes");
   if (std::any_of(m.parameters().begin(), m.parameters().end(), moves_weights))
     return each("a parameter changes masses or gravity");
   if (settings.dt_ns > kLong) return each("the step is above 10 ms");
-  if (has_loops) return each("closed loops");
+  if (acts_over_step(m)) return each("forces act over a step");
+  if (any_slope_changes(m)) return {settings.iterations, kNear, true, "the stiffness of a force element changes"};
+  if (has_loops) return {settings.iterations, kNear, false, "closed loops"};
   if (std::any_of(m.joints().begin(), m.joints().end(), [&m, dt](const Joint& joint) {
         return is_pivot(joint) && (swing_rate(m, joint.first, joint.in_first) * dt > kQuick ||
                                    swing_rate(m, joint.second, joint.in_second) * dt > kQuick);
       }))
     return each("gravity swings a body quickly for the step");
-  return {1, "the predictor is near enough"};
+  return {1, -1.0, false, "the predictor is near enough"};
 }
 
 }  // namespace rigstep::index3

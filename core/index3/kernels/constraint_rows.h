@@ -1,6 +1,7 @@
-// Rows, Jacobians and loads of the point constraints of a run, [001] (1) (3).
+// Rows, Jacobians and loads of the constraints of a run, [001] (1) (3).
 #pragma once
 
+#include "core/index3/kernels/general_rows.h"
 #include "core/index3/kernels/runs.h"
 
 namespace rigstep::index3::RIGSTEP_ISA {
@@ -95,12 +96,47 @@ RIGSTEP_INLINE void constrain_points(const StepArrays& a, const ConstraintBatch&
     for (const Side& side : c.side) copy(a, a.handles, side.first_copy, side.copies, 0, c.format.handle_size());
 }
 
+// f(row, lambda, number) of every row of a constraint whose rows are general, with both its sides
+template <class T, class F>
+RIGSTEP_INLINE void for_general_rows(const StepArrays& a, const ConstraintBatch& c, const GeneralSides<T>& at, F&& f) {
+  for (int k = 0; k < c.format.rows; ++k) {
+    const int number = c.row_position + k * kWidth<T>;
+    f(general_row(c.format, at, load<T>(a.closed_at + number), k), k, number);
+  }
+}
+
+template <class T>
+RIGSTEP_INLINE void constrain_general(const StepArrays& a, const ConstraintBatch& c, const AssemblySweep& what) {
+  with_sides<T>(a, c, [&](const auto& body, const auto& handle) RIGSTEP_INLINED {
+    const GeneralSides<T> at = general_sides<T>(a, c, body);
+    const auto first = handle(0), second = handle(1);
+    const V3<T> zero{T(0.0), T(0.0), T(0.0)};
+    Load<T> on_first{zero, zero}, on_second{zero, zero};
+    S3<T> K_first{T(0.0), T(0.0), T(0.0), T(0.0), T(0.0), T(0.0)}, K_second = K_first;
+    for_general_rows<T>(a, c, at, [&](const GeneralRow<T>& row, int k, int number) RIGSTEP_INLINED {
+      if (what.rows == AssemblySweep::Rows::all) store(a.Phi + number, row.Phi);
+      const T lambda = load<T>(a.lambda + number);
+      on_first = {fma(lambda, row.force, on_first.force), fma(lambda, row.torque_first, on_first.torque)};
+      on_second = {fma(-lambda, row.force, on_second.force), fma(-lambda, row.torque_second, on_second.torque)};
+      put3(first, kRowsOfHandle + 6 * k, row.force), put3(first, kRowsOfHandle + 6 * k + 3, row.torque_first);
+      put3(second, kRowsOfHandle + 6 * k, -row.force), put3(second, kRowsOfHandle + 6 * k + 3, -row.torque_second);
+      if (what.with_stiffness) add_stiffness(c.format, at, row, k, lambda, K_first, K_second);
+    });
+    put3(first, 0, on_first.force), put3(first, kMomentOfHandle, on_first.torque);
+    put3(second, 0, on_second.force), put3(second, kMomentOfHandle, on_second.torque);
+    if (what.with_stiffness)
+      put_symmetric(first, kStiffnessOfHandle, K_first), put_symmetric(second, kStiffnessOfHandle, K_second);
+  });
+  if (c.sides != Operands::in_order)
+    for (const Side& side : c.side) copy(a, a.handles, side.first_copy, side.copies, 0, c.format.handle_size());
+}
+
 template <int C, class T, class F>
 RIGSTEP_LOOP void for_constraints(const ConstraintBatch* c, const ConstraintBatch* end, F f) {
   for (; c < end; ++c) f.template operator()<C, T>(*c);
 }
 
-// f<C, T>(constraint) of every point constraint of a run
+// f<C, T>(constraint) of every constraint of a run; C: cosines, or kGeneralRows
 template <class F>
 RIGSTEP_INLINE void for_constraints(const StepArrays& a, const Run& run, F f) {
   static constexpr auto kLoops =
@@ -114,9 +150,15 @@ template <int C, class T>
 RIGSTEP_INLINE void measure_gaps(const StepArrays& a, const ConstraintBatch& c, bool half) {
   constexpr int W = kWidth<T>;
   with_sides<T>(a, c, [&](const auto& body, const auto&) RIGSTEP_INLINED {
-    const PointSides<C, T> at = turned_sides<C, T>(a.constraint_constants + kConstraintConstants * c.position,
-                                                   nine(body(kRotationField, 0)), nine(body(kRotationField, 1)));
-    store_gaps<C, T>(a, c, gap_of_points<T>(a, body, at), at);
+    if constexpr (C == kGeneralRows) {
+      for_general_rows<T>(a, c, general_sides<T>(a, c, body),
+                          [&](const GeneralRow<T>& row, int, int number)
+                              RIGSTEP_INLINED { store(a.Phi + number, row.Phi); });
+    } else {
+      const PointSides<C, T> at = turned_sides<C, T>(a.constraint_constants + kConstraintConstants * c.position,
+                                                     nine(body(kRotationField, 0)), nine(body(kRotationField, 1)));
+      store_gaps<C, T>(a, c, gap_of_points<T>(a, body, at), at);
+    }
   });
   if (!half) return;
   for (int k = 0; k < c.format.rows; ++k) {
@@ -125,18 +167,32 @@ RIGSTEP_INLINE void measure_gaps(const StepArrays& a, const ConstraintBatch& c, 
   }
 }
 
-// J v of the twists, in the place of the quadratic terms
+template <class T, class Source>
+RIGSTEP_INLINE Motion<T> motion_from(const Source& s) {
+  return {three(s, 0), three(s, 3)};
+}
+
+// J v + Phi_t of the twists, in the place of the quadratic terms
 template <int C, class T>
 RIGSTEP_INLINE void measure_velocities(const StepArrays& a, const ConstraintBatch& c) {
   constexpr int W = kWidth<T>;
   with_sides<T>(a, c, [&](const auto& body, const auto&) RIGSTEP_INLINED {
-    const PointSides<C, T> at = turned_sides<C, T>(a.constraint_constants + kConstraintConstants * c.position,
-                                                   nine(body(kRotationField, 0)), nine(body(kRotationField, 1)));
-    const auto t1 = body(kTwistField, 0), t2 = body(kTwistField, 1);
-    const V3<T> w1 = three(t1, 3), w2 = three(t2, 3);
-    double* const to = a.quadratic + c.row_position;
-    store3(to, add_cross(three(t1, 0), w1, at.s_first) - add_cross(three(t2, 0), w2, at.s_second));
-    each<C>([&](int k) RIGSTEP_INLINED { store(to + (3 + k) * W, dot(at.normal(k), w1 - w2)); });
+    if constexpr (C == kGeneralRows) {
+      const Motion<T> first = motion_from<T>(body(kTwistField, 0)), second = motion_from<T>(body(kTwistField, 1));
+      for_general_rows<T>(a, c, general_sides<T>(a, c, body),
+                          [&](const GeneralRow<T>& row, int, int number) RIGSTEP_INLINED {
+                            store(a.quadratic + number, times_motions(row, first, second) + load<T>(a.rate + number));
+                          });
+      return;
+    } else {
+      const PointSides<C, T> at = turned_sides<C, T>(a.constraint_constants + kConstraintConstants * c.position,
+                                                     nine(body(kRotationField, 0)), nine(body(kRotationField, 1)));
+      const auto t1 = body(kTwistField, 0), t2 = body(kTwistField, 1);
+      const V3<T> w1 = three(t1, 3), w2 = three(t2, 3);
+      double* const to = a.quadratic + c.row_position;
+      store3(to, add_cross(three(t1, 0), w1, at.s_first) - add_cross(three(t2, 0), w2, at.s_second));
+      each<C>([&](int k) RIGSTEP_INLINED { store(to + (3 + k) * W, dot(at.normal(k), w1 - w2)); });
+    }
   });
 }
 
@@ -149,8 +205,12 @@ void constrain(const StepArrays& a, const Run& run, const AssemblySweep& what) {
   if (what.rows == Rows::velocities)
     return for_constraints(
         a, run, [&]<int C, class T>(const ConstraintBatch& c) RIGSTEP_INLINED { measure_velocities<C, T>(a, c); });
-  for_constraints(
-      a, run, [&]<int C, class T>(const ConstraintBatch& c) RIGSTEP_INLINED { constrain_points<C, T>(a, c, what); });
+  for_constraints(a, run, [&]<int C, class T>(const ConstraintBatch& c) RIGSTEP_INLINED {
+    if constexpr (C == kGeneralRows)
+      constrain_general<T>(a, c, what);
+    else
+      constrain_points<C, T>(a, c, what);
+  });
 }
 
 }  // namespace

@@ -58,12 +58,12 @@ void pass_midpoint(const StepArrays& a, MidpointPass pass) {
   });
 }
 
-Increment extrapolate(const StepArrays& half_steps, const StepArrays& whole_step, double share) {
+Increment extrapolate(const StepArrays& half_steps, const StepArrays& whole_step) {
   LaneByLane move, half_turn;
   for_bodies(half_steps, [&]<class T>(const BodyArrays<T>& b) RIGSTEP_INLINED {
     const double* const whole =
         whole_step.body + (b.next - half_steps.body) + kWidth<T> * (whole_step.next - half_steps.next);
-    const Motion<T> beyond = extrapolate_body(b, whole, T(share));
+    const Motion<T> beyond = extrapolate_body(b, whole, T(kExtrapolated));
     store(move.value, larger(dot(beyond.v, beyond.v), load<T>(move.value)));
     store(half_turn.value, larger(dot(beyond.w, beyond.w), load<T>(half_turn.value)));
   });

@@ -200,7 +200,6 @@ void update(const StepArrays& a, const Run& run, bool is_last, Increment& larges
     const Quaternion<T> p = load_quaternion<T>(b.next + kP * W);
     const V3<T> half = T(0.5) * m.w;
     turn_body<T>(b, {p.w - dot(half, p.e), p.e + add_cross(p.w * half, half, p.e)});  // what is small summed first
-    if (!is_last) return;
     store(move.value, larger(dot(m.v, m.v), load<T>(move.value)));
     store(half_turn.value, larger(dot(half, half), load<T>(half_turn.value)));
   });
@@ -217,8 +216,20 @@ void start_velocities(const StepArrays& a, const Run& run) {  // (45)
   });
 }
 
+template <class T>
+RIGSTEP_INLINE void general_quadratic_terms(const StepArrays& a, const ConstraintBatch& c) {
+  with_sides<T>(a, c, [&](const auto& body, const auto&) RIGSTEP_INLINED {
+    const GeneralSides<T> at = general_sides<T>(a, c, body);
+    const GeneralRates<T> rates = general_rates(at, body);
+    for_general_rows<T>(a, c, at, [&](const GeneralRow<T>& row, int k, int number) RIGSTEP_INLINED {
+      store(a.quadratic + number,
+            general_quadratic(c.format, at, row, rates, k) - load<T>(a.closed_acceleration + number));
+    });
+  });
+}
+
 template <int C, class T>
-RIGSTEP_INLINE void quadratic_terms(const StepArrays& a, const ConstraintBatch& c) {
+RIGSTEP_INLINE void point_quadratic_terms(const StepArrays& a, const ConstraintBatch& c) {
   constexpr int W = kWidth<T>;
   with_sides<T>(a, c, [&](const auto& body, const auto&) RIGSTEP_INLINED {
     const V3<T> w1 = three(body(kTwistField, 0), 3), w2 = three(body(kTwistField, 1), 3);
@@ -242,8 +253,12 @@ void close_velocities(const StepArrays& a, const Run& run) {  // (43) (44)
 }
 
 void quadratic_terms(const StepArrays& a, const Run& run) {
-  for_constraints(a, run,
-                  [&]<int C, class T>(const ConstraintBatch& c) RIGSTEP_INLINED { quadratic_terms<C, T>(a, c); });
+  for_constraints(a, run, [&]<int C, class T>(const ConstraintBatch& c) RIGSTEP_INLINED {
+    if constexpr (C == kGeneralRows)
+      general_quadratic_terms<T>(a, c);
+    else
+      point_quadratic_terms<C, T>(a, c);
+  });
 }
 
 void start_accelerations(const StepArrays& a, const Run& run) {  // (60)
@@ -299,8 +314,32 @@ void take_over_velocities(const StepArrays& a, const Run& run) {
   });
 }
 
+template <class T>
+RIGSTEP_INLINE void take_larger(const T* found, LaneByLane* most) {
+  each<3>([&](int k) RIGSTEP_INLINED {
+    double* const largest = most[k].value;
+    store(largest, larger(found[k], load<T>(largest)));
+  });
+}
+
+template <class T>
+RIGSTEP_INLINE void largest_general_residuals(const StepArrays& a, const ConstraintBatch& c, LaneByLane* most) {
+  with_sides<T>(a, c, [&](const auto& body, const auto&) RIGSTEP_INLINED {
+    const Motion<T> v1 = motion_from<T>(body(kTwistField, 0)), v2 = motion_from<T>(body(kTwistField, 1)),
+                    a1 = motion_from<T>(body(kMotionField, 0)), a2 = motion_from<T>(body(kMotionField, 1));
+    T found[3] = {T(0.0), T(0.0), T(0.0)};
+    for_general_rows<T>(
+        a, c, general_sides<T>(a, c, body), [&](const GeneralRow<T>& row, int, int number) RIGSTEP_INLINED {
+          found[0] = larger(magnitude(load<T>(a.Phi + number)), found[0]);
+          found[1] = larger(magnitude(times_motions(row, v1, v2) + load<T>(a.rate + number)), found[1]);
+          found[2] = larger(magnitude(times_motions(row, a1, a2) + load<T>(a.quadratic + number)), found[2]);
+        });
+    take_larger(found, most);
+  });
+}
+
 template <int C, class T>
-RIGSTEP_INLINE void largest_residuals(const StepArrays& a, const ConstraintBatch& c, LaneByLane* most) {
+RIGSTEP_INLINE void largest_point_residuals(const StepArrays& a, const ConstraintBatch& c, LaneByLane* most) {
   constexpr int W = kWidth<T>;
   with_sides<T>(a, c, [&](const auto& body, const auto&) RIGSTEP_INLINED {
     const auto t1 = body(kTwistField, 0), t2 = body(kTwistField, 1), m1 = body(kMotionField, 0),
@@ -320,17 +359,18 @@ RIGSTEP_INLINE void largest_residuals(const StepArrays& a, const ConstraintBatch
       found[1] = larger(magnitude(dot(n, w1 - w2)), found[1]);
       found[2] = larger(magnitude(dot(n, al1 - al2) + load<T>(quadratic + (3 + k) * W)), found[2]);
     });
-    each<3>([&](int k) RIGSTEP_INLINED {
-      double* const largest = most[k].value;
-      store(largest, larger(found[k], load<T>(largest)));
-    });
+    take_larger(found, most);
   });
 }
 
 void residuals(const StepArrays& a, const Run& run, Residuals& largest) {
   LaneByLane most[3];
-  for_constraints(
-      a, run, [&]<int C, class T>(const ConstraintBatch& c) RIGSTEP_INLINED { largest_residuals<C, T>(a, c, most); });
+  for_constraints(a, run, [&]<int C, class T>(const ConstraintBatch& c) RIGSTEP_INLINED {
+    if constexpr (C == kGeneralRows)
+      largest_general_residuals<T>(a, c, most);
+    else
+      largest_point_residuals<C, T>(a, c, most);
+  });
   double* const all[3] = {&largest.position, &largest.velocity, &largest.acceleration};
   for (int k = 0; k < 3; ++k) *all[k] = larger(most[k].largest(), *all[k]);
 }

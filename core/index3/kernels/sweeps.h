@@ -85,23 +85,29 @@ struct DisassemblySweep {
     twists,
     quadratic_terms
   } finish = Finish::nothing;
-  bool is_last_iteration = true;  // displacements are measured, and summed apart from their rounding
+  bool is_last_iteration = true;  // displacements are summed apart from their rounding
 };
+
+// Right-hand sides alone, with the factor that there is.
+constexpr AssemblySweep right_hand_sides(AssemblySweep::Start start, RightHandSide rhs) {
+  AssemblySweep sweep;
+  sweep.start = start;
+  sweep.right_hand_sides = true;
+  sweep.rhs = rhs;
+  return sweep;
+}
 
 // ---- the sweeps of a step; quarter_dt2: dt^2/4 [s^2]
 
 // 3c-3f: constraints (1) (3), the tangent (26) (36)-(38) where it is renewed, free motion (27), right-hand sides (39)
 // and the solve at the root
 constexpr AssemblySweep newton_sweep(bool renew_tangent, RightHandSide rhs, double quarter_dt2) {
-  AssemblySweep sweep;
+  AssemblySweep sweep = right_hand_sides(AssemblySweep::Start::free_motion, rhs);
   sweep.constrain = true;
   sweep.with_stiffness = renew_tangent;
   sweep.factorise = renew_tangent;
   if (renew_tangent)
     sweep.tangent = {.geometric = quarter_dt2, .with_force_derivatives = true, .compliance = ComplianceOf::iterations};
-  sweep.start = AssemblySweep::Start::free_motion;
-  sweep.right_hand_sides = true;
-  sweep.rhs = rhs;
   return sweep;
 }
 // 3g, 3h: multipliers (35), displacements (24) (25)
@@ -111,13 +117,10 @@ constexpr DisassemblySweep newton_update(bool is_last_iteration) {
 
 // 4: the tangent of the converged pose without derivatives of forces, velocities (45), right-hand sides (54)
 constexpr AssemblySweep velocity_sweep(double quarter_dt2) {
-  AssemblySweep sweep;
+  AssemblySweep sweep = right_hand_sides(AssemblySweep::Start::velocities, RightHandSide::rate);
   sweep.constrain = sweep.with_stiffness = sweep.keep_sides = true;
   sweep.factorise = true;
   sweep.tangent = {.geometric = quarter_dt2, .with_force_derivatives = false, .compliance = ComplianceOf::projections};
-  sweep.start = AssemblySweep::Start::velocities;
-  sweep.right_hand_sides = true;
-  sweep.rhs = RightHandSide::rate;
   return sweep;
 }
 // multipliers (53), velocities (43) (44)
@@ -125,11 +128,7 @@ constexpr DisassemblySweep velocity_update() { return {true, Multiplier::sigma, 
 
 // 5: accelerations (60), right-hand sides (69), with the factor of the velocities
 constexpr AssemblySweep acceleration_sweep() {
-  AssemblySweep sweep;
-  sweep.start = AssemblySweep::Start::accelerations;
-  sweep.right_hand_sides = true;
-  sweep.rhs = RightHandSide::quadratic;
-  return sweep;
+  return right_hand_sides(AssemblySweep::Start::accelerations, RightHandSide::quadratic);
 }
 // multipliers (66), accelerations (58) (59)
 constexpr DisassemblySweep acceleration_update(Multiplier kind) {
@@ -138,11 +137,7 @@ constexpr DisassemblySweep acceleration_update(Multiplier kind) {
 
 // A further pass of a projection from the motion that the one before has reached.
 constexpr AssemblySweep further_pass(RightHandSide rhs) {
-  AssemblySweep sweep;
-  sweep.start = AssemblySweep::Start::same_motion;
-  sweep.right_hand_sides = true;
-  sweep.rhs = rhs;
-  return sweep;
+  return right_hand_sides(AssemblySweep::Start::same_motion, rhs);
 }
 constexpr DisassemblySweep motion_update(Multiplier kind) { return {true, kind, DisassemblySweep::Finish::motion}; }
 
@@ -177,31 +172,24 @@ constexpr AssemblySweep force_factor() {
 }
 // What loads cause, rows closed whose right-hand sides are 0 in `quadratic`.
 constexpr AssemblySweep response_to_loads() {
-  AssemblySweep sweep;
-  sweep.start = AssemblySweep::Start::loads;
-  sweep.right_hand_sides = true;
-  sweep.rhs = RightHandSide::quadratic;
-  return sweep;
+  return right_hand_sides(AssemblySweep::Start::loads, RightHandSide::quadratic);
 }
 // What closes a right-hand side, from rest.
 constexpr AssemblySweep correction_sweep(RightHandSide rhs) {
-  AssemblySweep sweep;
-  sweep.start = AssemblySweep::Start::rest;
-  sweep.right_hand_sides = true;
-  sweep.rhs = rhs;
-  return sweep;
+  return right_hand_sides(AssemblySweep::Start::rest, rhs);
 }
 // (12) (13) without the joints, and what they hold of it
 constexpr AssemblySweep equations_of_motion() {
-  AssemblySweep sweep = correction_sweep(RightHandSide::quadratic);
-  sweep.start = AssemblySweep::Start::free_accelerations;
-  return sweep;
+  return right_hand_sides(AssemblySweep::Start::free_accelerations, RightHandSide::quadratic);
 }
 
 // What the midpoint rule does to the bodies between its sweeps (kernels/midpoint.h): the predictor of the middle; which
 // pose of the step sweeps and force elements see, its end or its middle; the velocities of its end; its end as the
 // state that is reached.
 enum class MidpointPass { predict, show_end, show_middle, end_velocities, reach_end };
+
+// Of the difference between a whole step and two half ones, the error of the half ones: 1 / (2^2 - 1).
+inline constexpr double kExtrapolated = 1.0 / 3.0;
 
 // ---- the kernels
 
@@ -224,9 +212,9 @@ struct Kernels {
   StepMeasures (*disassemble)(const StepArrays&, const DisassemblySweep&);
   // midpoint.h
   void (*pass_midpoint)(const StepArrays&, MidpointPass);
-  // The state that two half steps have reached, moved on by `share` of what it lies beyond that of a whole one. Returns
-  // the largest of these differences.
-  Increment (*extrapolate)(const StepArrays& half_steps, const StepArrays& whole_step, double share);
+  // The state that two half steps have reached, moved on by kExtrapolated of what it lies beyond that of a whole one.
+  // Returns the largest of these differences.
+  Increment (*extrapolate)(const StepArrays& half_steps, const StepArrays& whole_step);
 };
 
 // The fastest set that this processor runs; every set gives the same bits. `requested`: its name, or null for that.

@@ -42,7 +42,7 @@ StepReport make_report(const StepProblem& step, const ResidualLimits& limits, co
   const auto [displacement, rotation] = status.measures.increment;
   StepReport report;
   report.last_increment = std::max(displacement, rotation);
-  if (std::max(displacement / plan.length, rotation) > plan.settings.increment_tolerance)
+  if (of_largest_arm(plan, status.measures.increment) > plan.settings.increment_tolerance)
     report.status = StepStatus::not_converged;
   measure_residuals(plan, step.w, status.measures.residuals, report);
   if (!limits.hold(report)) report.status = StepStatus::not_converged;

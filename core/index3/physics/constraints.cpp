@@ -16,12 +16,6 @@ Vec6 stacked(const Vec3& force, const Vec3& torque) {
   return x;
 }
 
-// A freedom's direction: the coordinate's rate is that of the second body's point against the first's along `axis`
-// (lengths), or direction . (w_second - w_first) (angles).
-unsigned char axis_of(Freedom freedom) {
-  return freedom == Freedom::displacement_x ? X : freedom == Freedom::displacement_y ? Y : Z;
-}
-
 bool is_cardan(const JointPlacement& at) { return traits_of(at.type).angles == JointTraits::Angles::cardan; }
 
 // An angle is either that of a direction h, fixed in one body, about an axis z fixed in the other, or the middle one of
@@ -109,6 +103,12 @@ Mat3 direction_stiffness(Freedom freedom, const JointPlacement& at) {
 Vec3 centripetal(const Vec3& w, const Vec3& s) { return w.cross(w.cross(s)); }
 
 }  // namespace
+
+// A freedom's direction: the coordinate's rate is that of the second body's point against the first's along this axis
+// (lengths), or direction . (w_second - w_first) (angles).
+unsigned char axis_of(Freedom freedom) noexcept {
+  return freedom == Freedom::displacement_x ? axis::X : freedom == Freedom::displacement_y ? axis::Y : axis::Z;
+}
 
 JointPlacement place_joint(const Joint& joint, const Placement& first, const Placement& second) noexcept {
   JointPlacement at;

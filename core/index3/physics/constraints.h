@@ -32,6 +32,9 @@ struct JointPlacement {
 };
 JointPlacement place_joint(const Joint& joint, const Placement& first, const Placement& second) noexcept;
 
+// Column of the first body's joint frame along which a displacement is measured.
+unsigned char axis_of(Freedom freedom) noexcept;
+
 // One row: value, Jacobians of the two bodies.
 struct RowValue {
   double Phi;

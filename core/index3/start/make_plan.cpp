@@ -155,9 +155,28 @@ void classify_rows(const Plan& plan, std::vector<int>& constraint_of, std::vecto
     is_length_row.push_back(rigstep::is_length(m.coordinates()[driver.coordinate].freedom));
 }
 
+// How many rows along axes a joint begins with, if nothing but cosines follows.
+int lines_of(std::span<const Row> rows) {
+  if (rows.size() == 1 && rows[0].form == Row::Form::distance) return RowFormat::kDistance;
+  const auto is_cosine = [](const Row& row) { return row.form == Row::Form::cosine; };
+  const auto end = std::find_if_not(rows.begin(), rows.end(), [](const Row& r) { return r.form == Row::Form::line; });
+  return std::all_of(end, rows.end(), is_cosine) ? static_cast<int>(end - rows.begin()) : RowFormat::kOneByOne;
+}
+
 RowFormat format_of(JointType type) {
-  const int rows = static_cast<int>(rows_of(type).size());
-  return {rows, is_point_with_cosines(rows_of(type)) ? rows - 3 : RowFormat::kAnyRows};
+  const std::span<const Row> rows = rows_of(type);
+  const int count = static_cast<int>(rows.size());
+  if (is_point_with_cosines(rows)) return {count, count - 3};
+  return {count, RowFormat::kAnyRows, lines_of(rows)};
+}
+
+// Of a joint, coupling or driver.
+RowFormat format_of(const Plan& plan, int c) {
+  const Mechanism& m = plan.mechanism;
+  if (c < plan.first_coupling()) return format_of(m.joints()[c].type);
+  const int driver = c - plan.first_driver();
+  const bool is_along = driver >= 0 && is_length(m.coordinates()[m.drivers()[driver].coordinate].freedom);
+  return {1, RowFormat::kAnyRows, is_along ? 1 : RowFormat::kOneByOne};
 }
 
 // What has rows, as the elimination sees it.
@@ -172,9 +191,7 @@ std::vector<Constraint> constraints_of(Plan& plan) {
     plan.eliminated.push_back(c);
     const CoupledBodies& on = plan.bodies_of_constraint[c];
     const bool is_coupling = c >= plan.first_coupling() && c < plan.first_driver();
-    constraints.push_back(
-        {c < plan.first_coupling() ? format_of(m.joints()[c].type) : RowFormat{rows, RowFormat::kAnyRows},
-         {on.begin(), on.begin() + (is_coupling ? 4 : 2)}});
+    constraints.push_back({format_of(plan, c), {on.begin(), on.begin() + (is_coupling ? 4 : 2)}});
   }
   for (const Element& element : plan.elements)
     constraints.push_back({{element.rows, RowFormat::kAnyRows}, element.bodies});
@@ -185,11 +202,12 @@ void find_pose_dependent(Plan& plan, const std::vector<Constraint>& constraints)
   const Mechanism& m = plan.mechanism;
   std::set<int> bodies, joints;
   for (std::size_t c = 0; c < plan.eliminated.size(); ++c) {
-    if (!constraints[c].format.general()) continue;
+    if (constraints[c].format.in_lanes()) continue;
     plan.general_constraints.push_back(plan.eliminated[c]);
     if (plan.eliminated[c] < plan.first_coupling()) joints.insert(plan.eliminated[c]);
   }
-  plan.loads_follow_coordinates = !m.couplings().empty() || !m.drivers().empty();
+  plan.loads_follow_coordinates = std::any_of(plan.general_constraints.begin(), plan.general_constraints.end(),
+                                              [&](int c) { return c >= plan.first_coupling(); });
   for_each_connectivity(plan, [&](int, int, const Connectivity& connects) {
     if (connects.follows_coordinates) plan.loads_follow_coordinates = true;
     bodies.insert(connects.bodies.begin(), connects.bodies.end());

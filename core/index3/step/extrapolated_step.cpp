@@ -79,8 +79,6 @@ StepMeasures solve_accelerations(const StepProblem& step) noexcept {
   return kernels.disassemble(a, acceleration_update(kind));
 }
 
-constexpr double kThird = 1.0 / 3.0;
-
 }  // namespace
 
 Extrapolation::Extrapolation(const Plan& plan, Plan half_step_plan)
@@ -106,8 +104,8 @@ void extrapolated_step(const StepProblem& step, Extrapolation& extrapolation) no
 
   const bool may_be_stiff = plan.has_force_elements;
   if (may_be_stiff) eliminate(extrapolation.filter.find_stiff_part(step, whole_step));
-  const Increment difference = plan.kernels->extrapolate(w.arrays, whole_step.arrays, kThird);
-  extrapolation.error = {kThird * difference.displacement, kThird * difference.rotation};
+  const Increment difference = plan.kernels->extrapolate(w.arrays, whole_step.arrays);
+  extrapolation.error = {kExtrapolated * difference.displacement, kExtrapolated * difference.rotation};
   if (may_be_stiff) {
     extrapolation.filter.take_out_stiff_part(step);
     eliminate(factorise_at_end(step));

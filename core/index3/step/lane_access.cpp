@@ -3,6 +3,7 @@
 #include <Eigen/LU>
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "core/index3/step/applied_forces.h"
 
@@ -119,15 +120,54 @@ void constrain_general(const Plan& plan, int c, bool with_stiffness, Gaps gaps, 
   }
 }
 
-void write_element(const Plan& plan, std::size_t k, double stiffness_factor, double damping_factor, Workspace& w) {
+// Of the largest number of a tangent: change that leaves it as good as new. Chosen: an iteration with such a tangent
+// comes nearer by so much.
+constexpr double kSteady = 1e-4;
+
+// Numbers that replace others: whether that changes them.
+class Change {
+ public:
+  void replace(double from, double to) {
+    change_ = std::max(change_, std::abs(to - from));
+    largest_ = std::max(largest_, std::abs(to));
+    is_known_ = is_known_ && !std::isnan(from);  // else nothing has been written yet
+  }
+  bool is_clear() const { return !is_known_ || change_ > kSteady * largest_; }
+
+ private:
+  double change_ = 0.0, largest_ = 0.0;
+  bool is_known_ = true;
+};
+
+bool write_element(const Plan& plan, std::size_t k, double stiffness_factor, double damping_factor, Workspace& w) {
   const Element& element = plan.elements[k];
   evaluate_element(plan, element, stiffness_factor, damping_factor, w);
   const ConstraintPlace& place = plan.elimination.constraint_place[plan.first_element() + static_cast<int>(k)];
+  Change change;
   for (std::size_t s = 0; s < element.bodies.size(); ++s) {
     HandleValues side;
     std::copy_n(w.element_rows[s].begin(), element.rows, side.rows);
-    for (const Place& at : place.handles[s]) write_handle(w, at, side, element.rows);
+    for (const Place& at : place.handles[s]) {
+      for (int n = 0; n < 6 * element.rows; ++n)
+        change.replace(w.arrays.handles[at.base + (kRowsOfHandle + n) * at.stride], side.rows[n / 6][n % 6]);
+      write_handle(w, at, side, element.rows);
+    }
   }
+  return change.is_clear();
+}
+
+// the own-body blocks of a body
+bool write_own_tangent(const Plan& plan, int body, Workspace& w) {
+  Change change;
+  at_all_places(plan.elimination, body, [&](const BodyPlace& at) {
+    double* to = w.arrays.tangent + plan.elimination.leaf_at(body, at).dense + at.lane;
+    for (int row = 0; row < 6; ++row)
+      for (int column = 0; column <= row; ++column, to += at.width) {
+        change.replace(*to, w.tangent[body](row, column));
+        *to = w.tangent[body](row, column);
+      }
+  });
+  return change.is_clear();
 }
 
 // elements and primal bodies are never open and have no multiplier
@@ -159,7 +199,7 @@ void enter_lanes(const Plan& plan, const State& x, Workspace& w) noexcept {
   }
   std::fill_n(a.last_lambda, e.rows, 0.0);  // also of what only fills a lane
   std::fill_n(a.last_kappa, e.rows, 0.0);
-  std::fill_n(a.rate, e.rows, 0.0);  // only drivers write theirs
+  for (double* of_drivers : {a.rate, a.closed_at, a.closed_acceleration}) std::fill_n(of_drivers, e.rows, 0.0);
   std::fill_n(a.quadratic, e.rows, 0.0);
   for (std::size_t k = plan.first_element(); k < e.constraints.size(); ++k)
     e.constraints[k].is_padding ? clear_padding(e, k, a) : keep_closed(e, k, a);
@@ -267,7 +307,11 @@ void advance_drivers(const Plan& plan, const Inputs& inputs, double t, Workspace
 
 void set_drive(const Plan& plan, int driver, const Prescribed& motion, Workspace& w) noexcept {
   w.drive[driver] = motion;
-  write_row(plan, plan.first_driver() + driver, 0, -motion.rate, w.arrays.rate);
+  const int constraint = plan.first_driver() + driver;
+  const double offset = plan.mechanism.coordinates()[plan.mechanism.drivers()[driver].coordinate].offset;
+  write_row(plan, constraint, 0, -motion.rate, w.arrays.rate);
+  write_row(plan, constraint, 0, motion.value - offset, w.arrays.closed_at);
+  write_row(plan, constraint, 0, motion.acceleration, w.arrays.closed_acceleration);
 }
 
 void constrain_general(const Plan& plan, Workspace& w, bool with_stiffness, Gaps gaps) noexcept {
@@ -362,19 +406,14 @@ void correct_accelerations(const Plan& plan, Workspace& w) noexcept {
   }
 }
 
-void tangent_of_forces(const Plan& plan, double stiffness_factor, double damping_factor, Workspace& w) noexcept {
+bool tangent_of_forces(const Plan& plan, double stiffness_factor, double damping_factor, Workspace& w) noexcept {
   force_tangent(plan, stiffness_factor, damping_factor, w);
-  for (std::size_t k = 0; k < plan.elements.size(); ++k) write_element(plan, k, stiffness_factor, damping_factor, w);
-  for (const int i : plan.pose_dependent_bodies) {
-    if (!plan.has_own_tangent[i]) continue;
-    at_all_places(plan.elimination, i, [&](const BodyPlace& at) {
-      const int tangent = plan.elimination.leaf_at(i, at).dense;
-      int k = 0;
-      for (int row = 0; row < 6; ++row)
-        for (int column = 0; column <= row; ++column, ++k)
-          w.arrays.tangent[tangent + k * at.width + at.lane] = w.tangent[i](row, column);
-    });
-  }
+  bool has_changed = false;
+  for (std::size_t k = 0; k < plan.elements.size(); ++k)
+    has_changed = write_element(plan, k, stiffness_factor, damping_factor, w) || has_changed;
+  for (const int i : plan.pose_dependent_bodies)
+    if (plan.has_own_tangent[i]) has_changed = write_own_tangent(plan, i, w) || has_changed;
+  return has_changed;
 }
 
 Singular what_is_singular(const Plan& plan, const Workspace& w) noexcept {

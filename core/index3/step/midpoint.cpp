@@ -4,6 +4,7 @@
 
 #include "core/index3/step/applied_forces.h"
 #include "core/index3/step/lane_access.h"
+#include "core/index3/step/newton.h"
 
 namespace rigstep::index3 {
 
@@ -11,31 +12,36 @@ namespace {
 
 using Rows = AssemblySweep::Rows;
 
-void evaluate_middle(const MidpointProblem& step, bool renew_tangent) noexcept {
+// renew_tangent: asked for, and in the end, where force elements may ask, too, whether it is so
+void evaluate_middle(const MidpointProblem& step, bool& renew_tangent) noexcept {
   const Plan& plan = step.plan;
   plan.kernels->pass_midpoint(step.w.arrays, MidpointPass::show_middle);
   if (!plan.depends_on_pose()) return;
   const StepSize& size = step.w.arrays.step;
   gather_poses(plan, step.w);
+  if (renew_tangent || plan.tangents.with_forces)  // size.dt: half the step
+    renew_tangent = tangent_of_forces(plan, size.quarter_dt2, size.dt, step.w) || renew_tangent;
   constrain_general(plan, step.w, renew_tangent, Gaps::kept);
-  if (renew_tangent) tangent_of_forces(plan, size.quarter_dt2, size.dt, step.w);  // size.dt: half the step
   load_bodies(plan, step.inputs, step.middle, step.last_coordinate, step.w);
 }
 
 bool find_middle(const MidpointProblem& step, StepMeasures& measures) noexcept {
   const Plan& plan = step.plan;
   const StepArrays& a = step.w.arrays;
-  bool eliminated = true;
+  double moved = 0.0;  // since the tangent was made
+  Increment increment{};
+  bool eliminated = true, renew_tangent = true;
   for (int k = 0; k < plan.settings.iterations; ++k) {
     plan.kernels->pass_midpoint(a, MidpointPass::show_end);
     measure_gaps(plan, Rows::half_gaps, step.w);
-    const bool renew_tangent = k < plan.tangents.count;
     evaluate_middle(step, renew_tangent);
     eliminated = plan.kernels->assemble(a, midpoint_sweep(renew_tangent, a.step.quarter_dt2)) && eliminated;
-    const StepMeasures found = plan.kernels->disassemble(a, newton_update(k + 1 == plan.settings.iterations));
-    measures.increment = {std::max(measures.increment.displacement, found.increment.displacement),
-                          std::max(measures.increment.rotation, found.increment.rotation)};
+    increment = plan.kernels->disassemble(a, newton_update(k + 1 == plan.settings.iterations)).increment;
+    moved = (renew_tangent ? 0.0 : moved) + of_largest_arm(plan, increment);
+    renew_tangent = plan.tangents.renews(k + 1, moved);
   }
+  measures.increment = {std::max(measures.increment.displacement, increment.displacement),
+                        std::max(measures.increment.rotation, increment.rotation)};
   return eliminated;
 }
 

@@ -1,13 +1,13 @@
 #include "core/index3/step/newton.h"
 
+#include <algorithm>
+
 #include "core/index3/step/applied_forces.h"
 #include "core/index3/step/lane_access.h"
 
 namespace rigstep::index3 {
 
 namespace {
-
-bool renews_tangent(const Plan& plan, int iteration) { return iteration < plan.tangents.count; }
 
 void apply_loads(const StepProblem& step) {
   load_bodies(step.plan, step.inputs, step.end_time(), step.last.coordinate, step.w);
@@ -21,23 +21,47 @@ RightHandSide right_hand_side_of(const Plan& plan, int iteration) {
 }
 
 // Loads, general constraints and the tangent of force elements at the iterate before iteration k: one by one, by the
-// first thread. After the last iteration only the constraints, which the projections need.
-bool evaluate_iterate(const StepProblem& step, PartSweeps& sweeps, int k) {
+// first thread. After the last iteration only the constraints, which the projections need. renew_tangent: asked for,
+// and in the end, where force elements may ask, too, whether it is so.
+bool evaluate_iterate(const StepProblem& step, PartSweeps& sweeps, int k, bool& renew_tangent) {
   const Plan& plan = step.plan;
+  Workspace& w = step.w;
   if (!plan.depends_on_pose()) return true;
   if (!sweeps.fetch_poses()) return false;
-  const bool is_done = k == plan.settings.iterations, renew_tangent = renews_tangent(plan, k);
-  return sweeps.one_by_one([&] {
-    gather_poses(plan, step.w);
-    constrain_general(plan, step.w, renew_tangent || is_done);  // (1) (3) (14)
-    if (is_done) return;
-    follow_iterate(plan, step.w);
-    if (renew_tangent) tangent_of_forces(plan, step.quarter_dt2(), 0.5 * plan.dt(), step.w);  // below (20)
+  const bool is_asked_for = renew_tangent;
+  const auto evaluate = [&] {
+    gather_poses(plan, w);
+    if (k == plan.settings.iterations) return constrain_general(plan, w, true);
+    follow_iterate(plan, w);
+    w.renews_tangent = is_asked_for;
+    if (is_asked_for || plan.tangents.with_forces) {
+      const bool has_changed = tangent_of_forces(plan, step.quarter_dt2(), 0.5 * plan.dt(), w);  // below (20)
+      w.renews_tangent = is_asked_for || has_changed;
+    }
+    constrain_general(plan, w, w.renews_tangent);  // (1) (3) (14)
     apply_loads(step);
-  });
+  };
+  if (!sweeps.one_by_one(evaluate)) return false;
+  renew_tangent = w.renews_tangent;
+  return true;
+}
+
+// Whether iteration k has a tangent of its own, where that depends on how far bodies have moved since the last one.
+bool choose_tangent(const Plan& plan, PartSweeps& sweeps, int k, double& moved, bool& renew_tangent) {
+  if (plan.tangents.near >= 0.0 && k < plan.settings.iterations) {
+    Increment increment;
+    if (!sweeps.find_increment(increment)) return false;
+    moved += of_largest_arm(plan, increment);
+  }
+  renew_tangent = plan.tangents.renews(k, moved);
+  return true;
 }
 
 }  // namespace
+
+double of_largest_arm(const Plan& plan, const Increment& increment) noexcept {
+  return std::max(increment.displacement / plan.length, increment.rotation);
+}
 
 double StepProblem::end_time() const noexcept { return plan.time_of(last.step + 1); }
 
@@ -53,20 +77,23 @@ void prepare_step(const StepProblem& step) noexcept {
 
 bool newton(const StepProblem& step, PartSweeps& sweeps, const std::function<void()>& after_assembly) {
   const Plan& plan = step.plan;
-  sweeps.predict();                                      // 3a, 3b  (15) (16)
-  if (!evaluate_iterate(step, sweeps, 0)) return false;  // 3c      (1) (3) (8)
+  double moved = 0.0;  // since the tangent was made
+  bool renew_tangent = true;
+  sweeps.predict();                                                     // 3a, 3b  (15) (16)
+  if (!evaluate_iterate(step, sweeps, 0, renew_tangent)) return false;  // 3c      (1) (3) (8)
   for (int k = 0; k < plan.settings.iterations; ++k) {
     // 3c-3f   constraints (1) (3), kernels/constraint_rows.h;
     //         leaves: tangent (26), free motion (27), kernels/leaf_compliance.h and leaf_motion.h;
     //         fronts: elimination (36)-(38), kernels/front_elimination.cpp; right-hand sides (39) and the solve at the
     //         root, solve_as_root() of kernels/front_solution.cpp
-    if (!sweeps.assemble(newton_sweep(renews_tangent(plan, k), right_hand_side_of(plan, k), step.quarter_dt2())))
-      return false;
+    if (!sweeps.assemble(newton_sweep(renew_tangent, right_hand_side_of(plan, k), step.quarter_dt2()))) return false;
     if (after_assembly) after_assembly();
     // 3g, 3h  multipliers from the root to the leaves (35), kernels/front_solution.cpp; displacements (24) (25),
     //         kernels/leaf_motion.h
     sweeps.disassemble(newton_update(k + 1 == plan.settings.iterations));
-    if (!evaluate_iterate(step, sweeps, k + 1)) return false;  // 3c
+    if (renew_tangent) moved = 0.0;
+    if (!choose_tangent(plan, sweeps, k + 1, moved, renew_tangent)) return false;
+    if (!evaluate_iterate(step, sweeps, k + 1, renew_tangent)) return false;  // 3c
   }
   return true;
 }

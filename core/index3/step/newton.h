@@ -19,6 +19,9 @@ struct StepProblem {
   double end_time() const noexcept;  // t_k+1 [s]
 };
 
+// An increment as a part of the largest arm, or as an angle [rad].
+double of_largest_arm(const Plan& plan, const Increment& increment) noexcept;
+
 // Drivers, inputs and the loads that are the same at every pose: by one thread before any begins.
 void prepare_step(const StepProblem& step) noexcept;
 

@@ -38,6 +38,7 @@ void PartSweeps::finish(bool complete) noexcept {
 }
 
 void PartSweeps::post(unsigned what) noexcept {
+  if (what & kPoses) has_poses_ = false;
   if (team_) w_.exchange.post(w_.arrays, part_, what, ++stamp_);
 }
 
@@ -45,6 +46,11 @@ bool PartSweeps::fetch(unsigned what) noexcept {
   if (team_) return w_.exchange.fetch(w_.arrays, part_, what, stamp_, *team_, spins_);
   w_.exchange.pass(w_.arrays, what);
   return true;
+}
+
+bool PartSweeps::fetch_poses() noexcept {
+  has_poses_ = has_poses_ || fetch(kPoses);
+  return has_poses_;
 }
 
 void PartSweeps::predict() noexcept {
@@ -77,15 +83,16 @@ bool PartSweeps::constrain_top(const AssemblySweep& sweep) noexcept {
   constraints.constrain = true;
   constraints.with_stiffness = sweep.with_stiffness;
   constraints.keep_sides = sweep.keep_sides;
-  if (plan_.pose_dependent_bodies.empty() && !fetch(kPoses)) return false;  // else they have been fetched
+  if (!fetch_poses()) return false;
   each([&](int p) { kernels_.assemble(w_.tops[p], constraints); });
   return true;
 }
 
 void PartSweeps::disassemble(const DisassemblySweep& sweep) noexcept {
   each([&](int p) {
-    if (!is_divided_) return;
     StepMeasures& measures = w_.part_status[p].measures;
+    if (sweep.finish == DisassemblySweep::Finish::displacements) measures.increment = {};
+    if (!is_divided_) return;
     // primal bodies, which constraints of the part need; the constraints of the top have not received the others yet
     measures.increment = larger_of(kernels_.disassemble(w_.tops[p], sweep).increment, measures.increment);
     add(kernels_.disassemble(w_.borders[p], sweep), measures);
@@ -93,6 +100,13 @@ void PartSweeps::disassemble(const DisassemblySweep& sweep) noexcept {
   if (sweep.finish == DisassemblySweep::Finish::displacements) post(kPoses);
   if (sweep.finish == DisassemblySweep::Finish::accelerations) post(kMotions);
   each([&](int p) { add(kernels_.disassemble(w_.parts[p], sweep), w_.part_status[p].measures); });
+}
+
+bool PartSweeps::find_increment(Increment& largest) noexcept {
+  if (!fetch_poses() || !pass_on(kNothing)) return false;  // then all have measured theirs
+  largest = {};
+  for (const PartStatus& part : w_.part_status) largest = larger_of(largest, part.measures.increment);
+  return true;
 }
 
 bool PartSweeps::measure_top(const DisassemblySweep& sweep) noexcept {

@@ -27,11 +27,13 @@ class PartSweeps {
   bool assemble(const AssemblySweep& sweep, unsigned more = kNothing) noexcept;
   // From the root to the leaves: the top, then the parts; what others must know is on its way at once.
   void disassemble(const DisassemblySweep& sweep) noexcept;
+  // The largest displacement and rotation that the last iteration gave any body, of whatever part.
+  bool find_increment(Increment& largest) noexcept;
   // The residuals of the constraints between the parts.
   bool measure_top(const DisassemblySweep& sweep) noexcept;
 
   // The poses of the iterate have come from all parts.
-  bool fetch_poses() noexcept { return fetch(kPoses); }
+  bool fetch_poses() noexcept;
   // f() by one thread while no other goes on.
   template <class F>
   bool one_by_one(const F& f) noexcept {
@@ -68,6 +70,7 @@ class PartSweeps {
   Team* team_;
   int part_;
   bool is_divided_;
+  bool has_poses_ = false;  // of the iterate, from all parts
   std::uint64_t stamp_;
   int spins_ = 0;  // waited so far
 };

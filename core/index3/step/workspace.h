@@ -95,6 +95,9 @@ struct Workspace {
   std::vector<Vec6> Q_over_step;                                 // (bodies) of these alone, over the step
   std::vector<std::array<Vec6, kMostElementRows>> element_rows;  // (bodies of the element at hand) its rows
 
+  // written by evaluate_iterate
+  bool renews_tangent = true;  // the tangent of force elements asks for it
+
   // written by take_inputs
   std::vector<double> input;  // (input channels) of this step
 };

@@ -131,9 +131,9 @@ void choose(Layout& layout, ConstraintBatch& c, const Batch& b) {
 }
 
 void fill_constraint(Layout& layout, ConstraintBatch& c, const Batch& b) {
-  if (c.format.general()) return;
+  if (!c.format.in_lanes()) return;
   for (int s = 0; s < 2; ++s) c.sides = std::max(c.sides, fill_side(layout, b, s, c.side[s]));
-  if (c.sides == Operands::in_order && c.width > 1) share_handle(layout, c, layout.node(b, 0));
+  if (c.sides == Operands::in_order && c.width > 1 && !c.format.general()) share_handle(layout, c, layout.node(b, 0));
   if (c.sides == Operands::scattered && c.width >= 4) choose(layout, c, b);
 }
 

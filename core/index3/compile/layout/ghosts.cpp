@@ -48,7 +48,7 @@ void place_ghosts(Layout& layout) {
     for (const Batch& b : layout.constraint_batch) {
       if (layout.node(b, 0).part != part || !layout.node(b, 0).is_top) continue;
       for (const int n : b.nodes)
-        if (const Constraint& c = layout.tables.constraints[layout.nodes[n].pivot]; !c.format.general())
+        if (const Constraint& c = layout.tables.constraints[layout.nodes[n].pivot]; c.format.in_lanes())
           for (const int body : c.bodies)
             if (body != kGround && layout.is_elsewhere(layout.body_of(body), part))
               place_ghost_of_body(layout, body, part);

@@ -58,9 +58,7 @@ std::pair<Part, Part> tables_of(const Elimination& e, const std::vector<int>& un
     int needed = 0;  // position of the first leaf or attachment that needs it
     int batch = 0;
   };
-  const auto is_general = [&](const Held& h) {
-    return e.constraint_batches[h.batch].format.general();
-  };  // not evaluated by runs
+  const auto is_evaluated_alone = [&](const Held& h) { return !e.constraint_batches[h.batch].format.in_lanes(); };
   std::vector<int> position(e.units.size(), -1);
   std::vector<Held> held;
   std::vector<int> held_as(e.constraint_batches.size(), -1);
@@ -79,13 +77,14 @@ std::pair<Part, Part> tables_of(const Elimination& e, const std::vector<int>& un
     held[known].needed = std::min(held[known].needed, needed);
   }
   std::stable_sort(held.begin(), held.end(), [&](const Held& a, const Held& b) {
-    return std::pair(is_general(a), a.needed) < std::pair(is_general(b), b.needed);
+    return std::pair(is_evaluated_alone(a), a.needed) < std::pair(is_evaluated_alone(b), b.needed);
   });
   std::pair<Part, Part> tables;
   auto next = held.begin();
   const auto evaluate_before = [&](std::size_t end, Part& part) {  // the constraints of the leaves before that position
     bool begins = true;
-    for (; next != held.end() && !is_general(*next) && next->needed < static_cast<int>(end); ++next, begins = false) {
+    for (; next != held.end() && !is_evaluated_alone(*next) && next->needed < static_cast<int>(end);
+         ++next, begins = false) {
       const ConstraintBatch& c = e.constraint_batches[next->batch];
       if (begins || part.runs.back().shape != shape_of(c))
         part.runs.push_back({Run::Of::constraints, static_cast<int>(part.constraints.size()), 0, shape_of(c)});

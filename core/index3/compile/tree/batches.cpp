@@ -82,7 +82,9 @@ class Nodes {
             node.pending.push_back(c);
   }
 
-  static std::string text(const RowFormat& f) { return std::to_string(f.rows) + "." + std::to_string(f.cosines); }
+  static std::string text(const RowFormat& f) {
+    return std::to_string(f.rows) + "." + std::to_string(f.cosines) + "." + std::to_string(f.lines);
+  }
 
   std::string text_of_leaf(const Node& node) const {
     std::string s = node.body >= bodies_ ? "G" : has_own_tangent_[node.body] ? "D" : "B";

@@ -1,0 +1,128 @@
+// Rows of joints that slide, of axes alone, of a distance, and of drivers along an axis, several such constraints side
+// by side: the same as physics/constraints.h has for one joint. Called in the loop.
+//
+//   line      n . gap            n an axis fixed in the first body, gap = P_A - P_B
+//   cosine    u_A . h_B          axes fixed in the first and in the second body
+//   distance  (gap' gap - L^2) / (2 L)
+#pragma once
+
+#include "core/index3/kernels/constraints.h"
+#include "core/index3/kernels/operands.h"
+
+namespace rigstep::index3::RIGSTEP_ISA {
+
+// Both sides of a constraint in the world frame.
+template <class T>
+struct GeneralSides {
+  V3<T> s_first, s_second, gap, u[2], h[2];
+  T length;  // of a distance
+};
+
+// One row. Its Jacobian is (force, torque_first) on the first body and -(force, torque_second) on the second; a and b
+// are its factors where it is a cosine.
+template <class T>
+struct GeneralRow {
+  T Phi;
+  V3<T> force, torque_first, torque_second;
+  V3<T> a, b;
+};
+
+template <class T, class Bodies>
+RIGSTEP_INLINE GeneralSides<T> general_sides(const StepArrays& a, const ConstraintBatch& c, const Bodies& body) {
+  constexpr int W = kWidth<T>;
+  const double* const p = a.constraint_constants + kConstraintConstants * c.position;
+  const M3<T> A_first = nine(body(kRotationField, 0)), A_second = nine(body(kRotationField, 1));
+  GeneralSides<T> at;
+  at.s_first = A_first * load3<T>(p), at.s_second = A_second * load3<T>(p + 3 * W);
+  at.gap = (three(body(a.next, 0), kR) - three(body(a.next, 1), kR)) + (at.s_first - at.s_second);
+  at.length = load<T>(p + 6 * W);
+  each<2>([&](int k) RIGSTEP_INLINED {
+    at.u[k] = A_first * load3<T>(p + (6 + 3 * k) * W), at.h[k] = A_second * load3<T>(p + (12 + 3 * k) * W);
+  });
+  return at;
+}
+
+// Which of its rows are cosines, and their axes, lie as in joints with a point (constraints.h).
+constexpr int cosines_of(const RowFormat& f) { return f.lines == RowFormat::kDistance ? 0 : f.rows - f.lines; }
+
+// the axis of a row along one: where there is only one such row, that of a plane or the only axis
+template <class T>
+RIGSTEP_INLINE V3<T> line_axis(const RowFormat& format, const GeneralSides<T>& at, int k) {
+  if (format.lines == 1 && format.rows > 1) return cross(at.u[0], at.u[1]);
+  return at.u[k];
+}
+
+template <class T>
+RIGSTEP_INLINE GeneralRow<T> general_row(const RowFormat& format, const GeneralSides<T>& at, T closed_at, int k) {
+  GeneralRow<T> row;
+  if (format.lines == RowFormat::kDistance) {
+    row.force = (T(1.0) / at.length) * at.gap;
+    row.Phi = T(0.5) * (dot(at.gap, row.force) - at.length);
+    row.torque_first = cross(at.s_first, row.force), row.torque_second = cross(at.s_second, row.force);
+  } else if (k < format.lines) {
+    row.force = line_axis(format, at, k);
+    row.Phi = dot(row.force, at.gap) - closed_at;
+    // the reaction acts at the second body's point, also on the first body
+    row.torque_first = cross(at.s_first - at.gap, row.force), row.torque_second = cross(at.s_second, row.force);
+  } else {
+    const bool is_third = cosines_of(format) == 3 && k == format.rows - 1;
+    row.a = is_third || k == format.lines ? at.u[0] : at.u[1], row.b = is_third ? at.h[1] : at.h[0];
+    row.force = V3<T>{T(0.0), T(0.0), T(0.0)};
+    row.Phi = dot(row.a, row.b);
+    row.torque_first = row.torque_second = cross(row.a, row.b);
+  }
+  return row;
+}
+
+// adds twice the geometric stiffness of a row on both bodies
+template <class T>
+RIGSTEP_INLINE void add_stiffness(const RowFormat& format, const GeneralSides<T>& at, const GeneralRow<T>& row, int k,
+                                  T lambda, S3<T>& K_first, S3<T>& K_second) {
+  const V3<T> f = lambda * row.force;
+  if (format.lines == RowFormat::kDistance) {
+    const T per_length = lambda / at.length;  // the direction of the force turns too, as far as the point moves
+    K_first = K_first + outer(at.s_first, f - per_length * at.s_first);
+    K_second = K_second + outer(at.s_second, -(f + per_length * at.s_second));
+  } else if (k < format.lines) {
+    K_first = K_first + outer(at.gap - at.s_first, f);  // here the force turns with the body and the arm does not
+    K_second = K_second + outer(-at.s_second, f);
+  } else {
+    const S3<T> K = outer(lambda * row.a, row.b);
+    K_first = K_first + K, K_second = K_second + K;
+  }
+}
+
+// What the velocities of both bodies add to J a.
+template <class T>
+struct GeneralRates {
+  V3<T> w1, w2, gap_rate, gap_quadratic;
+};
+template <class T, class Bodies>
+RIGSTEP_INLINE GeneralRates<T> general_rates(const GeneralSides<T>& at, const Bodies& body) {
+  const auto t1 = body(kTwistField, 0), t2 = body(kTwistField, 1);
+  GeneralRates<T> r;
+  r.w1 = three(t1, 3), r.w2 = three(t2, 3);
+  r.gap_rate = add_cross(three(t1, 0), r.w1, at.s_first) - add_cross(three(t2, 0), r.w2, at.s_second);
+  r.gap_quadratic = cross(r.w1, cross(r.w1, at.s_first)) - cross(r.w2, cross(r.w2, at.s_second));
+  return r;
+}
+template <class T>
+RIGSTEP_INLINE T general_quadratic(const RowFormat& format, const GeneralSides<T>& at, const GeneralRow<T>& row,
+                                   const GeneralRates<T>& r, int k) {
+  if (format.lines == RowFormat::kDistance)
+    return (dot(r.gap_rate, r.gap_rate) + dot(at.gap, r.gap_quadratic)) / at.length;
+  if (k < format.lines) {
+    const V3<T> n_rate = cross(r.w1, row.force);
+    return dot(cross(r.w1, n_rate), at.gap) + fma(T(2.0), dot(n_rate, r.gap_rate), dot(row.force, r.gap_quadratic));
+  }
+  const V3<T> a_rate = cross(r.w1, row.a), b_rate = cross(r.w2, row.b);
+  return dot(cross(r.w1, a_rate), row.b) + fma(T(2.0), dot(a_rate, b_rate), dot(row.a, cross(r.w2, b_rate)));
+}
+
+// J times the motions of both bodies
+template <class T>
+RIGSTEP_INLINE T times_motions(const GeneralRow<T>& row, const Motion<T>& first, const Motion<T>& second) {
+  return dot(row.force, first.v - second.v) + (dot(row.torque_first, first.w) - dot(row.torque_second, second.w));
+}
+
+}  // namespace rigstep::index3::RIGSTEP_ISA
