@@ -28,9 +28,10 @@ namespace {
 // converged pose. By each thread of a team, or by one for all parts.
 void run(const StepProblem& step, Team* team, int part) {
   PartSweeps sweeps(step.plan, step.w, team, part);
-  sweeps.finish(newton(step, sweeps)                      // 3   (15)-(39)
-                && project_velocities(step, sweeps)       // 4   (40)-(54)
-                && project_accelerations(step, sweeps));  // 5   (55)-(69)
+  bool serves_projections = false;                                        // the tangent of the iterations
+  sweeps.finish(newton(step, sweeps, serves_projections)                  // 3   (15)-(39)
+                && project_velocities(step, sweeps, !serves_projections)  // 4   (40)-(54)
+                && project_accelerations(step, sweeps));                  // 5   (55)-(69)
 }
 
 Settings of_half_step(Settings settings) {

@@ -107,7 +107,7 @@ std::vector<std::pair<std::string, double>> phase_shares(const Mechanism& mechan
   const double accelerations_up =
       lowest_us([] {}, [&] { phases.up(Start::accelerations, RightHandSide::quadratic, false, false, kProjections); });
   const double accelerations_down = lowest_us([] {}, [&] { phases.down(Multiplier::sigma, Finish::accelerations); });
-  const int tangents = phases.plan().tangents.count;
+  const int tangents = phases.plan().tangents.least();
   std::vector<std::pair<std::string, double>> shares{
       {"predictor", predict},
       {"Newton", tangents * up_first + (iterations - tangents) * up + iterations * down},
@@ -146,7 +146,7 @@ double multiply_adds_per_step(const Mechanism& mechanism, double dt) {
   const double factorise =
       105.0 * bodies + 88.0 * turning + 33.5 * points + 50.0 * cosines + 18.5 * general + blocks + eliminate;
   const double iteration = 168.0 * bodies + 18.4 * points + 16.5 * cosines + solve, tangent = 55.0 * bodies;
-  const int tangents = plan.tangents.count;
+  const int tangents = plan.tangents.least();
   return 160.0 * bodies + plan.settings.iterations * iteration + tangents * tangent + (tangents + 1) * factorise +
          2 * plan.settings.projection_passes * solve;
 }

@@ -346,8 +346,9 @@ void print_details(const Report& r) {
   print_text("elimination      {} operations, {} levels, largest front {} rows, {} multiply-adds a factorisation\n",
              e.fronts.size(), e.levels, e.largest_front, e.multiply_adds);
   print_text("form             {}\n", index3::describe_elimination(r.plan));
-  print_text("tangents         {} in {} iterations at {:g} ms: {}\n", r.plan.tangents.count, r.plan.settings.iterations,
-             1e3 * r.plan.dt(), r.plan.tangents.why);
+  print_text("tangents         {}{} in {} iterations at {:g} ms: {}\n",
+             r.plan.tangents.least() == r.plan.tangents.count ? "" : "1 to ", r.plan.tangents.count,
+             r.plan.settings.iterations, 1e3 * r.plan.dt(), r.plan.tangents.why);
   print_text("layout           {} of {} bodies in lanes, {} side by side; threads that take part of 1, 2, 4: {}\n",
              r.layout.in_lanes, r.m.bodies().size(), r.layout.widest, fmt::join(r.layout.parts, ", "));
   print_text("memory           {:.1f} kB per stepper, {:.1f} kB per body, allocated once\n",
@@ -431,7 +432,8 @@ nlohmann::json to_json(const Report& r) {
       {"bodies_in_lanes", r.layout.in_lanes},
       {"lanes", r.layout.widest},
       {"parts_of_1_2_4_threads", r.layout.parts},
-      {"tangents", {{"count", r.plan.tangents.count}, {"why", r.plan.tangents.why}}},
+      {"tangents",
+       {{"count", r.plan.tangents.count}, {"least", r.plan.tangents.least()}, {"why", r.plan.tangents.why}}},
       {"step_us", r.cost.step},
       {"outputs_us", r.cost.outputs},
       {"memory_bytes", r.memory_bytes},

@@ -49,9 +49,11 @@ struct PrimalChoice {
 struct Tangents {
   int count = 1;
   double near = -1.0;  // what bodies move without a new one [largest arm, rad]; below 0: each of these has its own
-  bool with_forces = false;  // ... unless that of the force elements has changed
+  bool with_forces = false;        // ... unless that of the force elements has changed
+  double near_projections = -1.0;  // what bodies move without a new one for the projections; below 0: nothing
   const char* why = "";
-  // moved: by how much they have since the last one was made
+  int least() const noexcept { return near < 0.0 ? count : 1; }  // where motion is smooth
+  // moved: by how much bodies have since the last one was made
   bool renews(int iteration, double moved) const noexcept { return iteration < count && moved > near; }
 };
 

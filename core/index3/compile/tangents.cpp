@@ -21,6 +21,9 @@ constexpr double kFast = 0.25;    // angle that a body turns in a step [rad]: "r
 constexpr double kQuick = 0.025;  // step times the rate at which gravity swings a body: "chains of uniform ..."
 constexpr double kNear = 1e-6;    // move that leaves a loop's tangent as good as new [largest arm, rad]: below the root
                                   // of its compliance by so much that rows which depend on each other stay so
+constexpr double kNearProjections =
+    1e-8;                          // that leaves it as good as new for the projections, which have no third pass
+constexpr double kNearest = 1e-9;  // the same where a light body follows heavy ones
 constexpr std::int64_t kLong = 10'000'000;  // step [ns]: "steps of 0.1 to 50 ms ..."
 
 bool is_slender(const Body& body) {
@@ -60,6 +63,12 @@ bool any_slope_changes(const Mechanism& m) {
   return any;
 }
 
+bool has_force_elements(const Mechanism& m) {
+  bool any = false;
+  for_each_kind([&]<class Kind>() { any = any || !m.all<Kind>().empty(); });
+  return any;
+}
+
 bool acts_over_step(const Mechanism& m) {
   bool any = false;
   for_each_kind([&]<class Kind>() { any = any || (ActsOverStep<Kind> && !m.all<Kind>().empty()); });
@@ -69,26 +78,30 @@ bool acts_over_step(const Mechanism& m) {
 }  // namespace
 
 Tangents tangents_of(const Mechanism& m, const Settings& settings, bool has_loops) {
-  const auto each = [&](const char* why) { return Tangents{settings.iterations, -1.0, false, why}; };
+  const auto each = [&](const char* why) { return Tangents{settings.iterations, -1.0, false, -1.0, why}; };
+  if (acts_over_step(m)) return each("forces act over a step");
   if (std::any_of(m.bodies().begin(), m.bodies().end(), is_slender)) return each("a body is slender");
-  if (std::any_of(m.joints().begin(), m.joints().end(), [&m](const Joint& joint) { return is_uneven(m, joint); }))
-    return each("masses of joined bodies differ a thousandfold");
   const double dt = 1e-9 * static_cast<double>(settings.dt_ns);
   if (std::any_of(m.bodies().begin(), m.bodies().end(),
                   [dt](const Body& body) { return body.angular_velocity_0.norm() * dt > kFast; }))
     return each("a body turns by more than a quarter of a radian a step at the start");
-  if (std::any_of(m.parameters().begin(), m.parameters().end(), moves_weights))
-    return each("a parameter changes masses or gravity");
   if (settings.dt_ns > kLong) return each("the step is above 10 ms");
-  if (acts_over_step(m)) return each("forces act over a step");
-  if (any_slope_changes(m)) return {settings.iterations, kNear, true, "the stiffness of a force element changes"};
-  if (has_loops) return {settings.iterations, kNear, false, "closed loops"};
+  const auto while_near = [&](double near, const char* why) {
+    return Tangents{settings.iterations, near, any_slope_changes(m),
+                    has_force_elements(m) ? -1.0 : std::min(near, kNearProjections), why};
+  };
+  if (std::any_of(m.joints().begin(), m.joints().end(), [&m](const Joint& joint) { return is_uneven(m, joint); }))
+    return while_near(kNearest, "masses of joined bodies differ a thousandfold");
+  if (std::any_of(m.parameters().begin(), m.parameters().end(), moves_weights))
+    return while_near(kNearest, "a parameter changes masses or gravity");
+  if (any_slope_changes(m)) return while_near(kNear, "the stiffness of a force element changes");
+  if (has_loops) return while_near(kNear, "closed loops");
   if (std::any_of(m.joints().begin(), m.joints().end(), [&m, dt](const Joint& joint) {
         return is_pivot(joint) && (swing_rate(m, joint.first, joint.in_first) * dt > kQuick ||
                                    swing_rate(m, joint.second, joint.in_second) * dt > kQuick);
       }))
     return each("gravity swings a body quickly for the step");
-  return {1, -1.0, false, "the predictor is near enough"};
+  return {1, -1.0, false, -1.0, "the predictor is near enough"};
 }
 
 }  // namespace rigstep::index3

@@ -115,11 +115,12 @@ constexpr DisassemblySweep newton_update(bool is_last_iteration) {
   return {true, Multiplier::lambda, DisassemblySweep::Finish::displacements, is_last_iteration};
 }
 
-// 4: the tangent of the converged pose without derivatives of forces, velocities (45), right-hand sides (54)
-constexpr AssemblySweep velocity_sweep(double quarter_dt2) {
+// 4: where it is renewed, the tangent of the converged pose without derivatives of forces; velocities (45), right-hand
+// sides (54)
+constexpr AssemblySweep velocity_sweep(bool renew_tangent, double quarter_dt2) {
   AssemblySweep sweep = right_hand_sides(AssemblySweep::Start::velocities, RightHandSide::rate);
-  sweep.constrain = sweep.with_stiffness = sweep.keep_sides = true;
-  sweep.factorise = true;
+  sweep.constrain = sweep.keep_sides = true;
+  sweep.with_stiffness = sweep.factorise = renew_tangent;
   sweep.tangent = {.geometric = quarter_dt2, .with_force_derivatives = false, .compliance = ComplianceOf::projections};
   return sweep;
 }

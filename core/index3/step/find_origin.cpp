@@ -18,7 +18,8 @@ template <class F>
 void iterate_again(const StepProblem& step, const F& f) {
   prepare_step(step);
   PartSweeps sweeps(step.plan, step.w, nullptr, 0);
-  newton(step, sweeps, std::ref(f));
+  bool serves_projections = false;
+  newton(step, sweeps, serves_projections, std::ref(f));
 }
 
 // The first body whose motion is not finite before the joints spread that over the mechanism, else the first joint or

@@ -120,22 +120,28 @@ void constrain_general(const Plan& plan, int c, bool with_stiffness, Gaps gaps, 
   }
 }
 
-// Of the largest number of a tangent: change that leaves it as good as new. Chosen: an iteration with such a tangent
-// comes nearer by so much.
+// Of the inertia of its body, or of itself where that is more: change that leaves a tangent as good as new. Chosen: an
+// iteration with such a tangent comes nearer by so much.
 constexpr double kSteady = 1e-4;
+
+// What makes a row on a body one of unit inertia, by direction: of its mass and its least moment of inertia 1 / root.
+std::array<double, 6> inverse_roots(const Body& body) {
+  const double of_mass = 1.0 / std::sqrt(body.mass), of_inertia = 1.0 / std::sqrt(body.inertia_b.diagonal().minCoeff());
+  return {of_mass, of_mass, of_mass, of_inertia, of_inertia, of_inertia};
+}
 
 // Numbers that replace others: whether that changes them.
 class Change {
  public:
-  void replace(double from, double to) {
-    change_ = std::max(change_, std::abs(to - from));
-    largest_ = std::max(largest_, std::abs(to));
+  void replace(double from, double to, double scale) {
+    change_ = std::max(change_, std::abs(to - from) * scale);
+    largest_ = std::max(largest_, std::abs(to) * scale);
     is_known_ = is_known_ && !std::isnan(from);  // else nothing has been written yet
   }
   bool is_clear() const { return !is_known_ || change_ > kSteady * largest_; }
 
  private:
-  double change_ = 0.0, largest_ = 0.0;
+  double change_ = 0.0, largest_ = 1.0;
   bool is_known_ = true;
 };
 
@@ -146,10 +152,13 @@ bool write_element(const Plan& plan, std::size_t k, double stiffness_factor, dou
   Change change;
   for (std::size_t s = 0; s < element.bodies.size(); ++s) {
     HandleValues side;
+    if (element.bodies[s] == kGround) continue;
     std::copy_n(w.element_rows[s].begin(), element.rows, side.rows);
+    const std::array<double, 6> scale = inverse_roots(plan.mechanism.bodies()[element.bodies[s]]);
     for (const Place& at : place.handles[s]) {
       for (int n = 0; n < 6 * element.rows; ++n)
-        change.replace(w.arrays.handles[at.base + (kRowsOfHandle + n) * at.stride], side.rows[n / 6][n % 6]);
+        change.replace(w.arrays.handles[at.base + (kRowsOfHandle + n) * at.stride], side.rows[n / 6][n % 6],
+                       scale[n % 6]);
       write_handle(w, at, side, element.rows);
     }
   }
@@ -157,14 +166,15 @@ bool write_element(const Plan& plan, std::size_t k, double stiffness_factor, dou
 }
 
 // the own-body blocks of a body
-bool write_own_tangent(const Plan& plan, int body, Workspace& w) {
+bool write_own_tangent(const Plan& plan, int index, Workspace& w) {
+  const std::array<double, 6> scale = inverse_roots(plan.mechanism.bodies()[index]);
   Change change;
-  at_all_places(plan.elimination, body, [&](const BodyPlace& at) {
-    double* to = w.arrays.tangent + plan.elimination.leaf_at(body, at).dense + at.lane;
+  at_all_places(plan.elimination, index, [&](const BodyPlace& at) {
+    double* to = w.arrays.tangent + plan.elimination.leaf_at(index, at).dense + at.lane;
     for (int row = 0; row < 6; ++row)
       for (int column = 0; column <= row; ++column, to += at.width) {
-        change.replace(*to, w.tangent[body](row, column));
-        *to = w.tangent[body](row, column);
+        change.replace(*to, w.tangent[index](row, column), scale[row] * scale[column]);
+        *to = w.tangent[index](row, column);
       }
   });
   return change.is_clear();

@@ -46,9 +46,17 @@ bool evaluate_iterate(const StepProblem& step, PartSweeps& sweeps, int k, bool& 
   return true;
 }
 
+// The first tangent is that of the projections where these may use it: what derivatives of inertia forces add is of
+// second order in the angle of half a step, and further iterations make up for it.
+AssemblySweep sweep_of_iteration(const StepProblem& step, int k, bool renew_tangent) {
+  AssemblySweep sweep = newton_sweep(renew_tangent, right_hand_side_of(step.plan, k), step.quarter_dt2());
+  if (k == 0 && step.plan.tangents.near_projections >= 0.0) sweep.tangent.with_force_derivatives = false;
+  return sweep;
+}
+
 // Whether iteration k has a tangent of its own, where that depends on how far bodies have moved since the last one.
 bool choose_tangent(const Plan& plan, PartSweeps& sweeps, int k, double& moved, bool& renew_tangent) {
-  if (plan.tangents.near >= 0.0 && k < plan.settings.iterations) {
+  if (plan.tangents.near >= 0.0 && (k < plan.settings.iterations || plan.tangents.near_projections >= 0.0)) {
     Increment increment;
     if (!sweeps.find_increment(increment)) return false;
     moved += of_largest_arm(plan, increment);
@@ -75,7 +83,8 @@ void prepare_step(const StepProblem& step) noexcept {
   if (!step.plan.depends_on_pose()) apply_loads(step);
 }
 
-bool newton(const StepProblem& step, PartSweeps& sweeps, const std::function<void()>& after_assembly) {
+bool newton(const StepProblem& step, PartSweeps& sweeps, bool& serves_projections,
+            const std::function<void()>& after_assembly) {
   const Plan& plan = step.plan;
   double moved = 0.0;  // since the tangent was made
   bool renew_tangent = true;
@@ -86,15 +95,16 @@ bool newton(const StepProblem& step, PartSweeps& sweeps, const std::function<voi
     //         leaves: tangent (26), free motion (27), kernels/leaf_compliance.h and leaf_motion.h;
     //         fronts: elimination (36)-(38), kernels/front_elimination.cpp; right-hand sides (39) and the solve at the
     //         root, solve_as_root() of kernels/front_solution.cpp
-    if (!sweeps.assemble(newton_sweep(renew_tangent, right_hand_side_of(plan, k), step.quarter_dt2()))) return false;
+    if (!sweeps.assemble(sweep_of_iteration(step, k, renew_tangent))) return false;
     if (after_assembly) after_assembly();
     // 3g, 3h  multipliers from the root to the leaves (35), kernels/front_solution.cpp; displacements (24) (25),
     //         kernels/leaf_motion.h
     sweeps.disassemble(newton_update(k + 1 == plan.settings.iterations));
-    if (renew_tangent) moved = 0.0;
+    if (renew_tangent) moved = 0.0, serves_projections = k == 0;
     if (!choose_tangent(plan, sweeps, k + 1, moved, renew_tangent)) return false;
     if (!evaluate_iterate(step, sweeps, k + 1, renew_tangent)) return false;  // 3c
   }
+  serves_projections = serves_projections && moved <= plan.tangents.near_projections;
   return true;
 }
 

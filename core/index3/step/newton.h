@@ -27,6 +27,8 @@ void prepare_step(const StepProblem& step) noexcept;
 
 // 3a-3h. false: a thread was late. after_assembly: called in every iteration when the free motion (27) and the factors
 // are known, to find where a failed step began; empty in the loop.
-bool newton(const StepProblem& step, PartSweeps& sweeps, const std::function<void()>& after_assembly = {});
+// serves_projections: in the end, whether its tangent does.
+bool newton(const StepProblem& step, PartSweeps& sweeps, bool& serves_projections,
+            const std::function<void()>& after_assembly = {});
 
 }  // namespace rigstep::index3

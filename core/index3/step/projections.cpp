@@ -14,8 +14,8 @@ bool project_again(PartSweeps& sweeps, RightHandSide rhs, Multiplier kind) {
 
 }  // namespace
 
-bool project_velocities(const StepProblem& step, PartSweeps& sweeps) {
-  if (!sweeps.assemble(velocity_sweep(step.quarter_dt2()))) return false;  // (45) (54)
+bool project_velocities(const StepProblem& step, PartSweeps& sweeps, bool renew_tangent) {
+  if (!sweeps.assemble(velocity_sweep(renew_tangent, step.quarter_dt2()))) return false;  // (45) (54)
   for (int pass = 1; pass < step.plan.settings.projection_passes; ++pass)
     if (!project_again(sweeps, RightHandSide::rate, Multiplier::sigma)) return false;
   sweeps.disassemble(velocity_update());  // (53) (43)

@@ -7,8 +7,9 @@
 
 namespace rigstep::index3 {
 
-// (40)-(54): J v + Phi_t = 0
-bool project_velocities(const StepProblem& step, PartSweeps& sweeps);
+// (40)-(54): J v + Phi_t = 0. renew_tangent: else both projections use that of the iterations, which newton() allows
+// where bodies have not moved since and no force stands in it.
+bool project_velocities(const StepProblem& step, PartSweeps& sweeps, bool renew_tangent);
 
 // (55)-(69): J a = gamma, with gamma of the projected velocities
 bool project_accelerations(const StepProblem& step, PartSweeps& sweeps);

@@ -1,0 +1,105 @@
+// The rows that lanes evaluate against the same rows one by one (core/index3/physics/constraints.h), where joints are
+// open and bodies move.
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "core/index3/start/initial_state.h"
+#include "core/index3/start/make_plan.h"
+#include "core/index3/step/evaluate_state.h"
+#include "core/index3/step/lane_access.h"
+#include "tests/support/mechanisms.h"
+#include "tests/support/random.h"
+
+namespace rigstep::index3 {
+namespace {
+
+using Rows = AssemblySweep::Rows;
+
+// A chain of joints of all types, the displacement of some of them driven.
+test::Description driven_chain(unsigned seed) {
+  test::Description d = test::random_bare_tree(seed, 16);
+  for (const auto& joint : d.joints)
+    for (const Freedom freedom : freedoms(joint.type))
+      if (is_length(freedom) && d.drivers.size() < 3) {
+        Driver driver;
+        driver.name = "drive_" + joint.name;
+        driver.function = polynomial({0.0});
+        d.drivers.push_back({driver, {joint.name, freedom}});
+        break;
+      }
+  return d;
+}
+
+State disturbed(State x, test::Random& random) {
+  for (BodyState& body : x.body) {
+    body.r += random.uniform(0.0, 0.1) * random.direction();
+    body.p = turned(body.p, random.uniform(0.0, 0.3) * random.direction());
+    body.v = random.uniform(0.0, 2.0) * random.direction();
+    body.w_b = random.uniform(0.0, 2.0) * random.direction();
+  }
+  for (Prescribed& drive : x.drive) drive = {random.uniform(), random.uniform(), random.uniform()};
+  return x;
+}
+
+// rows: of all constraints, one by one; in lanes: what the kernels have written into an array
+void check_rows(const Plan& plan, const std::vector<double>& rows, double factor, const double* in_lanes) {
+  for (std::size_t c = 0; c < plan.eliminated.size(); ++c) {
+    if (!plan.constraints[c].format.in_lanes()) continue;
+    const int constraint = plan.eliminated[c], first = plan.first_row[constraint];
+    for (int row = first; row < plan.first_row[constraint + 1]; ++row) {
+      const double expected = factor * rows[static_cast<std::size_t>(row)];
+      CHECK(std::abs(row_value(plan, in_lanes, constraint, row - first) - expected) <
+            1e-12 * (1.0 + std::abs(expected)));
+    }
+  }
+}
+
+std::vector<double> velocities(const Plan& plan, const Workspace& w) {
+  std::vector<double> rates(static_cast<std::size_t>(plan.rows()));
+  evaluate_velocity_terms(plan, w, rates);
+  for (int row = 0; row < plan.rows(); ++row)
+    for_each_block(plan, w, row, [&](int body, const Vec6& J) {
+      rates[static_cast<std::size_t>(row)] +=
+          J.head<3>().dot(w.placement[body].v) + J.tail<3>().dot(w.placement[body].w);
+    });
+  return rates;
+}
+
+}  // namespace
+
+TEST_CASE("lanes evaluate gaps, velocities and quadratic terms of all joints and of drivers along axes") {
+  int drivers_in_lanes = 0, sliding = 0;
+  for (unsigned seed = 1; seed <= 20; ++seed) {
+    CAPTURE(seed);
+    const Plan plan = make_plan(test::build(driven_chain(seed)), {});
+    for (std::size_t c = 0; c < plan.eliminated.size(); ++c) {
+      const RowFormat& format = plan.constraints[c].format;
+      if (!format.general() || !format.in_lanes()) continue;
+      (plan.eliminated[c] >= plan.first_driver() ? drivers_in_lanes : sliding) += 1;
+    }
+    Workspace w(plan);
+    test::Random random(seed);
+    const State x = disturbed(start_pose(plan), random);
+    evaluate_state(plan, x, w);
+    std::vector<double> quadratic(static_cast<std::size_t>(plan.rows()));
+    evaluate_quadratic_terms(plan, w, quadratic);
+    enter_lanes(plan, x, w);
+    for (std::size_t k = 0; k < x.drive.size(); ++k) set_drive(plan, static_cast<int>(k), x.drive[k], w);
+    const Kernels& kernels = *plan.kernels;
+    kernels.predict(w.arrays);
+    iterate_from_last(plan, w);
+    kernels.assemble(w.arrays, projection_factor(Rows::all, ComplianceOf::projections));
+    check_rows(plan, w.Phi, 1.0, w.arrays.Phi);
+    kernels.assemble(w.arrays, rows_alone(Rows::half_gaps));
+    check_rows(plan, w.Phi, 0.5, w.arrays.Phi);
+    kernels.disassemble(w.arrays, {false, Multiplier::kappa, DisassemblySweep::Finish::quadratic_terms});
+    check_rows(plan, quadratic, 1.0, w.arrays.quadratic);
+    kernels.assemble(w.arrays, rows_alone(Rows::velocities));
+    check_rows(plan, velocities(plan, w), 1.0, w.arrays.quadratic);
+  }
+  CHECK(drivers_in_lanes > 20);
+  CHECK(sliding > 20);
+}
+
+}  // namespace rigstep::index3
