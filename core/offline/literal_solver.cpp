@@ -102,7 +102,7 @@ std::optional<LiteralRun::Motion> LiteralRun::run(int level) {
     if (end - from < kSameInstant * end) return true;  // an instant and a jump that differ by rounding
     const int steps = static_cast<int>(std::ceil((end - from) / kLongestStep * (1.0 - 1e-9))) << level;
     const double dt = (end - from) / steps;
-    stepper.set_step(dt, 4.0 * kPenalty * mean_mass_ / (dt * dt));
+    stepper.set_step(dt, options_.alpha > 0.0 ? options_.alpha : 4.0 * kPenalty * mean_mass_ / (dt * dt));
     for (int k = 1; k <= steps; ++k) {
       now = from + (end - from) * k / steps;
       iterations_ += kIterations;
@@ -184,10 +184,12 @@ Trajectory LiteralRun::simulate() {
     if (std::optional<Motion> motion = run(level)) converged = refine(std::move(*motion));
   if (ended_) return {};  // no instant is known before the last run
   if (!converged)
-    throw SolverError(
-        "index3_literal: no convergence with steps down to " +
-        std::to_string(std::ldexp(1e6 * kLongestStep, 1 - kMostRuns)) +
-        " us: the loads may be stiff or the pose singular; give a coarser tolerance or a shorter duration");
+    throw SolverError("index3_literal: no convergence with steps down to " +
+                      std::to_string(std::ldexp(1e6 * kLongestStep, 1 - kMostRuns)) + " us: " +
+                      (options_.alpha > 0.0
+                           ? "the penalty factor may be too small: choose a larger one, or leave it to the solver"
+                           : "the loads may be stiff or the pose singular; give a coarser tolerance or a shorter "
+                             "duration"));
   Trajectory trajectory = report();
   trajectory.right_hand_sides = iterations_;
   trajectory.right_hand_side_seconds = seconds_in_steps_;

@@ -7,8 +7,10 @@
 namespace rigstep::offline {
 
 // Serial chains on the ground and single loops of spherical and revolute joints, under any load that is not stiff.
-// Options::integrator and threads are not used; a right-hand side is a Newton iteration. Throws SolverError, and
-// std::invalid_argument for tolerances that are not positive.
+// Options::integrator and threads are not used; a right-hand side is a Newton iteration. With Options::alpha steps of
+// any length have that penalty factor: one pass of a projection then leaves 4 / (alpha dt^2) of a violation relative to
+// the constraints' compliance, so that one which is too small shows as a motion that differs or does not converge.
+// Throws SolverError, and std::invalid_argument for tolerances that are not positive.
 Trajectory literal_index3(const Scenario& scenario, const Options& options);
 
 std::string literal_index3_unsupported_reason(const Mechanism& mechanism);

@@ -81,6 +81,7 @@ struct Options {
   double absolute_tolerance = 1e-10;
   int threads = 1;                            // of the divide-and-conquer solvers; the same bits for any number
   std::function<bool(double time)> progress;  // may be empty; false: the run ends with what it has; may throw
+  double alpha = 0.0;  // penalty factor of index3_literal [N/m], [N m]; 0: one that grows as steps get shorter
 };
 
 struct Solver {

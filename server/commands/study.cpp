@@ -96,7 +96,7 @@ std::string load_now() {
   return getloadavg(&load, 1) == 1 ? fmt::format("{:.1f}", load) : "unknown";
 }
 
-ReportOrigin origin_of(std::time_t begin, const std::string& load_before) {
+ReportOrigin origin_of(std::time_t begin, const std::string& load_before, bool quick) {
   char date[32];
   std::tm utc{};
   gmtime_r(&begin, &utc);
@@ -104,7 +104,8 @@ ReportOrigin origin_of(std::time_t begin, const std::string& load_before) {
   return {fmt::format("Machine: {}, {} core(s)", cpu_fingerprint(), std::thread::hardware_concurrency()),
           fmt::format("Measured {}, in {:.0f} minutes", date, std::difftime(std::time(nullptr), begin) / 60.0),
           build_fingerprint(),
-          fmt::format("Load of the machine {} before, {} after (1 is this program's own)", load_before, load_now())};
+          fmt::format("Load of the machine {} before, {} after (1 is this program's own)", load_before, load_now()),
+          quick};
 }
 
 void run_one(const Study& which, const StudyOptions& options) {
@@ -132,7 +133,7 @@ void run_all(const StudyOptions& options) {
     before += study.share;
   }
   const std::string report = options.output + "/report.html";
-  write_text(report, html_report(origin_of(begin, load), results));
+  write_text(report, html_report(origin_of(begin, load, options.quick), results));
   if (options.json) {
     nlohmann::json json = {{"schema", 1}, {"output", options.output}, {"report", report}};
     for (const StudyResult& result : results)

@@ -107,6 +107,12 @@ Command add_verify(CLI::App& app) {
                    "a hundredth of it")
       ->capture_default_str();
   command
+      ->add_option(
+          "--alpha", request.alpha,
+          "Penalty factor of index3_literal for steps of any length [N/m], [N m]; if not given, one that grows "
+          "as steps get shorter")
+      ->check(between(1.0, 1e15));
+  command
       ->add_option("--duration", request.duration,
                    "Simulated time [s]; 1 s if not given, 0.2 s for more than 60 bodies, the whole of a recording")
       ->check(between(1e-8, kLongest));

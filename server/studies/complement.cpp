@@ -46,6 +46,11 @@ void write_tables(const Struts& struts, const Results& results, const std::files
   write_text(folder / "ranks.csv", ranks);
 }
 
+// Of figures 2 to 5.
+constexpr const char* kTitles[kStabilisations] = {"without constraint stabilization",
+                                                  "with the Baumgarte stabilization",
+                                                  "with stabilization of the position constraints"};
+
 struct TimeFigure {
   const char* name;
   std::size_t strut, stabilisation;
@@ -58,8 +63,8 @@ constexpr TimeFigure kTimeFigures[] = {
     {"figure5b", kRedundant, kNewton, false}};
 
 void write_time_figure(const TimeFigure& figure, const Results& results, const std::filesystem::path& folder) {
-  Chart chart{fmt::format("{} McPherson strut, stabilisation: {}", kStrutNames[figure.strut],
-                          kStabilisationNames[figure.stabilisation]),
+  Chart chart{fmt::format("{} McPherson strut {}", figure.strut == kSimplified ? "Simplified" : "Overconstrained",
+                          kTitles[figure.stabilisation]),
               "tolerance",
               "median time [s]",
               true,

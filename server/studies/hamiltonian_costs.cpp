@@ -146,7 +146,8 @@ Finding find_counts(const PaperCase& c, int i, const std::vector<int>& all) {
       c.number == 3
           ? "the geometry of case 3 is probably not the paper's: its own counts are hardly above those of case 1. "
             "Tried at ode45, 1e-6 "
-            "(paper 1712 and 950): a square that hangs from C, as here (4466, 2037), or stands on it (4956, 2037); two "
+            "(paper 1712 and 950; HDCA and DCA): a square that hangs from C, as here (4457, 2028), or stands on it "
+            "(4956, 2037); two "
             "storeys "
             "(3402, 1232, and 3052, 1260); a rhombus below K (4109, 3276) or above it (6174, 4179); K tied to the "
             "ground by two more "

@@ -29,8 +29,9 @@ ChartLine curve(const std::string& name, const PrintedRun& run, const Pick& pick
   return line;
 }
 
-ChartLine circles(const offline::Trajectory& run, const std::function<double(const offline::Instant&)>& pick) {
-  ChartLine line{"reference", {}, true};
+ChartLine circles(int axis, const offline::Trajectory& run,
+                  const std::function<double(const offline::Instant&)>& pick) {
+  ChartLine line{fmt::format("{}, reference", "xyz"[axis]), {}, true};
   for (const offline::Instant& at : run.instants) line.points.push_back({at.time, pick(at)});
   return line;
 }
@@ -185,14 +186,16 @@ StudyPart double_pendulum(const StudyRequest& study) {
       "Spatial double pendulum: position of body A", "r [m]", run, duration,
       [](const PrintedSample& at) { return at.r_0[0]; }, true);
   for (int axis = 0; axis < 3; ++axis)
-    positions.lines.push_back(circles(exact, [axis](const offline::Instant& at) { return at.body[0].r_0[axis]; }));
+    positions.lines.push_back(
+        circles(axis, exact, [axis](const offline::Instant& at) { return at.body[0].r_0[axis]; }));
   figures.add("figure4_position.svg", positions,
               "Figure 4, left: position of body A. The curves run through the circles of the independent solver.");
   Chart force = vector_chart(
       "Spatial double pendulum: constraint force at joint 1", "F [N]", run, duration,
       [](const PrintedSample& at) { return at.force_0; }, true);
   for (int axis = 0; axis < 3; ++axis)
-    force.lines.push_back(circles(exact, [axis](const offline::Instant& at) { return at.reaction[0].force_0[axis]; }));
+    force.lines.push_back(
+        circles(axis, exact, [axis](const offline::Instant& at) { return at.reaction[0].force_0[axis]; }));
   figures.add("figure4_force.svg", force, "Figure 4, right: what joint 1 exerts on body A, with the same circles.");
   figures.add("figure5_violation.svg", violation_chart("Spatial double pendulum: constraint violations", run, duration),
               "Figure 5, left: positions are satisfied best, accelerations worst; none of them grows.");
@@ -256,7 +259,8 @@ StudyPart four_bar(const StudyRequest& study) {
     Chart chart = vector_chart(plot.title, plot.label, run, shown, plot.vector, false);
     if (&plot == &plots[0])
       for (int axis = 0; axis < 2; ++axis) {
-        chart.lines.push_back(circles(exact, [axis](const offline::Instant& at) { return at.body[0].r_0[axis]; }));
+        chart.lines.push_back(
+            circles(axis, exact, [axis](const offline::Instant& at) { return at.body[0].r_0[axis]; }));
         std::erase_if(chart.lines.back().points, [&](const auto& point) { return point.first > shown; });
       }
     figures.add(plot.file, chart, plot.caption);

@@ -37,6 +37,10 @@ constexpr const char* kStyle =
     "  .figures { grid-template-columns: 1fr 1fr; }\n"
     "}\n";
 
+constexpr const char* kQuick =
+    "<p><strong>A quick run: short simulations, few sizes and tolerances. It shows that the studies work; its numbers "
+    "are not to be cited.</strong></p>\n";
+
 std::string read_text(const std::filesystem::path& path) {
   std::ifstream file(path);
   std::ostringstream text;
@@ -198,13 +202,13 @@ std::string html_report(const ReportOrigin& origin, std::span<const StudyResult>
       "content=\"width=device-width\">\n<title>Rigstep: the papers' experiments done "
       "again</title>\n<style>\n{}</style>\n"
       "</head>\n<body>\n<h1>The papers' experiments done again</h1>\n<p class=\"origin\">{}</p>\n"
-      "<h2 id=\"found\">What was found</h2>\n{}"
+      "{}<h2 id=\"found\">What was found</h2>\n{}"
       "<p>A claim that does not agree has its reason beside it. Open are those for which a paper or this machine gives "
       "too "
       "little.</p>\n"
       "<table>\n<tr><th>study</th><th>claims</th><th>yes</th><th>no, with a reason</th><th>open</th></tr>\n{}</table>\n"
       "<nav>\n<h2>Contents</h2>\n<ul>\n{}</ul>\n</nav>\n{}</body>\n</html>\n",
-      kStyle, made, found, counts, contents, pages);
+      kStyle, made, origin.quick ? kQuick : "", found, counts, contents, pages);
 }
 
 }  // namespace rigstep::server

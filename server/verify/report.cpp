@@ -288,6 +288,7 @@ nlohmann::json VerifyReport::json() const {
                      {"too_short", too_short},
                      {"starts_singular", starts_singular},
                      {"cut", cut},
+                     {"alpha", alpha},
                      {"order", order_of_poses(*this)},
                      {"converges", converges},
                      {"settled", settled},

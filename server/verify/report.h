@@ -58,6 +58,7 @@ struct VerifyReport {
   };
   std::string mechanism;
   double tolerance = 0.0;       // of the reference solvers; one that differed is asked again with a hundredth of it
+  double alpha = 0.0;           // penalty factor of index3_literal; 0: its own choice
   double until = 0.0;           // compared from 0 to here [s]
   double asked = 0.0;           // [s]
   std::string why_not_further;  // empty: the whole duration

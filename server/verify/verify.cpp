@@ -44,6 +44,7 @@ class Verification {
     motions_.expected_order = expected_order(case_);
     report_.mechanism = mechanism().name();
     report_.tolerance = request.tolerance;
+    report_.alpha = request.alpha;
     report_.joints = mechanism().joints().size();
     report_.cut = case_.cut;
     report_.recorded = request.path.ends_with(".mcap");
@@ -190,6 +191,7 @@ VerifyReport::SolverResult Verification::ask(const offline::Solver& solver, doub
   if (!result.unsupported_reason.empty()) return result;
   offline::Options options;
   options.relative_tolerance = options.absolute_tolerance = tolerance;
+  options.alpha = request_.alpha;
   const ProcessorClock clock;
   double reached = 0.0;
   options.progress = [&](double t) {
@@ -249,6 +251,10 @@ VerifyReport verify_with_its_dt(const VerifyRequest& request, const Progress& pr
 }  // namespace
 
 VerifyReport verify(const VerifyRequest& request, const Progress& progress) {
+  if (request.alpha > 0.0 && std::ranges::none_of(chosen_solvers(request), [](const offline::Solver* solver) {
+        return solver->name == "index3_literal";
+      }))
+    throw config::ConfigError("--alpha: only index3_literal has a penalty factor: add it to --solver");
   VerifyRequest chosen = request;
   if (request.dt > 0.0) return verify_with_its_dt(chosen, progress);
   const auto choose = [&](double dt) {  // what needs shorter steps is faster, too

@@ -22,6 +22,7 @@ struct VerifyRequest {
   double dt = 0.0;        // of the stepper [s]; 0: 1 ms, or a tenth or hundredth of it where that is too
                           // long to compare anything, and of the duration; a recording has its own
   int order = 2;          // of the stepper's accuracy: 2 or 4; a recording has its own
+  double alpha = 0.0;     // penalty factor of index3_literal; 0: its own choice
   double limit = 5.0;     // processor time that a reference solver gets, and the stepper with steps below dt/4 [s]
 };
 

@@ -37,6 +37,12 @@ for file in "$SOURCE"/config/mechanisms/*.textproto; do
   esac
 done
 
+# --- a penalty factor for index3_literal: one that suffices, one that does not, and a solver that has none
+literal=("$RIGSTEP" verify "$SOURCE/config/mechanisms/double_pendulum.textproto" --duration 0.1 --json)
+expect 0 "${literal[@]}" --solver index3_literal --alpha 1e12 && assert_json out 'd["alpha"] == 1e12 and d["solvers"][0]["agrees"]'
+expect 6 "${literal[@]}" --solver index3_literal --alpha 1e6 && assert_json out '"penalty factor" in d["solvers"][0]["unsupported_reason"]'
+expect 2 "${literal[@]}" --solver qr --alpha 1e9 && says err '--alpha: only index3_literal'
+
 # --- mechanisms without freedom: there is nothing to integrate, and every reference solver can tell
 cat >fixed.textproto <<'END'
 name: "fixed"
