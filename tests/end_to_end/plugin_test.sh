@@ -124,6 +124,19 @@ if [[ -e unit_3/binaries/aarch64-linux/four_bar.so ]] && command -v qemu-aarch64
 fi
 expect 1 ./fmu_host "$PWD/unit_3" four_bar "{another}" 500 0.001 "$phi" && says err 'instantiation token: "{another}" is not that of'
 
+# --- a rig file gives what a mechanism file does not know
+rig=$SOURCE/config/templates/cart_pole/rig.textproto
+expect 0 "$RIGSTEP" export-fmu --rig "$rig" --period 0.002 --set rail_friction=3 --output cart_pole.fmu
+"$python" -m zipfile -e cart_pole.fmu cart_pole || fail "cart_pole.fmu: no zip file"
+grep -q 'name="force".* min="-40" max="40" start="0"' cart_pole/modelDescription.xml || fail "the force has no range"
+grep -q '^period_us: 2000$' cart_pole/resources/rig.textproto || fail "--period is lost beside --rig"
+grep -q 'name="rail_friction".* start="3"' cart_pole/modelDescription.xml || fail "--set is lost beside --rig"
+expect 0 "$RIGSTEP" fmusim cart_pole.fmu --stop 0.1 --json && assert_json out "d['violations'] == []"
+expect 2 "$RIGSTEP" export-fmu && says err 'MECHANISM: is missing'
+expect 2 "$RIGSTEP" export-fmu "$cart_pole" --rig "$rig" && says err 'excludes'
+sed "s#mechanism.textproto#$cart_pole#; s/minimum: -40/minimum: 50/" "$rig" >wrong.textproto
+expect 2 "$RIGSTEP" export-fmu --rig wrong.textproto && says err '^rigstep: wrong\.textproto:[0-9]+: input "force"\.minimum'
+
 # --- what is wrong says what and where
 expect 2 "$RIGSTEP" fmusim nothing.fmu && says err 'nothing\.fmu: is no zip file that can be read'
 expect 2 "$RIGSTEP" fmusim four_bar_3.fmu --set phi_dot=1 && says err '"phi_dot" is no real variable'
