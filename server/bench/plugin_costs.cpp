@@ -82,9 +82,7 @@ struct UnitInProcess {
   long step = 0;
 
   UnitInProcess(const config::LoadedMechanism& mechanism, FmiVersion version) {
-    FmuExport options;
-    options.version = version;
-    export_fmu(mechanism, options, folder.path() / "unit.fmu");
+    export_fmu(mechanism, {version, {}}, folder.path() / "unit.fmu");
     fmu = read_fmu(folder.path() / "unit", extract_archive(folder.path() / "unit.fmu", folder.path() / "unit"));
     binary = std::make_unique<FmuBinary>(fmu);
     instance = instantiate(fmu, *binary, "unit");

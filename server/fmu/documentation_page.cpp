@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <pugixml.hpp>
 #include <sstream>
 
@@ -28,7 +29,7 @@ void add_row(pugi::xml_node table, const char* cell, const std::vector<std::stri
   for (const std::string& text : texts) add(row, cell, text.empty() ? "-" : text);
 }
 
-void add_table(pugi::xml_node body, const char* title, Source source, const Instance& instance,
+void add_table(pugi::xml_node body, const char* title, Source source, const Mechanism& mechanism,
                const std::vector<Variable>& variables) {
   const auto is_listed = [source](const Variable& v) { return v.source == source; };
   if (std::none_of(variables.begin(), variables.end(), is_listed)) return;
@@ -36,17 +37,19 @@ void add_table(pugi::xml_node body, const char* title, Source source, const Inst
   pugi::xml_node table = add(body, "table");
   const bool is_parameter = source == Source::parameter;
   add_row(table, "th",
-          is_parameter ? std::vector<std::string>{"name", "unit", "start", "from", "to", "kind"}
-                       : std::vector<std::string>{"name", "unit"});
+          source == Source::output ? std::vector<std::string>{"name", "unit"}
+          : is_parameter           ? std::vector<std::string>{"name", "unit", "start", "from", "to", "kind"}
+                                   : std::vector<std::string>{"name", "unit", "start", "from", "to"});
   for (const Variable& variable : variables) {
     if (!is_listed(variable)) continue;
     std::vector<std::string> cells{variable.name, variable.unit};
-    if (is_parameter) {
-      const Parameter& p = instance.mechanism().parameters()[static_cast<std::size_t>(variable.index)];
-      for (const double value : {instance.start_parameter(variable.index), p.minimum, p.maximum})
-        cells.push_back(fmt::format("{}", value));
-      cells.push_back(p.tunable ? "tunable: may change between two steps" : "fixed: before the start only");
-    }
+    if (source != Source::output)
+      for (const double value : {variable.start, variable.minimum, variable.maximum})
+        cells.push_back(std::isfinite(value) ? fmt::format("{}", value) : "");
+    if (is_parameter)
+      cells.push_back(mechanism.parameters()[static_cast<std::size_t>(variable.index)].tunable
+                          ? "tunable: may change between two steps"
+                          : "fixed: before the start only");
     add_row(table, "td", cells);
   }
 }
@@ -97,7 +100,7 @@ void add_picture(pugi::xml_node body, const Instance& instance) {
                   axes[up]));
 }
 
-void add_facts(pugi::xml_node body, const ModelDescription& d, const Instance& instance, double step_seconds) {
+void add_facts(pugi::xml_node body, const Instance& instance, double step_seconds) {
   const Mechanism& m = instance.mechanism();
   const index3::StartRank rank = index3::start_rank(m);
   const double period = static_cast<double>(instance.settings().dt_ns) / 1e9;
@@ -111,12 +114,13 @@ void add_facts(pugi::xml_node body, const ModelDescription& d, const Instance& i
                   period),
       fmt::format("A step took {:.1f} us where this unit was exported, on one thread ({}).", 1e6 * step_seconds,
                   cpu_fingerprint()),
-      "Inputs are held over each internal step. Outputs are those of the state: they change with a step only.",
+      "Inputs are held over each internal step; beyond their range the nearest value inside acts. Outputs are those of "
+      "the "
+      "state: they change with a step only.",
       "A step that fails is discarded: the message names joint, body or output, and the last good state stands.",
       "States can be saved, restored and serialised, multipliers of the joints included: who goes on from one gets the "
       "bits of who never stopped.",
-      fmt::format("The unit needs the C library alone, glibc 2.31 or newer, on {} processors.",
-                  d.version == FmiVersion::fmi3 ? "x86_64" : "64-bit x86"),
+      "The unit needs the C library alone, glibc 2.31 or newer, on the processors that the folder binaries names.",
       "bodies.NAME.position and .orientation show the pose of each body in the world frame."};
   pugi::xml_node list = add(body, "ul");
   for (const std::string& fact : facts) add(list, "li", fact);
@@ -141,11 +145,11 @@ std::string documentation_page(const ModelDescription& d, const Instance& instan
       fmt::format("A mechanism for co-simulation (FMI {}.0), made by Rigstep {} on {}. The mechanism is "
                   "resources/mechanism.textproto, its settings are resources/rig.textproto.",
                   static_cast<int>(d.version), product_version(), d.made_at));
-  add_facts(body, d, instance, step_seconds);
+  add_facts(body, instance, step_seconds);
   add_picture(body, instance);
-  add_table(body, "Inputs", Source::input, instance, variables);
-  add_table(body, "Outputs", Source::output, instance, variables);
-  add_table(body, "Parameters", Source::parameter, instance, variables);
+  add_table(body, "Inputs", Source::input, instance.mechanism(), variables);
+  add_table(body, "Outputs", Source::output, instance.mechanism(), variables);
+  add_table(body, "Parameters", Source::parameter, instance.mechanism(), variables);
   std::ostringstream text;
   document.save(text, " ", pugi::format_indent | pugi::format_no_declaration);
   return text.str();

@@ -5,12 +5,20 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "server/fmu/archive.h"
 #include "server/fmu/model_description.h"
 
 namespace rigstep::server {
+
+// Of this program, as FMI 3.0 names its folder below binaries/.
+#if defined(__aarch64__)
+inline constexpr std::string_view kPlatform = "aarch64-linux";
+#else
+inline constexpr std::string_view kPlatform = "x86_64-linux";
+#endif
 
 struct FmuVariable {
   std::string name, type;                       // Float64, Int32 ... or Real, Integer ...

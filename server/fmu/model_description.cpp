@@ -102,39 +102,37 @@ void add_common(pugi::xml_node node, const Variable& variable, int element, cons
 }
 
 // unit, range and start of a real variable
-void add_numbers(pugi::xml_node node, const Variable& variable, const Instance& instance) {
+void add_numbers(pugi::xml_node node, const Variable& variable) {
   if (has_unit(variable)) set(node, "unit", variable.unit);
-  if (variable.source == Source::input) set(node, "start", "0");
-  if (variable.source != Source::parameter) return;
-  const Parameter& parameter = instance.mechanism().parameters()[static_cast<std::size_t>(variable.index)];
-  if (std::isfinite(parameter.minimum)) set(node, "min", shortest(parameter.minimum));
-  if (std::isfinite(parameter.maximum)) set(node, "max", shortest(parameter.maximum));
-  set(node, "start", shortest(instance.start_parameter(variable.index)));
+  if (variable.source != Source::input && variable.source != Source::parameter) return;
+  if (std::isfinite(variable.minimum)) set(node, "min", shortest(variable.minimum));
+  if (std::isfinite(variable.maximum)) set(node, "max", shortest(variable.maximum));
+  set(node, "start", shortest(variable.start));
 }
 
-void add_variables_2(pugi::xml_node root, const Instance& instance, const std::vector<Variable>& variables) {
+void add_variables_2(pugi::xml_node root, const Mechanism& mechanism, const std::vector<Variable>& variables) {
   pugi::xml_node all = root.append_child("ModelVariables");
   for (const Variable& variable : variables)
     for (int element = 0; element < variable.elements(); ++element) {
       pugi::xml_node scalar = all.append_child("ScalarVariable");
-      add_common(scalar, variable, element, instance.mechanism());
+      add_common(scalar, variable, element, mechanism);
       const char* const type = variable.type() == Variable::Type::real      ? "Real"
                                : variable.type() == Variable::Type::integer ? "Integer"
                                                                             : "String";
       pugi::xml_node value = scalar.append_child(type);
-      if (variable.type() == Variable::Type::real) add_numbers(value, variable, instance);
+      if (variable.type() == Variable::Type::real) add_numbers(value, variable);
     }
 }
 
-void add_variables_3(pugi::xml_node root, const Instance& instance, const std::vector<Variable>& variables) {
+void add_variables_3(pugi::xml_node root, const Mechanism& mechanism, const std::vector<Variable>& variables) {
   pugi::xml_node all = root.append_child("ModelVariables");
   for (const Variable& variable : variables) {
     const char* const type = variable.type() == Variable::Type::real      ? "Float64"
                              : variable.type() == Variable::Type::integer ? "Int32"
                                                                           : "String";
     pugi::xml_node node = all.append_child(type);
-    add_common(node, variable, 0, instance.mechanism());
-    if (variable.type() == Variable::Type::real) add_numbers(node, variable, instance);
+    add_common(node, variable, 0, mechanism);
+    if (variable.type() == Variable::Type::real) add_numbers(node, variable);
     if (variable.dimension > 0) set(node.append_child("Dimension"), "start", std::to_string(variable.dimension));
   }
 }
@@ -239,8 +237,8 @@ std::string model_description(const ModelDescription& d, const Instance& instanc
   set(experiment, "startTime", "0");
   set(experiment, "stopTime", "10");
   set(experiment, "stepSize", shortest(period));
-  d.version == FmiVersion::fmi2 ? add_variables_2(root, instance, variables)
-                                : add_variables_3(root, instance, variables);
+  d.version == FmiVersion::fmi2 ? add_variables_2(root, instance.mechanism(), variables)
+                                : add_variables_3(root, instance.mechanism(), variables);
   add_structure(root, d.version, variables);
   std::ostringstream text;
   document.save(text, "  ");

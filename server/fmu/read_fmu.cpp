@@ -9,6 +9,7 @@
 #include "proto/printable.h"
 #include "server/fmu/fmu.h"
 #include "server/fmu/rules.h"
+#include "server/fmu/terminals.h"
 #include "server/output/csv.h"
 
 namespace rigstep::server {
@@ -100,29 +101,28 @@ double positive(pugi::xml_node node, const char* attribute, Rules& rules, const 
   return value && *value > 0.0 ? *value : 0.0;
 }
 
+// The element `top` of a file; throws FmuError where it has none.
+pugi::xml_node read_xml(const fs::path& folder, const char* name, const char* top, pugi::xml_document& document) {
+  const std::string text = config::read_text_file((folder / name).string(), config::kLargestConfigFile);
+  const pugi::xml_parse_result parsed =
+      document.load_buffer(text.data(), text.size(), pugi::parse_default, pugi::encoding_utf8);
+  if (!parsed)
+    throw FmuError(
+        fmt::format("{}: is no XML that can be read ({} at byte {})", name, parsed.description(), parsed.offset));
+  const pugi::xml_node root = document.child(top);
+  if (!root) throw FmuError(fmt::format("{}: has no <{}> at its top", name, top));
+  return root;
+}
+
 }  // namespace
 
 fs::path Fmu::binary() const {
-  const char* const platform = version == FmiVersion::fmi2 ? "linux64" :
-#if defined(__aarch64__)
-                                                           "aarch64-linux";
-#else
-                                                           "x86_64-linux";
-#endif
-  return folder / "binaries" / platform / (model_identifier + ".so");
+  return folder / "binaries" / (version == FmiVersion::fmi2 ? "linux64" : kPlatform) / (model_identifier + ".so");
 }
 
 Fmu read_fmu(const fs::path& folder, const Extracted& extracted) {
   pugi::xml_document document;
-  const fs::path path = folder / "modelDescription.xml";
-  const std::string text = config::read_text_file(path.string(), config::kLargestConfigFile);
-  const pugi::xml_parse_result parsed =
-      document.load_buffer(text.data(), text.size(), pugi::parse_default, pugi::encoding_utf8);
-  if (!parsed)
-    throw FmuError(fmt::format("modelDescription.xml: is no XML that can be read ({} at byte {})", parsed.description(),
-                               parsed.offset));
-  const pugi::xml_node root = document.child("fmiModelDescription");
-  if (!root) throw FmuError("modelDescription.xml: has no <fmiModelDescription> at its top");
+  const pugi::xml_node root = read_xml(folder, "modelDescription.xml", "fmiModelDescription", document);
   Fmu fmu;
   const std::string version = text_of(root, "fmiVersion");
   if (version == "2.0" || version == "3.0" || version.rfind("3.0.", 0) == 0)
@@ -148,6 +148,11 @@ Fmu read_fmu(const fs::path& folder, const Extracted& extracted) {
     if (node.type() == pugi::node_element) fmu.variables.push_back(variable_of(node, fmu.version, rules));
   check_description(root, fmu, rules);
   check_files(extracted, fmu, rules);
+  if (fmu.version == FmiVersion::fmi3 && fs::exists(folder / kTerminalsFile)) {
+    pugi::xml_document terminals;
+    const pugi::xml_node top = read_xml(folder, kTerminalsFile, "fmiTerminalsAndIcons", terminals);
+    check_terminals(top, fmu, extracted, rules);
+  }
   fmu.violations = rules.take();
   return fmu;
 }

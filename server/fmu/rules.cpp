@@ -18,7 +18,7 @@ const char* clause(FmiVersion version, Rule rule) {
   const bool is_2 = version == FmiVersion::fmi2;
   switch (rule) {
     case Rule::archive:
-      return is_2 ? "FMI 2.0, 2.3" : "FMI 3.0, 2.5.1";
+      return is_2 ? "FMI 2.0, 2.3" : "FMI 3.0, 2.5";
     case Rule::root:
       return is_2 ? "FMI 2.0, 2.2.1" : "FMI 3.0, 2.4.1";
     case Rule::unit:
@@ -30,9 +30,11 @@ const char* clause(FmiVersion version, Rule rule) {
     case Rule::structure:
       return is_2 ? "FMI 2.0, 2.2.8" : "FMI 3.0, 2.4.8";
     case Rule::naming:
-      return is_2 ? "FMI 2.0, 2.2.9" : "FMI 3.0, Variable Naming Conventions";
+      return is_2 ? "FMI 2.0, 2.2.9" : "FMI 3.0, 2.4.7.5.1";
     case Rule::functions:
       return is_2 ? "FMI 2.0, 2.1.1" : "FMI 3.0, Header Files and Naming of Functions";
+    case Rule::terminals:
+      return "FMI 3.0, 2.4.9";
   }
   return "";
 }
@@ -45,34 +47,44 @@ bool is_c_name(const std::string& name) {
   return !name.empty() && is_structured_name(name) && name.find_first_of(".[") == std::string::npos;
 }
 
+bool has_file(const Extracted& extracted, const std::string& name) {
+  return std::find(extracted.names.begin(), extracted.names.end(), name) != extracted.names.end();
+}
+
 std::string in_quotes(const std::string& text) { return "\"" + wire::printable(text) + "\""; }
 
-// The elements below the root: known, and in the order of the schema.
-void check_order(pugi::xml_node root, FmiVersion version, Rules& rules) {
-  const std::vector<std::string> order =
-      version == FmiVersion::fmi2
-          ? std::vector<std::string>{"ModelExchange",     "CoSimulation",   "UnitDefinitions",
-                                     "TypeDefinitions",   "LogCategories",  "DefaultExperiment",
-                                     "VendorAnnotations", "ModelVariables", "ModelStructure"}
-          : std::vector<std::string>{"ModelExchange",   "CoSimulation",  "ScheduledExecution", "UnitDefinitions",
-                                     "TypeDefinitions", "LogCategories", "DefaultExperiment",  "ModelVariables",
-                                     "ModelStructure",  "Annotations"};
+// The elements below `parent`: known, in the order of the schema, and each once but those of `lists`.
+void check_order(pugi::xml_node parent, const std::vector<std::string>& order, const std::set<std::string>& lists,
+                 Rule rule, Rules& rules) {
   std::size_t last = 0;
   std::set<std::string> seen;
-  for (const pugi::xml_node child : root.children()) {
+  for (const pugi::xml_node child : parent.children()) {
     if (child.type() != pugi::node_element) continue;
     const std::string name = child.name();
     const auto at = static_cast<std::size_t>(std::find(order.begin(), order.end(), name) - order.begin());
     if (at == order.size())
-      rules.broken(Rule::root, "<" + wire::printable(name) + "> is no element of fmiModelDescription");
-    else if (!seen.insert(name).second)
-      rules.broken(Rule::root, "<" + name + "> stands there twice");
+      rules.broken(rule, "<" + wire::printable(name) + "> is no element of " + parent.name());
+    else if (!seen.insert(name).second && lists.count(name) == 0)
+      rules.broken(rule, "<" + name + "> stands there twice");
     else if (at < last)
-      rules.broken(Rule::root, "<" + name + "> stands after <" + order[last] + ">, the order is fixed");
+      rules.broken(rule, "<" + name + "> stands after <" + order[last] + ">, the order is fixed");
     last = at == order.size() ? last : std::max(last, at);
   }
+}
+
+void check_elements(pugi::xml_node root, FmiVersion version, Rules& rules) {
+  if (version == FmiVersion::fmi2)
+    check_order(root,
+                {"ModelExchange", "CoSimulation", "UnitDefinitions", "TypeDefinitions", "LogCategories",
+                 "DefaultExperiment", "VendorAnnotations", "ModelVariables", "ModelStructure"},
+                {}, Rule::root, rules);
+  else
+    check_order(root,
+                {"ModelExchange", "CoSimulation", "ScheduledExecution", "UnitDefinitions", "TypeDefinitions",
+                 "LogCategories", "DefaultExperiment", "ModelVariables", "ModelStructure", "Annotations"},
+                {}, Rule::root, rules);
   for (const char* needed : {"ModelVariables", "ModelStructure"})
-    if (seen.count(needed) == 0) rules.broken(Rule::root, fmt::format("<{}> is missing", needed));
+    if (!root.child(needed)) rules.broken(Rule::root, fmt::format("<{}> is missing", needed));
 }
 
 void check_root(pugi::xml_node root, const Fmu& fmu, Rules& rules) {
@@ -212,6 +224,77 @@ void check_structure(pugi::xml_node root, const Fmu& fmu, Rules& rules) {
   }
 }
 
+// attribute: that names a variable; null: there is none, which is told
+const FmuVariable* member_variable(pugi::xml_node member, const char* attribute, const std::string& where,
+                                   const Fmu& fmu, Rules& rules) {
+  const std::string name = member.attribute(attribute).value();
+  const auto v = std::find_if(fmu.variables.begin(), fmu.variables.end(),
+                              [&](const FmuVariable& variable) { return variable.name == name; });
+  if (v == fmu.variables.end()) {
+    rules.broken(Rule::terminals, fmt::format("{}: {} {} is no variable", where, attribute, in_quotes(name)));
+    return nullptr;
+  }
+  if (!is_one_of(v->causality, {"input", "output", "parameter", "calculatedParameter"}))
+    rules.broken(Rule::terminals, where + ": " + in_quotes(name) + " is neither input nor output nor parameter");
+  return &*v;
+}
+
+// Those of a standard or tool of its own have a name with its domain or vendor in front.
+bool is_known_or_of_others(const std::string& name, std::initializer_list<const char*> known) {
+  return is_one_of(name, known) || name.find('.') != std::string::npos || name.rfind('_', 0) == 0;
+}
+
+void check_members(pugi::xml_node terminal, const std::string& where, const Fmu& fmu, Rules& rules) {
+  const bool needs_names = std::string(terminal.attribute("matchingRule").value()) != "sequence";
+  std::set<std::string> names;
+  int flows = 0;
+  for (const pugi::xml_node member : terminal.children("TerminalMemberVariable")) {
+    const std::string kind = member.attribute("variableKind").value(), name = member.attribute("memberName").value();
+    const FmuVariable* const variable = member_variable(member, "variableName", where, fmu, rules);
+    if (!is_known_or_of_others(kind, {"signal", "inflow", "outflow"}))
+      rules.broken(Rule::terminals, where + ": variableKind " + in_quotes(kind) + " is none");
+    if (needs_names && name.empty()) rules.broken(Rule::terminals, where + ": a member has no memberName");
+    if (!name.empty() && !names.insert(name).second)
+      rules.broken(Rule::terminals, where + ": memberName " + in_quotes(name) + " stands there twice");
+    const bool is_flow = is_one_of(kind, {"inflow", "outflow"});
+    flows += is_flow;
+    if (is_flow && variable != nullptr && variable->elements != 1)
+      rules.broken(Rule::terminals, where + ": " + in_quotes(variable->name) + " flows and is no scalar");
+  }
+  for (const pugi::xml_node member : terminal.children("TerminalStreamMemberVariable")) {
+    const FmuVariable* const in = member_variable(member, "inStreamVariableName", where, fmu, rules);
+    const FmuVariable* const out = member_variable(member, "outStreamVariableName", where, fmu, rules);
+    if (in != nullptr && out != nullptr && in->elements != out->elements)
+      rules.broken(Rule::terminals, where + ": a stream has unequal sizes in and out");
+    if (flows > 1) rules.broken(Rule::terminals, where + ": has a stream and more than one flow");
+  }
+}
+
+// path: of the terminals around it, with dots behind; at most kDeepest of them
+void check_terminal_list(pugi::xml_node parent, const std::string& path, int depth, const Fmu& fmu,
+                         const Extracted& extracted, Rules& rules) {
+  constexpr int kDeepest = 20;
+  std::set<std::string> names;
+  for (const pugi::xml_node terminal : parent.children("Terminal")) {
+    const std::string name = terminal.attribute("name").value(), where = "terminal " + in_quotes(path + name);
+    if (name.empty()) rules.broken(Rule::terminals, "a terminal has no name");
+    if (!names.insert(name).second) rules.broken(Rule::terminals, where + ": another one has this name");
+    const std::string rule = terminal.attribute("matchingRule").value();
+    if (!is_known_or_of_others(rule, {"plug", "bus", "sequence"}))
+      rules.broken(Rule::terminals, where + ": matchingRule " + in_quotes(rule) + " is none");
+    check_order(terminal,
+                {"TerminalMemberVariable", "TerminalStreamMemberVariable", "Terminal",
+                 "TerminalGraphicalRepresentation", "Annotations"},
+                {"TerminalMemberVariable", "TerminalStreamMemberVariable", "Terminal"}, Rule::terminals, rules);
+    check_members(terminal, where, fmu, rules);
+    if (const pugi::xml_node picture = terminal.child("TerminalGraphicalRepresentation")) {
+      const std::string icon = std::string("terminalsAndIcons/") + picture.attribute("iconBaseName").value() + ".png";
+      if (!has_file(extracted, icon)) rules.broken(Rule::terminals, where + ": " + in_quotes(icon) + " is missing");
+    }
+    if (depth < kDeepest) check_terminal_list(terminal, path + name + ".", depth + 1, fmu, extracted, rules);
+  }
+}
+
 }  // namespace
 
 void Rules::broken(Rule rule, const std::string& text) {
@@ -219,7 +302,7 @@ void Rules::broken(Rule rule, const std::string& text) {
 }
 
 void check_description(pugi::xml_node root, const Fmu& fmu, Rules& rules) {
-  check_order(root, fmu.version, rules);
+  check_elements(root, fmu.version, rules);
   check_root(root, fmu, rules);
   const std::set<std::string> units = check_units(root, rules);
   const bool is_structured = std::string(root.attribute("variableNamingConvention").value()) == "structured";
@@ -227,10 +310,17 @@ void check_description(pugi::xml_node root, const Fmu& fmu, Rules& rules) {
   check_structure(root, fmu, rules);
 }
 
+void check_terminals(pugi::xml_node root, const Fmu& fmu, const Extracted& extracted, Rules& rules) {
+  check_order(root, {"GraphicalRepresentation", "Terminals", "Annotations"}, {}, Rule::terminals, rules);
+  const std::string version = root.attribute("fmiVersion").value();
+  if (version != "3.0" && version.rfind("3.0.", 0) != 0)
+    rules.broken(Rule::terminals, "fmiVersion " + in_quotes(version) + " is not that of modelDescription.xml");
+  check_order(root.child("Terminals"), {"Terminal"}, {"Terminal"}, Rule::terminals, rules);
+  check_terminal_list(root.child("Terminals"), "", 0, fmu, extracted, rules);
+}
+
 void check_files(const Extracted& extracted, const Fmu& fmu, Rules& rules) {
-  const auto has = [&](const std::string& name) {
-    return std::find(extracted.names.begin(), extracted.names.end(), name) != extracted.names.end();
-  };
+  const auto has = [&](const std::string& name) { return has_file(extracted, name); };
   const auto has_folder = [&](const std::string& folder) {
     return std::any_of(extracted.names.begin(), extracted.names.end(),
                        [&](const std::string& name) { return name.rfind(folder, 0) == 0; });

@@ -93,7 +93,8 @@ Unit::Unit(const std::string& resources, const std::string& token, Standard stan
                               needed + ": description, resources and binary must come from one .fmu");
   config::set_start_parameters(mechanism, rig);
   instance_.emplace(std::move(mechanism), settings_of(rig), std::span<const ParameterValue>());
-  variables_ = variables_of(instance_->mechanism());
+  variables_ = variables_of(instance_->mechanism(), config::input_policies(rig, instance_->mechanism()));
+  set_start_inputs();
   for (std::size_t i = 0; i < variables_.size(); ++i)
     for (int element = 0; element < variables_[i].elements(); ++element) places_.push_back({i, element});
   for (std::size_t i = 0; i < instance_->mechanism().parameters().size(); ++i)
@@ -145,17 +146,25 @@ Status Unit::reset() noexcept {
   asked_ = defaults_;
   if (!build_if_changed()) return Status::error;
   instance_->reset();
+  set_start_inputs();
   start_time_ = 0.0;
   has_stop_time_ = false;
   phase_ = kInstantiated;
   return Status::ok;
 }
 
-// put(variable, element, k) of all values, false: refused, and told why
+void Unit::set_start_inputs() noexcept {
+  for (const Variable& variable : variables_)
+    if (variable.source == Variable::Source::input)
+      instance_->inputs()[static_cast<std::size_t>(variable.index)] = variable.start;
+}
+
+// put(variable, element, k) of all values; where it is not ok, the instance's error() is told
 template <class Put>
 Status Unit::for_values(const std::uint32_t* references, std::size_t count, std::size_t room, Variable::Type type,
                         const Put& put) noexcept {
   std::size_t at = 0;
+  Status worst = Status::ok;
   for (std::size_t i = 0; i < count; ++i) {
     const std::uint32_t reference = references[i];
     const Place place = reference < places_.size() ? places_[reference] : Place{variables_.size(), 0};
@@ -171,10 +180,14 @@ Status Unit::for_values(const std::uint32_t* references, std::size_t count, std:
       return fail(Status::error, Text("%s has %d values, there is room for %zu: count the elements of all variables",
                                       variable.name.c_str(), elements, room - at)
                                      .text);
-    for (int k = 0; k < elements; ++k)
-      if (!put(variable, place.element + k, at++)) return fail(Status::error, instance_->error());
+    for (int k = 0; k < elements; ++k) {
+      const Status status = put(variable, place.element + k, at++);
+      if (status >= Status::error) return fail(status, instance_->error());
+      if (status != Status::ok) tell(status, instance_->error());
+      worst = std::max(worst, status);
+    }
   }
-  if (at == room) return Status::ok;
+  if (at == room) return worst;
   return fail(Status::error, Text("room for %zu values was given, the variables have %zu", room, at).text);
 }
 
@@ -183,7 +196,7 @@ Status Unit::get_reals(const std::uint32_t* references, std::size_t count, doubl
   return for_values(references, count, room, Variable::Type::real,
                     [&](const Variable& variable, int element, std::size_t k) {
                       values[k] = number(variable, element);
-                      return true;
+                      return Status::ok;
                     });
 }
 
@@ -191,7 +204,7 @@ Status Unit::get_integers(const std::uint32_t* references, std::size_t count, st
                           std::size_t room) noexcept {
   return for_values(references, count, room, Variable::Type::integer, [&](const Variable&, int, std::size_t k) {
     values[k] = static_cast<std::int32_t>(instance_->report().status);
-    return true;
+    return Status::ok;
   });
 }
 
@@ -201,7 +214,7 @@ Status Unit::get_texts(const std::uint32_t* references, std::size_t count, const
   return for_values(references, count, room, Variable::Type::text, [&](const Variable&, int, std::size_t k) {
     std::snprintf(state_hash_, sizeof state_hash_, "%016llx", static_cast<unsigned long long>(instance_->state_hash()));
     values[k] = state_hash_;
-    return true;
+    return Status::ok;
   });
 }
 
@@ -238,30 +251,33 @@ double Unit::number(const Variable& variable, int element) const noexcept {
   return 0.0;
 }
 
-// false: instance_->error() says why not
-bool Unit::set_number(const Variable& variable, double value) noexcept {
+// warning: a value in the range was set instead; error: none. instance_->error() says so
+Status Unit::set_number(const Variable& variable, double value) noexcept {
   const bool before_start = (phase_ & (kInstantiated | kInitialization)) != 0;
   if (variable.source == Variable::Source::input) {
     if (!std::isfinite(value)) {
       instance_->explain("input %s: %g is no finite number: give one", variable.name.c_str(), value);
-      return false;
+      return Status::error;
     }
-    instance_->inputs()[static_cast<std::size_t>(variable.index)] = value;
-    return true;
+    const double limited = std::clamp(value, variable.minimum, variable.maximum);
+    instance_->inputs()[static_cast<std::size_t>(variable.index)] = limited;
+    if (limited == value) return Status::ok;
+    instance_->explain("input %s: %g is out of range, %g is applied: give %g to %g %s", variable.name.c_str(), value,
+                       limited, variable.minimum, variable.maximum, variable.unit.c_str());
+    return Status::warning;
   }
   if (variable.source != Variable::Source::parameter) {
     instance_->explain("%s cannot be set: inputs and parameters can", variable.name.c_str());
-    return false;
+    return Status::error;
   }
-  if (!before_start) return instance_->set_parameter(variable.index, value);
-  const Parameter& parameter = instance_->mechanism().parameters()[static_cast<std::size_t>(variable.index)];
-  if (!parameter.allows(value)) {
+  if (!before_start) return instance_->set_parameter(variable.index, value) ? Status::ok : Status::error;
+  if (!(value >= variable.minimum && value <= variable.maximum)) {
     instance_->explain("parameter %s: %g is out of range: give %g to %g %s", variable.name.c_str(), value,
-                       parameter.minimum, parameter.maximum, parameter.unit.c_str());
-    return false;
+                       variable.minimum, variable.maximum, variable.unit.c_str());
+    return Status::error;
   }
   asked_[static_cast<std::size_t>(variable.index)] = value;
-  return true;
+  return Status::ok;
 }
 
 bool Unit::build_if_changed() noexcept {

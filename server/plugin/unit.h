@@ -80,7 +80,8 @@ class Unit {
   Status for_values(const std::uint32_t* references, std::size_t count, std::size_t room, Variable::Type type,
                     const Put& put) noexcept;
   double number(const Variable& variable, int element) const noexcept;
-  bool set_number(const Variable& variable, double value) noexcept;
+  void set_start_inputs() noexcept;
+  Status set_number(const Variable& variable, double value) noexcept;
   bool build_if_changed() noexcept;
   bool build(std::span<const double> parameters) noexcept;
   bool restore_instance(std::span<const std::byte> bytes, std::span<const double> parameters) noexcept;

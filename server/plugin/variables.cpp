@@ -25,20 +25,30 @@ class Table {
 
 }  // namespace
 
-std::vector<Variable> variables_of(const Mechanism& mechanism) {
+std::vector<Variable> variables_of(const Mechanism& mechanism, std::span<const InputPolicy> policies) {
   using Source = Variable::Source;
   Table table;
-  const auto add_channels = [&table](Source source, const std::vector<Channel>& channels) {
-    for (std::size_t i = 0; i < channels.size(); ++i)
-      table.add({source, static_cast<int>(i), channels[i].name, channels[i].unit, ""});
-  };
   // channels first: they keep the names that they have in the service
-  add_channels(Source::input, mechanism.input_channels());
-  add_channels(Source::output, mechanism.output_channels());
+  for (std::size_t i = 0; i < mechanism.input_channels().size(); ++i) {
+    const Channel& channel = mechanism.input_channels()[i];
+    Variable input{Source::input, static_cast<int>(i), channel.name, channel.unit, ""};
+    input.start = policies[i].safe;
+    input.minimum = policies[i].minimum;
+    input.maximum = policies[i].maximum;
+    table.add(std::move(input));
+  }
+  for (std::size_t i = 0; i < mechanism.output_channels().size(); ++i) {
+    const Channel& channel = mechanism.output_channels()[i];
+    table.add({Source::output, static_cast<int>(i), channel.name, channel.unit, ""});
+  }
   for (std::size_t i = 0; i < mechanism.parameters().size(); ++i) {
     const Parameter& parameter = mechanism.parameters()[i];
-    table.add({Source::parameter, static_cast<int>(i), parameter.name, parameter.unit,
-               parameter.tunable ? "may change between two steps" : "only before the start"});
+    Variable variable{Source::parameter, static_cast<int>(i), parameter.name, parameter.unit,
+                      parameter.tunable ? "may change between two steps" : "only before the start"};
+    variable.start = parameter.value;
+    variable.minimum = parameter.minimum;
+    variable.maximum = parameter.maximum;
+    table.add(std::move(variable));
   }
   table.add({Source::time, 0, "time", "s", "simulated time"});
   table.add({Source::step_status, 0, "rigstep.step_status", "",

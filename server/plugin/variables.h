@@ -3,10 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "core/mechanism/mechanism.h"
+#include "core/mechanism/signals.h"
 
 namespace rigstep::plugin {
 
@@ -28,6 +31,10 @@ struct Variable {
   std::string name, unit, description;
   int dimension = 0;  // 0: a scalar; else a vector of so many elements, which FMI 2.0 has as scalars NAME[1] to NAME[n]
   std::uint32_t reference = 0;  // value reference; in FMI 2.0 that of the first element, the others follow
+  // of an input or a parameter [unit]
+  double start = 0.0;
+  double minimum = -std::numeric_limits<double>::infinity();
+  double maximum = std::numeric_limits<double>::infinity();
 
   Type type() const {
     return source == Source::step_status ? Type::integer : source == Source::state_hash ? Type::text : Type::real;
@@ -35,7 +42,7 @@ struct Variable {
   int elements() const { return dimension == 0 ? 1 : dimension; }
 };
 
-// In the order of their value references.
-std::vector<Variable> variables_of(const Mechanism& mechanism);
+// In the order of their value references. policies: of each input channel; its safe value is the start value.
+std::vector<Variable> variables_of(const Mechanism& mechanism, std::span<const InputPolicy> policies);
 
 }  // namespace rigstep::plugin

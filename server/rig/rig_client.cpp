@@ -9,6 +9,7 @@
 #include "server/rig/client_session.h"
 #include "server/rig/parameters.h"
 #include "server/rig/rig_requests.h"
+#include "server/rig/snapshot_transfer.h"
 
 namespace rigstep::server {
 
@@ -33,9 +34,8 @@ class RigClient::Session {
     if (!link_.open(timeout_s, [this](const wire::Welcome& welcome, const ClientSession::Arrival&) { start(welcome); }))
       return false;
     std::vector<RigChannel> inputs, outputs;
-    const auto take_any = [this](const ClientSession::Arrival& arrival) { return take(arrival); };
-    if (!read_channels(link_, take_any, wire::INPUT, input_channels_, timeout_s, inputs) ||
-        !read_channels(link_, take_any, wire::OUTPUT, output_channels_, timeout_s, outputs))
+    if (!read_channels(link_, take_any_, wire::INPUT, input_channels_, timeout_s, inputs) ||
+        !read_channels(link_, take_any_, wire::OUTPUT, output_channels_, timeout_s, outputs))
       return false;
     if (known_ &&
         !(are_equal(inputs, server_.inputs) && are_equal(outputs, server_.outputs) && period_ns == server_.period_ns))
@@ -57,28 +57,33 @@ class RigClient::Session {
     }
   }
 
-  bool reset_fault(double timeout_s) {
-    return connected_ && server::reset_fault(
-                             link_, [this](const ClientSession::Arrival& arrival) { return take(arrival); }, timeout_s);
-  }
+  bool reset_fault(double timeout_s) { return connected_ && server::reset_fault(link_, take_any_, timeout_s); }
 
   bool command(RigCommand command, std::uint32_t steps, double timeout_s) {
-    return connected_ && server::request_command(
-                             link_, [this](const ClientSession::Arrival& arrival) { return take(arrival); }, command,
-                             steps, timeout_s);
+    const auto kind = static_cast<wire::Command::Kind>(command);
+    return connected_ && request_command(link_, take_any_, kind, steps, 0, timeout_s);
+  }
+
+  std::string snapshot(double timeout_s) {
+    if (!connected_) throw NetworkError(link_.socket().no_answer());
+    return fetch_snapshot(link_, take_any_, timeout_s);
+  }
+
+  bool reset_to(std::string_view snapshot, double timeout_s) {
+    if (!connected_) return false;
+    const std::uint64_t transfer = send_snapshot(link_, take_any_, snapshot, timeout_s);
+    return request_command(link_, take_any_, wire::Command::RESET_TO_FILE, 0, transfer, timeout_s);
   }
 
   std::vector<RigParameter> parameters(double timeout_s) {
     if (!connected_) return {};
-    return server::read_parameters(
-        link_, [this](const ClientSession::Arrival& arrival) { return take(arrival); }, timeout_s);
+    return read_parameters(link_, take_any_, timeout_s);
   }
 
   std::uint64_t set_parameters(const std::vector<RigParameterValue>& values, std::uint32_t ramp_steps,
                                double timeout_s) {
     if (!connected_) return 0;
-    return server::set_parameters(
-        link_, [this](const ClientSession::Arrival& arrival) { return take(arrival); }, values, ramp_steps, timeout_s);
+    return server::set_parameters(link_, take_any_, values, ramp_steps, timeout_s);
   }
 
   void leave(const std::string& words) {
@@ -152,6 +157,7 @@ class RigClient::Session {
   bool known_ = false;  // the server's channels
   std::size_t input_channels_ = 0, output_channels_ = 0;
   std::string refused_here_;  // why this rig does not want the server
+  const TakeDatagram take_any_ = [this](const ClientSession::Arrival& arrival) { return take(arrival); };
 
   // A datagram of the session.
   wire::DecodeStatus take(const ClientSession::Arrival& arrival) {
@@ -191,6 +197,10 @@ bool RigClient::keys_locked() const noexcept { return session_->link_.keys_locke
 bool RigClient::reset_fault(double timeout_s) { return session_->reset_fault(timeout_s); }
 bool RigClient::command(RigCommand command, std::uint32_t steps, double timeout_s) {
   return session_->command(command, steps, timeout_s);
+}
+std::string RigClient::snapshot(double timeout_s) { return session_->snapshot(timeout_s); }
+bool RigClient::reset_to(std::string_view snapshot, double timeout_s) {
+  return session_->reset_to(snapshot, timeout_s);
 }
 std::vector<RigParameter> RigClient::parameters(double timeout_s) { return session_->parameters(timeout_s); }
 std::uint64_t RigClient::set_parameters(const std::vector<RigParameterValue>& values, std::uint32_t ramp_steps,

@@ -13,6 +13,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "proto/frame.h"
@@ -122,6 +123,12 @@ class __attribute__((visibility("default"))) RigClient {
   // As the controller: has the server run, hold and so on; steps: of RigCommand::step. False: the state of the run does
   // not permit it, or no answer came.
   bool command(RigCommand command, std::uint32_t steps, double timeout_s);
+  // The bytes of a snapshot file, as `rigstep snapshot` writes it. Throws std::runtime_error with the server's words
+  // where it refuses, and where no answer came.
+  std::string snapshot(double timeout_s);
+  // As the controller: sets the run back to the state of such a file. False: the state of the run does not permit it,
+  // or no answer came. Throws std::runtime_error where the server refuses the file.
+  bool reset_to(std::string_view snapshot, double timeout_s);
   // The parameters of the mechanism with what acts now. Empty also where no answer came.
   std::vector<RigParameter> parameters(double timeout_s);
   // As the controller: changes tunable parameters between two steps, all of them between the same two; over so many

@@ -57,8 +57,8 @@ bool reset_fault(ClientSession& link, const TakeDatagram& take, double timeout_s
   }
 }
 
-bool request_command(ClientSession& link, const TakeDatagram& take, RigCommand command, std::uint32_t steps,
-                     double timeout_s) {
+bool request_command(ClientSession& link, const TakeDatagram& take, wire::Command::Kind kind, std::uint32_t steps,
+                     std::uint64_t transfer, double timeout_s) {
   std::optional<std::uint32_t> before;
   bool refused = false, done = false;
   const auto take_report = [&](const ClientSession::Arrival& arrival) {
@@ -72,8 +72,7 @@ bool request_command(ClientSession& link, const TakeDatagram& take, RigCommand c
     return true;
   };
   const auto query = [&] { link.send(link.codec().encode_status_query(true)); };
-  const auto kind = static_cast<wire::Command::Kind>(command);
-  const auto ask = [&] { link.send(link.codec().encode_command(kind, steps, *before)); };
+  const auto ask = [&] { link.send(link.codec().encode_command(kind, steps, *before, transfer)); };
   try {
     return link.ask(timeout_s, query, take_report) && link.ask(timeout_s, ask, take_report) && done;
   } catch (const NetworkError&) {

@@ -21,9 +21,10 @@ bool read_channels(ClientSession& link, const TakeDatagram& take, wire::Directio
 // Clears the fault that is latched. False: none is, stopped, or no answer came.
 bool reset_fault(ClientSession& link, const TakeDatagram& take, double timeout_s);
 
-// Asks for a transition of the run. False: not permitted now, stopped, or no answer came.
-bool request_command(ClientSession& link, const TakeDatagram& take, RigCommand command, std::uint32_t steps,
-                     double timeout_s);
+// Asks for a transition of the run; transfer: that of a snapshot file, of RESET_TO_FILE. False: not permitted now,
+// stopped, or no answer came.
+bool request_command(ClientSession& link, const TakeDatagram& take, wire::Command::Kind kind, std::uint32_t steps,
+                     std::uint64_t transfer, double timeout_s);
 
 bool are_equal(const std::vector<RigChannel>& a, const std::vector<RigChannel>& b);
 

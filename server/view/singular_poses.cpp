@@ -8,7 +8,7 @@
 namespace rigstep::server {
 namespace {
 
-constexpr std::size_t kMostBodies = 150;  // the margin takes some 100 us then
+constexpr std::size_t kMostBodiesOfMargin = 150;  // the margin takes some 100 us then
 
 // A joint that is no edge of the tree closes a loop.
 std::vector<bool> joints_in_loops(const Mechanism& m) {
@@ -23,7 +23,7 @@ std::vector<bool> joints_in_loops(const Mechanism& m) {
 }  // namespace
 
 SingularPoses::SingularPoses(const Mechanism& m) : in_loop_(joints_in_loops(m)) {
-  if (m.bodies().size() > kMostBodies) return;
+  if (m.bodies().size() > kMostBodiesOfMargin) return;
   try {
     auto plan = std::make_unique<index3::Plan>(index3::make_plan(m, {}));
     if (!plan->has_loops) return;

@@ -27,12 +27,13 @@ declared=$(grep -oE '\brigstep_[a-z_]+\(' "$header" | tr -d '(' | sort -u | grep
 exported=$(nm -D --defined-only "$library" | awk '$2 == "T" { sub(/@@RIGSTEP_1$/, "", $3); print $3 }' | sort)
 [[ $declared == "$exported" ]] || fail "rigstep.h and the library differ: $(diff <(echo "$declared") <(echo "$exported"))"
 nm -D --defined-only "$library" | grep -vE ' (T rigstep_[a-z_]+@@RIGSTEP_1|A RIGSTEP_1)$' >out && fail "it exports more"
-# needs_c_library_only FILE: and of it no function that is newer than glibc 2.31
+# needs_c_library_only FILE [PREFIX]: and of it no function that is newer than glibc 2.17; PREFIX: of its objdump
 needs_c_library_only() {
-  objdump -p "$1" | sed -n 's/^ *NEEDED *//p' | grep -vxE 'lib(c|m|pthread)\.so\.[0-9]|ld-linux-.*' >out && fail "$1 needs more"
+  local objdump=${2:-}objdump
+  "$objdump" -p "$1" | sed -n 's/^ *NEEDED *//p' | grep -vxE 'lib(c|m|pthread)\.so\.[0-9]|ld-linux-.*' >out && fail "$1 needs more"
   local newest
-  newest=$(objdump -T "$1" | grep -oE 'GLIBC_[0-9.]+' | sort -uV | tail -n 1)
-  [[ $(printf '%s\nGLIBC_2.31\n' "$newest" | sort -V | tail -n 1) == GLIBC_2.31 ]] || fail "$1 needs $newest"
+  newest=$("$objdump" -T "$1" | grep -oE 'GLIBC_[0-9.]+' | sort -uV | tail -n 1)
+  [[ $(printf '%s\nGLIBC_2.17\n' "$newest" | sort -V | tail -n 1) == GLIBC_2.17 ]] || fail "$1 needs $newest"
 }
 needs_c_library_only "$library"
 
@@ -95,8 +96,9 @@ for fmi in 2 3; do
   expect 0 "$RIGSTEP" fmusim "four_bar_$fmi.fmu" --stop 0.5 --output "$fmi.csv" --json && silent err
   assert_json out "d['state_hash'] == '$hash' and d['violations'] == [] and d['steps'] == 500"
   rm -rf "unit_$fmi" && "$python" -m zipfile -e "four_bar_$fmi.fmu" "unit_$fmi" || fail "four_bar_$fmi.fmu: no zip file"
-  needs_c_library_only "$(find "unit_$fmi/binaries" -name four_bar.so)"
-  nm -D --defined-only "$(find "unit_$fmi/binaries" -name four_bar.so)" | grep -vE " (T fmi$fmi[A-Z][A-Za-z0-9]+@@FMI$fmi|A FMI$fmi)$" >out &&
+  binary=unit_$fmi/binaries/$([[ $fmi == 2 ]] && echo linux64 || echo x86_64-linux)/four_bar.so
+  needs_c_library_only "$binary"
+  nm -D --defined-only "$binary" | grep -vE " (T fmi$fmi[A-Z][A-Za-z0-9]+@@FMI$fmi|A FMI$fmi)$" >out &&
     fail "the binary of FMI $fmi.0 exports more"
   for file in modelDescription.xml documentation/index.html resources/mechanism.textproto resources/rig.textproto; do
     [[ -s unit_$fmi/$file ]] || fail "FMI $fmi.0: $file is missing"
@@ -112,7 +114,28 @@ phi=$(read_attribute '[v.get("valueReference") for v in r.find("ModelVariables")
 expect 0 ./fmu_host "$PWD/unit_3" four_bar "$token" 500 0.001 "$phi"
 "$python" -c 'import sys; sys.exit(float(sys.argv[1]) != float(sys.argv[2]))' "$(cut -d, -f2 3.csv | tail -n 1)" "$(cat out)" ||
   fail "the host in C reads another phi than the command line"
+# the binary for another processor, where it was built (target aarch64) and can be run: the same bits
+if [[ -e unit_3/binaries/aarch64-linux/four_bar.so ]] && command -v qemu-aarch64 aarch64-linux-gnu-gcc >/dev/null; then
+  needs_c_library_only unit_3/binaries/aarch64-linux/four_bar.so aarch64-linux-gnu-
+  value=$(cat out)
+  expect 0 aarch64-linux-gnu-gcc -std=c11 -D_GNU_SOURCE -I"$SOURCE/server/plugin" "$SOURCE/tests/plugin/fmu_host.c" -ldl -o fmu_host_aarch64
+  expect 0 qemu-aarch64 -L /usr/aarch64-linux-gnu ./fmu_host_aarch64 "$PWD/unit_3" four_bar "$token" 500 0.001 "$phi"
+  [[ $(cat out) == "$value" ]] || fail "on aarch64 phi is $(cat out), here $value"
+fi
 expect 1 ./fmu_host "$PWD/unit_3" four_bar "{another}" 500 0.001 "$phi" && says err 'instantiation token: "{another}" is not that of'
+
+# --- a rig file gives what a mechanism file does not know
+rig=$SOURCE/config/templates/cart_pole/rig.textproto
+expect 0 "$RIGSTEP" export-fmu --rig "$rig" --period 0.002 --set rail_friction=3 --output cart_pole.fmu
+"$python" -m zipfile -e cart_pole.fmu cart_pole || fail "cart_pole.fmu: no zip file"
+grep -q 'name="force".* min="-40" max="40" start="0"' cart_pole/modelDescription.xml || fail "the force has no range"
+grep -q '^period_us: 2000$' cart_pole/resources/rig.textproto || fail "--period is lost beside --rig"
+grep -q 'name="rail_friction".* start="3"' cart_pole/modelDescription.xml || fail "--set is lost beside --rig"
+expect 0 "$RIGSTEP" fmusim cart_pole.fmu --stop 0.1 --json && assert_json out "d['violations'] == []"
+expect 2 "$RIGSTEP" export-fmu && says err 'MECHANISM: is missing'
+expect 2 "$RIGSTEP" export-fmu "$cart_pole" --rig "$rig" && says err 'excludes'
+sed "s#mechanism.textproto#$cart_pole#; s/minimum: -40/minimum: 50/" "$rig" >wrong.textproto
+expect 2 "$RIGSTEP" export-fmu --rig wrong.textproto && says err '^rigstep: wrong\.textproto:[0-9]+: input "force"\.minimum'
 
 # --- what is wrong says what and where
 expect 2 "$RIGSTEP" fmusim nothing.fmu && says err 'nothing\.fmu: is no zip file that can be read'

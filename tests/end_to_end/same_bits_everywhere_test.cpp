@@ -160,22 +160,27 @@ struct Service {
   }
 };
 
-// Steps in lockstep, lost datagrams asked for again, and changes the parameter between them.
+// One in lockstep, to the state with this number; lost datagrams are asked for again.
+void step_in_lockstep(RigClient& rig, const std::vector<double>& inputs, std::uint64_t step) {
+  bool answered = false;
+  for (int tries = 0; tries < 50 && !answered; ++tries) {
+    REQUIRE(rig.send(inputs));
+    const std::int64_t until = rt::MonotonicClock::now_ns() + 100'000'000;
+    while (!answered && rt::MonotonicClock::now_ns() < until) {
+      rig.wait_until(until);
+      for (auto arrival = rig.receive(); arrival != RigClient::Arrival::nothing; arrival = rig.receive())
+        answered = answered || (arrival == RigClient::Arrival::state && rig.state().step == step);
+    }
+  }
+  REQUIRE(answered);
+}
+
+// Changes the parameter between the steps.
 void drive_in_lockstep(RigClient& rig, const Script& script) {
   for (std::size_t k = 0; k < script.steps(); ++k) {
     if (const auto change = script.changes.find(k); change != script.changes.end())
       REQUIRE(rig.set_parameters({{script.parameter, change->second}}, 0, 5.0) == k + 1);
-    bool answered = false;
-    for (int tries = 0; tries < 50 && !answered; ++tries) {
-      REQUIRE(rig.send(script.inputs[k]));
-      const std::int64_t until = rt::MonotonicClock::now_ns() + 100'000'000;
-      while (!answered && rt::MonotonicClock::now_ns() < until) {
-        rig.wait_until(until);
-        for (auto arrival = rig.receive(); arrival != RigClient::Arrival::nothing; arrival = rig.receive())
-          answered = answered || (arrival == RigClient::Arrival::state && rig.state().step == k + 1);
-      }
-    }
-    REQUIRE(answered);
+    step_in_lockstep(rig, script.inputs[k], k + 1);
   }
 }
 
@@ -202,6 +207,28 @@ TEST_CASE("stepper, C library, FMI 2.0, FMI 3.0, lockstep and replay have the sa
     CHECK(lockstep == expected);
     CHECK(hashes_of_replay(service.recording) == expected);
   }
+}
+
+TEST_CASE("a rig takes a snapshot, sets the run back to it, and gets the same states again") {
+  const config::LoadedMechanism mechanism = test::unit_mechanism(kCases[0].file);
+  const Script script = script_of(kCases[0], mechanism.mechanism, 40);
+  Service service(mechanism, "realtime { pace: RIG }");
+  RigClient rig({.port = service.live.port()});
+  std::uint64_t step = 0;
+  const auto outputs_after_script = [&] {
+    for (const std::vector<double>& inputs : script.inputs) step_in_lockstep(rig, inputs, ++step);
+    return std::vector<double>(rig.state().output.begin(), rig.state().output.end());
+  };
+  outputs_after_script();
+  const std::string snapshot = rig.snapshot(5.0);
+  const std::vector<double> first = outputs_after_script();
+  CHECK(outputs_after_script() != first);
+  REQUIRE(rig.command(RigCommand::hold, 0, 5.0));
+  REQUIRE(rig.reset_to(snapshot, 5.0));
+  REQUIRE(rig.command(RigCommand::run, 0, 5.0));
+  CHECK(outputs_after_script() == first);
+  CHECK_THROWS_AS(rig.reset_to("no snapshot", 5.0), std::runtime_error);
+  CHECK(service.live.stop("done").lost_records == 0);
 }
 
 TEST_CASE("what a service under a deadline was given has the same states elsewhere") {

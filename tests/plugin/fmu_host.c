@@ -6,6 +6,12 @@
 
 #include "fmi3.h"
 
+#ifdef __aarch64__
+#define PLATFORM "aarch64-linux"
+#else
+#define PLATFORM "x86_64-linux"
+#endif
+
 static void *library;
 
 /* a function of the unit, or the end of the program */
@@ -32,7 +38,7 @@ static void check(fmi3Status status, const char *what) {
 int main(int count, char **arguments) {
   char path[4096], resources[4096];
   if (count != 7) return 2;
-  snprintf(path, sizeof path, "%s/binaries/x86_64-linux/%s.so", arguments[1], arguments[2]);
+  snprintf(path, sizeof path, "%s/binaries/" PLATFORM "/%s.so", arguments[1], arguments[2]);
   snprintf(resources, sizeof resources, "%s/resources/", arguments[1]);
   library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (library == NULL) return fprintf(stderr, "%s\n", dlerror()), 1;

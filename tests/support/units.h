@@ -11,6 +11,7 @@
 #include "server/fmu/archive.h"
 #include "server/fmu/export_fmu.h"
 #include "server/fmu/fmu_instance.h"
+#include "server/fmu/simulate_fmu.h"
 
 namespace rigstep::test {
 
@@ -26,11 +27,9 @@ inline config::LoadedMechanism unit_mechanism(const std::string& file, const std
 struct ExportedUnit {
   server::TemporaryFolder folder;
   std::filesystem::path file;
-  ExportedUnit(const config::LoadedMechanism& mechanism, server::FmiVersion version)
+  ExportedUnit(const config::LoadedMechanism& mechanism, server::FmiVersion version, const config::RigConfig& rig = {})
       : file(folder.path() / "unit.fmu") {
-    server::FmuExport options;
-    options.version = version;
-    server::export_fmu(mechanism, options, file);
+    server::export_fmu(mechanism, {version, rig}, file);
   }
 };
 
@@ -38,17 +37,18 @@ struct LoadedUnit {
   ExportedUnit exported;
   server::Fmu fmu;
   server::FmuBinary binary;
-  LoadedUnit(const config::LoadedMechanism& mechanism, server::FmiVersion version)
-      : exported(mechanism, version),
+  LoadedUnit(const config::LoadedMechanism& mechanism, server::FmiVersion version, const config::RigConfig& rig = {})
+      : exported(mechanism, version, rig),
         fmu(server::read_fmu(exported.folder.path() / "x",
                              server::extract_archive(exported.file, exported.folder.path() / "x"))),
         binary(fmu) {}
-  std::uint32_t reference(const std::string& name) const {
+  const server::FmuVariable& variable(const std::string& name) const {
     for (const server::FmuVariable& v : fmu.variables)
-      if (v.name == name) return v.reference;
+      if (v.name == name) return v;
     FAIL("no variable " << name);
-    return 0;
+    return fmu.variables.front();
   }
+  std::uint32_t reference(const std::string& name) const { return variable(name).reference; }
 };
 
 }  // namespace rigstep::test
