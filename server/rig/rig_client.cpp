@@ -74,6 +74,12 @@ class RigClient::Session {
         link_, [this](const ClientSession::Arrival& arrival) { return take(arrival); }, timeout_s);
   }
 
+  std::string mechanism_text(double timeout_s) {
+    if (!connected_) return {};
+    return server::read_mechanism(
+        link_, [this](const ClientSession::Arrival& arrival) { return take(arrival); }, timeout_s);
+  }
+
   std::uint64_t set_parameters(const std::vector<RigParameterValue>& values, std::uint32_t ramp_steps,
                                double timeout_s) {
     if (!connected_) return 0;
@@ -193,6 +199,7 @@ bool RigClient::command(RigCommand command, std::uint32_t steps, double timeout_
   return session_->command(command, steps, timeout_s);
 }
 std::vector<RigParameter> RigClient::parameters(double timeout_s) { return session_->parameters(timeout_s); }
+std::string RigClient::mechanism_text(double timeout_s) { return session_->mechanism_text(timeout_s); }
 std::uint64_t RigClient::set_parameters(const std::vector<RigParameterValue>& values, std::uint32_t ramp_steps,
                                         double timeout_s) {
   return session_->set_parameters(values, ramp_steps, timeout_s);
