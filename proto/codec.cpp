@@ -75,6 +75,12 @@ DecodeStatus check_piece(const SnapshotPiece& piece) {
   return fits ? DecodeStatus::ok : DecodeStatus::unexpected_content;
 }
 
+DecodeStatus check_mechanism_piece(const MechanismPiece& piece) {
+  const bool fits = piece.data().size() <= kMechanismPieceBytes && piece.total() <= config::kLargestConfigFile &&
+                    piece.offset() <= piece.total() && piece.data().size() <= piece.total() - piece.offset();
+  return fits ? DecodeStatus::ok : DecodeStatus::unexpected_content;
+}
+
 // Outputs that fit one frame and one Snapshot.
 std::size_t most_outputs() {
   std::size_t outputs = kMaxChannels;
@@ -145,6 +151,9 @@ DecodeStatus ServerCodec::decode(std::span<const std::byte> payload, std::option
     case RigToServer::kParameterQuery:
       request.first = message->parameter_query().first();
       request.parameter_request = message->parameter_query().request();
+      return DecodeStatus::ok;
+    case RigToServer::kMechanismQuery:
+      request.first = message->mechanism_query().offset();
       return DecodeStatus::ok;
     case RigToServer::kSnapshotQuery:
       request.snapshot_query = message->snapshot_query();
@@ -327,6 +336,15 @@ std::span<const std::byte> ServerCodec::encode_snapshot_piece(const SnapshotPiec
   return serialise(reply_, buffer_);
 }
 
+std::span<const std::byte> ServerCodec::encode_mechanism_piece(std::string_view text, std::uint32_t offset) {
+  MechanismPiece& piece = *reply_.mutable_mechanism_piece();
+  const std::size_t from = std::min<std::size_t>(offset, text.size());
+  piece.set_offset(static_cast<std::uint32_t>(from));
+  piece.set_total(static_cast<std::uint32_t>(text.size()));
+  piece.set_data(std::string(text.substr(from, kMechanismPieceBytes)));
+  return serialise(reply_, buffer_);
+}
+
 std::span<const std::byte> ServerCodec::encode_goodbye(std::string_view text, GoodbyeReason reason) {
   reply_.mutable_goodbye()->set_text(printable(text, kMaxTextBytes));
   reply_.mutable_goodbye()->set_reason(reason);
@@ -400,6 +418,11 @@ std::span<const std::byte> RigCodec::encode_snapshot_piece(const SnapshotPiece& 
   return serialise(request_, buffer_);
 }
 
+std::span<const std::byte> RigCodec::encode_mechanism_query(std::uint32_t offset) {
+  request_.mutable_mechanism_query()->set_offset(offset);
+  return serialise(request_, buffer_);
+}
+
 std::span<const std::byte> RigCodec::encode_parameter_set(const ParameterSet& set) {
   *request_.mutable_parameter_set() = set;
   return serialise(request_, buffer_);
@@ -466,6 +489,8 @@ DecodeStatus RigCodec::decode(std::span<const std::byte> payload, std::uint64_t 
       return check_poses(message_->poses());
     case ServerToRig::kSnapshotPiece:
       return check_piece(message_->snapshot_piece());
+    case ServerToRig::kMechanismPiece:
+      return check_mechanism_piece(message_->mechanism_piece());
     case ServerToRig::kRefusal:
     case ServerToRig::kChannelPage:
     case ServerToRig::kGoodbye:

@@ -25,7 +25,8 @@ namespace rigstep::wire {
 
 inline constexpr std::size_t kMaxTextBytes = 600;  // of a Refusal or Goodbye
 inline constexpr std::size_t kTokenBytes = 16;
-inline constexpr std::size_t kSnapshotPieceBytes = 1024;  // of a SnapshotPiece
+inline constexpr std::size_t kSnapshotPieceBytes = 1024;   // of a SnapshotPiece
+inline constexpr std::size_t kMechanismPieceBytes = 1024;  // of a MechanismPiece
 
 // Parts of the time-out: after so long a silence a restarted rig may take its own place, and so often a controller says
 // something, that it may lose one heartbeat before.
@@ -60,7 +61,7 @@ struct RigRequest {
   std::uint32_t number = 0;             // kResetFault: of the fault; kWriteBlackBox: of those written so far
   Command command;                      // kCommand
   Direction direction = INPUT;          // kChannelQuery
-  std::uint32_t first = 0;              // kChannelQuery, kParameterQuery
+  std::uint32_t first = 0;              // kChannelQuery, kParameterQuery; kMechanismQuery: the first byte
   std::uint64_t parameter_request = 0;  // kParameterQuery
   ParameterSet parameter_set;           // kParameterSet; values are finite
   SnapshotQuery snapshot_query;         // kSnapshotQuery
@@ -131,6 +132,8 @@ class ServerCodec {
   // parameter: all from `first` on; those that fit are sent.
   std::span<const std::byte> encode_parameters(ParameterReport report);
   std::span<const std::byte> encode_snapshot_piece(const SnapshotPiece& piece);
+  // What stands from `offset` on in the mechanism file; past the end nothing.
+  std::span<const std::byte> encode_mechanism_piece(std::string_view text, std::uint32_t offset);
   std::span<const std::byte> encode_goodbye(std::string_view text, GoodbyeReason reason = ENDED);
 
   const std::string& product_version() const { return product_version_; }
@@ -170,6 +173,7 @@ class RigCodec {
                                             std::uint64_t transfer = 0);
   std::span<const std::byte> encode_snapshot_query(std::uint64_t transfer, std::uint32_t offset);
   std::span<const std::byte> encode_snapshot_piece(const SnapshotPiece& piece);
+  std::span<const std::byte> encode_mechanism_query(std::uint32_t offset);
   std::span<const std::byte> encode_parameter_set(const ParameterSet& set);
   std::span<const std::byte> encode_parameter_query(std::uint32_t first, std::uint64_t request);
   std::span<const std::byte> encode_heartbeat();

@@ -53,9 +53,6 @@ std::unique_ptr<Subject> subject_of(const ViewOptions& options) {
   const std::vector<std::string>& sources = options.sources;
   if (is_address(sources.front())) {
     LiveOptions live = options.live;
-    if (live.mechanism.empty())
-      throw config::ConfigError("--mechanism: is missing: name the mechanism file that the server at " +
-                                sources.front() + " steps");
     const std::string key_file = live.target.key_file;
     live.target = parse_target(sources.front());
     live.target.key_file = key_file;
@@ -108,7 +105,8 @@ void add_page_options(CLI::App* command, ViewOptions& options) {
   command->add_option("--page-port", options.page.port, "Its TCP port; 0: any free one")->capture_default_str();
   command->add_option("--token-file", options.token_file,
                       "File with a token that browsers must show; needed beyond loopback");
-  command->add_option("--mechanism", options.live.mechanism, "Of HOST:PORT: the mechanism file that the server steps");
+  command->add_option("--mechanism", options.live.mechanism,
+                      "Of HOST:PORT: the mechanism file that the server steps; without it the server is asked for it");
   command->add_option("--key", options.live.target.key_file, "Of HOST:PORT: key file, where the server has keys")
       ->check(CLI::ExistingFile);
   command->add_flag(
@@ -153,7 +151,7 @@ Command add_view(CLI::App& app) {
       std::string(
           "Examples:\n  rigstep view config/mechanisms/four_bar.textproto\n"
           "  rigstep view before.mcap after.mcap --open\n"
-          "  rigstep view 127.0.0.1:47001 --mechanism config/mechanisms/four_bar.textproto\n"
+          "  rigstep view 127.0.0.1:47001\n"
           "  rigstep view config/mechanisms/full_car.textproto --picture full_car.svg\n"
           "  rigstep view config/mechanisms/four_bar.textproto --picture path.svg --time 2 --trace B\n\n"
           "The page needs no network beyond this machine. A mechanism file is read again whenever it changes.\n\n") +

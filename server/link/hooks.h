@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "core/mechanism/signals.h"
 #include "proto/wire.pb.h"
@@ -51,7 +52,8 @@ struct UdpHooks {
   // they cannot, for people; empty: they do.
   std::function<std::string(const wire::SnapshotQuery& query, wire::SnapshotPiece& piece)> save_snapshot = {};
   std::function<std::string(const wire::SnapshotPiece& piece, wire::SnapshotPiece& receipt)> load_snapshot = {};
-  rt::PoseMailbox* poses = nullptr;  // for who subscribes to them; outlives the link
+  std::string_view mechanism_text = {};  // the file, for who may read states; outlives the link
+  rt::PoseMailbox* poses = nullptr;      // for who subscribes to them; outlives the link
 };
 
 }  // namespace rigstep::server

@@ -123,6 +123,10 @@ DecodeStatus Sessions::handle_content(Participant& participant, const wire::Fram
       participant.poses_until_ns = came_ns + kSubscribedForNs;
       hooks_.poses->want(true);
       return DecodeStatus::ok;
+    case wire::RigToServer::kMechanismQuery:
+      if (participant.role == wire::CONSOLE || hooks_.mechanism_text.empty()) return DecodeStatus::unexpected_content;
+      outgoing_.send(codec_.encode_mechanism_piece(hooks_.mechanism_text, request_.first), participant);
+      return DecodeStatus::ok;
     case wire::RigToServer::kStatusQuery:
       outgoing_.send(codec_.encode_status(status_->report(came_ns)), participant);
       return DecodeStatus::ok;

@@ -216,6 +216,7 @@ LiveRun::LiveRun(config::RigConfig rig, bool with_outputs)
                                          wire::SnapshotPiece& piece) { return snapshot_files_.save(query, piece); },
                  .load_snapshot = [this](const wire::SnapshotPiece& piece,
                                          wire::SnapshotPiece& receipt) { return snapshot_files_.load(piece, receipt); },
+                 .mechanism_text = mechanism_.text,
                  .poses = &poses_}),
       cycle_(stepper_, cycle_settings(rig_, mechanism_.mechanism),
              {.in = &inputs_,

@@ -80,6 +80,12 @@ class RigClient::Session {
     return read_parameters(link_, take_any_, timeout_s);
   }
 
+  std::string mechanism_text(double timeout_s) {
+    if (!connected_) return {};
+    return server::read_mechanism(
+        link_, [this](const ClientSession::Arrival& arrival) { return take(arrival); }, timeout_s);
+  }
+
   std::uint64_t set_parameters(const std::vector<RigParameterValue>& values, std::uint32_t ramp_steps,
                                double timeout_s) {
     if (!connected_) return 0;
@@ -203,6 +209,7 @@ bool RigClient::reset_to(std::string_view snapshot, double timeout_s) {
   return session_->reset_to(snapshot, timeout_s);
 }
 std::vector<RigParameter> RigClient::parameters(double timeout_s) { return session_->parameters(timeout_s); }
+std::string RigClient::mechanism_text(double timeout_s) { return session_->mechanism_text(timeout_s); }
 std::uint64_t RigClient::set_parameters(const std::vector<RigParameterValue>& values, std::uint32_t ramp_steps,
                                         double timeout_s) {
   return session_->set_parameters(values, ramp_steps, timeout_s);

@@ -131,6 +131,9 @@ class __attribute__((visibility("default"))) RigClient {
   bool reset_to(std::string_view snapshot, double timeout_s);
   // The parameters of the mechanism with what acts now. Empty also where no answer came.
   std::vector<RigParameter> parameters(double timeout_s);
+  // The text of the mechanism file that the server steps. Throws std::runtime_error where no answer comes, as from
+  // servers that do not tell it. States that arrive meanwhile are skipped.
+  std::string mechanism_text(double timeout_s);
   // As the controller: changes tunable parameters between two steps, all of them between the same two; over so many
   // steps in equal parts, 0: at once. The first step that it acts in; 0: no answer came, and it may act or not. Throws
   // std::runtime_error with the server's words where it refuses; nothing has changed then.

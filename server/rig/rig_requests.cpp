@@ -37,6 +37,28 @@ bool read_channels(ClientSession& link, const TakeDatagram& take, wire::Directio
   return true;
 }
 
+std::string read_mechanism(ClientSession& link, const TakeDatagram& take, double timeout_s) {
+  std::string text;
+  std::uint32_t total = 1;
+  while (text.size() < total) {
+    const auto offset = static_cast<std::uint32_t>(text.size());
+    const auto request = [&] { link.send(link.codec().encode_mechanism_query(offset)); };
+    const auto answer = [&](const ClientSession::Arrival& arrival) {
+      if (take(arrival) != wire::DecodeStatus::ok) return false;
+      const wire::ServerToRig& message = *link.codec().message();
+      if (message.has_goodbye()) throw NetworkError("the server at " + link.socket().server() + " has stopped.");
+      if (!message.has_mechanism_piece()) return false;
+      const wire::MechanismPiece& piece = message.mechanism_piece();
+      if (piece.offset() != offset || piece.data().empty() || (offset > 0 && piece.total() != total)) return false;
+      total = piece.total();
+      text += piece.data();
+      return true;
+    };
+    if (!link.ask(timeout_s, request, answer)) return {};
+  }
+  return text;
+}
+
 bool reset_fault(ClientSession& link, const TakeDatagram& take, double timeout_s) {
   std::optional<wire::StatusReport> before;
   const auto take_report = [&](const ClientSession::Arrival& arrival) {

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "server/rig/client_session.h"
@@ -17,6 +18,10 @@ using TakeDatagram = std::function<wire::DecodeStatus(const ClientSession::Arriv
 // Appends the channels of a direction, `total` in all, page by page. False: stopped. Throws NetworkError.
 bool read_channels(ClientSession& link, const TakeDatagram& take, wire::Direction direction, std::size_t total,
                    double timeout_s, std::vector<RigChannel>& channels);
+
+// The text of the mechanism file that the server steps, piece by piece. Empty: stopped. Throws NetworkError where the
+// server has stopped, or gives no answer.
+std::string read_mechanism(ClientSession& link, const TakeDatagram& take, double timeout_s);
 
 // Clears the fault that is latched. False: none is, stopped, or no answer came.
 bool reset_fault(ClientSession& link, const TakeDatagram& take, double timeout_s);

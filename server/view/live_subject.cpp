@@ -22,6 +22,7 @@ constexpr std::size_t kMostEvents = 200;
 constexpr std::int64_t kSubscribeEveryNs = 1'000'000'000;
 constexpr int kMostStepsAtOnce = 1'000'000, kMostRamp = 1'000'000;
 constexpr auto kPatience = std::chrono::milliseconds(200);
+constexpr double kAnswerWithinS = 3.0;                // for what is asked of the server at the start
 constexpr std::int64_t kSilentForNs = 3'000'000'000;  // then the server is looked for again
 
 std::string dump(const Json& json) { return json.dump(-1, ' ', true, Json::error_handler_t::replace); }
@@ -57,14 +58,36 @@ int index_in(const std::string& text, const std::string& what, const Elements& e
   return -1;
 }
 
+// As the server tells it. Files of meshes are where the server is: those of the same name here may be other ones.
+config::LoadedMechanism mechanism_told_by(const StatusTarget& target, std::vector<std::string>& problems) {
+  const std::string source = fmt::format("{}:{}", target.host, target.port);
+  const RigClientOptions options{.host = target.host,
+                                 .port = target.port,
+                                 .product_version = product_version(),
+                                 .key_file = target.key_file,
+                                 .observe = true};
+  RigClient client(options);
+  config::LoadedMechanism loaded = parse_mechanism_text(client.mechanism_text(kAnswerWithinS), source);
+  if (loaded.mechanism.id() != client.server().mechanism_id)
+    throw MechanismFileError(source + ": what it tells is not the mechanism that it steps: give --mechanism");
+  const auto meshes = std::erase_if(
+      loaded.shapes, [](const config::DrawnShape& shape) { return shape.kind == config::DrawnShape::Kind::mesh; });
+  if (meshes > 0)
+    problems.push_back(
+        fmt::format("{} meshes are not drawn, their files are at the server: give --mechanism with its file", meshes));
+  return loaded;
+}
+
 }  // namespace
 
 LiveSubject::LiveSubject(LiveOptions options)
     : options_(std::move(options)),
-      loaded_(load_mechanism_file(options_.mechanism)),
+      loaded_(options_.mechanism.empty() ? mechanism_told_by(options_.target, untold_)
+                                         : load_mechanism_file(options_.mechanism)),
       scene_(make_scene(loaded_)),
       singular_(loaded_.mechanism) {
   const Mechanism& m = loaded_.mechanism;
+  scene_.problems.insert(scene_.problems.end(), untold_.begin(), untold_.end());
   poses_.resize(7 * m.bodies().size());
   scene_message_ = scene_message(m, scene_,
                                  {.kind = "live",
@@ -116,8 +139,9 @@ void LiveSubject::watch_link() {
 void LiveSubject::show_server(const RigClient& client) {
   const RigServer& server = client.server();
   if (server.mechanism_id != loaded_.mechanism.id())
-    throw Error(fmt::format("the server steps {}, and not what {} describes: give --mechanism with its file",
-                            server.mechanism, options_.mechanism));
+    throw Error(fmt::format(
+        "the server steps {}, and not what {} describes: start the page anew, or give --mechanism with its file",
+        server.mechanism, loaded_.path));
   SceneContext context{
       .kind = "live", .source = fmt::format("{}:{}", options_.target.host, options_.target.port), .columns = {}};
   for (const RigChannel& output : server.outputs) context.columns.push_back({output.name, output.unit});

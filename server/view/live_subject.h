@@ -24,14 +24,15 @@ namespace rigstep::server {
 
 struct LiveOptions {
   StatusTarget target;                   // with the key file, where the server has keys
-  std::string mechanism;                 // file of what runs there
+  std::string mechanism = {};            // file of what runs there; empty: the server is asked for it
   bool control = false;                  // the page may be permitted to operate
   std::vector<InputPolicy> limits = {};  // (input channels) of the rig file; empty: not known
 };
 
 class LiveSubject : public Subject {
  public:
-  // Throws MechanismFileError. A server that does not answer is waited for, and told at the page.
+  // Throws MechanismFileError; without a file NetworkError, too. With one, a server that does not answer is waited for,
+  // and that is told at the page.
   explicit LiveSubject(LiveOptions options);
   ~LiveSubject() override;
 
@@ -55,6 +56,7 @@ class LiveSubject : public Subject {
   void note_events(const wire::StatusReport& before, const wire::StatusReport& now, double time);
 
   const LiveOptions options_;
+  std::vector<std::string> untold_;  // what the server cannot tell of how the mechanism looks, for people
   const config::LoadedMechanism loaded_;
   Scene scene_;
   std::vector<float> poses_;       // link thread: of the instant that is arriving

@@ -43,6 +43,12 @@ def command(kind, transfer=0):
     return {"command": wire.Command(kind=kind, transitions=before.transitions, transfer=transfer)}
 
 before, values_before = report(), values()
+# both may read the mechanism file, and nothing beside it
+file = open("mechanism.textproto", "rb").read()
+for offset in (0, 100, len(file) - 1, len(file), 2**32 - 1):
+    mechanism = link.ask("mechanism_piece", mechanism_query=wire.MechanismQuery(offset=offset))
+    assert mechanism.total == len(file) and mechanism.offset == min(offset, len(file)), offset
+    assert mechanism.data == file[offset : offset + 1024], offset
 if role == "observer":
     for request in (parameter(8, name="rail_friction"), {"snapshot_query": wire.SnapshotQuery(transfer=1)},
                     piece(1, 0, 100, b"RIGSNAP"), command(wire.Command.RESET_TO_FILE, 1)):

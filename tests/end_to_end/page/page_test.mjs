@@ -270,7 +270,9 @@ async function testOperating() {
   await page.waitForFunction(() => document.querySelector("#alarms").hidden && window.rigstep.value("x") < 1e-3);
 
   // who only looks has nothing to change
-  const looking = await view(`127.0.0.1:${port}`, "--mechanism", "cart.textproto", "--page-port", "0");
+  const looking = await view(`127.0.0.1:${port}`, "--page-port", "0"); // asks the server for its mechanism
+  const { bodies, joints } = JSON.parse((await ask(looking.link, "/api/scene")).text);
+  assert.deepEqual([bodies.map((body) => body.name), joints.map((joint) => joint.name)], [["cart"], ["rail"]], "the server's mechanism is another one");
   const other = await open(looking.link);
   await other.waitForFunction(() => /payload/.test(document.querySelector("#side").textContent));
   assert.equal(await other.locator("#side button:visible, #side input:visible").count(), 0, "who only looks could operate");
@@ -289,6 +291,24 @@ async function testOperating() {
   assert.ok((await later.locator("#side button:has-text('fault')").count()) > 0, "the fault is no event of the recording");
   await later.close();
   await stop(recorded);
+}
+
+// A body that spins too fast for one iteration a step.
+async function testNotConverged() {
+  const port = 48300 + Math.floor(Math.random() * 90);
+  writeFileSync("spin.textproto", `name: "spin" body { name: "A" mass: 1 inertia { xx: 0.01 yy: 0.01 zz: 0.01 } angular_velocity { z: 1000 } }
+    joint { name: "a" type: REVOLUTE first: "ground" second: "A" at_start { point {} axis { z: 1 } } }\n`);
+  writeFileSync("spin_rig.textproto", `mechanism: "spin.textproto" link { port: ${port} } solver { iterations: 1 } lifecycle { start: AT_ONCE }
+    realtime { deadline_misses_until_fault { consecutive: 0 per_second: 0 } } view { port: ${port + 100} }\n`);
+  const server = await start(["serve", "spin_rig.textproto"], /view: (\S+)/);
+  const page = await open(server.found[1]);
+  await page.waitForFunction(() => (window.rigstep.marks() & 1) !== 0 && document.querySelector("#alarms").textContent.includes("not converged"));
+  assert.ok(await page.locator("#alarms").isVisible(), "the mark of a step that has not converged is hidden");
+  const first = await numbers(page, "time");
+  await page.waitForFunction((t) => window.rigstep.time() > t, first); // while it moves
+  await page.screenshot({ path: "not_converged.png" });
+  await page.close();
+  await stop(server);
 }
 
 // ---- many bodies; what is hostile ----
@@ -333,7 +353,7 @@ async function testPolicy() {
 
 let failed = false;
 const wanted = new RegExp(process.argv[2] ?? ""); // names of tests, all where there is none
-for (const test of [testPolicy, testMechanism, testRecordings, testLive, testOperating, testMany].filter((one) => wanted.test(one.name))) {
+for (const test of [testPolicy, testMechanism, testRecordings, testLive, testOperating, testNotConverged, testMany].filter((one) => wanted.test(one.name))) {
   try {
     await test();
     console.log(`${test.name} passed`);

@@ -540,6 +540,42 @@ TEST_CASE("pieces of snapshot files are taken within their bounds only, by both 
   CHECK(link.rig.encode_snapshot_piece(largest).size() > kSnapshotPieceBytes);
 }
 
+TEST_CASE("a mechanism file comes in pieces that lie within it, and whole") {
+  Link link;
+  std::string text, whole;
+  for (int k = 0; k < 500; ++k) text += std::to_string(k) + '\n';
+  while (whole.size() < text.size()) {
+    const auto offset = static_cast<std::uint32_t>(whole.size());
+    REQUIRE(link.server.decode(link.rig.encode_mechanism_query(offset), 7, link.request) == DecodeStatus::ok);
+    CHECK(link.request.first == offset);
+    REQUIRE(link.rig.decode(link.server.encode_mechanism_piece(text, offset), 0, link.state) == DecodeStatus::ok);
+    const MechanismPiece& piece = link.rig.message()->mechanism_piece();
+    REQUIRE(piece.data().size() == std::min(kMechanismPieceBytes, text.size() - whole.size()));
+    CHECK(piece.total() == text.size());
+    whole += piece.data();
+  }
+  CHECK(whole == text);
+  REQUIRE(link.rig.decode(link.server.encode_mechanism_piece(text, ~0u), 0, link.state) == DecodeStatus::ok);
+  CHECK(link.rig.message()->mechanism_piece().data().empty());
+  CHECK(link.rig.message()->mechanism_piece().offset() == text.size());
+
+  const auto status_of = [&](std::uint32_t offset, std::uint32_t total, std::size_t size) {
+    ServerToRig message;
+    MechanismPiece& piece = *message.mutable_mechanism_piece();
+    piece.set_offset(offset);
+    piece.set_total(total);
+    piece.set_data(std::string(size, 'x'));
+    const std::string bytes = message.SerializeAsString();
+    return link.rig.decode(std::as_bytes(std::span(bytes)), 0, link.state);
+  };
+  constexpr auto kMost = static_cast<std::uint32_t>(config::kLargestConfigFile);
+  CHECK(status_of(kMost - 10, kMost, 10) == DecodeStatus::ok);
+  CHECK(status_of(0, kMost + 1, 10) == DecodeStatus::unexpected_content);
+  CHECK(status_of(0, 3000, kMechanismPieceBytes + 1) == DecodeStatus::unexpected_content);
+  CHECK(status_of(2995, 3000, 10) == DecodeStatus::unexpected_content);
+  CHECK(status_of(~0u - 5, 3000, 10) == DecodeStatus::unexpected_content);
+}
+
 TEST_CASE("changes of parameters are taken with finite values, a number of their own and within their bound only") {
   Link link;
   const auto status_of = [&](std::uint64_t request, int settings, double value) {
