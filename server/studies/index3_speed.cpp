@@ -229,9 +229,9 @@ std::vector<Finding> find(const std::vector<SpeedSample>& samples, const std::ve
        fmt::format("time as N^0.9 to N^1.1 from {} to {} bodies", samples[half].bodies, last.bodies),
        fmt::format("N^{:.2f}", power), agrees_if(power > 0.9 && power < 1.1),
        fmt::format(
-           "from {} to {} bodies the same program takes N^{:.2f}: their steps, up to {:.1f} ms, are short enough "
-           "to end before the system interrupts them for another program, as it does with those of {:.1f} ms. "
-           "Repeat it on a machine without load, which the head of the page tells",
+           "from {} to {} bodies the same program takes N^{:.2f}. Probably their steps, up to {:.1f} ms, end before "
+           "the system interrupts them for another program, and those of {:.1f} ms do not. Repeat it on a machine "
+           "without load, which the head of the page tells",
            first.bodies, samples[half].bodies, power_of(first, samples[half]), 1e-3 * samples[half].printed_us[0],
            1e-3 * last.printed_us[0])},
       {"Newton takes 81 % of the time, each projection 9.5 %", "section 5.2", "each share within 3 percentage points",
