@@ -23,8 +23,9 @@
 //   3.2         modified Newton as in the paper, but where the predictor is too far from the end of the step each
 //               iteration has a tangent of its own (compile/tangents.h)
 //   3.3, 6      the tangent is factorised again at the converged pose for both projections, unless next to nothing has
-//               moved since: re-using an older one of the Newton iterations is unstable; derivatives of forces stay out of it, since a projection in a metric
-//               that holds springs to the ground or to other bodies does not keep momentum
+//               moved since: re-using an older one of the Newton iterations is unstable; derivatives of forces stay out
+//               of it, since a projection in a metric that holds springs to the ground or to other bodies does not keep
+//               momentum
 //   3.3, 3.4    each projection is repeated where loops are closed: one pass leaves a residual in proportion to the
 //               compliance
 //   3.4         the acceleration projection uses the projected velocities in gamma

@@ -76,10 +76,10 @@ expect 0 "$RIGSTEP" check --json "$mechanisms/mcpherson_redundant.textproto"
 assert_json out 'd["not_unique"] == {j: ["fx", "fy", "fz", "ty", "tz"] for j in ("Aa", "Ab")}'
 assert_json out 'd["redundant_rows"] == 5 and d["outputs_us"] > 0 and d["singularity_margin"] > 0.01'
 assert_json out 'len(d["parts_of_1_2_4_threads"]) == 3 and d["memory_bytes_per_body"] > 0'
-expect 0 "$RIGSTEP" check --details "$mechanisms/four_bar.textproto" && says out '^tangents +3 in 3 iterations at 1 ms: closed loops'
+expect 0 "$RIGSTEP" check --details "$mechanisms/four_bar.textproto" && says out '^tangents +1 to 3 in 3 iterations at 1 ms: closed loops'
 says out '^layout +[0-9]+ of 3 bodies'
 expect 0 "$RIGSTEP" check --json "$mechanisms/motor_with_friction.textproto"
-assert_json out 'd["tangents"] == {"count": 3, "why": "the stiffness of a force element changes"}'
+assert_json out 'd["tangents"] == {"count": 3, "least": 1, "why": "the stiffness of a force element changes"}'
 expect 0 "$RIGSTEP" check "$mechanisms/four_bar.textproto"
 says out 'joint3 .* not unique: fz tx ty' && says out '^singular pose +no, margin' && says out '^cost per step'
 says out '^    joint1 +revolute .*angle \[rad\]$' && says out '^    drive +\[N m\]$'

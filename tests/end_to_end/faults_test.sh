@@ -19,7 +19,7 @@ logs() {
 }
 
 disks() {
-  mkdir disk && mount -t tmpfs -o size=1M tmpfs disk || return 77
+  mkdir disk && mount -t tmpfs -o size=4M tmpfs disk || return 77
   rig_file boxed.textproto 'black_box { folder: "disk" seconds: 30 least_interval_seconds: 0 reserve_mebibytes: 0 }'
   rig_file plain.textproto
 

@@ -79,7 +79,7 @@ expect 0 "$RIGSTEP" replay run.mcap --mechanism "$crank" --output variant.mcap &
 # --- held at the start, inputs faded in, and time stands when the rig leaves
 serve held.textproto --record held.mcap || exit 1
 at=127.0.0.1:$port
-"$RIGSTEP" rig --port "$port" --duration 1 --drive drive=step:4 >rig.out 2>&1 &
+"$RIGSTEP" rig --port "$port" --duration 3 --drive drive=step:4 >rig.out 2>&1 &
 rig=$!
 sleep 0.4
 state ready 0
