@@ -8,6 +8,23 @@ namespace rigstep::index3::RIGSTEP_ISA {
 
 namespace {
 
+// The body and the handle of a side that lies scattered; one of a constraint's sides may lie lane after lane.
+template <class T>
+RIGSTEP_LOOP Gathered<T> scattered_field(const StepArrays& a, const Side& side, int field) {
+  return gathered<T>(a.body, [&](int l) {
+    const Place lane_after_lane{side.record.base + l, side.record.stride};
+    const Place& at = side.scattered < 0 ? lane_after_lane : a.scattered_side[side.scattered].record[l];
+    return Place{at.base + field * at.stride, at.stride};
+  });
+}
+template <class T>
+RIGSTEP_LOOP Gathered<T> scattered_handle(const StepArrays& a, const Side& side) {
+  return gathered<T>(a.handles, [&](int l) {
+    return side.scattered < 0 ? Place{side.handle.base + l, side.handle.stride}
+                              : a.scattered_side[side.scattered].handle[l];
+  });
+}
+
 // f(source of a field of either side's body, of its handle), by the way they lie
 template <class T, class F>
 RIGSTEP_INLINE void with_sides(const StepArrays& a, const ConstraintBatch& c, F&& f) {
@@ -35,19 +52,8 @@ RIGSTEP_INLINE void with_sides(const StepArrays& a, const ConstraintBatch& c, F&
         [&](int side) RIGSTEP_INLINED { return KeptHandles<T>(a.handles, choice(side)); });
     }
   } else if constexpr (W > 1) {
-    // one of the sides may lie lane after lane
-    const auto places = [&](int side) RIGSTEP_INLINED { return a.scattered_side + c.side[side].scattered; };
-    const auto body_of = [&](int field, int side, int l) RIGSTEP_INLINED {
-      const Place lane_after_lane{c.side[side].record.base + l, c.side[side].record.stride};
-      const Place& at = c.side[side].scattered < 0 ? lane_after_lane : places(side)->record[l];
-      return Place{at.base + field * at.stride, at.stride};
-    };
-    const auto handle_of = [&](int side, int l) RIGSTEP_INLINED {
-      return c.side[side].scattered < 0 ? Place{c.side[side].handle.base + l, c.side[side].handle.stride}
-                                        : places(side)->handle[l];
-    };
-    f([&](int field, int side) { return gathered<T>(a.body, [&](int l) { return body_of(field, side, l); }); },
-      [&](int side) { return gathered<T>(a.handles, [&](int l) { return handle_of(side, l); }); });
+    f([&](int field, int side) RIGSTEP_INLINED { return scattered_field<T>(a, c.side[side], field); },
+      [&](int side) RIGSTEP_INLINED { return scattered_handle<T>(a, c.side[side]); });
   }
 }
 

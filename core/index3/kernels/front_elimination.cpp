@@ -87,7 +87,7 @@ RIGSTEP_INLINE bool eliminate_two_sided(const StepArrays& a, const Front& f, Com
   const bool has_left = IsChainLink || (f.form & kLeft), has_right = IsChainLink || (f.form & kRight);
   const bool has_a = IsChainLink || (f.form & kLeftOpen), has_b = IsChainLink || (f.form & kRightOpen);
   bool positive = true;
-  with_children<T>(a, f, Matrix{}, [&](const auto& left, const auto& right) RIGSTEP_INLINED {
+  with_children<Matrix, T>(a, f, [&](const auto& left, const auto& right) RIGSTEP_INLINED {
     double* const factor = a.arena + f.factor;
     double* P = factor + packed(N) * W;
     double* const S = a.arena + f.matrix;
@@ -147,7 +147,7 @@ template <int N, class T>
 RIGSTEP_INLINE bool eliminate(const StepArrays& a, const Front& f, ComplianceOf which) {
   constexpr int W = kWidth<T>;
   bool positive = true;
-  with_children<T>(a, f, Matrix{}, [&](const auto& left, const auto& right) RIGSTEP_INLINED {
+  with_children<Matrix, T>(a, f, [&](const auto& left, const auto& right) RIGSTEP_INLINED {
     double* const z_of_rows = a.scratch;  // L^-1 times each row of Z
     double* const factor = a.arena + f.factor;
     double* const P = factor + packed(N) * W;  // after L and 1/d

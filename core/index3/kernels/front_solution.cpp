@@ -39,7 +39,7 @@ RIGSTEP_INLINE void solve_front_up(const StepArrays& a, const Front& f, const do
   constexpr int W = kWidth<T>;
   constexpr bool kIsChainLink = Shape == Form::chain_link;
   const bool has_left = kIsChainLink || f.child[0].present, has_right = kIsChainLink || f.child[1].present;
-  with_children<T>(a, f, Vector{}, [&](const auto& left, const auto& right) RIGSTEP_INLINED {
+  with_children<Vector, T>(a, f, [&](const auto& left, const auto& right) RIGSTEP_INLINED {
     double* const factor = a.arena + f.factor;
     double* P = factor + packed(N) * W;
     double* b = a.arena + f.vector;
@@ -130,7 +130,7 @@ RIGSTEP_INLINE void solve_front_down(const StepArrays& a, const Front& f, Multip
   constexpr int W = kWidth<T>;
   constexpr bool kIsChainLink = Shape == Form::chain_link;
   const bool has_left = kIsChainLink || f.child[0].present, has_right = kIsChainLink || f.child[1].present;
-  with_children<T>(a, f, Vector{}, [&](const auto& left, const auto& right) RIGSTEP_INLINED {
+  with_children<Solution, T>(a, f, [&](const auto& left, const auto& right) RIGSTEP_INLINED {
     const double* const P = a.arena + f.factor + packed(N) * W;
     const double* const Lambda_r = a.arena + f.vector;
     const int rows = kIsChainLink ? 2 * N : f.rows;
@@ -153,7 +153,7 @@ RIGSTEP_INLINE void solve_front_down(const StepArrays& a, const Front& f, Multip
     }
     if constexpr (kIsChainLink) {  // what goes to the right may lie where the left child will have Lambda_p
       each<N>([&](int i) RIGSTEP_INLINED { right.put(N + i, load<T>(Lambda_r + (N + i) * W)); });
-      if constexpr (!std::is_same_v<decltype(left), const InOrder<T>&>)  // else it is its own vector
+      if (W == 1 || f.children != Operands::in_order)  // else it is its own vector
         each<N>([&](int i) RIGSTEP_INLINED { left.put(i, load<T>(Lambda_r + i * W)); });
     }
     if constexpr (N > 0) {

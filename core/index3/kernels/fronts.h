@@ -2,6 +2,7 @@
 // front_elimination.cpp and front_solution.cpp compile the loops.
 #pragma once
 
+#include "core/index3/kernels/factorisation.h"
 #include "core/index3/kernels/runs.h"
 
 namespace rigstep::index3::RIGSTEP_ISA {
@@ -20,32 +21,54 @@ extern const Loops<SolveDown, kFrontShapes> kSolveDown;
 
 namespace {
 
-// f(left, right): sources of the children's numbers, by the way they lie; `what`: matrix or vector
-template <class T, class What, class F>
-RIGSTEP_INLINE void with_children(const StepArrays& a, const Front& f, const What& what, F&& body) {
-  constexpr int W = kWidth<T>;
-  const Child &left = f.child[0], &right = f.child[1];
-  if (W == 1 || f.children == Operands::beside) {
-    body(Beside<T>{a.arena + what.of(left), left.stride}, Beside<T>{a.arena + what.of(right), right.stride});
-  } else if (f.children == Operands::in_order) {
-    body(InOrder<T>{a.arena + what.of(left)}, InOrder<T>{a.arena + what.of(right)});
-  } else if constexpr (W > 1) {
-    const auto scattered = [&](const Child& c) {
-      return gathered<T>(a.arena, [&](int l) {
-        return c.scattered < 0 ? Place{what.of(c) + l, c.stride} : what.of(a.scattered_child[c.scattered])[l];
-      });
-    };
-    body(scattered(left), scattered(right));
-  }
-}
+// What a front takes from its children: the packed compliance, or the right-hand side, in whose place it leaves the
+// solution.
 struct Matrix {
-  RIGSTEP_INLINE int of(const Child& c) const { return c.matrix; }
-  RIGSTEP_INLINE const Place* of(const ScatteredChild& c) const { return c.matrix; }
+  RIGSTEP_INLINE static int of(const Child& c) { return c.matrix; }
+  RIGSTEP_INLINE static const Place* of(const ScatteredChild& c) { return c.matrix; }
+  RIGSTEP_INLINE static int count(const Child& c) { return packed(c.rows); }
+  static constexpr bool kReturns = false;
 };
 struct Vector {
-  RIGSTEP_INLINE int of(const Child& c) const { return c.vector; }
-  RIGSTEP_INLINE const Place* of(const ScatteredChild& c) const { return c.vector; }
+  RIGSTEP_INLINE static int of(const Child& c) { return c.vector; }
+  RIGSTEP_INLINE static const Place* of(const ScatteredChild& c) { return c.vector; }
+  RIGSTEP_INLINE static int count(const Child& c) { return c.rows; }
+  static constexpr bool kReturns = false;
 };
+struct Solution : Vector {
+  static constexpr bool kReturns = true;
+};
+
+template <class T, class What>
+RIGSTEP_LOOP Gathered<T> scattered_child(const StepArrays& a, const Child& c) {
+  return gathered<T>(a.arena, [&](int l) {
+    return c.scattered < 0 ? Place{What::of(c) + l, c.stride} : What::of(a.scattered_child[c.scattered])[l];
+  });
+}
+
+// f(left, right): the children's numbers, by the way they lie. Scattered ones are brought into the front's lanes, and
+// back where it has changed them.
+template <class What, class T, class F>
+RIGSTEP_INLINE void with_children(const StepArrays& a, const Front& f, F&& body) {
+  constexpr int W = kWidth<T>;
+  const Child &left = f.child[0], &right = f.child[1];
+  if (W == 1 || f.children == Operands::beside)
+    return body(Beside<T>{a.arena + What::of(left), left.stride}, Beside<T>{a.arena + What::of(right), right.stride});
+  if (f.children == Operands::in_order)
+    return body(InOrder<T>{a.arena + What::of(left)}, InOrder<T>{a.arena + What::of(right)});
+  if constexpr (W > 1) {
+    double* const in_lanes_left = a.scratch + f.rows * f.pivots * W;
+    double* const in_lanes_right = in_lanes_left + What::count(left) * W;
+    const auto each_child = [&](const auto& move) RIGSTEP_INLINED {
+      if (left.present) move(scattered_child<T, What>(a, left), What::count(left), in_lanes_left);
+      if (right.present) move(scattered_child<T, What>(a, right), What::count(right), in_lanes_right);
+    };
+    each_child([&](const Gathered<T>& child, int count, double* in_lanes) { gather(child, 0, count, in_lanes); });
+    body(InOrder<T>{in_lanes_left}, InOrder<T>{in_lanes_right});
+    if constexpr (What::kReturns)
+      each_child([&](const Gathered<T>& child, int count, double* in_lanes) { scatter(in_lanes, child, 0, count); });
+  }
+}
 
 // Between the rows of the constraint that a front eliminates. Only narrow ones may lie beside others: for the widest
 // the compiler knows it.

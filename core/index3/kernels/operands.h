@@ -88,6 +88,17 @@ RIGSTEP_INLINE Gathered<T> gathered(double* array, const Get& place_of_lane) {
   return g;
 }
 
+// Numbers k ... k + count - 1 into the lanes of `to`, or out of those of `from`. Calls: what works with the numbers is
+// compiled for operands in its own lanes only.
+template <class T>
+RIGSTEP_LOOP void gather(const Gathered<T>& from, int k, int count, double* to) {
+  for (int i = 0; i < count; ++i) store(to + i * kWidth<T>, from(k + i));
+}
+template <class T>
+RIGSTEP_LOOP void scatter(const double* from, const Gathered<T>& to, int k, int count) {
+  for (int i = 0; i < count; ++i) to.put(k + i, load<T>(from + i * kWidth<T>));
+}
+
 template <class Source>
 RIGSTEP_INLINE auto three(const Source& s, int k) -> V3<decltype(s(0))> {
   return {s(k), s(k + 1), s(k + 2)};
@@ -107,6 +118,26 @@ RIGSTEP_INLINE auto symmetric(const Source& s, int k) -> S3<decltype(s(0))> {
 template <class Source>
 RIGSTEP_INLINE auto nine(const Source& s) -> M3<decltype(s(0))> {
   return {three(s, 0), three(s, 3), three(s, 6)};
+}
+
+// the same of scattered operands
+template <class T>
+RIGSTEP_INLINE V3<T> three(const Gathered<T>& s, int k) {
+  alignas(T) double numbers[3 * kWidth<T>];
+  gather(s, k, 3, numbers);
+  return three(InOrder<T>{numbers}, 0);
+}
+template <class T>
+RIGSTEP_INLINE M3<T> nine(const Gathered<T>& s) {
+  alignas(T) double numbers[9 * kWidth<T>];
+  gather(s, 0, 9, numbers);
+  return nine(InOrder<T>{numbers});
+}
+template <class T>
+RIGSTEP_INLINE void put3(const Gathered<T>& s, int k, V3<T> v) {
+  alignas(T) double numbers[3 * kWidth<T>];
+  put3(InOrder<T>{numbers}, 0, v);
+  scatter(numbers, s, k, 3);
 }
 
 }  // namespace rigstep::index3::RIGSTEP_ISA

@@ -132,8 +132,6 @@ void fill_front(Layout& layout, int index) {
   const Batch& b = layout.batches[layout.front_batch[index]];
   Front& f = layout.tables.fronts[index];
   const Node& first = layout.node(b, 0);
-  layout.tables.scratch_doubles =
-      std::max(layout.tables.scratch_doubles, static_cast<std::size_t>(f.rows * f.pivots * f.width));
   // one compound alone stands on the side where its pivots are
   const bool alone = first.child[1] < 0;
   const bool right_alone = alone && first.pivot >= 0 &&
@@ -154,6 +152,9 @@ void fill_front(Layout& layout, int index) {
   }
   for (int side = 0; side < 2; ++side)
     if (first.child[side] >= 0) fill_child(layout, b, side, f, f.child[right_alone ? 1 : side]);
+  int scratch = f.rows * f.pivots;
+  if (f.children == Operands::scattered) scratch += packed(f.child[0].rows) + packed(f.child[1].rows);
+  layout.tables.scratch_doubles = std::max(layout.tables.scratch_doubles, static_cast<std::size_t>(scratch * f.width));
   f.form = form_of(layout, f);
   // what a chain link leaves replaces, number by number, what its left child had
   const bool in_place = f.form == kChainLink && f.children == Operands::in_order;
