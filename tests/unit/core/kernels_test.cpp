@@ -160,7 +160,8 @@ class OneFront {
         rows_[0][static_cast<std::size_t>(k * width_ + lane)] = compliance_[lane][k];
         rows_[1][static_cast<std::size_t>(k * width_ + lane)] = rhs_[lane][k];
       }
-    scratch_ = AlignedDoubles(static_cast<std::size_t>(rows * N * width_ + 8), kNaN);
+    const int of_children = packed(front_.child[0].rows) + packed(front_.child[1].rows);  // where they lie scattered
+    scratch_ = AlignedDoubles(static_cast<std::size_t>((rows * N + of_children) * width_ + 8), kNaN);
     int row = 0;
     const auto add = [&](int count, int in_left, int in_right) {
       if (count > 0) pending_.push_back({row, count, {in_left, in_right}});
