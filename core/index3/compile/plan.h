@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "core/index3/compile/aligned.h"
@@ -45,6 +46,23 @@ struct PrimalChoice {
   double error = 0.0;              // of the hybrid form, relative
 };
 
+// How far bodies move in the iterations of a step [largest arm, rad].
+struct IterateMoves {
+  double since_tangent = 0.0;  // since the last tangent was made
+  double last = std::numeric_limits<double>::infinity(), before_last = last;
+  void add(double move, bool has_new_tangent) noexcept {
+    since_tangent = has_new_tangent ? move : since_tangent + move;
+    before_last = last, last = move;
+  }
+  // Whether the next iteration with the same tangent would still move them by more than kSettled, if each does so by
+  // the same fraction of what the one before did. So it is where a load jumps: bodies hardly move, but the multipliers
+  // jump and with them the geometric stiffness.
+  bool converge_slowly() const noexcept {
+    constexpr double kSettled = 1e-12;  // chosen: a thousand times what rounding leaves
+    return last * last > kSettled * before_last;
+  }
+};
+
 // Iterations of a step, from the first on, that may have a tangent of their own.
 struct Tangents {
   int count = 1;
@@ -53,8 +71,9 @@ struct Tangents {
   double near_projections = -1.0;  // what bodies move without a new one for the projections; below 0: nothing
   const char* why = "";
   int least() const noexcept { return near < 0.0 ? count : 1; }  // where motion is smooth
-  // moved: by how much bodies have since the last one was made
-  bool renews(int iteration, double moved) const noexcept { return iteration < count && moved > near; }
+  bool renews(int iteration, const IterateMoves& moves) const noexcept {
+    return iteration < count && (moves.since_tangent > near || moves.converge_slowly());
+  }
 };
 
 struct Plan {

@@ -124,9 +124,13 @@ void constrain_general(const Plan& plan, int c, bool with_stiffness, Gaps gaps, 
 // iteration with such a tangent comes nearer by so much.
 constexpr double kSteady = 1e-4;
 
-// What makes a row on a body one of unit inertia, by direction: of its mass and its least moment of inertia 1 / root.
+// What makes a row on a body one of unit inertia at most, by direction: 1 / root of its mass, and root of the trace of
+// its inverse inertia, whatever its axes.
 std::array<double, 6> inverse_roots(const Body& body) {
-  const double of_mass = 1.0 / std::sqrt(body.mass), of_inertia = 1.0 / std::sqrt(body.inertia_b.diagonal().minCoeff());
+  const Mat3& J = body.inertia_b;
+  const double minors = (J(0, 0) * J(1, 1) - J(1, 0) * J(1, 0)) + (J(0, 0) * J(2, 2) - J(2, 0) * J(2, 0)) +
+                        (J(1, 1) * J(2, 2) - J(2, 1) * J(2, 1));
+  const double of_mass = 1.0 / std::sqrt(body.mass), of_inertia = std::sqrt(minors / J.determinant());
   return {of_mass, of_mass, of_mass, of_inertia, of_inertia, of_inertia};
 }
 

@@ -28,7 +28,7 @@ void evaluate_middle(const MidpointProblem& step, bool& renew_tangent) noexcept 
 bool find_middle(const MidpointProblem& step, StepMeasures& measures) noexcept {
   const Plan& plan = step.plan;
   const StepArrays& a = step.w.arrays;
-  double moved = 0.0;  // since the tangent was made
+  IterateMoves moves;
   Increment increment{};
   bool eliminated = true, renew_tangent = true;
   for (int k = 0; k < plan.settings.iterations; ++k) {
@@ -37,8 +37,8 @@ bool find_middle(const MidpointProblem& step, StepMeasures& measures) noexcept {
     evaluate_middle(step, renew_tangent);
     eliminated = plan.kernels->assemble(a, midpoint_sweep(renew_tangent, a.step.quarter_dt2)) && eliminated;
     increment = plan.kernels->disassemble(a, newton_update(k + 1 == plan.settings.iterations)).increment;
-    moved = (renew_tangent ? 0.0 : moved) + of_largest_arm(plan, increment);
-    renew_tangent = plan.tangents.renews(k + 1, moved);
+    moves.add(of_largest_arm(plan, increment), renew_tangent);
+    renew_tangent = plan.tangents.renews(k + 1, moves);
   }
   measures.increment = {std::max(measures.increment.displacement, increment.displacement),
                         std::max(measures.increment.rotation, increment.rotation)};

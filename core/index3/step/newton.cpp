@@ -54,14 +54,14 @@ AssemblySweep sweep_of_iteration(const StepProblem& step, int k, bool renew_tang
   return sweep;
 }
 
-// Whether iteration k has a tangent of its own, where that depends on how far bodies have moved since the last one.
-bool choose_tangent(const Plan& plan, PartSweeps& sweeps, int k, double& moved, bool& renew_tangent) {
+// Whether iteration k has a tangent of its own, where that depends on how far bodies have moved.
+bool choose_tangent(const Plan& plan, PartSweeps& sweeps, int k, IterateMoves& moves, bool& renew_tangent) {
   if (plan.tangents.near >= 0.0 && (k < plan.settings.iterations || plan.tangents.near_projections >= 0.0)) {
     Increment increment;
     if (!sweeps.find_increment(increment)) return false;
-    moved += of_largest_arm(plan, increment);
+    moves.add(of_largest_arm(plan, increment), renew_tangent);
   }
-  renew_tangent = plan.tangents.renews(k, moved);
+  renew_tangent = plan.tangents.renews(k, moves);
   return true;
 }
 
@@ -86,7 +86,7 @@ void prepare_step(const StepProblem& step) noexcept {
 bool newton(const StepProblem& step, PartSweeps& sweeps, bool& serves_projections,
             const std::function<void()>& after_assembly) {
   const Plan& plan = step.plan;
-  double moved = 0.0;  // since the tangent was made
+  IterateMoves moves;
   bool renew_tangent = true;
   sweeps.predict();                                                     // 3a, 3b  (15) (16)
   if (!evaluate_iterate(step, sweeps, 0, renew_tangent)) return false;  // 3c      (1) (3) (8)
@@ -100,11 +100,11 @@ bool newton(const StepProblem& step, PartSweeps& sweeps, bool& serves_projection
     // 3g, 3h  multipliers from the root to the leaves (35), kernels/front_solution.cpp; displacements (24) (25),
     //         kernels/leaf_motion.h
     sweeps.disassemble(newton_update(k + 1 == plan.settings.iterations));
-    if (renew_tangent) moved = 0.0, serves_projections = k == 0;
-    if (!choose_tangent(plan, sweeps, k + 1, moved, renew_tangent)) return false;
+    if (renew_tangent) serves_projections = k == 0;
+    if (!choose_tangent(plan, sweeps, k + 1, moves, renew_tangent)) return false;
     if (!evaluate_iterate(step, sweeps, k + 1, renew_tangent)) return false;  // 3c
   }
-  serves_projections = serves_projections && moved <= plan.tangents.near_projections;
+  serves_projections = serves_projections && moves.since_tangent <= plan.tangents.near_projections;
   return true;
 }
 
