@@ -58,7 +58,7 @@ struct IterateMoves {
   // the same fraction of what the one before did. So it is where a load jumps: bodies hardly move, but the multipliers
   // jump and with them the geometric stiffness.
   bool converge_slowly() const noexcept {
-    constexpr double kSettled = 1e-12;  // chosen: a thousand times what rounding leaves
+    constexpr double kSettled = 1e-10;  // chosen: ten times what the first iteration's penalty leaves
     return last * last > kSettled * before_last;
   }
 };
