@@ -102,6 +102,7 @@ ServerCodec::ServerCodec(const Mechanism& mechanism, std::vector<int> outputs, s
   check_sizes();
   state_.mutable_state()->mutable_value()->Reserve(static_cast<int>(outputs_.size()));
   poses_.mutable_poses()->mutable_pose()->Reserve(static_cast<int>(7 * kPosesPerFrame));
+  poses_.mutable_poses()->mutable_input()->Reserve(static_cast<int>(input_channels_.size()));
   encode_poses({});  // takes what else it keeps
 }
 
@@ -229,6 +230,11 @@ std::span<const std::byte> ServerCodec::encode_poses(const PoseFields& fields) {
   frame.set_bodies(fields.bodies);
   frame.clear_pose();
   for (const float number : fields.numbers) frame.add_pose(number);
+  frame.clear_input();
+  for (const float value : fields.inputs) frame.add_input(value);
+  frame.set_wake_up_us(fields.wake_up_us);
+  frame.set_step_us(fields.step_us);
+  frame.set_position_residual(fields.position_residual);
   return serialise(poses_, buffer_);
 }
 
@@ -511,7 +517,11 @@ DecodeStatus RigCodec::check_poses(const PoseFrame& frame) const {
   const auto bodies = static_cast<std::uint32_t>(frame.pose_size()) / 7;
   if (frame.pose_size() % 7 != 0 || bodies > frame.bodies() || frame.first_body() > frame.bodies() - bodies)
     return DecodeStatus::malformed;
-  return all_finite(frame.pose()) ? DecodeStatus::ok : DecodeStatus::not_finite;
+  if (frame.input_size() != 0 && static_cast<std::uint32_t>(frame.input_size()) != input_channels_)
+    return DecodeStatus::channel_count;
+  const bool is_finite = all_finite(frame.pose()) && all_finite(frame.input()) && std::isfinite(frame.wake_up_us()) &&
+                         std::isfinite(frame.step_us()) && std::isfinite(frame.position_residual());
+  return is_finite ? DecodeStatus::ok : DecodeStatus::not_finite;
 }
 
 DecodeStatus RigCodec::read_state(const StateFrame& frame, std::uint64_t last_step, Snapshot& state) const {

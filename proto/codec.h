@@ -68,13 +68,15 @@ struct RigRequest {
   SnapshotPiece snapshot_piece;         // kSnapshotPiece; lies within its total
 };
 
-// Of a PoseFrame: as many bodies as fit, from `first_body` on.
+// Of a PoseFrame: as many bodies as fit, from `first_body` on; or none, then what it tells of the step.
 inline constexpr std::size_t kPosesPerFrame = 36;
 struct PoseFields {
   std::uint64_t step = 0;
   std::int64_t sim_time_ns = 0;
   std::uint32_t first_body = 0, bodies = 0;  // of all
-  std::span<const float> numbers;            // 7 a body
+  std::span<const float> numbers = {};       // 7 a body
+  std::span<const float> inputs = {};        // one per input channel, or none
+  float wake_up_us = 0.0f, step_us = 0.0f, position_residual = 0.0f;
 };
 
 // What a Welcome tells beside what its codec knows.

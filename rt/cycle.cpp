@@ -414,7 +414,7 @@ void Cycle::keep() noexcept {
   } else if (gap_ && faulted()) {
     push_fault_again();
   }
-  if (ports_.poses != nullptr) ports_.poses->offer(stepper_.state(), snapshot_.step, snapshot_.sim_time_ns);
+  if (ports_.poses != nullptr) ports_.poses->offer(stepper_.state(), record_, snapshot_.step, snapshot_.sim_time_ns);
 }
 
 void Cycle::count(const InputOrigin& origin, const TickTiming& timing) noexcept {

@@ -5,6 +5,7 @@
 #include <limits>
 #include <optional>
 
+#include "server/bench/notes.h"
 #include "server/bench/peers.h"
 #include "server/bench/solvers.h"
 #include "server/bench/step_costs.h"
@@ -111,17 +112,21 @@ void print(const ErrorCosts& result, double duration) {
   print_text("{:<16} {:>6} {:<16}", "mechanism", "bodies", "solver");
   for (const double tolerance : kErrorLevels) print_text(" {:>26}", fmt::format("{:g} m", tolerance));
   print_text("\n");
+  Notes notes;
   for (const ErrorCost& row : result.rows) {
     print_text("{:<16} {:>6} {:<16}", row.mechanism, row.bodies, row.solver);
-    if (!row.problem.empty()) print_text(" {}", row.problem);
+    if (!row.problem.empty()) {
+      print_text(" none{}\n", notes.mark(row.problem));
+      continue;
+    }
     for (const double tolerance : kErrorLevels) {
-      if (!row.problem.empty()) break;
       const AccuracyPoint* p = cheapest(row, tolerance);
       print_text(" {:>26}", p != nullptr ? fmt::format("{:g} ms: {:.2f} ms", 1e3 * p->dt, duration * p->ms_per_second)
                                          : std::string("not reached"));
     }
     print_text("\n");
   }
+  notes.print();
   print_missing(result.missing, result.peers_problem);
 }
 

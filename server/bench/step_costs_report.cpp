@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "server/bench/notes.h"
 #include "server/bench/step_costs.h"
 #include "server/live/session.h"
 #include "server/output/chart.h"
@@ -105,25 +106,6 @@ void write_figures(const StepCosts& result, const std::string& chain, const fs::
   quantity("speed-up", [](const StepCost& r) { return r.speedup; });
   quantity("efficiency", [](const StepCost& r) { return r.efficiency(); });
 }
-
-// Remarks on rows, below the table; equal ones have the same number.
-class Notes {
- public:
-  // " (1)", or nothing where there is no remark
-  std::string mark(const std::string& text) {
-    if (text.empty()) return {};
-    const auto at = std::find(texts_.begin(), texts_.end(), text);
-    const auto number = at - texts_.begin() + 1;
-    if (at == texts_.end()) texts_.push_back(text);
-    return fmt::format(" ({})", number);
-  }
-  void print() const {
-    for (std::size_t k = 0; k < texts_.size(); ++k) print_text("({}) {}\n", k + 1, texts_[k]);
-  }
-
- private:
-  std::vector<std::string> texts_;
-};
 
 }  // namespace
 

@@ -2,32 +2,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
-#include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
 
-#include "core/index3/compile/plan.h"
-#include "core/index3/outputs/diagnostics.h"
-#include "core/index3/outputs/loop_closure.h"
-#include "core/index3/outputs/sensors.h"
-#include "core/index3/start/initial_state.h"
-#include "core/index3/start/make_plan.h"
 #include "core/index3/start/primal_bodies.h"
-#include "core/index3/step/evaluate_state.h"
-#include "core/index3/step/workspace.h"
-#include "core/index3/stepper_access.h"
-#include "core/mechanism/body_groups.h"
 #include "proto/printable.h"
 #include "rt/thread_setup.h"
 #include "server/commands/assembled_start.h"
 #include "server/commands/commands.h"
+#include "server/commands/mechanism_report.h"
 #include "server/commands/parameter_options.h"
 #include "server/live/session.h"
 #include "server/output/csv.h"
-#include "server/output/quantile.h"
 #include "server/output/terminal.h"
 #include "server/output/text_file.h"
 #include "server/view/picture.h"
@@ -42,145 +30,8 @@ struct CheckOptions {
   bool assemble = false, json = false, details = false;
 };
 
-// Median durations [us].
-struct Cost {
-  double step = 0.0, outputs = 0.0;  // reading every output channel
-};
-
-// Measured over some tens of milliseconds from the start state.
-Cost measured_cost(index3::Stepper stepper) {
-  using Clock = std::chrono::steady_clock;
-  using Microseconds = std::chrono::duration<double, std::micro>;
-  std::vector<double> steps, readings;
-  Outputs outputs;
-  const auto end = Clock::now() + std::chrono::milliseconds(50);
-  while (steps.size() < 10 || (Clock::now() < end && steps.size() < 5000)) {
-    const auto begin = Clock::now();
-    const StepReport report = stepper.step(Inputs{});
-    const auto stepped = Clock::now();
-    stepper.read_outputs(report, outputs);
-    steps.push_back(Microseconds(stepped - begin).count());
-    readings.push_back(Microseconds(Clock::now() - stepped).count());
-  }
-  return {quantile(steps, 0.5), quantile(readings, 0.5)};
-}
-
-// Loops: joints beyond those that hang every body, or group of bodies, on the ground or on each other.
-int loop_count(const Mechanism& m) {
-  BodyGroups groups(m.bodies().size());
-  int loops = 0;
-  for (const Joint& joint : m.joints())
-    if (!index3::rows_of(joint.type).empty() && !groups.join(joint.first, joint.second)) ++loops;
-  return loops;
-}
-
-// How near a start pose is to a singular one, as the output singularity_margin tells it in the loop.
-double start_margin(const index3::Plan& plan) {
-  const index3::State x = index3::start_pose(plan);
-  index3::Workspace w(plan);
-  index3::evaluate_pose(plan, x, w);
-  return index3::LoopClosure(plan, x).margin(w);
-}
-
-// What the layout makes of a mechanism: its share in lanes, and how many threads it is worth.
-struct Layout {
-  explicit Layout(const index3::Plan& plan) {
-    for (const int threads : {1, 2, 4}) parts.push_back(static_cast<int>(plan.divided(threads).parts.size()));
-    for (const index3::BodyPlace& place : plan.elimination.body) {
-      in_lanes += place.width > 1;
-      widest = std::max(widest, place.width);
-    }
-  }
-  int in_lanes = 0;        // bodies that ride beside others
-  int widest = 1;          // lanes of their batches
-  std::vector<int> parts;  // threads that take part where 1, 2 and 4 are offered
-};
-
-constexpr double kContradiction = 1e-3;  // acceleration that constraints leave open [m/s^2] or [rad/s^2]
-
-struct Report {
-  const config::LoadedMechanism& loaded;
-  const Mechanism& m;
-  const config::RigConfig* rig;       // nullptr: a mechanism file
-  std::vector<InputPolicy> policies;  // (input channels) of the rig
-  std::vector<SafeOutput> safe;
-  std::vector<index3::JointGap> gaps;
-  index3::Plan plan;
-  index3::StartRank rank;
-  Layout layout;
-  double margin;
-  std::size_t memory_bytes;
-  Cost cost;
-  StepReport start;  // residuals of the start state
-
-  Report(const config::LoadedMechanism& mechanism, const config::RigConfig* of)
-      : loaded(mechanism),
-        m(mechanism.mechanism),
-        rig(of),
-        policies(rig != nullptr ? config::input_policies(*rig, m) : std::vector<InputPolicy>()),
-        safe(rig != nullptr ? config::safe_outputs(*rig, m) : std::vector<SafeOutput>()),
-        gaps(index3::start_gaps(m)),
-        plan(index3::make_plan(m, rig != nullptr ? settings_of(*rig) : index3::Settings{})),
-        rank(index3::start_rank(plan, index3::start_pose(plan))),
-        layout(plan),
-        margin(start_margin(plan)) {
-    index3::Stepper stepper = make_stepper(loaded, rig != nullptr ? settings_of(*rig) : index3::Settings{});
-    index3::residuals(index3::plan_of(stepper), stepper.state(), start);
-    memory_bytes = stepper.bytes();
-    cost = measured_cost(std::move(stepper));
-  }
-
-  // Accelerations leave constraints open, and no singular pose excuses it.
-  bool is_open_at_start() const { return !rank.singular() && start.acceleration_residual > kContradiction; }
-  // No accelerations satisfy all constraints: one of the redundant ones rules out what another prescribes.
-  bool contradicts_itself() const { return is_open_at_start() && rank.start.redundant > 0; }
-  double bytes_per_body() const { return static_cast<double>(memory_bytes) / static_cast<double>(m.bodies().size()); }
-};
-
-// a joint by its name alone, couplings and drivers with their kind
-std::string short_name(const Mechanism& m, int constraint) {
-  const auto joints = static_cast<int>(m.joints().size());
-  return constraint < joints ? m.joints()[constraint].name : m.constraint_name(constraint);
-}
-
-bool has_redundant_rows(const index3::Rank& rank, int constraint) { return rank.redundancy_share[constraint] > 1e-6; }
-
-// at the start or nearby
-bool is_open(const Report& r, int constraint) {
-  return has_redundant_rows(r.rank.start, constraint) || has_redundant_rows(r.rank.nearby, constraint);
-}
-
-std::string complaint(const Report& r) {
-  if (!r.contradicts_itself())
-    return fmt::format(
-        "{}: {:.1e} m/s2 or rad/s2 stay open at the start though all constraints are independent: masses or moments of "
-        "inertia differ by more than the elimination can hold; give the lightest bodies more mass or inertia",
-        r.loaded.path, r.start.acceleration_residual);
-  std::vector<std::string> suspects;
-  for (int c = 0; c < r.m.constraints(); ++c)
-    if (is_open(r, c)) suspects.push_back(short_name(r.m, c));
-  return fmt::format(
-      "{}: constraints contradict one another: {:.1e} m/s2 or rad/s2 stay open at the start, so joints would drift "
-      "apart; among the redundant ones ({}) one prescribes what others rule out, as a driver beside a coupling does: "
-      "remove it, or give both one motion",
-      r.loaded.path, r.start.acceleration_residual, fmt::join(suspects, ", "));
-}
-
-// Components of a constraint's load that the motion leaves open at a pose.
-std::vector<std::string> open_components(const Report& r, const index3::Rank& rank, int constraint) {
-  static constexpr const char* kNames[] = {"fx", "fy", "fz", "tx", "ty", "tz"};
-  std::vector<std::string> names;
-  if (constraint >= static_cast<int>(r.m.joints().size())) {
-    if (has_redundant_rows(rank, constraint)) names.emplace_back("effort");
-    return names;
-  }
-  for (std::size_t k = 0; k < rank.open_loads[constraint].size(); ++k)
-    if (rank.open_loads[constraint][k]) names.emplace_back(kNames[k]);
-  return names;
-}
-
 // what is open nearby too, and what the start pose alone leaves open
-std::string open_text(const Report& r, int constraint) {
+std::string open_text(const MechanismReport& r, int constraint) {
   const std::vector<std::string> nearby = open_components(r, r.rank.nearby, constraint);
   std::vector<std::string> only_here;
   for (const std::string& name : open_components(r, r.rank.start, constraint))
@@ -191,7 +42,7 @@ std::string open_text(const Report& r, int constraint) {
   return text;
 }
 
-std::string redundancy_text(const Report& r) {
+std::string redundancy_text(const MechanismReport& r) {
   std::string text;
   for (int c = 0; c < r.m.constraints(); ++c)
     if (is_open(r, c))
@@ -199,12 +50,6 @@ std::string redundancy_text(const Report& r) {
           fmt::format("    {:<20} {:.2f} of its {} rows' worth; not unique: {}\n", short_name(r.m, c),
                       r.rank.start.redundancy_share[c], r.plan.first_row[c + 1] - r.plan.first_row[c], open_text(r, c));
   return text;
-}
-
-double largest_gap(const Report& r, double index3::JointGap::*member) {
-  double largest = 0.0;
-  for (const index3::JointGap& gap : r.gaps) largest = std::max(largest, gap.*member);
-  return largest;
 }
 
 constexpr std::size_t kMostLines = 40;  // of a list
@@ -229,12 +74,12 @@ std::string freedoms_text(const Joint& joint) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-void print_parts(const Report& r) {
+void print_parts(const MechanismReport& r) {
   double mass = 0.0;
   for (const Body& b : r.m.bodies()) mass += b.mass;
   print_text("bodies           {}, {:.6g} kg in all\n", r.m.bodies().size(), mass);
   print_text("joints           {} with {} constraint rows; {} closed loop{}; what each leaves free\n",
-             r.m.joints().size(), r.plan.rows(), loop_count(r.m), loop_count(r.m) == 1 ? "" : "s");
+             r.m.joints().size(), r.plan.rows(), r.loop_count(), r.loop_count() == 1 ? "" : "s");
   for_first(r.m.joints().size(), [&r](std::size_t j) {
     const Joint& joint = r.m.joints()[j];
     print_text("    {:<20} {:<18} {:<24} {}\n", joint.name, to_string(joint.type),
@@ -247,7 +92,7 @@ void print_parts(const Report& r) {
     print_text("    {:<20} {:<18} {}\n", d.name, "driver", freedom_of(r.m, d.coordinate));
 }
 
-void print_forces(const Report& r) {
+void print_forces(const MechanismReport& r) {
   std::string forces = fmt::format("loads {}", r.m.loads().size());
   for_each_kind([&]<class Element>() {
     if (const std::size_t count = r.m.all<Element>().size(); count > 0)
@@ -256,7 +101,7 @@ void print_forces(const Report& r) {
   print_text("forces           {}\n", forces);
 }
 
-void print_parameters(const Report& r) {
+void print_parameters(const MechanismReport& r) {
   if (r.m.parameters().empty()) return;
   print_text("parameters       {}\n", r.m.parameters().size());
   for_first(r.m.parameters().size(), [&r](std::size_t k) {
@@ -264,22 +109,6 @@ void print_parameters(const Report& r) {
     print_text("    {:<24} {:<8} {:>12.6g} [{}], {:.6g} to {:.6g}\n", p.name, p.tunable ? "tunable" : "fixed", p.value,
                p.unit, p.minimum, p.maximum);
   });
-}
-
-nlohmann::json parameters_json(const Mechanism& m) {
-  nlohmann::json all = nlohmann::json::array();
-  for (const Parameter& p : m.parameters()) {
-    nlohmann::json of = nlohmann::json::array();
-    for (const Target& target : p.targets) of.push_back({{"of", target.of}, {"factor", target.factor}});
-    all.push_back({{"name", p.name},
-                   {"unit", p.unit},
-                   {"value", p.value},
-                   {"minimum", p.minimum},
-                   {"maximum", p.maximum},
-                   {"kind", p.tunable ? "tunable" : "fixed"},
-                   {"of", of}});
-  }
-  return all;
 }
 
 // What the rig file makes of values of an input channel.
@@ -294,18 +123,18 @@ std::string limits_text(const InputPolicy& policy) {
   return text + fmt::format("safe {:g}, stale after {} steps", policy.safe, policy.max_age_steps);
 }
 
-std::string input_text(const Report& r, std::size_t channel) {
+std::string input_text(const MechanismReport& r, std::size_t channel) {
   return r.rig == nullptr ? std::string() : limits_text(r.policies[channel]);
 }
 
-std::string output_text(const Report& r, std::size_t channel) {
+std::string output_text(const MechanismReport& r, std::size_t channel) {
   for (const SafeOutput& safe : r.safe)
     if (safe.channel == static_cast<int>(channel)) return fmt::format("{:g} while a fault is latched", safe.value);
   return {};
 }
 
-void print_channels(const char* direction, const std::vector<Channel>& channels, const Report& r,
-                    std::string (*more)(const Report&, std::size_t)) {
+void print_channels(const char* direction, const std::vector<Channel>& channels, const MechanismReport& r,
+                    std::string (*more)(const MechanismReport&, std::size_t)) {
   print_text("{:<16} {} channel{}\n", direction, channels.size(), channels.size() == 1 ? "" : "s");
   for_first(channels.size(), [&](std::size_t k) {
     const std::string text = more(r, k);
@@ -313,7 +142,7 @@ void print_channels(const char* direction, const std::vector<Channel>& channels,
   });
 }
 
-void print_period(const Report& r) {
+void print_period(const MechanismReport& r) {
   if (r.rig == nullptr) return;
   const double period_us = 1e-3 * static_cast<double>(r.rig->period_ns);
   const double share = (r.cost.step + r.cost.outputs) / period_us;
@@ -322,7 +151,7 @@ void print_period(const Report& r) {
              share < 0.5 ? "" : "; above 50 % deadlines are missed: `rigstep commission` measures it");
 }
 
-void print_freedom(const Report& r) {
+void print_freedom(const MechanismReport& r) {
   print_text("freedom          {} degrees, rank {} of {} rows, {} redundant\n", r.rank.start.degrees_of_freedom,
              r.rank.start.rank, r.plan.rows(), r.rank.start.redundant);
   if (r.rank.start.redundant > 0 || r.rank.nearby.redundant > 0)
@@ -334,14 +163,21 @@ void print_freedom(const Report& r) {
                  : "no",
              r.margin);
   print_text("start as written {:.1e} m, {:.1e} rad, {:.1e} m/s or rad/s largest gap\n",
-             largest_gap(r, &index3::JointGap::distance), largest_gap(r, &index3::JointGap::angle),
-             largest_gap(r, &index3::JointGap::velocity));
+             r.largest_gap(&index3::JointGap::distance), r.largest_gap(&index3::JointGap::angle),
+             r.largest_gap(&index3::JointGap::velocity));
   print_text("start as used    {:.1e} position, {:.1e} velocity, {:.1e} acceleration residual\n",
              r.start.position_residual, r.start.velocity_residual, r.start.acceleration_residual);
 }
 
+// As the page shows them beside the scene; what is redundant stands above.
+void print_findings(const MechanismReport& r) {
+  for (const CheckFinding& finding : r.findings)
+    if (finding.severity != CheckFinding::Severity::note || finding.body >= 0)
+      print_text("{:<16} {}\n", to_string(finding.severity), finding.text);
+}
+
 // How the step is made.
-void print_details(const Report& r) {
+void print_details(const MechanismReport& r) {
   const index3::Elimination& e = r.plan.elimination;
   print_text("elimination      {} operations, {} levels, largest front {} rows, {} multiply-adds a factorisation\n",
              e.fronts.size(), e.levels, e.largest_front, e.multiply_adds);
@@ -355,7 +191,7 @@ void print_details(const Report& r) {
              static_cast<double>(r.memory_bytes) / 1e3, r.bytes_per_body() / 1e3);
 }
 
-void print_report(const Report& r, bool with_details) {
+void print_report(const MechanismReport& r, bool with_details) {
   print_text("{}: {}\n", wire::printable_line(r.loaded.path), r.m.name());
   print_parts(r);
   print_forces(r);
@@ -367,77 +203,8 @@ void print_report(const Report& r, bool with_details) {
       "cost per step    {:.1f} us, and {:.1f} us for its outputs (medians measured on this machine, {} iterations)\n",
       r.cost.step, r.cost.outputs, r.plan.settings.iterations);
   print_period(r);
+  print_findings(r);
   if (with_details) print_details(r);
-}
-
-nlohmann::json channels_json(const std::vector<Channel>& channels) {
-  nlohmann::json all = nlohmann::json::array();
-  for (const Channel& channel : channels) all.push_back({{"name", channel.name}, {"unit", channel.unit}});
-  return all;
-}
-
-// With what the rig file says of them.
-nlohmann::json inputs_json(const Report& r) {
-  nlohmann::json all = channels_json(r.m.input_channels());
-  for (std::size_t k = 0; k < r.policies.size(); ++k) {
-    const InputPolicy& policy = r.policies[k];
-    all[k]["safe"] = policy.safe;
-    if (std::isfinite(policy.minimum)) all[k]["minimum"] = policy.minimum;
-    if (std::isfinite(policy.maximum)) all[k]["maximum"] = policy.maximum;
-    if (std::isfinite(policy.most_change_per_step)) all[k]["most_change_per_step"] = policy.most_change_per_step;
-  }
-  return all;
-}
-
-nlohmann::json to_json(const Report& r) {
-  nlohmann::json redundant = nlohmann::json::object(), open = nlohmann::json::object(), here = nlohmann::json::object();
-  for (int c = 0; c < r.m.constraints(); ++c) {
-    const std::string name = short_name(r.m, c);
-    if (has_redundant_rows(r.rank.start, c)) redundant[name] = r.rank.start.redundancy_share[c];
-    if (const auto names = open_components(r, r.rank.nearby, c); !names.empty()) open[name] = names;
-    if (const auto names = open_components(r, r.rank.start, c); !names.empty()) here[name] = names;
-  }
-  const index3::Elimination& e = r.plan.elimination;
-  return {
-      {"schema", 1},
-      {"mechanism", r.m.name()},
-      {"mechanism_id", fmt::format("{:016x}", r.m.id())},
-      {"bodies", r.m.bodies().size()},
-      {"joints", r.m.joints().size()},
-      {"couplings", r.m.couplings().size()},
-      {"drivers", r.m.drivers().size()},
-      {"parameters", parameters_json(r.m)},
-      {"inputs", inputs_json(r)},
-      {"period_us", r.rig != nullptr ? nlohmann::json(1e-3 * static_cast<double>(r.rig->period_ns)) : nlohmann::json()},
-      {"outputs", channels_json(r.m.output_channels())},
-      {"loops", loop_count(r.m)},
-      {"rows", r.plan.rows()},
-      {"rank", r.rank.start.rank},
-      {"redundant_rows", r.rank.start.redundant},
-      {"redundant_joints", redundant},
-      {"not_unique", open},
-      {"not_unique_at_start", here},
-      {"degrees_of_freedom", r.rank.start.degrees_of_freedom},
-      {"singular_start", r.rank.singular()},
-      {"singularity_margin", r.margin},
-      {"start_gap_m", largest_gap(r, &index3::JointGap::distance)},
-      {"start_gap_rad", largest_gap(r, &index3::JointGap::angle)},
-      {"contradicts_itself", r.contradicts_itself()},
-      {"residuals", {r.start.position_residual, r.start.velocity_residual, r.start.acceleration_residual}},
-      {"operations", e.fronts.size()},
-      {"levels", e.levels},
-      {"largest_front", e.largest_front},
-      {"multiply_adds", e.multiply_adds},
-      {"elimination_form", index3::describe_elimination(r.plan)},
-      {"bodies_in_lanes", r.layout.in_lanes},
-      {"lanes", r.layout.widest},
-      {"parts_of_1_2_4_threads", r.layout.parts},
-      {"tangents",
-       {{"count", r.plan.tangents.count}, {"least", r.plan.tangents.least()}, {"why", r.plan.tangents.why}}},
-      {"step_us", r.cost.step},
-      {"outputs_us", r.cost.outputs},
-      {"memory_bytes", r.memory_bytes},
-      {"memory_bytes_per_body", r.bytes_per_body()}};
 }
 
 // Rig files name their mechanism in a line of its own, which no mechanism file has. What cannot be read is for the
@@ -465,7 +232,7 @@ int check(const CheckOptions& options) {
     throw config::ConfigError("--set: a rig file has `start { parameter { ... } }` for that: write it there");
   if (options.assemble) return assemble_start(loaded, {options.write, options.json});
   if (!options.picture.empty()) write_text(options.picture, draw(loaded));
-  const Report report(loaded, rig ? &*rig : nullptr);
+  const MechanismReport report(loaded, rig ? &*rig : nullptr);
   if (options.json)
     print_json(to_json(report));
   else

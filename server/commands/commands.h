@@ -2,6 +2,8 @@
 // standard output, progress and logs to standard error.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <atomic>
 #include <chrono>
@@ -81,7 +83,7 @@ inline CLI::Validator between(double low, double high) {
   return {[low, high](std::string& text) -> std::string {
             double value = 0.0;
             const bool good = CLI::detail::lexical_cast(text, value) && value >= low && value <= high;
-            return good ? std::string() : "give a number from " + std::to_string(low) + " to " + std::to_string(high);
+            return good ? std::string() : fmt::format("give a number from {:g} to {:g}", low, high);
           },
           "NUMBER"};
 }

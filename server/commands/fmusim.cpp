@@ -13,6 +13,8 @@ namespace rigstep::server {
 
 namespace {
 
+constexpr std::size_t kMostMessages = 100;  // of a unit that are shown
+
 struct Options {
   std::string unit;
   FmuRun run;
@@ -48,7 +50,11 @@ int fmusim(Options options) {
     progress.at(time);
     if (interrupted.load(std::memory_order_relaxed)) throw Interrupted{};
   };
-  options.run.tell = [](const std::string& message) { print_error("the unit says: {}", message); };
+  std::size_t told = 0;
+  options.run.tell = [&told](const std::string& message) {
+    if (++told <= kMostMessages) print_error("the unit says: {}", message);
+    if (told == kMostMessages) print_error("the unit says more, which is not shown");
+  };
   try {
     const FmuRunResult result = simulate_fmu(options.unit, options.run);
     for (const std::string& violation : result.violations) print_error("rigstep: {}: {}", options.unit, violation);

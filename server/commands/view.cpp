@@ -33,25 +33,33 @@ struct ViewOptions {
   bool open = false;
 };
 
-int make_picture(ViewOptions& options) {
-  if (!options.picture.ends_with(".svg"))
-    throw config::ConfigError("--picture: " + options.picture + ": is no .svg: name the picture FILE.svg");
-  require_writable(options.picture);
-  options.still.source = options.sources.front();
-  write_text(options.picture, still_picture(options.still));
-  print_error("{}: written", wire::printable_line(options.picture));
-  return kExitOk;
-}
-
 // A file of this name counts before an address.
 bool is_address(const std::string& source) {
   std::error_code error;
   return !std::filesystem::exists(source, error) && source.find(':') != source.npos && source.find('/') == source.npos;
 }
 
+int make_picture(ViewOptions& options) {
+  if (!options.picture.ends_with(".svg"))
+    throw config::ConfigError("--picture: " + options.picture + ": is no .svg: name the picture FILE.svg");
+  require_writable(options.picture);
+  if (options.sources.size() > 1)
+    throw config::ConfigError("--picture: " + options.sources[1] + ": one picture shows one source: name one");
+  if (is_address(options.sources.front()))
+    throw config::ConfigError("--picture: " + options.sources.front() +
+                              ": a live server has none: name its mechanism file or a recording of it");
+  options.still.source = options.sources.front();
+  write_text(options.picture, still_picture(options.still));
+  print_error("{}: written", wire::printable_line(options.picture));
+  return kExitOk;
+}
+
 std::unique_ptr<Subject> subject_of(const ViewOptions& options) {
   const std::vector<std::string>& sources = options.sources;
   if (is_address(sources.front())) {
+    if (sources.size() > 1)
+      throw config::ConfigError(sources[1] + ": beside " + sources.front() +
+                                ": a page shows one live server: name one");
     LiveOptions live = options.live;
     const std::string key_file = live.target.key_file;
     live.target = parse_target(sources.front());

@@ -48,15 +48,13 @@ std::string danger_of(const std::string& name, const zip_stat_t& entry, zip_t* a
   return {};
 }
 
-void extract_entry(zip_t* archive, const zip_stat_t& entry, const std::string& shown, const fs::path& path,
-                   const fs::path& to, std::uint64_t& room) {
+void extract_entry(zip_t* archive, const zip_stat_t& entry, const std::string& shown, const fs::path& to,
+                   std::uint64_t& room) {
   const auto damaged = [&](const char* reason) {
-    return FmuError(fmt::format("{}: {}: cannot be extracted ({}): the archive is damaged, get it again", path.string(),
-                                shown, reason));
+    return FmuError(fmt::format("{}: cannot be extracted ({}): the archive is damaged, get it again", shown, reason));
   };
   if (entry.size > room)
-    throw FmuError(
-        fmt::format("{}: {}: more than {} MiB: nothing so large is extracted", path.string(), shown, kMostBytes >> 20));
+    throw FmuError(fmt::format("{}: more than {} MiB: nothing so large is extracted", shown, kMostBytes >> 20));
   const std::unique_ptr<zip_file_t, int (*)(zip_file_t*)> source(zip_fopen_index(archive, entry.index, 0), zip_fclose);
   if (!source) throw damaged(zip_strerror(archive));
   std::error_code no_folder;
@@ -121,11 +119,11 @@ Extracted extract_archive(const fs::path& path, const fs::path& folder) {
     zip_error_init_with_code(&text, error);
     const std::string reason = zip_error_strerror(&text);
     zip_error_fini(&text);
-    throw FmuError(path.string() + ": is no zip file that can be read (" + reason + "): name a .fmu");
+    throw FmuError("cannot be read as a zip file (" + reason + "): name a .fmu");
   }
   const zip_int64_t count = zip_get_num_entries(archive.get(), 0);
   if (count < 0 || static_cast<std::uint64_t>(count) > kMostFiles)
-    throw FmuError(fmt::format("{}: has {} entries: {} at most are extracted", path.string(), count, kMostFiles));
+    throw FmuError(fmt::format("has {} entries: {} at most are extracted", count, kMostFiles));
   Extracted result;
   std::set<std::string> seen;
   std::uint64_t room = kMostBytes;
@@ -133,18 +131,18 @@ Extracted extract_archive(const fs::path& path, const fs::path& folder) {
     zip_stat_t entry;
     zip_stat_init(&entry);
     if (zip_stat_index(archive.get(), static_cast<zip_uint64_t>(i), ZIP_FL_ENC_GUESS, &entry) != 0)
-      throw FmuError(path.string() + ": an entry cannot be read: the archive is damaged, get it again");
+      throw FmuError("an entry cannot be read: the archive is damaged, get it again");
     const std::string name = entry.name, shown = wire::printable(name);
     if (const std::string danger = danger_of(name, entry, archive.get()); !danger.empty())
-      throw FmuError(path.string() + ": " + shown + ": is not extracted: " + danger);
-    if (!seen.insert(name).second) throw FmuError(path.string() + ": " + shown + ": stands there twice");
+      throw FmuError(shown + ": is not extracted: " + danger);
+    if (!seen.insert(name).second) throw FmuError(shown + ": stands there twice");
     if (name.back() == '/') continue;  // a folder
-    extract_entry(archive.get(), entry, shown, path, folder / name, room);
+    extract_entry(archive.get(), entry, shown, folder / name, room);
     result.names.push_back(name);
   }
   if (path.extension() != ".fmu") result.violations.emplace_back("the name of the file does not end with .fmu");
   if (seen.count("modelDescription.xml") == 0)
-    throw FmuError(path.string() + ": has no modelDescription.xml at its top: that is no functional mock-up unit");
+    throw FmuError("has no modelDescription.xml at its top: that is no functional mock-up unit");
   return result;
 }
 

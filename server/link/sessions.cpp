@@ -336,6 +336,27 @@ void Sessions::send_state() {
     if (participant.role == wire::OBSERVER) outgoing_.send(state, participant);
 }
 
+// First what the step tells, then one body after the other.
+wire::PoseFields Sessions::next_pose_fields() {
+  const std::size_t bodies = hooks_.poses->bodies();
+  wire::PoseFields fields{.step = poses_->step,
+                          .sim_time_ns = poses_->sim_time_ns,
+                          .first_body = static_cast<std::uint32_t>(next_body_),
+                          .bodies = static_cast<std::uint32_t>(bodies)};
+  if (!has_told_step_) {
+    has_told_step_ = true;
+    fields.inputs = poses_->inputs;
+    fields.wake_up_us = poses_->wake_up_us;
+    fields.step_us = poses_->step_us;
+    fields.position_residual = poses_->position_residual;
+  } else {
+    const std::size_t count = std::min(wire::kPosesPerFrame, bodies - next_body_);
+    fields.numbers = std::span(poses_->numbers).subspan(rt::kNumbersPerPose * next_body_, rt::kNumbersPerPose * count);
+    next_body_ += count;
+  }
+  return fields;
+}
+
 void Sessions::send_poses(std::int64_t now_ns, std::size_t most_frames) {
   if (hooks_.poses == nullptr) return;
   const auto watches = [now_ns](const Participant& participant) { return participant.poses_until_ns > now_ns; };
@@ -344,20 +365,13 @@ void Sessions::send_poses(std::int64_t now_ns, std::size_t most_frames) {
   if (poses_ == nullptr) {
     poses_ = hooks_.poses->take();
     next_body_ = 0;
+    has_told_step_ = false;
   }
-  const std::size_t bodies = hooks_.poses->bodies();
   for (std::size_t sent = 0; poses_ != nullptr && sent < most_frames; ++sent) {
-    const std::size_t count = std::min(wire::kPosesPerFrame, bodies - next_body_);
-    const auto frame = codec_.encode_poses(
-        {.step = poses_->step,
-         .sim_time_ns = poses_->sim_time_ns,
-         .first_body = static_cast<std::uint32_t>(next_body_),
-         .bodies = static_cast<std::uint32_t>(bodies),
-         .numbers = std::span(poses_->numbers).subspan(rt::kNumbersPerPose * next_body_, rt::kNumbersPerPose * count)});
+    const auto frame = codec_.encode_poses(next_pose_fields());
     for (Participant& participant : all)
       if (watches(participant)) outgoing_.send(frame, participant);
-    next_body_ += count;
-    if (next_body_ >= bodies) poses_ = nullptr;
+    if (next_body_ >= hooks_.poses->bodies()) poses_ = nullptr;
   }
 }
 

@@ -50,6 +50,7 @@ class Sessions {
   const rt::Histogram& reply_ns() const noexcept { return reply_ns_; }
 
  private:
+  wire::PoseFields next_pose_fields();
   static wire::DecodeStatus open(Participant& participant, const Arrival& arrival, wire::Frame& frame);
   wire::DecodeStatus handle_in(Participant& participant, const wire::Frame& frame, const Arrival& arrival);
   wire::DecodeStatus handle_pending(Pending& pending, const Arrival& arrival);
@@ -90,6 +91,7 @@ class Sessions {
   std::uint64_t transfer_ = 0;           // of a snapshot file, likewise
   Snapshot snapshot_;
   const rt::PoseFrame* poses_ = nullptr;  // that are being sent
+  bool has_told_step_ = false;            // of them
   std::size_t next_body_ = 0;             // of these
   rt::Histogram hand_off_ns_, reply_ns_;
 };

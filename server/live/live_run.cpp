@@ -192,7 +192,7 @@ LiveRun::LiveRun(config::RigConfig rig, bool with_outputs)
       realtime_(rt::set_up_process_memory(realtime_settings(rig_))),
       no_deep_idle_(realtime_settings(rig_), realtime_),
       stepper_(make_stepper(mechanism_, settings_of(rig_))),
-      poses_(mechanism_.mechanism.bodies().size(), rig_.period_ns),
+      poses_(mechanism_.mechanism.bodies().size(), mechanism_.mechanism.input_channels().size(), rig_.period_ns),
       with_outputs_(with_outputs),
       rings_(make_rings(rig_, stepper_)),
       snapshot_rings_(rt::saved_run_bytes({.numbers = {}, .state = std::vector<double>(stepper_.state().flat_size())})),

@@ -137,7 +137,11 @@ class RigClient::Session {
                 .sim_time_ns = frame.sim_time_ns(),
                 .first_body = frame.first_body(),
                 .bodies = frame.bodies(),
-                .numbers = {frame.pose().data(), static_cast<std::size_t>(frame.pose_size())}};
+                .numbers = {frame.pose().data(), static_cast<std::size_t>(frame.pose_size())},
+                .inputs = {frame.input().data(), static_cast<std::size_t>(frame.input_size())},
+                .wake_up_us = frame.wake_up_us(),
+                .step_us = frame.step_us(),
+                .position_residual = frame.position_residual()};
       return Arrival::poses;
     }
     if (!link_.codec().message()->has_state()) return Arrival::other;

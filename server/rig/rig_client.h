@@ -70,7 +70,10 @@ struct RigPoses {
   std::uint64_t step = 0;
   std::int64_t sim_time_ns = 0;
   std::uint32_t first_body = 0, bodies = 0;  // bodies: of the mechanism
-  std::span<const float> numbers = {};       // 7 a body: x y z [m] e0 e1 e2 e3; valid until the next receive()
+  // 7 a body: x y z [m] e0 e1 e2 e3; valid until the next receive(). None: this one tells of the step what follows.
+  std::span<const float> numbers = {};
+  std::span<const float> inputs = {};  // that acted, one per input channel [channel's unit]; likewise
+  float wake_up_us = 0.0f, step_us = 0.0f, position_residual = 0.0f;  // [m]
 };
 
 // Message Command of wire.proto.

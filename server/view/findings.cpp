@@ -14,9 +14,10 @@ namespace {
 
 using Severity = CheckFinding::Severity;
 
-constexpr double kOpen = 1e-6;  // of a joint's arm, or [rad]
-constexpr double kMostWeights = 20.0;
-constexpr std::size_t kMostBodies = 400;  // beyond, rank takes too long to be found at each change of a file
+constexpr double kOpen = 1e-6;        // of a joint's arm, or [rad]
+constexpr double kMostWeights = 3.0;  // of all bodies: what a spring bears at a start that was meant
+constexpr double kMostStrain = 0.5;
+constexpr std::size_t kMostBodies = 400;
 
 void add_gaps(const Mechanism& m, std::vector<CheckFinding>& findings) {
   const std::vector<index3::JointGap> gaps = index3::start_gaps(m);
@@ -54,7 +55,8 @@ void add_redundancy(const Mechanism& m, const index3::StartRank& rank, std::vect
                                     rank.start.redundant, fmt::join(names, ", "))});
 }
 
-// A spring that pushes or pulls at the start as nothing in the mechanism weighs has a wrong rest length, as a rule.
+// A spring that pushes or pulls at the start as nothing in the mechanism weighs, or that is far from its rest, has a
+// wrong rest length, as a rule.
 void add_springs(const Mechanism& m, std::vector<CheckFinding>& findings) {
   double weight = 0.0;  // [N]
   for (const Body& b : m.bodies()) weight += b.mass * m.gravity_0().norm();
@@ -64,14 +66,16 @@ void add_springs(const Mechanism& m, std::vector<CheckFinding>& findings) {
     const double length =
         (in_world({s.second, s.second_point_b}, start) - in_world({s.first, s.first_point_b}, start)).norm();
     const double effort = s.preload - s.stiffness * (length - s.rest) - s.stiffness_table.value(length - s.rest);
-    if (weight > 0.0 && std::abs(effort) > kMostWeights * weight)
-      findings.push_back(
-          {Severity::warning, -1, s.second == kGround ? s.first : s.second,
-           fmt::format(
-               "spring {}: {} with {:.3g} N at the start, {:.0f} times the weight of all bodies: it is {:.4g} m long, "
-               "its rest {:.4g} m",
-               s.name, effort > 0.0 ? "pushes" : "pulls", std::abs(effort), std::abs(effort) / weight, length,
-               s.rest)});
+    const bool is_heavy = weight > 0.0 && std::abs(effort) > kMostWeights * weight;
+    const bool is_strained = s.rest > 0.0 && effort != 0.0 && std::abs(length - s.rest) > kMostStrain * s.rest;
+    if (!is_heavy && !is_strained) continue;
+    findings.push_back(
+        {is_heavy ? Severity::warning : Severity::note, -1, s.second == kGround ? s.first : s.second,
+         fmt::format(
+             "spring {}: {} with {:.3g} N at the start{}: it is {:.4g} m long, its rest {:.4g} m", s.name,
+             effort > 0.0 ? "pushes" : "pulls", std::abs(effort),
+             weight > 0.0 ? fmt::format(", {:.2g} times the weight of all bodies", std::abs(effort) / weight) : "",
+             length, s.rest)});
   }
 }
 
@@ -84,10 +88,12 @@ void add_loose_bodies(const Mechanism& m, std::vector<CheckFinding>& findings) {
     if (j.type != JointType::floating) hold(j.first), hold(j.second);
   for (const Spring& s : m.springs()) hold(s.first), hold(s.second);
   for (const Bushing& b : m.bushings()) hold(b.first), hold(b.second);
+  for (const Rope& r : m.all<Rope>())
+    for (const Rope::Point& point : r.points) hold(point.body);
   for (std::size_t i = 0; i < is_held.size(); ++i)
     if (!is_held[i])
       findings.push_back({Severity::note, -1, static_cast<int>(i),
-                          fmt::format("body {}: no joint and no spring holds it", m.bodies()[i].name)});
+                          fmt::format("body {}: no joint, spring, bushing or rope holds it", m.bodies()[i].name)});
 }
 
 }  // namespace
@@ -104,14 +110,14 @@ const char* to_string(Severity severity) {
   return "note";
 }
 
-std::vector<CheckFinding> find_problems(const Mechanism& m) {
+std::vector<CheckFinding> find_problems(const Mechanism& m, const index3::StartRank* known) {
   std::vector<CheckFinding> findings;
   add_gaps(m, findings);
   add_loose_bodies(m, findings);
   add_springs(m, findings);
   if (!findings.empty() && findings.front().severity == Severity::error) return findings;
-  if (m.bodies().size() > kMostBodies) return findings;
-  const index3::StartRank rank = index3::start_rank(m);
+  if (known == nullptr && m.bodies().size() > kMostBodies) return findings;
+  const index3::StartRank rank = known != nullptr ? *known : index3::start_rank(m);
   add_redundancy(m, rank, findings);
   if (rank.singular())
     findings.insert(findings.begin(),

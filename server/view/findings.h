@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "core/index3/outputs/diagnostics.h"
 #include "core/mechanism/mechanism.h"
 
 namespace rigstep::server {
@@ -19,7 +20,8 @@ struct CheckFinding {
 const char* to_string(CheckFinding::Severity severity);
 
 // Joints that are not closed at the start as written, redundant constraints, a singular start, bodies that hang on
-// nothing.
-std::vector<CheckFinding> find_problems(const Mechanism& mechanism);
+// nothing, springs that start far from their rest. rank: of the start, where it is known; else it is found, unless
+// there are so many bodies that it takes too long at each change of a file.
+std::vector<CheckFinding> find_problems(const Mechanism& mechanism, const index3::StartRank* rank = nullptr);
 
 }  // namespace rigstep::server

@@ -18,33 +18,14 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::size_t kMostEvents = 200;
 constexpr std::int64_t kSubscribeEveryNs = 1'000'000'000;
 constexpr int kMostStepsAtOnce = 1'000'000, kMostRamp = 1'000'000;
 constexpr auto kPatience = std::chrono::milliseconds(200);
 constexpr double kAnswerWithinS = 3.0;                // for what is asked of the server at the start
 constexpr std::int64_t kSilentForNs = 3'000'000'000;  // then the server is looked for again
+constexpr double kZeroForS = 3.0;                     // of all inputs: worth telling
 
 std::string dump(const Json& json) { return json.dump(-1, ' ', true, Json::error_handler_t::replace); }
-
-const char* to_text(wire::LoopState state) {
-  switch (state) {
-    case wire::READY:
-      return "ready";
-    case wire::HOLDING:
-      return "holding";
-    case wire::FAULTED:
-      return "faulted";
-    default:
-      return "running";
-  }
-}
-
-std::uint64_t count_of(const wire::StatusReport& report, const std::string& name) {
-  for (const wire::Counter& counter : report.counter())
-    if (counter.name() == name) return counter.count();
-  return 0;
-}
 
 // Where the text of a fault says that it began: "... at joint NAME", "... at body NAME"; -1: it does not.
 template <class Elements>
@@ -58,15 +39,17 @@ int index_in(const std::string& text, const std::string& what, const Elements& e
   return -1;
 }
 
+RigClientOptions observer_of(const StatusTarget& target) {
+  return {.host = target.host,
+          .port = target.port,
+          .product_version = product_version(),
+          .key_file = target.key_file,
+          .observe = true};
+}
+
 // As the server tells it. Files of meshes are where the server is: those of the same name here may be other ones.
-config::LoadedMechanism mechanism_told_by(const StatusTarget& target, std::vector<std::string>& problems) {
-  const std::string source = fmt::format("{}:{}", target.host, target.port);
-  const RigClientOptions options{.host = target.host,
-                                 .port = target.port,
-                                 .product_version = product_version(),
-                                 .key_file = target.key_file,
-                                 .observe = true};
-  RigClient client(options);
+config::LoadedMechanism mechanism_told_by(RigClient& client, const std::string& source,
+                                          std::vector<std::string>& problems) {
   config::LoadedMechanism loaded = parse_mechanism_text(client.mechanism_text(kAnswerWithinS), source);
   if (loaded.mechanism.id() != client.server().mechanism_id)
     throw MechanismFileError(source + ": what it tells is not the mechanism that it steps: give --mechanism");
@@ -78,26 +61,41 @@ config::LoadedMechanism mechanism_told_by(const StatusTarget& target, std::vecto
   return loaded;
 }
 
+// Beside the outputs that the server sends.
+std::vector<Channel> columns_of_step(const Mechanism& m) {
+  std::vector<Channel> columns;
+  for (const Channel& input : m.input_channels()) columns.push_back({"input " + input.name, input.unit});
+  columns.insert(columns.end(), {{"position residual", "m"}, {"wake-up", "us"}, {"step", "us"}});
+  return columns;
+}
+
 }  // namespace
 
-LiveSubject::LiveSubject(LiveOptions options)
-    : options_(std::move(options)),
-      loaded_(options_.mechanism.empty() ? mechanism_told_by(options_.target, untold_)
-                                         : load_mechanism_file(options_.mechanism)),
-      scene_(make_scene(loaded_)),
-      singular_(loaded_.mechanism) {
-  const Mechanism& m = loaded_.mechanism;
-  scene_.problems.insert(scene_.problems.end(), untold_.begin(), untold_.end());
-  poses_.resize(7 * m.bodies().size());
-  scene_message_ = scene_message(m, scene_,
-                                 {.kind = "live",
-                                  .source = options_.target.host,
-                                  .columns = m.output_channels(),
-                                  .control = options_.control,
-                                  .in_loop = singular_.in_loop(),
-                                  .limits = options_.limits});
-  broadcast().publish(Broadcast::Kind::scene, "{}");
-  broadcast().publish(Broadcast::Kind::motion, motion_message({}, poses_of(m)));
+// What runs there, and how it looks.
+struct LiveSubject::Shown {
+  Shown(config::LoadedMechanism told, const std::vector<std::string>& problems)
+      : loaded(std::move(told)), scene(make_scene(loaded)), singular(loaded.mechanism) {
+    scene.problems.insert(scene.problems.end(), problems.begin(), problems.end());
+    poses.resize(7 * loaded.mechanism.bodies().size());
+    of_step.assign(loaded.mechanism.input_channels().size() + 3, std::nan(""));
+    reaction_at.assign(loaded.mechanism.joints().size(), -1);
+  }
+
+  const config::LoadedMechanism loaded;
+  Scene scene;
+  SingularPoses singular;
+  std::vector<float> poses;      // of the instant that is arriving
+  std::vector<double> of_step;   // as columns_of_step() has them, likewise
+  std::vector<int> reaction_at;  // (joints) column of the first of its six numbers; -1: no output has it
+};
+
+LiveSubject::LiveSubject(LiveOptions options) : options_(std::move(options)) {
+  if (options_.mechanism.empty()) {
+    RigClient client(observer_of(options_.target));
+    take_up(client);
+  } else {
+    show(std::make_shared<Shown>(load_mechanism_file(options_.mechanism), std::vector<std::string>()));
+  }
   link_ = std::thread([this] { watch_link(); });
   status_ = std::thread([this] { watch_status(); });
 }
@@ -114,7 +112,39 @@ std::string LiveSubject::scene() {
 }
 
 std::string LiveSubject::mesh(std::size_t index) {
-  return index < scene_.meshes.size() ? mesh_message(scene_.meshes[index]) : std::string();
+  const std::shared_ptr<const Shown> shown = shown_now();
+  return index < shown->scene.meshes.size() ? mesh_message(shown->scene.meshes[index]) : std::string();
+}
+
+std::shared_ptr<const LiveSubject::Shown> LiveSubject::shown_now() {
+  const std::lock_guard lock(mutex_);
+  return shown_;
+}
+
+// What the server steps now.
+void LiveSubject::take_up(RigClient& client) {
+  std::vector<std::string> problems;
+  config::LoadedMechanism loaded =
+      mechanism_told_by(client, fmt::format("{}:{}", options_.target.host, options_.target.port), problems);
+  show(std::make_shared<Shown>(std::move(loaded), problems));
+}
+
+// Before anything of the run is known.
+void LiveSubject::show(std::shared_ptr<Shown> shown) {
+  const Mechanism& m = shown->loaded.mechanism;
+  {
+    const std::lock_guard lock(mutex_);
+    shown_ = std::move(shown);
+    scene_message_ = scene_message(m, shown_->scene,
+                                   {.kind = "live",
+                                    .source = options_.target.host,
+                                    .columns = m.output_channels(),
+                                    .control = options_.control,
+                                    .in_loop = shown_->singular.in_loop(),
+                                    .limits = options_.limits});
+  }
+  broadcast().publish(Broadcast::Kind::scene, "{}");
+  broadcast().publish(Broadcast::Kind::motion, motion_message({}, poses_of(m)));
 }
 
 // For ever: a server that was restarted is found again.
@@ -136,30 +166,35 @@ void LiveSubject::watch_link() {
 }
 
 // What the server sends is part of what the mechanism has.
-void LiveSubject::show_server(const RigClient& client) {
+void LiveSubject::show_server(RigClient& client) {
   const RigServer& server = client.server();
-  if (server.mechanism_id != loaded_.mechanism.id())
-    throw Error(fmt::format(
-        "the server steps {}, and not what {} describes: start the page anew, or give --mechanism with its file",
-        server.mechanism, loaded_.path));
+  if (server.mechanism_id != shown_->loaded.mechanism.id()) {
+    if (!options_.mechanism.empty())
+      throw Error(fmt::format(
+          "the server steps {}, and not what {} describes: start the page anew with its file, or without --mechanism",
+          server.mechanism, options_.mechanism));
+    take_up(client);
+  }
+  Shown& shown = *shown_;
+  const Mechanism& m = shown.loaded.mechanism;
   SceneContext context{
       .kind = "live", .source = fmt::format("{}:{}", options_.target.host, options_.target.port), .columns = {}};
   for (const RigChannel& output : server.outputs) context.columns.push_back({output.name, output.unit});
+  for (Channel& column : columns_of_step(m)) context.columns.push_back(std::move(column));
   context.period = exact_seconds(server.period_ns);
-  const Mechanism& m = loaded_.mechanism;
-  reaction_at_.assign(m.joints().size(), -1);
   for (const Output& output : m.outputs()) {
     if (output.kind != Output::Kind::joint_reaction) continue;
     const std::string& first = m.output_channels()[static_cast<std::size_t>(output.first_channel)].name;
     for (std::size_t k = 0; k + 6 <= server.outputs.size(); ++k)
-      if (server.outputs[k].name == first) reaction_at_[static_cast<std::size_t>(output.joint)] = static_cast<int>(k);
+      if (server.outputs[k].name == first)
+        shown.reaction_at[static_cast<std::size_t>(output.joint)] = static_cast<int>(k);
   }
   context.control = options_.control;
-  context.in_loop = singular_.in_loop();
+  context.in_loop = shown.singular.in_loop();
   context.limits = options_.limits;
   {
     const std::lock_guard lock(mutex_);
-    scene_message_ = scene_message(loaded_.mechanism, scene_, context);
+    scene_message_ = scene_message(m, shown.scene, context);
     connected_ = true;
     problem_.clear();
   }
@@ -168,13 +203,9 @@ void LiveSubject::show_server(const RigClient& client) {
 
 // From one connection to its end.
 void LiveSubject::watch_once() {
-  RigClient client({.host = options_.target.host,
-                    .port = options_.target.port,
-                    .product_version = product_version(),
-                    .key_file = options_.target.key_file,
-                    .observe = true,
-                    .timeout_s = 1.0},
-                   &stopping_);
+  RigClientOptions options = observer_of(options_.target);
+  options.timeout_s = 1.0;
+  RigClient client(options, &stopping_);
   if (!client.connected()) return;
   show_server(client);
   std::int64_t said_ns = 0, heard_ns = rt::MonotonicClock::now_ns();
@@ -205,39 +236,61 @@ void LiveSubject::watch_once() {
 
 // What outputs tell of them, as Instant::forces has them; zero for the other joints.
 std::vector<float> LiveSubject::reactions(const RigState& state) const {
-  std::vector<float> numbers(6 * reaction_at_.size(), 0.0f);
+  const std::vector<int>& at = shown_->reaction_at;
+  std::vector<float> numbers(6 * at.size(), 0.0f);
   bool is_any = false;
-  for (std::size_t j = 0; j < reaction_at_.size(); ++j)
-    for (std::size_t k = 0; reaction_at_[j] >= 0 && k < 6; ++k) {
-      const std::size_t column = static_cast<std::size_t>(reaction_at_[j]) + k;
+  for (std::size_t j = 0; j < at.size(); ++j)
+    for (std::size_t k = 0; at[j] >= 0 && k < 6; ++k) {
+      const std::size_t column = static_cast<std::size_t>(at[j]) + k;
       if (column < state.output.size()) numbers[6 * j + k] = static_cast<float>(state.output[column]), is_any = true;
     }
   return is_any ? numbers : std::vector<float>();
 }
 
+// Comes before the bodies of its instant.
+void LiveSubject::take_step(const RigPoses& poses) {
+  std::vector<double>& of_step = shown_->of_step;
+  const std::size_t inputs = of_step.size() - 3;
+  if (poses.inputs.size() != inputs) return;
+  std::copy(poses.inputs.begin(), poses.inputs.end(), of_step.begin());
+  of_step[inputs] = static_cast<double>(poses.position_residual);
+  of_step[inputs + 1] = static_cast<double>(poses.wake_up_us);
+  of_step[inputs + 2] = static_cast<double>(poses.step_us);
+  const bool is_zero = std::all_of(poses.inputs.begin(), poses.inputs.end(), [](float value) { return value == 0.0f; });
+  const std::lock_guard lock(mutex_);
+  inputs_.assign(poses.inputs.begin(), poses.inputs.end());
+  const double time = exact_seconds(poses.sim_time_ns);
+  if (!is_zero || time < zero_since_ || inputs == 0) zero_since_ = time;
+  zero_for_ = time - zero_since_;
+}
+
 // An instant is shown once all of its bodies have come.
 void LiveSubject::take_poses(const RigPoses& poses, const RigState& state) {
-  if (7 * static_cast<std::size_t>(poses.bodies) != poses_.size()) return;
+  Shown& shown = *shown_;
+  if (7 * static_cast<std::size_t>(poses.bodies) != shown.poses.size()) return;
+  if (poses.numbers.empty()) return take_step(poses);
   if (poses.step != poses_step_ || poses.first_body == 0) poses_come_ = 0;
   poses_step_ = poses.step;
   std::copy(poses.numbers.begin(), poses.numbers.end(),
-            poses_.begin() + 7 * static_cast<std::ptrdiff_t>(poses.first_body));
+            shown.poses.begin() + 7 * static_cast<std::ptrdiff_t>(poses.first_body));
   poses_come_ += poses.numbers.size() / 7;
   if (poses_come_ < poses.bodies) return;
   poses_come_ = 0;
   Poses all(poses.bodies);
   for (std::size_t i = 0; i < all.size(); ++i) {
-    const float* x = &poses_[7 * i];
+    const float* x = &shown.poses[7 * i];
     all[i] = {Vec3(x[0], x[1], x[2]), EulerParameters(x[3], x[4], x[5], x[6])};
   }
   const double time = exact_seconds(poses.sim_time_ns);
   std::uint32_t marks = 0;
   if ((flags_since_ & kNotConverged) != 0) marks |= kMarkNotConverged;
   if ((state.flags & kFaulted) != 0) marks |= kMarkFaulted;
-  if (singular_.margin(all) < kNearSingular) marks |= kMarkNearSingular;
+  if (shown.singular.margin(all) < kNearSingular) marks |= kMarkNearSingular;
   flags_since_ = 0;
   const std::vector<float> forces = reactions(state);
-  broadcast().publish(Broadcast::Kind::motion, motion_message({time, poses.step, marks, state.output, forces}, all));
+  std::vector<double> values(state.output.begin(), state.output.end());
+  values.insert(values.end(), shown.of_step.begin(), shown.of_step.end());
+  broadcast().publish(Broadcast::Kind::motion, motion_message({time, poses.step, marks, values, forces}, all));
   const std::lock_guard lock(mutex_);
   time_ = time;
   flags_ = state.flags;
@@ -250,7 +303,7 @@ void LiveSubject::watch_status() {
       try {
         const wire::StatusReport report = query_status(options_.target);
         const std::lock_guard lock(mutex_);
-        if (!report_.mechanism().empty()) note_events(report_, report, time_);
+        if (!report_.mechanism().empty()) events_.compare(report_, report, time_);
         report_ = report;
       } catch (const Error& error) {
         const std::lock_guard lock(mutex_);
@@ -260,21 +313,6 @@ void LiveSubject::watch_status() {
     }
     for (int k = 0; k < 10 && !stopping_; ++k) std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
-}
-
-void LiveSubject::note_events(const wire::StatusReport& before, const wire::StatusReport& now, double time) {
-  const auto note = [&](std::string text) {
-    events_.push_back({.step = now.step(), .time = time, .text = std::move(text)});
-    if (events_.size() > kMostEvents) events_.pop_front();
-  };
-  if (now.fault_number() != before.fault_number()) note("fault: " + now.fault());
-  if (now.loop_state() != before.loop_state()) note(to_text(now.loop_state()));
-  if (now.controller().rig_name() != before.controller().rig_name())
-    note(now.controller().rig_name().empty() ? "nobody is in control" : "in control: " + now.controller().rig_name());
-  for (const char* name : {"missed_deadlines", "limited_inputs", "not_converged"})
-    if (const std::uint64_t was = count_of(before, name), is = count_of(now, name); is > was)
-      note(fmt::format("{} more {}", is - was, name));
-  if (now.black_boxes() != before.black_boxes()) note("black box: " + now.black_box());
 }
 
 void LiveSubject::publish_status() {
@@ -297,26 +335,33 @@ void LiveSubject::publish_status() {
   if (round_trip_ns_.count() > 0) distributions.push_back(distribution_json("round_trip_ns", round_trip_ns_));
   Json parameters = Json::object();
   for (const wire::ParameterDescription& p : report_.parameter()) parameters[p.name()] = p.value();
-  for (const RunEvent& event : events_) events.push_back({{"time", event.time}, {"text", event.text}});
+  for (const LiveEvents::Event& e : events_.all()) events.push_back({{"time", e.event.time}, {"text", e.event.text}});
+  const Mechanism& m = shown_->loaded.mechanism;
+  const bool is_silent = !report_.controller().rig_name().empty() && zero_for_ > kZeroForS;
   const bool is_faulted = report_.loop_state() == wire::FAULTED;
   const std::string fault = is_faulted ? report_.fault() : std::string();
-  broadcast().publish(Broadcast::Kind::status,
-                      dump({{"connected", connected_},
-                            {"problem", connected_ ? std::string() : problem_},
-                            {"loop", connected_ ? to_text(report_.loop_state()) : "not connected"},
-                            {"fault", fault},
-                            {"failedJoint", index_in(fault, "joint", loaded_.mechanism.joints())},
-                            {"failedBody", index_in(fault, "body", loaded_.mechanism.bodies())},
-                            {"controller", report_.controller().rig_name()},
-                            {"controllerAddress", report_.controller().address()},
-                            {"observers", report_.observers()},
-                            {"recordingError", report_.recording_error()},
-                            {"parameters", parameters},
-                            {"inputAge", input_age_steps_},
-                            {"clock", clock_},
-                            {"counters", counters},
-                            {"distributions", distributions},
-                            {"events", events}}));
+  broadcast().publish(
+      Broadcast::Kind::status,
+      dump({{"connected", connected_},
+            {"problem", connected_ ? std::string() : problem_},
+            {"loop", connected_ ? to_text(report_.loop_state()) : "not connected"},
+            {"fault", fault},
+            {"failedJoint", index_in(fault, "joint", m.joints())},
+            {"failedBody", index_in(fault, "body", m.bodies())},
+            {"controller", report_.controller().rig_name()},
+            {"controllerAddress", report_.controller().address()},
+            {"observers", report_.observers()},
+            {"recordingError", report_.recording_error()},
+            {"parameters", parameters},
+            {"inputAge", input_age_steps_},
+            {"inputs", inputs_},
+            {"hint", is_silent ? fmt::format("all inputs are zero for {:.0f} s, though {} is in control", zero_for_,
+                                             report_.controller().rig_name())
+                               : std::string()},
+            {"clock", clock_},
+            {"counters", counters},
+            {"distributions", distributions},
+            {"events", events}}));
 }
 
 // The first one takes control; so does one after control was lost. who: tells browsers apart.

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <atomic>
-#include <deque>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -12,10 +12,10 @@
 #include "proto/load_mechanism.h"
 #include "proto/wire.pb.h"
 #include "rt/histogram.h"
-#include "server/recordings/run_info.h"
 #include "server/rig/rig_client.h"
 #include "server/rig/status.h"
 #include "server/view/input_driver.h"
+#include "server/view/live_events.h"
 #include "server/view/scene.h"
 #include "server/view/singular_poses.h"
 #include "server/view/subject.h"
@@ -45,38 +45,39 @@ class LiveSubject : public Subject {
   bool is_operation(const nlohmann::json&) const override { return true; }
 
  private:
+  struct Shown;
+  std::shared_ptr<const Shown> shown_now();
+  void show(std::shared_ptr<Shown> shown);
+  void take_up(RigClient& client);
   void watch_link();
   void watch_once();
   void take_poses(const RigPoses& poses, const RigState& state);
-  void show_server(const RigClient& client);
+  void take_step(const RigPoses& poses);
+  void show_server(RigClient& client);
   std::vector<float> reactions(const RigState& state) const;
   void watch_status();
   void drive(const std::string& who, const std::vector<double>& inputs);
   void publish_status();
-  void note_events(const wire::StatusReport& before, const wire::StatusReport& now, double time);
 
   const LiveOptions options_;
-  std::vector<std::string> untold_;  // what the server cannot tell of how the mechanism looks, for people
-  const config::LoadedMechanism loaded_;
-  Scene scene_;
-  std::vector<float> poses_;       // link thread: of the instant that is arriving
-  std::uint64_t poses_step_ = 0;   // likewise
+  std::uint64_t poses_step_ = 0;   // link thread: of the instant that is arriving
   std::size_t poses_come_ = 0;     // bodies, likewise
   std::uint32_t flags_since_ = 0;  // of all states since the last instant, likewise
-  SingularPoses singular_;         // likewise
-  std::vector<int> reaction_at_;   // (joints) column of the first of its six numbers; -1: no output has it. Likewise
   rt::Histogram round_trip_ns_;    // written by the link thread
   std::timed_mutex driving_;       // of what follows
   std::string driver_name_;        // of the browser that has the inputs
   std::unique_ptr<InputDriver> driver_;
-  std::mutex mutex_;  // of what follows
+  std::mutex mutex_;              // of what follows
+  std::shared_ptr<Shown> shown_;  // the link thread alone changes it, and what is in it
   std::string scene_message_;
   wire::StatusReport report_;
   bool connected_ = false;
   std::string problem_, clock_;
   std::uint32_t flags_ = 0, input_age_steps_ = 0;
   double time_ = 0.0;  // simulated [s]
-  std::deque<RunEvent> events_;
+  LiveEvents events_;
+  std::vector<double> inputs_;                // that acted last
+  double zero_since_ = 0.0, zero_for_ = 0.0;  // all of them, simulated [s]
 
   std::atomic<bool> stopping_{false};
   std::thread link_, status_;

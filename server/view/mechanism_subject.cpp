@@ -58,7 +58,7 @@ MechanismSubject::MechanismSubject(std::string path) : path_(std::move(path)) {
     if (error) throw;
     problem_ = wrong.what();
     loaded_ = parse_mechanism_text(
-        "name: \"nothing to show yet\" body { name: \"none\" mass: 1 inertia { xx: 1 yy: 1 zz: 1 } }", path_);
+        "name: \"nothing_to_show_yet\" body { name: \"none\" mass: 1 inertia { xx: 1 yy: 1 zz: 1 } }", path_);
     begin();
   }
   thread_ = std::thread([this] { run(); });

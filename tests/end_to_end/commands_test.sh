@@ -85,6 +85,20 @@ says out 'joint3 .* not unique: fz tx ty' && says out '^singular pose +no, margi
 says out '^    joint1 +revolute .*angle \[rad\]$' && says out '^    drive +\[N m\]$'
 grep -q '^layout' out && fail "check tells the layout without --details"
 
+# what is odd without being wrong is said as on the page: a wrong axis, a wrong rest length, a body that hangs on nothing
+sed '0,/axis { z: 1 }/s//axis { x: 0.1 z: 1 }/' "$mechanisms/four_bar.textproto" >odd.textproto
+expect 0 "$RIGSTEP" check odd.textproto && says out '^warning +nothing can move'
+expect 0 "$RIGSTEP" check --json odd.textproto && assert_json out 'any(f["severity"] == "warning" for f in d["findings"])'
+cat >odd.textproto <<'END'
+name: "odd" gravity { z: -9.81 }
+body { name: "load" mass: 1 inertia { xx: 1 yy: 1 zz: 1 } position { z: -1 } }
+body { name: "lost" mass: 1 inertia { xx: 1 yy: 1 zz: 1 } }
+spring { name: "coil" stiffness: 100 rest: 2 between_points { first: "ground" second: "load" } }
+END
+expect 0 "$RIGSTEP" check odd.textproto && says out '^warning +spring coil: pushes with 100 N at the start, 5\.1 times the weight of all bodies: it is 1 m long, its rest 2 m$' &&
+  says out '^note +body lost: no joint, spring, bushing or rope holds it$'
+expect 0 "$RIGSTEP" check "$mechanisms/hoist.textproto" && ! grep -E '^(warning|error|note) ' out || fail "a hoist is odd: $(cat out)"
+
 expect 3 "$RIGSTEP" check no_such_file.textproto && says err 'no_such_file.textproto'
 sed 's/mass: 1$/mass: -1/' "$pendulum" >bad.textproto
 expect 3 "$RIGSTEP" check bad.textproto && says err 'bad\.textproto:[0-9]+: body "A"\.mass: '

@@ -22,7 +22,7 @@ TEST_CASE("a thousand steps in lockstep, from datagram to datagram, allocate not
   index3::Stepper stepper(four_bar, {});
   rt::Mailbox<InputSample> in;
   rt::Mailbox<Snapshot> out;
-  rt::PoseMailbox poses(four_bar.bodies().size(), 1'000'000);
+  rt::PoseMailbox poses(four_bar.bodies().size(), four_bar.input_channels().size(), 1'000'000);
   rt::Cycle cycle(stepper, {}, {.in = &in, .poses = &poses});
   wire::ServerCodec codec(four_bar, {0, 1, 2, 3, 4, 5, 6, 7, 8}, 1'000'000, "1.2.3");
   server::UdpEndpoint endpoint({.port = 0}, codec, in, out, {.poses = &poses});

@@ -26,6 +26,9 @@ expect 2 "$RIGSTEP" view four_bar.textproto --control && says err 'needs a token
 expect 5 "$RIGSTEP" view 127.0.0.1:1 --page-port 0 && says err '127.0.0.1:1'
 expect 3 "$RIGSTEP" view nowhere.textproto
 expect 2 "$RIGSTEP" view four_bar.textproto full_car.textproto --page-port 0 && says err 'only recordings'
+expect 2 "$RIGSTEP" view 127.0.0.1:1 four_bar.textproto --page-port 0 && says err 'one live server'
+expect 2 "$RIGSTEP" view 127.0.0.1:1 --picture live.svg && says err 'its mechanism file or a recording'
+expect 2 "$RIGSTEP" view one.mcap two.mcap --picture two.svg && says err 'one picture shows one source'
 
 export RIGSTEP SOURCE chromium
 timeout 250 node "$SOURCE/tests/end_to_end/page/page_test.mjs" >browser.out 2>browser.err </dev/null || {

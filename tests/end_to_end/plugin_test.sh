@@ -138,7 +138,7 @@ sed "s#mechanism.textproto#$cart_pole#; s/minimum: -40/minimum: 50/" "$rig" >wro
 expect 2 "$RIGSTEP" export-fmu --rig wrong.textproto && says err '^rigstep: wrong\.textproto:[0-9]+: input "force"\.minimum'
 
 # --- what is wrong says what and where
-expect 2 "$RIGSTEP" fmusim nothing.fmu && says err 'nothing\.fmu: is no zip file that can be read'
+expect 2 "$RIGSTEP" fmusim nothing.fmu && says err '^rigstep: nothing\.fmu: cannot be read as a zip file'
 expect 2 "$RIGSTEP" fmusim four_bar_3.fmu --set phi_dot=1 && says err '"phi_dot" is no real variable'
 expect 2 "$RIGSTEP" export-fmu "$four_bar" --output four_bar.zip && says err 'does not end with \.fmu'
 expect 2 "$RIGSTEP" export-fmu "$four_bar" --period 0.0000015 && says err 'no whole number of microseconds'

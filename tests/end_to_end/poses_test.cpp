@@ -44,7 +44,7 @@ TEST_CASE("an observer that subscribes sees all bodies of a mechanism that no da
   index3::Stepper stepper(chain, {});
   rt::Mailbox<InputSample> in;
   rt::Mailbox<Snapshot> out;
-  rt::PoseMailbox poses(chain.bodies().size(), 1'000'000);
+  rt::PoseMailbox poses(chain.bodies().size(), chain.input_channels().size(), 1'000'000);
   wire::ServerCodec codec(chain, {}, 1'000'000, "1.2.3");
   server::UdpEndpoint endpoint({.port = 0}, codec, in, out, {.poses = &poses});
   endpoint.start();

@@ -151,6 +151,13 @@ with rigstep.connect(port=port) as rig:
     rig.command("hold")
     assert rig.reset(data).loop_state == "HOLDING" and rig.status().step == at_snapshot + 50
     assert rig.snapshot()[24:] != data[24:]  # of a later step of the run
+    for wrong in (b"", b"no snapshot", b"\0" * 100):
+        try:
+            rig.reset(wrong)
+            raise SystemExit("what is no snapshot was sent")
+        except ValueError as error:
+            assert "no snapshot" in str(error)
+    assert rig.reset(bytearray(data)).loop_state == "HOLDING"
     rig.command("run")
     rig.command("hold")
     try:

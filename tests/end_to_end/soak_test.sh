@@ -90,7 +90,7 @@ if [[ $which == keyed ]]; then
   asks stranger blackbox "127.0.0.1:$port" --key screen.key
   asks stranger rig --port "$port" --key screen.key --duration 1
 fi
-sleep "$("$python" -c "print(min(60, $seconds / 3))")"
+sleep "$("$python" -c "print($seconds / 2)")" # by then everything has been used once
 before=$(memory)
 wait "$rig_process" || fail "the rig ended with $?: $(cat rig.err)"
 after=$(memory)

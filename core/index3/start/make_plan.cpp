@@ -160,7 +160,8 @@ int lines_of(std::span<const Row> rows) {
   if (rows.size() == 1 && rows[0].form == Row::Form::distance) return RowFormat::kDistance;
   const auto is_cosine = [](const Row& row) { return row.form == Row::Form::cosine; };
   const auto end = std::find_if_not(rows.begin(), rows.end(), [](const Row& r) { return r.form == Row::Form::line; });
-  return std::all_of(end, rows.end(), is_cosine) ? static_cast<int>(end - rows.begin()) : RowFormat::kOneByOne;
+  const int lines = static_cast<int>(end - rows.begin());
+  return std::all_of(end, rows.end(), is_cosine) && lines < RowFormat::kDistance ? lines : RowFormat::kOneByOne;
 }
 
 RowFormat format_of(JointType type) {

@@ -1,7 +1,7 @@
 // What is told beside the plots: how a live run is operated, its inputs and parameters, the link, times against the
 // deadline; of a recording its times.
 import { command } from "./api";
-import { button, byId, element, table } from "./elements";
+import { button, byId, element, number, table } from "./elements";
 import { histogram } from "./histogram";
 import { InputsPanel } from "./inputs_panel";
 import type { Scene, Status } from "./model";
@@ -17,6 +17,8 @@ const operations = [
   ["Reset fault", "clear the latched fault", { do: "reset_fault" }],
   ["Black box", "have the last seconds written to a file", { do: "black_box" }],
 ] as const;
+
+const mostInputs = 16; // that are listed
 
 export class SidePanel {
   private readonly place = byId("side");
@@ -48,7 +50,7 @@ export class SidePanel {
   update(status: Status, scene: Scene): void {
     this.inputs.update(status);
     this.parameters.update(status.parameters ?? {});
-    if (scene.kind === "live") this.link.replaceChildren(element("h2", {}, "Link"), table(this.linkRows(status)), table(this.counts(status)));
+    if (scene.kind === "live") this.link.replaceChildren(element("h2", {}, "Link"), ...this.hint(status), table(this.linkRows(status)), ...this.applied(status, scene), table(this.counts(status)));
     const times = (status.distributions ?? []).filter((distribution) => distribution.max > 0); // simulations have none
     if (times.length > 0) this.times.replaceChildren(element("h2", {}, "Times, and the deadline"), ...times.map((distribution) => histogram(distribution, scene.period)));
   }
@@ -61,6 +63,19 @@ export class SidePanel {
     if (status.clock !== undefined && status.clock !== "") rows.push(["clock", status.clock]);
     if (status.recordingError !== undefined && status.recordingError !== "") rows.push(["recording", status.recordingError]);
     return rows;
+  }
+
+  private hint(status: Status): HTMLElement[] {
+    return (status.hint ?? "") === "" ? [] : [element("p", { className: "finding warning" }, status.hint ?? "")];
+  }
+
+  // What acts, whoever is in control.
+  private applied(status: Status, scene: Scene): HTMLElement[] {
+    const values = status.inputs ?? [];
+    if (values.length !== scene.inputs.length || values.length === 0) return [];
+    const rows = scene.inputs.slice(0, mostInputs).map((input, k): [string, string] => [input.name, `${number(values[k] ?? 0)} ${input.unit}`]);
+    const more = values.length - rows.length;
+    return [element("h2", {}, more > 0 ? `Inputs that act (${more} more in the plots)` : "Inputs that act"), table(rows)];
   }
 
   private counts(status: Status): [string, string][] {

@@ -63,6 +63,18 @@ async function showsFinding(page, text, finding) {
   console.log(`"${finding}" is told after ${Date.now() - saved} ms`);
 }
 
+// A file that is wrong from the beginning: what is wrong is told, and it appears once it is right.
+async function testBroken() {
+  writeFileSync("broken.textproto", 'name: "broken" body { nme: "A" }\n');
+  const server = await view("broken.textproto", "--page-port", "0");
+  const page = await open(server.link);
+  await page.waitForFunction(() => /nme/.test(document.querySelector("#banner").textContent) && !document.querySelector("#banner").hidden);
+  writeFileSync("broken.textproto", 'name: "mended" body { name: "A" mass: 1 inertia { xx: 1 yy: 1 zz: 1 } }\n');
+  await page.waitForFunction(() => document.querySelector("h1").textContent === "mended" && document.querySelector("#banner").hidden);
+  await page.close();
+  await stop(server);
+}
+
 async function testMechanism() {
   const server = await view("four_bar.textproto", "--page-port", "0");
   const page = await open(server.link);
@@ -255,8 +267,12 @@ async function testOperating() {
   await page.waitForFunction(() => document.querySelector("#scale").dataset.forces.startsWith("longest arrow 20 N")); // 2 kg
   await press("Take the inputs");
   await state("running");
+  const zeros = Date.now();
+  await page.waitForFunction(() => document.querySelector("#side .warning")?.textContent.includes("all inputs are zero"));
+  console.log(`inputs of zero are told after ${Date.now() - zeros} ms`);
   await page.locator("#side input[aria-label='push in N']").fill("5");
-  await page.waitForFunction(() => window.rigstep.value("x") > 0.1);
+  await page.waitForFunction(() => window.rigstep.value("x") > 0.1 && window.rigstep.value("input push") === 5 && window.rigstep.value("step") > 0);
+  await page.waitForFunction(() => /Inputs that act\s*push\s*5 N/.test(document.querySelector("#side").textContent) && document.querySelector("#side .warning") === null);
   await page.locator("#side input[aria-label='payload in kg']").evaluate((input) => ((input.value = "3"), input.dispatchEvent(new Event("change"))));
   await page.waitForFunction(() => /payload\s*3 kg/.test(document.querySelector("#side").textContent));
   await checkAccessible(page, "the operated view");
@@ -279,10 +295,16 @@ async function testOperating() {
   const json = { "Content-Type": "application/json" };
   for (const body of ['{"do":"drive","who":"x","inputs":[1]}', '{"do":"set","name":"payload","value":2,"ramp":0}'])
     assert.equal((await ask(looking.link, "/api/command", { method: "POST", headers: json, body })).status, 403);
-  await other.close();
-  await stop(looking);
   await page.close();
   await stop(server);
+  // another mechanism runs there now
+  writeFileSync("sledge.textproto", readFileSync("cart.textproto", "utf8").replaceAll('"cart"', '"sledge"').replace("cart.mass", "sledge.mass"));
+  writeFileSync("cart_rig.textproto", readFileSync("cart_rig.textproto", "utf8").replace("cart.textproto", "sledge.textproto").replace("cart.mcap", "sledge.mcap"));
+  const next = await start(["serve", "cart_rig.textproto"], /view: (\S+)/);
+  await other.waitForFunction(() => document.querySelector("h1").textContent === "sledge" && document.querySelector("#state").textContent === "ready" && document.querySelector("#banner").hidden);
+  await other.close();
+  await stop(looking);
+  await stop(next);
 
   // what was recorded of it
   const recorded = await view("cart.mcap", "--page-port", "0");
@@ -353,7 +375,7 @@ async function testPolicy() {
 
 let failed = false;
 const wanted = new RegExp(process.argv[2] ?? ""); // names of tests, all where there is none
-for (const test of [testPolicy, testMechanism, testRecordings, testLive, testOperating, testNotConverged, testMany].filter((one) => wanted.test(one.name))) {
+for (const test of [testPolicy, testBroken, testMechanism, testRecordings, testLive, testOperating, testNotConverged, testMany].filter((one) => wanted.test(one.name))) {
   try {
     await test();
     console.log(`${test.name} passed`);

@@ -415,6 +415,18 @@ TEST_CASE(
   CHECK(status_of(fields) == DecodeStatus::ok);
   numbers[3] = std::numeric_limits<float>::quiet_NaN();
   CHECK(status_of(fields) == DecodeStatus::not_finite);
+  fields.numbers = {};
+  const std::vector<float> most_inputs(kMaxChannels, 1.5f);
+  fields.inputs = most_inputs;  // not those of this mechanism
+  CHECK(link.server.encode_poses(fields).size() <= kMaxPayload);
+  CHECK(status_of(fields) == DecodeStatus::channel_count);
+  fields.inputs = std::span(most_inputs).first(link.mechanism.input_channels().size());
+  fields.step_us = 2.5f;
+  REQUIRE(status_of(fields) == DecodeStatus::ok);
+  CHECK(link.rig.message()->poses().input(0) == 1.5f);
+  CHECK(link.rig.message()->poses().step_us() == 2.5f);
+  fields.position_residual = std::numeric_limits<float>::infinity();
+  CHECK(status_of(fields) == DecodeStatus::not_finite);
   REQUIRE(link.server.decode(link.rig.encode_pose_subscription(), 0, link.request) == DecodeStatus::ok);
   CHECK(link.request.content == RigToServer::kPoseSubscription);
   RigCodec fresh;

@@ -16,20 +16,31 @@ index3::State state_of(std::size_t bodies, double x) {
   return state;
 }
 
+StepRecord record_of(double input) {
+  StepRecord record;
+  record.wake_up_ns = 1500;
+  record.step_ns = 2500;
+  record.position_residual = 0.5;
+  record.inputs.value[0] = input;
+  return record;
+}
+
+const StepRecord record = record_of(7.0);
+
 }  // namespace
 
 TEST_CASE("nothing is written while nobody watches") {
-  PoseMailbox mailbox(2, 1'000'000);
-  for (std::uint64_t k = 1; k < 1000; ++k) mailbox.offer(state_of(2, 1.0), k, 0);
+  PoseMailbox mailbox(2, 1, 1'000'000);
+  for (std::uint64_t k = 1; k < 1000; ++k) mailbox.offer(state_of(2, 1.0), record, k, 0);
   CHECK(mailbox.take() == nullptr);
 }
 
 TEST_CASE("who watches gets at most 60 instants a second, each once, with all bodies") {
-  PoseMailbox mailbox(2, 1'000'000);
+  PoseMailbox mailbox(2, 1, 1'000'000);
   mailbox.want(true);
   int frames = 0;
   for (std::uint64_t k = 1; k <= 1000; ++k) {
-    mailbox.offer(state_of(2, static_cast<double>(k)), k, static_cast<std::int64_t>(k) * 1'000'000);
+    mailbox.offer(state_of(2, static_cast<double>(k)), record, k, static_cast<std::int64_t>(k) * 1'000'000);
     const PoseFrame* frame = mailbox.take();
     if (frame == nullptr) continue;
     ++frames;
@@ -39,15 +50,20 @@ TEST_CASE("who watches gets at most 60 instants a second, each once, with all bo
     CHECK(frame->numbers[0] == static_cast<float>(k));
     CHECK(frame->numbers[8] == 1.0f);
     CHECK(frame->numbers[10] == 1.0f);
+    REQUIRE(frame->inputs.size() == 1);
+    CHECK(frame->inputs[0] == 7.0f);
+    CHECK(frame->wake_up_us == doctest::Approx(1.5));
+    CHECK(frame->step_us == doctest::Approx(2.5));
+    CHECK(frame->position_residual == 0.5f);
   }
   CHECK(frames <= 60);
   CHECK(frames >= 55);
 }
 
 TEST_CASE("the newest instant is taken, never an older one") {
-  PoseMailbox mailbox(1, 100'000'000);
+  PoseMailbox mailbox(1, 1, 100'000'000);
   mailbox.want(true);
-  for (std::uint64_t k = 1; k <= 5; ++k) mailbox.offer(state_of(1, static_cast<double>(k)), k, 0);
+  for (std::uint64_t k = 1; k <= 5; ++k) mailbox.offer(state_of(1, static_cast<double>(k)), record, k, 0);
   const PoseFrame* frame = mailbox.take();
   REQUIRE(frame != nullptr);
   CHECK(frame->step == 5);
@@ -55,9 +71,9 @@ TEST_CASE("the newest instant is taken, never an older one") {
 }
 
 TEST_CASE("a mechanism of more bodies than are watched has no poses") {
-  PoseMailbox mailbox(kMostWatchedBodies + 1, 1'000'000'000);
+  PoseMailbox mailbox(kMostWatchedBodies + 1, 1, 1'000'000'000);
   mailbox.want(true);
-  mailbox.offer(state_of(kMostWatchedBodies + 1, 1.0), 1, 0);
+  mailbox.offer(state_of(kMostWatchedBodies + 1, 1.0), record, 1, 0);
   CHECK(mailbox.bodies() == 0);
   CHECK(mailbox.take() == nullptr);
 }

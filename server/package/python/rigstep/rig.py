@@ -283,7 +283,7 @@ class Rig(RigBase):
         """Sets the run back to what snapshot() returned or a file holds, and returns the status after it.
 
         The run must hold, be ready or faulted, and the snapshot be one of its mechanism and settings. Needs a controller,
-        or a console with an operator's key. Raises Refused, NoAnswer, Disconnected.
+        or a console with an operator's key. Raises Refused, NoAnswer, Disconnected; ValueError where it is no snapshot.
         """
         return self._run(self._session.reset_to_snapshot(to))
 

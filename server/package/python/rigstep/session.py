@@ -31,6 +31,7 @@ KNOWN_FLAGS = 0xFFFF  # with some to come; enum keeps each combination that it h
 QUEUE_STEPS = 50  # states that the socket surely holds
 PHASE = 0.25  # of a turn, in shares of the period, after the state that it takes
 SNAPSHOT_PIECE = 1024  # bytes of a snapshot file in a datagram
+SNAPSHOT_BEGIN = b"RIGSNAP"  # of a snapshot file
 BLACK_BOX_S = 30.0  # that the disk of the server may take for a black box
 COMMANDS = {
     "run": wire.Command.RUN,
@@ -425,6 +426,9 @@ class Session(Link):
 
     def reset_to_snapshot(self, data: bytes) -> Conversation[Status]:
         """The report after the reset to a snapshot file."""
+        data = bytes(data)
+        if not data.startswith(SNAPSHOT_BEGIN):
+            raise ValueError(f"{len(data)} bytes that are no snapshot: give what snapshot() returned, or a file of `rigstep snapshot`")
         transfer = int.from_bytes(os.urandom(8), "little") | 1
         offset = 0
         while offset < len(data):
