@@ -273,10 +273,18 @@ async function showScene(): Promise<void> {
   makeChannels(shown);
   plots.make(curves());
   await view.show(shown, isSame ? null : home);
-  view.mark(shown.findings.filter((f) => f.severity !== "note" && f.joint >= 0).map((f) => f.joint), -1, -1);
+  markParts(shown, -1, -1);
   view.picking.onDrag = shown.kind === "mechanism" ? drag : null;
   panel.update(status, shown);
   if (shown.kind === "recording") await loadTracks();
+}
+
+let marked = "";
+
+// What findings and a fault are about.
+function markParts(shown: Scene, failedBody: number, failedJoint: number): void {
+  marked = `${failedBody} ${failedJoint}`;
+  view.mark(shown.findings.filter((f) => f.severity !== "note" && f.joint >= 0).map((f) => f.joint), failedBody, failedJoint);
 }
 
 let dragSent = 0;
@@ -302,8 +310,8 @@ function showStatus(told: Status): void {
   state.classList.toggle("bad", fault !== "" || isStopped || told.connected === false);
   if (scene !== null) {
     panel.update(told, scene);
-    const marked = scene.findings.filter((f) => f.severity !== "note" && f.joint >= 0).map((f) => f.joint);
-    view.mark(marked, told.failedBody ?? -1, told.failedJoint ?? -1);
+    const [body, joint] = [told.failedBody ?? -1, told.failedJoint ?? -1];
+    if (marked !== `${body} ${joint}`) markParts(scene, body, joint);
   }
   showPlaying();
   if ((told.loaded ?? 0) > loaded) loadTracks().catch((error: unknown) => banner(messageOf(error)));

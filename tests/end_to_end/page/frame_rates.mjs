@@ -2,13 +2,12 @@
 // take. Nothing passes or fails. Usage, from the repository's root, after a build:
 //   RIGSTEP=build/test/server/rigstep node tests/end_to_end/page/frame_rates.mjs [FOLDER_OF_ANOTHER_BUNDLE]
 import { spawn } from "node:child_process";
-import { createRequire } from "node:module";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir, loadavg } from "node:os";
 import { join } from "node:path";
+import { cpuSeconds, launch } from "./measuring.mjs";
 
 const { RIGSTEP } = process.env;
-const { chromium } = createRequire(`${process.cwd()}/server/page/package.json`)("playwright-core");
 const folder = mkdtempSync(join(tmpdir(), "frame_rates"));
 const measured = 6000; // [ms]
 
@@ -21,30 +20,7 @@ function chain(bodies) {
   return text;
 }
 
-// Of a process and all that it has started [s]; ticks are hundredths.
-function cpuSeconds(pid) {
-  const fields = (id) => readFileSync(`/proc/${id}/stat`, "utf8").replace(/.*\) /, "").split(" ");
-  const children = (id) => {
-    try {
-      return readFileSync(`/proc/${id}/task/${id}/children`, "utf8").split(" ").filter((child) => child !== "");
-    } catch {
-      return [];
-    }
-  };
-  try {
-    const own = fields(pid);
-    return (Number(own[11]) + Number(own[12])) / 100 + children(pid).reduce((sum, child) => sum + cpuSeconds(child), 0);
-  } catch {
-    return 0; // it has ended
-  }
-}
-
-const browser = await chromium.launchServer({
-  executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-  headless: true,
-  args: ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"],
-});
-const connected = await chromium.connect(browser.wsEndpoint());
+const { browser, connected } = await launch();
 
 async function measure(file) {
   const server = spawn(RIGSTEP, ["view", file, "--page-port", "0"], { stdio: ["ignore", "pipe", "inherit"] });
