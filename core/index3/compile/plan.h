@@ -54,13 +54,10 @@ struct IterateMoves {
     since_tangent = has_new_tangent ? move : since_tangent + move;
     before_last = last, last = move;
   }
-  // Whether the next iteration with the same tangent would still move them by more than kSettled, if each does so by
-  // the same fraction of what the one before did. So it is where a load jumps: bodies hardly move, but the multipliers
-  // jump and with them the geometric stiffness.
-  bool converge_slowly() const noexcept {
-    constexpr double kSettled = 1e-10;  // chosen: ten times what the first iteration's penalty leaves
-    return last * last > kSettled * before_last;
-  }
+  // Whether the next iteration with the same tangent would still move them by more than this, if each does so by the
+  // same fraction of what the one before did. So it is where a load jumps: bodies hardly move, but the multipliers jump
+  // and with them the geometric stiffness.
+  bool converge_slowly(double settled) const noexcept { return last * last > settled * before_last; }
 };
 
 // Iterations of a step, from the first on, that may have a tangent of their own.
@@ -70,9 +67,10 @@ struct Tangents {
   bool with_forces = false;        // ... unless that of the force elements has changed
   double near_projections = -1.0;  // what bodies move without a new one for the projections; below 0: nothing
   const char* why = "";
+  double settled = 0.0;  // what another iteration without a new one may move bodies [largest arm, rad]
   int least() const noexcept { return near < 0.0 ? count : 1; }  // where motion is smooth
   bool renews(int iteration, const IterateMoves& moves) const noexcept {
-    return iteration < count && (moves.since_tangent > near || moves.converge_slowly());
+    return iteration < count && (moves.since_tangent > near || moves.converge_slowly(settled));
   }
 };
 

@@ -24,6 +24,7 @@ constexpr double kNear = 1e-6;    // move that leaves a loop's tangent as good a
 constexpr double kNearProjections =
     1e-8;                          // that leaves it as good as new for the projections, which have no third pass
 constexpr double kNearest = 1e-9;  // the same where a light body follows heavy ones
+constexpr double kSettled = 1e-7;  // what another iteration may change of a rate [largest arm a second, rad/s]
 constexpr std::int64_t kLong = 10'000'000;  // step [ns]: "steps of 0.1 to 50 ms ..."
 
 bool is_slender(const Body& body) {
@@ -87,8 +88,12 @@ Tangents tangents_of(const Mechanism& m, const Settings& settings, bool has_loop
     return each("a body turns by more than a quarter of a radian a step at the start");
   if (settings.dt_ns > kLong) return each("the step is above 10 ms");
   const auto while_near = [&](double near, const char* why) {
-    return Tangents{settings.iterations, near, any_slope_changes(m),
-                    has_force_elements(m) ? -1.0 : std::min(near, kNearProjections), why};
+    return Tangents{settings.iterations,
+                    near,
+                    any_slope_changes(m),
+                    has_force_elements(m) ? -1.0 : std::min(near, kNearProjections),
+                    why,
+                    kSettled * dt};
   };
   if (std::any_of(m.joints().begin(), m.joints().end(), [&m](const Joint& joint) { return is_uneven(m, joint); }))
     return while_near(kNearest, "masses of joined bodies differ a thousandfold");
