@@ -77,9 +77,9 @@ std::string dashes(std::size_t line) {
 std::string opening(const std::string& title, double height = kHeight) {
   return fmt::format(
              "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {:.0f} {:.0f}\" font-family=\"sans-serif\" "
-             "font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n",
+             "font-size=\"14\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n",
              kWidth, height) +
-         text(kLeft, 25.0, "start", title, " font-size=\"15\" font-weight=\"bold\"");
+         text(kLeft, 25.0, "start", title, " font-size=\"17\" font-weight=\"bold\"");
 }
 
 std::string labels(const std::string& x, const std::string& y) {

@@ -40,8 +40,8 @@ async function show(colorScheme, width, picture) {
   });
 }
 
-const light = await show("light", 1280, "study_light.png");
-const dark = await show("dark", 1280, "study_dark.png");
+const light = await show("light", 1600, "study_light.png");
+const dark = await show("dark", 1600, "study_dark.png");
 const narrow = await show("light", 400);
 assert.equal(light.first, "What was found");
 assert.ok(light.ground > 200 && light.text < 60, `light: text ${light.text} on ${light.ground}`);
