@@ -23,7 +23,7 @@ constexpr const char* kStyle =
     "th, td { border: 1px solid GrayText; padding: 0.2rem 0.5rem; text-align: left; vertical-align: top; }\n"
     ".wide { overflow-x: auto; margin: 1rem 0; }\n"
     ".origin { color: GrayText; }\n"
-    ".figures { display: grid; grid-template-columns: repeat(auto-fill, minmax(30rem, 1fr)); gap: 1rem; }\n"
+    ".figures { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(27rem, 100%), 1fr)); gap: 1rem; }\n"
     "figure { margin: 0; }\n"
     "figure svg { width: 100%; height: auto; }\n"
     "h2 { border-top: 2px solid GrayText; padding-top: 1rem; }\n"
