@@ -53,7 +53,7 @@ int fmusim(Options options) {
   std::size_t told = 0;
   options.run.tell = [&told](const std::string& message) {
     if (++told <= kMostMessages) print_error("the unit says: {}", message);
-    if (told == kMostMessages) print_error("the unit says more, which is not shown");
+    if (told == kMostMessages + 1) print_error("the unit says more, which is not shown");
   };
   try {
     const FmuRunResult result = simulate_fmu(options.unit, options.run);

@@ -191,8 +191,10 @@ nlohmann::json json_of(const wire::Participant& participant) {
           {"clock", clock}};
 }
 
-const char* state_name(const wire::StatusReport& report) {
-  switch (report.loop_state()) {
+}  // namespace
+
+const char* to_text(wire::LoopState state) {
+  switch (state) {
     case wire::FAULTED:
       return "faulted";
     case wire::READY:
@@ -203,8 +205,6 @@ const char* state_name(const wire::StatusReport& report) {
       return "running";
   }
 }
-
-}  // namespace
 
 StatusTarget parse_target(const std::string& text, std::uint16_t otherwise) {
   StatusTarget target;
@@ -264,7 +264,7 @@ std::string status_text(const wire::StatusReport& report) {
       fmt::format("{:<22}Rigstep {}, {} at {} us{}{}\n", "server", wire::printable(report.product_version()),
                   wire::printable(report.mechanism()), report.period_ns() / 1000,
                   report.lockstep() ? ", in lockstep" : "", report.authenticated() ? ", authenticated" : "");
-  out += fmt::format("{:<22}{} at step {}, {} faults so far\n", "loop", state_name(report), report.step(),
+  out += fmt::format("{:<22}{} at step {}, {} faults so far\n", "loop", to_text(report.loop_state()), report.step(),
                      report.fault_number());
   if (!report.fault().empty()) out += fmt::format("{:<22}{}\n", "  fault", wire::printable(report.fault(), 300));
   if (!report.black_box().empty())
@@ -311,7 +311,7 @@ nlohmann::json status_json(const wire::StatusReport& report) {
           {"mechanism", wire::printable(report.mechanism())},
           {"mechanism_id", fmt::format("{:016x}", report.mechanism_id())},
           {"period_ns", report.period_ns()},
-          {"state", state_name(report)},
+          {"state", to_text(report.loop_state())},
           {"transitions", report.transitions()},
           {"step", report.step()},
           {"faults", report.fault_number()},

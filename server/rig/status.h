@@ -52,6 +52,8 @@ std::vector<RigParameter> query_parameters(const StatusTarget& target);
 std::uint64_t change_parameters(const StatusTarget& target, const std::vector<RigParameterValue>& values,
                                 std::uint32_t ramp_steps);
 
+// "running", "ready", "holding" or "faulted".
+const char* to_text(wire::LoopState state);
 std::string status_text(const wire::StatusReport& report);
 nlohmann::json status_json(const wire::StatusReport& report);
 

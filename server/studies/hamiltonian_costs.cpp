@@ -134,9 +134,9 @@ Finding find_evaluation_cost(const PaperCase& c) {
   finding.reason =
       "both forms are the same compliances of the same compounds and one solution each; HDCA solves for velocities and "
       "sums momenta once "
-      "more (74)-(76), DCA forms the convective accelerations. Counted in code that shares all the rest, the two "
-      "differ "
-      "by a per cent at most. Case 3 agrees with that in the paper, too. What makes its cases 1 and 2 differ is in its "
+      "more (74)-(76), DCA forms the convective accelerations. Counted in code that shares all the rest, "
+      "the two differ by a per cent at most. Case 3 agrees with that in the paper, too. What makes its cases 1 and 2 "
+      "differ is in its "
       "programs, which are not in the text";
   return finding;
 }

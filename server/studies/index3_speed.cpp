@@ -56,14 +56,13 @@ void measure_times(const StudyRequest& study, const Mechanism& m, const std::vec
   protocol.budget = study.quick ? 0.01 : 0.1;
   const std::size_t count = threads.size();
   std::size_t bytes = 0;
-  timed_literal(m, kStepLength, false, &bytes);
-  sample.printed_bytes = static_cast<double>(bytes);
   std::vector<std::vector<double>> printed(count), stepper(count);
   for (int round = 0; round < (study.quick ? 1 : kRounds); ++round)
     for (std::size_t t = 0; t < count; ++t) {
-      const StepTimes times = time_steps(timed_literal(m, kStepLength, false, nullptr, threads[t]), protocol);
+      const StepTimes times = time_steps(timed_literal(m, kStepLength, false, &bytes, threads[t]), protocol);
       printed[t].push_back(times.median);
-      if (t == 0 && (round == 0 || times.lowest < sample.printed_lowest_us)) sample.printed_lowest_us = times.lowest;
+      if (t == 0 && (round == 0 || times.lowest < sample.printed_lowest_us))
+        sample.printed_lowest_us = times.lowest, sample.printed_bytes = static_cast<double>(bytes);
       stepper[t].push_back(time_steps(timed_stepper(m, kStepLength, threads[t]), protocol).median);
     }
   for (std::size_t t = 0; t < count; ++t) {

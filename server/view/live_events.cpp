@@ -4,32 +4,21 @@
 
 #include <algorithm>
 
+#include "server/rig/status.h"
+
 namespace rigstep::server {
 namespace {
 
 constexpr std::size_t kMostEvents = 200;
 constexpr double kTogether = 10.0;  // what is counted within it is one event [s]
 
-}  // namespace
-
-const char* to_text(wire::LoopState state) {
-  switch (state) {
-    case wire::READY:
-      return "ready";
-    case wire::HOLDING:
-      return "holding";
-    case wire::FAULTED:
-      return "faulted";
-    default:
-      return "running";
-  }
-}
-
 std::uint64_t count_of(const wire::StatusReport& report, const std::string& name) {
   for (const wire::Counter& counter : report.counter())
     if (counter.name() == name) return counter.count();
   return 0;
 }
+
+}  // namespace
 
 void LiveEvents::compare(const wire::StatusReport& before, const wire::StatusReport& now, double time) {
   const auto tell = [&](std::string text) { note({.event = {now.step(), time, std::move(text)}}); };

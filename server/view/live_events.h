@@ -30,10 +30,4 @@ class LiveEvents {
   std::deque<Event> events_;  // in order of time
 };
 
-// "running", "ready", "holding" or "faulted".
-const char* to_text(wire::LoopState state);
-
-// Of the newest instant of the report; 0 where it has no such counter.
-std::uint64_t count_of(const wire::StatusReport& report, const std::string& name);
-
 }  // namespace rigstep::server

@@ -23,7 +23,8 @@ constexpr int kMostStepsAtOnce = 1'000'000, kMostRamp = 1'000'000;
 constexpr auto kPatience = std::chrono::milliseconds(200);
 constexpr double kAnswerWithinS = 3.0;                // for what is asked of the server at the start
 constexpr std::int64_t kSilentForNs = 3'000'000'000;  // then the server is looked for again
-constexpr double kZeroForS = 3.0;                     // of all inputs: worth telling
+constexpr double kZeroForS = 3.0;                     // of all inputs: worth telling; simulated
+constexpr double kUnseenS = 1.0;                      // between instants: what inputs did meanwhile is not known
 
 std::string dump(const Json& json) { return json.dump(-1, ' ', true, Json::error_handler_t::replace); }
 
@@ -38,6 +39,8 @@ int index_in(const std::string& text, const std::string& what, const Elements& e
     if (elements[k].name == name) return static_cast<int>(k);
   return -1;
 }
+
+std::string address_of(const StatusTarget& target) { return fmt::format("{}:{}", target.host, target.port); }
 
 RigClientOptions observer_of(const StatusTarget& target) {
   return {.host = target.host,
@@ -78,7 +81,6 @@ struct LiveSubject::Shown {
     scene.problems.insert(scene.problems.end(), problems.begin(), problems.end());
     poses.resize(7 * loaded.mechanism.bodies().size());
     of_step.assign(loaded.mechanism.input_channels().size() + 3, std::nan(""));
-    reaction_at.assign(loaded.mechanism.joints().size(), -1);
   }
 
   const config::LoadedMechanism loaded;
@@ -86,7 +88,7 @@ struct LiveSubject::Shown {
   SingularPoses singular;
   std::vector<float> poses;      // of the instant that is arriving
   std::vector<double> of_step;   // as columns_of_step() has them, likewise
-  std::vector<int> reaction_at;  // (joints) column of the first of its six numbers; -1: no output has it
+  std::vector<int> reaction_at;  // (joints) column of the first of its six numbers; -1: the server sends none
 };
 
 LiveSubject::LiveSubject(LiveOptions options) : options_(std::move(options)) {
@@ -94,7 +96,7 @@ LiveSubject::LiveSubject(LiveOptions options) : options_(std::move(options)) {
     RigClient client(observer_of(options_.target));
     take_up(client);
   } else {
-    show(std::make_shared<Shown>(load_mechanism_file(options_.mechanism), std::vector<std::string>()));
+    show(std::make_unique<Shown>(load_mechanism_file(options_.mechanism), std::vector<std::string>()));
   }
   link_ = std::thread([this] { watch_link(); });
   status_ = std::thread([this] { watch_status(); });
@@ -112,25 +114,19 @@ std::string LiveSubject::scene() {
 }
 
 std::string LiveSubject::mesh(std::size_t index) {
-  const std::shared_ptr<const Shown> shown = shown_now();
-  return index < shown->scene.meshes.size() ? mesh_message(shown->scene.meshes[index]) : std::string();
-}
-
-std::shared_ptr<const LiveSubject::Shown> LiveSubject::shown_now() {
   const std::lock_guard lock(mutex_);
-  return shown_;
+  return index < shown_->scene.meshes.size() ? mesh_message(shown_->scene.meshes[index]) : std::string();
 }
 
 // What the server steps now.
 void LiveSubject::take_up(RigClient& client) {
   std::vector<std::string> problems;
-  config::LoadedMechanism loaded =
-      mechanism_told_by(client, fmt::format("{}:{}", options_.target.host, options_.target.port), problems);
-  show(std::make_shared<Shown>(std::move(loaded), problems));
+  config::LoadedMechanism loaded = mechanism_told_by(client, address_of(options_.target), problems);
+  show(std::make_unique<Shown>(std::move(loaded), problems));
 }
 
 // Before anything of the run is known.
-void LiveSubject::show(std::shared_ptr<Shown> shown) {
+void LiveSubject::show(std::unique_ptr<Shown> shown) {
   const Mechanism& m = shown->loaded.mechanism;
   {
     const std::lock_guard lock(mutex_);
@@ -177,11 +173,11 @@ void LiveSubject::show_server(RigClient& client) {
   }
   Shown& shown = *shown_;
   const Mechanism& m = shown.loaded.mechanism;
-  SceneContext context{
-      .kind = "live", .source = fmt::format("{}:{}", options_.target.host, options_.target.port), .columns = {}};
+  SceneContext context{.kind = "live", .source = address_of(options_.target), .columns = {}};
   for (const RigChannel& output : server.outputs) context.columns.push_back({output.name, output.unit});
   for (Channel& column : columns_of_step(m)) context.columns.push_back(std::move(column));
   context.period = exact_seconds(server.period_ns);
+  shown.reaction_at.assign(m.joints().size(), -1);
   for (const Output& output : m.outputs()) {
     if (output.kind != Output::Kind::joint_reaction) continue;
     const std::string& first = m.output_channels()[static_cast<std::size_t>(output.first_channel)].name;
@@ -258,10 +254,9 @@ void LiveSubject::take_step(const RigPoses& poses) {
   of_step[inputs + 2] = static_cast<double>(poses.step_us);
   const bool is_zero = std::all_of(poses.inputs.begin(), poses.inputs.end(), [](float value) { return value == 0.0f; });
   const std::lock_guard lock(mutex_);
-  inputs_.assign(poses.inputs.begin(), poses.inputs.end());
   const double time = exact_seconds(poses.sim_time_ns);
-  if (!is_zero || time < zero_since_ || inputs == 0) zero_since_ = time;
-  zero_for_ = time - zero_since_;
+  const bool is_next = time >= time_ && time - time_ < kUnseenS;
+  if (!is_zero || !is_next || inputs == 0) zero_since_ = time;
 }
 
 // An instant is shown once all of its bodies have come.
@@ -337,7 +332,8 @@ void LiveSubject::publish_status() {
   for (const wire::ParameterDescription& p : report_.parameter()) parameters[p.name()] = p.value();
   for (const LiveEvents::Event& e : events_.all()) events.push_back({{"time", e.event.time}, {"text", e.event.text}});
   const Mechanism& m = shown_->loaded.mechanism;
-  const bool is_silent = !report_.controller().rig_name().empty() && zero_for_ > kZeroForS;
+  const double zero_for = time_ - zero_since_;
+  const bool is_silent = !report_.controller().rig_name().empty() && zero_for > kZeroForS;
   const bool is_faulted = report_.loop_state() == wire::FAULTED;
   const std::string fault = is_faulted ? report_.fault() : std::string();
   broadcast().publish(
@@ -354,8 +350,7 @@ void LiveSubject::publish_status() {
             {"recordingError", report_.recording_error()},
             {"parameters", parameters},
             {"inputAge", input_age_steps_},
-            {"inputs", inputs_},
-            {"hint", is_silent ? fmt::format("all inputs are zero for {:.0f} s, though {} is in control", zero_for_,
+            {"hint", is_silent ? fmt::format("all inputs are zero for {:.0f} s, though {} is in control", zero_for,
                                              report_.controller().rig_name())
                                : std::string()},
             {"clock", clock_},

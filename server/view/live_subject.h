@@ -46,8 +46,7 @@ class LiveSubject : public Subject {
 
  private:
   struct Shown;
-  std::shared_ptr<const Shown> shown_now();
-  void show(std::shared_ptr<Shown> shown);
+  void show(std::unique_ptr<Shown> shown);
   void take_up(RigClient& client);
   void watch_link();
   void watch_once();
@@ -68,16 +67,14 @@ class LiveSubject : public Subject {
   std::string driver_name_;        // of the browser that has the inputs
   std::unique_ptr<InputDriver> driver_;
   std::mutex mutex_;              // of what follows
-  std::shared_ptr<Shown> shown_;  // the link thread alone changes it, and what is in it
+  std::unique_ptr<Shown> shown_;  // the link thread alone changes it, and what is in it
   std::string scene_message_;
   wire::StatusReport report_;
   bool connected_ = false;
   std::string problem_, clock_;
   std::uint32_t flags_ = 0, input_age_steps_ = 0;
-  double time_ = 0.0;  // simulated [s]
   LiveEvents events_;
-  std::vector<double> inputs_;                // that acted last
-  double zero_since_ = 0.0, zero_for_ = 0.0;  // all of them, simulated [s]
+  double time_ = 0.0, zero_since_ = 0.0;  // of the newest instant; since when all inputs are zero; simulated [s]
 
   std::atomic<bool> stopping_{false};
   std::thread link_, status_;

@@ -275,7 +275,7 @@ async function showScene(): Promise<void> {
   await view.show(shown, isSame ? null : home);
   markParts(shown, -1, -1);
   view.picking.onDrag = shown.kind === "mechanism" ? drag : null;
-  panel.update(status, shown);
+  panel.update(status, shown, view.motion);
   if (shown.kind === "recording") await loadTracks();
 }
 
@@ -309,7 +309,7 @@ function showStatus(told: Status): void {
   state.textContent = progress || (told.loop ?? (told.playing === true ? "playing" : told.connected === false ? "not connected" : isStopped ? "stopped" : "ready"));
   state.classList.toggle("bad", fault !== "" || isStopped || told.connected === false);
   if (scene !== null) {
-    panel.update(told, scene);
+    panel.update(told, scene, view.motion);
     const [body, joint] = [told.failedBody ?? -1, told.failedJoint ?? -1];
     if (marked !== `${body} ${joint}`) markParts(scene, body, joint);
   }

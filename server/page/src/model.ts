@@ -139,7 +139,6 @@ export interface Status {
   failedJoint?: number;
   controller?: string;
   inputAge?: number; // [steps]
-  inputs?: number[]; // that acted last
   hint?: string; // what is odd without being wrong
   counters?: [string, number][];
   distributions?: Distribution[];

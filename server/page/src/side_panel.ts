@@ -4,7 +4,7 @@ import { command } from "./api";
 import { button, byId, element, number, table } from "./elements";
 import { histogram } from "./histogram";
 import { InputsPanel } from "./inputs_panel";
-import type { Scene, Status } from "./model";
+import type { Motion, Scene, Status } from "./model";
 import { ParametersPanel } from "./parameters_panel";
 
 const operations = [
@@ -47,10 +47,11 @@ export class SidePanel {
     this.place.hidden = scene.kind === "mechanism" && scene.parameters.length === 0;
   }
 
-  update(status: Status, scene: Scene): void {
+  // motion: the newest instant.
+  update(status: Status, scene: Scene, motion: Motion | null): void {
     this.inputs.update(status);
     this.parameters.update(status.parameters ?? {});
-    if (scene.kind === "live") this.link.replaceChildren(element("h2", {}, "Link"), ...this.hint(status), table(this.linkRows(status)), ...this.applied(status, scene), table(this.counts(status)));
+    if (scene.kind === "live") this.link.replaceChildren(element("h2", {}, "Link"), ...this.hint(status), table(this.linkRows(status)), ...this.applied(scene, motion), table(this.counts(status)));
     const times = (status.distributions ?? []).filter((distribution) => distribution.max > 0); // simulations have none
     if (times.length > 0) this.times.replaceChildren(element("h2", {}, "Times, and the deadline"), ...times.map((distribution) => histogram(distribution, scene.period)));
   }
@@ -66,15 +67,16 @@ export class SidePanel {
   }
 
   private hint(status: Status): HTMLElement[] {
-    return (status.hint ?? "") === "" ? [] : [element("p", { className: "finding warning" }, status.hint ?? "")];
+    const hint = status.hint ?? "";
+    return hint === "" ? [] : [element("p", { className: "finding warning" }, hint)];
   }
 
   // What acts, whoever is in control.
-  private applied(status: Status, scene: Scene): HTMLElement[] {
-    const values = status.inputs ?? [];
-    if (values.length !== scene.inputs.length || values.length === 0) return [];
-    const rows = scene.inputs.slice(0, mostInputs).map((input, k): [string, string] => [input.name, `${number(values[k] ?? 0)} ${input.unit}`]);
-    const more = values.length - rows.length;
+  private applied(scene: Scene, motion: Motion | null): HTMLElement[] {
+    const first = scene.columns.findIndex((column) => column.name.startsWith("input "));
+    if (first < 0 || motion === null || motion.values.length !== scene.columns.length) return [];
+    const rows = scene.inputs.slice(0, mostInputs).map((input, k): [string, string] => [input.name, `${number(motion.values[first + k] ?? Number.NaN)} ${input.unit}`]);
+    const more = scene.inputs.length - rows.length;
     return [element("h2", {}, more > 0 ? `Inputs that act (${more} more in the plots)` : "Inputs that act"), table(rows)];
   }
 
