@@ -72,6 +72,7 @@ LoadedMechanism parse_mechanism(std::string text, const std::string& path) {
   for (int k = 0; k < file.coupling_size(); ++k) loaded.coupling_line.push_back(source.line_of(file, "coupling", k));
   for (int k = 0; k < file.driver_size(); ++k) loaded.driver_line.push_back(source.line_of(file, "driver", k));
   loaded.shapes = load_shapes(file, source);
+  loaded.penalty_factor = file.reference_solvers().penalty_factor();
   return loaded;
 }
 

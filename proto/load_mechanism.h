@@ -21,6 +21,7 @@ struct LoadedMechanism {
   std::vector<int> coupling_line;
   std::vector<int> driver_line;
   std::vector<DrawnShape> shapes = {};  // of all bodies and of the ground; no part of the mechanism's identity
+  double penalty_factor = 0.0;          // of the reference solver index3_literal [N/m], [N m]; 0: its own choice
 
   // The error about joint j as it reads for the person who wrote the file. Couplings and drivers count on after the
   // joints.

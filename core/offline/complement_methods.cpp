@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "core/offline/dense.h"
+
 namespace rigstep::offline {
 
 namespace {
@@ -17,22 +19,9 @@ constexpr int kRefinements = 2;  // of (2.5)
 
 MatrixXd selected_rows(const MatrixXd& Phi_q, const Selection& chosen) { return Phi_q(chosen.rows, Eigen::all); }
 
-// A^+ b of matrices, and the rank of A
-struct LeastNorm {
-  MatrixXd solution;
-  Index rank;
-};
-LeastNorm least_norm(const MatrixXd& A, const MatrixXd& b) {
-  Eigen::CompleteOrthogonalDecomposition<MatrixXd> decomposed;
-  decomposed.setThreshold(kRank);
-  decomposed.compute(A);
-  return {decomposed.solve(b), decomposed.rank()};
-}
-
 // As (3.15) decides it, for few equations.
 Index rank_of(const MatrixXd& A) {
-  const VectorXd modes =
-      Eigen::SelfAdjointEigenSolver<MatrixXd>(A * A.transpose(), Eigen::EigenvaluesOnly).eigenvalues();
+  const VectorXd modes = eigenvalues(A * A.transpose());
   return (modes.array() > kRank * kRank * modes.maxCoeff()).count();
 }
 
@@ -51,8 +40,8 @@ MatrixXd last_unit_vectors(Index n, Index r) {
 }
 
 MatrixXd zero_eigenvalue(const MatrixXd& Phi_q) {
-  const Eigen::SelfAdjointEigenSolver<MatrixXd> modes(Phi_q.transpose() * Phi_q);  // (3.9) (3.10)
-  return columns_of_small(modes.eigenvectors(), modes.eigenvalues());              // (3.15)
+  const Spectrum modes = spectrum(Phi_q.transpose() * Phi_q);  // (3.9) (3.10)
+  return columns_of_small(modes.vectors, modes.values);        // (3.15)
 }
 
 MatrixXd schur(const MatrixXd& Phi_q) {
@@ -75,9 +64,8 @@ MatrixXd putd_gauss(const MatrixXd& Phi_q, const Selection& chosen) {
 }
 
 MatrixXd svd(const MatrixXd& Phi_q) {
-  Eigen::BDCSVD<MatrixXd> decomposed(Phi_q.transpose(), Eigen::ComputeFullU);  // (3.24)
-  decomposed.setThreshold(kRank);
-  return decomposed.matrixU().rightCols(Phi_q.cols() - decomposed.rank());  // (3.28)
+  const LeftSingularVectors decomposed = left_singular_vectors(Phi_q.transpose(), kRank);  // (3.24)
+  return decomposed.vectors.rightCols(Phi_q.cols() - decomposed.rank);                     // (3.28)
 }
 
 // Off the constraint manifold, where an integrator looks too, redundant rows of a loop are nearly but not exactly
@@ -102,7 +90,7 @@ Accelerations projected(const Equations& at, const MatrixXd& P) {
   X << at.Phi_q, P.transpose();
   VectorXd right = VectorXd::Zero(X.rows());
   right.head(at.Phi_q.rows()) = at.Gamma;
-  const VectorXd S_Gamma = least_norm(X, right).solution;  // (3.8)
+  const VectorXd S_Gamma = least_squares(X, right, kRank).x;  // (3.8)
   const MatrixXd reduced = P.transpose() * at.M * P;
   const VectorXd vdd = reduced.ldlt().solve(P.transpose() * (at.Q - at.M * S_Gamma));  // (3.7)
   return {S_Gamma + P * vdd, P.rows() - P.cols()};                                     // (3.5)
@@ -113,9 +101,9 @@ Accelerations partitioning(const Equations& at, const Selection& chosen) {
   const Index s = static_cast<Index>(v.size());
   MatrixXd right(at.Phi_q.rows(), s + 1);
   right << MatrixXd(at.Phi_q(Eigen::all, v)), at.Gamma;
-  const LeastNorm solved = least_norm(at.Phi_q(Eigen::all, u), right);
-  const MatrixXd ratio = solved.solution.leftCols(s);        // Phi_u^-1 Phi_v
-  const VectorXd particular = solved.solution.rightCols(1);  // Phi_u^-1 Gamma
+  const LeastSquares solved = least_squares(at.Phi_q(Eigen::all, u), right, kRank);
+  const MatrixXd ratio = solved.x.leftCols(s);        // Phi_u^-1 Phi_v
+  const VectorXd particular = solved.x.rightCols(1);  // Phi_u^-1 Gamma
   const MatrixXd M_uu = at.M(u, u), M_uv = at.M(u, v), M_vv = at.M(v, v);
   const VectorXd Q_u = at.Q(u), Q_v = at.Q(v);
   const MatrixXd mixed = M_uv - M_uu * ratio;
@@ -130,9 +118,9 @@ Accelerations partitioning(const Equations& at, const Selection& chosen) {
 
 // Of a symmetric matrix whose rank is known: its small eigenvalues may be large beside those of another mechanism.
 MatrixXd pseudo_inverse(const MatrixXd& K, Index rank) {
-  const Eigen::SelfAdjointEigenSolver<MatrixXd> modes(K);
-  const auto vectors = modes.eigenvectors().rightCols(rank);
-  return vectors * modes.eigenvalues().tail(rank).cwiseInverse().asDiagonal() * vectors.transpose();
+  const Spectrum modes = spectrum(K);
+  const auto vectors = modes.vectors.rightCols(rank);
+  return vectors * modes.values.tail(rank).cwiseInverse().asDiagonal() * vectors.transpose();
 }
 
 // Where a body has next to no moment of inertia about an axis, the rounding of what that makes of M^-1 disturbs all
@@ -211,6 +199,6 @@ bool uses_selection(Complement method) {
          method == Complement::partitioning;
 }
 
-VectorXd pseudo_inverse_times(const MatrixXd& A, const VectorXd& b) { return least_norm(A, b).solution; }
+VectorXd pseudo_inverse_times(const MatrixXd& A, const VectorXd& b) { return least_squares(A, b, kRank).x; }
 
 }  // namespace rigstep::offline

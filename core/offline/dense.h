@@ -17,5 +17,13 @@ struct Spectrum {
   Eigen::MatrixXd vectors;  // orthonormal, in columns
 };
 Spectrum spectrum(const Eigen::MatrixXd& symmetric);
+Eigen::VectorXd eigenvalues(const Eigen::MatrixXd& symmetric);  // ascending
+
+struct LeftSingularVectors {
+  Eigen::MatrixXd vectors;  // orthonormal, in columns: those of large singular values first; as many as A has rows
+  int rank = 0;             // of A
+};
+// Singular values below `threshold` times the largest count as zero.
+LeftSingularVectors left_singular_vectors(const Eigen::MatrixXd& A, double threshold);
 
 }  // namespace rigstep::offline

@@ -217,8 +217,11 @@ void print(const SimulateOptions& options, const offline::Trajectory& run) {
     print_json(out);
     return;
   }
-  print_text("{} instants to {:g} s with {} at tolerance {:g} in {:.3f} s ({} right-hand sides)\n", run.instants.size(),
-             last.time, options.solver, options.tolerance, run.seconds, run.right_hand_sides);
+  const std::string accuracy = options.alpha > 0.0
+                                   ? fmt::format("with alpha = {:g}, steps of {:g} s", options.alpha, options.dt)
+                                   : fmt::format("at tolerance {:g}", options.tolerance);
+  print_text("{} instants to {:g} s with {} {} in {:.3f} s ({} right-hand sides)\n", run.instants.size(), last.time,
+             options.solver, accuracy, run.seconds, run.right_hand_sides);
   print_text("total energy     {:.9g} J at the start, {:.9g} J at the end, {:+.3g} .. {:+.3g} J in between\n",
              first.energy, last.energy, lowest - first.energy, highest - first.energy);
   print_text("residuals        {:.1e} position, {:.1e} velocity, {:.1e} acceleration (largest row, SI units)\n",
@@ -243,7 +246,7 @@ offline::LiteralSettings literal_settings(const SimulateOptions& options, const 
 }
 
 // A reference solver in place of the stepper: --dt is the distance of the instants, and how long inputs are held.
-int simulate_with_reference(const SimulateOptions& options) {
+int simulate_with_reference(SimulateOptions options) {
   const offline::Solver* solver = offline::find_solver(options.solver);
   if (!solver)
     throw config::ConfigError("--solver: \"" + options.solver +
@@ -256,6 +259,7 @@ int simulate_with_reference(const SimulateOptions& options) {
     throw config::ConfigError("--output: \"" + options.output +
                               "\": recordings hold steps of index3, which this solver has not: name a .csv");
   const config::LoadedMechanism mechanism = load_mechanism_file(options.mechanism, options.parameters);
+  if (options.alpha == 0.0 && options.solver == "index3_literal") options.alpha = mechanism.penalty_factor;
   const std::string unsupported_reason = solver->unsupported_reason(mechanism.mechanism);
   if (!unsupported_reason.empty())
     throw config::ConfigError("--solver: " + options.solver + " cannot do " + options.mechanism + ": " +
@@ -404,7 +408,8 @@ Command add_simulate(CLI::App& app) {
   command
       ->add_option("--alpha", options->alpha,
                    "Penalty factor of index3_literal, which then runs as its paper does: steps of --dt, three "
-                   "iterations, not extrapolated; its threads share it by the paper's own scheme [N/m], [N m]")
+                   "iterations, not extrapolated; its threads share it by the paper's own scheme [N/m], [N m]. If not "
+                   "given, reference_solvers.penalty_factor of the file, or extrapolated")
       ->check(between(1.0, 1e15));
   command->add_option("--inputs", options->inputs,
                       "CSV with a column t [s] and columns named like input channels, interpolated linearly at the end "

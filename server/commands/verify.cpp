@@ -107,10 +107,9 @@ Command add_verify(CLI::App& app) {
                    "a hundredth of it")
       ->capture_default_str();
   command
-      ->add_option(
-          "--alpha", request.alpha,
-          "Penalty factor of index3_literal for steps of any length [N/m], [N m]; if not given, one that grows "
-          "as steps get shorter")
+      ->add_option("--alpha", request.alpha,
+                   "Penalty factor of index3_literal for steps of any length [N/m], [N m]; if not given, "
+                   "reference_solvers.penalty_factor of the file, or one that grows as steps get shorter")
       ->check(between(1.0, 1e15));
   command
       ->add_option("--duration", request.duration,

@@ -217,11 +217,13 @@ std::string convergence_text(const VerifyReport& report) {
 std::string row_of(const VerifyReport& report, const VerifyReport::SolverResult& result) {
   if (!result.compared())
     return fmt::format("{:<31}  {}{}\n", result.name, result.failed ? "GAVE UP: " : "", result.unsupported_reason);
-  return fmt::format("{:<31}{}{}\n", result.name, measures(result.deviation),
-                     !result.agrees()                      ? "  DIFFERS: " + result.worst
-                     : result.stopped                      ? fmt::format("  to {:.3g} s, --limit", result.until)
-                     : result.tolerance < report.tolerance ? fmt::format("  at tolerance {:g}", result.tolerance)
-                                                           : "");
+  return fmt::format(
+      "{:<31}{}{}{}\n", result.name, measures(result.deviation),
+      result.name == "index3_literal" && report.alpha > 0.0 ? fmt::format("  alpha = {:g}", report.alpha) : "",
+      !result.agrees()                      ? "  DIFFERS: " + result.worst
+      : result.stopped                      ? fmt::format("  to {:.3g} s, --limit", result.until)
+      : result.tolerance < report.tolerance ? fmt::format("  at tolerance {:g}", result.tolerance)
+                                            : "");
 }
 
 std::string solvers_text(const VerifyReport& report) {

@@ -44,7 +44,7 @@ class Verification {
     motions_.expected_order = expected_order(case_);
     report_.mechanism = mechanism().name();
     report_.tolerance = request.tolerance;
-    report_.alpha = request.alpha;
+    report_.alpha = request.alpha > 0.0 ? request.alpha : case_.mechanism.penalty_factor;
     report_.joints = mechanism().joints().size();
     report_.cut = case_.cut;
     report_.recorded = request.path.ends_with(".mcap");
@@ -191,7 +191,7 @@ VerifyReport::SolverResult Verification::ask(const offline::Solver& solver, doub
   if (!result.unsupported_reason.empty()) return result;
   offline::Options options;
   options.relative_tolerance = options.absolute_tolerance = tolerance;
-  options.alpha = request_.alpha;
+  options.alpha = report_.alpha;
   const ProcessorClock clock;
   double reached = 0.0;
   options.progress = [&](double t) {

@@ -42,10 +42,13 @@ says() { grep -Eq -- "$2" "$1" || fail "\"$2\" is not in $1 of the last command"
 silent() { [[ ! -s $1 ]] || fail "$1 should be empty"; }
 is_json() { "$python" -m json.tool <"$1" >/dev/null 2>&1 || fail "$1 is not JSON"; }
 
-# assert_json FILE EXPRESSION: Python with the document as d
+# assert_json FILE EXPRESSION: Python with the document as d; a failure tells the fields that the expression names
 assert_json() {
-  "$python" -c "import json, sys; d = json.load(open(sys.argv[1])); sys.exit(not ($2))" "$1" ||
-    fail "not true of $1: $2: $(tr -d '\n' <"$1" | cut -c1-600)"
+  "$python" -c "import json, sys; d = json.load(open(sys.argv[1])); sys.exit(not ($2))" "$1" || fail "not true of $1: $2: $(
+    "$python" -c 'import json, re, sys
+d = json.load(open(sys.argv[1]))
+print({key: d.get(key) for key in re.findall(r"""\bd\[["\x27](\w+)""", sys.argv[2])} if isinstance(d, dict) else d)' "$1" "$2" 2>&1 |
+      cut -c1-600)"
 }
 
 # serve ARGUMENTS...: a server on a free port in the background; sets server and port, log in serve.err

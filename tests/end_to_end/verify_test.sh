@@ -42,6 +42,24 @@ literal=("$RIGSTEP" verify "$SOURCE/config/mechanisms/double_pendulum.textproto"
 expect 0 "${literal[@]}" --solver index3_literal --alpha 1e12 && assert_json out 'd["alpha"] == 1e12 and d["solvers"][0]["agrees"]'
 expect 6 "${literal[@]}" --solver index3_literal --alpha 1e6 && assert_json out '"penalty factor" in d["solvers"][0]["unsupported_reason"]'
 expect 2 "${literal[@]}" --solver qr --alpha 1e9 && says err '--alpha: only index3_literal'
+# --- from the file, for verify and simulate; --alpha replaces it, other solvers do not read it
+with_penalty() {
+  cp "$SOURCE/config/mechanisms/double_pendulum.textproto" penalty.textproto
+  echo "reference_solvers { penalty_factor: $1 }" >>penalty.textproto
+}
+with_penalty 1e6
+expect 6 "$RIGSTEP" verify penalty.textproto --duration 0.1 --json --solver index3_literal &&
+  assert_json out 'd["alpha"] == 1e6 and "penalty factor" in d["solvers"][0]["unsupported_reason"]'
+expect 0 "$RIGSTEP" verify penalty.textproto --duration 0.1 --solver index3_literal --alpha 1e12 && says out '^index3_literal .* alpha = 1e\+12$'
+expect 0 "$RIGSTEP" verify penalty.textproto --duration 0.1 --solver qr
+with_penalty 1e9
+expect 0 "$RIGSTEP" simulate penalty.textproto --solver index3_literal --duration 0.1 --dt 0.01 --json && assert_json out 'd["alpha"] == 1e9'
+cp out from_file.json
+expect 0 "$RIGSTEP" simulate "$SOURCE/config/mechanisms/double_pendulum.textproto" --solver index3_literal --alpha 1e9 --duration 0.1 \
+  --dt 0.01 --json && [[ $(grep -v wall_s out) == "$(grep -v wall_s from_file.json)" ]] || fail "alpha of the file and of --alpha differ"
+expect 0 "$RIGSTEP" simulate penalty.textproto --solver qr --duration 0.1 --dt 0.01 --json && assert_json out 'd["alpha"] == 0'
+with_penalty 0.5
+expect 3 "$RIGSTEP" verify penalty.textproto && says err 'penalty.textproto:[0-9]+: reference_solvers.penalty_factor: is 0.5, the least is 1'
 
 # --- mechanisms without freedom: there is nothing to integrate, and every reference solver can tell
 cat >fixed.textproto <<'END'

@@ -91,7 +91,8 @@ const std::set<std::string> kPlain{"Orientation.e0",
                                    "SlipCurve.friction",
                                    "Mesh.scale",
                                    "Solver.relative_compliance",
-                                   "Parameter.factor"};
+                                   "Parameter.factor",
+                                   "ReferenceSolvers.penalty_factor"};
 
 }  // namespace
 
