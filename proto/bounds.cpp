@@ -106,7 +106,7 @@ constexpr Bound kBounds[] = {
     {"Mechanism.parameter", 0, 128, "let one parameter move several numbers"},
     {"Parameter.of", 0, 256, "divide the parameter"},
     {"Parameter.factor", 0, 256, "give one for each `of`"},
-    {"ReferenceSolvers.penalty_factor", 1, 1e15, "leave it out, or use 1e9"},
+    {"ReferenceSolvers.penalty_factor", 1, 1e15, "leave it out, or use 1e12"},
     {"Start.parameter", 0, 128, "give each once"},
     {"DriverSum.harmonic", 0, 100, "use a table"},
     {"DriverSum.polynomial", 0, 100, "use a table"},

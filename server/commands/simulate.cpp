@@ -34,7 +34,7 @@ struct SimulateOptions {
   bool has_dt = false;  // it was given
   double duration = 10.0, dt = 1e-3, tolerance = 1e-9;
   std::vector<config::ParameterSetting> parameters;
-  double alpha = 0.0;  // of index3_literal; 0: extrapolated to steps of zero, with a penalty of its own
+  std::optional<double> alpha;  // of index3_literal; 0: extrapolated to steps of zero, with a penalty of its own
   std::uint64_t every = 1;
   bool json = false;
 };
@@ -202,7 +202,7 @@ void print(const SimulateOptions& options, const offline::Trajectory& run) {
     const nlohmann::json out{{"schema", 1},
                              {"solver", options.solver},
                              {"tolerance", options.tolerance},
-                             {"alpha", options.alpha},
+                             {"alpha", *options.alpha},
                              {"instants", run.instants.size()},
                              {"simulated_s", last.time},
                              {"wall_s", run.seconds},
@@ -217,8 +217,8 @@ void print(const SimulateOptions& options, const offline::Trajectory& run) {
     print_json(out);
     return;
   }
-  const std::string accuracy = options.alpha > 0.0
-                                   ? fmt::format("with alpha = {:g}, steps of {:g} s", options.alpha, options.dt)
+  const std::string accuracy = *options.alpha > 0.0
+                                   ? fmt::format("with alpha = {:g}, steps of {:g} s", *options.alpha, options.dt)
                                    : fmt::format("at tolerance {:g}", options.tolerance);
   print_text("{} instants to {:g} s with {} {} in {:.3f} s ({} right-hand sides)\n", run.instants.size(), last.time,
              options.solver, accuracy, run.seconds, run.right_hand_sides);
@@ -240,7 +240,7 @@ void tell_left_out(const SimulateOptions& options, const Mechanism& mechanism,
 offline::LiteralSettings literal_settings(const SimulateOptions& options, const index3::Settings& settings) {
   offline::LiteralSettings of;
   of.dt_ns = settings.dt_ns;
-  of.alpha = options.alpha;
+  of.alpha = *options.alpha;
   of.threads = options.threads;
   return of;
 }
@@ -259,7 +259,7 @@ int simulate_with_reference(SimulateOptions options) {
     throw config::ConfigError("--output: \"" + options.output +
                               "\": recordings hold steps of index3, which this solver has not: name a .csv");
   const config::LoadedMechanism mechanism = load_mechanism_file(options.mechanism, options.parameters);
-  if (options.alpha == 0.0 && options.solver == "index3_literal") options.alpha = mechanism.penalty_factor;
+  if (!options.alpha) options.alpha = options.solver == "index3_literal" ? mechanism.penalty_factor : 0.0;
   const std::string unsupported_reason = solver->unsupported_reason(mechanism.mechanism);
   if (!unsupported_reason.empty())
     throw config::ConfigError("--solver: " + options.solver + " cannot do " + options.mechanism + ": " +
@@ -278,8 +278,8 @@ int simulate_with_reference(SimulateOptions options) {
   };
   try {
     const offline::Trajectory run =
-        options.alpha > 0.0 ? offline::literal_index3_at_fixed_step(scenario, how, literal_settings(options, settings))
-                            : solver->simulate(scenario, how);
+        *options.alpha > 0.0 ? offline::literal_index3_at_fixed_step(scenario, how, literal_settings(options, settings))
+                             : solver->simulate(scenario, how);
     if (table && !run.instants.empty()) {
       const std::vector<std::string> unsupported_reasons = offline::output_unsupported_reasons(scenario, run.instants);
       tell_left_out(options, mechanism.mechanism, unsupported_reasons);
@@ -317,7 +317,7 @@ int simulate(SimulateOptions options) {
   if (!options.from.empty()) snapshot = read_start(options);
   if (!snapshot && options.mechanism.empty())
     throw config::ConfigError("MECHANISM: is missing: name a mechanism file, or a snapshot with --from");
-  if (options.alpha > 0.0 && options.solver != "index3_literal")
+  if (options.alpha && options.solver != "index3_literal")
     throw config::ConfigError("--alpha: only index3_literal has a penalty factor: add --solver index3_literal");
   if (options.solver != "index3") return simulate_with_reference(options);
   const index3::Settings settings = settings_of(options);
@@ -403,14 +403,16 @@ Command add_simulate(CLI::App& app) {
       ->add_option("--solver", options->solver,
                    "index3, the real-time stepper, or a reference solver of rigstep verify: " + offline::solver_names())
       ->capture_default_str();
-  command->add_option("--tolerance", options->tolerance, "Of a reference solver's integrator, absolute and relative")
+  command
+      ->add_option("--tolerance", options->tolerance,
+                   "Of a reference solver's integrator, absolute and relative; a run with --alpha has none")
       ->capture_default_str();
   command
       ->add_option("--alpha", options->alpha,
                    "Penalty factor of index3_literal, which then runs as its paper does: steps of --dt, three "
                    "iterations, not extrapolated; its threads share it by the paper's own scheme [N/m], [N m]. If not "
-                   "given, reference_solvers.penalty_factor of the file, or extrapolated")
-      ->check(between(1.0, 1e15));
+                   "given, reference_solvers.penalty_factor of the file, or 0: extrapolated")
+      ->check(between(0.0, 1e15));
   command->add_option("--inputs", options->inputs,
                       "CSV with a column t [s] and columns named like input channels, interpolated linearly at the end "
                       "of each step; or a recording, whose inputs are applied again");

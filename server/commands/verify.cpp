@@ -107,10 +107,11 @@ Command add_verify(CLI::App& app) {
                    "a hundredth of it")
       ->capture_default_str();
   command
-      ->add_option("--alpha", request.alpha,
-                   "Penalty factor of index3_literal for steps of any length [N/m], [N m]; if not given, "
-                   "reference_solvers.penalty_factor of the file, or one that grows as steps get shorter")
-      ->check(between(1.0, 1e15));
+      ->add_option(
+          "--alpha", request.alpha,
+          "Penalty factor of index3_literal for steps of any length [N/m], [N m], 0: one that grows as steps get "
+          "shorter; if not given, reference_solvers.penalty_factor of the file, or 0")
+      ->check(between(0.0, 1e15));
   command
       ->add_option("--duration", request.duration,
                    "Simulated time [s]; 1 s if not given, 0.2 s for more than 60 bodies, the whole of a recording")

@@ -2,6 +2,7 @@
 // Offline.
 #pragma once
 
+#include <algorithm>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -25,6 +26,18 @@ enum class Outcome {
   open,  // the paper or the machine gives too little to judge
 };
 std::string_view to_string(Outcome outcome);  // "yes", "no", "open"
+
+// Of ratios and other numbers that a finding tells from the least to the largest.
+struct Range {
+  double low = 1e300, high = 0.0;
+  int below = 0, count = 0;  // of one
+  void add(double value) {
+    low = std::min(low, value);
+    high = std::max(high, value);
+    below += value < 1.0 ? 1 : 0;
+    ++count;
+  }
+};
 
 // A claim of a paper against our numbers.
 struct Finding {

@@ -34,6 +34,10 @@ class ProcessorClock {
   std::clock_t begin_ = std::clock();
 };
 
+bool uses_penalty(const std::vector<const offline::Solver*>& solvers) {
+  return std::ranges::any_of(solvers, [](const offline::Solver* solver) { return solver->name == "index3_literal"; });
+}
+
 // One verification with a given dt.
 class Verification {
  public:
@@ -44,7 +48,6 @@ class Verification {
     motions_.expected_order = expected_order(case_);
     report_.mechanism = mechanism().name();
     report_.tolerance = request.tolerance;
-    report_.alpha = request.alpha > 0.0 ? request.alpha : case_.mechanism.penalty_factor;
     report_.joints = mechanism().joints().size();
     report_.cut = case_.cut;
     report_.recorded = request.path.ends_with(".mcap");
@@ -55,6 +58,7 @@ class Verification {
   }
 
   VerifyReport run(const std::vector<const offline::Solver*>& solvers) {
+    if (uses_penalty(solvers)) report_.alpha = request_.alpha.value_or(case_.mechanism.penalty_factor);
     end_before_singular_pose();
     run_stepper();
     describe_stepper();
@@ -251,9 +255,7 @@ VerifyReport verify_with_its_dt(const VerifyRequest& request, const Progress& pr
 }  // namespace
 
 VerifyReport verify(const VerifyRequest& request, const Progress& progress) {
-  if (request.alpha > 0.0 && std::ranges::none_of(chosen_solvers(request), [](const offline::Solver* solver) {
-        return solver->name == "index3_literal";
-      }))
+  if (request.alpha && !uses_penalty(chosen_solvers(request)))
     throw config::ConfigError("--alpha: only index3_literal has a penalty factor: add it to --solver");
   VerifyRequest chosen = request;
   if (request.dt > 0.0) return verify_with_its_dt(chosen, progress);

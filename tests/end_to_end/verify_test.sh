@@ -51,7 +51,8 @@ with_penalty 1e6
 expect 6 "$RIGSTEP" verify penalty.textproto --duration 0.1 --json --solver index3_literal &&
   assert_json out 'd["alpha"] == 1e6 and "penalty factor" in d["solvers"][0]["unsupported_reason"]'
 expect 0 "$RIGSTEP" verify penalty.textproto --duration 0.1 --solver index3_literal --alpha 1e12 && says out '^index3_literal .* alpha = 1e\+12$'
-expect 0 "$RIGSTEP" verify penalty.textproto --duration 0.1 --solver qr
+expect 0 "$RIGSTEP" verify penalty.textproto --duration 0.1 --solver index3_literal --alpha 0 --json && assert_json out 'd["alpha"] == 0'
+expect 0 "$RIGSTEP" verify penalty.textproto --duration 0.1 --solver qr --json && assert_json out 'd["alpha"] == 0'
 with_penalty 1e9
 expect 0 "$RIGSTEP" simulate penalty.textproto --solver index3_literal --duration 0.1 --dt 0.01 --json && assert_json out 'd["alpha"] == 1e9'
 cp out from_file.json

@@ -26,14 +26,13 @@ class AppliedLoads {
     for (std::size_t i = 0; i < at.size(); ++i)
       wrench_[i].head<3>() = mechanism_.bodies()[i].mass * mechanism_.gravity_0();
     for (const AppliedLoad& load : mechanism_.loads()) add(load, t);
-    for (std::size_t k = 0; k < input_.size(); ++k) {
-      const Input& channel = mechanism_.inputs()[k];
-      if (channel.kind == Input::Kind::joint_effort) act_along(freedom_of(channel.joint, channel.freedom), input_[k]);
-    }
+    for (std::size_t k = 0; k < input_.size(); ++k) add(mechanism_.inputs()[k], input_[k]);
     for (const Spring& spring : mechanism_.springs()) add(spring);
     for (const Bushing& bushing : mechanism_.bushings()) add(bushing);
     for (const JointFriction& friction : mechanism_.frictions()) add(friction);
     for (const Motor& motor : mechanism_.motors()) add(motor);
+    for (const AppliedEffort& effort : mechanism_.all<AppliedEffort>())
+      act_along(coordinate(effort.coordinate), value_of(effort.function, t));
     for (const Drag& drag : mechanism_.drags()) add(drag);
     for (const Tyre& tyre : mechanism_.tyres()) add(tyre);
     for (const Stop& stop : mechanism_.all<Stop>()) add(stop);
@@ -115,6 +114,29 @@ class AppliedLoads {
     const Mat3 A = load.frame == Frame::body ? turn(at_[load.body]) : Mat3(Mat3::Identity());
     act_at(load.body, point(at_, load.body, load.point_b), scale * (A * load.force));
     wrench_[load.body].tail<3>() += scale * (A * load.torque);
+  }
+
+  void add(const Input& channel, double value) {
+    if (channel.kind == Input::Kind::signal) return;
+    if (channel.kind == Input::Kind::joint_effort) return act_along(freedom_of(channel.joint, channel.freedom), value);
+    const Mat3 A = channel.frame == Frame::body ? turn(at_[channel.body]) : Mat3(Mat3::Identity());
+    const Vec3 load = value * (A * channel.direction);
+    if (channel.kind == Input::Kind::body_force)
+      act_at(channel.body, point(at_, channel.body, channel.point_b), load);
+    else
+      wrench_[channel.body].tail<3>() += load;
+  }
+
+  // Without tables: no mechanism of these tests has one.
+  static double value_of(const TimeFunction& function, double t) {
+    double sum = 0.0;
+    for (const TimeFunction::Term& term : function.terms) {
+      if (term.kind == TimeFunction::Term::Kind::harmonic)
+        sum += term.constant + term.amplitude * std::sin(term.angular_frequency * t + term.phase);
+      for (std::size_t k = 0; k < term.coefficient.size(); ++k)
+        sum += term.coefficient[k] * std::pow(t, static_cast<double>(k));
+    }
+    return sum;
   }
 
   void add(const Spring& spring) {
