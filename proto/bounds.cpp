@@ -3,7 +3,7 @@
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>
 
-#include <cstdio>
+#include <charconv>
 #include <string_view>
 #include <unordered_map>
 
@@ -188,8 +188,7 @@ const Bound* own_bound(const pb::FieldDescriptor& field) {
 
 std::string number_text(double value) {
   char text[32];
-  std::snprintf(text, sizeof text, "%.10g", value);
-  return text;
+  return {text, std::to_chars(text, text + sizeof text, value, std::chars_format::general, 10).ptr};
 }
 
 // Empty where the value is within its bound.

@@ -2,8 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdio>
-#include <cstdlib>
+#include <cmath>
 #include <vector>
 
 #include "core/mechanism/nearest_names.h"
@@ -191,9 +190,20 @@ std::string converted(std::string_view written, const Unit& unit, const Unit& ta
   const int shifted = exponent + unit.exponent - target.exponent;
   const std::string decimal = shifted == 0 ? digits : digits + "e" + std::to_string(shifted);
   if (unit.numerator == unit.denominator && target.numerator == target.denominator) return decimal;
-  double value = std::strtod(decimal.c_str(), nullptr) * (unit.numerator * target.denominator);
+  double value = decimal_number(decimal) * (unit.numerator * target.denominator);
   value /= unit.denominator * target.numerator;
   return shortest(value);
+}
+
+double decimal_number(std::string_view text) {
+  if (text.starts_with('+')) text.remove_prefix(1);
+  double value = 0.0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (read.ec != std::errc::result_out_of_range) return value;
+  const bool is_negative = text.starts_with('-');
+  const std::string_view digits = text.substr(is_negative ? 1 : 0);
+  if (digits.find("e-") != digits.npos || digits.starts_with("0.") || digits.starts_with('.')) return 0.0;
+  return is_negative ? -HUGE_VAL : HUGE_VAL;
 }
 
 std::string shortest(double value) {
@@ -204,12 +214,12 @@ std::string shortest(double value) {
 
 std::string shortest(double value, const Unit& unit, const Unit& target) {
   const std::string plain = converted(shortest(value), target, unit);
-  const double in_unit = std::strtod(plain.c_str(), nullptr);
+  const double in_unit = decimal_number(plain);
   for (int digits = 1; digits < 17; ++digits) {
     char text[40];
-    std::snprintf(text, sizeof text, "%.*g", digits, in_unit);
-    const std::string shorter = shortest(std::strtod(text, nullptr));
-    if (std::strtod(converted(shorter, unit, target).c_str(), nullptr) == value) return shorter;
+    const auto end = std::to_chars(text, text + sizeof text, in_unit, std::chars_format::general, digits);
+    const std::string shorter = shortest(decimal_number({text, end.ptr}));
+    if (decimal_number(converted(shorter, unit, target)) == value) return shorter;
   }
   return shortest(in_unit);
 }

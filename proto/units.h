@@ -37,6 +37,8 @@ std::string quantity(const Unit& unit);
 std::string converted(std::string_view written, const Unit& unit, const Unit& target);
 
 // The shortest decimal number that is `value`.
+// Of decimal digits with or without an exponent, whatever the locale of the process is; too large ones are infinite.
+double decimal_number(std::string_view text);
 std::string shortest(double value);
 
 // The shortest decimal number in `unit` that converted() makes `value` [`target`] of again, or the nearest one.

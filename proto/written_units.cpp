@@ -232,7 +232,7 @@ class UnitReader {
   // Whole numbers stay whole.
   std::string in_field(const WrittenUnit& written, const std::string& number, const pb::FieldDescriptor& field) const {
     if (field.cpp_type() == pb::FieldDescriptor::CPPTYPE_DOUBLE) return number;
-    const double value = std::strtod(number.c_str(), nullptr);
+    const double value = decimal_number(number);
     if (value != std::nearbyint(value) || !(std::abs(value) < 1e15))
       fail(written, "is " + number + " " + written.dimension + ", but takes whole " + written.dimension,
            "write a multiple of 1 " + written.dimension);

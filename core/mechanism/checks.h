@@ -1,8 +1,8 @@
 // What the builder's checks of all elements share. Load time.
 #pragma once
 
+#include <charconv>
 #include <cmath>
-#include <cstdio>
 #include <string>
 #include <string_view>
 
@@ -17,8 +17,7 @@ inline std::string quoted(std::string_view name) { return "\"" + std::string(nam
 
 inline std::string number(double value) {
   char text[32];
-  std::snprintf(text, sizeof text, "%.6g", value);
-  return text;
+  return {text, std::to_chars(text, text + sizeof text, value, std::chars_format::general, 6).ptr};
 }
 
 inline void require_finite(const Eigen::Ref<const Eigen::MatrixXd>& value, const char* field) {

@@ -40,10 +40,16 @@ void print(const Options& options, const FmuRunResult& result) {
                                           : fmt::format("{} rules are broken", result.violations.size()));
 }
 
+void tell(const std::string& unit, const std::vector<std::string>& violations) {
+  for (const std::string& violation : violations) print_error("rigstep: {}: {}", unit, violation);
+}
+
 int fmusim(Options options) {
-  if (options.run.output != "-" && !options.run.output.empty() &&
-      std::filesystem::path(options.run.output) == std::filesystem::path(options.unit))
-    throw config::ConfigError("--output: names the unit itself: name another file");
+  for (const auto& [path, what] : {std::pair{&options.unit, "the unit itself"}, {&options.run.inputs, "the inputs"}}) {
+    std::error_code is_new;
+    if (std::filesystem::equivalent(options.run.output, *path, is_new))
+      throw config::ConfigError(fmt::format("--output: names {}: name another file", what));
+  }
   watch_interrupts();
   Progress progress("simulating", options.run.stop_time);
   options.run.progress = [&progress](double time) {
@@ -57,7 +63,7 @@ int fmusim(Options options) {
   };
   try {
     const FmuRunResult result = simulate_fmu(options.unit, options.run);
-    for (const std::string& violation : result.violations) print_error("rigstep: {}: {}", options.unit, violation);
+    tell(options.unit, result.violations);
     print(options, result);
     if (!result.failure.empty()) {
       print_error("rigstep: {}: {}", options.unit, result.failure);
@@ -65,6 +71,7 @@ int fmusim(Options options) {
     }
     return result.violations.empty() ? kExitOk : kExitVerdict;
   } catch (const FmuError& error) {
+    tell(options.unit, error.violations);
     throw FmuError(options.unit + ": " + error.what());
   } catch (const Interrupted&) {
     return kExitInterrupted;

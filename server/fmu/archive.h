@@ -14,6 +14,7 @@ namespace rigstep::server {
 // An archive or a unit that cannot be used; what() says what, where, why and what to do.
 struct FmuError : Error {
   using Error::Error;
+  std::vector<std::string> violations = {};  // of the standard, that were found before it
 };
 
 struct ArchiveFile {

@@ -118,12 +118,12 @@ void export_fmu(const config::LoadedMechanism& mechanism, const FmuExport& optio
                                      plugin::instantiation_token(mechanism.text, text), utc_now()};
   const bool is_2 = options.version == FmiVersion::fmi2;
   const std::string page = documentation_page(description, instance, variables, time_of_step(instance));
-  std::vector<ArchiveFile> files{
-      {"modelDescription.xml", model_description(description, instance, variables)},
-      {"documentation/index.html", page},
-      {is_2 ? "licenses/license.txt" : "documentation/licenses/license.txt", std::string(kLicense) + kLicenseText},
-      {"resources/mechanism.textproto", mechanism.text},
-      {"resources/rig.textproto", text}};
+  std::vector<ArchiveFile> files{{"modelDescription.xml", model_description(description, instance, variables)},
+                                 {"documentation/index.html", page},
+                                 {is_2 ? "licenses/license.txt" : "documentation/licenses/license.txt",
+                                  std::string(kLicense) + kLicenseText + kThirdPartyLicenses},
+                                 {"resources/mechanism.textproto", mechanism.text},
+                                 {"resources/rig.textproto", text}};
   if (const std::string terminals = is_2 ? "" : terminals_description(instance.mechanism(), variables);
       !terminals.empty())
     files.push_back({kTerminalsFile, terminals});

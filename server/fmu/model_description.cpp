@@ -91,9 +91,10 @@ void add_log_categories(pugi::xml_node root) {
 }
 
 // name, causality and so on, which both standards call alike
-void add_common(pugi::xml_node node, const Variable& variable, int element, const Mechanism& mechanism) {
-  set(node, "name", element_name(variable, element));
-  set(node, "valueReference", std::to_string(variable.reference + static_cast<std::uint32_t>(element)));
+void add_common(pugi::xml_node node, const Variable& variable, const std::string& name, std::uint32_t reference,
+                const Mechanism& mechanism) {
+  set(node, "name", name);
+  set(node, "valueReference", std::to_string(reference));
   if (!variable.description.empty()) set(node, "description", variable.description);
   set(node, "causality", causality(variable.source));
   set(node, "variability", variability(variable, mechanism));
@@ -115,7 +116,8 @@ void add_variables_2(pugi::xml_node root, const Mechanism& mechanism, const std:
   for (const Variable& variable : variables)
     for (int element = 0; element < variable.elements(); ++element) {
       pugi::xml_node scalar = all.append_child("ScalarVariable");
-      add_common(scalar, variable, element, mechanism);
+      add_common(scalar, variable, element_name(variable, element),
+                 variable.reference + static_cast<std::uint32_t>(element), mechanism);
       const char* const type = variable.type() == Variable::Type::real      ? "Real"
                                : variable.type() == Variable::Type::integer ? "Integer"
                                                                             : "String";
@@ -131,7 +133,7 @@ void add_variables_3(pugi::xml_node root, const Mechanism& mechanism, const std:
                              : variable.type() == Variable::Type::integer ? "Int32"
                                                                           : "String";
     pugi::xml_node node = all.append_child(type);
-    add_common(node, variable, 0, mechanism);
+    add_common(node, variable, variable.name, variable.reference, mechanism);
     if (variable.type() == Variable::Type::real) add_numbers(node, variable);
     if (variable.dimension > 0) set(node.append_child("Dimension"), "start", std::to_string(variable.dimension));
   }

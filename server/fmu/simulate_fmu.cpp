@@ -118,15 +118,14 @@ TemporaryFolder::~TemporaryFolder() {
   fs::remove_all(path_, error);
 }
 
-FmuRunResult simulate_fmu(const fs::path& unit, const FmuRun& run) {
-  const TemporaryFolder folder;
-  const Fmu fmu = read_fmu(folder.path(), extract_archive(unit, folder.path()));
+namespace {
+
+// From its start to its stop time.
+void run_whole(const Fmu& fmu, const FmuRun& run, FmuRunResult& result) {
   Rules rules(fmu.version);
   const FmuBinary binary(fmu);
   for (const std::string& function : binary.missing(fmu.version))
     rules.broken(Rule::functions, "the binary has no function " + function);
-  FmuRunResult result;
-  result.violations = fmu.violations;
   for (const std::string& violation : rules.take()) result.violations.push_back(violation);
 
   Group inputs = reals(fmu, "input"), outputs = reals(fmu, "output"), parameters;
@@ -189,6 +188,21 @@ FmuRunResult simulate_fmu(const fs::path& unit, const FmuRun& run) {
   for (const FmuVariable& v : fmu.variables)
     if (v.name == "rigstep.state_hash") result.state_hash = wire::printable(instance->get_text(v.reference));
   if (result.failure.empty()) instance->terminate();
+}
+
+}  // namespace
+
+FmuRunResult simulate_fmu(const fs::path& unit, const FmuRun& run) {
+  const TemporaryFolder folder;
+  const Fmu fmu = read_fmu(folder.path(), extract_archive(unit, folder.path()));
+  FmuRunResult result;
+  result.violations = fmu.violations;
+  try {
+    run_whole(fmu, run, result);
+  } catch (FmuError& error) {
+    error.violations = std::move(result.violations);
+    throw;
+  }
   return result;
 }
 

@@ -41,7 +41,7 @@ struct FmuRunResult {
   std::vector<std::string> violations;
 };
 
-// Throws FmuError, ConfigError and FileError.
+// Throws FmuError, with the violations that were found until then, ConfigError and FileError.
 FmuRunResult simulate_fmu(const std::filesystem::path& unit, const FmuRun& run);
 
 }  // namespace rigstep::server

@@ -5,11 +5,16 @@
 
 #include <cstdlib>
 
+// ThreadSafeArena::thread_cache_, of the size that it needs and without its alignment to a cache line: all libraries of
+// a process share 1664 bytes for such variables, and a host may load dozens of units.
+extern "C" {
+extern __thread char rigstep_thread_cache[24] __asm__("_ZN6google8protobuf8internal15ThreadSafeArena13thread_cache_E");
+__thread char rigstep_thread_cache[24] = {};
+}
+
 namespace google::protobuf {
 
 namespace internal {
-
-__thread ThreadSafeArena::ThreadCache ThreadSafeArena::thread_cache_{};
 
 ThreadSafeArena::~ThreadSafeArena() { std::abort(); }
 std::uint64_t ThreadSafeArena::SpaceAllocated() const { std::abort(); }

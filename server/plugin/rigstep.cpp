@@ -71,6 +71,8 @@ rigstep::index3::Settings stepper_settings(const rigstep_settings& given) {
 
 std::vector<ParameterValue> values_of(const rigstep_settings& given, const Mechanism& mechanism) {
   std::vector<ParameterValue> values;
+  if (given.parameter_count > 0 && given.parameters == nullptr)
+    throw ConfigError("settings.parameters: is NULL, parameter_count is not 0: give the values, or 0");
   for (std::size_t i = 0; i < given.parameter_count; ++i) {
     const rigstep_parameter& parameter = given.parameters[i];
     if (parameter.name == nullptr) throw ConfigError("settings.parameters: the name of one is NULL: give its name");

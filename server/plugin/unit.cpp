@@ -281,7 +281,7 @@ Status Unit::set_number(const Variable& variable, double value) noexcept {
 }
 
 bool Unit::build_if_changed() noexcept {
-  if ((phase_ & (kStepping | kFailed | kTerminated)) != 0) return true;
+  if ((phase_ & (kStepping | kFailed | kTerminated | kError)) != 0) return true;
   for (std::size_t i = 0; i < asked_.size(); ++i)
     if (asked_[i] != instance_->start_parameter(static_cast<int>(i))) return build(asked_);
   return true;

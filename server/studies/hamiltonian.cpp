@@ -145,9 +145,10 @@ struct FigureKind {
   const char *name, *caption;
 };
 constexpr FigureKind kCaseFigures[] = {
-    {"figure5_energy", "Figure 5, case {}: total energy error at 1e-6."},
+    {"figure5_energy",
+     "Figure 5, case {}: total energy error at 1e-6; which form lies lower differs from case to case."},
     {"figure6_height", "Figure 6, case {}: Y position of the point K; both forms on one curve."},
-    {"figure7_velocity", "Figure 7, case {}: Y velocity of the point K."},
+    {"figure7_velocity", "Figure 7, case {}: Y velocity of the point K; both forms on one curve."},
     {"figure8_velocity_violation", "Figure 8, case {}: HDCA at rounding, DCA many decades above it."},
     {"figure9_position_violation", "Figure 9, case {}: the loop of DCA opens as the run goes on; HDCA's hardly does."}};
 

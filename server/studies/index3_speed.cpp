@@ -202,12 +202,11 @@ double cost_power(const SpeedSample& from, const SpeedSample& to) {
          std::log(static_cast<double>(to.bodies) / from.bodies);
 }
 
-// As the system tells them.
-std::string caches() {
-  const double second = 1e-6 * static_cast<double>(sysconf(_SC_LEVEL2_CACHE_SIZE)),
-               third = 1e-6 * static_cast<double>(sysconf(_SC_LEVEL3_CACHE_SIZE));
-  return second > 0.0 ? fmt::format("The caches here: {:.1f} MB of the core's own, {:.0f} MB shared", second, third)
-                      : "The system does not tell its caches";
+// As the system tells it.
+std::string own_cache() {
+  const double size = 1e-6 * static_cast<double>(sysconf(_SC_LEVEL2_CACHE_SIZE));
+  return size > 0.0 ? fmt::format("The core's own cache here has {:.1f} MB", size)
+                    : "The system does not tell its caches";
 }
 
 // From sample `half` on: between which neighbours a body becomes dearer, and how the time grows on both sides of it.
@@ -220,7 +219,7 @@ std::string why_not_linear(const std::vector<SpeedSample>& samples, std::size_t 
       "a body becomes dearer most from {:.2f} us in a chain of {} to {:.2f} in one of {}, whose data have {:.1f} and "
       "{:.1f} MB. {}",
       a_body(at - 1), samples[at - 1].bodies, a_body(at), samples[at].bodies, 1e-6 * samples[at - 1].printed_bytes,
-      1e-6 * samples[at].printed_bytes, caches());
+      1e-6 * samples[at].printed_bytes, own_cache());
   if (at - 1 > half)
     text += fmt::format("; from {} to {} the time grows as N^{:.2f}", samples[half].bodies, samples[at - 1].bodies,
                         cost_power(samples[half], samples[at - 1]));

@@ -53,6 +53,15 @@ TEST_CASE("units: an input without a rig file starts at zero and has no range") 
   CHECK((drive.start == "0" && !drive.minimum && !drive.maximum));
 }
 
+TEST_CASE("units: a vector is one variable without an index in FMI 3.0, and scalars with indices from 1 in FMI 2.0") {
+  const config::LoadedMechanism mechanism = test::unit_mechanism("mechanisms/four_bar.textproto");
+  const std::string body = "bodies." + mechanism.mechanism.bodies()[0].name;
+  const LoadedUnit three(mechanism, FmiVersion::fmi3), two(mechanism, FmiVersion::fmi2);
+  CHECK((three.variable(body + ".position").elements == 3 && three.variable(body + ".orientation").elements == 4));
+  for (const FmuVariable& v : three.fmu.variables) CHECK(v.name.find('[') == v.name.npos);
+  CHECK(two.reference(body + ".position[3]") == two.reference(body + ".position[1]") + 2);
+}
+
 TEST_CASE("units: terminals pair what acts on a freedom with what is measured of it") {
   const LoadedUnit effort(test::unit_mechanism("mechanisms/four_bar.textproto"), FmiVersion::fmi3);
   const std::string pair = text_of(effort.fmu.folder / kTerminalsFile);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 #include <zip.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -271,6 +272,50 @@ void damage(std::mt19937& random, const SoundUnit& sound, const fs::path& to) {
 }
 
 }  // namespace
+
+TEST_CASE("units: FMI 2.0, after an error the last good state stands, with parameters that were set before the start") {
+  const LoadedUnit unit(cart_pole(), FmiVersion::fmi2);
+  const auto instance = instantiate(unit.fmu, unit.binary, "unit");
+  instance->set_reals({unit.reference("rail_friction")}, {*unit.variable("rail_friction").maximum});
+  instance->enter_initialization(0.0, 0.0);
+  instance->exit_initialization();
+  CHECK(instance->step(0.0, 0.05).status == FmuStatus::ok);
+  const std::vector<std::uint32_t> all{unit.reference("time"), unit.reference("angle")};
+  std::vector<double> before(2), after(2);
+  instance->get_reals(all, before);
+  CHECK_THROWS_AS(instance->set_reals({unit.reference("angle")}, {1.0}), FmuError);  // an output
+  instance->get_reals(all, after);
+  CHECK((before == after && before[0] == doctest::Approx(0.05)));
+}
+
+TEST_CASE("units: a name of the binary that leads outside is refused before anything is loaded") {
+  Fmu unit;
+  for (const char* name : {"../../outside", "/tmp/outside", "a/b", "", "1st", "a.b"}) {
+    unit.model_identifier = name;
+    CHECK_THROWS_AS(unit.binary(), FmuError);
+  }
+  unit.model_identifier = "four_bar2";
+  CHECK(unit.binary().filename() == "four_bar2.so");
+}
+
+TEST_CASE("units: what breaks the standard is told of a unit that cannot be loaded, too") {
+  const SoundUnit sound(cart_pole(), FmiVersion::fmi3);
+  {
+    const Zip zip(sound.exported.file);
+    std::string text = sound.files.front().content;
+    text.replace(text.find("causality=\"input\""), 17, "causality=\"inward\"");
+    void* const copy = std::memcpy(std::malloc(text.size()), text.data(), text.size());
+    CHECK(zip_file_replace(zip.archive, 0, zip_source_buffer(zip.archive, copy, text.size(), 1), 0) == 0);
+    CHECK(zip_delete(zip.archive, sound.files.size() - 1) == 0);
+  }
+  try {
+    simulate_fmu(sound.exported.file, {});
+    FAIL("it has no binary");
+  } catch (const FmuError& error) {
+    CHECK(std::ranges::any_of(error.violations,
+                              [](const std::string& text) { return text.find("inward") != text.npos; }));
+  }
+}
 
 TEST_CASE("units: damaged ones end in an error, never in a crash, and write nothing outside") {
   const config::LoadedMechanism mechanism = cart_pole();

@@ -37,6 +37,25 @@ needs_c_library_only() {
 }
 needs_c_library_only "$library"
 
+# --- a host whose locale writes decimals with a comma: the same mechanism, in units other than SI, too
+sed 's/angle: 0.1 rad/angle: 5.5 deg/' "$cart_pole" >comma.textproto
+grep -q '5.5 deg' comma.textproto || fail "the template does not start at 0.1 rad any more"
+mkdir locale && localedef -i de_DE -f UTF-8 locale/de_DE.UTF-8 2>localedef.err
+cat >comma.py <<'END'
+import locale, sys
+import rigstep
+if len(sys.argv) > 3:
+    locale.setlocale(locale.LC_ALL, sys.argv[3])
+    assert locale.format_string("%.1f", 0.5) == "0,5"
+with rigstep.Stepper(sys.argv[1], period=0.001, library=sys.argv[2]) as cart:
+    cart.run(100)
+    print(cart.report.state_hash)
+END
+export PYTHONPATH=${PACKAGE:-$SOURCE/server/package/python} PYTHONDONTWRITEBYTECODE=1
+expect 0 "$python" comma.py comma.textproto "$library" && cp out point
+LOCPATH=$PWD/locale expect 0 "$python" comma.py comma.textproto "$library" de_DE.UTF-8 && cmp -s out point ||
+  fail "another locale makes another mechanism: $(cat point)"
+
 # --- Python: a whole trajectory, states, names, what is wrong
 cat >stepper.py <<'END'
 import gc, sys
@@ -84,8 +103,7 @@ assert np.isfinite(outputs).all()  # an array keeps the memory that it shows
 raises(rigstep.MechanismError, "cannot be read", lambda: rigstep.Stepper("nothing.textproto", library=library))
 raises(rigstep.RigstepError, "cannot be loaded", lambda: rigstep.Stepper(mechanism, library="nothing.so"))
 END
-PYTHONPATH=${PACKAGE:-$SOURCE/server/package/python} PYTHONDONTWRITEBYTECODE=1 \
-  expect 0 "$python" -W error stepper.py "$cart_pole" "$library"
+expect 0 "$python" -W error stepper.py "$cart_pole" "$library"
 
 # --- units: both standards give the state of the simulation, tell their rules, and need the C library alone
 four_bar=$SOURCE/config/mechanisms/four_bar.textproto
