@@ -50,7 +50,8 @@ template <class Element>
 void require_new_name(const std::vector<Element>& elements, const std::string& name, const char* kind) {
   for (const Element& element : elements)
     if (element.name == name)
-      throw MechanismError("name", std::string("another ") + kind + " is named " + quoted(name), "rename one of them");
+      throw MechanismError("name", std::string("another ") + kind + " is named " + checks::quoted(name),
+                           "rename one of them");
 }
 
 template <class Element>

@@ -134,8 +134,8 @@ expect 0 ./fmu_host "$PWD/unit_3" four_bar "$token" 500 0.001 "$phi"
   fail "the host in C reads another phi than the command line"
 # the binary for another processor, where it was built (target aarch64) and can be run: the same bits
 if [[ -e unit_3/binaries/aarch64-linux/four_bar.so ]] && command -v qemu-aarch64 aarch64-linux-gnu-gcc >/dev/null; then
-  needs_c_library_only unit_3/binaries/aarch64-linux/four_bar.so aarch64-linux-gnu-
   value=$(cat out)
+  needs_c_library_only unit_3/binaries/aarch64-linux/four_bar.so aarch64-linux-gnu-
   expect 0 aarch64-linux-gnu-gcc -std=c11 -D_GNU_SOURCE -I"$SOURCE/server/plugin" "$SOURCE/tests/plugin/fmu_host.c" -ldl -o fmu_host_aarch64
   expect 0 qemu-aarch64 -L /usr/aarch64-linux-gnu ./fmu_host_aarch64 "$PWD/unit_3" four_bar "$token" 500 0.001 "$phi"
   [[ $(cat out) == "$value" ]] || fail "on aarch64 phi is $(cat out), here $value"
