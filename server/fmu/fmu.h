@@ -42,7 +42,7 @@ struct Fmu {
   std::filesystem::path folder;         // where it was extracted
   std::vector<std::string> violations;  // "FMI 3.0, 2.4.7: variable ...": what, where, clause
 
-  std::filesystem::path binary() const;  // throws FmuError where its name is no identifier
+  std::filesystem::path binary() const;  // throws FmuError where its name is none of C
 };
 
 // Throws FmuError where the description cannot be read at all. Reads modelDescription.xml and checks its rules and the

@@ -217,6 +217,10 @@ bool is_structured_name(std::string_view name) {
   return true;
 }
 
+bool is_c_name(std::string_view name) {
+  return !name.empty() && is_structured_name(name) && name.find_first_of(".[") == name.npos;
+}
+
 std::string element_name(const Variable& variable, int element) {
   return variable.dimension == 0 ? variable.name : fmt::format("{}[{}]", variable.name, element + 1);
 }

@@ -101,13 +101,6 @@ double positive(pugi::xml_node node, const char* attribute, Rules& rules, const 
   return value && *value > 0.0 ? *value : 0.0;
 }
 
-bool is_identifier(const std::string& name) {
-  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
-  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
-  return !name.empty() && !is_digit(name.front()) &&
-         std::all_of(name.begin(), name.end(), [&](char c) { return is_letter(c) || is_digit(c); });
-}
-
 // The element `top` of a file; throws FmuError where it has none.
 pugi::xml_node read_xml(const fs::path& folder, const char* name, const char* top, pugi::xml_document& document) {
   const std::string text = config::read_text_file((folder / name).string(), config::kLargestConfigFile);
@@ -124,9 +117,9 @@ pugi::xml_node read_xml(const fs::path& folder, const char* name, const char* to
 }  // namespace
 
 fs::path Fmu::binary() const {
-  if (!is_identifier(model_identifier))  // another name could lead outside
+  if (!is_c_name(model_identifier))  // another name could lead outside
     throw FmuError("modelDescription.xml: modelIdentifier \"" + wire::printable(model_identifier) +
-                   "\": is no identifier of C: use letters, digits and underscores, no digit first");
+                   "\": is no name of C: use letters, digits and underscores, no digit first");
   return folder / "binaries" / (version == FmiVersion::fmi2 ? "linux64" : kPlatform) / (model_identifier + ".so");
 }
 

@@ -43,10 +43,6 @@ bool is_one_of(const std::string& value, std::initializer_list<const char*> all)
   return std::find(all.begin(), all.end(), value) != all.end();
 }
 
-bool is_c_name(const std::string& name) {
-  return !name.empty() && is_structured_name(name) && name.find_first_of(".[") == std::string::npos;
-}
-
 bool has_file(const Extracted& extracted, const std::string& name) {
   return std::find(extracted.names.begin(), extracted.names.end(), name) != extracted.names.end();
 }

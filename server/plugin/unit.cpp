@@ -235,7 +235,7 @@ double Unit::number(const Variable& variable, int element) const noexcept {
     case Variable::Source::time:
       return time();
     case Variable::Source::parameter:
-      return (phase_ & (kInstantiated | kInitialization)) != 0 ? asked_[index] : instance_->parameter(variable.index);
+      return before_start() ? asked_[index] : instance_->parameter(variable.index);
     case Variable::Source::input:
       return const_cast<Instance&>(*instance_).inputs()[index];
     case Variable::Source::output:
@@ -253,7 +253,6 @@ double Unit::number(const Variable& variable, int element) const noexcept {
 
 // warning: a value in the range was set instead; error: none. instance_->error() says so
 Status Unit::set_number(const Variable& variable, double value) noexcept {
-  const bool before_start = (phase_ & (kInstantiated | kInitialization)) != 0;
   if (variable.source == Variable::Source::input) {
     if (!std::isfinite(value)) {
       instance_->explain("input %s: %g is no finite number: give one", variable.name.c_str(), value);
@@ -270,7 +269,7 @@ Status Unit::set_number(const Variable& variable, double value) noexcept {
     instance_->explain("%s cannot be set: inputs and parameters can", variable.name.c_str());
     return Status::error;
   }
-  if (!before_start) return instance_->set_parameter(variable.index, value) ? Status::ok : Status::error;
+  if (!before_start()) return instance_->set_parameter(variable.index, value) ? Status::ok : Status::error;
   if (!(value >= variable.minimum && value <= variable.maximum)) {
     instance_->explain("parameter %s: %g is out of range: give %g to %g %s", variable.name.c_str(), value,
                        variable.minimum, variable.maximum, variable.unit.c_str());
@@ -281,7 +280,7 @@ Status Unit::set_number(const Variable& variable, double value) noexcept {
 }
 
 bool Unit::build_if_changed() noexcept {
-  if ((phase_ & (kStepping | kFailed | kTerminated | kError)) != 0) return true;
+  if (!before_start()) return true;
   for (std::size_t i = 0; i < asked_.size(); ++i)
     if (asked_[i] != instance_->start_parameter(static_cast<int>(i))) return build(asked_);
   return true;

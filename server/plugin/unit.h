@@ -82,6 +82,7 @@ class Unit {
   double number(const Variable& variable, int element) const noexcept;
   void set_start_inputs() noexcept;
   Status set_number(const Variable& variable, double value) noexcept;
+  bool before_start() const noexcept { return (phase_ & (kInstantiated | kInitialization)) != 0; }
   bool build_if_changed() noexcept;
   bool build(std::span<const double> parameters) noexcept;
   bool restore_instance(std::span<const std::byte> bytes, std::span<const double> parameters) noexcept;

@@ -128,27 +128,33 @@ double mean_energy(const PrintedRun& run, double from, double until) {
   return sum / count;
 }
 
-// Largest distance of a mass centre from the reference at its instants [m].
-double distance(const PrintedRun& run, const offline::Trajectory& reference, double dt) {
-  double largest = 0.0;
+// compare(sample, instant) at the instants of the reference, as far as the run came
+template <class Compare>
+void at_instants(const PrintedRun& run, const offline::Trajectory& reference, double dt, const Compare& compare) {
   for (const offline::Instant& at : reference.instants) {
     const auto k = static_cast<std::size_t>(std::lround(at.time / dt));
     if (k >= run.samples.size()) break;
-    for (std::size_t b = 0; b < at.body.size(); ++b)
-      largest = std::max(largest, (run.samples[k].r_0[b] - at.body[b].r_0).norm());
+    compare(run.samples[k], at);
   }
+}
+
+// Largest distance of a mass centre from the reference at its instants [m].
+double distance(const PrintedRun& run, const offline::Trajectory& reference, double dt) {
+  double largest = 0.0;
+  at_instants(run, reference, dt, [&](const PrintedSample& sample, const offline::Instant& at) {
+    for (std::size_t b = 0; b < at.body.size(); ++b)
+      largest = std::max(largest, (sample.r_0[b] - at.body[b].r_0).norm());
+  });
   return largest;
 }
 
 // Largest difference of the force of the first joint, and the largest force [N].
 std::pair<double, double> force_difference(const PrintedRun& run, const offline::Trajectory& reference, double dt) {
   double largest = 0.0, force = 0.0;
-  for (const offline::Instant& at : reference.instants) {
-    const auto k = static_cast<std::size_t>(std::lround(at.time / dt));
-    if (k >= run.samples.size()) break;
-    largest = std::max(largest, (run.samples[k].force_0 - at.reaction[0].force_0).norm());
+  at_instants(run, reference, dt, [&](const PrintedSample& sample, const offline::Instant& at) {
+    largest = std::max(largest, (sample.force_0 - at.reaction[0].force_0).norm());
     force = std::max(force, at.reaction[0].force_0.norm());
-  }
+  });
   return {largest, force};
 }
 

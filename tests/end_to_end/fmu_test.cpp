@@ -214,6 +214,12 @@ struct Zip {
   ~Zip() { CHECK(zip_close(archive) == 0); }
 };
 
+void replace_content(const Zip& zip, std::size_t file, const std::string& text) {
+  void* const copy = std::memcpy(std::malloc(text.size() + 1), text.data(), text.size());
+  zip_source_t* const source = zip_source_buffer(zip.archive, copy, text.size(), 1);  // which frees it
+  CHECK(zip_file_replace(zip.archive, file, source, 0) == 0);
+}
+
 // Of half a thousand times as many bytes as a description: deflated and extracted again, each mutation would take
 // several times as long. Both standards allow stored entries.
 void store_binary(const fs::path& unit, std::size_t binary) {
@@ -265,9 +271,7 @@ void damage(std::mt19937& random, const SoundUnit& sound, const fs::path& to) {
           text.erase(at, below(40));
         else
           text[at] = static_cast<char>(below(256));
-      void* const copy = std::memcpy(std::malloc(text.size() + 1), text.data(), text.size());
-      zip_source_t* const source = zip_source_buffer(zip.archive, copy, text.size(), 1);  // which frees it
-      CHECK(zip_file_replace(zip.archive, file, source, 0) == 0);
+      replace_content(zip, file, text);
   }
 }
 
@@ -304,8 +308,7 @@ TEST_CASE("units: what breaks the standard is told of a unit that cannot be load
     const Zip zip(sound.exported.file);
     std::string text = sound.files.front().content;
     text.replace(text.find("causality=\"input\""), 17, "causality=\"inward\"");
-    void* const copy = std::memcpy(std::malloc(text.size()), text.data(), text.size());
-    CHECK(zip_file_replace(zip.archive, 0, zip_source_buffer(zip.archive, copy, text.size(), 1), 0) == 0);
+    replace_content(zip, 0, text);
     CHECK(zip_delete(zip.archive, sound.files.size() - 1) == 0);
   }
   try {
