@@ -190,8 +190,7 @@ Finding find_fewer(const std::vector<PaperCase>& cases, int i, const std::vector
   const std::string in_numbers = fmt::format(
       "DCA / HDCA is {:.2f} to {:.2f} in the paper's program and {:.2f} to {:.2f} in ours: our HDCA takes {:.2f} to "
       "{:.2f} of the paper's evaluations, our DCA {:.2f} to {:.2f}. The integrators are not MATLAB's; what in them "
-      "does "
-      "it was not tried",
+      "does it was not tried",
       papers.low, papers.high, ours.low, ours.high, share[0].low, share[0].high, share[1].low, share[1].high);
   const std::string why[kIntegrators] = {
       "only at 1e-9 in case 1: the paper's DCA takes ten times as many evaluations there as at 1e-8, which a method of "
