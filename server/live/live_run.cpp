@@ -260,6 +260,7 @@ void LiveRun::run_loop() {
   go_.get_future().wait();
   if (stopping_.load()) return;  // something else did not start
   const rt::ThreadUsage before = rt::thread_usage();
+  const auto started = std::chrono::steady_clock::now();
   if (rig_.lockstep) {
     const Lockstep lockstep{.step = [this](const rt::TickTiming& timing) { cycle_.advance(timing); },
                             .keep = [this] { cycle_.keep(); },
@@ -270,6 +271,7 @@ void LiveRun::run_loop() {
     const auto tick = [this](const rt::TickTiming& timing) noexcept { cycle_.tick(timing); };
     rt::run_deadline_loop(clock, rig_.period_ns, stopping_, tick, busy_poll);
   }
+  loop_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   const rt::ThreadUsage after = rt::thread_usage();
   loop_usage_ = {after.page_faults - before.page_faults, after.involuntary_switches - before.involuntary_switches};
 }
@@ -501,7 +503,6 @@ void LiveRun::start() {
     if (recorder_ && recorder_->is_running()) recorder_->stop({}, kPatience);
     throw;
   }
-  started_ = std::chrono::steady_clock::now();
   go_.set_value();
 }
 
@@ -509,12 +510,11 @@ LiveSummary LiveRun::stop(const std::string& reason) {
   stopping_.store(true);
   if (rig_.lockstep) endpoint_.stop();
   loop_.join();
-  const auto ended = std::chrono::steady_clock::now();
   endpoint_.stop();
   LiveSummary summary;
   summary.mechanism = mechanism_.mechanism.name();
   summary.lockstep = rig_.lockstep;
-  summary.seconds = std::chrono::duration<double>(ended - started_).count();
+  summary.seconds = loop_seconds_;
   summary.steps = cycle_.answer().step;
   summary.steps_with_input = cycle_.input_age_steps().count();
   summary.missed_deadlines = cycle_.missed_deadlines();

@@ -101,6 +101,7 @@ class LiveRun {
   std::optional<wire::SnapshotFile> started_from_;
   config::LoadedMechanism mechanism_;  // with the values of its parameters that the run started with
   rt::ThreadUsage loop_usage_;         // loop thread, then whoever joined it
+  double loop_seconds_ = 0.0;          // likewise
   rt::ThreadReport realtime_;          // memory first: everything below shall be locked
   rt::NoDeepIdle no_deep_idle_;
   index3::Stepper stepper_;
@@ -130,7 +131,6 @@ class LiveRun {
   std::promise<void> go_;
   std::atomic<bool> stopping_{false};
   std::thread loop_;
-  std::chrono::steady_clock::time_point started_;
 };
 
 }  // namespace rigstep::server

@@ -15,7 +15,7 @@ namespace rigstep::server {
 struct LiveSummary {
   std::string mechanism;
   bool lockstep = false;
-  double seconds = 0.0;  // from start to stop
+  double seconds = 0.0;  // of the loop
   std::uint64_t steps = 0;
   std::uint64_t steps_with_input = 0;  // those before a rig has sent one left out
   std::uint64_t missed_deadlines = 0;
