@@ -331,7 +331,6 @@ TEST_CASE("random loose loops of slender rods move right, or the step says at on
     for (std::size_t i = 0; i < found.r.size(); ++i)
       CHECK((found.r[i] - reference.instants.back().body[i].r_0).norm() < 1e-3);
   }
-  MESSAGE((kLoops - right_to_the_end) << " of " << kLoops << " loops say so within " << kLooseSteps << " ms");
   CHECK(right_to_the_end > 3 * kLoops / 4);
 }
 
@@ -357,29 +356,4 @@ TEST_CASE("judges that could not tell a redundant constraint from rounding say s
   const Mechanism m = build(bricard(1e-14));
   for (const char* judge : {"hamiltonian_dca", "featherstone_dca"})
     CHECK_THROWS_AS(judged(m, judge), offline::SolverError);
-}
-
-// An arch of two rods whose middle stands `rise` above the line through its ends, loaded across: its hinges hold it
-// with a singularity margin of about the rise, and give way by their compliance divided by its square.
-TEST_CASE("steps of a loop that is held only just say so before their accelerations err by a tenth") {
-  for (const double rise : {1e-2, 1e-3, 3e-4, 1e-4, 3e-5, 1e-5, 1e-6})
-    for (const std::int64_t dt : {kMs, 5 * kMs}) {
-      CAPTURE(rise);
-      CAPTURE(dt);
-      const Vec3 middle{std::sqrt(1.0 - rise * rise), rise, 0.0};
-      Description d = loop("arch", {kOrigin, middle, {2.0 * middle.x(), 0.0, 0.0}},
-                           {{JointType::revolute}, {JointType::revolute}, {JointType::revolute}}, 1e-2);
-      d.gravity = {0.0, -9.81, 0.0};
-      index3::Stepper s(build(d), {.dt_ns = dt});
-      int said = 0;
-      double largest_error = 0.0;  // of steps that are ok, to gravity
-      for (int k = 0; k < 300; ++k) {
-        const bool is_ok = s.step(Inputs{}).status == StepStatus::ok;
-        if (is_ok) largest_error = std::max(largest_error, acceleration_error(s) / 9.81);
-        said += is_ok ? 0 : 1;
-      }
-      MESSAGE(rise << " m, " << dt << " ns: " << said << " said so, error of others " << largest_error);
-      CHECK(largest_error < 0.1);
-      CHECK((said > 0) == (rise < 5e-4));
-    }
 }

@@ -79,7 +79,7 @@ TEST_CASE("a ladder with 32 loops keeps its velocities to 1e-8 until it whips") 
 }
 
 // A load that pushes an ideal loop through its flat pose has a reaction without bound there. Its joints give way, so
-// the steps that pass it say that they have not converged, and go on: two to five for each loop.
+// the steps that pass it say that they have not converged, and go on: one or two for each loop.
 TEST_CASE("ladders whose loops are pushed through their flat poses go on") {
   for (const int loops : {4, 8, 16, 32})
     for (const std::int64_t dt : {kMs, 2 * kMs, 5 * kMs}) {
@@ -99,7 +99,7 @@ TEST_CASE("ladders whose loops are pushed through their flat poses go on") {
       }
       MESSAGE(loops << " loops at " << 1e-6 * static_cast<double>(dt) << " ms: " << not_converged
                     << " steps not converged, " << won / kinetic << " of the kinetic energy won");
-      CHECK(not_converged <= 5 * loops);
+      CHECK(not_converged <= 2 * loops);
       CHECK(won < (dt > 2 * kMs ? 0.25 : 0.01) * kinetic);
     }
 }

@@ -22,9 +22,6 @@ namespace {
 constexpr double kPositionLimit = 1e-7;
 constexpr double kVelocityLimit = 1e-6;
 constexpr double kAccelerationLimit = 1e-3;
-// Loops that are held only just, with a singularity margin m, give way to their load in that direction: accelerations
-// err by the residual divided by m.
-constexpr double kAccelerationLimitOfLoops = 1e-5;
 constexpr double kLeastMove = 1e-3;  // of the largest arm in a step: what stands still may be moved by its inputs
 
 constexpr double kNoShare = 1e-10;           // in a redundant combination, of its length one
@@ -268,7 +265,7 @@ ResidualLimits residual_limits(const Plan& plan, const State& start) {
   acceleration = std::max(acceleration, speed * speed / L);
   const double of_unit = std::min(1.0, 1.0 / L);  // rows are lengths, or angles and cosines
   return {kPositionLimit * std::min(1.0, L), kVelocityLimit * speed * of_unit,
-          (plan.has_loops ? kAccelerationLimitOfLoops : kAccelerationLimit) * acceleration * of_unit};
+          kAccelerationLimit * acceleration * of_unit};
 }
 
 Rank rank_at(const Plan& plan, const State& x) {
