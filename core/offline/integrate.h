@@ -1,5 +1,4 @@
-// Ordinary differential equations y' = f(t, y) with error control, by SUNDIALS: ARKODE's explicit Runge-Kutta pairs and
-// CVODE's Adams method.
+// Ordinary differential equations y' = f(t, y) with error control, by the integrators of integration.h.
 #pragma once
 
 #include <functional>

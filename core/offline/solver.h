@@ -70,9 +70,10 @@ struct Trajectory {
 };
 
 enum class Integrator {
-  dormand_prince,    // explicit Runge-Kutta 5(4), "ode45"
-  bogacki_shampine,  // explicit Runge-Kutta 3(2), "ode23"
-  adams,             // variable order and step, "ode113"
+  dormand_prince,  // explicit Runge-Kutta 5(4), with the step control of SUNDIALS
+  ode45,           // the same pair, with MATLAB's step control
+  ode23,           // explicit Runge-Kutta 3(2) of Bogacki and Shampine, likewise
+  ode113,          // Adams-Bashforth-Moulton of variable order and step, likewise
 };
 
 struct Options {

@@ -15,6 +15,8 @@ namespace rigstep::server {
 
 namespace {
 
+constexpr double kDuration = 10.0;  // of the paper's simulations [s]
+
 using offline::Integrator;
 using offline::Trajectory;
 
@@ -77,14 +79,18 @@ std::vector<int> tolerances(const StudyRequest& study) {
   return study.quick ? std::vector{0, 3} : std::vector{0, 1, 2, 3, 4, 5, 6};
 }
 
+long count_evaluations(int form, const Mechanism& mechanism, double tolerance) {
+  return simulate(form, mechanism, {0.0, kDuration}, Integrator::ode45, tolerance).right_hand_sides;
+}
+
 PaperCase run_case(const StudyRequest& study, int number, const std::function<void()>& tell) {
-  const double duration = study.quick ? 1.0 : 10.0;
+  const double duration = study.quick ? 1.0 : kDuration;
   std::vector<double> instants;
   for (int k = 0; k <= 200; ++k) instants.push_back(duration * k / 200);
   PaperCase c = load_case(study, number);
   for (const int t : tolerances(study)) {
     for (int form = 0; form < 2; ++form)
-      c.accuracy[t][form] = simulate(form, c.mechanism, instants, Integrator::dormand_prince, tolerance(t));
+      c.accuracy[t][form] = simulate(form, c.mechanism, instants, Integrator::ode45, tolerance(t));
     tell();
   }
   for (int i = 0; i < kIntegrators; ++i)

@@ -17,9 +17,9 @@ struct IntegratorName {
   offline::Integrator integrator;
   const char* matlab;
 };
-inline constexpr IntegratorName kIntegratorNames[kIntegrators] = {{offline::Integrator::dormand_prince, "ode45"},
-                                                                  {offline::Integrator::adams, "ode113"},
-                                                                  {offline::Integrator::bogacki_shampine, "ode23"}};
+inline constexpr IntegratorName kIntegratorNames[kIntegrators] = {{offline::Integrator::ode45, "ode45"},
+                                                                  {offline::Integrator::ode113, "ode113"},
+                                                                  {offline::Integrator::ode23, "ode23"}};
 inline constexpr const char* kForms[2] = {"HDCA", "DCA"};
 
 using Pair = std::array<offline::Trajectory, 2>;  // HDCA, DCA
@@ -40,6 +40,9 @@ std::vector<int> tolerances(const StudyRequest& study);  // indices
 
 // tell: after each run.
 PaperCase run_case(const StudyRequest& study, int number, const std::function<void()>& tell);
+
+// Of 10 s by ode45; form: 0 HDCA, 1 DCA.
+long count_evaluations(int form, const Mechanism& mechanism, double tolerance);
 
 // Height and vertical velocity of K [m] [m/s].
 std::array<double, 2> height_of_K(const PaperCase& c, const offline::Instant& at);

@@ -9,7 +9,7 @@ namespace {
 
 using State = std::span<const double>;
 
-constexpr Integrator kAll[] = {Integrator::dormand_prince, Integrator::bogacki_shampine, Integrator::adams};
+constexpr Integrator kAll[] = {Integrator::dormand_prince, Integrator::ode45, Integrator::ode23, Integrator::ode113};
 
 Options with(Integrator integrator, double tolerance) {
   Options options;
@@ -52,7 +52,7 @@ Run run_oscillator(const Options& options, double dt) {
 
 TEST_CASE("the error of every integrator, dense output included, falls with the tolerance") {
   for (const Integrator integrator : kAll) {
-    const double growth = integrator == Integrator::adams ? 300.0 : 20.0;  // of local errors over 10 s
+    const double growth = integrator == Integrator::ode113 ? 300.0 : 20.0;  // of local errors over 10 s
     double last = 1.0;
     for (const double tolerance : {1e-4, 1e-6, 1e-8, 1e-10}) {
       const double error = run_oscillator(with(integrator, tolerance), 0.013).error;
@@ -71,8 +71,9 @@ TEST_CASE("the cost of the pairs grows as their order says: tolerance^(-1/5) and
     return 3.0 / std::log10(static_cast<double>(fine) / static_cast<double>(coarse));
   };
   CHECK(order(Integrator::dormand_prince) == doctest::Approx(5.0).epsilon(0.15));
-  CHECK(order(Integrator::bogacki_shampine) == doctest::Approx(3.0).epsilon(0.15));
-  CHECK(run_oscillator(with(Integrator::adams, 1e-9), 10.0).effort.right_hand_sides <
+  CHECK(order(Integrator::ode45) == doctest::Approx(5.0).epsilon(0.15));
+  CHECK(order(Integrator::ode23) == doctest::Approx(3.0).epsilon(0.15));
+  CHECK(run_oscillator(with(Integrator::ode113, 1e-9), 10.0).effort.right_hand_sides <
         run_oscillator(with(Integrator::dormand_prince, 1e-9), 10.0).effort.right_hand_sides);
 }
 
@@ -163,7 +164,7 @@ TEST_CASE("progress is told after every step and may end the run, or break it of
 TEST_CASE("tolerances that are not positive and instants that do not ascend are refused") {
   const auto nothing = [](double, State) {};
   for (const double bad : {0.0, -1.0, std::nan("")})
-    CHECK_THROWS_AS(run_oscillator(with(Integrator::adams, bad), 1.0), std::invalid_argument);
+    CHECK_THROWS_AS(run_oscillator(with(Integrator::ode113, bad), 1.0), std::invalid_argument);
   CHECK_THROWS_AS(integrate(oscillator(), {1.0, 0.0}, {}, {}, nothing), std::invalid_argument);
   CHECK_THROWS_AS(integrate(oscillator(), {1.0, 0.0}, std::vector{0.0, 1.0, 1.0}, {}, nothing), std::invalid_argument);
 }
