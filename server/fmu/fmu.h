@@ -26,9 +26,12 @@ struct FmuVariable {
   std::string unit, start;
   std::optional<double> minimum, maximum;
   std::uint32_t reference = 0;
-  std::size_t elements = 1;
+  std::size_t elements = 1;  // 0: as many as other variables say
+  bool has_initial = false;  // it stands there
+  bool is_derivative = false, is_clocked = false;
 
   bool is_real() const { return type == "Real" || type == "Float64"; }
+  bool is_float() const { return is_real() || type == "Float32"; }
 };
 
 // What this importer needs of the description.

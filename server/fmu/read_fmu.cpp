@@ -1,10 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <map>
 #include <pugixml.hpp>
-#include <set>
 
 #include "proto/printable.h"
 #include "server/fmu/fmu.h"
@@ -18,16 +15,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string text_of(pugi::xml_node node, const char* attribute) { return node.attribute(attribute).value(); }
-
 // What the standards say where an attribute is left out: FMI 2.0, 2.2.7; FMI 3.0, 2.4.7.4 and 2.4.7.5.
 void fill_in_defaults(FmuVariable& variable) {
   if (variable.causality.empty()) variable.causality = "local";
   const bool is_parameter = variable.causality == "parameter" || variable.causality == "calculatedParameter" ||
                             variable.causality == "structuralParameter";
-  const bool is_continuous = variable.is_real() || variable.type == "Float32";
   if (variable.variability.empty())
-    variable.variability = is_parameter ? "fixed" : is_continuous ? "continuous" : "discrete";
+    variable.variability = is_parameter ? "fixed" : variable.is_float() ? "continuous" : "discrete";
   if (!variable.initial.empty()) return;
   if (variable.variability == "constant" || variable.causality == "parameter" ||
       variable.causality == "structuralParameter")
@@ -36,42 +30,23 @@ void fill_in_defaults(FmuVariable& variable) {
     variable.initial = "calculated";
 }
 
-std::optional<double> number_of(pugi::xml_node node, const char* attribute, Rules& rules, const std::string& where) {
-  const std::string text = text_of(node, attribute);
-  if (text.empty()) return {};
-  const std::optional<double> value = finite_number(text);
-  if (!value)
-    rules.broken(Rule::variable, fmt::format("{}: {} = \"{}\" is no number", where, attribute, wire::printable(text)));
-  return value;
-}
-
-std::uint32_t reference_of(pugi::xml_node node, Rules& rules, const std::string& where) {
-  const std::string text = text_of(node, "valueReference");
-  const bool is_number = !text.empty() && text.size() <= 10 &&
-                         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
-  const std::uint64_t value = is_number ? std::stoull(text) : 0;
-  if (!is_number || value > 0xffff'ffffU)
-    rules.broken(Rule::variable, where + ": valueReference \"" + wire::printable(text) + "\" is no number of 32 bits");
-  return static_cast<std::uint32_t>(value);
-}
+constexpr std::size_t kMostElements = 1'000'000;
 
 // of FMI 3.0: the product of its dimensions, as far as they are numbers
-std::size_t elements_of(pugi::xml_node node, Rules& rules, const std::string& where) {
+std::size_t elements_of(pugi::xml_node node) {
   std::size_t product = 1;
   for (const pugi::xml_node dimension : node.children("Dimension")) {
-    const std::optional<double> size = finite_number(text_of(dimension, "start"));
-    if (!size || *size < 1.0 || *size > 1e6 || *size != std::floor(*size)) {
-      if (text_of(dimension, "valueReference").empty())
-        rules.broken(Rule::variable, where + ": a dimension needs start, a whole number from 1 on, or valueReference");
-      return 0;
-    }
-    product *= static_cast<std::size_t>(*size);
-    if (product > 1'000'000) throw FmuError("modelDescription.xml: " + where + ": has more than a million elements");
+    const std::size_t size = dimension.attribute("start").as_ullong();
+    if (size == 0) return 0;
+    if (size > kMostElements || product * size > kMostElements)
+      throw FmuError("modelDescription.xml: variable \"" + wire::printable(text_of(node, "name")) +
+                     "\": has more than a million elements");
+    product *= size;
   }
   return product;
 }
 
-FmuVariable variable_of(pugi::xml_node node, FmiVersion version, Rules& rules) {
+FmuVariable variable_of(pugi::xml_node node, FmiVersion version) {
   FmuVariable variable;
   const pugi::xml_node typed = version == FmiVersion::fmi2 ? node.find_child([](pugi::xml_node child) {
     const std::string name = child.name();
@@ -79,26 +54,28 @@ FmuVariable variable_of(pugi::xml_node node, FmiVersion version, Rules& rules) {
   })
                                                            : node;
   variable.name = text_of(node, "name");
-  const std::string where = "variable \"" + wire::printable(variable.name) + "\"";
   variable.type = typed.name();
   variable.causality = text_of(node, "causality");
   variable.variability = text_of(node, "variability");
   variable.initial = text_of(node, "initial");
   variable.unit = text_of(typed, "unit");
   variable.start = text_of(typed, "start");
-  variable.reference = reference_of(node, rules, where);
+  variable.reference = node.attribute("valueReference").as_uint();
   if (variable.is_real()) {
-    variable.minimum = number_of(typed, "min", rules, where);
-    variable.maximum = number_of(typed, "max", rules, where);
+    variable.minimum = finite_number(text_of(typed, "min"));
+    variable.maximum = finite_number(text_of(typed, "max"));
   }
-  if (version == FmiVersion::fmi3) variable.elements = elements_of(node, rules, where);
+  if (version == FmiVersion::fmi3) variable.elements = elements_of(node);
+  variable.has_initial = !variable.initial.empty();
+  variable.is_derivative = typed.attribute("derivative");
+  variable.is_clocked = typed.attribute("clocks");
   fill_in_defaults(variable);
   return variable;
 }
 
-double positive(pugi::xml_node node, const char* attribute, Rules& rules, const char* where) {
-  const std::optional<double> value = number_of(node, attribute, rules, where);
-  return value && *value > 0.0 ? *value : 0.0;
+// 0 where it is left out, or is not above zero, which the rules tell
+double positive(pugi::xml_node node, const char* attribute) {
+  return std::max(0.0, finite_number(text_of(node, attribute)).value_or(0.0));
 }
 
 // The element `top` of a file; throws FmuError where it has none.
@@ -143,12 +120,12 @@ Fmu read_fmu(const fs::path& folder, const Extracted& extracted) {
   if (!co_simulation)
     throw FmuError("modelDescription.xml: has no <CoSimulation>: units for co-simulation are run here");
   fmu.model_identifier = text_of(co_simulation, "modelIdentifier");
-  fmu.can_save_state = text_of(co_simulation, is_2 ? "canGetAndSetFMUstate" : "canGetAndSetFMUState") == "true";
-  fmu.internal_step = positive(co_simulation, "fixedInternalStepSize", rules, "CoSimulation");
-  fmu.step_size = positive(root.child("DefaultExperiment"), "stepSize", rules, "DefaultExperiment");
-  fmu.stop_time = positive(root.child("DefaultExperiment"), "stopTime", rules, "DefaultExperiment");
+  fmu.can_save_state = co_simulation.attribute(is_2 ? "canGetAndSetFMUstate" : "canGetAndSetFMUState").as_bool();
+  fmu.internal_step = positive(co_simulation, "fixedInternalStepSize");
+  fmu.step_size = positive(root.child("DefaultExperiment"), "stepSize");
+  fmu.stop_time = positive(root.child("DefaultExperiment"), "stopTime");
   for (const pugi::xml_node node : root.child("ModelVariables").children())
-    if (node.type() == pugi::node_element) fmu.variables.push_back(variable_of(node, fmu.version, rules));
+    if (node.type() == pugi::node_element) fmu.variables.push_back(variable_of(node, fmu.version));
   check_description(root, fmu, rules);
   check_files(extracted, fmu, rules);
   if (fmu.version == FmiVersion::fmi3 && fs::exists(folder / kTerminalsFile)) {

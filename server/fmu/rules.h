@@ -2,8 +2,12 @@
 // Offline.
 #pragma once
 
+#include <initializer_list>
+#include <map>
 #include <pugixml.hpp>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "server/fmu/fmu.h"
@@ -15,6 +19,9 @@ enum class Rule {
   archive,        // 2.3; 2.5
   root,           // 2.2.1; 2.4.1
   unit,           // 2.2.2; 2.4.3
+  type,           // 2.2.3; 2.4.4
+  log_category,   // 2.2.4; 2.4.5
+  experiment,     // 2.2.5; 2.4.6
   co_simulation,  // 4.3.1; Co-Simulation Schema
   variable,       // 2.2.7; 2.4.7
   structure,      // 2.2.8; 2.4.8
@@ -37,9 +44,25 @@ class Rules {
 
 inline constexpr std::size_t kMostViolations = 100;
 
+// What stands in a description: its form (schema.h), and what its parts say of each other.
 void check_description(pugi::xml_node root, const Fmu& fmu, Rules& rules);
 // root: <fmiTerminalsAndIcons>, FMI 3.0.
 void check_terminals(pugi::xml_node root, const Fmu& fmu, const Extracted& extracted, Rules& rules);
 void check_files(const Extracted& extracted, const Fmu& fmu, Rules& rules);
+
+// What variables may name.
+struct Definitions {
+  std::map<std::string, std::set<std::string>> units;  // and the display units of each
+  std::map<std::string, std::string> types;            // and what they are types of: Real, Float64 ...
+};
+
+// In variable_rules.cpp: <ModelVariables> and <ModelStructure>.
+void check_variables(pugi::xml_node root, const Fmu& fmu, const Definitions& definitions, Rules& rules);
+void check_structure(pugi::xml_node root, const Fmu& fmu, Rules& rules);
+
+bool is_one_of(std::string_view value, std::initializer_list<std::string_view> all);
+bool has_file(const Extracted& extracted, const std::string& name);
+std::string text_of(pugi::xml_node node, const char* attribute);  // empty where it is left out
+std::string in_quotes(const std::string& text);                   // printable
 
 }  // namespace rigstep::server

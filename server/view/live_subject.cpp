@@ -20,7 +20,7 @@ using Json = nlohmann::json;
 
 constexpr std::int64_t kSubscribeEveryNs = 1'000'000'000;
 constexpr int kMostStepsAtOnce = 1'000'000, kMostRamp = 1'000'000;
-constexpr auto kPatience = std::chrono::milliseconds(200);
+constexpr auto kReplyPatience = std::chrono::milliseconds(200);
 constexpr double kAnswerWithinS = 3.0;                // for what is asked of the server at the start
 constexpr std::int64_t kSilentForNs = 3'000'000'000;  // then the server is looked for again
 constexpr double kZeroForS = 3.0;                     // of all inputs: worth telling; simulated
@@ -230,7 +230,7 @@ void LiveSubject::watch_once() {
   }
 }
 
-// What outputs tell of them, as Instant::forces has them; zero for the other joints.
+// What outputs tell of them, as MotionInstant::forces has them; zero for the other joints.
 std::vector<float> LiveSubject::reactions(const RigState& state) const {
   const std::vector<int>& at = shown_->reaction_at;
   std::vector<float> numbers(6 * at.size(), 0.0f);
@@ -361,7 +361,7 @@ void LiveSubject::publish_status() {
 
 // The first one takes control; so does one after control was lost. who: tells browsers apart.
 void LiveSubject::drive(const std::string& who, const std::vector<double>& inputs) {
-  const std::unique_lock lock(driving_, kPatience);  // another one may be connecting
+  const std::unique_lock lock(driving_, kReplyPatience);  // another one may be connecting
   if (!lock) throw Error("the inputs are being taken: try again");
   if (driver_ != nullptr && !driver_->has_ended() && who != driver_name_)
     throw Error("another browser has the inputs: let go there");

@@ -236,7 +236,7 @@ std::string mesh_message(const TriangleMesh& mesh) {
   return text;
 }
 
-std::string motion_message(const Instant& instant, const Poses& poses) {
+std::string motion_message(const MotionInstant& instant, const Poses& poses) {
   std::string text;
   const double head[3] = {instant.time, static_cast<double>(instant.step), static_cast<double>(instant.marks)};
   const std::uint32_t counts[4] = {static_cast<std::uint32_t>(instant.values.size()),

@@ -34,7 +34,7 @@ struct SceneContext {
 // What is wrong with an instant: bits.
 enum InstantMark : std::uint32_t { kMarkNotConverged = 1, kMarkNearSingular = 2, kMarkFaulted = 4 };
 
-struct Instant {
+struct MotionInstant {
   double time = 0.0;  // [s]
   std::uint64_t step = 0;
   std::uint32_t marks = 0;
@@ -49,9 +49,9 @@ std::string mesh_message(const TriangleMesh& mesh);
 
 // One instant: time [s], step and marks as doubles, counts of values, pose numbers and force numbers, 0, then values as
 // doubles, poses (7 a body) and forces as floats; little-endian.
-std::string motion_message(const Instant& instant, const Poses& poses);
+std::string motion_message(const MotionInstant& instant, const Poses& poses);
 
-// Reactions of all joints and what else acts, as Instant::forces has them.
+// Reactions of all joints and what else acts, as MotionInstant::forces has them.
 std::vector<float> force_numbers(const index3::Stepper& stepper, const Inputs& inputs, ActingForces& acting);
 
 // A whole number of a command, within these bounds. Throws Error where the field is none.

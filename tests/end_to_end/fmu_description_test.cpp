@@ -103,10 +103,13 @@ TEST_CASE("units: terminals that break the standard are named with its clause") 
   CHECK(violation("memberName=\"tau\"", "memberName=\"phi\"") ==
         "terminal \"drive\": memberName \"phi\" stands there twice");
   CHECK(violation(" memberName=\"phi\"", "") == "terminal \"drive\": a member has no memberName");
-  CHECK(violation("name=\"drive\"", "") == "a terminal has no name");
+  CHECK(violation("name=\"drive\"", "name=\"\"") == "a terminal has no name");
+  CHECK(violation("name=\"drive\"", "") == "<Terminal>: attribute name is missing");
+  CHECK(violation("memberName=\"tau\"", "member=\"tau\"") == "<TerminalMemberVariable>: has no attribute member");
   CHECK(violation("<Terminals>", "<Icon /><Terminals>") == "<Icon> is no element of fmiTerminalsAndIcons");
-  CHECK(violation("</Terminal>", "<TerminalGraphicalRepresentation iconBaseName=\"drive\" /></Terminal>") ==
-        "terminal \"drive\": \"terminalsAndIcons/drive.png\" is missing");
+  CHECK(violation("</Terminal>",
+                  "<TerminalGraphicalRepresentation x1=\"0\" y1=\"0\" x2=\"1\" y2=\"1\" iconBaseName=\"drive\" "
+                  "/></Terminal>") == "terminal \"drive\": \"terminalsAndIcons/drive.png\" is missing");
   std::ofstream(file) << "<fmiTerminalsAndIcons";
   CHECK_THROWS_AS(read_fmu(unit.fmu.folder, {}), FmuError);
 }

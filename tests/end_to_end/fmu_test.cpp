@@ -35,19 +35,54 @@ config::LoadedMechanism cart_pole() { return test::unit_mechanism("templates/car
 }  // namespace
 
 TEST_CASE("plugin: units are instantiated on several threads at once") {
-  const LoadedUnit unit(four_bar(), FmiVersion::fmi3);
-  std::vector<std::string> hashes(4);
-  std::vector<std::thread> threads;
-  for (std::string& hash : hashes)
-    threads.emplace_back([&] {
+  for (const FmiVersion version : {FmiVersion::fmi2, FmiVersion::fmi3}) {
+    const LoadedUnit unit(four_bar(), version);
+    std::vector<std::string> hashes(4);
+    std::vector<std::thread> threads;
+    for (std::string& hash : hashes)
+      threads.emplace_back([&] {
+        const auto instance = instantiate(unit.fmu, unit.binary, "unit");
+        instance->enter_initialization(0.0, 0.0);
+        instance->exit_initialization();
+        for (int k = 0; k < 100; ++k) instance->step(0.001 * k, 0.001);
+        hash = instance->get_text(unit.reference("rigstep.state_hash"));
+      });
+    for (std::thread& thread : threads) thread.join();
+    for (const std::string& hash : hashes) CHECK((hash.size() == 16 && hash == hashes[0]));
+  }
+}
+
+TEST_CASE("units: a fixed parameter acts from the start and cannot be set afterwards") {
+  const config::LoadedMechanism mechanism = config::parse_mechanism(
+      "name: \"pendulum\" gravity { z: -9.81 }"
+      "body { name: \"rod\" mass: 1 inertia { xx: 0.1 yy: 0.1 zz: 0.1 } position { x: 0.5 } }"
+      "joint { name: \"hinge\" type: REVOLUTE first: \"ground\" second: \"rod\" at_start { axis { y: 1 } } }"
+      "parameter { name: \"mass\" of: \"rod.mass\" minimum: 0.5 maximum: 2 }"
+      "spring { name: \"spring\" between_points { first: \"ground\" first_point { z: 1 } second: \"rod\" } stiffness: "
+      "40 }"
+      "parameter { name: \"height\" of: \"spring.first_point.z\" minimum: 0.5 maximum: 2 }",
+      "pendulum.textproto");
+  for (const FmiVersion version : {FmiVersion::fmi2, FmiVersion::fmi3}) {
+    const LoadedUnit unit(mechanism, version);
+    CHECK((unit.variable("height").variability == "fixed" && unit.variable("mass").variability == "tunable"));
+    const std::uint32_t height = unit.reference("height");
+    const auto hash_with = [&](double value) {
       const auto instance = instantiate(unit.fmu, unit.binary, "unit");
+      instance->set_reals({height}, {value});
       instance->enter_initialization(0.0, 0.0);
       instance->exit_initialization();
-      for (int k = 0; k < 100; ++k) instance->step(0.001 * k, 0.001);
-      hash = instance->get_text(unit.reference("rigstep.state_hash"));
-    });
-  for (std::thread& thread : threads) thread.join();
-  for (const std::string& hash : hashes) CHECK((hash.size() == 16 && hash == hashes[0]));
+      CHECK(instance->step(0.0, 0.01).status == FmuStatus::ok);
+      return instance->get_text(unit.reference("rigstep.state_hash"));
+    };
+    CHECK((hash_with(1.0) == hash_with(1.0) && hash_with(1.0) != hash_with(1.5)));
+    const auto instance = instantiate(unit.fmu, unit.binary, "unit");
+    CHECK_THROWS_AS(instance->set_reals({height}, {5.0}), FmuError);  // out of range
+    const auto started = instantiate(unit.fmu, unit.binary, "started");
+    started->enter_initialization(0.0, 0.0);
+    started->exit_initialization();
+    started->set_reals({unit.reference("mass")}, {1.5});  // a tunable one
+    CHECK_THROWS_WITH_AS(started->set_reals({height}, {1.5}), doctest::Contains("height"), FmuError);
+  }
 }
 
 TEST_CASE("units: states go on with the same bits, in another instance as well; steps that do not fit say what would") {
@@ -198,6 +233,70 @@ TEST_CASE("units: FMI 2.0, calls in the wrong order are errors and harm nothing"
   REQUIRE((fmi2Reset_(c) == fmi2OK && setup() == fmi2OK && fmi2EnterInitializationMode_(c) == fmi2OK));
   fmi2FreeInstance_(c);
 #undef FUNCTION
+}
+
+TEST_CASE("units: a step that fails is discarded, names the body, and leaves the last good state") {
+  for (const FmiVersion version : {FmiVersion::fmi2, FmiVersion::fmi3}) {
+    const LoadedUnit unit(cart_pole(), version);
+    const std::vector<std::uint32_t> seen{unit.reference("time"), unit.reference("angle"), unit.reference("speed")};
+    const std::uint32_t hash = unit.reference("rigstep.state_hash"), force = unit.reference("force");
+    const auto instance = instantiate(unit.fmu, unit.binary, "unit");
+    instance->enter_initialization(0.0, 0.0);
+    instance->exit_initialization();
+    CHECK(instance->step(0.0, 0.01).status == FmuStatus::ok);
+    std::vector<double> before(3), after(3);
+    instance->get_reals(seen, before);
+    const std::string state = instance->get_text(hash);
+    const std::vector<std::uint8_t> saved = instance->save();
+    instance->set_reals({force}, {1e300});
+    instance->take_messages();
+    const FmuStep step = instance->step(0.01, 0.01);
+    CHECK((step.status == FmuStatus::discard && step.last_time == doctest::Approx(0.01) && !step.ends));
+    const std::vector<std::string> messages = instance->take_messages();
+    REQUIRE(messages.size() == 1);
+    CHECK(messages[0].find("step 11 is not finite at body cart: the state stays at step 10") != std::string::npos);
+    instance->get_reals(seen, after);
+    CHECK((before == after && instance->get_text(hash) == state));
+    instance->restore(saved);
+    instance->set_reals({force}, {0.0});
+    CHECK(instance->step(0.01, 0.01).status == FmuStatus::ok);
+  }
+}
+
+TEST_CASE("units: FMI 3.0, where an early return is allowed, what was reached before a step that fails is kept") {
+  const LoadedUnit unit(cart_pole(), FmiVersion::fmi3);
+  const auto function = [&]<class F>(F*, const char* name) { return reinterpret_cast<F*>(unit.binary.find(name)); };
+#define FUNCTION(name) const auto name##_ = function(static_cast<decltype(&name)>(nullptr), #name)
+  FUNCTION(fmi3InstantiateCoSimulation);
+  FUNCTION(fmi3EnterInitializationMode);
+  FUNCTION(fmi3ExitInitializationMode);
+  FUNCTION(fmi3SetFloat64);
+  FUNCTION(fmi3GetFloat64);
+  FUNCTION(fmi3DoStep);
+  FUNCTION(fmi3FreeInstance);
+#undef FUNCTION
+  const std::string resources = (unit.fmu.folder / "resources").string() + "/";
+  const fmi3ValueReference force = unit.reference("force"), time = unit.reference("time");
+  for (const bool is_allowed : {true, false}) {
+    const fmi3Instance instance =
+        fmi3InstantiateCoSimulation_("unit", unit.fmu.token.c_str(), resources.c_str(), false, false, false, is_allowed,
+                                     nullptr, 0, nullptr, nullptr, nullptr);
+    REQUIRE(instance != nullptr);
+    REQUIRE((fmi3EnterInitializationMode_(instance, false, 0.0, 0.0, false, 0.0) == fmi3OK &&
+             fmi3ExitInitializationMode_(instance) == fmi3OK));
+    const double push = 1e6;  // the first steps can be made, later ones are too long
+    CHECK(fmi3SetFloat64_(instance, &force, 1, &push, 1) == fmi3OK);
+    bool event = true, ends = true, early = !is_allowed;
+    double last = -1.0, now = -1.0;
+    const fmi3Status status = fmi3DoStep_(instance, 0.0, 1.0, true, &event, &ends, &early, &last);
+    CHECK(status == (is_allowed ? fmi3OK : fmi3Discard));
+    CHECK((early == is_allowed && !event && !ends && last > 0.0 && last < 1.0));
+    CHECK(fmi3GetFloat64_(instance, &time, 1, &now, 1) == fmi3OK);
+    CHECK(now == last);
+    const double release = 0.0;
+    CHECK(fmi3SetFloat64_(instance, &force, 1, &release, 1) == fmi3OK);
+    fmi3FreeInstance_(instance);
+  }
 }
 
 namespace {

@@ -126,21 +126,45 @@ cmp 2.csv 3.csv || fail "FMI 2.0 and 3.0 differ"
 
 # --- a host in C, with nothing of this project but the declarations
 expect 0 "${CC:-cc}" -std=c11 -D_GNU_SOURCE -Wall -Wextra -Werror -I"$SOURCE/server/plugin" "$SOURCE/tests/plugin/fmu_host.c" -ldl -o fmu_host
-read_attribute() { "$python" -c "import sys, xml.etree.ElementTree as t; r = t.parse('unit_3/modelDescription.xml').getroot(); print($1)"; }
-token=$(read_attribute 'r.get("instantiationToken")')
-phi=$(read_attribute '[v.get("valueReference") for v in r.find("ModelVariables") if v.get("name") == "phi"][0]')
-expect 0 ./fmu_host "$PWD/unit_3" four_bar "$token" 500 0.001 "$phi"
-"$python" -c 'import sys; sys.exit(float(sys.argv[1]) != float(sys.argv[2]))' "$(cut -d, -f2 3.csv | tail -n 1)" "$(cat out)" ||
-  fail "the host in C reads another phi than the command line"
+# of_unit FMI EXPRESSION: of the description, where r is its root
+of_unit() { "$python" -c "import sys, xml.etree.ElementTree as t; r = t.parse('unit_$1/modelDescription.xml').getroot(); print($2)"; }
+token=$(of_unit 3 'r.get("instantiationToken")')
+phi=$(of_unit 3 '[v.get("valueReference") for v in r.find("ModelVariables") if v.get("name") == "phi"][0]')
+[[ $(of_unit 2 'r.get("guid")') == "$token" ]] || fail "guid and instantiation token differ"
+# reads_phi: what the host printed is what the command line wrote
+reads_phi() {
+  "$python" -c 'import sys; sys.exit(float(sys.argv[1]) != float(sys.argv[2]))' "$(cut -d, -f2 3.csv | tail -n 1)" "$(cat out)" ||
+    fail "the host in C reads another phi than the command line: $1"
+}
+for fmi in 2 3; do
+  expect 0 ./fmu_host $fmi "$PWD/unit_$fmi" four_bar "$token" 500 0.001 "$phi" && reads_phi "FMI $fmi.0"
+done
+# a machine that has the C library and nothing else: not even a shell
+mkdir -p bare
+cp -r fmu_host unit_2 unit_3 bare
+for file in $(ldd fmu_host unit_2/binaries/linux64/four_bar.so unit_3/binaries/x86_64-linux/four_bar.so | grep -oE '/[^ :]+' | grep -v "^$PWD" | sort -u); do
+  cp --parents -L "$file" bare
+done
+expect 0 find bare -name '*.so*' -not -name four_bar.so && ! grep -vE '/(libc|libm|libpthread|libdl|ld-linux-[^/]*)\.so\.[0-9]$' out ||
+  fail "the units need more than the C library"
+alone=(chroot bare)
+[[ $EUID == 0 ]] || alone=(unshare --user --map-root-user chroot bare)
+for fmi in 2 3; do
+  if "${alone[@]}" /fmu_host $fmi /nothing x x 1 1 1 2>&1 | grep -q 'Operation not permitted'; then
+    echo "not tried: a machine with the C library alone ($(id -un) may not change the root folder)" && break
+  fi
+  expect 0 "${alone[@]}" /fmu_host $fmi /unit_$fmi four_bar "$token" 500 0.001 "$phi" && reads_phi "FMI $fmi.0, with the C library alone"
+done
 # the binary for another processor, where it was built (target aarch64) and can be run: the same bits
 if [[ -e unit_3/binaries/aarch64-linux/four_bar.so ]] && command -v qemu-aarch64 aarch64-linux-gnu-gcc >/dev/null; then
+  expect 0 ./fmu_host 3 "$PWD/unit_3" four_bar "$token" 500 0.001 "$phi"
   value=$(cat out)
   needs_c_library_only unit_3/binaries/aarch64-linux/four_bar.so aarch64-linux-gnu-
   expect 0 aarch64-linux-gnu-gcc -std=c11 -D_GNU_SOURCE -I"$SOURCE/server/plugin" "$SOURCE/tests/plugin/fmu_host.c" -ldl -o fmu_host_aarch64
-  expect 0 qemu-aarch64 -L /usr/aarch64-linux-gnu ./fmu_host_aarch64 "$PWD/unit_3" four_bar "$token" 500 0.001 "$phi"
+  expect 0 qemu-aarch64 -L /usr/aarch64-linux-gnu ./fmu_host_aarch64 3 "$PWD/unit_3" four_bar "$token" 500 0.001 "$phi"
   [[ $(cat out) == "$value" ]] || fail "on aarch64 phi is $(cat out), here $value"
 fi
-expect 1 ./fmu_host "$PWD/unit_3" four_bar "{another}" 500 0.001 "$phi" && says err 'instantiation token: "{another}" is not that of'
+expect 1 ./fmu_host 3 "$PWD/unit_3" four_bar "{another}" 500 0.001 "$phi" && says err 'instantiation token: "{another}" is not that of'
 
 # --- a rig file gives what a mechanism file does not know
 rig=$SOURCE/config/templates/cart_pole/rig.textproto
@@ -162,6 +186,6 @@ expect 2 "$RIGSTEP" export-fmu "$four_bar" --output four_bar.zip && says err 'do
 expect 2 "$RIGSTEP" export-fmu "$four_bar" --period 0.0000015 && says err 'no whole number of microseconds'
 sed -i -e 's/causality="input"/causality="imput"/' -e 's/unit="rad"/unit="radian"/' unit_3/modelDescription.xml
 (cd unit_3 && "$python" -m zipfile -c ../broken.fmu modelDescription.xml documentation resources binaries)
-expect 1 "$RIGSTEP" fmusim broken.fmu --stop 0.01 && says err 'FMI 3\.0, 2\.4\.7: variable "drive": causality "imput" is none' &&
+expect 1 "$RIGSTEP" fmusim broken.fmu --stop 0.01 && says err 'FMI 3\.0, 2\.4\.7: <Float64> "drive": causality = "imput" is not of the form parameter' &&
   says err 'FMI 3\.0, 2\.4\.3: variable "phi": unit "radian" is not defined'
 finish

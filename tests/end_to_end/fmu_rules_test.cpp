@@ -1,0 +1,295 @@
+// What breaks the rules of both standards in modelDescription.xml is named, with its clause.
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "server/fmu/schema.h"
+#include "tests/support/units.h"
+
+using namespace rigstep;
+using namespace rigstep::server;
+using test::LoadedUnit;
+namespace fs = std::filesystem;
+
+namespace {
+
+// A description that keeps all rules. Each check replaces one piece of its text.
+class Description {
+ public:
+  explicit Description(FmiVersion version)
+      : unit_(test::unit_mechanism("templates/cart_pole/mechanism.textproto"), version),
+        file_(unit_.fmu.folder / "modelDescription.xml"),
+        clause_(version == FmiVersion::fmi2 ? "FMI 2.0, " : "FMI 3.0, ") {
+    std::ifstream file(file_);
+    good_ = {std::istreambuf_iterator<char>(file), {}};
+    REQUIRE(unit_.fmu.violations.empty());
+  }
+
+  // from: stands in the text; expected: one of the violations, without the name of the standard
+  void breaks(const std::string& from, const std::string& to, const std::string& expected) const {
+    CAPTURE(to);
+    std::string all;
+    bool is_told = false;
+    for (const std::string& each : violations(from, to)) {
+      is_told = is_told || each == clause_ + expected;
+      all += each + "\n";
+    }
+    CHECK_MESSAGE(is_told, "not told: ", expected, "; told: ", all);
+  }
+  void keeps(const std::string& from, const std::string& to) const {
+    CAPTURE(to);
+    for (const std::string& each : violations(from, to)) FAIL_CHECK(each);
+  }
+
+ private:
+  // without those of its files, of which none is shown
+  std::vector<std::string> violations(const std::string& from, const std::string& to) const {
+    std::string text = good_;
+    const std::size_t at = text.find(from);
+    REQUIRE_MESSAGE(at != std::string::npos, from);
+    std::ofstream(file_) << text.replace(at, from.size(), to);
+    std::vector<std::string> found;
+    for (const std::string& each : read_fmu(unit_.fmu.folder, {}).violations)
+      if (!each.starts_with(clause_ + (clause_ == "FMI 2.0, " ? "2.3: " : "2.5: "))) found.push_back(each);
+    return found;
+  }
+
+  LoadedUnit unit_;
+  fs::path file_;
+  std::string clause_, good_;
+};
+
+}  // namespace
+
+TEST_CASE("units: values have the forms of XML Schema") {
+  for (const char* good : {"0", "-0.5", "1e5", "+1.", ".5", "INF", "-INF", "NaN", " 1 "})
+    CHECK(has_form(good, "double"));
+  for (const char* bad : {"", "ten", "1,5", "inf", "nan", "0x1", "1e", "--1", "1 2"})
+    CHECK_FALSE(has_form(bad, "double"));
+  for (const char* good : {"true", "false", "1", "0"}) CHECK(has_form(good, "boolean"));
+  for (const char* bad : {"", "True", "yes", "2"}) CHECK_FALSE(has_form(bad, "boolean"));
+  CHECK((has_form("127", "byte") && has_form("-128", "byte") && !has_form("128", "byte") && !has_form("1.0", "byte")));
+  CHECK((has_form("255", "unsignedByte") && !has_form("256", "unsignedByte") && !has_form("-1", "unsignedByte")));
+  CHECK((has_form("-32768", "short") && !has_form("32768", "short") && !has_form("65536", "unsignedShort")));
+  CHECK((has_form("4294967295", "unsignedInt") && !has_form("4294967296", "unsignedInt")));
+  CHECK((has_form("2147483647", "int") && !has_form("2147483648", "int") && has_form("2147483648", "long")));
+  CHECK((has_form("18446744073709551615", "unsignedLong") && !has_form("18446744073709551616", "unsignedLong")));
+  CHECK((has_form("00ffA0", "hexBinary") && !has_form("00f", "hexBinary") && !has_form("0g", "hexBinary")));
+  CHECK((has_form("fixed", "fixed|tunable") && !has_form("Fixed", "fixed|tunable") && !has_form("", "fixed|tunable")));
+  CHECK((has_form("", "*int") && has_form("1 2  3", "*int") && !has_form("1 x", "*int") && has_form("anything", "")));
+  for (const char* good : {"2026-11-24T22:00:00Z", "2024-02-29T00:00:00", "2026-11-24T22:00:00.5+01:30"})
+    CHECK(has_form(good, "dateTime"));
+  for (const char* bad : {"2026-11-24", "2026-11-24 22:00:00Z", "2026-13-01T00:00:00Z", "2025-02-29T00:00:00Z",
+                          "2026-11-24T24:00:00Z", "2026-11-24T22:60:00Z", "2026-11-24T22:00:00.Z",
+                          "2026-11-24T22:00:00+1:30", "2026-11-24T22:00:00+15:00", "today", ""})
+    CHECK_FALSE(has_form(bad, "dateTime"));
+}
+
+TEST_CASE("units: FMI 3.0, elements and attributes that the schema does not allow") {
+  const Description unit(FmiVersion::fmi3);
+  unit.breaks("modelName=", "modelname=", "2.4.1: <fmiModelDescription>: has no attribute modelname");
+  unit.breaks("modelName=", "modelname=", "2.4.1: <fmiModelDescription>: attribute modelName is missing");
+  unit.breaks(R"(modelName="cart_pole")", R"(modelName="a" modelName="b")",
+              "2.4.1: <fmiModelDescription>: attribute modelName stands there twice");
+  unit.breaks("DefaultExperiment", "Experiment", "2.4.1: <Experiment> is no element of fmiModelDescription");
+  unit.breaks("<ModelStructure>", "<DefaultExperiment/><ModelStructure>",
+              "2.4.1: <DefaultExperiment> stands behind <ModelVariables>, the order is fixed");
+  unit.breaks("<DefaultExperiment ", "<DefaultExperiment/><DefaultExperiment ",
+              "2.4.1: <fmiModelDescription>: <DefaultExperiment>: more than one");
+  unit.breaks("<DefaultExperiment ", "<TypeDefinitions/><DefaultExperiment ",
+              "2.4.1: <TypeDefinitions> stands behind <LogCategories>, the order is fixed");
+  unit.breaks("<LogCategories>", "<LogCategories>text", "2.4.5: <LogCategories>: has a text in it, which none takes");
+  unit.breaks(R"(<Float64 name="angle")", R"(<Float65 name="angle")",
+              "2.4.7: <Float65> is no element of ModelVariables");
+  unit.breaks(R"(Step="true")", R"(Step="yes")",
+              R"(Co-Simulation Schema: <CoSimulation>: mightReturnEarlyFromDoStep = "yes" is not of the form boolean)");
+  unit.breaks("generationDateAndTime=", R"(generationDateAndTime="now" author=)",
+              R"(2.4.1: <fmiModelDescription>: generationDateAndTime = "now" is not of the form dateTime)");
+  unit.breaks(
+      R"(causality="input")", R"(causality="inward")",
+      R"(2.4.7: <Float64> "force": causality = "inward" is not of the form parameter|calculatedParameter|input|output|local|independent|structuralParameter)");
+  unit.breaks(R"(valueReference="11")", R"(valueReference="-11")",
+              R"(2.4.7: <Float64> "rail_friction": valueReference = "-11" is not of the form unsignedInt)");
+  unit.breaks(R"(unit="rad" />)", R"(unit="rad" minimum="1" />)",
+              R"(2.4.7: <Float64> "angle": has no attribute minimum)");
+  unit.breaks("<Dimension start=\"3\" />", "<Dimension start=\"3.5\" />",
+              R"(2.4.7: <Dimension>: start = "3.5" is not of the form unsignedLong)");
+  unit.breaks(R"(<BaseUnit kg="1")", R"(<BaseUnit g="1")", "2.4.3: <BaseUnit>: has no attribute g");
+  unit.breaks(R"(<BaseUnit kg="1")", R"(<BaseUnit kg="1.5")",
+              R"(2.4.3: <BaseUnit>: kg = "1.5" is not of the form int)");
+  unit.breaks(R"(<Output valueReference="1" dependencies="" />)", R"(<Output valueReference="1" dependencies="x" />)",
+              R"(2.4.8: <Output>: dependencies = "x" is not of the form *unsignedInt)");
+  // what tools and layered standards add
+  unit.keeps("<CoSimulation ", R"(<CoSimulation xcp:version="1" )");
+  unit.keeps(
+      "</ModelStructure>",
+      R"(</ModelStructure><Annotations><Annotation type="tool"><any x="1">text</any></Annotation></Annotations>)");
+  unit.keeps(
+      "<Unit name=\"N\">",
+      R"(<Unit name="deg"><BaseUnit rad="1" factor="0.0174532925199433"/><DisplayUnit name="turn" factor="0.00277777777777778"/></Unit><Unit name="N">)");
+}
+
+TEST_CASE("units: FMI 3.0, what variables, types, units and the structure say of each other") {
+  const Description unit(FmiVersion::fmi3);
+  const std::string variables = "</ModelVariables>", types = "<LogCategories>";
+  const auto with_type = [&](const std::string& type) {
+    return "<TypeDefinitions>" + type + "</TypeDefinitions>" + types;
+  };
+  const auto variable = [&](const std::string& text) { return text + variables; };
+  // units and types
+  unit.breaks(R"(unit="rad" />)", R"(unit="degree" />)", R"(2.4.3: variable "angle": unit "degree" is not defined)");
+  unit.breaks(R"(unit="rad" />)", R"(unit="rad" displayUnit="deg" />)",
+              R"(2.4.3: variable "angle": displayUnit "deg" is none of its unit)");
+  unit.breaks(R"(<Unit name="m">)", R"(<Unit name="N">)", R"(2.4.3: unit "N" is defined twice)");
+  unit.breaks(R"(<BaseUnit rad="1" />)", R"(<BaseUnit rad="1" factor="0" />)",
+              R"(2.4.3: unit "rad": <BaseUnit>: factor is zero)");
+  unit.breaks(R"(unit="rad" />)", R"(unit="rad" declaredType="angle_t" />)",
+              R"(2.4.7: variable "angle": declaredType "angle_t" is not defined)");
+  unit.breaks(types, with_type(R"(<Int8Type name="a" /><Int8Type name="a" />)"), R"(2.4.4: type "a" is defined twice)");
+  unit.breaks(types, with_type(R"(<Float64Type name="a" unit="x" />)"), R"(2.4.4: type "a": unit "x" is not defined)");
+  unit.breaks(
+      types,
+      with_type(R"(<EnumerationType name="a"><Item name="x" value="1"/><Item name="y" value="1"/></EnumerationType>)"),
+      R"(2.4.4: type "a": value "1" stands there twice)");
+  unit.breaks(types, with_type(R"(<EnumerationType name="a" />)"),
+              R"(2.4.4: <EnumerationType> "a": <Item> is missing)");
+  unit.breaks(variables, variable(R"(<Enumeration name="e" valueReference="99" start="1" causality="input" />)"),
+              R"(2.4.7: <Enumeration> "e": attribute declaredType is missing)");
+  // names and references
+  unit.breaks(R"(name="angle")", R"(name="force")", R"(2.4.7: variable "force": another one has this name)");
+  unit.breaks(R"(valueReference="1" )", R"(valueReference="0" )",
+              R"(2.4.7: variable "angle": valueReference 0 is that of "force")");
+  unit.breaks(R"(name="angle")", R"(name="the angle")", R"(2.4.7.5.1: variable "the angle": is no structured name)");
+  unit.breaks(R"(unit="rad" />)", R"(unit="rad"><Alias name="force"/></Float64>)",
+              R"(2.4.7: variable "force": another one has this name)");
+  // causality, variability, initial, start
+  unit.breaks(R"(causality="parameter" variability="tunable")", R"(causality="parameter" variability="discrete")",
+              R"(2.4.7: variable "rail_friction": a parameter is fixed or tunable, not "discrete")");
+  unit.breaks(R"(causality="input" variability="continuous")", R"(causality="input" variability="fixed")",
+              R"(2.4.7: variable "force": an input is not "fixed")");
+  unit.breaks(R"(causality="output" variability="continuous")", R"(causality="output" variability="tunable")",
+              R"(2.4.7: variable "angle": an output is not "tunable")");
+  unit.breaks(R"(causality="independent" variability="continuous")",
+              R"(causality="independent" variability="discrete")",
+              R"(2.4.7: variable "time": the independent variable is continuous)");
+  unit.breaks(R"(causality="independent")", R"(causality="local" initial="calculated")",
+              "2.4.7: 0 variables are independent, one must be");
+  unit.breaks(R"(causality="local" variability="discrete")", R"(causality="local" variability="continuous")",
+              R"(2.4.7: variable "rigstep.step_status": only real variables are continuous)");
+  unit.breaks(R"(causality="input")", R"(causality="input" initial="exact")",
+              R"(2.4.7: variable "force": an input has no initial)");
+  unit.breaks(R"(initial="exact")", R"(initial="approx")",
+              R"(2.4.7: variable "rail_friction": initial is exact, not "approx")");
+  unit.breaks(R"(causality="local" variability="discrete" initial="calculated")",
+              R"(causality="local" variability="fixed" initial="exact" start="0")",
+              R"(2.4.7: variable "rigstep.step_status": what others determine is not exact at the start)");
+  unit.breaks(R"(unit="N" start="0")", R"(unit="N")", R"(2.4.7: variable "force": needs a start value)");
+  unit.breaks(R"(unit="rad" />)", R"(unit="rad" start="1" />)",
+              R"(2.4.7: variable "angle": is calculated, so it has no start value)");
+  unit.breaks(R"(variability="continuous" unit="s")", R"(variability="continuous" unit="s" start="1")",
+              R"(2.4.7: variable "time": the independent variable has no start value)");
+  unit.breaks(R"(min="0" max="40")", R"(min="50" max="40")", R"(2.4.7: variable "rail_friction": min is above max)");
+  unit.breaks(R"(start="4")", R"(start="41")", R"(2.4.7: variable "rail_friction": start lies outside min and max)");
+  unit.breaks(R"(start="4")", R"(start="4" nominal="0")",
+              R"(2.4.7: variable "rail_friction": nominal is not above zero)");
+  unit.breaks(R"(start="4")", R"(start="4 5" ><Dimension start="3"/></Float64><Float64 name="x" valueReference="98")",
+              R"(2.4.7: variable "rail_friction": has 2 start values for 3 elements)");
+  unit.breaks(variables, variable(R"(<Int8 name="i" valueReference="99" causality="parameter" start="9" max="8" />)"),
+              R"(2.4.7: variable "i": start lies outside min and max)");
+  unit.breaks(variables, variable(R"(<String name="s" valueReference="99" causality="parameter" />)"),
+              R"(2.4.7: variable "s": needs a start value)");
+  unit.keeps(variables,
+             variable(R"(<String name="s" valueReference="99" causality="parameter"><Start value="x"/></String>)"));
+  // what names another variable
+  unit.breaks(R"(unit="rad" />)", R"(unit="rad" derivative="99" />)",
+              R"(2.4.7: variable "angle": derivative "99" is no variable)");
+  unit.breaks(R"(unit="rad" />)", R"(unit="rad" derivative="13" />)",
+              R"(2.4.7: variable "angle": is the derivative of "rigstep.step_status", which is not continuous)");
+  unit.breaks(R"(unit="rad" />)", R"(unit="rad" previous="13" />)",
+              R"(2.4.7: variable "angle": previous is of another type)");
+  unit.breaks(R"(unit="rad" />)", R"(unit="rad" clocks="0" />)", R"(2.4.7: variable "angle": "force" is no clock)");
+  unit.breaks(R"(<Dimension start="3" />)", R"(<Dimension />)",
+              R"(2.4.7: variable "bodies.cart.position": a dimension has either start or valueReference)");
+  unit.breaks(R"(<Dimension start="3" />)", R"(<Dimension start="0" />)",
+              R"(2.4.7: variable "bodies.cart.position": a dimension is zero)");
+  unit.breaks(
+      R"(<Dimension start="3" />)", R"(<Dimension valueReference="1" />)",
+      R"(2.4.7: variable "bodies.cart.position": a dimension is no constant and no structural parameter of type UInt64)");
+  // the structure
+  unit.breaks(R"(<Output valueReference="1" )", R"(<Output valueReference="99" )",
+              R"(2.4.8: <Output> "99" is no variable)");
+  unit.breaks(R"(<Output valueReference="1" )", R"(<Output valueReference="2" )",
+              R"(2.4.8: <Output> "angle_rate": stands there twice)");
+  unit.breaks(R"(<Output valueReference="1" )", R"(<Output valueReference="0" )",
+              R"(2.4.8: "force" is listed as an output and is none)");
+  unit.breaks(R"(<Output valueReference="1" dependencies="" />)", "",
+              R"(2.4.8: "angle" is an output and is not listed as one)");
+  unit.breaks(R"(<InitialUnknown valueReference="1" />)", "",
+              R"(2.4.8: "angle" is missing among the initial unknowns)");
+  unit.breaks(R"(dependencies="")", R"(dependencies="98")",
+              R"(2.4.8: <Output> "angle": depends on "98", which is no variable)");
+  unit.breaks(R"(dependencies="")", R"(dependencies="0 0")", R"(2.4.8: <Output> "angle": depends on "0" twice)");
+  unit.breaks(R"(dependencies="")", R"(dependencies="0" dependenciesKind="fixed fixed")",
+              R"(2.4.8: <Output> "angle": has 2 kinds of 1 dependencies)");
+  unit.breaks(R"(dependencies="")", R"(dependenciesKind="fixed")",
+              R"(2.4.8: <Output> "angle": dependenciesKind without dependencies)");
+  unit.breaks(R"(<InitialUnknown valueReference="1" />)", R"(<ContinuousStateDerivative valueReference="2" />)",
+              R"(2.4.8: "angle_rate" is listed as a derivative and says not of what)");
+  // the whole
+  unit.breaks(R"(stopTime="10")", R"(stopTime="0")", "2.4.6: <DefaultExperiment>: stopTime is not behind startTime");
+  unit.breaks(R"(stepSize="0.001")", R"(stepSize="0")", "2.4.6: <DefaultExperiment>: stepSize is not above zero");
+  unit.breaks(R"(StepSize="0.001")", R"(StepSize="0")",
+              "Co-Simulation Schema: fixedInternalStepSize is not above zero");
+  unit.breaks(R"(canGetAndSetFMUState="true")", "",
+              "Co-Simulation Schema: canSerializeFMUState without canGetAndSetFMUState");
+  unit.breaks(R"(name="logAll")", R"(name="logStatusError")", R"(2.4.5: category "logStatusError" is defined twice)");
+  unit.breaks(R"(modelName="cart_pole")", R"(modelName="")", "2.4.1: modelName is empty");
+}
+
+TEST_CASE("units: FMI 2.0, what its schema and its rules do not allow") {
+  const Description unit(FmiVersion::fmi2);
+  const std::string variables = "</ModelVariables>", types = "<LogCategories>";
+  const auto variable = [&](const std::string& attributes, const std::string& type) {
+    return "<ScalarVariable name=\"added\" " + attributes + ">" + type + "</ScalarVariable>" + variables;
+  };
+  unit.breaks("guid=", "instantiationToken=", "2.2.1: <fmiModelDescription>: attribute guid is missing");
+  unit.breaks("canGetAndSetFMUstate", "canGetAndSetFMUState",
+              "4.3.1: <CoSimulation>: has no attribute canGetAndSetFMUState");
+  unit.breaks(R"(canSerializeFMUstate="true")", R"(canSerializeFMUstate="yes")",
+              R"(4.3.1: <CoSimulation>: canSerializeFMUstate = "yes" is not of the form boolean)");
+  unit.breaks(R"(<Real unit="rad" />)", "",
+              R"(2.2.7: <ScalarVariable> "angle": <Real>, <Integer>, <Boolean>, <String>, <Enumeration> is missing)");
+  unit.breaks(
+      R"(<Real unit="rad" />)", R"(<Real unit="rad" /><Integer />)",
+      R"(2.2.7: <ScalarVariable> "angle": <Real>, <Integer>, <Boolean>, <String>, <Enumeration>: more than one)");
+  unit.breaks(R"(<Real unit="rad" />)", R"(<Float64 unit="rad" />)",
+              "2.2.7: <Float64> is no element of ScalarVariable");
+  unit.breaks(R"(<Real unit="rad" />)", R"(<Real unit="rad" displayUnit="deg" />)",
+              R"(2.2.2: variable "angle": displayUnit "deg" is none of its unit)");
+  unit.breaks(variables, variable(R"(valueReference="99" causality="parameter")", "<String />"),
+              R"(2.2.7: variable "added": needs a start value)");
+  unit.breaks(
+      variables,
+      variable(R"(valueReference="99" causality="parameter" variability="fixed")", R"(<Integer start="5" max="4" />)"),
+      R"(2.2.7: variable "added": start lies outside min and max)");
+  unit.breaks(variables, variable(R"(valueReference="0" causality="input")", R"(<Real unit="N" start="0" />)"),
+              R"(2.2.7: variable "added": and its alias "force" can both be set)");
+  unit.breaks(variables, variable(R"(valueReference="0" initial="calculated")", R"(<Real unit="m" />)"),
+              R"(2.2.7: variable "added": has another unit than its alias "force")");
+  unit.keeps(variables, variable(R"(valueReference="0" initial="calculated")", R"(<Real unit="N" />)"));
+  unit.breaks(types, R"(<TypeDefinitions><SimpleType name="angle"><Real/></SimpleType></TypeDefinitions>)" + types,
+              R"(2.2.7: variable "angle": another one has this name)");
+  unit.breaks(types, R"(<TypeDefinitions><SimpleType name="t"/></TypeDefinitions>)" + types,
+              R"(2.2.3: <SimpleType> "t": <Real>, <Integer>, <Boolean>, <String>, <Enumeration> is missing)");
+  unit.breaks(R"(<Unknown index="2" dependencies="" />)", R"(<Unknown index="2" dependencies="12 1" />)",
+              R"(2.2.8: <Outputs> "angle": dependencies are not in ascending order)");
+  unit.breaks(R"(<Unknown index="2" dependencies="" />)", R"(<Unknown index="0" dependencies="" />)",
+              R"(2.2.8: <Outputs> "0" is no variable)");
+  unit.breaks(R"(<Unknown index="2" />)", R"(<Unknown index="3" />)",
+              R"(2.2.8: <InitialUnknowns> "angle_rate": stands there twice)");
+  unit.breaks("<InitialUnknowns>", R"(<InitialUnknowns><Unknown index="12" />)",
+              R"(2.2.8: <InitialUnknowns> "angle": is not in ascending order)");
+  unit.breaks(R"(stopTime="10")", R"(stopTime="10" tolerance="0")",
+              "2.2.5: <DefaultExperiment>: tolerance is not above zero");
+}
