@@ -208,7 +208,7 @@ void TreeSolver<T>::reserve(const TreeSystem<T>& s) {
   children_.resize(n);
   for (std::size_t i = 0; i < n; ++i)
     if (s.body[i].inner >= 0) children_[static_cast<std::size_t>(s.body[i].inner)].push_back(static_cast<int>(i));
-  if (matrix_ == TreeMatrix::extended_lu || matrix_ == TreeMatrix::extended_ltdl) {
+  if (matrix_ != TreeMatrix::tangent && matrix_ != TreeMatrix::orthogonal) {
     sweep_.resize(n);
     return;
   }
@@ -264,6 +264,7 @@ void TreeSolver<T>::solve(TreeSystem<T>& s) {
   operations_ = {};
   switch (matrix_) {
     case TreeMatrix::extended_lu:
+    case TreeMatrix::extended_lu_products:
       eliminate_inwards_lu(s);
       operations_.form = passed();
       solve_outwards_lu(s);
@@ -291,6 +292,36 @@ void TreeSolver<T>::solve(TreeSystem<T>& s) {
   operations_.substitute = passed();
 }
 
+// HM = H M* and y = H bias as printed, with H_i = E - M*A D A'
+template <class T>
+void by_matrix(const TreeBody<T>& b, const Symmetric6<T>& M, const std::array<Six<T>, 6>& MAD, const Six<T>& bias,
+               Symmetric6<T>& HM, Six<T>& y) {
+  Eigen::Matrix<T, 6, 6> H;
+  for (int r = 0; r < 6; ++r)
+    for (int c = 0; c < 6; ++c) {
+      H(r, c) = T(r == c ? 1.0 : 0.0);
+      for (int k = 0; k < b.freedoms; ++k) H(r, c) -= MAD[k][r] * b.A[k][c];
+    }
+  for (int r = 0; r < 6; ++r)
+    for (int c = 0; c <= r; ++c) HM(r, c) = dot<T>(H.row(r).transpose(), M.col(c));
+  mirror(HM);
+  y = times<T>(Symmetric6<T>(H.transpose()), bias);
+}
+
+// the same without H
+template <class T>
+void by_products(const TreeBody<T>& b, const Symmetric6<T>& M, const std::array<Six<T>, 6>& MA,
+                 const std::array<Six<T>, 6>& MAD, const Six<T>& bias, Symmetric6<T>& HM, Six<T>& y) {
+  for (int r = 0; r < 6; ++r)
+    for (int c = 0; c <= r; ++c) {
+      HM(r, c) = M(r, c);
+      for (int k = 0; k < b.freedoms; ++k) HM(r, c) -= MAD[k][r] * MA[k][c];
+    }
+  mirror(HM);
+  y = bias;
+  for (int k = 0; k < b.freedoms; ++k) y -= MAD[k] * dot<T>(b.A[k], bias);
+}
+
 template <class T>
 void TreeSolver<T>::eliminate_inwards_lu(TreeSystem<T>& s) {
   for (std::size_t i = 0; i < s.body.size(); ++i) sweep_[i].M = rigid_matrix(s.body[i]), sweep_[i].phi = -s.load[i];
@@ -311,17 +342,11 @@ void TreeSolver<T>::eliminate_inwards_lu(TreeSystem<T>& s) {
       MAD[c] = at.MA[0] * at.D(0, c);
       for (int k = 1; k < n; ++k) MAD[c] += at.MA[k] * at.D(k, c);
     }
-    Eigen::Matrix<T, 6, 6> H;  // H_i = E - M*A D A'
-    for (int r = 0; r < 6; ++r)
-      for (int c = 0; c < 6; ++c) {
-        H(r, c) = T(r == c ? 1.0 : 0.0);
-        for (int k = 0; k < n; ++k) H(r, c) -= MAD[k][r] * b.A[k][c];
-      }
+    const Six<T> bias = times<T>(at.M, s.bias[i]) + at.phi;  // M*v^r + phi
     Symmetric6<T> HM;
-    for (int r = 0; r < 6; ++r)
-      for (int c = 0; c <= r; ++c) HM(r, c) = dot<T>(H.row(r).transpose(), at.M.col(c));
-    mirror(HM);
-    Six<T> y = times<T>(Symmetric6<T>(H.transpose()), Six<T>(times<T>(at.M, s.bias[i]) + at.phi));  // H (M*v^r + phi)
+    Six<T> y;  // H (M*v^r + phi)
+    matrix_ == TreeMatrix::extended_lu ? by_matrix<T>(b, at.M, MAD, bias, HM, y)
+                                       : by_products<T>(b, at.M, at.MA, MAD, bias, HM, y);
     for (int k = 0; k < n; ++k) y += MAD[k] * s.p[static_cast<std::size_t>(b.rate + k)];
     Sweep& inner = sweep_[static_cast<std::size_t>(b.inner)];
     add_inwards<T>(b, HM, inner.M);

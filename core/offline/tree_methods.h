@@ -111,10 +111,11 @@ struct TreeSystem {
 TreeSystem<Counted> counted(const TreeSystem<double>& system);
 
 enum class TreeMatrix {
-  extended_lu,    // (32) by algorithm 1; EMH in momenta
-  extended_ltdl,  // (32) by algorithm 2; EMH in momenta
-  tangent,        // (34) by algorithm 3; DAH in momenta
-  orthogonal,     // (38) by algorithm 3; HZU in momenta
+  extended_lu,           // (32) by algorithm 1; EMH in momenta
+  extended_ltdl,         // (32) by algorithm 2; EMH in momenta
+  tangent,               // (34) by algorithm 3; DAH in momenta
+  orthogonal,            // (38) by algorithm 3; HZU in momenta
+  extended_lu_products,  // algorithm 1 with H M* = M* - M*A D (M*A)', for counts alone: no solver has it
 };
 
 // Operations of Counted in the last solve.

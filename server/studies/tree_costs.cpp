@@ -56,6 +56,7 @@ double total(TreeMatrix matrix, const TreeShape& shape, const Costs& costs) {
     const bool first = shape.inner[i] < 0;
     switch (matrix) {
       case TreeMatrix::extended_lu:
+      case TreeMatrix::extended_lu_products:
         throw std::invalid_argument("table 1 has no algorithm 1: ask for extended_ltdl");
       case TreeMatrix::extended_ltdl:
         sum += costs.extended(n) - (first ? costs.extended_first(n) : 0.0);

@@ -20,7 +20,7 @@ TreeShape binary_tree_shape(int bodies, int freedoms);
 TreeShape chains_shape(int chains, int length, int freedoms);  // on a first body that hangs like the others
 
 // Operations by table 1; the methods by their matrices: extended (EMH by algorithm 2), tangent (DAH), orthogonal (HZU).
-// Throws std::invalid_argument for extended_lu, which the table does not have.
+// Throws std::invalid_argument for algorithm 1, which the table does not have.
 double table_1(offline::TreeMatrix matrix, const TreeShape& shape);
 
 // What offline::TreeSolver does with the same shape, exactly: what its counting scalar counts. Throws as table_1.

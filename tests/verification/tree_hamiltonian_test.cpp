@@ -19,8 +19,8 @@ namespace {
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
-constexpr TreeMatrix kMatrices[] = {TreeMatrix::extended_lu, TreeMatrix::extended_ltdl, TreeMatrix::tangent,
-                                    TreeMatrix::orthogonal};
+constexpr TreeMatrix kMatrices[] = {TreeMatrix::extended_lu, TreeMatrix::extended_lu_products,
+                                    TreeMatrix::extended_ltdl, TreeMatrix::tangent, TreeMatrix::orthogonal};
 
 // Hinges of all kinds, seen from either side, some of them driven; a few bodies float.
 Mechanism random_hinges(unsigned seed, int n) {
