@@ -92,7 +92,9 @@ Finding find_spread(const Results& results) {
           "tried in an interpreted program, numpy 1.24: of a 26 x 30 matrix an eigenvalue problem takes 2.4 times and "
           "singular values 3.2 times as long as QR, but what singular values take more is as much as 71 products of "
           "two 3 x 3 matrices. From 110 such calls on in the rest of a right-hand side, its whole time is within 1.5 "
-          "whatever the decomposition, as the paper says. In compiled code these calls cost next to nothing"};
+          "whatever the decomposition, as the paper says (tests/bench/interpreted_complements.py). In compiled code "
+          "these calls "
+          "cost next to nothing"};
 }
 
 // How far each method is from the fastest one in its worst case.
