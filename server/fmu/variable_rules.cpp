@@ -270,7 +270,8 @@ void check_structure(pugi::xml_node root, const Fmu& fmu, Rules& rules) {
     if (derivatives.count(i) > 0 && !v.is_derivative)
       rules.broken(Rule::structure, in_quotes(v.name) + " is listed as a derivative and says not of what");
     const bool is_unknown = (v.causality == "output" && v.initial != "exact") || v.causality == "calculatedParameter";
-    if (is_unknown && !v.is_clocked && initial.count(i) == 0)
+    const bool is_timed = v.is_clocked || v.type == "Clock";  // has no value at the start
+    if (is_unknown && !is_timed && initial.count(i) == 0)
       rules.broken(Rule::structure, in_quotes(v.name) + " is missing among the initial unknowns");
   }
 }

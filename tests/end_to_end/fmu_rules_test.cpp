@@ -201,6 +201,12 @@ TEST_CASE("units: FMI 3.0, what variables, types, units and the structure say of
               R"(2.4.7: variable "s": needs a start value)");
   unit.keeps(variables,
              variable(R"(<String name="s" valueReference="99" causality="parameter"><Start value="x"/></String>)"));
+  unit.keeps("</ModelVariables>\n  <ModelStructure>",
+             variable(R"(<Clock name="c" valueReference="99" causality="output" intervalVariability="triggered" />)") +
+                 R"(<ModelStructure><Output valueReference="99" />)");
+  unit.keeps(variables, variable(R"(<UInt64 name="n" valueReference="98" causality="structuralParameter" start="2" />)"
+                                 R"(<Float64 name="a" valueReference="99" causality="parameter" start="1 2 3 4">)"
+                                 R"(<Dimension valueReference="98" /><Dimension start="2" /></Float64>)"));
   // what names another variable
   unit.breaks(R"(unit="rad" />)", R"(unit="rad" derivative="99" />)",
               R"(2.4.7: variable "angle": derivative "99" is no variable)");
@@ -278,6 +284,10 @@ TEST_CASE("units: FMI 2.0, what its schema and its rules do not allow") {
   unit.breaks(variables, variable(R"(valueReference="0" initial="calculated")", R"(<Real unit="m" />)"),
               R"(2.2.7: variable "added": has another unit than its alias "force")");
   unit.keeps(variables, variable(R"(valueReference="0" initial="calculated")", R"(<Real unit="N" />)"));
+  unit.keeps(variables,
+             R"(<ScalarVariable name="x" valueReference="98"><Real /></ScalarVariable>)"
+             R"x(<ScalarVariable name="der(x)" valueReference="99"><Real derivative="30" /></ScalarVariable>)x" +
+                 variables);
   unit.breaks(types, R"(<TypeDefinitions><SimpleType name="angle"><Real/></SimpleType></TypeDefinitions>)" + types,
               R"(2.2.7: variable "angle": another one has this name)");
   unit.breaks(types, R"(<TypeDefinitions><SimpleType name="t"/></TypeDefinitions>)" + types,
