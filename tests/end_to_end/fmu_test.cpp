@@ -1,6 +1,7 @@
 // Functional mock-up units: the state machines of both standards, states, and damaged units that end in an error.
 #include <dlfcn.h>
 #include <doctest/doctest.h>
+#include <malloc.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <zip.h>
@@ -49,6 +50,23 @@ TEST_CASE("plugin: units are instantiated on several threads at once") {
       });
     for (std::thread& thread : threads) thread.join();
     for (const std::string& hash : hashes) CHECK((hash.size() == 16 && hash == hashes[0]));
+  }
+}
+
+TEST_CASE("units: a host that loads and unloads units keeps its memory") {
+  for (const FmiVersion version : {FmiVersion::fmi2, FmiVersion::fmi3}) {
+    const ExportedUnit exported(four_bar(), version);
+    const Fmu fmu =
+        read_fmu(exported.folder.path() / "x", extract_archive(exported.file, exported.folder.path() / "x"));
+    const auto load = [&] {
+      const FmuBinary binary(fmu);
+      instantiate(fmu, binary, "unit")->enter_initialization(0.0, 0.0);
+    };
+    load();  // what the loader itself keeps
+    const std::size_t before = ::mallinfo2().uordblks;
+    for (int k = 0; k < 4; ++k) load();
+    const std::size_t after = ::mallinfo2().uordblks;
+    CHECK(after < before + 40'000);  // one description of messages has 180 kB
   }
 }
 
