@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <sstream>
 
 #include "proto/printable.h"
 #include "server/fmu/schema.h"
@@ -52,8 +54,7 @@ void check_root(pugi::xml_node root, const Fmu& fmu, Rules& rules) {
   const pugi::xml_node co_simulation = root.child("CoSimulation");
   const std::optional<double> step = finite_number(co_simulation.attribute("fixedInternalStepSize").value());
   if (step && *step <= 0.0) rules.broken(Rule::co_simulation, "fixedInternalStepSize is not above zero");
-  if (fmu.version == FmiVersion::fmi3 && co_simulation.attribute("canSerializeFMUState").as_bool() &&
-      !fmu.can_save_state)
+  if (co_simulation.attribute("canSerializeFMUState").as_bool() && !fmu.can_save_state)
     rules.broken(Rule::co_simulation, "canSerializeFMUState without canGetAndSetFMUState");
 }
 
@@ -63,8 +64,8 @@ void check_experiment(pugi::xml_node experiment, Rules& rules) {
     if (const std::optional<double> value = number(name); value && *value <= 0.0)
       rules.broken(Rule::experiment, fmt::format("<DefaultExperiment>: {} is not above zero", name));
   const std::optional<double> stop = number("stopTime");
-  if (stop && *stop <= number("startTime").value_or(0.0))
-    rules.broken(Rule::experiment, "<DefaultExperiment>: stopTime is not behind startTime");
+  if (stop && *stop < number("startTime").value_or(0.0))
+    rules.broken(Rule::experiment, "<DefaultExperiment>: stopTime is before startTime");
 }
 
 // the names of a list, each of which may stand there once
@@ -100,8 +101,9 @@ void check_types(pugi::xml_node root, FmiVersion version, Definitions& definitio
         version == FmiVersion::fmi2 ? type.find_child([](pugi::xml_node) { return true; }) : type;
     std::string of = typed.name();
     if (of.ends_with("Type")) of.resize(of.size() - 4);
-    if (!definitions.types.emplace(name, of).second) rules.broken(Rule::type, where + " is defined twice");
     const std::string unit = typed.attribute("unit").value();
+    if (!definitions.types.emplace(name, Definitions::Type{of, unit}).second)
+      rules.broken(Rule::type, where + " is defined twice");
     if (!unit.empty() && definitions.units.count(unit) == 0)
       rules.broken(Rule::type, where + ": unit " + in_quotes(unit) + " is not defined");
     check_names(typed, "Item", (where + ": item").c_str(), Rule::type, rules);
@@ -124,10 +126,15 @@ bool has_file(const Extracted& extracted, const std::string& name) {
 
 std::string text_of(pugi::xml_node node, const char* attribute) { return node.attribute(attribute).value(); }
 
+std::vector<std::string> words_of(const std::string& text) {
+  std::istringstream stream(text);
+  return {std::istream_iterator<std::string>(stream), {}};
+}
+
 std::string in_quotes(const std::string& text) { return "\"" + wire::printable(text) + "\""; }
 
 void Rules::broken(Rule rule, const std::string& text) {
-  if (violations_.size() < kMostViolations) violations_.push_back(std::string(clause(version_, rule)) + ": " + text);
+  if (!is_full()) violations_.push_back(std::string(clause(version_, rule)) + ": " + text);
 }
 
 void check_description(pugi::xml_node root, const Fmu& fmu, Rules& rules) {

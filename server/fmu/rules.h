@@ -30,19 +30,20 @@ enum class Rule {
   terminals,      // of FMI 3.0: 2.4.9
 };
 
+inline constexpr std::size_t kMostViolations = 100;
+
 class Rules {
  public:
   explicit Rules(FmiVersion version) : version_(version) {}
   // text: what is wrong, and where; kMostViolations of them are kept.
   void broken(Rule rule, const std::string& text);
+  bool is_full() const { return violations_.size() >= kMostViolations; }
   std::vector<std::string> take() { return std::move(violations_); }
 
  private:
   FmiVersion version_;
   std::vector<std::string> violations_;
 };
-
-inline constexpr std::size_t kMostViolations = 100;
 
 // What stands in a description: its form (schema.h), and what its parts say of each other.
 void check_description(pugi::xml_node root, const Fmu& fmu, Rules& rules);
@@ -53,7 +54,10 @@ void check_files(const Extracted& extracted, const Fmu& fmu, Rules& rules);
 // What variables may name.
 struct Definitions {
   std::map<std::string, std::set<std::string>> units;  // and the display units of each
-  std::map<std::string, std::string> types;            // and what they are types of: Real, Float64 ...
+  struct Type {
+    std::string of, unit;  // Real, Float64 ...; empty: without
+  };
+  std::map<std::string, Type> types;
 };
 
 // In variable_rules.cpp: <ModelVariables> and <ModelStructure>.
@@ -63,6 +67,7 @@ void check_structure(pugi::xml_node root, const Fmu& fmu, Rules& rules);
 bool is_one_of(std::string_view value, std::initializer_list<std::string_view> all);
 bool has_file(const Extracted& extracted, const std::string& name);
 std::string text_of(pugi::xml_node node, const char* attribute);  // empty where it is left out
+std::vector<std::string> words_of(const std::string& text);       // between spaces, tabs and ends of lines
 std::string in_quotes(const std::string& text);                   // printable
 
 }  // namespace rigstep::server

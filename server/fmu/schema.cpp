@@ -27,7 +27,7 @@ constexpr const char* kSchema2 = R"(
 $real         quantity unit displayUnit relativeQuantity:boolean min:double max:double nominal:double unbounded:boolean
 $integer      quantity min:int max:int
 $capabilities modelIdentifier! needsExecutionTool:boolean canBeInstantiatedOnlyOncePerProcess:boolean canNotUseMemoryManagementFunctions:boolean canGetAndSetFMUstate:boolean canSerializeFMUstate:boolean providesDirectionalDerivative:boolean
-fmiModelDescription fmiVersion!:2.0 modelName! guid! description author version copyright license generationTool generationDateAndTime:dateTime variableNamingConvention:flat|structured numberOfEventIndicators:unsignedInt > ModelExchange? CoSimulation? UnitDefinitions? TypeDefinitions? LogCategories? DefaultExperiment? VendorAnnotations? ModelVariables ModelStructure
+fmiModelDescription fmiVersion!:2.0 modelName! guid! description author version copyright license generationTool generationDateAndTime:dateTime variableNamingConvention:flat|structured numberOfEventIndicators:unsignedInt > ModelExchange|CoSimulation* UnitDefinitions? TypeDefinitions? LogCategories? DefaultExperiment? VendorAnnotations? ModelVariables ModelStructure
 ModelExchange $capabilities completedIntegratorStepNotNeeded:boolean > SourceFiles?
 CoSimulation  $capabilities canHandleVariableCommunicationStepSize:boolean canInterpolateInputs:boolean maxOutputDerivativeOrder:unsignedInt canRunAsynchronuously:boolean > SourceFiles?
 SourceFiles   > File+
@@ -40,8 +40,8 @@ TypeDefinitions > SimpleType+
 SimpleType    name! description > Real|Integer|Boolean|String|Enumeration
 SimpleType/Real        $real
 SimpleType/Integer     $integer
-SimpleType/Boolean
-SimpleType/String
+SimpleType/Boolean     any > any
+SimpleType/String      any > any
 SimpleType/Enumeration quantity > Item+
 Item          name! value!:int description
 LogCategories > Category+
@@ -112,7 +112,8 @@ Int64          $initialised quantity min:long max:long start:*long > Annotations
 UInt64         $initialised quantity min:unsignedLong max:unsignedLong start:*unsignedLong > Annotations? Dimension* Alias*
 Boolean        $initialised start:*boolean > Annotations? Dimension* Alias*
 String         $initialised > Annotations? Dimension* Start* Alias*
-Binary         $initialised mimeType maxSize:unsignedLong start:*hexBinary > Annotations? Dimension* Alias*
+Binary         $initialised mimeType maxSize:unsignedLong > Annotations? Dimension* Start* Alias*
+Binary/Start   value:hexBinary
 Enumeration    $variable declaredType! initial:exact|approx|calculated quantity min:long max:long start:*long > Annotations? Dimension* Alias*
 Clock          $variable declaredType $clock > Annotations? Alias*
 Dimension      start:unsignedLong valueReference:unsignedInt
@@ -261,23 +262,25 @@ class Walk {
   }
 
   void check_attributes(pugi::xml_node node, const Element& element) {
+    if (rules_.is_full()) return;
+    const std::string where = where_of(node);
     std::set<std::string_view> names;
     for (const pugi::xml_attribute attribute : node.attributes()) {
       const std::string_view name = attribute.name();
       if (!names.insert(name).second)
-        rules_.broken(rule_, where_of(node) + ": attribute " + wire::printable(name) + " stands there twice");
+        rules_.broken(rule_, where + ": attribute " + wire::printable(name) + " stands there twice");
       const auto known = std::ranges::find(element.attributes, name, &Attribute::name);
       if (known != element.attributes.end()) {
         if (!has_form(attribute.value(), known->type))
-          rules_.broken(rule_, fmt::format("{}: {} = \"{}\" is not of the form {}", where_of(node), name,
+          rules_.broken(rule_, fmt::format("{}: {} = \"{}\" is not of the form {}", where, name,
                                            wire::printable(attribute.value()), known->type));
       } else if (!element.takes_any_attribute && name.find(':') == name.npos && name != "xmlns") {
-        rules_.broken(rule_, where_of(node) + ": has no attribute " + wire::printable(name));
+        rules_.broken(rule_, where + ": has no attribute " + wire::printable(name));
       }
     }
     for (const Attribute& attribute : element.attributes)
       if (attribute.must_stand && !node.attribute(attribute.name.c_str()))
-        rules_.broken(rule_, where_of(node) + ": attribute " + attribute.name + " is missing");
+        rules_.broken(rule_, where + ": attribute " + attribute.name + " is missing");
   }
 
   void check_order(pugi::xml_node node, const Element& element) {
@@ -345,7 +348,8 @@ bool is_date_time(std::string_view text) {
   if (month < 1 || month > 12) return false;
   const bool is_leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
   const int days = kDays[month - 1] + (month == 2 && is_leap ? 1 : 0);
-  if (number(8, 2) < 1 || number(8, 2) > days || hour > 23 || number(14, 2) > 59 || number(17, 2) > 59) return false;
+  if (number(8, 2) < 1 || number(8, 2) > days || hour > 24 || number(14, 2) > 59 || number(17, 2) > 59) return false;
+  if (hour == 24 && text.substr(14, 5) != "00:00") return false;  // the end of the day
   std::string_view rest = text.substr(kForm.size());
   if (!rest.empty() && rest[0] == '.') {
     const std::size_t end = std::min(rest.find_first_not_of("0123456789", 1), rest.size());
@@ -396,7 +400,7 @@ std::string_view trimmed(std::string_view text) {
 bool has_form(std::string_view value, std::string_view type) {
   if (type.empty()) return true;
   if (type.front() == '*') {
-    const std::vector<std::string> members = split(value, ' ');
+    const std::vector<std::string> members = words_of(std::string(value));
     return std::ranges::all_of(members, [&](const std::string& each) { return has_form(each, type.substr(1)); });
   }
   if (const Form form = form_of(type)) return form(trimmed(value));

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <sstream>
 
 #include "server/fmu/rules.h"
 #include "server/fmu/schema.h"
@@ -38,11 +37,10 @@ class Numbers {
   std::map<std::uint64_t, std::size_t> places_;
 };
 
-std::vector<std::string> words_of(pugi::xml_node node, const char* attribute) {
-  std::vector<std::string> words;
-  std::istringstream stream(text_of(node, attribute));
-  for (std::string word; stream >> word;) words.push_back(word);
-  return words;
+// Its own, or that of its declared type.
+std::string unit_of(const FmuVariable& v, pugi::xml_node node, const Definitions& definitions) {
+  const auto type = definitions.types.find(text_of(node, "declaredType"));
+  return v.unit.empty() && type != definitions.types.end() ? type->second.unit : v.unit;
 }
 
 // Tables of the combinations: FMI 2.0, 2.2.7; FMI 3.0, 2.4.7.4 and 2.4.7.5.
@@ -75,7 +73,7 @@ void check_start(const FmuVariable& v, pugi::xml_node node, const std::string& w
                               nominal = finite_number(text_of(node, "nominal"));
   if (low && high && *low > *high) wrong("min is above max");
   if (nominal && *nominal <= 0.0) wrong("nominal is not above zero");
-  const std::vector<std::string> starts = words_of(node, "start");
+  const std::vector<std::string> starts = words_of(text_of(node, "start"));
   if (v.type != "String" && starts.size() > 1 && v.elements > 0 && starts.size() != v.elements)
     wrong(fmt::format("has {} start values for {} elements", starts.size(), v.elements));
   if (v.type == "Boolean" || v.type == "String" || v.type == "Binary") return;
@@ -89,13 +87,15 @@ void check_start(const FmuVariable& v, pugi::xml_node node, const std::string& w
 
 void check_unit_and_type(const FmuVariable& v, pugi::xml_node node, const std::string& where,
                          const Definitions& definitions, Rules& rules) {
-  const std::string display_unit = text_of(node, "displayUnit"), type = text_of(node, "declaredType");
-  const auto unit = definitions.units.find(v.unit);
+  const std::string type = text_of(node, "declaredType"), unit_name = unit_of(v, node, definitions);
+  const auto unit = definitions.units.find(unit_name);
   if (!v.unit.empty() && unit == definitions.units.end())
     rules.broken(Rule::unit, where + ": unit " + in_quotes(v.unit) + " is not defined");
   const auto shows = [&](pugi::xml_node of) {
     const std::string shown = text_of(of, "displayUnit");
-    if (!shown.empty() && unit != definitions.units.end() && unit->second.count(shown) == 0)
+    if (!shown.empty() && unit_name.empty())
+      rules.broken(Rule::unit, where + ": displayUnit " + in_quotes(shown) + " without a unit");
+    else if (shown != unit_name && !shown.empty() && unit != definitions.units.end() && unit->second.count(shown) == 0)
       rules.broken(Rule::unit, where + ": displayUnit " + in_quotes(shown) + " is none of its unit");
   };
   shows(node);
@@ -104,11 +104,9 @@ void check_unit_and_type(const FmuVariable& v, pugi::xml_node node, const std::s
   const auto found = definitions.types.find(type);
   if (found == definitions.types.end())
     rules.broken(Rule::variable, where + ": declaredType " + in_quotes(type) + " is not defined");
-  else if (found->second != v.type)
+  else if (found->second.of != v.type)
     rules.broken(Rule::variable,
-                 fmt::format("{}: declaredType {} is a type of {}", where, in_quotes(type), found->second));
-  if (!display_unit.empty() && v.unit.empty() && found == definitions.types.end())
-    rules.broken(Rule::unit, where + ": displayUnit " + in_quotes(display_unit) + " without a unit");
+                 fmt::format("{}: declaredType {} is a type of {}", where, in_quotes(type), found->second.of));
 }
 
 // derivative, previous, clocks and the sizes of arrays
@@ -129,7 +127,7 @@ void check_others(const FmuVariable& v, pugi::xml_node node, const std::string& 
     const FmuVariable* const previous = named("previous", text_of(node, "previous"));
     if (previous != nullptr && previous->type != v.type) wrong("previous is of another type");
   }
-  for (const std::string& number : words_of(node, "clocks"))
+  for (const std::string& number : words_of(text_of(node, "clocks")))
     if (const FmuVariable* const clock = named("clocks", number); clock != nullptr && clock->type != "Clock")
       wrong(in_quotes(clock->name) + " is no clock");
   for (const pugi::xml_node dimension : node.children("Dimension")) {
@@ -145,11 +143,13 @@ void check_others(const FmuVariable& v, pugi::xml_node node, const std::string& 
 }
 
 // Of FMI 2.0: variables of one type with one reference have one value.
-void check_alias(const FmuVariable& first, const FmuVariable& v, const std::string& where, Rules& rules) {
+// unit, first_unit: as unit_of() has them
+void check_alias(const FmuVariable& first, const std::string& first_unit, const FmuVariable& v, const std::string& unit,
+                 const std::string& where, Rules& rules) {
   const auto is_set = [](const FmuVariable& each) { return is_one_of(each.causality, {"input", "parameter"}); };
   if (is_set(first) && is_set(v))
     rules.broken(Rule::variable, where + ": and its alias " + in_quotes(first.name) + " can both be set");
-  if (first.unit != v.unit)
+  if (first_unit != unit)
     rules.broken(Rule::variable, where + ": has another unit than its alias " + in_quotes(first.name));
 }
 
@@ -157,7 +157,7 @@ void check_alias(const FmuVariable& first, const FmuVariable& v, const std::stri
 void check_dependencies(pugi::xml_node unknown, const std::string& where, FmiVersion version, const Numbers& numbers,
                         Rules& rules) {
   const auto wrong = [&](const std::string& text) { rules.broken(Rule::structure, where + ": " + text); };
-  const std::vector<std::string> dependencies = words_of(unknown, "dependencies");
+  const std::vector<std::string> dependencies = words_of(text_of(unknown, "dependencies"));
   std::optional<std::size_t> last;
   std::set<std::size_t> seen;
   for (const std::string& number : dependencies) {
@@ -172,7 +172,8 @@ void check_dependencies(pugi::xml_node unknown, const std::string& where, FmiVer
   }
   const pugi::xml_attribute kinds = unknown.attribute("dependenciesKind");
   if (kinds && !unknown.attribute("dependencies")) wrong("dependenciesKind without dependencies");
-  if (const std::size_t count = words_of(unknown, "dependenciesKind").size(); kinds && count != dependencies.size())
+  if (const std::size_t count = words_of(text_of(unknown, "dependenciesKind")).size();
+      kinds && count != dependencies.size())
     wrong(fmt::format("has {} kinds of {} dependencies", count, dependencies.size()));
 }
 
@@ -226,7 +227,8 @@ void check_variables(pugi::xml_node root, const Fmu& fmu, const Definitions& def
   std::set<std::string> names;
   for (const auto& [name, type] : definitions.types)
     if (is_2) names.insert(name);  // FMI 2.0: no variable is called like a type
-  std::map<std::pair<std::uint32_t, std::string>, const FmuVariable*> references;  // FMI 2.0: one list for each type
+  std::map<std::pair<std::uint32_t, std::string>, std::pair<const FmuVariable*, std::string>>
+      references;  // FMI 2.0: one list for each type
   int independent = 0;
   auto next = fmu.variables.begin();
   for (const pugi::xml_node node : root.child("ModelVariables").children()) {
@@ -235,11 +237,12 @@ void check_variables(pugi::xml_node root, const Fmu& fmu, const Definitions& def
     const std::string where = "variable " + in_quotes(v.name);
     const pugi::xml_node typed = typed_node(node, v, fmu.version);
     check_names(v, node, where, is_structured, names, rules);
-    const auto [first, is_new] = references.try_emplace({v.reference, is_2 ? v.type : ""}, &v);
+    const std::string unit = unit_of(v, typed, definitions);
+    const auto [first, is_new] = references.try_emplace({v.reference, is_2 ? v.type : ""}, &v, unit);
     if (!is_new && !is_2)
       rules.broken(Rule::variable, fmt::format("{}: valueReference {} is that of {}", where, v.reference,
-                                               in_quotes(first->second->name)));
-    if (!is_new && is_2) check_alias(*first->second, v, where, rules);
+                                               in_quotes(first->second.first->name)));
+    if (!is_new && is_2) check_alias(*first->second.first, first->second.second, v, unit, where, rules);
     independent += v.causality == "independent";
     check_combination(v, where, rules);
     check_start(v, typed, where, rules);

@@ -81,7 +81,7 @@ TEST_CASE("units: values have the forms of XML Schema") {
   for (const char* good : {"2026-11-24T22:00:00Z", "2024-02-29T00:00:00", "2026-11-24T22:00:00.5+01:30"})
     CHECK(has_form(good, "dateTime"));
   for (const char* bad : {"2026-11-24", "2026-11-24 22:00:00Z", "2026-13-01T00:00:00Z", "2025-02-29T00:00:00Z",
-                          "2026-11-24T24:00:00Z", "2026-11-24T22:60:00Z", "2026-11-24T22:00:00.Z",
+                          "2026-11-24T24:00:01Z", "2026-11-24T22:60:00Z", "2026-11-24T22:00:00.Z",
                           "2026-11-24T22:00:00+1:30", "2026-11-24T22:00:00+15:00", "today", ""})
     CHECK_FALSE(has_form(bad, "dateTime"));
 }
@@ -207,6 +207,10 @@ TEST_CASE("units: FMI 3.0, what variables, types, units and the structure say of
   unit.keeps(variables, variable(R"(<UInt64 name="n" valueReference="98" causality="structuralParameter" start="2" />)"
                                  R"(<Float64 name="a" valueReference="99" causality="parameter" start="1 2 3 4">)"
                                  R"(<Dimension valueReference="98" /><Dimension start="2" /></Float64>)"));
+  unit.keeps(variables,
+             variable(R"(<Binary name="b" valueReference="99" causality="parameter"><Start value="00ff" /></Binary>)"));
+  unit.breaks(variables, variable(R"(<Binary name="b" valueReference="99" causality="parameter" start="00" />)"),
+              R"(2.4.7: <Binary> "b": has no attribute start)");
   // what names another variable
   unit.breaks(R"(unit="rad" />)", R"(unit="rad" derivative="99" />)",
               R"(2.4.7: variable "angle": derivative "99" is no variable)");
@@ -243,7 +247,7 @@ TEST_CASE("units: FMI 3.0, what variables, types, units and the structure say of
   unit.breaks(R"(<InitialUnknown valueReference="1" />)", R"(<ContinuousStateDerivative valueReference="2" />)",
               R"(2.4.8: "angle_rate" is listed as a derivative and says not of what)");
   // the whole
-  unit.breaks(R"(stopTime="10")", R"(stopTime="0")", "2.4.6: <DefaultExperiment>: stopTime is not behind startTime");
+  unit.breaks(R"(stopTime="10")", R"(stopTime="-1")", "2.4.6: <DefaultExperiment>: stopTime is before startTime");
   unit.breaks(R"(stepSize="0.001")", R"(stepSize="0")", "2.4.6: <DefaultExperiment>: stepSize is not above zero");
   unit.breaks(R"(StepSize="0.001")", R"(StepSize="0")",
               "Co-Simulation Schema: fixedInternalStepSize is not above zero");
@@ -288,6 +292,11 @@ TEST_CASE("units: FMI 2.0, what its schema and its rules do not allow") {
              R"(<ScalarVariable name="x" valueReference="98"><Real /></ScalarVariable>)"
              R"x(<ScalarVariable name="der(x)" valueReference="99"><Real derivative="30" /></ScalarVariable>)x" +
                  variables);
+  unit.keeps("<UnitDefinitions>", R"(<ModelExchange modelIdentifier="cart_pole" /><UnitDefinitions>)");
+  unit.breaks(variables, variable(R"(valueReference="99")", R"(<Real displayUnit="deg" />)"),
+              R"(2.2.2: variable "added": displayUnit "deg" without a unit)");
+  unit.keeps(types,
+             R"(<TypeDefinitions><SimpleType name="t"><Real unit="rad"/></SimpleType></TypeDefinitions>)" + types);
   unit.breaks(types, R"(<TypeDefinitions><SimpleType name="angle"><Real/></SimpleType></TypeDefinitions>)" + types,
               R"(2.2.7: variable "angle": another one has this name)");
   unit.breaks(types, R"(<TypeDefinitions><SimpleType name="t"/></TypeDefinitions>)" + types,
