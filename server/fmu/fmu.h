@@ -32,6 +32,11 @@ struct FmuVariable {
 
   bool is_real() const { return type == "Real" || type == "Float64"; }
   bool is_float() const { return is_real() || type == "Float32"; }
+  bool is_parameter() const {
+    return causality == "parameter" || causality == "calculatedParameter" || causality == "structuralParameter";
+  }
+  // nothing but its start value can say what it is
+  bool is_exact() const { return variability == "constant" || (is_parameter() && causality != "calculatedParameter"); }
 };
 
 // What this importer needs of the description.

@@ -18,13 +18,10 @@ namespace fs = std::filesystem;
 // What the standards say where an attribute is left out: FMI 2.0, 2.2.7; FMI 3.0, 2.4.7.4 and 2.4.7.5.
 void fill_in_defaults(FmuVariable& variable) {
   if (variable.causality.empty()) variable.causality = "local";
-  const bool is_parameter = variable.causality == "parameter" || variable.causality == "calculatedParameter" ||
-                            variable.causality == "structuralParameter";
   if (variable.variability.empty())
-    variable.variability = is_parameter ? "fixed" : variable.is_float() ? "continuous" : "discrete";
+    variable.variability = variable.is_parameter() ? "fixed" : variable.is_float() ? "continuous" : "discrete";
   if (!variable.initial.empty()) return;
-  if (variable.variability == "constant" || variable.causality == "parameter" ||
-      variable.causality == "structuralParameter")
+  if (variable.is_exact())
     variable.initial = "exact";
   else if (variable.causality != "input" && variable.causality != "independent")
     variable.initial = "calculated";
@@ -48,11 +45,7 @@ std::size_t elements_of(pugi::xml_node node) {
 
 FmuVariable variable_of(pugi::xml_node node, FmiVersion version) {
   FmuVariable variable;
-  const pugi::xml_node typed = version == FmiVersion::fmi2 ? node.find_child([](pugi::xml_node child) {
-    const std::string name = child.name();
-    return name == "Real" || name == "Integer" || name == "Boolean" || name == "String" || name == "Enumeration";
-  })
-                                                           : node;
+  const pugi::xml_node typed = typed_node(node, version);
   variable.name = text_of(node, "name");
   variable.type = typed.name();
   variable.causality = text_of(node, "causality");
@@ -105,7 +98,7 @@ Fmu read_fmu(const fs::path& folder, const Extracted& extracted) {
   const pugi::xml_node root = read_xml(folder, "modelDescription.xml", "fmiModelDescription", document);
   Fmu fmu;
   const std::string version = text_of(root, "fmiVersion");
-  if (version == "2.0" || version == "3.0" || version.rfind("3.0.", 0) == 0)
+  if (version == "2.0" || is_version_3(version))
     fmu.version = version == "2.0" ? FmiVersion::fmi2 : FmiVersion::fmi3;
   else
     throw FmuError("modelDescription.xml: fmiVersion \"" + wire::printable(version) +

@@ -97,8 +97,7 @@ void check_types(pugi::xml_node root, FmiVersion version, Definitions& definitio
   for (const pugi::xml_node type : root.child("TypeDefinitions").children()) {
     if (type.type() != pugi::node_element) continue;
     const std::string name = type.attribute("name").value(), where = "type " + in_quotes(name);
-    const pugi::xml_node typed =
-        version == FmiVersion::fmi2 ? type.find_child([](pugi::xml_node) { return true; }) : type;
+    const pugi::xml_node typed = typed_node(type, version);
     std::string of = typed.name();
     if (of.ends_with("Type")) of.resize(of.size() - 4);
     const std::string unit = typed.attribute("unit").value();
@@ -118,6 +117,15 @@ void check_types(pugi::xml_node root, FmiVersion version, Definitions& definitio
 
 bool is_one_of(std::string_view value, std::initializer_list<std::string_view> all) {
   return std::find(all.begin(), all.end(), value) != all.end();
+}
+
+bool is_version_3(std::string_view version) { return version == "3.0" || version.starts_with("3.0."); }
+
+pugi::xml_node typed_node(pugi::xml_node node, FmiVersion version) {
+  const auto is_type = [](pugi::xml_node child) {
+    return is_one_of(child.name(), {"Real", "Integer", "Boolean", "String", "Enumeration"});
+  };
+  return version == FmiVersion::fmi2 ? node.find_child(is_type) : node;
 }
 
 bool has_file(const Extracted& extracted, const std::string& name) {
@@ -146,7 +154,6 @@ void check_description(pugi::xml_node root, const Fmu& fmu, Rules& rules) {
   check_units(root, definitions, rules);
   check_types(root, fmu.version, definitions, rules);
   check_variables(root, fmu, definitions, rules);
-  check_structure(root, fmu, rules);
 }
 
 void check_files(const Extracted& extracted, const Fmu& fmu, Rules& rules) {

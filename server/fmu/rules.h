@@ -60,11 +60,13 @@ struct Definitions {
   std::map<std::string, Type> types;
 };
 
-// In variable_rules.cpp: <ModelVariables> and <ModelStructure>.
+// <ModelVariables> and <ModelStructure>.
 void check_variables(pugi::xml_node root, const Fmu& fmu, const Definitions& definitions, Rules& rules);
-void check_structure(pugi::xml_node root, const Fmu& fmu, Rules& rules);
 
 bool is_one_of(std::string_view value, std::initializer_list<std::string_view> all);
+bool is_version_3(std::string_view version);  // 3.0 and its patches
+// What holds the attributes of a type: in FMI 2.0 an element in <ScalarVariable> and <SimpleType>, in FMI 3.0 `node`.
+pugi::xml_node typed_node(pugi::xml_node node, FmiVersion version);
 bool has_file(const Extracted& extracted, const std::string& name);
 std::string text_of(pugi::xml_node node, const char* attribute);  // empty where it is left out
 std::vector<std::string> words_of(const std::string& text);       // between spaces, tabs and ends of lines

@@ -83,7 +83,7 @@ void check_terminal_list(pugi::xml_node parent, const std::string& path, int dep
 void check_terminals(pugi::xml_node root, const Fmu& fmu, const Extracted& extracted, Rules& rules) {
   check_schema(root, FmiVersion::fmi3, rules);
   const std::string version = root.attribute("fmiVersion").value();
-  if (version != "3.0" && version.rfind("3.0.", 0) != 0)
+  if (!is_version_3(version))
     rules.broken(Rule::terminals, "fmiVersion " + in_quotes(version) + " is not that of modelDescription.xml");
   check_terminal_list(root.child("Terminals"), "", 0, fmu, extracted, rules);
 }

@@ -46,8 +46,7 @@ std::string unit_of(const FmuVariable& v, pugi::xml_node node, const Definitions
 // Tables of the combinations: FMI 2.0, 2.2.7; FMI 3.0, 2.4.7.4 and 2.4.7.5.
 void check_combination(const FmuVariable& v, const std::string& where, Rules& rules) {
   const auto wrong = [&](const std::string& text) { rules.broken(Rule::variable, where + ": " + text); };
-  const bool is_parameter = is_one_of(v.causality, {"parameter", "calculatedParameter", "structuralParameter"});
-  if (is_parameter && !is_one_of(v.variability, {"fixed", "tunable"}))
+  if (v.is_parameter() && !is_one_of(v.variability, {"fixed", "tunable"}))
     wrong("a parameter is fixed or tunable, not " + in_quotes(v.variability));
   if (v.causality == "input" && !is_one_of(v.variability, {"discrete", "continuous"}))
     wrong("an input is not " + in_quotes(v.variability));
@@ -56,10 +55,9 @@ void check_combination(const FmuVariable& v, const std::string& where, Rules& ru
   if (v.causality == "independent" && v.variability != "continuous") wrong("the independent variable is continuous");
   if (v.variability == "continuous" && !v.is_float()) wrong("only real variables are continuous");
   if (is_one_of(v.causality, {"input", "independent"}) && v.has_initial) wrong("an " + v.causality + " has no initial");
-  const bool is_exact = v.variability == "constant" || is_one_of(v.causality, {"parameter", "structuralParameter"});
-  if (is_exact && v.initial != "exact") wrong("initial is exact, not " + in_quotes(v.initial));
+  if (v.is_exact() && v.initial != "exact") wrong("initial is exact, not " + in_quotes(v.initial));
   const bool is_held = is_one_of(v.variability, {"fixed", "tunable"});
-  if (!is_exact && is_held && v.initial == "exact") wrong("what others determine is not exact at the start");
+  if (!v.is_exact() && is_held && v.initial == "exact") wrong("what others determine is not exact at the start");
 }
 
 void check_start(const FmuVariable& v, pugi::xml_node node, const std::string& where, Rules& rules) {
@@ -199,22 +197,41 @@ std::set<std::size_t> check_list(pugi::xml_node structure, const char* list, con
   return found;
 }
 
-// the element that holds what is particular to a type
-pugi::xml_node typed_node(pugi::xml_node node, const FmuVariable& v, FmiVersion version) {
-  return version == FmiVersion::fmi2 ? node.child(v.type.c_str()) : node;
-}
-
-void check_names(const FmuVariable& v, pugi::xml_node node, const std::string& where, bool is_structured,
-                 std::set<std::string>& names, Rules& rules) {
+void check_variable_names(const FmuVariable& v, pugi::xml_node node, const std::string& where, bool is_structured,
+                          std::set<std::string>& names, Rules& rules) {
   std::vector<std::string> all{v.name};
   for (const pugi::xml_node alias : node.children("Alias")) all.push_back(text_of(alias, "name"));
   for (const std::string& name : all) {
     if (name.empty()) rules.broken(Rule::variable, "a variable has no name");
     if (!names.insert(name).second)
       rules.broken(Rule::variable, "variable " + in_quotes(name) + ": another one has this name");
-    const bool is_quoted = name.find('\'') != name.npos || name.starts_with("der(");
-    if (is_structured && !is_quoted && !is_structured_name(name))
+    const bool has_own_grammar = name.find('\'') != name.npos || name.starts_with("der(");
+    if (is_structured && !has_own_grammar && !is_structured_name(name))
       rules.broken(Rule::naming, where + ": is no structured name");
+  }
+}
+
+void check_structure(pugi::xml_node structure, const Fmu& fmu, const Numbers& numbers, Rules& rules) {
+  const auto list = [&](const char* name, const char* element) {
+    return check_list(structure, name, element, fmu, numbers, rules);
+  };
+  const std::set<std::size_t> outputs = list("Outputs", "Output"),
+                              derivatives = list("Derivatives", "ContinuousStateDerivative"),
+                              initial = list("InitialUnknowns", "InitialUnknown");
+  if (fmu.version == FmiVersion::fmi3)
+    for (const char* const element : {"ClockedState", "EventIndicator"}) list("", element);
+  for (std::size_t i = 0; i < fmu.variables.size(); ++i) {
+    const FmuVariable& v = fmu.variables[i];
+    if ((v.causality == "output") != (outputs.count(i) > 0))
+      rules.broken(Rule::structure,
+                   in_quotes(v.name) + (outputs.count(i) > 0 ? " is listed as an output and is none"
+                                                             : " is an output and is not listed as one"));
+    if (derivatives.count(i) > 0 && !v.is_derivative)
+      rules.broken(Rule::structure, in_quotes(v.name) + " is listed as a derivative and says not of what");
+    const bool is_unknown = (v.causality == "output" && v.initial != "exact") || v.causality == "calculatedParameter";
+    const bool is_of_clock = v.is_clocked || v.type == "Clock";  // has no value at the start
+    if (is_unknown && !is_of_clock && initial.count(i) == 0)
+      rules.broken(Rule::structure, in_quotes(v.name) + " is missing among the initial unknowns");
   }
 }
 
@@ -235,8 +252,8 @@ void check_variables(pugi::xml_node root, const Fmu& fmu, const Definitions& def
     if (node.type() != pugi::node_element) continue;
     const FmuVariable& v = *next++;
     const std::string where = "variable " + in_quotes(v.name);
-    const pugi::xml_node typed = typed_node(node, v, fmu.version);
-    check_names(v, node, where, is_structured, names, rules);
+    const pugi::xml_node typed = typed_node(node, fmu.version);
+    check_variable_names(v, node, where, is_structured, names, rules);
     const std::string unit = unit_of(v, typed, definitions);
     const auto [first, is_new] = references.try_emplace({v.reference, is_2 ? v.type : ""}, &v, unit);
     if (!is_new && !is_2)
@@ -251,32 +268,7 @@ void check_variables(pugi::xml_node root, const Fmu& fmu, const Definitions& def
   }
   if (independent > 1 || (independent == 0 && !is_2))
     rules.broken(Rule::variable, fmt::format("{} variables are independent, one must be", independent));
-}
-
-void check_structure(pugi::xml_node root, const Fmu& fmu, Rules& rules) {
-  const pugi::xml_node structure = root.child("ModelStructure");
-  const Numbers numbers(fmu);
-  const auto list = [&](const char* name, const char* element) {
-    return check_list(structure, name, element, fmu, numbers, rules);
-  };
-  const std::set<std::size_t> outputs = list("Outputs", "Output"),
-                              derivatives = list("Derivatives", "ContinuousStateDerivative"),
-                              initial = list("InitialUnknowns", "InitialUnknown");
-  if (fmu.version == FmiVersion::fmi3)
-    for (const char* const element : {"ClockedState", "EventIndicator"}) list("", element);
-  for (std::size_t i = 0; i < fmu.variables.size(); ++i) {
-    const FmuVariable& v = fmu.variables[i];
-    if ((v.causality == "output") != (outputs.count(i) > 0))
-      rules.broken(Rule::structure,
-                   in_quotes(v.name) + (outputs.count(i) > 0 ? " is listed as an output and is none"
-                                                             : " is an output and is not listed as one"));
-    if (derivatives.count(i) > 0 && !v.is_derivative)
-      rules.broken(Rule::structure, in_quotes(v.name) + " is listed as a derivative and says not of what");
-    const bool is_unknown = (v.causality == "output" && v.initial != "exact") || v.causality == "calculatedParameter";
-    const bool is_timed = v.is_clocked || v.type == "Clock";  // has no value at the start
-    if (is_unknown && !is_timed && initial.count(i) == 0)
-      rules.broken(Rule::structure, in_quotes(v.name) + " is missing among the initial unknowns");
-  }
+  check_structure(root.child("ModelStructure"), fmu, numbers, rules);
 }
 
 }  // namespace rigstep::server

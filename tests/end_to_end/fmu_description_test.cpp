@@ -35,9 +35,7 @@ TEST_CASE("units: inputs have the range and the safe value of the rig file, whic
     CHECK((force.minimum == -40.0 && force.maximum == 40.0 && force.start == "5"));
     CHECK((unit.variable("rail_friction").minimum && !unit.variable("angle").minimum));
     const auto hash_with = [&](std::optional<double> value) {
-      const auto instance = instantiate(unit.fmu, unit.binary, "unit");
-      instance->enter_initialization(0.0, 0.0);
-      instance->exit_initialization();
+      const auto instance = unit.started();
       if (value) instance->set_reals({force.reference}, {*value});
       CHECK(instance->step(0.0, 0.002).status == FmuStatus::ok);
       return instance->get_text(unit.reference("rigstep.state_hash"));

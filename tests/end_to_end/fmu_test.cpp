@@ -42,9 +42,7 @@ TEST_CASE("plugin: units are instantiated on several threads at once") {
     std::vector<std::thread> threads;
     for (std::string& hash : hashes)
       threads.emplace_back([&] {
-        const auto instance = instantiate(unit.fmu, unit.binary, "unit");
-        instance->enter_initialization(0.0, 0.0);
-        instance->exit_initialization();
+        const auto instance = unit.started();
         for (int k = 0; k < 100; ++k) instance->step(0.001 * k, 0.001);
         hash = instance->get_text(unit.reference("rigstep.state_hash"));
       });
@@ -85,19 +83,14 @@ TEST_CASE("units: a fixed parameter acts from the start and cannot be set afterw
     CHECK((unit.variable("height").variability == "fixed" && unit.variable("mass").variability == "tunable"));
     const std::uint32_t height = unit.reference("height");
     const auto hash_with = [&](double value) {
-      const auto instance = instantiate(unit.fmu, unit.binary, "unit");
-      instance->set_reals({height}, {value});
-      instance->enter_initialization(0.0, 0.0);
-      instance->exit_initialization();
+      const auto instance = unit.started("height", value);
       CHECK(instance->step(0.0, 0.01).status == FmuStatus::ok);
       return instance->get_text(unit.reference("rigstep.state_hash"));
     };
     CHECK((hash_with(1.0) == hash_with(1.0) && hash_with(1.0) != hash_with(1.5)));
     const auto instance = instantiate(unit.fmu, unit.binary, "unit");
     CHECK_THROWS_AS(instance->set_reals({height}, {5.0}), FmuError);  // out of range
-    const auto started = instantiate(unit.fmu, unit.binary, "started");
-    started->enter_initialization(0.0, 0.0);
-    started->exit_initialization();
+    const auto started = unit.started();
     started->set_reals({unit.reference("mass")}, {1.5});  // a tunable one
     CHECK_THROWS_WITH_AS(started->set_reals({height}, {1.5}), doctest::Contains("height"), FmuError);
   }
@@ -107,10 +100,7 @@ TEST_CASE("units: states go on with the same bits, in another instance as well; 
   for (const FmiVersion version : {FmiVersion::fmi2, FmiVersion::fmi3}) {
     const LoadedUnit unit(cart_pole(), version);
     const std::uint32_t hash = unit.reference("rigstep.state_hash");
-    auto first = instantiate(unit.fmu, unit.binary, "first"), second = instantiate(unit.fmu, unit.binary, "second");
-    first->set_reals({unit.reference("rail_friction")}, {8.0});
-    first->enter_initialization(0.0, 0.0);
-    first->exit_initialization();
+    const auto first = unit.started("rail_friction", 8.0), second = instantiate(unit.fmu, unit.binary, "second");
     CHECK(first->step(0.0, 0.1).status <= FmuStatus::warning);  // a hundred internal steps
     const std::vector<std::uint8_t> saved = first->save();
     CHECK(first->step(0.1, 0.1).status <= FmuStatus::warning);
@@ -258,9 +248,7 @@ TEST_CASE("units: a step that fails is discarded, names the body, and leaves the
     const LoadedUnit unit(cart_pole(), version);
     const std::vector<std::uint32_t> seen{unit.reference("time"), unit.reference("angle"), unit.reference("speed")};
     const std::uint32_t hash = unit.reference("rigstep.state_hash"), force = unit.reference("force");
-    const auto instance = instantiate(unit.fmu, unit.binary, "unit");
-    instance->enter_initialization(0.0, 0.0);
-    instance->exit_initialization();
+    const auto instance = unit.started();
     CHECK(instance->step(0.0, 0.01).status == FmuStatus::ok);
     std::vector<double> before(3), after(3);
     instance->get_reals(seen, before);
@@ -396,10 +384,7 @@ void damage(std::mt19937& random, const SoundUnit& sound, const fs::path& to) {
 
 TEST_CASE("units: FMI 2.0, after an error the last good state stands, with parameters that were set before the start") {
   const LoadedUnit unit(cart_pole(), FmiVersion::fmi2);
-  const auto instance = instantiate(unit.fmu, unit.binary, "unit");
-  instance->set_reals({unit.reference("rail_friction")}, {*unit.variable("rail_friction").maximum});
-  instance->enter_initialization(0.0, 0.0);
-  instance->exit_initialization();
+  const auto instance = unit.started("rail_friction", *unit.variable("rail_friction").maximum);
   CHECK(instance->step(0.0, 0.05).status == FmuStatus::ok);
   const std::vector<std::uint32_t> all{unit.reference("time"), unit.reference("angle")};
   std::vector<double> before(2), after(2);

@@ -95,9 +95,7 @@ TEST_CASE("plugin: steps of units, and values between them, allocate nothing" *
           doctest::skip(!test::kCountsAllocations)) {
   for (const auto version : {server::FmiVersion::fmi2, server::FmiVersion::fmi3}) {
     const test::LoadedUnit unit(test::unit_mechanism("templates/cart_pole/mechanism.textproto"), version);
-    const auto instance = server::instantiate(unit.fmu, unit.binary, "unit");
-    instance->enter_initialization(0.0, 0.0);
-    instance->exit_initialization();
+    const auto instance = unit.started();
     const std::vector<std::uint32_t> set{unit.reference("force"), unit.reference("rail_friction")},
         get{unit.reference("angle")};
     const std::vector<double> values{1.0, 3.0};

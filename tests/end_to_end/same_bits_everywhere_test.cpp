@@ -115,9 +115,7 @@ Hashes hashes_of_library(const config::LoadedMechanism& mechanism, const Script&
 Hashes hashes_of_unit(const config::LoadedMechanism& mechanism, const Script& script, FmiVersion version) {
   const test::LoadedUnit unit(mechanism, version);
   CHECK(unit.fmu.violations.empty());
-  const auto instance = instantiate(unit.fmu, unit.binary, "unit");
-  instance->enter_initialization(0.0, 0.0);
-  instance->exit_initialization();
+  const auto instance = unit.started();
   std::vector<std::uint32_t> inputs;
   for (const Channel& channel : mechanism.mechanism.input_channels()) inputs.push_back(unit.reference(channel.name));
   const std::uint32_t hash = unit.reference("rigstep.state_hash"), parameter = unit.reference(script.parameter);

@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
 #include <string>
 
 #include "proto/load_mechanism.h"
@@ -49,6 +50,14 @@ struct LoadedUnit {
     return fmu.variables.front();
   }
   std::uint32_t reference(const std::string& name) const { return variable(name).reference; }
+  // An instance at its start, between two steps. parameter, value: set before, if given.
+  std::unique_ptr<server::FmuInstance> started(const std::string& parameter = {}, double value = 0.0) const {
+    auto instance = server::instantiate(fmu, binary, "unit");
+    if (!parameter.empty()) instance->set_reals({reference(parameter)}, {value});
+    instance->enter_initialization(0.0, 0.0);
+    instance->exit_initialization();
+    return instance;
+  }
 };
 
 }  // namespace rigstep::test
