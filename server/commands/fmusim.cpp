@@ -35,9 +35,10 @@ void print(const Options& options, const FmuRunResult& result) {
   if (options.run.output == "-") return;
   print_text("{} steps to {:.9g} s in {:.3f} s ({:.2f} us a step)\n", result.steps, result.time, result.wall,
              result.steps > 0 ? 1e6 * result.wall / static_cast<double>(result.steps) : 0.0);
-  print_text("standard         {}\n", result.violations.empty()
-                                          ? std::string("no rule is broken")
-                                          : fmt::format("{} rules are broken", result.violations.size()));
+  const std::size_t broken = result.violations.size();
+  print_text("standard         {}\n", broken == 0   ? std::string("no rule is broken")
+                                      : broken == 1 ? std::string("a rule is broken")
+                                                    : fmt::format("{} rules are broken", broken));
 }
 
 void tell(const std::string& unit, const std::vector<std::string>& violations) {

@@ -28,7 +28,10 @@ struct FmuVariable {
   std::uint32_t reference = 0;
   std::size_t elements = 1;  // 0: as many as other variables say
   bool has_initial = false;  // it stands there
-  bool is_derivative = false, is_clocked = false;
+  bool is_clocked = false;
+  // The numbers of others in its attributes, empty where they are left out: FMI 2.0: the index, FMI 3.0: the reference.
+  std::string derivative, previous;  // whose derivative it is; what holds its previous value
+  std::vector<std::string> aliases;  // of FMI 3.0: its further names
 
   bool is_real() const { return type == "Real" || type == "Float64"; }
   bool is_float() const { return is_real() || type == "Float32"; }
@@ -43,6 +46,7 @@ struct FmuVariable {
 struct Fmu {
   FmiVersion version = FmiVersion::fmi3;
   std::string model_name, token, model_identifier;
+  std::string encoding;  // that the description declares; empty: none
   bool can_save_state = false;
   double step_size = 0.0, stop_time = 0.0;  // of the default experiment [s]; 0: left out
   double internal_step = 0.0;               // fixed, FMI 3.0 [s]; 0: left out

@@ -7,6 +7,7 @@
 #include <set>
 #include <sstream>
 
+#include "server/fmu/forms.h"
 #include "server/fmu/units.h"
 #include "server/live/session.h"
 
@@ -17,9 +18,6 @@ namespace {
 using plugin::Instance;
 using plugin::Variable;
 using Source = Variable::Source;
-
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 void set(pugi::xml_node node, const char* name, const std::string& value) {
   node.append_attribute(name).set_value(value.c_str());
@@ -195,30 +193,8 @@ void add_co_simulation(pugi::xml_node root, const ModelDescription& d, double pe
 std::string model_identifier_of(const std::string& mechanism_name) {
   std::string name = mechanism_name.substr(0, 200);
   for (char& c : name)
-    if (!is_letter(c) && !is_digit(c)) c = '_';
-  return name.empty() || is_digit(name[0]) ? "mechanism_" + name : name;
-}
-
-bool is_structured_name(std::string_view name) {
-  for (bool more = true; more;) {
-    const std::size_t dot = name.find('.');
-    more = dot != std::string_view::npos;
-    std::string_view part = name.substr(0, dot);
-    name = more ? name.substr(dot + 1) : std::string_view();
-    if (part.empty() || !is_letter(part[0])) return false;
-    std::size_t end = 0;
-    while (end < part.size() && (is_letter(part[end]) || is_digit(part[end]))) ++end;
-    part.remove_prefix(end);
-    if (part.empty()) continue;
-    if (part.size() < 3 || part.front() != '[' || part.back() != ']') return false;
-    for (const char c : part.substr(1, part.size() - 2))
-      if (!is_digit(c) && c != ',') return false;
-  }
-  return true;
-}
-
-bool is_c_name(std::string_view name) {
-  return !name.empty() && is_structured_name(name) && name.find_first_of(".[") == name.npos;
+    if (!is_name_character(c)) c = '_';
+  return is_c_name(name) ? name : "mechanism_" + name;
 }
 
 std::string element_name(const Variable& variable, int element) {

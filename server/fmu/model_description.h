@@ -24,11 +24,6 @@ std::string model_identifier_of(const std::string& mechanism_name);
 std::string model_description(const ModelDescription& description, const plugin::Instance& instance,
                               const std::vector<plugin::Variable>& variables);
 
-// Whether a name follows the convention "structured": identifiers with dots between them, indices in brackets.
-bool is_structured_name(std::string_view name);
-// Whether it is one identifier, which a function of C may be called.
-bool is_c_name(std::string_view name);
-
 // "name[k]" of an element of a vector, k from 1 on; the name of a scalar.
 std::string element_name(const plugin::Variable& variable, int element);
 

@@ -5,9 +5,10 @@
 
 #include "proto/printable.h"
 #include "server/fmu/fmu.h"
+#include "server/fmu/forms.h"
 #include "server/fmu/rules.h"
 #include "server/fmu/terminals.h"
-#include "server/output/csv.h"
+#include "server/fmu/well_formed.h"
 
 namespace rigstep::server {
 
@@ -15,11 +16,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// of FMI 3.0: 2.4.7.4; in FMI 2.0 everything is continuous that says nothing else, even where it may not be
+const char* default_variability(const FmuVariable& variable, FmiVersion version) {
+  if (version == FmiVersion::fmi2) return "continuous";
+  if (variable.is_parameter()) return "fixed";
+  return variable.is_float() && !variable.is_clocked ? "continuous" : "discrete";
+}
+
 // What the standards say where an attribute is left out: FMI 2.0, 2.2.7; FMI 3.0, 2.4.7.4 and 2.4.7.5.
-void fill_in_defaults(FmuVariable& variable) {
+void fill_in_defaults(FmuVariable& variable, FmiVersion version) {
   if (variable.causality.empty()) variable.causality = "local";
-  if (variable.variability.empty())
-    variable.variability = variable.is_parameter() ? "fixed" : variable.is_float() ? "continuous" : "discrete";
+  if (variable.variability.empty()) variable.variability = default_variability(variable, version);
   if (!variable.initial.empty()) return;
   if (variable.is_exact())
     variable.initial = "exact";
@@ -55,25 +62,29 @@ FmuVariable variable_of(pugi::xml_node node, FmiVersion version) {
   variable.start = text_of(typed, "start");
   variable.reference = node.attribute("valueReference").as_uint();
   if (variable.is_real()) {
-    variable.minimum = finite_number(text_of(typed, "min"));
-    variable.maximum = finite_number(text_of(typed, "max"));
+    variable.minimum = number_in(typed, "min");
+    variable.maximum = number_in(typed, "max");
   }
   if (version == FmiVersion::fmi3) variable.elements = elements_of(node);
   variable.has_initial = !variable.initial.empty();
-  variable.is_derivative = typed.attribute("derivative");
   variable.is_clocked = typed.attribute("clocks");
-  fill_in_defaults(variable);
+  variable.derivative = text_of(typed, "derivative");
+  variable.previous = text_of(typed, "previous");
+  for (const pugi::xml_node alias : typed.children("Alias")) variable.aliases.push_back(text_of(alias, "name"));
+  fill_in_defaults(variable, version);
   return variable;
 }
 
 // 0 where it is left out, or is not above zero, which the rules tell
 double positive(pugi::xml_node node, const char* attribute) {
-  return std::max(0.0, finite_number(text_of(node, attribute)).value_or(0.0));
+  return std::max(0.0, number_in(node, attribute).value_or(0.0));
 }
 
-// The element `top` of a file; throws FmuError where it has none.
-pugi::xml_node read_xml(const fs::path& folder, const char* name, const char* top, pugi::xml_document& document) {
+// The element `top` of a file; throws FmuError where it has none. encoding: that it declares.
+pugi::xml_node read_xml(const fs::path& folder, const char* name, const char* top, pugi::xml_document& document,
+                        std::string& encoding) {
   const std::string text = config::read_text_file((folder / name).string(), config::kLargestConfigFile);
+  encoding = check_well_formed(text, name);
   const pugi::xml_parse_result parsed =
       document.load_buffer(text.data(), text.size(), pugi::parse_default, pugi::encoding_utf8);
   if (!parsed)
@@ -95,8 +106,8 @@ fs::path Fmu::binary() const {
 
 Fmu read_fmu(const fs::path& folder, const Extracted& extracted) {
   pugi::xml_document document;
-  const pugi::xml_node root = read_xml(folder, "modelDescription.xml", "fmiModelDescription", document);
   Fmu fmu;
+  const pugi::xml_node root = read_xml(folder, "modelDescription.xml", "fmiModelDescription", document, fmu.encoding);
   const std::string version = text_of(root, "fmiVersion");
   if (version == "2.0" || is_version_3(version))
     fmu.version = version == "2.0" ? FmiVersion::fmi2 : FmiVersion::fmi3;
@@ -123,7 +134,8 @@ Fmu read_fmu(const fs::path& folder, const Extracted& extracted) {
   check_files(extracted, fmu, rules);
   if (fmu.version == FmiVersion::fmi3 && fs::exists(folder / kTerminalsFile)) {
     pugi::xml_document terminals;
-    const pugi::xml_node top = read_xml(folder, kTerminalsFile, "fmiTerminalsAndIcons", terminals);
+    std::string encoding;
+    const pugi::xml_node top = read_xml(folder, kTerminalsFile, "fmiTerminalsAndIcons", terminals, encoding);
     check_terminals(top, fmu, extracted, rules);
   }
   fmu.violations = rules.take();

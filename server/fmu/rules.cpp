@@ -3,16 +3,23 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
+#include <charconv>
 #include <iterator>
 #include <sstream>
 
 #include "proto/printable.h"
+#include "server/fmu/forms.h"
 #include "server/fmu/schema.h"
-#include "server/output/csv.h"
 
 namespace rigstep::server {
 
 namespace {
+
+bool is_utf_8(std::string name) {
+  for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return name == "utf-8";
+}
 
 const char* clause(FmiVersion version, Rule rule) {
   const bool is_2 = version == FmiVersion::fmi2;
@@ -29,8 +36,12 @@ const char* clause(FmiVersion version, Rule rule) {
       return is_2 ? "FMI 2.0, 2.2.4" : "FMI 3.0, 2.4.5";
     case Rule::experiment:
       return is_2 ? "FMI 2.0, 2.2.5" : "FMI 3.0, 2.4.6";
+    case Rule::model_exchange:
+      return is_2 ? "FMI 2.0, 3.3.1" : "FMI 3.0, Model Exchange Schema";
     case Rule::co_simulation:
       return is_2 ? "FMI 2.0, 4.3.1" : "FMI 3.0, Co-Simulation Schema";
+    case Rule::scheduled_execution:
+      return "FMI 3.0, Scheduled Execution Schema";
     case Rule::variable:
       return is_2 ? "FMI 2.0, 2.2.7" : "FMI 3.0, 2.4.7";
     case Rule::structure:
@@ -46,25 +57,33 @@ const char* clause(FmiVersion version, Rule rule) {
 }
 
 void check_root(pugi::xml_node root, const Fmu& fmu, Rules& rules) {
+  const bool is_2 = fmu.version == FmiVersion::fmi2;
   if (fmu.model_name.empty()) rules.broken(Rule::root, "modelName is empty");
-  if (fmu.token.empty())
-    rules.broken(Rule::root, fmu.version == FmiVersion::fmi2 ? "guid is empty" : "instantiationToken is empty");
-  if (!is_c_name(fmu.model_identifier))
-    rules.broken(Rule::co_simulation, "modelIdentifier " + in_quotes(fmu.model_identifier) + " is no name of C");
-  const pugi::xml_node co_simulation = root.child("CoSimulation");
-  const std::optional<double> step = finite_number(co_simulation.attribute("fixedInternalStepSize").value());
+  if (fmu.token.empty()) rules.broken(Rule::root, is_2 ? "guid is empty" : "instantiationToken is empty");
+  if (!fmu.encoding.empty() && !is_utf_8(fmu.encoding))
+    rules.broken(Rule::root, "the encoding is UTF-8, not " + in_quotes(fmu.encoding));
+  for (const auto& [interface, rule] : {std::pair{"ModelExchange", Rule::model_exchange},
+                                        {"CoSimulation", Rule::co_simulation},
+                                        {"ScheduledExecution", Rule::scheduled_execution}})
+    for (const pugi::xml_node node : root.children(interface)) {
+      if (!is_c_name(text_of(node, "modelIdentifier")))
+        rules.broken(rule, "modelIdentifier " + in_quotes(text_of(node, "modelIdentifier")) + " is no name of C");
+      const bool saves = node.attribute(is_2 ? "canSerializeFMUstate" : "canSerializeFMUState").as_bool(),
+                 gets = node.attribute(is_2 ? "canGetAndSetFMUstate" : "canGetAndSetFMUState").as_bool();
+      if (saves && !gets)
+        rules.broken(rule, is_2 ? "canSerializeFMUstate without canGetAndSetFMUstate"
+                                : "canSerializeFMUState without canGetAndSetFMUState");
+    }
+  const std::optional<double> step = number_in(root.child("CoSimulation"), "fixedInternalStepSize");
   if (step && *step <= 0.0) rules.broken(Rule::co_simulation, "fixedInternalStepSize is not above zero");
-  if (co_simulation.attribute("canSerializeFMUState").as_bool() && !fmu.can_save_state)
-    rules.broken(Rule::co_simulation, "canSerializeFMUState without canGetAndSetFMUState");
 }
 
 void check_experiment(pugi::xml_node experiment, Rules& rules) {
-  const auto number = [&](const char* name) { return finite_number(experiment.attribute(name).value()); };
   for (const char* const name : {"tolerance", "stepSize"})
-    if (const std::optional<double> value = number(name); value && *value <= 0.0)
+    if (const std::optional<double> value = number_in(experiment, name); value && *value <= 0.0)
       rules.broken(Rule::experiment, fmt::format("<DefaultExperiment>: {} is not above zero", name));
-  const std::optional<double> stop = number("stopTime");
-  if (stop && *stop < number("startTime").value_or(0.0))
+  const std::optional<double> stop = number_in(experiment, "stopTime");
+  if (stop && *stop < number_in(experiment, "startTime").value_or(0.0))
     rules.broken(Rule::experiment, "<DefaultExperiment>: stopTime is before startTime");
 }
 
@@ -87,8 +106,12 @@ void check_units(pugi::xml_node root, Definitions& definitions, Rules& rules) {
         check_names(unit, "DisplayUnit", ("unit " + in_quotes(name) + ": display unit").c_str(), Rule::unit, rules);
     for (const char* const element : {"BaseUnit", "DisplayUnit"})
       for (const pugi::xml_node node : unit.children(element))
-        if (finite_number(node.attribute("factor").value()) == 0.0)
+        if (number_in(node, "factor") == 0.0)
           rules.broken(Rule::unit, fmt::format("unit {}: <{}>: factor is zero", in_quotes(name), element));
+    for (const pugi::xml_node shown : unit.children("DisplayUnit"))
+      if (shown.attribute("inverse").as_bool() && number_in(shown, "offset").value_or(0.0) != 0.0)
+        rules.broken(Rule::unit, fmt::format("unit {}: display unit {} is inverse and has an offset", in_quotes(name),
+                                             in_quotes(text_of(shown, "name"))));
   }
 }
 
@@ -100,11 +123,13 @@ void check_types(pugi::xml_node root, FmiVersion version, Definitions& definitio
     const pugi::xml_node typed = typed_node(type, version);
     std::string of = typed.name();
     if (of.ends_with("Type")) of.resize(of.size() - 4);
-    const std::string unit = typed.attribute("unit").value();
-    if (!definitions.types.emplace(name, Definitions::Type{of, unit}).second)
+    const std::string unit = text_of(typed, "unit");
+    if (!definitions.types.emplace(name, Definitions::Type{of, typed}).second)
       rules.broken(Rule::type, where + " is defined twice");
     if (!unit.empty() && definitions.units.count(unit) == 0)
       rules.broken(Rule::type, where + ": unit " + in_quotes(unit) + " is not defined");
+    const std::optional<double> low = number_in(typed, "min"), high = number_in(typed, "max");
+    if (low && high && *low > *high) rules.broken(Rule::type, where + ": min is above max");
     check_names(typed, "Item", (where + ": item").c_str(), Rule::type, rules);
     std::set<std::string> values;
     for (const pugi::xml_node item : typed.children("Item"))
@@ -119,8 +144,6 @@ bool is_one_of(std::string_view value, std::initializer_list<std::string_view> a
   return std::find(all.begin(), all.end(), value) != all.end();
 }
 
-bool is_version_3(std::string_view version) { return version == "3.0" || version.starts_with("3.0."); }
-
 pugi::xml_node typed_node(pugi::xml_node node, FmiVersion version) {
   const auto is_type = [](pugi::xml_node child) {
     return is_one_of(child.name(), {"Real", "Integer", "Boolean", "String", "Enumeration"});
@@ -134,6 +157,10 @@ bool has_file(const Extracted& extracted, const std::string& name) {
 
 std::string text_of(pugi::xml_node node, const char* attribute) { return node.attribute(attribute).value(); }
 
+std::optional<double> number_in(pugi::xml_node node, const char* attribute) {
+  return number_of(node.attribute(attribute).value());
+}
+
 std::vector<std::string> words_of(const std::string& text) {
   std::istringstream stream(text);
   return {std::istream_iterator<std::string>(stream), {}};
@@ -145,6 +172,24 @@ void Rules::broken(Rule rule, const std::string& text) {
   if (!is_full()) violations_.push_back(std::string(clause(version_, rule)) + ": " + text);
 }
 
+Numbers::Numbers(const Fmu& fmu) : fmu_(fmu) {
+  for (std::size_t i = 0; i < fmu.variables.size(); ++i)
+    places_.emplace(fmu.version == FmiVersion::fmi2 ? i + 1 : fmu.variables[i].reference, i);
+}
+
+std::optional<std::size_t> Numbers::place_of(const std::string& number) const {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
+  if (error != std::errc() || end != number.data() + number.size()) return {};
+  const auto found = places_.find(value);
+  return found == places_.end() ? std::nullopt : std::optional(found->second);
+}
+
+const FmuVariable* Numbers::find(const std::string& number) const {
+  const std::optional<std::size_t> place = place_of(number);
+  return place ? &fmu_.variables[*place] : nullptr;
+}
+
 void check_description(pugi::xml_node root, const Fmu& fmu, Rules& rules) {
   check_schema(root, fmu.version, rules);
   check_root(root, fmu, rules);
@@ -153,7 +198,9 @@ void check_description(pugi::xml_node root, const Fmu& fmu, Rules& rules) {
   Definitions definitions;
   check_units(root, definitions, rules);
   check_types(root, fmu.version, definitions, rules);
-  check_variables(root, fmu, definitions, rules);
+  const Numbers numbers(fmu);
+  check_variables(root, fmu, definitions, numbers, rules);
+  check_structure(root.child("ModelStructure"), fmu, numbers, rules);
 }
 
 void check_files(const Extracted& extracted, const Fmu& fmu, Rules& rules) {

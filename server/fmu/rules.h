@@ -4,6 +4,7 @@
 
 #include <initializer_list>
 #include <map>
+#include <optional>
 #include <pugixml.hpp>
 #include <set>
 #include <string>
@@ -16,18 +17,20 @@ namespace rigstep::server {
 
 // Parts of the standards, for the clause: FMI 2.0.4 and FMI 3.0; by title where the number differs between editions.
 enum class Rule {
-  archive,        // 2.3; 2.5
-  root,           // 2.2.1; 2.4.1
-  unit,           // 2.2.2; 2.4.3
-  type,           // 2.2.3; 2.4.4
-  log_category,   // 2.2.4; 2.4.5
-  experiment,     // 2.2.5; 2.4.6
-  co_simulation,  // 4.3.1; Co-Simulation Schema
-  variable,       // 2.2.7; 2.4.7
-  structure,      // 2.2.8; 2.4.8
-  naming,         // 2.2.9; 2.4.7.5.1
-  functions,      // 2.1.1; Header Files and Naming of Functions
-  terminals,      // of FMI 3.0: 2.4.9
+  archive,              // 2.3; 2.5
+  root,                 // 2.2.1; 2.4.1
+  unit,                 // 2.2.2; 2.4.3
+  type,                 // 2.2.3; 2.4.4
+  log_category,         // 2.2.4; 2.4.5
+  experiment,           // 2.2.5; 2.4.6
+  model_exchange,       // 3.3.1; Model Exchange Schema
+  co_simulation,        // 4.3.1; Co-Simulation Schema
+  scheduled_execution,  // of FMI 3.0: Scheduled Execution Schema
+  variable,             // 2.2.7; 2.4.7
+  structure,            // 2.2.8; 2.4.8
+  naming,               // 2.2.9; 2.4.7.5.1
+  functions,            // 2.1.1; Header Files and Naming of Functions
+  terminals,            // of FMI 3.0: 2.4.9
 };
 
 inline constexpr std::size_t kMostViolations = 100;
@@ -55,21 +58,39 @@ void check_files(const Extracted& extracted, const Fmu& fmu, Rules& rules);
 struct Definitions {
   std::map<std::string, std::set<std::string>> units;  // and the display units of each
   struct Type {
-    std::string of, unit;  // Real, Float64 ...; empty: without
+    std::string of;       // Real, Float64 ...
+    pugi::xml_node node;  // that holds its attributes
   };
   std::map<std::string, Type> types;
 };
 
-// <ModelVariables> and <ModelStructure>.
-void check_variables(pugi::xml_node root, const Fmu& fmu, const Definitions& definitions, Rules& rules);
+// Variables by the number with which others name them: the index from 1 on in FMI 2.0, the value reference in FMI 3.0.
+class Numbers {
+ public:
+  explicit Numbers(const Fmu& fmu);
+  // The place in fmu.variables; empty: there is none.
+  std::optional<std::size_t> place_of(const std::string& number) const;
+  // Null: there is none.
+  const FmuVariable* find(const std::string& number) const;
+
+ private:
+  const Fmu& fmu_;
+  std::map<std::uint64_t, std::size_t> places_;
+};
+
+// <ModelVariables>
+void check_variables(pugi::xml_node root, const Fmu& fmu, const Definitions& definitions, const Numbers& numbers,
+                     Rules& rules);
+// <ModelStructure>
+void check_structure(pugi::xml_node structure, const Fmu& fmu, const Numbers& numbers, Rules& rules);
 
 bool is_one_of(std::string_view value, std::initializer_list<std::string_view> all);
-bool is_version_3(std::string_view version);  // 3.0 and its patches
 // What holds the attributes of a type: in FMI 2.0 an element in <ScalarVariable> and <SimpleType>, in FMI 3.0 `node`.
 pugi::xml_node typed_node(pugi::xml_node node, FmiVersion version);
 bool has_file(const Extracted& extracted, const std::string& name);
 std::string text_of(pugi::xml_node node, const char* attribute);  // empty where it is left out
-std::vector<std::string> words_of(const std::string& text);       // between spaces, tabs and ends of lines
-std::string in_quotes(const std::string& text);                   // printable
+std::optional<double> number_in(pugi::xml_node node, const char* attribute);
+std::vector<std::string> words_of(const std::string& text);  // between spaces, tabs and ends of lines
+std::string in_quotes(const std::string& text);              // printable
 
 }  // namespace rigstep::server

@@ -3,16 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cstdint>
-#include <limits>
 #include <map>
 #include <optional>
-#include <set>
 #include <sstream>
 #include <vector>
 
 #include "proto/printable.h"
+#include "server/fmu/forms.h"
 
 namespace rigstep::server {
 
@@ -68,8 +65,9 @@ Unknown       index!:unsignedInt dependencies:*unsignedInt dependenciesKind:*dep
 constexpr const char* kSchema3 = R"(
 $real          quantity unit displayUnit relativeQuantity:boolean unbounded:boolean
 $clock         canBeDeactivated:boolean priority:unsignedInt intervalVariability!:constant|fixed|tunable|changing|countdown|triggered intervalDecimal:float shiftDecimal:float supportsFraction:boolean resolution:unsignedLong intervalCounter:unsignedLong shiftCounter:unsignedLong
-$variable      name! valueReference!:unsignedInt description causality:parameter|calculatedParameter|input|output|local|independent|structuralParameter variability:constant|fixed|tunable|discrete|continuous canHandleMultipleSetPerTimeInstant:boolean intermediateUpdate:boolean previous:unsignedInt clocks:*unsignedInt
-$initialised   $variable declaredType initial:exact|approx|calculated
+$variable      name! valueReference!:unsignedInt description causality:parameter|calculatedParameter|input|output|local|independent|structuralParameter variability:constant|fixed|tunable|discrete|continuous canHandleMultipleSetPerTimeInstant:boolean clocks:*unsignedInt
+$array         $variable initial:exact|approx|calculated intermediateUpdate:boolean previous:unsignedInt
+$initialised   $array declaredType
 $capabilities  any modelIdentifier! needsExecutionTool:boolean canBeInstantiatedOnlyOncePerProcess:boolean canGetAndSetFMUState:boolean canSerializeFMUState:boolean providesDirectionalDerivatives:boolean providesAdjointDerivatives:boolean providesPerElementDependencies:boolean
 fmiModelDescription fmiVersion! modelName! instantiationToken! description author version copyright license generationTool generationDateAndTime:dateTime variableNamingConvention:flat|structured > ModelExchange? CoSimulation? ScheduledExecution? UnitDefinitions? TypeDefinitions? LogCategories? DefaultExperiment? ModelVariables ModelStructure Annotations?
 ModelExchange  $capabilities needsCompletedIntegratorStep:boolean providesEvaluateDiscreteStates:boolean > Annotations?
@@ -92,7 +90,7 @@ Int64Type      name! description quantity min:long max:long > Annotations?
 UInt64Type     name! description quantity min:unsignedLong max:unsignedLong > Annotations?
 BooleanType    name! description > Annotations?
 StringType     name! description > Annotations?
-BinaryType     name! description mimeType maxSize:unsignedLong > Annotations?
+BinaryType     name! description mimeType maxSize:nonNegativeInteger > Annotations?
 EnumerationType name! description quantity min:long max:long > Annotations? Item+
 ClockType      name! description $clock > Annotations?
 Item           name! value!:long description > Annotations?
@@ -112,9 +110,9 @@ Int64          $initialised quantity min:long max:long start:*long > Annotations
 UInt64         $initialised quantity min:unsignedLong max:unsignedLong start:*unsignedLong > Annotations? Dimension* Alias*
 Boolean        $initialised start:*boolean > Annotations? Dimension* Alias*
 String         $initialised > Annotations? Dimension* Start* Alias*
-Binary         $initialised mimeType maxSize:unsignedLong > Annotations? Dimension* Start* Alias*
+Binary         $initialised mimeType maxSize:nonNegativeInteger > Annotations? Dimension* Start* Alias*
 Binary/Start   value:hexBinary
-Enumeration    $variable declaredType! initial:exact|approx|calculated quantity min:long max:long start:*long > Annotations? Dimension* Alias*
+Enumeration    $array declaredType! quantity min:long max:long start:*long > Annotations? Dimension* Alias*
 Clock          $variable declaredType $clock > Annotations? Alias*
 Dimension      start:unsignedLong valueReference:unsignedInt
 Start          value
@@ -219,12 +217,16 @@ const Schema& schema_of(FmiVersion version) {
 
 // What is said of the parts of a description is said with the clause of that part.
 std::optional<Rule> rule_of(std::string_view element) {
-  static const std::map<std::string_view, Rule> rules{
-      {"ModelExchange", Rule::co_simulation},   {"CoSimulation", Rule::co_simulation},
-      {"UnitDefinitions", Rule::unit},          {"TypeDefinitions", Rule::type},
-      {"LogCategories", Rule::log_category},    {"DefaultExperiment", Rule::experiment},
-      {"ModelVariables", Rule::variable},       {"ModelStructure", Rule::structure},
-      {"fmiTerminalsAndIcons", Rule::terminals}};
+  static const std::map<std::string_view, Rule> rules{{"ModelExchange", Rule::model_exchange},
+                                                      {"CoSimulation", Rule::co_simulation},
+                                                      {"ScheduledExecution", Rule::scheduled_execution},
+                                                      {"UnitDefinitions", Rule::unit},
+                                                      {"TypeDefinitions", Rule::type},
+                                                      {"LogCategories", Rule::log_category},
+                                                      {"DefaultExperiment", Rule::experiment},
+                                                      {"ModelVariables", Rule::variable},
+                                                      {"ModelStructure", Rule::structure},
+                                                      {"fmiTerminalsAndIcons", Rule::terminals}};
   const auto found = rules.find(element);
   return found == rules.end() ? std::nullopt : std::optional(found->second);
 }
@@ -237,21 +239,30 @@ std::string where_of(pugi::xml_node node) {
 
 std::string listed(const std::vector<std::string>& names) { return fmt::format("<{}>", fmt::join(names, ">, <")); }
 
+// what any element may have: namespaces, and where its schema is
+bool is_of_xml(std::string_view attribute) {
+  return attribute == "xmlns" || attribute.starts_with("xmlns:") || attribute.starts_with("xsi:");
+}
+
 class Walk {
  public:
   Walk(FmiVersion version, Rules& rules) : schema_(schema_of(version)), rules_(rules) {}
 
-  void visit(pugi::xml_node node, Rule rule, int depth) {
-    constexpr int kDeepest = 20;  // terminals in terminals
-    const Element* const element = element_of(node);
-    if (element == nullptr || depth > kDeepest) return;
-    rule_ = rule_of(node.name()).value_or(rule);
-    check_attributes(node, *element);
-    if (element->takes_any_element) return;
-    check_order(node, *element);
-    const Rule inherited = rule_;
-    for (const pugi::xml_node child : node.children())
-      if (child.type() == pugi::node_element) visit(child, inherited, depth + 1);
+  // Without recursion: terminals may stand in each other to any depth.
+  void visit(pugi::xml_node top) {
+    std::vector<std::pair<pugi::xml_node, Rule>> waiting{{top, Rule::root}};
+    while (!waiting.empty() && !rules_.is_full()) {
+      const auto [node, inherited] = waiting.back();
+      waiting.pop_back();
+      const Element* const element = element_of(node);
+      if (element == nullptr) continue;  // its parent has told it
+      rule_ = rule_of(node.name()).value_or(inherited);
+      check_attributes(node, *element);
+      if (element->takes_any_element) continue;
+      check_order(node, *element);
+      for (pugi::xml_node child = node.last_child(); child; child = child.previous_sibling())
+        if (child.type() == pugi::node_element) waiting.emplace_back(child, rule_);
+    }
   }
 
  private:
@@ -262,19 +273,15 @@ class Walk {
   }
 
   void check_attributes(pugi::xml_node node, const Element& element) {
-    if (rules_.is_full()) return;
     const std::string where = where_of(node);
-    std::set<std::string_view> names;
     for (const pugi::xml_attribute attribute : node.attributes()) {
       const std::string_view name = attribute.name();
-      if (!names.insert(name).second)
-        rules_.broken(rule_, where + ": attribute " + wire::printable(name) + " stands there twice");
       const auto known = std::ranges::find(element.attributes, name, &Attribute::name);
       if (known != element.attributes.end()) {
         if (!has_form(attribute.value(), known->type))
-          rules_.broken(rule_, fmt::format("{}: {} = \"{}\" is not of the form {}", where, name,
-                                           wire::printable(attribute.value()), known->type));
-      } else if (!element.takes_any_attribute && name.find(':') == name.npos && name != "xmlns") {
+          rules_.broken(rule_, fmt::format("{}: {} = \"{}\" is not {}", where, name, wire::printable(attribute.value()),
+                                           form_in_words(known->type)));
+      } else if (!element.takes_any_attribute && !is_of_xml(name)) {
         rules_.broken(rule_, where + ": has no attribute " + wire::printable(name));
       }
     }
@@ -312,104 +319,11 @@ class Walk {
 
   const Schema& schema_;
   Rules& rules_;
-  Rule rule_ = Rule::root;  // of the element that is visited
+  Rule rule_ = Rule::root;  // of the element that is looked at
 };
-
-template <class T>
-bool is_whole_number(std::string_view text) {
-  if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
-  T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size();
-}
-
-bool is_float(std::string_view text) {
-  if (text == "INF" || text == "-INF" || text == "NaN") return true;
-  if (text.find_first_not_of("0123456789+-.eE") != text.npos) return false;  // from_chars takes "inf" and more
-  if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
-  double value = 0.0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error != std::errc::invalid_argument && end == text.data() + text.size();
-}
-
-// "2026-11-24T22:00:00Z", with a fraction or another zone where there is one
-bool is_date_time(std::string_view text) {
-  constexpr std::string_view kForm = "0000-00-00T00:00:00";
-  if (text.size() < kForm.size()) return false;
-  for (std::size_t i = 0; i < kForm.size(); ++i)
-    if (kForm[i] == '0' ? text[i] < '0' || text[i] > '9' : text[i] != kForm[i]) return false;
-  const auto number = [&](std::size_t at, std::size_t digits) {
-    int value = 0;
-    std::from_chars(text.data() + at, text.data() + at + digits, value);
-    return value;
-  };
-  const int year = number(0, 4), month = number(5, 2), hour = number(11, 2);
-  constexpr int kDays[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-  if (month < 1 || month > 12) return false;
-  const bool is_leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-  const int days = kDays[month - 1] + (month == 2 && is_leap ? 1 : 0);
-  if (number(8, 2) < 1 || number(8, 2) > days || hour > 24 || number(14, 2) > 59 || number(17, 2) > 59) return false;
-  if (hour == 24 && text.substr(14, 5) != "00:00") return false;  // the end of the day
-  std::string_view rest = text.substr(kForm.size());
-  if (!rest.empty() && rest[0] == '.') {
-    const std::size_t end = std::min(rest.find_first_not_of("0123456789", 1), rest.size());
-    if (end == 1) return false;
-    rest.remove_prefix(end);
-  }
-  if (rest.empty() || rest == "Z") return true;
-  return rest.size() == 6 && (rest[0] == '+' || rest[0] == '-') && rest[3] == ':' &&
-         is_whole_number<unsigned>(rest.substr(1, 2)) && is_whole_number<unsigned>(rest.substr(4, 2)) &&
-         rest.substr(1, 2) <= "14" && rest[4] <= '5';
-}
-
-bool is_hexadecimal(std::string_view text) {
-  return text.size() % 2 == 0 && text.find_first_not_of("0123456789abcdefABCDEF") == text.npos;
-}
-
-using Form = bool (*)(std::string_view);
-
-Form form_of(std::string_view type) {
-  static const std::map<std::string_view, Form> forms{
-      {"boolean",
-       [](std::string_view text) { return text == "true" || text == "false" || text == "1" || text == "0"; }},
-      {"float", is_float},
-      {"double", is_float},
-      {"byte", is_whole_number<std::int8_t>},
-      {"short", is_whole_number<std::int16_t>},
-      {"int", is_whole_number<std::int32_t>},
-      {"long", is_whole_number<std::int64_t>},
-      {"unsignedByte", is_whole_number<std::uint8_t>},
-      {"unsignedShort", is_whole_number<std::uint16_t>},
-      {"unsignedInt", is_whole_number<std::uint32_t>},
-      {"unsignedLong", is_whole_number<std::uint64_t>},
-      {"dateTime", is_date_time},
-      {"hexBinary", is_hexadecimal}};
-  const auto found = forms.find(type);
-  return found == forms.end() ? nullptr : found->second;
-}
-
-// without the spaces at both ends, which XML Schema ignores
-std::string_view trimmed(std::string_view text) {
-  const std::size_t begin = std::min(text.find_first_not_of(" \t\r\n"), text.size());
-  text.remove_prefix(begin);
-  return text.substr(0, text.find_last_not_of(" \t\r\n") + 1);
-}
 
 }  // namespace
 
-bool has_form(std::string_view value, std::string_view type) {
-  if (type.empty()) return true;
-  if (type.front() == '*') {
-    const std::vector<std::string> members = words_of(std::string(value));
-    return std::ranges::all_of(members, [&](const std::string& each) { return has_form(each, type.substr(1)); });
-  }
-  if (const Form form = form_of(type)) return form(trimmed(value));
-  const std::vector<std::string> all = split(type, '|');
-  return std::ranges::count(all, value) > 0;
-}
-
-void check_schema(pugi::xml_node root, FmiVersion version, Rules& rules) {
-  Walk(version, rules).visit(root, Rule::root, 0);
-}
+void check_schema(pugi::xml_node root, FmiVersion version, Rules& rules) { Walk(version, rules).visit(root); }
 
 }  // namespace rigstep::server

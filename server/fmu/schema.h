@@ -3,7 +3,6 @@
 #pragma once
 
 #include <pugixml.hpp>
-#include <string_view>
 
 #include "server/fmu/rules.h"
 
@@ -12,9 +11,5 @@ namespace rigstep::server {
 // root: <fmiModelDescription>, or <fmiTerminalsAndIcons> of FMI 3.0. Tells elements that are unknown, missing, repeated
 // or out of order; attributes that are unknown or missing; and values that have not the form of their type.
 void check_schema(pugi::xml_node root, FmiVersion version, Rules& rules);
-
-// type: of XML Schema, "double", "unsignedInt", "dateTime" ..., or its values with bars between them; with a star in
-// front: a list, with spaces between its members. Empty: a text, which may be anything.
-bool has_form(std::string_view value, std::string_view type);
 
 }  // namespace rigstep::server

@@ -13,6 +13,7 @@
 #include "proto/output_file.h"
 #include "proto/printable.h"
 #include "server/fmu/fmu_instance.h"
+#include "server/fmu/forms.h"
 #include "server/fmu/rules.h"
 #include "server/output/csv.h"
 #include "server/output/terminal.h"
@@ -131,7 +132,7 @@ void run_whole(const Fmu& fmu, const FmuRun& run, FmuRunResult& result) {
   Group inputs = reals(fmu, "input"), outputs = reals(fmu, "output"), parameters;
   const std::optional<InputTable> table = table_of(run, inputs);
   for (std::size_t i = 0; i < inputs.variables.size() && inputs.values.size() == inputs.variables.size(); ++i)
-    inputs.values[i] = finite_number(inputs.variables[i]->start).value_or(0.0);
+    inputs.values[i] = number_of(inputs.variables[i]->start).value_or(0.0);
   for (const auto& [name, value] : run.parameters) {
     parameters.add(named(fmu, name));
     parameters.values.back() = value;

@@ -2,8 +2,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <vector>
 
+#include "server/fmu/forms.h"
 #include "server/fmu/rules.h"
 #include "server/fmu/schema.h"
 
@@ -11,81 +14,123 @@ namespace rigstep::server {
 
 namespace {
 
-// attribute: that names a variable; null: there is none, which is told
-const FmuVariable* member_variable(pugi::xml_node member, const char* attribute, const std::string& where,
-                                   const Fmu& fmu, Rules& rules) {
-  const std::string name = member.attribute(attribute).value();
-  const auto v = std::find_if(fmu.variables.begin(), fmu.variables.end(),
-                              [&](const FmuVariable& variable) { return variable.name == name; });
-  if (v == fmu.variables.end()) {
-    rules.broken(Rule::terminals, fmt::format("{}: {} {} is no variable", where, attribute, in_quotes(name)));
-    return nullptr;
-  }
-  if (!is_one_of(v->causality, {"input", "output", "parameter", "calculatedParameter"}))
-    rules.broken(Rule::terminals, where + ": " + in_quotes(name) + " is neither input nor output nor parameter");
-  return &*v;
-}
-
 // Those of a standard or tool of its own have a name with its domain or vendor in front.
 bool is_known_or_of_others(const std::string& name, std::initializer_list<std::string_view> known) {
   return is_one_of(name, known) || name.find('.') != std::string::npos || name.rfind('_', 0) == 0;
 }
 
-void check_members(pugi::xml_node terminal, const std::string& where, const Fmu& fmu, Rules& rules) {
-  const bool needs_names = std::string(terminal.attribute("matchingRule").value()) != "sequence";
-  std::set<std::string> names;
-  int flows = 0;
-  for (const pugi::xml_node member : terminal.children("TerminalMemberVariable")) {
-    const std::string kind = member.attribute("variableKind").value(), name = member.attribute("memberName").value();
-    const FmuVariable* const variable = member_variable(member, "variableName", where, fmu, rules);
-    if (!is_known_or_of_others(kind, {"signal", "inflow", "outflow"}))
-      rules.broken(Rule::terminals, where + ": variableKind " + in_quotes(kind) + " is none");
-    if (needs_names && name.empty()) rules.broken(Rule::terminals, where + ": a member has no memberName");
-    if (!name.empty() && !names.insert(name).second)
-      rules.broken(Rule::terminals, where + ": memberName " + in_quotes(name) + " stands there twice");
-    const bool is_flow = is_one_of(kind, {"inflow", "outflow"});
-    flows += is_flow;
-    if (is_flow && variable != nullptr && variable->elements != 1)
-      rules.broken(Rule::terminals, where + ": " + in_quotes(variable->name) + " flows and is no scalar");
+// terminal "leg.foot"; of deeper ones the last names
+std::string path_of(pugi::xml_node terminal) {
+  constexpr int kMostNames = 10;
+  std::string path = text_of(terminal, "name");
+  int names = 1;
+  for (pugi::xml_node outer = terminal.parent(); std::string_view(outer.name()) == "Terminal"; outer = outer.parent()) {
+    if (++names > kMostNames) return "terminal " + in_quotes("..." + path);
+    path.insert(0, text_of(outer, "name") + ".");
   }
-  for (const pugi::xml_node member : terminal.children("TerminalStreamMemberVariable")) {
-    const FmuVariable* const in = member_variable(member, "inStreamVariableName", where, fmu, rules);
-    const FmuVariable* const out = member_variable(member, "outStreamVariableName", where, fmu, rules);
-    if (in != nullptr && out != nullptr && in->elements != out->elements)
-      rules.broken(Rule::terminals, where + ": a stream has unequal sizes in and out");
-    if (flows > 1) rules.broken(Rule::terminals, where + ": has a stream and more than one flow");
-  }
+  return "terminal " + in_quotes(path);
 }
 
-// path: of the terminals around it, with dots behind; at most kDeepest of them
-void check_terminal_list(pugi::xml_node parent, const std::string& path, int depth, const Fmu& fmu,
-                         const Extracted& extracted, Rules& rules) {
-  constexpr int kDeepest = 20;
-  std::set<std::string> names;
-  for (const pugi::xml_node terminal : parent.children("Terminal")) {
-    const std::string name = terminal.attribute("name").value(), where = "terminal " + in_quotes(path + name);
-    if (name.empty()) rules.broken(Rule::terminals, "a terminal has no name");
-    if (!names.insert(name).second) rules.broken(Rule::terminals, where + ": another one has this name");
-    const std::string rule = terminal.attribute("matchingRule").value();
-    if (!is_known_or_of_others(rule, {"plug", "bus", "sequence"}))
-      rules.broken(Rule::terminals, where + ": matchingRule " + in_quotes(rule) + " is none");
-    check_members(terminal, where, fmu, rules);
-    if (const pugi::xml_node picture = terminal.child("TerminalGraphicalRepresentation")) {
-      const std::string icon = std::string("terminalsAndIcons/") + picture.attribute("iconBaseName").value() + ".png";
-      if (!has_file(extracted, icon)) rules.broken(Rule::terminals, where + ": " + in_quotes(icon) + " is missing");
+class TerminalRules {
+ public:
+  TerminalRules(const Fmu& fmu, const Extracted& extracted, Rules& rules) : extracted_(extracted), rules_(rules) {
+    for (const FmuVariable& v : fmu.variables) {
+      variables_.emplace(v.name, &v);
+      for (const std::string& alias : v.aliases) variables_.emplace(alias, &v);
     }
-    if (depth < kDeepest) check_terminal_list(terminal, path + name + ".", depth + 1, fmu, extracted, rules);
   }
-}
+
+  // Without recursion: terminals may stand in each other to any depth.
+  void check(pugi::xml_node top) {
+    std::vector<pugi::xml_node> waiting{top};
+    while (!waiting.empty() && !rules_.is_full()) {
+      const pugi::xml_node parent = waiting.back();
+      waiting.pop_back();
+      std::set<std::string> names;
+      for (const pugi::xml_node terminal : parent.children("Terminal")) {
+        if (!names.insert(text_of(terminal, "name")).second) wrong(terminal, "another one has this name");
+        check_terminal(terminal);
+        check_members(terminal);
+        check_streams(terminal);
+        waiting.push_back(terminal);
+      }
+    }
+  }
+
+ private:
+  void wrong(pugi::xml_node terminal, const std::string& text) {
+    rules_.broken(Rule::terminals, path_of(terminal) + ": " + text);
+  }
+
+  void check_terminal(pugi::xml_node terminal) {
+    if (text_of(terminal, "name").empty()) rules_.broken(Rule::terminals, "a terminal has no name");
+    const std::string rule = text_of(terminal, "matchingRule");
+    if (!is_known_or_of_others(rule, {"plug", "bus", "sequence"}))
+      wrong(terminal, "matchingRule " + in_quotes(rule) + " is none");
+    if (const pugi::xml_node picture = terminal.child("TerminalGraphicalRepresentation")) {
+      const std::string icon = "terminalsAndIcons/" + text_of(picture, "iconBaseName") + ".png";
+      if (!has_file(extracted_, icon)) wrong(terminal, in_quotes(icon) + " is missing");
+    }
+  }
+
+  // attribute: that names a variable; null: there is none, which is told
+  const FmuVariable* member_variable(pugi::xml_node terminal, pugi::xml_node member, const char* attribute) {
+    const std::string name = text_of(member, attribute);
+    const auto found = variables_.find(name);
+    if (found == variables_.end()) {
+      wrong(terminal, fmt::format("{} {} is no variable", attribute, in_quotes(name)));
+      return nullptr;
+    }
+    if (!is_one_of(found->second->causality, {"input", "output", "parameter", "calculatedParameter"}))
+      wrong(terminal, in_quotes(name) + " is neither input nor output nor parameter");
+    return found->second;
+  }
+
+  void check_members(pugi::xml_node terminal) {
+    const bool needs_names = text_of(terminal, "matchingRule") != "sequence";
+    std::set<std::string> names;
+    for (const pugi::xml_node member : terminal.children("TerminalMemberVariable")) {
+      const std::string kind = text_of(member, "variableKind"), name = text_of(member, "memberName");
+      const FmuVariable* const variable = member_variable(terminal, member, "variableName");
+      if (!is_known_or_of_others(kind, {"signal", "inflow", "outflow"}))
+        wrong(terminal, "variableKind " + in_quotes(kind) + " is none");
+      if (needs_names && name.empty()) wrong(terminal, "a member has no memberName");
+      if (!name.empty() && !names.insert(name).second)
+        wrong(terminal, "memberName " + in_quotes(name) + " stands there twice");
+      if (is_flow(member) && variable != nullptr && variable->elements != 1)
+        wrong(terminal, in_quotes(variable->name) + " flows and is no scalar");
+    }
+  }
+
+  void check_streams(pugi::xml_node terminal) {
+    const auto members = terminal.children("TerminalMemberVariable");
+    const auto flows = std::count_if(members.begin(), members.end(), is_flow);
+    for (const pugi::xml_node member : terminal.children("TerminalStreamMemberVariable")) {
+      const FmuVariable* const in = member_variable(terminal, member, "inStreamVariableName");
+      const FmuVariable* const out = member_variable(terminal, member, "outStreamVariableName");
+      if (in != nullptr && out != nullptr && in->elements != out->elements)
+        wrong(terminal, "a stream has unequal sizes in and out");
+      if (flows > 1) wrong(terminal, "has a stream and more than one flow");
+    }
+  }
+
+  static bool is_flow(pugi::xml_node member) {
+    return is_one_of(text_of(member, "variableKind"), {"inflow", "outflow"});
+  }
+
+  const Extracted& extracted_;
+  Rules& rules_;
+  std::map<std::string, const FmuVariable*> variables_;  // by all of their names
+};
 
 }  // namespace
 
 void check_terminals(pugi::xml_node root, const Fmu& fmu, const Extracted& extracted, Rules& rules) {
   check_schema(root, FmiVersion::fmi3, rules);
-  const std::string version = root.attribute("fmiVersion").value();
+  const std::string version = text_of(root, "fmiVersion");
   if (!is_version_3(version))
     rules.broken(Rule::terminals, "fmiVersion " + in_quotes(version) + " is not that of modelDescription.xml");
-  check_terminal_list(root.child("Terminals"), "", 0, fmu, extracted, rules);
+  TerminalRules(fmu, extracted, rules).check(root.child("Terminals"));
 }
 
 }  // namespace rigstep::server

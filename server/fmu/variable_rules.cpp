@@ -1,274 +1,254 @@
-// What variables say of their values, of each other, of units and types; and what <ModelStructure> lists of them.
+// What variables say of their values, of each other, of units and types.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
+#include "server/fmu/forms.h"
 #include "server/fmu/rules.h"
-#include "server/fmu/schema.h"
-#include "server/output/csv.h"
 
 namespace rigstep::server {
 
 namespace {
 
-// Variables by the number with which others name them: the index from 1 on in FMI 2.0, the value reference in FMI 3.0.
-class Numbers {
- public:
-  explicit Numbers(const Fmu& fmu) : fmu_(fmu) {
-    for (std::size_t i = 0; i < fmu.variables.size(); ++i)
-      places_.emplace(fmu.version == FmiVersion::fmi2 ? i + 1 : fmu.variables[i].reference, i);
-  }
-  // null: there is none
-  const FmuVariable* find(const std::string& number) const {
-    const std::optional<std::size_t> place = place_of(number);
-    return place ? &fmu_.variables[*place] : nullptr;
-  }
-  std::optional<std::size_t> place_of(const std::string& number) const {
-    std::uint64_t value = 0;
-    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
-    if (error != std::errc() || end != number.data() + number.size()) return {};
-    const auto found = places_.find(value);
-    return found == places_.end() ? std::nullopt : std::optional(found->second);
-  }
+// A variable with what describes it.
+struct Described {
+  const FmuVariable& v;
+  pugi::xml_node node;  // that holds the attributes of its type
+  pugi::xml_node type;  // that its declaredType names; null: none
+  Rules& rules;
 
- private:
-  const Fmu& fmu_;
-  std::map<std::uint64_t, std::size_t> places_;
+  std::string where() const { return "variable " + in_quotes(v.name); }
+  void wrong(const std::string& text, Rule rule = Rule::variable) const { rules.broken(rule, where() + ": " + text); }
+  // Its own attribute, or that of its declared type.
+  std::string text(const char* attribute) const { return text_of(node.attribute(attribute) ? node : type, attribute); }
+  std::optional<double> number(const char* attribute) const { return number_of(text(attribute)); }
+  bool is_held() const { return is_one_of(v.variability, {"fixed", "tunable"}); }
 };
 
-// Its own, or that of its declared type.
-std::string unit_of(const FmuVariable& v, pugi::xml_node node, const Definitions& definitions) {
-  const auto type = definitions.types.find(text_of(node, "declaredType"));
-  return v.unit.empty() && type != definitions.types.end() ? type->second.unit : v.unit;
-}
-
 // Tables of the combinations: FMI 2.0, 2.2.7; FMI 3.0, 2.4.7.4 and 2.4.7.5.
-void check_combination(const FmuVariable& v, const std::string& where, Rules& rules) {
-  const auto wrong = [&](const std::string& text) { rules.broken(Rule::variable, where + ": " + text); };
-  if (v.is_parameter() && !is_one_of(v.variability, {"fixed", "tunable"}))
-    wrong("a parameter is fixed or tunable, not " + in_quotes(v.variability));
-  if (v.causality == "input" && !is_one_of(v.variability, {"discrete", "continuous"}))
-    wrong("an input is not " + in_quotes(v.variability));
-  if (v.causality == "output" && is_one_of(v.variability, {"fixed", "tunable"}))
-    wrong("an output is not " + in_quotes(v.variability));
-  if (v.causality == "independent" && v.variability != "continuous") wrong("the independent variable is continuous");
-  if (v.variability == "continuous" && !v.is_float()) wrong("only real variables are continuous");
-  if (is_one_of(v.causality, {"input", "independent"}) && v.has_initial) wrong("an " + v.causality + " has no initial");
-  if (v.is_exact() && v.initial != "exact") wrong("initial is exact, not " + in_quotes(v.initial));
-  const bool is_held = is_one_of(v.variability, {"fixed", "tunable"});
-  if (!v.is_exact() && is_held && v.initial == "exact") wrong("what others determine is not exact at the start");
+void check_combination(const Described& d) {
+  const FmuVariable& v = d.v;
+  if (v.is_parameter() && !d.is_held()) d.wrong("a parameter is fixed or tunable, not " + in_quotes(v.variability));
+  if (v.causality == "input" && !is_one_of(v.variability, {"discrete", "continuous"}) && v.type != "Clock")
+    d.wrong("an input is not " + in_quotes(v.variability));
+  if (v.causality == "output" && d.is_held() && v.type != "Clock")
+    d.wrong("an output is not " + in_quotes(v.variability));
+  if (v.causality == "independent" && v.variability != "continuous") d.wrong("the independent variable is continuous");
+  if (v.variability == "continuous" && !v.is_float()) d.wrong("only real variables are continuous");
+  if (is_one_of(v.causality, {"input", "independent"}) && v.has_initial)
+    d.wrong("an " + v.causality + " has no initial");
+  if (v.is_exact() && v.initial != "exact") d.wrong("initial is exact, not " + in_quotes(v.initial));
+  const bool is_of_others = d.is_held() || v.causality == "calculatedParameter";
+  if (!v.is_exact() && is_of_others && v.initial == "exact") d.wrong("what others determine is not exact at the start");
+  if (v.causality != "input" && d.node.attribute("canHandleMultipleSetPerTimeInstant"))
+    d.wrong("canHandleMultipleSetPerTimeInstant is for inputs");
+  if (v.is_parameter() && v.causality != "calculatedParameter" && d.node.attribute("intermediateUpdate").as_bool())
+    d.wrong("a parameter has no intermediateUpdate");
 }
 
-void check_start(const FmuVariable& v, pugi::xml_node node, const std::string& where, Rules& rules) {
-  const auto wrong = [&](const std::string& text) { rules.broken(Rule::variable, where + ": " + text); };
-  const bool has_start = node.attribute("start") || node.child("Start");
+void check_range(const Described& d) {
+  const std::optional<double> low = d.number("min"), high = d.number("max"), nominal = d.number("nominal");
+  if (low && high && *low > *high) d.wrong("min is above max");
+  if (nominal && *nominal <= 0.0) d.wrong("nominal is not above zero");
+  if (is_one_of(d.v.type, {"Boolean", "String", "Binary"})) return;
+  std::set<double> items;
+  for (const pugi::xml_node item : d.type.children("Item")) items.insert(number_in(item, "value").value_or(0.0));
+  for (const std::string& each : words_of(text_of(d.node, "start"))) {
+    const std::optional<double> start = number_of(each);
+    if (!start) continue;  // its form is wrong, which is told
+    const bool is_item = d.v.type != "Enumeration" || items.empty() || items.count(*start) > 0;
+    if (!is_item) return d.wrong(fmt::format("start {} is no item of its type", each));
+    if ((low && *start < *low) || (high && *start > *high)) return d.wrong("start lies outside min and max");
+  }
+}
+
+void check_start(const Described& d) {
+  const FmuVariable& v = d.v;
+  const bool has_start = d.node.attribute("start") || d.node.child("Start");
   const bool needs_start = v.causality == "input" || is_one_of(v.initial, {"exact", "approx"});
-  if (needs_start && !has_start && v.type != "Clock") wrong("needs a start value");
-  if (v.initial == "calculated" && has_start) wrong("is calculated, so it has no start value");
-  if (v.causality == "independent" && has_start) wrong("the independent variable has no start value");
-  const std::optional<double> low = finite_number(text_of(node, "min")), high = finite_number(text_of(node, "max")),
-                              nominal = finite_number(text_of(node, "nominal"));
-  if (low && high && *low > *high) wrong("min is above max");
-  if (nominal && *nominal <= 0.0) wrong("nominal is not above zero");
-  const std::vector<std::string> starts = words_of(text_of(node, "start"));
-  if (v.type != "String" && starts.size() > 1 && v.elements > 0 && starts.size() != v.elements)
-    wrong(fmt::format("has {} start values for {} elements", starts.size(), v.elements));
-  if (v.type == "Boolean" || v.type == "String" || v.type == "Binary") return;
-  for (const std::string& each : starts)
-    if (const std::optional<double> start = finite_number(each);
-        start && ((low && *start < *low) || (high && *start > *high))) {
-      wrong("start lies outside min and max");
-      break;
-    }
+  if (needs_start && !has_start && v.type != "Clock") d.wrong("needs a start value");
+  if (v.initial == "calculated" && has_start) d.wrong("is calculated, so it has no start value");
+  if (v.causality == "independent" && has_start) d.wrong("the independent variable has no start value");
+  const auto texts = d.node.children("Start");  // of strings and binaries
+  const auto starts = static_cast<std::size_t>(std::distance(texts.begin(), texts.end())) +
+                      (v.type == "String" ? 0 : words_of(text_of(d.node, "start")).size());
+  if (starts > 1 && v.elements > 0 && starts != v.elements)
+    d.wrong(fmt::format("has {} start values for {} elements", starts, v.elements));
 }
 
-void check_unit_and_type(const FmuVariable& v, pugi::xml_node node, const std::string& where,
-                         const Definitions& definitions, Rules& rules) {
-  const std::string type = text_of(node, "declaredType"), unit_name = unit_of(v, node, definitions);
+void check_unit(const Described& d, const Definitions& definitions) {
+  const std::string unit_name = d.text("unit");
   const auto unit = definitions.units.find(unit_name);
-  if (!v.unit.empty() && unit == definitions.units.end())
-    rules.broken(Rule::unit, where + ": unit " + in_quotes(v.unit) + " is not defined");
+  if (!d.v.unit.empty() && unit == definitions.units.end())
+    d.wrong("unit " + in_quotes(d.v.unit) + " is not defined", Rule::unit);
   const auto shows = [&](pugi::xml_node of) {
     const std::string shown = text_of(of, "displayUnit");
     if (!shown.empty() && unit_name.empty())
-      rules.broken(Rule::unit, where + ": displayUnit " + in_quotes(shown) + " without a unit");
+      d.wrong("displayUnit " + in_quotes(shown) + " without a unit", Rule::unit);
     else if (shown != unit_name && !shown.empty() && unit != definitions.units.end() && unit->second.count(shown) == 0)
-      rules.broken(Rule::unit, where + ": displayUnit " + in_quotes(shown) + " is none of its unit");
+      d.wrong("displayUnit " + in_quotes(shown) + " is none of its unit", Rule::unit);
   };
-  shows(node);
-  for (const pugi::xml_node alias : node.children("Alias")) shows(alias);
-  if (type.empty()) return;
-  const auto found = definitions.types.find(type);
-  if (found == definitions.types.end())
-    rules.broken(Rule::variable, where + ": declaredType " + in_quotes(type) + " is not defined");
-  else if (found->second.of != v.type)
-    rules.broken(Rule::variable,
-                 fmt::format("{}: declaredType {} is a type of {}", where, in_quotes(type), found->second.of));
+  shows(d.node);
+  for (const pugi::xml_node alias : d.node.children("Alias")) shows(alias);
 }
 
-// derivative, previous, clocks and the sizes of arrays
-void check_others(const FmuVariable& v, pugi::xml_node node, const std::string& where, const Numbers& numbers,
-                  Rules& rules) {
-  const auto wrong = [&](const std::string& text) { rules.broken(Rule::variable, where + ": " + text); };
-  const auto named = [&](const char* attribute, const std::string& number) {
-    const FmuVariable* const other = numbers.find(number);
-    if (other == nullptr) wrong(fmt::format("{} {} is no variable", attribute, in_quotes(number)));
-    return other;
-  };
-  if (node.attribute("derivative")) {
-    const FmuVariable* const state = named("derivative", text_of(node, "derivative"));
-    if (state != nullptr && state->variability != "continuous")
-      wrong("is the derivative of " + in_quotes(state->name) + ", which is not continuous");
-  }
-  if (node.attribute("previous")) {
-    const FmuVariable* const previous = named("previous", text_of(node, "previous"));
-    if (previous != nullptr && previous->type != v.type) wrong("previous is of another type");
-  }
-  for (const std::string& number : words_of(text_of(node, "clocks")))
-    if (const FmuVariable* const clock = named("clocks", number); clock != nullptr && clock->type != "Clock")
-      wrong(in_quotes(clock->name) + " is no clock");
-  for (const pugi::xml_node dimension : node.children("Dimension")) {
+void check_type(const Described& d, const Definitions& definitions) {
+  const std::string name = text_of(d.node, "declaredType");
+  if (name.empty()) return;
+  const auto type = definitions.types.find(name);
+  if (type == definitions.types.end())
+    d.wrong("declaredType " + in_quotes(name) + " is not defined");
+  else if (type->second.of != d.v.type)
+    d.wrong(fmt::format("declaredType {} is a type of {}", in_quotes(name), type->second.of));
+}
+
+// null: there is none, which is told
+const FmuVariable* named(const Described& d, const char* attribute, const std::string& number, const Numbers& numbers) {
+  const FmuVariable* const other = numbers.find(number);
+  if (other == nullptr) d.wrong(fmt::format("{} {} is no variable", attribute, in_quotes(number)));
+  return other;
+}
+
+void check_dimensions(const Described& d, const Numbers& numbers) {
+  if (d.v.causality == "structuralParameter" && d.node.child("Dimension"))
+    d.wrong("a structural parameter has no dimension");
+  for (const pugi::xml_node dimension : d.node.children("Dimension")) {
     const bool has_start = dimension.attribute("start"), has_reference = dimension.attribute("valueReference");
-    if (has_start == has_reference) wrong("a dimension has either start or valueReference");
-    if (has_start && text_of(dimension, "start") == "0") wrong("a dimension is zero");
+    if (has_start == has_reference) d.wrong("a dimension has either start or valueReference");
+    if (has_start && number_in(dimension, "start") == 0.0) d.wrong("a dimension is zero");
     if (!has_reference) continue;
-    const FmuVariable* const size = named("valueReference", text_of(dimension, "valueReference"));
-    if (size != nullptr &&
-        (size->type != "UInt64" || (size->causality != "structuralParameter" && size->variability != "constant")))
-      wrong("a dimension is no constant and no structural parameter of type UInt64");
+    const FmuVariable* const size = named(d, "valueReference", text_of(dimension, "valueReference"), numbers);
+    if (size == nullptr) continue;
+    if (size->type != "UInt64" || (size->causality != "structuralParameter" && size->variability != "constant"))
+      d.wrong("a dimension is no constant and no structural parameter of type UInt64");
+    if (number_of(size->start) == 0.0)
+      d.wrong("a dimension is zero at the start, which " + in_quotes(size->name) + " says");
   }
+}
+
+void check_derivative(const Described& d, const Numbers& numbers) {
+  if (d.v.derivative.empty()) return;
+  const FmuVariable* const state = named(d, "derivative", d.v.derivative, numbers);
+  if (state == &d.v) d.wrong("is its own derivative");
+  if (state != nullptr && state->variability != "continuous")
+    d.wrong("is the derivative of " + in_quotes(state->name) + ", which is not continuous");
+}
+
+// Clocks, and what changes with them: FMI 3.0, 2.4.4 and 2.4.7.4.
+void check_clocks(const Described& d, const Numbers& numbers) {
+  const FmuVariable& v = d.v;
+  for (const std::string& number : words_of(text_of(d.node, "clocks")))
+    if (const FmuVariable* const clock = named(d, "clocks", number, numbers);
+        clock != nullptr && clock->type != "Clock")
+      d.wrong(in_quotes(clock->name) + " is no clock");
+  if (v.is_clocked && !is_one_of(v.variability, {"discrete", "tunable"}))
+    d.wrong("what clocks drive is discrete or tunable, not " + in_quotes(v.variability));
+  if (!v.previous.empty()) {
+    if (!v.is_clocked || v.variability != "discrete") d.wrong("has a previous value and is not discrete with a clock");
+    const FmuVariable* const previous = named(d, "previous", v.previous, numbers);
+    if (previous == &v) d.wrong("is its own previous value");
+    if (previous != nullptr && previous->type != v.type) d.wrong("previous is of another type");
+    if (previous != nullptr && (previous->variability != "discrete" || previous->causality == "input"))
+      d.wrong("previous is an input or not discrete");
+  }
+  if (v.type != "Clock") return;
+  if (!is_one_of(v.causality, {"input", "output", "local"}))
+    d.wrong("a clock is input, output or local, not " + in_quotes(v.causality));
+  const bool is_periodic = is_one_of(d.text("intervalVariability"), {"constant", "fixed"});
+  const bool has_interval = !d.text("intervalDecimal").empty() || !d.text("intervalCounter").empty();
+  if (is_periodic && !has_interval) d.wrong("a clock with a constant or fixed interval needs its length");
+  if (d.number("intervalDecimal").value_or(1.0) <= 0.0 || d.number("intervalCounter").value_or(1.0) == 0.0)
+    d.wrong("the interval of a clock is not above zero");
+  if (d.number("shiftDecimal").value_or(0.0) < 0.0) d.wrong("the shift of a clock is below zero");
+  if (!d.text("intervalCounter").empty() && d.text("resolution").empty()) d.wrong("intervalCounter without resolution");
+}
+
+void check_names(const Described& d, bool is_structured, std::set<std::string>& names) {
+  std::vector<std::string> all{d.v.name};
+  all.insert(all.end(), d.v.aliases.begin(), d.v.aliases.end());
+  for (const std::string& name : all) {
+    if (name.empty()) d.rules.broken(Rule::variable, "a variable has no name");
+    if (!names.insert(name).second)
+      d.rules.broken(Rule::variable, "variable " + in_quotes(name) + ": another one has this name");
+    if (is_structured && !is_structured_name(name))
+      d.rules.broken(Rule::naming, "variable " + in_quotes(name) + ": is no structured name");
+  }
+}
+
+bool have_equal_starts(const Described& a, const Described& b) {
+  const std::string first = text_of(a.node, "start"), second = text_of(b.node, "start");
+  return first == second || (number_of(first) && number_of(first) == number_of(second));
 }
 
 // Of FMI 2.0: variables of one type with one reference have one value.
-// unit, first_unit: as unit_of() has them
-void check_alias(const FmuVariable& first, const std::string& first_unit, const FmuVariable& v, const std::string& unit,
-                 const std::string& where, Rules& rules) {
-  const auto is_set = [](const FmuVariable& each) { return is_one_of(each.causality, {"input", "parameter"}); };
-  if (is_set(first) && is_set(v))
-    rules.broken(Rule::variable, where + ": and its alias " + in_quotes(first.name) + " can both be set");
-  if (first_unit != unit)
-    rules.broken(Rule::variable, where + ": has another unit than its alias " + in_quotes(first.name));
-}
-
-// What one element of <ModelStructure> says that others determine it.
-void check_dependencies(pugi::xml_node unknown, const std::string& where, FmiVersion version, const Numbers& numbers,
-                        Rules& rules) {
-  const auto wrong = [&](const std::string& text) { rules.broken(Rule::structure, where + ": " + text); };
-  const std::vector<std::string> dependencies = words_of(text_of(unknown, "dependencies"));
-  std::optional<std::size_t> last;
-  std::set<std::size_t> seen;
-  for (const std::string& number : dependencies) {
-    const std::optional<std::size_t> place = numbers.place_of(number);
-    if (!place) {
-      wrong("depends on " + in_quotes(number) + ", which is no variable");
-      continue;
+void check_aliases(const std::vector<Described>& all) {
+  const Described *settable = nullptr, *constant = nullptr, *started = nullptr;
+  for (const Described& d : all) {
+    if (d.text("unit") != all.front().text("unit"))
+      d.wrong("has another unit than its alias " + in_quotes(all.front().v.name));
+    if (is_one_of(d.v.causality, {"input", "parameter"})) {
+      if (settable != nullptr) d.wrong("and its alias " + in_quotes(settable->v.name) + " can both be set");
+      settable = &d;
     }
-    if (!seen.insert(*place).second) wrong("depends on " + in_quotes(number) + " twice");
-    if (version == FmiVersion::fmi2 && last && *place < *last) wrong("dependencies are not in ascending order");
-    last = place;
-  }
-  const pugi::xml_attribute kinds = unknown.attribute("dependenciesKind");
-  if (kinds && !unknown.attribute("dependencies")) wrong("dependenciesKind without dependencies");
-  if (const std::size_t count = words_of(text_of(unknown, "dependenciesKind")).size();
-      kinds && count != dependencies.size())
-    wrong(fmt::format("has {} kinds of {} dependencies", count, dependencies.size()));
-}
-
-// list: of FMI 2.0; element: of FMI 3.0. Returns the places of the variables in it.
-std::set<std::size_t> check_list(pugi::xml_node structure, const char* list, const char* element, const Fmu& fmu,
-                                 const Numbers& numbers, Rules& rules) {
-  const bool is_2 = fmu.version == FmiVersion::fmi2;
-  const char* const name = is_2 ? list : element;
-  std::set<std::size_t> found;
-  for (const pugi::xml_node node : (is_2 ? structure.child(list) : structure).children(is_2 ? "Unknown" : element)) {
-    const std::string number = text_of(node, is_2 ? "index" : "valueReference");
-    const std::optional<std::size_t> place = numbers.place_of(number);
-    if (!place) {
-      rules.broken(Rule::structure, fmt::format("<{}> {} is no variable", name, in_quotes(number)));
-      continue;
+    if (d.v.variability == "constant") {
+      if (constant != nullptr && !have_equal_starts(d, *constant))
+        d.wrong("is another constant than its alias " + in_quotes(constant->v.name));
+      constant = &d;
+    } else if (d.node.attribute("start")) {
+      if (started != nullptr) d.wrong("and its alias " + in_quotes(started->v.name) + " both have a start value");
+      started = &d;
     }
-    const std::string where = fmt::format("<{}> {}", name, in_quotes(fmu.variables[*place].name));
-    if (is_2 && std::string_view(list) == "InitialUnknowns" && !found.empty() && *place < *found.rbegin())
-      rules.broken(Rule::structure, where + ": is not in ascending order");
-    if (!found.insert(*place).second) rules.broken(Rule::structure, where + ": stands there twice");
-    check_dependencies(node, where, fmu.version, numbers, rules);
   }
-  return found;
+  if (constant == nullptr) return;
+  for (const Described& d : all)
+    if (d.v.variability != "constant") d.wrong("changes and has a constant alias " + in_quotes(constant->v.name));
 }
 
-void check_variable_names(const FmuVariable& v, pugi::xml_node node, const std::string& where, bool is_structured,
-                          std::set<std::string>& names, Rules& rules) {
-  std::vector<std::string> all{v.name};
-  for (const pugi::xml_node alias : node.children("Alias")) all.push_back(text_of(alias, "name"));
-  for (const std::string& name : all) {
-    if (name.empty()) rules.broken(Rule::variable, "a variable has no name");
-    if (!names.insert(name).second)
-      rules.broken(Rule::variable, "variable " + in_quotes(name) + ": another one has this name");
-    const bool has_own_grammar = name.find('\'') != name.npos || name.starts_with("der(");
-    if (is_structured && !has_own_grammar && !is_structured_name(name))
-      rules.broken(Rule::naming, where + ": is no structured name");
-  }
-}
-
-void check_structure(pugi::xml_node structure, const Fmu& fmu, const Numbers& numbers, Rules& rules) {
-  const auto list = [&](const char* name, const char* element) {
-    return check_list(structure, name, element, fmu, numbers, rules);
-  };
-  const std::set<std::size_t> outputs = list("Outputs", "Output"),
-                              derivatives = list("Derivatives", "ContinuousStateDerivative"),
-                              initial = list("InitialUnknowns", "InitialUnknown");
-  if (fmu.version == FmiVersion::fmi3)
-    for (const char* const element : {"ClockedState", "EventIndicator"}) list("", element);
-  for (std::size_t i = 0; i < fmu.variables.size(); ++i) {
-    const FmuVariable& v = fmu.variables[i];
-    if ((v.causality == "output") != (outputs.count(i) > 0))
-      rules.broken(Rule::structure,
-                   in_quotes(v.name) + (outputs.count(i) > 0 ? " is listed as an output and is none"
-                                                             : " is an output and is not listed as one"));
-    if (derivatives.count(i) > 0 && !v.is_derivative)
-      rules.broken(Rule::structure, in_quotes(v.name) + " is listed as a derivative and says not of what");
-    const bool is_unknown = (v.causality == "output" && v.initial != "exact") || v.causality == "calculatedParameter";
-    const bool is_of_clock = v.is_clocked || v.type == "Clock";  // has no value at the start
-    if (is_unknown && !is_of_clock && initial.count(i) == 0)
-      rules.broken(Rule::structure, in_quotes(v.name) + " is missing among the initial unknowns");
-  }
+// Which variables share a reference. In FMI 2.0 each base type has references of its own: integers and enumerations
+// are read by one function.
+std::pair<std::uint32_t, std::string> reference_of(const FmuVariable& v, FmiVersion version) {
+  if (version == FmiVersion::fmi3) return {v.reference, ""};
+  return {v.reference, v.type == "Enumeration" ? "Integer" : v.type};
 }
 
 }  // namespace
 
-void check_variables(pugi::xml_node root, const Fmu& fmu, const Definitions& definitions, Rules& rules) {
-  const bool is_2 = fmu.version == FmiVersion::fmi2;
+void check_variables(pugi::xml_node root, const Fmu& fmu, const Definitions& definitions, const Numbers& numbers,
+                     Rules& rules) {
   const bool is_structured = text_of(root, "variableNamingConvention") == "structured";
-  const Numbers numbers(fmu);
   std::set<std::string> names;
-  for (const auto& [name, type] : definitions.types)
-    if (is_2) names.insert(name);  // FMI 2.0: no variable is called like a type
-  std::map<std::pair<std::uint32_t, std::string>, std::pair<const FmuVariable*, std::string>>
-      references;  // FMI 2.0: one list for each type
-  int independent = 0;
+  for (const auto& [name, type] : definitions.types) names.insert(name);  // no variable is called like a type
+  std::map<std::pair<std::uint32_t, std::string>, std::vector<Described>> by_reference;
+  std::set<std::string> previous;
+  long independent = 0;
   auto next = fmu.variables.begin();
   for (const pugi::xml_node node : root.child("ModelVariables").children()) {
     if (node.type() != pugi::node_element) continue;
     const FmuVariable& v = *next++;
-    const std::string where = "variable " + in_quotes(v.name);
     const pugi::xml_node typed = typed_node(node, fmu.version);
-    check_variable_names(v, node, where, is_structured, names, rules);
-    const std::string unit = unit_of(v, typed, definitions);
-    const auto [first, is_new] = references.try_emplace({v.reference, is_2 ? v.type : ""}, &v, unit);
-    if (!is_new && !is_2)
-      rules.broken(Rule::variable, fmt::format("{}: valueReference {} is that of {}", where, v.reference,
-                                               in_quotes(first->second.first->name)));
-    if (!is_new && is_2) check_alias(*first->second.first, first->second.second, v, unit, where, rules);
+    const auto type = definitions.types.find(text_of(typed, "declaredType"));
+    const Described d{v, typed, type == definitions.types.end() ? pugi::xml_node() : type->second.node, rules};
+    by_reference[reference_of(v, fmu.version)].push_back(d);
     independent += v.causality == "independent";
-    check_combination(v, where, rules);
-    check_start(v, typed, where, rules);
-    check_unit_and_type(v, typed, where, definitions, rules);
-    check_others(v, typed, where, numbers, rules);
+    check_names(d, is_structured, names);
+    check_combination(d);
+    check_start(d);
+    check_range(d);
+    check_unit(d, definitions);
+    check_type(d, definitions);
+    check_derivative(d, numbers);
+    check_dimensions(d, numbers);
+    check_clocks(d, numbers);
+    if (!v.previous.empty() && !previous.insert(v.previous).second)
+      d.wrong("its previous value is that of another one");
   }
-  if (independent > 1 || (independent == 0 && !is_2))
+  for (const auto& [reference, all] : by_reference) {
+    if (fmu.version == FmiVersion::fmi2) check_aliases(all);
+    for (std::size_t i = 1; i < all.size() && fmu.version == FmiVersion::fmi3; ++i)
+      all[i].wrong(fmt::format("valueReference {} is that of {}", reference.first, in_quotes(all.front().v.name)));
+  }
+  if (independent > 1 || (independent == 0 && fmu.version == FmiVersion::fmi3))
     rules.broken(Rule::variable, fmt::format("{} variables are independent, one must be", independent));
-  check_structure(root.child("ModelStructure"), fmu, numbers, rules);
 }
 
 }  // namespace rigstep::server

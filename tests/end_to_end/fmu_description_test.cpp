@@ -90,6 +90,12 @@ TEST_CASE("units: terminals that break the standard are named with its clause") 
     return std::string("none");
   };
   CHECK(violation("\"bus\"", "\"bus\"") == "none");
+  std::string description = text_of(unit.fmu.folder / "modelDescription.xml");
+  const std::size_t end = description.find("</ModelVariables>");
+  description.insert(end, R"(<Float64 name="more" valueReference="999" causality="parameter" start="1"><Alias )"
+                          R"(name="other"/></Float64>)");
+  std::ofstream(unit.fmu.folder / "modelDescription.xml") << description;
+  CHECK(violation("variableName=\"phi\"", "variableName=\"other\"") == "none");
   CHECK(violation("fmiVersion=\"3.0\"", "fmiVersion=\"2.0\"") ==
         "fmiVersion \"2.0\" is not that of modelDescription.xml");
   CHECK(violation("\"bus\"", "\"but\"") == "terminal \"drive\": matchingRule \"but\" is none");
@@ -108,6 +114,14 @@ TEST_CASE("units: terminals that break the standard are named with its clause") 
   CHECK(violation("</Terminal>",
                   "<TerminalGraphicalRepresentation x1=\"0\" y1=\"0\" x2=\"1\" y2=\"1\" iconBaseName=\"drive\" "
                   "/></Terminal>") == "terminal \"drive\": \"terminalsAndIcons/drive.png\" is missing");
+  std::string inside, outside;
+  for (int i = 0; i < 30'000; ++i) {
+    inside += R"(<Terminal name="a" matchingRule="plug">)";
+    outside += "</Terminal>";
+  }
+  CHECK(violation("<Terminals>", "<Terminals>" + inside + outside) == "none");
+  CHECK(violation("<Terminals>", "<Terminals>" + inside + R"(<Terminal name="b" matchingRule="x" />)" + outside) ==
+        "terminal \"...a.a.a.a.a.a.a.a.a.b\": matchingRule \"x\" is none");
   std::ofstream(file) << "<fmiTerminalsAndIcons";
   CHECK_THROWS_AS(read_fmu(unit.fmu.folder, {}), FmuError);
 }

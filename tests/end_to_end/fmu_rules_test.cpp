@@ -3,8 +3,9 @@
 
 #include <fstream>
 #include <iterator>
+#include <memory>
 
-#include "server/fmu/schema.h"
+#include "server/fmu/forms.h"
 #include "tests/support/units.h"
 
 using namespace rigstep;
@@ -18,20 +19,27 @@ namespace {
 class Description {
  public:
   explicit Description(FmiVersion version)
-      : unit_(test::unit_mechanism("templates/cart_pole/mechanism.textproto"), version),
-        file_(unit_.fmu.folder / "modelDescription.xml"),
+      : unit_(std::make_shared<LoadedUnit>(test::unit_mechanism("templates/cart_pole/mechanism.textproto"), version)),
         clause_(version == FmiVersion::fmi2 ? "FMI 2.0, " : "FMI 3.0, ") {
-    std::ifstream file(file_);
-    good_ = {std::istreambuf_iterator<char>(file), {}};
-    REQUIRE(unit_.fmu.violations.empty());
+    std::ifstream file(unit_->fmu.folder / "modelDescription.xml");
+    text_ = {std::istreambuf_iterator<char>(file), {}};
+    REQUIRE(unit_->fmu.violations.empty());
   }
 
-  // from: stands in the text; expected: one of the violations, without the name of the standard
+  // Another description, in which `to` stands in the place of `from`.
+  Description with(const std::string& from, const std::string& to) const {
+    Description other = *this;
+    const std::size_t at = text_.find(from);
+    REQUIRE_MESSAGE(at != std::string::npos, from);
+    other.text_.replace(at, from.size(), to);
+    return other;
+  }
+  // expected: one of the violations, without the name of the standard
   void breaks(const std::string& from, const std::string& to, const std::string& expected) const {
     CAPTURE(to);
     std::string all;
     bool is_told = false;
-    for (const std::string& each : violations(from, to)) {
+    for (const std::string& each : with(from, to).violations()) {
       is_told = is_told || each == clause_ + expected;
       all += each + "\n";
     }
@@ -39,25 +47,31 @@ class Description {
   }
   void keeps(const std::string& from, const std::string& to) const {
     CAPTURE(to);
-    for (const std::string& each : violations(from, to)) FAIL_CHECK(each);
+    for (const std::string& each : with(from, to).violations()) FAIL_CHECK(each);
+  }
+  void refuses(const std::string& from, const std::string& to, const std::string& expected) const {
+    CAPTURE(to);
+    std::string told = "nothing";
+    try {
+      with(from, to).violations();
+    } catch (const Error& error) {
+      told = error.what();
+    }
+    CHECK_MESSAGE(told.find(expected) != std::string::npos, "not told: ", expected, "; told: ", told);
   }
 
  private:
   // without those of its files, of which none is shown
-  std::vector<std::string> violations(const std::string& from, const std::string& to) const {
-    std::string text = good_;
-    const std::size_t at = text.find(from);
-    REQUIRE_MESSAGE(at != std::string::npos, from);
-    std::ofstream(file_) << text.replace(at, from.size(), to);
+  std::vector<std::string> violations() const {
+    std::ofstream(unit_->fmu.folder / "modelDescription.xml") << text_;
     std::vector<std::string> found;
-    for (const std::string& each : read_fmu(unit_.fmu.folder, {}).violations)
+    for (const std::string& each : read_fmu(unit_->fmu.folder, {}).violations)
       if (!each.starts_with(clause_ + (clause_ == "FMI 2.0, " ? "2.3: " : "2.5: "))) found.push_back(each);
     return found;
   }
 
-  LoadedUnit unit_;
-  fs::path file_;
-  std::string clause_, good_;
+  std::shared_ptr<LoadedUnit> unit_;  // whose folder the descriptions are written to
+  std::string clause_, text_;
 };
 
 }  // namespace
@@ -78,20 +92,37 @@ TEST_CASE("units: values have the forms of XML Schema") {
   CHECK((has_form("00ffA0", "hexBinary") && !has_form("00f", "hexBinary") && !has_form("0g", "hexBinary")));
   CHECK((has_form("fixed", "fixed|tunable") && !has_form("Fixed", "fixed|tunable") && !has_form("", "fixed|tunable")));
   CHECK((has_form("", "*int") && has_form("1 2  3", "*int") && !has_form("1 x", "*int") && has_form("anything", "")));
-  for (const char* good : {"2026-11-24T22:00:00Z", "2024-02-29T00:00:00", "2026-11-24T22:00:00.5+01:30"})
+  CHECK((has_form("99999999999999999999999", "nonNegativeInteger") && !has_form("-1", "nonNegativeInteger")));
+  CHECK((form_in_words("*int") == "a list of int" && form_in_words("a|b") == "one of a, b"));
+  CHECK((number_of(" +1.5 ") == 1.5 && !number_of("INF") && !number_of("1e999") && !number_of("")));
+  for (const char* good : {"2026-11-24T22:00:00Z", "2024-02-29T00:00:00", "2026-11-24T22:00:00.5+01:30",
+                           "12026-11-24T24:00:00.000-14:00", "-0044-03-15T12:00:00Z"})
     CHECK(has_form(good, "dateTime"));
   for (const char* bad : {"2026-11-24", "2026-11-24 22:00:00Z", "2026-13-01T00:00:00Z", "2025-02-29T00:00:00Z",
                           "2026-11-24T24:00:01Z", "2026-11-24T22:60:00Z", "2026-11-24T22:00:00.Z",
-                          "2026-11-24T22:00:00+1:30", "2026-11-24T22:00:00+15:00", "today", ""})
+                          "2026-11-24T22:00:00+1:30", "2026-11-24T22:00:00+15:00", "2026-11-24T22:00:00+14:30",
+                          "02026-11-24T22:00:00Z", "0000-11-24T22:00:00Z", "2026-11-24T24:00:00.1Z", "today", ""})
     CHECK_FALSE(has_form(bad, "dateTime"));
+  for (const char* good : {"3.0", "3.0.2", "3.1", "3.0-beta.1", "3.0.2-x"}) CHECK(is_version_3(good));
+  for (const char* bad : {"3", "3.", "3.0.", "3.00", "3.0.abc", "3.0-", "2.0", "3.0.2.1"})
+    CHECK_FALSE(is_version_3(bad));
+}
+
+TEST_CASE("units: names follow the grammar of structured names") {
+  for (const char* good : {"v", "_v2", "vehicle.engine.speed", "pipe[3,4].T[14]", "der(x)", "der(pipe[3,4].T[14],2)",
+                           "robot.axis.'motor #234'", "'a\\'b'.c"})
+    CHECK_MESSAGE(is_structured_name(good), good);
+  for (const char* bad :
+       {"",      "2v",      "v.",      ".v",       "v..w",    "v[", "v[]", "v[1,]",  "v[x]", "der(", "der()",
+        "der(x", "der((x)", "der(x,)", "der(x,y)", "der(( 1", "''", "'a",  "'a\\q'", "a'b'", "a b",  "m\xc3\xa4"})
+    CHECK_FALSE_MESSAGE(is_structured_name(bad), bad);
+  CHECK((is_c_name("four_bar2") && !is_c_name("2a") && !is_c_name("a.b") && !is_c_name("der(a)") && !is_c_name("")));
 }
 
 TEST_CASE("units: FMI 3.0, elements and attributes that the schema does not allow") {
   const Description unit(FmiVersion::fmi3);
   unit.breaks("modelName=", "modelname=", "2.4.1: <fmiModelDescription>: has no attribute modelname");
   unit.breaks("modelName=", "modelname=", "2.4.1: <fmiModelDescription>: attribute modelName is missing");
-  unit.breaks(R"(modelName="cart_pole")", R"(modelName="a" modelName="b")",
-              "2.4.1: <fmiModelDescription>: attribute modelName stands there twice");
   unit.breaks("DefaultExperiment", "Experiment", "2.4.1: <Experiment> is no element of fmiModelDescription");
   unit.breaks("<ModelStructure>", "<DefaultExperiment/><ModelStructure>",
               "2.4.1: <DefaultExperiment> stands behind <ModelVariables>, the order is fixed");
@@ -103,25 +134,24 @@ TEST_CASE("units: FMI 3.0, elements and attributes that the schema does not allo
   unit.breaks(R"(<Float64 name="angle")", R"(<Float65 name="angle")",
               "2.4.7: <Float65> is no element of ModelVariables");
   unit.breaks(R"(Step="true")", R"(Step="yes")",
-              R"(Co-Simulation Schema: <CoSimulation>: mightReturnEarlyFromDoStep = "yes" is not of the form boolean)");
+              R"(Co-Simulation Schema: <CoSimulation>: mightReturnEarlyFromDoStep = "yes" is not boolean)");
   unit.breaks("generationDateAndTime=", R"(generationDateAndTime="now" author=)",
-              R"(2.4.1: <fmiModelDescription>: generationDateAndTime = "now" is not of the form dateTime)");
+              R"(2.4.1: <fmiModelDescription>: generationDateAndTime = "now" is not dateTime)");
   unit.breaks(
       R"(causality="input")", R"(causality="inward")",
-      R"(2.4.7: <Float64> "force": causality = "inward" is not of the form parameter|calculatedParameter|input|output|local|independent|structuralParameter)");
+      R"(2.4.7: <Float64> "force": causality = "inward" is not one of parameter, calculatedParameter, input, output, local, independent, structuralParameter)");
   unit.breaks(R"(valueReference="11")", R"(valueReference="-11")",
-              R"(2.4.7: <Float64> "rail_friction": valueReference = "-11" is not of the form unsignedInt)");
+              R"(2.4.7: <Float64> "rail_friction": valueReference = "-11" is not unsignedInt)");
   unit.breaks(R"(unit="rad" />)", R"(unit="rad" minimum="1" />)",
               R"(2.4.7: <Float64> "angle": has no attribute minimum)");
   unit.breaks("<Dimension start=\"3\" />", "<Dimension start=\"3.5\" />",
-              R"(2.4.7: <Dimension>: start = "3.5" is not of the form unsignedLong)");
+              R"(2.4.7: <Dimension>: start = "3.5" is not unsignedLong)");
   unit.breaks(R"(<BaseUnit kg="1")", R"(<BaseUnit g="1")", "2.4.3: <BaseUnit>: has no attribute g");
-  unit.breaks(R"(<BaseUnit kg="1")", R"(<BaseUnit kg="1.5")",
-              R"(2.4.3: <BaseUnit>: kg = "1.5" is not of the form int)");
+  unit.breaks(R"(<BaseUnit kg="1")", R"(<BaseUnit kg="1.5")", R"(2.4.3: <BaseUnit>: kg = "1.5" is not int)");
   unit.breaks(R"(<Output valueReference="1" dependencies="" />)", R"(<Output valueReference="1" dependencies="x" />)",
-              R"(2.4.8: <Output>: dependencies = "x" is not of the form *unsignedInt)");
+              R"(2.4.8: <Output>: dependencies = "x" is not a list of unsignedInt)");
   // what tools and layered standards add
-  unit.keeps("<CoSimulation ", R"(<CoSimulation xcp:version="1" )");
+  unit.keeps("<CoSimulation ", R"(<CoSimulation xmlns:xcp="urn:xcp" xcp:version="1" )");
   unit.keeps(
       "</ModelStructure>",
       R"(</ModelStructure><Annotations><Annotation type="tool"><any x="1">text</any></Annotation></Annotations>)");
@@ -228,9 +258,9 @@ TEST_CASE("units: FMI 3.0, what variables, types, units and the structure say of
       R"(2.4.7: variable "bodies.cart.position": a dimension is no constant and no structural parameter of type UInt64)");
   // the structure
   unit.breaks(R"(<Output valueReference="1" )", R"(<Output valueReference="99" )",
-              R"(2.4.8: <Output> "99" is no variable)");
+              R"(2.4.8: output "99" is no variable)");
   unit.breaks(R"(<Output valueReference="1" )", R"(<Output valueReference="2" )",
-              R"(2.4.8: <Output> "angle_rate": stands there twice)");
+              R"(2.4.8: output "angle_rate": stands there twice)");
   unit.breaks(R"(<Output valueReference="1" )", R"(<Output valueReference="0" )",
               R"(2.4.8: "force" is listed as an output and is none)");
   unit.breaks(R"(<Output valueReference="1" dependencies="" />)", "",
@@ -238,12 +268,12 @@ TEST_CASE("units: FMI 3.0, what variables, types, units and the structure say of
   unit.breaks(R"(<InitialUnknown valueReference="1" />)", "",
               R"(2.4.8: "angle" is missing among the initial unknowns)");
   unit.breaks(R"(dependencies="")", R"(dependencies="98")",
-              R"(2.4.8: <Output> "angle": depends on "98", which is no variable)");
-  unit.breaks(R"(dependencies="")", R"(dependencies="0 0")", R"(2.4.8: <Output> "angle": depends on "0" twice)");
+              R"(2.4.8: output "angle": depends on "98", which is no variable)");
+  unit.breaks(R"(dependencies="")", R"(dependencies="0 0")", R"(2.4.8: output "angle": depends on "force" twice)");
   unit.breaks(R"(dependencies="")", R"(dependencies="0" dependenciesKind="fixed fixed")",
-              R"(2.4.8: <Output> "angle": has 2 kinds of 1 dependencies)");
+              R"(2.4.8: output "angle": has 2 kinds of 1 dependencies)");
   unit.breaks(R"(dependencies="")", R"(dependenciesKind="fixed")",
-              R"(2.4.8: <Output> "angle": dependenciesKind without dependencies)");
+              R"(2.4.8: output "angle": dependenciesKind without dependencies)");
   unit.breaks(R"(<InitialUnknown valueReference="1" />)", R"(<ContinuousStateDerivative valueReference="2" />)",
               R"(2.4.8: "angle_rate" is listed as a derivative and says not of what)");
   // the whole
@@ -267,7 +297,7 @@ TEST_CASE("units: FMI 2.0, what its schema and its rules do not allow") {
   unit.breaks("canGetAndSetFMUstate", "canGetAndSetFMUState",
               "4.3.1: <CoSimulation>: has no attribute canGetAndSetFMUState");
   unit.breaks(R"(canSerializeFMUstate="true")", R"(canSerializeFMUstate="yes")",
-              R"(4.3.1: <CoSimulation>: canSerializeFMUstate = "yes" is not of the form boolean)");
+              R"(4.3.1: <CoSimulation>: canSerializeFMUstate = "yes" is not boolean)");
   unit.breaks(R"(<Real unit="rad" />)", "",
               R"(2.2.7: <ScalarVariable> "angle": <Real>, <Integer>, <Boolean>, <String>, <Enumeration> is missing)");
   unit.breaks(
@@ -302,13 +332,205 @@ TEST_CASE("units: FMI 2.0, what its schema and its rules do not allow") {
   unit.breaks(types, R"(<TypeDefinitions><SimpleType name="t"/></TypeDefinitions>)" + types,
               R"(2.2.3: <SimpleType> "t": <Real>, <Integer>, <Boolean>, <String>, <Enumeration> is missing)");
   unit.breaks(R"(<Unknown index="2" dependencies="" />)", R"(<Unknown index="2" dependencies="12 1" />)",
-              R"(2.2.8: <Outputs> "angle": dependencies are not in ascending order)");
+              R"(2.2.8: output "angle": dependencies are not in ascending order)");
   unit.breaks(R"(<Unknown index="2" dependencies="" />)", R"(<Unknown index="0" dependencies="" />)",
-              R"(2.2.8: <Outputs> "0" is no variable)");
+              R"(2.2.8: output "0" is no variable)");
   unit.breaks(R"(<Unknown index="2" />)", R"(<Unknown index="3" />)",
-              R"(2.2.8: <InitialUnknowns> "angle_rate": stands there twice)");
+              R"(2.2.8: initial unknown "angle_rate": stands there twice)");
   unit.breaks("<InitialUnknowns>", R"(<InitialUnknowns><Unknown index="12" />)",
-              R"(2.2.8: <InitialUnknowns> "angle": is not in ascending order)");
+              R"(2.2.8: initial unknown "angle": is not in ascending order)");
   unit.breaks(R"(stopTime="10")", R"(stopTime="10" tolerance="0")",
               "2.2.5: <DefaultExperiment>: tolerance is not above zero");
+}
+
+TEST_CASE("units: what is no XML is refused with its place") {
+  const Description unit(FmiVersion::fmi3);
+  unit.refuses(R"(modelName="cart_pole")", R"(modelName="a" modelName="b")", "duplicate attribute in line 2");
+  unit.refuses("<ModelStructure>", "<ModelStructure>&unknown;", "undefined entity in line");
+  unit.refuses("</fmiModelDescription>", "</fmiModelDescription><second/>", "junk after document element in line");
+  unit.refuses("</fmiModelDescription>", "", "no element found in line");
+  unit.refuses(R"(modelName="cart_pole")", "modelName=\"\xff\"", "is not UTF-8 text");
+  unit.refuses("<CoSimulation ", R"(<CoSimulation xcp:version="1" )", "unbound prefix in line");
+  unit.refuses("<fmiModelDescription", R"(<!DOCTYPE a [<!ENTITY b "c">]><fmiModelDescription)",
+               "a document type with definitions, which are not read here in line 2");
+  unit.refuses(R"(fmiVersion="3.0)", R"(fmiVersion="3.x)", "FMI 2.0 and 3.0 are known here");
+  unit.breaks(R"(encoding="UTF-8")", R"(encoding="ISO-8859-1")", R"(2.4.1: the encoding is UTF-8, not "ISO-8859-1")");
+  unit.keeps(R"(encoding="UTF-8")", R"(encoding="utf-8")");
+  unit.keeps("<fmiModelDescription", R"(<!DOCTYPE a><!-- text --><?tool x?><fmiModelDescription)");
+  unit.keeps(R"(fmiVersion="3.0)", R"(fmiVersion="3.0-beta.2)");
+}
+
+TEST_CASE("units: FMI 3.0, declared types, clocks, states and what depends on what") {
+  const Description unit(FmiVersion::fmi3);
+  const std::string end = "</ModelVariables>", types = "<LogCategories>", begin_of_structure = "\n  <ModelStructure>";
+  const auto with = [&](const std::string& variable, const std::string& listed = {}) {
+    return variable + end + begin_of_structure + listed;
+  };
+  const auto breaks = [&](const std::string& text, const std::string& expected) {
+    unit.breaks(end + begin_of_structure, text, expected);
+  };
+  const auto keeps = [&](const std::string& text) { unit.keeps(end + begin_of_structure, text); };
+  // declared types
+  const std::string type = R"(<TypeDefinitions><Float64Type name="t" unit="N" max="3"/>)"
+                           R"(<EnumerationType name="gear"><Item name="low" value="1"/><Item name="high" value="4"/>)"
+                           R"(</EnumerationType></TypeDefinitions>)";
+  const auto in_types = [&](const std::string& text) {
+    return unit.with(types, type + types).with("<ModelVariables>", "<ModelVariables>" + text);
+  };
+  in_types(R"(<Float64 name="a" valueReference="99" causality="parameter" declaredType="t" start="4"/>)")
+      .breaks("", "", R"(2.4.7: variable "a": start lies outside min and max)");
+  in_types(R"(<Float64 name="a" valueReference="99" causality="parameter" declaredType="t" max="5" start="4"/>)")
+      .keeps("", "");
+  in_types(R"(<Enumeration name="a" valueReference="99" causality="parameter" declaredType="gear" start="2"/>)")
+      .breaks("", "", R"(2.4.7: variable "a": start 2 is no item of its type)");
+  in_types(R"(<Enumeration name="a" valueReference="99" causality="parameter" declaredType="gear" start="4"/>)")
+      .keeps("", "");
+  in_types(R"(<Float64 name="t" valueReference="99"/>)")
+      .breaks("", "", R"(2.4.7: variable "t": another one has this name)");
+  unit.breaks(types, R"(<TypeDefinitions><Int8Type name="a" min="2" max="1"/></TypeDefinitions>)" + types,
+              R"(2.4.4: type "a": min is above max)");
+  unit.breaks(R"(start="4")", R"(start=" +41 ")", R"(2.4.7: variable "rail_friction": start lies outside min and max)");
+  // texts and sizes
+  breaks(
+      with(
+          R"(<String name="a" valueReference="99" causality="parameter"><Start value="x"/><Start value="y"/></String>)"),
+      R"(2.4.7: variable "a": has 2 start values for 1 elements)");
+  keeps(with(R"(<Binary name="a" valueReference="99" maxSize="99999999999999999999999"/>)"));
+  breaks(with(R"(<UInt64 name="n" valueReference="98" causality="structuralParameter" start="0"/>)"
+              R"(<Float64 name="a" valueReference="99"><Dimension valueReference="98"/></Float64>)"),
+         R"(2.4.7: variable "a": a dimension is zero at the start, which "n" says)");
+  breaks(
+      with(
+          R"(<UInt64 name="n" valueReference="98" causality="structuralParameter" start="1"><Dimension start="2"/></UInt64>)"),
+      R"(2.4.7: variable "n": a structural parameter has no dimension)");
+  // clocks
+  const std::string clock =
+      R"(<Clock name="c" valueReference="98" causality="input" intervalVariability="triggered"/>)";
+  const auto clocked = [&](const std::string& variables, const std::string& listed = {}) {
+    return with(clock + variables, listed);
+  };
+  unit.with(end + begin_of_structure,
+            clocked(R"(<Int32 name="z" valueReference="97" variability="discrete" clocks="98" previous="96" )"
+                    R"(initial="exact" start="0"/><Int32 name="y" valueReference="96" clocks="98"/>)"))
+      .keeps(R"(<InitialUnknown valueReference="1")",
+             R"(<ClockedState valueReference="97"/><InitialUnknown valueReference="1")");
+  breaks(clocked(R"(<Int32 name="z" valueReference="97" variability="discrete" clocks="98"/>)",
+                 R"(<ClockedState valueReference="97"/>)"),
+         R"(2.4.8: "z" is listed as a clocked state and has no previous value)");
+  breaks(clocked(R"(<Int32 name="z" valueReference="97" previous="97" clocks="98"/>)"),
+         R"(2.4.7: variable "z": is its own previous value)");
+  breaks(clocked(R"(<Int32 name="z" valueReference="97" previous="13"/>)"),
+         R"(2.4.7: variable "z": has a previous value and is not discrete with a clock)");
+  breaks(clocked(R"(<Int32 name="z" valueReference="97" previous="13" clocks="98"/>)"
+                 R"(<Int32 name="y" valueReference="96" previous="13" clocks="98"/>)"),
+         R"(2.4.7: variable "y": its previous value is that of another one)");
+  breaks(clocked(R"(<Float64 name="z" valueReference="97" variability="continuous" clocks="98"/>)"),
+         R"(2.4.7: variable "z": what clocks drive is discrete or tunable, not "continuous")");
+  breaks(
+      with(R"(<Clock name="c" valueReference="98" causality="input" intervalVariability="triggered" previous="1"/>)"),
+      R"(2.4.7: <Clock> "c": has no attribute previous)");
+  breaks(with(R"(<Clock name="c" valueReference="98" causality="input" intervalVariability="constant"/>)"),
+         R"(2.4.7: variable "c": a clock with a constant or fixed interval needs its length)");
+  breaks(
+      with(
+          R"(<Clock name="c" valueReference="98" causality="input" intervalVariability="fixed" intervalDecimal="0"/>)"),
+      R"(2.4.7: variable "c": the interval of a clock is not above zero)");
+  breaks(
+      with(
+          R"(<Clock name="c" valueReference="98" causality="input" intervalVariability="fixed" intervalCounter="2"/>)"),
+      R"(2.4.7: variable "c": intervalCounter without resolution)");
+  keeps(with(
+      R"(<Clock name="c" valueReference="98" causality="input" intervalVariability="fixed" intervalDecimal="0.1"/>)"));
+  breaks(with(R"(<Clock name="c" valueReference="98" causality="parameter" intervalVariability="triggered"/>)"),
+         R"(2.4.7: variable "c": a clock is input, output or local, not "parameter")");
+  // states and derivatives
+  const std::string state =
+      R"(<Float64 name="x" valueReference="97"/><Float64 name="v" valueReference="98" derivative="97"/>)";
+  const std::string derivative = R"(<ContinuousStateDerivative valueReference="98"/>)";
+  const auto listed = [&](const std::string& unknowns) {
+    return unit.with(end + begin_of_structure, with(state))
+        .with(R"(<InitialUnknown valueReference="1")", derivative + unknowns + R"(<InitialUnknown valueReference="1")");
+  };
+  const std::string both = R"(<InitialUnknown valueReference="97"/><InitialUnknown valueReference="98"/>)";
+  listed(both).keeps("", "");
+  listed(R"(<InitialUnknown valueReference="98"/>)")
+      .breaks("", "", R"(2.4.8: "x" is missing among the initial unknowns)");
+  listed(R"(<InitialUnknown valueReference="97"/>)")
+      .breaks("", "", R"(2.4.8: "v" is missing among the initial unknowns)");
+  listed(both + R"(<InitialUnknown valueReference="0"/>)")
+      .breaks("", "", R"(2.4.8: "force" is listed as an initial unknown and is none)");
+  listed(both).keeps(R"(dependencies="")", R"(dependencies="97 0 11")");
+  listed(both).breaks(R"(dependencies="")", R"(dependencies="98")",
+                      R"(2.4.8: output "angle": depends on "v", which is unknown itself)");
+  unit.breaks(R"(<InitialUnknown valueReference="1" />)", R"(<InitialUnknown valueReference="1" dependencies="2" />)",
+              R"(2.4.8: initial unknown "angle": depends on "angle_rate", which is unknown itself)");
+  unit.keeps(R"(<InitialUnknown valueReference="1" />)",
+             R"(<InitialUnknown valueReference="1" dependencies="0 11" dependenciesKind="dependent constant" />)");
+  unit.breaks(R"(<InitialUnknown valueReference="1" />)",
+              R"(<InitialUnknown valueReference="1" dependencies="11" dependenciesKind="tunable" />)",
+              R"(2.4.8: initial unknown "angle": its dependencies are dependent or constant, not tunable)");
+  unit.breaks("</ModelStructure>", R"(<EventIndicator valueReference="13"/></ModelStructure>)",
+              R"(2.4.8: "rigstep.step_status" is listed as an event indicator and is no continuous float)");
+  // the rest of the attributes
+  unit.breaks(R"(start="4")", R"(start="4" intermediateUpdate="true")",
+              R"(2.4.7: variable "rail_friction": a parameter has no intermediateUpdate)");
+  unit.breaks(R"(start="4")", R"(start="4" canHandleMultipleSetPerTimeInstant="true")",
+              R"(2.4.7: variable "rail_friction": canHandleMultipleSetPerTimeInstant is for inputs)");
+  unit.breaks("<CoSimulation ", R"(<ModelExchange modelIdentifier="../evil"/><CoSimulation )",
+              R"(Model Exchange Schema: modelIdentifier "../evil" is no name of C)");
+  unit.breaks("<UnitDefinitions>", R"(<ScheduledExecution/><UnitDefinitions>)",
+              "Scheduled Execution Schema: <ScheduledExecution>: attribute modelIdentifier is missing");
+  unit.breaks(R"(<BaseUnit rad="1" />)", R"(<BaseUnit rad="1"/><DisplayUnit name="i" inverse="true" offset="1"/>)",
+              R"(2.4.3: unit "rad": display unit "i" is inverse and has an offset)");
+}
+
+TEST_CASE("units: FMI 2.0, defaults, aliases, states and what depends on what") {
+  const Description unit(FmiVersion::fmi2);
+  const std::string end = "</ModelVariables>", types = "<LogCategories>";
+  const auto variable = [&](const std::string& attributes, const std::string& type) {
+    return "<ScalarVariable name=\"added\" " + attributes + ">" + type + "</ScalarVariable>" + end;
+  };
+  unit.breaks(end, variable(R"(valueReference="99" causality="parameter")", R"(<Real start="1"/>)"),
+              R"(2.2.7: variable "added": a parameter is fixed or tunable, not "continuous")");
+  unit.breaks(end, variable(R"(valueReference="99")", "<Integer/>"),
+              R"(2.2.7: variable "added": only real variables are continuous)");
+  unit.breaks("<CoSimulation ", R"(<CoSimulation tool:x="1" xmlns:tool="urn:x" )",
+              "4.3.1: <CoSimulation>: has no attribute tool:x");
+  unit.keeps(
+      "<fmiModelDescription ",
+      R"(<fmiModelDescription xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:noNamespaceSchemaLocation="x" )");
+  unit.breaks(R"(canGetAndSetFMUstate="true")", "", "4.3.1: canSerializeFMUstate without canGetAndSetFMUstate");
+  // aliases
+  const std::string constant =
+      R"(<ScalarVariable name="k" valueReference="98" variability="constant"><Real start="1"/></ScalarVariable>)";
+  unit.keeps(end, constant + variable(R"(valueReference="98" variability="constant")", R"(<Real start="1.0"/>)"));
+  unit.breaks(end, constant + variable(R"(valueReference="98" variability="constant")", R"(<Real start="2"/>)"),
+              R"(2.2.7: variable "added": is another constant than its alias "k")");
+  unit.breaks(end, constant + variable(R"(valueReference="98" initial="calculated")", "<Real/>"),
+              R"(2.2.7: variable "added": changes and has a constant alias "k")");
+  unit.breaks(end, variable(R"(valueReference="0" initial="exact")", R"(<Real unit="N" start="0"/>)"),
+              R"(2.2.7: variable "added": and its alias "force" both have a start value)");
+  const std::string gear = R"(<TypeDefinitions><SimpleType name="gear"><Enumeration><Item name="low" value="1"/>)"
+                           R"(</Enumeration></SimpleType></TypeDefinitions>)";
+  unit.with(types, gear + types)
+      .breaks(
+          end,
+          R"(<ScalarVariable name="i" valueReference="98" causality="input" variability="discrete"><Integer start="1"/></ScalarVariable>)" +
+              variable(R"(valueReference="98" causality="input" variability="discrete")",
+                       R"(<Enumeration declaredType="gear" start="1"/>)"),
+          R"(2.2.7: variable "added": and its alias "i" can both be set)");
+  // states: variables 30 and 31 of the list
+  const std::string state = R"(<ScalarVariable name="x" valueReference="98"><Real/></ScalarVariable>)"
+                            R"(<ScalarVariable name="v" valueReference="99"><Real derivative="30"/></ScalarVariable>)";
+  const Description with_state =
+      unit.with(end, state + end)
+          .with("<InitialUnknowns>", R"(<Derivatives><Unknown index="31"/></Derivatives><InitialUnknowns>)");
+  with_state.keeps("</InitialUnknowns>", R"(<Unknown index="30"/><Unknown index="31"/></InitialUnknowns>)");
+  with_state.breaks("", "", R"(2.2.8: "x" is missing among the initial unknowns)");
+  unit.breaks("</InitialUnknowns>", R"(<Unknown index="99"/></InitialUnknowns>)",
+              R"(2.2.8: initial unknown "99" is no variable)");
+  unit.breaks("<InitialUnknowns>", R"(<InitialUnknowns><Unknown index="1"/>)",
+              R"(2.2.8: "force" is listed as an initial unknown and is none)");
+  unit.breaks(R"(<Unknown index="2" dependencies="" />)", R"(<Unknown index="2" dependencies="3" />)",
+              R"(2.2.8: output "angle": depends on "angle_rate", which is unknown itself)");
 }
