@@ -65,6 +65,7 @@ std::unique_ptr<Subject> subject_of(const ViewOptions& options) {
     live.target = parse_target(sources.front());
     live.target.key_file = key_file;
     live.control = options.page.control;
+    live.stop = &interrupted;
     return std::make_unique<LiveSubject>(live);
   }
   if (is_recording(sources.front())) return std::make_unique<RecordingSubject>(sources);
@@ -91,7 +92,13 @@ int serve_page(ViewOptions& options) {
   if (options.page.control && options.page.token.empty())
     throw config::ConfigError("--control: needs a token: give --token-file");
   watch_interrupts();
-  const std::unique_ptr<Subject> subject = subject_of(options);
+  std::unique_ptr<Subject> subject;
+  try {
+    subject = subject_of(options);
+  } catch (const Error&) {
+    if (interrupted) return interrupted_exit_code();
+    throw;
+  }
   PageServer server(options.page, *subject);
   print_text("{}\n", server.link_with_token());
   std::fflush(stdout);

@@ -93,7 +93,7 @@ struct LiveSubject::Shown {
 
 LiveSubject::LiveSubject(LiveOptions options) : options_(std::move(options)) {
   if (options_.mechanism.empty()) {
-    RigClient client(observer_of(options_.target));
+    RigClient client(observer_of(options_.target), options_.stop);
     take_up(client);
   } else {
     show(std::make_unique<Shown>(load_mechanism_file(options_.mechanism), std::vector<std::string>()));

@@ -23,16 +23,17 @@
 namespace rigstep::server {
 
 struct LiveOptions {
-  StatusTarget target;                   // with the key file, where the server has keys
-  std::string mechanism = {};            // file of what runs there; empty: the server is asked for it
-  bool control = false;                  // the page may be permitted to operate
-  std::vector<InputPolicy> limits = {};  // (input channels) of the rig file; empty: not known
+  StatusTarget target;                      // with the key file, where the server has keys
+  std::string mechanism = {};               // file of what runs there; empty: the server is asked for it
+  bool control = false;                     // the page may be permitted to operate
+  std::vector<InputPolicy> limits = {};     // (input channels) of the rig file; empty: not known
+  const std::atomic<bool>* stop = nullptr;  // the server is asked for its mechanism no longer when it becomes true
 };
 
 class LiveSubject : public Subject {
  public:
-  // Throws MechanismFileError; without a file NetworkError, too. With one, a server that does not answer is waited for,
-  // and that is told at the page.
+  // Throws MechanismFileError; without a file NetworkError, too, and either where it was stopped. With one, a server
+  // that does not answer is waited for, and that is told at the page.
   explicit LiveSubject(LiveOptions options);
   ~LiveSubject() override;
 

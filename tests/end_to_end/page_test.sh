@@ -24,6 +24,7 @@ expect 2 "$RIGSTEP" view four_bar.textproto --page-address somewhere && says err
 expect 2 "$RIGSTEP" view four_bar.textproto --token-file /dev/null && says err 'is no file'
 expect 2 "$RIGSTEP" view four_bar.textproto --control && says err 'needs a token'
 expect 5 "$RIGSTEP" view 127.0.0.1:1 --page-port 0 && says err '127.0.0.1:1'
+expect 130 timeout --preserve-status --signal=INT 0.5 "$RIGSTEP" view 127.0.0.1:1 --page-port 0 # does not wait on
 expect 3 "$RIGSTEP" view nowhere.textproto
 expect 2 "$RIGSTEP" view four_bar.textproto full_car.textproto --page-port 0 && says err 'only recordings'
 expect 2 "$RIGSTEP" view 127.0.0.1:1 four_bar.textproto --page-port 0 && says err 'one live server'

@@ -220,8 +220,25 @@ function showAlarms(motion: Motion): void {
 function showMotion(motion: Motion): void {
   view.place(motion);
   showAlarms(motion);
-  byId("clock").textContent = scene?.kind === "recording" ? `${motion.time.toFixed(4)} s · step ${motion.step}` : `${motion.time.toFixed(3)} s`;
+  timeShown = false;
   inspector.update(motion, performance.now());
+}
+
+let timeShown = true;
+let timeDue = 0;
+
+// The time beside the scene, as text, slider and line in the plots. Without a graphics processor a change outside of the
+// scene takes the browser as long as the scene itself: then a few times a second.
+function showTime(now: number): void {
+  const motion = view.motion;
+  if (timeShown || now < timeDue || motion === null) return;
+  timeShown = true;
+  timeDue = now + (view.software ? 200 : 0);
+  if (scene?.kind === "recording") {
+    byId("clock").textContent = `${motion.time.toFixed(4)} s · step ${motion.step}`;
+    slider.value = String(player.time);
+    plots.setNow(player.time);
+  } else byId("clock").textContent = `${motion.time.toFixed(3)} s`;
 }
 
 function showInstant(): void {
@@ -229,8 +246,6 @@ function showInstant(): void {
   if (motion === null) return;
   showMotion(motion);
   view.setGhost(player.motion(1)?.poses ?? null);
-  slider.value = String(player.time);
-  plots.setNow(player.time);
 }
 
 let loading: Promise<void> = Promise.resolve();
@@ -329,6 +344,7 @@ function frame(now: number, before: number): void {
     showMotion(newest);
     newest = null;
   }
+  showTime(now);
   updatePlots(now);
 }
 

@@ -156,7 +156,8 @@ export class SceneView {
     content.connections.place(content.posture);
     for (const batch of content.batches.all()) batch.changed();
     content.marks.place(content.posture, motion, this.shown);
-    byId("scale").dataset["forces"] = content.arrows.place(content.posture, motion, this.shown);
+    const forces = content.arrows.place(content.posture, motion, this.shown);
+    if (byId("scale").dataset["forces"] !== forces) byId("scale").dataset["forces"] = forces;
     if (this.looksFirst !== null) this.lookFrom(this.looksFirst());
     this.looksFirst = null;
     this.dirty = true;
