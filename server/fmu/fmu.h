@@ -46,7 +46,7 @@ struct FmuVariable {
 struct Fmu {
   FmiVersion version = FmiVersion::fmi3;
   std::string model_name, token, model_identifier;
-  std::string encoding;  // that the description declares; empty: none
+  std::string version_text, encoding;  // that the description declares; empty: none
   bool can_save_state = false;
   double step_size = 0.0, stop_time = 0.0;  // of the default experiment [s]; 0: left out
   double internal_step = 0.0;               // fixed, FMI 3.0 [s]; 0: left out

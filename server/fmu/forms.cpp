@@ -28,6 +28,7 @@ std::string_view without_plus(std::string_view text) {
 template <class T>
 bool is_whole_number(std::string_view text) {
   text = without_plus(text);
+  if (text.starts_with('-') && text.size() > 1 && text.find_first_not_of('0', 1) == text.npos) return true;
   T value{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   return error == std::errc() && end == text.data() + text.size();

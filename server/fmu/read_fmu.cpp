@@ -108,7 +108,7 @@ Fmu read_fmu(const fs::path& folder, const Extracted& extracted) {
   pugi::xml_document document;
   Fmu fmu;
   const pugi::xml_node root = read_xml(folder, "modelDescription.xml", "fmiModelDescription", document, fmu.encoding);
-  const std::string version = text_of(root, "fmiVersion");
+  const std::string version = fmu.version_text = text_of(root, "fmiVersion");
   if (version == "2.0" || is_version_3(version))
     fmu.version = version == "2.0" ? FmiVersion::fmi2 : FmiVersion::fmi3;
   else
@@ -131,7 +131,7 @@ Fmu read_fmu(const fs::path& folder, const Extracted& extracted) {
   for (const pugi::xml_node node : root.child("ModelVariables").children())
     if (node.type() == pugi::node_element) fmu.variables.push_back(variable_of(node, fmu.version));
   check_description(root, fmu, rules);
-  check_files(extracted, fmu, rules);
+  check_files(root, extracted, fmu, rules);
   if (fmu.version == FmiVersion::fmi3 && fs::exists(folder / kTerminalsFile)) {
     pugi::xml_document terminals;
     std::string encoding;

@@ -58,10 +58,9 @@ const char* clause(FmiVersion version, Rule rule) {
 
 void check_root(pugi::xml_node root, const Fmu& fmu, Rules& rules) {
   const bool is_2 = fmu.version == FmiVersion::fmi2;
-  if (fmu.model_name.empty()) rules.broken(Rule::root, "modelName is empty");
-  if (fmu.token.empty()) rules.broken(Rule::root, is_2 ? "guid is empty" : "instantiationToken is empty");
-  if (!fmu.encoding.empty() && !is_utf_8(fmu.encoding))
-    rules.broken(Rule::root, "the encoding is UTF-8, not " + in_quotes(fmu.encoding));
+  if (!is_utf_8(fmu.encoding))
+    rules.broken(Rule::root, fmu.encoding.empty() ? "the first line does not say that the encoding is UTF-8"
+                                                  : "the encoding is UTF-8, not " + in_quotes(fmu.encoding));
   for (const auto& [interface, rule] : {std::pair{"ModelExchange", Rule::model_exchange},
                                         {"CoSimulation", Rule::co_simulation},
                                         {"ScheduledExecution", Rule::scheduled_execution}})
@@ -79,9 +78,6 @@ void check_root(pugi::xml_node root, const Fmu& fmu, Rules& rules) {
 }
 
 void check_experiment(pugi::xml_node experiment, Rules& rules) {
-  for (const char* const name : {"tolerance", "stepSize"})
-    if (const std::optional<double> value = number_in(experiment, name); value && *value <= 0.0)
-      rules.broken(Rule::experiment, fmt::format("<DefaultExperiment>: {} is not above zero", name));
   const std::optional<double> stop = number_in(experiment, "stopTime");
   if (stop && *stop < number_in(experiment, "startTime").value_or(0.0))
     rules.broken(Rule::experiment, "<DefaultExperiment>: stopTime is before startTime");
@@ -91,7 +87,9 @@ void check_experiment(pugi::xml_node experiment, Rules& rules) {
 std::set<std::string> check_names(pugi::xml_node list, const char* element, const char* what, Rule rule, Rules& rules) {
   std::set<std::string> names;
   for (const pugi::xml_node node : list.children(element))
-    if (const std::string name = node.attribute("name").value(); !names.insert(name).second)
+    if (const std::string name = text_of(node, "name"); name.empty())
+      rules.broken(rule, fmt::format("a <{}> has no name", element));
+    else if (!names.insert(name).second)
       rules.broken(rule, fmt::format("{} {} is defined twice", what, in_quotes(name)));
   return names;
 }
@@ -101,7 +99,6 @@ void check_units(pugi::xml_node root, Definitions& definitions, Rules& rules) {
   check_names(units, "Unit", "unit", Rule::unit, rules);
   for (const pugi::xml_node unit : units.children("Unit")) {
     const std::string name = unit.attribute("name").value();
-    if (name.empty()) rules.broken(Rule::unit, "a unit has no name");
     definitions.units[name] =
         check_names(unit, "DisplayUnit", ("unit " + in_quotes(name) + ": display unit").c_str(), Rule::unit, rules);
     for (const char* const element : {"BaseUnit", "DisplayUnit"})
@@ -117,6 +114,7 @@ void check_units(pugi::xml_node root, Definitions& definitions, Rules& rules) {
 
 // FMI 2.0: <SimpleType name="..."><Real/></SimpleType>; FMI 3.0: <Float64Type name="..."/>
 void check_types(pugi::xml_node root, FmiVersion version, Definitions& definitions, Rules& rules) {
+  const bool is_structured = text_of(root, "variableNamingConvention") == "structured";
   for (const pugi::xml_node type : root.child("TypeDefinitions").children()) {
     if (type.type() != pugi::node_element) continue;
     const std::string name = type.attribute("name").value(), where = "type " + in_quotes(name);
@@ -126,8 +124,19 @@ void check_types(pugi::xml_node root, FmiVersion version, Definitions& definitio
     const std::string unit = text_of(typed, "unit");
     if (!definitions.types.emplace(name, Definitions::Type{of, typed}).second)
       rules.broken(Rule::type, where + " is defined twice");
-    if (!unit.empty() && definitions.units.count(unit) == 0)
+    if (name.empty()) rules.broken(Rule::type, "a type has no name");
+    if (is_structured && !is_structured_name(name)) rules.broken(Rule::naming, where + ": is no structured name");
+    const auto defined = definitions.units.find(unit);
+    if (!unit.empty() && defined == definitions.units.end())
       rules.broken(Rule::type, where + ": unit " + in_quotes(unit) + " is not defined");
+    const std::string shown = text_of(typed, "displayUnit");
+    if (!shown.empty() && unit.empty())
+      rules.broken(Rule::type, where + ": displayUnit " + in_quotes(shown) + " without a unit");
+    else if (shown != unit && !shown.empty() && defined != definitions.units.end() && defined->second.count(shown) == 0)
+      rules.broken(Rule::type, where + ": displayUnit " + in_quotes(shown) + " is none of its unit");
+    if (of == "Clock")
+      check_interval(
+          where, [&](const char* attribute) { return text_of(typed, attribute); }, Rule::type, rules);
     const std::optional<double> low = number_in(typed, "min"), high = number_in(typed, "max");
     if (low && high && *low > *high) rules.broken(Rule::type, where + ": min is above max");
     check_names(typed, "Item", (where + ": item").c_str(), Rule::type, rules);
@@ -203,24 +212,52 @@ void check_description(pugi::xml_node root, const Fmu& fmu, Rules& rules) {
   check_structure(root.child("ModelStructure"), fmu, numbers, rules);
 }
 
-void check_files(const Extracted& extracted, const Fmu& fmu, Rules& rules) {
+void check_interval(const std::string& where, const std::function<std::string(const char*)>& text, Rule rule,
+                    Rules& rules) {
+  const auto wrong = [&](const std::string& what) { rules.broken(rule, where + ": " + what); };
+  const std::string kind = text("intervalVariability");
+  const bool is_fraction = is_one_of(text("supportsFraction"), {"true", "1"});
+  if (is_one_of(kind, {"constant", "fixed"}) && text("intervalDecimal").empty() && text("intervalCounter").empty())
+    wrong("a clock with a constant or fixed interval needs its length");
+  if (number_of(text("intervalDecimal")).value_or(1.0) <= 0.0 ||
+      number_of(text("intervalCounter")).value_or(1.0) == 0.0)
+    wrong("the interval of a clock is not above zero");
+  if (number_of(text("shiftDecimal")).value_or(0.0) < 0.0) wrong("the shift of a clock is below zero");
+  for (const char* const attribute :
+       {"intervalDecimal", "shiftDecimal", "resolution", "intervalCounter", "shiftCounter"})
+    if (is_one_of(kind, {"changing", "countdown", "triggered"}) && !text(attribute).empty())
+      wrong(fmt::format("a {} clock is not periodic, so it has no {}", kind, attribute));
+  for (const char* const attribute : {"intervalCounter", "shiftCounter"})
+    if (!text(attribute).empty() && !is_fraction) wrong(fmt::format("{} without supportsFraction", attribute));
+  if (!text("intervalCounter").empty() && text("resolution").empty()) wrong("intervalCounter without resolution");
+}
+
+void check_files(pugi::xml_node root, const Extracted& extracted, const Fmu& fmu, Rules& rules) {
+  const bool is_2 = fmu.version == FmiVersion::fmi2;
   const auto has = [&](const std::string& name) { return has_file(extracted, name); };
-  const auto has_folder = [&](const std::string& folder) {
-    return std::any_of(extracted.names.begin(), extracted.names.end(),
-                       [&](const std::string& name) { return name.rfind(folder, 0) == 0; });
+  const auto has_some = [&](const std::string& folder, const std::string& ending = "") {
+    return std::ranges::any_of(
+        extracted.names, [&](const std::string& name) { return name.starts_with(folder) && name.ends_with(ending); });
   };
-  if (!has_folder("binaries/") && !has_folder("sources/"))
-    rules.broken(Rule::archive, "has neither binaries nor sources");
+  const auto wrong = [&](const std::string& text) { rules.broken(Rule::archive, text); };
+  if (!has_some("binaries/") && !has_some("sources/")) wrong("has neither binaries nor sources");
   const std::string binary = fmu.binary().lexically_relative(fmu.folder).string();
-  if (!has(binary))
-    rules.broken(Rule::archive, wire::printable(binary) + " is missing: the unit cannot run on this machine");
-  const std::string licenses = fmu.version == FmiVersion::fmi2 ? "licenses/" : "documentation/licenses/";
-  if (has_folder(licenses) && !has(licenses + "license.txt") && !has(licenses + "license.html") &&
+  if (!has(binary)) wrong(wire::printable(binary) + " is missing: the unit cannot run on this machine");
+  const std::string licenses = is_2 ? "licenses/" : "documentation/licenses/";
+  if (has_some(licenses) && !has(licenses + "license.txt") && !has(licenses + "license.html") &&
       !has(licenses + "license.spdx"))
-    rules.broken(Rule::archive, licenses + " has no license.txt or license.html to begin with");
-  if (has_folder("documentation/") && !has("documentation/index.html") &&
-      !(fmu.version == FmiVersion::fmi3 && has_folder("documentation/licenses/")))
-    rules.broken(Rule::archive, "documentation/ has no index.html to begin with");
+    wrong(licenses + " has no license.txt or license.html to begin with");
+  const bool has_pages = has_some("documentation/", ".html") && !has_some("documentation/licenses/", ".html") &&
+                         !has("documentation/externalDependencies.html");
+  if (has_pages && !has("documentation/index.html")) wrong("documentation/ has no index.html to begin with");
+  for (const pugi::xml_node file : root.child("CoSimulation").child("SourceFiles").children("File"))
+    if (const std::string name = "sources/" + text_of(file, "name"); !has(name))
+      wrong(wire::printable(name) + " is listed and missing");
+  if (is_2) return;
+  if (has_some("sources/") && !has("sources/buildDescription.xml")) wrong("sources/ has no buildDescription.xml");
+  for (const char* const picture : {"terminalsAndIcons/icon", "documentation/diagram"})
+    if (has(std::string(picture) + ".svg") && !has(std::string(picture) + ".png"))
+      wrong(std::string(picture) + ".svg without a .png");
 }
 
 }  // namespace rigstep::server

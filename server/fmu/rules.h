@@ -2,6 +2,7 @@
 // Offline.
 #pragma once
 
+#include <functional>
 #include <initializer_list>
 #include <map>
 #include <optional>
@@ -52,7 +53,7 @@ class Rules {
 void check_description(pugi::xml_node root, const Fmu& fmu, Rules& rules);
 // root: <fmiTerminalsAndIcons>, FMI 3.0.
 void check_terminals(pugi::xml_node root, const Fmu& fmu, const Extracted& extracted, Rules& rules);
-void check_files(const Extracted& extracted, const Fmu& fmu, Rules& rules);
+void check_files(pugi::xml_node root, const Extracted& extracted, const Fmu& fmu, Rules& rules);
 
 // What variables may name.
 struct Definitions {
@@ -78,6 +79,9 @@ class Numbers {
   std::map<std::uint64_t, std::size_t> places_;
 };
 
+// When a clock ticks: FMI 3.0, 2.4.4. node: a clock or its type; where: for messages; text: its attributes.
+void check_interval(const std::string& where, const std::function<std::string(const char*)>& text, Rule rule,
+                    Rules& rules);
 // <ModelVariables>
 void check_variables(pugi::xml_node root, const Fmu& fmu, const Definitions& definitions, const Numbers& numbers,
                      Rules& rules);

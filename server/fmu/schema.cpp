@@ -240,8 +240,13 @@ std::string where_of(pugi::xml_node node) {
 std::string listed(const std::vector<std::string>& names) { return fmt::format("<{}>", fmt::join(names, ">, <")); }
 
 // what any element may have: namespaces, and where its schema is
-bool is_of_xml(std::string_view attribute) {
-  return attribute == "xmlns" || attribute.starts_with("xmlns:") || attribute.starts_with("xsi:");
+bool is_of_xml(pugi::xml_node node, std::string_view attribute) {
+  if (attribute == "xmlns" || attribute.starts_with("xmlns:")) return true;
+  const std::size_t colon = attribute.find(':');
+  if (colon == attribute.npos) return false;
+  const std::string declaration = "xmlns:" + std::string(attribute.substr(0, colon));
+  while (node && !node.attribute(declaration.c_str())) node = node.parent();
+  return text_of(node, declaration.c_str()) == "http://www.w3.org/2001/XMLSchema-instance";
 }
 
 class Walk {
@@ -281,7 +286,7 @@ class Walk {
         if (!has_form(attribute.value(), known->type))
           rules_.broken(rule_, fmt::format("{}: {} = \"{}\" is not {}", where, name, wire::printable(attribute.value()),
                                            form_in_words(known->type)));
-      } else if (!element.takes_any_attribute && !is_of_xml(name)) {
+      } else if (!element.takes_any_attribute && !is_of_xml(node, name)) {
         rules_.broken(rule_, where + ": has no attribute " + wire::printable(name));
       }
     }

@@ -21,7 +21,7 @@ constexpr List kOutputs{"output", "Outputs", "Output"};
 constexpr List kDerivatives{"derivative", "Derivatives", "ContinuousStateDerivative"};
 constexpr List kInitialUnknowns{"initial unknown", "InitialUnknowns", "InitialUnknown", true};
 constexpr List kClockedStates{"clocked state", "", "ClockedState"};
-constexpr List kEventIndicators{"event indicator", "", "EventIndicator"};
+constexpr List kEventIndicators{"event indicator", "", "EventIndicator"};  // what these depend on is free
 
 class Structure {
  public:
@@ -37,8 +37,13 @@ class Structure {
     const std::set<const FmuVariable*> derivatives = variables_in(kDerivatives);
     for (const FmuVariable* const v : derivatives) {
       if (v->derivative.empty()) wrong(*v, "is listed as a derivative and says not of what");
+      if (!v->is_float() || v->variability != "continuous")
+        wrong(*v, "is listed as a derivative and is no continuous float");
       if (const FmuVariable* const state = numbers_.find(v->derivative)) states_.insert(state);
     }
+    for (const FmuVariable* const state : states_)
+      if (!is_one_of(state->causality, {"local", "output"}))
+        wrong(*state, "is a state, which is local or output, not " + in_quotes(state->causality));
     const std::set<const FmuVariable*> outputs = variables_in(kOutputs), unknowns = variables_in(kInitialUnknowns);
     for (const FmuVariable& v : fmu_.variables) {
       const bool is_listed = outputs.count(&v) > 0;
@@ -51,7 +56,9 @@ class Structure {
     for (const FmuVariable* const v : variables_in(kEventIndicators))
       if (!v->is_float() || v->variability != "continuous")
         wrong(*v, "is listed as an event indicator and is no continuous float");
-    for (const List& list : {kOutputs, kDerivatives, kInitialUnknowns, kClockedStates, kEventIndicators})
+      else if (!is_one_of(v->causality, {"local", "output"}))
+        wrong(*v, "is an event indicator, which is local or output, not " + in_quotes(v->causality));
+    for (const List& list : {kOutputs, kDerivatives, kInitialUnknowns, kClockedStates})
       for (const pugi::xml_node node : elements_of(list)) check_dependencies(node, list);
   }
 
@@ -103,6 +110,7 @@ class Structure {
   bool is_known(const FmuVariable& v, const List& list) const {
     if (is_one_of(v.causality, {"input", "independent"})) return true;
     if (list.is_initial) return v.initial == "exact";
+    if (!is_2() && v.variability == "discrete") return true;  // may be a state of a time without clocks
     return v.causality == "parameter" || v.causality == "structuralParameter" || v.type == "Clock" ||
            may_be_known_.count(&v) > 0;
   }
@@ -130,8 +138,11 @@ class Structure {
     if (!unknown.attribute("dependencies")) say("dependenciesKind without dependencies");
     if (kinds.size() != dependencies.size())
       say(fmt::format("has {} kinds of {} dependencies", kinds.size(), dependencies.size()));
+    const FmuVariable* const v = numbers_.find(number_of_element(unknown));
     for (const std::string& kind : kinds)
-      if (list.is_initial && is_one_of(kind, {"fixed", "tunable", "discrete"}))
+      if (kind != "dependent" && v != nullptr && !v->is_float())
+        return say("its dependencies are dependent, as it is no float, not " + kind);
+      else if (list.is_initial && is_one_of(kind, {"fixed", "tunable", "discrete"}))
         return say("its dependencies are dependent or constant, not " + kind);
   }
 

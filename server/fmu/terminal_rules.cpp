@@ -2,11 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
+#include <filesystem>
 #include <map>
 #include <set>
 #include <vector>
 
-#include "server/fmu/forms.h"
 #include "server/fmu/rules.h"
 #include "server/fmu/schema.h"
 
@@ -29,6 +30,20 @@ std::string path_of(pugi::xml_node terminal) {
     path.insert(0, text_of(outer, "name") + ".");
   }
   return "terminal " + in_quotes(path);
+}
+
+// uri: a relative one. The file in the archive that it names: without "." and "..", and with "%20" as a space.
+std::string file_of(const std::string& uri) {
+  std::string path;
+  for (std::size_t i = 0; i < uri.size(); ++i) {
+    unsigned char byte = 0;
+    const char* const digits = uri.data() + i + 1;
+    const bool is_escape =
+        uri[i] == '%' && i + 2 < uri.size() && std::from_chars(digits, digits + 2, byte, 16).ptr == digits + 2;
+    path += is_escape ? static_cast<char>(byte) : uri[i];
+    i += is_escape ? 2 : 0;
+  }
+  return std::filesystem::path(path).lexically_normal().string();
 }
 
 class TerminalRules {
@@ -68,7 +83,7 @@ class TerminalRules {
     if (!is_known_or_of_others(rule, {"plug", "bus", "sequence"}))
       wrong(terminal, "matchingRule " + in_quotes(rule) + " is none");
     if (const pugi::xml_node picture = terminal.child("TerminalGraphicalRepresentation")) {
-      const std::string icon = "terminalsAndIcons/" + text_of(picture, "iconBaseName") + ".png";
+      const std::string icon = file_of("terminalsAndIcons/" + text_of(picture, "iconBaseName") + ".png");
       if (!has_file(extracted_, icon)) wrong(terminal, in_quotes(icon) + " is missing");
     }
   }
@@ -81,9 +96,12 @@ class TerminalRules {
       wrong(terminal, fmt::format("{} {} is no variable", attribute, in_quotes(name)));
       return nullptr;
     }
-    if (!is_one_of(found->second->causality, {"input", "output", "parameter", "calculatedParameter"}))
-      wrong(terminal, in_quotes(name) + " is neither input nor output nor parameter");
     return found->second;
+  }
+
+  void check_causality(pugi::xml_node terminal, const FmuVariable* v) {
+    if (v != nullptr && !is_one_of(v->causality, {"input", "output", "parameter", "calculatedParameter"}))
+      wrong(terminal, in_quotes(v->name) + " is neither input nor output nor parameter");
   }
 
   void check_members(pugi::xml_node terminal) {
@@ -92,13 +110,11 @@ class TerminalRules {
     for (const pugi::xml_node member : terminal.children("TerminalMemberVariable")) {
       const std::string kind = text_of(member, "variableKind"), name = text_of(member, "memberName");
       const FmuVariable* const variable = member_variable(terminal, member, "variableName");
-      if (!is_known_or_of_others(kind, {"signal", "inflow", "outflow"}))
-        wrong(terminal, "variableKind " + in_quotes(kind) + " is none");
+      if (is_one_of(kind, {"signal", "inflow", "outflow"}))
+        check_causality(terminal, variable);  // others define theirs
       if (needs_names && name.empty()) wrong(terminal, "a member has no memberName");
       if (!name.empty() && !names.insert(name).second)
         wrong(terminal, "memberName " + in_quotes(name) + " stands there twice");
-      if (is_flow(member) && variable != nullptr && variable->elements != 1)
-        wrong(terminal, in_quotes(variable->name) + " flows and is no scalar");
     }
   }
 
@@ -108,6 +124,8 @@ class TerminalRules {
     for (const pugi::xml_node member : terminal.children("TerminalStreamMemberVariable")) {
       const FmuVariable* const in = member_variable(terminal, member, "inStreamVariableName");
       const FmuVariable* const out = member_variable(terminal, member, "outStreamVariableName");
+      check_causality(terminal, in);
+      check_causality(terminal, out);
       if (in != nullptr && out != nullptr && in->elements != out->elements)
         wrong(terminal, "a stream has unequal sizes in and out");
       if (flows > 1) wrong(terminal, "has a stream and more than one flow");
@@ -128,8 +146,11 @@ class TerminalRules {
 void check_terminals(pugi::xml_node root, const Fmu& fmu, const Extracted& extracted, Rules& rules) {
   check_schema(root, FmiVersion::fmi3, rules);
   const std::string version = text_of(root, "fmiVersion");
-  if (!is_version_3(version))
+  if (version != fmu.version_text)
     rules.broken(Rule::terminals, "fmiVersion " + in_quotes(version) + " is not that of modelDescription.xml");
+  if (const pugi::xml_node system = root.child("GraphicalRepresentation").child("CoordinateSystem"))
+    if (number_in(system, "x1") >= number_in(system, "x2") || number_in(system, "y1") >= number_in(system, "y2"))
+      rules.broken(Rule::terminals, "<CoordinateSystem>: its first corner is not left of and below its second");
   TerminalRules(fmu, extracted, rules).check(root.child("Terminals"));
 }
 

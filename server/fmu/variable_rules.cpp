@@ -15,6 +15,7 @@ struct Described {
   const FmuVariable& v;
   pugi::xml_node node;  // that holds the attributes of its type
   pugi::xml_node type;  // that its declaredType names; null: none
+  FmiVersion version;
   Rules& rules;
 
   std::string where() const { return "variable " + in_quotes(v.name); }
@@ -35,21 +36,22 @@ void check_combination(const Described& d) {
     d.wrong("an output is not " + in_quotes(v.variability));
   if (v.causality == "independent" && v.variability != "continuous") d.wrong("the independent variable is continuous");
   if (v.variability == "continuous" && !v.is_float()) d.wrong("only real variables are continuous");
-  if (is_one_of(v.causality, {"input", "independent"}) && v.has_initial)
+  const bool may_be_exact = d.version == FmiVersion::fmi3 && v.causality == "input" && v.initial == "exact";
+  if (is_one_of(v.causality, {"input", "independent"}) && v.has_initial && !may_be_exact)
     d.wrong("an " + v.causality + " has no initial");
   if (v.is_exact() && v.initial != "exact") d.wrong("initial is exact, not " + in_quotes(v.initial));
   const bool is_of_others = d.is_held() || v.causality == "calculatedParameter";
   if (!v.is_exact() && is_of_others && v.initial == "exact") d.wrong("what others determine is not exact at the start");
   if (v.causality != "input" && d.node.attribute("canHandleMultipleSetPerTimeInstant"))
     d.wrong("canHandleMultipleSetPerTimeInstant is for inputs");
-  if (v.is_parameter() && v.causality != "calculatedParameter" && d.node.attribute("intermediateUpdate").as_bool())
+  if (v.causality == "parameter" && d.node.attribute("intermediateUpdate").as_bool())
     d.wrong("a parameter has no intermediateUpdate");
 }
 
 void check_range(const Described& d) {
   const std::optional<double> low = d.number("min"), high = d.number("max"), nominal = d.number("nominal");
   if (low && high && *low > *high) d.wrong("min is above max");
-  if (nominal && *nominal <= 0.0) d.wrong("nominal is not above zero");
+  if (d.version == FmiVersion::fmi2 && nominal && *nominal <= 0.0) d.wrong("nominal is not above zero");
   if (is_one_of(d.v.type, {"Boolean", "String", "Binary"})) return;
   std::set<double> items;
   for (const pugi::xml_node item : d.type.children("Item")) items.insert(number_in(item, "value").value_or(0.0));
@@ -62,18 +64,21 @@ void check_range(const Described& d) {
   }
 }
 
+// How many start values stand there.
+std::size_t starts_of(const Described& d) {
+  const auto texts = d.node.children("Start");  // of strings and binaries, FMI 3.0
+  const auto count = static_cast<std::size_t>(std::distance(texts.begin(), texts.end()));
+  if (d.v.type == "String") return count + (d.node.attribute("start") ? 1 : 0);
+  return count + words_of(text_of(d.node, "start")).size();
+}
+
 void check_start(const Described& d) {
   const FmuVariable& v = d.v;
-  const bool has_start = d.node.attribute("start") || d.node.child("Start");
+  const bool has_start = starts_of(d) > 0;
   const bool needs_start = v.causality == "input" || is_one_of(v.initial, {"exact", "approx"});
   if (needs_start && !has_start && v.type != "Clock") d.wrong("needs a start value");
   if (v.initial == "calculated" && has_start) d.wrong("is calculated, so it has no start value");
   if (v.causality == "independent" && has_start) d.wrong("the independent variable has no start value");
-  const auto texts = d.node.children("Start");  // of strings and binaries
-  const auto starts = static_cast<std::size_t>(std::distance(texts.begin(), texts.end())) +
-                      (v.type == "String" ? 0 : words_of(text_of(d.node, "start")).size());
-  if (starts > 1 && v.elements > 0 && starts != v.elements)
-    d.wrong(fmt::format("has {} start values for {} elements", starts, v.elements));
 }
 
 void check_unit(const Described& d, const Definitions& definitions) {
@@ -109,21 +114,28 @@ const FmuVariable* named(const Described& d, const char* attribute, const std::s
   return other;
 }
 
-void check_dimensions(const Described& d, const Numbers& numbers) {
+// The sizes of arrays, and that they have as many start values, or one for all elements.
+void check_sizes(const Described& d, const Numbers& numbers) {
   if (d.v.causality == "structuralParameter" && d.node.child("Dimension"))
     d.wrong("a structural parameter has no dimension");
+  double elements = 1.0;
   for (const pugi::xml_node dimension : d.node.children("Dimension")) {
     const bool has_start = dimension.attribute("start"), has_reference = dimension.attribute("valueReference");
     if (has_start == has_reference) d.wrong("a dimension has either start or valueReference");
     if (has_start && number_in(dimension, "start") == 0.0) d.wrong("a dimension is zero");
+    elements *= number_in(dimension, "start").value_or(1.0);
     if (!has_reference) continue;
     const FmuVariable* const size = named(d, "valueReference", text_of(dimension, "valueReference"), numbers);
-    if (size == nullptr) continue;
+    if (size == nullptr) return;
     if (size->type != "UInt64" || (size->causality != "structuralParameter" && size->variability != "constant"))
       d.wrong("a dimension is no constant and no structural parameter of type UInt64");
     if (number_of(size->start) == 0.0)
       d.wrong("a dimension is zero at the start, which " + in_quotes(size->name) + " says");
+    elements *= number_of(size->start).value_or(1.0);
   }
+  const std::size_t starts = starts_of(d);
+  if (starts > 1 && static_cast<double>(starts) != elements)
+    d.wrong(fmt::format("has {} start values for {} elements", starts, elements));
 }
 
 void check_derivative(const Described& d, const Numbers& numbers) {
@@ -154,13 +166,8 @@ void check_clocks(const Described& d, const Numbers& numbers) {
   if (v.type != "Clock") return;
   if (!is_one_of(v.causality, {"input", "output", "local"}))
     d.wrong("a clock is input, output or local, not " + in_quotes(v.causality));
-  const bool is_periodic = is_one_of(d.text("intervalVariability"), {"constant", "fixed"});
-  const bool has_interval = !d.text("intervalDecimal").empty() || !d.text("intervalCounter").empty();
-  if (is_periodic && !has_interval) d.wrong("a clock with a constant or fixed interval needs its length");
-  if (d.number("intervalDecimal").value_or(1.0) <= 0.0 || d.number("intervalCounter").value_or(1.0) == 0.0)
-    d.wrong("the interval of a clock is not above zero");
-  if (d.number("shiftDecimal").value_or(0.0) < 0.0) d.wrong("the shift of a clock is below zero");
-  if (!d.text("intervalCounter").empty() && d.text("resolution").empty()) d.wrong("intervalCounter without resolution");
+  check_interval(
+      d.where(), [&](const char* attribute) { return d.text(attribute); }, Rule::variable, d.rules);
 }
 
 void check_names(const Described& d, bool is_structured, std::set<std::string>& names) {
@@ -211,6 +218,18 @@ std::pair<std::uint32_t, std::string> reference_of(const FmuVariable& v, FmiVers
   return {v.reference, v.type == "Enumeration" ? "Integer" : v.type};
 }
 
+// What interfaces say of clocks: FMI 3.0.
+void check_interfaces(pugi::xml_node root, const Fmu& fmu, Rules& rules) {
+  const auto is_clock = [](const FmuVariable& v) { return v.type == "Clock"; };
+  const pugi::xml_node co_simulation = root.child("CoSimulation");
+  if (std::ranges::any_of(fmu.variables, is_clock) && !co_simulation.attribute("hasEventMode").as_bool())
+    rules.broken(Rule::co_simulation, "a unit with clocks has hasEventMode");
+  if (!root.child("ScheduledExecution")) return;
+  for (const pugi::xml_node clock : root.child("ModelVariables").children("Clock"))
+    if (text_of(clock, "causality") == "input" && !clock.attribute("priority"))
+      rules.broken(Rule::scheduled_execution, "clock " + in_quotes(text_of(clock, "name")) + " has no priority");
+}
+
 }  // namespace
 
 void check_variables(pugi::xml_node root, const Fmu& fmu, const Definitions& definitions, const Numbers& numbers,
@@ -227,7 +246,8 @@ void check_variables(pugi::xml_node root, const Fmu& fmu, const Definitions& def
     const FmuVariable& v = *next++;
     const pugi::xml_node typed = typed_node(node, fmu.version);
     const auto type = definitions.types.find(text_of(typed, "declaredType"));
-    const Described d{v, typed, type == definitions.types.end() ? pugi::xml_node() : type->second.node, rules};
+    const Described d{v, typed, type == definitions.types.end() ? pugi::xml_node() : type->second.node, fmu.version,
+                      rules};
     by_reference[reference_of(v, fmu.version)].push_back(d);
     independent += v.causality == "independent";
     check_names(d, is_structured, names);
@@ -237,7 +257,7 @@ void check_variables(pugi::xml_node root, const Fmu& fmu, const Definitions& def
     check_unit(d, definitions);
     check_type(d, definitions);
     check_derivative(d, numbers);
-    check_dimensions(d, numbers);
+    check_sizes(d, numbers);
     check_clocks(d, numbers);
     if (!v.previous.empty() && !previous.insert(v.previous).second)
       d.wrong("its previous value is that of another one");
@@ -247,6 +267,7 @@ void check_variables(pugi::xml_node root, const Fmu& fmu, const Definitions& def
     for (std::size_t i = 1; i < all.size() && fmu.version == FmiVersion::fmi3; ++i)
       all[i].wrong(fmt::format("valueReference {} is that of {}", reference.first, in_quotes(all.front().v.name)));
   }
+  check_interfaces(root, fmu, rules);
   if (independent > 1 || (independent == 0 && fmu.version == FmiVersion::fmi3))
     rules.broken(Rule::variable, fmt::format("{} variables are independent, one must be", independent));
 }

@@ -103,7 +103,13 @@ TEST_CASE("units: terminals that break the standard are named with its clause") 
         "terminal \"drive\": variableName \"psi\" is no variable");
   CHECK(violation("variableName=\"phi\"", "variableName=\"time\"") ==
         "terminal \"drive\": \"time\" is neither input nor output nor parameter");
-  CHECK(violation("\"inflow\"", "\"flow\"") == "terminal \"drive\": variableKind \"flow\" is none");
+  CHECK(violation("\"inflow\"", "\"org.x.kind\"") == "none");
+  CHECK(violation("variableName=\"phi\" memberName=\"phi\" variableKind=\"signal\"",
+                  "variableName=\"time\" memberName=\"phi\" variableKind=\"of_others\"") == "none");
+  CHECK(violation("<Terminals>",
+                  "<GraphicalRepresentation><CoordinateSystem x1=\"1\" y1=\"0\" x2=\"0\" y2=\"1\" "
+                  "suggestedScalingFactorTo_mm=\"1\"/></GraphicalRepresentation><Terminals>") ==
+        "<CoordinateSystem>: its first corner is not left of and below its second");
   CHECK(violation("memberName=\"tau\"", "memberName=\"phi\"") ==
         "terminal \"drive\": memberName \"phi\" stands there twice");
   CHECK(violation(" memberName=\"phi\"", "") == "terminal \"drive\": a member has no memberName");
@@ -114,6 +120,9 @@ TEST_CASE("units: terminals that break the standard are named with its clause") 
   CHECK(violation("</Terminal>",
                   "<TerminalGraphicalRepresentation x1=\"0\" y1=\"0\" x2=\"1\" y2=\"1\" iconBaseName=\"drive\" "
                   "/></Terminal>") == "terminal \"drive\": \"terminalsAndIcons/drive.png\" is missing");
+  CHECK(violation("</Terminal>",
+                  "<TerminalGraphicalRepresentation x1=\"0\" y1=\"0\" x2=\"1\" y2=\"1\" iconBaseName=\"./a%20b\" "
+                  "/></Terminal>") == "terminal \"drive\": \"terminalsAndIcons/a b.png\" is missing");
   std::string inside, outside;
   for (int i = 0; i < 30'000; ++i) {
     inside += R"(<Terminal name="a" matchingRule="plug">)";

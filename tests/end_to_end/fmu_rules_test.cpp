@@ -207,7 +207,7 @@ TEST_CASE("units: FMI 3.0, what variables, types, units and the structure say of
               "2.4.7: 0 variables are independent, one must be");
   unit.breaks(R"(causality="local" variability="discrete")", R"(causality="local" variability="continuous")",
               R"(2.4.7: variable "rigstep.step_status": only real variables are continuous)");
-  unit.breaks(R"(causality="input")", R"(causality="input" initial="exact")",
+  unit.breaks(R"(causality="input")", R"(causality="input" initial="approx")",
               R"(2.4.7: variable "force": an input has no initial)");
   unit.breaks(R"(initial="exact")", R"(initial="approx")",
               R"(2.4.7: variable "rail_friction": initial is exact, not "approx")");
@@ -221,8 +221,6 @@ TEST_CASE("units: FMI 3.0, what variables, types, units and the structure say of
               R"(2.4.7: variable "time": the independent variable has no start value)");
   unit.breaks(R"(min="0" max="40")", R"(min="50" max="40")", R"(2.4.7: variable "rail_friction": min is above max)");
   unit.breaks(R"(start="4")", R"(start="41")", R"(2.4.7: variable "rail_friction": start lies outside min and max)");
-  unit.breaks(R"(start="4")", R"(start="4" nominal="0")",
-              R"(2.4.7: variable "rail_friction": nominal is not above zero)");
   unit.breaks(R"(start="4")", R"(start="4 5" ><Dimension start="3"/></Float64><Float64 name="x" valueReference="98")",
               R"(2.4.7: variable "rail_friction": has 2 start values for 3 elements)");
   unit.breaks(variables, variable(R"(<Int8 name="i" valueReference="99" causality="parameter" start="9" max="8" />)"),
@@ -231,7 +229,9 @@ TEST_CASE("units: FMI 3.0, what variables, types, units and the structure say of
               R"(2.4.7: variable "s": needs a start value)");
   unit.keeps(variables,
              variable(R"(<String name="s" valueReference="99" causality="parameter"><Start value="x"/></String>)"));
-  unit.keeps("</ModelVariables>\n  <ModelStructure>",
+  const std::string co_simulation = "<CoSimulation ", with_events = R"(<CoSimulation hasEventMode="true" )";
+  unit.with(co_simulation, with_events)
+      .keeps("</ModelVariables>\n  <ModelStructure>",
              variable(R"(<Clock name="c" valueReference="99" causality="output" intervalVariability="triggered" />)") +
                  R"(<ModelStructure><Output valueReference="99" />)");
   unit.keeps(variables, variable(R"(<UInt64 name="n" valueReference="98" causality="structuralParameter" start="2" />)"
@@ -278,13 +278,11 @@ TEST_CASE("units: FMI 3.0, what variables, types, units and the structure say of
               R"(2.4.8: "angle_rate" is listed as a derivative and says not of what)");
   // the whole
   unit.breaks(R"(stopTime="10")", R"(stopTime="-1")", "2.4.6: <DefaultExperiment>: stopTime is before startTime");
-  unit.breaks(R"(stepSize="0.001")", R"(stepSize="0")", "2.4.6: <DefaultExperiment>: stepSize is not above zero");
   unit.breaks(R"(StepSize="0.001")", R"(StepSize="0")",
               "Co-Simulation Schema: fixedInternalStepSize is not above zero");
   unit.breaks(R"(canGetAndSetFMUState="true")", "",
               "Co-Simulation Schema: canSerializeFMUState without canGetAndSetFMUState");
   unit.breaks(R"(name="logAll")", R"(name="logStatusError")", R"(2.4.5: category "logStatusError" is defined twice)");
-  unit.breaks(R"(modelName="cart_pole")", R"(modelName="")", "2.4.1: modelName is empty");
 }
 
 TEST_CASE("units: FMI 2.0, what its schema and its rules do not allow") {
@@ -339,8 +337,35 @@ TEST_CASE("units: FMI 2.0, what its schema and its rules do not allow") {
               R"(2.2.8: initial unknown "angle_rate": stands there twice)");
   unit.breaks("<InitialUnknowns>", R"(<InitialUnknowns><Unknown index="12" />)",
               R"(2.2.8: initial unknown "angle": is not in ascending order)");
-  unit.breaks(R"(stopTime="10")", R"(stopTime="10" tolerance="0")",
-              "2.2.5: <DefaultExperiment>: tolerance is not above zero");
+  unit.breaks(R"(stopTime="10")", R"(stopTime="-10")", "2.2.5: <DefaultExperiment>: stopTime is before startTime");
+  unit.breaks(R"(<Real unit="rad" />)", R"(<Real unit="rad" nominal="0" />)",
+              R"(2.2.7: variable "angle": nominal is not above zero)");
+}
+
+TEST_CASE("units: files that must stand beside others") {
+  for (const FmiVersion version : {FmiVersion::fmi2, FmiVersion::fmi3}) {
+    const LoadedUnit unit(test::unit_mechanism("templates/cart_pole/mechanism.textproto"), version);
+    const std::string clause = version == FmiVersion::fmi2 ? "FMI 2.0, 2.3: " : "FMI 3.0, 2.5: ";
+    const std::string binary = unit.fmu.binary().lexically_relative(unit.fmu.folder).string();
+    const auto violations = [&](std::vector<std::string> names) {
+      names.push_back(binary);
+      std::string all;
+      for (const std::string& each : read_fmu(unit.fmu.folder, {names, {}}).violations) all += each + "\n";
+      return all;
+    };
+    CHECK(violations({}).empty());
+    CHECK(violations({"documentation/externalDependencies.html"}).empty());
+    CHECK(violations({"documentation/index.html", "documentation/more.html"}).empty());
+    CHECK(violations({"documentation/more.html"}) == clause + "documentation/ has no index.html to begin with\n");
+    const std::string licenses = version == FmiVersion::fmi2 ? "licenses/" : "documentation/licenses/";
+    CHECK(violations({licenses + "license.txt"}).empty());
+    CHECK(violations({licenses + "more.txt"}) ==
+          clause + licenses + " has no license.txt or license.html to begin with\n");
+    if (version == FmiVersion::fmi2) continue;
+    CHECK(violations({"sources/a.c"}) == clause + "sources/ has no buildDescription.xml\n");
+    CHECK(violations({"sources/a.c", "sources/buildDescription.xml"}).empty());
+    CHECK(violations({"terminalsAndIcons/icon.svg"}) == clause + "terminalsAndIcons/icon.svg without a .png\n");
+  }
 }
 
 TEST_CASE("units: what is no XML is refused with its place") {
@@ -357,7 +382,9 @@ TEST_CASE("units: what is no XML is refused with its place") {
   unit.breaks(R"(encoding="UTF-8")", R"(encoding="ISO-8859-1")", R"(2.4.1: the encoding is UTF-8, not "ISO-8859-1")");
   unit.keeps(R"(encoding="UTF-8")", R"(encoding="utf-8")");
   unit.keeps("<fmiModelDescription", R"(<!DOCTYPE a><!-- text --><?tool x?><fmiModelDescription)");
-  unit.keeps(R"(fmiVersion="3.0)", R"(fmiVersion="3.0-beta.2)");
+  unit.breaks(R"( encoding="UTF-8")", "", "2.4.1: the first line does not say that the encoding is UTF-8");
+  unit.breaks(R"(fmiVersion="3.0)", R"(fmiVersion="3.0-beta.2)",
+              R"(2.4.9: fmiVersion "3.0" is not that of modelDescription.xml)");
 }
 
 TEST_CASE("units: FMI 3.0, declared types, clocks, states and what depends on what") {
@@ -387,8 +414,19 @@ TEST_CASE("units: FMI 3.0, declared types, clocks, states and what depends on wh
       .keeps("", "");
   in_types(R"(<Float64 name="t" valueReference="99"/>)")
       .breaks("", "", R"(2.4.7: variable "t": another one has this name)");
-  unit.breaks(types, R"(<TypeDefinitions><Int8Type name="a" min="2" max="1"/></TypeDefinitions>)" + types,
-              R"(2.4.4: type "a": min is above max)");
+  const auto breaks_type = [&](const std::string& text, const std::string& expected) {
+    unit.breaks(types, "<TypeDefinitions>" + text + "</TypeDefinitions>" + types, expected);
+  };
+  breaks_type(R"(<Int8Type name="a" min="2" max="1"/>)", R"(2.4.4: type "a": min is above max)");
+  breaks_type(R"(<Int8Type name=""/>)", "2.4.4: a type has no name");
+  breaks_type(R"(<Int8Type name="my type"/>)", R"(2.4.7.5.1: type "my type": is no structured name)");
+  breaks_type(R"(<Float64Type name="a" unit="rad" displayUnit="x"/>)",
+              R"(2.4.4: type "a": displayUnit "x" is none of its unit)");
+  breaks_type(R"(<Float64Type name="a" displayUnit="x"/>)", R"(2.4.4: type "a": displayUnit "x" without a unit)");
+  breaks_type(R"(<EnumerationType name="a"><Item name="" value="1"/></EnumerationType>)",
+              "2.4.4: a <Item> has no name");
+  breaks_type(R"(<ClockType name="a" intervalVariability="fixed" intervalDecimal="0"/>)",
+              R"(2.4.4: type "a": the interval of a clock is not above zero)");
   unit.breaks(R"(start="4")", R"(start=" +41 ")", R"(2.4.7: variable "rail_friction": start lies outside min and max)");
   // texts and sizes
   breaks(
@@ -403,13 +441,22 @@ TEST_CASE("units: FMI 3.0, declared types, clocks, states and what depends on wh
       with(
           R"(<UInt64 name="n" valueReference="98" causality="structuralParameter" start="1"><Dimension start="2"/></UInt64>)"),
       R"(2.4.7: variable "n": a structural parameter has no dimension)");
+  const std::string matrix = R"(<UInt64 name="n" valueReference="98" causality="structuralParameter" start="2"/>)"
+                             R"(<Float64 name="a" valueReference="97" causality="parameter" start="1 2 3">)"
+                             R"(<Dimension valueReference="98"/><Dimension start="2"/></Float64>)";
+  breaks(with(matrix), R"(2.4.7: variable "a": has 3 start values for 4 elements)");
+  breaks(with(R"(<Int8 name="a" valueReference="98" causality="parameter" start=" "/>)"),
+         R"(2.4.7: variable "a": needs a start value)");
+  keeps(with(R"(<UInt8 name="a" valueReference="98" causality="input" initial="exact" start="-0"/>)"));
   // clocks
   const std::string clock =
       R"(<Clock name="c" valueReference="98" causality="input" intervalVariability="triggered"/>)";
   const auto clocked = [&](const std::string& variables, const std::string& listed = {}) {
     return with(clock + variables, listed);
   };
-  unit.with(end + begin_of_structure,
+  const Description timed = unit.with("<CoSimulation ", R"(<CoSimulation hasEventMode="true" )");
+  timed
+      .with(end + begin_of_structure,
             clocked(R"(<Int32 name="z" valueReference="97" variability="discrete" clocks="98" previous="96" )"
                     R"(initial="exact" start="0"/><Int32 name="y" valueReference="96" clocks="98"/>)"))
       .keeps(R"(<InitialUnknown valueReference="1")",
@@ -439,8 +486,20 @@ TEST_CASE("units: FMI 3.0, declared types, clocks, states and what depends on wh
       with(
           R"(<Clock name="c" valueReference="98" causality="input" intervalVariability="fixed" intervalCounter="2"/>)"),
       R"(2.4.7: variable "c": intervalCounter without resolution)");
-  keeps(with(
-      R"(<Clock name="c" valueReference="98" causality="input" intervalVariability="fixed" intervalDecimal="0.1"/>)"));
+  timed.keeps(
+      end + begin_of_structure,
+      with(
+          R"(<Clock name="c" valueReference="98" causality="input" intervalVariability="fixed" intervalDecimal="0.1"/>)"));
+  breaks(clocked(""), "Co-Simulation Schema: a unit with clocks has hasEventMode");
+  unit.with(end + begin_of_structure, clocked(""))
+      .breaks("<UnitDefinitions>", R"(<ScheduledExecution modelIdentifier="s"/><UnitDefinitions>)",
+              R"(Scheduled Execution Schema: clock "c" has no priority)");
+  breaks(
+      with(R"(<Clock name="c" valueReference="98" causality="input" intervalVariability="triggered" resolution="2"/>)"),
+      R"(2.4.7: variable "c": a triggered clock is not periodic, so it has no resolution)");
+  breaks(
+      with(R"(<Clock name="c" valueReference="98" causality="input" intervalVariability="fixed" shiftCounter="2"/>)"),
+      R"(2.4.7: variable "c": shiftCounter without supportsFraction)");
   breaks(with(R"(<Clock name="c" valueReference="98" causality="parameter" intervalVariability="triggered"/>)"),
          R"(2.4.7: variable "c": a clock is input, output or local, not "parameter")");
   // states and derivatives
@@ -471,6 +530,25 @@ TEST_CASE("units: FMI 3.0, declared types, clocks, states and what depends on wh
               R"(2.4.8: initial unknown "angle": its dependencies are dependent or constant, not tunable)");
   unit.breaks("</ModelStructure>", R"(<EventIndicator valueReference="13"/></ModelStructure>)",
               R"(2.4.8: "rigstep.step_status" is listed as an event indicator and is no continuous float)");
+  const std::string counter = R"(<Int32 name="n" valueReference="97" causality="output"/>)";
+  const Description counting =
+      unit.with(end + begin_of_structure, with(counter, R"(<Output valueReference="97" />)"))
+          .with("<InitialUnknown ", R"(<InitialUnknown valueReference="97"/><InitialUnknown )");
+  counting.keeps(R"(dependencies="")", R"(dependencies="97")");
+  counting.breaks(R"(<Output valueReference="97" />)",
+                  R"(<Output valueReference="97" dependencies="0" dependenciesKind="constant" />)",
+                  R"(2.4.8: output "n": its dependencies are dependent, as it is no float, not constant)");
+  unit.with(end + begin_of_structure, with(R"(<Float64 name="x" valueReference="97" causality="input" start="0"/>)"
+                                           R"(<Float64 name="v" valueReference="98" derivative="97"/>)"))
+      .breaks("<InitialUnknown ", derivative + "<InitialUnknown ",
+              R"(2.4.8: "x" is a state, which is local or output, not "input")");
+  unit.with(end + begin_of_structure,
+            with(R"(<Float64 name="x" valueReference="97"/>)"
+                 R"(<Float64 name="v" valueReference="98" variability="discrete" derivative="97"/>)"))
+      .breaks("<InitialUnknown ", derivative + "<InitialUnknown ",
+              R"(2.4.8: "v" is listed as a derivative and is no continuous float)");
+  unit.breaks("</ModelStructure>", R"(<EventIndicator valueReference="0"/></ModelStructure>)",
+              R"(2.4.8: "force" is an event indicator, which is local or output, not "input")");
   // the rest of the attributes
   unit.breaks(R"(start="4")", R"(start="4" intermediateUpdate="true")",
               R"(2.4.7: variable "rail_friction": a parameter has no intermediateUpdate)");
@@ -496,6 +574,11 @@ TEST_CASE("units: FMI 2.0, defaults, aliases, states and what depends on what") 
               R"(2.2.7: variable "added": only real variables are continuous)");
   unit.breaks("<CoSimulation ", R"(<CoSimulation tool:x="1" xmlns:tool="urn:x" )",
               "4.3.1: <CoSimulation>: has no attribute tool:x");
+  unit.breaks("<CoSimulation ", R"(<CoSimulation xsi:x="1" xmlns:xsi="urn:x" )",
+              "4.3.1: <CoSimulation>: has no attribute xsi:x");
+  unit.keeps(
+      "<fmiModelDescription ",
+      R"(<fmiModelDescription xmlns:i="http://www.w3.org/2001/XMLSchema-instance" i:noNamespaceSchemaLocation="x" )");
   unit.keeps(
       "<fmiModelDescription ",
       R"(<fmiModelDescription xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:noNamespaceSchemaLocation="x" )");
