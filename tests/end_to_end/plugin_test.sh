@@ -186,6 +186,6 @@ expect 2 "$RIGSTEP" export-fmu "$four_bar" --output four_bar.zip && says err 'do
 expect 2 "$RIGSTEP" export-fmu "$four_bar" --period 0.0000015 && says err 'no whole number of microseconds'
 sed -i -e 's/causality="input"/causality="imput"/' -e 's/unit="rad"/unit="radian"/' unit_3/modelDescription.xml
 (cd unit_3 && "$python" -m zipfile -c ../broken.fmu modelDescription.xml documentation resources binaries)
-expect 1 "$RIGSTEP" fmusim broken.fmu --stop 0.01 && says err 'FMI 3\.0, 2\.4\.7: <Float64> "drive": causality = "imput" is not of the form parameter' &&
+expect 1 "$RIGSTEP" fmusim broken.fmu --stop 0.01 && says err 'FMI 3\.0, 2\.4\.7: <Float64> "drive": causality = "imput" is not one of parameter' &&
   says err 'FMI 3\.0, 2\.4\.3: variable "phi": unit "radian" is not defined'
 finish
