@@ -133,6 +133,7 @@ LoopBenchReport bench_loop(const LoopBenchRequest& request, const std::atomic<bo
       rounds.step[polling].push_back(trips.step_us);
     }
   }
+  report.phases = measure_loop_phases(rig, request.rounds, stop);
   report.pauses.per_second = median(rounds.pauses_per_second);
   report.pauses.share = median(rounds.pauses_share);
   report.rows = {
@@ -154,6 +155,7 @@ std::string LoopBenchReport::text() const {
                ? fmt::format("{:<48}{:>9.1f}{:>9.1f}{:>9.1f}{:>8.2f}{:>9.1f}{}\n", row.what, row.ours, row.step,
                              row.machine, row.ratio(), row.at_most, row.ratio() <= row.at_most ? "" : "  MORE")
                : fmt::format("{:<48}{}\n", row.what, row.problem);
+  out += phases.text();
   out += "pauses of the loop's core: " + pauses.text() + "\n";
   for (const std::string& line : realtime) out += line + "\n";
   return out;
@@ -169,7 +171,11 @@ nlohmann::json LoopBenchReport::json() const {
                    {"ratio", row.ratio()},
                    {"at_most", row.at_most},
                    {"problem", row.problem}});
-  return {{"schema", 1}, {"rows", all}, {"pauses", pauses.json()}, {"realtime", realtime}};
+  return {{"schema", 1},
+          {"rows", all},
+          {"beside_the_step", phases.json()},
+          {"pauses", pauses.json()},
+          {"realtime", realtime}};
 }
 
 }  // namespace rigstep::server

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "server/bench/loop_phases.h"
 #include "server/machine/baseline.h"
 
 namespace rigstep::server {
@@ -35,6 +36,7 @@ struct LoopBenchReport {
   std::vector<std::string> realtime;  // what was granted
   std::vector<LoopBenchRow> rows;
   Pauses pauses;  // medians over the rounds; the longest of all rounds
+  LoopPhases phases;
 
   std::string text() const;
   nlohmann::json json() const;

@@ -267,8 +267,7 @@ Command add_bench(CLI::App& app) {
   auto loop_options = std::make_shared<LoopBenchRequest>();
   auto loop_json = std::make_shared<bool>(false);
   CLI::App* loop = command->add_subcommand(
-      "loop",
-      "Wake-ups, lockstep round trips and pauses of the core beside cyclictest and raw UDP datagrams, in one run");
+      "loop", "Wake-ups and round trips beside cyclictest and raw UDP datagrams; what a tick takes beside its step");
   loop->add_option("RIG_FILE", loop_options->rig_file, "Rig file: mechanism, period, address, real-time settings")
       ->required()
       ->check(CLI::ExistingFile);

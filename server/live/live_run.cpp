@@ -56,19 +56,6 @@ std::uint32_t full_state_every(const config::RigConfig& rig) {
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(rig.full_state_every, black_box_steps(rig)));
 }
 
-rt::CycleSettings cycle_settings(const config::RigConfig& rig, const Mechanism& mechanism) {
-  return {.max_age_steps = rig.max_input_age_steps,
-          .stale_rule = rig.stale_rule,
-          .fault_after_steps = rig.fault_after_steps,
-          .miss_limits = {.consecutive = rig.consecutive_misses, .per_second = rig.misses_per_second},
-          .full_state_every = full_state_every(rig),
-          .inputs = config::input_policies(rig, mechanism),
-          .safe_outputs = config::safe_outputs(rig, mechanism),
-          .start = rig.start,
-          .control_lost = rig.control_lost,
-          .soft_start_steps = rig.soft_start_steps};
-}
-
 // What somebody may ask for in this state, for people.
 std::string permitted_commands(rt::LifecycleState state) {
   std::string list;
@@ -150,6 +137,19 @@ void set_quarters(const rt::Histogram& histogram, wire::Distribution& distributi
 }
 
 }  // namespace
+
+rt::CycleSettings cycle_settings(const config::RigConfig& rig, const Mechanism& mechanism) {
+  return {.max_age_steps = rig.max_input_age_steps,
+          .stale_rule = rig.stale_rule,
+          .fault_after_steps = rig.fault_after_steps,
+          .miss_limits = {.consecutive = rig.consecutive_misses, .per_second = rig.misses_per_second},
+          .full_state_every = full_state_every(rig),
+          .inputs = config::input_policies(rig, mechanism),
+          .safe_outputs = config::safe_outputs(rig, mechanism),
+          .start = rig.start,
+          .control_lost = rig.control_lost,
+          .soft_start_steps = rig.soft_start_steps};
+}
 
 Transition transition_of(wire::Command::Kind kind) {
   switch (kind) {

@@ -31,6 +31,9 @@ namespace rigstep::server {
 // The transition that a command asks for.
 Transition transition_of(wire::Command::Kind kind);
 
+// What a rig file says of inputs, misses, recording and the lifecycle.
+rt::CycleSettings cycle_settings(const config::RigConfig& rig, const Mechanism& mechanism);
+
 // What a rig file permits and would better not, and a disk that is too full for its black boxes: for people, at each
 // start.
 std::vector<std::string> start_warnings(const config::RigConfig& rig);
