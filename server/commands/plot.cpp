@@ -1,4 +1,4 @@
-// rigstep plot: channels of recordings as a figure or as a page.
+// rigstep plot: channels of recordings or tables as a figure or as a page.
 #include <memory>
 
 #include "proto/printable.h"
@@ -14,12 +14,17 @@ Command add_plot(CLI::App& app) {
     RunSelection selection;
   };
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("plot", "Channels of recordings as a figure or as a web page with zoom");
-  command->add_option("RECORDING", options->recordings, "MCAP files; several are drawn over one another")->required();
+  CLI::App* command =
+      app.add_subcommand("plot", "Channels of recordings or tables as a figure or as a web page with zoom");
+  command
+      ->add_option("RECORDING", options->recordings,
+                   "MCAP files, or tables with a column t (.csv); several are drawn over one another")
+      ->required();
   add_selection(command, options->selection);
   command->add_option("--output", options->output, "FIGURE.svg, or PAGE.html in which one can zoom")->required();
   command->footer(std::string("Examples:\n  rigstep plot four_bar.mcap --channel phi --output phi.svg\n"
                               "  rigstep plot four_bar.mcap --output run.html\n"
+                              "  rigstep plot simulated.csv --channel phi --output phi.svg\n"
                               "  rigstep plot before.mcap after.mcap --channel phi --output both.html\n\n"
                               "A panel for each unit; the page marks faults, missed deadlines and silence of the rig, "
                               "and needs no network.\n\n") +

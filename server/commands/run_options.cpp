@@ -28,16 +28,22 @@ int code_of(const std::string& path, const std::string& damage) {
   return kExitRecording;
 }
 
+static bool is_table(const std::string& path) { return path.ends_with(".csv"); }
+
 RunFigure figure_of(const std::vector<std::string>& recordings, const RunSelection& selection) {
   RunFigure figure;
   Progress progress("reading step", 0.0);
   for (const std::string& path : recordings) {
-    const RecordedRun run(path);
     figure.title += (figure.title.empty() ? "" : ", ") + wire::printable_line(path);
     if (recordings.size() > 1) figure.names.push_back(wire::printable_line(path));
+    if (is_table(path)) {
+      figure.runs.push_back(read_table(path, selection));
+      continue;
+    }
+    const RecordedRun run(path);
     figure.runs.push_back(read_table(run, selection, run.columns_of(selection.names), tell(progress)));
   }
-  if (recordings.size() == 1) figure.events = describe_run(recordings[0], {}).events;
+  if (recordings.size() == 1 && !is_table(recordings[0])) figure.events = describe_run(recordings[0], {}).events;
   return figure;
 }
 

@@ -19,7 +19,7 @@ RecordedRun::Progress tell(Progress& progress);
 // Tells why a file could not be read to its end, and returns the exit code; damage: as of RecordedRun::read.
 int code_of(const std::string& path, const std::string& damage);
 
-// The channels of a selection, of each recording; with one recording also its events.
+// The channels of a selection, of each recording or table (.csv); with one recording also its events.
 RunFigure figure_of(const std::vector<std::string>& recordings, const RunSelection& selection);
 
 }  // namespace rigstep::server

@@ -157,6 +157,57 @@ std::string RecordedRun::read(const RunSelection& selection, const std::vector<R
   return has_all ? read_recorded(path_, rows, progress) : read_replayed(path_, rows, progress);
 }
 
+namespace {
+
+bool is_time(const RunColumn& column) { return column.name == "t" || column.name == "time"; }
+
+// "phi [rad]"
+RunColumn column_of(const std::string& title) {
+  RunColumn column;
+  const std::size_t open = title.find(" [");
+  column.name = title.substr(0, open);
+  if (open != title.npos && title.back() == ']') column.unit = title.substr(open + 2, title.size() - open - 3);
+  return column;
+}
+
+}  // namespace
+
+RunTable read_table(const std::string& csv, const RunSelection& selection) {
+  const Table table = read_csv(csv);
+  std::vector<RunColumn> all;
+  std::vector<std::string> known;
+  for (const std::string& title : table.columns) all.push_back(column_of(title)), known.push_back(all.back().name);
+  const auto place_of = [&](const auto& is_wanted) { return std::find_if(all.begin(), all.end(), is_wanted); };
+  const auto time = place_of(is_time);
+  if (time == all.end())
+    throw config::ConfigError(
+        csv + ": has no column t: a table of a run has the time [s] in it, and names in its first line");
+  RunTable result;
+  std::vector<std::size_t> places;
+  const auto choose = [&](std::vector<RunColumn>::const_iterator column) {
+    places.push_back(static_cast<std::size_t>(column - all.cbegin()));
+    result.columns.push_back(*column);
+  };
+  for (const std::string& name : selection.names) {
+    const auto found = place_of([&](const RunColumn& c) { return c.name == name || c.title() == name; });
+    if (found == all.end())
+      throw config::ConfigError("\"" + name + "\" is no column of " + csv + ": the nearest are " +
+                                quoted_list(nearest_names(known, name)));
+    choose(found);
+  }
+  for (auto column = all.cbegin(); column != all.cend() && selection.names.empty(); ++column)
+    if (!is_time(*column)) choose(column);
+  result.value.resize(places.size());
+  for (std::size_t row = 0; row < table.rows.size(); ++row) {
+    const double t = table.rows[row][static_cast<std::size_t>(time - all.begin())];
+    if (t < selection.from || t > selection.to || row % selection.every != 0) continue;
+    result.step.push_back(row);
+    result.sim_time_ns.push_back(std::llround(1e9 * t));
+    for (std::size_t k = 0; k < places.size(); ++k) result.value[k].push_back(table.rows[row][places[k]]);
+  }
+  return result;
+}
+
 RunTable read_table(const RecordedRun& run, const RunSelection& selection, const std::vector<RunColumn>& columns,
                     const RecordedRun::Progress& progress) {
   RunTable table;

@@ -85,6 +85,11 @@ struct RunTable {
 RunTable read_table(const RecordedRun& run, const RunSelection& selection, const std::vector<RunColumn>& columns,
                     const RecordedRun::Progress& progress);
 
+// Of a table of numbers with a column `t` [s], as simulate, tune and export write them: columns with their unit, "phi
+// [rad]", or without. selection.every counts rows. Throws config::ConfigError for what is no such table, and for names
+// that are no column of it.
+RunTable read_table(const std::string& csv, const RunSelection& selection);
+
 // The inputs as they were applied, at the end of each step, up to the time of the last one: a table as InputTable takes
 // it. Throws wire::RecordingError for a recording that is damaged or has no step.
 Table inputs_of(const RecordedRun& run);

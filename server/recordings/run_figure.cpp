@@ -97,7 +97,7 @@ for (const panel of data.panels) {
     box.type = "checkbox"; box.checked = curve.shown = true;
     box.onchange = () => { curve.shown = box.checked; draw_all(); };
     label.style.color = colours[k % colours.length];
-    label.append(box, curve.name + " [" + panel.unit + "]");
+    label.append(box, curve.name + (panel.unit.empty() ? "" : " [" + panel.unit + "]"));
     head.append(label);
   });
   document.getElementById("panels").append(head, canvas);
@@ -172,7 +172,7 @@ std::string to_svg(const RunFigure& figure) {
   for (Panel& panel : panels_of(figure, kSvgIntervals)) {
     Chart chart{.title = charts.empty() ? figure.title : std::string(),
                 .x_label = "time [s]",
-                .y_label = "[" + panel.unit + "]",
+                .y_label = panel.unit.empty() ? "" : "[" + panel.unit + "]",
                 .log_x = false,
                 .log_y = false,
                 .lines = {},

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "core/index3/outputs/diagnostics.h"
 #include "core/index3/start/initial_state.h"
@@ -17,6 +19,7 @@ using Severity = CheckFinding::Severity;
 constexpr double kOpen = 1e-6;        // of a joint's arm, or [rad]
 constexpr double kMostWeights = 3.0;  // of all bodies: what a spring bears at a start that was meant
 constexpr double kMostStrain = 0.5;
+constexpr double kParallel = 1e-6;
 constexpr std::size_t kMostBodies = 400;
 
 void add_gaps(const Mechanism& m, std::vector<CheckFinding>& findings) {
@@ -41,11 +44,15 @@ void add_gaps(const Mechanism& m, std::vector<CheckFinding>& findings) {
   }
 }
 
+bool is_redundant(const index3::StartRank& rank, std::size_t joint) {
+  return rank.start.redundancy_share[joint] > 1e-6;
+}
+
 void add_redundancy(const Mechanism& m, const index3::StartRank& rank, std::vector<CheckFinding>& findings) {
   std::vector<std::string> names;
   int first = -1;
   for (int j = 0; j < static_cast<int>(m.joints().size()); ++j) {
-    if (rank.start.redundancy_share[static_cast<std::size_t>(j)] <= 1e-6) continue;
+    if (!is_redundant(rank, static_cast<std::size_t>(j))) continue;
     names.push_back(m.joints()[static_cast<std::size_t>(j)].name);
     if (first < 0) first = j;
   }
@@ -75,8 +82,33 @@ void add_springs(const Mechanism& m, std::vector<CheckFinding>& findings) {
              "spring {}: {} with {:.3g} N at the start{}: it is {:.4g} m long, its rest {:.4g} m", s.name,
              effort > 0.0 ? "pushes" : "pulls", std::abs(effort),
              weight > 0.0 ? fmt::format(", {:.2g} times the weight of all bodies", std::abs(effort) / weight) : "",
-             length, s.rest)});
+             length, s.rest),
+         s.name});
   }
+}
+
+// Of joints with one axis, the one whose axis is not parallel to that of any other, where all others are parallel; -1:
+// there is none, or no such many.
+int odd_axis(const Mechanism& m) {
+  const Poses start = poses_of(m);
+  std::vector<std::pair<int, Vec3>> axes;
+  for (int j = 0; j < static_cast<int>(m.joints().size()); ++j) {
+    const Joint& joint = m.joints()[static_cast<std::size_t>(j)];
+    if (joint.type != JointType::revolute) continue;
+    const Vec3 axis_b = joint.in_first.axes_b.col(2);
+    axes.emplace_back(j, joint.first == kGround
+                             ? axis_b
+                             : Vec3(rotation_of(start[static_cast<std::size_t>(joint.first)].p) * axis_b));
+  }
+  int odd = -1;
+  for (const auto& [joint, axis] : axes) {
+    const auto parallel = std::count_if(axes.begin(), axes.end(), [&axis = axis](const auto& other) {
+      return other.second.cross(axis).norm() < kParallel;
+    });
+    if (parallel == 1 && odd >= 0) return -1;
+    if (parallel == 1) odd = joint;
+  }
+  return axes.size() >= 3 ? odd : -1;
 }
 
 void add_loose_bodies(const Mechanism& m, std::vector<CheckFinding>& findings) {
@@ -124,15 +156,32 @@ std::vector<CheckFinding> find_problems(const Mechanism& m, const index3::StartR
                     {Severity::warning, -1, -1,
                      fmt::format("the start is a singular pose: rank {} here, {} nearby: start elsewhere",
                                  rank.start.rank, rank.nearby.rank)});
-  if (rank.start.degrees_of_freedom == 0 && m.drivers().empty())
+  if (rank.start.degrees_of_freedom == 0 && m.drivers().empty()) {
+    const int odd = odd_axis(m);
     findings.push_back(
-        {Severity::warning, -1, -1,
-         "nothing can move: the joints leave no freedom; an axis that is not parallel to the others does that"});
+        {Severity::warning, odd, -1,
+         odd < 0 ? std::string("nothing can move: the joints leave no freedom; an axis that is not parallel to the "
+                               "others does that")
+                 : fmt::format("nothing can move: the axis of joint {} is not parallel to those of the others",
+                               m.joints()[static_cast<std::size_t>(odd)].name)});
+  }
   findings.push_back(
       {Severity::note, -1, -1,
        fmt::format("{} degree{} of freedom; rank {}, {} redundant", rank.start.degrees_of_freedom,
                    rank.start.degrees_of_freedom == 1 ? "" : "s", rank.start.rank, rank.start.redundant)});
   return findings;
+}
+
+std::vector<bool> redundant_joints(const Mechanism& m) {
+  if (m.bodies().size() > kMostBodies) return {};
+  try {
+    const index3::StartRank rank = index3::start_rank(m);
+    std::vector<bool> redundant(m.joints().size());
+    for (std::size_t j = 0; j < redundant.size(); ++j) redundant[j] = is_redundant(rank, j);
+    return redundant;
+  } catch (const Error&) {
+    return {};  // the findings tell what is wrong with the start
+  }
 }
 
 }  // namespace rigstep::server

@@ -14,7 +14,8 @@ struct CheckFinding {
   Severity severity = Severity::note;
   int joint = -1;  // -1: none
   int body = -1;
-  std::string text;  // for people: what, why, what to do
+  std::string text;             // for people: what, why, what to do
+  std::string connection = {};  // name of the force element, empty: none
 };
 
 const char* to_string(CheckFinding::Severity severity);
@@ -23,5 +24,9 @@ const char* to_string(CheckFinding::Severity severity);
 // nothing, springs that start far from their rest. rank: of the start, where it is known; else it is found, unless
 // there are so many bodies that it takes too long at each change of a file.
 std::vector<CheckFinding> find_problems(const Mechanism& mechanism, const index3::StartRank* rank = nullptr);
+
+// Of each joint, whether some of its constraints repeat what others say at the start: its reactions are not unique.
+// Empty where there are too many bodies, or the start is none.
+std::vector<bool> redundant_joints(const Mechanism& mechanism);
 
 }  // namespace rigstep::server

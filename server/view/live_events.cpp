@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "server/rig/status.h"
 
@@ -18,6 +19,12 @@ std::uint64_t count_of(const wire::StatusReport& report, const std::string& name
   return 0;
 }
 
+std::optional<double> value_of(const wire::StatusReport& report, const std::string& parameter) {
+  for (const wire::ParameterDescription& each : report.parameter())
+    if (each.name() == parameter) return each.value();
+  return {};
+}
+
 }  // namespace
 
 void LiveEvents::compare(const wire::StatusReport& before, const wire::StatusReport& now, double time) {
@@ -30,6 +37,14 @@ void LiveEvents::compare(const wire::StatusReport& before, const wire::StatusRep
   for (const char* name : {"missed_deadlines", "limited_inputs", "not_converged"})
     if (const std::uint64_t was = count_of(before, name), is = count_of(now, name); is > was)
       count(name, is - was, now.step(), time);
+  bool is_set = false;
+  for (const wire::ParameterDescription& parameter : now.parameter())
+    if (const auto was = value_of(before, parameter.name()); was && *was != parameter.value()) {
+      tell(fmt::format("{} = {} {}", parameter.name(), parameter.value(), parameter.unit()));
+      is_set = true;
+    }
+  if (now.transitions() != before.transitions() && now.loop_state() == before.loop_state() && !is_set)
+    tell("snapshot, reset or parameter");
   if (now.black_boxes() != before.black_boxes()) tell("black box: " + now.black_box());
 }
 

@@ -86,6 +86,7 @@ struct LiveSubject::Shown {
   const config::LoadedMechanism loaded;
   Scene scene;
   SingularPoses singular;
+  const std::vector<bool> redundant = redundant_joints(loaded.mechanism);
   std::vector<float> poses;      // of the instant that is arriving
   std::vector<double> of_step;   // as columns_of_step() has them, likewise
   std::vector<int> reaction_at;  // (joints) column of the first of its six numbers; -1: the server sends none
@@ -137,6 +138,7 @@ void LiveSubject::show(std::unique_ptr<Shown> shown) {
                                     .columns = m.output_channels(),
                                     .control = options_.control,
                                     .in_loop = shown_->singular.in_loop(),
+                                    .redundant = shown_->redundant,
                                     .limits = options_.limits});
   }
   broadcast().publish(Broadcast::Kind::scene, "{}");
@@ -187,6 +189,7 @@ void LiveSubject::show_server(RigClient& client) {
   }
   context.control = options_.control;
   context.in_loop = shown.singular.in_loop();
+  context.redundant = shown.redundant;
   context.limits = options_.limits;
   {
     const std::lock_guard lock(mutex_);

@@ -102,6 +102,7 @@ void MechanismSubject::begin() {
   forces_.reset();
   singular_ = std::make_unique<SingularPoses>(loaded_->mechanism);
   context.in_loop = singular_->in_loop();
+  context.redundant = redundant_joints(loaded_->mechanism);
   try {
     stepper_ = std::make_unique<index3::Stepper>(make_stepper(*loaded_, {}));
     stepper_->read_outputs(report_, outputs_);
@@ -121,8 +122,11 @@ void MechanismSubject::reload_if_changed() {
   const auto now = std::filesystem::last_write_time(path_, error);
   if (error || now == changed_) return;
   changed_ = now;
+  const bool was_playing = playing_;
   try {
     load();
+    playing_ = was_playing && stepper_ != nullptr;
+    publish_status();
   } catch (const Error& wrong) {
     problem_ = wrong.what();
     publish_status();

@@ -78,7 +78,7 @@ Json bodies_of(const Mechanism& m, const Scene& scene) {
   return all;
 }
 
-Json joints_of(const Mechanism& m, const std::vector<bool>& in_loop) {
+Json joints_of(const Mechanism& m, const std::vector<bool>& in_loop, const std::vector<bool>& redundant) {
   Json all = Json::array();
   for (const Joint& j : m.joints()) {
     Json free = Json::array();
@@ -92,6 +92,7 @@ Json joints_of(const Mechanism& m, const std::vector<bool>& in_loop) {
                    {"axis", json(Vec3(j.in_first.axes_b.col(2)))},
                    {"secondPoint", json(j.in_second.point_b)},
                    {"inLoop", all.size() < in_loop.size() && in_loop[all.size()]},
+                   {"redundant", all.size() < redundant.size() && redundant[all.size()]},
                    {"freedoms", free}});
   }
   return all;
@@ -197,6 +198,7 @@ std::string scene_message(const Mechanism& m, const Scene& scene, const SceneCon
     findings.push_back({{"severity", to_string(finding.severity)},
                         {"joint", finding.joint},
                         {"body", finding.body},
+                        {"connection", finding.connection},
                         {"text", finding.text}});
   const Json message = {{"kind", context.kind},
                         {"name", m.name()},
@@ -208,7 +210,7 @@ std::string scene_message(const Mechanism& m, const Scene& scene, const SceneCon
                         {"size", scene.size},
                         {"thickness", scene.thickness},
                         {"bodies", bodies_of(m, scene)},
-                        {"joints", joints_of(m, context.in_loop)},
+                        {"joints", joints_of(m, context.in_loop, context.redundant)},
                         {"solids", solids_of(scene)},
                         {"lines", lines_of(scene)},
                         {"tyres", tyres_of(m)},

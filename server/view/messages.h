@@ -27,6 +27,7 @@ struct SceneContext {
   double period = 1e-3;                            // [s]
   bool control = false;
   std::vector<bool> in_loop = {};        // (joints) that loops go through
+  std::vector<bool> redundant = {};      // likewise, as redundant_joints() has them
   std::vector<ActingForce> forces = {};  // whose numbers each instant has
   std::vector<InputPolicy> limits = {};  // (input channels) of the rig file; empty: not known
 };

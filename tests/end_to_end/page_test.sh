@@ -16,6 +16,7 @@ end_server TERM
 
 expect 0 "$RIGSTEP" simulate four_bar.textproto --duration 2 --output one.mcap
 expect 0 "$RIGSTEP" simulate four_bar.textproto --duration 2 --dt 0.002 --output two.mcap
+expect 0 "$RIGSTEP" simulate four_bar.textproto --duration 1 --output short.mcap
 head -c 24 /dev/urandom | base64 >token && chmod 600 token
 
 # what needs no browser

@@ -98,6 +98,12 @@ expect 0 "$RIGSTEP" plot 'a<script>b.mcap' --channel phi --output page.html
 grep -q 'https\?:' page.html && fail "page.html needs a network"
 grep -q '"phi"' page.html || fail "page.html has no phi"
 expect 0 "$RIGSTEP" diff run.mcap again.mcap --channel phi --picture both.html
+printf 't [s],phi [rad],torque [N m]\n0,1,2\n0.5,1.5,3\n1,2,4\n' >table.csv
+expect 0 "$RIGSTEP" plot table.csv --channel phi --output table.svg && says table.svg '>\[rad\]<'
+expect 0 "$RIGSTEP" plot table.csv table.csv --output table.html && says table.html '"N m"'
+expect 2 "$RIGSTEP" plot table.csv --channel phy --output table.svg && says err '"phy" is no column of table.csv: the nearest are "phi"'
+printf 'x,y\n1,2\n' >no_time.csv
+expect 2 "$RIGSTEP" plot no_time.csv --output table.svg && says err 'has no column t'
 expect 2 "$RIGSTEP" plot run.mcap --output run.png && says err 'name an \.svg or an \.html'
 
 # --- a piece, which replays; none where there is nothing; nothing is replaced

@@ -57,8 +57,9 @@ export class Arrows {
       }
     for (const arrows of Object.values(this.drawn)) arrows.end();
     if (!shown.reactions && !shown.forces) return "";
-    if (!has) return "no output of the server tells a reaction";
-    return [force > 0 ? `longest arrow ${number(force, 3)} N` : "no forces", torque > 0 ? `with two heads ${number(torque, 3)} N m` : ""].filter((text) => text !== "").join(", ");
+    if (!has) return this.scene.kind === "live" ? "no output of the server tells a reaction" : "forces are not known here";
+    if (this.scene.kind === "live" && !shown.reactions) return "a live run tells reactions only: see its recording";
+    return [force > 0 ? `longest arrow ${number(force, 3)} N` : "no forces now", torque > 0 ? `with two heads ${number(torque, 3)} N m` : ""].filter((text) => text !== "").join(", ");
   }
 
   // From `from` along three of the numbers: a line with two barbs for each head.

@@ -17,6 +17,7 @@ export function initialDirection(scene: Scene): Vector3 {
 
 export class Camera {
   onChange: () => void = () => undefined;
+  isMoved = false; // by hand, since it looked at all
   private readonly perspective = new PerspectiveCamera(38, 1, 0.01, 1000);
   private readonly parallel = new OrthographicCamera(-1, 1, 1, -1, -1000, 1000);
   private controls: OrbitControls;
@@ -47,6 +48,20 @@ export class Camera {
     this.perspective.far = 60 * scene.size;
     this.parallel.zoom = 1;
     this.aim(centre);
+    this.isMoved = false;
+  }
+
+  // From what is looked at to the camera.
+  get direction(): Vector3 {
+    return this.now.position.clone().sub(this.controls.target).normalize();
+  }
+
+  sees(points: Vector3[]): boolean {
+    this.now.updateMatrixWorld();
+    return points.every((point) => {
+      const { x, y } = point.clone().project(this.now);
+      return Math.abs(x) <= 1 && Math.abs(y) <= 1;
+    });
   }
 
   setParallel(yes: boolean): void {
@@ -106,6 +121,7 @@ export class Camera {
     controls.enableDamping = false;
     controls.zoomSpeed = 1.6;
     controls.addEventListener("change", () => this.onChange());
+    controls.addEventListener("start", () => (this.isMoved = true));
     return controls;
   }
 }

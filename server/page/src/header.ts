@@ -68,6 +68,7 @@ export class Header {
       ["space", "play or pause"],
       ["left, right", "one step back or on"],
       ["Esc", "select nothing"],
+      ["[ and ]", "the bookmark of a recording begins or ends here"],
       ["shift and drag", "pull a body with a spring"],
     ];
     const list = element("dl");

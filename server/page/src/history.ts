@@ -1,6 +1,8 @@
 // The last minutes of a live run, or all of a recording: columns over time.
+import { Vector3 } from "three";
 import type { Motion, Track } from "./model";
 import { Player } from "./player";
+import { Posture } from "./posture";
 
 const most = 36_000; // instants: ten minutes at 60 a second
 
@@ -58,8 +60,10 @@ function seriesOf(track: Track, columns: number[]): Series {
   };
 }
 
-// Between two instants of a run.
+// Between two instants of a run; no number before its first and after its last.
 function valueAt(track: Track, column: Float64Array, time: number): number {
+  const last = track.time[track.frames - 1] ?? Number.NaN;
+  if (!(time >= (track.time[0] ?? Number.NaN) - 1e-9 && time <= last + 1e-9)) return Number.NaN;
   const k = Player.frameAt(track, time);
   const begin = track.time[k] ?? time;
   const end = track.time[Math.min(k + 1, track.frames - 1)] ?? begin;
@@ -68,17 +72,31 @@ function valueAt(track: Track, column: Float64Array, time: number): number {
   return end > begin ? from + ((to - from) * (time - begin)) / (end - begin) : from;
 }
 
-// Columns of each run, then the second less the first; at the instants of the first.
+// Columns of each run, then the second less the first; at the instants of the first, and of others that go on longer.
 export function seriesOfRuns(tracks: Track[], columns: number[]): Series {
   const first = tracks[0];
   if (first === undefined) return { count: 0, time: new Float64Array(0), values: [] };
-  const series = seriesOf(first, columns);
-  for (const track of tracks.slice(1))
-    for (const column of seriesOf(track, columns).values) series.values.push(Float64Array.from(first.time, (t) => valueAt(track, column, t)));
-  if (tracks.length > 1)
-    for (let k = 0; k < columns.length; ++k) {
-      const [one, two] = [series.values[k], series.values[columns.length + k]];
-      series.values.push(Float64Array.from(first.time, (_, at) => (two?.[at] ?? Number.NaN) - (one?.[at] ?? Number.NaN)));
-    }
-  return series;
+  if (tracks.length === 1) return seriesOf(first, columns);
+  const time = [...first.time];
+  for (const track of tracks.slice(1)) {
+    const last = time[time.length - 1] ?? Number.NEGATIVE_INFINITY;
+    time.push(...track.time.filter((t) => t > last + 1e-9));
+  }
+  const values = tracks.flatMap((track) => seriesOf(track, columns).values.map((column) => Float64Array.from(time, (t) => valueAt(track, column, t))));
+  for (let k = 0; k < columns.length; ++k) {
+    const [one, two] = [values[k], values[columns.length + k]];
+    values.push(Float64Array.from(time, (_, at) => (two?.[at] ?? Number.NaN) - (one?.[at] ?? Number.NaN)));
+  }
+  return { count: time.length, time: Float64Array.from(time), values };
+}
+
+// Where a point of a body goes: its places in the frames of a run, no more than `most` of them.
+export function pathOf(track: Track, body: number, point: Vector3, most: number): number[] {
+  const bodies = track.poses.length / (7 * track.frames);
+  const every = Math.ceil(track.frames / most);
+  const posture = new Posture(bodies);
+  const path: number[] = [];
+  for (let k = 0; k < track.frames; k += every)
+    if (posture.set(track.poses.subarray(7 * bodies * k, 7 * bodies * (k + 1)))) path.push(...posture.worldOf({ body, point: point.toArray() }, new Vector3()).toArray());
+  return path;
 }

@@ -38,6 +38,7 @@ export class Inspector {
         const item = element("button", { type: "button", className: `finding ${finding.severity}` }, finding.text);
         item.onclick = () => {
           if (finding.joint >= 0) this.onSelect({ kind: "joint", index: finding.joint });
+          else if (finding.connection !== "") this.onSelect({ kind: "line", index: scene.lines.findIndex((line) => line.name === finding.connection) });
           else if (finding.body >= 0) this.onSelect({ kind: "body", index: finding.body });
         };
         return item;

@@ -2,10 +2,11 @@
 import { Vector3 } from "three";
 import { command, getScene, getSteps, getTrack, watch } from "./api";
 import { initialDirection } from "./camera";
-import { byId, button, element, number } from "./elements";
+import { byId, button, element, number, toggle } from "./elements";
 import { Header, isDark } from "./header";
-import { History, seriesOfRuns } from "./history";
+import { History, pathOf, seriesOfRuns } from "./history";
 import { Inspector } from "./inspector";
+import { traceLength } from "./marks";
 import { type Event, type Motion, type Scene, type Status, mark } from "./model";
 import "./page.css";
 import type { Part } from "./parts";
@@ -29,27 +30,49 @@ let paused = false;
 let plotDue = 0;
 
 const mostEvents = 200; // that are listed
+const mostLiveEvents = 30; // likewise, the newest of a live run
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
-function banner(text: string): void {
+// What is wrong as long as it is, and what was refused, for a while.
+let lasting = "";
+let refused = "";
+let refusedUntil = 0;
+const refusalFor = 8000; // [ms]
+
+function showBanner(now: number): void {
+  if (refused !== "" && now >= refusedUntil) refused = "";
+  const text = [lasting, refused].filter((one) => one !== "").join("\n");
   const place = byId("banner");
+  if (place.textContent === text) return;
   place.textContent = text;
   place.hidden = text === "";
 }
 
+function banner(text: string): void {
+  lasting = text;
+  showBanner(performance.now());
+}
+
+// Empty: what was asked for last was done.
+function refuse(text: string): void {
+  refused = text;
+  refusedUntil = performance.now() + refusalFor;
+  showBanner(performance.now());
+}
+
 function ask(request: Record<string, unknown>): void {
   command(request).then(
-    () => undefined,
-    (error: unknown) => banner(messageOf(error)),
+    () => refuse(""),
+    (error: unknown) => refuse(messageOf(error)),
   );
 }
 
 function applyTheme(): void {
   const dark = isDark();
   view.setColours(dark ? "#161a20" : "#f7f8fa", dark ? "#2b323c" : "#dde2e8");
-  plots.setColours(dark ? "#c7ced8" : "#3a4450", dark ? "#2b323c" : "#e4e8ed");
-  plotDue = 0;
+  plots.setColours(dark ? "#c7ced8" : "#3a4450", dark ? "#2b323c" : "#e4e8ed", dark ? "#1d222a" : "#ffffff");
+  refreshPlots();
 }
 
 const home = (): Vector3 => (scene === null ? new Vector3(0, -1, 0) : initialDirection(scene));
@@ -57,23 +80,44 @@ const header = new Header(view, home, applyTheme);
 
 function onKey(event: KeyboardEvent): void {
   const target = event.target;
-  if (event.ctrlKey || event.metaKey || event.altKey || target instanceof HTMLInputElement || target instanceof HTMLSelectElement) return;
+  const isTyped = target instanceof HTMLInputElement && (target.type === "checkbox" ? event.key === " " : target !== slider);
+  if (event.ctrlKey || event.metaKey || event.altKey || isTyped || target instanceof HTMLSelectElement) return;
   if (event.key === " " && !(target instanceof HTMLButtonElement)) playOrPause();
   else if (event.key === "ArrowLeft" || event.key === "ArrowRight") stepBy(event.key === "ArrowLeft" ? -1 : 1);
-  else if (event.key === "Escape") select(null);
+  else if (event.key === "Escape") select(null, null);
+  else if (event.key === "[" || event.key === "]") setBookmark(event.key === "[" ? 0 : 1);
   else if (!header.press(event.key)) return;
   event.preventDefault();
 }
 
 // ---- selection ----
 
-function select(part: Part | null): void {
+let selected: { part: Part; name: string; point: Vector3 | null } | null = null;
+
+// point: of a body, where it was hit.
+function select(part: Part | null, point: Vector3 | null): void {
+  selected = part === null ? null : { part, name: namesOf(part.kind)[part.index] ?? "", point };
   inspector.select(part);
-  view.select(part);
+  const track = scene?.kind === "recording" && part?.kind === "body" ? player.tracks[0] : undefined;
+  const path = track === undefined || part === null ? null : pathOf(track, part.index, point ?? new Vector3(), traceLength);
+  view.select(part, point, path);
   if (view.motion !== null) inspector.update(view.motion, performance.now() + 1000);
 }
 
-inspector.onSelect = select;
+function namesOf(kind: Part["kind"]): string[] {
+  if (scene === null) return [];
+  return { body: scene.bodies, joint: scene.joints, line: scene.lines }[kind].map((one: { name: string }) => one.name);
+}
+
+// In another scene, what is called the same.
+function selectAgain(): void {
+  if (selected === null) return;
+  const { part, name, point } = selected;
+  const index = namesOf(part.kind).indexOf(name);
+  select(index < 0 ? null : { kind: part.kind, index }, point);
+}
+
+inspector.onSelect = (part) => select(part, null);
 view.picking.onPick = select;
 view.picking.onHover = (part, x, y) => {
   const tip = byId("tip");
@@ -93,9 +137,8 @@ slider.oninput = () => seek(Number(slider.value));
 
 function playOrPause(): void {
   if (scene?.kind === "recording") {
-    if (player.time >= player.end) player.time = player.start;
-    player.playing = !player.playing;
-    showPlaying();
+    if (player.playing) player.playing = false;
+    else player.play();
   } else if (scene?.kind === "mechanism") ask({ do: status.playing === true ? "pause" : "play" });
   else if (scene?.kind === "live") paused = !paused;
   showPlaying();
@@ -105,7 +148,7 @@ function stepBy(steps: number): void {
   if (scene?.kind === "recording")
     player.step(steps).then(
       () => (showPlaying(), showInstant()),
-      (error: unknown) => banner(messageOf(error)),
+      (error: unknown) => refuse(messageOf(error)),
     );
   else if (scene?.kind === "mechanism" && steps > 0) ask({ do: "step" });
 }
@@ -114,6 +157,7 @@ const rest = 250; // of the slider, before the very step is fetched [ms]
 let resting = 0;
 
 function seek(time: number): void {
+  if (scene?.kind === "live") return showMoment(time);
   if (scene?.kind !== "recording") return;
   player.seek(time);
   showInstant();
@@ -121,7 +165,29 @@ function seek(time: number): void {
   resting = setTimeout(() => void player.fetchSteps().then(() => !player.playing && showInstant()).catch(() => undefined), rest);
 }
 
-plots.onTime = seek;
+// Of a live run: the plots stand, with this moment in their middle.
+function showMoment(time: number): void {
+  paused = true;
+  showPlaying();
+  plots.showAround(time, Math.min(seconds, 10));
+}
+
+plots.onTime = (time) => {
+  if (scene?.kind === "recording") seek(time);
+};
+
+// which: the begin or the end of the bookmark, here; where it stands there already it is taken away.
+function setBookmark(which: 0 | 1): void {
+  if (scene?.kind !== "recording") return;
+  player.bookmark[which] = player.bookmark[which] === player.time ? null : player.time;
+  plots.setMarked(player.marked);
+}
+
+function goToBookmark(which: 0 | 1): void {
+  const time = player.bookmark[which];
+  if (time === null) refuse("the bookmark has no such end yet: set it with [ or ]");
+  else seek(time);
+}
 
 function showPlaying(): void {
   const goes = scene?.kind === "recording" ? player.playing : scene?.kind === "live" ? !paused : status.playing === true;
@@ -133,14 +199,28 @@ function makeTransport(shown: Scene): void {
   place.replaceChildren(playButton);
   if (shown.kind !== "live") {
     if (shown.kind === "mechanism") place.append(button("Step", "one step (right)", () => stepBy(1)), button("Reset", "to the start", () => ask({ do: "reset" })));
-    else place.append(button("◀", "one step back (left)", () => stepBy(-1)), button("▶", "one step on (right)", () => stepBy(1)), slider);
-    const speed = element("select", { title: "speed" });
+    else
+      place.append(
+        button("◀", "one step back (left)", () => stepBy(-1)),
+        button("▶", "one step on (right)", () => stepBy(1)),
+        slider,
+        button("[", "the bookmark begins here ([)", () => setBookmark(0)),
+        button("]", "the bookmark ends here (])", () => setBookmark(1)),
+        button("⇤", "to the begin of the bookmark", () => goToBookmark(0)),
+        button("⇥", "to the end of the bookmark", () => goToBookmark(1)),
+      );
+    if (shown.kind === "mechanism") place.append(toggle("Pull", "bodies are pulled with a spring, without a key", view.picking.pulls, (yes) => (view.picking.pulls = yes)));
+    const speed = element("input", { type: "number", title: "speed: times that of the clock; below zero: backwards", value: String(player.speed), step: "any" });
+    if (shown.kind === "mechanism") speed.min = "0";
     speed.setAttribute("aria-label", "speed");
-    for (const factor of [0.01, 0.1, 0.25, 0.5, 1, 2, 5]) speed.append(element("option", { value: String(factor), selected: factor === 1 }, `${factor} ×`));
+    speed.setAttribute("list", "speeds");
     speed.onchange = () => {
-      player.speed = Number(speed.value);
-      if (shown.kind === "mechanism") ask({ do: "speed", factor: Number(speed.value) });
+      const factor = Number(speed.value);
+      if (!Number.isFinite(factor) || factor === 0) return;
+      player.speed = factor;
+      if (shown.kind === "mechanism") ask({ do: "speed", factor });
     };
+    place.append(element("datalist", { id: "speeds" }, ...[0.01, 0.1, 0.25, 0.5, 1, 2, 5].map((factor) => element("option", { value: String(factor) }))));
     place.append(speed);
   } else {
     const span = element("select", { title: "seconds that are plotted" });
@@ -176,22 +256,28 @@ function makeChannels(shown: Scene): void {
     box.onchange = () => {
       chosen = box.checked ? [...chosen, index] : chosen.filter((k) => k !== index);
       plots.make(curves());
-      plotDue = 0;
-      if (shown.kind === "recording") plots.update(seriesOfRuns(player.tracks, chosen), eventsNow(), player.time, null);
+      refreshPlots();
     };
     return element("label", {}, box, `${column.name} [${column.unit}]`);
   });
   byId("channels").replaceChildren(...boxes);
 }
 
+// What is plotted now, also while the plots stand.
+function refreshPlots(): void {
+  if (scene?.kind === "recording") {
+    plots.update(seriesOfRuns(player.tracks, chosen), eventsNow(), player.time, null);
+    plots.setMarked(player.marked);
+  } else plots.update(history.series(chosen), eventsNow(), null, paused ? null : seconds);
+}
+
 function eventsNow(): Event[] {
   return scene?.kind === "live" ? (status.events ?? []) : (scene?.events.flat() ?? []);
 }
 
-// Of a recording, to go there.
-function eventButtons(shown: Scene): HTMLElement[] {
-  if (shown.kind !== "recording") return [];
-  return shown.events.flat().slice(0, mostEvents).map((event) => button(`${number(event.time, 6)} s  ${event.text}`, "go there", () => seek(event.time)));
+// To go there.
+function eventButtons(events: Event[]): HTMLElement[] {
+  return events.map((event) => button(`${number(event.time, 6)} s  ${event.text}`, "go there", () => seek(event.time)));
 }
 
 function updatePlots(now: number): void {
@@ -268,27 +354,30 @@ async function loadMissingTracks(): Promise<void> {
   slider.min = String(player.start);
   slider.max = String(player.end);
   plots.make(curves());
-  plots.update(seriesOfRuns(player.tracks, chosen), eventsNow(), player.time, null);
+  refreshPlots();
   showInstant();
 }
 
 async function showScene(): Promise<void> {
   const shown = await getScene();
   const isSame = scene !== null && scene.name === shown.name && scene.kind === shown.kind;
+  const columns = scene?.columns.length;
   scene = shown;
   document.title = `${shown.name} · Rigstep`;
   byId("name").textContent = shown.name;
   byId("kind").textContent = `${shown.kind} · ${shown.source}`;
   if (!isSame || chosen.some((k) => k >= shown.columns.length)) chosen = shown.columns.length > 0 ? [0] : [];
   if (!isSame) player.forget();
-  history.reset(shown.columns.length);
+  if (!isSame || columns !== shown.columns.length) history.reset(shown.columns.length);
   inspector.show(shown);
-  panel.show(shown, eventButtons(shown), banner);
+  panel.show(shown, eventButtons(shown.kind === "recording" ? shown.events.flat().slice(0, mostEvents) : []), refuse);
   makeTransport(shown);
   makeChannels(shown);
   plots.make(curves());
   await view.show(shown, isSame ? null : home);
   markParts(shown, -1, -1);
+  if (isSame) selectAgain();
+  else selected = null;
   view.picking.onDrag = shown.kind === "mechanism" ? drag : null;
   panel.update(status, shown, view.motion);
   if (shown.kind === "recording") await loadTracks();
@@ -299,13 +388,19 @@ let marked = "";
 // What findings and a fault are about.
 function markParts(shown: Scene, failedBody: number, failedJoint: number): void {
   marked = `${failedBody} ${failedJoint}`;
-  view.mark(shown.findings.filter((f) => f.severity !== "note" && f.joint >= 0).map((f) => f.joint), failedBody, failedJoint);
+  const parts = shown.findings.flatMap((f): Part[] => {
+    if (f.connection !== "") return [{ kind: "line", index: shown.lines.findIndex((line) => line.name === f.connection) }];
+    if (f.severity === "note") return [];
+    return f.joint >= 0 ? [{ kind: "joint", index: f.joint }] : f.body >= 0 ? [{ kind: "body", index: f.body }] : [];
+  });
+  view.mark(parts, failedBody, failedJoint);
 }
 
 let dragSent = 0;
 
 function drag(body: number, point: Vector3, target: Vector3 | null): void {
   const now = performance.now();
+  view.pull(body, point, target);
   if (target === null) ask({ do: "release" });
   else if (now - dragSent > 40) {
     dragSent = now;
@@ -325,6 +420,7 @@ function showStatus(told: Status): void {
   state.classList.toggle("bad", fault !== "" || isStopped || told.connected === false);
   if (scene !== null) {
     panel.update(told, scene, view.motion);
+    if (scene.kind === "live") panel.showEvents(eventButtons((told.events ?? []).slice(-mostLiveEvents).reverse()));
     const [body, joint] = [told.failedBody ?? -1, told.failedJoint ?? -1];
     if (marked !== `${body} ${joint}`) markParts(scene, body, joint);
   }
@@ -344,10 +440,15 @@ function frame(now: number, before: number): void {
     showMotion(newest);
     newest = null;
   }
+  showBanner(now);
   showTime(now);
   updatePlots(now);
 }
 
+if (!view.canDraw) {
+  const note = "This browser has no WebGL: nothing is drawn here. Plots, numbers and operations are there.";
+  byId("stage").append(element("p", { className: "finding warning" }, note));
+}
 applyTheme();
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", applyTheme);
 addEventListener("keydown", onKey);
@@ -363,6 +464,7 @@ Object.assign(window, {
     bodies: () => scene?.bodies.length ?? 0,
     step: () => view.motion?.step ?? 0,
     marks: () => view.motion?.marks ?? 0,
+    found: () => view.found,
   },
 });
 

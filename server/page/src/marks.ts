@@ -1,8 +1,9 @@
 // What is drawn over the scene: mass centres, frames, joint axes, the path of a point, and marks of what is wrong.
 import { CanvasTexture, Group, Line, LineBasicMaterial, LineSegments, Points, PointsMaterial, Vector3 } from "three";
 import { BufferGeometry } from "three";
-import { type Motion, type Scene, mark as instant } from "./model";
+import { type Motion, type Point, type Scene, mark as instant } from "./model";
 import { MovingPoints } from "./moving_points";
+import type { Part } from "./parts";
 import type { Posture } from "./posture";
 
 export interface Overlays {
@@ -12,11 +13,13 @@ export interface Overlays {
   trace: boolean;
 }
 
-const traceLength = 2000; // points
+export const traceLength = 2000; // points
 const manyBodies = 200;
 
 // A disc in four quarters, the mark of a mass centre; or a ring with a sign.
-function markTexture(sign: "mass" | "!" | "~", colour: string): CanvasTexture {
+type Sign = "mass" | "!" | "~" | "=";
+
+function markTexture(sign: Sign, colour: string): CanvasTexture {
   const canvas = document.createElement("canvas");
   canvas.width = canvas.height = 64;
   const pen = canvas.getContext("2d");
@@ -46,7 +49,7 @@ function markTexture(sign: "mass" | "!" | "~", colour: string): CanvasTexture {
   return new CanvasTexture(canvas);
 }
 
-function points(sign: "mass" | "!" | "~", colour: string, size: number): MovingPoints {
+function points(sign: Sign, colour: string, size: number): MovingPoints {
   const material = new PointsMaterial({ map: markTexture(sign, colour), size, sizeAttenuation: false, transparent: true, depthTest: false });
   const made = new Points(new BufferGeometry(), material);
   made.renderOrder = 3;
@@ -68,12 +71,16 @@ const frameColours = [
 
 export class Marks {
   readonly group = new Group();
-  found: number[] = []; // joints with a finding
+  found: Part[] = []; // with a finding
   faulty = { body: -1, joint: -1 };
-  traced = -1; // body
+  traced: Point | null = null;
+  pull: [Point, Vector3] | null = null; // a point of a body, and where it is pulled to
+  wholePath: number[] | null = null; // of the traced point, where it is known; else what is seen of it
   private readonly masses: MovingPoints;
   private readonly wrong = points("!", "#d0341f", 26);
   private readonly singular = points("~", "#b86a00", 26);
+  private readonly redundant = points("=", "#1f6390", 26);
+  private readonly spring = segments("#0f766e");
   private readonly frames = segments("#ffffff", true);
   private readonly axes = segments("#b8860b");
   private readonly path = new MovingPoints(new Line(new BufferGeometry(), new LineBasicMaterial({ color: "#c2410c" })));
@@ -82,7 +89,7 @@ export class Marks {
 
   constructor(private readonly scene: Scene) {
     this.masses = points("mass", "#1d2530", scene.bodies.length > manyBodies ? 5 : 11);
-    for (const drawn of [this.masses, this.wrong, this.singular, this.frames, this.axes, this.path]) this.group.add(drawn.object);
+    for (const drawn of [this.masses, this.wrong, this.singular, this.redundant, this.spring, this.frames, this.axes, this.path]) this.group.add(drawn.object);
   }
 
   forgetTrace(): void {
@@ -92,7 +99,12 @@ export class Marks {
   place(posture: Posture, motion: Motion, shown: Overlays): void {
     this.placeBodies(posture, shown);
     this.placeJoints(posture, motion, shown);
+    this.placeConnections(posture);
     this.placeTrace(posture, shown);
+    this.spring.begin();
+    if (this.pull !== null)
+      for (const end of [posture.worldOf(this.pull[0], this.at), this.pull[1]]) this.spring.add(end.x, end.y, end.z);
+    this.spring.end();
   }
 
   private placeBodies(posture: Posture, shown: Overlays): void {
@@ -119,29 +131,50 @@ export class Marks {
   private placeJoints(posture: Posture, motion: Motion, shown: Overlays): void {
     const length = 9 * this.scene.thickness;
     const isSingular = (motion.marks & instant.nearSingular) !== 0;
-    for (const drawn of [this.axes, this.wrong, this.singular]) drawn.begin();
+    for (const drawn of [this.axes, this.wrong, this.singular, this.redundant]) drawn.begin();
     this.scene.joints.forEach((joint, j) => {
       const { x, y, z } = posture.worldOf({ body: joint.first, point: joint.point }, this.at);
-      if (this.found.includes(j) || this.faulty.joint === j) this.wrong.add(x, y, z);
+      if (this.isFound("joint", j) || this.faulty.joint === j) this.wrong.add(x, y, z);
       else if (isSingular && joint.inLoop) this.singular.add(x, y, z);
+      else if (joint.redundant) this.redundant.add(x, y, z);
       if (!shown.axes) return;
       const axis = posture.turned(joint.axis, joint.first).multiplyScalar(length);
       this.axes.add(x - axis.x, y - axis.y, z - axis.z);
       this.axes.add(x + axis.x, y + axis.y, z + axis.z);
     });
-    const body = posture.positionOf(this.faulty.body);
-    if (body.length === 3) this.wrong.add(body[0] ?? 0, body[1] ?? 0, body[2] ?? 0);
-    for (const drawn of [this.axes, this.wrong, this.singular]) drawn.end();
+    this.scene.bodies.forEach((_, i) => {
+      if (this.faulty.body !== i && !this.isFound("body", i)) return;
+      const [x = 0, y = 0, z = 0] = posture.positionOf(i);
+      this.wrong.add(x, y, z);
+    });
+  }
+
+  // In the middle of a force element that a finding is about.
+  private placeConnections(posture: Posture): void {
+    this.scene.lines.forEach((line, k) => {
+      if (!this.isFound("line", k) || line.points.length === 0) return;
+      const middle = new Vector3();
+      for (const point of line.points) middle.add(posture.worldOf(point, this.at));
+      middle.divideScalar(line.points.length);
+      this.wrong.add(middle.x, middle.y, middle.z);
+    });
+    for (const drawn of [this.axes, this.wrong, this.singular, this.redundant]) drawn.end();
+  }
+
+  private isFound(kind: Part["kind"], index: number): boolean {
+    return this.found.some((part) => part.kind === kind && part.index === index);
   }
 
   private placeTrace(posture: Posture, shown: Overlays): void {
-    if (shown.trace && this.traced >= 0) {
-      this.trail.push(...posture.positionOf(this.traced));
+    const { traced } = this;
+    if (shown.trace && traced !== null && this.wholePath === null) {
+      this.trail.push(...posture.worldOf(traced, this.at).toArray());
       if (this.trail.length > 3 * traceLength) this.trail.splice(0, this.trail.length - 3 * traceLength);
     }
+    const path = this.wholePath ?? this.trail;
     this.path.begin();
-    if (shown.trace && this.traced >= 0)
-      for (let k = 0; k + 2 < this.trail.length; k += 3) this.path.add(this.trail[k] ?? 0, this.trail[k + 1] ?? 0, this.trail[k + 2] ?? 0);
+    if (shown.trace && traced !== null)
+      for (let k = 0; k + 2 < path.length; k += 3) this.path.add(path[k] ?? 0, path[k + 1] ?? 0, path[k + 2] ?? 0);
     this.path.end();
   }
 }

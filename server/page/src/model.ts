@@ -42,6 +42,7 @@ export interface Joint {
   axis: Vector; // likewise
   secondPoint: Vector; // in the second body [m]
   inLoop: boolean; // a loop goes through it
+  redundant: boolean; // some of its constraints repeat what others say
   freedoms: string[];
 }
 
@@ -59,6 +60,7 @@ export interface Finding {
   severity: "error" | "warning" | "note";
   joint: number;
   body: number;
+  connection: string; // name of a force element, empty: none
   text: string;
 }
 

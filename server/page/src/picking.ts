@@ -15,8 +15,9 @@ const hoverEvery = 50; // [ms]
 const stillClick = 4; // pixels
 
 export class Picking {
-  onPick: (part: Part | null) => void = () => undefined;
+  onPick: (part: Part | null, local: Vector3 | null) => void = () => undefined; // local: of a body, where it was hit
   onHover: (part: Part | null, x: number, y: number) => void = () => undefined;
+  pulls = false; // without a key, too: for fingers
   onDrag: ((body: number, point: Vector3, target: Vector3 | null) => void) | null = null;
   private dragging: { body: number; local: Vector3; depth: number } | null = null;
   private pressed: { x: number; y: number } | null = null;
@@ -53,10 +54,10 @@ export class Picking {
 
   private press(event: PointerEvent): void {
     this.pressed = { x: event.clientX, y: event.clientY };
-    if (this.onDrag === null || event.button !== 0 || !(event.shiftKey || event.altKey)) return;
+    if (this.onDrag === null || event.button !== 0 || !(event.shiftKey || event.altKey || this.pulls)) return;
     const hit = this.pick(event);
     const body = hit?.part.kind === "body" ? this.pickable()?.posture.matrices[hit.part.index] : undefined;
-    if (hit === null || body === undefined) return;
+    if (hit === null || body === undefined) return; // beside all bodies the camera turns
     this.camera.turns = false;
     const depth = hit.point.clone().project(this.camera.now).z;
     this.dragging = { body: hit.part.index, local: hit.point.clone().applyMatrix4(body.clone().invert()), depth };
@@ -84,6 +85,12 @@ export class Picking {
       return;
     }
     const pressed = this.pressed;
-    if (pressed !== null && Math.hypot(event.clientX - pressed.x, event.clientY - pressed.y) < stillClick) this.onPick(this.pick(event)?.part ?? null);
+    if (pressed !== null && Math.hypot(event.clientX - pressed.x, event.clientY - pressed.y) < stillClick) this.choose(event);
+  }
+
+  private choose(event: PointerEvent): void {
+    const hit = this.pick(event);
+    const body = hit?.part.kind === "body" ? this.pickable()?.posture.matrices[hit.part.index] : undefined;
+    this.onPick(hit?.part ?? null, hit !== null && body !== undefined ? hit.point.clone().applyMatrix4(body.clone().invert()) : null);
   }
 }

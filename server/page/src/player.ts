@@ -9,6 +9,7 @@ export class Player {
   playing = false;
   speed = 1;
   time = 0;
+  bookmark: [number | null, number | null] = [null, null]; // its ends: what lies between is played again and again
   private exact: (Track | undefined)[] = []; // every step of a while, of each run
   private fetching: Promise<unknown> = Promise.resolve();
 
@@ -19,26 +20,43 @@ export class Player {
     return this.tracks[0]?.time[0] ?? 0;
   }
 
+  // Of the run that goes on longest.
   get end(): number {
-    const track = this.tracks[0];
-    return track?.time[track.frames - 1] ?? 0;
+    return this.tracks.reduce((end, track) => Math.max(end, track.time[track.frames - 1] ?? 0), this.start);
+  }
+
+  // Both ends of the bookmark in order; null: one of them is not set.
+  get marked(): [number, number] | null {
+    const [a, b] = this.bookmark;
+    return a === null || b === null ? null : [Math.min(a, b), Math.max(a, b)];
   }
 
   forget(): void {
     this.tracks = [];
     this.exact = [];
     this.playing = false;
+    this.bookmark = [null, null];
   }
 
-  // True: it has moved.
+  // Backwards, too. True: it has moved.
   advance(seconds: number): boolean {
     if (!this.playing || this.tracks.length === 0) return false;
+    const [begin, end] = this.marked ?? [this.start, this.end];
     this.time += this.speed * seconds;
-    if (this.time >= this.end) {
-      this.time = this.end;
+    const isOver = this.speed < 0 ? this.time <= begin : this.time >= end;
+    if (isOver && this.marked !== null) this.time = this.speed < 0 ? end : begin;
+    else if (isOver) {
+      this.time = this.speed < 0 ? begin : end;
       this.playing = false;
     }
     return true;
+  }
+
+  // From the other end where there is nothing left to play.
+  play(): void {
+    if (this.speed >= 0 && this.time >= this.end) this.time = this.start;
+    if (this.speed < 0 && this.time <= this.start) this.time = this.end;
+    this.playing = true;
   }
 
   seek(time: number): void {

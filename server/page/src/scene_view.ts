@@ -1,6 +1,7 @@
 // The mechanism in three dimensions: what the scene holds, drawn at the instant that is shown.
 import {
   AmbientLight,
+  Box3,
   BufferAttribute,
   BufferGeometry,
   Color,
@@ -31,6 +32,7 @@ export interface Shown extends Overlays, ShownForces {
   grid: boolean;
 }
 
+const followEvery = 250; // [ms]
 const manySolids = 1500; // beyond, shapes are coarser
 const manyInSoftware = 100; // likewise, where no graphics processor draws
 
@@ -53,7 +55,7 @@ export class SceneView {
   framesDrawn = 0;
   motion: Motion | null = null;
 
-  private readonly renderer: WebGLRenderer;
+  private readonly renderer: WebGLRenderer | null; // null: the browser cannot draw in three dimensions
   private readonly world = new ThreeScene();
   private readonly group = new Group();
   private content: Content | null = null;
@@ -64,6 +66,8 @@ export class SceneView {
   private selected: Part | null = null;
   private looksFirst: (() => Vector3) | null = null; // at the first poses of a scene
   private dirty = true;
+  private reach = new Box3(); // where ends of bodies have been
+  private followDue = 0;
 
   constructor(private readonly canvas: HTMLCanvasElement) {
     const probe = document.createElement("canvas").getContext("webgl2");
@@ -72,9 +76,9 @@ export class SceneView {
     this.software = /swiftshader|llvmpipe|software/i.test(String(name));
     probe?.getExtension("WEBGL_lose_context")?.loseContext();
     // opaque: what lies behind it need not be mixed in
-    const context = canvas.getContext("webgl2", { alpha: false, antialias: !this.software });
-    this.renderer = new WebGLRenderer(context === null ? { canvas } : { canvas, context });
-    this.renderer.setPixelRatio(this.software ? 1 : Math.min(devicePixelRatio, 2));
+    const context = probe === null ? null : canvas.getContext("webgl2", { alpha: false, antialias: !this.software });
+    this.renderer = context === null ? null : new WebGLRenderer({ canvas, context });
+    this.renderer?.setPixelRatio(this.software ? 1 : Math.min(devicePixelRatio, 2));
     this.camera = new Camera(canvas);
     this.camera.onChange = () => (this.dirty = true);
     this.picking = new Picking(canvas, this.camera, () => this.content);
@@ -92,6 +96,10 @@ export class SceneView {
     this.gridColour = grid;
     this.buildGrid();
     this.dirty = true;
+  }
+
+  get canDraw(): boolean {
+    return this.renderer !== null;
   }
 
   // look: from where at first; null: the camera stays.
@@ -113,6 +121,7 @@ export class SceneView {
     this.group.add(this.content.marks.group, this.content.arrows.group);
     this.buildGrid();
     this.looksFirst = look;
+    if (look !== null) this.reach.makeEmpty();
     if (this.motion !== null) this.place(this.motion);
     this.paint();
     this.dirty = true;
@@ -160,24 +169,51 @@ export class SceneView {
     if (byId("scale").dataset["forces"] !== forces) byId("scale").dataset["forces"] = forces;
     if (this.looksFirst !== null) this.lookFrom(this.looksFirst());
     this.looksFirst = null;
+    this.follow(performance.now());
     this.dirty = true;
+  }
+
+  // What leaves the view is followed, until somebody turns the camera.
+  private follow(now: number): void {
+    const content = this.content;
+    if (content === null || now < this.followDue) return;
+    this.followDue = now + followEvery;
+    const ends = content.solids.ends(content.posture);
+    for (const end of ends) this.reach.expandByPoint(end);
+    if (!this.camera.isMoved && !this.camera.sees(ends)) this.lookFrom(this.camera.direction);
   }
 
   positionsOf(body: number): number[] {
     return this.content?.posture.positionOf(body) ?? [];
   }
 
-  select(part: Part | null): void {
+  // point: of a body, whose path is drawn; path: all of it, where it is known.
+  select(part: Part | null, point: Vector3 | null, path: number[] | null): void {
     this.selected = part;
     if (this.content !== null) {
-      this.content.marks.traced = part?.kind === "body" ? part.index : -1;
-      this.content.marks.forgetTrace();
+      const { marks } = this.content;
+      marks.traced = part?.kind === "body" ? { body: part.index, point: (point ?? new Vector3()).toArray() } : null;
+      marks.wholePath = path;
+      marks.forgetTrace();
     }
     this.paint();
+    if (this.motion !== null) this.place(this.motion);
   }
 
-  // What is found wrong beside the joints of `found`: a body or joint of a fault, -1: none.
-  mark(found: number[], body: number, joint: number): void {
+  // Parts that are marked, as findings are about them.
+  get found(): Part[] {
+    return this.content?.marks.found ?? [];
+  }
+
+  // A spring from a point of a body to where it is pulled; null: none.
+  pull(body: number, point: Vector3, target: Vector3 | null): void {
+    if (this.content === null) return;
+    this.content.marks.pull = target === null ? null : [{ body, point: point.toArray() }, target];
+    if (this.motion !== null) this.place(this.motion);
+  }
+
+  // Parts that findings are about; body or joint of a fault, -1: none.
+  mark(found: Part[], body: number, joint: number): void {
     if (this.content === null) return;
     this.content.marks.found = found;
     this.content.marks.faulty = { body, joint };
@@ -194,7 +230,11 @@ export class SceneView {
   }
 
   lookFrom(toward: Vector3): void {
-    if (this.content !== null) this.camera.lookFrom(toward, this.content.solids.ends(this.content.posture), this.content.scene);
+    const content = this.content;
+    if (content === null) return;
+    const { min, max } = this.reach;
+    const corners = this.reach.isEmpty() ? [] : [min.x, max.x].flatMap((x) => [min.y, max.y].flatMap((y) => [min.z, max.z].map((z) => new Vector3(x, y, z))));
+    this.camera.lookFrom(toward, [...content.solids.ends(content.posture), ...corners], content.scene);
   }
 
   private buildGrid(): void {
@@ -243,14 +283,14 @@ export class SceneView {
     const box = (this.canvas.parentElement ?? this.canvas).getBoundingClientRect();
     const width = Math.max(box.width, 1);
     const height = Math.max(box.height, 1);
-    this.renderer.setSize(width, height, false);
+    this.renderer?.setSize(width, height, false);
     this.camera.resize(width / height);
     this.dirty = true;
   }
 
   private tick(): void {
     requestAnimationFrame(() => this.tick());
-    if (!this.dirty) return;
+    if (!this.dirty || this.renderer === null) return;
     this.dirty = false;
     this.renderer.render(this.world, this.camera.now);
     ++this.framesDrawn;

@@ -27,6 +27,7 @@ export class SidePanel {
   private readonly parameters = new ParametersPanel();
   private readonly link = element("section", { className: "panel" });
   private readonly times = element("section", { className: "panel" });
+  private readonly events = element("section", { className: "panel" });
 
   // events: of a recording, as elements.
   show(scene: Scene, events: HTMLElement[], fail: (text: string) => void): void {
@@ -43,7 +44,8 @@ export class SidePanel {
     this.parameters.show(scene, ask);
     this.link.replaceChildren();
     this.times.replaceChildren();
-    this.place.replaceChildren(this.operate, this.inputs.place, this.parameters.place, ...events, this.link, this.times);
+    this.place.replaceChildren(this.operate, this.inputs.place, this.parameters.place, ...events, this.link, this.times, this.events);
+    this.events.replaceChildren();
     this.place.hidden = scene.kind === "mechanism" && scene.parameters.length === 0;
   }
 
@@ -54,6 +56,13 @@ export class SidePanel {
     if (scene.kind === "live") this.link.replaceChildren(element("h2", {}, "Link"), ...this.hint(status), table(this.linkRows(status)), ...this.applied(scene, motion), table(this.counts(status)));
     const times = (status.distributions ?? []).filter((distribution) => distribution.max > 0); // simulations have none
     if (times.length > 0) this.times.replaceChildren(element("h2", {}, "Times, and the deadline"), ...times.map((distribution) => histogram(distribution, scene.period)));
+  }
+
+  // Of a live run, the newest first; as buttons.
+  showEvents(buttons: HTMLElement[]): void {
+    const texts = (of: Iterable<Element>): string => [...of].map((one) => one.textContent).join("\n");
+    if (texts(buttons) === texts([...this.events.children].slice(1))) return; // else a click would miss them
+    this.events.replaceChildren(...(buttons.length > 0 ? [element("h2", {}, "Events")] : []), ...buttons);
   }
 
   private linkRows(status: Status): [string, string][] {

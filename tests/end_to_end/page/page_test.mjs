@@ -28,7 +28,7 @@ async function open(link) {
   page.setDefaultTimeout(60_000);
   const { host } = new URL(link);
   page.on("console", (message) => {
-    if (message.type() === "error" && !/ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED|status of 401/.test(message.text())) complaints.push(message.text());
+    if (message.type() === "error" && !/ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED|status of (401|409)/.test(message.text())) complaints.push(message.text());
   });
   page.on("pageerror", (error) => complaints.push(error.message));
   page.on("request", (sent) => {
@@ -52,6 +52,14 @@ async function checkAccessible(page, what) {
   const serious = violations.filter((v) => v.impact === "serious" || v.impact === "critical");
   assert.deepEqual(serious.map((v) => `${v.id}: ${v.nodes.map((n) => n.target).join(" ")}`), [], `${what} is not accessible`);
 }
+
+// What a button of the plots saves.
+async function saved(page, label) {
+  const [download] = await Promise.all([page.waitForEvent("download"), page.click(`#transport button:has-text('${label}')`)]);
+  return readFileSync(await download.path());
+}
+
+const rowsOf = (csv) => String(csv).trim().split("\n").map((line) => line.split(","));
 
 // ---- a mechanism file ----
 
@@ -104,14 +112,22 @@ async function testMechanism() {
   writeFileSync("four_bar.textproto", text.replace("name: \"four_bar\"", "name: \"four_bar_changed\""));
   await page.waitForFunction(() => document.querySelector("h1").textContent === "four_bar_changed");
   console.log(`a saved change is shown after ${Date.now() - saved} ms`);
+  // and what was selected stays
+  await page.click("#tree [role=option]:first-child");
+  await page.waitForSelector("#inspector table");
+  writeFileSync("four_bar.textproto", text.replace("name: \"four_bar\"", "name: \"four_bar_changed\"").replace("axis { z: 1 }", "axis { z: 2 }"));
+  await page.waitForTimeout(1000);
+  assert.match(await page.textContent("#inspector"), /mass.*kg/, "a saved change takes away what was selected");
   writeFileSync("four_bar.textproto", text.replace("mass:", "mas:"));
   await page.waitForFunction(() => /mas/.test(document.querySelector("#banner").textContent) && !document.querySelector("#banner").hidden);
   assert.equal(await page.textContent("h1"), "four_bar_changed");
   // an axis that is wrong is told
-  await showsFinding(page, text.replace(/axis \{ z: 1 \}/, "axis { x: 0.1 z: 1 }"), "nothing can move");
+  await showsFinding(page, text.replace(/axis \{ z: 1 \}/, "axis { x: 0.1 z: 1 }"), "nothing can move: the axis of joint");
+  assert.deepEqual((await numbers(page, "found")).map((part) => part.kind), ["joint"], "the joint of the finding is not marked");
   // and so is a spring of a wrong length
   await showsFinding(page, `name: "hung" gravity { z: -9.81 } body { name: "load" mass: 1 inertia { xx: 1 yy: 1 zz: 1 } position { z: -1 } }
     spring { name: "coil" stiffness: 1000 rest: 5 between_points { first: "ground" second: "load" } }`, "its rest 5 m");
+  assert.deepEqual(await numbers(page, "found"), [{ kind: "line", index: 0 }], "the spring of the finding is not marked");
   // a spring that hangs acts, and its parameter can be moved; a step that fails is marked
   const hung = (force) => `name: "hung" gravity { z: -9.81 } body { name: "load" mass: 1 inertia { xx: 1 yy: 1 zz: 1 } position { z: -1 } }
     joint { name: "slide" type: PRISMATIC first: "ground" second: "load" at_start { point {} axis { z: 1 } } }
@@ -175,6 +191,31 @@ async function testRecordings() {
   const exact = [await numbers(page, "value", "A_pose.x"), await numbers(page, "value", "A_pose.y"), await numbers(page, "value", "A_pose.z")];
   assert.ok(isNear(await numbers(page, "position", "A"), exact, 1e-6), "the step that is drawn is another one");
 
+  // the same with the slider in hand; a bookmark is played again and again, and both of its ends are found
+  await slider.focus();
+  await slider.press("ArrowRight");
+  await page.waitForFunction((k) => window.rigstep.step() === k, step + 2);
+  for (const [key, moment] of [["]", 0.6], ["[", 0.4]]) {
+    await at(moment);
+    await page.keyboard.press(key);
+  }
+  await page.keyboard.press("Space");
+  await page.waitForFunction(() => window.rigstep.time() > 0.5);
+  await page.waitForFunction(() => window.rigstep.time() < 0.45); // it began again
+  await page.keyboard.press("Space");
+  const ends = [];
+  for (const label of ["⇤", "⇥"]) {
+    await page.click(`#transport button:has-text('${label}')`);
+    ends.push(await numbers(page, "time"));
+  }
+  assert.ok(isNear(ends, [0.4, 0.6], 0.02), `the ends of the bookmark are at ${ends}`);
+  // backwards
+  await page.fill("#transport input[type=number]", "-1");
+  await page.locator("#transport input[type=number]").press("Enter");
+  await page.locator("#scene").press("Space");
+  await page.waitForFunction(() => window.rigstep.time() < 0.5);
+  await page.locator("#scene").press("Space");
+
   // arrows
   assert.equal(await page.getAttribute("#scale", "data-forces"), "");
   await page.locator("#scene").press("r");
@@ -182,7 +223,40 @@ async function testRecordings() {
   assert.ok((await page.locator(".u-legend .u-series").count()) >= 4, "two runs are not plotted over each other");
   await checkAccessible(page, "the view of recordings");
   await page.screenshot({ path: "recording.png" });
+  assert.equal((await saved(page, "PNG")).subarray(1, 4).toString(), "PNG");
   await page.close();
+  await stop(server);
+}
+
+// The second run ends before the first: behind its end there is no difference.
+async function testDifference() {
+  const server = await view("one.mcap", "short.mcap", "--page-port", "0");
+  const page = await open(server.link);
+  await page.waitForFunction(() => document.querySelectorAll(".u-legend .u-series").length >= 4);
+  await page.waitForFunction(() => Number(document.querySelector("#transport input[type=range]")?.max) > 1.9);
+  const rows = rowsOf(await saved(page, "CSV")).slice(1).map((row) => row.map((cell) => (cell === "" ? null : Number(cell))));
+  const [early, late] = [rows.find(([t]) => t > 0.5), rows.at(-1)];
+  assert.ok(Math.abs(late[0] - 2) < 0.02 && Number.isFinite(late[1]), "the longer run is cut");
+  assert.deepEqual(late.slice(2), [null, null], "a run has values behind its end");
+  assert.ok(Math.abs(early[3] - (early[2] - early[1])) < 1e-12 && Math.abs(early[3]) < 1e-6, "the difference is another one");
+  await page.close();
+  await stop(server);
+}
+
+// A browser that cannot draw in three dimensions shows the rest.
+async function testWithoutWebGl() {
+  const server = await view("four_bar.textproto", "--page-port", "0");
+  const browser = await chromium.launch({ executablePath: browserPath, headless: true, args: ["--no-sandbox", "--disable-3d-apis", "--disable-gpu"] });
+  const page = await browser.newPage();
+  const errors = [];
+  page.on("pageerror", (error) => errors.push(error.message));
+  await page.goto(server.link);
+  await page.waitForFunction(() => document.querySelector("#tree [role=option]") && document.querySelector("#stage .warning"));
+  await page.keyboard.press("Space");
+  await page.waitForFunction(() => window.rigstep.time() > 0.1);
+  assert.match(await page.textContent("#stage .warning"), /no WebGL/);
+  assert.deepEqual(errors, []);
+  await browser.close();
   await stop(server);
 }
 
@@ -213,6 +287,13 @@ async function testLive() {
   await checkAccessible(page, "the live view");
   await page.screenshot({ path: "live.png" });
 
+  // a wrong token shows nothing of the run
+  const stranger = await context.newPage();
+  await stranger.goto(`${server.found[1]}#token=${"x".repeat(32)}`);
+  await stranger.waitForFunction(() => /token/.test(document.querySelector("#banner").textContent));
+  assert.equal(await stranger.locator("#tree [role=option]").count(), 0, "a wrong token sees the bodies");
+  await stranger.close();
+
   // operating, with the token of the page
   await page.locator("#scene").press("r");
   await page.waitForFunction(() => document.querySelector("#scale").dataset.forces.includes("no output of the server tells a reaction"));
@@ -220,6 +301,10 @@ async function testLive() {
   await page.waitForFunction(() => document.querySelector("#state").textContent === "holding");
   await page.click("#side button:has-text('Run')");
   await page.waitForFunction(() => document.querySelector("#state").textContent === "running");
+  // both are events, and lead to their moment in the plots, which stand then
+  await page.click("#side button:has-text('holding')");
+  await page.waitForFunction(() => document.querySelector("#transport button").textContent === "Play");
+  await page.locator("#scene").press("Space");
 
   // without it, or from elsewhere, nothing
   const json = { "Content-Type": "application/json" };
@@ -275,6 +360,20 @@ async function testOperating() {
   await page.waitForFunction(() => /Inputs that act\s*push\s*5 N/.test(document.querySelector("#side").textContent) && document.querySelector("#side .warning") === null);
   await page.locator("#side input[aria-label='payload in kg']").evaluate((input) => ((input.value = "3"), input.dispatchEvent(new Event("change"))));
   await page.waitForFunction(() => /payload\s*3 kg/.test(document.querySelector("#side").textContent));
+  await page.waitForSelector("#side button:has-text('payload = 3 kg')");
+  // while the plots stand, another channel has its own values
+  await page.locator("#scene").press("Space");
+  await page.uncheck("#channels label:has-text('x [m]') input");
+  await page.check("#channels label:has-text('rail.fz') input");
+  const [head, ...rows] = rowsOf(await saved(page, "CSV"));
+  assert.match(head[1], /rail\.fz/);
+  assert.ok(rows.slice(20).every((row) => Number(row[1]) > 15), `the reaction is plotted as ${rows.at(-1)}`);
+  await page.locator("#scene").press("Space");
+  // what is refused is told long enough
+  await press("To the start");
+  await page.waitForFunction(() => /refuses/.test(document.querySelector("#banner").textContent));
+  await page.waitForTimeout(1500);
+  assert.ok(await page.locator("#banner").isVisible(), "a refusal is gone at once");
   await checkAccessible(page, "the operated view");
   await page.screenshot({ path: "operated.png" });
   await press("Let go");
@@ -375,7 +474,7 @@ async function testPolicy() {
 
 let failed = false;
 const wanted = new RegExp(process.argv[2] ?? ""); // names of tests, all where there is none
-for (const test of [testPolicy, testBroken, testMechanism, testRecordings, testLive, testOperating, testNotConverged, testMany].filter((one) => wanted.test(one.name))) {
+for (const test of [testPolicy, testBroken, testMechanism, testRecordings, testDifference, testWithoutWebGl, testLive, testOperating, testNotConverged, testMany].filter((one) => wanted.test(one.name))) {
   try {
     await test();
     console.log(`${test.name} passed`);
