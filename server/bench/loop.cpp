@@ -1,10 +1,12 @@
 #include "server/bench/loop.h"
 
 #include <fmt/format.h>
+#include <httplib.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <optional>
 #include <thread>
 
 #include "rt/clock.h"
@@ -14,6 +16,8 @@
 #include "server/machine/baseline.h"
 #include "server/output/quantile.h"
 #include "server/rig/rig_client.h"
+#include "server/view/live_subject.h"
+#include "server/view/page_server.h"
 
 namespace rigstep::server {
 
@@ -22,6 +26,8 @@ namespace {
 constexpr double kMostWakeUp = 1.2;    // times cyclictest
 constexpr double kMostBlocking = 1.3;  // times raw datagrams
 constexpr double kMostPolling = 2.0;
+constexpr double kMostWatched = 1.3;  // times the same unwatched
+constexpr int kViewers = 4;
 constexpr std::int64_t kNoAnswerNs = 1'000'000'000;
 constexpr std::int64_t kPollNs = 10'000'000;  // longer than any round trip
 
@@ -35,15 +41,47 @@ config::RigConfig bare(const std::string& rig_file) {
   return rig;
 }
 
-// The loop alone at its deadlines: nobody is connected.
-LiveSummary wake_ups(config::RigConfig rig, double seconds, std::vector<std::string>& realtime) {
+// The page of a run, and what browsers take from it: its stream.
+class Viewers {
+ public:
+  explicit Viewers(const LiveRun& live)
+      : subject_({.target = {.host = live.rig().address, .port = live.port(), .key_file = live.rig().key_path},
+                  .mechanism = live.mechanism().path}),
+        server_({.port = 0}, subject_) {
+    for (int k = 0; k < kViewers; ++k) threads_.emplace_back([this] { read(); });
+  }
+  ~Viewers() {
+    server_.stop();
+    for (std::thread& thread : threads_) thread.join();
+  }
+  Viewers(const Viewers&) = delete;
+  Viewers& operator=(const Viewers&) = delete;
+
+ private:
+  void read() const {
+    httplib::Client client("127.0.0.1", server_.port());
+    client.Get("/api/stream", [](const char*, std::size_t) { return true; });  // to its end
+  }
+
+  LiveSubject subject_;
+  PageServer server_;
+  std::vector<std::thread> threads_;
+};
+
+// The loop at its deadlines: no rig is connected.
+LiveSummary wake_ups(config::RigConfig rig, bool watched, double seconds, std::vector<std::string>& realtime) {
   rig.lockstep = false;
+  rig.page.reset();
   LiveRun live(std::move(rig));
   live.start();
+  std::optional<Viewers> viewers;
+  if (watched) viewers.emplace(live);
   realtime.clear();
   for (const rt::Grant& grant : live.realtime()) realtime.push_back(rt::to_string(grant));
   std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
-  return live.stop("measured");
+  LiveSummary summary = live.stop("measured");
+  viewers.reset();
+  return summary;
 }
 
 struct LockstepTrips {
@@ -82,6 +120,7 @@ LockstepTrips lockstep(config::RigConfig rig, bool polling, double seconds, cons
 
 struct Rounds {
   std::vector<double> wake_p50, wake_p99, cyclictest_p50, cyclictest_p99;
+  std::vector<double> watched_p50, watched_p99;
   std::vector<double> trip[2], step[2], echo[2];  // blocking, polling
   std::vector<double> pauses_per_second, pauses_share;
   std::string cyclictest_problem;
@@ -101,12 +140,19 @@ void measure_wake_ups(const config::RigConfig& rig, double seconds, const std::a
                       LoopBenchReport& report, Rounds& rounds) {
   const Cyclictest baseline = run_cyclictest(loop_of(rig), seconds, stop);
   rounds.cyclictest_problem = baseline.problem;
-  if (!baseline.problem.empty()) return;
-  rounds.cyclictest_p50.push_back(baseline.wake_up.p50_us);
-  rounds.cyclictest_p99.push_back(baseline.wake_up.p99_us);
-  const LiveSummary loop = wake_ups(rig, seconds, report.realtime);
+  if (baseline.problem.empty()) {
+    rounds.cyclictest_p50.push_back(baseline.wake_up.p50_us);
+    rounds.cyclictest_p99.push_back(baseline.wake_up.p99_us);
+  }
+  const LiveSummary loop = wake_ups(rig, false, seconds, report.realtime);
   rounds.wake_p50.push_back(loop.wake_up_us.p50);
   rounds.wake_p99.push_back(loop.wake_up_us.p99);
+  report.missed += loop.missed_deadlines;
+  report.deadlines += loop.steps;
+  const LiveSummary watched = wake_ups(rig, true, seconds, report.realtime);
+  rounds.watched_p50.push_back(watched.wake_up_us.p50);
+  rounds.watched_p99.push_back(watched.wake_up_us.p99);
+  report.missed_watched += watched.missed_deadlines;
 }
 
 }  // namespace
@@ -141,6 +187,9 @@ LoopBenchReport bench_loop(const LoopBenchRequest& request, const std::atomic<bo
        rounds.cyclictest_problem},
       {"wake-up, p99, beside cyclictest", median(rounds.wake_p99), 0.0, median(rounds.cyclictest_p99), kMostWakeUp,
        rounds.cyclictest_problem},
+      {fmt::format("wake-up, p50, {} viewers, beside none", kViewers), median(rounds.watched_p50), 0.0,
+       median(rounds.wake_p50), kMostWatched},
+      {"... p99", median(rounds.watched_p99), 0.0, median(rounds.wake_p99), kMostWatched},
       {"lockstep round trip, p50, beside raw datagrams", median(rounds.trip[0]), median(rounds.step[0]),
        median(rounds.echo[0]), kMostBlocking},
       {"... both polling", median(rounds.trip[1]), median(rounds.step[1]), median(rounds.echo[1]), kMostPolling}};
@@ -155,6 +204,8 @@ std::string LoopBenchReport::text() const {
                ? fmt::format("{:<48}{:>9.1f}{:>9.1f}{:>9.1f}{:>8.2f}{:>9.1f}{}\n", row.what, row.ours, row.step,
                              row.machine, row.ratio(), row.at_most, row.ratio() <= row.at_most ? "" : "  MORE")
                : fmt::format("{:<48}{}\n", row.what, row.problem);
+  out += fmt::format("missed deadlines: {} of {}; with {} viewers {} in the same time\n", missed, deadlines, kViewers,
+                     missed_watched);
   out += phases.text();
   out += "pauses of the loop's core: " + pauses.text() + "\n";
   for (const std::string& line : realtime) out += line + "\n";
@@ -173,6 +224,10 @@ nlohmann::json LoopBenchReport::json() const {
                    {"problem", row.problem}});
   return {{"schema", 1},
           {"rows", all},
+          {"deadlines", deadlines},
+          {"missed", missed},
+          {"missed_watched", missed_watched},
+
           {"beside_the_step", phases.json()},
           {"pauses", pauses.json()},
           {"realtime", realtime}};

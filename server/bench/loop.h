@@ -1,9 +1,11 @@
 // The loop and the lockstep link beside what the machine does without Rigstep, in alternating rounds of one run:
-// wake-ups beside cyclictest, round trips beside raw UDP datagrams there and back. Offline, though what it measures is
+// wake-ups beside cyclictest, and with browsers that watch beside without, round trips beside raw UDP datagrams there
+// and back. Offline, though what it measures is
 // not.
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -37,6 +39,7 @@ struct LoopBenchReport {
   std::vector<LoopBenchRow> rows;
   Pauses pauses;  // medians over the rounds; the longest of all rounds
   LoopPhases phases;
+  std::uint64_t deadlines = 0, missed = 0, missed_watched = 0;  // of all rounds; with viewers in the same time
 
   std::string text() const;
   nlohmann::json json() const;

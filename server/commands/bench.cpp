@@ -267,7 +267,8 @@ Command add_bench(CLI::App& app) {
   auto loop_options = std::make_shared<LoopBenchRequest>();
   auto loop_json = std::make_shared<bool>(false);
   CLI::App* loop = command->add_subcommand(
-      "loop", "Wake-ups and round trips beside cyclictest and raw UDP datagrams; what a tick takes beside its step");
+      "loop",
+      "Wake-ups and round trips beside cyclictest, raw UDP datagrams and readers of the page; a tick beside its step");
   loop->add_option("RIG_FILE", loop_options->rig_file, "Rig file: mechanism, period, address, real-time settings")
       ->required()
       ->check(CLI::ExistingFile);
