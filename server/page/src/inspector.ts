@@ -12,6 +12,7 @@ export class Inspector {
   private readonly tree = byId("tree");
   private readonly filter = byId<HTMLInputElement>("filter");
   private shownAt = 0;
+  private newest: Motion | null = null; // that is not shown yet
 
   constructor() {
     this.filter.addEventListener("input", () => this.list());
@@ -79,11 +80,17 @@ export class Inspector {
     this.tree.replaceChildren(...items);
   }
 
+  // What is shown at the next tick().
+  update(motion: Motion): void {
+    this.newest = motion;
+  }
+
   // At most some times a second: reading needs time.
-  update(motion: Motion, now: number): void {
-    if (now - this.shownAt < 100 || this.scene === null || this.selected === null) return;
+  tick(now: number): void {
+    if (this.newest === null || now - this.shownAt < 100 || this.scene === null || this.selected === null) return;
     this.shownAt = now;
-    const rows = this.rows(this.scene, this.selected, motion);
+    const rows = this.rows(this.scene, this.selected, this.newest);
+    this.newest = null;
     byId("inspector").replaceChildren(element("h2", {}, this.nameOf(this.selected)), table(rows));
   }
 

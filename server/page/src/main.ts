@@ -101,7 +101,7 @@ function select(part: Part | null, point: Vector3 | null): void {
   const track = scene?.kind === "recording" && part?.kind === "body" ? player.tracks[0] : undefined;
   const path = track === undefined || part === null ? null : pathOf(track, part.index, point ?? new Vector3(), traceLength);
   view.select(part, point, path);
-  if (view.motion !== null) inspector.update(view.motion, performance.now() + 1000);
+  if (view.motion !== null) inspector.update(view.motion);
 }
 
 function namesOf(kind: Part["kind"]): string[] {
@@ -307,7 +307,7 @@ function showMotion(motion: Motion): void {
   view.place(motion);
   showAlarms(motion);
   timeShown = false;
-  inspector.update(motion, performance.now());
+  inspector.update(motion);
 }
 
 let timeShown = true;
@@ -441,6 +441,7 @@ function frame(now: number, before: number): void {
     newest = null;
   }
   showBanner(now);
+  inspector.tick(now);
   showTime(now);
   updatePlots(now);
 }

@@ -79,7 +79,7 @@ export class Marks {
   private readonly masses: MovingPoints;
   private readonly wrong = points("!", "#d0341f", 26);
   private readonly singular = points("~", "#b86a00", 26);
-  private readonly redundant = points("=", "#1f6390", 26);
+  private readonly redundant = points("=", "#1f6390", 15);
   private readonly spring = segments("#0f766e");
   private readonly frames = segments("#ffffff", true);
   private readonly axes = segments("#b8860b");

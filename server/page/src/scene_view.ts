@@ -33,6 +33,7 @@ export interface Shown extends Overlays, ShownForces {
 }
 
 const followEvery = 250; // [ms]
+const mostReach = 4; // of the size at the start: what is seen of the places that bodies have been to
 const manySolids = 1500; // beyond, shapes are coarser
 const manyInSoftware = 100; // likewise, where no graphics processor draws
 
@@ -180,6 +181,8 @@ export class SceneView {
     this.followDue = now + followEvery;
     const ends = content.solids.ends(content.posture);
     for (const end of ends) this.reach.expandByPoint(end);
+    // what travels is gone after, with some room around it
+    if (this.reach.getSize(new Vector3()).length() > mostReach * content.scene.size) this.reach.setFromPoints(ends).expandByScalar(0.5 * content.scene.size);
     if (!this.camera.isMoved && !this.camera.sees(ends)) this.lookFrom(this.camera.direction);
   }
 

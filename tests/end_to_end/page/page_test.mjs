@@ -178,6 +178,13 @@ async function testRecordings() {
   const [begin, middle, end] = [await energy(0.01), await energy(1), await energy(1.9)];
   assert.ok(Math.abs(middle - begin) < 0.01 && Math.abs(end - begin) < 0.01, `the energy is ${begin}, ${middle}, ${end} J`);
 
+  // the numbers of what is selected are those of the instant that is shown
+  await page.click("#tree [role=option]:first-child");
+  const shown = (await at(1.2)).time;
+  const x = await numbers(page, "position", "A");
+  await page.waitForFunction((text) => document.querySelector("#inspector").textContent.includes(text), String(Number(x[0].toPrecision(4))).slice(0, 5));
+  assert.ok(Math.abs(shown - 1.2) < 0.02);
+
   // step by step, each of them, and back
   await at(1.0);
   await page.waitForFunction(() => Math.abs(window.rigstep.time() - 1) < 1e-9); // the very step, not the nearest frame
