@@ -68,6 +68,7 @@ export class SceneView {
   private looksFirst: (() => Vector3) | null = null; // at the first poses of a scene
   private dirty = true;
   private reach = new Box3(); // where ends of bodies have been
+  private travels = false; // far from where it began
   private followDue = 0;
 
   constructor(private readonly canvas: HTMLCanvasElement) {
@@ -122,7 +123,10 @@ export class SceneView {
     this.group.add(this.content.marks.group, this.content.arrows.group);
     this.buildGrid();
     this.looksFirst = look;
-    if (look !== null) this.reach.makeEmpty();
+    if (look !== null) {
+      this.reach.makeEmpty();
+      this.travels = false;
+    }
     if (this.motion !== null) this.place(this.motion);
     this.paint();
     this.dirty = true;
@@ -174,15 +178,23 @@ export class SceneView {
     this.dirty = true;
   }
 
+  private seen(content: Content): Vector3[] {
+    const masses = content.scene.bodies.map((_, i) => new Vector3(...content.posture.positionOf(i)));
+    return [...content.solids.ends(content.posture, this.travels), ...masses];
+  }
+
   // What leaves the view is followed, until somebody turns the camera.
   private follow(now: number): void {
     const content = this.content;
     if (content === null || now < this.followDue) return;
     this.followDue = now + followEvery;
-    const ends = content.solids.ends(content.posture);
+    const ends = this.seen(content);
     for (const end of ends) this.reach.expandByPoint(end);
     // what travels is gone after, with some room around it
-    if (this.reach.getSize(new Vector3()).length() > mostReach * content.scene.size) this.reach.setFromPoints(ends).expandByScalar(0.5 * content.scene.size);
+    if (this.reach.getSize(new Vector3()).length() > mostReach * content.scene.size) {
+      this.travels = true;
+      this.reach.setFromPoints(this.seen(content)).expandByScalar(0.5 * content.scene.size);
+    }
     if (!this.camera.isMoved && !this.camera.sees(ends)) this.lookFrom(this.camera.direction);
   }
 
@@ -237,7 +249,7 @@ export class SceneView {
     if (content === null) return;
     const { min, max } = this.reach;
     const corners = this.reach.isEmpty() ? [] : [min.x, max.x].flatMap((x) => [min.y, max.y].flatMap((y) => [min.z, max.z].map((z) => new Vector3(x, y, z))));
-    this.camera.lookFrom(toward, [...content.solids.ends(content.posture), ...corners], content.scene);
+    this.camera.lookFrom(toward, [...this.seen(content), ...corners], content.scene);
   }
 
   private buildGrid(): void {

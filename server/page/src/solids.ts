@@ -32,9 +32,10 @@ export class Solids {
     }
   }
 
-  // Ends of all solids, for the camera.
-  ends(posture: Posture): Vector3[] {
+  // Ends of all solids, for the camera; of the bodies alone: without those that stand on the ground.
+  ends(posture: Posture, bodiesAlone: boolean): Vector3[] {
     return this.instances.flatMap(({ batch, body, local }) => {
+      if (bodiesAlone && body < 0) return [];
       const matrix = posture.matrices[body];
       const placed = matrix === undefined ? local : this.placed.multiplyMatrices(matrix, local);
       return [-batch.halfLength, batch.halfLength].map((z) => new Vector3(0, 0, z).applyMatrix4(placed));
