@@ -1,6 +1,7 @@
 // The page: what the server shows, in three dimensions and over time.
 import { Vector3 } from "three";
 import { command, getScene, getSteps, getTrack, watch } from "./api";
+import { Banner } from "./banner";
 import { initialDirection } from "./camera";
 import { byId, button, element, number, toggle } from "./elements";
 import { Header, isDark } from "./header";
@@ -34,32 +35,8 @@ const mostLiveEvents = 30; // likewise, the newest of a live run
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
-// What is wrong as long as it is, and what was refused, for a while.
-let lasting = "";
-let refused = "";
-let refusedUntil = 0;
-const refusalFor = 8000; // [ms]
-
-function showBanner(now: number): void {
-  if (refused !== "" && now >= refusedUntil) refused = "";
-  const text = [lasting, refused].filter((one) => one !== "").join("\n");
-  const place = byId("banner");
-  if (place.textContent === text) return;
-  place.textContent = text;
-  place.hidden = text === "";
-}
-
-function banner(text: string): void {
-  lasting = text;
-  showBanner(performance.now());
-}
-
-// Empty: what was asked for last was done.
-function refuse(text: string): void {
-  refused = text;
-  refusedUntil = performance.now() + refusalFor;
-  showBanner(performance.now());
-}
+const banner = new Banner();
+const refuse = (text: string): void => banner.refuse(text);
 
 function ask(request: Record<string, unknown>): void {
   command(request).then(
@@ -140,7 +117,10 @@ function playOrPause(): void {
     if (player.playing) player.playing = false;
     else player.play();
   } else if (scene?.kind === "mechanism") ask({ do: status.playing === true ? "pause" : "play" });
-  else if (scene?.kind === "live") paused = !paused;
+  else if (scene?.kind === "live") {
+    paused = !paused;
+    if (!paused) plots.follow();
+  }
   showPlaying();
 }
 
@@ -412,7 +392,7 @@ function showStatus(told: Status): void {
   const loaded = status.loaded ?? 0;
   status = told;
   const fault = told.fault ?? "";
-  banner([told.problem ?? "", fault].filter((text) => text !== "").join("\n"));
+  banner.say([told.problem ?? "", fault].filter((text) => text !== "").join("\n"));
   const state = byId("state");
   const isStopped = (told.failedBody ?? -1) >= 0 || (told.failedJoint ?? -1) >= 0;
   const progress = told.progress !== undefined && told.progress < 1 ? `replaying ${Math.round(100 * told.progress)} %` : "";
@@ -425,7 +405,7 @@ function showStatus(told: Status): void {
     if (marked !== `${body} ${joint}`) markParts(scene, body, joint);
   }
   showPlaying();
-  if ((told.loaded ?? 0) > loaded) loadTracks().catch((error: unknown) => banner(messageOf(error)));
+  if ((told.loaded ?? 0) > loaded) loadTracks().catch((error: unknown) => banner.say(messageOf(error)));
 }
 
 let newest: Motion | null = null;
@@ -440,7 +420,7 @@ function frame(now: number, before: number): void {
     showMotion(newest);
     newest = null;
   }
-  showBanner(now);
+  banner.tick(now);
   inspector.tick(now);
   showTime(now);
   updatePlots(now);
@@ -470,7 +450,7 @@ Object.assign(window, {
 });
 
 void watch({
-  scene: () => showScene().catch((error: unknown) => banner(messageOf(error))),
+  scene: () => showScene().catch((error: unknown) => banner.say(messageOf(error))),
   motion: (motion) => {
     history.push(motion);
     newest = motion;
@@ -478,11 +458,11 @@ void watch({
   status: showStatus,
   connected: (yes, why) => {
     document.documentElement.dataset["connected"] = String(yes);
-    if (yes) banner("");
+    if (yes) banner.say("");
     else {
       byId("state").textContent = "not connected";
       byId("state").classList.add("bad");
-      banner(why);
+      banner.say(why);
     }
   },
 });

@@ -111,6 +111,11 @@ export class Plots {
     this.plot?.redraw(false, false);
   }
 
+  // A live plot goes on with the newest seconds.
+  follow(): void {
+    this.zoomed = false;
+  }
+
   showAround(time: number, seconds: number): void {
     this.zoomed = true;
     this.now = time;
