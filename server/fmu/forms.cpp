@@ -100,7 +100,7 @@ bool is_hexadecimal(std::string_view text) {
 using Form = bool (*)(std::string_view);
 
 Form form_of(std::string_view type) {
-  static const std::map<std::string_view, Form> forms{
+  static const std::map<std::string_view, Form> kForms{
       {"boolean",
        [](std::string_view text) { return text == "true" || text == "false" || text == "1" || text == "0"; }},
       {"float", is_float},
@@ -116,8 +116,8 @@ Form form_of(std::string_view type) {
       {"nonNegativeInteger", is_natural_number},
       {"dateTime", is_date_time},
       {"hexBinary", is_hexadecimal}};
-  const auto found = forms.find(type);
-  return found == forms.end() ? nullptr : found->second;
+  const auto found = kForms.find(type);
+  return found == kForms.end() ? nullptr : found->second;
 }
 
 // without the spaces at both ends, which XML Schema ignores

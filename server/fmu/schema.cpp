@@ -211,24 +211,24 @@ Schema read_schema(const char* text) {
 }
 
 const Schema& schema_of(FmiVersion version) {
-  static const Schema two = read_schema(kSchema2), three = read_schema(kSchema3);
-  return version == FmiVersion::fmi2 ? two : three;
+  static const Schema kTwo = read_schema(kSchema2), kThree = read_schema(kSchema3);
+  return version == FmiVersion::fmi2 ? kTwo : kThree;
 }
 
 // What is said of the parts of a description is said with the clause of that part.
 std::optional<Rule> rule_of(std::string_view element) {
-  static const std::map<std::string_view, Rule> rules{{"ModelExchange", Rule::model_exchange},
-                                                      {"CoSimulation", Rule::co_simulation},
-                                                      {"ScheduledExecution", Rule::scheduled_execution},
-                                                      {"UnitDefinitions", Rule::unit},
-                                                      {"TypeDefinitions", Rule::type},
-                                                      {"LogCategories", Rule::log_category},
-                                                      {"DefaultExperiment", Rule::experiment},
-                                                      {"ModelVariables", Rule::variable},
-                                                      {"ModelStructure", Rule::structure},
-                                                      {"fmiTerminalsAndIcons", Rule::terminals}};
-  const auto found = rules.find(element);
-  return found == rules.end() ? std::nullopt : std::optional(found->second);
+  static const std::map<std::string_view, Rule> kRules{{"ModelExchange", Rule::model_exchange},
+                                                       {"CoSimulation", Rule::co_simulation},
+                                                       {"ScheduledExecution", Rule::scheduled_execution},
+                                                       {"UnitDefinitions", Rule::unit},
+                                                       {"TypeDefinitions", Rule::type},
+                                                       {"LogCategories", Rule::log_category},
+                                                       {"DefaultExperiment", Rule::experiment},
+                                                       {"ModelVariables", Rule::variable},
+                                                       {"ModelStructure", Rule::structure},
+                                                       {"fmiTerminalsAndIcons", Rule::terminals}};
+  const auto found = kRules.find(element);
+  return found == kRules.end() ? std::nullopt : std::optional(found->second);
 }
 
 // <Float64> "phi"

@@ -191,8 +191,8 @@ RunTable read_table(const std::string& csv, const RunSelection& selection) {
   for (const std::string& name : selection.names) {
     const auto found = place_of([&](const RunColumn& c) { return c.name == name || c.title() == name; });
     if (found == all.end())
-      throw config::ConfigError("\"" + name + "\" is no column of " + csv + ": the nearest are " +
-                                quoted_list(nearest_names(known, name)));
+      throw config::ConfigError(fmt::format("\"{}\" is no column of {}: the nearest are {}", name, csv,
+                                            quoted_list(nearest_names(known, name))));
     choose(found);
   }
   for (auto column = all.cbegin(); column != all.cend() && selection.names.empty(); ++column)
