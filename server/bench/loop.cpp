@@ -227,7 +227,6 @@ nlohmann::json LoopBenchReport::json() const {
           {"deadlines", deadlines},
           {"missed", missed},
           {"missed_watched", missed_watched},
-
           {"beside_the_step", phases.json()},
           {"pauses", pauses.json()},
           {"realtime", realtime}};

@@ -1,7 +1,6 @@
 // The loop and the lockstep link beside what the machine does without Rigstep, in alternating rounds of one run:
 // wake-ups beside cyclictest, and with browsers that watch beside without, round trips beside raw UDP datagrams there
-// and back. Offline, though what it measures is
-// not.
+// and back. Offline, though what it measures is not.
 #pragma once
 
 #include <atomic>

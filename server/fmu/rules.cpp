@@ -126,14 +126,9 @@ void check_types(pugi::xml_node root, FmiVersion version, Definitions& definitio
       rules.broken(Rule::type, where + " is defined twice");
     if (name.empty()) rules.broken(Rule::type, "a type has no name");
     if (is_structured && !is_structured_name(name)) rules.broken(Rule::naming, where + ": is no structured name");
-    const auto defined = definitions.units.find(unit);
-    if (!unit.empty() && defined == definitions.units.end())
+    if (!unit.empty() && definitions.units.count(unit) == 0)
       rules.broken(Rule::type, where + ": unit " + in_quotes(unit) + " is not defined");
-    const std::string shown = text_of(typed, "displayUnit");
-    if (!shown.empty() && unit.empty())
-      rules.broken(Rule::type, where + ": displayUnit " + in_quotes(shown) + " without a unit");
-    else if (shown != unit && !shown.empty() && defined != definitions.units.end() && defined->second.count(shown) == 0)
-      rules.broken(Rule::type, where + ": displayUnit " + in_quotes(shown) + " is none of its unit");
+    check_display_unit(typed, unit, where, Rule::type, definitions, rules);
     if (of == "Clock")
       check_interval(
           where, [&](const char* attribute) { return text_of(typed, attribute); }, Rule::type, rules);
@@ -181,22 +176,17 @@ void Rules::broken(Rule rule, const std::string& text) {
   if (!is_full()) violations_.push_back(std::string(clause(version_, rule)) + ": " + text);
 }
 
-Numbers::Numbers(const Fmu& fmu) : fmu_(fmu) {
+Numbers::Numbers(const Fmu& fmu) {
   for (std::size_t i = 0; i < fmu.variables.size(); ++i)
-    places_.emplace(fmu.version == FmiVersion::fmi2 ? i + 1 : fmu.variables[i].reference, i);
-}
-
-std::optional<std::size_t> Numbers::place_of(const std::string& number) const {
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
-  if (error != std::errc() || end != number.data() + number.size()) return {};
-  const auto found = places_.find(value);
-  return found == places_.end() ? std::nullopt : std::optional(found->second);
+    variables_.emplace(fmu.version == FmiVersion::fmi2 ? i + 1 : fmu.variables[i].reference, &fmu.variables[i]);
 }
 
 const FmuVariable* Numbers::find(const std::string& number) const {
-  const std::optional<std::size_t> place = place_of(number);
-  return place ? &fmu_.variables[*place] : nullptr;
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
+  if (error != std::errc() || end != number.data() + number.size()) return nullptr;
+  const auto found = variables_.find(value);
+  return found == variables_.end() ? nullptr : found->second;
 }
 
 void check_description(pugi::xml_node root, const Fmu& fmu, Rules& rules) {
@@ -210,6 +200,17 @@ void check_description(pugi::xml_node root, const Fmu& fmu, Rules& rules) {
   const Numbers numbers(fmu);
   check_variables(root, fmu, definitions, numbers, rules);
   check_structure(root.child("ModelStructure"), fmu, numbers, rules);
+}
+
+void check_display_unit(pugi::xml_node node, const std::string& unit, const std::string& where, Rule rule,
+                        const Definitions& definitions, Rules& rules) {
+  const std::string shown = text_of(node, "displayUnit");
+  if (shown.empty()) return;
+  const auto defined = definitions.units.find(unit);
+  if (unit.empty())
+    rules.broken(rule, where + ": displayUnit " + in_quotes(shown) + " without a unit");
+  else if (shown != unit && defined != definitions.units.end() && defined->second.count(shown) == 0)
+    rules.broken(rule, where + ": displayUnit " + in_quotes(shown) + " is none of its unit");
 }
 
 void check_interval(const std::string& where, const std::function<std::string(const char*)>& text, Rule rule,

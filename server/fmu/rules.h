@@ -69,16 +69,16 @@ struct Definitions {
 class Numbers {
  public:
   explicit Numbers(const Fmu& fmu);
-  // The place in fmu.variables; empty: there is none.
-  std::optional<std::size_t> place_of(const std::string& number) const;
   // Null: there is none.
   const FmuVariable* find(const std::string& number) const;
 
  private:
-  const Fmu& fmu_;
-  std::map<std::uint64_t, std::size_t> places_;
+  std::map<std::uint64_t, const FmuVariable*> variables_;
 };
 
+// What `node` says that is shown of a unit. unit: its own, or that of its type.
+void check_display_unit(pugi::xml_node node, const std::string& unit, const std::string& where, Rule rule,
+                        const Definitions& definitions, Rules& rules);
 // When a clock ticks: FMI 3.0, 2.4.4. node: a clock or its type; where: for messages; text: its attributes.
 void check_interval(const std::string& where, const std::function<std::string(const char*)>& text, Rule rule,
                     Rules& rules);

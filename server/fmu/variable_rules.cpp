@@ -83,18 +83,11 @@ void check_start(const Described& d) {
 
 void check_unit(const Described& d, const Definitions& definitions) {
   const std::string unit_name = d.text("unit");
-  const auto unit = definitions.units.find(unit_name);
-  if (!d.v.unit.empty() && unit == definitions.units.end())
+  if (!d.v.unit.empty() && definitions.units.count(unit_name) == 0)
     d.wrong("unit " + in_quotes(d.v.unit) + " is not defined", Rule::unit);
-  const auto shows = [&](pugi::xml_node of) {
-    const std::string shown = text_of(of, "displayUnit");
-    if (!shown.empty() && unit_name.empty())
-      d.wrong("displayUnit " + in_quotes(shown) + " without a unit", Rule::unit);
-    else if (shown != unit_name && !shown.empty() && unit != definitions.units.end() && unit->second.count(shown) == 0)
-      d.wrong("displayUnit " + in_quotes(shown) + " is none of its unit", Rule::unit);
-  };
-  shows(d.node);
-  for (const pugi::xml_node alias : d.node.children("Alias")) shows(alias);
+  check_display_unit(d.node, unit_name, d.where(), Rule::unit, definitions, d.rules);
+  for (const pugi::xml_node alias : d.node.children("Alias"))
+    check_display_unit(alias, unit_name, d.where(), Rule::unit, definitions, d.rules);
 }
 
 void check_type(const Described& d, const Definitions& definitions) {

@@ -172,16 +172,19 @@ std::vector<CheckFinding> find_problems(const Mechanism& m, const index3::StartR
   return findings;
 }
 
-std::vector<bool> redundant_joints(const Mechanism& m) {
+std::optional<index3::StartRank> rank_of_start(const Mechanism& m) {
   if (m.bodies().size() > kMostBodies) return {};
   try {
-    const index3::StartRank rank = index3::start_rank(m);
-    std::vector<bool> redundant(m.joints().size());
-    for (std::size_t j = 0; j < redundant.size(); ++j) redundant[j] = is_redundant(rank, j);
-    return redundant;
+    return index3::start_rank(m);
   } catch (const Error&) {
     return {};  // the findings tell what is wrong with the start
   }
+}
+
+std::vector<bool> redundant_joints(const Mechanism& m, const std::optional<index3::StartRank>& rank) {
+  std::vector<bool> redundant(rank ? m.joints().size() : 0);
+  for (std::size_t j = 0; j < redundant.size(); ++j) redundant[j] = is_redundant(*rank, j);
+  return redundant;
 }
 
 }  // namespace rigstep::server

@@ -1,6 +1,7 @@
 // What `rigstep check` knows of a mechanism, at the joint or body that it is about. Load time.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,8 +26,10 @@ const char* to_string(CheckFinding::Severity severity);
 // there are so many bodies that it takes too long at each change of a file.
 std::vector<CheckFinding> find_problems(const Mechanism& mechanism, const index3::StartRank* rank = nullptr);
 
+// Empty where there are so many bodies that it takes too long, or the start is none.
+std::optional<index3::StartRank> rank_of_start(const Mechanism& mechanism);
 // Of each joint, whether some of its constraints repeat what others say at the start: its reactions are not unique.
-// Empty where there are too many bodies, or the start is none.
-std::vector<bool> redundant_joints(const Mechanism& mechanism);
+// Empty where the rank is not known.
+std::vector<bool> redundant_joints(const Mechanism& mechanism, const std::optional<index3::StartRank>& rank);
 
 }  // namespace rigstep::server

@@ -86,7 +86,7 @@ struct LiveSubject::Shown {
   const config::LoadedMechanism loaded;
   Scene scene;
   SingularPoses singular;
-  const std::vector<bool> redundant = redundant_joints(loaded.mechanism);
+  const std::vector<bool> redundant = redundant_joints(loaded.mechanism, rank_of_start(loaded.mechanism));
   std::vector<float> poses;      // of the instant that is arriving
   std::vector<double> of_step;   // as columns_of_step() has them, likewise
   std::vector<int> reaction_at;  // (joints) column of the first of its six numbers; -1: the server sends none

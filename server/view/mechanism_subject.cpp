@@ -91,7 +91,8 @@ void MechanismSubject::begin() {
   scene_ = make_scene(*loaded_);
   SceneContext context{
       .kind = "mechanism", .source = path_, .columns = columns_of_mechanism(loaded_->mechanism), .period = kDt};
-  context.findings = find_problems(loaded_->mechanism);
+  const std::optional<index3::StartRank> rank = rank_of_start(loaded_->mechanism);
+  context.findings = find_problems(loaded_->mechanism, rank ? &*rank : nullptr);
   playing_ = false;
   drag_.reset();
   behind_ = 0.0;
@@ -102,7 +103,7 @@ void MechanismSubject::begin() {
   forces_.reset();
   singular_ = std::make_unique<SingularPoses>(loaded_->mechanism);
   context.in_loop = singular_->in_loop();
-  context.redundant = redundant_joints(loaded_->mechanism);
+  context.redundant = redundant_joints(loaded_->mechanism, rank);
   try {
     stepper_ = std::make_unique<index3::Stepper>(make_stepper(*loaded_, {}));
     stepper_->read_outputs(report_, outputs_);

@@ -143,7 +143,7 @@ RecordingSubject::RecordingSubject(std::vector<std::string> paths) : paths_(std:
   scene_ = make_scene(loaded_[0]);
   SceneContext context{.kind = "recording", .source = {}, .columns = columns_of_recording(m), .period = runs_[0].dt};
   context.in_loop = SingularPoses(m).in_loop();
-  context.redundant = redundant_joints(m);
+  context.redundant = redundant_joints(m, rank_of_start(m));
   context.forces = ActingForces(m).list();
   frame_bytes_ = frame_bytes(m, context.forces.size());
   for (std::size_t k = 0; k < paths_.size(); ++k) {

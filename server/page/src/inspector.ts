@@ -1,7 +1,7 @@
 // What there is: findings, bodies and joints to choose from, and the numbers of the one that is chosen.
 import { byId, element, number, table } from "./elements";
 import type { Motion, Scene } from "./model";
-import type { Part } from "./parts";
+import { type Part, partOfFinding } from "./parts";
 
 const mostParts = 400; // that are listed at a time
 
@@ -38,9 +38,8 @@ export class Inspector {
       ...scene.findings.map((finding) => {
         const item = element("button", { type: "button", className: `finding ${finding.severity}` }, finding.text);
         item.onclick = () => {
-          if (finding.joint >= 0) this.onSelect({ kind: "joint", index: finding.joint });
-          else if (finding.connection !== "") this.onSelect({ kind: "line", index: scene.lines.findIndex((line) => line.name === finding.connection) });
-          else if (finding.body >= 0) this.onSelect({ kind: "body", index: finding.body });
+          const part = partOfFinding(scene, finding);
+          if (part !== null) this.onSelect(part);
         };
         return item;
       }),

@@ -10,7 +10,7 @@ import { Inspector } from "./inspector";
 import { traceLength } from "./marks";
 import { type Event, type Motion, type Scene, type Status, mark } from "./model";
 import "./page.css";
-import type { Part } from "./parts";
+import { type Part, partOfFinding } from "./parts";
 import { Player } from "./player";
 import { Plots, type Curve } from "./plots";
 import { SceneView } from "./scene_view";
@@ -265,7 +265,7 @@ function updatePlots(now: number): void {
   plotDue = now + (view.software ? 250 : 100);
   if (scene.kind === "recording") return;
   if (scene.kind === "live" && paused) return;
-  plots.update(history.series(chosen), eventsNow(), null, seconds);
+  refreshPlots();
 }
 
 // ---- what comes ----
@@ -368,12 +368,8 @@ let marked = "";
 // What findings and a fault are about.
 function markParts(shown: Scene, failedBody: number, failedJoint: number): void {
   marked = `${failedBody} ${failedJoint}`;
-  const parts = shown.findings.flatMap((f): Part[] => {
-    if (f.connection !== "") return [{ kind: "line", index: shown.lines.findIndex((line) => line.name === f.connection) }];
-    if (f.severity === "note") return [];
-    return f.joint >= 0 ? [{ kind: "joint", index: f.joint }] : f.body >= 0 ? [{ kind: "body", index: f.body }] : [];
-  });
-  view.mark(parts, failedBody, failedJoint);
+  const parts = shown.findings.filter((f) => f.severity !== "note" || f.connection !== "").map((f) => partOfFinding(shown, f));
+  view.mark(parts.filter((part) => part !== null), failedBody, failedJoint);
 }
 
 let dragSent = 0;

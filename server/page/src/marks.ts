@@ -16,9 +16,9 @@ export interface Overlays {
 export const traceLength = 2000; // points
 const manyBodies = 200;
 
-// A disc in four quarters, the mark of a mass centre; or a ring with a sign.
 type Sign = "mass" | "!" | "~" | "=";
 
+// A disc in four quarters, the mark of a mass centre; or a ring with a sign.
 function markTexture(sign: Sign, colour: string): CanvasTexture {
   const canvas = document.createElement("canvas");
   canvas.width = canvas.height = 64;
