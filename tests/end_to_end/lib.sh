@@ -23,7 +23,7 @@ trap stop_server EXIT
 fail() {
   echo "FAILED: $*"
   for stream in out err; do
-    [[ -s $stream ]] && sed "s/^/    $stream: /" "$stream" | head -n 25
+    [[ -s $stream ]] && sed "s/^/    $stream: /" "$stream" | tail -n 25
   done
   failures=$((failures + 1))
 }

@@ -3,6 +3,7 @@
 #include <Eigen/Dense>
 #include <algorithm>
 
+#include "core/index3/compile/symmetric_eigen.h"
 #include "core/index3/compile/tuned.h"
 #include "core/mechanism/body_groups.h"
 
@@ -83,8 +84,12 @@ double ComplianceChoice::of_blocks(std::span<const RowsOnBody> rows) const {
   if (has_loops_)
     return std::max(relative_ * block<Rows, Block>(rows, connected_).diagonal().mean(),
                     kOfOwnBlock * own.diagonal().maxCoeff());
-  const Eigen::SelfAdjointEigenSolver<Block> eigen(own, Eigen::EigenvaluesOnly);
-  return relative_ * std::max(eigen.eigenvalues()[0], kRounding * own.diagonal().mean());
+  double least;
+  if constexpr (Block::MaxRowsAtCompileTime == Eigen::Dynamic)
+    least = eigenvalues(own)[0];
+  else
+    least = Eigen::SelfAdjointEigenSolver<Block>(own, Eigen::EigenvaluesOnly).eigenvalues()[0];
+  return relative_ * std::max(least, kRounding * own.diagonal().mean());
 }
 
 double ComplianceChoice::of(std::span<const RowsOnBody> rows) const {

@@ -1,11 +1,12 @@
 #include "core/index3/outputs/diagnostics.h"
 
-#include <Eigen/Dense>
+#include <Eigen/Cholesky>
 #include <algorithm>
 #include <cmath>
 #include <random>
 
 #include "core/index3/compile/size_limits.h"
+#include "core/index3/compile/symmetric_eigen.h"
 #include "core/index3/physics/drivers.h"
 #include "core/index3/start/initial_state.h"
 #include "core/index3/start/make_plan.h"
@@ -204,7 +205,12 @@ Eigen::VectorXd small_motion(const Plan& plan, const Workspace& w) {
   Eigen::VectorXd motion(J.cols());
   std::mt19937 random(1);
   for (Eigen::Index k = 0; k < motion.size(); ++k) motion[k] = static_cast<double>(random()) / 4294967296.0 - 0.5;
-  if (J.rows() > 0) motion -= J.completeOrthogonalDecomposition().solve(J * motion);
+  if (J.rows() > 0) {  // less its part along the constraints
+    const auto [values, vectors] = spectrum(J * J.transpose());
+    const Eigen::ArrayXd along = (vectors.transpose() * (J * motion)).array();
+    const double least = kRankTolerance * values.maxCoeff();
+    motion -= J.transpose() * (vectors * (values.array() > least).select(along / values.array(), 0.0).matrix());
+  }
   double largest = 0.0;
   for (Eigen::Index k = 0; k < motion.size(); k += 6)
     largest = std::max({largest, motion.segment<3>(k).norm() / plan.length, motion.segment<3>(k + 3).norm()});
@@ -283,13 +289,13 @@ Rank rank_at(const Plan& plan, const State& x) {
   evaluate_pose(plan, x, w);
   Redundancy redundancy;
   const Eigen::MatrixXd J = scaled_jacobian(plan, w, redundancy.scale);
-  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> eigen(J * J.transpose());
-  result.redundant = static_cast<int>((eigen.eigenvalues().array() < kRankTolerance).count());
+  const auto [values, vectors] = spectrum(J * J.transpose());
+  result.redundant = static_cast<int>((values.array() < kRankTolerance).count());
   result.rank = plan.rows() - result.redundant;
   result.degrees_of_freedom -= result.rank;
-  if (result.rank > 0) result.margin = std::min(1.0, std::sqrt(eigen.eigenvalues()[result.redundant]));  // ascending
+  if (result.rank > 0) result.margin = std::min(1.0, std::sqrt(values[result.redundant]));  // ascending
   if (result.redundant == 0) return result;
-  redundancy.combination = eigen.eigenvectors().leftCols(result.redundant);
+  redundancy.combination = vectors.leftCols(result.redundant);
   for (int row = 0; row < plan.rows(); ++row)
     result.redundancy_share[plan.constraint_of_row[row]] += redundancy.combination.row(row).squaredNorm();
   result.open_loads = open_loads(plan, w, redundancy);

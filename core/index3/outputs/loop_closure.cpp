@@ -1,10 +1,10 @@
 #include "core/index3/outputs/loop_closure.h"
 
 #include <Eigen/Cholesky>
-#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
 
+#include "core/index3/compile/symmetric_eigen.h"
 #include "core/index3/outputs/diagnostics.h"
 #include "core/index3/step/evaluate_state.h"
 #include "core/mechanism/body_groups.h"
@@ -62,9 +62,7 @@ LoopClosure::LoopClosure(const Plan& plan, const State& start) : plan_(&plan) {
   Workspace w(plan);
   evaluate_pose(plan, regular_pose(plan, start), w);
   sum_products(w);
-  const Eigen::VectorXd values =
-      Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd>(gram_, Eigen::EigenvaluesOnly).eigenvalues();
-  redundant_ = static_cast<int>((values.array() < kRankTolerance).count());
+  redundant_ = static_cast<int>((eigenvalues(gram_).array() < kRankTolerance).count());
 }
 
 // Parents, and the order from the leaves on; rows_ := what is left over.
