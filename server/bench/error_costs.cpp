@@ -27,6 +27,16 @@ const AccuracyPoint* cheapest(const ErrorCost& row, double tolerance) {
   return nullptr;
 }
 
+// Of a row whose constraints are springs: which of their time constants stand behind its cells.
+std::string time_constants(const ErrorCost& row) {
+  std::string chosen;
+  for (const double tolerance : kErrorLevels)
+    if (const AccuracyPoint* p = cheapest(row, tolerance); p != nullptr && p->time_constant > 0.0)
+      chosen += fmt::format("{}{:g}", chosen.empty() ? "" : ", ", p->time_constant);
+  if (chosen.empty()) return chosen;
+  return "its loops are closed by springs; each step has the time constant that errs least: " + chosen + " steps";
+}
+
 void peer_errors(const BenchRequest& request, const BenchMechanism& which, ErrorCosts& result) {
   std::vector<std::string> arguments = peer_arguments("error", which, request.quick);
   arguments.insert(arguments.end(), {"--duration", fmt::format("{:.12g}", request.duration)});
@@ -41,7 +51,8 @@ void peer_errors(const BenchRequest& request, const BenchMechanism& which, Error
     for (const auto& p : peer.value("points", nlohmann::json::array()))
       row.points.push_back({p["dt"].get<double>(),
                             p["error"].is_null() ? std::numeric_limits<double>::infinity() : p["error"].get<double>(),
-                            p["us_per_step"].get<double>(), p["ms_per_second"].get<double>()});
+                            p["us_per_step"].get<double>(), p["ms_per_second"].get<double>(),
+                            p.value("time_constant_steps", 0.0)});
     result.rows.push_back(row);
   }
   for (const auto& peer : (*document)["missing"]) result.missing[peer.value("solver", "")] = peer.value("package", "");
@@ -85,9 +96,11 @@ nlohmann::json to_json(const ErrorCosts& result, double duration) {
         {"mechanism", row.mechanism}, {"bodies", row.bodies}, {"solver", row.solver}, {"version", row.version}};
     if (!row.problem.empty()) one["problem"] = row.problem;
     one["points"] = nlohmann::json::array();
-    for (const AccuracyPoint& p : row.points)
+    for (const AccuracyPoint& p : row.points) {
       one["points"].push_back(
           {{"dt_s", p.dt}, {"error_m", p.error}, {"us_per_step", p.us_per_step}, {"ms_per_second", p.ms_per_second}});
+      if (p.time_constant > 0.0) one["points"].back()["time_constant_steps"] = p.time_constant;
+    }
     one["reached"] = nlohmann::json::array();
     for (const double tolerance : kErrorLevels)
       if (const AccuracyPoint* p = cheapest(row, tolerance))
@@ -124,6 +137,8 @@ void print(const ErrorCosts& result, double duration) {
       print_text(" {:>26}", p != nullptr ? fmt::format("{:g} ms: {:.2f} ms", 1e3 * p->dt, duration * p->ms_per_second)
                                          : std::string("not reached"));
     }
+    const std::string chosen = time_constants(row);
+    if (!chosen.empty()) print_text("{}", notes.mark(chosen));
     print_text("\n");
   }
   notes.print();

@@ -260,10 +260,12 @@ Command add_bench(CLI::App& app) {
   error->add_option("--duration", error_options->duration, "Simulated time [s]")
       ->capture_default_str()
       ->check(between(0.1, 100.0));
-  error->footer(std::string("Examples:\n"
-                            "  rigstep bench error --quick\n"
-                            "  rigstep bench error --mechanism four_bar --duration 2 --output bench_results\n\n") +
-                kOthersHelp + kExitCodeHelp);
+  error->footer(
+      std::string("Examples:\n"
+                  "  rigstep bench error --quick\n"
+                  "  rigstep bench error --mechanism four_bar --duration 2 --output bench_results\n\n"
+                  "Engines that close loops by springs get, for each step, the stiffness that errs least.\n") +
+      kOthersHelp + kExitCodeHelp);
   auto loop_options = std::make_shared<LoopBenchRequest>();
   auto loop_json = std::make_shared<bool>(false);
   CLI::App* loop = command->add_subcommand(

@@ -14,8 +14,11 @@ namespace rigstep::bench {
 struct Peer {
   const char* name;
   std::string (*version)();
-  // At the start pose, for a fixed step [s]. Throws Unsupported.
-  server::TimedSolver (*make)(const Mechanism& mechanism, double dt);
+  // At the start pose, for a fixed step [s]; constraints that are springs have this time constant [steps]. Throws
+  // Unsupported.
+  server::TimedSolver (*make)(const Mechanism& mechanism, double dt, double time_constant);
+  // To choose from where such constraints are in it, the stiffest first; empty: the engine has none.
+  std::vector<double> time_constants = {};
 };
 
 // What an engine, or its file here, does not take.

@@ -63,7 +63,7 @@ struct Simulation {
   }
 };
 
-server::TimedSolver make(const Mechanism& m, double dt) {
+server::TimedSolver make(const Mechanism& m, double dt, double /*time_constant*/) {
   const JointTree tree = joint_tree(m);
   require_only_gravity_and_pins(m, tree);
   const auto s = std::make_shared<Simulation>();

@@ -1,6 +1,6 @@
 // MuJoCo: joint coordinates and a dense-along-branches factor; loops are closed by its soft `connect` constraints, as
-// stiff as it allows. A revolute that closes a planar loop needs one point only. Springs between points are tendons,
-// drivers are position servos.
+// stiff as it allows where times are measured, and as suits it best where errors are. A revolute that closes a planar
+// loop needs one point only. Springs between points are tendons, drivers are position servos.
 #include <fmt/format.h>
 #include <mujoco/mujoco.h>
 
@@ -25,7 +25,8 @@ std::string numbers(const Eigen::Ref<const Eigen::VectorXd>& v) {
 // The model as a folder of files: the reader nests no deeper than a hundred elements in a file, chains do.
 class ModelFiles {
  public:
-  ModelFiles(const Mechanism& m, double dt, const char* integrator) : m_(m), tree_(joint_tree(m)) {
+  ModelFiles(const Mechanism& m, double dt, double time_constant, const char* integrator)
+      : m_(m), tree_(joint_tree(m)) {
     std::string name = "/tmp/rigstep_bench_XXXXXX";
     if (mkdtemp(name.data()) == nullptr) throw Unsupported("no temporary folder for its model");
     folder_ = name;
@@ -44,8 +45,8 @@ class ModelFiles {
       xml +=
           fmt::format("<connect body1=\"b{}\"{} anchor=\"{}\" solref=\"{:.17g} 1\" solimp=\"0.9999 0.9999 0.001\"/>\n",
                       j.body, j.parent == kGround ? std::string() : fmt::format(" body2=\"b{}\"", j.parent),
-                      numbers(j.point_in_body), 2.0 * dt);
-    std::ofstream(path()) << xml + "</equality>\n" + tendons() + servos(dt) + "</mujoco>\n";
+                      numbers(j.point_in_body), time_constant * dt);
+    std::ofstream(path()) << xml + "</equality>\n" + tendons() + servos(time_constant * dt) + "</mujoco>\n";
   }
   ModelFiles(const ModelFiles&) = delete;
   ModelFiles& operator=(const ModelFiles&) = delete;
@@ -124,14 +125,15 @@ class ModelFiles {
     return xml.empty() ? xml : "<tendon>\n" + xml + "</tendon>\n";
   }
 
-  // As stiff as the step allows for the mass of the whole mechanism.
-  std::string servos(double dt) {
+  // Stiff enough for this time constant [s] with the mass of the whole mechanism.
+  std::string servos(double time_constant) {
     double mass = 0.0;
     for (const Body& body : m_.bodies()) mass += body.mass;
     std::string xml;
     for (const TreeJoint& j : tree_.tree)
       if (j.is_driven)
-        xml += fmt::format("<position joint=\"j{}_2\" kp=\"{:.17g}\"/>\n", j.body, 0.1 * mass / (dt * dt));
+        xml += fmt::format("<position joint=\"j{}_2\" kp=\"{:.17g}\"/>\n", j.body,
+                           0.4 * mass / (time_constant * time_constant));
     has_servos_ = !xml.empty();
     return xml.empty() ? xml : "<actuator>\n" + xml + "</actuator>\n";
   }
@@ -156,8 +158,9 @@ struct Simulation {
   }
 };
 
-server::TimedSolver make(const Mechanism& m, double dt, const char* name, const char* integrator) {
-  const ModelFiles files(m, dt, integrator);
+server::TimedSolver make(const Mechanism& m, double dt, double time_constant, const char* name,
+                         const char* integrator) {
+  const ModelFiles files(m, dt, time_constant, integrator);
   char problem[500] = "";
   const auto simulation = std::make_shared<Simulation>();
   simulation->model = mj_loadXML(files.path().c_str(), nullptr, problem, sizeof(problem));
@@ -194,8 +197,17 @@ std::string version() { return mj_versionString(); }
 }  // namespace
 
 std::vector<Peer> mujoco_peers() {
-  return {{"mujoco_euler", version, [](const Mechanism& m, double dt) { return make(m, dt, "mujoco_euler", "Euler"); }},
-          {"mujoco_rk4", version, [](const Mechanism& m, double dt) { return make(m, dt, "mujoco_rk4", "RK4"); }}};
+  const std::vector<double> time_constants{2, 3, 4, 6, 10, 20, 50, 100, 200, 500};  // it takes none below two steps
+  return {{"mujoco_euler", version,
+           [](const Mechanism& m, double dt, double time_constant) {
+             return make(m, dt, time_constant, "mujoco_euler", "Euler");
+           },
+           time_constants},
+          {"mujoco_rk4", version,
+           [](const Mechanism& m, double dt, double time_constant) {
+             return make(m, dt, time_constant, "mujoco_rk4", "RK4");
+           },
+           time_constants}};
 }
 
 }  // namespace rigstep::bench

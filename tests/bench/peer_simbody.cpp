@@ -54,11 +54,13 @@ server::TimedSolver make(const Mechanism& m, double dt, const char* name, Simbod
 }  // namespace
 
 std::vector<Peer> simbody_peers() {
-  return {
-      {"simbody_euler", simbody_version,
-       [](const Mechanism& m, double dt) { return make(m, dt, "simbody_euler", SimbodyScheme::semi_explicit_euler); }},
-      {"simbody_merson", simbody_version,
-       [](const Mechanism& m, double dt) { return make(m, dt, "simbody_merson", SimbodyScheme::runge_kutta_merson); }}};
+  return {{"simbody_euler", simbody_version,
+           [](const Mechanism& m, double dt, double) {
+             return make(m, dt, "simbody_euler", SimbodyScheme::semi_explicit_euler);
+           }},
+          {"simbody_merson", simbody_version, [](const Mechanism& m, double dt, double) {
+             return make(m, dt, "simbody_merson", SimbodyScheme::runge_kutta_merson);
+           }}};
 }
 
 }  // namespace rigstep::bench

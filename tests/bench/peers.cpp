@@ -4,8 +4,10 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
 #include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "server/bench/accuracy.h"
@@ -46,8 +48,16 @@ std::vector<Engine> engines() {
           }};
 }
 
+// What engines in joint coordinates close by springs: loops, and drivers where they are servos.
+bool has_soft_constraints(const Mechanism& mechanism) {
+  const JointTree tree = joint_tree(mechanism);
+  return !tree.loops.empty() ||
+         std::any_of(tree.tree.begin(), tree.tree.end(), [](const TreeJoint& j) { return j.is_driven; });
+}
+
 nlohmann::json times(const Peer& peer, const Mechanism& mechanism, const Options& options) {
-  const server::TimedSolver solver = peer.make(mechanism, options.which.dt);
+  const double stiffest = peer.time_constants.empty() ? 0.0 : peer.time_constants.front();
+  const server::TimedSolver solver = peer.make(mechanism, options.which.dt, stiffest);
   const server::StepTimes t =
       server::time_steps(solver, options.quick ? server::quick_protocol() : server::full_protocol());
   return {{"lowest_us", t.lowest}, {"median_us", t.median}, {"p999_us", t.p999},
@@ -58,12 +68,26 @@ nlohmann::json errors(const Peer& peer, const Mechanism& mechanism, const Option
                       const server::ReferenceMotion& reference) {
   server::AccuracyLadder ladder;
   if (options.quick) ladder.smallest_dt = 2e-3;
-  nlohmann::json points = nlohmann::json::array();
-  for (const server::AccuracyPoint& p :
-       server::climb_down([&](double dt) { return peer.make(mechanism, dt); }, reference, ladder))
-    points.push_back(
-        {{"dt", p.dt}, {"error", p.error}, {"us_per_step", p.us_per_step}, {"ms_per_second", p.ms_per_second}});
-  return {{"points", points}};
+  const auto climb = [&](double time_constant) {
+    return server::climb_down([&](double dt) { return peer.make(mechanism, dt, time_constant); }, reference, ladder);
+  };
+  std::map<double, nlohmann::json, std::greater<>> points;  // by the step; with the time constant that errs least
+  const auto add = [&points](const std::vector<server::AccuracyPoint>& found, double time_constant) {
+    for (const server::AccuracyPoint& p : found) {
+      nlohmann::json& best = points[p.dt];
+      if (!best.is_null() && !(p.error < best["error"].get<double>())) continue;
+      best = {{"dt", p.dt}, {"error", p.error}, {"us_per_step", p.us_per_step}, {"ms_per_second", p.ms_per_second}};
+      if (time_constant > 0.0) best["time_constant_steps"] = time_constant;
+    }
+  };
+  if (peer.time_constants.empty() || !has_soft_constraints(mechanism)) {
+    add(climb(peer.time_constants.empty() ? 0.0 : peer.time_constants.front()), 0.0);
+  } else {
+    for (const double time_constant : peer.time_constants) add(climb(time_constant), time_constant);
+  }
+  nlohmann::json result{{"points", nlohmann::json::array()}};
+  for (const auto& [dt, point] : points) result["points"].push_back(point);
+  return result;
 }
 
 // `work` in a process of its own, which ends after `limit_s`: engines whose cost grows fast with size must not hold up
