@@ -23,7 +23,7 @@ Eigen::VectorXd eigenvalues(const Eigen::MatrixXd& symmetric) {
 }
 
 LeftSingularVectors left_singular_vectors(const Eigen::MatrixXd& A, double threshold) {
-  Eigen::JacobiSVD<Eigen::MatrixXd> decomposition(A, Eigen::ComputeFullU);
+  Eigen::BDCSVD<Eigen::MatrixXd> decomposition(A, Eigen::ComputeFullU);
   decomposition.setThreshold(threshold);
   return {decomposition.matrixU(), static_cast<int>(decomposition.rank())};
 }
