@@ -137,9 +137,7 @@ void print(const ErrorCosts& result, double duration) {
       print_text(" {:>26}", p != nullptr ? fmt::format("{:g} ms: {:.2f} ms", 1e3 * p->dt, duration * p->ms_per_second)
                                          : std::string("not reached"));
     }
-    const std::string chosen = time_constants(row);
-    if (!chosen.empty()) print_text("{}", notes.mark(chosen));
-    print_text("\n");
+    print_text("{}\n", notes.mark(time_constants(row)));
   }
   notes.print();
   print_missing(result.missing, result.peers_problem);

@@ -9,6 +9,7 @@
 //              {"solver", "version", "points": [{"dt", "error", "us_per_step", "ms_per_second"}]} or
 //              {"solver", "version", "problem"}],
 //    "missing": [{"solver", "package"}]}
+// Points of a peer that closes loops by springs have "time_constant_steps", too.
 #pragma once
 
 #include <nlohmann/json.hpp>

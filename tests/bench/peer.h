@@ -17,8 +17,8 @@ struct Peer {
   // At the start pose, for a fixed step [s]; constraints that are springs have this time constant [steps]. Throws
   // Unsupported.
   server::TimedSolver (*make)(const Mechanism& mechanism, double dt, double time_constant);
-  // To choose from where such constraints are in it, the stiffest first; empty: the engine has none.
-  std::vector<double> time_constants = {};
+  // To choose from, the stiffest first; the one of engines without such constraints means nothing.
+  std::vector<double> time_constants = {0.0};
 };
 
 // What an engine, or its file here, does not take.

@@ -56,8 +56,7 @@ bool has_soft_constraints(const Mechanism& mechanism) {
 }
 
 nlohmann::json times(const Peer& peer, const Mechanism& mechanism, const Options& options) {
-  const double stiffest = peer.time_constants.empty() ? 0.0 : peer.time_constants.front();
-  const server::TimedSolver solver = peer.make(mechanism, options.which.dt, stiffest);
+  const server::TimedSolver solver = peer.make(mechanism, options.which.dt, peer.time_constants.front());
   const server::StepTimes t =
       server::time_steps(solver, options.quick ? server::quick_protocol() : server::full_protocol());
   return {{"lowest_us", t.lowest}, {"median_us", t.median}, {"p999_us", t.p999},
@@ -68,23 +67,17 @@ nlohmann::json errors(const Peer& peer, const Mechanism& mechanism, const Option
                       const server::ReferenceMotion& reference) {
   server::AccuracyLadder ladder;
   if (options.quick) ladder.smallest_dt = 2e-3;
-  const auto climb = [&](double time_constant) {
-    return server::climb_down([&](double dt) { return peer.make(mechanism, dt, time_constant); }, reference, ladder);
-  };
+  std::vector<double> time_constants = peer.time_constants;
+  if (!has_soft_constraints(mechanism)) time_constants.resize(1);
   std::map<double, nlohmann::json, std::greater<>> points;  // by the step; with the time constant that errs least
-  const auto add = [&points](const std::vector<server::AccuracyPoint>& found, double time_constant) {
-    for (const server::AccuracyPoint& p : found) {
+  for (const double time_constant : time_constants)
+    for (const server::AccuracyPoint& p :
+         server::climb_down([&](double dt) { return peer.make(mechanism, dt, time_constant); }, reference, ladder)) {
       nlohmann::json& best = points[p.dt];
       if (!best.is_null() && !(p.error < best["error"].get<double>())) continue;
       best = {{"dt", p.dt}, {"error", p.error}, {"us_per_step", p.us_per_step}, {"ms_per_second", p.ms_per_second}};
-      if (time_constant > 0.0) best["time_constant_steps"] = time_constant;
+      if (time_constants.size() > 1) best["time_constant_steps"] = time_constant;
     }
-  };
-  if (peer.time_constants.empty() || !has_soft_constraints(mechanism)) {
-    add(climb(peer.time_constants.empty() ? 0.0 : peer.time_constants.front()), 0.0);
-  } else {
-    for (const double time_constant : peer.time_constants) add(climb(time_constant), time_constant);
-  }
   nlohmann::json result{{"points", nlohmann::json::array()}};
   for (const auto& [dt, point] : points) result["points"].push_back(point);
   return result;
