@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "proto/config_text.h"
+#include "core/offline/solver.h"
 #include "server/output/quantile.h"
 
 namespace rigstep::server {
@@ -85,11 +85,44 @@ ReferenceMotion four_bar_motion(double duration) {
   return integrate(VectorXd::Constant(1, std::atan(1.0)), duration, acceleration, place);
 }
 
-ReferenceMotion reference_motion(const BenchMechanism& which, double duration) {
+ReferenceMotion solved_motion(const Mechanism& mechanism, double duration) {
+  ReferenceMotion motion;
+  offline::Scenario scenario;
+  scenario.mechanism = &mechanism;
+  const int instants = static_cast<int>(std::floor(duration / motion.interval + 1e-9));
+  for (int k = 0; k <= instants; ++k) scenario.instants.push_back(k * motion.interval);
+  const offline::Trajectory solved = offline::find_solver("ida")->simulate(scenario, {});
+  for (std::size_t k = 1; k < solved.instants.size(); ++k) {
+    motion.bodies.emplace_back();
+    for (const offline::BodyMotion& body : solved.instants[k].body) motion.bodies.back().push_back(body.r_0);
+  }
+  return motion;
+}
+
+ReferenceMotion reference_motion(const BenchMechanism& which, const Mechanism& mechanism, double duration) {
   if (which.name == "four_bar") return four_bar_motion(duration);
-  if (which.name == "spherical_chain" || which.name == "revolute_chain") return chain_motion(which.bodies, duration);
-  throw config::ConfigError("--mechanism: there is no reference for \"" + which.name +
-                            "\": use spherical_chain, revolute_chain or four_bar");
+  if (which.file.empty()) return chain_motion(which.bodies, duration);
+  return solved_motion(mechanism, duration);
+}
+
+nlohmann::json to_json(const ReferenceMotion& motion) {
+  nlohmann::json bodies = nlohmann::json::array();
+  for (const std::vector<Vec3>& at_instant : motion.bodies) {
+    bodies.push_back(nlohmann::json::array());
+    for (const Vec3& r : at_instant) bodies.back().push_back({r.x(), r.y(), r.z()});
+  }
+  return {{"interval_s", motion.interval}, {"bodies", bodies}};
+}
+
+ReferenceMotion read_reference_motion(const nlohmann::json& document) {
+  ReferenceMotion motion;
+  motion.interval = document.at("interval_s").get<double>();
+  for (const auto& at_instant : document.at("bodies")) {
+    motion.bodies.emplace_back();
+    for (const auto& r : at_instant)
+      motion.bodies.back().emplace_back(r.at(0).get<double>(), r.at(1).get<double>(), r.at(2).get<double>());
+  }
+  return motion;
 }
 
 std::vector<AccuracyPoint> climb_down(const MakeSolver& make, const ReferenceMotion& reference,

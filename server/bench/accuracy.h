@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -11,19 +12,26 @@
 
 namespace rigstep::server {
 
-// Mass centres of all bodies at regular instants, found in the smallest set of coordinates by a fine Runge-Kutta
-// integration of fourth order that shares nothing with any solver.
+// Mass centres of all bodies at regular instants.
 struct ReferenceMotion {
   double interval = 0.1;                  // [s]
   std::vector<std::vector<Vec3>> bodies;  // (instants from `interval` on) (bodies) [m]
   double duration() const { return interval * static_cast<double>(bodies.size()); }
 };
-// The chain of make_chain, which stays in its plane: absolute angles of the links.
+// In the smallest set of coordinates, by a fine Runge-Kutta integration of fourth order that shares nothing with any
+// solver. The chain of make_chain, which stays in its plane: absolute angles of the links.
 ReferenceMotion chain_motion(int links, double duration);
 // The four-bar of config/mechanisms: 3.5 phi'' = -2 g cos(phi) from rest at 45 degrees.
 ReferenceMotion four_bar_motion(double duration);
-// Whichever of the two fits. Throws config::ConfigError for other mechanisms.
-ReferenceMotion reference_motion(const BenchMechanism& which, double duration);
+// Any mechanism, by the reference solver `ida` (core/offline/stabilised_index2.h) with a tolerance of 1e-10. Throws
+// offline::SolverError.
+ReferenceMotion solved_motion(const Mechanism& mechanism, double duration);
+// Whichever of the three fits; mechanism: what moved_by_gravity makes of `which`.
+ReferenceMotion reference_motion(const BenchMechanism& which, const Mechanism& mechanism, double duration);
+
+// For a process that moves the same mechanism; read throws nlohmann::json::exception.
+nlohmann::json to_json(const ReferenceMotion& motion);
+ReferenceMotion read_reference_motion(const nlohmann::json& document);
 
 struct AccuracyPoint {
   double dt = 0.0;             // [s]

@@ -11,6 +11,7 @@
 #include "server/bench/step_costs.h"
 #include "server/live/session.h"
 #include "server/output/chart.h"
+#include "server/output/csv.h"
 #include "server/output/terminal.h"
 #include "server/output/text_file.h"
 
@@ -37,9 +38,31 @@ std::string time_constants(const ErrorCost& row) {
   return "its loops are closed by springs; each step has the time constant that errs least: " + chosen + " steps";
 }
 
-void peer_errors(const BenchRequest& request, const BenchMechanism& which, ErrorCosts& result) {
+// Where the process of the other engines finds the reference.
+class ReferenceFile {
+ public:
+  explicit ReferenceFile(const ReferenceMotion& motion) {
+    folder_ = (std::filesystem::temp_directory_path() / "rigstep_bench_XXXXXX").string();
+    if (mkdtemp(folder_.data()) == nullptr) throw FileError(folder_ + ": no temporary folder can be made there");
+    write_text(path(), to_json(motion).dump());
+  }
+  ReferenceFile(const ReferenceFile&) = delete;
+  ReferenceFile& operator=(const ReferenceFile&) = delete;
+  ~ReferenceFile() {
+    std::error_code error;
+    std::filesystem::remove_all(folder_, error);
+  }
+  std::string path() const { return folder_ + "/reference.json"; }
+
+ private:
+  std::string folder_;
+};
+
+void peer_errors(const BenchRequest& request, const BenchMechanism& which, const ReferenceMotion& reference,
+                 ErrorCosts& result) {
+  const ReferenceFile file(reference);
   std::vector<std::string> arguments = peer_arguments("error", which, request.quick);
-  arguments.insert(arguments.end(), {"--duration", fmt::format("{:.12g}", request.duration)});
+  arguments.insert(arguments.end(), {"--reference", file.path()});
   const std::optional<nlohmann::json> document = run_peers(request.peers, arguments);
   if (!document) {
     result.peers_problem = request.peers + " failed on " + which.name;
@@ -47,7 +70,8 @@ void peer_errors(const BenchRequest& request, const BenchMechanism& which, Error
   }
   for (const auto& peer : (*document)["peers"]) {
     ErrorCost row{
-        which.name, peer.value("solver", ""), peer.value("version", ""), peer.value("problem", ""), which.bodies, {}};
+        which.name, peer.value("solver", ""), peer.value("version", ""), peer.value("problem", ""), "", which.bodies,
+        {}};
     for (const auto& p : peer.value("points", nlohmann::json::array()))
       row.points.push_back({p["dt"].get<double>(),
                             p["error"].is_null() ? std::numeric_limits<double>::infinity() : p["error"].get<double>(),
@@ -69,18 +93,26 @@ ErrorCosts measure_error_costs(const BenchRequest& request, const std::atomic<bo
   for (std::size_t k = 0; k < request.mechanisms.size() && !stop; ++k) {
     progress(static_cast<double>(k));
     BenchMechanism which = request.mechanisms[k];
-    const Mechanism mechanism = make_mechanism(which);
+    const Mechanism as_described = make_mechanism(which), mechanism = moved_by_gravity(as_described);
     which.bodies = static_cast<int>(mechanism.bodies().size());
-    const ReferenceMotion reference = reference_motion(which, request.duration);
+    const std::string on_springs = replaced_by_springs(as_described);
+    const ReferenceMotion reference = reference_motion(which, mechanism, request.duration);
+    const std::size_t first_row = result.rows.size();
     const auto add = [&](const char* solver, const MakeSolver& make) {
       result.rows.push_back(
-          {which.name, solver, product_version(), "", which.bodies, climb_down(make, reference, ladder)});
+          {which.name, solver, product_version(), "", "", which.bodies, climb_down(make, reference, ladder)});
     };
     add("rigstep", [&](double dt) { return timed_stepper(mechanism, dt, 1); });
     add("rigstep order 4", [&](double dt) { return timed_stepper(mechanism, dt, 1, 4); });
-    add("literal", [&](double dt) { return timed_literal(mechanism, dt, false); });
-    add("literal_tuned", [&](double dt) { return timed_literal(mechanism, dt, true); });
-    if (!request.peers.empty()) peer_errors(request, which, result);
+    try {
+      add("literal", [&](double dt) { return timed_literal(mechanism, dt, false); });
+      add("literal_tuned", [&](double dt) { return timed_literal(mechanism, dt, true); });
+    } catch (const MechanismError&) {
+      // neither a serial chain nor a single loop: nothing to compare with
+    }
+    if (!request.peers.empty()) peer_errors(request, which, reference, result);
+    for (std::size_t row = first_row; row < result.rows.size() && !on_springs.empty(); ++row)
+      result.rows[row].differs = on_springs + ": springs instead";
   }
   return result;
 }
@@ -95,6 +127,7 @@ nlohmann::json to_json(const ErrorCosts& result, double duration) {
     nlohmann::json one{
         {"mechanism", row.mechanism}, {"bodies", row.bodies}, {"solver", row.solver}, {"version", row.version}};
     if (!row.problem.empty()) one["problem"] = row.problem;
+    if (!row.differs.empty()) one["differs"] = row.differs;
     one["points"] = nlohmann::json::array();
     for (const AccuracyPoint& p : row.points) {
       one["points"].push_back(
@@ -137,7 +170,7 @@ void print(const ErrorCosts& result, double duration) {
       print_text(" {:>26}", p != nullptr ? fmt::format("{:g} ms: {:.2f} ms", 1e3 * p->dt, duration * p->ms_per_second)
                                          : std::string("not reached"));
     }
-    print_text("{}\n", notes.mark(time_constants(row)));
+    print_text("{}{}\n", notes.mark(row.differs), notes.mark(time_constants(row)));
   }
   notes.print();
   print_missing(result.missing, result.peers_problem);

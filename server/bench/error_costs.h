@@ -15,7 +15,9 @@
 namespace rigstep::server {
 
 struct ErrorCost {
-  std::string mechanism, solver, version, problem;
+  std::string mechanism, solver, version;
+  std::string problem;  // why there are no points
+  std::string differs;  // what of the mechanism's file is not in what was measured
   int bodies = 0;
   std::vector<AccuracyPoint> points;
 };

@@ -2,14 +2,15 @@
 // its own, so that the rigstep binary needs none of them. Offline.
 //
 //   rigstep_bench_peers time  --mechanism NAME --bodies N [--file FILE] --dt S [--quick]
-//   rigstep_bench_peers error --mechanism NAME --bodies N [--file FILE] --duration S [--quick]
+//   rigstep_bench_peers error --mechanism NAME --bodies N [--file FILE] --reference FILE [--quick]
 //
 // prints one JSON document:
 //   {"peers": [{"solver", "version", "lowest_us", "median_us", "p999_us", "samples", "gap_m", "differs"} or
 //              {"solver", "version", "points": [{"dt", "error", "us_per_step", "ms_per_second"}]} or
 //              {"solver", "version", "problem"}],
 //    "missing": [{"solver", "package"}]}
-// Points of a peer that closes loops by springs have "time_constant_steps", too.
+// FILE of --reference: server::to_json(ReferenceMotion). Points of a peer that closes loops by springs have
+// "time_constant_steps", too.
 #pragma once
 
 #include <nlohmann/json.hpp>

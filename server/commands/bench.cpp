@@ -146,7 +146,7 @@ int bench_step(const BenchOptions& options) {
 }
 
 ErrorCosts error_costs(BenchOptions options) {
-  if (options.mechanisms.empty()) options.mechanisms = {"spherical_chain", "four_bar"};  // that have a reference
+  if (options.mechanisms.empty()) options.mechanisms = {"spherical_chain", "four_bar", "stewart", "full_car"};
   const BenchRequest request = request_of(options, {8});
   Progress progress("measuring", static_cast<double>(request.mechanisms.size()));
   return measure_error_costs(request, interrupted, [&](double done) { progress.at(done); });
@@ -264,7 +264,8 @@ Command add_bench(CLI::App& app) {
       std::string("Examples:\n"
                   "  rigstep bench error --quick\n"
                   "  rigstep bench error --mechanism four_bar --duration 2 --output bench_results\n\n"
-                  "Engines that close loops by springs get, for each step, the stiffness that errs least.\n") +
+                  "Engines that close loops by springs get, for each step, the stiffness that errs least. Where some\n"
+                  "engine has no drivers, motors or tyres, all of them move the same bodies and joints on springs.\n") +
       kOthersHelp + kExitCodeHelp);
   auto loop_options = std::make_shared<LoopBenchRequest>();
   auto loop_json = std::make_shared<bool>(false);

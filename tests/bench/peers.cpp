@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <csignal>
+#include <fstream>
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -20,7 +21,7 @@ namespace {
 
 struct Options {
   server::BenchMechanism which;
-  double duration = 2.0;
+  std::string reference;  // file
   bool quick = false;
 };
 
@@ -118,9 +119,10 @@ nlohmann::json in_child(const std::function<nlohmann::json()>& work, unsigned li
 
 int run(const Options& options, bool time) {
   const unsigned limit_s = options.quick ? 10 : time ? 40 : 300;
-  const Mechanism mechanism = server::make_mechanism(options.which);
+  const Mechanism as_described = server::make_mechanism(options.which);
+  const Mechanism mechanism = time ? as_described : server::moved_by_gravity(as_described);
   server::ReferenceMotion reference;
-  if (!time) reference = server::reference_motion(options.which, options.duration);
+  if (!time) reference = server::read_reference_motion(nlohmann::json::parse(std::ifstream(options.reference)));
   nlohmann::json out{{"peers", nlohmann::json::array()}, {"missing", nlohmann::json::array()}};
   for (const Engine& engine : engines()) {
     if (engine.peers.empty()) out["missing"].push_back({{"solver", engine.name}, {"package", engine.package}});
@@ -147,9 +149,9 @@ int main(int argc, char** argv) {
     command->add_option("--bodies", options.which.bodies);
     command->add_option("--file", options.which.file);
     command->add_option("--dt", options.which.dt, "[s]");
-    command->add_option("--duration", options.duration, "[s]");
     command->add_flag("--quick", options.quick);
   }
+  error->add_option("--reference", options.reference)->required();
   CLI11_PARSE(app, argc, argv);
   try {
     return run(options, time->parsed());

@@ -47,6 +47,40 @@ TEST_CASE("bench: the four-bar's reference is the recorded one") {
   CHECK(largest < 1e-9);
 }
 
+TEST_CASE("bench: what stands on springs instead of drivers, motors and tyres moves as its reference says") {
+  for (const auto& [name, springs] : {std::pair{"stewart", 6}, {"full_car", 9}}) {
+    CAPTURE(name);
+    const Mechanism as_described = test::mechanism(name), m = moved_by_gravity(as_described);
+    CHECK(m.bodies().size() == as_described.bodies().size());
+    CHECK(m.joints().size() == as_described.joints().size());
+    CHECK(m.springs().size() == static_cast<std::size_t>(springs));
+    CHECK(m.drivers().empty());
+    CHECK(m.tyres().empty());
+    CHECK(m.input_channels().empty());
+    const ReferenceMotion motion = solved_motion(m, 0.5);
+    REQUIRE(motion.bodies.size() == 5);
+    const TimedSolver stepper = timed_stepper(m, 2e-3, 1, 4);
+    double largest = 0.0, farthest = 0.0;
+    for (const std::vector<Vec3>& bodies : motion.bodies) {
+      for (int k = 0; k < 50; ++k) stepper.step();
+      for (std::size_t i = 0; i < bodies.size(); ++i) {
+        largest = std::max(largest, (stepper.position_0(static_cast<int>(i)) - bodies[i]).norm());
+        farthest = std::max(farthest, (bodies[i] - m.bodies()[i].position_0).norm());
+      }
+    }
+    CHECK(farthest > 0.05);
+    CHECK(largest < 1e-6);
+  }
+  CHECK(moved_by_gravity(test::mechanism("four_bar")).input_channels().size() == 1);  // as it is
+}
+
+TEST_CASE("bench: a reference is the same after it was written and read") {
+  const ReferenceMotion motion = chain_motion(2, 0.5);
+  const ReferenceMotion read = read_reference_motion(nlohmann::json::parse(to_json(motion).dump()));
+  CHECK(read.interval == motion.interval);
+  CHECK(read.bodies == motion.bodies);
+}
+
 TEST_CASE("bench: the chain built in code is that of config/mechanisms") {
   const Mechanism code = make_chain(8, JointType::spherical), file = test::mechanism("chain_8");
   REQUIRE(code.bodies().size() == file.bodies().size());
