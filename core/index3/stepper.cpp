@@ -144,7 +144,10 @@ StepReport Stepper::Impl::commit(const Inputs& inputs, const StepReport& report)
     extrapolation->whole_step.advance();  // for take_back()
     copy_last_instant(plan, *workspace, extrapolation->whole_step);
   }
-  if (plan.shows_forces) apply_forces(plan, inputs, end_time, state.coordinate, ActingAt::instant, *workspace);
+  if (plan.shows_forces) {
+    evaluate_elements(plan, inputs, end_time, state.coordinate, *workspace);
+    apply_forces(plan, inputs, end_time, ActingAt::instant, *workspace);
+  }
   previous_coordinate = state.coordinate;
   previous_drive = state.drive;
   follow_coordinates(plan, state.coordinate, *workspace);

@@ -94,7 +94,7 @@ std::vector<float> ActingForces::read(const index3::Stepper& stepper, const Inpu
   std::vector<float> numbers;
   for_each_element(plan, [&](const auto& element, const auto& constants) {
     const std::vector<int> bodies = index3::connectivity(element, constants).bodies;
-    index3::apply(element, constants, at, Loads{on.data()});
+    index3::apply(element, constants, index3::evaluate(element, constants, at), at, Loads{on.data()});
     for (const int body : bodies) {
       if (body == kGround) continue;
       append(at.placement(body), on[static_cast<std::size_t>(body)], numbers);

@@ -35,6 +35,12 @@ Dense6 derivative(Placement at, bool by_velocity, const std::function<Vec6(const
   return D;
 }
 
+// w.Q of what w.placement holds
+void evaluate_and_apply(const Plan& plan, Workspace& w) {
+  evaluate_elements(plan, {}, 0.0, w.coordinate, w);
+  apply_forces(plan, {}, 0.0, ActingAt::instant, w);
+}
+
 double least_eigenvalue(const Mat6& M) { return offline::spectrum(0.5 * (M + M.transpose())).values[0]; }
 
 Bushing random_bushing(test::Random& random) {
@@ -123,7 +129,7 @@ TEST_CASE("the element rows carry the whole derivative of an undeflected bushing
   const State x(m, plan.rows());
   evaluate_state(plan, x, w);
   REQUIRE(plan.elements.size() == 1);
-  evaluate_element(plan, plan.elements[0], 1.0, 2.0 / dt, w);
+  evaluate_rows(plan, plan.elements[0], 1.0, 2.0 / dt, w);
   const auto first = w.element_rows[0], second = w.element_rows[1];
   Dense6 own = Dense6::Zero(), cross = Dense6::Zero();
   for (int row = 0; row < plan.elements[0].rows; ++row) {
@@ -136,7 +142,7 @@ TEST_CASE("the element rows carry the whole derivative of an undeflected bushing
       return [&, body](const Placement& p) {
         evaluate_state(plan, x, w);
         w.placement[0] = p;
-        apply_forces(plan, {}, 0.0, w.coordinate, ActingAt::instant, w);
+        evaluate_and_apply(plan, w);
         return w.Q[body];
       };
     };
@@ -184,7 +190,7 @@ TEST_CASE("the tangent of a drag at an arm is minus the derivative of the load b
   const Mat6 tangent = w.tangent[0];
   const Dense6 D = derivative(w.placement[0], true, [&](const Placement& p) {
     w.placement[0] = p;
-    apply_forces(plan, {}, 0.0, w.coordinate, ActingAt::instant, w);
+    evaluate_and_apply(plan, w);
     return w.Q[0];
   });
   CHECK((tangent + D).norm() < 1e-8);
@@ -261,7 +267,7 @@ TEST_CASE("a pulled spring's tangent holds its string stiffness, a pushed one's 
     const Mat6 tangent = w.tangent[0];
     const Dense6 D = derivative(w.placement[0], false, [&](const Placement& p) {
       w.placement[0] = p;
-      apply_forces(plan, {}, 0.0, w.coordinate, ActingAt::instant, w);
+      evaluate_and_apply(plan, w);
       return w.Q[0];
     });
     return std::pair<Mat6, Dense6>(tangent, D);
@@ -326,19 +332,19 @@ TEST_CASE("the tyre's tangent is that of its normal force, and of its slip force
     p.v.setZero();
     p.w.setZero();
     Mat6 damping = Mat6::Zero();
-    add_tyre_tangent(t, p, 0.0, 0.0, 0.0, 1.0, damping);
+    add_tyre_tangent(t, tyre_forces(t, p, 0.0, 0.0), 0.0, 1.0, damping);
     const Dense6 by_velocity =
-        derivative(p, true, [&](const Placement& q) { return tyre_load(t, q, 0.0, 0.0).wrench; });
+        derivative(p, true, [&](const Placement& q) { return tyre_wrench(tyre_forces(t, q, 0.0, 0.0)); });
     CHECK((damping + by_velocity).norm() < 1e-6 * damping.norm());
     CHECK(least_eigenvalue(damping) > -1e-9 * damping.norm());
     // the direction of the normal wrench turns with the camber: the force alone is compared
     Mat6 stiffness = Mat6::Zero();
-    add_tyre_tangent(t, p, 0.0, 0.0, 1.0, 0.0, stiffness);
+    add_tyre_tangent(t, tyre_forces(t, p, 0.0, 0.0), 1.0, 0.0, stiffness);
     Vec6 slope;
     for (int k = 0; k < 6; ++k)
-      slope[k] = (tyre_load(t, moved(p, k, kStep), 0.0, 0.0).reading.fz -
-                  tyre_load(t, moved(p, k, -kStep), 0.0, 0.0).reading.fz) /
-                 (2.0 * kStep);
+      slope[k] =
+          (tyre_forces(t, moved(p, k, kStep), 0.0, 0.0).normal - tyre_forces(t, moved(p, k, -kStep), 0.0, 0.0).normal) /
+          (2.0 * kStep);
     const TyreContact at = contact(t, p, 0.0, 0.0);
     CHECK((stiffness + at.normal * slope.transpose()).norm() < 1e-6 * stiffness.norm());
   }
@@ -362,13 +368,13 @@ TEST_CASE("slip forces stay within the friction ellipse, oppose slip, and their 
 
 TEST_CASE("a tyre in the air or on a wheel that lies flat does nothing") {
   Tyre t = test_tyre();
-  CHECK(tyre_load(t, wheel_at(-0.2, 1), 0.0, 0.0).wrench.isZero(0.0));
+  CHECK(tyre_wrench(tyre_forces(t, wheel_at(-0.2, 1), 0.0, 0.0)).isZero(0.0));
   t.axis_b = t.road_normal_0;
   Placement p;
   p.r = {0.0, 0.0, -0.01};
-  CHECK(tyre_load(t, p, 0.0, 0.0).wrench.isZero(0.0));
+  CHECK(tyre_wrench(tyre_forces(t, p, 0.0, 0.0)).isZero(0.0));
   CHECK(normal_force(t, 0.001, -100.0) == 0.0);
-  CHECK(std::isnan(tyre_load(test_tyre(), wheel_at(0.03, 1), std::nan(""), 0.0).wrench.sum()));
+  CHECK(std::isnan(tyre_wrench(tyre_forces(test_tyre(), wheel_at(0.03, 1), std::nan(""), 0.0)).sum()));
 }
 
 }  // namespace rigstep::index3

@@ -114,7 +114,7 @@ Dense dense(const Plan& plan, Workspace& w, const State& x) {
   }
   Index row = plan.rows();
   for (const Element& element : plan.elements) {
-    evaluate_element(plan, element, kStiffnessFactor, kDampingFactor, w);
+    evaluate_rows(plan, element, kStiffnessFactor, kDampingFactor, w);
     for (int k = 0; k < element.rows; ++k, ++row)
       for (std::size_t s = 0; s < element.bodies.size(); ++s)
         if (element.bodies[s] != kGround)

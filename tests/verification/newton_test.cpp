@@ -637,7 +637,7 @@ TEST_CASE("a step with a tyre is the Newton solution: cambered, slipping both wa
   const index3::TyreReading& reading = index3::workspace_of(stepper).reading<Tyre>()[0];
   CHECK(reading.deflection > 0.003);  // past the ramp of the damping
   CHECK(reading.slip > 0.1);
-  CHECK(std::abs(reading.slip_angle) > 0.05);
+  CHECK(std::abs(reading.tan_alpha) > 0.05);
 }
 
 // Friction and slip come to rest within the first steps of 1 ms, across a knee that takes many iterations. Within 1 m

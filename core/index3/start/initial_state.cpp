@@ -122,7 +122,8 @@ double close_positions(const Plan& plan, State& x, Workspace& w, int iterations)
 // unwrapping starts at what the description says, as start_pose sets it
 void start_coordinates(const Plan& plan, State& x, Workspace& w) {
   follow_coordinates(plan, x.coordinate, w);
-  apply_forces(plan, Inputs{}, 0.0, x.coordinate, ActingAt::instant, w);
+  evaluate_elements(plan, Inputs{}, 0.0, x.coordinate, w);
+  apply_forces(plan, Inputs{}, 0.0, ActingAt::instant, w);
   x.coordinate = w.coordinate;
 }
 

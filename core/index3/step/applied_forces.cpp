@@ -39,19 +39,28 @@ void apply_input(const Mechanism& m, const Input& input, double value, Workspace
                               : load_at(Vec3::Zero(), value * direction, Vec3::Zero());
 }
 
-// f(element, constants, index) of every element that acts over a step
+// f(element, constants, evaluated, start) of every element that acts over a step
 template <class F>
-void for_each_over_step(const Plan& plan, const F& f) {
+void for_each_over_step(const Plan& plan, Workspace& w, const F& f) {
   for_each_kind([&]<class Kind>() {
     if constexpr (ActsOverStep<Kind>)
       for (std::size_t k = 0; k < plan.mechanism.all<Kind>().size(); ++k)
-        f(plan.mechanism.all<Kind>()[k], plan.constants<Kind>()[k], k);
+        f(plan.mechanism.all<Kind>()[k], plan.constants<Kind>()[k], w.evaluated<Kind>()[k], w.start<Kind>()[k]);
   });
 }
 
 // time: only loads depend on it
 Surroundings surroundings_at(const Mechanism& mechanism, const Workspace& w, const double* inputs, double time) {
-  return {mechanism, w.placement.data(), w.joint.data(), w.coordinate.data(), w.reference.data(), inputs, time};
+  return {mechanism, w.placement.data(), w.joint.data(), w.coordinate.data(), inputs, time};
+}
+
+// ... of the elements that act over a step alone
+void evaluate_over_step(const Plan& plan, Workspace& w) {
+  if (plan.loads_follow_coordinates) follow_coordinates(plan, w.reference, w);
+  const Surroundings at = surroundings(plan, w);
+  for_each_over_step(plan, w, [&](const auto& element, const auto& constants, auto& evaluated, const auto&) {
+    evaluated = evaluate(element, constants, at);
+  });
 }
 
 }  // namespace
@@ -70,50 +79,61 @@ void take_inputs(const Plan& plan, const Inputs& inputs, Workspace& w) noexcept 
   std::copy_n(inputs.value.begin(), plan.mechanism.inputs().size(), w.input.begin());
 }
 
-void apply_forces(const Plan& plan, const Inputs& inputs, double t, const std::vector<double>& last_coordinate,
-                  ActingAt acting, Workspace& w) noexcept {
+void evaluate_elements(const Plan& plan, const Inputs& inputs, double t, const std::vector<double>& last_coordinate,
+                       Workspace& w) noexcept {
+  if (plan.loads_follow_coordinates) follow_coordinates(plan, last_coordinate, w);
+  const Surroundings at = surroundings_at(plan.mechanism, w, inputs.value.data(), t);
+  for_each_kind([&]<class Kind>() {
+    const std::vector<Kind>& elements = plan.mechanism.all<Kind>();
+    for (std::size_t k = 0; k < elements.size(); ++k)
+      w.evaluated<Kind>()[k] = evaluate(elements[k], plan.constants<Kind>()[k], at);
+  });
+}
+
+void apply_forces(const Plan& plan, const Inputs& inputs, double t, ActingAt acting, Workspace& w) noexcept {
   const Mechanism& m = plan.mechanism;
   for (const int i : plan.loaded_bodies) w.Q[i] << m.bodies()[i].mass * m.gravity_0(), Vec3::Zero();
   for (const AppliedLoad& load : m.loads()) apply_load(load, t, w);
   for (std::size_t k = 0; k < m.inputs().size(); ++k) apply_input(m, m.inputs()[k], inputs.value[k], w);
-  if (plan.loads_follow_coordinates) follow_coordinates(plan, last_coordinate, w);
   const Surroundings at = surroundings_at(m, w, inputs.value.data(), t);
   const Loads loads{w.Q.data()};
   for_each_kind_summed([&]<class Kind>() {
     const std::vector<Kind>& elements = m.all<Kind>();
     for (std::size_t k = 0; k < elements.size(); ++k) {
+      const EvaluatedOf<Kind>& evaluated = w.evaluated<Kind>()[k];
       if constexpr (ActsOverStep<Kind>)
         if (acting == ActingAt::step) {
-          apply_over_step(elements[k], plan.constants<Kind>()[k], w.start<Kind>()[k], at, loads);
+          apply_over_step(elements[k], w.start<Kind>()[k], evaluated, at, loads);
           continue;
         }
-      w.reading<Kind>()[k] = apply(elements[k], plan.constants<Kind>()[k], at, loads);
+      w.reading<Kind>()[k] = apply(elements[k], plan.constants<Kind>()[k], evaluated, at, loads);
     }
   });
 }
 
 void start_elements(const Plan& plan, Workspace& w) noexcept {
-  const Surroundings at = surroundings(plan, w);
-  for_each_over_step(plan, [&]<class Kind>(const Kind& element, const ConstantsOf<Kind>& constants, std::size_t k) {
-    w.start<Kind>()[k] = start_step(element, constants, at);
+  evaluate_over_step(plan, w);
+  for_each_over_step(plan, w, [&](const auto& element, const auto&, const auto& evaluated, auto& start) {
+    start = start_step(element, evaluated);
   });
 }
 
 void follow_iterate(const Plan& plan, Workspace& w) noexcept {
-  const Surroundings at = surroundings(plan, w);
-  for_each_over_step(plan, [&]<class Kind>(const Kind& element, const ConstantsOf<Kind>& constants, std::size_t k) {
-    follow_iterate(element, constants, at, w.start<Kind>()[k]);
+  for_each_over_step(plan, w, [&](const auto& element, const auto& constants, const auto& evaluated, auto& start) {
+    follow_iterate(element, constants, evaluated, start);
   });
 }
 
 void replace_loads_over_step(const Plan& plan, Workspace& w) noexcept {
   for (const int i : plan.loaded_bodies) w.Q[i].setZero(), w.Q_over_step[i].setZero();
+  evaluate_over_step(plan, w);
   const Surroundings at = surroundings(plan, w);
   const Loads now{w.Q.data()}, over_step{w.Q_over_step.data()};
-  for_each_over_step(plan, [&]<class Kind>(const Kind& element, const ConstantsOf<Kind>& constants, std::size_t k) {
-    apply(element, constants, at, now);
-    apply_over_step(element, constants, w.start<Kind>()[k], at, over_step);
-  });
+  for_each_over_step(plan, w,
+                     [&](const auto& element, const auto& constants, const auto& evaluated, const auto& start) {
+                       apply(element, constants, evaluated, at, now);
+                       apply_over_step(element, start, evaluated, at, over_step);
+                     });
   for (const int i : plan.loaded_bodies) w.Q[i] -= w.Q_over_step[i];
 }
 
@@ -126,25 +146,28 @@ void force_tangent(const Plan& plan, double stiffness_factor, double damping_fac
   for_each_kind_summed([&]<class Kind>() {
     const std::vector<Kind>& elements = plan.mechanism.all<Kind>();
     for (std::size_t k = 0; k < elements.size(); ++k) {
+      const EvaluatedOf<Kind>& evaluated = w.evaluated<Kind>()[k];
       if constexpr (ActsOverStep<Kind>)
-        add_tangent(elements[k], plan.constants<Kind>()[k], w.start<Kind>()[k], at, factors, tangents);
+        add_tangent(elements[k], w.start<Kind>()[k], evaluated, at, factors, tangents);
       else
-        add_tangent(elements[k], plan.constants<Kind>()[k], at, factors, tangents);
+        add_tangent(elements[k], plan.constants<Kind>()[k], evaluated, at, factors, tangents);
     }
   });
 }
 
-void evaluate_element(const Plan& plan, const Element& element, double stiffness_factor, double damping_factor,
-                      Workspace& w) noexcept {
+void evaluate_rows(const Plan& plan, const Element& element, double stiffness_factor, double damping_factor,
+                   Workspace& w) noexcept {
   const Surroundings at = surroundings(plan, w);
   const TangentFactors factors{stiffness_factor, damping_factor};
   visit_kind(element.kind, [&]<class Kind>() {
     const std::size_t k = static_cast<std::size_t>(element.index);
     const Kind& of_kind = plan.mechanism.all<Kind>()[k];
+    const ConstantsOf<Kind>& constants = plan.constants<Kind>()[k];
+    const EvaluatedOf<Kind>& evaluated = w.evaluated<Kind>()[k];
     if constexpr (ActsOverStep<Kind>)
-      evaluate_rows(of_kind, plan.constants<Kind>()[k], w.start<Kind>()[k], at, factors, w.element_rows.data());
+      evaluate_rows(of_kind, constants, w.start<Kind>()[k], evaluated, at, factors, w.element_rows.data());
     else
-      evaluate_rows(of_kind, plan.constants<Kind>()[k], at, factors, w.element_rows.data());
+      evaluate_rows(of_kind, constants, evaluated, at, factors, w.element_rows.data());
   });
 }
 

@@ -20,19 +20,22 @@ void follow_coordinates(const Plan& plan, const std::vector<double>& last_coordi
 // a step.
 enum class ActingAt { instant, step };
 
-// Follows the joint coordinates, and sums every load at time t [s] on the loaded bodies into w.Q. Leaves what each
-// force element does in w.readings.
-void apply_forces(const Plan& plan, const Inputs& inputs, double t, const std::vector<double>& last_coordinate,
-                  ActingAt acting, Workspace& w) noexcept;
+// w.evaluations: of every force element, from w.placement and w.joint at time t [s], after the joint coordinates are
+// followed. Before all that is below, of the same poses and velocities.
+void evaluate_elements(const Plan& plan, const Inputs& inputs, double t, const std::vector<double>& last_coordinate,
+                       Workspace& w) noexcept;
 
-// w.starts: what elements that act over a step keep of its begin, from the poses and velocities of the last instant in
-// w.placement and w.joint.
+// Sums every load at time t [s] on the loaded bodies into w.Q. Leaves what each force element does in w.readings.
+void apply_forces(const Plan& plan, const Inputs& inputs, double t, ActingAt acting, Workspace& w) noexcept;
+
+// w.starts: what elements that act over a step keep of its begin, which they evaluate by themselves, from the poses and
+// velocities of the last instant in w.placement and w.joint.
 void start_elements(const Plan& plan, Workspace& w) noexcept;
 
-// ... and of the iterate, from w.placement and w.joint; before its tangent and its loads.
+// ... and of the iterate; before its tangent and its loads.
 void follow_iterate(const Plan& plan, Workspace& w) noexcept;
 
-// w.Q = the loads at this instant, less those over the step, of the elements that act over a step.
+// w.Q = the loads at this instant, less those over the step, of the elements that act over a step; evaluates these.
 void replace_loads_over_step(const Plan& plan, Workspace& w) noexcept;
 
 // w.tangent = stiffness_factor K + damping_factor C of the elements that act on one body, of those between a body and
@@ -40,8 +43,8 @@ void replace_loads_over_step(const Plan& plan, Workspace& w) noexcept;
 void force_tangent(const Plan& plan, double stiffness_factor, double damping_factor, Workspace& w) noexcept;
 
 // w.element_rows: the rows of an element, see ElementRows. damping_factor is 2/dt stiffness_factor.
-void evaluate_element(const Plan& plan, const Element& element, double stiffness_factor, double damping_factor,
-                      Workspace& w) noexcept;
+void evaluate_rows(const Plan& plan, const Element& element, double stiffness_factor, double damping_factor,
+                   Workspace& w) noexcept;
 
 // Energy stored in gravity, springs, bushings and tyres [J]; zero height is the world's origin. Of the last two as of
 // the last apply_forces.

@@ -18,7 +18,8 @@ void evaluate_pose(const Plan& plan, const State& x, Workspace& w) noexcept {
 void evaluate_state(const Plan& plan, const State& x, Workspace& w) noexcept {
   evaluate_pose(plan, x, w);
   follow_coordinates(plan, x.coordinate, w);
-  apply_forces(plan, Inputs{}, plan.time_of(x.step), x.coordinate, ActingAt::instant, w);
+  evaluate_elements(plan, Inputs{}, plan.time_of(x.step), x.coordinate, w);
+  apply_forces(plan, Inputs{}, plan.time_of(x.step), ActingAt::instant, w);
 }
 
 }  // namespace rigstep::index3

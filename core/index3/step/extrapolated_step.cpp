@@ -62,7 +62,8 @@ void evaluate_end(const StepProblem& step) noexcept {
     gather_velocities(plan, step.w);
     add_quadratic_terms(plan, step.w);
   }
-  load_bodies(plan, step.inputs, step.end_time(), step.last.coordinate, step.w);
+  evaluate_elements(plan, step.inputs, step.end_time(), step.last.coordinate, step.w);
+  load_bodies(plan, step.inputs, step.end_time(), step.w);
 }
 
 // (12) (13) and J a = gamma

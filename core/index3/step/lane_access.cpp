@@ -124,16 +124,6 @@ void constrain_general(const Plan& plan, int c, bool with_stiffness, Gaps gaps, 
 // iteration with such a tangent comes nearer by so much.
 constexpr double kSteady = 1e-4;
 
-// What makes a row on a body one of unit inertia at most, by direction: 1 / root of its mass, and root of the trace of
-// its inverse inertia, whatever its axes.
-std::array<double, 6> inverse_roots(const Body& body) {
-  const Mat3& J = body.inertia_b;
-  const double minors = (J(0, 0) * J(1, 1) - J(1, 0) * J(1, 0)) + (J(0, 0) * J(2, 2) - J(2, 0) * J(2, 0)) +
-                        (J(1, 1) * J(2, 2) - J(2, 1) * J(2, 1));
-  const double of_mass = 1.0 / std::sqrt(body.mass), of_inertia = std::sqrt(minors / J.determinant());
-  return {of_mass, of_mass, of_mass, of_inertia, of_inertia, of_inertia};
-}
-
 // Numbers that replace others: whether that changes them.
 class Change {
  public:
@@ -151,14 +141,14 @@ class Change {
 
 bool write_element(const Plan& plan, std::size_t k, double stiffness_factor, double damping_factor, Workspace& w) {
   const Element& element = plan.elements[k];
-  evaluate_element(plan, element, stiffness_factor, damping_factor, w);
+  evaluate_rows(plan, element, stiffness_factor, damping_factor, w);
   const ConstraintPlace& place = plan.elimination.constraint_place[plan.first_element() + static_cast<int>(k)];
   Change change;
   for (std::size_t s = 0; s < element.bodies.size(); ++s) {
     HandleValues side;
     if (element.bodies[s] == kGround) continue;
     std::copy_n(w.element_rows[s].begin(), element.rows, side.rows);
-    const std::array<double, 6> scale = inverse_roots(plan.mechanism.bodies()[element.bodies[s]]);
+    const std::array<double, 6>& scale = w.inverse_root[element.bodies[s]];
     for (const Place& at : place.handles[s]) {
       for (int n = 0; n < 6 * element.rows; ++n)
         change.replace(w.arrays.handles[at.base + (kRowsOfHandle + n) * at.stride], side.rows[n / 6][n % 6],
@@ -171,7 +161,7 @@ bool write_element(const Plan& plan, std::size_t k, double stiffness_factor, dou
 
 // the own-body blocks of a body
 bool write_own_tangent(const Plan& plan, int index, Workspace& w) {
-  const std::array<double, 6> scale = inverse_roots(plan.mechanism.bodies()[index]);
+  const std::array<double, 6>& scale = w.inverse_root[index];
   Change change;
   at_all_places(plan.elimination, index, [&](const BodyPlace& at) {
     double* to = w.arrays.tangent + plan.elimination.leaf_at(index, at).dense + at.lane;
@@ -367,9 +357,8 @@ void add_quadratic_terms(const Plan& plan, Workspace& w) noexcept {
   }
 }
 
-void load_bodies(const Plan& plan, const Inputs& inputs, double t, const std::vector<double>& last_coordinate,
-                 Workspace& w) noexcept {
-  apply_forces(plan, inputs, t, last_coordinate, ActingAt::step, w);
+void load_bodies(const Plan& plan, const Inputs& inputs, double t, Workspace& w) noexcept {
+  apply_forces(plan, inputs, t, ActingAt::step, w);
   for (const int i : plan.loaded_bodies) write_loads(plan, w, i);
 }
 

@@ -56,9 +56,8 @@ void measure_general_velocities(const Plan& plan, Workspace& w) noexcept;
 // J-dot v + Phi_tt of the general constraints; the others' come with the velocities.
 void add_quadratic_terms(const Plan& plan, Workspace& w) noexcept;
 
-// All loads at time t [s], and the followed coordinates.
-void load_bodies(const Plan& plan, const Inputs& inputs, double t, const std::vector<double>& last_coordinate,
-                 Workspace& w) noexcept;
+// All loads at time t [s]; after evaluate_elements.
+void load_bodies(const Plan& plan, const Inputs& inputs, double t, Workspace& w) noexcept;
 
 // In the lanes alone: what enters the equations of a body until its loads or its weight are entered again.
 void enter_load(const Plan& plan, int body, const Vec6& load, Workspace& w) noexcept;

@@ -12,6 +12,12 @@ namespace {
 
 using Rows = AssemblySweep::Rows;
 
+void evaluate_elements(const MidpointProblem& step) noexcept {
+  evaluate_elements(step.plan, step.inputs, step.middle, step.last_coordinate, step.w);
+}
+
+void apply_loads(const MidpointProblem& step) noexcept { load_bodies(step.plan, step.inputs, step.middle, step.w); }
+
 // renew_tangent: asked for, and in the end, where force elements may ask, too, whether it is so
 void evaluate_middle(const MidpointProblem& step, bool& renew_tangent) noexcept {
   const Plan& plan = step.plan;
@@ -19,10 +25,11 @@ void evaluate_middle(const MidpointProblem& step, bool& renew_tangent) noexcept 
   if (!plan.depends_on_pose()) return;
   const StepSize& size = step.w.arrays.step;
   gather_poses(plan, step.w);
+  evaluate_elements(step);
   if (renew_tangent || plan.tangents.with_forces)  // size.dt: half the step
     renew_tangent = tangent_of_forces(plan, size.quarter_dt2, size.dt, step.w) || renew_tangent;
   constrain_general(plan, step.w, renew_tangent, Gaps::kept);
-  load_bodies(plan, step.inputs, step.middle, step.last_coordinate, step.w);
+  apply_loads(step);
 }
 
 bool find_middle(const MidpointProblem& step, StepMeasures& measures) noexcept {
@@ -53,7 +60,7 @@ bool midpoint_step(const MidpointProblem& step, StepMeasures& measures) noexcept
   const StepArrays& a = step.w.arrays;
   std::fill_n(a.lambda, a.rows, 0.0);
   kernels.pass_midpoint(a, MidpointPass::predict);
-  if (!plan.depends_on_pose()) load_bodies(plan, step.inputs, step.middle, step.last_coordinate, step.w);
+  if (!plan.depends_on_pose()) evaluate_elements(step), apply_loads(step);
   bool eliminated = find_middle(step, measures);
   kernels.pass_midpoint(a, MidpointPass::end_velocities);
   if (plan.depends_on_pose()) {

@@ -9,9 +9,11 @@ namespace rigstep::index3 {
 
 namespace {
 
-void apply_loads(const StepProblem& step) {
-  load_bodies(step.plan, step.inputs, step.end_time(), step.last.coordinate, step.w);
+void evaluate_elements(const StepProblem& step) {
+  evaluate_elements(step.plan, step.inputs, step.end_time(), step.last.coordinate, step.w);
 }
+
+void apply_loads(const StepProblem& step) { load_bodies(step.plan, step.inputs, step.end_time(), step.w); }
 
 // In trees lambda is carried over from step to step. In loops it begins again with each step: at a singular pose some
 // combinations of multipliers move nothing, and rounding errors carried over in them would add up. The first iteration
@@ -32,6 +34,7 @@ bool evaluate_iterate(const StepProblem& step, PartSweeps& sweeps, int k, bool& 
   const auto evaluate = [&] {
     gather_poses(plan, w);
     if (k == plan.settings.iterations) return constrain_general(plan, w, true);
+    evaluate_elements(step);
     follow_iterate(plan, w);
     w.renews_tangent = is_asked_for;
     if (is_asked_for || plan.tangents.with_forces) {
@@ -80,7 +83,9 @@ void prepare_step(const StepProblem& step) noexcept {
     gather_last_instant(step.plan, step.w);
     start_elements(step.plan, step.w);
   }
-  if (!step.plan.depends_on_pose()) apply_loads(step);
+  if (step.plan.depends_on_pose()) return;
+  evaluate_elements(step);
+  apply_loads(step);
 }
 
 bool newton(const StepProblem& step, PartSweeps& sweeps, bool& serves_projections,

@@ -30,7 +30,8 @@ void StiffFilter::evaluate_forces(const StepProblem& step, double displaced_by_w
     at.w += twist.tail<3>();
   }
   place_pose_dependent_joints(step.plan, w);
-  apply_forces(step.plan, step.inputs, step.end_time(), step.last.coordinate, ActingAt::instant, w);
+  evaluate_elements(step.plan, step.inputs, step.end_time(), step.last.coordinate, w);
+  apply_forces(step.plan, step.inputs, step.end_time(), ActingAt::instant, w);
 }
 
 // h/2 (K w_q + C w_v) + h^2/4 K w_v
@@ -61,6 +62,7 @@ bool StiffFilter::find_stiff_part(const StepProblem& step, const Workspace& whol
   gather_velocities(plan, step.w);
   for (const int i : plan.pose_dependent_bodies) placement_[i] = step.w.placement[i];
   constrain_general(plan, step.w, false);
+  evaluate_elements(plan, step.inputs, step.end_time(), step.last.coordinate, step.w);
   tangent_of_forces(plan, half_dt * half_dt, half_dt, step.w);
   const bool eliminated = kernels.assemble(a, force_factor());
   std::fill_n(a.quadratic, a.rows, 0.0);

@@ -2,6 +2,7 @@
 
 #include <Eigen/Eigenvalues>
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <utility>
@@ -95,6 +96,14 @@ std::array<Mat3, 3> symmetrised_torque_tangent(const Mat3& inertia_b) {
   return tangent;
 }
 
+std::array<double, 6> inverse_roots(const Body& body) {
+  const Mat3& J = body.inertia_b;
+  const double minors = (J(0, 0) * J(1, 1) - J(1, 0) * J(1, 0)) + (J(0, 0) * J(2, 2) - J(2, 0) * J(2, 0)) +
+                        (J(1, 1) * J(2, 2) - J(2, 1) * J(2, 1));
+  const double of_mass = 1.0 / std::sqrt(body.mass), of_inertia = std::sqrt(minors / J.determinant());
+  return {of_mass, of_mass, of_mass, of_inertia, of_inertia, of_inertia};
+}
+
 void write_constants(const Body& body, const BodyPlace& place, StepArrays& a) {
   const Mat3& J = body.inertia_b;
   const Place at = place.of(kConstantsField);
@@ -148,6 +157,7 @@ Workspace::Workspace(const Plan& plan) : arrays{}, exchange(plan.elimination) {
   for (const BodyPlace& ground : e.ground) rest_on_ground(arrays, ground);
   const std::size_t bodies = plan.mechanism.bodies().size();
   Q.resize(bodies);
+  inverse_root.resize(bodies);
   for (std::size_t i = 0; i < bodies; ++i) follow_body(plan, static_cast<int>(i));
 
   const std::size_t rows = static_cast<std::size_t>(plan.rows());
@@ -164,6 +174,7 @@ Workspace::Workspace(const Plan& plan) : arrays{}, exchange(plan.elimination) {
   fill(tangent, bodies);
   for_each_kind([&]<class Kind>() {
     fill(reading<Kind>(), plan.mechanism.all<Kind>().size());
+    fill(evaluated<Kind>(), plan.mechanism.all<Kind>().size());
     if constexpr (ActsOverStep<Kind>) fill(start<Kind>(), plan.mechanism.all<Kind>().size());
   });
   if (plan.acts_over_step) fill(Q_over_step, bodies);
@@ -183,6 +194,7 @@ void Workspace::follow_body(const Plan& plan, int index) noexcept {
   write_constants(body, plan.elimination.body[index], arrays);
   for (const BodyPlace& copy : plan.elimination.body_copies[index]) write_constants(body, copy, arrays);
   Q[index] << body.mass * plan.mechanism.gravity_0(), Vec3::Zero();
+  inverse_root[index] = inverse_roots(body);
 }
 
 void Workspace::advance() noexcept {
@@ -199,10 +211,11 @@ void Workspace::advance() noexcept {
 std::size_t Workspace::bytes() const noexcept {
   const auto size = [](const auto& values) { return values.size() * sizeof(values[0]); };
   std::size_t of_elements = 0;
-  for_each_kind([&]<class Kind>() { of_elements += size(reading<Kind>()) + size(start<Kind>()); });
-  return size(block) + size(compliance) + size(carried) + exchange.bytes() + size(reference) + size(drive) +
-         size(placement) + size(joint) + size(J_first) + size(J_second) + size(J_third) + size(J_fourth) + size(Phi) +
-         size(Q) + size(coordinate) + size(tangent) + of_elements + size(Q_over_step) + size(element_rows) +
+  for_each_kind(
+      [&]<class Kind>() { of_elements += size(reading<Kind>()) + size(evaluated<Kind>()) + size(start<Kind>()); });
+  return size(block) + size(compliance) + size(carried) + size(inverse_root) + exchange.bytes() + size(reference) +
+         size(drive) + size(placement) + size(joint) + size(J_first) + size(J_second) + size(J_third) + size(J_fourth) +
+         size(Phi) + size(Q) + size(coordinate) + size(tangent) + of_elements + size(Q_over_step) + size(element_rows) +
          size(input);
 }
 

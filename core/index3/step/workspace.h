@@ -2,6 +2,7 @@
 // Sized once; starts as NaN, so that anything read before it is written shows at once.
 #pragma once
 
+#include <array>
 #include <vector>
 
 #include "core/index3/compile/aligned.h"
@@ -15,6 +16,8 @@ namespace rigstep::index3 {
 
 template <class Kind>
 using ReadingOf = typename Stepped<Kind>::Reading;
+template <class Kind>
+using EvaluatedOf = typename Stepped<Kind>::Evaluated;
 
 // What a thread has noticed in its part of a step, on cache lines of its own: processors fetch two at a time.
 struct alignas(128) PartStatus {
@@ -41,6 +44,16 @@ struct Workspace {
     return std::get<kind_of<Kind>>(readings);
   }
 
+  // what their loads and their tangent have in common
+  template <class Kind>
+  std::vector<EvaluatedOf<Kind>>& evaluated() noexcept {
+    return std::get<kind_of<Kind>>(evaluations);
+  }
+  template <class Kind>
+  const std::vector<EvaluatedOf<Kind>>& evaluated() const noexcept {
+    return std::get<kind_of<Kind>>(evaluations);
+  }
+
   // what they keep of the begin of the step
   template <class Kind>
   std::vector<StartOf<Kind>>& start() noexcept {
@@ -56,6 +69,10 @@ struct Workspace {
 
   // the plan's, which parameters change, so that a late worker of the workspace in reserve reads none of it
   AlignedDoubles compliance, carried;
+
+  // written by follow_body: (bodies) what makes a row on a body one of unit inertia at most, by direction: 1 / root of
+  // its mass, and root of the trace of its inverse inertia, whatever its axes
+  std::vector<std::array<double, 6>> inverse_root;
 
   // the step in lanes, written by its kernels (schedule.h says what)
   AlignedDoubles block;                 // all of it
@@ -84,13 +101,15 @@ struct Workspace {
   std::vector<Vec6> J_fourth;         // (couplings)
   std::vector<double> Phi;            // (rows) position constraints [m] or [-]           (1)
 
-  // written by apply_forces, force_tangent; of the committed step where plan.shows_forces, else of its last iterate
-  std::vector<Vec6> Q;                          // (bodies) force [N] and torque [N m], world frame
-  std::vector<double> coordinate;               // (followed coordinates) unwrapped [m] or [rad]
-  ElementKinds::VectorsOf<ReadingOf> readings;  // (elements of each kind)
-  std::vector<Mat6> tangent;                    // (bodies) dt^2/4 K + dt/2 C, world frame
+  // written by evaluate_elements, apply_forces, force_tangent; of the committed step where plan.shows_forces, else of
+  // its last iterate
+  std::vector<double> coordinate;                    // (followed coordinates) unwrapped [m] or [rad]
+  ElementKinds::VectorsOf<EvaluatedOf> evaluations;  // (elements of each kind)
+  std::vector<Vec6> Q;                               // (bodies) force [N] and torque [N m], world frame
+  ElementKinds::VectorsOf<ReadingOf> readings;       // (elements of each kind)
+  std::vector<Mat6> tangent;                         // (bodies) dt^2/4 K + dt/2 C, world frame
 
-  // written by start_elements; by replace_loads_over_step; by evaluate_element
+  // written by start_elements; by replace_loads_over_step; by evaluate_rows
   ElementKinds::VectorsOf<StartOf> starts;                       // (elements of each kind) that act over a step
   std::vector<Vec6> Q_over_step;                                 // (bodies) of these alone, over the step
   std::vector<std::array<Vec6, kMostElementRows>> element_rows;  // (bodies of the element at hand) its rows

@@ -76,21 +76,20 @@ Connectivity connectivity(const Bushing& bushing, const BushingRows& rows) {
 
 bool slopes_change(const Bushing&) { return false; }
 
-BushingReading apply(const Bushing& bushing, const BushingRows&, const Surroundings& at, const Loads& loads) noexcept {
-  const BushingDeflection x = deflection(bushing, at.placement(bushing.first), at.placement(bushing.second));
-  const Vec6 load = -opposing_load(bushing, x);
-  loads.add(bushing.first, x.J_first.transpose() * load);
-  loads.add(bushing.second, x.J_second.transpose() * load);
-  return {x.x, load};
+BushingReading apply(const Bushing& bushing, const BushingRows&, const BushingDeflection& now, const Surroundings&,
+                     const Loads& loads) noexcept {
+  const Vec6 load = -opposing_load(bushing, now);
+  loads.add(bushing.first, now.J_first.transpose() * load);
+  loads.add(bushing.second, now.J_second.transpose() * load);
+  return {now.x, load};
 }
 
-void evaluate_rows(const Bushing& bushing, const BushingRows& of_bushing, const Surroundings& at,
+void evaluate_rows(const Bushing&, const BushingRows& of_bushing, const BushingDeflection& now, const Surroundings&,
                    const TangentFactors& factors, ElementRows rows) noexcept {
-  const BushingDeflection x = deflection(bushing, at.placement(bushing.first), at.placement(bushing.second));
   for (int i = 0; i < Stepped<Bushing>::kMostRows; ++i) {  // zero beyond its count: parameters may change that
     const Vec6 column = std::sqrt(factors.stiffness) * of_bushing.L.col(i);
-    rows[0][i] = x.J_first.transpose() * column;
-    rows[1][i] = x.J_second.transpose() * column;
+    rows[0][i] = now.J_first.transpose() * column;
+    rows[1][i] = now.J_second.transpose() * column;
   }
 }
 

@@ -43,6 +43,7 @@ template <>
 struct Stepped<Bushing> {
   using Reading = BushingReading;
   using Constants = BushingRows;
+  using Evaluated = BushingDeflection;
   static constexpr int kMostRows = 6;
 };
 
@@ -52,12 +53,15 @@ inline void renew(const Bushing& bushing, double dt, BushingRows& constants) noe
 }
 Connectivity connectivity(const Bushing& bushing, const BushingRows& constants);
 bool slopes_change(const Bushing& bushing);
-BushingReading apply(const Bushing& bushing, const BushingRows& constants, const Surroundings& at,
-                     const Loads& loads) noexcept;
-inline void add_tangent(const Bushing&, const BushingRows&, const Surroundings&, const TangentFactors&,
-                        const OwnTangents&) noexcept {}
-void evaluate_rows(const Bushing& bushing, const BushingRows& constants, const Surroundings& at,
-                   const TangentFactors& factors, ElementRows rows) noexcept;
+inline BushingDeflection evaluate(const Bushing& bushing, const BushingRows&, const Surroundings& at) noexcept {
+  return deflection(bushing, at.placement(bushing.first), at.placement(bushing.second));
+}
+BushingReading apply(const Bushing& bushing, const BushingRows& constants, const BushingDeflection& now,
+                     const Surroundings& at, const Loads& loads) noexcept;
+inline void add_tangent(const Bushing&, const BushingRows&, const BushingDeflection&, const Surroundings&,
+                        const TangentFactors&, const OwnTangents&) noexcept {}
+void evaluate_rows(const Bushing& bushing, const BushingRows& constants, const BushingDeflection& now,
+                   const Surroundings& at, const TangentFactors& factors, ElementRows rows) noexcept;
 double energy(const Bushing& bushing, const BushingReading& reading, const Surroundings& at) noexcept;
 void write(const BushingReading& reading, double* to) noexcept;
 

@@ -2,14 +2,6 @@
 
 namespace rigstep::index3 {
 
-namespace {
-
-Vec3 velocity_against_wind(const Drag& drag, const Placement& at) {
-  return at.v + at.w.cross(at.A * drag.point_b) - drag.wind_0;
-}
-
-}  // namespace
-
 Vec3 drag_force(const Drag& drag, const Vec3& u) noexcept {
   return -0.5 * drag.density * drag.drag_area * u.norm() * u;
 }
@@ -28,20 +20,24 @@ Connectivity connectivity(const Drag& drag, const NoConstants&) {
 
 bool slopes_change(const Drag&) { return false; }
 
-DragReading apply(const Drag& drag, const NoConstants&, const Surroundings& at, const Loads& loads) noexcept {
+DragPoint evaluate(const Drag& drag, const NoConstants&, const Surroundings& at) noexcept {
   const Placement& body = at.body[drag.body];
-  const Vec3 u = velocity_against_wind(drag, body), force = drag_force(drag, u);
-  loads.add(drag.body, load_at(force, Vec3::Zero(), body.A * drag.point_b));
-  return {force, u.norm()};
+  const Vec3 arm = body.A * drag.point_b;
+  return {arm, body.v + body.w.cross(arm) - drag.wind_0};
 }
 
-void add_tangent(const Drag& drag, const NoConstants&, const Surroundings& at, const TangentFactors& factors,
-                 const OwnTangents& tangents) noexcept {
-  const Placement& body = at.body[drag.body];
-  const Vec3 u = velocity_against_wind(drag, body);
+DragReading apply(const Drag& drag, const NoConstants&, const DragPoint& now, const Surroundings&,
+                  const Loads& loads) noexcept {
+  const Vec3 force = drag_force(drag, now.u);
+  loads.add(drag.body, load_at(force, Vec3::Zero(), now.arm));
+  return {force, now.u.norm()};
+}
+
+void add_tangent(const Drag& drag, const NoConstants&, const DragPoint& now, const Surroundings&,
+                 const TangentFactors& factors, const OwnTangents& tangents) noexcept {
   Eigen::Matrix<double, 3, 6> J;
-  J << Mat3::Identity(), -skew(body.A * drag.point_b);
-  tangents.of[drag.body] += factors.damping * (J.transpose() * drag_damping(drag, u) * J);
+  J << Mat3::Identity(), -skew(now.arm);
+  tangents.of[drag.body] += factors.damping * (J.transpose() * drag_damping(drag, now.u) * J);
 }
 
 void write(const DragReading& reading, double* to) noexcept {

@@ -11,10 +11,17 @@ struct DragReading {
   double speed;  // of the point against the air [m/s]
 };
 
+// Where the air meets the body, world frame.
+struct DragPoint {
+  Vec3 arm;  // from the mass centre [m]
+  Vec3 u;    // velocity against the wind [m/s]
+};
+
 template <>
 struct Stepped<Drag> {
   using Reading = DragReading;
   using Constants = NoConstants;
+  using Evaluated = DragPoint;
   static constexpr int kMostRows = 0;
 };
 
@@ -25,10 +32,12 @@ Mat3 drag_damping(const Drag& drag, const Vec3& u) noexcept;
 inline NoConstants prepare(const Drag&, double) { return {}; }
 Connectivity connectivity(const Drag& drag, const NoConstants& constants);
 bool slopes_change(const Drag& drag);
-DragReading apply(const Drag& drag, const NoConstants& constants, const Surroundings& at, const Loads& loads) noexcept;
-void add_tangent(const Drag& drag, const NoConstants& constants, const Surroundings& at, const TangentFactors& factors,
-                 const OwnTangents& tangents) noexcept;
-inline void evaluate_rows(const Drag&, const NoConstants&, const Surroundings&, const TangentFactors&,
+DragPoint evaluate(const Drag& drag, const NoConstants& constants, const Surroundings& at) noexcept;
+DragReading apply(const Drag& drag, const NoConstants& constants, const DragPoint& now, const Surroundings& at,
+                  const Loads& loads) noexcept;
+void add_tangent(const Drag& drag, const NoConstants& constants, const DragPoint& now, const Surroundings& at,
+                 const TangentFactors& factors, const OwnTangents& tangents) noexcept;
+inline void evaluate_rows(const Drag&, const NoConstants&, const DragPoint&, const Surroundings&, const TangentFactors&,
                           ElementRows) noexcept {}
 inline double energy(const Drag&, const DragReading&, const Surroundings&) noexcept { return 0.0; }
 void write(const DragReading& reading, double* to) noexcept;

@@ -11,11 +11,14 @@ Connectivity connectivity(const AppliedEffort& effort, const Curvatures&) {
 
 bool slopes_change(const AppliedEffort&) { return false; }
 
-ElementReading apply(const AppliedEffort& effort, const Curvatures& curvatures, const Surroundings& at,
+EvaluatedScalar evaluate(const AppliedEffort& effort, const Curvatures& curvatures, const Surroundings& at) noexcept {
+  return {followed_coordinate(effort.coordinate, effort.first, effort.second, at),
+          {evaluate(effort.function, curvatures, at.time).value, 0.0, 0.0}};
+}
+
+ElementReading apply(const AppliedEffort& effort, const Curvatures&, const EvaluatedScalar& now, const Surroundings&,
                      const Loads& loads) noexcept {
-  const Coordinate x = followed_coordinate(effort.coordinate, effort.first, effort.second, at);
-  return apply_scalar(effort.first, effort.second, x, x.value, evaluate(effort.function, curvatures, at.time).value,
-                      loads);
+  return apply_scalar(effort.first, effort.second, now.x, now.x.value, now.effort.effort, loads);
 }
 
 }  // namespace rigstep::index3

@@ -11,18 +11,20 @@ template <>
 struct Stepped<AppliedEffort> {
   using Reading = ElementReading;
   using Constants = Curvatures;
+  using Evaluated = EvaluatedScalar;
   static constexpr int kMostRows = 0;
 };
 
 inline Curvatures prepare(const AppliedEffort& effort, double) { return prepare(effort.function); }
 Connectivity connectivity(const AppliedEffort& effort, const Curvatures& constants);
 bool slopes_change(const AppliedEffort& effort);
-ElementReading apply(const AppliedEffort& effort, const Curvatures& constants, const Surroundings& at,
-                     const Loads& loads) noexcept;
-inline void add_tangent(const AppliedEffort&, const Curvatures&, const Surroundings&, const TangentFactors&,
-                        const OwnTangents&) noexcept {}
-inline void evaluate_rows(const AppliedEffort&, const Curvatures&, const Surroundings&, const TangentFactors&,
-                          ElementRows) noexcept {}
+EvaluatedScalar evaluate(const AppliedEffort& effort, const Curvatures& constants, const Surroundings& at) noexcept;
+ElementReading apply(const AppliedEffort& effort, const Curvatures& constants, const EvaluatedScalar& now,
+                     const Surroundings& at, const Loads& loads) noexcept;
+inline void add_tangent(const AppliedEffort&, const Curvatures&, const EvaluatedScalar&, const Surroundings&,
+                        const TangentFactors&, const OwnTangents&) noexcept {}
+inline void evaluate_rows(const AppliedEffort&, const Curvatures&, const EvaluatedScalar&, const Surroundings&,
+                          const TangentFactors&, ElementRows) noexcept {}
 inline double energy(const AppliedEffort&, const ElementReading&, const Surroundings&) noexcept { return 0.0; }
 
 }  // namespace rigstep::index3

@@ -22,10 +22,6 @@ double measured_coordinate(int index, double reference, const Surroundings& at) 
   return followed(c.freedom, placed, measured, reference);
 }
 
-double current_coordinate(int index, const Surroundings& at) noexcept {
-  return measured_coordinate(index, at.reference[index], at);
-}
-
 Coordinate distance_of_points(int first_body, const Vec3& first_point_b, int second_body, const Vec3& second_point_b,
                               const Vec3* direction_0, const Surroundings& at) noexcept {
   const Placement &first = at.placement(first_body), &second = at.placement(second_body);

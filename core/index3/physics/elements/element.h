@@ -7,6 +7,7 @@
 //   connectivity  what the plan must know of it; load time
 //   renew         brings the constants to other numbers of the element, where they follow from any; in the loop
 //   slopes_change whether it is stiffer or softer at the end of a step than at its begin; load time
+//   evaluate      what the three below have in common: once for each iterate
 //   apply         adds its loads, and tells what it does
 //   add_tangent   adds its own-body blocks of the tangent
 //   evaluate_rows its rows: see ElementRows
@@ -15,7 +16,7 @@
 //
 // A kind that acts over a step as a whole, because its law has a kink that a step may jump over, also names
 // Stepped<Kind>::Start, what it keeps of the begin of the step, and has
-//   start_step      makes it, of the last instant
+//   start_step      makes it, of what is evaluated at the last instant
 //   follow_iterate  brings it to the iterate
 //   apply_over_step adds the loads of Newton's equations: twice the mean over the step less those of the last instant
 // and its add_tangent and evaluate_rows, which belong to apply_over_step, take the Start, too. Its `apply` tells what
@@ -33,7 +34,7 @@
 namespace rigstep::index3 {
 
 template <class Kind>
-struct Stepped;  // Reading, Constants, kMostRows
+struct Stepped;  // Reading, Constants, Evaluated, kMostRows
 
 struct NoConstants {};
 
@@ -53,9 +54,8 @@ struct Surroundings {
   const Placement* body;
   const JointPlacement* joint;
   const double* coordinate;  // (followed coordinates) unwrapped, as of the last follow_coordinates [m] or [rad]
-  const double* reference;   // (followed coordinates) at the last instant
   const double* input;       // (input channels) held
-  double time;               // [s]
+  double time;               // [s], of loads over time
 
   const Placement& placement(int index) const noexcept { return index == kGround ? kGroundPlacement : body[index]; }
   double held(int channel) const noexcept { return channel < 0 ? 0.0 : input[channel]; }
@@ -125,17 +125,21 @@ struct ScalarEffort {
   double damping;
 };
 
-// What it adds to the tangent: factor gradient gradient', over both bodies.
-struct ScalarTangent {
+// The scalar and what acts along it.
+struct EvaluatedScalar {
   Coordinate x;
-  double factor;
+  ScalarEffort effort;
+
+  // of x.gradient x.gradient', over both bodies, in the tangent
+  double tangent(const TangentFactors& factors) const noexcept {
+    return factors.stiffness * effort.stiffness + factors.damping * effort.damping;
+  }
 };
 
-// A followed joint coordinate: its gradients and rate now, its value as of the last follow_coordinates.
+// A followed joint coordinate: its gradients and rate, its value as of the last follow_coordinates.
 Coordinate followed_coordinate(int index, int first, int second, const Surroundings& at) noexcept;
 
-// Its value at the iterate, unwrapped from the last instant.
-double current_coordinate(int index, const Surroundings& at) noexcept;
+// Its value, unwrapped from `reference`.
 double measured_coordinate(int index, double reference, const Surroundings& at) noexcept;
 
 // Distance of two points of bodies, with its rate and gradients; along a fixed direction where there is one.
@@ -165,17 +169,18 @@ bool on_ground(const Kind& element) noexcept {
   return element.first == kGround || element.second == kGround;
 }
 
-// The tangent as own-body blocks: exact where one of the bodies is the ground.
+// factor gradient gradient' as own-body blocks: exact where one of the bodies is the ground.
 template <class Kind>
-void add_own_blocks(const Kind& element, const ScalarTangent& tangent, const OwnTangents& tangents) noexcept {
-  tangents.add(element.first, tangent.factor, tangent.x.first);
-  tangents.add(element.second, tangent.factor, tangent.x.second);
+void add_own_blocks(const Kind& element, const Coordinate& x, double factor, const OwnTangents& tangents) noexcept {
+  tangents.add(element.first, factor, x.first);
+  tangents.add(element.second, factor, x.second);
 }
 
-inline void set_row(const ScalarTangent& tangent, ElementRows rows) noexcept {
-  const double root = std::sqrt(tangent.factor);
-  rows[0][0] = root * tangent.x.first;
-  rows[1][0] = root * tangent.x.second;
+// ... as a row over both bodies
+inline void set_row(const Coordinate& x, double factor, ElementRows rows) noexcept {
+  const double root = std::sqrt(factor);
+  rows[0][0] = root * x.first;
+  rows[1][0] = root * x.second;
 }
 
 // Own-body blocks against the ground, a row between two moving bodies.

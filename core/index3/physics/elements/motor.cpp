@@ -6,13 +6,6 @@ namespace rigstep::index3 {
 
 namespace {
 
-ScalarTangent tangent(const Motor& motor, const Surroundings& at, const TangentFactors& factors) {
-  Coordinate x = followed_coordinate(motor.coordinate, motor.first, motor.second, at);
-  x.value = current_coordinate(motor.coordinate, at);
-  const ScalarEffort e = motor_effort(motor, x.value, x.rate, at.input);
-  return {x, factors.stiffness * e.stiffness + factors.damping * e.damping};
-}
-
 double input_value(const double* inputs, int channel) { return channel < 0 ? 0.0 : inputs[channel]; }
 
 }  // namespace
@@ -39,20 +32,24 @@ Connectivity connectivity(const Motor& motor, const NoConstants&) { return conne
 
 bool slopes_change(const Motor&) { return true; }
 
-ElementReading apply(const Motor& motor, const NoConstants&, const Surroundings& at, const Loads& loads) noexcept {
+EvaluatedScalar evaluate(const Motor& motor, const NoConstants&, const Surroundings& at) noexcept {
   const Coordinate x = followed_coordinate(motor.coordinate, motor.first, motor.second, at);
-  return apply_scalar(motor.first, motor.second, x, x.value, motor_effort(motor, x.value, x.rate, at.input).effort,
-                      loads);
+  return {x, motor_effort(motor, x.value, x.rate, at.input)};
 }
 
-void add_tangent(const Motor& motor, const NoConstants&, const Surroundings& at, const TangentFactors& factors,
-                 const OwnTangents& tangents) noexcept {
-  if (on_ground(motor)) add_own_blocks(motor, tangent(motor, at, factors), tangents);
+ElementReading apply(const Motor& motor, const NoConstants&, const EvaluatedScalar& now, const Surroundings&,
+                     const Loads& loads) noexcept {
+  return apply_scalar(motor.first, motor.second, now.x, now.x.value, now.effort.effort, loads);
 }
 
-void evaluate_rows(const Motor& motor, const NoConstants&, const Surroundings& at, const TangentFactors& factors,
-                   ElementRows rows) noexcept {
-  set_row(tangent(motor, at, factors), rows);
+void add_tangent(const Motor& motor, const NoConstants&, const EvaluatedScalar& now, const Surroundings&,
+                 const TangentFactors& factors, const OwnTangents& tangents) noexcept {
+  if (on_ground(motor)) add_own_blocks(motor, now.x, now.tangent(factors), tangents);
+}
+
+void evaluate_rows(const Motor&, const NoConstants&, const EvaluatedScalar& now, const Surroundings&,
+                   const TangentFactors& factors, ElementRows rows) noexcept {
+  set_row(now.x, now.tangent(factors), rows);
 }
 
 }  // namespace rigstep::index3

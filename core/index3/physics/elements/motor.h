@@ -10,6 +10,7 @@ template <>
 struct Stepped<Motor> {
   using Reading = ElementReading;
   using Constants = NoConstants;
+  using Evaluated = EvaluatedScalar;
   static constexpr int kMostRows = 1;
 };
 
@@ -19,11 +20,12 @@ ScalarEffort motor_effort(const Motor& motor, double x, double v, const double* 
 inline NoConstants prepare(const Motor&, double) { return {}; }
 Connectivity connectivity(const Motor& motor, const NoConstants& constants);
 bool slopes_change(const Motor& motor);
-ElementReading apply(const Motor& motor, const NoConstants& constants, const Surroundings& at,
-                     const Loads& loads) noexcept;
-void add_tangent(const Motor& motor, const NoConstants& constants, const Surroundings& at,
+EvaluatedScalar evaluate(const Motor& motor, const NoConstants& constants, const Surroundings& at) noexcept;
+ElementReading apply(const Motor& motor, const NoConstants& constants, const EvaluatedScalar& now,
+                     const Surroundings& at, const Loads& loads) noexcept;
+void add_tangent(const Motor& motor, const NoConstants& constants, const EvaluatedScalar& now, const Surroundings& at,
                  const TangentFactors& factors, const OwnTangents& tangents) noexcept;
-void evaluate_rows(const Motor& motor, const NoConstants& constants, const Surroundings& at,
+void evaluate_rows(const Motor& motor, const NoConstants& constants, const EvaluatedScalar& now, const Surroundings& at,
                    const TangentFactors& factors, ElementRows rows) noexcept;
 inline double energy(const Motor&, const ElementReading&, const Surroundings&) noexcept { return 0.0; }
 

@@ -49,7 +49,7 @@ void pull(const Rope& rope, double effort, const Surroundings& at, const Loads& 
 
 }  // namespace
 
-Stretch rope_stretch(const Rope& rope, const Surroundings& at) noexcept {
+Stretch evaluate(const Rope& rope, const RopeConstants&, const Surroundings& at) noexcept {
   Stretch stretch{std::max(Rope::kShortest, rope.length + at.held(rope.pay_out_input)), 0.0, 0.0};
   double length = 0.0;
   for_each_segment(
@@ -96,32 +96,30 @@ Connectivity connectivity(const Rope&, const RopeConstants& constants) {
   return connects;
 }
 
-OverStep start_step(const Rope& rope, const RopeConstants&, const Surroundings& at) noexcept {
-  const Stretch stretch = rope_stretch(rope, at);
-  return at_start(stretch.value, rope_effort(rope, stretch));
+OverStep start_step(const Rope& rope, const Stretch& now) noexcept {
+  return at_start(now.value, rope_effort(rope, now));
 }
 
-void follow_iterate(const Rope& rope, const RopeConstants& constants, const Surroundings& at, OverStep& over) noexcept {
-  const Stretch stretch = rope_stretch(rope, at);
-  const auto force = [&](double x) { return rope_effort_over_step(rope, stretch.unstretched, over, x, constants.dt); };
-  linearise(stretch.value, force, over);
+void follow_iterate(const Rope& rope, const RopeConstants& constants, const Stretch& now, OverStep& over) noexcept {
+  const auto force = [&](double x) { return rope_effort_over_step(rope, now.unstretched, over, x, constants.dt); };
+  linearise(now.value, force, over);
 }
 
-RopeReading apply(const Rope& rope, const RopeConstants&, const Surroundings& at, const Loads& loads) noexcept {
-  const Stretch stretch = rope_stretch(rope, at);
-  const double effort = rope_effort(rope, stretch);
+RopeReading apply(const Rope& rope, const RopeConstants&, const Stretch& now, const Surroundings& at,
+                  const Loads& loads) noexcept {
+  const double effort = rope_effort(rope, now);
   pull(rope, effort, at, loads);
-  return {{stretch.value, stretch.rate, effort}, stretch.unstretched};
+  return {{now.value, now.rate, effort}, now.unstretched};
 }
 
-void apply_over_step(const Rope& rope, const RopeConstants&, const OverStep& over, const Surroundings& at,
+void apply_over_step(const Rope& rope, const OverStep& over, const Stretch& now, const Surroundings& at,
                      const Loads& loads) noexcept {
-  pull(rope, over.effort_at(rope_stretch(rope, at).value), at, loads);
+  pull(rope, over.effort_at(now.value), at, loads);
 }
 
-void add_tangent(const Rope& rope, const RopeConstants&, const OverStep& over, const Surroundings& at,
+void add_tangent(const Rope& rope, const OverStep& over, const Stretch& now, const Surroundings& at,
                  const TangentFactors& factors, const OwnTangents& tangents) noexcept {
-  const double tension = -over.effort_at(rope_stretch(rope, at).value);
+  const double tension = -over.effort_at(now.value);
   for (std::size_t k = 0; k + 1 < rope.points.size(); ++k) {
     const Rope::Point &from = rope.points[k], &to = rope.points[k + 1];
     if (from.body != to.body)
@@ -129,8 +127,8 @@ void add_tangent(const Rope& rope, const RopeConstants&, const OverStep& over, c
   }
 }
 
-void evaluate_rows(const Rope& rope, const RopeConstants& constants, const OverStep& over, const Surroundings& at,
-                   const TangentFactors& factors, ElementRows rows) noexcept {
+void evaluate_rows(const Rope& rope, const RopeConstants& constants, const OverStep& over, const Stretch&,
+                   const Surroundings& at, const TangentFactors& factors, ElementRows rows) noexcept {
   for (std::size_t side = 0; side < constants.bodies.size(); ++side) rows[side][0].setZero();
   const double root = std::sqrt(factors.stiffness * over.stiffness);
   for_each_gradient(rope, at, [&](std::size_t point, const Vec6& gradient) {

@@ -16,21 +16,21 @@ struct RopeReading : ElementReading {
   double unstretched;  // [m]
 };
 
-template <>
-struct Stepped<Rope> {
-  using Reading = RopeReading;
-  using Constants = RopeConstants;
-  using Start = OverStep;  // x: the stretch [m]
-  static constexpr int kMostRows = 1;
-};
-
 // How much longer than unstretched a rope is.
 struct Stretch {
   double unstretched;  // [m]
   double value;        // [m]
   double rate;         // [m/s]
 };
-Stretch rope_stretch(const Rope& rope, const Surroundings& at) noexcept;
+
+template <>
+struct Stepped<Rope> {
+  using Reading = RopeReading;
+  using Constants = RopeConstants;
+  using Evaluated = Stretch;
+  using Start = OverStep;  // x: the stretch [m]
+  static constexpr int kMostRows = 1;
+};
 
 // At an instant, never positive.
 double rope_effort(const Rope& rope, const Stretch& stretch) noexcept;
@@ -41,16 +41,17 @@ ScalarEffort rope_effort_over_step(const Rope& rope, double unstretched, const O
 RopeConstants prepare(const Rope& rope, double dt);
 Connectivity connectivity(const Rope& rope, const RopeConstants& constants);
 inline bool slopes_change(const Rope&) { return true; }
-OverStep start_step(const Rope& rope, const RopeConstants& constants, const Surroundings& at) noexcept;
-RopeReading apply(const Rope& rope, const RopeConstants& constants, const Surroundings& at,
+Stretch evaluate(const Rope& rope, const RopeConstants& constants, const Surroundings& at) noexcept;
+OverStep start_step(const Rope& rope, const Stretch& now) noexcept;
+RopeReading apply(const Rope& rope, const RopeConstants& constants, const Stretch& now, const Surroundings& at,
                   const Loads& loads) noexcept;
-void follow_iterate(const Rope& rope, const RopeConstants& constants, const Surroundings& at, OverStep& over) noexcept;
-void apply_over_step(const Rope& rope, const RopeConstants& constants, const OverStep& over, const Surroundings& at,
+void follow_iterate(const Rope& rope, const RopeConstants& constants, const Stretch& now, OverStep& over) noexcept;
+void apply_over_step(const Rope& rope, const OverStep& over, const Stretch& now, const Surroundings& at,
                      const Loads& loads) noexcept;
-void add_tangent(const Rope& rope, const RopeConstants& constants, const OverStep& over, const Surroundings& at,
+void add_tangent(const Rope& rope, const OverStep& over, const Stretch& now, const Surroundings& at,
                  const TangentFactors& factors, const OwnTangents& tangents) noexcept;
-void evaluate_rows(const Rope& rope, const RopeConstants& constants, const OverStep& over, const Surroundings& at,
-                   const TangentFactors& factors, ElementRows rows) noexcept;
+void evaluate_rows(const Rope& rope, const RopeConstants& constants, const OverStep& over, const Stretch& now,
+                   const Surroundings& at, const TangentFactors& factors, ElementRows rows) noexcept;
 double energy(const Rope& rope, const RopeReading& reading, const Surroundings& at) noexcept;
 
 }  // namespace rigstep::index3

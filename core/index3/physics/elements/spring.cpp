@@ -4,18 +4,6 @@
 
 namespace rigstep::index3 {
 
-namespace {
-
-ScalarTangent tangent(const Spring& spring, const Surroundings& at, const TangentFactors& factors) {
-  Coordinate x = spring_coordinate(spring, at);
-  if (spring.kind == Spring::Kind::in_joint && !spring.stiffness_table.empty())
-    x.value = current_coordinate(spring.coordinate, at);
-  const ScalarEffort e = spring_effort(spring, x.value, x.rate);
-  return {x, factors.stiffness * e.stiffness + factors.damping * e.damping};
-}
-
-}  // namespace
-
 Coordinate spring_coordinate(const Spring& spring, const Surroundings& at) noexcept {
   if (spring.kind == Spring::Kind::in_joint)
     return followed_coordinate(spring.coordinate, spring.first, spring.second, at);
@@ -39,25 +27,27 @@ Connectivity connectivity(const Spring& spring, const NoConstants&) {
 
 bool slopes_change(const Spring& spring) { return !spring.stiffness_table.empty() || !spring.damping_table.empty(); }
 
-ElementReading apply(const Spring& spring, const NoConstants&, const Surroundings& at, const Loads& loads) noexcept {
+EvaluatedScalar evaluate(const Spring& spring, const NoConstants&, const Surroundings& at) noexcept {
   const Coordinate x = spring_coordinate(spring, at);
-  return apply_scalar(spring.first, spring.second, x, x.value - spring.rest,
-                      spring_effort(spring, x.value, x.rate).effort, loads);
+  return {x, spring_effort(spring, x.value, x.rate)};
 }
 
-void add_tangent(const Spring& spring, const NoConstants&, const Surroundings& at, const TangentFactors& factors,
-                 const OwnTangents& tangents) noexcept {
-  if (on_ground(spring)) add_own_blocks(spring, tangent(spring, at, factors), tangents);
-  if (spring.kind == Spring::Kind::between_points) {
-    const Coordinate x = spring_coordinate(spring, at);
-    add_string({spring.first, spring.first_point_b}, {spring.second, spring.second_point_b},
-               -spring_effort(spring, x.value, x.rate).effort, factors.stiffness, at, tangents);
-  }
+ElementReading apply(const Spring& spring, const NoConstants&, const EvaluatedScalar& now, const Surroundings&,
+                     const Loads& loads) noexcept {
+  return apply_scalar(spring.first, spring.second, now.x, now.x.value - spring.rest, now.effort.effort, loads);
 }
 
-void evaluate_rows(const Spring& spring, const NoConstants&, const Surroundings& at, const TangentFactors& factors,
-                   ElementRows rows) noexcept {
-  set_row(tangent(spring, at, factors), rows);
+void add_tangent(const Spring& spring, const NoConstants&, const EvaluatedScalar& now, const Surroundings& at,
+                 const TangentFactors& factors, const OwnTangents& tangents) noexcept {
+  if (on_ground(spring)) add_own_blocks(spring, now.x, now.tangent(factors), tangents);
+  if (spring.kind == Spring::Kind::between_points)
+    add_string({spring.first, spring.first_point_b}, {spring.second, spring.second_point_b}, -now.effort.effort,
+               factors.stiffness, at, tangents);
+}
+
+void evaluate_rows(const Spring&, const NoConstants&, const EvaluatedScalar& now, const Surroundings&,
+                   const TangentFactors& factors, ElementRows rows) noexcept {
+  set_row(now.x, now.tangent(factors), rows);
 }
 
 double energy(const Spring& spring, const ElementReading&, const Surroundings& at) noexcept {

@@ -10,6 +10,7 @@ template <>
 struct Stepped<Spring> {
   using Reading = ElementReading;
   using Constants = NoConstants;
+  using Evaluated = EvaluatedScalar;
   static constexpr int kMostRows = 1;
 };
 
@@ -20,12 +21,13 @@ ScalarEffort spring_effort(const Spring& spring, double x, double v) noexcept;
 inline NoConstants prepare(const Spring&, double) { return {}; }
 Connectivity connectivity(const Spring& spring, const NoConstants& constants);
 bool slopes_change(const Spring& spring);
-ElementReading apply(const Spring& spring, const NoConstants& constants, const Surroundings& at,
-                     const Loads& loads) noexcept;
-void add_tangent(const Spring& spring, const NoConstants& constants, const Surroundings& at,
+EvaluatedScalar evaluate(const Spring& spring, const NoConstants& constants, const Surroundings& at) noexcept;
+ElementReading apply(const Spring& spring, const NoConstants& constants, const EvaluatedScalar& now,
+                     const Surroundings& at, const Loads& loads) noexcept;
+void add_tangent(const Spring& spring, const NoConstants& constants, const EvaluatedScalar& now, const Surroundings& at,
                  const TangentFactors& factors, const OwnTangents& tangents) noexcept;
-void evaluate_rows(const Spring& spring, const NoConstants& constants, const Surroundings& at,
-                   const TangentFactors& factors, ElementRows rows) noexcept;
+void evaluate_rows(const Spring& spring, const NoConstants& constants, const EvaluatedScalar& now,
+                   const Surroundings& at, const TangentFactors& factors, ElementRows rows) noexcept;
 double energy(const Spring& spring, const ElementReading& reading, const Surroundings& at) noexcept;
 
 }  // namespace rigstep::index3

@@ -4,15 +4,6 @@ namespace rigstep::index3 {
 
 namespace {
 
-// The scalar at the iterate.
-Coordinate stop_coordinate(const Stop& stop, const Surroundings& at) noexcept {
-  if (!stop.is_along_freedom())
-    return distance_of_points(stop.first, stop.first_point_b, stop.second, stop.second_point_b, nullptr, at);
-  Coordinate x = followed_coordinate(stop.coordinate, stop.first, stop.second, at);
-  x.value = current_coordinate(stop.coordinate, at);
-  return x;
-}
-
 // What is left of the spring's push while the depth changes at this rate: it never pulls.
 double share_of_push(const Stop& stop, double depth_rate) noexcept {
   return std::max(0.0, 1.0 + stop.damping * depth_rate);
@@ -25,10 +16,6 @@ MeanEffort mean_on_side(const Stop& stop, double side, double limit, const OverS
   const double share = share_of_push(stop, side * (x - over.start_x) / dt);
   const double share_slope = share > 0.0 ? stop.damping / dt : 0.0;
   return {spring.effort * share, spring.slope * share + spring.effort * share_slope};
-}
-
-ScalarTangent tangent(const Stop& stop, const OverStep& over, const Surroundings& at, const TangentFactors& factors) {
-  return {stop_coordinate(stop, at), factors.stiffness * over.stiffness};
 }
 
 }  // namespace
@@ -61,44 +48,46 @@ Connectivity connectivity(const Stop& stop, const StopConstants&) {
   return connects;
 }
 
-OverStep start_step(const Stop& stop, const StopConstants&, const Surroundings& at) noexcept {
-  const Coordinate x = stop_coordinate(stop, at);
-  return at_start(x.value, stop_effort(stop, x.value, x.rate));
+Coordinate evaluate(const Stop& stop, const StopConstants&, const Surroundings& at) noexcept {
+  if (stop.is_along_freedom()) return followed_coordinate(stop.coordinate, stop.first, stop.second, at);
+  return distance_of_points(stop.first, stop.first_point_b, stop.second, stop.second_point_b, nullptr, at);
 }
 
-ElementReading apply(const Stop& stop, const StopConstants&, const Surroundings& at, const Loads& loads) noexcept {
-  const Coordinate x = stop_coordinate(stop, at);
-  return apply_scalar(stop.first, stop.second, x, depth_beyond(stop, x.value), stop_effort(stop, x.value, x.rate),
-                      loads);
+OverStep start_step(const Stop& stop, const Coordinate& now) noexcept {
+  return at_start(now.value, stop_effort(stop, now.value, now.rate));
 }
 
-void follow_iterate(const Stop& stop, const StopConstants& constants, const Surroundings& at, OverStep& over) noexcept {
-  const auto force = [&](double x) { return stop_effort_over_step(stop, over, x, constants.dt); };
-  linearise(stop_coordinate(stop, at).value, force, over);
-}
-
-void apply_over_step(const Stop& stop, const StopConstants&, const OverStep& over, const Surroundings& at,
+ElementReading apply(const Stop& stop, const StopConstants&, const Coordinate& now, const Surroundings&,
                      const Loads& loads) noexcept {
-  const Coordinate x = stop_coordinate(stop, at);
-  apply_scalar(stop.first, stop.second, x, 0.0, over.effort_at(x.value), loads);
+  return apply_scalar(stop.first, stop.second, now, depth_beyond(stop, now.value),
+                      stop_effort(stop, now.value, now.rate), loads);
 }
 
-void add_tangent(const Stop& stop, const StopConstants&, const OverStep& over, const Surroundings& at,
+void follow_iterate(const Stop& stop, const StopConstants& constants, const Coordinate& now, OverStep& over) noexcept {
+  const auto force = [&](double x) { return stop_effort_over_step(stop, over, x, constants.dt); };
+  linearise(now.value, force, over);
+}
+
+void apply_over_step(const Stop& stop, const OverStep& over, const Coordinate& now, const Surroundings&,
+                     const Loads& loads) noexcept {
+  apply_scalar(stop.first, stop.second, now, 0.0, over.effort_at(now.value), loads);
+}
+
+void add_tangent(const Stop& stop, const OverStep& over, const Coordinate& now, const Surroundings& at,
                  const TangentFactors& factors, const OwnTangents& tangents) noexcept {
-  const ScalarTangent along = tangent(stop, over, at, factors);
-  if (on_ground(stop)) add_own_blocks(stop, along, tangents);
+  if (on_ground(stop)) add_own_blocks(stop, now, factors.stiffness * over.stiffness, tangents);
   if (stop.is_along_freedom()) return;
-  add_string({stop.first, stop.first_point_b}, {stop.second, stop.second_point_b}, -over.effort_at(along.x.value),
+  add_string({stop.first, stop.first_point_b}, {stop.second, stop.second_point_b}, -over.effort_at(now.value),
              factors.stiffness, at, tangents);
 }
 
-void evaluate_rows(const Stop& stop, const StopConstants&, const OverStep& over, const Surroundings& at,
+void evaluate_rows(const Stop&, const StopConstants&, const OverStep& over, const Coordinate& now, const Surroundings&,
                    const TangentFactors& factors, ElementRows rows) noexcept {
-  set_row(tangent(stop, over, at, factors), rows);
+  set_row(now, factors.stiffness * over.stiffness, rows);
 }
 
 double energy(const Stop& stop, const ElementReading&, const Surroundings& at) noexcept {
-  const double depth = depth_beyond(stop, stop_coordinate(stop, at).value);
+  const double depth = depth_beyond(stop, evaluate(stop, {}, at).value);
   return 0.5 * stop.stiffness * depth * depth;
 }
 

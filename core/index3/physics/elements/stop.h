@@ -14,6 +14,7 @@ template <>
 struct Stepped<Stop> {
   using Reading = ElementReading;
   using Constants = StopConstants;
+  using Evaluated = Coordinate;
   using Start = OverStep;
   static constexpr int kMostRows = 1;
 };
@@ -29,16 +30,17 @@ ScalarEffort stop_effort_over_step(const Stop& stop, const OverStep& over, doubl
 inline StopConstants prepare(const Stop&, double dt) { return {dt}; }
 Connectivity connectivity(const Stop& stop, const StopConstants& constants);
 inline bool slopes_change(const Stop&) { return true; }
-OverStep start_step(const Stop& stop, const StopConstants& constants, const Surroundings& at) noexcept;
-ElementReading apply(const Stop& stop, const StopConstants& constants, const Surroundings& at,
+Coordinate evaluate(const Stop& stop, const StopConstants& constants, const Surroundings& at) noexcept;
+OverStep start_step(const Stop& stop, const Coordinate& now) noexcept;
+ElementReading apply(const Stop& stop, const StopConstants& constants, const Coordinate& now, const Surroundings& at,
                      const Loads& loads) noexcept;
-void follow_iterate(const Stop& stop, const StopConstants& constants, const Surroundings& at, OverStep& over) noexcept;
-void apply_over_step(const Stop& stop, const StopConstants& constants, const OverStep& over, const Surroundings& at,
+void follow_iterate(const Stop& stop, const StopConstants& constants, const Coordinate& now, OverStep& over) noexcept;
+void apply_over_step(const Stop& stop, const OverStep& over, const Coordinate& now, const Surroundings& at,
                      const Loads& loads) noexcept;
-void add_tangent(const Stop& stop, const StopConstants& constants, const OverStep& over, const Surroundings& at,
+void add_tangent(const Stop& stop, const OverStep& over, const Coordinate& now, const Surroundings& at,
                  const TangentFactors& factors, const OwnTangents& tangents) noexcept;
-void evaluate_rows(const Stop& stop, const StopConstants& constants, const OverStep& over, const Surroundings& at,
-                   const TangentFactors& factors, ElementRows rows) noexcept;
+void evaluate_rows(const Stop& stop, const StopConstants& constants, const OverStep& over, const Coordinate& now,
+                   const Surroundings& at, const TangentFactors& factors, ElementRows rows) noexcept;
 double energy(const Stop& stop, const ElementReading& reading, const Surroundings& at) noexcept;
 
 }  // namespace rigstep::index3

@@ -23,9 +23,9 @@ double ramp(const Tyre& tyre, double deflection) {
 }
 
 // f(q) / q, with its limit C at 0
-double magic_secant(const SlipCurve& curve, double q) {
+double magic_secant(const SlipCurve& curve, double q, double arctangent_q) {
   if (q < 1e-9) return curve.C;
-  const double bent = q - curve.E * (q - arctangent(q, 1.0));
+  const double bent = q - curve.E * (q - arctangent_q);
   return sine(curve.C * arctangent(bent, 1.0)) / q;
 }
 
@@ -68,9 +68,9 @@ SlipForce slip_force(const Tyre& tyre, double normal_force, double speed, double
   f.kappa = -slip_velocity_x / speed;
   f.tan_alpha = -slip_velocity_y / speed;
   const double x = tyre.longitudinal.B * f.kappa, y = tyre.lateral.B * f.tan_alpha;
-  const double q = std::sqrt(x * x + y * y);
-  const double factor_x = tyre.longitudinal.friction * normal_force * magic_secant(tyre.longitudinal, q);
-  const double factor_y = tyre.lateral.friction * normal_force * magic_secant(tyre.lateral, q);
+  const double q = std::sqrt(x * x + y * y), arctangent_q = arctangent(q, 1.0);
+  const double factor_x = tyre.longitudinal.friction * normal_force * magic_secant(tyre.longitudinal, q, arctangent_q);
+  const double factor_y = tyre.lateral.friction * normal_force * magic_secant(tyre.lateral, q, arctangent_q);
   f.x = factor_x * x;
   f.y = factor_y * y;
   f.damping_x = std::max(0.0, factor_x * tyre.longitudinal.B / speed);
@@ -78,30 +78,29 @@ SlipForce slip_force(const Tyre& tyre, double normal_force, double speed, double
   return f;
 }
 
-TyreLoad tyre_load(const Tyre& tyre, const Placement& wheel, double road_height, double road_rate) noexcept {
-  const TyreContact at = contact(tyre, wheel, road_height, road_rate);
-  TyreLoad load{};
-  load.wrench.setZero();
-  load.reading.deflection = at.deflection;
-  if (!at.touches) return load;
-  const double fz = normal_force(tyre, at.deflection, at.deflection_rate);
-  const SlipForce slip = slip_force(tyre, fz, at.speed, at.slip_velocity_x, at.slip_velocity_y);
-  load.reading = {slip.x, slip.y, fz, slip.kappa, arctangent(slip.tan_alpha, 1.0), at.deflection};
-  load.wrench = fz * at.normal + slip.x * at.forward + slip.y * at.sideways;
-  return load;
+TyreForces tyre_forces(const Tyre& tyre, const Placement& wheel, double road_height, double road_rate) noexcept {
+  TyreForces forces{contact(tyre, wheel, road_height, road_rate), 0.0, {}};
+  const TyreContact& at = forces.contact;
+  if (!at.touches) return forces;
+  forces.normal = normal_force(tyre, at.deflection, at.deflection_rate);
+  forces.slip = slip_force(tyre, forces.normal, at.speed, at.slip_velocity_x, at.slip_velocity_y);
+  return forces;
 }
 
-void add_tyre_tangent(const Tyre& tyre, const Placement& wheel, double road_height, double road_rate,
-                      double stiffness_factor, double damping_factor, Mat6& tangent) noexcept {
-  const TyreContact at = contact(tyre, wheel, road_height, road_rate);
-  if (!at.touches) return;
-  const double fz = normal_force(tyre, at.deflection, at.deflection_rate);
-  if (fz <= 0.0) return;
-  const SlipForce slip = slip_force(tyre, fz, at.speed, at.slip_velocity_x, at.slip_velocity_y);
+Vec6 tyre_wrench(const TyreForces& forces) noexcept {
+  const TyreContact& at = forces.contact;
+  if (!at.touches) return Vec6::Zero();
+  return forces.normal * at.normal + forces.slip.x * at.forward + forces.slip.y * at.sideways;
+}
+
+void add_tyre_tangent(const Tyre& tyre, const TyreForces& forces, double stiffness_factor, double damping_factor,
+                      Mat6& tangent) noexcept {
+  const TyreContact& at = forces.contact;
+  if (!at.touches || forces.normal <= 0.0) return;
   const double normal = stiffness_factor * tyre.stiffness + damping_factor * tyre.damping * ramp(tyre, at.deflection);
   tangent += normal * (at.normal * at.normal.transpose());
-  tangent += (damping_factor * slip.damping_x) * (at.forward * at.forward.transpose());
-  tangent += (damping_factor * slip.damping_y) * (at.sideways * at.sideways.transpose());
+  tangent += (damping_factor * forces.slip.damping_x) * (at.forward * at.forward.transpose());
+  tangent += (damping_factor * forces.slip.damping_y) * (at.sideways * at.sideways.transpose());
 }
 
 Connectivity connectivity(const Tyre& tyre, const NoConstants&) {
@@ -113,17 +112,19 @@ Connectivity connectivity(const Tyre& tyre, const NoConstants&) {
 
 bool slopes_change(const Tyre&) { return true; }
 
-TyreReading apply(const Tyre& tyre, const NoConstants&, const Surroundings& at, const Loads& loads) noexcept {
-  const TyreLoad load =
-      tyre_load(tyre, at.body[tyre.body], at.held(tyre.height_input), at.held(tyre.height_rate_input));
-  loads.add(tyre.body, load.wrench);
-  return load.reading;
+TyreForces evaluate(const Tyre& tyre, const NoConstants&, const Surroundings& at) noexcept {
+  return tyre_forces(tyre, at.body[tyre.body], at.held(tyre.height_input), at.held(tyre.height_rate_input));
 }
 
-void add_tangent(const Tyre& tyre, const NoConstants&, const Surroundings& at, const TangentFactors& factors,
-                 const OwnTangents& tangents) noexcept {
-  add_tyre_tangent(tyre, at.body[tyre.body], at.held(tyre.height_input), at.held(tyre.height_rate_input),
-                   factors.stiffness, factors.damping, tangents.of[tyre.body]);
+TyreReading apply(const Tyre& tyre, const NoConstants&, const TyreForces& now, const Surroundings&,
+                  const Loads& loads) noexcept {
+  loads.add(tyre.body, tyre_wrench(now));
+  return {now.slip.x, now.slip.y, now.normal, now.slip.kappa, now.slip.tan_alpha, now.contact.deflection};
+}
+
+void add_tangent(const Tyre& tyre, const NoConstants&, const TyreForces& now, const Surroundings&,
+                 const TangentFactors& factors, const OwnTangents& tangents) noexcept {
+  add_tyre_tangent(tyre, now, factors.stiffness, factors.damping, tangents.of[tyre.body]);
 }
 
 double energy(const Tyre& tyre, const TyreReading& reading, const Surroundings&) noexcept {
@@ -132,7 +133,8 @@ double energy(const Tyre& tyre, const TyreReading& reading, const Surroundings&)
 }
 
 void write(const TyreReading& reading, double* to) noexcept {
-  for (const double value : {reading.fx, reading.fy, reading.fz, reading.slip, reading.slip_angle, reading.deflection})
+  for (const double value :
+       {reading.fx, reading.fy, reading.fz, reading.slip, arctangent(reading.tan_alpha, 1.0), reading.deflection})
     *to++ = value;
 }
 

@@ -42,39 +42,47 @@ struct SlipForce {
 SlipForce slip_force(const Tyre& tyre, double normal_force, double speed, double slip_velocity_x,
                      double slip_velocity_y) noexcept;
 
-// All of it.
-struct TyreReading {
-  double fx, fy, fz;        // on the wheel, road axes [N]
-  double slip, slip_angle;  // kappa [-], alpha [rad]
-  double deflection;        // [m]
+// All of it; without a contact forces are zero.
+struct TyreForces {
+  TyreContact contact;
+  double normal;  // [N]
+  SlipForce slip;
 };
-struct TyreLoad {
-  TyreReading reading;
-  Vec6 wrench;  // on the wheel about its mass centre, world frame
-};
-TyreLoad tyre_load(const Tyre& tyre, const Placement& wheel, double road_height, double road_rate) noexcept;
+TyreForces tyre_forces(const Tyre& tyre, const Placement& wheel, double road_height, double road_rate) noexcept;
+
+// On the wheel about its mass centre, world frame.
+Vec6 tyre_wrench(const TyreForces& forces) noexcept;
 
 // Adds stiffness_factor K + damping_factor C of the wheel, positive semidefinite: the normal force's slopes and the
 // slip forces' secants, which unlike their slopes stay positive past the peak and hold when the slip falls within the
 // step.
-void add_tyre_tangent(const Tyre& tyre, const Placement& wheel, double road_height, double road_rate,
-                      double stiffness_factor, double damping_factor, Mat6& tangent) noexcept;
+void add_tyre_tangent(const Tyre& tyre, const TyreForces& forces, double stiffness_factor, double damping_factor,
+                      Mat6& tangent) noexcept;
+
+struct TyreReading {
+  double fx, fy, fz;       // on the wheel, road axes [N]
+  double slip, tan_alpha;  // kappa, tangent of the slip angle [-]
+  double deflection;       // [m]
+};
 
 template <>
 struct Stepped<Tyre> {
   using Reading = TyreReading;
   using Constants = NoConstants;
+  using Evaluated = TyreForces;
   static constexpr int kMostRows = 0;
 };
 
 inline NoConstants prepare(const Tyre&, double) { return {}; }
 Connectivity connectivity(const Tyre& tyre, const NoConstants& constants);
 bool slopes_change(const Tyre& tyre);
-TyreReading apply(const Tyre& tyre, const NoConstants& constants, const Surroundings& at, const Loads& loads) noexcept;
-void add_tangent(const Tyre& tyre, const NoConstants& constants, const Surroundings& at, const TangentFactors& factors,
-                 const OwnTangents& tangents) noexcept;
-inline void evaluate_rows(const Tyre&, const NoConstants&, const Surroundings&, const TangentFactors&,
-                          ElementRows) noexcept {}
+TyreForces evaluate(const Tyre& tyre, const NoConstants& constants, const Surroundings& at) noexcept;
+TyreReading apply(const Tyre& tyre, const NoConstants& constants, const TyreForces& now, const Surroundings& at,
+                  const Loads& loads) noexcept;
+void add_tangent(const Tyre& tyre, const NoConstants& constants, const TyreForces& now, const Surroundings& at,
+                 const TangentFactors& factors, const OwnTangents& tangents) noexcept;
+inline void evaluate_rows(const Tyre&, const NoConstants&, const TyreForces&, const Surroundings&,
+                          const TangentFactors&, ElementRows) noexcept {}
 double energy(const Tyre& tyre, const TyreReading& reading, const Surroundings& at) noexcept;
 void write(const TyreReading& reading, double* to) noexcept;
 
