@@ -43,8 +43,9 @@ class Events {
     last_step_ = record.step;
     if (record.missed_deadlines > 0) {
       info_.missed_deadlines += record.missed_deadlines;
-      add(record, misses_, fmt::format("{} deadlines missed before it", record.missed_deadlines));
+      add(record, misses_, fmt::format("{} deadlines missed before it: {}", record.missed_deadlines, blame(record)));
     }
+    last_step_us_ = 1e-3 * record.step_ns;
     if (fault) {
       faulted_ = true;
       return add(record, faults_, "FAULT: " + why_stopped(mechanism_, record));
@@ -59,6 +60,30 @@ class Events {
   }
 
  private:
+  // Where the missed deadlines before a step were lost. A tick that misses some lasts for as many periods.
+  std::string blame(const StepRecord& record) {
+    const double period_us = 1e6 * info_.dt, late_us = 1e-3 * record.wake_up_ns;
+    const auto add_to = [](Misses& misses, std::uint64_t deadlines, double us) {
+      misses.deadlines += deadlines;
+      misses.longest_us = std::max(misses.longest_us, us);
+    };
+    const std::uint64_t missed = record.missed_deadlines;
+    const std::uint64_t waiting = std::min(missed, static_cast<std::uint64_t>(late_us / period_us));
+    std::string text;
+    if (waiting > 0) {
+      add_to(info_.missed_waiting, waiting, late_us);
+      text = fmt::format("the loop woke up {:.0f} us late", late_us);
+    }
+    if (waiting == missed) return text;
+    const double least_us = static_cast<double>(missed - waiting) * period_us;
+    const bool in_step = last_step_us_ > 0.5 * least_us;
+    add_to(in_step ? info_.missed_in_step : info_.missed_beside_step, missed - waiting,
+           in_step ? last_step_us_ : least_us);
+    if (!text.empty()) text += ", ";
+    return text + (in_step ? fmt::format("the step before took {:.0f} us", last_step_us_)
+                           : fmt::format("the tick before took {:.0f} us or more beside its step", least_us));
+  }
+
   // A ramp, which changes them from step to step, is one event.
   void take_parameters(const StepRecord& record) {
     const bool goes_on = ramp_event_ < info_.events.size() && record.step == ramp_step_ + 1;
@@ -107,6 +132,7 @@ class Events {
   RunInfo& info_;
   std::uint64_t last_step_;
   std::uint32_t flags_ = 0;
+  double last_step_us_ = 0.0;
   bool faulted_ = false;
   std::size_t gaps_ = 0, misses_ = 0, faults_ = 0, changes_ = 0, parameter_changes_ = 0;
   std::vector<double> values_, before_;  // of parameters: now, and before the newest change or ramp
@@ -137,6 +163,10 @@ nlohmann::json json_of(const std::vector<wire::RecordedDistribution>& distributi
   for (const wire::RecordedDistribution& d : distributions)
     all[d.name()] = {{"count", d.count()}, {"p50", d.p50()}, {"p99", d.p99()}, {"p999", d.p999()}, {"max", d.max()}};
   return all;
+}
+
+nlohmann::json json_of(const Misses& misses) {
+  return {{"deadlines", misses.deadlines}, {"longest_us", misses.longest_us}};
 }
 
 std::string line(const char* what, const std::string& text) { return fmt::format("{:<14}{}\n", what, text); }
@@ -200,6 +230,9 @@ nlohmann::json RunInfo::json() const {
           {"steps", steps},
           {"duration_s", dt * static_cast<double>(steps)},
           {"missed_deadlines", missed_deadlines},
+          {"missed_waiting", json_of(missed_waiting)},
+          {"missed_in_step", json_of(missed_in_step)},
+          {"missed_beside_step", json_of(missed_beside_step)},
           {"not_converged_steps", not_converged},
           {"limited_input_steps", limited_inputs},
           {"lost_steps", lost_steps},
@@ -240,6 +273,13 @@ std::string RunInfo::text() const {
     out += line("timing", fmt::format("{:<16} p50 {}  p99 {}  p99.9 {}  max {}", wire::printable_line(d.name()),
                                       d.p50(), d.p99(), d.p999(), d.max()));
   out += line("deadlines", fmt::format("{} missed", missed_deadlines));
+  const auto tell = [&out](const Misses& misses, const char* where) {
+    if (misses.deadlines > 0)
+      out += line("", fmt::format("{} of them {}, {:.0f} us at most", misses.deadlines, where, misses.longest_us));
+  };
+  tell(missed_waiting, "where the loop waited and woke up late");
+  tell(missed_in_step, "in a step that took long");
+  tell(missed_beside_step, "beside the step");
   out += line("inputs were", fmt::format("absent in {} steps, stale in {}, limited in {}", steps_without_input,
                                          steps_with_stale_input, limited_inputs));
   out += line("converged", fmt::format("all steps but {}", not_converged));
