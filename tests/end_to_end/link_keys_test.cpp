@@ -89,7 +89,7 @@ TEST_CASE("keys change without a restart: new ones open sessions, sessions of re
     server.endpoint().offer_keys(ring);
     REQUIRE(rig.receives(wire::ServerToRig::kGoodbye));
     CHECK(rig.codec.message()->goodbye().reason() == wire::KEY_REMOVED);
-    CHECK(server.events().back().kind == RigEvent::Kind::key_removed);
+    CHECK(becomes_true([&] { return server.events().back().kind == RigEvent::Kind::key_removed; }));
     rig.send_input(1);
     CHECK(rig.receives(wire::ServerToRig::kGoodbye));
     CHECK(server.newest_sequence() == 0);
