@@ -17,13 +17,15 @@ namespace {
 // come depends on them; the tests named here, of scales_test, hold that they come near enough.
 constexpr double kSlender = 1e3;  // ratio of a body's principal moments of inertia: "rods of 1e-9 kg m^2 ..."
 constexpr double kUneven = 1e3;   // ratio of the masses of joined bodies: "a tip of a million times ..."
+constexpr double kEven = 10.0;    // ... up to which it does not count; beyond, what is near is nearer by as much
 constexpr double kFast = 0.25;    // angle that a body turns in a step [rad]: "rotors, tops and tumbling ..."
 constexpr double kQuick = 0.025;  // step times the rate at which gravity swings a body: "chains of uniform ..."
-constexpr double kNear = 1e-6;    // move that leaves a loop's tangent as good as new [largest arm, rad]: below the root
-                                  // of its compliance by so much that rows which depend on each other stay so
+constexpr double kNear = 1e-5;    // move that leaves a loop's tangent as good as new [largest arm, rad]: below the root
+                                  // of its compliance by so much that rows which depend on each other stay so. The
+                                  // four-bar at 10 ms comes as near to its solution as with new ones, at 1e-4 not
 constexpr double kNearProjections =
     1e-8;                          // that leaves it as good as new for the projections, which have no third pass
-constexpr double kNearest = 1e-9;  // the same where a light body follows heavy ones
+constexpr double kNearest = 1e-9;  // the same where a light body follows heavy ones, or a parameter may make it light
 constexpr double kSettled = 1e-7;  // what another iteration may change of a rate [largest arm a second, rad/s]
 constexpr std::int64_t kLong = 10'000'000;  // step [ns]: "steps of 0.1 to 50 ms ..."
 
@@ -49,10 +51,15 @@ double swing_rate(const Mechanism& m, int body, const JointFrame& frame) {
   return std::sqrt(b.mass * m.gravity_0().norm() * std::sqrt(0.5) * turns.norm());
 }
 
-bool is_uneven(const Mechanism& m, const Joint& joint) {
-  if (joint.first == kGround || joint.second == kGround) return false;
-  const double first = m.bodies()[joint.first].mass, second = m.bodies()[joint.second].mass;
-  return std::max(first, second) >= kUneven * std::min(first, second);
+// Largest ratio of the masses of two joined bodies.
+double mass_ratio(const Mechanism& m) {
+  double largest = 1.0;
+  for (const Joint& joint : m.joints()) {
+    if (joint.first == kGround || joint.second == kGround) continue;
+    const double first = m.bodies()[joint.first].mass, second = m.bodies()[joint.second].mass;
+    largest = std::max({largest, first / second, second / first});
+  }
+  return largest;
 }
 
 // Force elements that are stiffer or softer at the end of a step than at its begin: what comes to rest, or to a stop.
@@ -87,20 +94,17 @@ Tangents tangents_of(const Mechanism& m, const Settings& settings, bool has_loop
                   [dt](const Body& body) { return body.angular_velocity_0.norm() * dt > kFast; }))
     return each("a body turns by more than a quarter of a radian a step at the start");
   if (settings.dt_ns > kLong) return each("the step is above 10 ms");
-  const auto while_near = [&](double near, const char* why) {
-    return Tangents{settings.iterations,
-                    near,
-                    any_slope_changes(m),
-                    has_force_elements(m) ? -1.0 : std::min(near, kNearProjections),
-                    why,
-                    kSettled * dt};
+  const auto while_near = [&](double near, double near_projections, const char* why) {
+    return Tangents{
+        settings.iterations, near, any_slope_changes(m), has_force_elements(m) ? -1.0 : near_projections, why,
+        kSettled * dt};
   };
-  if (std::any_of(m.joints().begin(), m.joints().end(), [&m](const Joint& joint) { return is_uneven(m, joint); }))
-    return while_near(kNearest, "masses of joined bodies differ a thousandfold");
   if (std::any_of(m.parameters().begin(), m.parameters().end(), moves_weights))
-    return while_near(kNearest, "a parameter changes masses or gravity");
-  if (any_slope_changes(m)) return while_near(kNear, "the stiffness of a force element changes");
-  if (has_loops) return while_near(kNear, "closed loops");
+    return while_near(kNearest, kNearest, "a parameter changes masses or gravity");
+  const double ratio = mass_ratio(m), near = kNear / std::max(1.0, ratio / kEven);
+  if (ratio >= kUneven) return while_near(near, kNearest, "masses of joined bodies differ a thousandfold");
+  if (any_slope_changes(m)) return while_near(near, kNearProjections, "the stiffness of a force element changes");
+  if (has_loops) return while_near(near, kNearProjections, "closed loops");
   if (std::any_of(m.joints().begin(), m.joints().end(), [&m, dt](const Joint& joint) {
         return is_pivot(joint) && (swing_rate(m, joint.first, joint.in_first) * dt > kQuick ||
                                    swing_rate(m, joint.second, joint.in_second) * dt > kQuick);
