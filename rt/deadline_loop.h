@@ -44,19 +44,23 @@ class Schedule {
 };
 
 // How long a wait may be spun through instead of slept, so that a thread with SCHED_FIFO never uses up what the kernel
-// grants real-time threads: it would be stopped for the rest of the second (/proc/sys/kernel/sched_rt_runtime_us).
+// grants real-time threads: it would be stopped for the rest of the second (/proc/sys/kernel/sched_rt_runtime_us). A
+// wait is spun through as asked for or not at all, since a short sleep keeps the core nearly as busy.
 class BusyPoll {
  public:
   static constexpr std::int64_t kWindowNs = 100'000'000;
+  static constexpr std::int64_t kSleepCostNs = 10'000;  // chosen: of each sleep the kernel works so long on it
 
   BusyPoll() = default;  // never spins
   // spin_ns: at most this per wait. most_awake_ns: of each window, steps included; at least kWindowNs: no limit.
   BusyPoll(std::int64_t spin_ns, std::int64_t most_awake_ns) : spin_ns_(spin_ns), most_awake_ns_(most_awake_ns) {}
 
-  // Of a wait that begins now [ns]; 0: sleep.
+  // Of a wait that begins now [ns]: as asked for, or 0: sleep.
   std::int64_t allowance(std::int64_t now_ns) noexcept;
   // A sleep is over.
-  void slept(std::int64_t from_ns, std::int64_t to_ns) noexcept { asleep_ns_ += to_ns - from_ns; }
+  void slept(std::int64_t from_ns, std::int64_t to_ns) noexcept {
+    asleep_ns_ += std::max<std::int64_t>(0, to_ns - from_ns - kSleepCostNs);
+  }
 
  private:
   std::int64_t spin_ns_ = 0;

@@ -269,6 +269,28 @@ TEST_CASE("a loop that spins and works is awake for no more of its time than it 
   CHECK(awake >= 0.80);  // without the limit 0.99, without spinning 0.60
 }
 
+TEST_CASE("a wait of microseconds is spun through whole or slept through whole, and what a sleep costs counts") {
+  constexpr std::int64_t kShort = 50'000, kWork = 15'000, kWait = kShort - kWork;
+  test::FakeClock clock;
+  std::atomic<bool> stop{false};
+  std::int64_t spun_ns = 0, spun = 0, slept = 0;
+  run_deadline_loop(
+      clock, kShort, stop,
+      [&](const TickTiming&) noexcept {
+        const std::int64_t of_wait = clock.spun_ns() - spun_ns;
+        spun_ns = clock.spun_ns();
+        ++(of_wait == 0 ? slept : spun);
+        if (of_wait != 0 && of_wait != kWait) spun = -kSpinningTicks;  // a part of it
+        clock.advance(kWork);
+        stop = spun + slept == kSpinningTicks || spun < 0;
+      },
+      BusyPoll(kShort - 1000, BusyPoll::kWindowNs * 85 / 100));
+  REQUIRE(spun + slept == kSpinningTicks);
+  const auto asleep = static_cast<double>(slept * (kWait - BusyPoll::kSleepCostNs));
+  CHECK(asleep >= 0.14 * static_cast<double>(clock.now_ns()));
+  CHECK(asleep <= 0.20 * static_cast<double>(clock.now_ns()));
+}
+
 TEST_CASE("a loop that may be awake for longer than it is spins through every wait") {
   constexpr std::int64_t kSpin = 300'000;
   CHECK(after_spinning(100'000, kSpin).spun_ns() >=
