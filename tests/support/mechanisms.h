@@ -317,7 +317,8 @@ namespace detail {
 
 inline Body random_body(Random& random, int index, const Vec3& near) {
   const double mass = random.uniform(0.5, 3.0);
-  Body b = make_body(body_name(index), near + random.vector(), mass, random.inertia(mass, 0.5));
+  const Mat3 inertia = random.inertia(mass, 0.5);  // one after the other: compilers order arguments as they like
+  Body b = make_body(body_name(index), near + random.vector(), mass, inertia);
   b.orientation = random.orientation();
   b.velocity_0 = random.vector();
   b.angular_velocity_0 = random.vector();
@@ -422,7 +423,8 @@ inline Description random_chain(int seed, int links) {
         make_joint(joint, type, is_swapped ? second : first, is_swapped ? first : second, at, Vec3::UnitZ()));
   };
   const auto add = [&](const std::string& name, const Vec3& at) {
-    d.bodies.push_back(make_body(name, at, random.uniform(0.5, 2.0), random.inertia(1.0, 0.5)));
+    const Mat3 inertia = random.inertia(1.0, 0.5);
+    d.bodies.push_back(make_body(name, at, random.uniform(0.5, 2.0), inertia));
   };
   Vec3 at = Vec3::Zero();
   for (int i = 0; i < links; ++i) {
