@@ -25,7 +25,8 @@ std::int64_t BusyPoll::allowance(std::int64_t now_ns) noexcept {
   // its share of the time, up to that of a window: a second holds ten of these, and what was saved before
   const std::int64_t earned_ns = std::min(elapsed_ns, kWindowNs) * most_awake_ns_ / kWindowNs;
   saved_ns_ = std::clamp(saved_ns_ + earned_ns - awake_ns, -most_awake_ns_, most_awake_ns_);
-  return saved_ns_ >= spin_ns_ ? spin_ns_ : 0;
+  const std::int64_t whole_ns = std::min(spin_ns_, most_awake_ns_);
+  return saved_ns_ >= whole_ns ? whole_ns : 0;
 }
 
 }  // namespace rigstep::rt

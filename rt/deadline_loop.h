@@ -49,10 +49,10 @@ class Schedule {
 class BusyPoll {
  public:
   static constexpr std::int64_t kWindowNs = 100'000'000;
-  static constexpr std::int64_t kSleepCostNs = 10'000;  // chosen: of each sleep the kernel works so long on it
+  static constexpr std::int64_t kSleepCostNs = 10'000;  // what the kernel works for a sleep, counted as awake; chosen
 
   BusyPoll() = default;  // never spins
-  // spin_ns: at most this per wait. most_awake_ns: of each window, steps included; at least kWindowNs: no limit.
+  // spin_ns: this per wait, or nothing. most_awake_ns: of each window, steps included; at least kWindowNs: no limit.
   BusyPoll(std::int64_t spin_ns, std::int64_t most_awake_ns) : spin_ns_(spin_ns), most_awake_ns_(most_awake_ns) {}
 
   // Of a wait that begins now [ns]: as asked for, or 0: sleep.

@@ -311,7 +311,7 @@ BusyPoll set_up_busy_poll(std::int64_t spin_ns, const RealtimeSettings& settings
     grant.granted = false;
     grant.detail = "(the kernel leaves real-time threads " + percent(share) + "): raise " + std::string(kThrottle);
   } else if (share < 1.0) {
-    grant.detail += ", but of none where the loop would be awake for more than " + percent(awake) +
+    grant.detail += "; it sleeps instead where it would be awake for more than " + percent(awake) +
                     " of the time: the kernel stops real-time threads that use " + percent(share) + " of a second";
   }
   const bool granted = grant.granted;

@@ -85,13 +85,15 @@ ReferenceMotion four_bar_motion(double duration) {
   return integrate(VectorXd::Constant(1, std::atan(1.0)), duration, acceleration, place);
 }
 
-ReferenceMotion solved_motion(const Mechanism& mechanism, double duration) {
+ReferenceMotion solved_motion(const Mechanism& mechanism, double duration, const std::atomic<bool>& stop) {
   ReferenceMotion motion;
   offline::Scenario scenario;
   scenario.mechanism = &mechanism;
   const int instants = static_cast<int>(std::floor(duration / motion.interval + 1e-9));
   for (int k = 0; k <= instants; ++k) scenario.instants.push_back(k * motion.interval);
-  const offline::Trajectory solved = offline::find_solver("ida")->simulate(scenario, {});
+  offline::Options options;
+  options.progress = [&stop](double) { return !stop; };
+  const offline::Trajectory solved = offline::find_solver("ida")->simulate(scenario, options);
   for (std::size_t k = 1; k < solved.instants.size(); ++k) {
     motion.bodies.emplace_back();
     for (const offline::BodyMotion& body : solved.instants[k].body) motion.bodies.back().push_back(body.r_0);
@@ -99,10 +101,11 @@ ReferenceMotion solved_motion(const Mechanism& mechanism, double duration) {
   return motion;
 }
 
-ReferenceMotion reference_motion(const BenchMechanism& which, const Mechanism& mechanism, double duration) {
+ReferenceMotion reference_motion(const BenchMechanism& which, const Mechanism& mechanism, double duration,
+                                 const std::atomic<bool>& stop) {
   if (which.name == "four_bar") return four_bar_motion(duration);
   if (which.file.empty()) return chain_motion(which.bodies, duration);
-  return solved_motion(mechanism, duration);
+  return solved_motion(mechanism, duration, stop);
 }
 
 nlohmann::json to_json(const ReferenceMotion& motion) {

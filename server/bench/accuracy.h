@@ -2,6 +2,7 @@
 // of simulation costs then. Offline.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -23,11 +24,12 @@ struct ReferenceMotion {
 ReferenceMotion chain_motion(int links, double duration);
 // The four-bar of config/mechanisms: 3.5 phi'' = -2 g cos(phi) from rest at 45 degrees.
 ReferenceMotion four_bar_motion(double duration);
-// Any mechanism, by the reference solver `ida` (core/offline/stabilised_index2.h) with a tolerance of 1e-10. Throws
-// offline::SolverError.
-ReferenceMotion solved_motion(const Mechanism& mechanism, double duration);
+// Any mechanism, by the reference solver `ida` (core/offline/stabilised_index2.h) with a tolerance of 1e-10. Ends
+// early, with what it has, where `stop` becomes true. Throws offline::SolverError.
+ReferenceMotion solved_motion(const Mechanism& mechanism, double duration, const std::atomic<bool>& stop);
 // Whichever of the three fits; mechanism: what moved_by_gravity makes of `which`.
-ReferenceMotion reference_motion(const BenchMechanism& which, const Mechanism& mechanism, double duration);
+ReferenceMotion reference_motion(const BenchMechanism& which, const Mechanism& mechanism, double duration,
+                                 const std::atomic<bool>& stop);
 
 // For a process that moves the same mechanism; read throws nlohmann::json::exception.
 nlohmann::json to_json(const ReferenceMotion& motion);

@@ -96,7 +96,8 @@ ErrorCosts measure_error_costs(const BenchRequest& request, const std::atomic<bo
     const Mechanism as_described = make_mechanism(which), mechanism = moved_by_gravity(as_described);
     which.bodies = static_cast<int>(mechanism.bodies().size());
     const std::string on_springs = replaced_by_springs(as_described);
-    const ReferenceMotion reference = reference_motion(which, mechanism, request.duration);
+    const ReferenceMotion reference = reference_motion(which, mechanism, request.duration, stop);
+    if (stop) break;
     const std::size_t first_row = result.rows.size();
     const auto add = [&](const char* solver, const MakeSolver& make) {
       result.rows.push_back(

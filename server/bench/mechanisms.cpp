@@ -1,6 +1,7 @@
 #include "server/bench/mechanisms.h"
 
-#include <cmath>
+#include <algorithm>
+#include <numbers>
 
 #include "core/mechanism/builder.h"
 #include "proto/config_text.h"
@@ -66,8 +67,9 @@ void copy_bodies_and_joints(const Mechanism& m, MechanismBuilder& builder) {
 void copy_springs_of_points(const Mechanism& m, MechanismBuilder& builder) {
   for (Spring spring : m.springs()) {
     if (spring.kind != Spring::Kind::between_points) continue;
-    spring.stiffness += spring.stiffness_table.slope(0.0);
-    spring.damping += spring.damping_table.slope(0.0);
+    spring.stiffness = std::max(0.0, spring.stiffness + spring.stiffness_table.slope(0.0));
+    spring.damping = std::max(0.0, spring.damping + spring.damping_table.slope(0.0));
+    spring.preload -= spring.stiffness_table.value(0.0) + spring.damping_table.value(0.0);
     spring.stiffness_table = spring.damping_table = {};
     builder.add_spring(spring, std::string(m.body_name(spring.first)), std::string(m.body_name(spring.second)));
   }
@@ -76,7 +78,8 @@ void copy_springs_of_points(const Mechanism& m, MechanismBuilder& builder) {
 }  // namespace
 
 Mechanism moved_by_gravity(const Mechanism& m) {
-  constexpr double kRate = 2.0 * 2.0 * M_PI;     // at which the whole mass would swing on the springs [rad/s]: 2 Hz
+  constexpr double kRate =
+      2.0 * 2.0 * std::numbers::pi;              // at which the whole mass would swing on the springs [rad/s]: 2 Hz
   constexpr double kUnequal = 0.1;               // of a stiffness, from spring to spring: no motion in one plane
   constexpr double kAlong = 1.0, kAbove = 10.0;  // lengths [m]
   const std::vector<int> held = held_joints(m);

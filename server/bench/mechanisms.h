@@ -22,11 +22,11 @@ Mechanism make_chain(int bodies, JointType type);
 // Throws config::ConfigError for files that cannot be used and for sizes below one body.
 Mechanism make_mechanism(const BenchMechanism& which);
 
-// The same where it moves by gravity alone, so that every engine moves it alike; else its bodies and joints on springs
-// between points: each driver and motor gives way to one along its prismatic joint, each tyre to one from the wheel's
-// mass centre to a point 10 m above it. Springs between points stay, their tables as the slopes at rest; other force
-// elements and inputs are left out. The springs let go at the start pose. Throws config::ConfigError where a driver or
-// motor acts along another joint.
+// The same where it has no driver, motor or tyre. Else its bodies and joints on springs between points, which every
+// engine has: each driver and motor gives way to one along its prismatic joint, each tyre to one from the wheel's mass
+// centre to a point 10 m above it. Springs between points stay, their tables as straight lines with the slope at rest.
+// All else is left out: other force elements, loads, couplings, inputs, outputs, parameters. It starts at rest. Throws
+// config::ConfigError where a driver or motor acts along another joint.
 Mechanism moved_by_gravity(const Mechanism& mechanism);
 // What gives way to springs, for a remark; empty: nothing.
 std::string replaced_by_springs(const Mechanism& mechanism);

@@ -36,7 +36,6 @@ class Phases {
     enter_lanes(plan_, start, w_);
     plan_.kernels->predict(w_.arrays);
     constrain_general(plan_, w_, true);
-    take_inputs(plan_, {}, w_);
     tangent_of_forces(plan_, h2(), 0.5 * dt, w_);
   }
 

@@ -264,8 +264,8 @@ Command add_bench(CLI::App& app) {
       std::string("Examples:\n"
                   "  rigstep bench error --quick\n"
                   "  rigstep bench error --mechanism four_bar --duration 2 --output bench_results\n\n"
-                  "Engines that close loops by springs get, for each step, the stiffness that errs least. Where some\n"
-                  "engine has no drivers, motors or tyres, all of them move the same bodies and joints on springs.\n") +
+                  "Engines that close loops by springs get, for each step, the stiffness that errs least. What has\n"
+                  "drivers, motors or tyres, which some engines lack, is moved on springs instead.\n") +
       kOthersHelp + kExitCodeHelp);
   auto loop_options = std::make_shared<LoopBenchRequest>();
   auto loop_json = std::make_shared<bool>(false);

@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
+#include <limits>
 
 #include "proto/load_mechanism.h"
 #include "proto/printable.h"
@@ -35,18 +37,23 @@ class Events {
   void take(const StepRecord& record) {
     const bool fault = (record.flags & kFaulted) != 0;
     if (record.transition == Transition::parameters) return take_parameters(record);
-    if (record.transition != Transition::none) return add(record, changes_, to_string(record.transition));
+    if (record.transition != Transition::none) {
+      last_tick_.is_known = false;  // ticks without a step are not recorded
+      return add(record, changes_, to_string(record.transition));
+    }
     if (record.step > last_step_ + 1) {
       info_.lost_steps += record.step - last_step_ - 1;
       add(record, gaps_, fmt::format("{} steps before it were not recorded", record.step - last_step_ - 1));
+      last_tick_.is_known = false;
     }
     last_step_ = record.step;
     if (record.missed_deadlines > 0) {
       info_.missed_deadlines += record.missed_deadlines;
       add(record, misses_, fmt::format("{} deadlines missed before it: {}", record.missed_deadlines, blame(record)));
     }
-    last_step_us_ = 1e-3 * record.step_ns;
+    remember_tick(record);
     if (fault) {
+      last_tick_.is_known = false;
       faulted_ = true;
       return add(record, faults_, "FAULT: " + why_stopped(mechanism_, record));
     }
@@ -60,28 +67,50 @@ class Events {
   }
 
  private:
-  // Where the missed deadlines before a step were lost. A tick that misses some lasts for as many periods.
+  // Where the missed deadlines before a step were lost. Those after its own deadline the loop slept through. The others
+  // were missed by the tick before, which came late, took long in its step, or beside it: the largest of the three.
   std::string blame(const StepRecord& record) {
-    const double period_us = 1e6 * info_.dt, late_us = 1e-3 * record.wake_up_ns;
-    const auto add_to = [](Misses& misses, std::uint64_t deadlines, double us) {
-      misses.deadlines += deadlines;
-      misses.longest_us = std::max(misses.longest_us, us);
-    };
-    const std::uint64_t missed = record.missed_deadlines;
-    const std::uint64_t waiting = std::min(missed, static_cast<std::uint64_t>(late_us / period_us));
+    const double period_us = 1e6 * info_.dt;
+    const std::uint64_t missed = record.missed_deadlines, waiting = std::min(missed, slept_through(record));
+    if (waiting > 0) add_to(info_.missed_waiting, waiting, 1e-3 * record.wake_up_ns);
     std::string text;
-    if (waiting > 0) {
-      add_to(info_.missed_waiting, waiting, late_us);
-      text = fmt::format("the loop woke up {:.0f} us late", late_us);
-    }
+    if (waiting > 0) text = fmt::format("the loop woke up {:.0f} us late", 1e-3 * record.wake_up_ns);
     if (waiting == missed) return text;
-    const double least_us = static_cast<double>(missed - waiting) * period_us;
-    const bool in_step = last_step_us_ > 0.5 * least_us;
-    add_to(in_step ? info_.missed_in_step : info_.missed_beside_step, missed - waiting,
-           in_step ? last_step_us_ : least_us);
     if (!text.empty()) text += ", ";
-    return text + (in_step ? fmt::format("the step before took {:.0f} us", last_step_us_)
-                           : fmt::format("the tick before took {:.0f} us or more beside its step", least_us));
+    const std::uint64_t in_tick = missed - waiting;
+    if (!last_tick_.is_known) {
+      add_to(info_.missed_unplaced, in_tick, 0.0);
+      return text + "the tick before is not recorded";
+    }
+    const double late_us = last_tick_.late_us, step_us = last_tick_.step_us;
+    const double beside_us = static_cast<double>(in_tick) * period_us - late_us - step_us;  // at least
+    if (late_us >= std::max(step_us, beside_us)) {
+      add_to(info_.missed_waiting, in_tick, late_us);
+      return text + fmt::format("the tick before came {:.0f} us late", late_us);
+    }
+    if (step_us >= beside_us) {
+      add_to(info_.missed_in_step, in_tick, step_us);
+      return text + fmt::format("the step before took {:.0f} us", step_us);
+    }
+    add_to(info_.missed_beside_step, in_tick, beside_us);
+    return text + fmt::format("the tick before took {:.0f} us or more beside its step", beside_us);
+  }
+
+  // Deadlines after the tick's own until it woke up; all where the time is longer than its field holds.
+  std::uint64_t slept_through(const StepRecord& record) const {
+    if (record.wake_up_ns == std::numeric_limits<std::uint32_t>::max()) return record.missed_deadlines;
+    const double periods = std::ceil(1e-9 * record.wake_up_ns / info_.dt);
+    return periods > 1.0 ? static_cast<std::uint64_t>(periods) - 1 : 0;
+  }
+
+  void remember_tick(const StepRecord& record) {
+    const double late_us = 1e-3 * record.wake_up_ns;
+    last_tick_ = {true, late_us - 1e6 * info_.dt * static_cast<double>(slept_through(record)), 1e-3 * record.step_ns};
+  }
+
+  static void add_to(Misses& misses, std::uint64_t deadlines, double us) {
+    misses.deadlines += deadlines;
+    misses.longest_us = std::max(misses.longest_us, us);
   }
 
   // A ramp, which changes them from step to step, is one event.
@@ -132,7 +161,11 @@ class Events {
   RunInfo& info_;
   std::uint64_t last_step_;
   std::uint32_t flags_ = 0;
-  double last_step_us_ = 0.0;
+  struct Tick {
+    bool is_known = false;
+    double late_us = 0.0, step_us = 0.0;  // after the last deadline before it
+  };
+  Tick last_tick_;
   bool faulted_ = false;
   std::size_t gaps_ = 0, misses_ = 0, faults_ = 0, changes_ = 0, parameter_changes_ = 0;
   std::vector<double> values_, before_;  // of parameters: now, and before the newest change or ramp
@@ -233,6 +266,7 @@ nlohmann::json RunInfo::json() const {
           {"missed_waiting", json_of(missed_waiting)},
           {"missed_in_step", json_of(missed_in_step)},
           {"missed_beside_step", json_of(missed_beside_step)},
+          {"missed_unplaced", missed_unplaced.deadlines},
           {"not_converged_steps", not_converged},
           {"limited_input_steps", limited_inputs},
           {"lost_steps", lost_steps},
@@ -280,6 +314,8 @@ std::string RunInfo::text() const {
   tell(missed_waiting, "where the loop waited and woke up late");
   tell(missed_in_step, "in a step that took long");
   tell(missed_beside_step, "beside the step");
+  if (missed_unplaced.deadlines > 0)
+    out += line("", fmt::format("{} of them in a tick that is not recorded", missed_unplaced.deadlines));
   out += line("inputs were", fmt::format("absent in {} steps, stale in {}, limited in {}", steps_without_input,
                                          steps_with_stale_input, limited_inputs));
   out += line("converged", fmt::format("all steps but {}", not_converged));

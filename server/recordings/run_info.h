@@ -31,9 +31,9 @@ struct RunInfo {
   std::uint64_t first_step = 0, last_step = 0, steps = 0;
   std::uint64_t missed_deadlines = 0, not_converged = 0, limited_inputs = 0, lost_steps = 0, steps_without_input = 0,
                 steps_with_stale_input = 0;
-  // Of the missed deadlines: while the loop waited for the first of them, where nothing but the machine delays it;
-  // while the step before was computed; in the rest of the tick before.
-  Misses missed_waiting, missed_in_step, missed_beside_step;
+  // Of the missed deadlines: by a wait, where nothing but the machine delays the loop; by the step of the tick before;
+  // by the rest of that tick; by a tick that is not recorded.
+  Misses missed_waiting, missed_in_step, missed_beside_step, missed_unplaced;
   std::uint64_t steps_with_outputs = 0, full_states = 0, bytes = 0;
   std::vector<std::string> inputs, outputs, recorded_outputs;  // name [unit]
   std::vector<std::string> realtime;                           // what was granted and refused

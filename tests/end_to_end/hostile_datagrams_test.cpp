@@ -11,12 +11,6 @@ namespace {
 
 using namespace loopback;
 
-inline std::uint64_t sum(const UdpCounters& counters) {
-  std::uint64_t all = counters.accepted;
-  for (const std::uint64_t dropped : counters.dropped) all += dropped;
-  return all;
-}
-
 TEST_CASE("every hostile datagram is counted under its own reason and changes nothing") {
   Server server;
   BareRig rig(server);

@@ -157,7 +157,6 @@ void factorise(const Plan& plan, const State& x, Workspace& w) {
   constraints.constrain = constraints.with_stiffness = true;
   plan.kernels->assemble(a, constraints);
   constrain_general(plan, w, true);
-  take_inputs(plan, {}, w);
   tangent_of_forces(plan, kStiffnessFactor, kDampingFactor, w);
   AssemblySweep tangent;
   tangent.factorise = true;

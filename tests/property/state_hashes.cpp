@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
+#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -157,24 +158,23 @@ std::map<std::string, std::string> read(const std::string& path) {
   return lines;
 }
 
-std::string fingerprint_or_error(const Case& each, bool is_quick) {
-  try {
-    return fingerprint(each, is_quick);
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-}
-
-// The lines of all mechanisms; each core makes one after the other.
+// The lines of all mechanisms; each core makes one after the other. Throws what the first of them threw.
 std::vector<std::string> fingerprints(const std::vector<Case>& all, bool is_quick) {
   std::vector<std::string> lines(all.size());
+  std::vector<std::exception_ptr> errors(all.size());
   std::atomic<std::size_t> next{0};
   std::vector<std::jthread> cores;
   for (unsigned k = 0; k < std::max(1U, std::thread::hardware_concurrency()); ++k)
     cores.emplace_back([&] {
-      for (std::size_t i = next++; i < all.size(); i = next++) lines[i] = fingerprint_or_error(all[i], is_quick);
+      for (std::size_t i = next++; i < all.size(); i = next++) try {
+          lines[i] = fingerprint(all[i], is_quick);
+        } catch (const std::exception&) {
+          errors[i] = std::current_exception();
+        }
     });
   cores.clear();  // joins them
+  for (const std::exception_ptr& error : errors)
+    if (error) std::rethrow_exception(error);
   return lines;
 }
 

@@ -40,6 +40,13 @@ inline Mechanism block() {
   return builder.build();
 }
 
+// Datagrams that were accepted or dropped.
+inline std::uint64_t sum(const UdpCounters& counters) {
+  std::uint64_t all = counters.accepted;
+  for (const std::uint64_t dropped : counters.dropped) all += dropped;
+  return all;
+}
+
 // An endpoint on a free port and a thread that answers every period, in lockstep every datagram, with the newest input
 // as the first output.
 class Server {

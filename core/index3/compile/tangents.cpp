@@ -17,7 +17,7 @@ namespace {
 // come depends on them; the tests named here, of scales_test, hold that they come near enough.
 constexpr double kSlender = 1e3;  // ratio of a body's principal moments of inertia: "rods of 1e-9 kg m^2 ..."
 constexpr double kUneven = 1e3;   // ratio of the masses of joined bodies: "a tip of a million times ..."
-constexpr double kEven = 10.0;    // ... up to which it does not count; beyond, what is near is nearer by as much
+constexpr double kEven = 10.0;    // ... up to which kNear holds; above it kNear is divided by the ratio / kEven
 constexpr double kFast = 0.25;    // angle that a body turns in a step [rad]: "rotors, tops and tumbling ..."
 constexpr double kQuick = 0.025;  // step times the rate at which gravity swings a body: "chains of uniform ..."
 constexpr double kNear = 1e-5;    // move that leaves a loop's tangent as good as new [largest arm, rad]: below the root
@@ -95,9 +95,12 @@ Tangents tangents_of(const Mechanism& m, const Settings& settings, bool has_loop
     return each("a body turns by more than a quarter of a radian a step at the start");
   if (settings.dt_ns > kLong) return each("the step is above 10 ms");
   const auto while_near = [&](double near, double near_projections, const char* why) {
-    return Tangents{
-        settings.iterations, near, any_slope_changes(m), has_force_elements(m) ? -1.0 : near_projections, why,
-        kSettled * dt};
+    return Tangents{settings.iterations,
+                    near,
+                    any_slope_changes(m),
+                    has_force_elements(m) ? -1.0 : std::min(near, near_projections),
+                    why,
+                    kSettled * dt};
   };
   if (std::any_of(m.parameters().begin(), m.parameters().end(), moves_weights))
     return while_near(kNearest, kNearest, "a parameter changes masses or gravity");

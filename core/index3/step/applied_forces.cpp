@@ -54,7 +54,7 @@ Surroundings surroundings_at(const Mechanism& mechanism, const Workspace& w, con
   return {mechanism, w.placement.data(), w.joint.data(), w.coordinate.data(), inputs, time};
 }
 
-// ... of the elements that act over a step alone
+// Evaluates only the elements that act over a step, with coordinates unwrapped from w.reference.
 void evaluate_over_step(const Plan& plan, Workspace& w) {
   if (plan.loads_follow_coordinates) follow_coordinates(plan, w.reference, w);
   const Surroundings at = surroundings(plan, w);

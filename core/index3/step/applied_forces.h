@@ -10,7 +10,7 @@ namespace rigstep::index3 {
 // What force elements see of the iterate, with the inputs of take_inputs.
 Surroundings surroundings(const Plan& plan, const Workspace& w) noexcept;
 
-// Keeps the inputs of a step for force_tangent; before the first factorisation of the step.
+// Keeps the inputs of a step for surroundings() and for the elements that act over a step.
 void take_inputs(const Plan& plan, const Inputs& inputs, Workspace& w) noexcept;
 
 // w.coordinate: the followed joint coordinates, unwrapped from their values at the last instant.
@@ -21,15 +21,16 @@ void follow_coordinates(const Plan& plan, const std::vector<double>& last_coordi
 enum class ActingAt { instant, step };
 
 // w.evaluations: of every force element, from w.placement and w.joint at time t [s], after the joint coordinates are
-// followed. Before all that is below, of the same poses and velocities.
+// followed. Call it before apply_forces, follow_iterate, force_tangent and evaluate_rows whenever poses or velocities
+// have changed.
 void evaluate_elements(const Plan& plan, const Inputs& inputs, double t, const std::vector<double>& last_coordinate,
                        Workspace& w) noexcept;
 
 // Sums every load at time t [s] on the loaded bodies into w.Q. Leaves what each force element does in w.readings.
 void apply_forces(const Plan& plan, const Inputs& inputs, double t, ActingAt acting, Workspace& w) noexcept;
 
-// w.starts: what elements that act over a step keep of its begin, which they evaluate by themselves, from the poses and
-// velocities of the last instant in w.placement and w.joint.
+// w.starts: what elements that act over a step keep of its begin, from the poses and velocities of the last instant in
+// w.placement and w.joint. Evaluates these elements.
 void start_elements(const Plan& plan, Workspace& w) noexcept;
 
 // ... and of the iterate; before its tangent and its loads.

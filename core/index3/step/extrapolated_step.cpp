@@ -92,8 +92,6 @@ void extrapolated_step(const StepProblem& step, Extrapolation& extrapolation) no
   PartStatus& status = w.part_status[0];
   status = {};
   const auto eliminate = [&](bool eliminated) { status.failed = status.failed || !eliminated; };
-  take_inputs(plan, step.inputs, whole_step), take_inputs(plan, step.inputs, w);
-
   evaluate_drivers(plan, step.last, step.inputs, end, whole_step);
   eliminate(midpoint_step({plan, step.inputs, step.last.coordinate, end - half_dt, whole_step}, status.measures));
 

@@ -60,7 +60,7 @@ bool midpoint_step(const MidpointProblem& step, StepMeasures& measures) noexcept
   const StepArrays& a = step.w.arrays;
   std::fill_n(a.lambda, a.rows, 0.0);
   kernels.pass_midpoint(a, MidpointPass::predict);
-  if (!plan.depends_on_pose()) evaluate_elements(step), apply_loads(step);
+  if (!plan.depends_on_pose()) apply_loads(step);
   bool eliminated = find_middle(step, measures);
   kernels.pass_midpoint(a, MidpointPass::end_velocities);
   if (plan.depends_on_pose()) {

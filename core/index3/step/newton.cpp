@@ -83,9 +83,7 @@ void prepare_step(const StepProblem& step) noexcept {
     gather_last_instant(step.plan, step.w);
     start_elements(step.plan, step.w);
   }
-  if (step.plan.depends_on_pose()) return;
-  evaluate_elements(step);
-  apply_loads(step);
+  if (!step.plan.depends_on_pose()) apply_loads(step);
 }
 
 bool newton(const StepProblem& step, PartSweeps& sweeps, bool& serves_projections,

@@ -101,8 +101,8 @@ struct Workspace {
   std::vector<Vec6> J_fourth;         // (couplings)
   std::vector<double> Phi;            // (rows) position constraints [m] or [-]           (1)
 
-  // written by evaluate_elements, apply_forces, force_tangent; of the committed step where plan.shows_forces, else of
-  // its last iterate
+  // written by evaluate_elements (the first two by start_elements and replace_loads_over_step, too), apply_forces,
+  // force_tangent; of the committed step where plan.shows_forces, else of its last iterate
   std::vector<double> coordinate;                    // (followed coordinates) unwrapped [m] or [rad]
   ElementKinds::VectorsOf<EvaluatedOf> evaluations;  // (elements of each kind)
   std::vector<Vec6> Q;                               // (bodies) force [N] and torque [N m], world frame

@@ -7,7 +7,7 @@
 //   connectivity  what the plan must know of it; load time
 //   renew         brings the constants to other numbers of the element, where they follow from any; in the loop
 //   slopes_change whether it is stiffer or softer at the end of a step than at its begin; load time
-//   evaluate      what the three below have in common: once for each iterate
+//   evaluate      finds Stepped<Kind>::Evaluated, what all functions below it start from: once for each iterate
 //   apply         adds its loads, and tells what it does
 //   add_tangent   adds its own-body blocks of the tangent
 //   evaluate_rows its rows: see ElementRows
@@ -130,7 +130,7 @@ struct EvaluatedScalar {
   Coordinate x;
   ScalarEffort effort;
 
-  // of x.gradient x.gradient', over both bodies, in the tangent
+  // What it adds to the tangent is this times gradient gradient', over both bodies.
   double tangent(const TangentFactors& factors) const noexcept {
     return factors.stiffness * effort.stiffness + factors.damping * effort.damping;
   }
@@ -176,7 +176,7 @@ void add_own_blocks(const Kind& element, const Coordinate& x, double factor, con
   tangents.add(element.second, factor, x.second);
 }
 
-// ... as a row over both bodies
+// factor gradient gradient' as a row over both bodies.
 inline void set_row(const Coordinate& x, double factor, ElementRows rows) noexcept {
   const double root = std::sqrt(factor);
   rows[0][0] = root * x.first;
