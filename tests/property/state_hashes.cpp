@@ -57,7 +57,7 @@ struct Fingerprint {
 // Inputs of a step: between the values of a fixed table, each reached after 50 steps. Signals and what drivers
 // follow may be lengths or angles, so they stay small.
 Inputs table_inputs(const Mechanism& m, std::uint64_t step) {
-  static const std::vector<double> table = [] {
+  static const std::vector<double> kTable = [] {
     Random random(1);
     std::vector<double> values(97);
     for (double& value : values) value = random.uniform(-2.0, 2.0);
@@ -69,7 +69,7 @@ Inputs table_inputs(const Mechanism& m, std::uint64_t step) {
   Inputs u;
   u.count = static_cast<int>(m.input_channels().size());
   for (int k = 0; k < u.count; ++k) {
-    const double from = table[(row + 31U * k) % table.size()], to = table[(row + 1 + 31U * k) % table.size()];
+    const double from = kTable[(row + 31U * k) % kTable.size()], to = kTable[(row + 1 + 31U * k) % kTable.size()];
     u.value[k] = from + part * (to - from);
     const bool is_load = k < loads && m.inputs()[k].kind != Input::Kind::signal;
     if (!is_load) u.value[k] *= 0.02;
