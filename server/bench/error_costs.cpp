@@ -11,7 +11,7 @@
 #include "server/bench/step_costs.h"
 #include "server/live/session.h"
 #include "server/output/chart.h"
-#include "server/output/csv.h"
+#include "server/output/temporary_folder.h"
 #include "server/output/terminal.h"
 #include "server/output/text_file.h"
 
@@ -38,31 +38,13 @@ std::string time_constants(const ErrorCost& row) {
   return "its loops are closed by springs; each step has the time constant that errs least: " + chosen + " steps";
 }
 
-// Where the process of the other engines finds the reference.
-class ReferenceFile {
- public:
-  explicit ReferenceFile(const ReferenceMotion& motion) {
-    folder_ = (std::filesystem::temp_directory_path() / "rigstep_bench_XXXXXX").string();
-    if (mkdtemp(folder_.data()) == nullptr) throw FileError(folder_ + ": no temporary folder can be made there");
-    write_text(path(), to_json(motion).dump());
-  }
-  ReferenceFile(const ReferenceFile&) = delete;
-  ReferenceFile& operator=(const ReferenceFile&) = delete;
-  ~ReferenceFile() {
-    std::error_code error;
-    std::filesystem::remove_all(folder_, error);
-  }
-  std::string path() const { return folder_ + "/reference.json"; }
-
- private:
-  std::string folder_;
-};
-
 void peer_errors(const BenchRequest& request, const BenchMechanism& which, const ReferenceMotion& reference,
                  ErrorCosts& result) {
-  const ReferenceFile file(reference);
+  const TemporaryFolder folder;
+  const std::string file = folder.path() / "reference.json";
+  write_text(file, to_json(reference).dump());
   std::vector<std::string> arguments = peer_arguments("error", which, request.quick);
-  arguments.insert(arguments.end(), {"--reference", file.path()});
+  arguments.insert(arguments.end(), {"--reference", file});
   const std::optional<nlohmann::json> document = run_peers(request.peers, arguments);
   if (!document) {
     result.peers_problem = request.peers + " failed on " + which.name;

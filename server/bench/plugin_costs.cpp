@@ -9,8 +9,8 @@
 
 #include "server/fmu/export_fmu.h"
 #include "server/fmu/fmu_instance.h"
-#include "server/fmu/simulate_fmu.h"
 #include "server/live/session.h"
+#include "server/output/temporary_folder.h"
 #include "server/plugin/rigstep.h"
 
 namespace rigstep::server {

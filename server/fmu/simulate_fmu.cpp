@@ -1,7 +1,6 @@
 #include "server/fmu/simulate_fmu.h"
 
 #include <fmt/format.h>
-#include <stdlib.h>
 
 #include <algorithm>
 #include <chrono>
@@ -16,6 +15,7 @@
 #include "server/fmu/forms.h"
 #include "server/fmu/rules.h"
 #include "server/output/csv.h"
+#include "server/output/temporary_folder.h"
 #include "server/output/terminal.h"
 
 namespace rigstep::server {
@@ -104,22 +104,6 @@ std::optional<InputTable> table_of(const FmuRun& run, const Group& inputs) {
         fmt::format("--inputs: tables are for units with scalar inputs, {} at most", kMaxChannels));
   return InputTable(run.inputs, channels);
 }
-
-}  // namespace
-
-TemporaryFolder::TemporaryFolder() {
-  std::string pattern = (fs::temp_directory_path() / "rigstep_fmu_XXXXXX").string();
-  if (::mkdtemp(pattern.data()) == nullptr)
-    throw FileError(pattern + ": no folder can be made there: point TMPDIR to one that you may write to");
-  path_ = pattern;
-}
-
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code error;
-  fs::remove_all(path_, error);
-}
-
-namespace {
 
 // From its start to its stop time.
 void run_whole(const Fmu& fmu, const FmuRun& run, FmuRunResult& result) {

@@ -11,19 +11,6 @@
 
 namespace rigstep::server {
 
-// A folder of its own, with all that is in it removed at the end.
-class TemporaryFolder {
- public:
-  TemporaryFolder();  // throws FileError
-  ~TemporaryFolder();
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
-
 struct FmuRun {
   std::string inputs, output;                        // tables; empty: none. output: - is standard output
   double stop_time = 0.0, step_size = 0.0;           // [s]; 0: those of the description

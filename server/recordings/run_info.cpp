@@ -79,7 +79,7 @@ class Events {
     if (!text.empty()) text += ", ";
     const std::uint64_t in_tick = missed - waiting;
     if (!last_tick_.is_known) {
-      add_to(info_.missed_unplaced, in_tick, 0.0);
+      info_.missed_unplaced += in_tick;
       return text + "the tick before is not recorded";
     }
     const double late_us = last_tick_.late_us, step_us = last_tick_.step_us;
@@ -266,7 +266,7 @@ nlohmann::json RunInfo::json() const {
           {"missed_waiting", json_of(missed_waiting)},
           {"missed_in_step", json_of(missed_in_step)},
           {"missed_beside_step", json_of(missed_beside_step)},
-          {"missed_unplaced", missed_unplaced.deadlines},
+          {"missed_unplaced", missed_unplaced},
           {"not_converged_steps", not_converged},
           {"limited_input_steps", limited_inputs},
           {"lost_steps", lost_steps},
@@ -314,8 +314,7 @@ std::string RunInfo::text() const {
   tell(missed_waiting, "where the loop waited and woke up late");
   tell(missed_in_step, "in a step that took long");
   tell(missed_beside_step, "beside the step");
-  if (missed_unplaced.deadlines > 0)
-    out += line("", fmt::format("{} of them in a tick that is not recorded", missed_unplaced.deadlines));
+  if (missed_unplaced > 0) out += line("", fmt::format("{} of them in a tick that is not recorded", missed_unplaced));
   out += line("inputs were", fmt::format("absent in {} steps, stale in {}, limited in {}", steps_without_input,
                                          steps_with_stale_input, limited_inputs));
   out += line("converged", fmt::format("all steps but {}", not_converged));

@@ -33,7 +33,8 @@ struct RunInfo {
                 steps_with_stale_input = 0;
   // Of the missed deadlines: by a wait, where nothing but the machine delays the loop; by the step of the tick before;
   // by the rest of that tick; by a tick that is not recorded.
-  Misses missed_waiting, missed_in_step, missed_beside_step, missed_unplaced;
+  Misses missed_waiting, missed_in_step, missed_beside_step;
+  std::uint64_t missed_unplaced = 0;
   std::uint64_t steps_with_outputs = 0, full_states = 0, bytes = 0;
   std::vector<std::string> inputs, outputs, recorded_outputs;  // name [unit]
   std::vector<std::string> realtime;                           // what was granted and refused

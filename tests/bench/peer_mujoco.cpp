@@ -10,6 +10,7 @@
 #include <memory>
 #include <vector>
 
+#include "server/output/temporary_folder.h"
 #include "tests/bench/peer.h"
 
 namespace rigstep::bench {
@@ -27,9 +28,6 @@ class ModelFiles {
  public:
   ModelFiles(const Mechanism& m, double dt, double time_constant, const char* integrator)
       : m_(m), tree_(joint_tree(m)) {
-    std::string name = "/tmp/rigstep_bench_XXXXXX";
-    if (mkdtemp(name.data()) == nullptr) throw Unsupported("no temporary folder for its model");
-    folder_ = name;
     children_.resize(m.bodies().size());
     std::string xml = fmt::format(
         "<mujoco><compiler angle=\"radian\"/><option timestep=\"{:.17g}\" gravity=\"{}\" integrator=\"{}\">"
@@ -48,13 +46,7 @@ class ModelFiles {
                       numbers(j.point_in_body), time_constant * dt);
     std::ofstream(path()) << xml + "</equality>\n" + tendons() + servos(time_constant * dt) + "</mujoco>\n";
   }
-  ModelFiles(const ModelFiles&) = delete;
-  ModelFiles& operator=(const ModelFiles&) = delete;
-  ~ModelFiles() {
-    std::error_code error;
-    std::filesystem::remove_all(folder_, error);
-  }
-  std::string path() const { return folder_ + "/model.xml"; }
+  std::string path() const { return folder_.path() / "model.xml"; }
   const JointTree& tree() const { return tree_; }
   bool has_servos() const { return has_servos_; }
 
@@ -81,7 +73,7 @@ class ModelFiles {
       inside += body(child, further_file ? 1 : depth + 1);
     if (further_file && !inside.empty()) {
       const std::string name = fmt::format("below_b{}.xml", j.body);
-      std::ofstream(folder_ + "/" + name) << "<mujocoinclude>" + inside + "</mujocoinclude>\n";
+      std::ofstream(folder_.path() / name) << "<mujocoinclude>" + inside + "</mujocoinclude>\n";
       inside = "<include file=\"" + name + "\"/>\n";
     }
     return xml + inside + "</body>\n";
@@ -142,7 +134,7 @@ class ModelFiles {
   JointTree tree_;
   bool has_servos_ = false;
   std::vector<std::vector<std::size_t>> children_;
-  std::string folder_;
+  server::TemporaryFolder folder_;
 };
 
 struct Simulation {

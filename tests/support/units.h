@@ -13,6 +13,7 @@
 #include "server/fmu/export_fmu.h"
 #include "server/fmu/fmu_instance.h"
 #include "server/fmu/simulate_fmu.h"
+#include "server/output/temporary_folder.h"
 
 namespace rigstep::test {
 

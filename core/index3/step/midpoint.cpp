@@ -12,10 +12,6 @@ namespace {
 
 using Rows = AssemblySweep::Rows;
 
-void evaluate_elements(const MidpointProblem& step) noexcept {
-  evaluate_elements(step.plan, step.inputs, step.middle, step.last_coordinate, step.w);
-}
-
 void apply_loads(const MidpointProblem& step) noexcept { load_bodies(step.plan, step.inputs, step.middle, step.w); }
 
 // renew_tangent: asked for, and in the end, where force elements may ask, too, whether it is so
@@ -25,7 +21,7 @@ void evaluate_middle(const MidpointProblem& step, bool& renew_tangent) noexcept 
   if (!plan.depends_on_pose()) return;
   const StepSize& size = step.w.arrays.step;
   gather_poses(plan, step.w);
-  evaluate_elements(step);
+  evaluate_elements(plan, step.inputs, step.middle, step.last_coordinate, step.w);
   if (renew_tangent || plan.tangents.with_forces)  // size.dt: half the step
     renew_tangent = tangent_of_forces(plan, size.quarter_dt2, size.dt, step.w) || renew_tangent;
   constrain_general(plan, step.w, renew_tangent, Gaps::kept);

@@ -9,10 +9,6 @@ namespace rigstep::index3 {
 
 namespace {
 
-void evaluate_elements(const StepProblem& step) {
-  evaluate_elements(step.plan, step.inputs, step.end_time(), step.last.coordinate, step.w);
-}
-
 void apply_loads(const StepProblem& step) { load_bodies(step.plan, step.inputs, step.end_time(), step.w); }
 
 // In trees lambda is carried over from step to step. In loops it begins again with each step: at a singular pose some
@@ -34,7 +30,7 @@ bool evaluate_iterate(const StepProblem& step, PartSweeps& sweeps, int k, bool& 
   const auto evaluate = [&] {
     gather_poses(plan, w);
     if (k == plan.settings.iterations) return constrain_general(plan, w, true);
-    evaluate_elements(step);
+    evaluate_elements(plan, step.inputs, step.end_time(), step.last.coordinate, w);
     follow_iterate(plan, w);
     w.renews_tangent = is_asked_for;
     if (is_asked_for || plan.tangents.with_forces) {

@@ -45,6 +45,6 @@ TEST_CASE("run info: each missed deadline was lost in the wait, in a step or bes
   CHECK(info.missed_in_step.longest_us == doctest::Approx(2400.0));
   CHECK(info.missed_beside_step.deadlines == 1);
   CHECK(info.missed_beside_step.longest_us == doctest::Approx(1000.0 - 10.0 - 6.0));
-  CHECK(info.missed_unplaced.deadlines == 1);
+  CHECK(info.missed_unplaced == 1);
   CHECK(info.text().find("4 of them where the loop waited and woke up late, 3200 us at most") != std::string::npos);
 }
