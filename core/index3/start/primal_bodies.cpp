@@ -21,6 +21,8 @@ namespace {
 
 using Eigen::Index;
 using LongMatrix = Eigen::Matrix<long double, Eigen::Dynamic, Eigen::Dynamic>;
+using LongVector = Eigen::Matrix<long double, Eigen::Dynamic, 1>;
+using LongVec6 = Eigen::Matrix<long double, 6, 1>;
 using Eigen::VectorXd;
 
 constexpr int kLeastRowsOfPrimalBody = 18;  // fewer are eliminated as fast in the dual form
@@ -196,20 +198,38 @@ VectorXd project(const Plan& plan, const State& x, const VectorXd& twists) {
 VectorXd project_dense(const Plan& plan, const State& x, const VectorXd& twists) {
   Workspace w(plan);
   evaluate_state(plan, x, w);
-  LongMatrix J = LongMatrix::Zero(plan.rows(), twists.size()), J_M_inverse = J;
+  struct BlockOfRow {
+    int row;
+    LongVec6 J, J_M_inverse;
+  };
+  std::vector<std::vector<BlockOfRow>> blocks(plan.mechanism.bodies().size());
   for (int row = 0; row < plan.rows(); ++row)
-    for_each_block(plan, w, row, [&](int body, const Vec6& block) {
+    for_each_block(plan, w, row, [&](int body, const Vec6& J) {
       const Body& b = plan.mechanism.bodies()[body];
       const Mat3& A = w.placement[body].A;
       Vec6 y;
-      y << block.head<3>() / b.mass, A * b.inertia_b.inverse() * A.transpose() * block.tail<3>();
-      J.block<1, 6>(row, 6 * body) += block.transpose().cast<long double>();
-      J_M_inverse.block<1, 6>(row, 6 * body) += y.transpose().cast<long double>();
+      y << J.head<3>() / b.mass, A * b.inertia_b.inverse() * A.transpose() * J.tail<3>();
+      blocks[body].push_back({row, J.cast<long double>(), y.cast<long double>()});
     });
-  LongMatrix S = J_M_inverse * J.transpose();
-  for (int row = 0; row < plan.rows(); ++row) S(row, row) += plan.compliance[row];
-  const LongMatrix Lambda = S.partialPivLu().solve(J * twists.cast<long double>());
-  return twists - (J_M_inverse.transpose() * Lambda).cast<double>();
+  LongMatrix S = LongMatrix::Zero(plan.rows(), plan.rows());  // the lower half alone
+  LongVector lambda = LongVector::Zero(plan.rows());
+  for (int row = 0; row < plan.rows(); ++row) S(row, row) = plan.compliance[row];
+  for (std::size_t body = 0; body < blocks.size(); ++body) {
+    const LongVec6 twist = twists.segment<6>(static_cast<Index>(6 * body)).cast<long double>();
+    for (const BlockOfRow& one : blocks[body]) {
+      lambda[one.row] += one.J.dot(twist);
+      for (const BlockOfRow& other : blocks[body])
+        if (other.row <= one.row) S(one.row, other.row) += one.J_M_inverse.dot(other.J);
+    }
+  }
+  S.ldlt().solveInPlace(lambda);
+  VectorXd result = twists;
+  for (std::size_t body = 0; body < blocks.size(); ++body) {
+    LongVec6 change = LongVec6::Zero();
+    for (const BlockOfRow& one : blocks[body]) change += one.J_M_inverse * lambda[one.row];
+    result.segment<6>(static_cast<Index>(6 * body)) -= change.cast<double>();
+  }
+  return result;
 }
 
 }  // namespace
