@@ -46,7 +46,7 @@ constexpr Study kStudies[] = {
 
 struct StudyOptions {
   std::string output;
-  bool quick = false, json = false;
+  bool quick = false, brief_times = false, json = false;
 };
 
 void make_folder(const std::string& path) {
@@ -56,11 +56,12 @@ void make_folder(const std::string& path) {
     throw FileError(path + ": cannot be made: " + error.message() + ": choose another --output");
 }
 
-StudyResult perform(const Study& which, const std::string& folder, bool quick,
+StudyResult perform(const Study& which, const std::string& folder, const StudyOptions& options,
                     const std::function<void(double)>& progress) {
   make_folder(folder);
   StudyRequest study;
-  study.quick = quick;
+  study.quick = options.quick;
+  study.brief_times = options.quick || options.brief_times;
   study.folder = folder;
   study.mechanism_file = [](const std::string& name) { return shipped_file("mechanisms/" + name + ".textproto"); };
   study.progress = [&progress](double done) {
@@ -110,7 +111,7 @@ ReportOrigin origin_of(std::time_t begin, const std::string& load_before, bool q
 
 void run_one(const Study& which, const StudyOptions& options) {
   Progress progress(fmt::format("study {}", which.name), 1.0);
-  const StudyResult result = perform(which, options.output, options.quick, [&](double done) { progress.at(done); });
+  const StudyResult result = perform(which, options.output, options, [&](double done) { progress.at(done); });
   if (options.json) {
     const nlohmann::json json = {{"schema", 1}, {"output", options.output}, {"findings", to_json(result.found)}};
     print_json(json);
@@ -128,7 +129,7 @@ void run_all(const StudyOptions& options) {
   std::vector<StudyResult> results;
   double before = 0.0;
   for (const Study& study : kStudies) {
-    results.push_back(perform(study, options.output + "/" + study.name, options.quick,
+    results.push_back(perform(study, options.output + "/" + study.name, options,
                               [&](double done) { progress.at(before + study.share * done); }));
     before += study.share;
   }
@@ -172,6 +173,8 @@ CLI::App* add(CLI::App& command, const std::string& name, const char* descriptio
   sub->add_option("--output", own.output, "Folder for tables (CSV), figures (SVG) and the page that compares")
       ->capture_default_str();
   sub->add_flag("--quick", own.quick, quick);
+  sub->add_flag("--brief-times", own.brief_times,
+                "Measure times briefly: for who needs the other results, which are those of a whole run");
   sub->add_flag("--json", own.json, "Print what agrees as JSON");
   sub->footer(
       fmt::format("Examples:\n"

@@ -192,9 +192,8 @@ StudyPart study_complement(const StudyRequest& study) {
   StudyPart part = complement_findings(results);
   part.figures = write_figures(results, study.folder);
   part.text = sections(results);
-  const std::string quick =
-      study.quick ? "**A quick run: 0.2 s, two tolerances, one run each; times and drift say little.**\n\n" : "";
-  write_text(study.folder / "complement.md", page_of(kComplementIntroduction + quick, part));
+  const char* quick = "**A quick run: 0.2 s, two tolerances, one run each; times and drift say little.**";
+  write_text(study.folder / "complement.md", page_of(study, kComplementIntroduction, quick, part));
   return part;
 }
 

@@ -187,9 +187,8 @@ StudyPart study_hamiltonian(const StudyRequest& study) {
                   std::count_if(cases.begin(), cases.end(),
                                 [](const PaperCase& c) { return hdca_keeps_energy_better(c.accuracy[kAccuracy]); }))};
   part.add(hamiltonian_costs(study, cases));
-  const std::string quick =
-      study.quick ? "**A quick run: 1 s and few tolerances; growth and counts say little.**\n\n" : "";
-  write_text(study.folder / "hamiltonian.md", page_of(kHamiltonianIntroduction + quick, part));
+  const char* quick = "**A quick run: 1 s and few tolerances; growth and counts say little.**";
+  write_text(study.folder / "hamiltonian.md", page_of(study, kHamiltonianIntroduction, quick, part));
   return part;
 }
 

@@ -58,7 +58,7 @@ void time_evaluations(const StudyRequest& study, PaperCase& c) {
   const std::function<void()> evaluate[2] = {offline::hamiltonian_dca_evaluation(scenario),
                                              offline::featherstone_dca_evaluation(scenario)};
   std::vector<double> us[2];
-  for (int k = 0; k < (study.quick ? 100 : 4000); ++k)
+  for (int k = 0; k < (study.brief_times ? 100 : 4000); ++k)
     for (int form = 0; form < 2; ++form) {
       const auto begin = Clock::now();
       evaluate[form]();

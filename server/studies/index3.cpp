@@ -39,9 +39,8 @@ StudyPart study_index3(const StudyRequest& study) {
     all.add(part.perform(own));
     before += part.share;
   }
-  const std::string quick =
-      study.quick ? "**A quick run: short simulations, few sizes; it only shows that it works.**\n\n" : "";
-  write_text(study.folder / "index3.md", page_of(kIndex3Introduction + quick, all));
+  const char* quick = "**A quick run: short simulations, few sizes; it only shows that it works.**";
+  write_text(study.folder / "index3.md", page_of(study, kIndex3Introduction, quick, all));
   return all;
 }
 

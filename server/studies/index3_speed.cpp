@@ -54,11 +54,11 @@ struct SpeedSample {
 void measure_times(const StudyRequest& study, const Mechanism& m, const std::vector<int>& threads,
                    SpeedSample& sample) {
   TimingProtocol protocol = quick_protocol();
-  protocol.budget = study.quick ? 0.01 : 0.1;
+  protocol.budget = study.brief_times ? 0.01 : 0.1;
   const std::size_t count = threads.size();
   std::size_t bytes = 0;
   std::vector<std::vector<double>> printed(count), stepper(count);
-  for (int round = 0; round < (study.quick ? 1 : kRounds); ++round)
+  for (int round = 0; round < (study.brief_times ? 1 : kRounds); ++round)
     for (std::size_t t = 0; t < count; ++t) {
       const StepTimes times = time_steps(timed_literal(m, kStepLength, false, &bytes, threads[t]), protocol);
       printed[t].push_back(times.median);
@@ -80,7 +80,7 @@ offline::LiteralPhases measure_phases(const StudyRequest& study, const Mechanism
   settings.refactorise_for_projections = false;
   settings.measure_phases = true;
   offline::LiteralStepper stepper(m, settings);
-  const int steps = study.quick ? 20 : std::max(50, 20000 / static_cast<int>(m.bodies().size()));
+  const int steps = study.brief_times ? 20 : std::max(50, 20000 / static_cast<int>(m.bodies().size()));
   for (int k = 0; k < steps; ++k) stepper.step();
   return stepper.phases();
 }

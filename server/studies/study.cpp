@@ -27,8 +27,14 @@ void StudyPart::add(StudyPart part) {
   text += part.text;
 }
 
-std::string page_of(const std::string& introduction, const StudyPart& study) {
-  std::string text = introduction + "## What was found\n\n";
+std::string page_of(const StudyRequest& request, const std::string& introduction, const std::string& quick,
+                    const StudyPart& study) {
+  std::string text = introduction;
+  if (request.quick)
+    text += quick + "\n\n";
+  else if (request.brief_times)
+    text += "**Times were measured briefly: they say little.**\n\n";
+  text += "## What was found\n\n";
   for (const std::string& sentence : study.summary) text += "- " + sentence + "\n";
   text +=
       "\n## The paper's claims\n\n| the paper | counts as agreement | ours | agrees | why not "

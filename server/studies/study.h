@@ -15,6 +15,7 @@ inline constexpr double kSmallest = 1e-17;  // what a logarithmic axis shows as 
 
 struct StudyRequest {
   bool quick = false;                                                  // shows that it works, in seconds
+  bool brief_times = false;                                            // times are measured briefly, and say little
   std::filesystem::path folder;                                        // of the results; exists
   std::function<std::string(const std::string& name)> mechanism_file;  // path of a mechanism that comes with Rigstep
   std::function<void(double done)> progress;                           // 0 to 1; may throw to stop
@@ -64,7 +65,9 @@ struct StudyPart {
   void add(StudyPart part);
 };
 
-// The page: title and introduction, what was found, the paper's claims, the text and the figures.
-std::string page_of(const std::string& introduction, const StudyPart& study);
+// The page: title and introduction, what was found, the paper's claims, the text and the figures. A quick run is told
+// with `quick`.
+std::string page_of(const StudyRequest& request, const std::string& introduction, const std::string& quick,
+                    const StudyPart& study);
 
 }  // namespace rigstep::server

@@ -253,8 +253,8 @@ StudyPart study_tree(const StudyRequest& study) {
   StudyPart part = tree_findings(study, samples, selection, pipelayer);
   part.figures = std::move(figures);
   part.text = sections(samples, pipelayer);
-  const std::string quick = study.quick ? "**A quick run: few sizes, short measurements; times say little.**\n\n" : "";
-  write_text(study.folder / "tree.md", page_of(kTreeIntroduction + quick, part));
+  const char* quick = "**A quick run: few sizes, short measurements; times say little.**";
+  write_text(study.folder / "tree.md", page_of(study, kTreeIntroduction, quick, part));
   return part;
 }
 

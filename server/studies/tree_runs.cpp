@@ -98,7 +98,7 @@ std::vector<TreeSample> measure_trees(const StudyRequest& study, const std::func
   for (std::size_t s = 0; s < kStructureCount; ++s)
     for (int n = 1; n <= kHinges; ++n)
       for (const int bodies : tree_sizes(study)) {
-        samples.push_back(measure(s, n, bodies, study.quick ? 0.002 : 0.05));
+        samples.push_back(measure(s, n, bodies, study.brief_times ? 0.002 : 0.05));
         tell();
       }
   return samples;
