@@ -17,12 +17,12 @@ namespace rigstep::plugin {
 namespace {
 
 // What stands before parameters and instance in saved bytes.
-struct SavedHeader {
+struct UnitHeader {
   char magic[8];
   std::uint32_t phase, has_stop_time;
   double start_time, stop_time;
 };
-constexpr char kMagic[8] = {'R', 'I', 'G', 'U', 'N', 'I', 'T', '1'};
+constexpr char kUnitMagic[8] = {'R', 'I', 'G', 'U', 'N', 'I', 'T', '1'};
 
 index3::Settings settings_of(const config::RigConfig& rig) {
   index3::Settings settings;
@@ -349,8 +349,8 @@ Status Unit::step(double time, double size, bool& early_return, double& last_tim
 }
 
 std::vector<std::byte> Unit::save() const {
-  SavedHeader header{{}, phase_, has_stop_time_, start_time_, stop_time_};
-  std::memcpy(header.magic, kMagic, sizeof kMagic);
+  UnitHeader header{{}, phase_, has_stop_time_, start_time_, stop_time_};
+  std::memcpy(header.magic, kUnitMagic, sizeof kUnitMagic);
   const std::size_t parameters = sizeof(double) * asked_.size();
   std::vector<std::byte> bytes(sizeof header + parameters + instance_->saved_size());
   std::memcpy(bytes.data(), &header, sizeof header);
@@ -360,13 +360,13 @@ std::vector<std::byte> Unit::save() const {
 }
 
 Status Unit::restore(const std::vector<std::byte>& bytes) noexcept {
-  SavedHeader header{};
+  UnitHeader header{};
   std::vector<double> asked(asked_.size());
   const std::size_t parameters = sizeof(double) * asked.size();
   const bool fits = bytes.size() == sizeof header + parameters + instance_->saved_size();
   if (fits) std::memcpy(&header, bytes.data(), sizeof header);
   const bool has_phase = (header.phase & kAnyPhase) == header.phase && std::popcount(header.phase) == 1;
-  if (!fits || !has_phase || std::memcmp(header.magic, kMagic, sizeof kMagic) != 0 ||
+  if (!fits || !has_phase || std::memcmp(header.magic, kUnitMagic, sizeof kUnitMagic) != 0 ||
       !std::isfinite(header.start_time) || std::isnan(header.stop_time)) {
     tell(Status::error, "these bytes are no state of this unit, or damaged: keep what was saved by it");
     return Status::error;
