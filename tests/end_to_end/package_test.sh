@@ -22,15 +22,24 @@ runs_deadline_loop() {
   expect 0 "$1/deadline_loop" "$four_bar" && says out '^wake-up: median' && says out '^step: median'
 }
 
-# --- headers: each alone, and none that shows what is inside
+# --- headers: each alone, and none that shows what is inside. Eigen takes seconds each time, so core/mechanism/types.h,
+# which brings it, is compiled once, for those that include it themselves or through another header.
 (cd "$include" && find . -name '*.h' | sed 's#^\./##' | sort) >headers
 [[ $(wc -l <headers) -ge 15 ]] || fail "few headers: $(tr '\n' ' ' <headers)"
-while read -r header; do
-  echo "#include \"$header\"" >"alone_${header//\//_}.cpp"
-done <headers
+types=core/mechanism/types.h
+mkdir precompiled
+echo "#include \"$types\"" >precompiled/types.h
 # shellcheck disable=SC2046,SC2086
-printf '%s\n' alone_*.cpp | xargs -P 2 -n 6 "$compiler" -std=c++20 $warnings -fsyntax-only -I"$include" $(flags --cflags eigen3) >out 2>err ||
-  fail "a header does not compile alone"
+compile_alone() { "$compiler" -std=c++20 $warnings -I"$PWD/precompiled" -I"$include" $(flags --cflags eigen3) "$@"; }
+compile_alone -x c++-header precompiled/types.h -o precompiled/types.h.gch >out 2>err || fail "$types does not compile alone"
+while read -r header; do
+  echo "#include \"$header\"" >alone.cpp
+  # what it includes of ours; nothing else is there to be found
+  "$compiler" -std=c++20 -MM -MG -nostdinc -nostdinc++ -I"$include" alone.cpp >out 2>err || fail "$header: $(cat err)"
+  brings=()
+  [[ $header != "$types" ]] && grep -q "/$types" out && brings=(-include types.h)
+  compile_alone "${brings[@]}" -fsyntax-only alone.cpp >out 2>err || fail "$header does not compile alone"
+done <headers
 grep -rnE '<(pthread|sched|omp|google/.*|sodium|asio.*)(\.h|\.hpp)?>|class (Plan|Workspace)|struct (Plan|Workspace)' "$include" >out &&
   fail "headers show what is inside"
 
