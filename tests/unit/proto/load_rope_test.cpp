@@ -54,7 +54,8 @@ TEST_CASE("every number of a rope is part of the mechanism's id") {
                                     {"damping: 10", "damping: 11"},
                                     {"  pay_out_input: \"winch\"\n", ""}};
   for (const auto& [from, to] : changes) {
-    CAPTURE(to);
+    const char* change = to;
+    CAPTURE(change);
     CHECK(parse_mechanism(test::replaced(kRopes, from, to), "m").mechanism.id() != good);
   }
 }

@@ -56,7 +56,8 @@ TEST_CASE("every number of a stop is part of the mechanism's id") {
       {"stiffness: 1e6", "stiffness: 2e6"},     {"damping: 0.5", "damping: 1"},
       {"coefficient: 0.5", "coefficient: 0.6"}, {"second_point { x: 2 }", "second_point { x: 3 }"}};
   for (const auto& [from, to] : changes) {
-    CAPTURE(to);
+    const char* change = to;
+    CAPTURE(change);
     CHECK(parse_mechanism(test::replaced(kStops, from, to), "m").mechanism.id() != good);
   }
 }

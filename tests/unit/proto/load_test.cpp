@@ -327,7 +327,8 @@ TEST_CASE("without a word about it a rig that falls silent is ramped to safe wit
         std::tuple("input { channel: \"c\" max_age_steps: 5000 ramp_steps: 7 }", 250u, 5007u),
         std::tuple("input { channel: \"c\" max_age_steps: 4294967295 }", 250u, 4294967295u)}) {
     const RigConfig rig = parse_rig(m + text, "r");
-    CAPTURE(text);
+    const std::string rig_text = text;
+    CAPTURE(rig_text);
     CHECK(rig.stale_rule == StaleRule::ramp);
     CHECK(rig.ramp_steps == ramp);
     CHECK(rig.fault_after_steps == fault);

@@ -153,7 +153,8 @@ TEST_CASE("every floating-point field of both files has its dimension, and no pl
     const bool is_vector = parent != nullptr && parent->message_type()->name() == "Vector";
     const pb::FieldDescriptor& of = is_vector ? *parent : *field;
     const std::string name = of.containing_type()->name() + "." + of.name();
-    CAPTURE(field->full_name());
+    const std::string& field_name = field->full_name();
+    CAPTURE(field_name);
     CAPTURE(name);
     const std::string dimension = dimension_of(*field, parent, 0);
     CHECK(dimension.empty() == kPlain.contains(name));

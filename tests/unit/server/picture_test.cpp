@@ -100,7 +100,8 @@ TEST_CASE("meshes are read from STL, OBJ and glTF, all the same triangle") {
                                       {"b.stl", stl},
                                       {"c.obj", kTriangle},
                                       {"d.gltf", gltf}}) {
-    CAPTURE(name);
+    const std::string& file = name;
+    CAPTURE(file);
     const TriangleMesh mesh = read_mesh(file_with(name, content));
     REQUIRE(mesh.triangles.size() == 1);
     CHECK(mesh.vertices[mesh.triangles[0][1]].isApprox(Eigen::Vector3f(1, 0, 0)));
