@@ -44,9 +44,9 @@ MatrixXd zero_eigenvalue(const MatrixXd& Phi_q) {
   return columns_of_small(modes.vectors, modes.values);        // (3.15)
 }
 
-MatrixXd schur(const MatrixXd& Phi_q) {
-  const Eigen::RealSchur<MatrixXd> decomposed(Phi_q.transpose() * Phi_q);          // (3.16)
-  return columns_of_small(decomposed.matrixU(), decomposed.matrixT().diagonal());  // (3.19)
+MatrixXd schur_decomposition(const MatrixXd& Phi_q) {
+  const Schur decomposed = schur(Phi_q.transpose() * Phi_q);       // (3.16)
+  return columns_of_small(decomposed.U, decomposed.T.diagonal());  // (3.19)
 }
 
 MatrixXd putd_householder(const MatrixXd& Phi_q, const Selection& chosen) {
@@ -171,7 +171,7 @@ MatrixXd projection(Complement method, const MatrixXd& Phi_q, const Selection& c
     case Complement::zero_eigenvalue:
       return zero_eigenvalue(Phi_q);
     case Complement::schur:
-      return schur(Phi_q);
+      return schur_decomposition(Phi_q);
     case Complement::putd_householder:
       return putd_householder(Phi_q, chosen);
     case Complement::putd_gauss:
