@@ -28,7 +28,8 @@ Index rank_of(const MatrixXd& A) {
 MatrixXd columns_of_small(const MatrixXd& vectors, const VectorXd& eigenvalues) {
   std::vector<Index> small;
   for (Index k = 0; k < eigenvalues.size(); ++k)
-    if (std::abs(eigenvalues[k]) <= kRank * kRank * eigenvalues.cwiseAbs().maxCoeff()) small.push_back(k);
+    if (!(std::abs(eigenvalues[k]) > kRank * kRank * eigenvalues.cwiseAbs().maxCoeff()))  // also what is no number
+      small.push_back(k);
   return vectors(Eigen::all, small);
 }
 

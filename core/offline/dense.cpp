@@ -22,6 +22,9 @@ namespace rigstep::offline {
 
 namespace {
 
+constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
+constexpr int kNotFinite = -1;  // status: LAPACK ends the program over some of such matrices
+
 // call(work, its size), which asks for a size where it is -1
 template <class Call>
 void with_work(const Call& call) {
@@ -51,28 +54,35 @@ Eigen::VectorXd eigenvalues(const Eigen::MatrixXd& symmetric) {
 
 LeftSingularVectors left_singular_vectors(const Eigen::MatrixXd& A, double threshold) {
   const int rows = static_cast<int>(A.rows()), columns = static_cast<int>(A.cols()), least = std::min(rows, columns);
+  if (least == 0) return {Eigen::MatrixXd::Identity(rows, rows), 0};
   Eigen::MatrixXd copy = A, U(rows, rows), V_transposed(columns, columns);
   Eigen::VectorXd values(least);
   std::vector<int> integers(8 * static_cast<std::size_t>(least));
-  int status = 0;
-  with_work([&](double* work, int size) {
-    dgesdd_("A", &rows, &columns, copy.data(), &rows, values.data(), U.data(), &rows, V_transposed.data(), &columns,
-            work, &size, integers.data(), &status, 1);
-  });
-  if (status != 0) return {Eigen::MatrixXd::Constant(rows, rows, std::numeric_limits<double>::quiet_NaN()), 0};
+  int status = A.allFinite() ? 0 : kNotFinite;
+  if (status == 0)
+    with_work([&](double* work, int size) {
+      dgesdd_("A", &rows, &columns, copy.data(), &rows, values.data(), U.data(), &rows, V_transposed.data(), &columns,
+              work, &size, integers.data(), &status, 1);
+    });
+  if (status != 0) return {Eigen::MatrixXd::Constant(rows, rows, kNotANumber), 0};
   return {U, static_cast<int>((values.array() > threshold * values.maxCoeff()).count())};
 }
 
 Schur schur(const Eigen::MatrixXd& square) {
   const int size = static_cast<int>(square.rows());
   Eigen::MatrixXd T = square, U(size, size);
+  if (size == 0) return {T, U};
   Eigen::VectorXd real(size), imaginary(size);
-  int chosen = 0, status = 0;
-  with_work([&](double* work, int work_size) {
-    dgees_("V", "N", nullptr, &size, T.data(), &size, &chosen, real.data(), imaginary.data(), U.data(), &size, work,
-           &work_size, nullptr, &status, 1, 1);
-  });
-  if (status != 0) T.setConstant(std::numeric_limits<double>::quiet_NaN());
+  int chosen = 0, status = square.allFinite() ? 0 : kNotFinite;
+  if (status == 0)
+    with_work([&](double* work, int work_size) {
+      dgees_("V", "N", nullptr, &size, T.data(), &size, &chosen, real.data(), imaginary.data(), U.data(), &size, work,
+             &work_size, nullptr, &status, 1, 1);
+    });
+  if (status != 0) {
+    T.setConstant(kNotANumber);
+    U.setConstant(kNotANumber);
+  }
   return {T, U};
 }
 

@@ -23,14 +23,15 @@ struct LeftSingularVectors {
   Eigen::MatrixXd vectors;  // orthonormal, in columns: those of large singular values first; as many as A has rows
   int rank = 0;             // of A
 };
-// Singular values below `threshold` times the largest count as zero. Not a number where the decomposition fails.
+// Singular values below `threshold` times the largest count as zero. Vectors are not a number where A is not finite or
+// the iteration fails.
 LeftSingularVectors left_singular_vectors(const Eigen::MatrixXd& A, double threshold);
 
 struct Schur {
   Eigen::MatrixXd T;  // upper triangular but for blocks of 2 on the diagonal; diagonal where A is symmetric
   Eigen::MatrixXd U;  // orthonormal: A = U T U'
 };
-// Not a number where the iteration fails.
+// T and U are not a number where A is not finite or the iteration fails.
 Schur schur(const Eigen::MatrixXd& square);
 
 }  // namespace rigstep::offline

@@ -49,6 +49,8 @@ struct StudyOptions {
   bool quick = false, brief_times = false, json = false;
 };
 
+bool times_are_brief(const StudyOptions& options) { return options.quick || options.brief_times; }
+
 void make_folder(const std::string& path) {
   std::error_code error;
   fs::create_directories(path, error);
@@ -61,7 +63,7 @@ StudyResult perform(const Study& which, const std::string& folder, const StudyOp
   make_folder(folder);
   StudyRequest study;
   study.quick = options.quick;
-  study.brief_times = options.quick || options.brief_times;
+  study.brief_times = times_are_brief(options);
   study.folder = folder;
   study.mechanism_file = [](const std::string& name) { return shipped_file("mechanisms/" + name + ".textproto"); };
   study.progress = [&progress](double done) {
@@ -97,7 +99,7 @@ std::string load_now() {
   return getloadavg(&load, 1) == 1 ? fmt::format("{:.1f}", load) : "unknown";
 }
 
-ReportOrigin origin_of(std::time_t begin, const std::string& load_before, bool quick) {
+ReportOrigin origin_of(std::time_t begin, const std::string& load_before, const StudyOptions& options) {
   char date[32];
   std::tm utc{};
   gmtime_r(&begin, &utc);
@@ -106,14 +108,18 @@ ReportOrigin origin_of(std::time_t begin, const std::string& load_before, bool q
           fmt::format("Measured {}, in {:.0f} minutes", date, std::difftime(std::time(nullptr), begin) / 60.0),
           build_fingerprint(),
           fmt::format("Load of the machine {} before, {} after (1 is this program's own)", load_before, load_now()),
-          quick};
+          options.quick,
+          options.brief_times};
 }
 
 void run_one(const Study& which, const StudyOptions& options) {
   Progress progress(fmt::format("study {}", which.name), 1.0);
   const StudyResult result = perform(which, options.output, options, [&](double done) { progress.at(done); });
   if (options.json) {
-    const nlohmann::json json = {{"schema", 1}, {"output", options.output}, {"findings", to_json(result.found)}};
+    const nlohmann::json json = {{"schema", 1},
+                                 {"output", options.output},
+                                 {"brief_times", times_are_brief(options)},
+                                 {"findings", to_json(result.found)}};
     print_json(json);
     return;
   }
@@ -134,9 +140,10 @@ void run_all(const StudyOptions& options) {
     before += study.share;
   }
   const std::string report = options.output + "/report.html";
-  write_text(report, html_report(origin_of(begin, load, options.quick), results));
+  write_text(report, html_report(origin_of(begin, load, options), results));
   if (options.json) {
-    nlohmann::json json = {{"schema", 1}, {"output", options.output}, {"report", report}};
+    nlohmann::json json = {
+        {"schema", 1}, {"output", options.output}, {"brief_times", times_are_brief(options)}, {"report", report}};
     for (const StudyResult& result : results)
       json["studies"].push_back({{"name", result.name}, {"findings", to_json(result.found)}});
     print_json(json);
@@ -173,8 +180,7 @@ CLI::App* add(CLI::App& command, const std::string& name, const char* descriptio
   sub->add_option("--output", own.output, "Folder for tables (CSV), figures (SVG) and the page that compares")
       ->capture_default_str();
   sub->add_flag("--quick", own.quick, quick);
-  sub->add_flag("--brief-times", own.brief_times,
-                "Measure times briefly: for who needs the other results, which are those of a whole run");
+  sub->add_flag("--brief-times", own.brief_times, "Measure times briefly. All other results are those of a whole run");
   sub->add_flag("--json", own.json, "Print what agrees as JSON");
   sub->footer(
       fmt::format("Examples:\n"

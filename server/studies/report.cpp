@@ -41,6 +41,8 @@ constexpr const char* kQuick =
     "<p><strong>A quick run: short simulations, few sizes and tolerances. It shows that the studies work; its numbers "
     "are not to be cited.</strong></p>\n";
 
+constexpr const char* kBriefTimes = "<p><strong>Times were measured briefly. They are not to be cited.</strong></p>\n";
+
 std::string read_text(const std::filesystem::path& path) {
   std::ifstream file(path);
   std::ostringstream text;
@@ -197,6 +199,7 @@ std::string html_report(const ReportOrigin& origin, std::span<const StudyResult>
   std::string made;
   for (const std::string* sentence : {&origin.date, &origin.machine, &origin.version, &origin.load})
     made += inline_html(*sentence) + ". ";
+  const char* first = origin.quick ? kQuick : origin.brief_times ? kBriefTimes : "";
   return fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" "
       "content=\"width=device-width\">\n<title>Rigstep: the papers' experiments done "
@@ -208,7 +211,7 @@ std::string html_report(const ReportOrigin& origin, std::span<const StudyResult>
       "little.</p>\n"
       "<table>\n<tr><th>study</th><th>claims</th><th>yes</th><th>no, with a reason</th><th>open</th></tr>\n{}</table>\n"
       "<nav>\n<h2>Contents</h2>\n<ul>\n{}</ul>\n</nav>\n{}</body>\n</html>\n",
-      kStyle, made, origin.quick ? kQuick : "", found, counts, contents, pages);
+      kStyle, made, first, found, counts, contents, pages);
 }
 
 }  // namespace rigstep::server

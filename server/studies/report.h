@@ -19,7 +19,8 @@ struct StudyResult {
 // Where, when and by what the studies were made, a sentence each; without it times are no measurement.
 struct ReportOrigin {
   std::string machine, date, version, load;
-  bool quick = false;  // said first: its numbers are none to cite
+  bool quick = false;        // said first: its numbers are none to cite
+  bool brief_times = false;  // said first: its times are none to cite
 };
 
 // Begins with what was found. Throws FileError for a page or a figure that is not there.

@@ -65,8 +65,8 @@ struct StudyPart {
   void add(StudyPart part);
 };
 
-// The page: title and introduction, what was found, the paper's claims, the text and the figures. A quick run is told
-// with `quick`.
+// The page: title and introduction, what was found, the paper's claims, the text and the figures. quick: what the page
+// of a quick run says first.
 std::string page_of(const StudyRequest& request, const std::string& introduction, const std::string& quick,
                     const StudyPart& study);
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# What is certain of two papers, in full runs of their studies but for their times. figures_test.sh has all studies,
-# quick.
+# Runs two studies in full, with brief times, and checks what is certain of them. figures_test.sh has all studies, quick.
 source "$(dirname "$0")/lib.sh"
 
 # holds NAME CLAIMS: the study ends, the claims that begin so agree, and whatever does not agree has a reason
 holds() {
   timeout 250 "$RIGSTEP" study "$1" --brief-times --json --output study >out 2>err </dev/null || fail "study $1 ended with $?"
+  assert_json out "d['brief_times']"
   assert_json out "all(any(f['claim'].startswith(claim) and f['agrees'] for f in d['findings']) for claim in ($2))"
   assert_json out "all(bool(f['reason']) != f['agrees'] for f in d['findings'])"
 }

@@ -208,7 +208,9 @@ Errors sweep_errors(const Mechanism& m, MergeOrder order, unsigned seed, bool co
   // in extended precision: in double it would be less accurate than the sweep
   const LongMatrix J = d.J.cast<long double>(), M_inverse = d.M_inverse.cast<long double>();
   const LongMatrix b = J * bias.cast<long double>() + rhs.cast<long double>();
-  const LongMatrix solved = dual_matrix(d, J, M_inverse).ldlt().solve(b);
+  const LongMatrix S = dual_matrix(d, J, M_inverse);
+  REQUIRE((S - S.transpose()).norm() < 1e-12L * S.norm());
+  const LongMatrix solved = S.ldlt().solve(b);
   const VectorXd want = solved.cast<double>();
   const VectorXd want_motion =
       (bias.cast<long double>() - M_inverse * LongMatrix(J.transpose() * solved)).cast<double>();

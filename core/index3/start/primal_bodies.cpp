@@ -23,6 +23,7 @@ using Eigen::Index;
 using LongMatrix = Eigen::Matrix<long double, Eigen::Dynamic, Eigen::Dynamic>;
 using LongVector = Eigen::Matrix<long double, Eigen::Dynamic, 1>;
 using LongVec6 = Eigen::Matrix<long double, 6, 1>;
+using LongMat3 = Eigen::Matrix<long double, 3, 3>;
 using Eigen::VectorXd;
 
 constexpr int kLeastRowsOfPrimalBody = 18;  // fewer are eliminated as fast in the dual form
@@ -207,11 +208,14 @@ VectorXd project_dense(const Plan& plan, const State& x, const VectorXd& twists)
     for_each_block(plan, w, row, [&](int body, const Vec6& J) {
       const Body& b = plan.mechanism.bodies()[body];
       const Mat3& A = w.placement[body].A;
-      Vec6 y;
-      y << J.head<3>() / b.mass, A * b.inertia_b.inverse() * A.transpose() * J.tail<3>();
-      blocks[body].push_back({row, J.cast<long double>(), y.cast<long double>()});
+      const Mat3 rounded = A * b.inertia_b.inverse() * A.transpose();
+      const LongMat3 inverse = (0.5 * (rounded + rounded.transpose())).cast<long double>();  // exactly symmetric
+      const LongVec6 row_J = J.cast<long double>();
+      LongVec6 y;
+      y << row_J.head<3>() / static_cast<long double>(b.mass), inverse * row_J.tail<3>();
+      blocks[body].push_back({row, row_J, y});
     });
-  LongMatrix S = LongMatrix::Zero(plan.rows(), plan.rows());  // the lower half alone
+  LongMatrix S = LongMatrix::Zero(plan.rows(), plan.rows());  // only the lower half is filled
   LongVector lambda = LongVector::Zero(plan.rows());
   for (int row = 0; row < plan.rows(); ++row) S(row, row) = plan.compliance[row];
   for (std::size_t body = 0; body < blocks.size(); ++body) {
