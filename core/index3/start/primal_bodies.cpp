@@ -206,20 +206,18 @@ VectorXd project_dense(const Plan& plan, const State& x, const VectorXd& twists)
   std::vector<std::vector<BlockOfRow>> blocks(plan.mechanism.bodies().size());
   for (int row = 0; row < plan.rows(); ++row)
     for_each_block(plan, w, row, [&](int body, const Vec6& J) {
-      const Body& b = plan.mechanism.bodies()[body];
-      const Mat3& A = w.placement[body].A;
-      const Mat3 rounded = A * b.inertia_b.inverse() * A.transpose();
-      const LongMat3 inverse = (0.5 * (rounded + rounded.transpose())).cast<long double>();  // exactly symmetric
-      const LongVec6 row_J = J.cast<long double>();
-      LongVec6 y;
-      y << row_J.head<3>() / static_cast<long double>(b.mass), inverse * row_J.tail<3>();
-      blocks[body].push_back({row, row_J, y});
+      blocks[body].push_back({row, J.cast<long double>(), LongVec6::Zero()});
     });
   LongMatrix S = LongMatrix::Zero(plan.rows(), plan.rows());  // only the lower half is filled
   LongVector lambda = LongVector::Zero(plan.rows());
   for (int row = 0; row < plan.rows(); ++row) S(row, row) = plan.compliance[row];
   for (std::size_t body = 0; body < blocks.size(); ++body) {
     const LongVec6 twist = twists.segment<6>(static_cast<Index>(6 * body)).cast<long double>();
+    const Body& b = plan.mechanism.bodies()[body];
+    const Mat3 rounded = w.placement[body].A * b.inertia_b.inverse() * w.placement[body].A.transpose();
+    const LongMat3 inverse = (0.5 * (rounded + rounded.transpose())).cast<long double>();  // exactly symmetric
+    for (BlockOfRow& one : blocks[body])
+      one.J_M_inverse << one.J.head<3>() / static_cast<long double>(b.mass), inverse * one.J.tail<3>();
     for (const BlockOfRow& one : blocks[body]) {
       lambda[one.row] += one.J.dot(twist);
       for (const BlockOfRow& other : blocks[body])

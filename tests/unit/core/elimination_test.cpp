@@ -147,7 +147,7 @@ TEST_CASE("narrow constraints are evaluated together, chosen from the lanes of t
 TEST_CASE("only constraints of one part are evaluated together, not those between the parts") {
   int joined = 0;
   for (const JointType type : {JointType::spherical, JointType::revolute, JointType::fixed, JointType::universal})
-    for (int n = 160; n <= 400; n += n / 5 + 1) {
+    for (int n = 160; n <= 400; n += n / 10 + 1) {
       CAPTURE(n);
       const Elimination e = make_plan(test::build(test::chain(n, type)), {.threads = kMostThreads}).elimination;
       REQUIRE(e.parts.size() > 1);
