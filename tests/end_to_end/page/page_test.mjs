@@ -271,7 +271,8 @@ async function testWithoutWebGl() {
 
 async function testLive() {
   const rig = "rig.textproto";
-  const port = 47900 + Math.floor(Math.random() * 90);
+  // like those of the tests below: under the range from which the kernel takes ports for connections
+  const port = 21900 + Math.floor(Math.random() * 90);
   const pagePort = port + 100;
   writeFileSync(rig, `mechanism: "full_car.textproto"\nlink { port: ${port} }\nrealtime { mode: BEST_EFFORT deadline_misses_until_fault { consecutive: 0 per_second: 0 } }
     lifecycle { start: AT_ONCE }\nstale_input { rule: HOLD fault_after_steps: 0 }\nview { port: ${pagePort} token_file: "token" control: true }\n`);
@@ -339,7 +340,7 @@ async function testLive() {
 
 // A cart that the page pushes; when it lets go, the run faults.
 async function testOperating() {
-  const port = 48100 + Math.floor(Math.random() * 90);
+  const port = 22100 + Math.floor(Math.random() * 90);
   writeFileSync("cart.textproto", `name: "cart" body { name: "cart" mass: 2 inertia { xx: 1 yy: 1 zz: 1 } }
     joint { name: "rail" type: PRISMATIC first: "ground" second: "cart" at_start { point {} axis { x: 1 } } }
     input { name: "push" joint_effort { joint: "rail" } }
@@ -425,7 +426,7 @@ async function testOperating() {
 
 // A body that spins too fast for one iteration a step.
 async function testNotConverged() {
-  const port = 48300 + Math.floor(Math.random() * 90);
+  const port = 22300 + Math.floor(Math.random() * 90);
   writeFileSync("spin.textproto", `name: "spin" body { name: "A" mass: 1 inertia { xx: 0.01 yy: 0.01 zz: 0.01 } angular_velocity { z: 1000 } }
     joint { name: "a" type: REVOLUTE first: "ground" second: "A" at_start { point {} axis { z: 1 } } }\n`);
   writeFileSync("spin_rig.textproto", `mechanism: "spin.textproto" link { port: ${port} } solver { iterations: 1 } lifecycle { start: AT_ONCE }
