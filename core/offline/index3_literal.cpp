@@ -9,6 +9,16 @@
 #include "core/offline/index3_literal_tuned.h"
 #include "core/offline/literal_chain.h"
 
+// A phase of the step, compiled once more for processors with 256-bit fused multiply-adds; the program chooses when it
+// starts.
+#if defined(__x86_64__) && defined(__clang__)
+#define RIGSTEP_ALSO_WIDE __attribute__((flatten, target_clones("fma", "default")))  // Clang 14 knows no levels here
+#elif defined(__x86_64__)
+#define RIGSTEP_ALSO_WIDE __attribute__((flatten, target_clones("arch=x86-64-v3", "default")))
+#else
+#define RIGSTEP_ALSO_WIDE
+#endif
+
 namespace rigstep::offline {
 
 namespace {
@@ -52,7 +62,7 @@ void LiteralStepper::Chain::wait() {
 }
 
 // Phi and its Jacobians at the present pose (1) (3).
-void LiteralStepper::Chain::set_joint_terms() {
+RIGSTEP_ALSO_WIDE void LiteralStepper::Chain::set_joint_terms() {
   share(hinge.size(), [&](std::size_t k) {
     Hinge& j = hinge[k];
     const Vec4 identity{1.0, 0.0, 0.0, 0.0};
@@ -96,7 +106,7 @@ void LiteralStepper::Chain::clear_terms() {
 }
 
 // What takes the place of Phi in the acceleration projection: -gamma (65).
-void LiteralStepper::Chain::set_acceleration_terms() {
+RIGSTEP_ALSO_WIDE void LiteralStepper::Chain::set_acceleration_terms() {
   share(hinge.size(), [&](std::size_t k) {
     Hinge& j = hinge[k];
     const Vec4 identity{1.0, 0.0, 0.0, 0.0}, rest = Vec4::Zero();
@@ -187,7 +197,7 @@ void LiteralStepper::Chain::disassemble_as_printed(const Merge& op, int out) {
 }
 
 // From the leaves to the root, one level after the other.
-void LiteralStepper::Chain::factorise() {
+RIGSTEP_ALSO_WIDE void LiteralStepper::Chain::factorise() {
   const std::size_t last = merge.size() - 1;
   for (const std::vector<int>& level : levels)
     share(level.size(), [&](std::size_t i) {
@@ -202,7 +212,7 @@ void LiteralStepper::Chain::factorise() {
 }
 
 // x and the increments of all joints from the biases of the bodies and the Phi of the joints.
-void LiteralStepper::Chain::solve() {
+RIGSTEP_ALSO_WIDE void LiteralStepper::Chain::solve() {
   const int first = n() + 1;
   const std::size_t whole = motion[0].size() - 1;
   for (const std::vector<int>& level : levels)
@@ -250,7 +260,7 @@ void LiteralStepper::Chain::find_loads() {
   });
 }
 
-void LiteralStepper::Chain::set_deltas() {
+RIGSTEP_ALSO_WIDE void LiteralStepper::Chain::set_deltas() {
   share(x.size(), [&](std::size_t i) {
     const Vec4 p = p_of(state.q[i]);
     if (settings.tuned)
@@ -261,7 +271,7 @@ void LiteralStepper::Chain::set_deltas() {
 }
 
 // delta_13 = delta_23 = -(dt^2/4) M^-1 (g + Psi_q' alpha Psi) (27).
-void LiteralStepper::Chain::set_position_bias() {
+RIGSTEP_ALSO_WIDE void LiteralStepper::Chain::set_position_bias() {
   share(x.size(), [&](std::size_t i) {
     evaluate_body(static_cast<int>(i));
     Leaf& body = leaf[i];
@@ -278,7 +288,7 @@ void LiteralStepper::Chain::set_position_bias() {
 }
 
 // Adds the increments to q, lambda and mu (21) (34) and renews qd and qdd (15) (16).
-void LiteralStepper::Chain::update() {
+RIGSTEP_ALSO_WIDE void LiteralStepper::Chain::update() {
   share(x.size(), [&](std::size_t i) {
     Vec7& q = state.q[i];
     const Vec4 p = p_of(q);
@@ -304,7 +314,7 @@ void LiteralStepper::Chain::update() {
 }
 
 // theta = M^-1 M qd*, the outer M with the penalty of normalisation (45).
-void LiteralStepper::Chain::project_velocities() {
+RIGSTEP_ALSO_WIDE void LiteralStepper::Chain::project_velocities() {
   clear_terms();
   share(x.size(), [&](std::size_t i) {
     const Vec4 p = p_of(state.q[i]);
@@ -320,7 +330,7 @@ void LiteralStepper::Chain::project_velocities() {
 }
 
 // xi (60) with nu = -pd'pd of the projected velocities.
-void LiteralStepper::Chain::project_accelerations() {
+RIGSTEP_ALSO_WIDE void LiteralStepper::Chain::project_accelerations() {
   set_acceleration_terms();
   share(x.size(), [&](std::size_t i) {
     const Vec4 p = p_of(state.q[i]);
@@ -335,7 +345,7 @@ void LiteralStepper::Chain::project_accelerations() {
   });
 }
 
-void LiteralStepper::Chain::predict() {
+RIGSTEP_ALSO_WIDE void LiteralStepper::Chain::predict() {
   share(x.size(), [&](std::size_t i) {  // 3a, 3b
     Vec7 &q = state.q[i], &qd = state.qd[i], &qdd = state.qdd[i];
     qd_hat[i] = -(2.0 / dt * q + qd);
@@ -382,21 +392,6 @@ void LiteralStepper::Chain::step_once() {
   alone([&] { ++state.step; });
 }
 
-#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
-// The same source for processors with 256-bit fused multiply-adds.
-__attribute__((target("avx2,fma"), flatten)) void LiteralStepper::Chain::step_wide() { step_once(); }
-
-namespace {
-bool has_wide_arithmetic() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
-}  // namespace
-#else
-void LiteralStepper::Chain::step_wide() { step_once(); }
-
-namespace {
-bool has_wide_arithmetic() { return false; }
-}  // namespace
-#endif
-
 // 3.5 step 1: M qdd + Phi_q' lambda + Psi_q' mu = Q, Phi_q qdd = gamma by the same factor, the multipliers
 // accumulated until even the smallest sensible penalty has converged.
 void LiteralStepper::Chain::find_start() {
@@ -431,14 +426,12 @@ void LiteralStepper::Chain::find_start() {
 }
 
 double LiteralStepper::step() noexcept {
-  static const bool kWide = has_wide_arithmetic();
   Chain& chain = *chain_;
-  const auto take_part = [&chain] { kWide ? chain.step_wide() : chain.step_once(); };
   if (chain.settings.threads <= 1) {
-    take_part();
+    chain.step_once();
   } else {
 #pragma omp parallel num_threads(chain.settings.threads)
-    take_part();
+    chain.step_once();
   }
   return chain.last_increment;
 }

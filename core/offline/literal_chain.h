@@ -232,7 +232,6 @@ struct LiteralStepper::Chain {
   void predict();
   void end_phase(double LiteralPhases::*phase);
   void step_once();
-  void step_wide();
 };
 
 }  // namespace rigstep::offline
