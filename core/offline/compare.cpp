@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/offline/absolute_system.h"
+#include "core/offline/dense.h"
 
 namespace rigstep::offline {
 
@@ -29,12 +30,6 @@ PoseRows rows_at(const Scenario& scenario, std::span<const BodyMotion> bodies) {
   at.J = jacobian(at.rows, bodies.size());
   for (Index k = 0; k < at.J.rows(); ++k) at.J.row(k).normalize();
   return at;
-}
-
-Eigen::ColPivHouseholderQR<MatrixXd> decomposed(const MatrixXd& J) {
-  Eigen::ColPivHouseholderQR<MatrixXd> qr;
-  qr.setThreshold(kRank);
-  return qr.compute(J.transpose());
 }
 
 void keep_larger(Values& values, Quantity q, std::size_t item, double value) {
@@ -116,16 +111,16 @@ Determined determined_constraints(const Scenario& scenario, std::span<const Body
   Determined determined(static_cast<std::size_t>(scenario.mechanism->constraints()), true);
   if (at.rows.empty()) return determined;
   // combinations of rows without effect: columns of the null space of J', from R = (R1 R2) of J' E = Q R
-  const auto qr = decomposed(at.J);
-  const Index rank = qr.rank(), redundant = at.J.rows() - rank;
+  const PivotedQr qr = pivoted_qr(at.J.transpose(), kRank);
+  const Index rank = qr.rank, redundant = at.J.rows() - rank;
   if (redundant == 0) return determined;
   MatrixXd idle(at.J.rows(), redundant);
-  const MatrixXd R = qr.matrixQR().topRows(rank).triangularView<Eigen::Upper>();
-  idle.topRows(rank) = -R.leftCols(rank).triangularView<Eigen::Upper>().solve(R.rightCols(redundant));
+  idle.topRows(rank) =
+      -qr.R.topLeftCorner(rank, rank).triangularView<Eigen::Upper>().solve(qr.R.topRightCorner(rank, redundant));
   idle.bottomRows(redundant).setIdentity();
-  idle = qr.colsPermutation() * idle;
   for (Index k = 0; k < idle.rows(); ++k) {
-    const std::size_t constraint = static_cast<std::size_t>(at.rows[static_cast<std::size_t>(k)].constraint);
+    const auto row = static_cast<std::size_t>(qr.order[static_cast<std::size_t>(k)]);
+    const std::size_t constraint = static_cast<std::size_t>(at.rows[row].constraint);
     if (idle.row(k).cwiseAbs().maxCoeff() > kRank) determined[constraint] = false;
   }
   return determined;
@@ -133,14 +128,14 @@ Determined determined_constraints(const Scenario& scenario, std::span<const Body
 
 int constraint_rank(const Scenario& scenario, std::span<const BodyMotion> bodies) {
   const PoseRows at = rows_at(scenario, bodies);
-  return at.rows.empty() ? 0 : static_cast<int>(decomposed(at.J).rank());
+  return at.rows.empty() ? 0 : pivoted_qr(at.J.transpose(), kRank).rank;
 }
 
 double margin(const Scenario& scenario, std::span<const BodyMotion> bodies, int rank) {
   if (rank == 0) return 1.0;
   const PoseRows at = rows_at(scenario, bodies);
-  const auto qr = decomposed(at.J);
-  return std::abs(qr.matrixQR()(rank - 1, rank - 1)) / std::abs(qr.matrixQR()(0, 0));
+  const PivotedQr qr = pivoted_qr(at.J.transpose(), kRank);
+  return std::abs(qr.R(rank - 1, rank - 1)) / std::abs(qr.R(0, 0));
 }
 
 }  // namespace rigstep::offline

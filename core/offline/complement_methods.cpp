@@ -74,15 +74,12 @@ MatrixXd svd(const MatrixXd& Phi_q) {
 // Phi_q P as small as it can be over all rows. Q_2 alone leaves the error to the rows that come last, and accelerations
 // jump where the pivots change.
 MatrixXd qr(const MatrixXd& Phi_q) {
-  Eigen::ColPivHouseholderQR<MatrixXd> decomposed;
-  decomposed.setThreshold(kRank);
-  decomposed.compute(Phi_q.transpose());  // (3.31)
-  const Index n = Phi_q.cols(), r = decomposed.rank();
-  const MatrixXd R = decomposed.matrixQR().triangularView<Eigen::Upper>();
-  const MatrixXd R1 = R.topRows(r).transpose(), R2 = R.bottomRows(n - r).transpose();
+  const PivotedQr decomposed = pivoted_qr(Phi_q.transpose(), kRank);  // (3.31)
+  const Index n = Phi_q.cols(), r = decomposed.rank;
+  const MatrixXd R1 = decomposed.R.topRows(r).transpose(), R2 = decomposed.R.bottomRows(n - r).transpose();
   MatrixXd combined = last_unit_vectors(n, r);
-  combined.topRows(r) = -R1.householderQr().solve(R2);
-  return decomposed.householderQ() * combined;  // (3.36) where R_2 is zero
+  combined.topRows(r) = -least_squares(R1, R2, 0.0).x;
+  return decomposed.Q * combined;  // (3.36) where R_2 is zero
 }
 
 // Accelerations by a projection, B = P'.

@@ -1,14 +1,23 @@
 #include "core/offline/dense.h"
 
-#include <Eigen/Eigenvalues>
-#include <Eigen/QR>
 #include <algorithm>
+#include <cmath>
+#include <cstddef>
 #include <limits>
 #include <vector>
 
-// Of LAPACK, which is compiled already: Eigen's templates for these two take the compiler a minute. As gfortran passes
-// arguments: the lengths of texts last.
+// Of LAPACK, which is compiled already: Eigen's templates for these take the compiler longer than all that calls them.
+// As gfortran passes arguments: the lengths of texts last.
 extern "C" {
+void dgelsy_(const int* rows, const int* columns, const int* right_sides, double* A, const int* A_stride, double* b,
+             const int* b_stride, int* pivots, const double* threshold, int* rank, double* work, const int* work_size,
+             int* status);
+void dgeqp3_(const int* rows, const int* columns, double* A, const int* A_stride, int* pivots, double* factors,
+             double* work, const int* work_size, int* status);
+void dorgqr_(const int* rows, const int* columns, const int* reflectors, double* A, const int* A_stride,
+             const double* factors, double* work, const int* work_size, int* status);
+void dsyev_(const char* vectors, const char* triangle, const int* size, double* A, const int* A_stride, double* values,
+            double* work, const int* work_size, int* status, std::size_t vectors_length, std::size_t triangle_length);
 void dgesdd_(const char* which, const int* rows, const int* columns, double* A, const int* A_stride, double* values,
              double* U, const int* U_stride, double* V_transposed, const int* V_stride, double* work,
              const int* work_size, int* integers, int* status, std::size_t which_length);
@@ -34,22 +43,78 @@ void with_work(const Call& call) {
   call(work.data(), static_cast<int>(work.size()));
 }
 
+// The eigenvalues of `A`; with vectors == "V" it becomes its eigenvectors.
+Eigen::VectorXd decompose_symmetric(Eigen::MatrixXd& A, const char* vectors) {
+  const int size = static_cast<int>(A.rows());
+  Eigen::VectorXd values(size);
+  int status = A.allFinite() ? 0 : kNotFinite;
+  if (status == 0 && size > 0)
+    with_work([&](double* work, int work_size) {
+      dsyev_(vectors, "L", &size, A.data(), &size, values.data(), work, &work_size, &status, 1, 1);
+    });
+  if (status != 0) {
+    values.setConstant(kNotANumber);
+    A.setConstant(kNotANumber);
+  }
+  return values;
+}
+
 }  // namespace
 
 LeastSquares least_squares(const Eigen::MatrixXd& A, const Eigen::MatrixXd& b, double threshold) {
-  Eigen::CompleteOrthogonalDecomposition<Eigen::MatrixXd> decomposition;
-  decomposition.setThreshold(threshold);
-  decomposition.compute(A);
-  return {decomposition.solve(b), static_cast<int>(decomposition.rank())};
+  const int rows = static_cast<int>(A.rows()), columns = static_cast<int>(A.cols()), stride = std::max(rows, columns),
+            right_sides = static_cast<int>(b.cols());
+  if (rows == 0 || columns == 0) return {Eigen::MatrixXd::Zero(columns, right_sides), 0};
+  if (!A.allFinite() || !b.allFinite()) return {Eigen::MatrixXd::Constant(columns, right_sides, kNotANumber), 0};
+  Eigen::MatrixXd copy = A, x = Eigen::MatrixXd::Zero(stride, right_sides);
+  x.topRows(rows) = b;
+  std::vector<int> pivots(static_cast<std::size_t>(columns), 0);  // 0: any column may come first
+  int rank = 0, status = 0;
+  with_work([&](double* work, int size) {
+    dgelsy_(&rows, &columns, &right_sides, copy.data(), &rows, x.data(), &stride, pivots.data(), &threshold, &rank,
+            work, &size, &status);
+  });
+  return {x.topRows(columns), rank};
+}
+
+PivotedQr pivoted_qr(const Eigen::MatrixXd& A, double threshold) {
+  const int rows = static_cast<int>(A.rows()), columns = static_cast<int>(A.cols()), least = std::min(rows, columns);
+  PivotedQr result{Eigen::MatrixXd::Identity(rows, rows), A, {}, 0};
+  for (int k = 0; k < columns; ++k) result.order.push_back(k);
+  if (least == 0) return result;
+  if (!A.allFinite()) {
+    result.Q.setConstant(kNotANumber);
+    result.R.setConstant(kNotANumber);
+    return result;
+  }
+  std::vector<int> pivots(static_cast<std::size_t>(columns), 0);
+  std::vector<double> factors(static_cast<std::size_t>(least));
+  int status = 0;
+  with_work([&](double* work, int size) {
+    dgeqp3_(&rows, &columns, result.R.data(), &rows, pivots.data(), factors.data(), work, &size, &status);
+  });
+  result.Q.leftCols(least) = result.R.leftCols(least);  // the reflectors, below the diagonal
+  with_work([&](double* work, int size) {
+    dorgqr_(&rows, &rows, &least, result.Q.data(), &rows, factors.data(), work, &size, &status);
+  });
+  for (int k = 0; k < columns; ++k) {
+    result.order[static_cast<std::size_t>(k)] = pivots[static_cast<std::size_t>(k)] - 1;
+    for (int row = k + 1; row < rows; ++row) result.R(row, k) = 0.0;
+  }
+  while (result.rank < least && std::abs(result.R(result.rank, result.rank)) > threshold * std::abs(result.R(0, 0)))
+    ++result.rank;
+  return result;
 }
 
 Spectrum spectrum(const Eigen::MatrixXd& symmetric) {
-  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver(symmetric);
-  return {solver.eigenvalues(), solver.eigenvectors()};
+  Eigen::MatrixXd vectors = symmetric;
+  const Eigen::VectorXd values = decompose_symmetric(vectors, "V");
+  return {values, vectors};
 }
 
 Eigen::VectorXd eigenvalues(const Eigen::MatrixXd& symmetric) {
-  return Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd>(symmetric, Eigen::EigenvaluesOnly).eigenvalues();
+  Eigen::MatrixXd copy = symmetric;
+  return decompose_symmetric(copy, "N");
 }
 
 LeftSingularVectors left_singular_vectors(const Eigen::MatrixXd& A, double threshold) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <Eigen/Core>
+#include <vector>
 
 namespace rigstep::offline {
 
@@ -9,13 +10,25 @@ struct LeastSquares {
   Eigen::MatrixXd x;  // of all that come nearest, the one of least norm, per column
   int rank = 0;       // of A
 };
-// A x = b; pivots below `threshold` times the largest count as zero.
+// A x = b; of columns that others nearly combine to, as far as the condition number exceeds 1 / `threshold`, A has
+// none. x is not a number where A or b is not finite.
 LeastSquares least_squares(const Eigen::MatrixXd& A, const Eigen::MatrixXd& b, double threshold = 1e-12);
+
+// A E = Q R, where E takes the columns of A in the order `order`.
+struct PivotedQr {
+  Eigen::MatrixXd Q;       // orthonormal, as many rows and columns as A has rows
+  Eigen::MatrixXd R;       // upper triangular, shape of A, its diagonal falling in magnitude
+  std::vector<int> order;  // of each column of R: which column of A it is
+  int rank = 0;            // of A
+};
+// Pivots below `threshold` times the largest count as zero. Q and R are not a number where A is not finite.
+PivotedQr pivoted_qr(const Eigen::MatrixXd& A, double threshold);
 
 struct Spectrum {
   Eigen::VectorXd values;   // ascending
   Eigen::MatrixXd vectors;  // orthonormal, in columns
 };
+// Not a number where the matrix is not finite or the iteration fails; its lower triangle is read.
 Spectrum spectrum(const Eigen::MatrixXd& symmetric);
 Eigen::VectorXd eigenvalues(const Eigen::MatrixXd& symmetric);  // ascending
 

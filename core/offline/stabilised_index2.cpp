@@ -106,12 +106,8 @@ long Pattern::nonzeros() const {
 // Rows that are independent at a pose.
 std::vector<std::size_t> independent(std::span<const ConstraintRow> rows, std::size_t bodies) {
   if (rows.empty()) return {};
-  Eigen::ColPivHouseholderQR<Eigen::MatrixXd> decomposed;
-  decomposed.setThreshold(1e-9);
-  decomposed.compute(jacobian(rows, bodies).transpose());
-  std::vector<std::size_t> chosen;
-  for (Index k = 0; k < decomposed.rank(); ++k)
-    chosen.push_back(static_cast<std::size_t>(decomposed.colsPermutation().indices()[k]));
+  const PivotedQr decomposed = pivoted_qr(jacobian(rows, bodies).transpose(), 1e-9);
+  std::vector<std::size_t> chosen(decomposed.order.begin(), decomposed.order.begin() + decomposed.rank);
   std::sort(chosen.begin(), chosen.end());
   return chosen;
 }
