@@ -303,7 +303,7 @@ Mechanism with_one_spring(Spring::Kind kind, Freedom freedom, JointType type, do
   test::Description d = test::random_bare_tree(5, 2);
   test::Random random(11);
   d.joints = {test::random_joint(random, "j", type, "body0", "body1", Vec3::Zero())};
-  Spring s = test::detail::random_spring(random, "spring", kind);
+  Spring s = random_spring(random, "spring", kind);
   s.stiffness = stiffness;
   s.damping = damping;
   if (kind == Spring::Kind::in_joint)

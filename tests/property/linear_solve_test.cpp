@@ -9,6 +9,7 @@
 #include "core/index3/step/evaluate_state.h"
 #include "core/index3/step/lane_access.h"
 #include "core/offline/dense.h"
+#include "tests/support/extended_precision.h"
 #include "tests/support/force_cases.h"
 #include "tests/support/primal_body_cases.h"
 #include "tests/support/reference.h"
@@ -19,7 +20,6 @@ namespace {
 using Eigen::Index;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
-using LongMatrix = Eigen::Matrix<long double, Eigen::Dynamic, Eigen::Dynamic>;
 
 constexpr double kTimeStep = 1e-2;
 constexpr double kStiffnessFactor = 0.25 * kTimeStep * kTimeStep, kDampingFactor = 0.5 * kTimeStep;
@@ -124,19 +124,6 @@ Dense dense(const Plan& plan, Workspace& w, const State& x) {
   return d;
 }
 
-// J M^-1 J' + compliance, body by body: M^-1 holds a block a body, and few rows act on each
-LongMatrix dual_matrix(const Dense& d, const LongMatrix& J, const LongMatrix& M_inverse) {
-  LongMatrix S = d.compliance.cast<long double>().asDiagonal();
-  for (Index at = 0; at < J.cols(); at += 6) {
-    std::vector<Index> rows;
-    for (Index row = 0; row < J.rows(); ++row)
-      if (!J.block(row, at, 1, 6).isZero(0.0L)) rows.push_back(row);
-    const LongMatrix on = J(rows, Eigen::seqN(at, 6));
-    S(rows, rows) += on * M_inverse.block(at, at, 6, 6) * on.transpose();
-  }
-  return S;
-}
-
 // one solve for the motion and the right-hand sides that are set
 void solve(const Plan& plan, Workspace& w) {
   AssemblySweep up;
@@ -206,22 +193,16 @@ Errors sweep_errors(const Mechanism& m, MergeOrder order, unsigned seed, bool co
   solve(plan, w);
 
   // in extended precision: in double it would be less accurate than the sweep
-  const LongMatrix J = d.J.cast<long double>(), M_inverse = d.M_inverse.cast<long double>();
-  const LongMatrix b = J * bias.cast<long double>() + rhs.cast<long double>();
-  const LongMatrix S = dual_matrix(d, J, M_inverse);
-  REQUIRE((S - S.transpose()).norm() < 1e-12L * S.norm());
-  const LongMatrix solved = S.ldlt().solve(b);
-  const VectorXd want = solved.cast<double>();
-  const VectorXd want_motion =
-      (bias.cast<long double>() - M_inverse * LongMatrix(J.transpose() * solved)).cast<double>();
+  const test::DualSolution want = test::solve_dual(d.J, d.M_inverse, d.compliance, bias, rhs);
+  REQUIRE(want.asymmetry < 1e-12);
   VectorXd Lambda(d.J.rows()), moved(bias.size());
   for_all_rows(plan, [&](int row, int c, int k) {
     const Place& at = plan.elimination.constraint_place[c].rows;
     Lambda[row] = w.arrays.sigma[at.base + k * at.stride];
   });
   for (int i = 0; i < static_cast<int>(m.bodies().size()); ++i) moved.segment<6>(6 * i) = motion(plan, w, i);
-  return {(Lambda - want).cwiseAbs().maxCoeff() / want.cwiseAbs().maxCoeff(),
-          (moved - want_motion).cwiseAbs().maxCoeff() / want_motion.cwiseAbs().maxCoeff()};
+  return {(Lambda - want.multipliers).cwiseAbs().maxCoeff() / want.multipliers.cwiseAbs().maxCoeff(),
+          (moved - want.motion).cwiseAbs().maxCoeff() / want.motion.cwiseAbs().maxCoeff()};
 }
 
 constexpr MergeOrder kOrders[] = {MergeOrder::in_lanes, MergeOrder::fewest_operations, MergeOrder::fewest_levels};

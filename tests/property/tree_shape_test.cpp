@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "core/index3/compile/plan.h"
+#include "core/index3/kernels/sweeps.h"
 #include "core/index3/start/make_plan.h"
 #include "core/index3/stepper.h"
 #include "tests/support/mechanisms.h"

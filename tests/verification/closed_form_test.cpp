@@ -2,6 +2,8 @@
 // (springs, tables and bushings oscillate in force_elements_test.cpp).
 #include <doctest/doctest.h>
 
+#include "core/index3/physics/kinematics.h"
+#include "core/mechanism/portable_math.h"
 #include "tests/support/force_cases.h"
 #include "tests/support/reference.h"
 

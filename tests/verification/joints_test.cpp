@@ -8,7 +8,9 @@
 #include "core/index3/outputs/sensors.h"
 #include "core/index3/start/initial_state.h"
 #include "core/index3/step/workspace.h"
+#include "core/index3/stepper.h"
 #include "core/mechanism/assembly.h"
+#include "core/mechanism/portable_math.h"
 #include "tests/support/mechanisms.h"
 
 namespace rigstep::index3 {

@@ -12,6 +12,7 @@
 #include "core/index3/step/evaluate_state.h"
 #include "core/index3/stepper_access.h"
 #include "core/offline/compare.h"
+#include "tests/support/extended_precision.h"
 #include "tests/support/mechanisms.h"
 
 using namespace rigstep;
@@ -19,17 +20,14 @@ using namespace rigstep::test;
 
 namespace {
 
-using Matrix = Eigen::Matrix<long double, Eigen::Dynamic, Eigen::Dynamic>;
-using Vector = Eigen::Matrix<long double, Eigen::Dynamic, 1>;
-
 const Vec3 kX = Vec3::UnitX(), kY = Vec3::UnitY(), kZ = Vec3::UnitZ(), kOrigin = Vec3::Zero();
 const Vec3 kSlantedGravity{1.3, -9.0, 3.6};
 
 // T with T T' = M^-1 of a body, world frame
-Matrix inverse_root(const Body& body, const Mat3& A) {
+LongMatrix inverse_root(const Body& body, const Mat3& A) {
   const Eigen::SelfAdjointEigenSolver<Mat3> principal(body.inertia_b);
   const Mat3 axes = A * principal.eigenvectors();
-  Matrix T = Matrix::Zero(6, 6);
+  LongMatrix T = LongMatrix::Zero(6, 6);
   for (int k = 0; k < 3; ++k) {
     T(k, k) = 1.0L / std::sqrt(static_cast<long double>(body.mass));
     for (int i = 0; i < 3; ++i)
@@ -45,30 +43,27 @@ std::vector<Vec6> dense_accelerations(const index3::Plan& plan, const index3::St
   std::vector<double> quadratic(static_cast<std::size_t>(plan.rows()));
   index3::evaluate_quadratic_terms(plan, w, quadratic);
   const auto bodies = static_cast<int>(x.body.size());
-  Matrix J = Matrix::Zero(plan.rows(), 6 * bodies);
-  Vector free(6 * bodies), b(plan.rows());
-  std::vector<Matrix> T;
+  LongMatrix J = LongMatrix::Zero(plan.rows(), 6 * bodies), free(6 * bodies, 1), missing(plan.rows(), 1);
+  std::vector<LongMatrix> T;
   for (int i = 0; i < bodies; ++i) {
     const Body& body = plan.mechanism.bodies()[i];
     T.push_back(inverse_root(body, w.placement[i].A));
     Vec6 load = w.Q[i];
     load.tail<3>() -= w.placement[i].A * x.body[i].w_b.cross(body.inertia_b * x.body[i].w_b);
-    free.segment(6 * i, 6) = T[i].transpose() * load.cast<long double>();
+    free.middleRows(6 * i, 6) = product(T[i].transpose(), load.cast<long double>());
   }
   for (int row = 0; row < plan.rows(); ++row) {
     index3::for_each_block(plan, w, row, [&](int body, const Vec6& on_body) {
-      J.block(row, 6 * body, 1, 6) += on_body.cast<long double>().transpose() * T[body];
+      J.block(row, 6 * body, 1, 6) += product(on_body.cast<long double>().transpose(), T[body]);
     });
     const long double scale = 1.0L / J.row(row).norm();
     J.row(row) *= scale;
-    b[row] = scale * quadratic[row];
+    missing(row, 0) = scale * quadratic[row];
   }
-  Eigen::CompleteOrthogonalDecomposition<Matrix> decomposition;
-  decomposition.setThreshold(1e-10L);
-  decomposition.compute(J);
-  const Vector root = free - decomposition.solve(b + J * free);
+  missing += product(J, free);
+  const LongMatrix root = free - minimum_norm(J, missing, 1e-10L);
   std::vector<Vec6> a;
-  for (int i = 0; i < bodies; ++i) a.emplace_back((T[i] * root.segment(6 * i, 6)).cast<double>());
+  for (int i = 0; i < bodies; ++i) a.emplace_back(product(T[i], root.middleRows(6 * i, 6)).cast<double>());
   return a;
 }
 

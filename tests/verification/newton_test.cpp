@@ -464,7 +464,7 @@ TEST_CASE("spring and damper forces are those of the end of the step, linear one
     const Mechanism m = loaded_chain(4, [tables](MechanismBuilder& b) {
       test::Random random(4);
       const auto spring = [&](const char* name, Kind kind) {
-        Spring s = test::detail::random_spring(random, name, kind);
+        Spring s = random_spring(random, name, kind);
         s.preload = random.uniform();
         if (tables) {
           s.stiffness_table = {{-0.4, 0.0, 0.3, 1.0}, {-20.0, 0.0, 30.0, 40.0}};

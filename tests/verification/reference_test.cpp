@@ -1,6 +1,7 @@
 // The stepper against independent solutions: mechanisms in config/mechanisms, answers in tests/data/reference.
 #include <doctest/doctest.h>
 
+#include "core/index3/outputs/diagnostics.h"
 #include "core/index3/outputs/reactions.h"
 #include "core/index3/step/evaluate_state.h"
 #include "core/index3/stepper_access.h"

@@ -5,6 +5,7 @@
 
 #include "core/index3/compile/plan.h"
 #include "core/index3/outputs/diagnostics.h"
+#include "core/index3/stepper.h"
 #include "tests/support/mechanisms.h"
 
 using namespace rigstep;

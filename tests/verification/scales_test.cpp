@@ -4,6 +4,7 @@
 #include "core/index3/compile/plan.h"
 #include "core/index3/outputs/diagnostics.h"
 #include "core/index3/stepper_access.h"
+#include "core/mechanism/portable_math.h"
 #include "tests/support/mechanisms.h"
 
 using namespace rigstep;

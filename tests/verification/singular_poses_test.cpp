@@ -3,6 +3,7 @@
 // with one freedom, J angle'' = -c cos(angle), which is solved here to rounding.
 #include <doctest/doctest.h>
 
+#include "core/mechanism/portable_math.h"
 #include "tests/support/mechanisms.h"
 #include "tests/support/reference.h"
 

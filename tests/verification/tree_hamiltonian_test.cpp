@@ -6,6 +6,7 @@
 
 #include "core/offline/absolute_system.h"
 #include "core/offline/compare.h"
+#include "core/offline/dense.h"
 #include "core/offline/stabilised_index2.h"
 #include "core/offline/tree_hamiltonian.h"
 #include "tests/support/mechanisms.h"
@@ -107,7 +108,7 @@ struct Dense {
     extended.block(2 * n, n, rates, n) = A.transpose();
     VectorXd right(2 * n + rates);
     right << load, -bias, p;
-    return extended.partialPivLu().solve(right);
+    return least_squares(extended, right, 0.0).x;
   }
 };
 
@@ -128,7 +129,7 @@ std::vector<Vec6> absolute_accelerations(AbsoluteSystem& system, std::span<const
   matrix.topRightCorner(n, rows) = J.transpose();
   matrix.bottomLeftCorner(rows, n) = J;
   for (Eigen::Index k = 0; k < rows; ++k) right[n + k] = now.rows[static_cast<std::size_t>(k)].gamma;
-  const VectorXd solution = matrix.partialPivLu().solve(right);
+  const VectorXd solution = least_squares(matrix, right, 0.0).x;
   std::vector<Vec6> accelerations(bodies.size());
   for (std::size_t i = 0; i < bodies.size(); ++i)
     accelerations[i] = solution.segment<6>(6 * static_cast<Eigen::Index>(i));
@@ -202,7 +203,7 @@ TEST_CASE("momenta change as the motion of dense algebra makes them change") {
       }
       const MatrixXd S_rate = dense.Omega.transpose() * dense.S - dense.S * dense.Omega.transpose();  // (17)
       const VectorXd mu = stacked(s.mu);                                                              // S'mu = M v
-      const VectorXd mu_rate = dense.S.transpose().partialPivLu().solve(dense.M * rate - S_rate.transpose() * mu);
+      const VectorXd mu_rate = least_squares(dense.S.transpose(), dense.M * rate - S_rate.transpose() * mu, 0.0).x;
       const VectorXd p_rate = dense.A_rate.transpose() * mu + dense.A.transpose() * mu_rate;
       CHECK(relative_error(Eigen::Map<const VectorXd>(yd.data() + yd.size() - s.p.size(), p_rate.size()), p_rate) <
             1e-11);

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "core/index3/compile/plan.h"
+#include "core/index3/kernels/sweeps.h"
 #include "core/index3/start/make_plan.h"
 #include "tests/support/force_cases.h"
 #include "tests/support/primal_body_cases.h"

@@ -9,6 +9,7 @@
 #include "core/index3/outputs/sensors.h"
 #include "core/index3/stepper_access.h"
 #include "core/mechanism/assembly.h"
+#include "core/mechanism/portable_math.h"
 #include "tests/support/mechanisms.h"
 #include "tests/support/reference.h"
 

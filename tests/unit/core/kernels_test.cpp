@@ -8,6 +8,7 @@
 
 #include "core/index3/compile/aligned.h"
 #include "core/index3/compile/schedule.h"
+#include "core/index3/kernels/sweeps.h"
 #include "tests/support/mechanisms.h"
 #include "tests/support/random.h"
 

@@ -11,6 +11,7 @@
 #include "core/index3/step/evaluate_state.h"
 #include "core/index3/stepper.h"
 #include "core/index3/stepper_access.h"
+#include "core/mechanism/portable_math.h"
 #include "core/offline/dense.h"
 #include "tests/support/mechanisms.h"
 

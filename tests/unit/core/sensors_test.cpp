@@ -7,6 +7,7 @@
 
 #include "core/index3/compile/plan.h"
 #include "core/index3/stepper.h"
+#include "core/mechanism/portable_math.h"
 #include "tests/support/mechanisms.h"
 
 namespace rigstep::index3 {

@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "core/index3/start/initial_state.h"
+#include "core/mechanism/portable_math.h"
 #include "proto/load_mechanism.h"
 #include "proto/load_rig.h"
 #include "proto/write_mechanism.h"
