@@ -52,11 +52,12 @@ Elimination lay_out(Layout layout, const std::vector<int>& roots) {
 constexpr long kCostOfSharing = 4'000, kCostOfReceiving = 2'000;
 constexpr double kClearlyFaster = 0.9;
 
+long cost_of_sharing(int parts) { return parts > 1 ? kCostOfSharing + kCostOfReceiving * (parts - 1) : 0; }
+
 long time_of_step(const Elimination& e) {
   std::vector<long> part(e.parts.size(), 0);
   for (const Elimination::Unit& unit : e.units) part[unit.part] += unit.cost;
-  const long others = static_cast<long>(part.size()) - 1;
-  return *std::max_element(part.begin(), part.end()) + (others > 0 ? kCostOfSharing + kCostOfReceiving * others : 0);
+  return *std::max_element(part.begin(), part.end()) + cost_of_sharing(static_cast<int>(part.size()));
 }
 
 }  // namespace
@@ -74,8 +75,7 @@ Elimination compile(const std::vector<Constraint>& model, const std::vector<bool
   };
   Elimination result = laid_out(1);
   double best = kClearlyFaster * static_cast<double>(time_of_step(result));
-  const int most = std::min(threads, 1 + static_cast<int>((best - kCostOfSharing) / kCostOfReceiving));
-  for (int parts = 2; parts <= most; ++parts) {
+  for (int parts = 2; parts <= threads && static_cast<double>(cost_of_sharing(parts)) < best; ++parts) {
     Elimination divided = laid_out(parts);
     if (const auto time = static_cast<double>(time_of_step(divided)); time < best) {
       best = time;
