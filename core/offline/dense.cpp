@@ -9,13 +9,16 @@
 // Of LAPACK, which is compiled already: Eigen's templates for these take the compiler longer than all that calls them.
 // As gfortran passes arguments: the lengths of texts last.
 extern "C" {
-void dgelsy_(const int* rows, const int* columns, const int* right_sides, double* A, const int* A_stride, double* b,
-             const int* b_stride, int* pivots, const double* threshold, int* rank, double* work, const int* work_size,
-             int* status);
+void dgels_(const char* form, const int* rows, const int* columns, const int* right_sides, double* A,
+            const int* A_stride, double* b, const int* b_stride, double* work, const int* work_size, int* status,
+            std::size_t form_length);
 void dgeqp3_(const int* rows, const int* columns, double* A, const int* A_stride, int* pivots, double* factors,
              double* work, const int* work_size, int* status);
 void dorgqr_(const int* rows, const int* columns, const int* reflectors, double* A, const int* A_stride,
              const double* factors, double* work, const int* work_size, int* status);
+void dormqr_(const char* side, const char* form, const int* rows, const int* columns, const int* reflectors,
+             const double* A, const int* A_stride, const double* factors, double* C, const int* C_stride, double* work,
+             const int* work_size, int* status, std::size_t side_length, std::size_t form_length);
 void dsyev_(const char* vectors, const char* triangle, const int* size, double* A, const int* A_stride, double* values,
             double* work, const int* work_size, int* status, std::size_t vectors_length, std::size_t triangle_length);
 void dgesdd_(const char* which, const int* rows, const int* columns, double* A, const int* A_stride, double* values,
@@ -43,6 +46,27 @@ void with_work(const Call& call) {
   call(work.data(), static_cast<int>(work.size()));
 }
 
+// Of A E = Q R, A not empty: R on and over the diagonal, below it the reflectors that Q is the product of.
+struct Reflectors {
+  Eigen::MatrixXd R;
+  std::vector<double> factors;
+  std::vector<int> order;  // of each column of R: which column of A it is
+  int rank = 0;            // pivots above `threshold` times the largest
+};
+Reflectors decompose(const Eigen::MatrixXd& A, double threshold) {
+  const int rows = static_cast<int>(A.rows()), columns = static_cast<int>(A.cols()), least = std::min(rows, columns);
+  Reflectors result{A, std::vector<double>(static_cast<std::size_t>(least)),
+                    std::vector<int>(static_cast<std::size_t>(columns), 0), 0};  // 0: any column may come first
+  int status = 0;
+  with_work([&](double* work, int size) {
+    dgeqp3_(&rows, &columns, result.R.data(), &rows, result.order.data(), result.factors.data(), work, &size, &status);
+  });
+  for (int& column : result.order) --column;  // LAPACK counts from 1
+  const auto pivot = [&result](int k) { return std::abs(result.R(k, k)); };
+  while (result.rank < least && pivot(result.rank) > threshold * pivot(0)) ++result.rank;
+  return result;
+}
+
 // The eigenvalues of `A`; with vectors == "V" it becomes its eigenvectors.
 Eigen::VectorXd decompose_symmetric(Eigen::MatrixXd& A, const char* vectors) {
   const int size = static_cast<int>(A.rows());
@@ -62,19 +86,29 @@ Eigen::VectorXd decompose_symmetric(Eigen::MatrixXd& A, const char* vectors) {
 }  // namespace
 
 LeastSquares least_squares(const Eigen::MatrixXd& A, const Eigen::MatrixXd& b, double threshold) {
-  const int rows = static_cast<int>(A.rows()), columns = static_cast<int>(A.cols()), stride = std::max(rows, columns),
+  const int rows = static_cast<int>(A.rows()), columns = static_cast<int>(A.cols()),
             right_sides = static_cast<int>(b.cols());
   if (rows == 0 || columns == 0) return {Eigen::MatrixXd::Zero(columns, right_sides), 0};
   if (!A.allFinite() || !b.allFinite()) return {Eigen::MatrixXd::Constant(columns, right_sides, kNotANumber), 0};
-  Eigen::MatrixXd copy = A, x = Eigen::MatrixXd::Zero(stride, right_sides);
-  x.topRows(rows) = b;
-  std::vector<int> pivots(static_cast<std::size_t>(columns), 0);  // 0: any column may come first
-  int rank = 0, status = 0;
+  const Reflectors A_E = decompose(A, threshold);
+  Eigen::MatrixXd right = b, x = Eigen::MatrixXd::Zero(columns, right_sides);
+  const int reflectors = static_cast<int>(A_E.factors.size());
+  int status = 0;
   with_work([&](double* work, int size) {
-    dgelsy_(&rows, &columns, &right_sides, copy.data(), &rows, x.data(), &stride, pivots.data(), &threshold, &rank,
-            work, &size, &status);
+    dormqr_("L", "T", &rows, &right_sides, &reflectors, A_E.R.data(), &rows, A_E.factors.data(), right.data(), &rows,
+            work, &size, &status, 1, 1);
   });
-  return {x.topRows(columns), rank};
+  if (A_E.rank == 0) return {x, 0};
+  // of the least norm: R has full rank in its first rows, and may have more columns
+  Eigen::MatrixXd R = A_E.R.topRows(A_E.rank), in_order = Eigen::MatrixXd::Zero(columns, right_sides);
+  for (int k = 0; k < A_E.rank; ++k) R.col(k).tail(A_E.rank - 1 - k).setZero();
+  in_order.topRows(A_E.rank) = right.topRows(A_E.rank);
+  with_work([&](double* work, int size) {
+    dgels_("N", &A_E.rank, &columns, &right_sides, R.data(), &A_E.rank, in_order.data(), &columns, work, &size, &status,
+           1);
+  });
+  for (int k = 0; k < columns; ++k) x.row(A_E.order[static_cast<std::size_t>(k)]) = in_order.row(k);
+  return {x, A_E.rank};
 }
 
 PivotedQr pivoted_qr(const Eigen::MatrixXd& A, double threshold) {
@@ -87,22 +121,15 @@ PivotedQr pivoted_qr(const Eigen::MatrixXd& A, double threshold) {
     result.R.setConstant(kNotANumber);
     return result;
   }
-  std::vector<int> pivots(static_cast<std::size_t>(columns), 0);
-  std::vector<double> factors(static_cast<std::size_t>(least));
+  const Reflectors A_E = decompose(A, threshold);
+  result.R = A_E.R.triangularView<Eigen::Upper>();
+  result.order = A_E.order;
+  result.rank = A_E.rank;
+  result.Q.leftCols(least) = A_E.R.leftCols(least);
   int status = 0;
   with_work([&](double* work, int size) {
-    dgeqp3_(&rows, &columns, result.R.data(), &rows, pivots.data(), factors.data(), work, &size, &status);
+    dorgqr_(&rows, &rows, &least, result.Q.data(), &rows, A_E.factors.data(), work, &size, &status);
   });
-  result.Q.leftCols(least) = result.R.leftCols(least);  // the reflectors, below the diagonal
-  with_work([&](double* work, int size) {
-    dorgqr_(&rows, &rows, &least, result.Q.data(), &rows, factors.data(), work, &size, &status);
-  });
-  for (int k = 0; k < columns; ++k) {
-    result.order[static_cast<std::size_t>(k)] = pivots[static_cast<std::size_t>(k)] - 1;
-    for (int row = k + 1; row < rows; ++row) result.R(row, k) = 0.0;
-  }
-  while (result.rank < least && std::abs(result.R(result.rank, result.rank)) > threshold * std::abs(result.R(0, 0)))
-    ++result.rank;
   return result;
 }
 

@@ -21,7 +21,8 @@ struct PivotedQr {
   std::vector<int> order;  // of each column of R: which column of A it is
   int rank = 0;            // of A
 };
-// Pivots below `threshold` times the largest count as zero. Q and R are not a number where A is not finite.
+// Pivots below `threshold` times the largest count as zero. Where A is not finite, Q and R are not a number and the
+// rank is 0.
 PivotedQr pivoted_qr(const Eigen::MatrixXd& A, double threshold);
 
 struct Spectrum {

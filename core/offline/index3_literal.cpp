@@ -9,11 +9,11 @@
 #include "core/offline/index3_literal_tuned.h"
 #include "core/offline/literal_chain.h"
 
-// A phase of the step, compiled once more for processors with 256-bit fused multiply-adds; the program chooses when it
-// starts.
-#if defined(__x86_64__) && defined(__clang__)
+// Each phase of the step is compiled twice: for any x86-64 processor and for those with 256-bit fused multiply-adds.
+// The loader picks one at the start of the program, which takes glibc.
+#if defined(__x86_64__) && defined(__GLIBC__) && defined(__clang__)
 #define RIGSTEP_ALSO_WIDE __attribute__((flatten, target_clones("fma", "default")))  // Clang 14 knows no levels here
-#elif defined(__x86_64__)
+#elif defined(__x86_64__) && defined(__GLIBC__)
 #define RIGSTEP_ALSO_WIDE __attribute__((flatten, target_clones("arch=x86-64-v3", "default")))
 #else
 #define RIGSTEP_ALSO_WIDE

@@ -195,6 +195,7 @@ Errors sweep_errors(const Mechanism& m, MergeOrder order, unsigned seed, bool co
   // in extended precision: in double it would be less accurate than the sweep
   const test::DualSolution want = test::solve_dual(d.J, d.M_inverse, d.compliance, bias, rhs);
   REQUIRE(want.asymmetry < 1e-12);
+  REQUIRE((want.multipliers.allFinite() && want.motion.allFinite()));
   VectorXd Lambda(d.J.rows()), moved(bias.size());
   for_all_rows(plan, [&](int row, int c, int k) {
     const Place& at = plan.elimination.constraint_place[c].rows;

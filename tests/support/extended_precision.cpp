@@ -75,7 +75,7 @@ LongMatrix minimum_norm(const LongMatrix& J, const LongMatrix& b, long double th
     for (int pass = 0; pass < 2; ++pass)
       for (const LongVector& direction : directions) add(-dot(direction, rest), direction, rest);
     const long double length = std::sqrt(dot(rest, rest));
-    if (!(length > threshold * std::sqrt(dot(whole, whole)))) continue;
+    if (length <= threshold * std::sqrt(dot(whole, whole))) continue;
     for (long double& component : rest) component /= length;
     add((b(row, 0) - dot(whole, x)) / length, rest, x);
     directions.push_back(rest);

@@ -10,8 +10,8 @@ using LongMatrix = Eigen::Matrix<long double, Eigen::Dynamic, Eigen::Dynamic>;
 
 LongMatrix product(const LongMatrix& A, const LongMatrix& B);
 
-// Of all x with J x = b, the one of least norm; a row that the rows before it combine to, but for `threshold` of its
-// norm, is left out.
+// Of all x with J x = b, the one of least norm. A row whose part outside the span of the rows before it is at most
+// `threshold` of its norm is left out: b must fit to it.
 LongMatrix minimum_norm(const LongMatrix& J, const LongMatrix& b, long double threshold);
 
 struct DualSolution {

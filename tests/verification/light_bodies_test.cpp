@@ -61,7 +61,9 @@ std::vector<Vec6> dense_accelerations(const index3::Plan& plan, const index3::St
     missing(row, 0) = scale * quadratic[row];
   }
   missing += product(J, free);
-  const LongMatrix root = free - minimum_norm(J, missing, 1e-10L);
+  const LongMatrix held = minimum_norm(J, missing, 1e-10L);
+  CHECK((product(J, held) - missing).cwiseAbs().maxCoeff() <= 1e-12L * missing.cwiseAbs().maxCoeff());
+  const LongMatrix root = free - held;
   std::vector<Vec6> a;
   for (int i = 0; i < bodies; ++i) a.emplace_back(product(T[i], root.middleRows(6 * i, 6)).cast<double>());
   return a;
