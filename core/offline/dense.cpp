@@ -8,6 +8,7 @@
 
 // Of LAPACK, which is compiled already: Eigen's templates for these take the compiler longer than all that calls them.
 // As gfortran passes arguments: the lengths of texts last.
+// NOLINTBEGIN(readability-identifier-naming): the names are LAPACK's
 extern "C" {
 void dgels_(const char* form, const int* rows, const int* columns, const int* right_sides, double* A,
             const int* A_stride, double* b, const int* b_stride, double* work, const int* work_size, int* status,
@@ -29,6 +30,7 @@ void dgees_(const char* vectors, const char* sort, int (*chosen)(const double*, 
             const int* U_stride, double* work, const int* work_size, int* flags, int* status,
             std::size_t vectors_length, std::size_t sort_length);
 }
+// NOLINTEND(readability-identifier-naming)
 
 namespace rigstep::offline {
 
