@@ -49,15 +49,16 @@ Elimination lay_out(Layout layout, const std::vector<int>& roots) {
 // What it costs that threads share a step, and that each receives from one more, in multiply-adds of a lane; and by how
 // much sharing must shorten the step at least: an exchange takes longer on some machines than on others. Chosen;
 // `rigstep bench step` shows what a second thread gains. Results do not depend on them.
-constexpr long kCostOfSharing = 4'000, kCostOfReceiving = 2'000;
+constexpr double kCostOfSharing = 4000.0, kCostOfReceiving = 2000.0;
 constexpr double kClearlyFaster = 0.9;
 
-long cost_of_sharing(int parts) { return parts > 1 ? kCostOfSharing + kCostOfReceiving * (parts - 1) : 0; }
+double cost_of_sharing(int parts) { return parts > 1 ? kCostOfSharing + kCostOfReceiving * (parts - 1) : 0.0; }
 
-long time_of_step(const Elimination& e) {
+double time_of_step(const Elimination& e) {
   std::vector<long> part(e.parts.size(), 0);
   for (const Elimination::Unit& unit : e.units) part[unit.part] += unit.cost;
-  return *std::max_element(part.begin(), part.end()) + cost_of_sharing(static_cast<int>(part.size()));
+  return static_cast<double>(*std::max_element(part.begin(), part.end())) +
+         cost_of_sharing(static_cast<int>(part.size()));
 }
 
 }  // namespace
@@ -74,10 +75,10 @@ Elimination compile(const std::vector<Constraint>& model, const std::vector<bool
     return lay_out(Layout(constraints, has_own_tangent, laid, body_of_attachment, most_lanes), laid.roots);
   };
   Elimination result = laid_out(1);
-  double best = kClearlyFaster * static_cast<double>(time_of_step(result));
-  for (int parts = 2; parts <= threads && static_cast<double>(cost_of_sharing(parts)) < best; ++parts) {
+  double best = kClearlyFaster * time_of_step(result);
+  for (int parts = 2; parts <= threads && cost_of_sharing(parts) < best; ++parts) {
     Elimination divided = laid_out(parts);
-    if (const auto time = static_cast<double>(time_of_step(divided)); time < best) {
+    if (const double time = time_of_step(divided); time < best) {
       best = time;
       result = std::move(divided);
     }
