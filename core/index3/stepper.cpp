@@ -151,7 +151,7 @@ StepReport Stepper::Impl::commit(const Inputs& inputs, const StepReport& report)
   previous_coordinate = state.coordinate;
   previous_drive = state.drive;
   follow_coordinates(plan, state.coordinate, *workspace);
-  std::copy(workspace->coordinate.begin(), workspace->coordinate.end(), state.coordinate.begin());
+  std::ranges::transform(workspace->coordinate, state.coordinate.begin(), &Coordinate::value);
   std::copy(workspace->drive.begin(), workspace->drive.end(), state.drive.begin());
   ++state.step;
   state_is_current = false;

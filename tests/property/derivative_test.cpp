@@ -319,7 +319,7 @@ Mechanism with_one_spring(Spring::Kind kind, Freedom freedom, JointType type, do
   State x(m, plan.rows());
   evaluate_state(plan, x, w);
   if (kind == Spring::Kind::in_joint)
-    rest() = w.coordinate[0];
+    rest() = w.coordinate[0].value;
   else
     rest() = spring_coordinate(m.springs()[0], surroundings(plan, w)).value;
   return test::build(d);
@@ -336,8 +336,7 @@ Eigen::Matrix<double, 6, 6> load_derivative(const Plan& plan, const State& x, Wo
     else
       (k < 3 ? at.v : at.w)[k % 3] += step;
     evaluate_constraints(plan, w);
-    const std::vector<double> reference = w.coordinate;
-    evaluate_elements(plan, Inputs{}, 0.0, reference, w);
+    evaluate_elements(plan, Inputs{}, 0.0, x.coordinate, w);
     apply_forces(plan, Inputs{}, 0.0, ActingAt::instant, w);
     return w.Q[body];
   };
@@ -358,6 +357,13 @@ void check_spring(const Mechanism& m, bool damping) {
       evaluate_rows(plan, element, damping ? 0.0 : 1.0, damping ? 1.0 : 0.0, w);
       const Vec6& J = w.element_rows[element.bodies[0] == body ? 0 : 1][0];
       tangent += J * J.transpose();
+    }
+    for (std::size_t j = 0; j < plan.coordinate_rows.size(); ++j) {
+      if (plan.coordinate_rows[j].elements.empty()) continue;
+      const Coordinate& x_along = w.coordinate[0];
+      const Vec6& J = m.joints()[j].first == body ? x_along.first : x_along.second;
+      const int joint = static_cast<int>(j);
+      tangent += tangent_along_coordinate(plan, joint, damping ? 0.0 : 1.0, damping ? 1.0 : 0.0, w) * J * J.transpose();
     }
     CHECK(tangent.norm() > 0.1);
     CHECK((tangent + load_derivative(plan, x, w, body, damping)).norm() < kError * tangent.norm());

@@ -39,7 +39,9 @@ Dense6 derivative(Placement at, bool by_velocity, const std::function<Vec6(const
 
 // w.Q of what w.placement holds
 void evaluate_and_apply(const Plan& plan, Workspace& w) {
-  evaluate_elements(plan, {}, 0.0, w.coordinate, w);
+  std::vector<double> reference(w.coordinate.size());
+  std::ranges::transform(w.coordinate, reference.begin(), &Coordinate::value);
+  evaluate_elements(plan, {}, 0.0, reference, w);
   apply_forces(plan, {}, 0.0, ActingAt::instant, w);
 }
 

@@ -16,12 +16,12 @@ namespace {
 
 using Rows = AssemblySweep::Rows;
 
-// A chain of joints of all types, the displacement of some of them driven.
+// A chain of joints of all types, the displacement of some of them driven, and the angle of revolutes.
 test::Description driven_chain(unsigned seed) {
   test::Description d = test::random_bare_tree(seed, 16);
   for (const auto& joint : d.joints)
     for (const Freedom freedom : freedoms(joint.type))
-      if (is_length(freedom) && d.drivers.size() < 3) {
+      if ((is_length(freedom) || joint.type == JointType::revolute) && d.drivers.size() < 6) {
         Driver driver;
         driver.name = "drive_" + joint.name;
         driver.function = polynomial({0.0});
@@ -44,9 +44,9 @@ State disturbed(State x, test::Random& random) {
 
 // rows: of all constraints, one by one; in lanes: what the kernels have written into an array
 void check_rows(const Plan& plan, const std::vector<double>& rows, double factor, const double* in_lanes) {
-  for (std::size_t c = 0; c < plan.eliminated.size(); ++c) {
-    if (!plan.constraints[c].format.in_lanes()) continue;
-    const int constraint = plan.eliminated[c], first = plan.first_row[constraint];
+  for (int constraint = 0; constraint < plan.mechanism.constraints(); ++constraint) {
+    if (!plan.constraints[plan.eliminated_as[constraint]].format.in_lanes()) continue;
+    const int first = plan.first_row[constraint];
     for (int row = first; row < plan.first_row[constraint + 1]; ++row) {
       const double expected = factor * rows[static_cast<std::size_t>(row)];
       CHECK(std::abs(row_value(plan, in_lanes, constraint, row - first) - expected) <
@@ -68,15 +68,18 @@ std::vector<double> velocities(const Plan& plan, const Workspace& w) {
 
 }  // namespace
 
-TEST_CASE("lanes evaluate gaps, velocities and quadratic terms of all joints and of drivers along axes") {
-  int drivers_in_lanes = 0, sliding = 0;
+TEST_CASE("lanes evaluate gaps, velocities and quadratic terms of all joints and of drivers along axes and of angles") {
+  int along_axes = 0, displacements = 0, angles = 0, sliding = 0;
   for (unsigned seed = 1; seed <= 20; ++seed) {
     CAPTURE(seed);
     const Plan plan = make_plan(test::build(driven_chain(seed)), {});
     for (std::size_t c = 0; c < plan.eliminated.size(); ++c) {
       const RowFormat& format = plan.constraints[c].format;
-      if (!format.general() || !format.in_lanes()) continue;
-      (plan.eliminated[c] >= plan.first_driver() ? drivers_in_lanes : sliding) += 1;
+      if (!format.in_lanes()) continue;
+      if (format.ends_with_coordinate())
+        (format.general() ? displacements : angles) += 1;
+      else if (format.general())
+        (plan.eliminated[c] >= plan.first_driver() ? along_axes : sliding) += 1;
     }
     Workspace w(plan);
     test::Random random(seed);
@@ -98,7 +101,9 @@ TEST_CASE("lanes evaluate gaps, velocities and quadratic terms of all joints and
     kernels.assemble(w.arrays, rows_alone(Rows::velocities));
     check_rows(plan, velocities(plan, w), 1.0, w.arrays.quadratic);
   }
-  CHECK(drivers_in_lanes > 20);
+  CHECK(along_axes > 5);
+  CHECK(displacements > 5);
+  CHECK(angles > 5);
   CHECK(sliding > 20);
 }
 

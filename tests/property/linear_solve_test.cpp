@@ -24,29 +24,37 @@ using Eigen::VectorXd;
 constexpr double kTimeStep = 1e-2;
 constexpr double kStiffnessFactor = 0.25 * kTimeStep * kTimeStep, kDampingFactor = 0.5 * kTimeStep;
 
-// The rows of all constraints, then those of all elements.
+// The rows of all constraints, then those of all elements, then those of elements along a joint's coordinate.
 struct Dense {
   MatrixXd J, M_inverse;
   VectorXd compliance;
 };
 
+// f(joint) of every joint that has a row for the elements along its coordinate
+template <class F>
+void for_elastic_joints(const Plan& plan, const F& f) {
+  for (int j = 0; j < plan.first_coupling(); ++j)
+    if (!plan.coordinate_rows[static_cast<std::size_t>(j)].elements.empty()) f(j);
+}
+
 int element_rows(const Plan& plan) {
   int rows = 0;
   for (const Element& element : plan.elements) rows += element.rows;
+  for_elastic_joints(plan, [&](int) { ++rows; });
   return rows;
 }
 
 // f(row of Dense, constraint of the elimination, its row)
 template <class F>
 void for_all_rows(const Plan& plan, const F& f) {
-  for (int c = 0; c < plan.first_element(); ++c) {
-    const int constraint = plan.eliminated[c];
-    for (int row = plan.first_row[constraint]; row < plan.first_row[constraint + 1]; ++row)
-      f(row, c, row - plan.first_row[constraint]);
-  }
+  for (int c = 0; c < plan.mechanism.constraints(); ++c)
+    for (int row = plan.first_row[c]; row < plan.first_row[c + 1]; ++row)
+      f(row, plan.eliminated_as[c], plan.first_row_there[c] + row - plan.first_row[c]);
   int row = plan.rows();
   for (std::size_t k = 0; k < plan.elements.size(); ++k)
     for (int i = 0; i < plan.elements[k].rows; ++i) f(row++, plan.first_element() + static_cast<int>(k), i);
+  for_elastic_joints(
+      plan, [&](int j) { f(row++, plan.eliminated_as[j], plan.constraints[plan.eliminated_as[j]].format.rows - 1); });
 }
 
 // as the elimination takes it: lifted where it falls short of a tenth of the inertia by little, else left out
@@ -86,7 +94,7 @@ Mat6 tangent_mass(const Plan& plan, const Workspace& w, const State& x, int body
   const Mat3 I = w.placement[body].A * b.inertia_b * w.placement[body].A.transpose();
   Mat3 K = Mat3::Zero();
   Vec3 torque = Vec3::Zero();
-  for (const int c : plan.eliminated) {
+  for (int c = 0; c < plan.mechanism.constraints(); ++c) {
     std::array<Mat3, 4> K_c;
     geometric_stiffness(plan, c, x.lambda.data() + plan.first_row[c], w, K_c);
     for (std::size_t side = 0; side < 4; ++side)
@@ -120,6 +128,15 @@ Dense dense(const Plan& plan, Workspace& w, const State& x) {
         if (element.bodies[s] != kGround)
           d.J.block<1, 6>(row, 6 * element.bodies[s]) = w.element_rows[s][k].transpose();
   }
+  for_elastic_joints(plan, [&](int j) {
+    const Joint& joint = plan.mechanism.joints()[j];
+    const Placement &first = placement(w, joint.first), &second = placement(w, joint.second);
+    const Coordinate x_along = coordinate(rigstep::freedoms(joint.type)[0], w.joint[j], first, second);
+    const double root = std::sqrt(tangent_along_coordinate(plan, j, kStiffnessFactor, kDampingFactor, w));
+    if (joint.first != kGround) d.J.block<1, 6>(row, 6 * joint.first) = root * x_along.first.transpose();
+    if (joint.second != kGround) d.J.block<1, 6>(row, 6 * joint.second) = root * x_along.second.transpose();
+    ++row;
+  });
   for (int i = 0; i < bodies; ++i) d.M_inverse.block<6, 6>(6 * i, 6 * i) = tangent_mass(plan, w, x, i).inverse();
   return d;
 }
@@ -140,11 +157,11 @@ void factorise(const Plan& plan, const State& x, Workspace& w) {
   enter_lanes(plan, x, w);
   plan.kernels->predict(a);  // what is kept of the last instant
   iterate_from_last(plan, w);
+  tangent_of_forces(plan, kStiffnessFactor, kDampingFactor, w);
   AssemblySweep constraints;
   constraints.constrain = constraints.with_stiffness = true;
   plan.kernels->assemble(a, constraints);
   constrain_general(plan, w, true);
-  tangent_of_forces(plan, kStiffnessFactor, kDampingFactor, w);
   AssemblySweep tangent;
   tangent.factorise = true;
   tangent.tangent = {

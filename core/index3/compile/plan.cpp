@@ -56,16 +56,25 @@ static_assert(kIdle * kIdle * kIdle * kIdle < 1e300, "products of four pivots ar
 constexpr double kSofterMiddle = 1e3;    // than at the end of the step
 constexpr double kSoftestMiddle = 1e-4;  // [relative]: a compliance that is given and larger stays as it is
 
+// The row of the mechanism that a row of an eliminated joint, coupling or driver is.
+int row_of_model(const Plan& plan, int c, int row) noexcept {
+  const int constraint = plan.eliminated[c], first = plan.first_row[constraint];
+  if (first + row < plan.first_row[constraint + 1]) return first + row;
+  return plan.first_row[plan.first_driver() + plan.coordinate_rows[constraint].driver];
+}
+
 // Of a row of an eliminated constraint, by ComplianceOf.
 std::array<double, 3> compliance_of(const Plan& plan, int c, int row) noexcept {
+  constexpr std::array kElastic{1.0, kIdle, kIdle};
+  if (plan.elimination.constraints[c].format.is_elastic(row)) return kElastic;
   if (c < plan.first_element()) {
-    const double compliance = plan.compliance[plan.first_row[plan.eliminated[c]] + row];
+    const double compliance = plan.compliance[row_of_model(plan, c, row)];
     const bool is_soft = plan.settings.order_of_accuracy == 4 && plan.has_loops;
     const double most = std::max(1.0, kSoftestMiddle / plan.settings.relative_compliance);
     const double of_middle = is_soft ? std::min(kSofterMiddle, most) * compliance : compliance;
     return {of_middle, compliance, of_middle};
   }
-  if (c < plan.first_element() + static_cast<int>(plan.elements.size())) return {1.0, kIdle, kIdle};
+  if (c < plan.first_element() + static_cast<int>(plan.elements.size())) return kElastic;
   return {0.0, 0.0, 0.0};  // of primal bodies
 }
 
@@ -77,8 +86,10 @@ void at_all_places(const ConstraintPlace& place, const F& f) {
 
 void write_rows(Plan& plan, int c, Place at) noexcept {
   const std::size_t rows = static_cast<std::size_t>(plan.elimination.rows);
-  const double multiplier_scale = c < plan.first_element() ? 4.0 / (plan.dt() * plan.dt()) : 0.0;
-  for (int k = 0; k < plan.elimination.constraints[c].format.rows; ++k) {
+  const RowFormat& format = plan.elimination.constraints[c].format;
+  for (int k = 0; k < format.rows; ++k) {
+    const bool has_multiplier = c < plan.first_element() && !format.is_elastic(k);
+    const double multiplier_scale = has_multiplier ? 4.0 / (plan.dt() * plan.dt()) : 0.0;
     const std::size_t row = static_cast<std::size_t>(at.base + k * at.stride);
     const std::array<double, 3> compliance = compliance_of(plan, c, k);
     for (std::size_t of = 0; of < compliance.size(); ++of) plan.compliance_in_lanes[of * rows + row] = compliance[of];

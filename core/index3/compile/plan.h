@@ -30,6 +30,17 @@ struct Element {
   int rows;
 };
 
+// The row of a joint's own coordinate, with which its constraint ends where there is a driver or are elements.
+struct CoordinateRow {
+  struct OfKind {
+    int kind;   // kind_of<...>
+    int index;  // among the mechanism's elements of this kind
+  };
+  int driver = -1;               // that holds it; -1: none
+  std::vector<OfKind> elements;  // along it, where there is no driver
+  bool exists() const { return driver >= 0 || !elements.empty(); }
+};
+
 // Which bodies the elimination keeps primal, and what spoke for or against it (primal_bodies.h).
 struct PrimalChoice {
   enum class Reason {
@@ -99,14 +110,16 @@ struct Plan {
   std::vector<DriverPlan> drivers;                  // (drivers)
   std::vector<Prescribed> start_drive;              // (drivers) at the start; inputs: at rest where the start pose is
   ElementKinds::VectorsOf<ConstantsOf> element_constants;  // (elements of each kind)
-  std::vector<Element> elements;                           // those with rows: first the kinds with several
+  std::vector<CoordinateRow> coordinate_rows;              // (joints)
+  std::vector<Element> elements;                           // those with rows of their own: first the kinds with several
   std::vector<bool> has_own_tangent;                       // (bodies) has own-body blocks in the force tangent
   double length = 1.0;     // largest arm of a joint on a body; 1 where there is none [m]
   bool has_loops = false;  // a joint, coupling or driver connects bodies that are connected already, ground included
   Tangents tangents;
 
-  std::vector<int> eliminated_as;       // (constraints) as which constraint of the elimination; -1: no rows
-  std::vector<int> eliminated;          // the other way round: which constraint; there the elements follow
+  std::vector<int> eliminated_as;    // (constraints) as which constraint of the elimination; -1: no rows
+  std::vector<int> first_row_there;  // (constraints) ... and as which of its rows: of drivers also the row of a joint
+  std::vector<int> eliminated;       // the other way round: which constraint; there the elements follow
   std::vector<Constraint> constraints;  // what the elimination is compiled from
   Elimination elimination;
   PrimalChoice primal_choice;  // which bodies stay primal there, and why
@@ -135,6 +148,14 @@ struct Plan {
   template <class Kind>
   const std::vector<ConstantsOf<Kind>>& constants() const {
     return std::get<kind_of<Kind>>(element_constants);
+  }
+  // its tangent is in the row of a joint's coordinate
+  template <class Kind>
+  bool is_in_coordinate_row(const Kind& element) const {
+    const int coordinate = coordinate_of_tangent(element);
+    if (coordinate < 0) return false;
+    const CoordinateRow& row = coordinate_rows[mechanism.coordinates()[coordinate].joint];
+    return row.driver < 0 && row.exists();
   }
   // else all loads are those of the step
   bool depends_on_pose() const { return !pose_dependent_bodies.empty(); }

@@ -89,12 +89,18 @@ constexpr int normals_of_handle(int cosines) { return arm_of_handle(cosines) + 3
 // What a constraint looks like to the bodies that it acts on.
 struct RowFormat {
   int rows = 0;
-  int cosines = 0;  // after the three rows of a common point; kAnyRows: rows of any kind
+  int cosines = 0;  // after the three rows of a common point: rows of moments alone; kAnyRows: rows of any kind
   // Of any kind: rows along axes of the first body, before cosines; or a distance of two points; else kOneByOne.
   int lines = kOneByOne;
+  // Whether the last row is that of the joint's own coordinate, the angle of a revolute joint (counted as a cosine) or
+  // the displacement of a prismatic one. Driven: it is where a driver holds it. Elastic: what force elements along it
+  // add to the tangent, a row without multiplier as in physics/elements/bushing.h.
+  enum class Coordinate : unsigned char { none, driven, elastic } coordinate = Coordinate::none;
   static constexpr int kAnyRows = -1, kOneByOne = -1, kDistance = 3;
   constexpr bool general() const { return cosines == kAnyRows; }
   constexpr bool in_lanes() const { return !general() || lines != kOneByOne; }  // evaluated there
+  constexpr bool ends_with_coordinate() const { return coordinate != Coordinate::none; }
+  constexpr bool is_elastic(int row) const { return coordinate == Coordinate::elastic && row == rows - 1; }
   // numbers of a handle that load and geometric stiffness need, and all
   int load_size() const { return general() ? kRowsOfHandle : normals_of_handle(cosines); }
   int handle_size() const { return load_size() + (general() ? 6 * rows : 3 * cosines); }
@@ -250,9 +256,11 @@ struct Run {
 // for each shape of constraints, leaves and fronts.
 inline constexpr int kWidths = std::bit_width(static_cast<unsigned>(kMostLanes));  // 1, 2, 4, 8
 constexpr int shape(int width, int kind) { return kind * kWidths + std::countr_zero(static_cast<unsigned>(width)); }
-inline constexpr int kGeneralRows = 4;  // kind of a constraint's shape, beside 0 ... 3 cosines
+// Kinds of a constraint's shape, beside 0 ... 3 cosines; kAngleRow: a revolute joint with the row of its angle.
+inline constexpr int kGeneralRows = 4, kAngleRow = 5;
 constexpr int shape_of(const ConstraintBatch& c) {
-  return shape(c.width, c.format.general() ? kGeneralRows : c.format.cosines);
+  if (c.format.general()) return shape(c.width, kGeneralRows);
+  return shape(c.width, c.format.ends_with_coordinate() ? kAngleRow : c.format.cosines);
 }
 // handles: all
 constexpr int shape_of(const Leaf& l, const Handle* handles) {
@@ -262,7 +270,7 @@ constexpr int shape_of(const Attachment& g) { return shape(g.width, 0); }
 constexpr int shape_of(const Front& f) {
   return shape(f.width, kForms * f.pivots + static_cast<int>(known_form(f.form)));
 }
-inline constexpr int kConstraintShapes = (kGeneralRows + 1) * kWidths;
+inline constexpr int kConstraintShapes = (kAngleRow + 1) * kWidths;
 inline constexpr int kLeafShapes = 5 * kWidths;  // any handles; two equal points with 0 ... 3 cosines
 inline constexpr int kFrontShapes = kForms * (kMaxRows + 1) * kWidths;
 
@@ -317,8 +325,7 @@ struct alignas(64) StepArrays {
   int constraints;
   const double* constraint_constants;
   const double* compliance[3];     // of every row, by ComplianceOf
-  const double* multiplier_scale;  // of every row, the same for those of a constraint: from Lambda to lambda, 4/dt^2,
-                                   // or 0 for what has no multiplier
+  const double* multiplier_scale;  // of every row: from Lambda to lambda, 4/dt^2, or 0 for what has no multiplier
   const double* carried;           // of every row: what a unit of its multiplier opens it by, compliance dt^2/4 or 0
   StepSize step;
   int rows;  // of all constraints, lanes included
@@ -330,12 +337,13 @@ struct alignas(64) StepArrays {
   double* constraint_fields;
   double* handles;
   double* Phi;
-  double* closed_at;  // of a row along an axis: where it is closed [m], zero but for drivers; and its second derivative
-  double* closed_acceleration;
-  double* rate;       // Phi_t: the velocity constraints are J v + rate = 0
-  double* quadratic;  // J-dot v + Phi_tt: the acceleration constraints are J a + quadratic = 0
-  double* sigma;      // impulses [N s] of the last velocity pass; the step does not read them, linear_solve_test does
-  double* arena;      // of leaves and fronts
+  double* closed_at;  // of a row along an axis or of an angle: where it is closed [m] or [rad], zero but for drivers;
+  double* closed_acceleration;  // and its second derivative
+  double* elasticity;           // of an elastic row: the root of what the force elements along it add to the tangent
+  double* rate;                 // Phi_t: the velocity constraints are J v + rate = 0
+  double* quadratic;            // J-dot v + Phi_tt: the acceleration constraints are J a + quadratic = 0
+  double* sigma;  // impulses [N s] of the last velocity pass; the step does not read them, linear_solve_test does
+  double* arena;  // of leaves and fronts
   double* scratch;
 };
 

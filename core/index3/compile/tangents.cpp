@@ -108,6 +108,7 @@ Tangents tangents_of(const Mechanism& m, const Settings& settings, bool has_loop
   if (ratio >= kUneven) return while_near(near, kNearest, "masses of joined bodies differ a thousandfold");
   if (any_slope_changes(m)) return while_near(near, kNearProjections, "the stiffness of a force element changes");
   if (has_loops) return while_near(near, kNearProjections, "closed loops");
+  if (!m.drivers().empty()) return while_near(near, kNearProjections, "drivers");
   if (std::any_of(m.joints().begin(), m.joints().end(), [&m, dt](const Joint& joint) {
         return is_pivot(joint) && (swing_rate(m, joint.first, joint.in_first) * dt > kQuick ||
                                    swing_rate(m, joint.second, joint.in_second) * dt > kQuick);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/index3/kernels/general_rows.h"
+#include "core/index3/kernels/joint_angle.h"
 #include "core/index3/kernels/runs.h"
 
 namespace rigstep::index3::RIGSTEP_ISA {
@@ -65,35 +66,46 @@ RIGSTEP_INLINE V3<T> gap_of_points(const StepArrays& a, const Bodies& body, cons
 
 template <int C, class T>
 RIGSTEP_INLINE void store_gaps(const StepArrays& a, const ConstraintBatch& c, V3<T> gap, const PointSides<C, T>& at) {
+  constexpr int W = kWidth<T>;
   double* const Phi = a.Phi + c.row_position;
   store3(Phi, gap);
-  each<C>([&](int k) RIGSTEP_INLINED { store(Phi + (3 + k) * kWidth<T>, dot(at.axis_first(k), at.axis_second(k))); });
+  each<kCosinesOf<C>>([&](int k)
+                          RIGSTEP_INLINED { store(Phi + (3 + k) * W, dot(at.axis_first(k), at.axis_second(k))); });
+  if constexpr (C == kAngleRow) store(Phi + 5 * W, gap_of_angle(a, c, at));
+}
+
+// both sides of a point constraint at the iterate
+template <int C, class T, class Bodies>
+RIGSTEP_INLINE PointSides<C, T> point_sides(const StepArrays& a, const ConstraintBatch& c, const Bodies& body) {
+  return with_angle_row(a, c,
+                        turned_sides<C, T>(a.constraint_constants + kConstraintConstants * c.position,
+                                           nine(body(kRotationField, 0)), nine(body(kRotationField, 1))));
 }
 
 template <int C, class T>
 RIGSTEP_INLINE void constrain_points(const StepArrays& a, const ConstraintBatch& c, const AssemblySweep& what) {
-  constexpr int W = kWidth<T>;
+  constexpr int W = kWidth<T>, M = kMomentRows<C>;
   with_sides<T>(a, c, [&](const auto& body, const auto& handle) RIGSTEP_INLINED {
-    const PointSides<C, T> at = turned_sides<C, T>(a.constraint_constants + kConstraintConstants * c.position,
-                                                   nine(body(kRotationField, 0)), nine(body(kRotationField, 1)));
+    const PointSides<C, T> at = point_sides<C, T>(a, c, body);
     if (what.keep_sides) store_sides<C>(a.constraint_fields + kConstraintFields * c.position, at);
     if (what.rows == AssemblySweep::Rows::all) store_gaps<C, T>(a, c, gap_of_points<T>(a, body, at), at);
     const double* lambda = a.lambda + c.row_position;
     const V3<T> force = load3<T>(lambda);
-    T lambda_cosines[3];
+    T lambda_moments[3];
     V3<T> moment{T(0.0), T(0.0), T(0.0)};
-    each<C>([&](int k) RIGSTEP_INLINED {
-      lambda_cosines[k] = load<T>(lambda + (3 + k) * W);
-      moment = fma(lambda_cosines[k], at.normal(k), moment);
+    each<M>([&](int k) RIGSTEP_INLINED {
+      lambda_moments[k] = load<T>(lambda + (3 + k) * W);
+      moment = fma(lambda_moments[k], at.normal(k), moment);
     });
     const auto first = handle(0), second = handle(1);
     constexpr bool kIsShared = std::is_same_v<decltype(second), const InOrder<T>>;  // see Handle
-    put3(first, arm_of_handle(C), at.s_first), put3(second, arm_of_handle(C), at.s_second);
+    put3(first, arm_of_handle(M), at.s_first), put3(second, arm_of_handle(M), at.s_second);
     put_shared<C>(first, at, force, moment);
     if constexpr (!kIsShared) put_shared<C>(second, at, force, moment);
-    if constexpr (C > 0)
+    if constexpr (M > 0)
       if (what.with_stiffness) {
-        const S3<T> K = stiffness_of_cosines(at, lambda_cosines);
+        S3<T> K = stiffness_of_cosines(at, lambda_moments);
+        if constexpr (C == kAngleRow) K = K + stiffness_of_angle(at, lambda_moments[2]);
         put_symmetric(first, kStiffnessOfHandle, K);
         if constexpr (!kIsShared) put_symmetric(second, kStiffnessOfHandle, K);
       }
@@ -107,7 +119,9 @@ template <class T, class F>
 RIGSTEP_INLINE void for_general_rows(const StepArrays& a, const ConstraintBatch& c, const GeneralSides<T>& at, F&& f) {
   for (int k = 0; k < c.format.rows; ++k) {
     const int number = c.row_position + k * kWidth<T>;
-    f(general_row(c.format, at, load<T>(a.closed_at + number), k), k, number);
+    GeneralRow<T> row = general_row(c.format, at, load<T>(a.closed_at + number), k);
+    if (c.format.is_elastic(k)) row = elastic_row(row, load<T>(a.elasticity + number));
+    f(row, k, number);
   }
 }
 
@@ -142,7 +156,7 @@ RIGSTEP_LOOP void for_constraints(const ConstraintBatch* c, const ConstraintBatc
   for (; c < end; ++c) f.template operator()<C, T>(*c);
 }
 
-// f<C, T>(constraint) of every constraint of a run; C: cosines, or kGeneralRows
+// f<C, T>(constraint) of every constraint of a run; C: cosines, kGeneralRows or kAngleRow
 template <class F>
 RIGSTEP_INLINE void for_constraints(const StepArrays& a, const Run& run, F f) {
   static constexpr auto kLoops =
@@ -161,8 +175,7 @@ RIGSTEP_INLINE void measure_gaps(const StepArrays& a, const ConstraintBatch& c, 
                           [&](const GeneralRow<T>& row, int, int number)
                               RIGSTEP_INLINED { store(a.Phi + number, row.Phi); });
     } else {
-      const PointSides<C, T> at = turned_sides<C, T>(a.constraint_constants + kConstraintConstants * c.position,
-                                                     nine(body(kRotationField, 0)), nine(body(kRotationField, 1)));
+      const PointSides<C, T> at = point_sides<C, T>(a, c, body);
       store_gaps<C, T>(a, c, gap_of_points<T>(a, body, at), at);
     }
   });
@@ -186,18 +199,22 @@ RIGSTEP_INLINE void measure_velocities(const StepArrays& a, const ConstraintBatc
     if constexpr (C == kGeneralRows) {
       const Motion<T> first = motion_from<T>(body(kTwistField, 0)), second = motion_from<T>(body(kTwistField, 1));
       for_general_rows<T>(a, c, general_sides<T>(a, c, body),
-                          [&](const GeneralRow<T>& row, int, int number) RIGSTEP_INLINED {
-                            store(a.quadratic + number, times_motions(row, first, second) + load<T>(a.rate + number));
+                          [&](const GeneralRow<T>& row, int k, int number) RIGSTEP_INLINED {
+                            const T rate = times_motions(row, first, second) + load<T>(a.rate + number);
+                            store(a.quadratic + number, c.format.is_elastic(k) ? T(0.0) : rate);
                           });
       return;
     } else {
-      const PointSides<C, T> at = turned_sides<C, T>(a.constraint_constants + kConstraintConstants * c.position,
-                                                     nine(body(kRotationField, 0)), nine(body(kRotationField, 1)));
+      const PointSides<C, T> at = point_sides<C, T>(a, c, body);
       const auto t1 = body(kTwistField, 0), t2 = body(kTwistField, 1);
       const V3<T> w1 = three(t1, 3), w2 = three(t2, 3);
       double* const to = a.quadratic + c.row_position;
       store3(to, add_cross(three(t1, 0), w1, at.s_first) - add_cross(three(t2, 0), w2, at.s_second));
-      each<C>([&](int k) RIGSTEP_INLINED { store(to + (3 + k) * W, dot(at.normal(k), w1 - w2)); });
+      each<kCosinesOf<C>>([&](int k) RIGSTEP_INLINED { store(to + (3 + k) * W, dot(at.normal(k), w1 - w2)); });
+      if constexpr (C == kAngleRow) {
+        const T rate = dot(at.normal(2), w1 - w2) + load<T>(a.rate + c.row_position + 5 * W);
+        store(to + 5 * W, c.format.is_elastic(5) ? T(0.0) : rate);
+      }
     }
   });
 }

@@ -6,6 +6,13 @@
 
 namespace rigstep::index3::RIGSTEP_ISA {
 
+// C: cosines, or kAngleRow: the two of a revolute joint, then the row of its angle. How many rows are cosines, and how
+// many are rows of moments alone.
+template <int C>
+constexpr int kCosinesOf = C == kAngleRow ? 2 : C;
+template <int C>
+constexpr int kMomentRows = C == kAngleRow ? 3 : C;
+
 // Which axis of the first and of the second body each cosine row joins.
 template <int C>
 constexpr int first_axis(int k) {
@@ -17,20 +24,24 @@ constexpr int second_axis(int k) {
 }
 template <int C>
 constexpr int first_axes() {
-  return C - (C == 3 ? 1 : 0);  // 0, 1, 2, 2
+  return C < 2 ? C : 2;
 }
 template <int C>
 constexpr int second_axes() {
-  return C == 3 ? 2 : (C > 0 ? 1 : 0);
+  return C < 3 ? (C > 0 ? 1 : 0) : 2;
 }
 
 // Both sides of a point constraint in the world frame.
 template <int C, class T>
 struct PointSides {
   V3<T> s_first, s_second, u[2], h[2];
+  V3<T> angle_row;  // of kAngleRow: its moment on the first body
   RIGSTEP_INLINE V3<T> axis_first(int k) const { return u[first_axis<C>(k)]; }
   RIGSTEP_INLINE V3<T> axis_second(int k) const { return h[second_axis<C>(k)]; }
-  RIGSTEP_INLINE V3<T> normal(int k) const { return cross(axis_first(k), axis_second(k)); }
+  RIGSTEP_INLINE V3<T> normal(int k) const {
+    if (C == kAngleRow && k == 2) return angle_row;
+    return cross(axis_first(k), axis_second(k));
+  }
 };
 
 template <int C, class T>
@@ -114,17 +125,18 @@ RIGSTEP_INLINE S3<T> stiffness_of(const HandleNumbers<T, Source>& handle) {
 // what both sides have in common
 template <int C, class T, class Sink>
 RIGSTEP_INLINE void put_shared(const Sink& to, const PointSides<C, T>& at, V3<T> force, V3<T> moment) {
+  constexpr int M = kMomentRows<C>;
   put3(to, 0, force);
-  if constexpr (C > 0) put3(to, kMomentOfHandle, moment);
-  each<C>([&](int k) RIGSTEP_INLINED { put3(to, normals_of_handle(C) + 3 * k, at.normal(k)); });
+  if constexpr (M > 0) put3(to, kMomentOfHandle, moment);
+  each<M>([&](int k) RIGSTEP_INLINED { put3(to, normals_of_handle(M) + 3 * k, at.normal(k)); });
 }
 
 // twice the geometric stiffness of the cosines, the same for both bodies
 template <int C, class T>
 RIGSTEP_INLINE S3<T> stiffness_of_cosines(const PointSides<C, T>& at, const T* lambda) {
   S3<T> K = outer(lambda[0] * at.axis_first(0), at.axis_second(0));
-  each<C - 1>([&](int k)
-                  RIGSTEP_INLINED { K = K + outer(lambda[k + 1] * at.axis_first(k + 1), at.axis_second(k + 1)); });
+  each<kCosinesOf<C> - 1>(
+      [&](int k) RIGSTEP_INLINED { K = K + outer(lambda[k + 1] * at.axis_first(k + 1), at.axis_second(k + 1)); });
   return K;
 }
 

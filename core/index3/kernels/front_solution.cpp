@@ -91,13 +91,11 @@ template <int N, class T>
 RIGSTEP_INLINE void keep_multipliers(const StepArrays& a, const Front& f, Multiplier kind, const T* Lambda_p) {
   const int at = f.row_position, stride = row_stride<T>(f);
   switch (kind) {
-    case Multiplier::lambda: {  // accumulated, (34)
-      const T multiplier_scale = load<T>(a.multiplier_scale + at);
+    case Multiplier::lambda:  // accumulated, (34)
       return each<N>([&](int k) RIGSTEP_INLINED {
         double* lambda = a.lambda + (at + k * stride);
-        store(lambda, fma(multiplier_scale, Lambda_p[k], load<T>(lambda)));
+        store(lambda, fma(load<T>(a.multiplier_scale + (at + k * stride)), Lambda_p[k], load<T>(lambda)));
       });
-    }
     case Multiplier::sigma:
       return each<N>([&](int k) RIGSTEP_INLINED { store(a.sigma + (at + k * stride), Lambda_p[k]); });
     case Multiplier::kappa:

@@ -43,11 +43,18 @@ RIGSTEP_INLINE GeneralSides<T> general_sides(const StepArrays& a, const Constrai
 }
 
 // Which of its rows are cosines, and their axes, lie as in joints with a point (constraints.h).
-constexpr int cosines_of(const RowFormat& f) { return f.lines == RowFormat::kDistance ? 0 : f.rows - f.lines; }
+constexpr int cosines_of(const RowFormat& f) {
+  return f.lines == RowFormat::kDistance ? 0 : f.rows - f.lines - (f.ends_with_coordinate() ? 1 : 0);
+}
+
+// The row of the joint's displacement, along its axis backwards.
+constexpr bool is_displacement(const RowFormat& f, int k) { return f.ends_with_coordinate() && k == f.rows - 1; }
+constexpr bool is_along_axis(const RowFormat& f, int k) { return k < f.lines || is_displacement(f, k); }
 
 // the axis of a row along one: where there is only one such row, that of a plane or the only axis
 template <class T>
 RIGSTEP_INLINE V3<T> line_axis(const RowFormat& format, const GeneralSides<T>& at, int k) {
+  if (is_displacement(format, k)) return cross(at.u[1], at.u[0]);
   if (format.lines == 1 && format.rows > 1) return cross(at.u[0], at.u[1]);
   return at.u[k];
 }
@@ -59,19 +66,25 @@ RIGSTEP_INLINE GeneralRow<T> general_row(const RowFormat& format, const GeneralS
     row.force = (T(1.0) / at.length) * at.gap;
     row.Phi = T(0.5) * (dot(at.gap, row.force) - at.length);
     row.torque_first = cross(at.s_first, row.force), row.torque_second = cross(at.s_second, row.force);
-  } else if (k < format.lines) {
+  } else if (is_along_axis(format, k)) {
     row.force = line_axis(format, at, k);
     row.Phi = dot(row.force, at.gap) - closed_at;
     // the reaction acts at the second body's point, also on the first body
     row.torque_first = cross(at.s_first - at.gap, row.force), row.torque_second = cross(at.s_second, row.force);
   } else {
-    const bool is_third = cosines_of(format) == 3 && k == format.rows - 1;
+    const bool is_third = k - format.lines == 2;
     row.a = is_third || k == format.lines ? at.u[0] : at.u[1], row.b = is_third ? at.h[1] : at.h[0];
     row.force = V3<T>{T(0.0), T(0.0), T(0.0)};
     row.Phi = dot(row.a, row.b);
     row.torque_first = row.torque_second = cross(row.a, row.b);
   }
   return row;
+}
+
+// a row along an axis that is elastic, and so never open
+template <class T>
+RIGSTEP_INLINE GeneralRow<T> elastic_row(const GeneralRow<T>& row, T elasticity) {
+  return {T(0.0), elasticity * row.force, elasticity * row.torque_first, elasticity * row.torque_second, row.a, row.b};
 }
 
 // adds twice the geometric stiffness of a row on both bodies
@@ -83,7 +96,7 @@ RIGSTEP_INLINE void add_stiffness(const RowFormat& format, const GeneralSides<T>
     const T per_length = lambda / at.length;  // the direction of the force turns too, as far as the point moves
     K_first = K_first + outer(at.s_first, f - per_length * at.s_first);
     K_second = K_second + outer(at.s_second, -(f + per_length * at.s_second));
-  } else if (k < format.lines) {
+  } else if (is_along_axis(format, k)) {
     K_first = K_first + outer(at.gap - at.s_first, f);  // here the force turns with the body and the arm does not
     K_second = K_second + outer(-at.s_second, f);
   } else {
@@ -111,7 +124,7 @@ RIGSTEP_INLINE T general_quadratic(const RowFormat& format, const GeneralSides<T
                                    const GeneralRates<T>& r, int k) {
   if (format.lines == RowFormat::kDistance)
     return (dot(r.gap_rate, r.gap_rate) + dot(at.gap, r.gap_quadratic)) / at.length;
-  if (k < format.lines) {
+  if (is_along_axis(format, k)) {
     const V3<T> n_rate = cross(r.w1, row.force);
     return dot(cross(r.w1, n_rate), at.gap) + fma(T(2.0), dot(n_rate, r.gap_rate), dot(row.force, r.gap_quadratic));
   }

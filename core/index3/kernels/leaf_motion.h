@@ -222,8 +222,8 @@ RIGSTEP_INLINE void general_quadratic_terms(const StepArrays& a, const Constrain
     const GeneralSides<T> at = general_sides<T>(a, c, body);
     const GeneralRates<T> rates = general_rates(at, body);
     for_general_rows<T>(a, c, at, [&](const GeneralRow<T>& row, int k, int number) RIGSTEP_INLINED {
-      store(a.quadratic + number,
-            general_quadratic(c.format, at, row, rates, k) - load<T>(a.closed_acceleration + number));
+      const T quadratic = general_quadratic(c.format, at, row, rates, k) - load<T>(a.closed_acceleration + number);
+      store(a.quadratic + number, c.format.is_elastic(k) ? T(0.0) : quadratic);
     });
   });
 }
@@ -236,10 +236,14 @@ RIGSTEP_INLINE void point_quadratic_terms(const StepArrays& a, const ConstraintB
     const PointSides<C, T> at = load_sides<C, T>(a.constraint_fields + kConstraintFields * c.position);
     double* to = a.quadratic + c.row_position;
     store3(to, cross(w1, cross(w1, at.s_first)) - cross(w2, cross(w2, at.s_second)));
-    each<C>([&](int k) RIGSTEP_INLINED {
+    each<kCosinesOf<C>>([&](int k) RIGSTEP_INLINED {
       const V3<T> u = at.axis_first(k), h = at.axis_second(k), ud = cross(w1, u), hd = cross(w2, h);
       store(to + (3 + k) * W, dot(cross(w1, ud), h) + fma(T(2.0), dot(ud, hd), dot(u, cross(w2, hd))));
     });
+    if constexpr (C == kAngleRow) {
+      const T quadratic = quadratic_of_angle(at, w1, w2) - load<T>(a.closed_acceleration + c.row_position + 5 * W);
+      store(to + 5 * W, c.format.is_elastic(5) ? T(0.0) : quadratic);
+    }
   });
 }
 
@@ -329,7 +333,8 @@ RIGSTEP_INLINE void largest_general_residuals(const StepArrays& a, const Constra
                     a1 = motion_from<T>(body(kMotionField, 0)), a2 = motion_from<T>(body(kMotionField, 1));
     T found[3] = {T(0.0), T(0.0), T(0.0)};
     for_general_rows<T>(
-        a, c, general_sides<T>(a, c, body), [&](const GeneralRow<T>& row, int, int number) RIGSTEP_INLINED {
+        a, c, general_sides<T>(a, c, body), [&](const GeneralRow<T>& row, int k, int number) RIGSTEP_INLINED {
+          if (c.format.is_elastic(k)) return;
           found[0] = larger(magnitude(load<T>(a.Phi + number)), found[0]);
           found[1] = larger(magnitude(times_motions(row, v1, v2) + load<T>(a.rate + number)), found[1]);
           found[2] = larger(magnitude(times_motions(row, a1, a2) + load<T>(a.quadratic + number)), found[2]);
@@ -345,7 +350,8 @@ RIGSTEP_INLINE void largest_point_residuals(const StepArrays& a, const Constrain
     const auto t1 = body(kTwistField, 0), t2 = body(kTwistField, 1), m1 = body(kMotionField, 0),
                m2 = body(kMotionField, 1);
     const V3<T> w1 = three(t1, 3), w2 = three(t2, 3), al1 = three(m1, 3), al2 = three(m2, 3);
-    const PointSides<C, T> at = load_sides<C, T>(a.constraint_fields + kConstraintFields * c.position);
+    const PointSides<C, T> at =
+        with_angle_row(a, c, load_sides<C, T>(a.constraint_fields + kConstraintFields * c.position));
     const V3<T> v = add_cross(three(t1, 0), w1, at.s_first) - add_cross(three(t2, 0), w2, at.s_second);
     const double *Phi = a.Phi + c.row_position, *quadratic = a.quadratic + c.row_position;
     const V3<T> acc =
@@ -353,12 +359,20 @@ RIGSTEP_INLINE void largest_point_residuals(const StepArrays& a, const Constrain
     const V3<T> gap = load3<T>(Phi);
     const auto most_of = [](V3<T> x) { return larger(magnitude(x.x), larger(magnitude(x.y), magnitude(x.z))); };
     T found[3] = {most_of(gap), most_of(v), most_of(acc)};
-    each<C>([&](int k) RIGSTEP_INLINED {
+    each<kCosinesOf<C>>([&](int k) RIGSTEP_INLINED {
       const V3<T> n = at.normal(k);
       found[0] = larger(magnitude(load<T>(Phi + (3 + k) * W)), found[0]);
       found[1] = larger(magnitude(dot(n, w1 - w2)), found[1]);
       found[2] = larger(magnitude(dot(n, al1 - al2) + load<T>(quadratic + (3 + k) * W)), found[2]);
     });
+    if constexpr (C == kAngleRow) {
+      if (!c.format.is_elastic(5)) {
+        const T rate = load<T>(a.rate + c.row_position + 5 * W);
+        found[0] = larger(magnitude(load<T>(Phi + 5 * W)), found[0]);
+        found[1] = larger(magnitude(dot(at.normal(2), w1 - w2) + rate), found[1]);
+        found[2] = larger(magnitude(dot(at.normal(2), al1 - al2) + load<T>(quadratic + 5 * W)), found[2]);
+      }
+    }
     take_larger(found, most);
   });
 }

@@ -124,7 +124,7 @@ void start_coordinates(const Plan& plan, State& x, Workspace& w) {
   follow_coordinates(plan, x.coordinate, w);
   evaluate_elements(plan, Inputs{}, 0.0, x.coordinate, w);
   apply_forces(plan, Inputs{}, 0.0, ActingAt::instant, w);
-  x.coordinate = w.coordinate;
+  std::ranges::transform(w.coordinate, x.coordinate.begin(), &Coordinate::value);
 }
 
 // M a + J' lambda = Q, J a + quadratic = 0

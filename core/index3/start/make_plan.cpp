@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "core/index3/compile/coordinate_rows.h"
 #include "core/index3/compile/size_limits.h"
 #include "core/index3/compile/tangents.h"
 #include "core/index3/compile/tuned.h"
@@ -52,13 +53,14 @@ void prepare_elements(Plan& plan) {
   });
 }
 
-// f(kind, index, connects) of every force element
+// f(kind, index, connects) of every force element; what stands in the row of a joint has nothing of its own
 template <class F>
 void for_each_connectivity(const Plan& plan, const F& f) {
   for_each_kind([&]<class Kind>() {
     const std::vector<Kind>& elements = plan.mechanism.all<Kind>();
     for (int k = 0; k < static_cast<int>(elements.size()); ++k) {
       Connectivity connects = connectivity(elements[k], plan.constants<Kind>()[k]);
+      if (plan.is_in_coordinate_row(elements[k])) connects.rows = 0, connects.own_tangent.clear();
       if (Stepped<Kind>::kMostRows > 1 && is_tuned<Kind>(plan.mechanism, k)) connects.rows = Stepped<Kind>::kMostRows;
       f(kind_of<Kind>, k, connects);
     }
@@ -90,7 +92,8 @@ std::vector<int> number_rows(const Mechanism& mechanism) {
   return first_row;
 }
 
-void require_moderate_bodies(const Plan& plan) {
+// (bodies) of all that acts on it
+std::vector<int> rows_on_bodies(const Plan& plan) {
   std::vector<int> rows(plan.mechanism.bodies().size(), 0);
   for (std::size_t c = 0; c < plan.bodies_of_constraint.size(); ++c)
     for (const int body : plan.bodies_of_constraint[c])
@@ -98,6 +101,11 @@ void require_moderate_bodies(const Plan& plan) {
   for (const Element& element : plan.elements)
     for (const int body : element.bodies)
       if (body != kGround) rows[body] += element.rows;
+  return rows;
+}
+
+void require_moderate_bodies(const Plan& plan) {
+  const std::vector<int> rows = rows_on_bodies(plan);
   for (std::size_t i = 0; i < rows.size(); ++i)
     if (rows[i] > kMostRowsOfBody)
       throw MechanismError(
@@ -116,16 +124,33 @@ void require_order(const Plan& plan) {
                          "use 2");
 }
 
-// A joint between two parts that hang together already closes a loop, and so does a coupling or a driver, which hold
-// what a joint leaves free.
-bool closes_loops(const Mechanism& mechanism) {
-  BodyGroups groups(mechanism.bodies().size());
-  if (!mechanism.couplings().empty()) return true;
-  for (const CoupledBodies& pair : acted_on(mechanism)) {
+// The driver holds its joint's coordinate in a row of that joint.
+bool is_in_coordinate_row(const Plan& plan, int driver) {
+  const int joint = plan.mechanism.coordinates()[plan.mechanism.drivers()[driver].coordinate].joint;
+  return plan.coordinate_rows[joint].driver == driver;
+}
+
+// A joint between two parts that hang together already closes a loop, and so does a coupling, or a driver that is not a
+// row of its joint, which hold what a joint leaves free.
+bool closes_loops(const Plan& plan) {
+  BodyGroups groups(plan.mechanism.bodies().size());
+  if (!plan.mechanism.couplings().empty()) return true;
+  for (int c = 0; c < plan.mechanism.constraints(); ++c) {
+    const CoupledBodies& pair = plan.bodies_of_constraint[c];
     if (pair[0] == pair[1]) continue;  // a joint without rows
+    if (c >= plan.first_driver() && is_in_coordinate_row(plan, c - plan.first_driver())) continue;
     if (!groups.join(pair[0], pair[1])) return true;
   }
   return false;
+}
+
+// In closed loops with bodies that may stay primal drivers are eliminated after these, and so not with their joints
+// (primal_bodies.h).
+void choose_coordinate_rows(Plan& plan) {
+  plan.coordinate_rows = coordinate_rows_of(plan.mechanism, true);
+  const std::vector<int> rows = rows_on_bodies(plan);
+  if (closes_loops(plan) && std::any_of(rows.begin(), rows.end(), [](int n) { return n >= kLeastRowsOfPrimalBody; }))
+    plan.coordinate_rows = coordinate_rows_of(plan.mechanism, false);
 }
 
 // Couplings and drivers at the start pose: constants, start of the drives.
@@ -164,17 +189,21 @@ int lines_of(std::span<const Row> rows) {
   return std::all_of(end, rows.end(), is_cosine) && lines < RowFormat::kDistance ? lines : RowFormat::kOneByOne;
 }
 
-RowFormat format_of(JointType type) {
+RowFormat format_of(JointType type, const CoordinateRow& coordinate) {
   const std::span<const Row> rows = rows_of(type);
-  const int count = static_cast<int>(rows.size());
-  if (is_point_with_cosines(rows)) return {count, count - 3};
-  return {count, RowFormat::kAnyRows, lines_of(rows)};
+  const int count = static_cast<int>(rows.size()), more = coordinate.exists() ? 1 : 0;
+  using Coordinate = RowFormat::Coordinate;
+  const Coordinate last = more == 0                ? Coordinate::none
+                          : coordinate.driver >= 0 ? Coordinate::driven
+                                                   : Coordinate::elastic;
+  if (is_point_with_cosines(rows)) return {count + more, count - 3 + more, RowFormat::kOneByOne, last};
+  return {count + more, RowFormat::kAnyRows, lines_of(rows), last};
 }
 
 // Of a joint, coupling or driver.
 RowFormat format_of(const Plan& plan, int c) {
   const Mechanism& m = plan.mechanism;
-  if (c < plan.first_coupling()) return format_of(m.joints()[c].type);
+  if (c < plan.first_coupling()) return format_of(m.joints()[c].type, plan.coordinate_rows[c]);
   const int driver = c - plan.first_driver();
   const bool is_along = driver >= 0 && is_length(m.coordinates()[m.drivers()[driver].coordinate].freedom);
   return {1, RowFormat::kAnyRows, is_along ? 1 : RowFormat::kOneByOne};
@@ -186,8 +215,15 @@ std::vector<Constraint> constraints_of(Plan& plan) {
   std::vector<Constraint> constraints;
   for (int c = 0; c < m.constraints(); ++c) {
     plan.eliminated_as.push_back(-1);
+    plan.first_row_there.push_back(0);
     const int rows = plan.first_row[c + 1] - plan.first_row[c];
     if (rows == 0) continue;
+    if (const int driver = c - plan.first_driver(); driver >= 0 && is_in_coordinate_row(plan, driver)) {
+      const int joint = m.coordinates()[m.drivers()[driver].coordinate].joint;
+      plan.eliminated_as.back() = plan.eliminated_as[joint];
+      plan.first_row_there.back() = constraints[plan.eliminated_as[joint]].format.rows - 1;
+      continue;
+    }
     plan.eliminated_as.back() = static_cast<int>(constraints.size());
     plan.eliminated.push_back(c);
     const CoupledBodies& on = plan.bodies_of_constraint[c];
@@ -278,9 +314,10 @@ void describe_mechanism(Plan& plan) {
   plan.first_row = number_rows(m);
   plan.bodies_of_constraint = acted_on(m);
   prepare_elements(plan);
+  choose_coordinate_rows(plan);
   plan.elements = elements_of(plan);
   plan.has_own_tangent = bodies_with_own_tangent(plan);
-  plan.has_loops = closes_loops(m);
+  plan.has_loops = closes_loops(plan);
   plan.length = characteristic_length(m);
   classify_rows(plan, plan.constraint_of_row, plan.is_length);
 }

@@ -26,8 +26,7 @@ using LongVec6 = Eigen::Matrix<long double, 6, 1>;
 using LongMat3 = Eigen::Matrix<long double, 3, 3>;
 using Eigen::VectorXd;
 
-constexpr int kLeastRowsOfPrimalBody = 18;  // fewer are eliminated as fast in the dual form
-constexpr double kClearGain = 0.6;          // of the operations: they do not tell all of the time
+constexpr double kClearGain = 0.6;    // of the operations: they do not tell all of the time
 constexpr int kMostRowsOfPart = 600;  // of what the primal bodies hold together: its rows are looked at all together
 constexpr int kMostDenseRows = 600;   // beyond, the comparison is with the dual form
 constexpr double kLeastHold =

@@ -14,6 +14,8 @@
 
 namespace rigstep::index3 {
 
+inline constexpr int kLeastRowsOfPrimalBody = 18;  // fewer are eliminated as fast in the dual form
+
 // Makes the choice for a plan that is complete in its dual form, in one part, and lays out the hybrid one where that is
 // chosen, with those of the plan's constraints marked that are eliminated last there.
 void choose_primal_bodies(Plan& plan);

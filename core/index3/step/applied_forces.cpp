@@ -1,6 +1,7 @@
 #include "core/index3/step/applied_forces.h"
 
 #include <algorithm>
+#include <type_traits>
 
 #include "core/index3/physics/inputs.h"
 #include "core/mechanism/portable_math.h"
@@ -72,7 +73,7 @@ Surroundings surroundings(const Plan& plan, const Workspace& w) noexcept {
 void follow_coordinates(const Plan& plan, const std::vector<double>& last_coordinate, Workspace& w) noexcept {
   const Surroundings at = surroundings(plan, w);
   for (std::size_t k = 0; k < plan.mechanism.coordinates().size(); ++k)
-    w.coordinate[k] = measured_coordinate(static_cast<int>(k), last_coordinate[k], at);
+    w.coordinate[k] = follow_coordinate(static_cast<int>(k), last_coordinate[k], at);
 }
 
 void take_inputs(const Plan& plan, const Inputs& inputs, Workspace& w) noexcept {
@@ -146,6 +147,7 @@ void force_tangent(const Plan& plan, double stiffness_factor, double damping_fac
   for_each_kind_summed([&]<class Kind>() {
     const std::vector<Kind>& elements = plan.mechanism.all<Kind>();
     for (std::size_t k = 0; k < elements.size(); ++k) {
+      if (plan.is_in_coordinate_row(elements[k])) continue;
       const EvaluatedOf<Kind>& evaluated = w.evaluated<Kind>()[k];
       if constexpr (ActsOverStep<Kind>)
         add_tangent(elements[k], w.start<Kind>()[k], evaluated, at, factors, tangents);
@@ -153,6 +155,17 @@ void force_tangent(const Plan& plan, double stiffness_factor, double damping_fac
         add_tangent(elements[k], plan.constants<Kind>()[k], evaluated, at, factors, tangents);
     }
   });
+}
+
+double tangent_along_coordinate(const Plan& plan, int joint, double stiffness_factor, double damping_factor,
+                                const Workspace& w) noexcept {
+  double tangent = 0.0;
+  for (const CoordinateRow::OfKind& element : plan.coordinate_rows[joint].elements)
+    visit_kind(element.kind, [&]<class Kind>() {
+      if constexpr (std::is_same_v<EvaluatedOf<Kind>, EvaluatedScalar>)
+        tangent += w.evaluated<Kind>()[element.index].tangent({stiffness_factor, damping_factor});
+    });
+  return tangent;
 }
 
 void evaluate_rows(const Plan& plan, const Element& element, double stiffness_factor, double damping_factor,

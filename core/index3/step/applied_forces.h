@@ -13,7 +13,7 @@ Surroundings surroundings(const Plan& plan, const Workspace& w) noexcept;
 // Keeps the inputs of a step for surroundings() and for the elements that act over a step.
 void take_inputs(const Plan& plan, const Inputs& inputs, Workspace& w) noexcept;
 
-// w.coordinate: the followed joint coordinates, unwrapped from their values at the last instant.
+// w.coordinate: the followed joint coordinates, their values unwrapped from those at the last instant.
 void follow_coordinates(const Plan& plan, const std::vector<double>& last_coordinate, Workspace& w) noexcept;
 
 // The loads at an instant, or those that stand in Newton's equations of a step: the same but for elements that act over
@@ -42,6 +42,11 @@ void replace_loads_over_step(const Plan& plan, Workspace& w) noexcept;
 // w.tangent = stiffness_factor K + damping_factor C of the elements that act on one body, of those between a body and
 // the ground, and of pulled springs as strings; own-body blocks, positive semidefinite. The others are in element rows.
 void force_tangent(const Plan& plan, double stiffness_factor, double damping_factor, Workspace& w) noexcept;
+
+// What the elements along the coordinate of a joint, which stand in its elastic row, add to the tangent together:
+// stiffness_factor K + damping_factor C, times gradient gradient' of the coordinate.
+double tangent_along_coordinate(const Plan& plan, int joint, double stiffness_factor, double damping_factor,
+                                const Workspace& w) noexcept;
 
 // w.element_rows: the rows of an element, see ElementRows. damping_factor is 2/dt stiffness_factor.
 void evaluate_rows(const Plan& plan, const Element& element, double stiffness_factor, double damping_factor,

@@ -92,8 +92,9 @@ void write_handle(const Workspace& w, Place at, const HandleValues& h, int rows)
 
 // value: of row k, into all its places
 void write_row(const Plan& plan, int constraint, int row, double value, double* array) {
+  const int there = plan.first_row_there[constraint] + row;
   at_all_rows(plan.elimination.constraint_place[plan.eliminated_as[constraint]],
-              [&](Place at) { array[at.base + row * at.stride] = value; });
+              [&](Place at) { array[at.base + there * at.stride] = value; });
 }
 
 void constrain_general(const Plan& plan, int c, bool with_stiffness, Gaps gaps, Workspace& w) {
@@ -159,6 +160,19 @@ bool write_element(const Plan& plan, std::size_t k, double stiffness_factor, dou
   return change.is_clear();
 }
 
+// the elastic row of a joint: the elements along it are one spring and damper
+bool write_elasticity(const Plan& plan, int joint, double tangent, Workspace& w) {
+  const double elasticity = std::sqrt(tangent);
+  const RowFormat& format = plan.constraints[plan.eliminated_as[joint]].format;
+  const int row = format.rows - 1, direction = format.general() ? 0 : 3;
+  Change change;
+  for (const int body : plan.bodies_of_constraint[joint])
+    if (body != kGround)
+      change.replace(row_value(plan, w.arrays.elasticity, joint, row), elasticity, w.inverse_root[body][direction]);
+  write_row(plan, joint, row, elasticity, w.arrays.elasticity);
+  return change.is_clear();
+}
+
 // the own-body blocks of a body
 bool write_own_tangent(const Plan& plan, int index, Workspace& w) {
   const std::array<double, 6>& scale = w.inverse_root[index];
@@ -203,19 +217,15 @@ void enter_lanes(const Plan& plan, const State& x, Workspace& w) noexcept {
   }
   std::fill_n(a.last_lambda, e.rows, 0.0);  // also of what only fills a lane
   std::fill_n(a.last_kappa, e.rows, 0.0);
-  for (double* of_drivers : {a.rate, a.closed_at, a.closed_acceleration}) std::fill_n(of_drivers, e.rows, 0.0);
+  for (double* each : {a.rate, a.closed_at, a.closed_acceleration, a.elasticity}) std::fill_n(each, e.rows, 0.0);
   std::fill_n(a.quadratic, e.rows, 0.0);
   for (std::size_t k = plan.first_element(); k < e.constraints.size(); ++k)
     e.constraints[k].is_padding ? clear_padding(e, k, a) : keep_closed(e, k, a);
   for (int c = 0; c < plan.mechanism.constraints(); ++c) {
-    const int first = plan.first_row[c], rows = plan.first_row[c + 1] - first;
-    if (rows == 0) continue;
-    at_all_rows(e.constraint_place[plan.eliminated_as[c]], [&](Place at) {
-      for (int k = 0; k < rows; ++k) {
-        a.last_lambda[at.base + k * at.stride] = x.lambda[first + k];
-        a.last_kappa[at.base + k * at.stride] = x.kappa[first + k];
-      }
-    });
+    for (int k = 0, row = plan.first_row[c]; row < plan.first_row[c + 1]; ++k, ++row) {
+      write_row(plan, c, k, x.lambda[row], a.last_lambda);
+      write_row(plan, c, k, x.kappa[row], a.last_kappa);
+    }
   }
 }
 
@@ -235,11 +245,9 @@ void leave_lanes(const Plan& plan, const Workspace& w, Instant instant, State& x
   }
   for (int c = 0; c < plan.mechanism.constraints(); ++c) {
     if (plan.eliminated_as[c] < 0) continue;
-    const Place& at = e.constraint_place[plan.eliminated_as[c]].rows;
-    int row = plan.first_row[c];
-    for (int k = 0; row < plan.first_row[c + 1]; ++k, ++row) {
-      x.lambda[row] = lambda[at.base + k * at.stride];
-      x.kappa[row] = kappa[at.base + k * at.stride];
+    for (int k = 0, row = plan.first_row[c]; row < plan.first_row[c + 1]; ++k, ++row) {
+      x.lambda[row] = row_value(plan, lambda, c, k);
+      x.kappa[row] = row_value(plan, kappa, c, k);
     }
   }
 }
@@ -412,6 +420,11 @@ void correct_accelerations(const Plan& plan, Workspace& w) noexcept {
 bool tangent_of_forces(const Plan& plan, double stiffness_factor, double damping_factor, Workspace& w) noexcept {
   force_tangent(plan, stiffness_factor, damping_factor, w);
   bool has_changed = false;
+  for (int j = 0; j < plan.first_coupling(); ++j)
+    if (!plan.coordinate_rows[j].elements.empty()) {
+      const double tangent = tangent_along_coordinate(plan, j, stiffness_factor, damping_factor, w);
+      has_changed = write_elasticity(plan, j, tangent, w) || has_changed;
+    }
   for (std::size_t k = 0; k < plan.elements.size(); ++k)
     has_changed = write_element(plan, k, stiffness_factor, damping_factor, w) || has_changed;
   for (const int i : plan.pose_dependent_bodies)

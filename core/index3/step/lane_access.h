@@ -80,7 +80,7 @@ bool tangent_of_forces(const Plan& plan, double stiffness_factor, double damping
 // One row of a constraint that has rows, in an array of rows.
 inline double row_value(const Plan& plan, const double* rows, int constraint, int row) noexcept {
   const Place& at = plan.elimination.constraint_place[plan.eliminated_as[constraint]].rows;
-  return rows[at.base + row * at.stride];
+  return rows[at.base + (plan.first_row_there[constraint] + row) * at.stride];
 }
 
 // What the last factorisation could not eliminate: a joint, coupling or driver, or the body of a primal body or force

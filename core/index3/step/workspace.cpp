@@ -53,8 +53,8 @@ std::size_t carve(const Elimination& e, double* block, StepArrays& a) {
   a.mass_inverse = carver.take(e.dense_doubles);
   a.constraint_fields = carver.take(size(kConstraintFields * e.constraint_positions));
   a.handles = carver.take(e.handle_doubles);
-  for (double** each : {&a.Phi, &a.closed_at, &a.closed_acceleration, &a.rate, &a.quadratic, &a.last_lambda,
-                        &a.last_kappa, &a.lambda, &a.kappa, &a.sigma})
+  for (double** each : {&a.Phi, &a.closed_at, &a.closed_acceleration, &a.elasticity, &a.rate, &a.quadratic,
+                        &a.last_lambda, &a.last_kappa, &a.lambda, &a.kappa, &a.sigma})
     *each = rows();
   a.arena = carver.take(e.arena_doubles);
   a.scratch = carver.take(scratch_of_part(e) * e.parts.size());

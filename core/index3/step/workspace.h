@@ -103,7 +103,7 @@ struct Workspace {
 
   // written by evaluate_elements (the first two by start_elements and replace_loads_over_step, too), apply_forces,
   // force_tangent; of the committed step where plan.shows_forces, else of its last iterate
-  std::vector<double> coordinate;                    // (followed coordinates) unwrapped [m] or [rad]
+  std::vector<Coordinate> coordinate;                // (followed coordinates) with unwrapped values [m] or [rad]
   ElementKinds::VectorsOf<EvaluatedOf> evaluations;  // (elements of each kind)
   std::vector<Vec6> Q;                               // (bodies) force [N] and torque [N m], world frame
   ElementKinds::VectorsOf<ReadingOf> readings;       // (elements of each kind)

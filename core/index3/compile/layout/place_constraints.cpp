@@ -1,6 +1,7 @@
 // Places of the constraints and their rows, and of the ground.
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "core/index3/compile/layout/layout.h"
@@ -40,11 +41,12 @@ bool may_join(const Layout& layout, int front, int width) {
 // Takes from the fronts, which come by falling width, those that together fill `width` lanes.
 void join(const Layout& layout, std::vector<int>& fronts, int width, std::vector<Together>& all) {
   std::vector<bool> is_joined(layout.tables.fronts.size(), false);
-  std::map<std::pair<int, int>, Together> open;  // by part and number of cosines
+  std::map<std::tuple<int, int, RowFormat::Coordinate>, Together> open;  // by part and format
   for (const int k : fronts) {
     if (!may_join(layout, k, width)) continue;
     const Node& first = layout.first_of(layout.front_batch[k]);
-    Together& joined = open[{first.part, layout.tables.constraints[first.pivot].format.cosines}];
+    const RowFormat& format = layout.tables.constraints[first.pivot].format;
+    Together& joined = open[{first.part, format.cosines, format.coordinate}];
     add(layout, k, joined);
     if (lanes(joined.constraints) < width) continue;
     for (const int each : joined.fronts) is_joined[each] = true;

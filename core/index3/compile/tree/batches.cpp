@@ -83,7 +83,8 @@ class Nodes {
   }
 
   static std::string text(const RowFormat& f) {
-    return std::to_string(f.rows) + "." + std::to_string(f.cosines) + "." + std::to_string(f.lines);
+    return std::to_string(f.rows) + "." + std::to_string(f.cosines) + "." + std::to_string(f.lines) + "." +
+           std::to_string(static_cast<int>(f.coordinate));
   }
 
   std::string text_of_leaf(const Node& node) const {

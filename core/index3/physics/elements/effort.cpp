@@ -12,8 +12,7 @@ Connectivity connectivity(const AppliedEffort& effort, const Curvatures&) {
 bool slopes_change(const AppliedEffort&) { return false; }
 
 EvaluatedScalar evaluate(const AppliedEffort& effort, const Curvatures& curvatures, const Surroundings& at) noexcept {
-  return {followed_coordinate(effort.coordinate, effort.first, effort.second, at),
-          {evaluate(effort.function, curvatures, at.time).value, 0.0, 0.0}};
+  return {at.coordinate[effort.coordinate], {evaluate(effort.function, curvatures, at.time).value, 0.0, 0.0}};
 }
 
 ElementReading apply(const AppliedEffort& effort, const Curvatures&, const EvaluatedScalar& now, const Surroundings&,

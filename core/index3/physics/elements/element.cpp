@@ -2,24 +2,13 @@
 
 namespace rigstep::index3 {
 
-Coordinate followed_coordinate(int index, int first, int second, const Surroundings& at) noexcept {
-  const JointCoordinate& followed = at.mechanism.coordinates()[index];
-  Coordinate c{};
-  coordinate_gradient(followed.freedom, at.joint[followed.joint], c.first, c.second);
-  c.value = at.coordinate[index];
-  const Placement &a = at.placement(first), &b = at.placement(second);
-  c.rate = c.first.head<3>().dot(a.v) + c.first.tail<3>().dot(a.w) + c.second.head<3>().dot(b.v) +
-           c.second.tail<3>().dot(b.w);
-  return c;
-}
-
-double measured_coordinate(int index, double reference, const Surroundings& at) noexcept {
+Coordinate follow_coordinate(int index, double reference, const Surroundings& at) noexcept {
   const JointCoordinate& c = at.mechanism.coordinates()[index];
   const Joint& joint = at.mechanism.joints()[c.joint];
   const JointPlacement& placed = at.joint[c.joint];
-  const double measured =
-      coordinate(c.freedom, placed, at.placement(joint.first), at.placement(joint.second)).value + c.offset;
-  return followed(c.freedom, placed, measured, reference);
+  Coordinate x = coordinate(c.freedom, placed, at.placement(joint.first), at.placement(joint.second));
+  x.value = followed(c.freedom, placed, x.value + c.offset, reference);
+  return x;
 }
 
 Coordinate distance_of_points(int first_body, const Vec3& first_point_b, int second_body, const Vec3& second_point_b,

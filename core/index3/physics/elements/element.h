@@ -12,6 +12,7 @@
 //   add_tangent   adds its own-body blocks of the tangent
 //   evaluate_rows its rows: see ElementRows
 //   energy        that it stores [J]
+//   coordinate_of_tangent  the followed coordinate along which all of its tangent acts, if there is one; load time
 // and `write`, which puts a reading into the channels of its output.
 //
 // A kind that acts over a step as a whole, because its law has a kink that a step may jump over, also names
@@ -47,15 +48,21 @@ concept ActsOverStep = requires {
 template <class Kind, class Constants>
 void renew(const Kind&, double /*dt*/, Constants&) noexcept {}
 
+// Of kinds whose tangent does not act along a joint coordinate.
+template <class Kind>
+int coordinate_of_tangent(const Kind&) {
+  return -1;
+}
+
 // What an element sees: everything at the iterate. Of bodies and joints only the pose-dependent ones are up to
 // date.
 struct Surroundings {
   const Mechanism& mechanism;
   const Placement* body;
   const JointPlacement* joint;
-  const double* coordinate;  // (followed coordinates) unwrapped, as of the last follow_coordinates [m] or [rad]
-  const double* input;       // (input channels) held
-  double time;               // [s], of loads over time
+  const Coordinate* coordinate;  // (followed coordinates) as of the last follow_coordinates, values unwrapped
+  const double* input;           // (input channels) held
+  double time;                   // [s], of loads over time
 
   const Placement& placement(int index) const noexcept { return index == kGround ? kGroundPlacement : body[index]; }
   double held(int channel) const noexcept { return channel < 0 ? 0.0 : input[channel]; }
@@ -136,11 +143,8 @@ struct EvaluatedScalar {
   }
 };
 
-// A followed joint coordinate: its gradients and rate, its value as of the last follow_coordinates.
-Coordinate followed_coordinate(int index, int first, int second, const Surroundings& at) noexcept;
-
-// Its value, unwrapped from `reference`.
-double measured_coordinate(int index, double reference, const Surroundings& at) noexcept;
+// A followed joint coordinate at the placements and joints of `at`, its value unwrapped from `reference`.
+Coordinate follow_coordinate(int index, double reference, const Surroundings& at) noexcept;
 
 // Distance of two points of bodies, with its rate and gradients; along a fixed direction where there is one.
 Coordinate distance_of_points(int first, const Vec3& first_point_b, int second, const Vec3& second_point_b,

@@ -15,7 +15,7 @@ Connectivity connectivity(const JointFriction& friction, const NoConstants&) {
 bool slopes_change(const JointFriction&) { return true; }
 
 EvaluatedScalar evaluate(const JointFriction& friction, const NoConstants&, const Surroundings& at) noexcept {
-  const Coordinate x = followed_coordinate(friction.coordinate, friction.first, friction.second, at);
+  const Coordinate& x = at.coordinate[friction.coordinate];
   return {x, friction_effort(friction, x.rate)};
 }
 

@@ -20,6 +20,7 @@ ScalarEffort friction_effort(const JointFriction& friction, double v) noexcept;
 inline NoConstants prepare(const JointFriction&, double) { return {}; }
 Connectivity connectivity(const JointFriction& friction, const NoConstants& constants);
 bool slopes_change(const JointFriction& friction);
+inline int coordinate_of_tangent(const JointFriction& friction) { return friction.coordinate; }
 EvaluatedScalar evaluate(const JointFriction& friction, const NoConstants& constants, const Surroundings& at) noexcept;
 ElementReading apply(const JointFriction& friction, const NoConstants& constants, const EvaluatedScalar& now,
                      const Surroundings& at, const Loads& loads) noexcept;

@@ -33,7 +33,7 @@ Connectivity connectivity(const Motor& motor, const NoConstants&) { return conne
 bool slopes_change(const Motor&) { return true; }
 
 EvaluatedScalar evaluate(const Motor& motor, const NoConstants&, const Surroundings& at) noexcept {
-  const Coordinate x = followed_coordinate(motor.coordinate, motor.first, motor.second, at);
+  const Coordinate& x = at.coordinate[motor.coordinate];
   return {x, motor_effort(motor, x.value, x.rate, at.input)};
 }
 

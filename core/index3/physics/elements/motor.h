@@ -20,6 +20,7 @@ ScalarEffort motor_effort(const Motor& motor, double x, double v, const double* 
 inline NoConstants prepare(const Motor&, double) { return {}; }
 Connectivity connectivity(const Motor& motor, const NoConstants& constants);
 bool slopes_change(const Motor& motor);
+inline int coordinate_of_tangent(const Motor& motor) { return motor.coordinate; }
 EvaluatedScalar evaluate(const Motor& motor, const NoConstants& constants, const Surroundings& at) noexcept;
 ElementReading apply(const Motor& motor, const NoConstants& constants, const EvaluatedScalar& now,
                      const Surroundings& at, const Loads& loads) noexcept;

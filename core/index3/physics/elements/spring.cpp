@@ -5,8 +5,7 @@
 namespace rigstep::index3 {
 
 Coordinate spring_coordinate(const Spring& spring, const Surroundings& at) noexcept {
-  if (spring.kind == Spring::Kind::in_joint)
-    return followed_coordinate(spring.coordinate, spring.first, spring.second, at);
+  if (spring.kind == Spring::Kind::in_joint) return at.coordinate[spring.coordinate];
   return distance_of_points(spring.first, spring.first_point_b, spring.second, spring.second_point_b,
                             spring.kind == Spring::Kind::along_direction ? &spring.direction_0 : nullptr, at);
 }

@@ -21,6 +21,9 @@ ScalarEffort spring_effort(const Spring& spring, double x, double v) noexcept;
 inline NoConstants prepare(const Spring&, double) { return {}; }
 Connectivity connectivity(const Spring& spring, const NoConstants& constants);
 bool slopes_change(const Spring& spring);
+inline int coordinate_of_tangent(const Spring& spring) {
+  return spring.kind == Spring::Kind::in_joint ? spring.coordinate : -1;
+}
 EvaluatedScalar evaluate(const Spring& spring, const NoConstants& constants, const Surroundings& at) noexcept;
 ElementReading apply(const Spring& spring, const NoConstants& constants, const EvaluatedScalar& now,
                      const Surroundings& at, const Loads& loads) noexcept;

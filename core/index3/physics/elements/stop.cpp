@@ -49,7 +49,7 @@ Connectivity connectivity(const Stop& stop, const StopConstants&) {
 }
 
 Coordinate evaluate(const Stop& stop, const StopConstants&, const Surroundings& at) noexcept {
-  if (stop.is_along_freedom()) return followed_coordinate(stop.coordinate, stop.first, stop.second, at);
+  if (stop.is_along_freedom()) return at.coordinate[stop.coordinate];
   return distance_of_points(stop.first, stop.first_point_b, stop.second, stop.second_point_b, nullptr, at);
 }
 

@@ -1,0 +1,97 @@
+// The angle of a revolute joint and its row, several such joints side by side: the same as physics/constraints.h has
+// for one. Called in the loop.
+#pragma once
+
+#include "core/index3/kernels/constraints.h"
+#include "core/mechanism/portable_math.h"
+
+namespace rigstep::index3::RIGSTEP_ISA {
+
+// Angle of the vector (x, y) in (-pi, pi] [rad], without branches; the reductions are those of portable_math.h.
+template <class T>
+RIGSTEP_INLINE T arctangent(T y, T x) {
+  constexpr double kTangentOfPiEighth = 0.41421356237309503, kNotZero = 1e-300;
+  const T size_x = magnitude(x), size_y = magnitude(y);
+  const T steep = size_y - size_x;
+  const T ratio = smaller(size_x, size_y) / larger(larger(size_x, size_y), T(kNotZero));
+  const T large = ratio - T(kTangentOfPiEighth);
+  const T reduced = where_positive(large, (ratio - T(1.0)) / (ratio + T(1.0)), ratio);
+  const T z = reduced / (T(1.0) + square_root(fma(reduced, reduced, T(1.0))));  // of half the angle
+  const T z2 = z * z;
+  T sum(0.0);
+#pragma GCC unroll 12
+  for (int n = 25; n >= 3; n -= 2) sum = fnma(z2, sum, -(T(1.0 / n) * z2));
+  const T twice = T(2.0) * fma(z, sum, z);
+  const T of_ratio = where_positive(large, twice + T(kPi / 4.0), twice);
+  const T of_sizes = where_positive(steep, T(kPi / 2.0) - of_ratio, of_ratio);
+  const T upper = where_positive(-x, T(kPi) - of_sizes, of_sizes);
+  return where_positive(-y, -upper, upper);
+}
+
+// An angle less the full turns that are nearest to it [rad].
+template <class T>
+RIGSTEP_INLINE T without_turns(T angle) {
+  constexpr double kRoundsToInteger = 6755399441055744.0;  // 1.5 * 2^52
+  const T turns = fma(angle, T(0.5 / kPi), T(kRoundsToInteger)) - T(kRoundsToInteger);
+  return fnma(turns, T(2.0 * kPi), angle);
+}
+
+template <class T>
+struct JointAngle {
+  V3<T> axis, h;    // z of the first body, x of the second
+  T e, per_c2;      // axis . h, zero in a closed joint, and 1 / (1 - e^2)
+  V3<T> direction;  // gradient with respect to the second body's rotation, the opposite of that of the first's
+};
+
+template <int C, class T>
+RIGSTEP_INLINE JointAngle<T> joint_angle(const PointSides<C, T>& at) {
+  JointAngle<T> angle;
+  angle.axis = cross(at.u[0], at.u[1]), angle.h = cross(at.h[1], at.h[0]);
+  angle.e = dot(angle.axis, angle.h);
+  angle.per_c2 = T(1.0) / fnma(angle.e, angle.e, T(1.0));
+  angle.direction = angle.per_c2 * fnma(angle.e, angle.h, angle.axis);
+  return angle;
+}
+
+// What the row of the angle is multiplied with: nothing where it is driven.
+template <class T>
+RIGSTEP_INLINE T factor_of_coordinate(const StepArrays& a, const ConstraintBatch& c) {
+  if (c.format.coordinate == RowFormat::Coordinate::driven) return T(1.0);
+  return load<T>(a.elasticity + c.row_position + (c.format.rows - 1) * kWidth<T>);
+}
+
+// The sides of a constraint with the row of its angle, if it has one.
+template <int C, class T>
+RIGSTEP_INLINE PointSides<C, T> with_angle_row(const StepArrays& a, const ConstraintBatch& c, PointSides<C, T> at) {
+  if constexpr (C == kAngleRow) at.angle_row = -(factor_of_coordinate<T>(a, c) * joint_angle(at).direction);
+  return at;
+}
+
+// How far the joint is from where it is driven [rad]; an elastic row is never open.
+template <class T>
+RIGSTEP_INLINE T gap_of_angle(const StepArrays& a, const ConstraintBatch& c, const PointSides<kAngleRow, T>& at) {
+  if (c.format.coordinate == RowFormat::Coordinate::elastic) return T(0.0);
+  const V3<T> h = joint_angle(at).h;
+  const T closed_at = load<T>(a.closed_at + c.row_position + (c.format.rows - 1) * kWidth<T>);
+  return without_turns(arctangent(dot(at.u[1], h), dot(at.u[0], h)) - closed_at);
+}
+
+// J-dot v of the row; of an elastic one nothing asks for it
+template <class T>
+RIGSTEP_INLINE T quadratic_of_angle(const PointSides<kAngleRow, T>& at, V3<T> w1, V3<T> w2) {
+  const JointAngle<T> angle = joint_angle(at);
+  const V3<T> axis_rate = cross(w1, angle.axis), h_rate = cross(w2, angle.h);
+  const T e_rate = dot(axis_rate, angle.h) + dot(angle.axis, h_rate);
+  const V3<T> turning = fma(T(2.0) * angle.e * e_rate, angle.direction, axis_rate - e_rate * angle.h);
+  return angle.per_c2 * dot(fnma(angle.e, h_rate, turning), w2 - w1);
+}
+
+// twice the geometric stiffness of the row, the same for both bodies
+template <class T>
+RIGSTEP_INLINE S3<T> stiffness_of_angle(const PointSides<kAngleRow, T>& at, T lambda) {
+  const JointAngle<T> angle = joint_angle(at);
+  const V3<T> across = fnma(T(2.0) * angle.e, angle.direction, angle.h);
+  return outer((lambda * angle.per_c2) * across, cross(angle.axis, angle.h));
+}
+
+}  // namespace rigstep::index3::RIGSTEP_ISA
