@@ -9,7 +9,7 @@ std::vector<CoordinateRow> coordinate_rows_of(const Mechanism& m, bool with_driv
   const auto row_of = [&](int coordinate) -> CoordinateRow* {  // null: it has none
     if (coordinate < 0) return nullptr;
     const int joint = m.coordinates()[coordinate].joint;
-    return traits_of(m.joints()[joint].type).takes_coordinate_row ? &rows[joint] : nullptr;
+    return traits_of(m.joints()[joint].type).own_coordinate ? &rows[joint] : nullptr;
   };
   for (int k = 0; k < static_cast<int>(m.drivers().size()) && with_drivers; ++k)
     if (CoordinateRow* const row = row_of(m.drivers()[k].coordinate); row != nullptr && row->driver < 0)

@@ -136,7 +136,11 @@ struct Plan {
   std::vector<int> followed_bodies;
   std::vector<int> followed_joints;
   bool loads_follow_coordinates = false;  // some load or constraint is a function of joint coordinates
-  std::vector<int> general_constraints;   // evaluated one by one; their joints are pose-dependent
+  // revolute and prismatic joints along which force elements or inputs act: iterates measure these coordinates in
+  // lanes; in steps of order 2 without forces over a step, else none
+  std::vector<int> measured_joints;
+  std::vector<bool> is_measured;         // (joints)
+  std::vector<int> general_constraints;  // evaluated one by one; their joints are pose-dependent
 
   bool has_force_elements = false;  // any at all
   bool shows_forces = false;        // what force elements do at the end of a step is an output, or part of the energy
@@ -144,6 +148,9 @@ struct Plan {
 
   // in lanes (schedule.h); a workspace has its own compliance_in_lanes and carried, which its kernels read
   AlignedDoubles constraint_constants, compliance_in_lanes, multiplier_scale, carried;
+  std::vector<CoordinateBatch> coordinate_batches;  // of the measured joints
+  std::vector<int> joint_in_batches;                // (lanes of these) -1: repeated
+  AlignedDoubles coordinate_constants;
 
   template <class Kind>
   const std::vector<ConstantsOf<Kind>>& constants() const {
@@ -158,7 +165,7 @@ struct Plan {
     return row.driver < 0 && row.exists();
   }
   // else all loads are those of the step
-  bool depends_on_pose() const { return !pose_dependent_bodies.empty(); }
+  bool depends_on_pose() const { return !pose_dependent_bodies.empty() || !measured_joints.empty(); }
   int rows() const { return first_row.back(); }
   int first_coupling() const { return static_cast<int>(mechanism.joints().size()); }  // as a constraint
   int first_element() const { return static_cast<int>(eliminated.size()); }           // in the elimination

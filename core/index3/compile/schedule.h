@@ -243,6 +243,15 @@ struct ConstraintBatch {
   Side side[2];
 };
 
+// The own coordinates of as many revolute or prismatic joints as lanes hold, wherever their bodies' records lie. A
+// joint too few: the first one again.
+struct CoordinateBatch {
+  bool is_angle = false;
+  Place first[kMostLanes], second[kMostLanes];
+};
+inline constexpr int kCoordinateNumbers = 11;  // value, rate; of a unit effort the force on the second body, the torque
+                                               // on the first with the opposite sign, the torque on the second
+
 // Constraints, leaves, attachments or fronts of one shape, one behind the other: the order of a way from the leaves to
 // the root. Constraints stand before the leaves and attachments of their bodies, children before parents.
 struct Run {

@@ -3,11 +3,12 @@
 #pragma once
 
 #include "core/index3/kernels/constraints.h"
-#include "core/mechanism/portable_math.h"
 
 namespace rigstep::index3::RIGSTEP_ISA {
 
-// Angle of the vector (x, y) in (-pi, pi] [rad], without branches; the reductions are those of portable_math.h.
+inline constexpr double kHalfTurn = 3.14159265358979323846;
+
+// Angle of the vector (x, y) in (-pi, pi] [rad], without branches.
 template <class T>
 RIGSTEP_INLINE T arctangent(T y, T x) {
   constexpr double kTangentOfPiEighth = 0.41421356237309503, kNotZero = 1e-300;
@@ -22,9 +23,9 @@ RIGSTEP_INLINE T arctangent(T y, T x) {
 #pragma GCC unroll 12
   for (int n = 25; n >= 3; n -= 2) sum = fnma(z2, sum, -(T(1.0 / n) * z2));
   const T twice = T(2.0) * fma(z, sum, z);
-  const T of_ratio = where_positive(large, twice + T(kPi / 4.0), twice);
-  const T of_sizes = where_positive(steep, T(kPi / 2.0) - of_ratio, of_ratio);
-  const T upper = where_positive(-x, T(kPi) - of_sizes, of_sizes);
+  const T of_ratio = where_positive(large, twice + T(kHalfTurn / 4.0), twice);
+  const T of_sizes = where_positive(steep, T(kHalfTurn / 2.0) - of_ratio, of_ratio);
+  const T upper = where_positive(-x, T(kHalfTurn) - of_sizes, of_sizes);
   return where_positive(-y, -upper, upper);
 }
 
@@ -32,8 +33,8 @@ RIGSTEP_INLINE T arctangent(T y, T x) {
 template <class T>
 RIGSTEP_INLINE T without_turns(T angle) {
   constexpr double kRoundsToInteger = 6755399441055744.0;  // 1.5 * 2^52
-  const T turns = fma(angle, T(0.5 / kPi), T(kRoundsToInteger)) - T(kRoundsToInteger);
-  return fnma(turns, T(2.0 * kPi), angle);
+  const T turns = fma(angle, T(0.5 / kHalfTurn), T(kRoundsToInteger)) - T(kRoundsToInteger);
+  return fnma(turns, T(2.0 * kHalfTurn), angle);
 }
 
 template <class T>
@@ -67,13 +68,18 @@ RIGSTEP_INLINE PointSides<C, T> with_angle_row(const StepArrays& a, const Constr
   return at;
 }
 
+// The angle of the joint [rad].
+template <int C, class T>
+RIGSTEP_INLINE T value_of_angle(const PointSides<C, T>& at, const JointAngle<T>& angle) {
+  return arctangent(dot(at.u[1], angle.h), dot(at.u[0], angle.h));
+}
+
 // How far the joint is from where it is driven [rad]; an elastic row is never open.
 template <class T>
 RIGSTEP_INLINE T gap_of_angle(const StepArrays& a, const ConstraintBatch& c, const PointSides<kAngleRow, T>& at) {
   if (c.format.coordinate == RowFormat::Coordinate::elastic) return T(0.0);
-  const V3<T> h = joint_angle(at).h;
   const T closed_at = load<T>(a.closed_at + c.row_position + (c.format.rows - 1) * kWidth<T>);
-  return without_turns(arctangent(dot(at.u[1], h), dot(at.u[0], h)) - closed_at);
+  return without_turns(value_of_angle(at, joint_angle(at)) - closed_at);
 }
 
 // J-dot v of the row; of an elastic one nothing asks for it

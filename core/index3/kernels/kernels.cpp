@@ -2,6 +2,7 @@
 // here stays in that namespace, so that no function for a newer processor can be called on an older one.
 #include "core/index3/kernels/sweeps.h"
 
+#include "core/index3/kernels/coordinates.h"
 #include "core/index3/kernels/fronts.h"
 #include "core/index3/kernels/leaf_motion.h"
 
@@ -175,7 +176,7 @@ StepMeasures disassemble(const StepArrays& a, const DisassemblySweep& what) {
 }  // namespace
 
 extern const Kernels kKernels;
-const Kernels kKernels{RIGSTEP_ISA_NAME, kWidest,     predict,       update_rotations,
+const Kernels kKernels{RIGSTEP_ISA_NAME, kWidest,     predict,       update_rotations, measure_coordinates,
                        assemble,         disassemble, pass_midpoint, extrapolate};
 
 }  // namespace rigstep::index3::RIGSTEP_ISA

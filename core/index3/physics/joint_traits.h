@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <span>
 
 #include "core/mechanism/mechanism.h"
@@ -37,8 +38,9 @@ struct JointTraits {
   // What stays parallel of both joint frames.
   enum class Parallel { nothing, axes, frames } parallel = Parallel::nothing;
 
-  // It leaves one coordinate free, whose row lanes can evaluate with those of the joint (RowFormat::Coordinate).
-  bool takes_coordinate_row = false;
+  // The only coordinate that it leaves free, if lanes can measure it and have its row with those of the joint
+  // (RowFormat::Coordinate).
+  std::optional<Freedom> own_coordinate = std::nullopt;
 };
 
 namespace rows_of_types {
@@ -73,8 +75,8 @@ inline const JointTraits& traits_of(JointType type) noexcept {
   // clang-format off
   switch (type) {
     case JointType::spherical:          { static constexpr JointTraits row{kPoint}; return row; }
-    case JointType::revolute:           { static constexpr JointTraits row{kRevolute, Angles::about_axis, false, Parallel::axes, true}; return row; }
-    case JointType::prismatic:          { static constexpr JointTraits row{kPrismatic, Angles::about_axis, false, Parallel::frames, true}; return row; }
+    case JointType::revolute:           { static constexpr JointTraits row{kRevolute, Angles::about_axis, false, Parallel::axes, Freedom::angle}; return row; }
+    case JointType::prismatic:          { static constexpr JointTraits row{kPrismatic, Angles::about_axis, false, Parallel::frames, Freedom::displacement}; return row; }
     case JointType::cylindrical:        { static constexpr JointTraits row{kCylindrical, Angles::about_axis, false, Parallel::axes}; return row; }
     case JointType::universal:          { static constexpr JointTraits row{kUniversal, Angles::about_two_axes}; return row; }
     case JointType::fixed:              { static constexpr JointTraits row{kFixed, Angles::about_axis, false, Parallel::frames}; return row; }

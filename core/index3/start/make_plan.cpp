@@ -235,6 +235,36 @@ std::vector<Constraint> constraints_of(Plan& plan) {
   return constraints;
 }
 
+// Whether iterates may measure the own coordinates of joints in lanes. Steps of order 4 and forces over a step look at
+// other poses than iterates; couplings and drivers of their own at all of a joint.
+bool may_measure_in_lanes(const Plan& plan) {
+  const bool follows_one_by_one = std::any_of(plan.general_constraints.begin(), plan.general_constraints.end(),
+                                              [&](int c) { return c >= plan.first_coupling(); });
+  return plan.settings.order_of_accuracy == 2 && !plan.acts_over_step && !follows_one_by_one;
+}
+
+// The joint in whose own coordinate something acts that follows this one; -1: none, or another coordinate.
+int measured_joint(const Plan& plan, int coordinate) {
+  if (coordinate < 0) return -1;
+  const int joint = plan.mechanism.coordinates()[coordinate].joint;
+  return traits_of(plan.mechanism.joints()[joint].type).own_coordinate ? joint : -1;
+}
+
+void find_measured_joints(Plan& plan) {
+  const Mechanism& m = plan.mechanism;
+  plan.is_measured.assign(m.joints().size(), false);
+  if (!may_measure_in_lanes(plan)) return;
+  for_each_connectivity(plan, [&](int, int, const Connectivity& connects) {
+    if (const int joint = measured_joint(plan, connects.coordinate); joint >= 0) plan.is_measured[joint] = true;
+  });
+  for (const Input& input : m.inputs())
+    if (input.kind == Input::Kind::joint_effort && !turns_about_ground(m, input) &&
+        traits_of(m.joints()[input.joint].type).own_coordinate)
+      plan.is_measured[input.joint] = true;
+  for (int j = 0; j < plan.first_coupling(); ++j)
+    if (plan.is_measured[j]) plan.measured_joints.push_back(j);
+}
+
 void find_pose_dependent(Plan& plan, const std::vector<Constraint>& constraints) {
   const Mechanism& m = plan.mechanism;
   std::set<int> bodies, joints;
@@ -243,31 +273,40 @@ void find_pose_dependent(Plan& plan, const std::vector<Constraint>& constraints)
     plan.general_constraints.push_back(plan.eliminated[c]);
     if (plan.eliminated[c] < plan.first_coupling()) joints.insert(plan.eliminated[c]);
   }
+  find_measured_joints(plan);
   plan.loads_follow_coordinates = std::any_of(plan.general_constraints.begin(), plan.general_constraints.end(),
                                               [&](int c) { return c >= plan.first_coupling(); });
   for_each_connectivity(plan, [&](int, int, const Connectivity& connects) {
-    if (connects.follows_coordinates) plan.loads_follow_coordinates = true;
-    bodies.insert(connects.bodies.begin(), connects.bodies.end());
+    if (connects.coordinate >= 0) plan.loads_follow_coordinates = true;
+    const int joint = measured_joint(plan, connects.coordinate);
+    if (joint < 0 || !plan.is_measured[joint]) bodies.insert(connects.bodies.begin(), connects.bodies.end());
   });
   if (plan.loads_follow_coordinates)
-    for (const JointCoordinate& coordinate : m.coordinates()) joints.insert(coordinate.joint);
+    for (const JointCoordinate& coordinate : m.coordinates())
+      if (!plan.is_measured[coordinate.joint]) joints.insert(coordinate.joint);
   for (const Input& input : m.inputs()) {
     if (input.kind == Input::Kind::signal || turns_about_ground(m, input)) continue;
-    input.kind == Input::Kind::joint_effort ? joints.insert(input.joint) : bodies.insert(input.body);
+    if (input.kind != Input::Kind::joint_effort)
+      bodies.insert(input.body);
+    else if (!plan.is_measured[input.joint])
+      joints.insert(input.joint);
   }
   for (const AppliedLoad& load : m.loads()) bodies.insert(load.body);
   for (const int j : joints) bodies.insert({m.joints()[j].first, m.joints()[j].second});
   bodies.erase(kGround);
   plan.pose_dependent_bodies.assign(bodies.begin(), bodies.end());
   plan.pose_dependent_joints.assign(joints.begin(), joints.end());
-  std::set<int> loaded = bodies;
+  std::set<int> loaded = bodies, followed;
   for (const Input& input : m.inputs())
     if (turns_about_ground(m, input)) loaded.insert(m.joints()[input.joint].second);
+  for (const int j : plan.measured_joints) loaded.insert({m.joints()[j].first, m.joints()[j].second});
+  loaded.erase(kGround);
   plan.loaded_bodies.assign(loaded.begin(), loaded.end());
-  for (const JointCoordinate& coordinate : m.coordinates()) {
-    const Joint& joint = m.joints()[coordinate.joint];
-    if (joints.insert(coordinate.joint).second) plan.followed_joints.push_back(coordinate.joint);
-    for (const int body : {joint.first, joint.second})
+  for (const JointCoordinate& coordinate : m.coordinates()) followed.insert(coordinate.joint);
+  followed.insert(plan.measured_joints.begin(), plan.measured_joints.end());
+  for (const int j : followed) {
+    if (joints.insert(j).second) plan.followed_joints.push_back(j);
+    for (const int body : {m.joints()[j].first, m.joints()[j].second})
       if (body != kGround && bodies.insert(body).second) plan.followed_bodies.push_back(body);
   }
   plan.shows_forces =

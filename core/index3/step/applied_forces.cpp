@@ -18,7 +18,8 @@ void apply_load(const AppliedLoad& load, double t, Workspace& w) {
   w.Q[load.body] += scale * load_at(to_world * load.force, to_world * load.torque, at.A * load.point_b);
 }
 
-void apply_input(const Mechanism& m, const Input& input, double value, Workspace& w) {
+// is_measured: the joint whose effort it is
+void apply_input(const Mechanism& m, const Input& input, double value, bool is_measured, Workspace& w) {
   if (input.kind == Input::Kind::signal) return;
   if (input.kind == Input::Kind::joint_effort) {
     const Joint& joint = m.joints()[input.joint];
@@ -27,6 +28,12 @@ void apply_input(const Mechanism& m, const Input& input, double value, Workspace
       return;
     }
     const Loads loads{w.Q.data()};
+    if (is_measured) {
+      const Coordinate& x = w.own_coordinate[input.joint];
+      loads.add(joint.first, value * x.first);
+      loads.add(joint.second, value * x.second);
+      return;
+    }
     Vec6 on_first, on_second;
     coordinate_gradient(input.freedom, w.joint[input.joint], on_first, on_second);
     loads.add(joint.first, value * on_first);
@@ -74,6 +81,42 @@ void follow_coordinates(const Plan& plan, const std::vector<double>& last_coordi
   const Surroundings at = surroundings(plan, w);
   for (std::size_t k = 0; k < plan.mechanism.coordinates().size(); ++k)
     w.coordinate[k] = follow_coordinate(static_cast<int>(k), last_coordinate[k], at);
+  for (const int j : plan.measured_joints) {
+    const Joint& joint = plan.mechanism.joints()[j];
+    w.own_coordinate[j] = coordinate(*traits_of(joint.type).own_coordinate, w.joint[j], at.placement(joint.first),
+                                     at.placement(joint.second));
+  }
+}
+
+void measure_coordinates(const Plan& plan, const std::vector<double>& last_coordinate, Workspace& w) noexcept {
+  plan.kernels->measure_coordinates(w.arrays, plan.coordinate_batches.data(),
+                                    static_cast<int>(plan.coordinate_batches.size()), plan.coordinate_constants.data(),
+                                    w.coordinates_in_lanes.data());
+  for (std::size_t k = 0; k < plan.joint_in_batches.size(); ++k) {
+    const int j = plan.joint_in_batches[k];
+    if (j < 0) continue;
+    const std::size_t lanes = static_cast<std::size_t>(plan.lanes), lane = k % lanes;
+    const double* const number = w.coordinates_in_lanes.data() + kCoordinateNumbers * (k - lane) + lane;
+    const auto three = [&](std::size_t first) {
+      return Vec3(number[first * lanes], number[(first + 1) * lanes], number[(first + 2) * lanes]);
+    };
+    Coordinate& x = w.own_coordinate[j];
+    x.value = number[0], x.rate = number[lanes];
+    x.first << -three(2), -three(5);
+    x.second << three(2), three(8);
+  }
+  if (!plan.loads_follow_coordinates) return;
+  const Surroundings at = surroundings(plan, w);
+  for (std::size_t k = 0; k < plan.mechanism.coordinates().size(); ++k) {
+    const auto& [joint, freedom, offset] = plan.mechanism.coordinates()[k];
+    Coordinate& x = w.coordinate[k];
+    if (!plan.is_measured[joint]) {
+      x = follow_coordinate(static_cast<int>(k), last_coordinate[k], at);
+      continue;
+    }
+    x = w.own_coordinate[joint];
+    x.value = is_length(freedom) ? x.value + offset : unwrapped(x.value + offset, last_coordinate[k]);
+  }
 }
 
 void take_inputs(const Plan& plan, const Inputs& inputs, Workspace& w) noexcept {
@@ -82,7 +125,11 @@ void take_inputs(const Plan& plan, const Inputs& inputs, Workspace& w) noexcept 
 
 void evaluate_elements(const Plan& plan, const Inputs& inputs, double t, const std::vector<double>& last_coordinate,
                        Workspace& w) noexcept {
-  if (plan.loads_follow_coordinates) follow_coordinates(plan, last_coordinate, w);
+  if (plan.loads_follow_coordinates || !plan.measured_joints.empty()) follow_coordinates(plan, last_coordinate, w);
+  evaluate_elements_at_coordinates(plan, inputs, t, w);
+}
+
+void evaluate_elements_at_coordinates(const Plan& plan, const Inputs& inputs, double t, Workspace& w) noexcept {
   const Surroundings at = surroundings_at(plan.mechanism, w, inputs.value.data(), t);
   for_each_kind([&]<class Kind>() {
     const std::vector<Kind>& elements = plan.mechanism.all<Kind>();
@@ -95,7 +142,10 @@ void apply_forces(const Plan& plan, const Inputs& inputs, double t, ActingAt act
   const Mechanism& m = plan.mechanism;
   for (const int i : plan.loaded_bodies) w.Q[i] << m.bodies()[i].mass * m.gravity_0(), Vec3::Zero();
   for (const AppliedLoad& load : m.loads()) apply_load(load, t, w);
-  for (std::size_t k = 0; k < m.inputs().size(); ++k) apply_input(m, m.inputs()[k], inputs.value[k], w);
+  for (std::size_t k = 0; k < m.inputs().size(); ++k) {
+    const Input& input = m.inputs()[k];
+    apply_input(m, input, inputs.value[k], input.kind == Input::Kind::joint_effort && plan.is_measured[input.joint], w);
+  }
   const Surroundings at = surroundings_at(m, w, inputs.value.data(), t);
   const Loads loads{w.Q.data()};
   for_each_kind_summed([&]<class Kind>() {

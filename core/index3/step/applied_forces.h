@@ -13,8 +13,13 @@ Surroundings surroundings(const Plan& plan, const Workspace& w) noexcept;
 // Keeps the inputs of a step for surroundings() and for the elements that act over a step.
 void take_inputs(const Plan& plan, const Inputs& inputs, Workspace& w) noexcept;
 
-// w.coordinate: the followed joint coordinates, their values unwrapped from those at the last instant.
+// w.coordinate: the followed joint coordinates, their values unwrapped from those at the last instant; and
+// w.own_coordinate. From w.placement and w.joint.
 void follow_coordinates(const Plan& plan, const std::vector<double>& last_coordinate, Workspace& w) noexcept;
+
+// The same of the iterate in lanes, where the plan measures any joints there; only the others from w.placement and
+// w.joint.
+void measure_coordinates(const Plan& plan, const std::vector<double>& last_coordinate, Workspace& w) noexcept;
 
 // The loads at an instant, or those that stand in Newton's equations of a step: the same but for elements that act over
 // a step.
@@ -25,6 +30,8 @@ enum class ActingAt { instant, step };
 // have changed.
 void evaluate_elements(const Plan& plan, const Inputs& inputs, double t, const std::vector<double>& last_coordinate,
                        Workspace& w) noexcept;
+// ... with the coordinates that are followed already.
+void evaluate_elements_at_coordinates(const Plan& plan, const Inputs& inputs, double t, Workspace& w) noexcept;
 
 // Sums every load at time t [s] on the loaded bodies into w.Q. Leaves what each force element does in w.readings.
 void apply_forces(const Plan& plan, const Inputs& inputs, double t, ActingAt acting, Workspace& w) noexcept;

@@ -76,6 +76,14 @@ void gather(const Plan& plan, const std::vector<int>& bodies, const std::vector<
   place_joints(plan, joints, w);
 }
 
+void gather_velocities(const Plan& plan, const std::vector<int>& bodies, Workspace& w) {
+  for (const int i : bodies) {
+    const Vec6 twist = gather<6>(w.arrays.body, plan.elimination.body[i].of(kTwistField));
+    w.placement[i].v = twist.head<3>();
+    w.placement[i].w = twist.tail<3>();
+  }
+}
+
 // What a general constraint does to one of its bodies.
 struct HandleValues {
   Vec6 load = Vec6::Zero();
@@ -291,14 +299,11 @@ void gather_last_instant(const Plan& plan, Workspace& w) noexcept {
 
 void gather_followed_poses(const Plan& plan, Workspace& w) noexcept {
   gather(plan, plan.followed_bodies, plan.followed_joints, w);
+  gather_velocities(plan, plan.followed_bodies, w);
 }
 
 void gather_velocities(const Plan& plan, Workspace& w) noexcept {
-  for (const int i : plan.pose_dependent_bodies) {
-    const Vec6 twist = gather<6>(w.arrays.body, plan.elimination.body[i].of(kTwistField));
-    w.placement[i].v = twist.head<3>();
-    w.placement[i].w = twist.tail<3>();
-  }
+  gather_velocities(plan, plan.pose_dependent_bodies, w);
 }
 
 void evaluate_drivers(const Plan& plan, const State& last, const Inputs& inputs, double t, Workspace& w) noexcept {

@@ -70,6 +70,8 @@ struct Workspace {
   // the plan's, which parameters change, so that a late worker of the workspace in reserve reads none of it
   AlignedDoubles compliance, carried;
 
+  AlignedDoubles coordinates_in_lanes;  // written by measure_coordinates: kCoordinateNumbers of each measured joint
+
   // written by follow_body: (bodies) what makes a row on a body one of unit inertia at most, by direction: 1 / root of
   // its mass, and root of the trace of its inverse inertia, whatever its axes
   std::vector<std::array<double, 6>> inverse_root;
@@ -103,6 +105,7 @@ struct Workspace {
 
   // written by evaluate_elements (the first two by start_elements and replace_loads_over_step, too), apply_forces,
   // force_tangent; of the committed step where plan.shows_forces, else of its last iterate
+  std::vector<Coordinate> own_coordinate;            // (joints) of the measured ones, as they are in place
   std::vector<Coordinate> coordinate;                // (followed coordinates) with unwrapped values [m] or [rad]
   ElementKinds::VectorsOf<EvaluatedOf> evaluations;  // (elements of each kind)
   std::vector<Vec6> Q;                               // (bodies) force [N] and torque [N m], world frame

@@ -371,8 +371,8 @@ TEST_CASE(
   const Mechanism with_input = test::build(bar);
   const Settings settings{.iterations = 6};
   Stepper direct(with_input, settings), restored(with_input, settings), motor(with_motor, settings);
-  CHECK(plan_of(direct).pose_dependent_bodies.empty());
-  CHECK_FALSE(plan_of(motor).pose_dependent_bodies.empty());
+  CHECK_FALSE(plan_of(direct).depends_on_pose());
+  CHECK(plan_of(motor).depends_on_pose());
   std::vector<double> flat(direct.state().flat_size());
   for (int k = 0; k < 100; ++k) {
     const Inputs inputs = all_inputs(with_input, 5.0 * std::sin(0.1 * k));

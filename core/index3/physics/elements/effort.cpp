@@ -5,7 +5,7 @@ namespace rigstep::index3 {
 Connectivity connectivity(const AppliedEffort& effort, const Curvatures&) {
   Connectivity connects;
   connects.bodies = {effort.first, effort.second};
-  connects.follows_coordinates = true;
+  connects.coordinate = effort.coordinate;
   return connects;
 }
 

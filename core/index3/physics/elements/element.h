@@ -70,10 +70,10 @@ struct Surroundings {
 
 // What the plan must know of an element.
 struct Connectivity {
-  std::vector<int> bodies;       // that it loads, the ground included
-  std::vector<int> own_tangent;  // bodies with own-body blocks in the tangent
-  int rows = 0;                  // between all of `bodies`, two at least
-  bool follows_coordinates = false;
+  std::vector<int> bodies;               // that it loads, the ground included
+  std::vector<int> own_tangent;          // bodies with own-body blocks in the tangent
+  int rows = 0;                          // between all of `bodies`, two at least
+  int coordinate = -1;                   // followed coordinate that it acts along; -1: none
   bool keeps_energy_in_reading = false;  // energy() reads what apply() left
 };
 
@@ -189,14 +189,14 @@ inline void set_row(const Coordinate& x, double factor, ElementRows rows) noexce
 
 // Own-body blocks against the ground, a row between two moving bodies.
 template <class Kind>
-Connectivity connectivity_of_scalar(const Kind& element, bool follows_coordinates) {
+Connectivity connectivity_of_scalar(const Kind& element, int coordinate) {
   Connectivity connects;
   connects.bodies = {element.first, element.second};
   if (on_ground(element))
     connects.own_tangent = connects.bodies;
   else
     connects.rows = 1;
-  connects.follows_coordinates = follows_coordinates;
+  connects.coordinate = coordinate;
   return connects;
 }
 

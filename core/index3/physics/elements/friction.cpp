@@ -9,7 +9,7 @@ ScalarEffort friction_effort(const JointFriction& friction, double v) noexcept {
 }
 
 Connectivity connectivity(const JointFriction& friction, const NoConstants&) {
-  return connectivity_of_scalar(friction, true);
+  return connectivity_of_scalar(friction, friction.coordinate);
 }
 
 bool slopes_change(const JointFriction&) { return true; }

@@ -28,7 +28,9 @@ ScalarEffort motor_effort(const Motor& motor, double x, double v, const double* 
   return {command, motor.position_gain, motor.rate_gain};
 }
 
-Connectivity connectivity(const Motor& motor, const NoConstants&) { return connectivity_of_scalar(motor, true); }
+Connectivity connectivity(const Motor& motor, const NoConstants&) {
+  return connectivity_of_scalar(motor, motor.coordinate);
+}
 
 bool slopes_change(const Motor&) { return true; }
 

@@ -19,7 +19,7 @@ ScalarEffort spring_effort(const Spring& spring, double x, double v) noexcept {
 }
 
 Connectivity connectivity(const Spring& spring, const NoConstants&) {
-  Connectivity connects = connectivity_of_scalar(spring, spring.kind == Spring::Kind::in_joint);
+  Connectivity connects = connectivity_of_scalar(spring, coordinate_of_tangent(spring));
   if (spring.kind == Spring::Kind::between_points) connects.own_tangent = connects.bodies;  // as a string
   return connects;
 }

@@ -43,7 +43,7 @@ ScalarEffort stop_effort_over_step(const Stop& stop, const OverStep& over, doubl
 }
 
 Connectivity connectivity(const Stop& stop, const StopConstants&) {
-  Connectivity connects = connectivity_of_scalar(stop, stop.is_along_freedom());
+  Connectivity connects = connectivity_of_scalar(stop, stop.coordinate);
   if (!stop.is_along_freedom()) connects.own_tangent = connects.bodies;  // beyond the upper limit, as a string
   return connects;
 }
