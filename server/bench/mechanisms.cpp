@@ -1,6 +1,7 @@
 #include "server/bench/mechanisms.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <numbers>
 
 #include "core/mechanism/builder.h"
@@ -9,8 +10,10 @@
 
 namespace rigstep::server {
 
-Mechanism make_chain(int bodies, JointType type) {
-  MechanismBuilder builder(type == JointType::spherical ? "spherical_chain" : "revolute_chain");
+namespace {
+
+// axes: of its joints, in turn
+void add_chain(int bodies, JointType type, std::initializer_list<Vec3> axes, MechanismBuilder& builder) {
   builder.set_gravity({0.0, -9.81, 0.0});
   std::string last = "ground";
   for (int i = 0; i < bodies; ++i) {
@@ -27,9 +30,33 @@ Mechanism make_chain(int bodies, JointType type) {
     joint.first = last;
     joint.second = body.name;
     joint.point = point;
-    joint.axis = Vec3::UnitZ();
+    joint.axis = axes.begin()[static_cast<std::size_t>(i) % axes.size()];
     builder.add_joint(joint);
     last = body.name;
+  }
+}
+
+}  // namespace
+
+Mechanism make_chain(int bodies, JointType type) {
+  MechanismBuilder builder(type == JointType::spherical ? "spherical_chain" : "revolute_chain");
+  add_chain(bodies, type, {Vec3::UnitZ()}, builder);
+  return builder.build();
+}
+
+Mechanism make_motor_chain(int bodies) {
+  MechanismBuilder builder("motor_chain");
+  add_chain(bodies, JointType::revolute, {Vec3::UnitZ(), Vec3::UnitY()}, builder);
+  for (int i = 1; i <= bodies; ++i) {
+    const std::string number = std::to_string(i);
+    Motor motor;
+    motor.name = "motor" + number;
+    motor.position_gain = 3000.0, motor.rate_gain = 300.0, motor.effort_limit = 500.0;
+    builder.add_motor(motor, "joint" + number, Freedom::angle, {});
+    JointFriction friction;
+    friction.name = "friction" + number;
+    friction.coulomb = 1.0, friction.viscous = 0.1, friction.regularisation_speed = 0.01;
+    builder.add_friction(friction, "joint" + number, Freedom::angle);
   }
   return builder.build();
 }
@@ -133,6 +160,7 @@ Mechanism make_mechanism(const BenchMechanism& which) {
   if (which.bodies < 1) throw config::ConfigError("--bodies: a chain has at least one body");
   if (which.name == "spherical_chain") return make_chain(which.bodies, JointType::spherical);
   if (which.name == "revolute_chain") return make_chain(which.bodies, JointType::revolute);
+  if (which.name == "motor_chain") return make_motor_chain(which.bodies);
   throw config::ConfigError("--mechanism: \"" + which.name + "\" is not known here");
 }
 

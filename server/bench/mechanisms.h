@@ -9,7 +9,7 @@
 namespace rigstep::server {
 
 struct BenchMechanism {
-  std::string name;  // spherical_chain, revolute_chain, or that of a mechanism file
+  std::string name;  // one of kChains (request.h), or that of a mechanism file
   int bodies = 0;    // of a chain
   std::string file;  // empty for chains
   double dt = 1e-2;  // step to measure at [s]
@@ -18,6 +18,10 @@ struct BenchMechanism {
 // Links of 1 m and 1 kg along x, at rest, hinged by spherical joints or by revolutes about z; inertia 1 kg m^2 about
 // each axis as in the paper's chain.
 Mechanism make_chain(int bodies, JointType type);
+
+// The same with revolutes about z and y in turn, as an arm has them; in each joint a motor that holds it where it
+// starts, and friction.
+Mechanism make_motor_chain(int bodies);
 
 // Throws config::ConfigError for files that cannot be used and for sizes below one body.
 Mechanism make_mechanism(const BenchMechanism& which);

@@ -18,6 +18,6 @@ struct BenchRequest {
   bool quick = false;
 };
 
-inline constexpr const char* kChains[] = {"spherical_chain", "revolute_chain"};
+inline constexpr const char* kChains[] = {"spherical_chain", "revolute_chain", "motor_chain"};
 
 }  // namespace rigstep::server

@@ -72,8 +72,9 @@ std::vector<BenchMechanism> selected(const BenchOptions& options, std::vector<in
   }
   for (const std::string& name : options.mechanisms)
     if (std::none_of(all.begin(), all.end(), [&](const BenchMechanism& m) { return m.name == name; }))
-      throw config::ConfigError("--mechanism: \"" + name +
-                                "\" is not known: use spherical_chain, revolute_chain, four_bar, stewart or full_car");
+      throw config::ConfigError(
+          "--mechanism: \"" + name +
+          "\" is not known: use spherical_chain, revolute_chain, motor_chain, four_bar, stewart or full_car");
   for (BenchMechanism& m : all)
     if (options.dt > 0.0) m.dt = options.dt;
   return all;
@@ -203,7 +204,7 @@ int bench_plugin(PluginBenchOptions options) {
 void add_shared_options(CLI::App& command, BenchOptions& options) {
   command.add_option(
       "--mechanism", options.mechanisms,
-      "spherical_chain, revolute_chain, four_bar, stewart, full_car; may be repeated (default: all there "
+      "spherical_chain, revolute_chain, motor_chain, four_bar, stewart, full_car; may be repeated (default: all there "
       "are)");
   command.add_option("--bodies", options.bodies, "Bodies of the chains; may be repeated")
       ->check(CLI::Range(1, 100'000));

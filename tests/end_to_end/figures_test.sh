@@ -7,6 +7,7 @@ expect 0 "$RIGSTEP" bench step --quick --json --config-dir "$SOURCE/config" --ou
 is_json out && silent err && assert_json out 'd["schema"] == 1 and d["machine"]["peak_multiply_adds_per_s"] > 1e6'
 assert_json out '{(r["mechanism"], r["bodies"]) for r in d["rows"] if r["solver"] == "literal"} >= {("spherical_chain", 2),
   ("spherical_chain", 8), ("revolute_chain", 2), ("revolute_chain", 8), ("four_bar", 3)}'
+assert_json out '{r["bodies"] for r in d["rows"] if r["mechanism"] == "motor_chain" and r["solver"] == "rigstep"} >= {2, 8}'
 assert_json out 'sum(r["solver"] == "literal_tuned" for r in d["rows"]) == 5'
 assert_json out 'all(abs(sum(r["phases"].values()) - 1) < 1e-9 for r in d["rows"] if r.get("phases"))'
 assert_json out 'all(r.get("problem") or 0 < r["lowest_us"] <= r["median_us"] <= r["p999_us"] for r in d["rows"])'

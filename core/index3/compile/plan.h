@@ -127,7 +127,7 @@ struct Plan {
   int lanes = 1;  // of the widest batches of these
 
   // what every iteration evaluates one by one: bodies and joints with force elements, general constraints, and inputs
-  // whose loads change with the pose
+  // whose loads change with the pose, but for what acts along measured joints
   std::vector<int> pose_dependent_bodies;
   std::vector<int> pose_dependent_joints;
   // the pose-dependent bodies, and those that inputs load alike in all poses
