@@ -287,6 +287,45 @@ TEST_CASE("the torque of a driven pendulum is (J + m l^2) angle'' + m g l cos(an
   CHECK(worst < 1e-6);
 }
 
+TEST_CASE("force elements along a driven coordinate load its driver, and nothing else") {
+  const double mass = 2.0, J = 0.1, stiffness = 50.0, damping = 2.0, viscous = 0.5, gain = 7.0;
+  for (const JointType type : {JointType::revolute, JointType::prismatic})
+    for (const bool on_ground : {true, false}) {
+      CAPTURE(to_string(type));
+      CAPTURE(on_ground);
+      test::Description d;
+      d.bodies = {test::make_body("base", Vec3::Zero()),
+                  test::make_body("moved", Vec3::Zero(), mass, J * Mat3::Identity())};
+      d.joints = {test::make_joint("mount", JointType::fixed, "ground", "base", Vec3::Zero()),
+                  test::make_joint("joint", type, on_ground ? "ground" : "base", "moved", Vec3::Zero())};
+      const Freedom freedom = freedoms(type)[0];
+      d.drivers = {{polynomial("driver", {0.0, 0.0, 0.5}), {"joint", freedom}}};
+      Spring spring;
+      spring.name = "spring";
+      spring.stiffness = stiffness, spring.damping = damping;
+      d.joint_springs = {{spring, "joint", freedom}};
+      Stepper s(test::build(d,
+                            [&](MechanismBuilder& b) {
+                              JointFriction friction;
+                              friction.name = "friction";
+                              friction.viscous = viscous;
+                              b.add_friction(friction, "joint", freedom);
+                              Motor motor;
+                              motor.name = "motor";
+                              motor.position_gain = gain;
+                              b.add_motor(motor, "joint", freedom, {});
+                            }),
+                {});
+      for (int k = 1; k <= 1000; ++k) {
+        REQUIRE(s.step(Inputs{}).status == StepStatus::ok);
+        const double t = 1e-3 * k, x = 0.5 * t * t;
+        const double want = (type == JointType::revolute ? J : mass) + (stiffness + gain) * x + (damping + viscous) * t;
+        REQUIRE(s.state().coordinate[0] == doctest::Approx(x).epsilon(1e-10));
+        REQUIRE(s.driver_effort(0) == doctest::Approx(want).epsilon(1e-5));
+      }
+    }
+}
+
 TEST_CASE("a prescribed motion is kept at all three levels, in chains and on every freedom") {
   for (const JointType type : test::kAllJointTypes)
     for (const Freedom freedom : freedoms(type)) {

@@ -43,8 +43,8 @@ void write_constraint(const JointInLanes& of, int width, double* to) {
     for (int i = 0; i < 3; ++i, to += width) *to = v[i];
 }
 
-// Compliance of element rows in the projections: so large that their Lambda is zero to rounding. factorise_few_pivots
-// multiplies up to four pivots, which must not overflow.
+// Compliance of element and elastic rows in the projections: so large that their Lambda is zero to rounding.
+// factorise_few_pivots multiplies up to four pivots, which must not overflow.
 constexpr double kIdle = 1e60;
 static_assert(kIdle * kIdle * kIdle * kIdle < 1e300, "products of four pivots are finite");
 
@@ -57,9 +57,8 @@ constexpr double kSoftestMiddle = 1e-4;  // [relative]: a compliance that is giv
 
 // The row of the mechanism that a row of an eliminated joint, coupling or driver is.
 int row_of_model(const Plan& plan, int c, int row) noexcept {
-  const int constraint = plan.eliminated[c], first = plan.first_row[constraint];
-  if (first + row < plan.first_row[constraint + 1]) return first + row;
-  return plan.first_row[plan.first_driver() + plan.coordinate_rows[constraint].driver];
+  const int constraint = plan.eliminated[c], driver = plan.driver_in_row(constraint, row);
+  return driver < 0 ? plan.first_row[constraint] + row : plan.first_row[plan.first_driver() + driver];
 }
 
 // Of a row of an eliminated constraint, by ComplianceOf.

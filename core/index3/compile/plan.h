@@ -37,7 +37,7 @@ struct CoordinateRow {
     int index;  // among the mechanism's elements of this kind
   };
   int driver = -1;               // that holds it; -1: none
-  std::vector<OfKind> elements;  // along it, where there is no driver
+  std::vector<OfKind> elements;  // along it; where there is a driver they need no row
   bool exists() const { return driver >= 0 || !elements.empty(); }
 };
 
@@ -130,7 +130,7 @@ struct Plan {
   // whose loads change with the pose, but for what acts along measured joints
   std::vector<int> pose_dependent_bodies;
   std::vector<int> pose_dependent_joints;
-  // the pose-dependent bodies, and those that inputs load alike in all poses
+  // the pose-dependent bodies, those of measured joints, and those that inputs load alike in all poses
   std::vector<int> loaded_bodies;
   // what is evaluated only when a step is made, for its joint coordinates; none of the pose-dependent ones
   std::vector<int> followed_bodies;
@@ -156,13 +156,17 @@ struct Plan {
   const std::vector<ConstantsOf<Kind>>& constants() const {
     return std::get<kind_of<Kind>>(element_constants);
   }
-  // its tangent is in the row of a joint's coordinate
+  // Its tangent acts along a joint's coordinate that has a row: there it stands, or a driver leaves nothing to it.
   template <class Kind>
   bool is_in_coordinate_row(const Kind& element) const {
     const int coordinate = coordinate_of_tangent(element);
-    if (coordinate < 0) return false;
-    const CoordinateRow& row = coordinate_rows[mechanism.coordinates()[coordinate].joint];
-    return row.driver < 0 && row.exists();
+    return coordinate >= 0 && coordinate_rows[mechanism.coordinates()[coordinate].joint].exists();
+  }
+  // The driver whose row this is of an eliminated joint, coupling or driver; -1: another row.
+  int driver_in_row(int constraint, int row) const {
+    const bool is_coordinate =
+        constraint < first_coupling() && row >= first_row[constraint + 1] - first_row[constraint];
+    return is_coordinate ? coordinate_rows[constraint].driver : -1;
   }
   // else all loads are those of the step
   bool depends_on_pose() const { return !pose_dependent_bodies.empty() || !measured_joints.empty(); }

@@ -23,8 +23,8 @@ struct Increment {
 // drivers are not in the paper; J-dot v + Phi_tt, the -gamma of (65).
 enum class RightHandSide { Phi_restarted, Phi, rate, quadratic };
 
-// Which compliance of the rows. They differ for element rows, which take no part in the projections; and in closed
-// loops midpoint steps have a larger one in their iterations and in their projection (compile/plan.cpp).
+// Which compliance of the rows. They differ for element and elastic rows, which take no part in the projections; and in
+// closed loops midpoint steps have a larger one in their iterations and in their projection (compile/plan.cpp).
 enum class ComplianceOf { iterations, projections, midpoint_projection };
 
 // Which matrix is factorised, (26) (36)-(38): the tangent mass matrices of the bodies and the compliance of the rows.

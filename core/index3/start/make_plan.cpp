@@ -98,6 +98,9 @@ std::vector<int> rows_on_bodies(const Plan& plan) {
   for (std::size_t c = 0; c < plan.bodies_of_constraint.size(); ++c)
     for (const int body : plan.bodies_of_constraint[c])
       if (body != kGround) rows[body] += plan.first_row[c + 1] - plan.first_row[c];
+  for (std::size_t j = 0; j < plan.coordinate_rows.size(); ++j)
+    for (const int body : plan.bodies_of_constraint[j])
+      if (body != kGround && !plan.coordinate_rows[j].elements.empty()) ++rows[body];
   for (const Element& element : plan.elements)
     for (const int body : element.bodies)
       if (body != kGround) rows[body] += element.rows;
@@ -124,12 +127,6 @@ void require_order(const Plan& plan) {
                          "use 2");
 }
 
-// The driver holds its joint's coordinate in a row of that joint.
-bool is_in_coordinate_row(const Plan& plan, int driver) {
-  const int joint = plan.mechanism.coordinates()[plan.mechanism.drivers()[driver].coordinate].joint;
-  return plan.coordinate_rows[joint].driver == driver;
-}
-
 // A joint between two parts that hang together already closes a loop, and so does a coupling, or a driver that is not a
 // row of its joint, which hold what a joint leaves free.
 bool closes_loops(const Plan& plan) {
@@ -138,19 +135,21 @@ bool closes_loops(const Plan& plan) {
   for (int c = 0; c < plan.mechanism.constraints(); ++c) {
     const CoupledBodies& pair = plan.bodies_of_constraint[c];
     if (pair[0] == pair[1]) continue;  // a joint without rows
-    if (c >= plan.first_driver() && is_in_coordinate_row(plan, c - plan.first_driver())) continue;
+    if (c >= plan.first_driver() && is_row_of_joint(plan, c - plan.first_driver())) continue;
     if (!groups.join(pair[0], pair[1])) return true;
   }
   return false;
 }
 
 // In closed loops with bodies that may stay primal drivers are eliminated after these, and so not with their joints
-// (primal_bodies.h).
+// (primal_bodies.h). With them the elements that have rows of their own.
 void choose_coordinate_rows(Plan& plan) {
-  plan.coordinate_rows = coordinate_rows_of(plan.mechanism, true);
-  const std::vector<int> rows = rows_on_bodies(plan);
-  if (closes_loops(plan) && std::any_of(rows.begin(), rows.end(), [](int n) { return n >= kLeastRowsOfPrimalBody; }))
-    plan.coordinate_rows = coordinate_rows_of(plan.mechanism, false);
+  for (const bool with_drivers : {true, false}) {
+    plan.coordinate_rows = coordinate_rows_of(plan.mechanism, with_drivers);
+    plan.elements = elements_of(plan);
+    const std::vector<int> rows = rows_on_bodies(plan);
+    if (!closes_loops(plan) || *std::max_element(rows.begin(), rows.end()) < kLeastRowsOfPrimalBody) return;
+  }
 }
 
 // Couplings and drivers at the start pose: constants, start of the drives.
@@ -218,7 +217,7 @@ std::vector<Constraint> constraints_of(Plan& plan) {
     plan.first_row_there.push_back(0);
     const int rows = plan.first_row[c + 1] - plan.first_row[c];
     if (rows == 0) continue;
-    if (const int driver = c - plan.first_driver(); driver >= 0 && is_in_coordinate_row(plan, driver)) {
+    if (const int driver = c - plan.first_driver(); driver >= 0 && is_row_of_joint(plan, driver)) {
       const int joint = m.coordinates()[m.drivers()[driver].coordinate].joint;
       plan.eliminated_as.back() = plan.eliminated_as[joint];
       plan.first_row_there.back() = constraints[plan.eliminated_as[joint]].format.rows - 1;
@@ -235,60 +234,51 @@ std::vector<Constraint> constraints_of(Plan& plan) {
   return constraints;
 }
 
-// Whether iterates may measure the own coordinates of joints in lanes. Steps of order 4 and forces over a step look at
-// other poses than iterates; couplings and drivers of their own at all of a joint.
-bool may_measure_in_lanes(const Plan& plan) {
-  const bool follows_one_by_one = std::any_of(plan.general_constraints.begin(), plan.general_constraints.end(),
+// Which constraints iterates do not evaluate in lanes, with their joints; and whether anything follows coordinates.
+void find_general_constraints(Plan& plan, const std::vector<Constraint>& constraints, std::set<int>& joints) {
+  for (std::size_t c = 0; c < plan.eliminated.size(); ++c) {
+    if (constraints[c].format.in_lanes()) continue;
+    plan.general_constraints.push_back(plan.eliminated[c]);
+    if (plan.eliminated[c] < plan.first_coupling()) joints.insert(plan.eliminated[c]);
+  }
+  plan.loads_follow_coordinates = std::any_of(plan.general_constraints.begin(), plan.general_constraints.end(),
                                               [&](int c) { return c >= plan.first_coupling(); });
-  return plan.settings.order_of_accuracy == 2 && !plan.acts_over_step && !follows_one_by_one;
-}
-
-// The joint in whose own coordinate something acts that follows this one; -1: none, or another coordinate.
-int measured_joint(const Plan& plan, int coordinate) {
-  if (coordinate < 0) return -1;
-  const int joint = plan.mechanism.coordinates()[coordinate].joint;
-  return traits_of(plan.mechanism.joints()[joint].type).own_coordinate ? joint : -1;
+  for_each_connectivity(plan, [&](int, int, const Connectivity& connects) {
+    if (connects.coordinate >= 0) plan.loads_follow_coordinates = true;
+  });
 }
 
 void find_measured_joints(Plan& plan) {
   const Mechanism& m = plan.mechanism;
   plan.is_measured.assign(m.joints().size(), false);
   if (!may_measure_in_lanes(plan)) return;
-  for_each_connectivity(plan, [&](int, int, const Connectivity& connects) {
-    if (const int joint = measured_joint(plan, connects.coordinate); joint >= 0) plan.is_measured[joint] = true;
-  });
-  for (const Input& input : m.inputs())
-    if (input.kind == Input::Kind::joint_effort && !turns_about_ground(m, input) &&
-        traits_of(m.joints()[input.joint].type).own_coordinate)
-      plan.is_measured[input.joint] = true;
+  const auto measure = [&plan](int joint) {
+    if (joint >= 0) plan.is_measured[joint] = true;
+  };
+  for_each_connectivity(
+      plan, [&](int, int, const Connectivity& connects) { measure(joint_of_own_coordinate(m, connects.coordinate)); });
+  for (const Input& input : m.inputs()) measure(joint_of_effort(m, input));
   for (int j = 0; j < plan.first_coupling(); ++j)
     if (plan.is_measured[j]) plan.measured_joints.push_back(j);
 }
 
-void find_pose_dependent(Plan& plan, const std::vector<Constraint>& constraints) {
+// joints: those of general constraints
+void find_pose_dependent(Plan& plan, std::set<int> joints) {
   const Mechanism& m = plan.mechanism;
-  std::set<int> bodies, joints;
-  for (std::size_t c = 0; c < plan.eliminated.size(); ++c) {
-    if (constraints[c].format.in_lanes()) continue;
-    plan.general_constraints.push_back(plan.eliminated[c]);
-    if (plan.eliminated[c] < plan.first_coupling()) joints.insert(plan.eliminated[c]);
-  }
-  find_measured_joints(plan);
-  plan.loads_follow_coordinates = std::any_of(plan.general_constraints.begin(), plan.general_constraints.end(),
-                                              [&](int c) { return c >= plan.first_coupling(); });
+  const auto is_measured = [&plan](int joint) { return joint >= 0 && plan.is_measured[joint]; };
+  std::set<int> bodies;
   for_each_connectivity(plan, [&](int, int, const Connectivity& connects) {
-    if (connects.coordinate >= 0) plan.loads_follow_coordinates = true;
-    const int joint = measured_joint(plan, connects.coordinate);
-    if (joint < 0 || !plan.is_measured[joint]) bodies.insert(connects.bodies.begin(), connects.bodies.end());
+    if (!is_measured(joint_of_own_coordinate(m, connects.coordinate)))
+      bodies.insert(connects.bodies.begin(), connects.bodies.end());
   });
   if (plan.loads_follow_coordinates)
     for (const JointCoordinate& coordinate : m.coordinates())
-      if (!plan.is_measured[coordinate.joint]) joints.insert(coordinate.joint);
+      if (!is_measured(coordinate.joint)) joints.insert(coordinate.joint);
   for (const Input& input : m.inputs()) {
     if (input.kind == Input::Kind::signal || turns_about_ground(m, input)) continue;
     if (input.kind != Input::Kind::joint_effort)
       bodies.insert(input.body);
-    else if (!plan.is_measured[input.joint])
+    else if (!is_measured(input.joint))
       joints.insert(input.joint);
   }
   for (const AppliedLoad& load : m.loads()) bodies.insert(load.body);
@@ -296,7 +286,13 @@ void find_pose_dependent(Plan& plan, const std::vector<Constraint>& constraints)
   bodies.erase(kGround);
   plan.pose_dependent_bodies.assign(bodies.begin(), bodies.end());
   plan.pose_dependent_joints.assign(joints.begin(), joints.end());
-  std::set<int> loaded = bodies, followed;
+}
+
+// ... and what else a step loads, or needs at its end
+void find_loaded_and_followed(Plan& plan) {
+  const Mechanism& m = plan.mechanism;
+  std::set<int> loaded(plan.pose_dependent_bodies.begin(), plan.pose_dependent_bodies.end()), bodies = loaded;
+  std::set<int> joints(plan.pose_dependent_joints.begin(), plan.pose_dependent_joints.end()), followed;
   for (const Input& input : m.inputs())
     if (turns_about_ground(m, input)) loaded.insert(m.joints()[input.joint].second);
   for (const int j : plan.measured_joints) loaded.insert({m.joints()[j].first, m.joints()[j].second});
@@ -314,6 +310,15 @@ void find_pose_dependent(Plan& plan, const std::vector<Constraint>& constraints)
   for_each_connectivity(plan, [&](int, int, const Connectivity& connects) {
     if (connects.keeps_energy_in_reading) plan.shows_forces = true;
   });
+}
+
+// What iterates evaluate one by one, what in lanes.
+void divide_evaluations(Plan& plan) {
+  std::set<int> joints;
+  find_general_constraints(plan, plan.constraints, joints);
+  find_measured_joints(plan);
+  find_pose_dependent(plan, std::move(joints));
+  find_loaded_and_followed(plan);
 }
 
 // Bodies whose tangent mass matrix has own-body blocks of force elements.
@@ -354,7 +359,6 @@ void describe_mechanism(Plan& plan) {
   plan.bodies_of_constraint = acted_on(m);
   prepare_elements(plan);
   choose_coordinate_rows(plan);
-  plan.elements = elements_of(plan);
   plan.has_own_tangent = bodies_with_own_tangent(plan);
   plan.has_loops = closes_loops(plan);
   plan.length = characteristic_length(m);
@@ -385,7 +389,7 @@ Plan make_plan(const Mechanism& mechanism, const Settings& settings) {
   choose_compliances(plan);
   prepare_couplings_and_drivers(plan);
   plan.constraints = constraints_of(plan);
-  find_pose_dependent(plan, plan.constraints);
+  divide_evaluations(plan);
   require_moderate_joints(plan.constraints, static_cast<int>(mechanism.bodies().size()));
   plan.lay_out(compile(plan.constraints, plan.has_own_tangent, plan.settings.order, plan.lanes));
   choose_primal_bodies(plan);

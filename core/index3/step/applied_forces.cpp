@@ -18,8 +18,8 @@ void apply_load(const AppliedLoad& load, double t, Workspace& w) {
   w.Q[load.body] += scale * load_at(to_world * load.force, to_world * load.torque, at.A * load.point_b);
 }
 
-// is_measured: the joint whose effort it is
-void apply_input(const Mechanism& m, const Input& input, double value, bool is_measured, Workspace& w) {
+void apply_input(const Plan& plan, const Input& input, double value, Workspace& w) {
+  const Mechanism& m = plan.mechanism;
   if (input.kind == Input::Kind::signal) return;
   if (input.kind == Input::Kind::joint_effort) {
     const Joint& joint = m.joints()[input.joint];
@@ -28,7 +28,7 @@ void apply_input(const Mechanism& m, const Input& input, double value, bool is_m
       return;
     }
     const Loads loads{w.Q.data()};
-    if (is_measured) {
+    if (plan.is_measured[input.joint]) {
       const Coordinate& x = w.own_coordinate[input.joint];
       loads.add(joint.first, value * x.first);
       loads.add(joint.second, value * x.second);
@@ -71,6 +71,24 @@ void evaluate_over_step(const Plan& plan, Workspace& w) {
   });
 }
 
+// w.own_coordinate, of what the kernels have measured
+void take_out_of_lanes(const Plan& plan, Workspace& w) {
+  const std::size_t lanes = static_cast<std::size_t>(plan.lanes);
+  for (std::size_t k = 0; k < plan.joint_in_batches.size(); ++k) {
+    const int j = plan.joint_in_batches[k];
+    if (j < 0) continue;
+    const std::size_t lane = k % lanes;
+    const double* const number = w.coordinates_in_lanes.data() + kCoordinateNumbers * (k - lane) + lane;
+    const auto three = [&](std::size_t first) {
+      return Vec3(number[first * lanes], number[(first + 1) * lanes], number[(first + 2) * lanes]);
+    };
+    Coordinate& x = w.own_coordinate[j];
+    x.value = number[0], x.rate = number[lanes];
+    x.first << -three(2), -three(5);
+    x.second << three(2), three(8);
+  }
+}
+
 }  // namespace
 
 Surroundings surroundings(const Plan& plan, const Workspace& w) noexcept {
@@ -92,19 +110,7 @@ void measure_coordinates(const Plan& plan, const std::vector<double>& last_coord
   plan.kernels->measure_coordinates(w.arrays, plan.coordinate_batches.data(),
                                     static_cast<int>(plan.coordinate_batches.size()), plan.coordinate_constants.data(),
                                     w.coordinates_in_lanes.data());
-  for (std::size_t k = 0; k < plan.joint_in_batches.size(); ++k) {
-    const int j = plan.joint_in_batches[k];
-    if (j < 0) continue;
-    const std::size_t lanes = static_cast<std::size_t>(plan.lanes), lane = k % lanes;
-    const double* const number = w.coordinates_in_lanes.data() + kCoordinateNumbers * (k - lane) + lane;
-    const auto three = [&](std::size_t first) {
-      return Vec3(number[first * lanes], number[(first + 1) * lanes], number[(first + 2) * lanes]);
-    };
-    Coordinate& x = w.own_coordinate[j];
-    x.value = number[0], x.rate = number[lanes];
-    x.first << -three(2), -three(5);
-    x.second << three(2), three(8);
-  }
+  take_out_of_lanes(plan, w);
   if (!plan.loads_follow_coordinates) return;
   const Surroundings at = surroundings(plan, w);
   for (std::size_t k = 0; k < plan.mechanism.coordinates().size(); ++k) {
@@ -142,10 +148,7 @@ void apply_forces(const Plan& plan, const Inputs& inputs, double t, ActingAt act
   const Mechanism& m = plan.mechanism;
   for (const int i : plan.loaded_bodies) w.Q[i] << m.bodies()[i].mass * m.gravity_0(), Vec3::Zero();
   for (const AppliedLoad& load : m.loads()) apply_load(load, t, w);
-  for (std::size_t k = 0; k < m.inputs().size(); ++k) {
-    const Input& input = m.inputs()[k];
-    apply_input(m, input, inputs.value[k], input.kind == Input::Kind::joint_effort && plan.is_measured[input.joint], w);
-  }
+  for (std::size_t k = 0; k < m.inputs().size(); ++k) apply_input(plan, m.inputs()[k], inputs.value[k], w);
   const Surroundings at = surroundings_at(m, w, inputs.value.data(), t);
   const Loads loads{w.Q.data()};
   for_each_kind_summed([&]<class Kind>() {
@@ -189,7 +192,7 @@ void replace_loads_over_step(const Plan& plan, Workspace& w) noexcept {
 }
 
 void force_tangent(const Plan& plan, double stiffness_factor, double damping_factor, Workspace& w) noexcept {
-  for (const int i : plan.pose_dependent_bodies)
+  for (const int i : plan.loaded_bodies)
     if (plan.has_own_tangent[i]) w.tangent[i].setZero();
   const Surroundings at = surroundings(plan, w);
   const TangentFactors factors{stiffness_factor, damping_factor};

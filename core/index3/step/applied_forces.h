@@ -47,7 +47,8 @@ void follow_iterate(const Plan& plan, Workspace& w) noexcept;
 void replace_loads_over_step(const Plan& plan, Workspace& w) noexcept;
 
 // w.tangent = stiffness_factor K + damping_factor C of the elements that act on one body, of those between a body and
-// the ground, and of pulled springs as strings; own-body blocks, positive semidefinite. The others are in element rows.
+// the ground, and of pulled springs as strings; own-body blocks, positive semidefinite. The others are in element rows,
+// or in the elastic rows of joints.
 void force_tangent(const Plan& plan, double stiffness_factor, double damping_factor, Workspace& w) noexcept;
 
 // What the elements along the coordinate of a joint, which stand in its elastic row, add to the tangent together:

@@ -172,11 +172,14 @@ bool write_element(const Plan& plan, std::size_t k, double stiffness_factor, dou
 bool write_elasticity(const Plan& plan, int joint, double tangent, Workspace& w) {
   const double elasticity = std::sqrt(tangent);
   const RowFormat& format = plan.constraints[plan.eliminated_as[joint]].format;
-  const int row = format.rows - 1, direction = format.general() ? 0 : 3;
+  const int row = format.rows - 1;
   Change change;
-  for (const int body : plan.bodies_of_constraint[joint])
-    if (body != kGround)
-      change.replace(row_value(plan, w.arrays.elasticity, joint, row), elasticity, w.inverse_root[body][direction]);
+  for (const int body : plan.bodies_of_constraint[joint]) {
+    if (body == kGround) continue;
+    const auto& [of_force, y, z, of_torque, b, c] = w.inverse_root[body];  // the same in all directions
+    const double scale = format.general() ? std::max(of_force, plan.length * of_torque) : of_torque;
+    change.replace(row_value(plan, w.arrays.elasticity, joint, row), elasticity, scale);
+  }
   write_row(plan, joint, row, elasticity, w.arrays.elasticity);
   return change.is_clear();
 }
@@ -432,29 +435,32 @@ bool tangent_of_forces(const Plan& plan, double stiffness_factor, double damping
     }
   for (std::size_t k = 0; k < plan.elements.size(); ++k)
     has_changed = write_element(plan, k, stiffness_factor, damping_factor, w) || has_changed;
-  for (const int i : plan.pose_dependent_bodies)
+  for (const int i : plan.loaded_bodies)
     if (plan.has_own_tangent[i]) has_changed = write_own_tangent(plan, i, w) || has_changed;
   return has_changed;
 }
 
 Singular what_is_singular(const Plan& plan, const Workspace& w) noexcept {
   const Elimination& e = plan.elimination;
-  const auto holds = [&](std::size_t c) {
+  const auto failed_pivot = [&](std::size_t c) {  // -1: none
     const auto [front, lane] = e.constraint_place[c].eliminated_by;
     const Front& f = e.fronts[front];
     for (int k = 0; k < f.pivots; ++k) {
       const double inverse_d = w.arrays.arena[f.factor + k * (k + 3) / 2 * f.width + lane];  // on L's packed diagonal
-      if (!((f.is_primal ? -inverse_d : inverse_d) > 0.0)) return false;
+      if (!((f.is_primal ? -inverse_d : inverse_d) > 0.0)) return k;
     }
-    return true;
+    return -1;
   };
   int singular = -1;
   for (int c = 0; c < static_cast<int>(e.constraints.size()); ++c)
-    if (!e.constraints[c].is_padding && !holds(c) &&
+    if (!e.constraints[c].is_padding && failed_pivot(c) >= 0 &&
         (singular < 0 || e.constraint_place[c].level < e.constraint_place[singular].level))
       singular = c;
   if (singular < 0) return {};
-  if (singular < plan.first_element()) return {-1, plan.eliminated[singular]};
+  if (singular < plan.first_element()) {
+    const int constraint = plan.eliminated[singular], driver = plan.driver_in_row(constraint, failed_pivot(singular));
+    return {-1, driver < 0 ? constraint : plan.first_driver() + driver};
+  }
   const auto& sides = e.constraints[singular].bodies;
   const int body = sides.front() == kGround ? sides.back() : sides.front();
   const int bodies = static_cast<int>(e.body.size());

@@ -73,8 +73,9 @@ void state_difference(const Plan& plan, int body, const Workspace& w, const Work
 // alone; the next projection pass restores the joints. For elements that act over a step.
 void correct_accelerations(const Plan& plan, Workspace& w) noexcept;
 
-// stiffness_factor K + damping_factor C of the force elements: own-body blocks, and the rows of those between two
-// bodies. Says whether any has changed since it was written last, by more than a step can do without.
+// stiffness_factor K + damping_factor C of the force elements: own-body blocks, elastic rows of joints, and the rows of
+// all others between two bodies. Says whether any has changed since it was written last, by more than a step can do
+// without.
 bool tangent_of_forces(const Plan& plan, double stiffness_factor, double damping_factor, Workspace& w) noexcept;
 
 // One row of a constraint that has rows, in an array of rows.

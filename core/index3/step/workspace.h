@@ -103,8 +103,9 @@ struct Workspace {
   std::vector<Vec6> J_fourth;         // (couplings)
   std::vector<double> Phi;            // (rows) position constraints [m] or [-]           (1)
 
-  // written by evaluate_elements (the first two by start_elements and replace_loads_over_step, too), apply_forces,
-  // force_tangent; of the committed step where plan.shows_forces, else of its last iterate
+  // written by evaluate_elements (coordinates by measure_coordinates, too, they and evaluations by start_elements and
+  // replace_loads_over_step), apply_forces, force_tangent; of the committed step where plan.shows_forces, else of its
+  // last iterate
   std::vector<Coordinate> own_coordinate;            // (joints) of the measured ones, as they are in place
   std::vector<Coordinate> coordinate;                // (followed coordinates) with unwrapped values [m] or [rad]
   ElementKinds::VectorsOf<EvaluatedOf> evaluations;  // (elements of each kind)
