@@ -9,6 +9,7 @@
 #include "core/index3/step/applied_forces.h"
 #include "core/index3/step/evaluate_state.h"
 #include "core/index3/step/lane_access.h"
+#include "tests/support/force_cases.h"
 #include "tests/support/mechanisms.h"
 #include "tests/support/random.h"
 
