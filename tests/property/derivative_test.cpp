@@ -358,12 +358,10 @@ void check_spring(const Mechanism& m, bool damping) {
       const Vec6& J = w.element_rows[element.bodies[0] == body ? 0 : 1][0];
       tangent += J * J.transpose();
     }
-    for (std::size_t j = 0; j < plan.coordinate_rows.size(); ++j) {
-      if (plan.coordinate_rows[j].elements.empty()) continue;
+    for (const int j : plan.elastic_joints) {
       const Coordinate& x_along = w.coordinate[0];
-      const Vec6& J = m.joints()[j].first == body ? x_along.first : x_along.second;
-      const int joint = static_cast<int>(j);
-      tangent += tangent_along_coordinate(plan, joint, damping ? 0.0 : 1.0, damping ? 1.0 : 0.0, w) * J * J.transpose();
+      const Vec6& J = m.joints()[static_cast<std::size_t>(j)].first == body ? x_along.first : x_along.second;
+      tangent += tangent_along_coordinate(plan, j, damping ? 0.0 : 1.0, damping ? 1.0 : 0.0, w) * J * J.transpose();
     }
     CHECK(tangent.norm() > 0.1);
     CHECK((tangent + load_derivative(plan, x, w, body, damping)).norm() < kError * tangent.norm());

@@ -30,17 +30,9 @@ struct Dense {
   VectorXd compliance;
 };
 
-// f(joint) of every joint that has a row for the elements along its coordinate
-template <class F>
-void for_elastic_joints(const Plan& plan, const F& f) {
-  for (int j = 0; j < plan.first_coupling(); ++j)
-    if (!plan.coordinate_rows[static_cast<std::size_t>(j)].elements.empty()) f(j);
-}
-
 int element_rows(const Plan& plan) {
-  int rows = 0;
+  int rows = static_cast<int>(plan.elastic_joints.size());
   for (const Element& element : plan.elements) rows += element.rows;
-  for_elastic_joints(plan, [&](int) { ++rows; });
   return rows;
 }
 
@@ -53,8 +45,8 @@ void for_all_rows(const Plan& plan, const F& f) {
   int row = plan.rows();
   for (std::size_t k = 0; k < plan.elements.size(); ++k)
     for (int i = 0; i < plan.elements[k].rows; ++i) f(row++, plan.first_element() + static_cast<int>(k), i);
-  for_elastic_joints(
-      plan, [&](int j) { f(row++, plan.eliminated_as[j], plan.constraints[plan.eliminated_as[j]].format.rows - 1); });
+  for (const int j : plan.elastic_joints)
+    f(row++, plan.eliminated_as[j], plan.constraints[plan.eliminated_as[j]].format.rows - 1);
 }
 
 // as the elimination takes it: lifted where it falls short of a tenth of the inertia by little, else left out
@@ -128,7 +120,7 @@ Dense dense(const Plan& plan, Workspace& w, const State& x) {
         if (element.bodies[s] != kGround)
           d.J.block<1, 6>(row, 6 * element.bodies[s]) = w.element_rows[s][k].transpose();
   }
-  for_elastic_joints(plan, [&](int j) {
+  for (const int j : plan.elastic_joints) {
     const Joint& joint = plan.mechanism.joints()[j];
     const Placement &first = placement(w, joint.first), &second = placement(w, joint.second);
     const Coordinate x_along = coordinate(rigstep::freedoms(joint.type)[0], w.joint[j], first, second);
@@ -136,7 +128,7 @@ Dense dense(const Plan& plan, Workspace& w, const State& x) {
     if (joint.first != kGround) d.J.block<1, 6>(row, 6 * joint.first) = root * x_along.first.transpose();
     if (joint.second != kGround) d.J.block<1, 6>(row, 6 * joint.second) = root * x_along.second.transpose();
     ++row;
-  });
+  }
   for (int i = 0; i < bodies; ++i) d.M_inverse.block<6, 6>(6 * i, 6 * i) = tangent_mass(plan, w, x, i).inverse();
   return d;
 }

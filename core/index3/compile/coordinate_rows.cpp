@@ -29,10 +29,13 @@ bool is_row_of_joint(const Plan& plan, int driver) {
   return plan.coordinate_rows[joint].driver == driver;
 }
 
+bool follows_one_by_one(const Plan& plan) {
+  return std::any_of(plan.general_constraints.begin(), plan.general_constraints.end(),
+                     [&plan](int c) { return c >= plan.first_coupling(); });
+}
+
 bool may_measure_in_lanes(const Plan& plan) {
-  const bool follows_one_by_one = std::any_of(plan.general_constraints.begin(), plan.general_constraints.end(),
-                                              [&plan](int c) { return c >= plan.first_coupling(); });
-  return plan.settings.order_of_accuracy == 2 && !plan.acts_over_step && !follows_one_by_one;
+  return plan.settings.order_of_accuracy == 2 && !plan.acts_over_step && !follows_one_by_one(plan);
 }
 
 int joint_of_own_coordinate(const Mechanism& m, int coordinate) {

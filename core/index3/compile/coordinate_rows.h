@@ -16,6 +16,9 @@ std::vector<CoordinateRow> coordinate_rows_of(const Mechanism& mechanism, bool w
 // The driver holds its joint's coordinate in a row of that joint.
 bool is_row_of_joint(const Plan& plan, int driver);
 
+// Some coupling or driver is evaluated one by one, from a followed coordinate.
+bool follows_one_by_one(const Plan& plan);
+
 // Whether iterates measure these coordinates in lanes. Steps of order 4 and forces over a step look at other poses than
 // iterates; couplings, and drivers that are constraints of their own, at all of a joint.
 bool may_measure_in_lanes(const Plan& plan);

@@ -111,6 +111,7 @@ struct Plan {
   std::vector<Prescribed> start_drive;              // (drivers) at the start; inputs: at rest where the start pose is
   ElementKinds::VectorsOf<ConstantsOf> element_constants;  // (elements of each kind)
   std::vector<CoordinateRow> coordinate_rows;              // (joints)
+  std::vector<int> elastic_joints;                         // those whose coordinate row is elastic
   std::vector<Element> elements;                           // those with rows of their own: first the kinds with several
   std::vector<bool> has_own_tangent;                       // (bodies) has own-body blocks in the force tangent
   double length = 1.0;     // largest arm of a joint on a body; 1 where there is none [m]

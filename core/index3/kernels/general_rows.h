@@ -42,11 +42,6 @@ RIGSTEP_INLINE GeneralSides<T> general_sides(const StepArrays& a, const Constrai
   return at;
 }
 
-// Which of its rows are cosines, and their axes, lie as in joints with a point (constraints.h).
-constexpr int cosines_of(const RowFormat& f) {
-  return f.lines == RowFormat::kDistance ? 0 : f.rows - f.lines - (f.ends_with_coordinate() ? 1 : 0);
-}
-
 // The row of the joint's displacement, along its axis backwards.
 constexpr bool is_displacement(const RowFormat& f, int k) { return f.ends_with_coordinate() && k == f.rows - 1; }
 constexpr bool is_along_axis(const RowFormat& f, int k) { return k < f.lines || is_displacement(f, k); }
@@ -59,6 +54,7 @@ RIGSTEP_INLINE V3<T> line_axis(const RowFormat& format, const GeneralSides<T>& a
   return at.u[k];
 }
 
+// Cosines and their axes lie as in joints with a point (constraints.h).
 template <class T>
 RIGSTEP_INLINE GeneralRow<T> general_row(const RowFormat& format, const GeneralSides<T>& at, T closed_at, int k) {
   GeneralRow<T> row;

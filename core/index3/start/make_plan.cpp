@@ -98,9 +98,9 @@ std::vector<int> rows_on_bodies(const Plan& plan) {
   for (std::size_t c = 0; c < plan.bodies_of_constraint.size(); ++c)
     for (const int body : plan.bodies_of_constraint[c])
       if (body != kGround) rows[body] += plan.first_row[c + 1] - plan.first_row[c];
-  for (std::size_t j = 0; j < plan.coordinate_rows.size(); ++j)
+  for (const int j : plan.elastic_joints)
     for (const int body : plan.bodies_of_constraint[j])
-      if (body != kGround && !plan.coordinate_rows[j].elements.empty()) ++rows[body];
+      if (body != kGround) ++rows[body];
   for (const Element& element : plan.elements)
     for (const int body : element.bodies)
       if (body != kGround) rows[body] += element.rows;
@@ -146,6 +146,9 @@ bool closes_loops(const Plan& plan) {
 void choose_coordinate_rows(Plan& plan) {
   for (const bool with_drivers : {true, false}) {
     plan.coordinate_rows = coordinate_rows_of(plan.mechanism, with_drivers);
+    plan.elastic_joints.clear();
+    for (int j = 0; j < plan.first_coupling(); ++j)
+      if (!plan.coordinate_rows[j].elements.empty()) plan.elastic_joints.push_back(j);
     plan.elements = elements_of(plan);
     const std::vector<int> rows = rows_on_bodies(plan);
     if (!closes_loops(plan) || *std::max_element(rows.begin(), rows.end()) < kLeastRowsOfPrimalBody) return;
@@ -235,14 +238,13 @@ std::vector<Constraint> constraints_of(Plan& plan) {
 }
 
 // Which constraints iterates do not evaluate in lanes, with their joints; and whether anything follows coordinates.
-void find_general_constraints(Plan& plan, const std::vector<Constraint>& constraints, std::set<int>& joints) {
+void find_general_constraints(Plan& plan, std::set<int>& joints) {
   for (std::size_t c = 0; c < plan.eliminated.size(); ++c) {
-    if (constraints[c].format.in_lanes()) continue;
+    if (plan.constraints[c].format.in_lanes()) continue;
     plan.general_constraints.push_back(plan.eliminated[c]);
     if (plan.eliminated[c] < plan.first_coupling()) joints.insert(plan.eliminated[c]);
   }
-  plan.loads_follow_coordinates = std::any_of(plan.general_constraints.begin(), plan.general_constraints.end(),
-                                              [&](int c) { return c >= plan.first_coupling(); });
+  plan.loads_follow_coordinates = follows_one_by_one(plan);
   for_each_connectivity(plan, [&](int, int, const Connectivity& connects) {
     if (connects.coordinate >= 0) plan.loads_follow_coordinates = true;
   });
@@ -315,7 +317,7 @@ void find_loaded_and_followed(Plan& plan) {
 // What iterates evaluate one by one, what in lanes.
 void divide_evaluations(Plan& plan) {
   std::set<int> joints;
-  find_general_constraints(plan, plan.constraints, joints);
+  find_general_constraints(plan, joints);
   find_measured_joints(plan);
   find_pose_dependent(plan, std::move(joints));
   find_loaded_and_followed(plan);

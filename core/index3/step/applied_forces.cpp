@@ -28,14 +28,11 @@ void apply_input(const Plan& plan, const Input& input, double value, Workspace& 
       return;
     }
     const Loads loads{w.Q.data()};
-    if (plan.is_measured[input.joint]) {
-      const Coordinate& x = w.own_coordinate[input.joint];
-      loads.add(joint.first, value * x.first);
-      loads.add(joint.second, value * x.second);
-      return;
-    }
     Vec6 on_first, on_second;
-    coordinate_gradient(input.freedom, w.joint[input.joint], on_first, on_second);
+    if (plan.is_measured[input.joint])
+      on_first = w.own_coordinate[input.joint].first, on_second = w.own_coordinate[input.joint].second;
+    else
+      coordinate_gradient(input.freedom, w.joint[input.joint], on_first, on_second);
     loads.add(joint.first, value * on_first);
     loads.add(joint.second, value * on_second);
     return;

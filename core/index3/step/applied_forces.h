@@ -17,8 +17,7 @@ void take_inputs(const Plan& plan, const Inputs& inputs, Workspace& w) noexcept;
 // w.own_coordinate. From w.placement and w.joint.
 void follow_coordinates(const Plan& plan, const std::vector<double>& last_coordinate, Workspace& w) noexcept;
 
-// The same of the iterate in lanes, where the plan measures any joints there; only the others from w.placement and
-// w.joint.
+// The same of the iterate: of the measured joints in lanes, of the others from w.placement and w.joint.
 void measure_coordinates(const Plan& plan, const std::vector<double>& last_coordinate, Workspace& w) noexcept;
 
 // The loads at an instant, or those that stand in Newton's equations of a step: the same but for elements that act over

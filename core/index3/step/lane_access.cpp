@@ -428,11 +428,10 @@ void correct_accelerations(const Plan& plan, Workspace& w) noexcept {
 bool tangent_of_forces(const Plan& plan, double stiffness_factor, double damping_factor, Workspace& w) noexcept {
   force_tangent(plan, stiffness_factor, damping_factor, w);
   bool has_changed = false;
-  for (int j = 0; j < plan.first_coupling(); ++j)
-    if (!plan.coordinate_rows[j].elements.empty()) {
-      const double tangent = tangent_along_coordinate(plan, j, stiffness_factor, damping_factor, w);
-      has_changed = write_elasticity(plan, j, tangent, w) || has_changed;
-    }
+  for (const int j : plan.elastic_joints) {
+    const double tangent = tangent_along_coordinate(plan, j, stiffness_factor, damping_factor, w);
+    has_changed = write_elasticity(plan, j, tangent, w) || has_changed;
+  }
   for (std::size_t k = 0; k < plan.elements.size(); ++k)
     has_changed = write_element(plan, k, stiffness_factor, damping_factor, w) || has_changed;
   for (const int i : plan.loaded_bodies)

@@ -30,12 +30,8 @@ bool evaluate_iterate(const StepProblem& step, PartSweeps& sweeps, int k, bool& 
   const auto evaluate = [&] {
     gather_poses(plan, w);
     if (k == plan.settings.iterations) return constrain_general(plan, w, true);
-    if (plan.measured_joints.empty()) {
-      evaluate_elements(plan, step.inputs, step.end_time(), step.last.coordinate, w);
-    } else {
-      measure_coordinates(plan, step.last.coordinate, w);
-      evaluate_elements_at_coordinates(plan, step.inputs, step.end_time(), w);
-    }
+    measure_coordinates(plan, step.last.coordinate, w);
+    evaluate_elements_at_coordinates(plan, step.inputs, step.end_time(), w);
     follow_iterate(plan, w);
     w.renews_tangent = is_asked_for;
     if (is_asked_for || plan.tangents.with_forces) {
