@@ -33,8 +33,8 @@ set(words_core/index3/compile/tree "std, Eigen, core/mechanism, settings and com
 set(allow_core/index3/compile/layout "${std}|\"${i3}/compile/((schedule|elimination)\\.h|tree/.*|layout/.*)\"")
 set(words_core/index3/compile/layout "std, compile/tree, and the tables of compile/schedule.h and compile/elimination.h")
 set(allow_core/index3/kernels
-    "${std}|<immintrin\\.h>|\"core/mechanism/mechanism\\.h\"|\"${i3}/kernels/.*\"|\"${i3}/compile/schedule\\.h\"")
-set(words_core/index3/kernels "std, SIMD intrinsics, the tables of compile/schedule.h, and errors of core/mechanism")
+    "${std}|<immintrin\\.h>|\"core/mechanism/mechanism\\.h\"|\"${i3}/kernels/.*\"|\"${i3}/(compile/schedule|physics/laws)\\.h\"")
+set(words_core/index3/kernels "std, SIMD intrinsics, compile/schedule.h, physics/laws.h, and errors of core/mechanism")
 set(allow_core/index3/step
     "${index3_packages}|<(omp|immintrin|xmmintrin|pthread|sched)\\.h>|\"${index3_public}\"|\"${i3}/(step|kernels|compile|physics)/.*\"")
 set(words_core/index3/step

@@ -138,19 +138,16 @@ void Stepper::Impl::go_on_alone() noexcept {
 
 StepReport Stepper::Impl::commit(const Inputs& inputs, const StepReport& report) noexcept {
   const double end_time = problem(inputs).end_time();
-  gather_followed_poses(plan, *workspace);
+  gather_reached(plan, *workspace);
+  follow_reached_coordinates(plan, state.coordinate, *workspace);
   workspace->advance();
   if (extrapolation) {
     extrapolation->whole_step.advance();  // for take_back()
     copy_last_instant(plan, *workspace, extrapolation->whole_step);
   }
-  if (plan.shows_forces) {
-    evaluate_elements(plan, inputs, end_time, state.coordinate, *workspace);
-    apply_forces(plan, inputs, end_time, ActingAt::instant, *workspace);
-  }
+  if (plan.shows_forces) read_elements(plan, inputs, end_time, *workspace);
   previous_coordinate = state.coordinate;
   previous_drive = state.drive;
-  follow_coordinates(plan, state.coordinate, *workspace);
   std::ranges::transform(workspace->coordinate, state.coordinate.begin(), &Coordinate::value);
   std::copy(workspace->drive.begin(), workspace->drive.end(), state.drive.begin());
   ++state.step;

@@ -16,29 +16,30 @@ std::size_t piece(const std::vector<double>& x, double at) noexcept {
   return k;
 }
 
-double slope_of(const Characteristic& table, std::size_t piece) noexcept {
-  return (table.y[piece + 1] - table.y[piece]) / (table.x[piece + 1] - table.x[piece]);
-}
-
 constexpr double kNear = 1e-4;  // of the table's range, around its points. Chosen: only Newton's tangent depends on it
 
 }  // namespace
 
+double Characteristic::slope_of_piece(std::size_t piece) const noexcept {
+  return (y[piece + 1] - y[piece]) / (x[piece + 1] - x[piece]);
+}
+
+double Characteristic::near() const noexcept { return kNear * (x.back() - x.front()); }
+
 // A slope that jumps at a point of the table would change with rounding where a mechanism rests there.
 double Characteristic::slope(double at) const noexcept {
   if (empty()) return 0.0;
-  const double near = kNear * (x.back() - x.front());
-  const std::size_t left = piece(x, at - near), right = piece(x, at + near);
-  const double on_left = slope_of(*this, left), on_right = slope_of(*this, right);
+  const std::size_t left = piece(x, at - near()), right = piece(x, at + near());
+  const double on_left = slope_of_piece(left), on_right = slope_of_piece(right);
   if (left == right) return on_left;
-  const double share = std::clamp(0.5 + 0.5 * (at - x[right]) / near, 0.0, 1.0);
+  const double share = std::clamp(0.5 + 0.5 * (at - x[right]) / near(), 0.0, 1.0);
   return on_left + share * (on_right - on_left);
 }
 
 double Characteristic::value(double at) const noexcept {
   if (empty()) return 0.0;
   const std::size_t k = piece(x, at);
-  return y[k] + slope_of(*this, k) * (at - x[k]);
+  return y[k] + slope_of_piece(k) * (at - x[k]);
 }
 
 double Characteristic::integral(double at) const noexcept {
@@ -49,7 +50,7 @@ double Characteristic::integral(double at) const noexcept {
   while (from < high) {
     const std::size_t k = piece(x, from);
     const double to = k + 2 < x.size() ? std::min(high, x[k + 1]) : high;
-    sum += 0.5 * (value(from) + y[k] + slope_of(*this, k) * (to - x[k])) * (to - from);
+    sum += 0.5 * (value(from) + y[k] + slope_of_piece(k) * (to - x[k])) * (to - from);
     from = to;
   }
   return at < 0.0 ? -sum : sum;

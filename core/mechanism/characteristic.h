@@ -1,6 +1,7 @@
 // Measured characteristics of springs and dampers. Part of the description: immutable once checked.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,9 @@ struct Characteristic {
   double value(double at) const noexcept;
   double slope(double at) const noexcept;     // near a point of the table between those of both sides, half-way at it
   double integral(double at) const noexcept;  // of value from 0 to `at`
+
+  double slope_of_piece(std::size_t piece) const noexcept;  // from point number `piece` to the next one
+  double near() const noexcept;                             // how far around a point its two slopes are mixed
 };
 
 namespace checks {

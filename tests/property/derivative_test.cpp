@@ -361,7 +361,7 @@ void check_spring(const Mechanism& m, bool damping) {
     for (const int j : plan.elastic_joints) {
       const Coordinate& x_along = w.coordinate[0];
       const Vec6& J = m.joints()[static_cast<std::size_t>(j)].first == body ? x_along.first : x_along.second;
-      tangent += tangent_along_coordinate(plan, j, damping ? 0.0 : 1.0, damping ? 1.0 : 0.0, w) * J * J.transpose();
+      tangent += along_scalar(w.along_joint[j], {damping ? 0.0 : 1.0, damping ? 1.0 : 0.0}) * J * J.transpose();
     }
     CHECK(tangent.norm() > 0.1);
     CHECK((tangent + load_derivative(plan, x, w, body, damping)).norm() < kError * tangent.norm());

@@ -11,6 +11,7 @@
 #include "core/index3/step/lane_access.h"
 #include "tests/support/force_cases.h"
 #include "tests/support/mechanisms.h"
+#include "tests/support/placements.h"
 #include "tests/support/random.h"
 
 namespace rigstep::index3 {
@@ -31,17 +32,6 @@ test::Description driven_chain(unsigned seed) {
         break;
       }
   return d;
-}
-
-State disturbed(State x, test::Random& random) {
-  for (BodyState& body : x.body) {
-    body.r += random.uniform(0.0, 0.1) * random.direction();
-    body.p = turned(body.p, random.uniform(0.0, 0.3) * random.direction());
-    body.v = random.uniform(0.0, 2.0) * random.direction();
-    body.w_b = random.uniform(0.0, 2.0) * random.direction();
-  }
-  for (Prescribed& drive : x.drive) drive = {random.uniform(), random.uniform(), random.uniform()};
-  return x;
 }
 
 // rows: of all constraints, one by one; in lanes: what the kernels have written into an array
@@ -85,7 +75,7 @@ TEST_CASE("lanes evaluate gaps, velocities and quadratic terms of all joints and
     }
     Workspace w(plan);
     test::Random random(seed);
-    const State x = disturbed(start_pose(plan), random);
+    const State x = test::disturbed(start_pose(plan), random);
     evaluate_state(plan, x, w);
     std::vector<double> quadratic(static_cast<std::size_t>(plan.rows()));
     evaluate_quadratic_terms(plan, w, quadratic);
@@ -107,47 +97,6 @@ TEST_CASE("lanes evaluate gaps, velocities and quadratic terms of all joints and
   CHECK(displacements > 5);
   CHECK(angles > 5);
   CHECK(sliding > 20);
-}
-
-TEST_CASE("lanes measure the coordinates along which springs act, with rates and gradients") {
-  int measured = 0;
-  for (unsigned seed = 1; seed <= 20; ++seed) {
-    CAPTURE(seed);
-    test::Description d = test::random_bare_tree(seed, 16);
-    for (const auto& joint : d.joints)
-      if (joint.type == JointType::revolute || joint.type == JointType::prismatic) {
-        Spring spring;
-        spring.name = "spring_" + joint.name;
-        spring.stiffness = 1.0;
-        d.joint_springs.push_back({spring, joint.name, freedoms(joint.type)[0]});
-      }
-    const Plan plan = make_plan(test::build(d), test::step_of(1e-6));  // bodies hardly turn further in a step
-    CHECK(plan.measured_joints.size() == d.joint_springs.size());
-    Workspace w(plan);
-    test::Random random(seed);
-    State x = disturbed(start_pose(plan), random);
-    for (BodyState& body : x.body) body.a = body.alpha_b = Vec3::Zero();
-    evaluate_state(plan, x, w);
-    enter_lanes(plan, x, w);
-    plan.kernels->predict(w.arrays);
-    State next = x;
-    leave_lanes(plan, w, Instant::next, next);
-    for (std::size_t i = 0; i < x.body.size(); ++i) next.body[i].v = x.body[i].v, next.body[i].w_b = x.body[i].w_b;
-    measure_coordinates(plan, x.coordinate, w);
-    const std::vector<Coordinate> in_lanes = w.own_coordinate, followed_in_lanes = w.coordinate;
-    evaluate_state(plan, next, w);
-    follow_coordinates(plan, x.coordinate, w);
-    for (const int j : plan.measured_joints) {
-      const Coordinate &a = in_lanes[static_cast<std::size_t>(j)], &b = w.own_coordinate[static_cast<std::size_t>(j)];
-      CHECK(std::abs(a.value - b.value) < 1e-12 * (1.0 + std::abs(b.value)));
-      CHECK(std::abs(a.rate - b.rate) < 1e-8);
-      CHECK((a.first - b.first).norm() + (a.second - b.second).norm() < 1e-12 * (1.0 + b.first.norm()));
-      ++measured;
-    }
-    for (std::size_t k = 0; k < w.coordinate.size(); ++k)
-      CHECK(std::abs(followed_in_lanes[k].value - w.coordinate[k].value) < 1e-11);
-  }
-  CHECK(measured > 20);
 }
 
 }  // namespace rigstep::index3

@@ -18,6 +18,13 @@ MechanismBuilder slide(double mass, double speed, const Vec3& gravity) {
   return builder;
 }
 
+void show_element(MechanismBuilder& builder, const std::string& element) {
+  Output output;
+  output.kind = Output::Kind::force_element;
+  output.name = element;
+  builder.add_element_output(output, element);
+}
+
 Mechanism every_force_element() {
   MechanismBuilder b("every_force_element");
   b.set_gravity({0.0, 0.0, -9.81});
@@ -69,12 +76,8 @@ Mechanism every_force_element() {
   tyre.stiffness = 1.5e5;
   tyre.damping = 300.0;
   b.add_tyre(tyre, "wheel", "height", "height_rate");
+  for (const char* element : {"strut", "seal", "drive"}) show_element(b, element);
   Output output;
-  output.kind = Output::Kind::force_element;
-  for (const char* element : {"strut", "seal", "drive"}) {
-    output.name = element;
-    b.add_element_output(output, element);
-  }
   output.name = "tyre";
   output.kind = Output::Kind::tyre;
   b.add_element_output(output, "tyre");

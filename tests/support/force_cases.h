@@ -19,6 +19,9 @@ Inputs every_input(std::uint64_t step);
 
 index3::Settings step_of(double dt);
 
+// What a force element along a scalar does, as an output of the same name: a step leaves the readings of its end.
+void show_element(MechanismBuilder& builder, const std::string& element);
+
 Inputs inputs_of(std::initializer_list<double> values);
 
 // Steps to `time` and returns whether every step was committed.

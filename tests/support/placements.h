@@ -1,7 +1,8 @@
-// Placements of bodies, moved a little: what derivatives are differenced over.
+// Placements of bodies, moved a little: what derivatives are differenced over; and states that are not consistent.
 #pragma once
 
 #include "core/index3/physics/kinematics.h"
+#include "core/index3/state.h"
 #include "tests/support/random.h"
 
 namespace rigstep::test {
@@ -26,6 +27,18 @@ inline Placement moved(const Placement& at, int component, double step) {
 
 inline Placement random_placement(Random& random) {
   return {random.vector(), random.rotation().toRotationMatrix(), random.vector(), random.vector()};
+}
+
+// Open joints, moving bodies, drivers anywhere.
+inline index3::State disturbed(index3::State x, Random& random) {
+  for (index3::BodyState& body : x.body) {
+    body.r += random.uniform(0.0, 0.1) * random.direction();
+    body.p = index3::turned(body.p, random.uniform(0.0, 0.3) * random.direction());
+    body.v = random.uniform(0.0, 2.0) * random.direction();
+    body.w_b = random.uniform(0.0, 2.0) * random.direction();
+  }
+  for (index3::Prescribed& drive : x.drive) drive = {random.uniform(), random.uniform(), random.uniform()};
+  return x;
 }
 
 }  // namespace rigstep::test

@@ -53,6 +53,7 @@ TEST_CASE("a spring with preload, a table and a linear part rests where their su
   s.rest = 0.01;
   s.stiffness_table = {{-0.1, 0.0, 0.05, 0.1}, {-20.0, 0.0, 5.0, 15.0}};
   b.add_joint_spring(s, "rail", Freedom::displacement);
+  test::show_element(b, "s");
   Stepper stepper(b.build(), step_of(1e-3));
   REQUIRE(run(stepper, 10.0));
   const double deflection = x_of(stepper) - s.rest;
@@ -224,6 +225,7 @@ TEST_CASE("friction and a servo between two light bodies hold them together") {
   servo.position_gain = 1e3;
   servo.rate_gain = 10.0;
   b.add_motor(servo, "hinge", Freedom::angle, {});
+  test::show_element(b, "servo");
   Stepper s(b.build(), step_of(1e-3));
   REQUIRE(run(s, 10.0));
   CHECK(std::abs(workspace_of(s).reading<Motor>()[0].deflection) < 1e-2);

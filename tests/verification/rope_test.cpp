@@ -38,13 +38,6 @@ MechanismBuilder weights(std::initializer_list<Body> bodies) {
   return b;
 }
 
-void show(MechanismBuilder& b) {
-  Output output;
-  output.kind = Output::Kind::force_element;
-  output.name = "rope";
-  b.add_element_output(output, "rope");
-}
-
 Outputs outputs_of(Stepper& s, const Inputs& inputs = {}) {
   Outputs outputs;
   s.read_outputs(s.step(inputs), outputs);
@@ -59,7 +52,7 @@ Mechanism two_weights(double first, double second, double stiffness, double damp
       weights({test::make_body("first", {0.0, 0.0, -1.0}, first), test::make_body("second", {1.0, 0.0, -1.0}, second)});
   b.add_element(rope_of(3.0, stiffness, damping, {{0.0, 0.0, 0.0}, {0.0, 0.0, 0.0}, {1.0, 0.0, 0.0}, {0.0, 0.0, 0.0}}),
                 Names{"first", "ground", "ground", "second"}, std::string());
-  show(b);
+  test::show_element(b, "rope");
   return b.build();
 }
 
@@ -69,7 +62,7 @@ TEST_CASE("a load hangs on a rope where its stretch carries the weight, and foll
   MechanismBuilder b = weights({test::make_body("load", {0.0, 0.0, -2.0}, 5.0)});
   b.add_element(rope_of(2.0, 1e5, 2e4, {{0.0, 0.0, 0.0}, {0.0, 0.0, 0.0}}), Names{"ground", "load"},
                 std::string("winch"));
-  show(b);
+  test::show_element(b, "rope");
   Stepper s(b.build(), step_of(1e-3));
   REQUIRE(run(s, 20.0));
   CHECK(s.state().body[0].r[2] == doctest::Approx(-2.0 - 5.0 * kGravity * 2.0 / 1e5).epsilon(1e-7));
@@ -108,7 +101,7 @@ TEST_CASE("a rope that falls slack and taut never pushes, and without damping ke
     MechanismBuilder b = weights({test::make_body("load", {0.0, 0.0, -0.5}, 5.0)});
     b.add_element(rope_of(1.0, stiffness, 0.0, {{0.0, 0.0, 0.0}, {0.0, 0.0, 0.0}}), Names{"ground", "load"},
                   std::string());
-    show(b);
+    test::show_element(b, "rope");
     Stepper s(b.build(), step_of(1e-3));
     const double start = total_energy(s);
     double most_push = -1e9, least_pull = 0.0;

@@ -29,10 +29,7 @@ Stop between(double lower, double upper, double stiffness, double damping = 0.0)
 Mechanism rattling(double mass, double speed, const Stop& stop) {
   MechanismBuilder b = slide(mass, speed);
   b.add_element(stop, std::string("rail"), Freedom::displacement);
-  Output output;
-  output.kind = Output::Kind::force_element;
-  output.name = "stop";
-  b.add_element_output(output, "stop");
+  test::show_element(b, "stop");
   return b.build();
 }
 
@@ -112,10 +109,7 @@ TEST_CASE("the damping made of a restitution gives it back at its speed, and mor
 TEST_CASE("a body under gravity rests on a stop where the stop carries its weight") {
   MechanismBuilder b = slide(2.0, 0.0, {-9.81, 0.0, 0.0});
   b.add_element(between(-0.02, 0.02, 1e7, 5.0), std::string("rail"), Freedom::displacement);
-  Output output;
-  output.kind = Output::Kind::force_element;
-  output.name = "stop";
-  b.add_element_output(output, "stop");
+  test::show_element(b, "stop");
   Stepper s(b.build(), step_of(1e-3));
   REQUIRE(run(s, 20.0));
   Outputs outputs;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/index3/compile/forces_in_lanes.h"
 #include "core/index3/physics/inputs.h"
 #include "core/index3/physics/joint_traits.h"
 
@@ -34,9 +35,7 @@ bool follows_one_by_one(const Plan& plan) {
                      [&plan](int c) { return c >= plan.first_coupling(); });
 }
 
-bool may_measure_in_lanes(const Plan& plan) {
-  return plan.settings.order_of_accuracy == 2 && !plan.acts_over_step && !follows_one_by_one(plan);
-}
+bool may_measure_in_lanes(const Plan& plan) { return may_evaluate_in_lanes(plan) && !follows_one_by_one(plan); }
 
 int joint_of_own_coordinate(const Mechanism& m, int coordinate) {
   if (coordinate < 0) return -1;

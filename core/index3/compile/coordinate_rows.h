@@ -19,8 +19,8 @@ bool is_row_of_joint(const Plan& plan, int driver);
 // Some coupling or driver is evaluated one by one, from a followed coordinate.
 bool follows_one_by_one(const Plan& plan);
 
-// Whether iterates measure these coordinates in lanes. Steps of order 4 and forces over a step look at other poses than
-// iterates; couplings, and drivers that are constraints of their own, at all of a joint.
+// Whether iterates measure these coordinates in lanes, where they evaluate force elements there at all: couplings, and
+// drivers that are constraints of their own, look at all of a joint.
 bool may_measure_in_lanes(const Plan& plan);
 
 // The joint whose own coordinate this followed one is; -1: there is none.

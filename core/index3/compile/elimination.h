@@ -84,7 +84,7 @@ struct Elimination {
   std::vector<BodyPlace> body;                      // of every body of the model
   std::vector<std::vector<int>> leaves_of_body;     // several: of a primal body, one for each part
   std::vector<std::vector<BodyPlace>> body_copies;  // ... in unused lanes, or of other parts
-  std::vector<BodyPlace> ground;                    // a body at rest, for every width
+  std::vector<BodyPlace> ground;                    // a body at rest, for every width; one at least
   std::vector<ConstraintPlace> constraint_place;  // of every constraint of the model, then of primal bodies and padding
   std::vector<Constraint> constraints;            // the same; bodies: of the model, then the attachments
   std::vector<int> primal_bodies;                 // bodies

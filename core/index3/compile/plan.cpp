@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "core/index3/compile/forces_in_lanes.h"
 #include "core/index3/compile/tuned.h"
 
 namespace rigstep::index3 {
@@ -37,10 +38,9 @@ JointInLanes joint_in_lanes(const Plan& plan, int c, RowFormat format) {
 // Points and axes of a constraint into its lane, from `to` on.
 void write_constraint(const JointInLanes& of, int width, double* to) {
   const JointFrame &first = of.joint.in_first, &second = of.joint.in_second;
-  const Vec3 vectors[] = {first.point_b,       second.point_b,       of.first_axis_b,
-                          first.axes_b.col(1), second.axes_b.col(2), second.axes_b.col(1)};
-  for (const Vec3& v : vectors)
-    for (int i = 0; i < 3; ++i, to += width) *to = v[i];
+  write_vectors(
+      {first.point_b, second.point_b, of.first_axis_b, first.axes_b.col(1), second.axes_b.col(2), second.axes_b.col(1)},
+      width, to);
 }
 
 // Compliance of element and elastic rows in the projections: so large that their Lambda is zero to rounding.
@@ -113,36 +113,6 @@ void write_constants(Plan& plan) {
   }
 }
 
-Place record_of(const Elimination& e, int body) {
-  return body == kGround ? e.ground.front().of(0) : e.body[body].of(0);
-}
-
-// Batches of measured joints: those with angles, then those with displacements.
-void place_measured_joints(Plan& plan) {
-  const auto is_angle = [&plan](int j) { return is_point_with_cosines(rows_of(plan.mechanism.joints()[j].type)); };
-  plan.coordinate_batches.clear(), plan.joint_in_batches.clear();
-  for (const bool angles : {true, false}) {
-    const std::size_t first = plan.joint_in_batches.size();
-    for (const int j : plan.measured_joints)
-      if (is_angle(j) == angles) plan.joint_in_batches.push_back(j);
-    while ((plan.joint_in_batches.size() - first) % static_cast<std::size_t>(plan.lanes) != 0)
-      plan.joint_in_batches.push_back(-1);
-  }
-  const int lanes = plan.lanes, all = static_cast<int>(plan.joint_in_batches.size());
-  plan.coordinate_constants = AlignedDoubles(static_cast<std::size_t>(kConstraintConstants * all), 0.0);
-  for (int k = 0; k < all; ++k) {
-    const int lane = k % lanes, of_lane = plan.joint_in_batches[k];
-    const int j = of_lane < 0 ? plan.joint_in_batches[k - lane] : of_lane;
-    const Joint& joint = plan.mechanism.joints()[j];
-    if (lane == 0) plan.coordinate_batches.emplace_back().is_angle = is_angle(j);
-    CoordinateBatch& batch = plan.coordinate_batches.back();
-    batch.first[lane] = record_of(plan.elimination, joint.first);
-    batch.second[lane] = record_of(plan.elimination, joint.second);
-    write_constraint({joint, joint.in_first.axes_b.col(0)}, lanes,
-                     plan.coordinate_constants.data() + kConstraintConstants * (k - lane) + lane);
-  }
-}
-
 }  // namespace
 
 Plan::Plan(const Mechanism& mechanism_, const Settings& settings_) : mechanism(mechanism_), settings(settings_) {}
@@ -171,7 +141,7 @@ void Plan::lay_out(Elimination chosen) {
   multiplier_scale = AlignedDoubles(size(elimination.rows), 0.0);
   carried = AlignedDoubles(size(elimination.rows), 0.0);
   write_constants(*this);
-  place_measured_joints(*this);
+  place_forces_in_lanes(*this);
 }
 
 }  // namespace rigstep::index3

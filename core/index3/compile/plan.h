@@ -30,14 +30,16 @@ struct Element {
   int rows;
 };
 
+// A force element of the mechanism.
+struct ElementOfKind {
+  int kind;   // kind_of<...>
+  int index;  // among the mechanism's elements of this kind; -1: none
+};
+
 // The row of a joint's own coordinate, with which its constraint ends where there is a driver or are elements.
 struct CoordinateRow {
-  struct OfKind {
-    int kind;   // kind_of<...>
-    int index;  // among the mechanism's elements of this kind
-  };
-  int driver = -1;               // that holds it; -1: none
-  std::vector<OfKind> elements;  // along it; where there is a driver they need no row
+  int driver = -1;                      // that holds it; -1: none
+  std::vector<ElementOfKind> elements;  // along it; where there is a driver they need no row
   bool exists() const { return driver >= 0 || !elements.empty(); }
 };
 
@@ -85,6 +87,19 @@ struct Tangents {
   }
 };
 
+// A lane of the scalars that force elements act along; neither joint nor spring: the batch's first one again, with
+// nothing along it.
+struct ScalarLane {
+  int joint = -1;       // whose own coordinate it is
+  int coordinate = -1;  // ... the followed one, which force elements act along; -1: only inputs do
+  int spring = -1;      // between whose points it is
+  bool is_used() const { return joint >= 0 || spring >= 0; }
+};
+
+// indices into the elements of a kind
+template <class Kind>
+using IndexAmong = int;
+
 struct Plan {
   // Without anything that follows from them: make_plan() fills it in (start/make_plan.h).
   Plan(const Mechanism& mechanism, const Settings& settings);
@@ -128,20 +143,27 @@ struct Plan {
   int lanes = 1;  // of the widest batches of these
 
   // what every iteration evaluates one by one: bodies and joints with force elements, general constraints, and inputs
-  // whose loads change with the pose, but for what acts along measured joints
+  // whose loads change with the pose, but for what is evaluated in lanes
   std::vector<int> pose_dependent_bodies;
   std::vector<int> pose_dependent_joints;
-  // the pose-dependent bodies, those of measured joints, and those that inputs load alike in all poses
+  // the pose-dependent bodies, those that are loaded in lanes, and those that inputs load alike in all poses
   std::vector<int> loaded_bodies;
-  // what is evaluated only when a step is made, for its joint coordinates; none of the pose-dependent ones
+  // what is evaluated only when a step is made, for its joint coordinates; none of the pose-dependent and measured ones
   std::vector<int> followed_bodies;
   std::vector<int> followed_joints;
   bool loads_follow_coordinates = false;  // some load or constraint is a function of joint coordinates
-  // revolute and prismatic joints along which force elements or inputs act: iterates measure these coordinates in
-  // lanes; in steps of order 2 without forces over a step, else none
+  // revolute and prismatic joints along which force elements or inputs act: their coordinates are measured in lanes; in
+  // steps of order 2 without forces over a step, else none
   std::vector<int> measured_joints;
-  std::vector<bool> is_measured;         // (joints)
-  std::vector<int> general_constraints;  // evaluated one by one; their joints are pose-dependent
+  std::vector<bool> is_measured;          // (joints)
+  std::vector<int> inputs_along_joints;   // measured ones
+  std::vector<int> efforts_along_joints;  // elements of kind AppliedEffort, likewise
+  std::vector<int> general_constraints;   // evaluated one by one; their joints are pose-dependent
+  // Iterates sum what acts along measured joints in lanes; of the other elements they evaluate some springs and tyres
+  // there, and apply all one by one. At the end of a step, what acts along measured joints is evaluated one by one,
+  // too.
+  ElementKinds::VectorsOf<IndexAmong> applied_one_by_one, evaluated_one_by_one, evaluated_at_end;
+  std::vector<int> springs_in_lanes, tyres_in_lanes;
 
   bool has_force_elements = false;  // any at all
   bool shows_forces = false;        // what force elements do at the end of a step is an output, or part of the energy
@@ -149,9 +171,13 @@ struct Plan {
 
   // in lanes (schedule.h); a workspace has its own compliance_in_lanes and carried, which its kernels read
   AlignedDoubles constraint_constants, compliance_in_lanes, multiplier_scale, carried;
-  std::vector<CoordinateBatch> coordinate_batches;  // of the measured joints
-  std::vector<int> joint_in_batches;                // (lanes of these) -1: repeated
-  AlignedDoubles coordinate_constants;
+  std::vector<ScalarBatch> scalar_batches;
+  std::vector<ScalarLane> scalar_lanes;         // of these
+  std::vector<int> lane_of_joint;               // (joints) among these; -1: not measured
+  std::vector<LawBatch> laws;                   // of these batches
+  std::vector<ElementOfKind> elements_in_laws;  // (lanes of these)
+  AlignedDoubles scalar_constants, law_tables;
+  std::vector<TyreBatch> tyre_batches;  // as many lanes as tyres_in_lanes, and what fills the last one
 
   template <class Kind>
   const std::vector<ConstantsOf<Kind>>& constants() const {
@@ -170,7 +196,9 @@ struct Plan {
     return is_coordinate ? coordinate_rows[constraint].driver : -1;
   }
   // else all loads are those of the step
-  bool depends_on_pose() const { return !pose_dependent_bodies.empty() || !measured_joints.empty(); }
+  bool depends_on_pose() const {
+    return !pose_dependent_bodies.empty() || !scalar_batches.empty() || !tyre_batches.empty();
+  }
   int rows() const { return first_row.back(); }
   int first_coupling() const { return static_cast<int>(mechanism.joints().size()); }  // as a constraint
   int first_element() const { return static_cast<int>(eliminated.size()); }           // in the elimination

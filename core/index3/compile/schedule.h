@@ -38,6 +38,8 @@
 #include <bit>
 #include <cstdint>
 
+#include "core/index3/physics/laws.h"
+
 namespace rigstep::index3 {
 
 inline constexpr int kMostLanes = 8;  // of a batch: 1, 2, 4 or, where the processor has registers for them, 8
@@ -243,14 +245,60 @@ struct ConstraintBatch {
   Side side[2];
 };
 
-// The own coordinates of as many revolute or prismatic joints as lanes hold, wherever their bodies' records lie. A
-// joint too few: the first one again.
-struct CoordinateBatch {
-  bool is_angle = false;
-  Place first[kMostLanes], second[kMostLanes];
+// Scalars that force elements act along, as many as lanes hold, wherever their bodies' records lie: the own coordinates
+// of revolute or prismatic joints, the distances of two points of springs, or these along a fixed direction. A scalar
+// too few: the first one again, with nothing along it.
+struct ScalarBatch {
+  enum class Of : unsigned char { angle, displacement, distance, projection } of = Of::angle;
+  Place first[kMostLanes], second[kMostLanes];  // bodies
+  int first_law = 0, laws = 0;
 };
-inline constexpr int kCoordinateNumbers = 11;  // value, rate; of a unit effort the force on the second body, the torque
-                                               // on the first with the opposite sign, the torque on the second
+// Force elements of one law along the scalars of a batch, one in each lane. A lane without one: numbers without effect.
+struct LawBatch {
+  Law law = Law::spring;
+  // Of springs, over the deflection and over the rate: into the tables; -1: none of them has one. A table: how near
+  // its points are near, then its pieces: where each begins, its value there and its slope. A table with fewer pieces
+  // than its neighbours: further ones that begin nowhere.
+  int table[2] = {-1, -1};
+  int pieces[2] = {0, 0};
+};
+inline constexpr int kTablePiece = 3;
+
+// Of each scalar: what never changes, of a joint as of a constraint, of a spring both points and the direction; what a
+// step holds, an offset, where angles are unwrapped from, and the effort along it of inputs and of what is given over
+// time; and what is found: value, rate, the force on the second body of a unit effort, its torque on the first body
+// with the opposite sign and on the second one, effort, stiffness and damping of all that acts along it, and, of
+// distances, the arms of both points.
+inline constexpr int kScalarConstants = 18, kHeldNumbers = 3, kScalarNumbers = 20;
+inline constexpr int kEffortAlong = 11, kArmsOfSpring = 14;  // where these begin
+
+// All of them, one behind the other.
+struct ScalarTables {
+  const ScalarBatch* batch;
+  int batches;
+  const LawBatch* law;
+  const double* constants;    // kScalarConstants of each
+  const double* tables;       // of springs
+  const double* held;         // kHeldNumbers of each
+  const double* law_numbers;  // kLawNumbers of each lane of each law
+  double* found;              // kScalarNumbers of each
+  bool at_end;                // with the velocities that the step has reached, not those of the iterate
+};
+
+// Tyres, as many as lanes hold; one too few: the first one again.
+struct TyreBatch {
+  Place wheel[kMostLanes];
+};
+// What is found of each: deflection, normal force; kappa, tan(alpha), the slip forces and their damping; then the
+// wrenches of a unit force in each direction, normal, forward, sideways.
+inline constexpr int kTyreFound = 26, kWrenchesOfTyre = 8;
+struct TyreTables {
+  const TyreBatch* batch;
+  int batches;
+  const double* numbers;  // kTyreNumbers of each
+  double* found;          // kTyreFound of each
+  bool at_end;            // as of scalars
+};
 
 // Constraints, leaves, attachments or fronts of one shape, one behind the other: the order of a way from the leaves to
 // the root. Constraints stand before the leaves and attachments of their bodies, children before parents.

@@ -2,40 +2,10 @@
 // for one. Called in the loop.
 #pragma once
 
+#include "core/index3/kernels/angles.h"
 #include "core/index3/kernels/constraints.h"
 
 namespace rigstep::index3::RIGSTEP_ISA {
-
-inline constexpr double kHalfTurn = 3.14159265358979323846;
-
-// Angle of the vector (x, y) in (-pi, pi] [rad], without branches.
-template <class T>
-RIGSTEP_INLINE T arctangent(T y, T x) {
-  constexpr double kTangentOfPiEighth = 0.41421356237309503, kNotZero = 1e-300;
-  const T size_x = magnitude(x), size_y = magnitude(y);
-  const T steep = size_y - size_x;
-  const T ratio = smaller(size_x, size_y) / larger(larger(size_x, size_y), T(kNotZero));
-  const T large = ratio - T(kTangentOfPiEighth);
-  const T reduced = where_positive(large, (ratio - T(1.0)) / (ratio + T(1.0)), ratio);
-  const T z = reduced / (T(1.0) + square_root(fma(reduced, reduced, T(1.0))));  // of half the angle
-  const T z2 = z * z;
-  T sum(0.0);
-#pragma GCC unroll 12
-  for (int n = 25; n >= 3; n -= 2) sum = fnma(z2, sum, -(T(1.0 / n) * z2));
-  const T twice = T(2.0) * fma(z, sum, z);
-  const T of_ratio = where_positive(large, twice + T(kHalfTurn / 4.0), twice);
-  const T of_sizes = where_positive(steep, T(kHalfTurn / 2.0) - of_ratio, of_ratio);
-  const T upper = where_positive(-x, T(kHalfTurn) - of_sizes, of_sizes);
-  return where_positive(-y, -upper, upper);
-}
-
-// An angle less the full turns that are nearest to it [rad].
-template <class T>
-RIGSTEP_INLINE T without_turns(T angle) {
-  constexpr double kRoundsToInteger = 6755399441055744.0;  // 1.5 * 2^52
-  const T turns = fma(angle, T(0.5 / kHalfTurn), T(kRoundsToInteger)) - T(kRoundsToInteger);
-  return fnma(turns, T(2.0 * kHalfTurn), angle);
-}
 
 template <class T>
 struct JointAngle {
@@ -79,7 +49,7 @@ template <class T>
 RIGSTEP_INLINE T gap_of_angle(const StepArrays& a, const ConstraintBatch& c, const PointSides<kAngleRow, T>& at) {
   if (c.format.coordinate == RowFormat::Coordinate::elastic) return T(0.0);
   const T closed_at = load<T>(a.closed_at + c.row_position + (c.format.rows - 1) * kWidth<T>);
-  return without_turns(value_of_angle(at, joint_angle(at)) - closed_at);
+  return unwrapped(value_of_angle(at, joint_angle(at)) - closed_at, T(0.0));
 }
 
 // J-dot v of the row; of an elastic one nothing asks for it

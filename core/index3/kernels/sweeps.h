@@ -206,9 +206,9 @@ struct Kernels {
   int lanes;  // of its widest batches
   void (*predict)(const StepArrays&);
   void (*update_rotations)(const StepArrays&);
-  // coordinates.h. constants, to: kConstraintConstants and kCoordinateNumbers of each batch, in its lanes.
-  void (*measure_coordinates)(const StepArrays&, const CoordinateBatch* batch, int batches, const double* constants,
-                              double* to);
+  // scalar_forces.h, tyres.h
+  void (*evaluate_scalars)(const StepArrays&, const ScalarTables&);
+  void (*evaluate_tyres)(const StepArrays&, const TyreTables&);
   // kernels.cpp: constrain, fill_leaves, free_motion, then per front eliminate (front_elimination.cpp) and
   // solve_front_up (front_solution.cpp). Says whether all pivots are positive.
   bool (*assemble)(const StepArrays&, const AssemblySweep&);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/index3/compile/coordinate_rows.h"
+#include "core/index3/compile/forces_in_lanes.h"
 #include "core/index3/compile/size_limits.h"
 #include "core/index3/compile/tangents.h"
 #include "core/index3/compile/tuned.h"
@@ -269,9 +270,8 @@ void find_pose_dependent(Plan& plan, std::set<int> joints) {
   const Mechanism& m = plan.mechanism;
   const auto is_measured = [&plan](int joint) { return joint >= 0 && plan.is_measured[joint]; };
   std::set<int> bodies;
-  for_each_connectivity(plan, [&](int, int, const Connectivity& connects) {
-    if (!is_measured(joint_of_own_coordinate(m, connects.coordinate)))
-      bodies.insert(connects.bodies.begin(), connects.bodies.end());
+  for_each_connectivity(plan, [&](int kind, int index, const Connectivity& connects) {
+    if (!is_evaluated_in_lanes(plan, kind, index)) bodies.insert(connects.bodies.begin(), connects.bodies.end());
   });
   if (plan.loads_follow_coordinates)
     for (const JointCoordinate& coordinate : m.coordinates())
@@ -298,10 +298,13 @@ void find_loaded_and_followed(Plan& plan) {
   for (const Input& input : m.inputs())
     if (turns_about_ground(m, input)) loaded.insert(m.joints()[input.joint].second);
   for (const int j : plan.measured_joints) loaded.insert({m.joints()[j].first, m.joints()[j].second});
+  for_each_connectivity(plan, [&](int, int, const Connectivity& connects) {
+    loaded.insert(connects.bodies.begin(), connects.bodies.end());
+  });
   loaded.erase(kGround);
   plan.loaded_bodies.assign(loaded.begin(), loaded.end());
-  for (const JointCoordinate& coordinate : m.coordinates()) followed.insert(coordinate.joint);
-  followed.insert(plan.measured_joints.begin(), plan.measured_joints.end());
+  for (const JointCoordinate& coordinate : m.coordinates())
+    if (!plan.is_measured[coordinate.joint]) followed.insert(coordinate.joint);
   for (const int j : followed) {
     if (joints.insert(j).second) plan.followed_joints.push_back(j);
     for (const int body : {m.joints()[j].first, m.joints()[j].second})
@@ -319,6 +322,7 @@ void divide_evaluations(Plan& plan) {
   std::set<int> joints;
   find_general_constraints(plan, joints);
   find_measured_joints(plan);
+  divide_elements(plan);
   find_pose_dependent(plan, std::move(joints));
   find_loaded_and_followed(plan);
 }

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "core/index3/compile/forces_in_lanes.h"
 #include "core/index3/physics/inputs.h"
+#include "core/index3/step/forces_in_lanes.h"
 #include "core/mechanism/portable_math.h"
 
 namespace rigstep::index3 {
@@ -18,8 +20,7 @@ void apply_load(const AppliedLoad& load, double t, Workspace& w) {
   w.Q[load.body] += scale * load_at(to_world * load.force, to_world * load.torque, at.A * load.point_b);
 }
 
-void apply_input(const Plan& plan, const Input& input, double value, Workspace& w) {
-  const Mechanism& m = plan.mechanism;
+void apply_input(const Mechanism& m, const Input& input, double value, Workspace& w) {
   if (input.kind == Input::Kind::signal) return;
   if (input.kind == Input::Kind::joint_effort) {
     const Joint& joint = m.joints()[input.joint];
@@ -29,10 +30,7 @@ void apply_input(const Plan& plan, const Input& input, double value, Workspace& 
     }
     const Loads loads{w.Q.data()};
     Vec6 on_first, on_second;
-    if (plan.is_measured[input.joint])
-      on_first = w.own_coordinate[input.joint].first, on_second = w.own_coordinate[input.joint].second;
-    else
-      coordinate_gradient(input.freedom, w.joint[input.joint], on_first, on_second);
+    coordinate_gradient(input.freedom, w.joint[input.joint], on_first, on_second);
     loads.add(joint.first, value * on_first);
     loads.add(joint.second, value * on_second);
     return;
@@ -68,22 +66,47 @@ void evaluate_over_step(const Plan& plan, Workspace& w) {
   });
 }
 
-// w.own_coordinate, of what the kernels have measured
-void take_out_of_lanes(const Plan& plan, Workspace& w) {
-  const std::size_t lanes = static_cast<std::size_t>(plan.lanes);
-  for (std::size_t k = 0; k < plan.joint_in_batches.size(); ++k) {
-    const int j = plan.joint_in_batches[k];
-    if (j < 0) continue;
-    const std::size_t lane = k % lanes;
-    const double* const number = w.coordinates_in_lanes.data() + kCoordinateNumbers * (k - lane) + lane;
-    const auto three = [&](std::size_t first) {
-      return Vec3(number[first * lanes], number[(first + 1) * lanes], number[(first + 2) * lanes]);
-    };
-    Coordinate& x = w.own_coordinate[j];
-    x.value = number[0], x.rate = number[lanes];
-    x.first << -three(2), -three(5);
-    x.second << three(2), three(8);
+// Which elements: all, those that iterates apply, or evaluate, one by one, or those that are evaluated so at the end of
+// a step.
+enum class Which { all, applied_one_by_one, evaluated_one_by_one, evaluated_at_end };
+
+// f(index) of these elements of a kind
+template <class Kind, class F>
+void for_each_of(const Plan& plan, Which which, const F& f) {
+  if (which == Which::all) {
+    for (std::size_t k = 0; k < plan.mechanism.all<Kind>().size(); ++k) f(k);
+    return;
   }
+  const auto& of_kinds = which == Which::applied_one_by_one     ? plan.applied_one_by_one
+                         : which == Which::evaluated_one_by_one ? plan.evaluated_one_by_one
+                                                                : plan.evaluated_at_end;
+  for (const int k : std::get<kind_of<Kind>>(of_kinds)) f(static_cast<std::size_t>(k));
+}
+
+template <class Kind>
+constexpr bool kIsScalar = std::is_base_of_v<EvaluatedScalar, EvaluatedOf<Kind>>;
+
+// w.along_joint of the joints with elastic rows, of which all elements are evaluated
+void sum_along_joints(const Plan& plan, Which which, Workspace& w) {
+  for (const int j : plan.elastic_joints) {
+    if (which != Which::all && plan.is_measured[j]) continue;
+    ScalarEffort& sum = w.along_joint[j];
+    sum = {0.0, 0.0, 0.0};
+    for (const auto [kind, index] : plan.coordinate_rows[j].elements)
+      visit_kind(kind, [&]<class Kind>() {
+        if constexpr (kIsScalar<Kind>) sum = sum + w.evaluated<Kind>()[index].effort;
+      });
+  }
+}
+
+void evaluate_elements(const Plan& plan, Which which, const Inputs& inputs, double t, Workspace& w) {
+  const Surroundings at = surroundings_at(plan.mechanism, w, inputs.value.data(), t);
+  for_each_kind([&]<class Kind>() {
+    for_each_of<Kind>(plan, which, [&](std::size_t k) {
+      w.evaluated<Kind>()[k] = evaluate(plan.mechanism.all<Kind>()[k], plan.constants<Kind>()[k], at);
+    });
+  });
+  sum_along_joints(plan, which, w);
 }
 
 }  // namespace
@@ -96,29 +119,15 @@ void follow_coordinates(const Plan& plan, const std::vector<double>& last_coordi
   const Surroundings at = surroundings(plan, w);
   for (std::size_t k = 0; k < plan.mechanism.coordinates().size(); ++k)
     w.coordinate[k] = follow_coordinate(static_cast<int>(k), last_coordinate[k], at);
-  for (const int j : plan.measured_joints) {
-    const Joint& joint = plan.mechanism.joints()[j];
-    w.own_coordinate[j] = coordinate(*traits_of(joint.type).own_coordinate, w.joint[j], at.placement(joint.first),
-                                     at.placement(joint.second));
-  }
 }
 
-void measure_coordinates(const Plan& plan, const std::vector<double>& last_coordinate, Workspace& w) noexcept {
-  plan.kernels->measure_coordinates(w.arrays, plan.coordinate_batches.data(),
-                                    static_cast<int>(plan.coordinate_batches.size()), plan.coordinate_constants.data(),
-                                    w.coordinates_in_lanes.data());
-  take_out_of_lanes(plan, w);
-  if (!plan.loads_follow_coordinates) return;
+void follow_reached_coordinates(const Plan& plan, const std::vector<double>& last_coordinate, Workspace& w) noexcept {
+  evaluate_in_lanes(plan, EvaluatedAt::end, w);
   const Surroundings at = surroundings(plan, w);
   for (std::size_t k = 0; k < plan.mechanism.coordinates().size(); ++k) {
-    const auto& [joint, freedom, offset] = plan.mechanism.coordinates()[k];
-    Coordinate& x = w.coordinate[k];
-    if (!plan.is_measured[joint]) {
-      x = follow_coordinate(static_cast<int>(k), last_coordinate[k], at);
-      continue;
-    }
-    x = w.own_coordinate[joint];
-    x.value = is_length(freedom) ? x.value + offset : unwrapped(x.value + offset, last_coordinate[k]);
+    const int joint = plan.mechanism.coordinates()[k].joint;
+    w.coordinate[k] = plan.is_measured[joint] ? measured_coordinate(plan, w, joint)
+                                              : follow_coordinate(static_cast<int>(k), last_coordinate[k], at);
   }
 }
 
@@ -128,37 +137,51 @@ void take_inputs(const Plan& plan, const Inputs& inputs, Workspace& w) noexcept 
 
 void evaluate_elements(const Plan& plan, const Inputs& inputs, double t, const std::vector<double>& last_coordinate,
                        Workspace& w) noexcept {
-  if (plan.loads_follow_coordinates || !plan.measured_joints.empty()) follow_coordinates(plan, last_coordinate, w);
-  evaluate_elements_at_coordinates(plan, inputs, t, w);
+  if (plan.loads_follow_coordinates) follow_coordinates(plan, last_coordinate, w);
+  evaluate_elements(plan, Which::all, inputs, t, w);
 }
 
-void evaluate_elements_at_coordinates(const Plan& plan, const Inputs& inputs, double t, Workspace& w) noexcept {
-  const Surroundings at = surroundings_at(plan.mechanism, w, inputs.value.data(), t);
-  for_each_kind([&]<class Kind>() {
-    const std::vector<Kind>& elements = plan.mechanism.all<Kind>();
-    for (std::size_t k = 0; k < elements.size(); ++k)
-      w.evaluated<Kind>()[k] = evaluate(elements[k], plan.constants<Kind>()[k], at);
-  });
+void evaluate_one_by_one(const Plan& plan, const Inputs& inputs, double t, const std::vector<double>& last_coordinate,
+                         Workspace& w) noexcept {
+  if (plan.loads_follow_coordinates) {
+    const Surroundings at = surroundings(plan, w);
+    for (std::size_t k = 0; k < plan.mechanism.coordinates().size(); ++k)
+      if (!plan.is_measured[plan.mechanism.coordinates()[k].joint])
+        w.coordinate[k] = follow_coordinate(static_cast<int>(k), last_coordinate[k], at);
+  }
+  evaluate_elements(plan, Which::evaluated_one_by_one, inputs, t, w);
 }
 
 void apply_forces(const Plan& plan, const Inputs& inputs, double t, ActingAt acting, Workspace& w) noexcept {
   const Mechanism& m = plan.mechanism;
   for (const int i : plan.loaded_bodies) w.Q[i] << m.bodies()[i].mass * m.gravity_0(), Vec3::Zero();
   for (const AppliedLoad& load : m.loads()) apply_load(load, t, w);
-  for (std::size_t k = 0; k < m.inputs().size(); ++k) apply_input(plan, m.inputs()[k], inputs.value[k], w);
+  const Which which = acting == ActingAt::step ? Which::applied_one_by_one : Which::all;
+  for (std::size_t k = 0; k < m.inputs().size(); ++k)
+    if (acting == ActingAt::instant || !acts_along_measured_joint(plan, m.inputs()[k]))
+      apply_input(m, m.inputs()[k], inputs.value[k], w);
+  if (acting == ActingAt::step) add_loads_along_joints(plan, w);
   const Surroundings at = surroundings_at(m, w, inputs.value.data(), t);
   const Loads loads{w.Q.data()};
   for_each_kind_summed([&]<class Kind>() {
     const std::vector<Kind>& elements = m.all<Kind>();
-    for (std::size_t k = 0; k < elements.size(); ++k) {
+    for_each_of<Kind>(plan, which, [&](std::size_t k) {
       const EvaluatedOf<Kind>& evaluated = w.evaluated<Kind>()[k];
       if constexpr (ActsOverStep<Kind>)
-        if (acting == ActingAt::step) {
-          apply_over_step(elements[k], w.start<Kind>()[k], evaluated, at, loads);
-          continue;
-        }
+        if (acting == ActingAt::step) return apply_over_step(elements[k], w.start<Kind>()[k], evaluated, at, loads);
       w.reading<Kind>()[k] = apply(elements[k], plan.constants<Kind>()[k], evaluated, at, loads);
-    }
+    });
+  });
+}
+
+void read_elements(const Plan& plan, const Inputs& inputs, double t, Workspace& w) noexcept {
+  evaluate_elements(plan, Which::evaluated_at_end, inputs, t, w);
+  const Surroundings at = surroundings_at(plan.mechanism, w, inputs.value.data(), t);
+  const Loads unused{w.Q.data()};
+  for_each_kind([&]<class Kind>() {
+    const std::vector<Kind>& elements = plan.mechanism.all<Kind>();
+    for (std::size_t k = 0; k < elements.size(); ++k)
+      w.reading<Kind>()[k] = apply(elements[k], plan.constants<Kind>()[k], w.evaluated<Kind>()[k], at, unused);
   });
 }
 
@@ -196,26 +219,15 @@ void force_tangent(const Plan& plan, double stiffness_factor, double damping_fac
   const OwnTangents tangents{w.tangent.data()};
   for_each_kind_summed([&]<class Kind>() {
     const std::vector<Kind>& elements = plan.mechanism.all<Kind>();
-    for (std::size_t k = 0; k < elements.size(); ++k) {
-      if (plan.is_in_coordinate_row(elements[k])) continue;
+    for_each_of<Kind>(plan, Which::applied_one_by_one, [&](std::size_t k) {
+      if (plan.is_in_coordinate_row(elements[k])) return;
       const EvaluatedOf<Kind>& evaluated = w.evaluated<Kind>()[k];
       if constexpr (ActsOverStep<Kind>)
         add_tangent(elements[k], w.start<Kind>()[k], evaluated, at, factors, tangents);
       else
         add_tangent(elements[k], plan.constants<Kind>()[k], evaluated, at, factors, tangents);
-    }
-  });
-}
-
-double tangent_along_coordinate(const Plan& plan, int joint, double stiffness_factor, double damping_factor,
-                                const Workspace& w) noexcept {
-  double tangent = 0.0;
-  for (const CoordinateRow::OfKind& element : plan.coordinate_rows[joint].elements)
-    visit_kind(element.kind, [&]<class Kind>() {
-      if constexpr (std::is_same_v<EvaluatedOf<Kind>, EvaluatedScalar>)
-        tangent += w.evaluated<Kind>()[element.index].tangent({stiffness_factor, damping_factor});
     });
-  return tangent;
+  });
 }
 
 void evaluate_rows(const Plan& plan, const Element& element, double stiffness_factor, double damping_factor,

@@ -13,27 +13,32 @@ Surroundings surroundings(const Plan& plan, const Workspace& w) noexcept;
 // Keeps the inputs of a step for surroundings() and for the elements that act over a step.
 void take_inputs(const Plan& plan, const Inputs& inputs, Workspace& w) noexcept;
 
-// w.coordinate: the followed joint coordinates, their values unwrapped from those at the last instant; and
-// w.own_coordinate. From w.placement and w.joint.
+// w.coordinate: the followed joint coordinates, their values unwrapped from those at the last instant; from w.placement
+// and w.joint.
 void follow_coordinates(const Plan& plan, const std::vector<double>& last_coordinate, Workspace& w) noexcept;
 
-// The same of the iterate: of the measured joints in lanes, of the others from w.placement and w.joint.
-void measure_coordinates(const Plan& plan, const std::vector<double>& last_coordinate, Workspace& w) noexcept;
+// ... of the end of a step, its velocities projected; before the instants change places.
+void follow_reached_coordinates(const Plan& plan, const std::vector<double>& last_coordinate, Workspace& w) noexcept;
 
 // The loads at an instant, or those that stand in Newton's equations of a step: the same but for elements that act over
 // a step.
 enum class ActingAt { instant, step };
 
-// w.evaluations: of every force element, from w.placement and w.joint at time t [s], after the joint coordinates are
-// followed. Call it before apply_forces, follow_iterate, force_tangent and evaluate_rows whenever poses or velocities
-// have changed.
+// w.evaluations: of every force element, and what those in elastic rows do together, w.along_joint; from w.placement
+// and w.joint at time t [s], after it has followed the joint coordinates. Call it before apply_forces, follow_iterate,
+// force_tangent and evaluate_rows whenever poses or velocities have changed.
 void evaluate_elements(const Plan& plan, const Inputs& inputs, double t, const std::vector<double>& last_coordinate,
                        Workspace& w) noexcept;
-// ... with the coordinates that are followed already.
-void evaluate_elements_at_coordinates(const Plan& plan, const Inputs& inputs, double t, Workspace& w) noexcept;
+// ... without those that evaluate_in_lanes evaluates: at iterates.
+void evaluate_one_by_one(const Plan& plan, const Inputs& inputs, double t, const std::vector<double>& last_coordinate,
+                         Workspace& w) noexcept;
 
-// Sums every load at time t [s] on the loaded bodies into w.Q. Leaves what each force element does in w.readings.
+// Sums every load at time t [s] on the loaded bodies into w.Q: over a step, those along measured joints as of
+// evaluate_in_lanes. Leaves in w.readings what each force element does that is applied one by one.
 void apply_forces(const Plan& plan, const Inputs& inputs, double t, ActingAt acting, Workspace& w) noexcept;
+
+// w.readings alone, after follow_reached_coordinates: what each force element does at the end of a step, at time t [s].
+void read_elements(const Plan& plan, const Inputs& inputs, double t, Workspace& w) noexcept;
 
 // w.starts: what elements that act over a step keep of its begin, from the poses and velocities of the last instant in
 // w.placement and w.joint. Evaluates these elements.
@@ -50,17 +55,12 @@ void replace_loads_over_step(const Plan& plan, Workspace& w) noexcept;
 // or in the elastic rows of joints.
 void force_tangent(const Plan& plan, double stiffness_factor, double damping_factor, Workspace& w) noexcept;
 
-// What the elements along the coordinate of a joint, which stand in its elastic row, add to the tangent together:
-// stiffness_factor K + damping_factor C, times gradient gradient' of the coordinate.
-double tangent_along_coordinate(const Plan& plan, int joint, double stiffness_factor, double damping_factor,
-                                const Workspace& w) noexcept;
-
 // w.element_rows: the rows of an element, see ElementRows. damping_factor is 2/dt stiffness_factor.
 void evaluate_rows(const Plan& plan, const Element& element, double stiffness_factor, double damping_factor,
                    Workspace& w) noexcept;
 
-// Energy stored in gravity, springs, bushings and tyres [J]; zero height is the world's origin. Of the last two as of
-// the last apply_forces.
+// Energy stored in gravity, springs, bushings and tyres [J]; zero height is the world's origin. Of all but springs in
+// joints as of the last readings.
 double potential_energy(const Plan& plan, const State& x, const Workspace& w) noexcept;
 
 }  // namespace rigstep::index3

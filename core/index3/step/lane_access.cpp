@@ -300,9 +300,10 @@ void gather_last_instant(const Plan& plan, Workspace& w) noexcept {
   place_joints(plan, plan.pose_dependent_joints, w);
 }
 
-void gather_followed_poses(const Plan& plan, Workspace& w) noexcept {
+void gather_reached(const Plan& plan, Workspace& w) noexcept {
   gather(plan, plan.followed_bodies, plan.followed_joints, w);
   gather_velocities(plan, plan.followed_bodies, w);
+  gather_velocities(plan, plan.pose_dependent_bodies, w);
 }
 
 void gather_velocities(const Plan& plan, Workspace& w) noexcept {
@@ -429,7 +430,7 @@ bool tangent_of_forces(const Plan& plan, double stiffness_factor, double damping
   force_tangent(plan, stiffness_factor, damping_factor, w);
   bool has_changed = false;
   for (const int j : plan.elastic_joints) {
-    const double tangent = tangent_along_coordinate(plan, j, stiffness_factor, damping_factor, w);
+    const double tangent = along_scalar(w.along_joint[j], {stiffness_factor, damping_factor});
     has_changed = write_elasticity(plan, j, tangent, w) || has_changed;
   }
   for (std::size_t k = 0; k < plan.elements.size(); ++k)

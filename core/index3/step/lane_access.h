@@ -32,8 +32,9 @@ void place_pose_dependent_joints(const Plan& plan, Workspace& w) noexcept;
 // The same of the last instant, with its velocities.
 void gather_last_instant(const Plan& plan, Workspace& w) noexcept;
 
-// The same of the bodies and joints that only the step's end needs, with the projected velocities.
-void gather_followed_poses(const Plan& plan, Workspace& w) noexcept;
+// At the end of a step the same of the bodies and joints that nothing before has needed, and the projected velocities
+// of all.
+void gather_reached(const Plan& plan, Workspace& w) noexcept;
 
 // The projected velocities of the pose-dependent bodies into w.placement.
 void gather_velocities(const Plan& plan, Workspace& w) noexcept;

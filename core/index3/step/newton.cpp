@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/index3/step/applied_forces.h"
+#include "core/index3/step/forces_in_lanes.h"
 #include "core/index3/step/lane_access.h"
 
 namespace rigstep::index3 {
@@ -30,8 +31,8 @@ bool evaluate_iterate(const StepProblem& step, PartSweeps& sweeps, int k, bool& 
   const auto evaluate = [&] {
     gather_poses(plan, w);
     if (k == plan.settings.iterations) return constrain_general(plan, w, true);
-    measure_coordinates(plan, step.last.coordinate, w);
-    evaluate_elements_at_coordinates(plan, step.inputs, step.end_time(), w);
+    evaluate_in_lanes(plan, EvaluatedAt::iterate, w);
+    evaluate_one_by_one(plan, step.inputs, step.end_time(), step.last.coordinate, w);
     follow_iterate(plan, w);
     w.renews_tangent = is_asked_for;
     if (is_asked_for || plan.tangents.with_forces) {
@@ -76,6 +77,7 @@ double StepProblem::end_time() const noexcept { return plan.time_of(last.step + 
 void prepare_step(const StepProblem& step) noexcept {
   evaluate_drivers(step.plan, step.last, step.inputs, step.end_time(), step.w);
   take_inputs(step.plan, step.inputs, step.w);
+  hold_forces_in_lanes(step.plan, step.inputs, step.end_time(), step.last.coordinate, step.w);
   if (step.plan.acts_over_step) {
     gather_last_instant(step.plan, step.w);
     start_elements(step.plan, step.w);

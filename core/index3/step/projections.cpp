@@ -19,8 +19,8 @@ bool project_velocities(const StepProblem& step, PartSweeps& sweeps, bool renew_
   for (int pass = 1; pass < step.plan.settings.projection_passes; ++pass)
     if (!project_again(sweeps, RightHandSide::rate, Multiplier::sigma)) return false;
   sweeps.disassemble(velocity_update());  // (53) (43)
-  if (step.plan.pose_dependent_bodies.empty()) return true;
-  return sweeps.one_by_one([&] {  // gamma of the general constraints
+  if (step.plan.general_constraints.empty() && !step.plan.acts_over_step) return true;
+  return sweeps.one_by_one([&] {  // gamma of the general constraints, velocities of what acts over a step
     gather_velocities(step.plan, step.w);
     add_quadratic_terms(step.plan, step.w);
   });

@@ -7,6 +7,8 @@
 #include <limits>
 #include <utility>
 
+#include "core/index3/step/forces_in_lanes.h"
+
 namespace rigstep::index3 {
 
 namespace {
@@ -160,7 +162,12 @@ Workspace::Workspace(const Plan& plan) : arrays{}, exchange(plan.elimination) {
   inverse_root.resize(bodies);
   for (std::size_t i = 0; i < bodies; ++i) follow_body(plan, static_cast<int>(i));
 
-  coordinates_in_lanes = AlignedDoubles(kCoordinateNumbers * plan.joint_in_batches.size(), kNaN);
+  held_along_scalars = AlignedDoubles(kHeldNumbers * plan.scalar_lanes.size(), 0.0);
+  scalars = AlignedDoubles(kScalarNumbers * plan.scalar_lanes.size(), kNaN);
+  law_numbers = idle_law_numbers(plan);
+  const std::size_t tyre_lanes = plan.tyre_batches.size() * static_cast<std::size_t>(plan.lanes);
+  tyre_numbers = AlignedDoubles(kTyreNumbers * tyre_lanes, kNaN);
+  tyres = AlignedDoubles(kTyreFound * tyre_lanes, kNaN);
   const std::size_t rows = static_cast<std::size_t>(plan.rows());
   for (const JointCoordinate& followed : plan.mechanism.coordinates()) reference.push_back(followed.offset);
   drive = plan.start_drive;
@@ -171,7 +178,7 @@ Workspace::Workspace(const Plan& plan) : arrays{}, exchange(plan.elimination) {
   fill(J_third, plan.mechanism.couplings().size());
   fill(J_fourth, plan.mechanism.couplings().size());
   fill(Phi, rows);
-  fill(own_coordinate, plan.measured_joints.empty() ? 0 : plan.mechanism.joints().size());
+  fill(along_joint, plan.mechanism.joints().size());
   fill(coordinate, plan.mechanism.coordinates().size());
   fill(tangent, bodies);
   for_each_kind([&]<class Kind>() {
@@ -217,8 +224,9 @@ std::size_t Workspace::bytes() const noexcept {
       [&]<class Kind>() { of_elements += size(reading<Kind>()) + size(evaluated<Kind>()) + size(start<Kind>()); });
   return size(block) + size(compliance) + size(carried) + size(inverse_root) + exchange.bytes() + size(reference) +
          size(drive) + size(placement) + size(joint) + size(J_first) + size(J_second) + size(J_third) + size(J_fourth) +
-         size(Phi) + size(Q) + size(coordinates_in_lanes) + size(own_coordinate) + size(coordinate) + size(tangent) +
-         of_elements + size(Q_over_step) + size(element_rows) + size(input);
+         size(Phi) + size(Q) + size(held_along_scalars) + size(law_numbers) + size(scalars) + size(tyre_numbers) +
+         size(tyres) + size(along_joint) + size(coordinate) + size(tangent) + of_elements + size(Q_over_step) +
+         size(element_rows) + size(input);
 }
 
 namespace {

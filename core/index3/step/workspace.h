@@ -70,7 +70,12 @@ struct Workspace {
   // the plan's, which parameters change, so that a late worker of the workspace in reserve reads none of it
   AlignedDoubles compliance, carried;
 
-  AlignedDoubles coordinates_in_lanes;  // written by measure_coordinates: kCoordinateNumbers of each measured joint
+  // force elements in lanes; what a step holds is written by hold_forces_in_lanes
+  AlignedDoubles held_along_scalars;  // kHeldNumbers of each scalar
+  AlignedDoubles law_numbers;         // kLawNumbers of each lane of plan.laws
+  AlignedDoubles scalars;             // kScalarNumbers of each; written by evaluate_in_lanes
+  AlignedDoubles tyre_numbers;        // kTyreNumbers of each tyre in lanes
+  AlignedDoubles tyres;               // kTyreFound of each; written by evaluate_in_lanes
 
   // written by follow_body: (bodies) what makes a row on a body one of unit inertia at most, by direction: 1 / root of
   // its mass, and root of the trace of its inverse inertia, whatever its axes
@@ -106,8 +111,9 @@ struct Workspace {
   // written by evaluate_elements (coordinates by measure_coordinates, too, they and evaluations by start_elements and
   // replace_loads_over_step), apply_forces, force_tangent; of the committed step where plan.shows_forces, else of its
   // last iterate
-  std::vector<Coordinate> own_coordinate;            // (joints) of the measured ones, as they are in place
-  std::vector<Coordinate> coordinate;                // (followed coordinates) with unwrapped values [m] or [rad]
+  std::vector<Coordinate> coordinate;                // (followed coordinates) with unwrapped values [m] or [rad]; at
+                                                     // iterates those of measured joints are in lanes only
+  std::vector<ScalarEffort> along_joint;             // (joints) what force elements along a coordinate row do together
   ElementKinds::VectorsOf<EvaluatedOf> evaluations;  // (elements of each kind)
   std::vector<Vec6> Q;                               // (bodies) force [N] and torque [N m], world frame
   ElementKinds::VectorsOf<ReadingOf> readings;       // (elements of each kind)

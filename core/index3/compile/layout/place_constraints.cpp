@@ -112,9 +112,11 @@ void place_constraints(Layout& layout) {
 
 void place_ground(Layout& layout) {
   layout.tables.positions = in_full_lanes(layout.tables.positions);
+  const auto& constraints = layout.tables.constraint_batches;
   for (const int width : kFallingWidths) {
-    if (std::none_of(layout.tables.constraint_batches.begin(), layout.tables.constraint_batches.end(),
-                     [&](const ConstraintBatch& b) { return b.width == width; }))
+    const bool is_for_forces = constraints.empty() && width == 1;
+    if (!is_for_forces &&
+        std::none_of(constraints.begin(), constraints.end(), [&](const auto& b) { return b.width == width; }))
       continue;
     layout.tables.ground.push_back({layout.tables.positions, width, 0});
     layout.tables.positions += width;

@@ -27,22 +27,18 @@ Coordinate distance_of_points(int first_body, const Vec3& first_point_b, int sec
   return c;
 }
 
-void add_string(const PointOnBody& first_end, const PointOnBody& second_end, double tension, double stiffness_factor,
-                const Surroundings& at, const OwnTangents& tangents) noexcept {
-  const Placement &first = at.placement(first_end.body), &second = at.placement(second_end.body);
-  const Vec3 arm_first = first.A * first_end.point_b, arm_second = second.A * second_end.point_b;
-  const Vec3 d = (second.r + arm_second) - (first.r + arm_first);
-  const double length = d.norm();
-  if (!(tension > 0.0 && length > 0.0)) return;
-  const Mat3 across = stiffness_factor * tension / length * (Mat3::Identity() - d * d.transpose() / (length * length));
+void add_string(const Span& span, double tension, double stiffness_factor, const OwnTangents& tangents) noexcept {
+  if (!(tension > 0.0 && span.length > 0.0)) return;
+  const Mat3 across =
+      stiffness_factor * tension / span.length * (Mat3::Identity() - span.direction * span.direction.transpose());
   const auto add_to = [&](int body, const Vec3& arm) {
     if (body == kGround) return;
     Eigen::Matrix<double, 3, 6> J;
     J << Mat3::Identity(), -skew(arm);
     tangents.of[body] += J.transpose() * across * J;
   };
-  add_to(first_end.body, arm_first);
-  add_to(second_end.body, arm_second);
+  add_to(span.first, span.arm_first);
+  add_to(span.second, span.arm_second);
 }
 
 }  // namespace rigstep::index3

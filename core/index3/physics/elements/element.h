@@ -13,6 +13,9 @@
 //   evaluate_rows its rows: see ElementRows
 //   energy        that it stores [J]
 //   coordinate_of_tangent  the followed coordinate along which all of its tangent acts, if there is one; load time
+// A kind that acts along a scalar by a formula of laws.h names it, Stepped<Kind>::kLaw, and has
+//   law_numbers   the numbers of the formula, as of these inputs
+// so that iterates evaluate it in lanes where they measure its scalar there.
 // and `write`, which puts a reading into the channels of its output.
 //
 // A kind that acts over a step as a whole, because its law has a kink that a step may jump over, also names
@@ -31,6 +34,7 @@
 
 #include "core/index3/physics/constraints.h"
 #include "core/index3/physics/kinematics.h"
+#include "core/index3/physics/laws.h"
 
 namespace rigstep::index3 {
 
@@ -43,6 +47,12 @@ template <class Kind>
 concept ActsOverStep = requires {
   typename Stepped<Kind>::Start;
 };
+
+template <class Kind>
+concept HasLaw = requires {
+  Stepped<Kind>::kLaw;
+};
+using NumbersOfLaw = std::array<double, kLawNumbers>;
 
 // Of kinds whose constants follow from no number that a parameter may move.
 template <class Kind, class Constants>
@@ -124,23 +134,19 @@ inline void write(const ElementReading& reading, double* to) noexcept {
   to[2] = reading.effort;
 }
 
-// Effort and slopes along a scalar x with rate v; slopes are -d effort / dx and dv, clipped to what keeps the tangent
-// positive semidefinite.
-struct ScalarEffort {
-  double effort;
-  double stiffness;
-  double damping;
-};
+using ScalarEffort = EffortAlong<double>;
+
+// What an effort along a scalar adds to the tangent is this times gradient gradient', over both bodies.
+inline double along_scalar(const ScalarEffort& effort, const TangentFactors& factors) noexcept {
+  return factors.stiffness * effort.stiffness + factors.damping * effort.damping;
+}
 
 // The scalar and what acts along it.
 struct EvaluatedScalar {
   Coordinate x;
   ScalarEffort effort;
 
-  // What it adds to the tangent is this times gradient gradient', over both bodies.
-  double tangent(const TangentFactors& factors) const noexcept {
-    return factors.stiffness * effort.stiffness + factors.damping * effort.damping;
-  }
+  double tangent(const TangentFactors& factors) const noexcept { return along_scalar(effort, factors); }
 };
 
 // A followed joint coordinate at the placements and joints of `at`, its value unwrapped from `reference`.
@@ -150,16 +156,17 @@ Coordinate follow_coordinate(int index, double reference, const Surroundings& at
 Coordinate distance_of_points(int first, const Vec3& first_point_b, int second, const Vec3& second_point_b,
                               const Vec3* direction_0, const Surroundings& at) noexcept;
 
-// A point of a body, from its mass centre, body frame [m]; of the ground: world frame.
-struct PointOnBody {
-  int body;
-  const Vec3& point_b;
+// The straight line between points of two bodies.
+struct Span {
+  int first, second;           // bodies
+  Vec3 arm_first, arm_second;  // of the points about the mass centres, world frame [m]
+  Vec3 direction;              // from the first to the second, unit
+  double length;               // [m]
 };
 
 // What pulls two points together resists sideways motion of its ends like a string: adds its own-body blocks. What
 // pushes them apart has the opposite sign and stays out, so that the tangent remains positive semidefinite.
-void add_string(const PointOnBody& first, const PointOnBody& second, double tension, double stiffness_factor,
-                const Surroundings& at, const OwnTangents& tangents) noexcept;
+void add_string(const Span& span, double tension, double stiffness_factor, const OwnTangents& tangents) noexcept;
 
 inline ElementReading apply_scalar(int first, int second, const Coordinate& x, double deflection, double effort,
                                    const Loads& loads) noexcept {

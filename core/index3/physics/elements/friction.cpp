@@ -3,9 +3,7 @@
 namespace rigstep::index3 {
 
 ScalarEffort friction_effort(const JointFriction& friction, double v) noexcept {
-  const double v_r = friction.regularisation_speed;
-  const double secant = friction.coulomb / std::sqrt(v * v + v_r * v_r) + friction.viscous;
-  return {-secant * v, 0.0, secant};
+  return friction_law<double>({friction.coulomb, friction.viscous, friction.regularisation_speed}, v);
 }
 
 Connectivity connectivity(const JointFriction& friction, const NoConstants&) {
@@ -17,6 +15,10 @@ bool slopes_change(const JointFriction&) { return true; }
 EvaluatedScalar evaluate(const JointFriction& friction, const NoConstants&, const Surroundings& at) noexcept {
   const Coordinate& x = at.coordinate[friction.coordinate];
   return {x, friction_effort(friction, x.rate)};
+}
+
+NumbersOfLaw law_numbers(const JointFriction& friction, const double*) noexcept {
+  return {friction.coulomb, friction.viscous, friction.regularisation_speed};
 }
 
 ElementReading apply(const JointFriction& friction, const NoConstants&, const EvaluatedScalar& now, const Surroundings&,

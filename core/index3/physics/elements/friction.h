@@ -12,15 +12,16 @@ struct Stepped<JointFriction> {
   using Constants = NoConstants;
   using Evaluated = EvaluatedScalar;
   static constexpr int kMostRows = 1;
+  static constexpr Law kLaw = Law::friction;
 };
 
-// damping is the secant -effort / v: it bounds the slope, and holds when the step brings the joint to rest
 ScalarEffort friction_effort(const JointFriction& friction, double v) noexcept;
 
 inline NoConstants prepare(const JointFriction&, double) { return {}; }
 Connectivity connectivity(const JointFriction& friction, const NoConstants& constants);
 bool slopes_change(const JointFriction& friction);
 inline int coordinate_of_tangent(const JointFriction& friction) { return friction.coordinate; }
+NumbersOfLaw law_numbers(const JointFriction& friction, const double* inputs) noexcept;
 EvaluatedScalar evaluate(const JointFriction& friction, const NoConstants& constants, const Surroundings& at) noexcept;
 ElementReading apply(const JointFriction& friction, const NoConstants& constants, const EvaluatedScalar& now,
                      const Surroundings& at, const Loads& loads) noexcept;

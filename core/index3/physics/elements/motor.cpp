@@ -1,31 +1,28 @@
 #include "core/index3/physics/elements/motor.h"
 
-#include <algorithm>
+#include <limits>
 
 namespace rigstep::index3 {
 
 namespace {
 
-double input_value(const double* inputs, int channel) { return channel < 0 ? 0.0 : inputs[channel]; }
+MotorNumbers<double> numbers_at(const Motor& motor, const double* inputs) {
+  constexpr double kNone = std::numeric_limits<double>::infinity();
+  const auto held = [inputs](int channel) { return channel < 0 ? 0.0 : inputs[channel]; };
+  const bool is_limited = motor.effort_limit != 0.0, slows = is_limited && motor.no_load_speed > 0.0;
+  return {motor.constant + held(motor.effort_input),
+          held(motor.position_input),
+          held(motor.rate_input),
+          motor.position_gain,
+          motor.rate_gain,
+          is_limited ? motor.effort_limit : kNone,
+          slows ? motor.no_load_speed : kNone};
+}
 
 }  // namespace
 
 ScalarEffort motor_effort(const Motor& motor, double x, double v, const double* inputs) noexcept {
-  const double command = motor.constant + input_value(inputs, motor.effort_input) +
-                         motor.position_gain * (input_value(inputs, motor.position_input) - x) +
-                         motor.rate_gain * (input_value(inputs, motor.rate_input) - v);
-  if (motor.effort_limit == 0.0) return {command, motor.position_gain, motor.rate_gain};
-  const auto room = [&motor](double speed) {
-    return motor.no_load_speed > 0.0 ? std::clamp(1.0 - speed / motor.no_load_speed, 0.0, 1.0) : 1.0;
-  };
-  const auto at_limit = [&motor](double effort, double share) {
-    const bool falls = motor.no_load_speed > 0.0 && share > 0.0 && share < 1.0;
-    return ScalarEffort{effort, 0.0, falls ? motor.effort_limit / motor.no_load_speed : 0.0};
-  };
-  const double high = motor.effort_limit * room(v), low = -motor.effort_limit * room(-v);
-  if (command > high) return at_limit(high, room(v));
-  if (command < low) return at_limit(low, room(-v));
-  return {command, motor.position_gain, motor.rate_gain};
+  return motor_law(numbers_at(motor, inputs), x, v);
 }
 
 Connectivity connectivity(const Motor& motor, const NoConstants&) {
@@ -37,6 +34,11 @@ bool slopes_change(const Motor&) { return true; }
 EvaluatedScalar evaluate(const Motor& motor, const NoConstants&, const Surroundings& at) noexcept {
   const Coordinate& x = at.coordinate[motor.coordinate];
   return {x, motor_effort(motor, x.value, x.rate, at.input)};
+}
+
+NumbersOfLaw law_numbers(const Motor& motor, const double* inputs) noexcept {
+  const MotorNumbers<double> n = numbers_at(motor, inputs);
+  return {n.feed_forward, n.position, n.rate, n.position_gain, n.rate_gain, n.effort_limit, n.no_load_speed};
 }
 
 ElementReading apply(const Motor& motor, const NoConstants&, const EvaluatedScalar& now, const Surroundings&,

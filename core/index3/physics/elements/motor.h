@@ -12,15 +12,17 @@ struct Stepped<Motor> {
   using Constants = NoConstants;
   using Evaluated = EvaluatedScalar;
   static constexpr int kMostRows = 1;
+  static constexpr Law kLaw = Law::motor;
 };
 
-// inputs: values of the input channels; at a limit the gains have no slope
+// inputs: values of the input channels
 ScalarEffort motor_effort(const Motor& motor, double x, double v, const double* inputs) noexcept;
 
 inline NoConstants prepare(const Motor&, double) { return {}; }
 Connectivity connectivity(const Motor& motor, const NoConstants& constants);
 bool slopes_change(const Motor& motor);
 inline int coordinate_of_tangent(const Motor& motor) { return motor.coordinate; }
+NumbersOfLaw law_numbers(const Motor& motor, const double* inputs) noexcept;
 EvaluatedScalar evaluate(const Motor& motor, const NoConstants& constants, const Surroundings& at) noexcept;
 ElementReading apply(const Motor& motor, const NoConstants& constants, const EvaluatedScalar& now,
                      const Surroundings& at, const Loads& loads) noexcept;

@@ -120,11 +120,13 @@ void apply_over_step(const Rope& rope, const OverStep& over, const Stretch& now,
 void add_tangent(const Rope& rope, const OverStep& over, const Stretch& now, const Surroundings& at,
                  const TangentFactors& factors, const OwnTangents& tangents) noexcept {
   const double tension = -over.effort_at(now.value);
-  for (std::size_t k = 0; k + 1 < rope.points.size(); ++k) {
-    const Rope::Point &from = rope.points[k], &to = rope.points[k + 1];
-    if (from.body != to.body)
-      add_string({from.body, from.point_b}, {to.body, to.point_b}, tension, factors.stiffness, at, tangents);
-  }
+  for_each_segment(
+      rope, at,
+      [&](std::size_t k, const PointMotion& from, const PointMotion& to, const Vec3& direction, double length) {
+        const int first = rope.points[k].body, second = rope.points[k + 1].body;
+        if (first != second)
+          add_string({first, second, from.arm, to.arm, direction, length}, tension, factors.stiffness, tangents);
+      });
 }
 
 void evaluate_rows(const Rope& rope, const RopeConstants& constants, const OverStep& over, const Stretch&,

@@ -6,12 +6,17 @@
 
 namespace rigstep::index3 {
 
+struct EvaluatedSpring : EvaluatedScalar {
+  Vec3 arm_first, arm_second;  // between points: of these about the mass centres, world frame [m]
+};
+
 template <>
 struct Stepped<Spring> {
   using Reading = ElementReading;
   using Constants = NoConstants;
-  using Evaluated = EvaluatedScalar;
+  using Evaluated = EvaluatedSpring;
   static constexpr int kMostRows = 1;
+  static constexpr Law kLaw = Law::spring;
 };
 
 // Its scalar: x, dx/dt, the gradients of x with respect to both bodies' delta.
@@ -24,12 +29,13 @@ bool slopes_change(const Spring& spring);
 inline int coordinate_of_tangent(const Spring& spring) {
   return spring.kind == Spring::Kind::in_joint ? spring.coordinate : -1;
 }
-EvaluatedScalar evaluate(const Spring& spring, const NoConstants& constants, const Surroundings& at) noexcept;
-ElementReading apply(const Spring& spring, const NoConstants& constants, const EvaluatedScalar& now,
+NumbersOfLaw law_numbers(const Spring& spring, const double* inputs) noexcept;
+EvaluatedSpring evaluate(const Spring& spring, const NoConstants& constants, const Surroundings& at) noexcept;
+ElementReading apply(const Spring& spring, const NoConstants& constants, const EvaluatedSpring& now,
                      const Surroundings& at, const Loads& loads) noexcept;
-void add_tangent(const Spring& spring, const NoConstants& constants, const EvaluatedScalar& now, const Surroundings& at,
+void add_tangent(const Spring& spring, const NoConstants& constants, const EvaluatedSpring& now, const Surroundings& at,
                  const TangentFactors& factors, const OwnTangents& tangents) noexcept;
-void evaluate_rows(const Spring& spring, const NoConstants& constants, const EvaluatedScalar& now,
+void evaluate_rows(const Spring& spring, const NoConstants& constants, const EvaluatedSpring& now,
                    const Surroundings& at, const TangentFactors& factors, ElementRows rows) noexcept;
 double energy(const Spring& spring, const ElementReading& reading, const Surroundings& at) noexcept;
 

@@ -77,8 +77,10 @@ void add_tangent(const Stop& stop, const OverStep& over, const Coordinate& now, 
                  const TangentFactors& factors, const OwnTangents& tangents) noexcept {
   if (on_ground(stop)) add_own_blocks(stop, now, factors.stiffness * over.stiffness, tangents);
   if (stop.is_along_freedom()) return;
-  add_string({stop.first, stop.first_point_b}, {stop.second, stop.second_point_b}, -over.effort_at(now.value),
-             factors.stiffness, at, tangents);
+  const Vec3 arm_first = at.placement(stop.first).A * stop.first_point_b;
+  const Vec3 arm_second = at.placement(stop.second).A * stop.second_point_b;
+  add_string({stop.first, stop.second, arm_first, arm_second, now.second.head<3>(), now.value},
+             -over.effort_at(now.value), factors.stiffness, tangents);
 }
 
 void evaluate_rows(const Stop&, const StopConstants&, const OverStep& over, const Coordinate& now, const Surroundings&,

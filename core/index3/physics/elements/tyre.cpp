@@ -9,25 +9,15 @@ namespace rigstep::index3 {
 
 namespace {
 
-constexpr double kFlat = 0.1;  // sine of the angle between axis and normal below which the wheel lies, not rolls
-constexpr double kDampingRamp = 0.01;  // of the radius, over which the damping fades in
-
 Vec6 wrench(const Vec3& force, const Vec3& arm) {
   Vec6 load;
   load << force, arm.cross(force);
   return load;
 }
 
-double ramp(const Tyre& tyre, double deflection) {
-  return std::clamp(deflection / (kDampingRamp * tyre.radius), 0.0, 1.0);
-}
+RadialNumbers<double> radial(const Tyre& tyre) { return {tyre.radius, tyre.stiffness, tyre.damping}; }
 
-// f(q) / q, with its limit C at 0
-double magic_secant(const SlipCurve& curve, double q, double arctangent_q) {
-  if (q < 1e-9) return curve.C;
-  const double bent = q - curve.E * (q - arctangent_q);
-  return sine(curve.C * arctangent(bent, 1.0)) / q;
-}
+SlipCurveNumbers<double> numbers(const SlipCurve& curve) { return {curve.B, curve.C, curve.E, curve.friction}; }
 
 }  // namespace
 
@@ -38,7 +28,7 @@ TyreContact contact(const Tyre& tyre, const Placement& wheel, double road_height
   const double sine_camber = axis.dot(n), cosine_camber = axis.cross(n).norm();
   const double height = (wheel.r + s_centre - tyre.road_point_0).dot(n) - road_height;
   at.deflection = tyre.radius * cosine_camber - height;
-  at.touches = !(at.deflection <= 0.0) && cosine_camber > kFlat;  // not a number must come out, and fail the step
+  at.touches = !(at.deflection <= 0.0) && cosine_camber > kFlatWheel;  // not a number must come out, and fail the step
   if (!at.touches) return at;
   const Vec3 down = (axis * sine_camber - n) / cosine_camber;  // in the wheel's plane
   const double loaded_radius = std::max(0.0, height / cosine_camber);
@@ -58,24 +48,13 @@ TyreContact contact(const Tyre& tyre, const Placement& wheel, double road_height
 }
 
 double normal_force(const Tyre& tyre, double deflection, double deflection_rate) noexcept {
-  const double spring = tyre.stiffness * std::max(deflection, 0.0);
-  return std::max(spring + tyre.damping * ramp(tyre, deflection) * deflection_rate, 0.0);
+  return radial_law(radial(tyre), deflection, deflection_rate);
 }
 
 SlipForce slip_force(const Tyre& tyre, double normal_force, double speed, double slip_velocity_x,
                      double slip_velocity_y) noexcept {
-  SlipForce f;
-  f.kappa = -slip_velocity_x / speed;
-  f.tan_alpha = -slip_velocity_y / speed;
-  const double x = tyre.longitudinal.B * f.kappa, y = tyre.lateral.B * f.tan_alpha;
-  const double q = std::sqrt(x * x + y * y), arctangent_q = arctangent(q, 1.0);
-  const double factor_x = tyre.longitudinal.friction * normal_force * magic_secant(tyre.longitudinal, q, arctangent_q);
-  const double factor_y = tyre.lateral.friction * normal_force * magic_secant(tyre.lateral, q, arctangent_q);
-  f.x = factor_x * x;
-  f.y = factor_y * y;
-  f.damping_x = std::max(0.0, factor_x * tyre.longitudinal.B / speed);
-  f.damping_y = std::max(0.0, factor_y * tyre.lateral.B / speed);
-  return f;
+  return slip_law(numbers(tyre.longitudinal), numbers(tyre.lateral), normal_force, speed, slip_velocity_x,
+                  slip_velocity_y);
 }
 
 TyreForces tyre_forces(const Tyre& tyre, const Placement& wheel, double road_height, double road_rate) noexcept {
@@ -97,10 +76,43 @@ void add_tyre_tangent(const Tyre& tyre, const TyreForces& forces, double stiffne
                       Mat6& tangent) noexcept {
   const TyreContact& at = forces.contact;
   if (!at.touches || forces.normal <= 0.0) return;
-  const double normal = stiffness_factor * tyre.stiffness + damping_factor * tyre.damping * ramp(tyre, at.deflection);
+  const double normal =
+      stiffness_factor * tyre.stiffness + damping_factor * tyre.damping * damping_ramp(radial(tyre), at.deflection);
   tangent += normal * (at.normal * at.normal.transpose());
   tangent += (damping_factor * forces.slip.damping_x) * (at.forward * at.forward.transpose());
   tangent += (damping_factor * forces.slip.damping_y) * (at.sideways * at.sideways.transpose());
+}
+
+NumbersOfTyre tyre_numbers(const Tyre& tyre, const double* inputs) noexcept {
+  const auto held = [inputs](int channel) { return channel < 0 ? 0.0 : inputs[channel]; };
+  const SlipCurve &x = tyre.longitudinal, &y = tyre.lateral;
+  const Vec3 &axis = tyre.axis_b, &centre = tyre.centre_b, &point = tyre.road_point_0, &n = tyre.road_normal_0;
+  return {axis[0],
+          axis[1],
+          axis[2],
+          centre[0],
+          centre[1],
+          centre[2],
+          tyre.radius,
+          tyre.stiffness,
+          tyre.damping,
+          x.B,
+          x.C,
+          x.E,
+          x.friction,
+          y.B,
+          y.C,
+          y.E,
+          y.friction,
+          tyre.low_speed,
+          point[0],
+          point[1],
+          point[2],
+          n[0],
+          n[1],
+          n[2],
+          held(tyre.height_input),
+          held(tyre.height_rate_input)};
 }
 
 Connectivity connectivity(const Tyre& tyre, const NoConstants&) {

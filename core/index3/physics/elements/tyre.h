@@ -34,11 +34,7 @@ TyreContact contact(const Tyre& tyre, const Placement& wheel, double road_height
 
 double normal_force(const Tyre& tyre, double deflection, double deflection_rate) noexcept;
 
-struct SlipForce {
-  double kappa, tan_alpha;      // [-]
-  double x, y;                  // [N]
-  double damping_x, damping_y;  // -F / v_s, its limit at v_s = 0, never negative [N s/m]
-};
+using SlipForce = SlipForceOf<double>;
 SlipForce slip_force(const Tyre& tyre, double normal_force, double speed, double slip_velocity_x,
                      double slip_velocity_y) noexcept;
 
@@ -72,6 +68,10 @@ struct Stepped<Tyre> {
   using Evaluated = TyreForces;
   static constexpr int kMostRows = 0;
 };
+
+// What kernels/tyres.h evaluates it with, in the order of laws.h: of these inputs.
+using NumbersOfTyre = std::array<double, kTyreNumbers>;
+NumbersOfTyre tyre_numbers(const Tyre& tyre, const double* inputs) noexcept;
 
 inline NoConstants prepare(const Tyre&, double) { return {}; }
 Connectivity connectivity(const Tyre& tyre, const NoConstants& constants);

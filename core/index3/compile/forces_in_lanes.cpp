@@ -1,0 +1,284 @@
+#include "core/index3/compile/forces_in_lanes.h"
+
+#include <algorithm>
+#include <limits>
+#include <tuple>
+#include <type_traits>
+
+#include "core/index3/compile/coordinate_rows.h"
+#include "core/index3/physics/joint_traits.h"
+
+namespace rigstep::index3 {
+
+namespace {
+
+// -1: the coordinate, if there is one, is not that of a measured joint
+int measured_joint(const Plan& plan, int coordinate) {
+  const int joint = joint_of_own_coordinate(plan.mechanism, coordinate);
+  return joint >= 0 && plan.is_measured[joint] ? joint : -1;
+}
+
+// (lanes of scalars) indices of the elements of a kind along each
+template <class Kind>
+using AlongScalars = std::vector<int>;
+using ElementsAlongScalars = ElementKinds::VectorsOf<AlongScalars>;
+
+ElementsAlongScalars elements_along_scalars(const Plan& plan) {
+  ElementsAlongScalars all;
+  for_each_kind([&]<class Kind>() {
+    auto& of_kind = std::get<kind_of<Kind>>(all);
+    of_kind.resize(plan.scalar_lanes.size());
+    if constexpr (HasLaw<Kind>)
+      for (int k = 0; k < static_cast<int>(plan.mechanism.all<Kind>().size()); ++k) {
+        const int joint = measured_joint(plan, coordinate_of_tangent(plan.mechanism.all<Kind>()[k]));
+        if (joint >= 0) of_kind[plan.lane_of_joint[joint]].push_back(k);
+      }
+  });
+  for (std::size_t lane = 0; lane < plan.scalar_lanes.size(); ++lane)
+    if (plan.scalar_lanes[lane].spring >= 0)
+      std::get<kind_of<Spring>>(all)[lane].push_back(plan.scalar_lanes[lane].spring);
+  return all;
+}
+
+// Per lane of a batch the element number `rank` along its scalar, -1 where there is none.
+std::vector<int> elements_of_rank(const Plan& plan, const std::vector<std::vector<int>>& along, int first_lane,
+                                  std::size_t rank) {
+  std::vector<int> elements(static_cast<std::size_t>(plan.lanes), -1);
+  for (int lane = 0; lane < plan.lanes; ++lane) {
+    const std::vector<int>& here = along[first_lane + lane];
+    if (rank < here.size()) elements[lane] = here[rank];
+  }
+  return elements;
+}
+
+int pieces_of(const Characteristic& table) { return std::max(1, static_cast<int>(table.x.size()) - 1); }
+
+// The tables of as many springs as there are lanes, side by side at the end of `to`.
+void place_tables(const std::vector<const Characteristic*>& of_lane, int pieces, std::vector<double>& to) {
+  const std::size_t lanes = of_lane.size(), first = to.size();
+  to.resize(first + lanes * static_cast<std::size_t>(1 + kTablePiece * pieces), 0.0);
+  for (std::size_t lane = 0; lane < lanes; ++lane) {
+    const Characteristic& table = *of_lane[lane];
+    const auto number = [&](int k) -> double& { return to[first + static_cast<std::size_t>(k) * lanes + lane]; };
+    number(0) = table.empty() ? 1.0 : table.near();
+    for (int k = 0; k < pieces; ++k) {
+      const bool begins = k < pieces_of(table);
+      double& begin = number(1 + kTablePiece * k);
+      begin = begins ? 0.0 : std::numeric_limits<double>::infinity();
+      if (!begins || table.empty()) continue;
+      const std::size_t piece = static_cast<std::size_t>(k);
+      begin = table.x[piece];
+      number(2 + kTablePiece * k) = table.y[piece];
+      number(3 + kTablePiece * k) = table.slope_of_piece(piece);
+    }
+  }
+}
+
+// elements: per lane; -1: none
+void place_tables(const Plan& plan, const std::vector<int>& elements, LawBatch& law, std::vector<double>& tables) {
+  static const Characteristic kNone;
+  int which = 0;
+  for (const auto member : {&Spring::stiffness_table, &Spring::damping_table}) {
+    std::vector<const Characteristic*> of_lane;
+    for (const int k : elements) of_lane.push_back(k < 0 ? &kNone : &(plan.mechanism.all<Spring>()[k].*member));
+    if (std::any_of(of_lane.begin(), of_lane.end(), [](const Characteristic* table) { return !table->empty(); })) {
+      for (const Characteristic* table : of_lane) law.pieces[which] = std::max(law.pieces[which], pieces_of(*table));
+      law.table[which] = static_cast<int>(tables.size());
+      place_tables(of_lane, law.pieces[which], tables);
+    }
+    ++which;
+  }
+}
+
+template <class Kind>
+void place_laws_of_kind(Plan& plan, const std::vector<std::vector<int>>& along, int first_lane,
+                        std::vector<double>& tables) {
+  for (std::size_t rank = 0;; ++rank) {
+    const std::vector<int> elements = elements_of_rank(plan, along, first_lane, rank);
+    if (std::all_of(elements.begin(), elements.end(), [](int k) { return k < 0; })) return;
+    LawBatch law{Stepped<Kind>::kLaw};
+    if constexpr (std::is_same_v<Kind, Spring>) place_tables(plan, elements, law, tables);
+    plan.laws.push_back(law);
+    for (const int k : elements) plan.elements_in_laws.push_back({kind_of<Kind>, k});
+  }
+}
+
+void place_laws(Plan& plan) {
+  plan.laws.clear(), plan.elements_in_laws.clear();
+  const ElementsAlongScalars along = elements_along_scalars(plan);
+  std::vector<double> tables;
+  for (std::size_t b = 0; b < plan.scalar_batches.size(); ++b) {
+    ScalarBatch& batch = plan.scalar_batches[b];
+    batch.first_law = static_cast<int>(plan.laws.size());
+    for_each_kind([&]<class Kind>() {
+      if constexpr (HasLaw<Kind>)
+        place_laws_of_kind<Kind>(plan, std::get<kind_of<Kind>>(along), static_cast<int>(b) * plan.lanes, tables);
+    });
+    batch.laws = static_cast<int>(plan.laws.size()) - batch.first_law;
+  }
+  plan.law_tables = AlignedDoubles(tables.size(), 0.0);
+  std::copy(tables.begin(), tables.end(), plan.law_tables.data());
+}
+
+Place record_of(const Elimination& e, int body) {
+  return body == kGround ? e.ground.front().of(0) : e.body[body].of(0);
+}
+
+// The followed coordinate of the joint's only freedom; -1: none.
+int followed_along(const Mechanism& m, int joint) {
+  const std::vector<JointCoordinate>& all = m.coordinates();
+  const auto found =
+      std::find_if(all.begin(), all.end(), [joint](const JointCoordinate& c) { return c.joint == joint; });
+  return found == all.end() ? -1 : static_cast<int>(found - all.begin());
+}
+
+// What a scalar is, and the bodies that it acts on.
+struct Scalar {
+  ScalarBatch::Of of;
+  int first, second;
+};
+Scalar scalar_of(const Mechanism& m, const ScalarLane& lane) {
+  using Of = ScalarBatch::Of;
+  if (lane.spring >= 0) {
+    const Spring& spring = m.springs()[lane.spring];
+    return {spring.kind == Spring::Kind::along_direction ? Of::projection : Of::distance, spring.first, spring.second};
+  }
+  const Joint& joint = m.joints()[lane.joint];
+  return {is_length(*traits_of(joint.type).own_coordinate) ? Of::displacement : Of::angle, joint.first, joint.second};
+}
+
+void write_scalar_constants(const Mechanism& m, const ScalarLane& lane, int width, double* to) {
+  if (lane.spring >= 0) {
+    const Spring& spring = m.springs()[lane.spring];
+    return write_vectors({spring.first_point_b, spring.second_point_b, spring.direction_0}, width, to);
+  }
+  const JointFrame &first = m.joints()[lane.joint].in_first, &second = m.joints()[lane.joint].in_second;
+  write_vectors({first.point_b, second.point_b, first.axes_b.col(0), first.axes_b.col(1), second.axes_b.col(2),
+                 second.axes_b.col(1)},
+                width, to);
+}
+
+// The lanes, one kind of scalar after the other, each from a batch of its own on.
+std::vector<ScalarLane> order_scalars(const Plan& plan) {
+  std::vector<ScalarLane> all, ordered;
+  for (const int j : plan.measured_joints) all.push_back({j, followed_along(plan.mechanism, j), -1});
+  for (const int k : plan.springs_in_lanes) all.push_back({-1, -1, k});
+  using Of = ScalarBatch::Of;
+  for (const Of of : {Of::angle, Of::displacement, Of::distance, Of::projection}) {
+    for (const ScalarLane& lane : all)
+      if (scalar_of(plan.mechanism, lane).of == of) ordered.push_back(lane);
+    while (ordered.size() % static_cast<std::size_t>(plan.lanes) != 0) ordered.emplace_back();
+  }
+  return ordered;
+}
+
+void place_scalars(Plan& plan) {
+  plan.scalar_lanes = order_scalars(plan);
+  const int lanes = plan.lanes, all = static_cast<int>(plan.scalar_lanes.size());
+  plan.scalar_batches.assign(static_cast<std::size_t>(all / lanes), {});
+  plan.scalar_constants = AlignedDoubles(static_cast<std::size_t>(kScalarConstants * all), 0.0);
+  plan.lane_of_joint.assign(plan.mechanism.joints().size(), -1);
+  for (int k = 0; k < all; ++k) {
+    const int lane = k % lanes;
+    const ScalarLane& here = plan.scalar_lanes[plan.scalar_lanes[k].is_used() ? k : k - lane];
+    const Scalar scalar = scalar_of(plan.mechanism, here);
+    ScalarBatch& batch = plan.scalar_batches[k / lanes];
+    batch.of = scalar.of;
+    batch.first[lane] = record_of(plan.elimination, scalar.first);
+    batch.second[lane] = record_of(plan.elimination, scalar.second);
+    write_scalar_constants(plan.mechanism, here, lanes,
+                           plan.scalar_constants.data() + kScalarConstants * (k - lane) + lane);
+    if (plan.scalar_lanes[k].joint >= 0) plan.lane_of_joint[here.joint] = k;
+  }
+}
+
+void place_tyres(Plan& plan) {
+  const int lanes = plan.lanes, tyres = static_cast<int>(plan.tyres_in_lanes.size());
+  plan.tyre_batches.assign(static_cast<std::size_t>((tyres + lanes - 1) / lanes), {});
+  for (int k = 0; k < lanes * static_cast<int>(plan.tyre_batches.size()); ++k) {
+    const Tyre& tyre = plan.mechanism.tyres()[plan.tyres_in_lanes[k < tyres ? k : k - k % lanes]];
+    plan.tyre_batches[k / lanes].wheel[k % lanes] = record_of(plan.elimination, tyre.body);
+  }
+}
+
+bool is_point_spring(const Spring& spring) { return spring.kind != Spring::Kind::in_joint; }
+
+// Those that are so, where there are several: one alone is evaluated sooner by itself.
+template <class Kind, class Is>
+std::vector<int> where_several(const std::vector<Kind>& elements, const Is& is) {
+  std::vector<int> found;
+  for (int k = 0; k < static_cast<int>(elements.size()); ++k)
+    if (is(elements[k])) found.push_back(k);
+  return found.size() > 1 ? found : std::vector<int>{};
+}
+
+// (ascending) of the elements of a kind those in lanes that are applied one by one
+template <class Kind>
+const std::vector<int>& lanes_of(const Plan& plan) {
+  static const std::vector<int> kNone;
+  if constexpr (std::is_same_v<Kind, Spring>) return plan.springs_in_lanes;
+  if constexpr (std::is_same_v<Kind, Tyre>) return plan.tyres_in_lanes;
+  return kNone;
+}
+
+bool contains(const std::vector<int>& ascending, int index) {
+  return std::binary_search(ascending.begin(), ascending.end(), index);
+}
+
+}  // namespace
+
+bool may_evaluate_in_lanes(const Plan& plan) { return plan.settings.order_of_accuracy == 2 && !plan.acts_over_step; }
+
+void divide_elements(Plan& plan) {
+  const Mechanism& m = plan.mechanism;
+  for (int k = 0; k < static_cast<int>(m.inputs().size()); ++k)
+    if (acts_along_measured_joint(plan, m.inputs()[k])) plan.inputs_along_joints.push_back(k);
+  if (may_evaluate_in_lanes(plan)) {
+    plan.springs_in_lanes = where_several(m.springs(), is_point_spring);
+    plan.tyres_in_lanes = where_several(m.tyres(), [](const Tyre&) { return true; });
+  }
+  for_each_kind([&]<class Kind>() {
+    for (int k = 0; k < static_cast<int>(m.all<Kind>().size()); ++k) {
+      const bool is_along = acts_along_measured_joint(plan, kind_of<Kind>, k);
+      const bool in_lanes = contains(lanes_of<Kind>(plan), k);
+      if (is_along && std::is_same_v<Kind, AppliedEffort>) plan.efforts_along_joints.push_back(k);
+      if (!is_along) std::get<kind_of<Kind>>(plan.applied_one_by_one).push_back(k);
+      if (!is_along && !in_lanes) std::get<kind_of<Kind>>(plan.evaluated_one_by_one).push_back(k);
+      if (!in_lanes) std::get<kind_of<Kind>>(plan.evaluated_at_end).push_back(k);
+    }
+  });
+}
+
+void place_forces_in_lanes(Plan& plan) {
+  place_scalars(plan);
+  place_laws(plan);
+  place_tyres(plan);
+}
+
+void write_vectors(std::initializer_list<Vec3> vectors, int width, double* to) {
+  for (const Vec3& v : vectors)
+    for (int i = 0; i < 3; ++i, to += width) *to = v[i];
+}
+
+bool is_evaluated_in_lanes(const Plan& plan, int kind, int index) {
+  bool in_lanes = acts_along_measured_joint(plan, kind, index);
+  visit_kind(kind, [&]<class Kind>() { in_lanes = in_lanes || contains(lanes_of<Kind>(plan), index); });
+  return in_lanes;
+}
+
+bool acts_along_measured_joint(const Plan& plan, int kind, int index) {
+  bool acts = false;
+  visit_kind(kind, [&]<class Kind>() {
+    const Kind& element = plan.mechanism.all<Kind>()[index];
+    if constexpr (HasLaw<Kind>) acts = measured_joint(plan, coordinate_of_tangent(element)) >= 0;
+    if constexpr (std::is_same_v<Kind, AppliedEffort>) acts = measured_joint(plan, element.coordinate) >= 0;
+  });
+  return acts;
+}
+
+bool acts_along_measured_joint(const Plan& plan, const Input& input) noexcept {
+  const int joint = joint_of_effort(plan.mechanism, input);
+  return joint >= 0 && plan.is_measured[joint];
+}
+
+}  // namespace rigstep::index3

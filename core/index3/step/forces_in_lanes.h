@@ -1,0 +1,28 @@
+// Force elements that iterates evaluate in lanes (compile/forces_in_lanes.h), by kernels/scalar_forces.h and
+// kernels/tyres.h. Called in the loop.
+#pragma once
+
+#include "core/index3/step/workspace.h"
+
+namespace rigstep::index3 {
+
+// Numbers without effect for all lanes of the plan's laws. Load time.
+AlignedDoubles idle_law_numbers(const Plan& plan);
+
+// What a step that ends at time t [s] holds: numbers of the elements as of these inputs, efforts of inputs and those
+// given over time, and from where angles are unwrapped.
+void hold_forces_in_lanes(const Plan& plan, const Inputs& inputs, double t, const std::vector<double>& last_coordinate,
+                          Workspace& w) noexcept;
+
+// w.along_joint of measured joints, w.evaluated of springs and tyres in lanes: at the iterate; or at the end of a step,
+// with the projected velocities, until the instants change places.
+enum class EvaluatedAt { iterate, end };
+void evaluate_in_lanes(const Plan& plan, EvaluatedAt at, Workspace& w) noexcept;
+
+// The loads of what acts along measured joints, added to w.Q.
+void add_loads_along_joints(const Plan& plan, Workspace& w) noexcept;
+
+// The coordinate of a measured joint, out of its lane: the followed one, or with any offset where there is none.
+Coordinate measured_coordinate(const Plan& plan, const Workspace& w, int joint) noexcept;
+
+}  // namespace rigstep::index3

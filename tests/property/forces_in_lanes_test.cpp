@@ -1,0 +1,234 @@
+// What lanes find of force elements (core/index3/kernels/scalar_forces.h, tyres.h) against the same of one joint and
+// one force element (core/index3/physics), where joints are open and bodies move.
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "core/index3/compile/forces_in_lanes.h"
+#include "core/index3/start/initial_state.h"
+#include "core/index3/start/make_plan.h"
+#include "core/index3/step/applied_forces.h"
+#include "core/index3/step/evaluate_state.h"
+#include "core/index3/step/forces_in_lanes.h"
+#include "core/index3/step/lane_access.h"
+#include "tests/support/force_cases.h"
+#include "tests/support/mechanisms.h"
+#include "tests/support/placements.h"
+#include "tests/support/random.h"
+
+namespace rigstep::index3 {
+namespace {
+
+constexpr double kTime = 0.3;  // [s]
+
+Characteristic random_table(test::Random& random) {
+  Characteristic table;
+  double x = random.uniform(-2.0, 0.0);
+  for (int k = 0, points = 2 + random.below(5); k < points; ++k, x += random.uniform(0.1, 1.0))
+    table.x.push_back(x), table.y.push_back(random.uniform(-5.0, 5.0));
+  return table;
+}
+
+void add_random_spring(test::Random& random, MechanismBuilder& b, const std::string& name, const std::string& joint,
+                       Freedom freedom) {
+  Spring spring = test::random_spring(random, name, Spring::Kind::in_joint);
+  if (random.below(2) == 0) spring.stiffness_table = random_table(random);
+  if (random.below(3) == 0) spring.damping_table = random_table(random);
+  b.add_joint_spring(spring, joint, freedom);
+}
+
+void add_random_motor(test::Random& random, MechanismBuilder& b, const std::string& joint, Freedom freedom) {
+  for (const char* what : {"torque_", "target_"}) {
+    Input signal;
+    signal.name = what + joint;
+    b.add_signal_input(signal);
+  }
+  Motor motor;
+  motor.name = "motor_" + joint;
+  motor.constant = random.uniform(), motor.position_gain = random.uniform(0.0, 20.0);
+  motor.rate_gain = random.uniform(0.0, 2.0);
+  if (random.below(3) > 0) motor.effort_limit = random.uniform(0.5, 5.0);
+  if (motor.effort_limit > 0.0 && random.below(2) > 0) motor.no_load_speed = random.uniform(0.5, 4.0);
+  b.add_motor(motor, joint, freedom, {.effort = "torque_" + joint, .position = "target_" + joint, .rate = ""});
+}
+
+// Between points of bodies or the ground, some of them along a direction.
+void add_random_point_springs(test::Random& random, const test::Description& d, MechanismBuilder& b) {
+  for (int k = 0; k < 7; ++k) {
+    const bool has_direction = random.below(3) == 0;
+    Spring spring = test::random_spring(random, "point_spring" + std::to_string(k),
+                                        has_direction ? Spring::Kind::along_direction : Spring::Kind::between_points);
+    if (random.below(2) == 0) spring.stiffness_table = random_table(random);
+    const int first = random.below(5), second = 5 + random.below(5);
+    b.add_spring(spring, first == 0 ? "ground" : d.bodies[static_cast<std::size_t>(first)].name,
+                 d.bodies[static_cast<std::size_t>(second)].name);
+  }
+}
+
+// Some touch the road, some roll in the air, some lie.
+void add_random_tyres(test::Random& random, const test::Description& d, MechanismBuilder& b) {
+  Input height;
+  height.name = "height";
+  b.add_signal_input(height);
+  for (int k = 0; k < 6; ++k) {
+    Tyre tyre;
+    tyre.name = "tyre" + std::to_string(k);
+    tyre.radius = random.uniform(0.3, 0.6), tyre.stiffness = 1e4, tyre.damping = 1e3;
+    tyre.axis_b = random.direction(), tyre.centre_b = random.vector(0.1);
+    tyre.longitudinal = {12.0, 1.6, -0.5, 1.1}, tyre.lateral = {9.0, 1.3, 0.4, 0.9};
+    tyre.road_normal_0 = random.direction();
+    tyre.road_point_0 =
+        d.bodies[static_cast<std::size_t>(k)].position_0 - random.uniform(0.2, 0.6) * tyre.road_normal_0;
+    b.add_tyre(tyre, d.bodies[static_cast<std::size_t>(k)].name, k % 2 == 0 ? "height" : "", "");
+  }
+}
+
+// Some of each kind along the joints, others with none.
+void add_random_forces(test::Random& random, const test::Description& d, MechanismBuilder& b) {
+  for (const auto& joint : d.joints) {
+    if (joint.type != JointType::revolute && joint.type != JointType::prismatic) continue;
+    const Freedom freedom = freedoms(joint.type)[0];
+    for (int k = 0, springs = random.below(3); k < springs; ++k)
+      add_random_spring(random, b, "spring" + std::to_string(k) + "_" + joint.name, joint.name, freedom);
+    if (random.below(2) == 0)
+      b.add_friction({.name = "friction_" + joint.name, .coulomb = 2.0, .viscous = 0.3, .regularisation_speed = 0.1},
+                     joint.name, freedom);
+    if (random.below(2) == 0) add_random_motor(random, b, joint.name, freedom);
+    if (random.below(3) == 0) {
+      AppliedEffort effort;
+      effort.name = "effort_" + joint.name;
+      effort.function = polynomial({1.0, random.uniform(), random.uniform()});
+      b.add_effort(effort, joint.name, freedom);
+    }
+    if (random.below(3) == 0) {
+      Input input;
+      input.name = "input_" + joint.name;
+      b.add_joint_input(input, joint.name, freedom);
+    }
+  }
+}
+
+// What acts along a joint's coordinate, one after the other.
+ScalarEffort sum_along(const Plan& plan, const Inputs& inputs, int joint, const Workspace& w) {
+  const Mechanism& m = plan.mechanism;
+  ScalarEffort sum{0.0, 0.0, 0.0};
+  const auto add = [&]<class Kind>() {
+    for (std::size_t k = 0; k < m.all<Kind>().size(); ++k)
+      if (m.coordinates()[static_cast<std::size_t>(m.all<Kind>()[k].coordinate)].joint == joint)
+        sum = sum + w.evaluated<Kind>()[k].effort;
+  };
+  add.operator()<Spring>(), add.operator()<JointFriction>(), add.operator()<Motor>(), add.operator()<AppliedEffort>();
+  for (std::size_t k = 0; k < m.inputs().size(); ++k)
+    if (acts_along_measured_joint(plan, m.inputs()[k]) && m.inputs()[k].joint == joint) sum.effort += inputs.value[k];
+  return sum;
+}
+
+// A random tree at a state with open joints, and what is found of its forces in lanes and one by one at the pose after
+// a step without forces.
+struct Compared {
+  Plan plan;
+  Workspace in_lanes, one_by_one;
+  Inputs inputs;
+};
+template <class AddForces>
+Compared compare(unsigned seed, const AddForces& add_forces) {
+  test::Random random(seed);
+  const test::Description d = test::random_bare_tree(seed, 16);
+  const Mechanism m = test::build(d, [&](MechanismBuilder& b) { add_forces(random, d, b); });
+  Plan plan = make_plan(m, test::step_of(1e-6));  // bodies hardly turn further in a step
+  Workspace w(plan), v(plan);
+  State x = test::disturbed(start_pose(plan), random);
+  for (BodyState& body : x.body) body.a = body.alpha_b = Vec3::Zero();
+  Inputs inputs;
+  inputs.count = static_cast<int>(m.inputs().size());
+  for (int k = 0; k < inputs.count; ++k) inputs.value[static_cast<std::size_t>(k)] = random.uniform(-0.1, 0.1);
+  evaluate_state(plan, x, w);
+  enter_lanes(plan, x, w);
+  plan.kernels->predict(w.arrays);
+  State next = x;
+  leave_lanes(plan, w, Instant::next, next);
+  for (std::size_t i = 0; i < x.body.size(); ++i) next.body[i].v = x.body[i].v, next.body[i].w_b = x.body[i].w_b;
+  hold_forces_in_lanes(plan, inputs, kTime, x.coordinate, w);
+  evaluate_in_lanes(plan, EvaluatedAt::iterate, w);
+  evaluate_state(plan, next, v);
+  evaluate_elements(plan, inputs, kTime, x.coordinate, v);
+  return {std::move(plan), std::move(w), std::move(v), inputs};
+}
+
+void check_close(double found, double expected) {
+  CHECK(std::abs(found - expected) < 1e-6 * (1.0 + std::abs(expected)));
+}
+void check_close(const ScalarEffort& found, const ScalarEffort& expected) {
+  check_close(found.effort, expected.effort);
+  check_close(found.stiffness, expected.stiffness);
+  check_close(found.damping, expected.damping);
+}
+void check_close(const Coordinate& found, const Coordinate& expected) {
+  CHECK(std::abs(found.value - expected.value) < 1e-11 * (1.0 + std::abs(expected.value)));
+  CHECK(std::abs(found.rate - expected.rate) < 1e-8);
+  CHECK((found.first - expected.first).norm() + (found.second - expected.second).norm() <
+        1e-11 * (1.0 + expected.first.norm()));
+}
+
+TEST_CASE("lanes measure coordinates with rates and gradients, and what acts along them") {
+  int measured = 0, laws = 0, tables = 0;
+  for (unsigned seed = 1; seed <= 40; ++seed) {
+    CAPTURE(seed);
+    const Compared c = compare(seed, add_random_forces);
+    for (const ScalarLane& lane : c.plan.scalar_lanes) {
+      if (lane.joint < 0 || lane.coordinate < 0) continue;
+      check_close(measured_coordinate(c.plan, c.in_lanes, lane.joint),
+                  c.one_by_one.coordinate[static_cast<std::size_t>(lane.coordinate)]);
+      check_close(c.in_lanes.along_joint[static_cast<std::size_t>(lane.joint)],
+                  sum_along(c.plan, c.inputs, lane.joint, c.one_by_one));
+      ++measured;
+    }
+    laws += static_cast<int>(c.plan.laws.size());
+    for (const LawBatch& law : c.plan.laws) tables += (law.table[0] >= 0) + (law.table[1] >= 0);
+  }
+  CHECK(measured > 50);
+  CHECK(laws > 60);
+  CHECK(tables > 20);
+}
+
+TEST_CASE("lanes evaluate springs between points as one does") {
+  for (unsigned seed = 1; seed <= 20; ++seed) {
+    CAPTURE(seed);
+    const Compared c = compare(seed, add_random_point_springs);
+    CHECK(c.plan.springs_in_lanes.size() == 7);
+    for (std::size_t k = 0; k < 7; ++k) {
+      const EvaluatedSpring &a = c.in_lanes.evaluated<Spring>()[k], &b = c.one_by_one.evaluated<Spring>()[k];
+      check_close(a.x, b.x);
+      check_close(a.effort, b.effort);
+      CHECK((a.arm_first - b.arm_first).norm() + (a.arm_second - b.arm_second).norm() < 1e-11);
+    }
+  }
+}
+
+TEST_CASE("lanes evaluate tyres as one does, in the air and lying, too") {
+  int touching = 0, in_air = 0;
+  for (unsigned seed = 1; seed <= 60; ++seed) {
+    CAPTURE(seed);
+    const Compared c = compare(seed, add_random_tyres);
+    CHECK(c.plan.tyres_in_lanes.size() == 6);
+    for (std::size_t k = 0; k < 6; ++k) {
+      const TyreForces &a = c.in_lanes.evaluated<Tyre>()[k], &b = c.one_by_one.evaluated<Tyre>()[k];
+      check_close(a.contact.deflection, b.contact.deflection);
+      check_close(a.normal, b.normal);
+      check_close(a.slip.x, b.slip.x), check_close(a.slip.y, b.slip.y);
+      check_close(a.slip.damping_x, b.slip.damping_x), check_close(a.slip.damping_y, b.slip.damping_y);
+      if (b.contact.touches) check_close(a.slip.kappa, b.slip.kappa), check_close(a.slip.tan_alpha, b.slip.tan_alpha);
+      CHECK((tyre_wrench(a) - tyre_wrench(b)).norm() < 1e-6 * (1.0 + tyre_wrench(b).norm()));
+      Mat6 of_lanes = Mat6::Zero(), of_one = Mat6::Zero();
+      add_tyre_tangent(c.plan.mechanism.tyres()[k], a, 0.5, 0.1, of_lanes);
+      add_tyre_tangent(c.plan.mechanism.tyres()[k], b, 0.5, 0.1, of_one);
+      CHECK((of_lanes - of_one).norm() < 1e-6 * (1.0 + of_one.norm()));
+      b.contact.touches ? ++touching : ++in_air;
+    }
+  }
+  CHECK(touching > 30);
+  CHECK(in_air > 30);
+}
+
+}  // namespace
+}  // namespace rigstep::index3
