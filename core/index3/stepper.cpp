@@ -145,7 +145,7 @@ StepReport Stepper::Impl::commit(const Inputs& inputs, const StepReport& report)
     extrapolation->whole_step.advance();  // for take_back()
     copy_last_instant(plan, *workspace, extrapolation->whole_step);
   }
-  if (plan.shows_forces) read_elements(plan, inputs, end_time, *workspace);
+  read_elements(plan, inputs, end_time, *workspace);
   previous_coordinate = state.coordinate;
   previous_drive = state.drive;
   std::ranges::transform(workspace->coordinate, state.coordinate.begin(), &Coordinate::value);

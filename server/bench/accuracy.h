@@ -44,6 +44,7 @@ struct AccuracyPoint {
 };
 
 struct AccuracyLadder {
+  double largest_dt = 0.5;       // begin with the largest step that is no longer [s]
   double smallest_error = 1e-4;  // go on to smaller steps until this is reached [m]
   double smallest_dt = 1e-5;     // or this [s]
   double longest_run = 20.0;     // or a run that would take longer [s]
@@ -52,7 +53,8 @@ struct AccuracyLadder {
 // A solver at its start, for a step [s].
 using MakeSolver = std::function<TimedSolver(double dt)>;
 
-// From 100 ms down, by factors of two and two and a half.
+// From the largest step down, by factors of two and two and a half. Steps above the reference's interval are compared
+// where both have an instant.
 std::vector<AccuracyPoint> climb_down(const MakeSolver& make, const ReferenceMotion& reference,
                                       const AccuracyLadder& ladder);
 

@@ -1,5 +1,7 @@
 // Simbody: recursive joint coordinates of order n; loops are closed by its Ball constraints, with projection. Drivers
 // are its prescribed motions.
+#include <exception>
+#include <limits>
 #include <memory>
 
 #include "tests/bench/peer.h"
@@ -41,10 +43,22 @@ server::TimedSolver make(const Mechanism& m, double dt, const char* name, Simbod
   server::TimedSolver solver;
   solver.name = name;
   solver.differs = tree.left_out.empty() ? "" : "without " + tree.left_out;
-  solver.step = [engine] { engine->step(); };
+  solver.step = [engine] {
+    try {
+      engine->step();
+    } catch (const std::exception& problem) {  // a step that is too large for it
+      throw server::StepFailed(problem.what());
+    }
+  };
   solver.save = [engine] { engine->save(); };
   solver.restore = [engine] { engine->restore(); };
-  solver.position_0 = [engine](int body) { return engine->point_0(body, Vec3::Zero()); };
+  solver.position_0 = [engine](int body) -> Vec3 {
+    try {
+      return engine->point_0(body, Vec3::Zero());
+    } catch (const std::exception&) {  // it refuses a state that is not finite
+      return Vec3::Constant(std::numeric_limits<double>::quiet_NaN());
+    }
+  };
   solver.gap = [engine, tree] {
     return largest_gap(tree, [&](int body, const Vec3& point_b) { return engine->point_0(body, point_b); });
   };

@@ -4,7 +4,6 @@
 
 #include <cmath>
 
-#include "core/index3/compile/forces_in_lanes.h"
 #include "core/index3/start/initial_state.h"
 #include "core/index3/start/make_plan.h"
 #include "core/index3/step/applied_forces.h"
@@ -65,21 +64,25 @@ void add_random_point_springs(test::Random& random, const test::Description& d, 
   }
 }
 
-// Some touch the road, some roll in the air, some lie.
+// Some touch the road, some roll in the air; the last one lies below the road.
 void add_random_tyres(test::Random& random, const test::Description& d, MechanismBuilder& b) {
   Input height;
   height.name = "height";
   b.add_signal_input(height);
   for (int k = 0; k < 6; ++k) {
+    const Body& wheel = d.bodies[static_cast<std::size_t>(k)];
     Tyre tyre;
     tyre.name = "tyre" + std::to_string(k);
     tyre.radius = random.uniform(0.3, 0.6), tyre.stiffness = 1e4, tyre.damping = 1e3;
     tyre.axis_b = random.direction(), tyre.centre_b = random.vector(0.1);
     tyre.longitudinal = {12.0, 1.6, -0.5, 1.1}, tyre.lateral = {9.0, 1.3, 0.4, 0.9};
     tyre.road_normal_0 = random.direction();
-    tyre.road_point_0 =
-        d.bodies[static_cast<std::size_t>(k)].position_0 - random.uniform(0.2, 0.6) * tyre.road_normal_0;
-    b.add_tyre(tyre, d.bodies[static_cast<std::size_t>(k)].name, k % 2 == 0 ? "height" : "", "");
+    tyre.road_point_0 = wheel.position_0 - random.uniform(0.2, 0.6) * tyre.road_normal_0;
+    if (k == 5) {
+      tyre.axis_b = rotation_matrix(wheel.orientation).transpose() * tyre.road_normal_0;
+      tyre.road_point_0 = wheel.position_0 + 0.3 * tyre.road_normal_0;
+    }
+    b.add_tyre(tyre, wheel.name, k % 2 == 0 ? "height" : "", "");
   }
 }
 
@@ -118,8 +121,8 @@ ScalarEffort sum_along(const Plan& plan, const Inputs& inputs, int joint, const 
         sum = sum + w.evaluated<Kind>()[k].effort;
   };
   add.operator()<Spring>(), add.operator()<JointFriction>(), add.operator()<Motor>(), add.operator()<AppliedEffort>();
-  for (std::size_t k = 0; k < m.inputs().size(); ++k)
-    if (acts_along_measured_joint(plan, m.inputs()[k]) && m.inputs()[k].joint == joint) sum.effort += inputs.value[k];
+  for (const int k : plan.inputs_along_joints)
+    if (m.inputs()[static_cast<std::size_t>(k)].joint == joint) sum.effort += inputs.value[static_cast<std::size_t>(k)];
   return sum;
 }
 
@@ -206,7 +209,7 @@ TEST_CASE("lanes evaluate springs between points as one does") {
 }
 
 TEST_CASE("lanes evaluate tyres as one does, in the air and lying, too") {
-  int touching = 0, in_air = 0;
+  int touching = 0, in_air = 0, lying = 0;
   for (unsigned seed = 1; seed <= 60; ++seed) {
     CAPTURE(seed);
     const Compared c = compare(seed, add_random_tyres);
@@ -217,17 +220,19 @@ TEST_CASE("lanes evaluate tyres as one does, in the air and lying, too") {
       check_close(a.normal, b.normal);
       check_close(a.slip.x, b.slip.x), check_close(a.slip.y, b.slip.y);
       check_close(a.slip.damping_x, b.slip.damping_x), check_close(a.slip.damping_y, b.slip.damping_y);
-      if (b.contact.touches) check_close(a.slip.kappa, b.slip.kappa), check_close(a.slip.tan_alpha, b.slip.tan_alpha);
+      check_close(a.slip.kappa, b.slip.kappa), check_close(a.slip.tan_alpha, b.slip.tan_alpha);
+      CHECK(a.contact.touches == b.contact.touches);
       CHECK((tyre_wrench(a) - tyre_wrench(b)).norm() < 1e-6 * (1.0 + tyre_wrench(b).norm()));
       Mat6 of_lanes = Mat6::Zero(), of_one = Mat6::Zero();
       add_tyre_tangent(c.plan.mechanism.tyres()[k], a, 0.5, 0.1, of_lanes);
       add_tyre_tangent(c.plan.mechanism.tyres()[k], b, 0.5, 0.1, of_one);
       CHECK((of_lanes - of_one).norm() < 1e-6 * (1.0 + of_one.norm()));
-      b.contact.touches ? ++touching : ++in_air;
+      b.contact.touches ? ++touching : b.contact.deflection > 0.0 ? ++lying : ++in_air;
     }
   }
   CHECK(touching > 30);
   CHECK(in_air > 30);
+  CHECK(lying > 3);
 }
 
 }  // namespace

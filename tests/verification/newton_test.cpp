@@ -586,7 +586,7 @@ TEST_CASE("a step with motors is the Newton solution: servo, at the limit, on th
     falling.effort_limit = 6.0;
     falling.no_load_speed = 3.0;
     b.add_motor(falling, "joint2", Freedom::angle, {});
-    test::show_element(b, "falling");
+    for (const char* motor : {"limited", "falling"}) test::show_element(b, motor);
   });
   CHECK(difference(m, 5'000'000, 10, waves) < 1e-12);
   index3::Stepper stepper(m, {.dt_ns = 5'000'000});

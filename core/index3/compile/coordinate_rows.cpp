@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "core/index3/compile/forces_in_lanes.h"
 #include "core/index3/physics/inputs.h"
 #include "core/index3/physics/joint_traits.h"
 
@@ -35,12 +34,15 @@ bool follows_one_by_one(const Plan& plan) {
                      [&plan](int c) { return c >= plan.first_coupling(); });
 }
 
-bool may_measure_in_lanes(const Plan& plan) { return may_evaluate_in_lanes(plan) && !follows_one_by_one(plan); }
-
 int joint_of_own_coordinate(const Mechanism& m, int coordinate) {
   if (coordinate < 0) return -1;
   const int joint = m.coordinates()[coordinate].joint;
   return traits_of(m.joints()[joint].type).own_coordinate ? joint : -1;
+}
+
+int measured_joint(const Plan& plan, int coordinate) {
+  const int joint = joint_of_own_coordinate(plan.mechanism, coordinate);
+  return joint >= 0 && plan.is_measured[joint] ? joint : -1;
 }
 
 int joint_of_effort(const Mechanism& m, const Input& input) {

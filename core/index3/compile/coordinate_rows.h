@@ -19,12 +19,11 @@ bool is_row_of_joint(const Plan& plan, int driver);
 // Some coupling or driver is evaluated one by one, from a followed coordinate.
 bool follows_one_by_one(const Plan& plan);
 
-// Whether iterates measure these coordinates in lanes, where they evaluate force elements there at all: couplings, and
-// drivers that are constraints of their own, look at all of a joint.
-bool may_measure_in_lanes(const Plan& plan);
-
 // The joint whose own coordinate this followed one is; -1: there is none.
 int joint_of_own_coordinate(const Mechanism& mechanism, int coordinate);
+
+// ... if it is a measured one, else -1.
+int measured_joint(const Plan& plan, int coordinate);
 
 // The joint along whose own coordinate an input acts, at every pose in another direction; -1: it is no such input.
 int joint_of_effort(const Mechanism& mechanism, const Input& input);

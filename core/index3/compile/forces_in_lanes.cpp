@@ -12,12 +12,6 @@ namespace rigstep::index3 {
 
 namespace {
 
-// -1: the coordinate, if there is one, is not that of a measured joint
-int measured_joint(const Plan& plan, int coordinate) {
-  const int joint = joint_of_own_coordinate(plan.mechanism, coordinate);
-  return joint >= 0 && plan.is_measured[joint] ? joint : -1;
-}
-
 // (lanes of scalars) indices of the elements of a kind along each
 template <class Kind>
 using AlongScalars = std::vector<int>;
@@ -201,84 +195,12 @@ void place_tyres(Plan& plan) {
   }
 }
 
-bool is_point_spring(const Spring& spring) { return spring.kind != Spring::Kind::in_joint; }
-
-// Those that are so, where there are several: one alone is evaluated sooner by itself.
-template <class Kind, class Is>
-std::vector<int> where_several(const std::vector<Kind>& elements, const Is& is) {
-  std::vector<int> found;
-  for (int k = 0; k < static_cast<int>(elements.size()); ++k)
-    if (is(elements[k])) found.push_back(k);
-  return found.size() > 1 ? found : std::vector<int>{};
-}
-
-// (ascending) of the elements of a kind those in lanes that are applied one by one
-template <class Kind>
-const std::vector<int>& lanes_of(const Plan& plan) {
-  static const std::vector<int> kNone;
-  if constexpr (std::is_same_v<Kind, Spring>) return plan.springs_in_lanes;
-  if constexpr (std::is_same_v<Kind, Tyre>) return plan.tyres_in_lanes;
-  return kNone;
-}
-
-bool contains(const std::vector<int>& ascending, int index) {
-  return std::binary_search(ascending.begin(), ascending.end(), index);
-}
-
 }  // namespace
-
-bool may_evaluate_in_lanes(const Plan& plan) { return plan.settings.order_of_accuracy == 2 && !plan.acts_over_step; }
-
-void divide_elements(Plan& plan) {
-  const Mechanism& m = plan.mechanism;
-  for (int k = 0; k < static_cast<int>(m.inputs().size()); ++k)
-    if (acts_along_measured_joint(plan, m.inputs()[k])) plan.inputs_along_joints.push_back(k);
-  if (may_evaluate_in_lanes(plan)) {
-    plan.springs_in_lanes = where_several(m.springs(), is_point_spring);
-    plan.tyres_in_lanes = where_several(m.tyres(), [](const Tyre&) { return true; });
-  }
-  for_each_kind([&]<class Kind>() {
-    for (int k = 0; k < static_cast<int>(m.all<Kind>().size()); ++k) {
-      const bool is_along = acts_along_measured_joint(plan, kind_of<Kind>, k);
-      const bool in_lanes = contains(lanes_of<Kind>(plan), k);
-      if (is_along && std::is_same_v<Kind, AppliedEffort>) plan.efforts_along_joints.push_back(k);
-      if (!is_along) std::get<kind_of<Kind>>(plan.applied_one_by_one).push_back(k);
-      if (!is_along && !in_lanes) std::get<kind_of<Kind>>(plan.evaluated_one_by_one).push_back(k);
-      if (!in_lanes) std::get<kind_of<Kind>>(plan.evaluated_at_end).push_back(k);
-    }
-  });
-}
 
 void place_forces_in_lanes(Plan& plan) {
   place_scalars(plan);
   place_laws(plan);
   place_tyres(plan);
-}
-
-void write_vectors(std::initializer_list<Vec3> vectors, int width, double* to) {
-  for (const Vec3& v : vectors)
-    for (int i = 0; i < 3; ++i, to += width) *to = v[i];
-}
-
-bool is_evaluated_in_lanes(const Plan& plan, int kind, int index) {
-  bool in_lanes = acts_along_measured_joint(plan, kind, index);
-  visit_kind(kind, [&]<class Kind>() { in_lanes = in_lanes || contains(lanes_of<Kind>(plan), index); });
-  return in_lanes;
-}
-
-bool acts_along_measured_joint(const Plan& plan, int kind, int index) {
-  bool acts = false;
-  visit_kind(kind, [&]<class Kind>() {
-    const Kind& element = plan.mechanism.all<Kind>()[index];
-    if constexpr (HasLaw<Kind>) acts = measured_joint(plan, coordinate_of_tangent(element)) >= 0;
-    if constexpr (std::is_same_v<Kind, AppliedEffort>) acts = measured_joint(plan, element.coordinate) >= 0;
-  });
-  return acts;
-}
-
-bool acts_along_measured_joint(const Plan& plan, const Input& input) noexcept {
-  const int joint = joint_of_effort(plan.mechanism, input);
-  return joint >= 0 && plan.is_measured[joint];
 }
 
 }  // namespace rigstep::index3

@@ -115,6 +115,11 @@ void write_constants(Plan& plan) {
 
 }  // namespace
 
+void write_vectors(std::initializer_list<Vec3> vectors, int width, double* to) {
+  for (const Vec3& v : vectors)
+    for (int i = 0; i < 3; ++i, to += width) *to = v[i];
+}
+
 Plan::Plan(const Mechanism& mechanism_, const Settings& settings_) : mechanism(mechanism_), settings(settings_) {}
 
 Elimination Plan::divided(int threads) const {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <limits>
 #include <vector>
 
@@ -100,6 +101,9 @@ struct ScalarLane {
 template <class Kind>
 using IndexAmong = int;
 
+// One behind the other into a lane.
+void write_vectors(std::initializer_list<Vec3> vectors, int width, double* to);
+
 struct Plan {
   // Without anything that follows from them: make_plan() fills it in (start/make_plan.h).
   Plan(const Mechanism& mechanism, const Settings& settings);
@@ -155,18 +159,19 @@ struct Plan {
   // revolute and prismatic joints along which force elements or inputs act: their coordinates are measured in lanes; in
   // steps of order 2 without forces over a step, else none
   std::vector<int> measured_joints;
-  std::vector<bool> is_measured;          // (joints)
+  std::vector<bool> is_measured;  // (joints)
+  std::vector<int> inputs_one_by_one;
   std::vector<int> inputs_along_joints;   // measured ones
   std::vector<int> efforts_along_joints;  // elements of kind AppliedEffort, likewise
   std::vector<int> general_constraints;   // evaluated one by one; their joints are pose-dependent
   // Iterates sum what acts along measured joints in lanes; of the other elements they evaluate some springs and tyres
-  // there, and apply all one by one. At the end of a step, what acts along measured joints is evaluated one by one,
-  // too.
-  ElementKinds::VectorsOf<IndexAmong> applied_one_by_one, evaluated_one_by_one, evaluated_at_end;
+  // there, and apply all one by one.
+  ElementKinds::VectorsOf<IndexAmong> applied_one_by_one, evaluated_one_by_one;
+  // At the end of a step: those that outputs or the energy read; of these, what is not evaluated in lanes then.
+  ElementKinds::VectorsOf<IndexAmong> read_at_end, evaluated_at_end;
   std::vector<int> springs_in_lanes, tyres_in_lanes;
 
   bool has_force_elements = false;  // any at all
-  bool shows_forces = false;        // what force elements do at the end of a step is an output, or part of the energy
   bool acts_over_step = false;      // some force element does: Newton's equations have other loads than the instant
 
   // in lanes (schedule.h); a workspace has its own compliance_in_lanes and carried, which its kernels read
@@ -195,6 +200,8 @@ struct Plan {
         constraint < first_coupling() && row >= first_row[constraint + 1] - first_row[constraint];
     return is_coordinate ? coordinate_rows[constraint].driver : -1;
   }
+  // Steps of order 4 and forces over a step look at other poses than iterates.
+  bool evaluates_in_lanes() const { return settings.order_of_accuracy == 2 && !acts_over_step; }
   // else all loads are those of the step
   bool depends_on_pose() const {
     return !pose_dependent_bodies.empty() || !scalar_batches.empty() || !tyre_batches.empty();

@@ -289,9 +289,9 @@ struct ScalarTables {
 struct TyreBatch {
   Place wheel[kMostLanes];
 };
-// What is found of each: deflection, normal force; kappa, tan(alpha), the slip forces and their damping; then the
-// wrenches of a unit force in each direction, normal, forward, sideways.
-inline constexpr int kTyreFound = 26, kWrenchesOfTyre = 8;
+// What is found of each: deflection, normal force; kappa, tan(alpha), the slip forces and their damping; 1 where it
+// touches, else 0; then the wrenches of a unit force in each direction, normal, forward, sideways.
+inline constexpr int kTyreFound = 27, kWrenchesOfTyre = 9;
 struct TyreTables {
   const TyreBatch* batch;
   int batches;

@@ -59,15 +59,18 @@ RIGSTEP_INLINE MeasuredScalar<T> distance(bool has_direction, const double* cons
   return x;
 }
 
+RIGSTEP_INLINE bool is_of_joint(const ScalarBatch& batch) {
+  return batch.of == ScalarBatch::Of::angle || batch.of == ScalarBatch::Of::displacement;
+}
+
 template <class T>
 RIGSTEP_INLINE MeasuredScalar<T> measure(const StepArrays& a, const ScalarBatch& batch, const double* constants,
                                          bool at_end) {
   using Of = ScalarBatch::Of;
   const BodyAtIterate<T> first = body_at_iterate<T>(a, batch.first, at_end);
   const BodyAtIterate<T> second = body_at_iterate<T>(a, batch.second, at_end);
-  const bool is_of_joint = batch.of == Of::angle || batch.of == Of::displacement;
-  MeasuredScalar<T> x = is_of_joint ? own_coordinate(batch.of == Of::angle, constants, first, second)
-                                    : distance(batch.of == Of::projection, constants, first, second);
+  MeasuredScalar<T> x = is_of_joint(batch) ? own_coordinate(batch.of == Of::angle, constants, first, second)
+                                           : distance(batch.of == Of::projection, constants, first, second);
   x.find_rate(first, second);
   return x;
 }
@@ -131,7 +134,8 @@ RIGSTEP_LOOP void evaluate_batches(const StepArrays& a, const ScalarTables& all)
     x.value = x.value + load<T>(held);
     if (batch->of == ScalarBatch::Of::angle) x.value = unwrapped(x.value, load<T>(held + W));
     EffortAlong<T> sum{load<T>(held + 2 * W), T(0.0), T(0.0)};
-    for (int k = batch->first_law; k < batch->first_law + batch->laws; ++k)
+    const int laws = all.at_end && is_of_joint(*batch) ? 0 : batch->laws;  // the end asks for its coordinate alone
+    for (int k = batch->first_law; k < batch->first_law + laws; ++k)
       sum = sum + effort_of(all.law[k], all.tables, all.law_numbers + kLawNumbers * W * k, x.value, x.rate);
     store(to, x.value), store(to + W, x.rate);
     store3(to + 2 * W, x.force), store3(to + 5 * W, x.torque_first), store3(to + 8 * W, x.torque_second);

@@ -58,9 +58,10 @@ RIGSTEP_LOOP void evaluate_tyres(const StepArrays& a, const TyreTables& all) {
       return where_positive(-deflection, zero, where_positive(lies, zero, x));
     };
     store(to, deflection), store(to + W, touching(load_on_road));
-    store(to + 2 * W, slip.kappa), store(to + 3 * W, slip.tan_alpha);
+    store(to + 2 * W, touching(slip.kappa)), store(to + 3 * W, touching(slip.tan_alpha));
     store(to + 4 * W, touching(slip.x)), store(to + 5 * W, touching(slip.y));
     store(to + 6 * W, touching(slip.damping_x)), store(to + 7 * W, touching(slip.damping_y));
+    store(to + 8 * W, touching(T(1.0)));
     double* wrench = to + kWrenchesOfTyre * W;
     for (const Wrench<T>& each : {normal, along, beside}) {
       store3(wrench, each.force), store3(wrench + 3 * W, each.torque);

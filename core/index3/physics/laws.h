@@ -68,7 +68,8 @@ struct MotorNumbers {
   T position_gain, rate_gain;
   T effort_limit, no_load_speed;  // infinite: none
 };
-// at a limit the gains have no slope
+// At a limit the gains have no slope. Without a limit `falling` may be no number, but no room is then between none and
+// all.
 template <class T>
 RIGSTEP_LAW EffortAlong<T> motor_law(const MotorNumbers<T>& motor, T x, T v) {
   const T command =

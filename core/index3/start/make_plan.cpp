@@ -6,8 +6,9 @@
 #include <set>
 #include <utility>
 
+#include "core/index3/compile/connectivity.h"
 #include "core/index3/compile/coordinate_rows.h"
-#include "core/index3/compile/forces_in_lanes.h"
+#include "core/index3/compile/divide_evaluations.h"
 #include "core/index3/compile/size_limits.h"
 #include "core/index3/compile/tangents.h"
 #include "core/index3/compile/tuned.h"
@@ -51,20 +52,6 @@ void prepare_elements(Plan& plan) {
       std::get<kind_of<Kind>>(plan.element_constants).push_back(prepare(element, plan.dt()));
     if (!plan.mechanism.all<Kind>().empty()) plan.has_force_elements = true;
     if (ActsOverStep<Kind> && !plan.mechanism.all<Kind>().empty()) plan.acts_over_step = true;
-  });
-}
-
-// f(kind, index, connects) of every force element; what stands in the row of a joint has nothing of its own
-template <class F>
-void for_each_connectivity(const Plan& plan, const F& f) {
-  for_each_kind([&]<class Kind>() {
-    const std::vector<Kind>& elements = plan.mechanism.all<Kind>();
-    for (int k = 0; k < static_cast<int>(elements.size()); ++k) {
-      Connectivity connects = connectivity(elements[k], plan.constants<Kind>()[k]);
-      if (plan.is_in_coordinate_row(elements[k])) connects.rows = 0, connects.own_tangent.clear();
-      if (Stepped<Kind>::kMostRows > 1 && is_tuned<Kind>(plan.mechanism, k)) connects.rows = Stepped<Kind>::kMostRows;
-      f(kind_of<Kind>, k, connects);
-    }
   });
 }
 
@@ -236,95 +223,6 @@ std::vector<Constraint> constraints_of(Plan& plan) {
   for (const Element& element : plan.elements)
     constraints.push_back({{element.rows, RowFormat::kAnyRows}, element.bodies});
   return constraints;
-}
-
-// Which constraints iterates do not evaluate in lanes, with their joints; and whether anything follows coordinates.
-void find_general_constraints(Plan& plan, std::set<int>& joints) {
-  for (std::size_t c = 0; c < plan.eliminated.size(); ++c) {
-    if (plan.constraints[c].format.in_lanes()) continue;
-    plan.general_constraints.push_back(plan.eliminated[c]);
-    if (plan.eliminated[c] < plan.first_coupling()) joints.insert(plan.eliminated[c]);
-  }
-  plan.loads_follow_coordinates = follows_one_by_one(plan);
-  for_each_connectivity(plan, [&](int, int, const Connectivity& connects) {
-    if (connects.coordinate >= 0) plan.loads_follow_coordinates = true;
-  });
-}
-
-void find_measured_joints(Plan& plan) {
-  const Mechanism& m = plan.mechanism;
-  plan.is_measured.assign(m.joints().size(), false);
-  if (!may_measure_in_lanes(plan)) return;
-  const auto measure = [&plan](int joint) {
-    if (joint >= 0) plan.is_measured[joint] = true;
-  };
-  for_each_connectivity(
-      plan, [&](int, int, const Connectivity& connects) { measure(joint_of_own_coordinate(m, connects.coordinate)); });
-  for (const Input& input : m.inputs()) measure(joint_of_effort(m, input));
-  for (int j = 0; j < plan.first_coupling(); ++j)
-    if (plan.is_measured[j]) plan.measured_joints.push_back(j);
-}
-
-// joints: those of general constraints
-void find_pose_dependent(Plan& plan, std::set<int> joints) {
-  const Mechanism& m = plan.mechanism;
-  const auto is_measured = [&plan](int joint) { return joint >= 0 && plan.is_measured[joint]; };
-  std::set<int> bodies;
-  for_each_connectivity(plan, [&](int kind, int index, const Connectivity& connects) {
-    if (!is_evaluated_in_lanes(plan, kind, index)) bodies.insert(connects.bodies.begin(), connects.bodies.end());
-  });
-  if (plan.loads_follow_coordinates)
-    for (const JointCoordinate& coordinate : m.coordinates())
-      if (!is_measured(coordinate.joint)) joints.insert(coordinate.joint);
-  for (const Input& input : m.inputs()) {
-    if (input.kind == Input::Kind::signal || turns_about_ground(m, input)) continue;
-    if (input.kind != Input::Kind::joint_effort)
-      bodies.insert(input.body);
-    else if (!is_measured(input.joint))
-      joints.insert(input.joint);
-  }
-  for (const AppliedLoad& load : m.loads()) bodies.insert(load.body);
-  for (const int j : joints) bodies.insert({m.joints()[j].first, m.joints()[j].second});
-  bodies.erase(kGround);
-  plan.pose_dependent_bodies.assign(bodies.begin(), bodies.end());
-  plan.pose_dependent_joints.assign(joints.begin(), joints.end());
-}
-
-// ... and what else a step loads, or needs at its end
-void find_loaded_and_followed(Plan& plan) {
-  const Mechanism& m = plan.mechanism;
-  std::set<int> loaded(plan.pose_dependent_bodies.begin(), plan.pose_dependent_bodies.end()), bodies = loaded;
-  std::set<int> joints(plan.pose_dependent_joints.begin(), plan.pose_dependent_joints.end()), followed;
-  for (const Input& input : m.inputs())
-    if (turns_about_ground(m, input)) loaded.insert(m.joints()[input.joint].second);
-  for (const int j : plan.measured_joints) loaded.insert({m.joints()[j].first, m.joints()[j].second});
-  for_each_connectivity(plan, [&](int, int, const Connectivity& connects) {
-    loaded.insert(connects.bodies.begin(), connects.bodies.end());
-  });
-  loaded.erase(kGround);
-  plan.loaded_bodies.assign(loaded.begin(), loaded.end());
-  for (const JointCoordinate& coordinate : m.coordinates())
-    if (!plan.is_measured[coordinate.joint]) followed.insert(coordinate.joint);
-  for (const int j : followed) {
-    if (joints.insert(j).second) plan.followed_joints.push_back(j);
-    for (const int body : {m.joints()[j].first, m.joints()[j].second})
-      if (body != kGround && bodies.insert(body).second) plan.followed_bodies.push_back(body);
-  }
-  plan.shows_forces =
-      std::any_of(m.outputs().begin(), m.outputs().end(), [](const Output& o) { return o.element >= 0; });
-  for_each_connectivity(plan, [&](int, int, const Connectivity& connects) {
-    if (connects.keeps_energy_in_reading) plan.shows_forces = true;
-  });
-}
-
-// What iterates evaluate one by one, what in lanes.
-void divide_evaluations(Plan& plan) {
-  std::set<int> joints;
-  find_general_constraints(plan, joints);
-  find_measured_joints(plan);
-  divide_elements(plan);
-  find_pose_dependent(plan, std::move(joints));
-  find_loaded_and_followed(plan);
 }
 
 // Bodies whose tangent mass matrix has own-body blocks of force elements.

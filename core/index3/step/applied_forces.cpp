@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "core/index3/compile/forces_in_lanes.h"
 #include "core/index3/physics/inputs.h"
 #include "core/index3/step/forces_in_lanes.h"
 #include "core/mechanism/portable_math.h"
@@ -66,9 +65,15 @@ void evaluate_over_step(const Plan& plan, Workspace& w) {
   });
 }
 
-// Which elements: all, those that iterates apply, or evaluate, one by one, or those that are evaluated so at the end of
-// a step.
-enum class Which { all, applied_one_by_one, evaluated_one_by_one, evaluated_at_end };
+// Which elements: all, or those of one of the plan's lists.
+enum class Which { all, applied_one_by_one, evaluated_one_by_one, read_at_end, evaluated_at_end };
+
+const auto& list_of(const Plan& plan, Which which) {
+  return which == Which::applied_one_by_one     ? plan.applied_one_by_one
+         : which == Which::evaluated_one_by_one ? plan.evaluated_one_by_one
+         : which == Which::read_at_end          ? plan.read_at_end
+                                                : plan.evaluated_at_end;
+}
 
 // f(index) of these elements of a kind
 template <class Kind, class F>
@@ -77,10 +82,7 @@ void for_each_of(const Plan& plan, Which which, const F& f) {
     for (std::size_t k = 0; k < plan.mechanism.all<Kind>().size(); ++k) f(k);
     return;
   }
-  const auto& of_kinds = which == Which::applied_one_by_one     ? plan.applied_one_by_one
-                         : which == Which::evaluated_one_by_one ? plan.evaluated_one_by_one
-                                                                : plan.evaluated_at_end;
-  for (const int k : std::get<kind_of<Kind>>(of_kinds)) f(static_cast<std::size_t>(k));
+  for (const int k : std::get<kind_of<Kind>>(list_of(plan, which))) f(static_cast<std::size_t>(k));
 }
 
 template <class Kind>
@@ -92,9 +94,9 @@ void sum_along_joints(const Plan& plan, Which which, Workspace& w) {
     if (which != Which::all && plan.is_measured[j]) continue;
     ScalarEffort& sum = w.along_joint[j];
     sum = {0.0, 0.0, 0.0};
-    for (const auto [kind, index] : plan.coordinate_rows[j].elements)
-      visit_kind(kind, [&]<class Kind>() {
-        if constexpr (kIsScalar<Kind>) sum = sum + w.evaluated<Kind>()[index].effort;
+    for (const ElementOfKind& element : plan.coordinate_rows[j].elements)
+      visit_kind(element.kind, [&]<class Kind>() {
+        if constexpr (kIsScalar<Kind>) sum = sum + w.evaluated<Kind>()[element.index].effort;
       });
   }
 }
@@ -106,7 +108,6 @@ void evaluate_elements(const Plan& plan, Which which, const Inputs& inputs, doub
       w.evaluated<Kind>()[k] = evaluate(plan.mechanism.all<Kind>()[k], plan.constants<Kind>()[k], at);
     });
   });
-  sum_along_joints(plan, which, w);
 }
 
 }  // namespace
@@ -139,6 +140,7 @@ void evaluate_elements(const Plan& plan, const Inputs& inputs, double t, const s
                        Workspace& w) noexcept {
   if (plan.loads_follow_coordinates) follow_coordinates(plan, last_coordinate, w);
   evaluate_elements(plan, Which::all, inputs, t, w);
+  sum_along_joints(plan, Which::all, w);
 }
 
 void evaluate_one_by_one(const Plan& plan, const Inputs& inputs, double t, const std::vector<double>& last_coordinate,
@@ -150,6 +152,7 @@ void evaluate_one_by_one(const Plan& plan, const Inputs& inputs, double t, const
         w.coordinate[k] = follow_coordinate(static_cast<int>(k), last_coordinate[k], at);
   }
   evaluate_elements(plan, Which::evaluated_one_by_one, inputs, t, w);
+  sum_along_joints(plan, Which::evaluated_one_by_one, w);
 }
 
 void apply_forces(const Plan& plan, const Inputs& inputs, double t, ActingAt acting, Workspace& w) noexcept {
@@ -157,10 +160,11 @@ void apply_forces(const Plan& plan, const Inputs& inputs, double t, ActingAt act
   for (const int i : plan.loaded_bodies) w.Q[i] << m.bodies()[i].mass * m.gravity_0(), Vec3::Zero();
   for (const AppliedLoad& load : m.loads()) apply_load(load, t, w);
   const Which which = acting == ActingAt::step ? Which::applied_one_by_one : Which::all;
-  for (std::size_t k = 0; k < m.inputs().size(); ++k)
-    if (acting == ActingAt::instant || !acts_along_measured_joint(plan, m.inputs()[k]))
-      apply_input(m, m.inputs()[k], inputs.value[k], w);
-  if (acting == ActingAt::step) add_loads_along_joints(plan, w);
+  for (const int k : plan.inputs_one_by_one) apply_input(m, m.inputs()[k], inputs.value[k], w);
+  if (acting == ActingAt::step)
+    add_loads_along_joints(plan, w);
+  else
+    for (const int k : plan.inputs_along_joints) apply_input(m, m.inputs()[k], inputs.value[k], w);
   const Surroundings at = surroundings_at(m, w, inputs.value.data(), t);
   const Loads loads{w.Q.data()};
   for_each_kind_summed([&]<class Kind>() {
@@ -179,9 +183,10 @@ void read_elements(const Plan& plan, const Inputs& inputs, double t, Workspace& 
   const Surroundings at = surroundings_at(plan.mechanism, w, inputs.value.data(), t);
   const Loads unused{w.Q.data()};
   for_each_kind([&]<class Kind>() {
-    const std::vector<Kind>& elements = plan.mechanism.all<Kind>();
-    for (std::size_t k = 0; k < elements.size(); ++k)
-      w.reading<Kind>()[k] = apply(elements[k], plan.constants<Kind>()[k], w.evaluated<Kind>()[k], at, unused);
+    for_each_of<Kind>(plan, Which::read_at_end, [&](std::size_t k) {
+      w.reading<Kind>()[k] =
+          apply(plan.mechanism.all<Kind>()[k], plan.constants<Kind>()[k], w.evaluated<Kind>()[k], at, unused);
+    });
   });
 }
 

@@ -37,7 +37,8 @@ void evaluate_one_by_one(const Plan& plan, const Inputs& inputs, double t, const
 // evaluate_in_lanes. Leaves in w.readings what each force element does that is applied one by one.
 void apply_forces(const Plan& plan, const Inputs& inputs, double t, ActingAt acting, Workspace& w) noexcept;
 
-// w.readings alone, after follow_reached_coordinates: what each force element does at the end of a step, at time t [s].
+// After follow_reached_coordinates: w.readings of the force elements that outputs or the energy read, at the end of a
+// step, at time t [s]. What it leaves in w.Q is nothing.
 void read_elements(const Plan& plan, const Inputs& inputs, double t, Workspace& w) noexcept;
 
 // w.starts: what elements that act over a step keep of its begin, from the poses and velocities of the last instant in

@@ -58,7 +58,7 @@ TyreForces tyre_in(const LaneNumbers<const double>& found) {
   TyreForces forces{};
   TyreContact& at = forces.contact;
   at.deflection = found[0], forces.normal = found[1];
-  at.touches = !(at.deflection <= 0.0);
+  at.touches = found[8] != 0.0;
   forces.slip = {found[2], found[3], found[4], found[5], found[6], found[7]};
   at.normal = found.six(kWrenchesOfTyre), at.forward = found.six(kWrenchesOfTyre + 6);
   at.sideways = found.six(kWrenchesOfTyre + 12);
@@ -103,11 +103,11 @@ void hold_forces_in_lanes(const Plan& plan, const Inputs& inputs, double t, cons
     hold_effort(plan, m.coordinates()[effort.coordinate].joint, value, w);
   }
   for (int k = 0; k < static_cast<int>(plan.elements_in_laws.size()); ++k) {
-    const auto [kind, index] = plan.elements_in_laws[k];
-    if (index < 0) continue;
-    visit_kind(kind, [&]<class Kind>() {
+    const ElementOfKind& element = plan.elements_in_laws[k];
+    if (element.index < 0) continue;
+    visit_kind(element.kind, [&]<class Kind>() {
       if constexpr (HasLaw<Kind>)
-        write(law_numbers(m.all<Kind>()[index], inputs.value.data()),
+        write(law_numbers(m.all<Kind>()[element.index], inputs.value.data()),
               of_lane(plan, w.law_numbers.data(), kLawNumbers, k));
     });
   }
@@ -121,8 +121,9 @@ void hold_forces_in_lanes(const Plan& plan, const Inputs& inputs, double t, cons
 void evaluate_in_lanes(const Plan& plan, EvaluatedAt at, Workspace& w) noexcept {
   const bool at_end = at == EvaluatedAt::end;
   evaluate_scalars(plan, at_end, w);
-  for (const int j : plan.measured_joints)
-    w.along_joint[j] = effort_in(found_of_scalar(plan, w, plan.lane_of_joint[j]));
+  if (!at_end)
+    for (const int j : plan.measured_joints)
+      w.along_joint[j] = effort_in(found_of_scalar(plan, w, plan.lane_of_joint[j]));
   for (int k = 0; k < static_cast<int>(plan.scalar_lanes.size()); ++k) {
     if (plan.scalar_lanes[k].spring < 0) continue;
     const LaneNumbers<const double> found = found_of_scalar(plan, w, k);

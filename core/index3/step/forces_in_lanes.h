@@ -14,8 +14,9 @@ AlignedDoubles idle_law_numbers(const Plan& plan);
 void hold_forces_in_lanes(const Plan& plan, const Inputs& inputs, double t, const std::vector<double>& last_coordinate,
                           Workspace& w) noexcept;
 
-// w.along_joint of measured joints, w.evaluated of springs and tyres in lanes: at the iterate; or at the end of a step,
-// with the projected velocities, until the instants change places.
+// At the iterate w.along_joint of measured joints, and w.evaluated of springs and tyres in lanes; or at the end of a
+// step, with the projected velocities, until the instants change places, these springs and tyres and the coordinates
+// alone.
 enum class EvaluatedAt { iterate, end };
 void evaluate_in_lanes(const Plan& plan, EvaluatedAt at, Workspace& w) noexcept;
 

@@ -108,9 +108,9 @@ struct Workspace {
   std::vector<Vec6> J_fourth;         // (couplings)
   std::vector<double> Phi;            // (rows) position constraints [m] or [-]           (1)
 
-  // written by evaluate_elements (coordinates by measure_coordinates, too, they and evaluations by start_elements and
-  // replace_loads_over_step), apply_forces, force_tangent; of the committed step where plan.shows_forces, else of its
-  // last iterate
+  // written by evaluate_elements, evaluate_one_by_one and evaluate_in_lanes (coordinates by follow_coordinates and
+  // follow_reached_coordinates, too, they and evaluations by start_elements and replace_loads_over_step), apply_forces,
+  // force_tangent; coordinates and what read_elements reads of the committed step, all else of its last iterate
   std::vector<Coordinate> coordinate;                // (followed coordinates) with unwrapped values [m] or [rad]; at
                                                      // iterates those of measured joints are in lanes only
   std::vector<ScalarEffort> along_joint;             // (joints) what force elements along a coordinate row do together

@@ -13,10 +13,11 @@
 //   evaluate_rows its rows: see ElementRows
 //   energy        that it stores [J]
 //   coordinate_of_tangent  the followed coordinate along which all of its tangent acts, if there is one; load time
-// A kind that acts along a scalar by a formula of laws.h names it, Stepped<Kind>::kLaw, and has
-//   law_numbers   the numbers of the formula, as of these inputs
-// so that iterates evaluate it in lanes where they measure its scalar there.
 // and `write`, which puts a reading into the channels of its output.
+//
+// A kind that acts along a scalar by a formula of laws.h names it, Stepped<Kind>::kLaw, and has
+//   law_numbers     the numbers of the formula, as of these inputs
+// so that iterates evaluate it in lanes where they measure its scalar there (effort_of in kernels/scalar_forces.h).
 //
 // A kind that acts over a step as a whole, because its law has a kink that a step may jump over, also names
 // Stepped<Kind>::Start, what it keeps of the begin of the step, and has
@@ -70,7 +71,7 @@ struct Surroundings {
   const Mechanism& mechanism;
   const Placement* body;
   const JointPlacement* joint;
-  const Coordinate* coordinate;  // (followed coordinates) as of the last follow_coordinates, values unwrapped
+  const Coordinate* coordinate;  // (followed coordinates) values unwrapped; at iterates not those of measured joints
   const double* input;           // (input channels) held
   double time;                   // [s], of loads over time
 

@@ -30,9 +30,11 @@ bool slopes_change(const Spring& spring) { return !spring.stiffness_table.empty(
 
 EvaluatedSpring evaluate(const Spring& spring, const NoConstants&, const Surroundings& at) noexcept {
   const Coordinate x = spring_coordinate(spring, at);
-  return {{x, spring_effort(spring, x.value, x.rate)},
-          at.placement(spring.first).A * spring.first_point_b,
-          at.placement(spring.second).A * spring.second_point_b};
+  EvaluatedSpring now{{x, spring_effort(spring, x.value, x.rate)}, Vec3::Zero(), Vec3::Zero()};
+  if (spring.kind == Spring::Kind::in_joint) return now;
+  now.arm_first = at.placement(spring.first).A * spring.first_point_b;
+  now.arm_second = at.placement(spring.second).A * spring.second_point_b;
+  return now;
 }
 
 ElementReading apply(const Spring& spring, const NoConstants&, const EvaluatedSpring& now, const Surroundings&,

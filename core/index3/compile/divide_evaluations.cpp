@@ -1,0 +1,181 @@
+#include "core/index3/compile/divide_evaluations.h"
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "core/index3/compile/connectivity.h"
+#include "core/index3/compile/coordinate_rows.h"
+#include "core/index3/physics/inputs.h"
+
+namespace rigstep::index3 {
+
+namespace {
+
+// Which constraints iterates do not evaluate in lanes, with their joints; and whether anything follows coordinates.
+void find_general_constraints(Plan& plan, std::set<int>& joints) {
+  for (std::size_t c = 0; c < plan.eliminated.size(); ++c) {
+    if (plan.constraints[c].format.in_lanes()) continue;
+    plan.general_constraints.push_back(plan.eliminated[c]);
+    if (plan.eliminated[c] < plan.first_coupling()) joints.insert(plan.eliminated[c]);
+  }
+  plan.loads_follow_coordinates = follows_one_by_one(plan);
+  for_each_connectivity(plan, [&](int, int, const Connectivity& connects) {
+    if (connects.coordinate >= 0) plan.loads_follow_coordinates = true;
+  });
+}
+
+// Joints along which something acts. Couplings, and drivers that are constraints of their own, look at all of a joint.
+void find_measured_joints(Plan& plan) {
+  const Mechanism& m = plan.mechanism;
+  plan.is_measured.assign(m.joints().size(), false);
+  if (!plan.evaluates_in_lanes() || follows_one_by_one(plan)) return;
+  const auto measure = [&plan](int joint) {
+    if (joint >= 0) plan.is_measured[joint] = true;
+  };
+  for_each_connectivity(
+      plan, [&](int, int, const Connectivity& connects) { measure(joint_of_own_coordinate(m, connects.coordinate)); });
+  for (const Input& input : m.inputs()) measure(joint_of_effort(m, input));
+  for (int j = 0; j < plan.first_coupling(); ++j)
+    if (plan.is_measured[j]) plan.measured_joints.push_back(j);
+}
+
+// ---- force elements
+
+template <class Kind>
+bool acts_along_measured_joint(const Plan& plan, const Kind& element) {
+  if constexpr (HasLaw<Kind>) return measured_joint(plan, coordinate_of_tangent(element)) >= 0;
+  if constexpr (std::is_same_v<Kind, AppliedEffort>) return measured_joint(plan, element.coordinate) >= 0;
+  return false;
+}
+
+bool is_point_spring(const Spring& spring) { return spring.kind != Spring::Kind::in_joint; }
+
+// Those that are so, where there are several: one alone is evaluated sooner by itself.
+template <class Kind, class Is>
+std::vector<int> where_several(const std::vector<Kind>& elements, const Is& is) {
+  std::vector<int> found;
+  for (int k = 0; k < static_cast<int>(elements.size()); ++k)
+    if (is(elements[k])) found.push_back(k);
+  return found.size() > 1 ? found : std::vector<int>{};
+}
+
+// (ascending) of the elements of a kind those in lanes that are applied one by one
+template <class Kind>
+const std::vector<int>& lanes_of(const Plan& plan) {
+  static const std::vector<int> kNone;
+  if constexpr (std::is_same_v<Kind, Spring>) return plan.springs_in_lanes;
+  if constexpr (std::is_same_v<Kind, Tyre>) return plan.tyres_in_lanes;
+  return kNone;
+}
+
+bool contains(const std::vector<int>& ascending, int index) {
+  return std::binary_search(ascending.begin(), ascending.end(), index);
+}
+
+// Whether somebody reads what it does at the end of a step: an output, or the energy.
+bool is_read_at_end(const Plan& plan, int kind, int index, const Connectivity& connects) {
+  const std::vector<Output>& outputs = plan.mechanism.outputs();
+  return connects.keeps_energy_in_reading || std::any_of(outputs.begin(), outputs.end(), [&](const Output& o) {
+           return o.element == index && o.element_kind == kind;
+         });
+}
+
+void divide_elements(Plan& plan) {
+  if (plan.evaluates_in_lanes()) {
+    plan.springs_in_lanes = where_several(plan.mechanism.springs(), is_point_spring);
+    plan.tyres_in_lanes = where_several(plan.mechanism.tyres(), [](const Tyre&) { return true; });
+  }
+  for_each_connectivity(plan, [&](int kind, int index, const Connectivity& connects) {
+    visit_kind(kind, [&]<class Kind>() {
+      const auto add_to = [index](auto& lists) { std::get<kind_of<Kind>>(lists).push_back(index); };
+      const bool is_along = acts_along_measured_joint(plan, plan.mechanism.all<Kind>()[index]);
+      const bool in_lanes = contains(lanes_of<Kind>(plan), index);
+      if (is_along && std::is_same_v<Kind, AppliedEffort>) plan.efforts_along_joints.push_back(index);
+      if (!is_along) add_to(plan.applied_one_by_one);
+      if (!is_along && !in_lanes) add_to(plan.evaluated_one_by_one);
+      if (!is_read_at_end(plan, kind, index, connects)) return;
+      add_to(plan.read_at_end);
+      if (!in_lanes) add_to(plan.evaluated_at_end);
+    });
+  });
+}
+
+void divide_inputs(Plan& plan) {
+  const Mechanism& m = plan.mechanism;
+  for (int k = 0; k < static_cast<int>(m.inputs().size()); ++k) {
+    const int joint = joint_of_effort(m, m.inputs()[k]);
+    (joint >= 0 && plan.is_measured[joint] ? plan.inputs_along_joints : plan.inputs_one_by_one).push_back(k);
+  }
+}
+
+bool is_evaluated_one_by_one(const Plan& plan, int kind, int index) {
+  bool is = false;
+  visit_kind(kind, [&]<class Kind>() { is = contains(std::get<kind_of<Kind>>(plan.evaluated_one_by_one), index); });
+  return is;
+}
+
+// ---- what they and general constraints look at
+
+// joints: those of general constraints
+void find_pose_dependent(Plan& plan, std::set<int> joints) {
+  const Mechanism& m = plan.mechanism;
+  const auto is_measured = [&plan](int joint) { return joint >= 0 && plan.is_measured[joint]; };
+  std::set<int> bodies;
+  for_each_connectivity(plan, [&](int kind, int index, const Connectivity& connects) {
+    if (is_evaluated_one_by_one(plan, kind, index)) bodies.insert(connects.bodies.begin(), connects.bodies.end());
+  });
+  if (plan.loads_follow_coordinates)
+    for (const JointCoordinate& coordinate : m.coordinates())
+      if (!is_measured(coordinate.joint)) joints.insert(coordinate.joint);
+  for (const Input& input : m.inputs()) {
+    if (input.kind == Input::Kind::signal || turns_about_ground(m, input)) continue;
+    if (input.kind != Input::Kind::joint_effort)
+      bodies.insert(input.body);
+    else if (!is_measured(input.joint))
+      joints.insert(input.joint);
+  }
+  for (const AppliedLoad& load : m.loads()) bodies.insert(load.body);
+  for (const int j : joints) bodies.insert({m.joints()[j].first, m.joints()[j].second});
+  bodies.erase(kGround);
+  plan.pose_dependent_bodies.assign(bodies.begin(), bodies.end());
+  plan.pose_dependent_joints.assign(joints.begin(), joints.end());
+}
+
+// ... and what else a step loads, or needs at its end
+void find_loaded_and_followed(Plan& plan) {
+  const Mechanism& m = plan.mechanism;
+  std::set<int> loaded(plan.pose_dependent_bodies.begin(), plan.pose_dependent_bodies.end()), bodies = loaded;
+  std::set<int> joints(plan.pose_dependent_joints.begin(), plan.pose_dependent_joints.end()), followed;
+  for (const Input& input : m.inputs())
+    if (turns_about_ground(m, input)) loaded.insert(m.joints()[input.joint].second);
+  for (const int j : plan.measured_joints) loaded.insert({m.joints()[j].first, m.joints()[j].second});
+  for_each_connectivity(plan, [&](int, int, const Connectivity& connects) {
+    loaded.insert(connects.bodies.begin(), connects.bodies.end());
+  });
+  loaded.erase(kGround);
+  plan.loaded_bodies.assign(loaded.begin(), loaded.end());
+  for (const JointCoordinate& coordinate : m.coordinates())
+    if (!plan.is_measured[coordinate.joint]) followed.insert(coordinate.joint);
+  for (const int j : followed) {
+    if (joints.insert(j).second) plan.followed_joints.push_back(j);
+    for (const int body : {m.joints()[j].first, m.joints()[j].second})
+      if (body != kGround && bodies.insert(body).second) plan.followed_bodies.push_back(body);
+  }
+}
+
+}  // namespace
+
+void divide_evaluations(Plan& plan) {
+  std::set<int> joints;
+  find_general_constraints(plan, joints);
+  find_measured_joints(plan);
+  divide_elements(plan);
+  divide_inputs(plan);
+  find_pose_dependent(plan, std::move(joints));
+  find_loaded_and_followed(plan);
+}
+
+}  // namespace rigstep::index3

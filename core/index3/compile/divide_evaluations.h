@@ -1,0 +1,16 @@
+// What iterates evaluate one by one and what in lanes: of constraints, joint coordinates, force elements and inputs;
+// and what a step's end needs. Load time.
+//
+// In lanes: what acts along the own coordinates of revolute and prismatic joints (measured joints), and springs between
+// points and tyres where there are several. Steps of order 4 and forces over a step look at other poses than iterates,
+// so then all is evaluated one by one.
+#pragma once
+
+#include "core/index3/compile/plan.h"
+
+namespace rigstep::index3 {
+
+// After the choice of the constraints' rows, before anything is laid out.
+void divide_evaluations(Plan& plan);
+
+}  // namespace rigstep::index3
