@@ -74,6 +74,7 @@ void place_tables(const Plan& plan, const std::vector<int>& elements, LawBatch& 
   int which = 0;
   for (const auto member : {&Spring::stiffness_table, &Spring::damping_table}) {
     std::vector<const Characteristic*> of_lane;
+    of_lane.reserve(elements.size());
     for (const int k : elements) of_lane.push_back(k < 0 ? &kNone : &(plan.mechanism.all<Spring>()[k].*member));
     if (std::any_of(of_lane.begin(), of_lane.end(), [](const Characteristic* table) { return !table->empty(); })) {
       for (const Characteristic* table : of_lane) law.pieces[which] = std::max(law.pieces[which], pieces_of(*table));
