@@ -147,10 +147,8 @@ void write_scalar_constants(const Mechanism& m, const ScalarLane& lane, int widt
     const Spring& spring = m.springs()[lane.spring];
     return write_vectors({spring.first_point_b, spring.second_point_b, spring.direction_0}, width, to);
   }
-  const JointFrame &first = m.joints()[lane.joint].in_first, &second = m.joints()[lane.joint].in_second;
-  write_vectors({first.point_b, second.point_b, first.axes_b.col(0), first.axes_b.col(1), second.axes_b.col(2),
-                 second.axes_b.col(1)},
-                width, to);
+  const Joint& joint = m.joints()[lane.joint];
+  write_joint(joint, joint.in_first.axes_b.col(0), width, to);
 }
 
 // The lanes, one kind of scalar after the other, each from a batch of its own on.
@@ -188,12 +186,13 @@ void place_scalars(Plan& plan) {
 }
 
 void place_tyres(Plan& plan) {
-  const int lanes = plan.lanes, tyres = static_cast<int>(plan.tyres_in_lanes.size());
-  plan.tyre_batches.assign(static_cast<std::size_t>((tyres + lanes - 1) / lanes), {});
-  for (int k = 0; k < lanes * static_cast<int>(plan.tyre_batches.size()); ++k) {
-    const Tyre& tyre = plan.mechanism.tyres()[plan.tyres_in_lanes[k < tyres ? k : k - k % lanes]];
-    plan.tyre_batches[k / lanes].wheel[k % lanes] = record_of(plan.elimination, tyre.body);
-  }
+  const std::size_t lanes = static_cast<std::size_t>(plan.lanes);
+  plan.tyre_lanes = plan.tyres_in_lanes;
+  while (plan.tyre_lanes.size() % lanes != 0) plan.tyre_lanes.push_back(plan.tyre_lanes.front());
+  plan.tyre_batches.assign(plan.tyre_lanes.size() / lanes, {});
+  for (std::size_t k = 0; k < plan.tyre_lanes.size(); ++k)
+    plan.tyre_batches[k / lanes].wheel[k % lanes] =
+        record_of(plan.elimination, plan.mechanism.tyres()[plan.tyre_lanes[k]].body);
 }
 
 }  // namespace

@@ -35,14 +35,6 @@ JointInLanes joint_in_lanes(const Plan& plan, int c, RowFormat format) {
   return {joint, joint.in_first.axes_b.col(begins_with_axis ? 2 : 0)};
 }
 
-// Points and axes of a constraint into its lane, from `to` on.
-void write_constraint(const JointInLanes& of, int width, double* to) {
-  const JointFrame &first = of.joint.in_first, &second = of.joint.in_second;
-  write_vectors(
-      {first.point_b, second.point_b, of.first_axis_b, first.axes_b.col(1), second.axes_b.col(2), second.axes_b.col(1)},
-      width, to);
-}
-
 // Compliance of element and elastic rows in the projections: so large that their Lambda is zero to rounding.
 // factorise_few_pivots multiplies up to four pivots, which must not overflow.
 constexpr double kIdle = 1e60;
@@ -106,9 +98,9 @@ void write_constants(Plan& plan) {
       const ConstraintBatch& batch = e.constraint_batches[at.batch];
       write_rows(plan, c, at.rows);
       if (format.in_lanes())
-        write_constraint(joint, batch.width,
-                         plan.constraint_constants.data() + kConstraintConstants * batch.position +
-                             (at.rows.base - batch.row_position));
+        write_joint(joint.joint, joint.first_axis_b, batch.width,
+                    plan.constraint_constants.data() + kConstraintConstants * batch.position +
+                        (at.rows.base - batch.row_position));
     });
   }
 }
@@ -118,6 +110,13 @@ void write_constants(Plan& plan) {
 void write_vectors(std::initializer_list<Vec3> vectors, int width, double* to) {
   for (const Vec3& v : vectors)
     for (int i = 0; i < 3; ++i, to += width) *to = v[i];
+}
+
+void write_joint(const Joint& joint, const Vec3& first_axis_b, int width, double* to) {
+  const JointFrame &first = joint.in_first, &second = joint.in_second;
+  write_vectors(
+      {first.point_b, second.point_b, first_axis_b, first.axes_b.col(1), second.axes_b.col(2), second.axes_b.col(1)},
+      width, to);
 }
 
 Plan::Plan(const Mechanism& mechanism_, const Settings& settings_) : mechanism(mechanism_), settings(settings_) {}

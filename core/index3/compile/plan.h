@@ -101,8 +101,9 @@ struct ScalarLane {
 template <class Kind>
 using IndexAmong = int;
 
-// One behind the other into a lane.
+// Into a lane, one behind the other; and a joint's points and axes so, as kernels want them.
 void write_vectors(std::initializer_list<Vec3> vectors, int width, double* to);
+void write_joint(const Joint& joint, const Vec3& first_axis_b, int width, double* to);
 
 struct Plan {
   // Without anything that follows from them: make_plan() fills it in (start/make_plan.h).
@@ -182,7 +183,8 @@ struct Plan {
   std::vector<LawBatch> laws;                   // of these batches
   std::vector<ElementOfKind> elements_in_laws;  // (lanes of these)
   AlignedDoubles scalar_constants, law_tables;
-  std::vector<TyreBatch> tyre_batches;  // as many lanes as tyres_in_lanes, and what fills the last one
+  std::vector<TyreBatch> tyre_batches;
+  std::vector<int> tyre_lanes;  // of these: tyres_in_lanes, and what fills the last batch
 
   template <class Kind>
   const std::vector<ConstantsOf<Kind>>& constants() const {

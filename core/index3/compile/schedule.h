@@ -285,7 +285,7 @@ struct ScalarTables {
   bool at_end;                // with the velocities that the step has reached, not those of the iterate
 };
 
-// Tyres, as many as lanes hold; one too few: the first one again.
+// Tyres, as many as lanes hold; one too few: the first of all again.
 struct TyreBatch {
   Place wheel[kMostLanes];
 };

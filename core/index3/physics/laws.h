@@ -1,5 +1,5 @@
-// What force elements along one scalar do: one formula for a single element (T is double) and for several side by side
-// (T is Lanes of kernels/lanes.h, whose functions are found by the type). Called in the loop.
+// What force elements along one scalar, and tyres, do: one formula for a single element (T is double) and for several
+// side by side (T is Lanes of kernels/lanes.h, whose functions are found by the type). Called in the loop.
 #pragma once
 
 #include <cmath>

@@ -1,10 +1,6 @@
 #include "core/index3/start/make_plan.h"
 
-#include <Eigen/Dense>
 #include <algorithm>
-#include <array>
-#include <set>
-#include <utility>
 
 #include "core/index3/compile/connectivity.h"
 #include "core/index3/compile/coordinate_rows.h"
@@ -15,7 +11,6 @@
 #include "core/index3/compile/tuning.h"
 #include "core/index3/kernels/sweeps.h"
 #include "core/index3/physics/constraints.h"
-#include "core/index3/physics/inputs.h"
 #include "core/index3/physics/kinematics.h"
 #include "core/index3/start/primal_bodies.h"
 #include "core/mechanism/body_groups.h"

@@ -111,11 +111,9 @@ void hold_forces_in_lanes(const Plan& plan, const Inputs& inputs, double t, cons
               of_lane(plan, w.law_numbers.data(), kLawNumbers, k));
     });
   }
-  const int tyres = static_cast<int>(plan.tyres_in_lanes.size());
-  for (int k = 0; k < plan.lanes * static_cast<int>(plan.tyre_batches.size()); ++k) {
-    const Tyre& tyre = m.tyres()[plan.tyres_in_lanes[k < tyres ? k : k - k % plan.lanes]];
-    write(tyre_numbers(tyre, inputs.value.data()), of_lane(plan, w.tyre_numbers.data(), kTyreNumbers, k));
-  }
+  for (int k = 0; k < static_cast<int>(plan.tyre_lanes.size()); ++k)
+    write(tyre_numbers(m.tyres()[plan.tyre_lanes[k]], inputs.value.data()),
+          of_lane(plan, w.tyre_numbers.data(), kTyreNumbers, k));
 }
 
 void evaluate_in_lanes(const Plan& plan, EvaluatedAt at, Workspace& w) noexcept {

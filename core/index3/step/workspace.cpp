@@ -165,9 +165,8 @@ Workspace::Workspace(const Plan& plan) : arrays{}, exchange(plan.elimination) {
   held_along_scalars = AlignedDoubles(kHeldNumbers * plan.scalar_lanes.size(), 0.0);
   scalars = AlignedDoubles(kScalarNumbers * plan.scalar_lanes.size(), kNaN);
   law_numbers = idle_law_numbers(plan);
-  const std::size_t tyre_lanes = plan.tyre_batches.size() * static_cast<std::size_t>(plan.lanes);
-  tyre_numbers = AlignedDoubles(kTyreNumbers * tyre_lanes, kNaN);
-  tyres = AlignedDoubles(kTyreFound * tyre_lanes, kNaN);
+  tyre_numbers = AlignedDoubles(kTyreNumbers * plan.tyre_lanes.size(), kNaN);
+  tyres = AlignedDoubles(kTyreFound * plan.tyre_lanes.size(), kNaN);
   const std::size_t rows = static_cast<std::size_t>(plan.rows());
   for (const JointCoordinate& followed : plan.mechanism.coordinates()) reference.push_back(followed.offset);
   drive = plan.start_drive;

@@ -111,17 +111,18 @@ void place_constraints(Layout& layout) {
 }
 
 void place_ground(Layout& layout) {
-  layout.tables.positions = in_full_lanes(layout.tables.positions);
-  const auto& constraints = layout.tables.constraint_batches;
-  for (const int width : kFallingWidths) {
-    const bool is_for_forces = constraints.empty() && width == 1;
-    if (!is_for_forces &&
-        std::none_of(constraints.begin(), constraints.end(), [&](const auto& b) { return b.width == width; }))
-      continue;
-    layout.tables.ground.push_back({layout.tables.positions, width, 0});
-    layout.tables.positions += width;
-  }
-  layout.end_part(layout.tables.positions, kBodyFields);
+  Elimination& tables = layout.tables;
+  tables.positions = in_full_lanes(tables.positions);
+  const auto reserve = [&](int width) {
+    tables.ground.push_back({tables.positions, width, 0});
+    tables.positions += width;
+  };
+  for (const int width : kFallingWidths)
+    if (std::any_of(tables.constraint_batches.begin(), tables.constraint_batches.end(),
+                    [&](const ConstraintBatch& b) { return b.width == width; }))
+      reserve(width);
+  if (tables.ground.empty()) reserve(1);  // for force elements
+  layout.end_part(tables.positions, kBodyFields);
 }
 
 }  // namespace rigstep::index3
