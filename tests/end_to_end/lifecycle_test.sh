@@ -16,6 +16,14 @@ state() {
   [[ -z ${2:-} ]] || assert_json out "d['step'] == $2"
 }
 step_now() { "$RIGSTEP" status "127.0.0.1:$port" --json | "$python" -c 'import json,sys; print(json.load(sys.stdin)["step"])'; }
+# waits for step STEP, ten seconds at most
+until_step() {
+  for _ in $(seq 100); do
+    [[ $(step_now) -ge $1 ]] && return
+    sleep 0.1
+  done
+  fail "the server does not reach step $1"
+}
 ask() { expect 0 "$RIGSTEP" "$@" --json; }
 
 # --- it waits: no step before a rig has control, and the state goes out all the same
@@ -47,8 +55,9 @@ ask run "$at" && assert_json out 'd["state"] == "running"'
 sleep 0.4
 ask hold "$at"
 ask reset "$at" --to start && assert_json out 'd["state"] == "ready"'
+began_anew=$(step_now)
 ask run "$at"
-sleep 0.3
+until_step $((began_anew + 200)) # so many are compared below
 ask hold "$at"
 ask reset "$at" --to snapshot && assert_json out 'd["state"] == "holding"'
 ask run "$at"

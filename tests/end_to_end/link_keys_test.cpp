@@ -135,7 +135,8 @@ TEST_CASE("a rig with a key drives a server that knows it") {
   const RigReport report = run_rig(options, kNeverStop);
   CHECK(report.states > 20);
   CHECK(report.round_trip.count > 10);
-  CHECK(sum(server.counters()) == server.counters().accepted);
+  const UdpCounters counters = server.counters();  // once: the last datagrams may still come in
+  CHECK(sum(counters) == counters.accepted);
 }
 
 TEST_CASE("a key file that is a pipe, a folder or a device is refused at once, not waited for") {

@@ -2,6 +2,7 @@
 // here stays in that namespace, so that no function for a newer processor can be called on an older one.
 #include "core/index3/kernels/sweeps.h"
 
+#include "core/index3/kernels/constraint_rows.h"
 #include "core/index3/kernels/fronts.h"
 #include "core/index3/kernels/leaf_motion.h"
 #include "core/index3/kernels/scalar_forces.h"

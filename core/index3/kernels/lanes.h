@@ -11,9 +11,10 @@
 #include <immintrin.h>
 #endif
 
-// everything is inlined into the loops, but where the processor cannot fuse (slow anyway, and a library call per lane)
-// and under sanitizers (half an hour of compiling)
-#if defined(__FP_FAST_FMA) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+// everything is inlined into the loops, but where the processor cannot fuse (slow anyway, and a library call per lane),
+// where nothing but the bits matters, and under sanitizers (half an hour of compiling)
+#if defined(__FP_FAST_FMA) && !defined(RIGSTEP_KERNELS_FOR_SIZE) && !defined(__SANITIZE_ADDRESS__) && \
+    !defined(__SANITIZE_THREAD__)
 #define RIGSTEP_INLINE inline __attribute__((always_inline))
 #define RIGSTEP_INLINED __attribute__((always_inline))  // of a lambda
 #else

@@ -1,7 +1,8 @@
 // The compliance J M^-1 J' of the bodies of a run between all their constraints, [001] (26) projected onto the joints.
 #pragma once
 
-#include "core/index3/kernels/constraint_rows.h"
+#include "core/index3/kernels/general_rows.h"
+#include "core/index3/kernels/runs.h"
 
 namespace rigstep::index3::RIGSTEP_ISA {
 

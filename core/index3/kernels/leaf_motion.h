@@ -1,5 +1,5 @@
 // The motion of the bodies of a run: without further joint loads, (27) (45) (60); with them, (24) (25) (43) (44) (58)
-// (59); and the residuals that it leaves.
+// (59).
 #pragma once
 
 #include "core/index3/kernels/leaf_compliance.h"
@@ -171,21 +171,6 @@ void close(const StepArrays& a, const Run& run) {
 
 // ---- Newton update and projections
 
-// A result of all batches, whatever their width.
-struct LaneByLane {
-  alignas(kMostLanes * sizeof(double)) double value[kMostLanes] = {};
-  double largest() const {
-    double most = 0.0;
-    for (const double each : value) most = larger(each, most);
-    return most;
-  }
-  double sum() const {
-    double all = 0.0;
-    for (const double each : value) all += each;
-    return all;
-  }
-};
-
 // (24) (25): closes the joints and moves the bodies
 void update(const StepArrays& a, const Run& run, bool is_last, Increment& largest) {
   LaneByLane move, half_turn;
@@ -216,52 +201,12 @@ void start_velocities(const StepArrays& a, const Run& run) {  // (45)
   });
 }
 
-template <class T>
-RIGSTEP_INLINE void general_quadratic_terms(const StepArrays& a, const ConstraintBatch& c) {
-  with_sides<T>(a, c, [&](const auto& body, const auto&) RIGSTEP_INLINED {
-    const GeneralSides<T> at = general_sides<T>(a, c, body);
-    const GeneralRates<T> rates = general_rates(at, body);
-    for_general_rows<T>(a, c, at, [&](const GeneralRow<T>& row, int k, int number) RIGSTEP_INLINED {
-      const T quadratic = general_quadratic(c.format, at, row, rates, k) - load<T>(a.closed_acceleration + number);
-      store(a.quadratic + number, c.format.is_elastic(k) ? T(0.0) : quadratic);
-    });
-  });
-}
-
-template <int C, class T>
-RIGSTEP_INLINE void point_quadratic_terms(const StepArrays& a, const ConstraintBatch& c) {
-  constexpr int W = kWidth<T>;
-  with_sides<T>(a, c, [&](const auto& body, const auto&) RIGSTEP_INLINED {
-    const V3<T> w1 = three(body(kTwistField, 0), 3), w2 = three(body(kTwistField, 1), 3);
-    const PointSides<C, T> at = load_sides<C, T>(a.constraint_fields + kConstraintFields * c.position);
-    double* to = a.quadratic + c.row_position;
-    store3(to, cross(w1, cross(w1, at.s_first)) - cross(w2, cross(w2, at.s_second)));
-    each<kCosinesOf<C>>([&](int k) RIGSTEP_INLINED {
-      const V3<T> u = at.axis_first(k), h = at.axis_second(k), ud = cross(w1, u), hd = cross(w2, h);
-      store(to + (3 + k) * W, dot(cross(w1, ud), h) + fma(T(2.0), dot(ud, hd), dot(u, cross(w2, hd))));
-    });
-    if constexpr (C == kAngleRow) {
-      const T quadratic = quadratic_of_angle(at, w1, w2) - load<T>(a.closed_acceleration + c.row_position + 5 * W);
-      store(to + 5 * W, c.format.is_elastic(5) ? T(0.0) : quadratic);
-    }
-  });
-}
-
 void close_velocities(const StepArrays& a, const Run& run) {  // (43) (44)
   for_leaves(a, run, [&]<class T, int C>(const Leaf& leaf, const BodyArrays<T>& b) RIGSTEP_INLINED {
     constexpr int W = kWidth<T>;
     const Motion<T> m = closed_motion<C>(a, leaf, b);
     store3(b.twist, m.v), store3(b.twist + 3 * W, m.w);
     store3(b.next + kV * W, m.v), store3(b.next + kOmega * W, transposed_times(load33<T>(b.rotation), m.w));
-  });
-}
-
-void quadratic_terms(const StepArrays& a, const Run& run) {
-  for_constraints(a, run, [&]<int C, class T>(const ConstraintBatch& c) RIGSTEP_INLINED {
-    if constexpr (C == kGeneralRows)
-      general_quadratic_terms<T>(a, c);
-    else
-      point_quadratic_terms<C, T>(a, c);
   });
 }
 
@@ -316,77 +261,6 @@ void take_over_velocities(const StepArrays& a, const Run& run) {
     store3(b.twist, load3<T>(b.next + kV * W));
     store3(b.twist + 3 * W, load33<T>(b.rotation) * load3<T>(b.next + kOmega * W));
   });
-}
-
-template <class T>
-RIGSTEP_INLINE void take_larger(const T* found, LaneByLane* most) {
-  each<3>([&](int k) RIGSTEP_INLINED {
-    double* const largest = most[k].value;
-    store(largest, larger(found[k], load<T>(largest)));
-  });
-}
-
-template <class T>
-RIGSTEP_INLINE void largest_general_residuals(const StepArrays& a, const ConstraintBatch& c, LaneByLane* most) {
-  with_sides<T>(a, c, [&](const auto& body, const auto&) RIGSTEP_INLINED {
-    const Motion<T> v1 = motion_from<T>(body(kTwistField, 0)), v2 = motion_from<T>(body(kTwistField, 1)),
-                    a1 = motion_from<T>(body(kMotionField, 0)), a2 = motion_from<T>(body(kMotionField, 1));
-    T found[3] = {T(0.0), T(0.0), T(0.0)};
-    for_general_rows<T>(
-        a, c, general_sides<T>(a, c, body), [&](const GeneralRow<T>& row, int k, int number) RIGSTEP_INLINED {
-          if (c.format.is_elastic(k)) return;
-          found[0] = larger(magnitude(load<T>(a.Phi + number)), found[0]);
-          found[1] = larger(magnitude(times_motions(row, v1, v2) + load<T>(a.rate + number)), found[1]);
-          found[2] = larger(magnitude(times_motions(row, a1, a2) + load<T>(a.quadratic + number)), found[2]);
-        });
-    take_larger(found, most);
-  });
-}
-
-template <int C, class T>
-RIGSTEP_INLINE void largest_point_residuals(const StepArrays& a, const ConstraintBatch& c, LaneByLane* most) {
-  constexpr int W = kWidth<T>;
-  with_sides<T>(a, c, [&](const auto& body, const auto&) RIGSTEP_INLINED {
-    const auto t1 = body(kTwistField, 0), t2 = body(kTwistField, 1), m1 = body(kMotionField, 0),
-               m2 = body(kMotionField, 1);
-    const V3<T> w1 = three(t1, 3), w2 = three(t2, 3), al1 = three(m1, 3), al2 = three(m2, 3);
-    const PointSides<C, T> at =
-        with_angle_row(a, c, load_sides<C, T>(a.constraint_fields + kConstraintFields * c.position));
-    const V3<T> v = add_cross(three(t1, 0), w1, at.s_first) - add_cross(three(t2, 0), w2, at.s_second);
-    const double *Phi = a.Phi + c.row_position, *quadratic = a.quadratic + c.row_position;
-    const V3<T> acc =
-        (add_cross(three(m1, 0), al1, at.s_first) - add_cross(three(m2, 0), al2, at.s_second)) + load3<T>(quadratic);
-    const V3<T> gap = load3<T>(Phi);
-    const auto most_of = [](V3<T> x) { return larger(magnitude(x.x), larger(magnitude(x.y), magnitude(x.z))); };
-    T found[3] = {most_of(gap), most_of(v), most_of(acc)};
-    each<kCosinesOf<C>>([&](int k) RIGSTEP_INLINED {
-      const V3<T> n = at.normal(k);
-      found[0] = larger(magnitude(load<T>(Phi + (3 + k) * W)), found[0]);
-      found[1] = larger(magnitude(dot(n, w1 - w2)), found[1]);
-      found[2] = larger(magnitude(dot(n, al1 - al2) + load<T>(quadratic + (3 + k) * W)), found[2]);
-    });
-    if constexpr (C == kAngleRow) {
-      if (!c.format.is_elastic(5)) {
-        const T rate = load<T>(a.rate + c.row_position + 5 * W);
-        found[0] = larger(magnitude(load<T>(Phi + 5 * W)), found[0]);
-        found[1] = larger(magnitude(dot(at.normal(2), w1 - w2) + rate), found[1]);
-        found[2] = larger(magnitude(dot(at.normal(2), al1 - al2) + load<T>(quadratic + 5 * W)), found[2]);
-      }
-    }
-    take_larger(found, most);
-  });
-}
-
-void residuals(const StepArrays& a, const Run& run, Residuals& largest) {
-  LaneByLane most[3];
-  for_constraints(a, run, [&]<int C, class T>(const ConstraintBatch& c) RIGSTEP_INLINED {
-    if constexpr (C == kGeneralRows)
-      largest_general_residuals<T>(a, c, most);
-    else
-      largest_point_residuals<C, T>(a, c, most);
-  });
-  double* const all[3] = {&largest.position, &largest.velocity, &largest.acceleration};
-  for (int k = 0; k < 3; ++k) *all[k] = larger(most[k].largest(), *all[k]);
 }
 
 }  // namespace

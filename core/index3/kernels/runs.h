@@ -86,6 +86,21 @@ RIGSTEP_INLINE void for_leaves(const StepArrays& a, const Run& run, F f) {
   kLoops.of_shape[run.shape](a, first, first + run.count, f);
 }
 
+// A result of all batches, whatever their width.
+struct LaneByLane {
+  alignas(kMostLanes * sizeof(double)) double value[kMostLanes] = {};
+  double largest() const {
+    double most = 0.0;
+    for (const double each : value) most = larger(each, most);
+    return most;
+  }
+  double sum() const {
+    double all = 0.0;
+    for (const double each : value) all += each;
+    return all;
+  }
+};
+
 }  // namespace
 
 }  // namespace rigstep::index3::RIGSTEP_ISA

@@ -209,10 +209,11 @@ struct Kernels {
   // scalar_forces.h, tyres.h
   void (*evaluate_scalars)(const StepArrays&, const ScalarTables&);
   void (*evaluate_tyres)(const StepArrays&, const TyreTables&);
-  // kernels.cpp: constrain, fill_leaves, free_motion, then per front eliminate (front_elimination.cpp) and
+  // constrain (constraint_rows.cpp), fill_leaves, free_motion, then per front eliminate (front_elimination.cpp) and
   // solve_front_up (front_solution.cpp). Says whether all pivots are positive.
   bool (*assemble)(const StepArrays&, const AssemblySweep&);
-  // solve_front_down, then update / close_velocities / close_accelerations (leaf_motion.h)
+  // solve_front_down, then update / close_velocities / close_accelerations (leaf_motion.h); of constraints
+  // quadratic_terms and residuals (constraint_rows.cpp)
   StepMeasures (*disassemble)(const StepArrays&, const DisassemblySweep&);
   // midpoint.h
   void (*pass_midpoint)(const StepArrays&, MidpointPass);
