@@ -445,11 +445,12 @@ expect 0 "$RIGSTEP" replay spin.mcap --json && says out "$counted,"
 expect 0 "$RIGSTEP" replay spin.mcap && says out '^[0-9]+ of the steps had not converged'
 expect 0 "$RIGSTEP" serve spin_rig.textproto --port 0 --duration 0.2 && says out '^not converged +[0-9]+ steps, first step 1$'
 
-# the stale rule stops the run: 1 and a reason, however it is stopped
-sed 's/rule: HOLD/rule: FAULT/' rig.textproto >fault_rig.textproto
+# the stale rule stops the run: 1 and a reason, however it is stopped; 100 ms, which a loaded machine does not stand still
+sed -E 's/max_age_steps: [0-9]+ rule: HOLD/max_age_steps: 100 rule: FAULT/' rig.textproto >fault_rig.textproto
+grep -q 'max_age_steps: 100 rule: FAULT' fault_rig.textproto || fail "the rig file has another stale rule than before"
 serve fault_rig.textproto --record fault.mcap || failures=$((failures + 1))
 expect 0 "$RIGSTEP" rig --port "$port" --duration 0.2
-sleep 0.2
+sleep 0.5
 end_server TERM
 [[ $code -eq 1 ]] || fail "serve ended with $code after a stale fault"
 grep -q 'stepping stopped' serve.err || fail "the fault was not logged: $(cat serve.err)"
@@ -461,13 +462,13 @@ serve fault_rig.textproto --record reset.mcap --json || failures=$((failures + 1
 expect 0 "$RIGSTEP" status "127.0.0.1:$port" && says out '^loop +running'
 expect 0 "$RIGSTEP" reset "127.0.0.1:$port" && says err 'no fault is latched'
 expect 0 "$RIGSTEP" rig --port "$port" --duration 0.2
-sleep 0.3
+sleep 0.5
 expect 1 "$RIGSTEP" status "127.0.0.1:$port" --json && is_json out
 assert_json out 'd["state"] == "faulted" and d["faults"] == 1 and "no inputs" in d["fault"]'
 expect 0 "$RIGSTEP" reset "127.0.0.1:$port" --json && says err 'resetting fault 1: no inputs'
 assert_json out 'd["state"] == "running" and d["controller"] is None and d["distributions"]["step_ns"]["count"] > 0'
 expect 0 "$RIGSTEP" rig --port "$port" --duration 0.2 --json && assert_json out 'd["flags"] & 16 == 0'
-sleep 0.3
+sleep 0.5
 expect 0 "$RIGSTEP" reset "127.0.0.1:$port" && says err 'resetting fault 2'
 end_server TERM
 [[ $code -eq 0 ]] || fail "serve ended with $code after a reset: $(cat serve.err)"

@@ -786,7 +786,7 @@ TEST_CASE("a recording ends with how the time was spent, and begins with what th
 
 TEST_CASE("a run that the stale rule stopped replays with its fault") {
   const Folder folder;
-  LiveRun live(rig_config(folder, "stale_input { max_age_steps: 20 rule: FAULT }\n"));
+  LiveRun live(rig_config(folder, "stale_input { max_age_steps: 100 rule: FAULT }\n"));
   live.start();
   const RigReport rig = drive(live.port(), 0.5);
   for (const auto end = std::chrono::steady_clock::now() + 5s; live.fault().empty();) {
@@ -795,7 +795,7 @@ TEST_CASE("a run that the stale rule stopped replays with its fault") {
   }
   const LiveSummary summary = live.stop("the test is over");
   CHECK(summary.fault == "no inputs for too long (stale rule)");
-  CHECK(summary.steps >= rig.last.step + 18);
+  CHECK(summary.steps >= rig.last.step + 98);
 
   const ReplayReport report = replay(folder.file("run.mcap"), {});
   CHECK(report.verdict == Verdict::bit_exact);

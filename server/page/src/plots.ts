@@ -97,7 +97,8 @@ export class Plots {
     if (this.plot === null) return;
     const end = series.time[series.count - 1] ?? 0;
     this.plot.setData(this.data(), follow === null && !this.zoomed);
-    if (follow !== null && !this.zoomed) this.plot.setScale("x", { min: Math.max(series.time[0] ?? 0, end - follow), max: end });
+    const begin = Math.max(series.time[0] ?? 0, end - (follow ?? 0));
+    if (follow !== null && !this.zoomed && begin < end) this.plot.setScale("x", { min: begin, max: end }); // one instant has no ticks
   }
 
   setNow(time: number): void {

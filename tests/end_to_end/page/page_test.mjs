@@ -1,11 +1,12 @@
 // What page_test.sh has a browser do. Exits with 1 at the first thing that is wrong.
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { createRequire } from "node:module";
 import { readFileSync, writeFileSync, mkdirSync } from "node:fs";
 import { Agent } from "node:http";
 import { ask, requestInRequest, start, statuses, stop, view } from "./servers.mjs";
 
-const { SOURCE, chromium: browserPath } = process.env;
+const { RIGSTEP, SOURCE, chromium: browserPath } = process.env;
 const packages = createRequire(`${SOURCE}/server/page/package.json`);
 const { chromium } = packages("playwright-core");
 const axe = readFileSync(packages.resolve("axe-core/axe.min.js"), "utf8");
@@ -442,6 +443,23 @@ async function testNotConverged() {
   await stop(server);
 }
 
+// A run that is held when the page opens: one instant, of which an axis of time has no ticks.
+async function testOneInstant() {
+  const port = 22500 + Math.floor(Math.random() * 90);
+  const at = `127.0.0.1:${port}`;
+  writeFileSync("held_rig.textproto", `mechanism: "four_bar.textproto" link { port: ${port} } lifecycle { start: HELD } view { port: ${port + 100} }\n`);
+  const server = await start(["serve", "held_rig.textproto"], /view: (\S+)/);
+  execFileSync(RIGSTEP, ["step", at, "--steps", "1000"], { stdio: "ignore" });
+  while (JSON.parse(execFileSync(RIGSTEP, ["status", at, "--json"])).step < 1000) await new Promise((resolve) => setTimeout(resolve, 100));
+  const page = await open(server.found[1]);
+  await page.waitForFunction(() => window.rigstep.time() === 1);
+  const drawn = await numbers(page, "frames");
+  await page.waitForFunction((count) => window.rigstep.frames() > count + 30, drawn); // the plots, too
+  assert.deepEqual(complaints, []);
+  await page.close();
+  await stop(server);
+}
+
 // ---- many bodies; what is hostile ----
 
 async function testMany() {
@@ -484,7 +502,7 @@ async function testPolicy() {
 
 let failed = false;
 const wanted = new RegExp(process.argv[2] ?? ""); // names of tests, all where there is none
-for (const test of [testPolicy, testBroken, testMechanism, testRecordings, testDifference, testWithoutWebGl, testLive, testOperating, testNotConverged, testMany].filter((one) => wanted.test(one.name))) {
+for (const test of [testPolicy, testBroken, testMechanism, testRecordings, testDifference, testWithoutWebGl, testLive, testOperating, testNotConverged, testOneInstant, testMany].filter((one) => wanted.test(one.name))) {
   try {
     await test();
     console.log(`${test.name} passed`);
