@@ -33,6 +33,9 @@ const Kernels& kernels_for_this_processor(const char* requested) {
   for (const Choice& choice : choices)
     if (choice.runs && (requested == nullptr || std::strcmp(requested, choice.kernels->name) == 0))
       return *choice.kernels;
+  if (requested == nullptr)
+    throw MechanismError("instruction set", "this build is for newer processors than this one",
+                         "build Rigstep here, or with RIGSTEP_INSTRUCTION_SETS=ALL");
   throw MechanismError("instruction set", std::string("this processor or build does not have \"") + requested + "\"",
                        "leave the choice to the program");
 }
