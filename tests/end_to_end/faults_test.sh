@@ -72,7 +72,7 @@ fi
 
 # --- a fault names the file that its black box wrote, in the log, the status and the summary
 mkdir boxes
-rig_file box.textproto 'black_box { folder: "boxes" seconds: 30 }' 'stale_input { max_age_steps: 20 rule: FAULT }'
+rig_file box.textproto 'black_box { folder: "boxes" seconds: 30 }' 'stale_input { max_age_steps: 100 rule: FAULT }'
 serve box.textproto || exit 1
 expect 0 "$RIGSTEP" rig --port "$port" --duration 0.2
 logs 'stepping stopped: no inputs for too long.*; what came before is in boxes/four_bar\.black_box\..*\.mcap; the last good state is'

@@ -6,12 +6,12 @@ mkdir -m 700 mine other boxes
 export XDG_RUNTIME_DIR=$PWD/mine
 as_other() { XDG_RUNTIME_DIR=$PWD/other "$@"; }
 printf '%s\n' "mechanism: \"$SOURCE/config/mechanisms/four_bar.textproto\"" 'period_us: 1000' \
-  'stale_input { max_age_steps: 20 rule: FAULT }' 'black_box { folder: "boxes" seconds: 1 }' >open.textproto
+  'stale_input { max_age_steps: 100 rule: FAULT }' 'black_box { folder: "boxes" seconds: 1 }' >open.textproto
 state() { "$RIGSTEP" status "127.0.0.1:$port" "$@" --json | "$python" -c 'import json, sys; d = json.load(sys.stdin); print(d["state"], d["faults"])'; }
 
 serve open.textproto || exit 1
 expect 0 "$RIGSTEP" rig --port "$port" --duration 0.2
-sleep 0.3
+sleep 0.5
 [[ $(state) == "faulted 1" ]] || fail "not faulted but $(state)"
 as_other expect 5 timeout 5 "$RIGSTEP" reset "127.0.0.1:$port" && says err 'there is no operator.s key for port'
 as_other expect 5 timeout 5 "$RIGSTEP" blackbox "127.0.0.1:$port"
@@ -43,7 +43,7 @@ sed '1a link { key_file: "rig.keys" }' open.textproto >keyed.textproto
 serve keyed.textproto || exit 1
 expect 0 "$RIGSTEP" rig --port "$port" --key bench.key --duration 0.2
 expect 5 timeout 9 "$RIGSTEP" rig --port "$port" --key screen.key --duration 0.2 && says err 'the role of the key "screen" is observer'
-sleep 0.3
+sleep 0.5
 for key in screen.key bench.key; do
   expect 5 timeout 5 "$RIGSTEP" reset "127.0.0.1:$port" --key $key && says err 'only the rig in control or an operator'
   expect 5 timeout 5 "$RIGSTEP" blackbox "127.0.0.1:$port" --key $key
