@@ -97,8 +97,9 @@ export class Plots {
     if (this.plot === null) return;
     const end = series.time[series.count - 1] ?? 0;
     this.plot.setData(this.data(), follow === null && !this.zoomed);
-    const begin = Math.max(series.time[0] ?? 0, end - (follow ?? 0));
-    if (follow !== null && !this.zoomed && begin < end) this.plot.setScale("x", { min: begin, max: end }); // one instant has no ticks
+    if (follow === null || this.zoomed) return;
+    const begin = Math.max(series.time[0] ?? 0, end - follow);
+    if (begin < end) this.plot.setScale("x", { min: begin, max: end }); // one instant has no ticks
   }
 
   setNow(time: number): void {
