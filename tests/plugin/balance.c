@@ -15,11 +15,12 @@ static int trapped = 0;
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t count, size_t size);
 void *__libc_realloc(void *memory, size_t size);
+void *__libc_memalign(size_t alignment, size_t size);
 static void check(void) { if (trapped) abort(); }
 void *malloc(size_t size) { check(); return __libc_malloc(size); }
 void *calloc(size_t count, size_t size) { check(); return __libc_calloc(count, size); }
 void *realloc(void *memory, size_t size) { check(); return __libc_realloc(memory, size); }
-void *aligned_alloc(size_t alignment, size_t size) { check(); (void)alignment; return __libc_malloc(size); }
+void *aligned_alloc(size_t alignment, size_t size) { check(); return __libc_memalign(alignment, size); }
 
 static void wait_until(const struct timespec *begin, long ns) {
   struct timespec at = *begin;

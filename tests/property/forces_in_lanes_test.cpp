@@ -64,6 +64,48 @@ void add_random_point_springs(test::Random& random, const test::Description& d, 
   }
 }
 
+// Between points of bodies or the ground, and along the joints, some of which are stopped by nothing else.
+void add_random_stops(test::Random& random, const test::Description& d, MechanismBuilder& b) {
+  const auto stop = [&random](const std::string& name) {
+    Stop made;
+    made.name = name;
+    made.lower = random.uniform(-0.5, 0.0), made.upper = random.uniform(0.0, 0.5);
+    made.stiffness = 1e4, made.damping = random.uniform(0.0, 1.0);
+    return made;
+  };
+  for (int k = 0; k < 4; ++k)
+    b.add_element(stop("point_stop" + std::to_string(k)),
+                  k == 0 ? std::string("ground") : d.bodies[static_cast<std::size_t>(k)].name,
+                  d.bodies[static_cast<std::size_t>(5 + k)].name);
+  for (const auto& joint : d.joints)
+    for (const Freedom freedom : freedoms(joint.type)) {
+      b.add_element(stop("stop_" + joint.name), joint.name, freedom);
+      break;
+    }
+}
+
+// Between bodies or from the ground, each frame turned against the other.
+void add_random_bushings_and_drags(test::Random& random, const test::Description& d, MechanismBuilder& b) {
+  const auto side = [&random] {
+    const Vec3 axis = random.direction();
+    return SideInBody{random.vector(0.3), axis, axis.cross(random.direction())};
+  };
+  for (int k = 0; k < 7; ++k) {
+    Bushing bushing;
+    bushing.name = "bushing" + std::to_string(k);
+    bushing.stiffness.diagonal().setConstant(1e3);
+    const SideInBody first = side(), second = side();
+    b.add_bushing(bushing, k == 0 ? std::string("ground") : d.bodies[static_cast<std::size_t>(k)].name,
+                  d.bodies[static_cast<std::size_t>(8 + k)].name, first, second);
+  }
+  for (int k = 0; k < 5; ++k) {
+    Drag drag;
+    drag.name = "drag" + std::to_string(k);
+    drag.drag_area = 0.5, drag.point_b = random.vector(0.3), drag.wind_0 = random.vector(2.0);
+    b.add_drag(drag, d.bodies[static_cast<std::size_t>(2 * k)].name);
+  }
+}
+
 // Some touch the road, some roll in the air; the last one lies below the road.
 void add_random_tyres(test::Random& random, const test::Description& d, MechanismBuilder& b) {
   Input height;
@@ -198,7 +240,7 @@ TEST_CASE("lanes evaluate springs between points as one does") {
   for (unsigned seed = 1; seed <= 20; ++seed) {
     CAPTURE(seed);
     const Compared c = compare(seed, add_random_point_springs);
-    CHECK(c.plan.springs_in_lanes.size() == 7);
+    CHECK(c.plan.lanes_of<Spring>().size() == 7);
     for (std::size_t k = 0; k < 7; ++k) {
       const EvaluatedSpring &a = c.in_lanes.evaluated<Spring>()[k], &b = c.one_by_one.evaluated<Spring>()[k];
       check_close(a.x, b.x);
@@ -208,12 +250,54 @@ TEST_CASE("lanes evaluate springs between points as one does") {
   }
 }
 
+TEST_CASE("lanes evaluate the scalars of stops as one does, and leave those of other freedoms to one by one") {
+  int along_joints = 0, one_by_one = 0;
+  for (unsigned seed = 1; seed <= 20; ++seed) {
+    CAPTURE(seed);
+    const Compared c = compare(seed, add_random_stops);
+    const std::vector<int>& in_lanes = c.plan.lanes_of<Stop>();
+    for (const int k : in_lanes) {
+      const Stop& stop = c.plan.mechanism.all<Stop>()[static_cast<std::size_t>(k)];
+      const EvaluatedStop& a = c.in_lanes.evaluated<Stop>()[static_cast<std::size_t>(k)];
+      const EvaluatedStop& b = c.one_by_one.evaluated<Stop>()[static_cast<std::size_t>(k)];
+      check_close(a.x, b.x);
+      if (stop.is_along_freedom())
+        ++along_joints;
+      else
+        CHECK((a.arm_first - b.arm_first).norm() + (a.arm_second - b.arm_second).norm() < 1e-11);
+    }
+    one_by_one += static_cast<int>(c.plan.mechanism.all<Stop>().size() - in_lanes.size());
+  }
+  CHECK(along_joints > 20);
+  CHECK(one_by_one > 20);
+}
+
+TEST_CASE("lanes evaluate bushings and drags as one does") {
+  for (unsigned seed = 1; seed <= 20; ++seed) {
+    CAPTURE(seed);
+    const Compared c = compare(seed, add_random_bushings_and_drags);
+    CHECK(c.plan.lanes_of<Bushing>().size() == 7);
+    CHECK(c.plan.lanes_of<Drag>().size() == 5);
+    for (std::size_t k = 0; k < 7; ++k) {
+      const BushingDeflection &a = c.in_lanes.evaluated<Bushing>()[k], &b = c.one_by_one.evaluated<Bushing>()[k];
+      CHECK((a.x - b.x).norm() < 1e-11);
+      CHECK((a.rate - b.rate).norm() < 1e-8);
+      CHECK((a.J_first - b.J_first).norm() + (a.J_second - b.J_second).norm() < 1e-11);
+    }
+    for (std::size_t k = 0; k < 5; ++k) {
+      const DragPoint &a = c.in_lanes.evaluated<Drag>()[k], &b = c.one_by_one.evaluated<Drag>()[k];
+      CHECK((a.arm - b.arm).norm() < 1e-12);
+      CHECK((a.u - b.u).norm() < 1e-8);
+    }
+  }
+}
+
 TEST_CASE("lanes evaluate tyres as one does, in the air and lying, too") {
   int touching = 0, in_air = 0, lying = 0;
   for (unsigned seed = 1; seed <= 60; ++seed) {
     CAPTURE(seed);
     const Compared c = compare(seed, add_random_tyres);
-    CHECK(c.plan.tyres_in_lanes.size() == 6);
+    CHECK(c.plan.lanes_of<Tyre>().size() == 6);
     for (std::size_t k = 0; k < 6; ++k) {
       const TyreForces &a = c.in_lanes.evaluated<Tyre>()[k], &b = c.one_by_one.evaluated<Tyre>()[k];
       check_close(a.contact.deflection, b.contact.deflection);

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <map>
 
 #include "core/index3/start/initial_state.h"
 #include "core/index3/start/make_plan.h"
@@ -19,18 +20,19 @@ namespace {
 
 using Rows = AssemblySweep::Rows;
 
-// A chain of joints of all types, the displacement of some of them driven, and the angle of revolutes.
+// A chain of joints of all types, in each of the first of which one freedom is driven.
 test::Description driven_chain(unsigned seed) {
+  test::Random random(seed);
   test::Description d = test::random_bare_tree(seed, 16);
-  for (const auto& joint : d.joints)
-    for (const Freedom freedom : freedoms(joint.type))
-      if ((is_length(freedom) || joint.type == JointType::revolute) && d.drivers.size() < 6) {
-        Driver driver;
-        driver.name = "drive_" + joint.name;
-        driver.function = polynomial({0.0});
-        d.drivers.push_back({driver, {joint.name, freedom}});
-        break;
-      }
+  for (const auto& joint : d.joints) {
+    const std::vector<Freedom> all = freedoms(joint.type);
+    if (all.empty() || d.drivers.size() >= 8) continue;
+    Driver driver;
+    driver.name = "drive_" + joint.name;
+    driver.function = polynomial({0.0});
+    d.drivers.push_back(
+        {driver, {joint.name, all[static_cast<std::size_t>(random.below(static_cast<int>(all.size())))]}});
+  }
   return d;
 }
 
@@ -60,16 +62,21 @@ std::vector<double> velocities(const Plan& plan, const Workspace& w) {
 
 }  // namespace
 
-TEST_CASE("lanes evaluate gaps, velocities and quadratic terms of all joints and of drivers along axes and of angles") {
-  int along_axes = 0, displacements = 0, angles = 0, sliding = 0;
+TEST_CASE("lanes evaluate gaps, velocities and quadratic terms of all joints and of drivers") {
+  int along_axes = 0, displacements = 0, angles = 0, sliding = 0, screws = 0;
+  std::map<int, int> driven_angles;  // by form
   for (unsigned seed = 1; seed <= 20; ++seed) {
     CAPTURE(seed);
     const Plan plan = make_plan(test::build(driven_chain(seed)), {});
     for (std::size_t c = 0; c < plan.eliminated.size(); ++c) {
       const RowFormat& format = plan.constraints[c].format;
       if (!format.in_lanes()) continue;
-      if (format.ends_with_coordinate())
+      if (format.is_threaded(format.rows - 1))
+        ++screws;
+      else if (format.ends_with_coordinate())
         (format.general() ? displacements : angles) += 1;
+      else if (format.is_angle())
+        ++driven_angles[format.lines];
       else if (format.general())
         (plan.eliminated[c] >= plan.first_driver() ? along_axes : sliding) += 1;
     }
@@ -97,6 +104,9 @@ TEST_CASE("lanes evaluate gaps, velocities and quadratic terms of all joints and
   CHECK(displacements > 5);
   CHECK(angles > 5);
   CHECK(sliding > 20);
+  CHECK(screws > 5);
+  for (const int form : {RowFormat::kAngleInFirst, RowFormat::kAngleInSecond, RowFormat::kMiddleAngle})
+    CHECK(driven_angles[form] > 3);
 }
 
 }  // namespace rigstep::index3

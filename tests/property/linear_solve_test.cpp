@@ -124,7 +124,7 @@ Dense dense(const Plan& plan, Workspace& w, const State& x) {
     const Joint& joint = plan.mechanism.joints()[j];
     const Placement &first = placement(w, joint.first), &second = placement(w, joint.second);
     const Coordinate x_along = coordinate(rigstep::freedoms(joint.type)[0], w.joint[j], first, second);
-    const double root = std::sqrt(along_scalar(w.along_joint[j], {kStiffnessFactor, kDampingFactor}));
+    const double root = std::sqrt(elastic_tangent(plan, j, kStiffnessFactor, kDampingFactor, w));
     if (joint.first != kGround) d.J.block<1, 6>(row, 6 * joint.first) = root * x_along.first.transpose();
     if (joint.second != kGround) d.J.block<1, 6>(row, 6 * joint.second) = root * x_along.second.transpose();
     ++row;

@@ -43,6 +43,26 @@ double difference_of_forms(const Mechanism& m, int steps) {
   return most / scale;
 }
 
+// A star whose joints bounce between stops, and the first ends of whose legs between others.
+Mechanism star_with_stops() {
+  const test::Description d = test::star(20, 3);
+  return test::build(d, [&d](MechanismBuilder& b) {
+    Stop stop;
+    stop.stiffness = 1e4;
+    for (const auto& joint : d.joints) {
+      stop.name = "stop_" + joint.name;
+      stop.lower = 0.0001, stop.upper = 0.001;  // it starts beyond the lower one
+      b.add_element(stop, joint.name, Freedom::angle);
+    }
+    for (std::size_t k = 1; k < d.bodies.size(); k += 9) {
+      stop.name = "distance_" + d.bodies[k].name;
+      const double distance = (d.bodies[k].position_0 - d.bodies[0].position_0).norm();
+      stop.lower = distance - 0.001, stop.upper = distance + 0.001;
+      b.add_element(stop, d.bodies[0].name, d.bodies[k].name);
+    }
+  });
+}
+
 PrimalChoice choice(const Mechanism& m, PrimalBodies primal_bodies = PrimalBodies::by_cost) {
   return make_plan(m, with(primal_bodies)).primal_choice;
 }
@@ -56,6 +76,7 @@ TEST_CASE("a primal body that stays primal takes the same steps as in the dual f
   CHECK(difference_of_forms(test::build(test::carousel(12, 2)), 200) < 1e-9);
   CHECK(difference_of_forms(test::mechanism("full_car"), 200) < 1e-9);
   CHECK(difference_of_forms(test::mechanism("stewart"), 200) < 1e-9);
+  CHECK(difference_of_forms(star_with_stops(), 200) < 1e-9);
 }
 
 TEST_CASE("a free star with a primal body keeps its momentum") {

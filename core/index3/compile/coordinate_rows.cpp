@@ -1,7 +1,5 @@
 #include "core/index3/compile/coordinate_rows.h"
 
-#include <algorithm>
-
 #include "core/index3/physics/inputs.h"
 #include "core/index3/physics/joint_traits.h"
 
@@ -27,11 +25,6 @@ std::vector<CoordinateRow> coordinate_rows_of(const Mechanism& m, bool with_driv
 bool is_row_of_joint(const Plan& plan, int driver) {
   const int joint = plan.mechanism.coordinates()[plan.mechanism.drivers()[driver].coordinate].joint;
   return plan.coordinate_rows[joint].driver == driver;
-}
-
-bool follows_one_by_one(const Plan& plan) {
-  return std::any_of(plan.general_constraints.begin(), plan.general_constraints.end(),
-                     [&plan](int c) { return c >= plan.first_coupling(); });
 }
 
 int joint_of_own_coordinate(const Mechanism& m, int coordinate) {

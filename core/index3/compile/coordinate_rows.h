@@ -16,9 +16,6 @@ std::vector<CoordinateRow> coordinate_rows_of(const Mechanism& mechanism, bool w
 // The driver holds its joint's coordinate in a row of that joint.
 bool is_row_of_joint(const Plan& plan, int driver);
 
-// Some coupling or driver is evaluated one by one, from a followed coordinate.
-bool follows_one_by_one(const Plan& plan);
-
 // The joint whose own coordinate this followed one is; -1: there is none.
 int joint_of_own_coordinate(const Mechanism& mechanism, int coordinate);
 

@@ -1,6 +1,7 @@
 #include "core/index3/compile/divide_evaluations.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <tuple>
 #include <type_traits>
@@ -14,24 +15,31 @@ namespace rigstep::index3 {
 
 namespace {
 
-// Which constraints iterates do not evaluate in lanes, with their joints; and whether anything follows coordinates.
+// The joints that a constraint of the mechanism looks at: its own, or those whose coordinates it couples or drives.
+std::vector<int> joints_of_constraint(const Plan& plan, int constraint) {
+  const Mechanism& m = plan.mechanism;
+  const auto joint_of = [&m](int coordinate) { return m.coordinates()[coordinate].joint; };
+  if (constraint < plan.first_coupling()) return {constraint};
+  if (constraint >= plan.first_driver()) return {joint_of(m.drivers()[constraint - plan.first_driver()].coordinate)};
+  const Coupling& coupling = m.couplings()[constraint - plan.first_coupling()];
+  return {joint_of(coupling.first), joint_of(coupling.second)};
+}
+
+// Which constraints iterates do not evaluate in lanes, with the joints that they look at.
 void find_general_constraints(Plan& plan, std::set<int>& joints) {
   for (std::size_t c = 0; c < plan.eliminated.size(); ++c) {
     if (plan.constraints[c].format.in_lanes()) continue;
     plan.general_constraints.push_back(plan.eliminated[c]);
-    if (plan.eliminated[c] < plan.first_coupling()) joints.insert(plan.eliminated[c]);
+    const std::vector<int> seen = joints_of_constraint(plan, plan.eliminated[c]);
+    joints.insert(seen.begin(), seen.end());
   }
-  plan.loads_follow_coordinates = follows_one_by_one(plan);
-  for_each_connectivity(plan, [&](int, int, const Connectivity& connects) {
-    if (connects.coordinate >= 0) plan.loads_follow_coordinates = true;
-  });
 }
 
-// Joints along which something acts. Couplings, and drivers that are constraints of their own, look at all of a joint.
+// Joints along which something acts.
 void find_measured_joints(Plan& plan) {
   const Mechanism& m = plan.mechanism;
   plan.is_measured.assign(m.joints().size(), false);
-  if (!plan.evaluates_in_lanes() || follows_one_by_one(plan)) return;
+  if (!plan.evaluates_in_lanes()) return;
   const auto measure = [&plan](int joint) {
     if (joint >= 0) plan.is_measured[joint] = true;
   };
@@ -51,24 +59,35 @@ bool acts_along_measured_joint(const Plan& plan, const Kind& element) {
   return false;
 }
 
-bool is_point_spring(const Spring& spring) { return spring.kind != Spring::Kind::in_joint; }
+bool is_between_points(const Spring& spring) { return spring.kind != Spring::Kind::in_joint; }
+bool is_between_points(const Stop& stop) { return !stop.is_along_freedom(); }
 
-// Those that are so, where there are several: one alone is evaluated sooner by itself.
+// (ascending) those that are so
 template <class Kind, class Is>
-std::vector<int> where_several(const std::vector<Kind>& elements, const Is& is) {
+std::vector<int> indices_where(const std::vector<Kind>& elements, const Is& is) {
   std::vector<int> found;
   for (int k = 0; k < static_cast<int>(elements.size()); ++k)
     if (is(elements[k])) found.push_back(k);
-  return found.size() > 1 ? found : std::vector<int>{};
+  return found;
 }
 
-// (ascending) of the elements of a kind those in lanes that are applied one by one
-template <class Kind>
-const std::vector<int>& lanes_of(const Plan& plan) {
-  static const std::vector<int> kNone;
-  if constexpr (std::is_same_v<Kind, Spring>) return plan.springs_in_lanes;
-  if constexpr (std::is_same_v<Kind, Tyre>) return plan.tyres_in_lanes;
-  return kNone;
+// What lanes evaluate and steps apply one by one: where there are several of equal form, since one alone is evaluated
+// sooner by itself; stops also along a joint that is measured anyway.
+void find_elements_in_lanes(Plan& plan) {
+  const Mechanism& m = plan.mechanism;
+  const auto of_points = [](const auto& element) { return is_between_points(element); };
+  std::vector<int> springs = indices_where(m.springs(), of_points), stops = indices_where(m.all<Stop>(), of_points);
+  if (springs.size() + stops.size() < 2) springs.clear(), stops.clear();
+  const std::vector<int> along =
+      indices_where(m.all<Stop>(), [&plan](const Stop& stop) { return measured_joint(plan, stop.coordinate) >= 0; });
+  std::vector<int>& all_stops = std::get<kind_of<Stop>>(plan.in_lanes);
+  std::merge(stops.begin(), stops.end(), along.begin(), along.end(), std::back_inserter(all_stops));
+  std::get<kind_of<Spring>>(plan.in_lanes) = std::move(springs);
+  for_each_kind([&]<class Kind>() {
+    if constexpr (HasLanes<Kind>)
+      if (m.all<Kind>().size() > 1)
+        std::get<kind_of<Kind>>(plan.in_lanes) = indices_where(m.all<Kind>(), [](const Kind&) { return true; });
+  });
 }
 
 bool contains(const std::vector<int>& ascending, int index) {
@@ -84,15 +103,12 @@ bool is_read_at_end(const Plan& plan, int kind, int index, const Connectivity& c
 }
 
 void divide_elements(Plan& plan) {
-  if (plan.evaluates_in_lanes()) {
-    plan.springs_in_lanes = where_several(plan.mechanism.springs(), is_point_spring);
-    plan.tyres_in_lanes = where_several(plan.mechanism.tyres(), [](const Tyre&) { return true; });
-  }
+  if (plan.evaluates_in_lanes()) find_elements_in_lanes(plan);
   for_each_connectivity(plan, [&](int kind, int index, const Connectivity& connects) {
     visit_kind(kind, [&]<class Kind>() {
       const auto add_to = [index](auto& lists) { std::get<kind_of<Kind>>(lists).push_back(index); };
       const bool is_along = acts_along_measured_joint(plan, plan.mechanism.all<Kind>()[index]);
-      const bool in_lanes = contains(lanes_of<Kind>(plan), index);
+      const bool in_lanes = contains(plan.lanes_of<Kind>(), index);
       if (is_along && std::is_same_v<Kind, AppliedEffort>) plan.efforts_along_joints.push_back(index);
       if (!is_along) add_to(plan.applied_one_by_one);
       if (!is_along && !in_lanes) add_to(plan.evaluated_one_by_one);
@@ -123,13 +139,16 @@ bool is_evaluated_one_by_one(const Plan& plan, int kind, int index) {
 void find_pose_dependent(Plan& plan, std::set<int> joints) {
   const Mechanism& m = plan.mechanism;
   const auto is_measured = [&plan](int joint) { return joint >= 0 && plan.is_measured[joint]; };
-  std::set<int> bodies;
+  std::set<int> bodies, coordinates, all_coordinates;
   for_each_connectivity(plan, [&](int kind, int index, const Connectivity& connects) {
-    if (is_evaluated_one_by_one(plan, kind, index)) bodies.insert(connects.bodies.begin(), connects.bodies.end());
+    if (connects.coordinate >= 0) all_coordinates.insert(connects.coordinate);
+    if (!is_evaluated_one_by_one(plan, kind, index)) return;
+    bodies.insert(connects.bodies.begin(), connects.bodies.end());
+    if (connects.coordinate >= 0) coordinates.insert(connects.coordinate);
   });
-  if (plan.loads_follow_coordinates)
-    for (const JointCoordinate& coordinate : m.coordinates())
-      if (!is_measured(coordinate.joint)) joints.insert(coordinate.joint);
+  plan.followed_one_by_one.assign(coordinates.begin(), coordinates.end());
+  plan.followed_by_forces.assign(all_coordinates.begin(), all_coordinates.end());
+  for (const int coordinate : coordinates) joints.insert(m.coordinates()[coordinate].joint);
   for (const Input& input : m.inputs()) {
     if (input.kind == Input::Kind::signal || turns_about_ground(m, input)) continue;
     if (input.kind != Input::Kind::joint_effort)
@@ -166,6 +185,27 @@ void find_loaded_and_followed(Plan& plan) {
   }
 }
 
+bool acts_over_step(int kind) {
+  bool acts = false;
+  visit_kind(kind, [&]<class Kind>() { acts = ActsOverStep<Kind>; });
+  return acts;
+}
+
+void find_what_acts_over_step(Plan& plan) {
+  std::set<int> bodies, joints, coordinates;
+  for_each_connectivity(plan, [&](int kind, int, const Connectivity& connects) {
+    if (!acts_over_step(kind)) return;
+    bodies.insert(connects.bodies.begin(), connects.bodies.end());
+    if (connects.coordinate < 0) return;
+    coordinates.insert(connects.coordinate);
+    joints.insert(plan.mechanism.coordinates()[connects.coordinate].joint);
+  });
+  bodies.erase(kGround);
+  plan.bodies_over_step.assign(bodies.begin(), bodies.end());
+  plan.joints_over_step.assign(joints.begin(), joints.end());
+  plan.coordinates_over_step.assign(coordinates.begin(), coordinates.end());
+}
+
 }  // namespace
 
 void divide_evaluations(Plan& plan) {
@@ -176,6 +216,7 @@ void divide_evaluations(Plan& plan) {
   divide_inputs(plan);
   find_pose_dependent(plan, std::move(joints));
   find_loaded_and_followed(plan);
+  find_what_acts_over_step(plan);
 }
 
 }  // namespace rigstep::index3

@@ -1,9 +1,10 @@
 // What iterates evaluate one by one and what in lanes: of constraints, joint coordinates, force elements and inputs;
 // and what a step's end needs. Load time.
 //
-// In lanes: what acts along the own coordinates of revolute and prismatic joints (measured joints), and springs between
-// points and tyres where there are several. Steps of order 4 and forces over a step look at other poses than iterates,
-// so then all is evaluated one by one.
+// In lanes: what acts along the own coordinates of revolute and prismatic joints (measured joints), and springs and
+// stops between points, tyres, bushings and drags where there are several. Steps of order 4 look at other poses than
+// iterates, so then all is evaluated one by one; so are stops and ropes at both ends of a step, for what they keep of
+// its begin and for the accelerations that it ends with.
 #pragma once
 
 #include "core/index3/compile/plan.h"

@@ -29,8 +29,8 @@ ElementsAlongScalars elements_along_scalars(const Plan& plan) {
       }
   });
   for (std::size_t lane = 0; lane < plan.scalar_lanes.size(); ++lane)
-    if (plan.scalar_lanes[lane].spring >= 0)
-      std::get<kind_of<Spring>>(all)[lane].push_back(plan.scalar_lanes[lane].spring);
+    if (const auto [kind, index] = plan.scalar_lanes[lane].between_points; kind == kind_of<Spring>)
+      std::get<kind_of<Spring>>(all)[lane].push_back(index);
   return all;
 }
 
@@ -134,8 +134,12 @@ struct Scalar {
 };
 Scalar scalar_of(const Mechanism& m, const ScalarLane& lane) {
   using Of = ScalarBatch::Of;
-  if (lane.spring >= 0) {
-    const Spring& spring = m.springs()[lane.spring];
+  if (lane.between_points.kind == kind_of<Stop>) {
+    const Stop& stop = m.all<Stop>()[lane.between_points.index];
+    return {Of::distance, stop.first, stop.second};
+  }
+  if (lane.is_between_points()) {
+    const Spring& spring = m.springs()[lane.between_points.index];
     return {spring.kind == Spring::Kind::along_direction ? Of::projection : Of::distance, spring.first, spring.second};
   }
   const Joint& joint = m.joints()[lane.joint];
@@ -143,8 +147,12 @@ Scalar scalar_of(const Mechanism& m, const ScalarLane& lane) {
 }
 
 void write_scalar_constants(const Mechanism& m, const ScalarLane& lane, int width, double* to) {
-  if (lane.spring >= 0) {
-    const Spring& spring = m.springs()[lane.spring];
+  if (lane.between_points.kind == kind_of<Stop>) {
+    const Stop& stop = m.all<Stop>()[lane.between_points.index];
+    return write_vectors({stop.first_point_b, stop.second_point_b}, width, to);
+  }
+  if (lane.is_between_points()) {
+    const Spring& spring = m.springs()[lane.between_points.index];
     return write_vectors({spring.first_point_b, spring.second_point_b, spring.direction_0}, width, to);
   }
   const Joint& joint = m.joints()[lane.joint];
@@ -154,8 +162,10 @@ void write_scalar_constants(const Mechanism& m, const ScalarLane& lane, int widt
 // The lanes, one kind of scalar after the other, each from a batch of its own on.
 std::vector<ScalarLane> order_scalars(const Plan& plan) {
   std::vector<ScalarLane> all, ordered;
-  for (const int j : plan.measured_joints) all.push_back({j, followed_along(plan.mechanism, j), -1});
-  for (const int k : plan.springs_in_lanes) all.push_back({-1, -1, k});
+  for (const int j : plan.measured_joints) all.push_back({j, followed_along(plan.mechanism, j), {-1, -1}});
+  for (const int k : plan.lanes_of<Spring>()) all.push_back({-1, -1, {kind_of<Spring>, k}});
+  for (const int k : plan.lanes_of<Stop>())
+    if (!plan.mechanism.all<Stop>()[k].is_along_freedom()) all.push_back({-1, -1, {kind_of<Stop>, k}});
   using Of = ScalarBatch::Of;
   for (const Of of : {Of::angle, Of::displacement, Of::distance, Of::projection}) {
     for (const ScalarLane& lane : all)
@@ -185,14 +195,21 @@ void place_scalars(Plan& plan) {
   }
 }
 
-void place_tyres(Plan& plan) {
+template <class Kind>
+void place_elements(Plan& plan) {
   const std::size_t lanes = static_cast<std::size_t>(plan.lanes);
-  plan.tyre_lanes = plan.tyres_in_lanes;
-  while (plan.tyre_lanes.size() % lanes != 0) plan.tyre_lanes.push_back(plan.tyre_lanes.front());
-  plan.tyre_batches.assign(plan.tyre_lanes.size() / lanes, {});
-  for (std::size_t k = 0; k < plan.tyre_lanes.size(); ++k)
-    plan.tyre_batches[k / lanes].wheel[k % lanes] =
-        record_of(plan.elimination, plan.mechanism.tyres()[plan.tyre_lanes[k]].body);
+  ElementLanes& placed = plan.element_lanes[kind_of<Kind>];
+  placed.element = plan.lanes_of<Kind>();
+  while (placed.element.size() % lanes != 0) placed.element.push_back(placed.element.front());
+  placed.batches.assign(placed.element.size() / lanes, {});
+  for (std::size_t k = 0; k < placed.element.size(); ++k) {
+    const int element = placed.element[k];
+    const std::vector<int> bodies =
+        connectivity(plan.mechanism.all<Kind>()[element], plan.constants<Kind>()[element]).bodies;
+    ElementBatch& batch = placed.batches[k / lanes];
+    batch.first[k % lanes] = record_of(plan.elimination, bodies.front());
+    batch.second[k % lanes] = record_of(plan.elimination, bodies.back());
+  }
 }
 
 }  // namespace
@@ -200,7 +217,9 @@ void place_tyres(Plan& plan) {
 void place_forces_in_lanes(Plan& plan) {
   place_scalars(plan);
   place_laws(plan);
-  place_tyres(plan);
+  for_each_kind([&]<class Kind>() {
+    if constexpr (HasLanes<Kind>) place_elements<Kind>(plan);
+  });
 }
 
 }  // namespace rigstep::index3

@@ -21,12 +21,27 @@ struct JointInLanes {
   Vec3 first_axis_b;
 };
 
+// With the axes that kernels/joint_angle.h takes for a driven angle: of the first body its x and y, or, where the axis
+// is fixed in the second, those whose product is z.
+JointInLanes joint_of_angle(Joint joint, Freedom freedom) {
+  Mat3 &first = joint.in_first.axes_b, &second = joint.in_second.axes_b;
+  const Vec3 first_x = first.col(0), first_y = first.col(1), second_x = second.col(0), second_y = second.col(1);
+  const bool is_of_second_z =
+      freedom == Freedom::first_angle && traits_of(joint.type).angles == JointTraits::Angles::about_two_axes;
+  if (is_of_second_z) second.col(2) = second_y, second.col(1) = second_x;
+  if (angle_form(freedom, joint.type) != AngleForm::in_second) return {joint, first_x};
+  first.col(1) = first_x;
+  if (freedom == Freedom::second_angle) second.col(2) = second_x, second.col(1) = -second_y;
+  return {joint, first_y};
+}
+
 JointInLanes joint_in_lanes(const Plan& plan, int c, RowFormat format) {
   if (c >= plan.first_element()) return {};
-  if (const int driver = plan.eliminated[c] - plan.first_driver(); driver >= 0) {  // along that axis backwards
+  if (const int driver = plan.eliminated[c] - plan.first_driver(); driver >= 0) {
     const JointCoordinate& driven = plan.mechanism.coordinates()[plan.mechanism.drivers()[driver].coordinate];
     const Joint& joint = plan.mechanism.joints()[driven.joint];
-    return {joint, -joint.in_first.axes_b.col(axis_of(driven.freedom))};
+    if (format.is_angle()) return joint_of_angle(joint, driven.freedom);
+    return {joint, -joint.in_first.axes_b.col(axis_of(driven.freedom))};  // along that axis backwards
   }
   if (plan.eliminated[c] >= plan.first_coupling()) return {};
   const Joint& joint = plan.mechanism.joints()[plan.eliminated[c]];
@@ -97,10 +112,11 @@ void write_constants(Plan& plan) {
     at_all_places(e.constraint_place[c], [&](const RowsPlace& at) {
       const ConstraintBatch& batch = e.constraint_batches[at.batch];
       write_rows(plan, c, at.rows);
-      if (format.in_lanes())
-        write_joint(joint.joint, joint.first_axis_b, batch.width,
-                    plan.constraint_constants.data() + kConstraintConstants * batch.position +
-                        (at.rows.base - batch.row_position));
+      if (!format.in_lanes()) return;
+      double* const to = plan.constraint_constants.data() + kConstraintConstants * batch.position +
+                         (at.rows.base - batch.row_position);
+      write_joint(joint.joint, joint.first_axis_b, batch.width, to);
+      to[(kConstraintConstants - 1) * batch.width] = pitch_of(joint.joint);
     });
   }
 }

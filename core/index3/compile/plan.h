@@ -2,6 +2,8 @@
 // parameters (compile/tuning.h): numbers, never which numbers there are.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <initializer_list>
 #include <limits>
@@ -88,13 +90,20 @@ struct Tangents {
   }
 };
 
-// A lane of the scalars that force elements act along; neither joint nor spring: the batch's first one again, with
-// nothing along it.
+// A lane of the scalars that force elements act along; neither of a joint nor between points: the batch's first one
+// again, with nothing along it.
 struct ScalarLane {
-  int joint = -1;       // whose own coordinate it is
-  int coordinate = -1;  // ... the followed one, which force elements act along; -1: only inputs do
-  int spring = -1;      // between whose points it is
-  bool is_used() const { return joint >= 0 || spring >= 0; }
+  int joint = -1;                        // whose own coordinate it is
+  int coordinate = -1;                   // ... the followed one, which force elements act along; -1: only inputs do
+  ElementOfKind between_points{-1, -1};  // the spring or stop between whose points it is
+  bool is_used() const { return joint >= 0 || is_between_points(); }
+  bool is_between_points() const { return between_points.index >= 0; }
+};
+
+// Force elements that lanes evaluate otherwise than along a scalar, of one kind.
+struct ElementLanes {
+  std::vector<ElementBatch> batches;
+  std::vector<int> element;  // (lanes of these) among those of the kind
 };
 
 // indices into the elements of a kind
@@ -156,21 +165,23 @@ struct Plan {
   // what is evaluated only when a step is made, for its joint coordinates; none of the pose-dependent and measured ones
   std::vector<int> followed_bodies;
   std::vector<int> followed_joints;
-  bool loads_follow_coordinates = false;  // some load or constraint is a function of joint coordinates
+  std::vector<int> followed_one_by_one;  // coordinates along which force elements act that are evaluated one by one
+  std::vector<int> followed_by_forces;   // ... along which any do
   // revolute and prismatic joints along which force elements or inputs act: their coordinates are measured in lanes; in
-  // steps of order 2 without forces over a step, else none
+  // steps of order 2, else none
   std::vector<int> measured_joints;
   std::vector<bool> is_measured;  // (joints)
   std::vector<int> inputs_one_by_one;
   std::vector<int> inputs_along_joints;   // measured ones
   std::vector<int> efforts_along_joints;  // elements of kind AppliedEffort, likewise
   std::vector<int> general_constraints;   // evaluated one by one; their joints are pose-dependent
-  // Iterates sum what acts along measured joints in lanes; of the other elements they evaluate some springs and tyres
+  // Iterates sum what acts along measured joints in lanes; of the other elements they evaluate those of `in_lanes`
   // there, and apply all one by one.
-  ElementKinds::VectorsOf<IndexAmong> applied_one_by_one, evaluated_one_by_one;
+  ElementKinds::VectorsOf<IndexAmong> in_lanes, applied_one_by_one, evaluated_one_by_one;
   // At the end of a step: those that outputs or the energy read; of these, what is not evaluated in lanes then.
   ElementKinds::VectorsOf<IndexAmong> read_at_end, evaluated_at_end;
-  std::vector<int> springs_in_lanes, tyres_in_lanes;
+  // What elements that act over a step load and look at: at both ends of a step they are evaluated one by one.
+  std::vector<int> bodies_over_step, joints_over_step, coordinates_over_step;
 
   bool has_force_elements = false;  // any at all
   bool acts_over_step = false;      // some force element does: Newton's equations have other loads than the instant
@@ -183,8 +194,7 @@ struct Plan {
   std::vector<LawBatch> laws;                   // of these batches
   std::vector<ElementOfKind> elements_in_laws;  // (lanes of these)
   AlignedDoubles scalar_constants, law_tables;
-  std::vector<TyreBatch> tyre_batches;
-  std::vector<int> tyre_lanes;  // of these: tyres_in_lanes, and what fills the last batch
+  std::array<ElementLanes, ElementKinds::kCount> element_lanes;  // (kinds)
 
   template <class Kind>
   const std::vector<ConstantsOf<Kind>>& constants() const {
@@ -202,11 +212,17 @@ struct Plan {
         constraint < first_coupling() && row >= first_row[constraint + 1] - first_row[constraint];
     return is_coordinate ? coordinate_rows[constraint].driver : -1;
   }
-  // Steps of order 4 and forces over a step look at other poses than iterates.
-  bool evaluates_in_lanes() const { return settings.order_of_accuracy == 2 && !acts_over_step; }
+  // Steps of order 4 look at other poses than iterates.
+  bool evaluates_in_lanes() const { return settings.order_of_accuracy == 2; }
+  template <class Kind>
+  const std::vector<int>& lanes_of() const {
+    return std::get<kind_of<Kind>>(in_lanes);
+  }
   // else all loads are those of the step
   bool depends_on_pose() const {
-    return !pose_dependent_bodies.empty() || !scalar_batches.empty() || !tyre_batches.empty();
+    return !pose_dependent_bodies.empty() || !scalar_batches.empty() ||
+           std::any_of(element_lanes.begin(), element_lanes.end(),
+                       [](const ElementLanes& of_kind) { return !of_kind.batches.empty(); });
   }
   int rows() const { return first_row.back(); }
   int first_coupling() const { return static_cast<int>(mechanism.joints().size()); }  // as a constraint

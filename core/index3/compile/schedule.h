@@ -92,16 +92,21 @@ constexpr int normals_of_handle(int cosines) { return arm_of_handle(cosines) + 3
 struct RowFormat {
   int rows = 0;
   int cosines = 0;  // after the three rows of a common point: rows of moments alone; kAnyRows: rows of any kind
-  // Of any kind: rows along axes of the first body, before cosines; or a distance of two points; else kOneByOne.
+  // Of any kind: rows along axes of the first body, before cosines; or a distance of two points; or a driven angle, by
+  // its form (AngleForm in physics/constraints.h); else kOneByOne.
   int lines = kOneByOne;
   // Whether the last row is that of the joint's own coordinate, the angle of a revolute joint (counted as a cosine) or
   // the displacement of a prismatic one. Driven: it is where a driver holds it. Elastic: what force elements along it
-  // add to the tangent, a row without multiplier as in physics/elements/bushing.h.
-  enum class Coordinate : unsigned char { none, driven, elastic } coordinate = Coordinate::none;
+  // add to the tangent, a row without multiplier as in physics/elements/bushing.h. Threaded: the displacement of a
+  // screw, less what its angle makes of it.
+  enum class Coordinate : unsigned char { none, driven, elastic, threaded } coordinate = Coordinate::none;
   static constexpr int kAnyRows = -1, kOneByOne = -1, kDistance = 3;
+  static constexpr int kAngleInFirst = 4, kAngleInSecond = 5, kMiddleAngle = 6;
   constexpr bool general() const { return cosines == kAnyRows; }
   constexpr bool in_lanes() const { return !general() || lines != kOneByOne; }  // evaluated there
+  constexpr bool is_angle() const { return general() && lines >= kAngleInFirst; }
   constexpr bool ends_with_coordinate() const { return coordinate != Coordinate::none; }
+  constexpr bool is_threaded(int row) const { return coordinate == Coordinate::threaded && row == rows - 1; }
   constexpr bool is_elastic(int row) const { return coordinate == Coordinate::elastic && row == rows - 1; }
   // numbers of a handle that load and geometric stiffness need, and all
   int load_size() const { return general() ? kRowsOfHandle : normals_of_handle(cosines); }
@@ -246,8 +251,8 @@ struct ConstraintBatch {
 };
 
 // Scalars that force elements act along, as many as lanes hold, wherever their bodies' records lie: the own coordinates
-// of revolute or prismatic joints, the distances of two points of springs, or these along a fixed direction. A scalar
-// too few: the first one again, with nothing along it.
+// of revolute or prismatic joints, the distances of two points of springs or stops, or these along a fixed direction. A
+// scalar too few: the first one again, with nothing along it.
 struct ScalarBatch {
   enum class Of : unsigned char { angle, displacement, distance, projection } of = Of::angle;
   Place first[kMostLanes], second[kMostLanes];  // bodies
@@ -264,13 +269,13 @@ struct LawBatch {
 };
 inline constexpr int kTablePiece = 3;
 
-// Of each scalar: what never changes, of a joint as of a constraint, of a spring both points and the direction; what a
+// Of each scalar: what never changes, of a joint as of a constraint, else both points and the direction; what a
 // step holds, an offset, where angles are unwrapped from, and the effort along it of inputs and of what is given over
 // time; and what is found: value, rate, the force on the second body of a unit effort, its torque on the first body
 // with the opposite sign and on the second one, effort, stiffness and damping of all that acts along it, and, of
 // distances, the arms of both points.
 inline constexpr int kScalarConstants = 18, kHeldNumbers = 3, kScalarNumbers = 20;
-inline constexpr int kEffortAlong = 11, kArmsOfSpring = 14;  // where these begin
+inline constexpr int kEffortAlong = 11, kArmsOfPoints = 14;  // where these begin
 
 // All of them, one behind the other.
 struct ScalarTables {
@@ -285,19 +290,17 @@ struct ScalarTables {
   bool at_end;                // with the velocities that the step has reached, not those of the iterate
 };
 
-// Tyres, as many as lanes hold; one too few: the first of all again.
-struct TyreBatch {
-  Place wheel[kMostLanes];
+// Force elements of a kind that acts along more than a scalar, as many as lanes hold; one too few: the first of all
+// again. What they are made of and what is found of each: physics/laws.h.
+struct ElementBatch {
+  Place first[kMostLanes], second[kMostLanes];  // bodies, the same where there is one
 };
-// What is found of each: deflection, normal force; kappa, tan(alpha), the slip forces and their damping; 1 where it
-// touches, else 0; then the wrenches of a unit force in each direction, normal, forward, sideways.
-inline constexpr int kTyreFound = 27, kWrenchesOfTyre = 9;
-struct TyreTables {
-  const TyreBatch* batch;
+struct ElementTables {
+  const ElementBatch* batch;
   int batches;
-  const double* numbers;  // kTyreNumbers of each
-  double* found;          // kTyreFound of each
-  bool at_end;            // as of scalars
+  const double* numbers;
+  double* found;
+  bool at_end;  // as of scalars
 };
 
 // Constraints, leaves, attachments or fronts of one shape, one behind the other: the order of a way from the leaves to
@@ -351,9 +354,10 @@ constexpr StepSize midpoint_step_size(double dt) {
 }
 
 // Sizes of the arrays per constraint.
-inline constexpr int kConstraintConstants = 18;  // points in both bodies, u0 u1 in the first, h0 h1 in the second;
-                                                 // of a distance [m], which has no axes, that in the place of u0
-inline constexpr int kConstraintFields = 18;     // the same, world frame
+inline constexpr int kConstraintConstants = 19;  // points in both bodies, u0 u1 in the first, h0 h1 in the second;
+                                                 // of a distance [m], which has no axes, that in the place of u0; of
+                                                 // a screw its pitch [m/rad] behind
+inline constexpr int kConstraintFields = 18;     // the same but the last, world frame
 
 // Everything the kernels read and write.
 struct alignas(64) StepArrays {

@@ -77,17 +77,10 @@ bool has_force_elements(const Mechanism& m) {
   return any;
 }
 
-bool acts_over_step(const Mechanism& m) {
-  bool any = false;
-  for_each_kind([&]<class Kind>() { any = any || (ActsOverStep<Kind> && !m.all<Kind>().empty()); });
-  return any;
-}
-
 }  // namespace
 
 Tangents tangents_of(const Mechanism& m, const Settings& settings, bool has_loops) {
   const auto each = [&](const char* why) { return Tangents{settings.iterations, -1.0, false, -1.0, why}; };
-  if (acts_over_step(m)) return each("forces act over a step");
   if (std::any_of(m.bodies().begin(), m.bodies().end(), is_slender)) return each("a body is slender");
   const double dt = 1e-9 * static_cast<double>(settings.dt_ns);
   if (std::any_of(m.bodies().begin(), m.bodies().end(),

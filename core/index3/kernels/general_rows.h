@@ -1,12 +1,14 @@
-// Rows of joints that slide, of axes alone, of a distance, and of drivers along an axis, several such constraints side
-// by side: the same as physics/constraints.h has for one joint. Called in the loop.
+// Rows of joints that slide, of screws, of axes alone, of a distance, and of drivers of their own, several such
+// constraints side by side: the same as physics/constraints.h has for one joint. Called in the loop.
 //
 //   line      n . gap            n an axis fixed in the first body, gap = P_A - P_B
 //   cosine    u_A . h_B          axes fixed in the first and in the second body
 //   distance  (gap' gap - L^2) / (2 L)
+//   screw     displacement - pitch * angle
+//   angle     angle - prescribed angle
 #pragma once
 
-#include "core/index3/kernels/constraints.h"
+#include "core/index3/kernels/joint_angle.h"
 #include "core/index3/kernels/operands.h"
 
 namespace rigstep::index3::RIGSTEP_ISA {
@@ -16,6 +18,7 @@ template <class T>
 struct GeneralSides {
   V3<T> s_first, s_second, gap, u[2], h[2];
   T length;  // of a distance
+  T pitch;   // of a screw
 };
 
 // One row. Its Jacobian is (force, torque_first) on the first body and -(force, torque_second) on the second; a and b
@@ -35,12 +38,81 @@ RIGSTEP_INLINE GeneralSides<T> general_sides(const StepArrays& a, const Constrai
   GeneralSides<T> at;
   at.s_first = A_first * load3<T>(p), at.s_second = A_second * load3<T>(p + 3 * W);
   at.gap = (three(body(a.next, 0), kR) - three(body(a.next, 1), kR)) + (at.s_first - at.s_second);
-  at.length = load<T>(p + 6 * W);
+  at.length = load<T>(p + 6 * W), at.pitch = load<T>(p + 18 * W);
   each<2>([&](int k) RIGSTEP_INLINED {
     at.u[k] = A_first * load3<T>(p + (6 + 3 * k) * W), at.h[k] = A_second * load3<T>(p + (12 + 3 * k) * W);
   });
   return at;
 }
+
+// ---- angles that drivers hold
+
+// What an angle is measured from, and what it is the angle of (joint_angle.h).
+template <class T>
+struct AngleSides {
+  V3<T> u[2], h[2];
+};
+template <class T>
+RIGSTEP_INLINE AngleSides<T> angle_sides(const RowFormat& format, const GeneralSides<T>& at) {
+  if (format.lines == RowFormat::kAngleInSecond) return {{at.h[0], at.h[1]}, {at.u[0], at.u[1]}};
+  return {{at.u[0], at.u[1]}, {at.h[0], at.h[1]}};
+}
+
+// The angle [rad], and what a unit multiplier of its row does: the torque on the first body.
+template <class T>
+struct DrivenAngle {
+  T value;
+  V3<T> torque;
+};
+template <class T>
+RIGSTEP_LOOP DrivenAngle<T> driven_angle(const RowFormat& format, const GeneralSides<T>& general) {
+  const AngleSides<T> at = angle_sides(format, general);
+  if (format.lines == RowFormat::kMiddleAngle) {
+    const MiddleAngle<T> angle = middle_angle(at);
+    return {value_of_angle(at, angle), -angle.direction};
+  }
+  const JointAngle<T> angle = joint_angle(at);
+  return {value_of_angle(at, angle), format.lines == RowFormat::kAngleInSecond ? angle.direction : -angle.direction};
+}
+
+// twice its geometric stiffness, the same for both bodies
+template <class T>
+RIGSTEP_LOOP S3<T> stiffness_of_angle_row(const RowFormat& format, const GeneralSides<T>& general, T lambda) {
+  const AngleSides<T> at = angle_sides(format, general);
+  return format.lines == RowFormat::kMiddleAngle ? stiffness_of_middle_angle(at, lambda)
+                                                 : stiffness_of_angle(at, lambda);
+}
+
+template <class T>
+RIGSTEP_LOOP T quadratic_of_angle_row(const RowFormat& format, const GeneralSides<T>& general, V3<T> w1, V3<T> w2) {
+  const AngleSides<T> at = angle_sides(format, general);
+  if (format.lines == RowFormat::kMiddleAngle) return quadratic_of_middle_angle(at, w1, w2);
+  return format.lines == RowFormat::kAngleInSecond ? quadratic_of_angle(at, w2, w1) : quadratic_of_angle(at, w1, w2);
+}
+
+// ---- the thread of a screw
+
+// What the angle, known to full turns from the displacement, takes from the row of that, and adds to its torques.
+template <class T>
+struct Turn {
+  T displacement;
+  V3<T> torque;
+};
+template <class T>
+RIGSTEP_LOOP Turn<T> turn_of_screw(const GeneralSides<T>& at, T displacement) {
+  const JointAngle<T> angle = joint_angle(at);
+  return {at.pitch * unwrapped(value_of_angle(at, angle), displacement / at.pitch), at.pitch * angle.direction};
+}
+template <class T>
+RIGSTEP_LOOP S3<T> stiffness_of_turn(const GeneralSides<T>& at, T lambda) {
+  return stiffness_of_angle(at, -(at.pitch * lambda));
+}
+template <class T>
+RIGSTEP_LOOP T quadratic_of_turn(const GeneralSides<T>& at, V3<T> w1, V3<T> w2) {
+  return -(at.pitch * quadratic_of_angle(at, w1, w2));
+}
+
+// ---- any row
 
 // The row of the joint's displacement, along its axis backwards.
 constexpr bool is_displacement(const RowFormat& f, int k) { return f.ends_with_coordinate() && k == f.rows - 1; }
@@ -58,7 +130,11 @@ RIGSTEP_INLINE V3<T> line_axis(const RowFormat& format, const GeneralSides<T>& a
 template <class T>
 RIGSTEP_INLINE GeneralRow<T> general_row(const RowFormat& format, const GeneralSides<T>& at, T closed_at, int k) {
   GeneralRow<T> row;
-  if (format.lines == RowFormat::kDistance) {
+  if (format.is_angle()) {
+    const DrivenAngle<T> angle = driven_angle(format, at);
+    row.force = V3<T>{T(0.0), T(0.0), T(0.0)}, row.torque_first = row.torque_second = angle.torque;
+    row.Phi = unwrapped(angle.value - closed_at, T(0.0));
+  } else if (format.lines == RowFormat::kDistance) {
     row.force = (T(1.0) / at.length) * at.gap;
     row.Phi = T(0.5) * (dot(at.gap, row.force) - at.length);
     row.torque_first = cross(at.s_first, row.force), row.torque_second = cross(at.s_second, row.force);
@@ -67,6 +143,11 @@ RIGSTEP_INLINE GeneralRow<T> general_row(const RowFormat& format, const GeneralS
     row.Phi = dot(row.force, at.gap) - closed_at;
     // the reaction acts at the second body's point, also on the first body
     row.torque_first = cross(at.s_first - at.gap, row.force), row.torque_second = cross(at.s_second, row.force);
+    if (format.is_threaded(k)) {
+      const Turn<T> turn = turn_of_screw(at, row.Phi);
+      row.Phi = row.Phi - turn.displacement;
+      row.torque_first = row.torque_first + turn.torque, row.torque_second = row.torque_second + turn.torque;
+    }
   } else {
     const bool is_third = k - format.lines == 2;
     row.a = is_third || k == format.lines ? at.u[0] : at.u[1], row.b = is_third ? at.h[1] : at.h[0];
@@ -88,13 +169,20 @@ template <class T>
 RIGSTEP_INLINE void add_stiffness(const RowFormat& format, const GeneralSides<T>& at, const GeneralRow<T>& row, int k,
                                   T lambda, S3<T>& K_first, S3<T>& K_second) {
   const V3<T> f = lambda * row.force;
-  if (format.lines == RowFormat::kDistance) {
+  if (format.is_angle()) {
+    const S3<T> K = stiffness_of_angle_row(format, at, lambda);
+    K_first = K_first + K, K_second = K_second + K;
+  } else if (format.lines == RowFormat::kDistance) {
     const T per_length = lambda / at.length;  // the direction of the force turns too, as far as the point moves
     K_first = K_first + outer(at.s_first, f - per_length * at.s_first);
     K_second = K_second + outer(at.s_second, -(f + per_length * at.s_second));
   } else if (is_along_axis(format, k)) {
     K_first = K_first + outer(at.gap - at.s_first, f);  // here the force turns with the body and the arm does not
     K_second = K_second + outer(-at.s_second, f);
+    if (format.is_threaded(k)) {
+      const S3<T> K = stiffness_of_turn(at, lambda);
+      K_first = K_first + K, K_second = K_second + K;
+    }
   } else {
     const S3<T> K = outer(lambda * row.a, row.b);
     K_first = K_first + K, K_second = K_second + K;
@@ -118,11 +206,14 @@ RIGSTEP_INLINE GeneralRates<T> general_rates(const GeneralSides<T>& at, const Bo
 template <class T>
 RIGSTEP_INLINE T general_quadratic(const RowFormat& format, const GeneralSides<T>& at, const GeneralRow<T>& row,
                                    const GeneralRates<T>& r, int k) {
+  if (format.is_angle()) return quadratic_of_angle_row(format, at, r.w1, r.w2);
   if (format.lines == RowFormat::kDistance)
     return (dot(r.gap_rate, r.gap_rate) + dot(at.gap, r.gap_quadratic)) / at.length;
   if (is_along_axis(format, k)) {
     const V3<T> n_rate = cross(r.w1, row.force);
-    return dot(cross(r.w1, n_rate), at.gap) + fma(T(2.0), dot(n_rate, r.gap_rate), dot(row.force, r.gap_quadratic));
+    const T along =
+        dot(cross(r.w1, n_rate), at.gap) + fma(T(2.0), dot(n_rate, r.gap_rate), dot(row.force, r.gap_quadratic));
+    return format.is_threaded(k) ? along + quadratic_of_turn(at, r.w1, r.w2) : along;
   }
   const V3<T> a_rate = cross(r.w1, row.a), b_rate = cross(r.w2, row.b);
   return dot(cross(r.w1, a_rate), row.b) + fma(T(2.0), dot(a_rate, b_rate), dot(row.a, cross(r.w2, b_rate)));

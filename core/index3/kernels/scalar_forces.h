@@ -140,7 +140,7 @@ RIGSTEP_LOOP void evaluate_batches(const StepArrays& a, const ScalarTables& all)
     store(to, x.value), store(to + W, x.rate);
     store3(to + 2 * W, x.force), store3(to + 5 * W, x.torque_first), store3(to + 8 * W, x.torque_second);
     store3(to + kEffortAlong * W, V3<T>{sum.effort, sum.stiffness, sum.damping});
-    store3(to + kArmsOfSpring * W, x.arm_first), store3(to + (kArmsOfSpring + 3) * W, x.arm_second);
+    store3(to + kArmsOfPoints * W, x.arm_first), store3(to + (kArmsOfPoints + 3) * W, x.arm_second);
     constants += kScalarConstants * W, held += kHeldNumbers * W, to += kScalarNumbers * W;
   }
 }

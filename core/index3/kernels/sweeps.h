@@ -206,9 +206,11 @@ struct Kernels {
   int lanes;  // of its widest batches
   void (*predict)(const StepArrays&);
   void (*update_rotations)(const StepArrays&);
-  // scalar_forces.h, tyres.h
+  // scalar_forces.h, tyres.h, bushings.h
   void (*evaluate_scalars)(const StepArrays&, const ScalarTables&);
-  void (*evaluate_tyres)(const StepArrays&, const TyreTables&);
+  void (*evaluate_tyres)(const StepArrays&, const ElementTables&);
+  void (*evaluate_bushings)(const StepArrays&, const ElementTables&);
+  void (*evaluate_drags)(const StepArrays&, const ElementTables&);
   // constrain (constraint_rows.cpp), fill_leaves, free_motion, then per front eliminate (front_elimination.cpp) and
   // solve_front_up (front_solution.cpp). Says whether all pivots are positive.
   bool (*assemble)(const StepArrays&, const AssemblySweep&);

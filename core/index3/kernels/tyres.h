@@ -25,13 +25,13 @@ RIGSTEP_INLINE T power(const Wrench<T>& wrench, const BodyAtIterate<T>& body) {
 }
 
 template <class T>
-RIGSTEP_LOOP void evaluate_tyres(const StepArrays& a, const TyreTables& all) {
+RIGSTEP_LOOP void evaluate_tyres(const StepArrays& a, const ElementTables& all) {
   constexpr int W = kWidth<T>;
   const double* p = all.numbers;
   double* to = all.found;
-  for (const TyreBatch *tyre = all.batch, *end = tyre + all.batches; tyre < end; ++tyre) {
+  for (const ElementBatch *tyre = all.batch, *end = tyre + all.batches; tyre < end; ++tyre) {
     const auto number = [&](int k) RIGSTEP_INLINED { return load<T>(p + k * W); };
-    const BodyAtIterate<T> wheel = body_at_iterate<T>(a, tyre->wheel, all.at_end);
+    const BodyAtIterate<T> wheel = body_at_iterate<T>(a, tyre->first, all.at_end);
     const V3<T> n = load3<T>(p + kRoadNormalOfTyre * W);
     const V3<T> axis = wheel.A * load3<T>(p), s_centre = wheel.A * load3<T>(p + kCentreOfTyre * W);
     const T zero(0.0), radius = number(kRadiusOfTyre), across = square_root(dot(cross(axis, n), cross(axis, n)));
@@ -71,7 +71,7 @@ RIGSTEP_LOOP void evaluate_tyres(const StepArrays& a, const TyreTables& all) {
   }
 }
 
-void evaluate_tyres(const StepArrays& a, const TyreTables& all) { evaluate_tyres<Lanes<kWidest>>(a, all); }
+void evaluate_tyres(const StepArrays& a, const ElementTables& all) { evaluate_tyres<Lanes<kWidest>>(a, all); }
 
 }  // namespace
 

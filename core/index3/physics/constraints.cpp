@@ -16,7 +16,7 @@ Vec6 stacked(const Vec3& force, const Vec3& torque) {
   return x;
 }
 
-bool is_cardan(const JointPlacement& at) { return traits_of(at.type).angles == JointTraits::Angles::cardan; }
+bool is_cardan(JointType type) { return traits_of(type).angles == JointTraits::Angles::cardan; }
 
 // An angle is either that of a direction h, fixed in one body, about an axis z fixed in the other, or the middle one of
 // three Cardan angles, between x of the second body and z of the first.
@@ -28,13 +28,12 @@ struct Turning {
 Turning turning(Freedom freedom, const JointPlacement& at) {
   const auto first = [&at](unsigned char k) { return at.axes_first.col(k); };
   const auto second = [&at](unsigned char k) { return at.axes_second.col(k); };
-  if (freedom == Freedom::third_angle) return {second(X), first(Z), false};
-  if (freedom == Freedom::second_angle && !is_cardan(at)) return {second(Z), first(Z), false};
-  if (freedom == Freedom::first_angle && !is_cardan(at)) return {first(Z), second(Z), true};
-  return {first(Z), second(X), true};
+  if (angle_form(freedom, at.type) == AngleForm::in_second)
+    return {second(freedom == Freedom::third_angle ? X : Z), first(Z), false};
+  return {first(Z), second(freedom == Freedom::first_angle && !is_cardan(at.type) ? Z : X), true};
 }
 
-bool is_middle(Freedom freedom, const JointPlacement& at) { return freedom == Freedom::second_angle && is_cardan(at); }
+bool is_middle(Freedom freedom, const JointPlacement& at) { return angle_form(freedom, at.type) == AngleForm::middle; }
 
 // gradient of an angle with respect to the second body's rotation, the opposite of that of the first's
 Vec3 direction_of(Freedom freedom, const JointPlacement& at) {
@@ -55,7 +54,7 @@ double angle_of(Freedom freedom, const JointPlacement& at) {
     case Freedom::second_angle:  // seen from the second body, the first body's axis turns backwards
       return -arctangent(cosine(Z, Y), cosine(Z, X));
     case Freedom::first_angle:  // of the second body's axis in the first body's x-y plane
-      if (!is_cardan(at)) return arctangent(cosine(Y, Z), cosine(X, Z));
+      if (!is_cardan(at.type)) return arctangent(cosine(Y, Z), cosine(X, Z));
       break;
     case Freedom::angle:
       break;
@@ -104,11 +103,19 @@ Vec3 centripetal(const Vec3& w, const Vec3& s) { return w.cross(w.cross(s)); }
 
 }  // namespace
 
+AngleForm angle_form(Freedom freedom, JointType type) noexcept {
+  if (freedom == Freedom::third_angle) return AngleForm::in_second;
+  if (freedom != Freedom::second_angle) return AngleForm::in_first;
+  return is_cardan(type) ? AngleForm::middle : AngleForm::in_second;
+}
+
 // A freedom's direction: the coordinate's rate is that of the second body's point against the first's along this axis
 // (lengths), or direction . (w_second - w_first) (angles).
 unsigned char axis_of(Freedom freedom) noexcept {
   return freedom == Freedom::displacement_x ? axis::X : freedom == Freedom::displacement_y ? axis::Y : axis::Z;
 }
+
+double pitch_of(const Joint& joint) noexcept { return joint.lead / (2.0 * kPi); }
 
 JointPlacement place_joint(const Joint& joint, const Placement& first, const Placement& second) noexcept {
   JointPlacement at;
@@ -117,7 +124,7 @@ JointPlacement place_joint(const Joint& joint, const Placement& first, const Pla
   at.axes_first = first.A * joint.in_first.axes_b;
   at.axes_second = second.A * joint.in_second.axes_b;
   at.gap = (first.r - second.r) + (at.s_first - at.s_second);
-  at.pitch = joint.lead / (2.0 * kPi);
+  at.pitch = pitch_of(joint);
   at.length = joint.length;
   at.type = joint.type;
   return at;

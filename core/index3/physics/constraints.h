@@ -32,8 +32,16 @@ struct JointPlacement {
 };
 JointPlacement place_joint(const Joint& joint, const Placement& first, const Placement& second) noexcept;
 
+// Of a screw [m/rad].
+double pitch_of(const Joint& joint) noexcept;
+
 // Column of the first body's joint frame along which a displacement is measured.
 unsigned char axis_of(Freedom freedom) noexcept;
+
+// How an angle of a joint is measured: that of a direction of the second body about an axis of the first, from x of the
+// first on; that of z of the first body about an axis of the second; or the middle one of three Cardan angles.
+enum class AngleForm { in_first, in_second, middle };
+AngleForm angle_form(Freedom freedom, JointType type) noexcept;
 
 // One row: value, Jacobians of the two bodies.
 struct RowValue {

@@ -1,5 +1,5 @@
-// What force elements along one scalar, and tyres, do: one formula for a single element (T is double) and for several
-// side by side (T is Lanes of kernels/lanes.h, whose functions are found by the type). Called in the loop.
+// What force elements do, and what their kernels take and find: one formula for a single element (T is double) and for
+// several side by side (T is Lanes of kernels/lanes.h, whose functions are found by the type). Called in the loop.
 #pragma once
 
 #include <cmath>
@@ -96,6 +96,9 @@ inline constexpr double kDampingRamp = 0.01;  // of the radius, over which the d
 // the longitudinal and of the lateral curve, low speed, road point and normal, height of the road and its rate.
 inline constexpr int kCentreOfTyre = 3, kRadiusOfTyre = 6, kCurvesOfTyre = 9, kLowSpeedOfTyre = 17;
 inline constexpr int kRoadPointOfTyre = 18, kRoadNormalOfTyre = 21, kRoadHeightOfTyre = 24, kTyreNumbers = 26;
+// What that finds: deflection, normal force; kappa, tan(alpha), the slip forces and their damping; 1 where it touches,
+// else 0; then the wrenches of a unit force in each direction, normal, forward, sideways.
+inline constexpr int kWrenchesOfTyre = 9, kTyreFound = 27;
 
 template <class T>
 struct RadialNumbers {
@@ -145,5 +148,21 @@ RIGSTEP_LAW SlipForceOf<T> slip_law(const SlipCurveNumbers<T>& longitudinal, con
           larger(factor_x * longitudinal.B / speed, T(0.0)),
           larger(factor_y * lateral.B / speed, T(0.0))};
 }
+
+// ---- bushings; physics/elements/bushing.h has the equations
+
+// The numbers of a bushing for its kernel: point, x and y of both frames, each in its body. What that finds: deflection
+// and rate; the axes of the first frame, by which all directions below are counted; the arms of the second point about
+// both mass centres, seen from the first body and from the second; and how a rotation of either body changes each
+// component of the turn.
+inline constexpr int kSecondFrameOfBushing = 9, kBushingNumbers = 18;
+inline constexpr int kRateOfBushing = 6, kAxesOfBushing = 12, kArmsOfBushing = 21, kTurningOfBushing = 27;
+inline constexpr int kBushingFound = 36;
+
+// ---- drags; physics/elements/drag.h has the equations
+
+// The numbers of a drag for its kernel: point in its body and wind. What that finds: arm of the point, and its velocity
+// against the wind.
+inline constexpr int kWindOfDrag = 3, kDragNumbers = 6, kVelocityOfDrag = 3, kDragFound = 6;
 
 }  // namespace rigstep::index3

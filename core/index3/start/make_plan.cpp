@@ -176,6 +176,9 @@ int lines_of(std::span<const Row> rows) {
 
 RowFormat format_of(JointType type, const CoordinateRow& coordinate) {
   const std::span<const Row> rows = rows_of(type);
+  if (!rows.empty() && rows.back().form == Row::Form::screw)
+    return {static_cast<int>(rows.size()), RowFormat::kAnyRows, lines_of(rows.first(rows.size() - 1)),
+            RowFormat::Coordinate::threaded};
   const int count = static_cast<int>(rows.size()), more = coordinate.exists() ? 1 : 0;
   using Coordinate = RowFormat::Coordinate;
   const Coordinate last = more == 0                ? Coordinate::none
@@ -185,13 +188,23 @@ RowFormat format_of(JointType type, const CoordinateRow& coordinate) {
   return {count + more, RowFormat::kAnyRows, lines_of(rows), last};
 }
 
+// The angle of a screw counts full turns.
+bool follows_displacement(const Mechanism& m, const JointCoordinate& coordinate) {
+  return coordinate.freedom == Freedom::angle &&
+         traits_of(m.joints()[coordinate.joint].type).angle_follows_displacement;
+}
+
 // Of a joint, coupling or driver.
 RowFormat format_of(const Plan& plan, int c) {
   const Mechanism& m = plan.mechanism;
   if (c < plan.first_coupling()) return format_of(m.joints()[c].type, plan.coordinate_rows[c]);
   const int driver = c - plan.first_driver();
-  const bool is_along = driver >= 0 && is_length(m.coordinates()[m.drivers()[driver].coordinate].freedom);
-  return {1, RowFormat::kAnyRows, is_along ? 1 : RowFormat::kOneByOne};
+  if (driver < 0) return {1, RowFormat::kAnyRows, RowFormat::kOneByOne};
+  const JointCoordinate& driven = m.coordinates()[m.drivers()[driver].coordinate];
+  if (is_length(driven.freedom)) return {1, RowFormat::kAnyRows, 1};
+  if (follows_displacement(m, driven)) return {1, RowFormat::kAnyRows, RowFormat::kOneByOne};
+  const AngleForm form = angle_form(driven.freedom, m.joints()[driven.joint].type);
+  return {1, RowFormat::kAnyRows, RowFormat::kAngleInFirst + static_cast<int>(form)};
 }
 
 // What has rows, as the elimination sees it.

@@ -56,9 +56,14 @@ Surroundings surroundings_at(const Mechanism& mechanism, const Workspace& w, con
   return {mechanism, w.placement.data(), w.joint.data(), w.coordinate.data(), inputs, time};
 }
 
+void follow(const Plan& plan, const std::vector<int>& coordinates, const std::vector<double>& last, Workspace& w) {
+  const Surroundings at = surroundings(plan, w);
+  for (const int k : coordinates) w.coordinate[k] = follow_coordinate(k, last[k], at);
+}
+
 // Evaluates only the elements that act over a step, with coordinates unwrapped from w.reference.
 void evaluate_over_step(const Plan& plan, Workspace& w) {
-  if (plan.loads_follow_coordinates) follow_coordinates(plan, w.reference, w);
+  follow(plan, plan.coordinates_over_step, w.reference, w);
   const Surroundings at = surroundings(plan, w);
   for_each_over_step(plan, w, [&](const auto& element, const auto& constants, auto& evaluated, const auto&) {
     evaluated = evaluate(element, constants, at);
@@ -138,19 +143,14 @@ void take_inputs(const Plan& plan, const Inputs& inputs, Workspace& w) noexcept 
 
 void evaluate_elements(const Plan& plan, const Inputs& inputs, double t, const std::vector<double>& last_coordinate,
                        Workspace& w) noexcept {
-  if (plan.loads_follow_coordinates) follow_coordinates(plan, last_coordinate, w);
+  follow(plan, plan.followed_by_forces, last_coordinate, w);
   evaluate_elements(plan, Which::all, inputs, t, w);
   sum_along_joints(plan, Which::all, w);
 }
 
 void evaluate_one_by_one(const Plan& plan, const Inputs& inputs, double t, const std::vector<double>& last_coordinate,
                          Workspace& w) noexcept {
-  if (plan.loads_follow_coordinates) {
-    const Surroundings at = surroundings(plan, w);
-    for (std::size_t k = 0; k < plan.mechanism.coordinates().size(); ++k)
-      if (!plan.is_measured[plan.mechanism.coordinates()[k].joint])
-        w.coordinate[k] = follow_coordinate(static_cast<int>(k), last_coordinate[k], at);
-  }
+  follow(plan, plan.followed_one_by_one, last_coordinate, w);
   evaluate_elements(plan, Which::evaluated_one_by_one, inputs, t, w);
   sum_along_joints(plan, Which::evaluated_one_by_one, w);
 }
@@ -204,7 +204,7 @@ void follow_iterate(const Plan& plan, Workspace& w) noexcept {
 }
 
 void replace_loads_over_step(const Plan& plan, Workspace& w) noexcept {
-  for (const int i : plan.loaded_bodies) w.Q[i].setZero(), w.Q_over_step[i].setZero();
+  for (const int i : plan.bodies_over_step) w.Q[i].setZero(), w.Q_over_step[i].setZero();
   evaluate_over_step(plan, w);
   const Surroundings at = surroundings(plan, w);
   const Loads now{w.Q.data()}, over_step{w.Q_over_step.data()};
@@ -213,7 +213,7 @@ void replace_loads_over_step(const Plan& plan, Workspace& w) noexcept {
                        apply(element, constants, evaluated, at, now);
                        apply_over_step(element, start, evaluated, at, over_step);
                      });
-  for (const int i : plan.loaded_bodies) w.Q[i] -= w.Q_over_step[i];
+  for (const int i : plan.bodies_over_step) w.Q[i] -= w.Q_over_step[i];
 }
 
 void force_tangent(const Plan& plan, double stiffness_factor, double damping_factor, Workspace& w) noexcept {
@@ -233,6 +233,17 @@ void force_tangent(const Plan& plan, double stiffness_factor, double damping_fac
         add_tangent(elements[k], plan.constants<Kind>()[k], evaluated, at, factors, tangents);
     });
   });
+}
+
+double elastic_tangent(const Plan& plan, int joint, double stiffness_factor, double damping_factor,
+                       const Workspace& w) noexcept {
+  double sum = along_scalar(w.along_joint[joint], {stiffness_factor, damping_factor});
+  if (!plan.acts_over_step) return sum;
+  for (const ElementOfKind& element : plan.coordinate_rows[joint].elements)
+    visit_kind(element.kind, [&]<class Kind>() {
+      if constexpr (ActsOverStep<Kind>) sum += stiffness_factor * w.start<Kind>()[element.index].stiffness;
+    });
+  return sum;
 }
 
 void evaluate_rows(const Plan& plan, const Element& element, double stiffness_factor, double damping_factor,

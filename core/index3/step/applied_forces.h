@@ -25,8 +25,8 @@ void follow_reached_coordinates(const Plan& plan, const std::vector<double>& las
 enum class ActingAt { instant, step };
 
 // w.evaluations: of every force element, and what those in elastic rows do together, w.along_joint; from w.placement
-// and w.joint at time t [s], after it has followed the joint coordinates. Call it before apply_forces, follow_iterate,
-// force_tangent and evaluate_rows whenever poses or velocities have changed.
+// and w.joint at time t [s], after it has followed the joint coordinates along which they act. Call it before
+// apply_forces, follow_iterate, force_tangent and evaluate_rows whenever poses or velocities have changed.
 void evaluate_elements(const Plan& plan, const Inputs& inputs, double t, const std::vector<double>& last_coordinate,
                        Workspace& w) noexcept;
 // ... without those that evaluate_in_lanes evaluates: at iterates.
@@ -55,6 +55,10 @@ void replace_loads_over_step(const Plan& plan, Workspace& w) noexcept;
 // the ground, and of pulled springs as strings; own-body blocks, positive semidefinite. The others are in element rows,
 // or in the elastic rows of joints.
 void force_tangent(const Plan& plan, double stiffness_factor, double damping_factor, Workspace& w) noexcept;
+
+// stiffness_factor K + damping_factor C of all that acts along the elastic row of a joint.
+double elastic_tangent(const Plan& plan, int joint, double stiffness_factor, double damping_factor,
+                       const Workspace& w) noexcept;
 
 // w.element_rows: the rows of an element, see ElementRows. damping_factor is 2/dt stiffness_factor.
 void evaluate_rows(const Plan& plan, const Element& element, double stiffness_factor, double damping_factor,

@@ -1,50 +1,52 @@
 #include "core/index3/step/forces_in_lanes.h"
 
+#include <limits>
+#include <type_traits>
+
+#include "core/index3/compile/coordinate_rows.h"
 #include "core/index3/kernels/sweeps.h"
 
 namespace rigstep::index3 {
 
 namespace {
 
-// Numbers of a lane, where there are so many in each: number k of it.
-template <class Double>
-struct LaneNumbers {
-  Double* first;
-  int lanes;
-  Double& operator[](int k) const { return first[k * lanes]; }
-  Vec3 three(int k) const { return {(*this)[k], (*this)[k + 1], (*this)[k + 2]}; }
-  Vec6 six(int k) const {
-    Vec6 values;
-    values << three(k), three(k + 3);
-    return values;
-  }
-};
-template <class Double>
-LaneNumbers<Double> of_lane(const Plan& plan, Double* numbers, int each, int k) {
+// Where the numbers of lane k begin, where there are so many in each, and how far they lie apart.
+double* first_of_lane(const Plan& plan, AlignedDoubles& numbers, int each, int k) {
   const int lane = k % plan.lanes;
-  return {numbers + each * (k - lane) + lane, plan.lanes};
+  return numbers.data() + each * (k - lane) + lane;
 }
-LaneNumbers<const double> found_of_scalar(const Plan& plan, const Workspace& w, int k) {
-  return of_lane<const double>(plan, w.scalars.data(), kScalarNumbers, k);
+FoundInLane found_in_lane(const Plan& plan, const AlignedDoubles& numbers, int each, int k) {
+  const int lane = k % plan.lanes;
+  return {numbers.data() + each * (k - lane) + lane, plan.lanes};
+}
+FoundInLane found_of_scalar(const Plan& plan, const Workspace& w, int k) {
+  return found_in_lane(plan, w.scalars, kScalarNumbers, k);
 }
 
-template <class Numbers>
-void write(const Numbers& numbers, LaneNumbers<double> to) {
-  for (int k = 0; k < static_cast<int>(numbers.size()); ++k) to[k] = numbers[static_cast<std::size_t>(k)];
+template <std::size_t N>
+void write(const std::array<double, N>& numbers, int stride, double* to) {
+  for (std::size_t k = 0; k < N; ++k, to += stride) *to = numbers[k];
 }
 
 void hold_effort(const Plan& plan, int joint, double effort, Workspace& w) {
-  of_lane(plan, w.held_along_scalars.data(), kHeldNumbers, plan.lane_of_joint[joint])[2] += effort;
+  first_of_lane(plan, w.held_along_scalars, kHeldNumbers, plan.lane_of_joint[joint])[2 * plan.lanes] += effort;
 }
 
-Coordinate coordinate_in(const LaneNumbers<const double>& found) {
+Coordinate coordinate_in(const FoundInLane& found) {
   Coordinate x{found[0], found[1], {}, {}};
   x.first << -found.three(2), -found.three(5);
   x.second << found.three(2), found.three(8);
   return x;
 }
-ScalarEffort effort_in(const LaneNumbers<const double>& found) {
+ScalarEffort effort_in(const FoundInLane& found) {
   return {found[kEffortAlong], found[kEffortAlong + 1], found[kEffortAlong + 2]};
+}
+
+// a spring or stop between points
+template <class Evaluated>
+void read_points(const FoundInLane& found, Evaluated& element) {
+  element.x = coordinate_in(found);
+  element.arm_first = found.three(kArmsOfPoints), element.arm_second = found.three(kArmsOfPoints + 3);
 }
 
 void evaluate_scalars(const Plan& plan, bool at_end, Workspace& w) {
@@ -54,36 +56,73 @@ void evaluate_scalars(const Plan& plan, bool at_end, Workspace& w) {
                  w.law_numbers.data(), w.scalars.data(), at_end});
 }
 
-TyreForces tyre_in(const LaneNumbers<const double>& found) {
-  TyreForces forces{};
-  TyreContact& at = forces.contact;
-  at.deflection = found[0], forces.normal = found[1];
-  at.touches = found[8] != 0.0;
-  forces.slip = {found[2], found[3], found[4], found[5], found[6], found[7]};
-  at.normal = found.six(kWrenchesOfTyre), at.forward = found.six(kWrenchesOfTyre + 6);
-  at.sideways = found.six(kWrenchesOfTyre + 12);
-  return forces;
+template <class Kind>
+auto kernel_of(const Kernels& kernels) {
+  if constexpr (std::is_same_v<Kind, Tyre>) return kernels.evaluate_tyres;
+  if constexpr (std::is_same_v<Kind, Bushing>) return kernels.evaluate_bushings;
+  if constexpr (std::is_same_v<Kind, Drag>) return kernels.evaluate_drags;
 }
 
-void evaluate_tyres(const Plan& plan, bool at_end, Workspace& w) {
-  plan.kernels->evaluate_tyres(w.arrays, {plan.tyre_batches.data(), static_cast<int>(plan.tyre_batches.size()),
-                                          w.tyre_numbers.data(), w.tyres.data(), at_end});
-  for (std::size_t k = 0; k < plan.tyres_in_lanes.size(); ++k)
-    w.evaluated<Tyre>()[plan.tyres_in_lanes[k]] =
-        tyre_in(of_lane<const double>(plan, w.tyres.data(), kTyreFound, static_cast<int>(k)));
+template <class Kind>
+void evaluate_elements(const Plan& plan, bool at_end, Workspace& w) {
+  const std::vector<ElementBatch>& batches = plan.element_lanes[kind_of<Kind>].batches;
+  if (batches.empty()) return;
+  AlignedDoubles& found = w.elements_found[kind_of<Kind>];
+  kernel_of<Kind> (*plan.kernels)(w.arrays, {batches.data(), static_cast<int>(batches.size()),
+                                             w.element_numbers[kind_of<Kind>].data(), found.data(), at_end});
+  const std::vector<int>& elements = plan.lanes_of<Kind>();
+  for (std::size_t k = 0; k < elements.size(); ++k)
+    w.evaluated<Kind>()[elements[k]] =
+        from_lane(plan.mechanism.all<Kind>()[elements[k]],
+                  found_in_lane(plan, found, Stepped<Kind>::kLaneFound, static_cast<int>(k)));
 }
 
-}  // namespace
+template <class Kind>
+constexpr bool kFollowsInputs = requires(const Kind& element, const double* inputs) {
+  lane_numbers(element, inputs);
+};
 
+// What the kernel of this kind takes.
+template <class Kind>
+void write_element_numbers(const Plan& plan, const double* inputs, Workspace& w) {
+  const std::vector<int>& elements = plan.element_lanes[kind_of<Kind>].element;
+  for (int k = 0; k < static_cast<int>(elements.size()); ++k) {
+    const Kind& element = plan.mechanism.all<Kind>()[elements[k]];
+    double* const to = first_of_lane(plan, w.element_numbers[kind_of<Kind>], Stepped<Kind>::kLaneNumbers, k);
+    if constexpr (kFollowsInputs<Kind>)
+      write(lane_numbers(element, inputs), plan.lanes, to);
+    else
+      write(lane_numbers(element), plan.lanes, to);
+  }
+}
+
+// Numbers without effect for all lanes of the plan's laws.
 AlignedDoubles idle_law_numbers(const Plan& plan) {
   AlignedDoubles all(kLawNumbers * plan.elements_in_laws.size(), 0.0);
   const std::vector<double> no_inputs(plan.mechanism.inputs().size(), 0.0);
   for (int k = 0; k < static_cast<int>(plan.elements_in_laws.size()); ++k)
     visit_kind(plan.elements_in_laws[k].kind, [&]<class Kind>() {
       if constexpr (HasLaw<Kind>)
-        write(law_numbers(Kind{}, no_inputs.data()), of_lane(plan, all.data(), kLawNumbers, k));
+        write(law_numbers(Kind{}, no_inputs.data()), plan.lanes, first_of_lane(plan, all, kLawNumbers, k));
     });
   return all;
+}
+
+}  // namespace
+
+void make_room_in_lanes(const Plan& plan, Workspace& w) {
+  constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+  w.held_along_scalars = AlignedDoubles(kHeldNumbers * plan.scalar_lanes.size(), 0.0);
+  w.scalars = AlignedDoubles(kScalarNumbers * plan.scalar_lanes.size(), kNaN);
+  w.law_numbers = idle_law_numbers(plan);
+  for_each_kind([&]<class Kind>() {
+    if constexpr (HasLanes<Kind>) {
+      const std::size_t lanes = plan.element_lanes[kind_of<Kind>].element.size();
+      w.element_numbers[kind_of<Kind>] = AlignedDoubles(Stepped<Kind>::kLaneNumbers * lanes, kNaN);
+      w.elements_found[kind_of<Kind>] = AlignedDoubles(Stepped<Kind>::kLaneFound * lanes, kNaN);
+      if constexpr (!kFollowsInputs<Kind>) write_element_numbers<Kind>(plan, nullptr, w);
+    }
+  });
 }
 
 void hold_forces_in_lanes(const Plan& plan, const Inputs& inputs, double t, const std::vector<double>& last_coordinate,
@@ -91,10 +130,10 @@ void hold_forces_in_lanes(const Plan& plan, const Inputs& inputs, double t, cons
   const Mechanism& m = plan.mechanism;
   for (const int j : plan.measured_joints) {
     const int k = plan.lane_of_joint[j], coordinate = plan.scalar_lanes[k].coordinate;
-    const LaneNumbers<double> held = of_lane(plan, w.held_along_scalars.data(), kHeldNumbers, k);
-    held[0] = coordinate < 0 ? 0.0 : m.coordinates()[coordinate].offset;
-    held[1] = coordinate < 0 ? 0.0 : last_coordinate[coordinate];
-    held[2] = 0.0;
+    const bool is_followed = coordinate >= 0;
+    write(std::array{is_followed ? m.coordinates()[coordinate].offset : 0.0,
+                     is_followed ? last_coordinate[coordinate] : 0.0, 0.0},
+          plan.lanes, first_of_lane(plan, w.held_along_scalars, kHeldNumbers, k));
   }
   for (const int k : plan.inputs_along_joints) hold_effort(plan, m.inputs()[k].joint, inputs.value[k], w);
   for (const int k : plan.efforts_along_joints) {
@@ -107,13 +146,13 @@ void hold_forces_in_lanes(const Plan& plan, const Inputs& inputs, double t, cons
     if (element.index < 0) continue;
     visit_kind(element.kind, [&]<class Kind>() {
       if constexpr (HasLaw<Kind>)
-        write(law_numbers(m.all<Kind>()[element.index], inputs.value.data()),
-              of_lane(plan, w.law_numbers.data(), kLawNumbers, k));
+        write(law_numbers(m.all<Kind>()[element.index], inputs.value.data()), plan.lanes,
+              first_of_lane(plan, w.law_numbers, kLawNumbers, k));
     });
   }
-  for (int k = 0; k < static_cast<int>(plan.tyre_lanes.size()); ++k)
-    write(tyre_numbers(m.tyres()[plan.tyre_lanes[k]], inputs.value.data()),
-          of_lane(plan, w.tyre_numbers.data(), kTyreNumbers, k));
+  for_each_kind([&]<class Kind>() {
+    if constexpr (HasLanes<Kind> && kFollowsInputs<Kind>) write_element_numbers<Kind>(plan, inputs.value.data(), w);
+  });
 }
 
 void evaluate_in_lanes(const Plan& plan, EvaluatedAt at, Workspace& w) noexcept {
@@ -123,12 +162,21 @@ void evaluate_in_lanes(const Plan& plan, EvaluatedAt at, Workspace& w) noexcept 
     for (const int j : plan.measured_joints)
       w.along_joint[j] = effort_in(found_of_scalar(plan, w, plan.lane_of_joint[j]));
   for (int k = 0; k < static_cast<int>(plan.scalar_lanes.size()); ++k) {
-    if (plan.scalar_lanes[k].spring < 0) continue;
-    const LaneNumbers<const double> found = found_of_scalar(plan, w, k);
-    w.evaluated<Spring>()[plan.scalar_lanes[k].spring] = {
-        {coordinate_in(found), effort_in(found)}, found.three(kArmsOfSpring), found.three(kArmsOfSpring + 3)};
+    const FoundInLane found = found_of_scalar(plan, w, k);
+    const ElementOfKind& element = plan.scalar_lanes[k].between_points;
+    if (element.kind == kind_of<Spring>) {
+      EvaluatedSpring& spring = w.evaluated<Spring>()[element.index];
+      read_points(found, spring), spring.effort = effort_in(found);
+    } else if (element.kind == kind_of<Stop>) {
+      read_points(found, w.evaluated<Stop>()[element.index]);
+    }
   }
-  evaluate_tyres(plan, at_end, w);
+  for (const int k : plan.lanes_of<Stop>())
+    if (const int joint = measured_joint(plan, plan.mechanism.all<Stop>()[k].coordinate); joint >= 0)
+      w.evaluated<Stop>()[k].x = measured_coordinate(plan, w, joint);
+  for_each_kind([&]<class Kind>() {
+    if constexpr (HasLanes<Kind>) evaluate_elements<Kind>(plan, at_end, w);
+  });
 }
 
 void add_loads_along_joints(const Plan& plan, Workspace& w) noexcept {

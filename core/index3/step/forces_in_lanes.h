@@ -1,22 +1,21 @@
-// Force elements that iterates evaluate in lanes (compile/forces_in_lanes.h), by kernels/scalar_forces.h and
-// kernels/tyres.h. Called in the loop.
+// Force elements that iterates evaluate in lanes (compile/forces_in_lanes.h), by kernels/scalar_forces.h, tyres.h and
+// bushings.h. Called in the loop.
 #pragma once
 
 #include "core/index3/step/workspace.h"
 
 namespace rigstep::index3 {
 
-// Numbers without effect for all lanes of the plan's laws. Load time.
-AlignedDoubles idle_law_numbers(const Plan& plan);
+// Their memory, with what never changes. Load time.
+void make_room_in_lanes(const Plan& plan, Workspace& w);
 
 // What a step that ends at time t [s] holds: numbers of the elements as of these inputs, efforts of inputs and those
 // given over time, and from where angles are unwrapped.
 void hold_forces_in_lanes(const Plan& plan, const Inputs& inputs, double t, const std::vector<double>& last_coordinate,
                           Workspace& w) noexcept;
 
-// At the iterate w.along_joint of measured joints, and w.evaluated of springs and tyres in lanes; or at the end of a
-// step, with the projected velocities, until the instants change places, these springs and tyres and the coordinates
-// alone.
+// At the iterate w.along_joint of measured joints, and w.evaluated of what else is in lanes; or at the end of a step,
+// with the projected velocities, until the instants change places, the latter and the coordinates alone.
 enum class EvaluatedAt { iterate, end };
 void evaluate_in_lanes(const Plan& plan, EvaluatedAt at, Workspace& w) noexcept;
 

@@ -291,13 +291,18 @@ void place_pose_dependent_joints(const Plan& plan, Workspace& w) noexcept {
 }
 
 void gather_last_instant(const Plan& plan, Workspace& w) noexcept {
-  for (const int i : plan.pose_dependent_bodies) {
+  for (const int i : plan.bodies_over_step) {
     BodyState body;
     Eigen::Map<Eigen::Matrix<double, kDoublesPerBody, 1>>(body.r.data()) =
         gather<kDoublesPerBody>(w.arrays.body, plan.elimination.body[i].of(w.arrays.last));
     w.placement[i] = placement_of(body);
   }
-  place_joints(plan, plan.pose_dependent_joints, w);
+  place_joints(plan, plan.joints_over_step, w);
+}
+
+void gather_over_step(const Plan& plan, Workspace& w) noexcept {
+  gather(plan, plan.bodies_over_step, plan.joints_over_step, w);
+  gather_velocities(plan, plan.bodies_over_step, w);
 }
 
 void gather_reached(const Plan& plan, Workspace& w) noexcept {
@@ -416,7 +421,7 @@ void state_difference(const Plan& plan, int body, const Workspace& w, const Work
 
 void correct_accelerations(const Plan& plan, Workspace& w) noexcept {
   replace_loads_over_step(plan, w);
-  for (const int i : plan.loaded_bodies) {
+  for (const int i : plan.bodies_over_step) {
     const Body& body = plan.mechanism.bodies()[i];
     const Mat3& A = w.placement[i].A;
     Vec6 corrected = motion(plan, w, i);
@@ -430,7 +435,7 @@ bool tangent_of_forces(const Plan& plan, double stiffness_factor, double damping
   force_tangent(plan, stiffness_factor, damping_factor, w);
   bool has_changed = false;
   for (const int j : plan.elastic_joints) {
-    const double tangent = along_scalar(w.along_joint[j], {stiffness_factor, damping_factor});
+    const double tangent = elastic_tangent(plan, j, stiffness_factor, damping_factor, w);
     has_changed = write_elasticity(plan, j, tangent, w) || has_changed;
   }
   for (std::size_t k = 0; k < plan.elements.size(); ++k)

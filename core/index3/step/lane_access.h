@@ -29,8 +29,10 @@ void gather_poses(const Plan& plan, Workspace& w) noexcept;
 // w.joint of these joints, from w.placement.
 void place_pose_dependent_joints(const Plan& plan, Workspace& w) noexcept;
 
-// The same of the last instant, with its velocities.
+// For elements that act over a step, the same of their bodies and joints at the last instant, with its velocities; and
+// of the iterate, with the projected velocities.
 void gather_last_instant(const Plan& plan, Workspace& w) noexcept;
+void gather_over_step(const Plan& plan, Workspace& w) noexcept;
 
 // At the end of a step the same of the bodies and joints that nothing before has needed, and the projected velocities
 // of all.

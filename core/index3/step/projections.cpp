@@ -21,6 +21,7 @@ bool project_velocities(const StepProblem& step, PartSweeps& sweeps, bool renew_
   sweeps.disassemble(velocity_update());  // (53) (43)
   if (step.plan.general_constraints.empty() && !step.plan.acts_over_step) return true;
   return sweeps.one_by_one([&] {  // gamma of the general constraints, velocities of what acts over a step
+    if (step.plan.acts_over_step) gather_over_step(step.plan, step.w);
     gather_velocities(step.plan, step.w);
     add_quadratic_terms(step.plan, step.w);
   });

@@ -162,11 +162,7 @@ Workspace::Workspace(const Plan& plan) : arrays{}, exchange(plan.elimination) {
   inverse_root.resize(bodies);
   for (std::size_t i = 0; i < bodies; ++i) follow_body(plan, static_cast<int>(i));
 
-  held_along_scalars = AlignedDoubles(kHeldNumbers * plan.scalar_lanes.size(), 0.0);
-  scalars = AlignedDoubles(kScalarNumbers * plan.scalar_lanes.size(), kNaN);
-  law_numbers = idle_law_numbers(plan);
-  tyre_numbers = AlignedDoubles(kTyreNumbers * plan.tyre_lanes.size(), kNaN);
-  tyres = AlignedDoubles(kTyreFound * plan.tyre_lanes.size(), kNaN);
+  make_room_in_lanes(plan, *this);
   const std::size_t rows = static_cast<std::size_t>(plan.rows());
   for (const JointCoordinate& followed : plan.mechanism.coordinates()) reference.push_back(followed.offset);
   drive = plan.start_drive;
@@ -218,14 +214,16 @@ void Workspace::advance() noexcept {
 
 std::size_t Workspace::bytes() const noexcept {
   const auto size = [](const auto& values) { return values.size() * sizeof(values[0]); };
-  std::size_t of_elements = 0;
+  std::size_t of_elements = 0, in_lanes = 0;
+  for (std::size_t kind = 0; kind < element_numbers.size(); ++kind)
+    in_lanes += size(element_numbers[kind]) + size(elements_found[kind]);
   for_each_kind(
       [&]<class Kind>() { of_elements += size(reading<Kind>()) + size(evaluated<Kind>()) + size(start<Kind>()); });
   return size(block) + size(compliance) + size(carried) + size(inverse_root) + exchange.bytes() + size(reference) +
          size(drive) + size(placement) + size(joint) + size(J_first) + size(J_second) + size(J_third) + size(J_fourth) +
-         size(Phi) + size(Q) + size(held_along_scalars) + size(law_numbers) + size(scalars) + size(tyre_numbers) +
-         size(tyres) + size(along_joint) + size(coordinate) + size(tangent) + of_elements + size(Q_over_step) +
-         size(element_rows) + size(input);
+         size(Phi) + size(Q) + size(held_along_scalars) + size(law_numbers) + size(scalars) + in_lanes +
+         size(along_joint) + size(coordinate) + size(tangent) + of_elements + size(Q_over_step) + size(element_rows) +
+         size(input);
 }
 
 namespace {

@@ -74,8 +74,8 @@ struct Workspace {
   AlignedDoubles held_along_scalars;  // kHeldNumbers of each scalar
   AlignedDoubles law_numbers;         // kLawNumbers of each lane of plan.laws
   AlignedDoubles scalars;             // kScalarNumbers of each; written by evaluate_in_lanes
-  AlignedDoubles tyre_numbers;        // kTyreNumbers of each tyre in lanes
-  AlignedDoubles tyres;               // kTyreFound of each; written by evaluate_in_lanes
+  // (kinds) of each lane of plan.element_lanes, what its kernel takes; and what it finds, written by evaluate_in_lanes
+  std::array<AlignedDoubles, ElementKinds::kCount> element_numbers, elements_found;
 
   // written by follow_body: (bodies) what makes a row on a body one of unit inertia at most, by direction: 1 / root of
   // its mass, and root of the trace of its inverse inertia, whatever its axes

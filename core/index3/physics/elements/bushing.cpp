@@ -37,6 +37,28 @@ BushingDeflection deflection(const Bushing& bushing, const Placement& first, con
   return at;
 }
 
+LaneNumbersOf<Bushing> lane_numbers(const Bushing& bushing) noexcept {
+  const JointFrame &first = bushing.in_first, &second = bushing.in_second;
+  return LaneNumbers<kBushingNumbers>::of(first.point_b, Vec3(first.axes_b.col(0)), Vec3(first.axes_b.col(1)),
+                                          second.point_b, Vec3(second.axes_b.col(0)), Vec3(second.axes_b.col(1)));
+}
+
+BushingDeflection from_lane(const Bushing&, const FoundInLane& found) noexcept {
+  const Vec3 arm_first = found.three(kArmsOfBushing), arm_second = found.three(kArmsOfBushing + 3);
+  BushingDeflection at;
+  at.x = found.six(0), at.rate = found.six(kRateOfBushing);
+  at.J_first.setZero();
+  at.J_second.setZero();
+  for (int k = 0; k < 3; ++k) {
+    const Vec3 axis = found.three(kAxesOfBushing + 3 * k), turning = found.three(kTurningOfBushing + 3 * k);
+    at.J_first.row(k) << -axis.transpose(), axis.cross(arm_first).transpose();
+    at.J_second.row(k) << axis.transpose(), arm_second.cross(axis).transpose();
+    at.J_first.row(3 + k).tail<3>() = -turning;
+    at.J_second.row(3 + k).tail<3>() = turning;
+  }
+  return at;
+}
+
 Vec6 opposing_load(const Bushing& bushing, const BushingDeflection& at) noexcept {
   return bushing.stiffness * at.x + bushing.damping * at.rate;
 }

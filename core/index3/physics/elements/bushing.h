@@ -45,7 +45,11 @@ struct Stepped<Bushing> {
   using Constants = BushingRows;
   using Evaluated = BushingDeflection;
   static constexpr int kMostRows = 6;
+  static constexpr int kLaneNumbers = kBushingNumbers, kLaneFound = kBushingFound;
 };
+
+LaneNumbersOf<Bushing> lane_numbers(const Bushing& bushing) noexcept;
+BushingDeflection from_lane(const Bushing& bushing, const FoundInLane& found) noexcept;
 
 inline BushingRows prepare(const Bushing& bushing, double dt) { return bushing_rows(bushing, dt); }
 inline void renew(const Bushing& bushing, double dt, BushingRows& constants) noexcept {

@@ -6,10 +6,23 @@ Vec3 drag_force(const Drag& drag, const Vec3& u) noexcept {
   return -0.5 * drag.density * drag.drag_area * u.norm() * u;
 }
 
-Mat3 drag_damping(const Drag& drag, const Vec3& u) noexcept {
-  const double speed = u.norm();
-  if (speed == 0.0) return Mat3::Zero();
-  return 0.5 * drag.density * drag.drag_area * (speed * Mat3::Identity() + u * u.transpose() / speed);
+// J' (speed E + u u' / speed) J with J = (E, -skew(arm))
+Mat6 drag_damping(const Drag& drag, const DragPoint& at) noexcept {
+  const double speed = at.u.norm(), factor = 0.5 * drag.density * drag.drag_area;
+  if (speed == 0.0) return Mat6::Zero();
+  const Mat3 S = skew(at.arm);
+  Mat6 J_J;
+  J_J << Mat3::Identity(), -S, S, at.arm.squaredNorm() * Mat3::Identity() - at.arm * at.arm.transpose();
+  const Vec6 along = load_at(at.u, Vec3::Zero(), at.arm);
+  return (factor * speed) * J_J + (factor / speed) * (along * along.transpose());
+}
+
+LaneNumbersOf<Drag> lane_numbers(const Drag& drag, const double*) noexcept {
+  return LaneNumbers<kDragNumbers>::of(drag.point_b, drag.wind_0);
+}
+
+DragPoint from_lane(const Drag&, const FoundInLane& found) noexcept {
+  return {found.three(0), found.three(kVelocityOfDrag)};
 }
 
 Connectivity connectivity(const Drag& drag, const NoConstants&) {
@@ -35,9 +48,7 @@ DragReading apply(const Drag& drag, const NoConstants&, const DragPoint& now, co
 
 void add_tangent(const Drag& drag, const NoConstants&, const DragPoint& now, const Surroundings&,
                  const TangentFactors& factors, const OwnTangents& tangents) noexcept {
-  Eigen::Matrix<double, 3, 6> J;
-  J << Mat3::Identity(), -skew(now.arm);
-  tangents.of[drag.body] += factors.damping * (J.transpose() * drag_damping(drag, now.u) * J);
+  tangents.of[drag.body] += factors.damping * drag_damping(drag, now);
 }
 
 void write(const DragReading& reading, double* to) noexcept {

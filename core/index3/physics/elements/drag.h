@@ -23,11 +23,16 @@ struct Stepped<Drag> {
   using Constants = NoConstants;
   using Evaluated = DragPoint;
   static constexpr int kMostRows = 0;
+  static constexpr int kLaneNumbers = kDragNumbers, kLaneFound = kDragFound;
 };
 
-// Force on the point for its velocity u against the wind, and minus its derivative with respect to u.
+LaneNumbersOf<Drag> lane_numbers(const Drag& drag, const double* inputs) noexcept;
+DragPoint from_lane(const Drag& drag, const FoundInLane& found) noexcept;
+
+// Force on the point for its velocity u against the wind.
 Vec3 drag_force(const Drag& drag, const Vec3& u) noexcept;
-Mat3 drag_damping(const Drag& drag, const Vec3& u) noexcept;
+// Minus the derivative of its load on the body with respect to the body's velocities, world frame.
+Mat6 drag_damping(const Drag& drag, const DragPoint& at) noexcept;
 
 inline NoConstants prepare(const Drag&, double) { return {}; }
 Connectivity connectivity(const Drag& drag, const NoConstants& constants);

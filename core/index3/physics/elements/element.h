@@ -19,6 +19,11 @@
 //   law_numbers     the numbers of the formula, as of these inputs
 // so that iterates evaluate it in lanes where they measure its scalar there (effort_of in kernels/scalar_forces.h).
 //
+// A kind that lanes evaluate otherwise names how many numbers its kernel takes and finds, Stepped<Kind>::kLaneNumbers
+// and kLaneFound, and has
+//   lane_numbers    what it takes, in the order of laws.h: of an element, or of an element and these inputs
+//   from_lane       what it has found, as Evaluated
+//
 // A kind that acts over a step as a whole, because its law has a kink that a step may jump over, also names
 // Stepped<Kind>::Start, what it keeps of the begin of the step, and has
 //   start_step      makes it, of what is evaluated at the last instant
@@ -54,6 +59,44 @@ concept HasLaw = requires {
   Stepped<Kind>::kLaw;
 };
 using NumbersOfLaw = std::array<double, kLawNumbers>;
+
+template <class Kind>
+concept HasLanes = requires {
+  Stepped<Kind>::kLaneFound;
+};
+template <class Kind>
+using LaneNumbersOf = std::array<double, Stepped<Kind>::kLaneNumbers>;
+
+// What a kernel has found of the element in one lane: its number k.
+struct FoundInLane {
+  const double* first;
+  int stride;
+  double operator[](int k) const noexcept { return first[k * stride]; }
+  Vec3 three(int k) const noexcept { return {(*this)[k], (*this)[k + 1], (*this)[k + 2]}; }
+  Vec6 six(int k) const noexcept {
+    Vec6 values;
+    values << three(k), three(k + 3);
+    return values;
+  }
+};
+
+// Numbers that a kernel takes, out of scalars and vectors.
+template <std::size_t N>
+class LaneNumbers {
+ public:
+  void add(double number) noexcept { numbers_[used_++] = number; }
+  void add(const Vec3& v) noexcept { add(v[0]), add(v[1]), add(v[2]); }
+  template <class... More>
+  static std::array<double, N> of(const More&... more) noexcept {
+    LaneNumbers all;
+    (all.add(more), ...);
+    return all.numbers_;
+  }
+
+ private:
+  std::array<double, N> numbers_{};
+  std::size_t used_ = 0;
+};
 
 // Of kinds whose constants follow from no number that a parameter may move.
 template <class Kind, class Constants>

@@ -45,52 +45,52 @@ ScalarEffort stop_effort_over_step(const Stop& stop, const OverStep& over, doubl
 Connectivity connectivity(const Stop& stop, const StopConstants&) {
   Connectivity connects = connectivity_of_scalar(stop, stop.coordinate);
   if (!stop.is_along_freedom()) connects.own_tangent = connects.bodies;  // beyond the upper limit, as a string
+  connects.keeps_energy_in_reading = true;
   return connects;
 }
 
-Coordinate evaluate(const Stop& stop, const StopConstants&, const Surroundings& at) noexcept {
-  if (stop.is_along_freedom()) return at.coordinate[stop.coordinate];
-  return distance_of_points(stop.first, stop.first_point_b, stop.second, stop.second_point_b, nullptr, at);
+EvaluatedStop evaluate(const Stop& stop, const StopConstants&, const Surroundings& at) noexcept {
+  if (stop.is_along_freedom()) return {at.coordinate[stop.coordinate], Vec3::Zero(), Vec3::Zero()};
+  return {distance_of_points(stop.first, stop.first_point_b, stop.second, stop.second_point_b, nullptr, at),
+          at.placement(stop.first).A * stop.first_point_b, at.placement(stop.second).A * stop.second_point_b};
 }
 
-OverStep start_step(const Stop& stop, const Coordinate& now) noexcept {
-  return at_start(now.value, stop_effort(stop, now.value, now.rate));
+OverStep start_step(const Stop& stop, const EvaluatedStop& now) noexcept {
+  return at_start(now.x.value, stop_effort(stop, now.x.value, now.x.rate));
 }
 
-ElementReading apply(const Stop& stop, const StopConstants&, const Coordinate& now, const Surroundings&,
+ElementReading apply(const Stop& stop, const StopConstants&, const EvaluatedStop& now, const Surroundings&,
                      const Loads& loads) noexcept {
-  return apply_scalar(stop.first, stop.second, now, depth_beyond(stop, now.value),
-                      stop_effort(stop, now.value, now.rate), loads);
+  return apply_scalar(stop.first, stop.second, now.x, depth_beyond(stop, now.x.value),
+                      stop_effort(stop, now.x.value, now.x.rate), loads);
 }
 
-void follow_iterate(const Stop& stop, const StopConstants& constants, const Coordinate& now, OverStep& over) noexcept {
+void follow_iterate(const Stop& stop, const StopConstants& constants, const EvaluatedStop& now,
+                    OverStep& over) noexcept {
   const auto force = [&](double x) { return stop_effort_over_step(stop, over, x, constants.dt); };
-  linearise(now.value, force, over);
+  linearise(now.x.value, force, over);
 }
 
-void apply_over_step(const Stop& stop, const OverStep& over, const Coordinate& now, const Surroundings&,
+void apply_over_step(const Stop& stop, const OverStep& over, const EvaluatedStop& now, const Surroundings&,
                      const Loads& loads) noexcept {
-  apply_scalar(stop.first, stop.second, now, 0.0, over.effort_at(now.value), loads);
+  apply_scalar(stop.first, stop.second, now.x, 0.0, over.effort_at(now.x.value), loads);
 }
 
-void add_tangent(const Stop& stop, const OverStep& over, const Coordinate& now, const Surroundings& at,
+void add_tangent(const Stop& stop, const OverStep& over, const EvaluatedStop& now, const Surroundings&,
                  const TangentFactors& factors, const OwnTangents& tangents) noexcept {
-  if (on_ground(stop)) add_own_blocks(stop, now, factors.stiffness * over.stiffness, tangents);
+  if (on_ground(stop)) add_own_blocks(stop, now.x, factors.stiffness * over.stiffness, tangents);
   if (stop.is_along_freedom()) return;
-  const Vec3 arm_first = at.placement(stop.first).A * stop.first_point_b;
-  const Vec3 arm_second = at.placement(stop.second).A * stop.second_point_b;
-  add_string({stop.first, stop.second, arm_first, arm_second, now.second.head<3>(), now.value},
-             -over.effort_at(now.value), factors.stiffness, tangents);
+  add_string({stop.first, stop.second, now.arm_first, now.arm_second, now.x.second.head<3>(), now.x.value},
+             -over.effort_at(now.x.value), factors.stiffness, tangents);
 }
 
-void evaluate_rows(const Stop&, const StopConstants&, const OverStep& over, const Coordinate& now, const Surroundings&,
-                   const TangentFactors& factors, ElementRows rows) noexcept {
-  set_row(now, factors.stiffness * over.stiffness, rows);
+void evaluate_rows(const Stop&, const StopConstants&, const OverStep& over, const EvaluatedStop& now,
+                   const Surroundings&, const TangentFactors& factors, ElementRows rows) noexcept {
+  set_row(now.x, factors.stiffness * over.stiffness, rows);
 }
 
-double energy(const Stop& stop, const ElementReading&, const Surroundings& at) noexcept {
-  const double depth = depth_beyond(stop, evaluate(stop, {}, at).value);
-  return 0.5 * stop.stiffness * depth * depth;
+double energy(const Stop& stop, const ElementReading& reading, const Surroundings&) noexcept {
+  return 0.5 * stop.stiffness * reading.deflection * reading.deflection;
 }
 
 }  // namespace rigstep::index3

@@ -10,11 +10,16 @@ struct StopConstants {
   double dt;  // [s]
 };
 
+struct EvaluatedStop {
+  Coordinate x;
+  Vec3 arm_first, arm_second;  // between points: of these about the mass centres, world frame [m]
+};
+
 template <>
 struct Stepped<Stop> {
   using Reading = ElementReading;
   using Constants = StopConstants;
-  using Evaluated = Coordinate;
+  using Evaluated = EvaluatedStop;
   using Start = OverStep;
   static constexpr int kMostRows = 1;
 };
@@ -30,16 +35,18 @@ ScalarEffort stop_effort_over_step(const Stop& stop, const OverStep& over, doubl
 inline StopConstants prepare(const Stop&, double dt) { return {dt}; }
 Connectivity connectivity(const Stop& stop, const StopConstants& constants);
 inline bool slopes_change(const Stop&) { return true; }
-Coordinate evaluate(const Stop& stop, const StopConstants& constants, const Surroundings& at) noexcept;
-OverStep start_step(const Stop& stop, const Coordinate& now) noexcept;
-ElementReading apply(const Stop& stop, const StopConstants& constants, const Coordinate& now, const Surroundings& at,
+inline int coordinate_of_tangent(const Stop& stop) { return stop.coordinate; }
+EvaluatedStop evaluate(const Stop& stop, const StopConstants& constants, const Surroundings& at) noexcept;
+OverStep start_step(const Stop& stop, const EvaluatedStop& now) noexcept;
+ElementReading apply(const Stop& stop, const StopConstants& constants, const EvaluatedStop& now, const Surroundings& at,
                      const Loads& loads) noexcept;
-void follow_iterate(const Stop& stop, const StopConstants& constants, const Coordinate& now, OverStep& over) noexcept;
-void apply_over_step(const Stop& stop, const OverStep& over, const Coordinate& now, const Surroundings& at,
+void follow_iterate(const Stop& stop, const StopConstants& constants, const EvaluatedStop& now,
+                    OverStep& over) noexcept;
+void apply_over_step(const Stop& stop, const OverStep& over, const EvaluatedStop& now, const Surroundings& at,
                      const Loads& loads) noexcept;
-void add_tangent(const Stop& stop, const OverStep& over, const Coordinate& now, const Surroundings& at,
+void add_tangent(const Stop& stop, const OverStep& over, const EvaluatedStop& now, const Surroundings& at,
                  const TangentFactors& factors, const OwnTangents& tangents) noexcept;
-void evaluate_rows(const Stop& stop, const StopConstants& constants, const OverStep& over, const Coordinate& now,
+void evaluate_rows(const Stop& stop, const StopConstants& constants, const OverStep& over, const EvaluatedStop& now,
                    const Surroundings& at, const TangentFactors& factors, ElementRows rows) noexcept;
 double energy(const Stop& stop, const ElementReading& reading, const Surroundings& at) noexcept;
 

@@ -83,36 +83,24 @@ void add_tyre_tangent(const Tyre& tyre, const TyreForces& forces, double stiffne
   tangent += (damping_factor * forces.slip.damping_y) * (at.sideways * at.sideways.transpose());
 }
 
-NumbersOfTyre tyre_numbers(const Tyre& tyre, const double* inputs) noexcept {
+LaneNumbersOf<Tyre> lane_numbers(const Tyre& tyre, const double* inputs) noexcept {
   const auto held = [inputs](int channel) { return channel < 0 ? 0.0 : inputs[channel]; };
   const SlipCurve &x = tyre.longitudinal, &y = tyre.lateral;
-  const Vec3 &axis = tyre.axis_b, &centre = tyre.centre_b, &point = tyre.road_point_0, &n = tyre.road_normal_0;
-  return {axis[0],
-          axis[1],
-          axis[2],
-          centre[0],
-          centre[1],
-          centre[2],
-          tyre.radius,
-          tyre.stiffness,
-          tyre.damping,
-          x.B,
-          x.C,
-          x.E,
-          x.friction,
-          y.B,
-          y.C,
-          y.E,
-          y.friction,
-          tyre.low_speed,
-          point[0],
-          point[1],
-          point[2],
-          n[0],
-          n[1],
-          n[2],
-          held(tyre.height_input),
-          held(tyre.height_rate_input)};
+  return LaneNumbers<kTyreNumbers>::of(tyre.axis_b, tyre.centre_b, tyre.radius, tyre.stiffness, tyre.damping,  //
+                                       x.B, x.C, x.E, x.friction, y.B, y.C, y.E, y.friction, tyre.low_speed,
+                                       tyre.road_point_0, tyre.road_normal_0, held(tyre.height_input),
+                                       held(tyre.height_rate_input));
+}
+
+TyreForces from_lane(const Tyre&, const FoundInLane& found) noexcept {
+  TyreForces forces{};
+  TyreContact& at = forces.contact;
+  at.deflection = found[0], forces.normal = found[1];
+  at.touches = found[8] != 0.0;
+  forces.slip = {found[2], found[3], found[4], found[5], found[6], found[7]};
+  at.normal = found.six(kWrenchesOfTyre), at.forward = found.six(kWrenchesOfTyre + 6);
+  at.sideways = found.six(kWrenchesOfTyre + 12);
+  return forces;
 }
 
 Connectivity connectivity(const Tyre& tyre, const NoConstants&) {

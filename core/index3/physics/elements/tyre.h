@@ -67,11 +67,11 @@ struct Stepped<Tyre> {
   using Constants = NoConstants;
   using Evaluated = TyreForces;
   static constexpr int kMostRows = 0;
+  static constexpr int kLaneNumbers = kTyreNumbers, kLaneFound = kTyreFound;
 };
 
-// What kernels/tyres.h evaluates it with, in the order of laws.h: of these inputs.
-using NumbersOfTyre = std::array<double, kTyreNumbers>;
-NumbersOfTyre tyre_numbers(const Tyre& tyre, const double* inputs) noexcept;
+LaneNumbersOf<Tyre> lane_numbers(const Tyre& tyre, const double* inputs) noexcept;
+TyreForces from_lane(const Tyre& tyre, const FoundInLane& found) noexcept;
 
 inline NoConstants prepare(const Tyre&, double) { return {}; }
 Connectivity connectivity(const Tyre& tyre, const NoConstants& constants);
