@@ -33,14 +33,6 @@ constexpr std::int64_t kPollNs = 10'000'000;  // longer than any round trip
 
 double median(std::vector<double>& values) { return quantile(values, 0.5); }
 
-config::RigConfig bare(const std::string& rig_file) {
-  config::RigConfig rig = config::load_rig(rig_file);
-  rig.recording_path.clear();
-  rig.black_box_folder.clear();
-  rig.port = 0;
-  return rig;
-}
-
 // The page of a run, and what browsers take from it: its stream.
 class Viewers {
  public:
@@ -157,9 +149,17 @@ void measure_wake_ups(const config::RigConfig& rig, double seconds, const std::a
 
 }  // namespace
 
+config::RigConfig bare_rig(const std::string& rig_file) {
+  config::RigConfig rig = config::load_rig(rig_file);
+  rig.recording_path.clear();
+  rig.black_box_folder.clear();
+  rig.port = 0;
+  return rig;
+}
+
 LoopBenchReport bench_loop(const LoopBenchRequest& request, const std::atomic<bool>& stop,
                            const std::function<void(const char* what, double done)>& progress) {
-  const config::RigConfig rig = bare(request.rig_file);
+  const config::RigConfig rig = bare_rig(request.rig_file);
   LoopBenchReport report;
   Rounds rounds;
   for (int round = 0; round < request.rounds && !stop; ++round) {

@@ -19,7 +19,11 @@ struct LoopBenchRequest {
   std::string rig_file;  // its mechanism, period, address and real-time settings; nothing is recorded
   double seconds = 2.0;  // of each measurement in each round
   int rounds = 5;
+  double misses_seconds = 0.0;  // instead of all this, so long (loop_misses.h)
 };
+
+// A rig file for measurements: nothing is recorded, and the port is any free one.
+config::RigConfig bare_rig(const std::string& rig_file);
 
 // Medians over the rounds [us].
 struct LoopBenchRow {

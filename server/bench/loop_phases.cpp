@@ -1,72 +1,44 @@
 #include "server/bench/loop_phases.h"
 
 #include <fmt/format.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <memory>
 
 #include "rt/clock.h"
-#include "rt/cycle.h"
-#include "server/live/live_run.h"
-#include "server/live/session.h"
+#include "server/bench/connected_cycle.h"
 #include "server/output/quantile.h"
 
 namespace rigstep::server {
 
 namespace {
 
-constexpr int kTicks = 3000;       // of a measurement
-constexpr double kMostUs = 1.0;    // at ten channels
-constexpr std::size_t kSlots = 4;  // of rings that are emptied after each tick
+constexpr int kTicks = 3000;     // of a measurement
+constexpr double kMostUs = 1.0;  // at ten channels
 
-// What a cycle is connected to, each with all that stand above it.
-enum class Part { alone, inputs, answers, records, poses, wake, count };
+using Part = ConnectedCycle::Part;
 
 constexpr const char* kNames[] = {
     "policies, lifecycle, counters, histograms", "inputs from the link",          "answer to the link, and for people",
     "record of the step, full states",           "poses, while somebody watches", "waking the link (a system call)"};
 static_assert(std::size(kNames) == static_cast<std::size_t>(Part::count));
 
-void empty(rt::Ring& ring) {
-  while (!ring.front().empty()) ring.pop();
-}
-
 class Bench {
  public:
   Bench(const config::RigConfig& rig, const config::LoadedMechanism& loaded)
-      : rig_(rig),
-        mechanism_(loaded.mechanism),
-        stepper_(make_stepper(loaded, settings_of(rig))),
-        steps_(rt::step_record_bytes(static_cast<int>(mechanism_.input_channels().size()),
-                                     static_cast<int>(mechanism_.output_channels().size()),
-                                     static_cast<int>(mechanism_.parameters().size())),
-               kSlots),
-        states_(rt::full_state_bytes(stepper_.state(), mechanism_.parameters().size()), kSlots),
-        poses_(mechanism_.bodies().size(), mechanism_.input_channels().size(), rig.period_ns),
-        wake_fd_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
-    poses_.want(true);
-  }
-  ~Bench() {
-    if (wake_fd_ >= 0) ::close(wake_fd_);
-  }
-  Bench(const Bench&) = delete;
-  Bench& operator=(const Bench&) = delete;
+      : stepper_(make_stepper(loaded, settings_of(rig))), connected_(rig, loaded, stepper_) {}
 
   // Of a tick without its step: median [us].
   double beside_the_step(Part part) {
-    rt::CycleSettings settings = cycle_settings(rig_, mechanism_);
-    settings.start = StartMode::at_once;
-    rt::Cycle cycle(stepper_, settings, ports(part));
+    const std::unique_ptr<rt::Cycle> cycle = connected_.make(part);
     std::vector<double> own;
     for (int k = 0; k < kTicks; ++k) {
-      if (part >= Part::inputs) send(static_cast<std::uint64_t>(k) + 1);
+      if (part >= Part::inputs) connected_.send(static_cast<std::uint64_t>(k) + 1);
       const std::int64_t begin = rt::MonotonicClock::now_ns();
-      cycle.tick({.scheduled_ns = begin, .wake_up_ns = 1000, .log_time_ns = begin});
+      cycle->tick({.scheduled_ns = begin, .wake_up_ns = 1000, .log_time_ns = begin});
       const std::int64_t end = rt::MonotonicClock::now_ns();
-      own.push_back(1e-3 * static_cast<double>(end - begin - cycle.record().step_ns));
-      take();
+      own.push_back(1e-3 * static_cast<double>(end - begin - cycle->record().step_ns));
+      connected_.take();
     }
     return quantile(own, 0.5);
   }
@@ -84,45 +56,8 @@ class Bench {
   }
 
  private:
-  rt::CyclePorts ports(Part part) {
-    rt::CyclePorts all;
-    if (part >= Part::inputs) all.in = in_.get();
-    if (part >= Part::answers) all.out = out_.get(), all.display = display_.get();
-    if (part >= Part::records) all.steps = &steps_, all.states = &states_;
-    if (part >= Part::poses) all.poses = &poses_;
-    if (part >= Part::wake) all.wake_fd = wake_fd_;
-    return all;
-  }
-
-  void send(std::uint64_t sequence) {
-    InputSample sample;
-    sample.sequence = sequence;
-    sample.inputs.count = static_cast<int>(mechanism_.input_channels().size());
-    in_->publish(sample);
-  }
-
-  // What other threads take.
-  void take() {
-    out_->take(taken_);
-    display_->take(taken_);
-    empty(steps_);
-    empty(states_);
-    poses_.take();
-    std::uint64_t count = 0;
-    while (::read(wake_fd_, &count, sizeof count) > 0) {
-    }
-  }
-
-  const config::RigConfig& rig_;
-  const Mechanism& mechanism_;
   index3::Stepper stepper_;
-  std::unique_ptr<rt::Mailbox<InputSample>> in_ = std::make_unique<rt::Mailbox<InputSample>>();
-  std::unique_ptr<rt::Mailbox<Snapshot>> out_ = std::make_unique<rt::Mailbox<Snapshot>>(),
-                                         display_ = std::make_unique<rt::Mailbox<Snapshot>>();
-  rt::Ring steps_, states_;
-  rt::PoseMailbox poses_;
-  int wake_fd_;
-  Snapshot taken_;
+  ConnectedCycle connected_;
   volatile std::uint64_t keep_ = 0;  // so that no hash is left out
 };
 

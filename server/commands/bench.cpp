@@ -9,6 +9,7 @@
 #include "rt/thread_setup.h"
 #include "server/bench/error_costs.h"
 #include "server/bench/loop.h"
+#include "server/bench/loop_misses.h"
 #include "server/bench/peers.h"
 #include "server/bench/plugin_costs.h"
 #include "server/bench/solvers.h"
@@ -167,8 +168,20 @@ int bench_error(const BenchOptions& options) {
   return kExitOk;
 }
 
+int bench_misses(const LoopBenchRequest& request, bool json) {
+  LoopMisses misses;
+  {
+    Progress progress("running", 1.0);
+    misses = measure_loop_misses(bare_rig(request.rig_file), request.misses_seconds, interrupted,
+                                 [&](double done) { progress.at(done); });
+  }
+  print_text("{}", json ? json_text(misses.json()) : misses.text());
+  return interrupted ? kExitInterrupted : kExitOk;
+}
+
 int bench_loop_command(const LoopBenchRequest& request, bool json) {
   watch_interrupts();
+  if (request.misses_seconds > 0.0) return bench_misses(request, json);
   LoopBenchReport report;
   {
     Progress progress("measuring", 1.0);
@@ -282,10 +295,14 @@ Command add_bench(CLI::App& app) {
   loop->add_option("--rounds", loop_options->rounds, "Whose medians count")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000));
+  loop->add_option("--misses", loop_options->misses_seconds,
+                   "Instead: the loop at its deadlines for so long [s], and what each miss is due to")
+      ->check(between(0.1, 1e5));
   loop->add_flag("--json", *loop_json, "Print the result as JSON");
   loop->footer(std::string("Examples:\n"
                            "  rigstep bench loop config/rigs/ci_loopback.textproto\n"
-                           "  rigstep bench loop my_rig.textproto --seconds 10 --rounds 7 --json\n\n") +
+                           "  rigstep bench loop my_rig.textproto --seconds 10 --rounds 7 --json\n"
+                           "  rigstep bench loop my_rig.textproto --misses 60\n\n") +
                kExitCodeHelp);
 
   auto plugin_options = std::make_shared<PluginBenchOptions>();

@@ -27,10 +27,6 @@ constexpr std::size_t kMaxEvents = 100;
 // for the disk when the run ends: with all else, it has ended two seconds after it was asked to
 constexpr std::chrono::milliseconds kPatience{1500};
 
-rt::RealtimeSettings realtime_settings(const config::RigConfig& rig) {
-  return {.enforce = rig.enforce_realtime, .priority = rig.priority, .cpu = rig.cpu};
-}
-
 // They refer to `rig`. operator_key: made where rigs need no key.
 UdpOptions udp_options(const config::RigConfig& rig, std::optional<OperatorKey>& operator_key) {
   UdpOptions options{.address = rig.address,
@@ -137,6 +133,10 @@ void set_quarters(const rt::Histogram& histogram, wire::Distribution& distributi
 }
 
 }  // namespace
+
+rt::RealtimeSettings realtime_settings(const config::RigConfig& rig) {
+  return {.enforce = rig.enforce_realtime, .priority = rig.priority, .cpu = rig.cpu};
+}
 
 rt::CycleSettings cycle_settings(const config::RigConfig& rig, const Mechanism& mechanism) {
   return {.max_age_steps = rig.max_input_age_steps,

@@ -33,6 +33,7 @@ Transition transition_of(wire::Command::Kind kind);
 
 // What a rig file says of inputs, misses, recording and the lifecycle.
 rt::CycleSettings cycle_settings(const config::RigConfig& rig, const Mechanism& mechanism);
+rt::RealtimeSettings realtime_settings(const config::RigConfig& rig);
 
 // What a rig file permits and would better not, and a disk that is too full for its black boxes: for people, at each
 // start.

@@ -40,6 +40,10 @@ assert_json out 'len(d["beside_the_step"]["phases"]) == 7 and d["beside_the_step
 assert_json out 'abs(sum(p["us"] for p in d["beside_the_step"]["phases"]) - d["beside_the_step"]["sum_us"]) < 1e-9'
 assert_json out 'd["beside_the_step"]["sum_us"] > 0 and len(d["rows"]) == 6 and d["deadlines"] > 0'
 
+expect 0 "$RIGSTEP" bench loop "$SOURCE/config/rigs/ci_loopback.textproto" --misses 0.5 --json
+assert_json out 'd["missed"] == sum(d[k] for k in ("core_taken", "clock_jumped", "slower", "woken_late", "own_work"))'
+assert_json out 'd["problem"] == "" and d["deadlines"] >= 500 and d["beside_us"] > 0'
+
 expect 2 "$RIGSTEP" bench step --mechanism no_such_mechanism && says err 'no_such_mechanism'
 expect 2 "$RIGSTEP" bench step --quick --peers no_such_file && says err 'no_such_file'
 expect 2 "$RIGSTEP" bench step --bodies 0
