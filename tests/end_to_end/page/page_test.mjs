@@ -347,7 +347,7 @@ async function testOperating() {
     input { name: "push" joint_effort { joint: "rail" } }
     gravity { z: -10 } output { name: "x" joint_coordinate { joint: "rail" } } output { name: "rail" joint_reaction { joint: "rail" } }
     parameter { name: "payload" of: "cart.mass" minimum: 1 kg maximum: 4 kg }\n`);
-  writeFileSync("cart_rig.textproto", `mechanism: "cart.textproto" link { port: ${port} } recording { path: "cart.mcap" }
+  writeFileSync("cart_rig.textproto", `mechanism: "cart.textproto" link { port: ${port} timeout_steps: 20000 } recording { path: "cart.mcap" }
     realtime { deadline_misses_until_fault { consecutive: 0 per_second: 0 } } stale_input { rule: HOLD fault_after_steps: 0 }
     lifecycle { control_lost: FAULT } input { channel: "push" minimum: -5 maximum: 5 most_change_per_step: 0.01 }
     view { port: ${port + 100} token_file: "token" control: true }\n`);
