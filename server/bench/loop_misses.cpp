@@ -98,6 +98,7 @@ class WatchedLoop {
     const rt::RealtimeSettings settings = realtime_settings(rig_);
     rt::ThreadReport report = rt::set_up_loop_thread(settings);
     const rt::BusyPoll busy_poll = rt::set_up_busy_poll(rig_.busy_poll_ns, settings, report);
+    if (stepper_.threads() > 1) rt::set_up_team(stepper_.workers(), stepper_.threads() - 1, rig_.period_ns, settings);
     WatchedClock clock;
     const std::int64_t begin = clock.now_ns(), end = begin + std::llround(1e9 * seconds);
     std::atomic<bool> done{false};
