@@ -85,7 +85,8 @@ for package in "${to_unpack[@]}"; do
   echo "setup: unpacking $package into $root/$package"
   folder=$(mktemp -d -t rigstep-setup.XXXXXX)
   (cd "$folder" && apt download "$package" && "${as_root[@]}" dpkg-deb -x "$package"_*.deb unpacked &&
-    "${as_root[@]}" mkdir -p "$root" && "${as_root[@]}" mv unpacked "$root/$package") || fail "$package cannot be unpacked"
+    "${as_root[@]}" install -d -m 755 "$root" && "${as_root[@]}" mv unpacked "$root/$package") ||
+    { "${as_root[@]}" rm -rf "$folder"; fail "$package cannot be unpacked into $root"; }
   "${as_root[@]}" rm -rf "$folder"
 done
 rm -f "$log"

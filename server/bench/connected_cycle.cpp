@@ -40,6 +40,7 @@ ConnectedCycle::~ConnectedCycle() {
 std::unique_ptr<rt::Cycle> ConnectedCycle::make(Part part) {
   rt::CycleSettings settings = cycle_settings(rig_, mechanism_);
   settings.start = StartMode::at_once;
+  settings.miss_limits = {};
   rt::CyclePorts all;
   if (part >= Part::inputs) all.in = in_.get();
   if (part >= Part::answers) all.out = out_.get(), all.display = display_.get();

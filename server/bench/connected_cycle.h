@@ -19,7 +19,7 @@ class ConnectedCycle {
   ConnectedCycle(const ConnectedCycle&) = delete;
   ConnectedCycle& operator=(const ConnectedCycle&) = delete;
 
-  // At the stepper's state, running at once.
+  // At the stepper's state, running at once, whatever it misses.
   std::unique_ptr<rt::Cycle> make(Part part);
   void send(std::uint64_t sequence) noexcept;  // inputs of zero
   void take() noexcept;                        // what other threads take

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
 #include <thread>
 #include <vector>
 
@@ -19,10 +20,11 @@ namespace rigstep::server {
 
 namespace {
 
-constexpr std::int64_t kJumpNs = 1'000;        // between two looks at the clock: more is no look
-constexpr std::size_t kMostLate = 1'000'000;   // ticks that are kept to be explained
-constexpr std::int64_t kLookNs = 100'000'000;  // between two reports of progress
-constexpr int kTimesAgain = 3;                 // a step is made again, whose lowest counts
+constexpr std::int64_t kJumpNs = 1'000;         // between two looks at the clock: more is no look
+constexpr std::size_t kMostLate = 1'000'000;    // ticks that are kept to be explained
+constexpr std::int64_t kLookNs = 100'000'000;   // between two reports of progress
+constexpr std::uint64_t kStepsOfReport = 1000;  // likewise
+constexpr int kTimesAgain = 3;                  // a step is made again, whose lowest counts
 
 std::int64_t processor_time_ns() noexcept {
   timespec time{};
@@ -88,17 +90,21 @@ class WatchedLoop {
       : rig_(rig),
         stepper_(make_stepper(loaded, settings_of(rig))),
         connected_(rig, loaded, stepper_),
-        cycle_(connected_.make(ConnectedCycle::Part::records)) {
+        cycle_(connected_.make(ConnectedCycle::Part::records)),
+        realtime_(rt::set_up_process_memory(realtime_settings(rig))),
+        no_deep_idle_(realtime_settings(rig), realtime_) {
     late_.reserve(kMostLate);
     beside_ns_.reserve(kMostLate);
   }
 
-  // The calling thread becomes the loop thread.
+  // The calling thread becomes the loop thread. Throws RealtimeError.
   void run(double seconds, const std::atomic<bool>& stop) {
     const rt::RealtimeSettings settings = realtime_settings(rig_);
     rt::ThreadReport report = rt::set_up_loop_thread(settings);
     const rt::BusyPoll busy_poll = rt::set_up_busy_poll(rig_.busy_poll_ns, settings, report);
-    if (stepper_.threads() > 1) rt::set_up_team(stepper_.workers(), stepper_.threads() - 1, rig_.period_ns, settings);
+    add(report);
+    if (stepper_.threads() > 1)
+      add(rt::set_up_team(stepper_.workers(), stepper_.threads() - 1, rig_.period_ns, settings));
     WatchedClock clock;
     const std::int64_t begin = clock.now_ns(), end = begin + std::llround(1e9 * seconds);
     std::atomic<bool> done{false};
@@ -107,12 +113,20 @@ class WatchedLoop {
         clock, rig_.period_ns, done,
         [&](const rt::TickTiming& timing) noexcept {
           tick(clock.last(), timing);
-          if (last_end_.clock_ns >= end || stop) done = true;
+          if (last_end_.clock_ns >= end || stop || cycle_->fault().latched) done = true;
         },
         busy_poll);
     seconds_ = 1e-9 * static_cast<double>(last_end_.clock_ns - begin);
   }
 
+  // Why stepping stopped; empty: it did not.
+  std::string fault(const Mechanism& mechanism) const {
+    const rt::Fault fault = cycle_->fault();
+    return fault.latched ? describe_fault(mechanism, fault.status, fault.body, fault.joint, fault.output)
+                         : std::string();
+  }
+  const rt::ThreadReport& realtime() const { return realtime_; }
+  std::uint64_t not_kept() const { return not_kept_; }
   const std::vector<Late>& late() const { return late_; }
   const std::vector<double>& beside_ns() const { return beside_ns_; }
   std::uint64_t deadlines() const { return deadlines_; }
@@ -152,24 +166,35 @@ class WatchedLoop {
   }
 
   void keep(const Late& late) noexcept {
-    if (late_.size() < kMostLate) late_.push_back(late);
+    if (late_.size() < kMostLate)
+      late_.push_back(late);
+    else
+      not_kept_ += late.deadlines;
   }
+
+  void add(const rt::ThreadReport& report) { realtime_.insert(realtime_.end(), report.begin(), report.end()); }
 
   const config::RigConfig& rig_;
   index3::Stepper stepper_;
   ConnectedCycle connected_;
   std::unique_ptr<rt::Cycle> cycle_;
+  rt::ThreadReport realtime_;
+  rt::NoDeepIdle no_deep_idle_;
   Instant last_end_;
   std::vector<Late> late_;
   std::vector<double> beside_ns_;  // what ticks take beside their steps
-  std::uint64_t steps_ = 0, deadlines_ = 0;
+  std::uint64_t steps_ = 0, deadlines_ = 0, not_kept_ = 0;
   double seconds_ = 0.0;
 };
 
-// (late ticks) the lowest time of their steps, made again [ns]; empty: they are other steps now.
+// (late ticks) the lowest time of their steps, made again [ns]; below 0: not made again, since it was not in the tick,
+// or since `stop` is set. Empty: they are other steps now.
 std::vector<double> made_again(const config::RigConfig& rig, const config::LoadedMechanism& loaded,
-                               const WatchedLoop& loop) {
-  std::vector<double> lowest(loop.late().size(), 1e18);
+                               const WatchedLoop& loop, const std::atomic<bool>& stop,
+                               const std::function<void(double)>& progress) {
+  const std::vector<Late>& late = loop.late();
+  std::vector<double> lowest(late.size(), -1.0);
+  if (std::none_of(late.begin(), late.end(), [](const Late& each) { return each.in_tick; })) return lowest;
   Inputs inputs;
   inputs.count = static_cast<int>(loaded.mechanism.input_channels().size());
   for (int time = 0; time < kTimesAgain; ++time) {
@@ -177,11 +202,16 @@ std::vector<double> made_again(const config::RigConfig& rig, const config::Loade
     Outputs outputs;
     std::size_t k = 0;
     for (std::uint64_t step = 0; step < loop.steps(); ++step) {
-      while (k < lowest.size() && !loop.late()[k].in_tick) ++k;
+      if (stop) return lowest;
+      if (step % kStepsOfReport == 0)
+        progress((time + static_cast<double>(step) / static_cast<double>(loop.steps())) / kTimesAgain);
+      while (k < late.size() && !late[k].in_tick) ++k;
       const std::int64_t begin = rt::MonotonicClock::now_ns();
       stepper.step(inputs, outputs);
       const double took = static_cast<double>(rt::MonotonicClock::now_ns() - begin);
-      if (k < lowest.size() && loop.late()[k].step == step) lowest[k] = std::min(lowest[k], took), ++k;
+      if (k == late.size() || late[k].step != step) continue;
+      lowest[k] = lowest[k] < 0.0 ? took : std::min(lowest[k], took);
+      ++k;
     }
     if (stepper.state().hash() != loop.state_hash()) return {};
   }
@@ -208,15 +238,17 @@ void explain(const Late& late, double again_ns, LoopMisses& misses, std::vector<
   longer_us.push_back(1e-3 * longer);
 }
 
-}  // namespace
-
-LoopMisses measure_loop_misses(const config::RigConfig& rig, double seconds, const std::atomic<bool>& stop,
-                               const std::function<void(double)>& progress) {
-  const config::LoadedMechanism loaded = load_mechanism_of(rig);
-  WatchedLoop loop(rig, loaded);
+// In a thread of its own, whose errors it throws.
+void run(WatchedLoop& loop, double seconds, const std::atomic<bool>& stop,
+         const std::function<void(double)>& progress) {
   std::atomic<bool> has_ended{false};
+  std::exception_ptr error;
   std::thread thread([&] {
-    loop.run(seconds, stop);
+    try {
+      loop.run(seconds, stop);
+    } catch (...) {
+      error = std::current_exception();
+    }
     has_ended = true;
   });
   const std::int64_t begin = rt::MonotonicClock::now_ns();
@@ -225,18 +257,35 @@ LoopMisses measure_loop_misses(const config::RigConfig& rig, double seconds, con
     progress(1e-9 * static_cast<double>(rt::MonotonicClock::now_ns() - begin) / seconds);
   }
   thread.join();
+  if (error) std::rethrow_exception(error);
+}
+
+}  // namespace
+
+LoopMisses measure_loop_misses(const config::RigConfig& rig, double seconds, const std::atomic<bool>& stop,
+                               const std::function<void(double)>& progress) {
+  const config::LoadedMechanism loaded = load_mechanism_of(rig);
+  WatchedLoop loop(rig, loaded);
+  run(loop, seconds, stop, [&](double done) { progress(0.5 * std::min(1.0, done)); });
   LoopMisses misses;
-  misses.seconds = loop.seconds(), misses.deadlines = loop.deadlines();
+  misses.seconds = loop.seconds(), misses.deadlines = loop.deadlines(), misses.not_kept = loop.not_kept();
+  for (const rt::Grant& grant : loop.realtime()) misses.realtime.push_back(rt::to_string(grant));
   std::vector<double> beside = loop.beside_ns();
   const double beside_ns = quantile(beside, 0.5);
-  std::vector<double> again = made_again(rig, loaded, loop);
-  if (again.empty() && !loop.late().empty())
-    misses.problem = "the loop has taken other steps than those that were made again";
+  std::vector<double> again = made_again(rig, loaded, loop, stop, [&](double done) { progress(0.5 + 0.5 * done); });
+  misses.problem = loop.fault(loaded.mechanism);
+  if (!misses.problem.empty())
+    misses.problem = "stepping stopped: " + misses.problem + "; see what `rigstep simulate` says of the mechanism";
+  else if (again.size() < loop.late().size())
+    misses.problem =
+        "the loop has taken other steps than those that were made again: does an input have a safe value or a soft "
+        "start?";
+  again.resize(loop.late().size(), -1.0);
   std::vector<double> longer_us;
-  for (std::size_t k = 0; k < loop.late().size(); ++k)
-    explain(loop.late()[k], again.empty() ? -1.0 : again[k] + beside_ns, misses, longer_us);
+  for (std::size_t k = 0; k < again.size(); ++k)
+    explain(loop.late()[k], again[k] < 0.0 ? -1.0 : again[k] + beside_ns, misses, longer_us);
   if (!longer_us.empty()) misses.longer_us = quantile(longer_us, 0.5);
-  std::erase_if(again, [](double ns) { return ns > 1e17; });
+  std::erase_if(again, [](double ns) { return ns < 0.0; });
   if (!again.empty()) misses.step_us = 1e-3 * quantile(again, 0.5);
   misses.beside_us = 1e-3 * beside_ns;
   return misses;
@@ -251,11 +300,14 @@ std::string LoopMisses::text() const {
   line(slower, "in a tick that, made again, would have been in time: the core stood still in it, or was slower");
   line(woken_late, "woken late");
   line(own_work, "none of these: the loop's own work");
-  if (!problem.empty()) return out + problem + "\n";
-  out += fmt::format(
-      "            late steps made again take {:.1f} us, ticks beside their steps {:.1f} us; slower ticks took\n"
-      "            {:.1f} us longer (medians)\n",
-      step_us, beside_us, longer_us);
+  if (not_kept > 0) line(not_kept, "more than are kept: not explained");
+  if (step_us > 0.0)
+    out +=
+        fmt::format("            late steps made again take {:.1f} us, ticks beside their steps {:.1f} us (medians)\n",
+                    step_us, beside_us);
+  if (slower > 0) out += fmt::format("            slower ticks took {:.1f} us longer (median)\n", longer_us);
+  if (!problem.empty()) out += problem + "\n";
+  for (const std::string& grant : realtime) out += grant + "\n";
   return out;
 }
 
@@ -264,7 +316,7 @@ nlohmann::json LoopMisses::json() const {
           {"core_taken", core_taken}, {"clock_jumped", clock_jumped}, {"slower", slower},
           {"woken_late", woken_late}, {"own_work", own_work},         {"longest_late_us", longest_late_us},
           {"step_us", step_us},       {"beside_us", beside_us},       {"longer_us", longer_us},
-          {"problem", problem}};
+          {"not_kept", not_kept},     {"problem", problem},           {"realtime", realtime}};
 }
 
 }  // namespace rigstep::server

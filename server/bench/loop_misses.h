@@ -13,6 +13,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "proto/load_rig.h"
 
@@ -30,15 +31,18 @@ struct LoopMisses {
   double longest_late_us = 0.0;    // after a deadline that was missed
   // medians: a late step made again, what a tick takes beside its step, how much longer slower ticks took
   double step_us = 0.0, beside_us = 0.0, longer_us = 0.0;
-  std::string problem;  // why ticks were not made again; empty: they were
+  std::uint64_t not_kept = 0;         // missed besides, more than are kept to be explained
+  std::string problem;                // why stepping stopped, or why ticks were not made again; empty: neither
+  std::vector<std::string> realtime;  // what was granted
 
-  std::uint64_t missed() const { return core_taken + clock_jumped + slower + woken_late + own_work; }
+  std::uint64_t missed() const { return core_taken + clock_jumped + slower + woken_late + own_work + not_kept; }
   std::string text() const;
   nlohmann::json json() const;
 };
 
-// rig: its mechanism, period, policies and real-time settings; inputs are zero. progress: how far it is, 0 to 1. Ends
-// early, with what it has, once `stop` is set.
+// rig: its mechanism, period, policies and real-time settings, without its limits of misses; inputs are zero. progress:
+// how far it is, 0 to 1. Ends early, with what it has, once `stop` is set. Throws what LiveRun throws. The
+// calling thread has set_floating_point_mode().
 LoopMisses measure_loop_misses(const config::RigConfig& rig, double seconds, const std::atomic<bool>& stop,
                                const std::function<void(double done)>& progress);
 

@@ -169,9 +169,10 @@ int bench_error(const BenchOptions& options) {
 }
 
 int bench_misses(const LoopBenchRequest& request, bool json) {
+  rt::set_floating_point_mode();
   LoopMisses misses;
   {
-    Progress progress("running", 1.0);
+    Progress progress("measuring", 1.0);
     misses = measure_loop_misses(bare_rig(request.rig_file), request.misses_seconds, interrupted,
                                  [&](double done) { progress.at(done); });
   }

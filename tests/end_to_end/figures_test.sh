@@ -41,8 +41,14 @@ assert_json out 'abs(sum(p["us"] for p in d["beside_the_step"]["phases"]) - d["b
 assert_json out 'd["beside_the_step"]["sum_us"] > 0 and len(d["rows"]) == 6 and d["deadlines"] > 0'
 
 expect 0 "$RIGSTEP" bench loop "$SOURCE/config/rigs/ci_loopback.textproto" --misses 0.5 --json
-assert_json out 'd["missed"] == sum(d[k] for k in ("core_taken", "clock_jumped", "slower", "woken_late", "own_work"))'
-assert_json out 'd["problem"] == "" and d["deadlines"] >= 500 and d["beside_us"] > 0'
+assert_json out 'd["missed"] == sum(d[k] for k in ("core_taken", "clock_jumped", "slower", "woken_late", "own_work", "not_kept"))'
+assert_json out 'd["problem"] == "" and d["deadlines"] >= 500 and d["beside_us"] > 0 and len(d["realtime"]) > 3'
+# work that takes longer than the period is told as such, and a limit of misses ends nothing
+sed "s#../mechanisms/four_bar#$SOURCE/config/mechanisms/full_car#; s/^period_us.*/period_us: 20/; s/consecutive: 0/consecutive: 3/" \
+  "$SOURCE/config/rigs/ci_loopback.textproto" >slow.textproto
+expect 0 "$RIGSTEP" bench loop slow.textproto --misses 0.3 --json && assert_json out 'd["own_work"] > 0.3 * d["deadlines"]'
+sed "s#../mechanisms#$SOURCE/config/mechanisms#; s/BEST_EFFORT/ENFORCE cpu: 1023/" "$SOURCE/config/rigs/ci_loopback.textproto" >enforce.textproto
+expect 4 "$RIGSTEP" bench loop enforce.textproto --misses 0.3 && says err 'loop core 1023: refused'
 
 expect 2 "$RIGSTEP" bench step --mechanism no_such_mechanism && says err 'no_such_mechanism'
 expect 2 "$RIGSTEP" bench step --quick --peers no_such_file && says err 'no_such_file'

@@ -1,6 +1,6 @@
 // Scalars along which force elements and inputs act, at the iterate, as many side by side as lanes hold: the own
 // coordinates of revolute and prismatic joints, as physics/constraints.h has them for one, distances of points of
-// springs, as physics/elements/element.h has them; and what acts along them. Called in the loop.
+// springs and stops, as physics/elements/element.h has them; and what acts along them. Called in the loop.
 #pragma once
 
 #include "core/index3/kernels/body_at_iterate.h"

@@ -24,7 +24,7 @@ void follow_reached_coordinates(const Plan& plan, const std::vector<double>& las
 // a step.
 enum class ActingAt { instant, step };
 
-// w.evaluations: of every force element, and what those in elastic rows do together, w.along_joint; from w.placement
+// w.evaluated: of every force element, and what those in elastic rows do together, w.along_joint; from w.placement
 // and w.joint at time t [s], after it has followed the joint coordinates along which they act. Call it before
 // apply_forces, follow_iterate, force_tangent and evaluate_rows whenever poses or velocities have changed.
 void evaluate_elements(const Plan& plan, const Inputs& inputs, double t, const std::vector<double>& last_coordinate,

@@ -77,8 +77,9 @@ void evaluate_elements(const Plan& plan, bool at_end, Workspace& w) {
                   found_in_lane(plan, found, Stepped<Kind>::kLaneFound, static_cast<int>(k)));
 }
 
+// its numbers are written again for each step
 template <class Kind>
-constexpr bool kFollowsInputs = requires(const Kind& element, const double* inputs) {
+constexpr bool kIsRenewed = requires(const Kind& element, const double* inputs) {
   lane_numbers(element, inputs);
 };
 
@@ -89,7 +90,7 @@ void write_element_numbers(const Plan& plan, const double* inputs, Workspace& w)
   for (int k = 0; k < static_cast<int>(elements.size()); ++k) {
     const Kind& element = plan.mechanism.all<Kind>()[elements[k]];
     double* const to = first_of_lane(plan, w.element_numbers[kind_of<Kind>], Stepped<Kind>::kLaneNumbers, k);
-    if constexpr (kFollowsInputs<Kind>)
+    if constexpr (kIsRenewed<Kind>)
       write(lane_numbers(element, inputs), plan.lanes, to);
     else
       write(lane_numbers(element), plan.lanes, to);
@@ -120,7 +121,7 @@ void make_room_in_lanes(const Plan& plan, Workspace& w) {
       const std::size_t lanes = plan.element_lanes[kind_of<Kind>].element.size();
       w.element_numbers[kind_of<Kind>] = AlignedDoubles(Stepped<Kind>::kLaneNumbers * lanes, kNaN);
       w.elements_found[kind_of<Kind>] = AlignedDoubles(Stepped<Kind>::kLaneFound * lanes, kNaN);
-      if constexpr (!kFollowsInputs<Kind>) write_element_numbers<Kind>(plan, nullptr, w);
+      if constexpr (!kIsRenewed<Kind>) write_element_numbers<Kind>(plan, nullptr, w);
     }
   });
 }
@@ -151,7 +152,7 @@ void hold_forces_in_lanes(const Plan& plan, const Inputs& inputs, double t, cons
     });
   }
   for_each_kind([&]<class Kind>() {
-    if constexpr (HasLanes<Kind> && kFollowsInputs<Kind>) write_element_numbers<Kind>(plan, inputs.value.data(), w);
+    if constexpr (HasLanes<Kind> && kIsRenewed<Kind>) write_element_numbers<Kind>(plan, inputs.value.data(), w);
   });
 }
 

@@ -21,7 +21,8 @@
 //
 // A kind that lanes evaluate otherwise names how many numbers its kernel takes and finds, Stepped<Kind>::kLaneNumbers
 // and kLaneFound, and has
-//   lane_numbers    what it takes, in the order of laws.h: of an element, or of an element and these inputs
+//   lane_numbers    what it takes, in the order of laws.h: of an element and these inputs, for each step; or of an
+//                   element alone, at load time, where no input and no parameter moves any
 //   from_lane       what it has found, as Evaluated
 //
 // A kind that acts over a step as a whole, because its law has a kink that a step may jump over, also names
@@ -88,6 +89,7 @@ class LaneNumbers {
   void add(const Vec3& v) noexcept { add(v[0]), add(v[1]), add(v[2]); }
   template <class... More>
   static std::array<double, N> of(const More&... more) noexcept {
+    static_assert((sizeof(More) + ...) == N * sizeof(double), "as many numbers as the kernel takes");
     LaneNumbers all;
     (all.add(more), ...);
     return all.numbers_;
