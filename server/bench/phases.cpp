@@ -22,16 +22,18 @@ using index3::DisassemblySweep;
 using index3::Multiplier;
 using index3::RightHandSide;
 
-index3::Settings settings_of(double dt) {
+index3::Settings settings_of(double dt, const char* instruction_set = nullptr) {
   index3::Settings settings;
   settings.dt_ns = std::llround(1e9 * dt);
+  settings.instruction_set = instruction_set;
   return settings;
 }
 
 // the phases of the start state's step, on a workspace of their own
 class Phases {
  public:
-  Phases(const Mechanism& mechanism, double dt) : plan_(index3::make_plan(mechanism, settings_of(dt))), w_(plan_) {
+  Phases(const Mechanism& mechanism, double dt, const char* instruction_set)
+      : plan_(index3::make_plan(mechanism, settings_of(dt, instruction_set))), w_(plan_) {
     const index3::State start = initial_state(plan_, w_);
     enter_lanes(plan_, start, w_);
     plan_.kernels->predict(w_.arrays);
@@ -80,8 +82,9 @@ double lowest_us(const Prepare& prepare, const F& f) {
 
 }  // namespace
 
-std::vector<std::pair<std::string, double>> phase_shares(const Mechanism& mechanism, double dt, double step_us) {
-  Phases phases(mechanism, dt);
+std::vector<std::pair<std::string, double>> phase_shares(const Mechanism& mechanism, double dt, double step_us,
+                                                         const char* instruction_set) {
+  Phases phases(mechanism, dt, instruction_set);
   const int iterations = phases.plan().settings.iterations,
             projection_passes = phases.plan().settings.projection_passes;
   using Start = AssemblySweep::Start;

@@ -15,11 +15,13 @@ int most_threads() {
   return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, index3::kMostThreads);
 }
 
-TimedSolver timed_stepper(const Mechanism& mechanism, double dt, int threads, int order, std::size_t* bytes) {
+TimedSolver timed_stepper(const Mechanism& mechanism, double dt, int threads, int order, std::size_t* bytes,
+                          const char* instruction_set) {
   index3::Settings settings;
   settings.dt_ns = std::llround(1e9 * dt);
   settings.threads = threads;
   settings.order_of_accuracy = order;
+  settings.instruction_set = instruction_set;
   const auto stepper = std::make_shared<index3::Stepper>(mechanism, settings);
   if (bytes != nullptr) *bytes = stepper->bytes();
   struct Saved {

@@ -25,11 +25,12 @@ void time_own_solvers(const BenchRequest& request, const BenchMechanism& which, 
   row.dt = which.dt;
   row.version = product_version();
   double one_thread = 0.0;
+  const char* const set = request.instruction_set.empty() ? nullptr : request.instruction_set.c_str();
   for (const int threads : request.threads) {
     row.solver = "rigstep";
     row.threads = threads;
     std::size_t bytes = 0;
-    const TimedSolver solver = timed_stepper(mechanism, which.dt, threads, 2, &bytes);
+    const TimedSolver solver = timed_stepper(mechanism, which.dt, threads, 2, &bytes, set);
     {
       const rt::StayOnCores pinned(rt::StayOnCores::Which::only, rt::last_allowed_core());  // its workers have theirs
       row.times = time_steps(solver, protocol);
@@ -38,7 +39,7 @@ void time_own_solvers(const BenchRequest& request, const BenchMechanism& which, 
     row.bytes_per_body = static_cast<double>(bytes) / row.bodies;
     row.multiply_adds = multiply_adds_per_step(mechanism, which.dt);
     row.phases.clear();
-    if (threads == 1) row.phases = phase_shares(mechanism, which.dt, row.times.lowest);
+    if (threads == 1) row.phases = phase_shares(mechanism, which.dt, row.times.lowest, set);
     if (threads == 1) one_thread = row.times.median;
     row.speedup = one_thread / row.times.median;
     rows.push_back(row);

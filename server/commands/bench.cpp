@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 
+#include "core/index3/kernels/sweeps.h"
 #include "rt/thread_setup.h"
 #include "server/bench/error_costs.h"
 #include "server/bench/loop.h"
@@ -31,7 +32,7 @@ struct BenchOptions {
   int threads = 0;  // most to measure; 0: all cores
   double dt = 0.0;  // [s]; 0: that of each mechanism
   double duration = 10.0;
-  std::string config_dir, peers, output;
+  std::string config_dir, peers, output, instruction_set;
   std::string against;  // earlier result; empty: none
   bool quick = false, json = false, without_peers = false;
 };
@@ -100,11 +101,22 @@ BenchRequest request_of(const BenchOptions& options, const std::vector<int>& siz
   request.has_own_step = options.dt <= 0.0;
   request.duration = options.duration;
   request.quick = options.quick;
+  request.instruction_set = options.instruction_set;
   if (options.without_peers) return request;
   request.peers = find_peers(options.peers);
   if (request.peers.empty())
     request.peers_problem = "there is no rigstep_bench_peers beside this program: build it, or name it with --peers";
   return request;
+}
+
+// Why a stepper cannot have this instruction set; empty: it can.
+std::string problem_of_instruction_set(const std::string& name) {
+  try {
+    index3::kernels_for_this_processor(name.c_str());
+    return {};
+  } catch (const MechanismError& error) {
+    return error.what();
+  }
 }
 
 // before minutes are spent; empty: none is asked for
@@ -255,6 +267,9 @@ Command add_bench(CLI::App& app) {
   add_shared_options(*step, *step_options);
   step->add_option("--threads", step_options->threads, "Most threads to measure (default: all cores)")
       ->check(CLI::Range(1, 1024));
+  step->add_option("--instruction-set", step_options->instruction_set,
+                   "Of the stepper: x86-64-v4, x86-64-v3 or x86-64 (default: the fastest of this processor)")
+      ->check([](const std::string& name) { return problem_of_instruction_set(name); });
   step->add_option("--dt", step_options->dt, "Step [s] (default: 0.01, with springs 0.001)")->check(between(1e-9, 1.0));
   step->add_option("--against", step_options->against,
                    "Earlier result (step.json) on this type of processor: compare by ratios to the printed form")

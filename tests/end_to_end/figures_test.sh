@@ -50,6 +50,8 @@ expect 0 "$RIGSTEP" bench loop slow.textproto --misses 0.3 --json && assert_json
 sed "s#../mechanisms#$SOURCE/config/mechanisms#; s/BEST_EFFORT/ENFORCE cpu: 1023/" "$SOURCE/config/rigs/ci_loopback.textproto" >enforce.textproto
 expect 4 "$RIGSTEP" bench loop enforce.textproto --misses 0.3 && says err 'loop core 1023: refused'
 
+expect 0 "$RIGSTEP" bench step --quick --without-peers --mechanism spherical_chain --bodies 8 --instruction-set x86-64 --threads 1
+expect 2 "$RIGSTEP" bench step --quick --instruction-set x86-64-v9 && says err '"x86-64-v9"'
 expect 2 "$RIGSTEP" bench step --mechanism no_such_mechanism && says err 'no_such_mechanism'
 expect 2 "$RIGSTEP" bench step --quick --peers no_such_file && says err 'no_such_file'
 expect 2 "$RIGSTEP" bench step --bodies 0
