@@ -35,12 +35,21 @@ inline void relax() noexcept {
 #endif
 }
 
+inline constexpr std::int64_t kSecondNs = 1'000'000'000;
+
+// A clock of the system [ns].
+inline std::int64_t read_clock_ns(clockid_t id) noexcept {
+  timespec time{};
+  ::clock_gettime(id, &time);
+  return time.tv_sec * kSecondNs + time.tv_nsec;
+}
+
 struct MonotonicClock {
-  static std::int64_t now_ns() noexcept { return read(CLOCK_MONOTONIC); }
-  static std::int64_t wall_ns() noexcept { return read(CLOCK_REALTIME); }
+  static std::int64_t now_ns() noexcept { return read_clock_ns(CLOCK_MONOTONIC); }
+  static std::int64_t wall_ns() noexcept { return read_clock_ns(CLOCK_REALTIME); }
 
   static void sleep_until(std::int64_t time_ns) noexcept {
-    const timespec until{.tv_sec = time_ns / kSecond, .tv_nsec = time_ns % kSecond};
+    const timespec until{.tv_sec = time_ns / kSecondNs, .tv_nsec = time_ns % kSecondNs};
     // a signal must not make a deadline early
     while (::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr) == EINTR) {
     }
@@ -48,15 +57,6 @@ struct MonotonicClock {
 
   static void spin_until(std::int64_t time_ns) noexcept {
     while (now_ns() < time_ns) relax();
-  }
-
- private:
-  static constexpr std::int64_t kSecond = 1'000'000'000;  // [ns]
-
-  static std::int64_t read(clockid_t id) noexcept {
-    timespec time{};
-    ::clock_gettime(id, &time);
-    return time.tv_sec * kSecond + time.tv_nsec;
   }
 };
 

@@ -1,7 +1,6 @@
 #include "server/bench/loop_misses.h"
 
 #include <fmt/format.h>
-#include <time.h>
 
 #include <algorithm>
 #include <cmath>
@@ -25,12 +24,6 @@ constexpr std::size_t kMostLate = 1'000'000;    // ticks that are kept to be exp
 constexpr std::int64_t kLookNs = 100'000'000;   // between two reports of progress
 constexpr std::uint64_t kStepsOfReport = 1000;  // likewise
 constexpr int kTimesAgain = 3;                  // a step is made again, whose lowest counts
-
-std::int64_t processor_time_ns() noexcept {
-  timespec time{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return time.tv_sec * 1'000'000'000 + time.tv_nsec;
-}
 
 // What a wait was: how long asleep, how late woken, how long the clock was looked at without a jump.
 struct Wait {
@@ -77,7 +70,7 @@ struct Late {
 // One end of a tick.
 struct Instant {
   std::int64_t clock_ns = 0, processor_ns = 0;
-  static Instant now() noexcept { return {rt::MonotonicClock::now_ns(), processor_time_ns()}; }
+  static Instant now() noexcept { return {rt::MonotonicClock::now_ns(), rt::read_clock_ns(CLOCK_THREAD_CPUTIME_ID)}; }
 };
 // Between two of them something else had the core for so long, or the thread slept.
 std::int64_t without_core(const Instant& from, const Instant& to) noexcept {

@@ -18,9 +18,6 @@ logs() {
   fail "\"$1\" is not in the log of the server: $(cat serve.err)"
 }
 
-# on a loaded machine misses must not fault the runs
-no_limit='realtime { deadline_misses_until_fault { consecutive: 0 per_second: 0 } }'
-
 disks() {
   mkdir disk && mount -t tmpfs -o size=4M tmpfs disk || return 77
   rig_file boxed.textproto 'black_box { folder: "disk" seconds: 30 least_interval_seconds: 0 reserve_mebibytes: 0 }' "$no_limit"
@@ -90,8 +87,7 @@ grep -Eq "^fault +stepping stopped: .*; what came before is in $box\$" serve.out
 expect 0 "$RIGSTEP" replay "$box" && says out 'faulted after step [0-9]+: no inputs for too long' && says out '^bit-exact'
 
 # --- two controllers, a suspended rig, a suspended server; the recording of it all is whole
-rig_file rig.textproto 'stale_input { rule: HOLD fault_after_steps: 0 }' \
-  "$no_limit"
+rig_file rig.textproto 'stale_input { rule: HOLD fault_after_steps: 0 }' "$no_limit"
 serve rig.textproto --record run.mcap --json || exit 1
 "$RIGSTEP" rig --port "$port" --name first --drive drive=sine:2,1 --duration 0 --json >rig.json 2>rig.err &
 rig_process=$!

@@ -215,6 +215,12 @@ void check_close(const Coordinate& found, const Coordinate& expected) {
         1e-11 * (1.0 + expected.first.norm()));
 }
 
+// of springs and stops between points
+template <class Evaluated>
+void check_arms(const Evaluated& found, const Evaluated& expected) {
+  CHECK((found.arm_first - expected.arm_first).norm() + (found.arm_second - expected.arm_second).norm() < 1e-11);
+}
+
 TEST_CASE("lanes measure coordinates with rates and gradients, and what acts along them") {
   int measured = 0, laws = 0, tables = 0;
   for (unsigned seed = 1; seed <= 40; ++seed) {
@@ -245,7 +251,7 @@ TEST_CASE("lanes evaluate springs between points as one does") {
       const EvaluatedSpring &a = c.in_lanes.evaluated<Spring>()[k], &b = c.one_by_one.evaluated<Spring>()[k];
       check_close(a.x, b.x);
       check_close(a.effort, b.effort);
-      CHECK((a.arm_first - b.arm_first).norm() + (a.arm_second - b.arm_second).norm() < 1e-11);
+      check_arms(a, b);
     }
   }
 }
@@ -264,7 +270,7 @@ TEST_CASE("lanes evaluate the scalars of stops as one does, and leave those of o
       if (stop.is_along_freedom())
         ++along_joints;
       else
-        CHECK((a.arm_first - b.arm_first).norm() + (a.arm_second - b.arm_second).norm() < 1e-11);
+        check_arms(a, b);
     }
     one_by_one += static_cast<int>(c.plan.mechanism.all<Stop>().size() - in_lanes.size());
   }

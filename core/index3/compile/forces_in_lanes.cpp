@@ -132,28 +132,32 @@ struct Scalar {
   ScalarBatch::Of of;
   int first, second;
 };
+// That of a spring or stop between points, with these.
+struct BetweenPoints {
+  Scalar scalar;
+  Vec3 first_point_b, second_point_b, direction_0;
+};
+BetweenPoints between_points(const Mechanism& m, const ElementOfKind& element) {
+  using Of = ScalarBatch::Of;
+  if (element.kind == kind_of<Stop>) {
+    const Stop& stop = m.all<Stop>()[element.index];
+    return {{Of::distance, stop.first, stop.second}, stop.first_point_b, stop.second_point_b, Vec3::Zero()};
+  }
+  const Spring& spring = m.springs()[element.index];
+  const Of of = spring.kind == Spring::Kind::along_direction ? Of::projection : Of::distance;
+  return {{of, spring.first, spring.second}, spring.first_point_b, spring.second_point_b, spring.direction_0};
+}
 Scalar scalar_of(const Mechanism& m, const ScalarLane& lane) {
   using Of = ScalarBatch::Of;
-  if (lane.between_points.kind == kind_of<Stop>) {
-    const Stop& stop = m.all<Stop>()[lane.between_points.index];
-    return {Of::distance, stop.first, stop.second};
-  }
-  if (lane.is_between_points()) {
-    const Spring& spring = m.springs()[lane.between_points.index];
-    return {spring.kind == Spring::Kind::along_direction ? Of::projection : Of::distance, spring.first, spring.second};
-  }
+  if (lane.is_between_points()) return between_points(m, lane.between_points).scalar;
   const Joint& joint = m.joints()[lane.joint];
   return {is_length(*traits_of(joint.type).own_coordinate) ? Of::displacement : Of::angle, joint.first, joint.second};
 }
 
 void write_scalar_constants(const Mechanism& m, const ScalarLane& lane, int width, double* to) {
-  if (lane.between_points.kind == kind_of<Stop>) {
-    const Stop& stop = m.all<Stop>()[lane.between_points.index];
-    return write_vectors({stop.first_point_b, stop.second_point_b}, width, to);
-  }
   if (lane.is_between_points()) {
-    const Spring& spring = m.springs()[lane.between_points.index];
-    return write_vectors({spring.first_point_b, spring.second_point_b, spring.direction_0}, width, to);
+    const BetweenPoints at = between_points(m, lane.between_points);
+    return write_vectors({at.first_point_b, at.second_point_b, at.direction_0}, width, to);
   }
   const Joint& joint = m.joints()[lane.joint];
   write_joint(joint, joint.in_first.axes_b.col(0), width, to);

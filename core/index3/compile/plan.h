@@ -184,7 +184,6 @@ struct Plan {
   std::vector<int> bodies_over_step, joints_over_step, coordinates_over_step;
 
   bool has_force_elements = false;  // any at all
-  bool acts_over_step = false;      // some force element does: Newton's equations have other loads than the instant
 
   // in lanes (schedule.h); a workspace has its own compliance_in_lanes and carried, which its kernels read
   AlignedDoubles constraint_constants, compliance_in_lanes, multiplier_scale, carried;
@@ -218,6 +217,8 @@ struct Plan {
   const std::vector<int>& lanes_of() const {
     return std::get<kind_of<Kind>>(in_lanes);
   }
+  // Some force element does: Newton's equations have other loads than the instant.
+  bool acts_over_step() const { return !bodies_over_step.empty(); }
   // else all loads are those of the step
   bool depends_on_pose() const {
     return !pose_dependent_bodies.empty() || !scalar_batches.empty() ||

@@ -35,4 +35,16 @@ RIGSTEP_INLINE BodyAtIterate<T> body_at_iterate(const StepArrays& a, const Place
   return body;
 }
 
+// f(batch, its numbers, where what it finds goes) of all batches of elements of a kind, whose kernel takes and finds so
+// many numbers of each
+template <class T, int kNumbers, int kFound, class F>
+RIGSTEP_INLINE void for_elements(const ElementTables& all, const F& f) {
+  const double* numbers = all.numbers;
+  double* found = all.found;
+  for (const ElementBatch *batch = all.batch, *end = batch + all.batches; batch < end; ++batch) {
+    f(*batch, numbers, found);
+    numbers += kNumbers * kWidth<T>, found += kFound * kWidth<T>;
+  }
+}
+
 }  // namespace rigstep::index3::RIGSTEP_ISA

@@ -23,46 +23,42 @@ RIGSTEP_INLINE Axes<T> axes_of(const BodyAtIterate<T>& body, const double* x_and
 template <class T>
 RIGSTEP_LOOP void evaluate_bushings(const StepArrays& a, const ElementTables& all) {
   constexpr int W = kWidth<T>;
-  const double* p = all.numbers;
-  double* to = all.found;
-  for (const ElementBatch *bushing = all.batch, *end = bushing + all.batches; bushing < end; ++bushing) {
-    const BodyAtIterate<T> first = body_at_iterate<T>(a, bushing->first, all.at_end);
-    const BodyAtIterate<T> second = body_at_iterate<T>(a, bushing->second, all.at_end);
-    const double* const p_second = p + kSecondFrameOfBushing * W;
-    const V3<T> s_first = first.A * load3<T>(p), s_second = second.A * load3<T>(p_second);
-    const Axes<T> x = axes_of(first, p + 3 * W), y = axes_of(second, p_second + 3 * W);
-    const V3<T> gap = (second.r - first.r) + (s_second - s_first), arm = s_first + gap;
-    const V3<T> velocity = add_cross(second.v, second.w, s_second) - add_cross(first.v, first.w, arm);
-    V3<T> turn{T(0.0), T(0.0), T(0.0)};
-    T trace(0.0);
-    each<3>([&](int k)
-                RIGSTEP_INLINED { turn = turn + cross(x.of[k], y.of[k]), trace = trace + dot(x.of[k], y.of[k]); });
-    each<3>([&](int k) RIGSTEP_INLINED {
-      V3<T> turning = trace * x.of[k];
-      each<3>([&](int j) RIGSTEP_INLINED { turning = fma(-dot(y.of[j], x.of[k]), x.of[j], turning); });
-      turning = T(0.5) * turning;
-      store(to + k * W, dot(x.of[k], gap)), store(to + (3 + k) * W, T(0.5) * dot(x.of[k], turn));
-      store(to + (kRateOfBushing + k) * W, dot(x.of[k], velocity));
-      store(to + (kRateOfBushing + 3 + k) * W, dot(turning, second.w - first.w));
-      store3(to + (kAxesOfBushing + 3 * k) * W, x.of[k]), store3(to + (kTurningOfBushing + 3 * k) * W, turning);
-    });
-    store3(to + kArmsOfBushing * W, arm), store3(to + (kArmsOfBushing + 3) * W, s_second);
-    p += kBushingNumbers * W, to += kBushingFound * W;
-  }
+  for_elements<T, kBushingNumbers, kBushingFound>(
+      all, [&](const ElementBatch& bushing, const double* p, double* to) RIGSTEP_INLINED {
+        const BodyAtIterate<T> first = body_at_iterate<T>(a, bushing.first, all.at_end);
+        const BodyAtIterate<T> second = body_at_iterate<T>(a, bushing.second, all.at_end);
+        const double* const p_second = p + kSecondFrameOfBushing * W;
+        const V3<T> s_first = first.A * load3<T>(p), s_second = second.A * load3<T>(p_second);
+        const Axes<T> x = axes_of(first, p + 3 * W), y = axes_of(second, p_second + 3 * W);
+        const V3<T> gap = (second.r - first.r) + (s_second - s_first), arm = s_first + gap;
+        const V3<T> velocity = add_cross(second.v, second.w, s_second) - add_cross(first.v, first.w, arm);
+        V3<T> turn{T(0.0), T(0.0), T(0.0)};
+        T trace(0.0);
+        each<3>([&](int k)
+                    RIGSTEP_INLINED { turn = turn + cross(x.of[k], y.of[k]), trace = trace + dot(x.of[k], y.of[k]); });
+        each<3>([&](int k) RIGSTEP_INLINED {
+          V3<T> turning = trace * x.of[k];
+          each<3>([&](int j) RIGSTEP_INLINED { turning = fma(-dot(y.of[j], x.of[k]), x.of[j], turning); });
+          turning = T(0.5) * turning;
+          store(to + k * W, dot(x.of[k], gap)), store(to + (3 + k) * W, T(0.5) * dot(x.of[k], turn));
+          store(to + (kRateOfBushing + k) * W, dot(x.of[k], velocity));
+          store(to + (kRateOfBushing + 3 + k) * W, dot(turning, second.w - first.w));
+          store3(to + (kAxesOfBushing + 3 * k) * W, x.of[k]), store3(to + (kTurningOfBushing + 3 * k) * W, turning);
+        });
+        store3(to + kArmsOfBushing * W, arm), store3(to + (kArmsOfBushing + 3) * W, s_second);
+      });
 }
 
 template <class T>
 RIGSTEP_LOOP void evaluate_drags(const StepArrays& a, const ElementTables& all) {
   constexpr int W = kWidth<T>;
-  const double* p = all.numbers;
-  double* to = all.found;
-  for (const ElementBatch *drag = all.batch, *end = drag + all.batches; drag < end; ++drag) {
-    const BodyAtIterate<T> body = body_at_iterate<T>(a, drag->first, all.at_end);
-    const V3<T> arm = body.A * load3<T>(p);
-    store3(to, arm);
-    store3(to + kVelocityOfDrag * W, add_cross(body.v, body.w, arm) - load3<T>(p + kWindOfDrag * W));
-    p += kDragNumbers * W, to += kDragFound * W;
-  }
+  for_elements<T, kDragNumbers, kDragFound>(
+      all, [&](const ElementBatch& drag, const double* p, double* to) RIGSTEP_INLINED {
+        const BodyAtIterate<T> body = body_at_iterate<T>(a, drag.first, all.at_end);
+        const V3<T> arm = body.A * load3<T>(p);
+        store3(to, arm);
+        store3(to + kVelocityOfDrag * W, add_cross(body.v, body.w, arm) - load3<T>(p + kWindOfDrag * W));
+      });
 }
 
 void evaluate_bushings(const StepArrays& a, const ElementTables& all) { evaluate_bushings<Lanes<kWidest>>(a, all); }

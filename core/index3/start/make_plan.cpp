@@ -46,7 +46,6 @@ void prepare_elements(Plan& plan) {
     for (const Kind& element : plan.mechanism.all<Kind>())
       std::get<kind_of<Kind>>(plan.element_constants).push_back(prepare(element, plan.dt()));
     if (!plan.mechanism.all<Kind>().empty()) plan.has_force_elements = true;
-    if (ActsOverStep<Kind> && !plan.mechanism.all<Kind>().empty()) plan.acts_over_step = true;
   });
 }
 

@@ -181,7 +181,6 @@ VectorXd project(const Plan& plan, const State& x, const VectorXd& twists) {
   enter_lanes(plan, x, w);
   iterate_from_last(plan, w);
   constrain_general(plan, w, true);
-  start_elements(plan, w);
   tangent_of_forces(plan, 0.0, 0.0, w);
   const int bodies = static_cast<int>(plan.elimination.body.size());
   for (int i = 0; i < bodies; ++i) set_motion(plan, i, twists.segment<6>(6 * i), w);

@@ -238,7 +238,7 @@ void force_tangent(const Plan& plan, double stiffness_factor, double damping_fac
 double elastic_tangent(const Plan& plan, int joint, double stiffness_factor, double damping_factor,
                        const Workspace& w) noexcept {
   double sum = along_scalar(w.along_joint[joint], {stiffness_factor, damping_factor});
-  if (!plan.acts_over_step) return sum;
+  if (!plan.acts_over_step()) return sum;
   for (const ElementOfKind& element : plan.coordinate_rows[joint].elements)
     visit_kind(element.kind, [&]<class Kind>() {
       if constexpr (ActsOverStep<Kind>) sum += stiffness_factor * w.start<Kind>()[element.index].stiffness;

@@ -20,6 +20,8 @@ void evaluate_state(const Plan& plan, const State& x, Workspace& w) noexcept {
   follow_coordinates(plan, x.coordinate, w);
   evaluate_elements(plan, Inputs{}, plan.time_of(x.step), x.coordinate, w);
   apply_forces(plan, Inputs{}, plan.time_of(x.step), ActingAt::instant, w);
+  take_inputs(plan, Inputs{}, w);
+  start_elements(plan, w);
 }
 
 }  // namespace rigstep::index3

@@ -13,7 +13,8 @@ void place_bodies(const State& x, Workspace& w) noexcept;
 void evaluate_pose(const Plan& plan, const State& x, Workspace& w) noexcept;
 
 // The same with forces and coordinates at the time of the state, as sensors and diagnostics read them. Inputs are zero:
-// readings of force elements that inputs drive are those of zero inputs until the next step.
+// readings of force elements that inputs drive are those of zero inputs until the next step. Elements that act over a
+// step begin one here.
 void evaluate_state(const Plan& plan, const State& x, Workspace& w) noexcept;
 
 }  // namespace rigstep::index3

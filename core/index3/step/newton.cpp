@@ -78,7 +78,7 @@ void prepare_step(const StepProblem& step) noexcept {
   evaluate_drivers(step.plan, step.last, step.inputs, step.end_time(), step.w);
   take_inputs(step.plan, step.inputs, step.w);
   hold_forces_in_lanes(step.plan, step.inputs, step.end_time(), step.last.coordinate, step.w);
-  if (step.plan.acts_over_step) {
+  if (step.plan.acts_over_step()) {
     gather_last_instant(step.plan, step.w);
     start_elements(step.plan, step.w);
   }

@@ -19,9 +19,9 @@ bool project_velocities(const StepProblem& step, PartSweeps& sweeps, bool renew_
   for (int pass = 1; pass < step.plan.settings.projection_passes; ++pass)
     if (!project_again(sweeps, RightHandSide::rate, Multiplier::sigma)) return false;
   sweeps.disassemble(velocity_update());  // (53) (43)
-  if (step.plan.general_constraints.empty() && !step.plan.acts_over_step) return true;
+  if (step.plan.general_constraints.empty() && !step.plan.acts_over_step()) return true;
   return sweeps.one_by_one([&] {  // gamma of the general constraints, velocities of what acts over a step
-    if (step.plan.acts_over_step) gather_over_step(step.plan, step.w);
+    if (step.plan.acts_over_step()) gather_over_step(step.plan, step.w);
     gather_velocities(step.plan, step.w);
     add_quadratic_terms(step.plan, step.w);
   });
@@ -30,7 +30,7 @@ bool project_velocities(const StepProblem& step, PartSweeps& sweeps, bool renew_
 bool project_accelerations(const StepProblem& step, PartSweeps& sweeps) {
   if (!sweeps.assemble(acceleration_sweep(), kTwists)) return false;  // (60) (69)
   Multiplier kind = Multiplier::kappa;
-  if (step.plan.acts_over_step) {
+  if (step.plan.acts_over_step()) {
     sweeps.disassemble(motion_update(kind));
     if (!sweeps.one_by_one([&] { correct_accelerations(step.plan, step.w); })) return false;
     if (!sweeps.assemble(further_pass(RightHandSide::quadratic))) return false;

@@ -181,7 +181,7 @@ Workspace::Workspace(const Plan& plan) : arrays{}, exchange(plan.elimination) {
     fill(evaluated<Kind>(), plan.mechanism.all<Kind>().size());
     if constexpr (ActsOverStep<Kind>) fill(start<Kind>(), plan.mechanism.all<Kind>().size());
   });
-  if (plan.acts_over_step) fill(Q_over_step, bodies);
+  if (plan.acts_over_step()) fill(Q_over_step, bodies);
   std::size_t most_bodies = 0;
   for (const Element& element : plan.elements) most_bodies = std::max(most_bodies, element.bodies.size());
   fill(element_rows, most_bodies);

@@ -10,7 +10,6 @@ rig_file() {
   printf '%s\n' "mechanism: \"$SOURCE/config/mechanisms/four_bar.textproto\"" 'lifecycle { start: AT_ONCE }' "$@" >"$name"
 }
 # in a namespace the loop has no priority
-no_limit='realtime { deadline_misses_until_fault { consecutive: 0 per_second: 0 } }'
 # flood TIMES: by signal and over the link
 flood() {
   for ((k = 0; k < $1; ++k)); do

@@ -15,9 +15,6 @@ state_after() {
   assert_json out "d['state'] == '$2'"
 }
 
-# on a loaded machine misses must not fault the run first
-no_limit='realtime { deadline_misses_until_fault { consecutive: 0 per_second: 0 } }'
-
 # --- the default, after a Goodbye and after a kill
 rig_file default.textproto "$no_limit"
 for ending in TERM KILL; do
