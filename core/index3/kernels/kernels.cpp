@@ -63,15 +63,16 @@ void pass_midpoint(const StepArrays& a, MidpointPass pass) {
 }
 
 Increment extrapolate(const StepArrays& half_steps, const StepArrays& whole_step) {
-  LaneByLane move, half_turn;
+  LargestMove moved;
   for_bodies(half_steps, [&]<class T>(const BodyArrays<T>& b) RIGSTEP_INLINED {
     const double* const whole =
         whole_step.body + (b.next - half_steps.body) + kWidth<T> * (whole_step.next - half_steps.next);
     const Motion<T> beyond = extrapolate_body(b, whole, T(kExtrapolated));
-    store(move.value, larger(dot(beyond.v, beyond.v), load<T>(move.value)));
-    store(half_turn.value, larger(dot(beyond.w, beyond.w), load<T>(half_turn.value)));
+    moved.add(beyond.v, beyond.w);
   });
-  return {square_root(move.largest()), 2.0 * square_root(half_turn.largest())};
+  Increment largest{};
+  moved.add_to(largest);
+  return largest;
 }
 
 bool eliminate_fronts(const StepArrays& a, const Run& run, ComplianceOf which) {
@@ -147,7 +148,7 @@ void finish(const StepArrays& a, const Run& run, const DisassemblySweep& what, S
       found.finite = close_accelerations(a, run) && found.finite;
       return;
     case DisassemblySweep::Finish::corrected_poses:
-      return correct_poses(a, run);
+      return correct_poses(a, run, found.increment);
     case DisassemblySweep::Finish::corrected_velocities:
       return correct_velocities(a, run);
     case DisassemblySweep::Finish::twists:

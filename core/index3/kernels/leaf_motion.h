@@ -171,9 +171,24 @@ void close(const StepArrays& a, const Run& run) {
 
 // ---- Newton update and projections
 
+// Of the bodies of a run.
+struct LargestMove {
+  LaneByLane squared, half_turn_squared;
+
+  template <class T>
+  RIGSTEP_INLINE void add(V3<T> displacement, V3<T> half_turn) {
+    store(squared.value, larger(dot(displacement, displacement), load<T>(squared.value)));
+    store(half_turn_squared.value, larger(dot(half_turn, half_turn), load<T>(half_turn_squared.value)));
+  }
+  void add_to(Increment& largest) const {
+    largest.displacement = larger(square_root(squared.largest()), largest.displacement);
+    largest.rotation = larger(2.0 * square_root(half_turn_squared.largest()), largest.rotation);
+  }
+};
+
 // (24) (25): closes the joints and moves the bodies
 void update(const StepArrays& a, const Run& run, bool is_last, Increment& largest) {
-  LaneByLane move, half_turn;
+  LargestMove moved;
   for_leaves(a, run, [&]<class T, int C>(const Leaf& leaf, const BodyArrays<T>& b) RIGSTEP_INLINED {
     constexpr int W = kWidth<T>;
     const Motion<T> m = closed_motion<C>(a, leaf, b);
@@ -185,11 +200,9 @@ void update(const StepArrays& a, const Run& run, bool is_last, Increment& larges
     const Quaternion<T> p = load_quaternion<T>(b.next + kP * W);
     const V3<T> half = T(0.5) * m.w;
     turn_body<T>(b, {p.w - dot(half, p.e), p.e + add_cross(p.w * half, half, p.e)});  // what is small summed first
-    store(move.value, larger(dot(m.v, m.v), load<T>(move.value)));
-    store(half_turn.value, larger(dot(half, half), load<T>(half_turn.value)));
+    moved.add(m.v, half);
   });
-  largest.displacement = larger(square_root(move.largest()), largest.displacement);
-  largest.rotation = larger(2.0 * square_root(half_turn.largest()), largest.rotation);
+  moved.add_to(largest);
 }
 
 void start_velocities(const StepArrays& a, const Run& run) {  // (45)
@@ -235,7 +248,8 @@ bool close_accelerations(const StepArrays& a, const Run& run) {  // (58) (59)
 }
 
 // The motion that restores the joints, from rest, moves the bodies.
-void correct_poses(const StepArrays& a, const Run& run) {
+void correct_poses(const StepArrays& a, const Run& run, Increment& largest) {
+  LargestMove moved;
   for_leaves(a, run, [&]<class T, int C>(const Leaf& leaf, const BodyArrays<T>& b) RIGSTEP_INLINED {
     constexpr int W = kWidth<T>;
     const Motion<T> m = closed_motion<C>(a, leaf, b);
@@ -243,7 +257,9 @@ void correct_poses(const StepArrays& a, const Run& run) {
     const Quaternion<T> p = load_quaternion<T>(b.next + kP * W);
     const V3<T> half = T(0.5) * m.w;
     turn_body<T>(b, {p.w - dot(half, p.e), p.e + add_cross(p.w * half, half, p.e)});
+    moved.add(m.v, half);
   });
+  moved.add_to(largest);
 }
 
 void correct_velocities(const StepArrays& a, const Run& run) {

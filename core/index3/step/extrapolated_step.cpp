@@ -13,6 +13,9 @@ namespace {
 
 using Finish = DisassemblySweep::Finish;
 
+// Corrections of the pose that leave its factor and its Jacobians as good as new for the velocities [largest arm, rad].
+constexpr double kNearEnd = 1e-9;
+
 // The polynomial of degree 5 between the begin and the end of the step.
 Prescribed half_way(const Prescribed& begin, const Prescribed& end, double dt) noexcept {
   return {0.5 * (begin.value + end.value) + 5.0 / 32.0 * dt * (begin.rate - end.rate) +
@@ -32,17 +35,7 @@ void drive_half_way(const StepProblem& step, const Plan& half_step, const std::v
       set_drive(half_step, static_cast<int>(k), half_way(step.last.drive[k], end[k], step.plan.dt()), step.w);
 }
 
-// Two corrections of the pose, with the factor and the Jacobians that the lanes hold.
-void correct_poses(const StepProblem& step) noexcept {
-  const Kernels& kernels = *step.plan.kernels;
-  for (int pass = 0; pass < 2; ++pass) {
-    measure_gaps(step.plan, AssemblySweep::Rows::gaps, step.w);
-    kernels.assemble(step.w.arrays, correction_sweep(RightHandSide::Phi));
-    kernels.disassemble(step.w.arrays, {true, Multiplier::sigma, Finish::corrected_poses});
-  }
-}
-
-// Rows, Jacobians and the factor of the masses at the pose that is reached.
+// Gaps, Jacobians and the factor of the masses at the pose that the lanes show.
 bool factorise_at_end(const StepProblem& step) noexcept {
   if (step.plan.depends_on_pose()) {
     gather_poses(step.plan, step.w);
@@ -50,6 +43,21 @@ bool factorise_at_end(const StepProblem& step) noexcept {
   }
   return step.plan.kernels->assemble(step.w.arrays,
                                      projection_factor(AssemblySweep::Rows::all, ComplianceOf::projections));
+}
+
+// Two corrections of the pose, with the gaps, Jacobians and factor that the lanes hold, and the gaps that are left.
+// Returned: how far they have moved bodies, of the largest arm or in radians.
+double correct_poses(const StepProblem& step) noexcept {
+  const Kernels& kernels = *step.plan.kernels;
+  const StepArrays& a = step.w.arrays;
+  double moved = 0.0;
+  for (int pass = 0; pass < 2; ++pass) {
+    kernels.assemble(a, correction_sweep(RightHandSide::Phi));
+    const StepMeasures found = kernels.disassemble(a, {true, Multiplier::sigma, Finish::corrected_poses});
+    moved += of_largest_arm(step.plan, found.increment);
+    measure_gaps(step.plan, AssemblySweep::Rows::gaps, step.w);
+  }
+  return moved;
 }
 
 // Quadratic terms and loads at the state that is reached.
@@ -105,12 +113,9 @@ void extrapolated_step(const StepProblem& step, Extrapolation& extrapolation) no
   if (may_be_stiff) eliminate(extrapolation.filter.find_stiff_part(step, whole_step));
   const Increment difference = plan.kernels->extrapolate(w.arrays, whole_step.arrays);
   extrapolation.error = {kExtrapolated * difference.displacement, kExtrapolated * difference.rotation};
-  if (may_be_stiff) {
-    extrapolation.filter.take_out_stiff_part(step);
-    eliminate(factorise_at_end(step));
-  }
-  correct_poses(step);
+  if (may_be_stiff) extrapolation.filter.take_out_stiff_part(step);
   eliminate(factorise_at_end(step));
+  if (correct_poses(step) > kNearEnd) eliminate(factorise_at_end(step));
   for (int pass = 0; pass < plan.settings.projection_passes; ++pass) {
     measure_velocities(plan, w);
     correct_velocities(plan, w);
