@@ -18,6 +18,8 @@ struct Entry {
 
 constexpr Entry kDimensions[] = {
     {"Rig.period_us", "us"},
+    {"ErrorLimit.position", "m"},
+    {"ErrorLimit.orientation", "rad"},
     {"Link.max_input_delay_ms", "ms"},
     {"Realtime.busy_poll_us", "us"},
     {"BlackBox.seconds", "s"},

@@ -13,6 +13,23 @@
 namespace rigstep::config {
 namespace {
 
+void read_error_limit(const wire::Rig& file, const TextSource& source, RigConfig& rig) {
+  const auto read = [&](const char* field, double value, double& limit) {
+    if (value == 0.0) return;
+    if (!(value > 0.0 && std::isfinite(value)))
+      source.fail(file, std::string("solver.error_limit.") + field, "is no limit",
+                  "give a number above 0, or leave it out for none");
+    limit = value;
+  };
+  const wire::ErrorLimit& given = file.solver().error_limit();
+  read("position", given.position(), rig.error_limit.position);
+  read("orientation", given.orientation(), rig.error_limit.orientation);
+  if (given.position() == 0.0 && given.orientation() == 0.0)
+    source.fail(file, "solver.error_limit", "limits nothing", "give position, orientation, or both");
+  if (rig.order != 4)
+    source.fail(file, "solver.error_limit", "needs steps that estimate their error", "use solver { order: 4 }");
+}
+
 void read_solver(const wire::Rig& file, const TextSource& source, RigConfig& rig) {
   if (file.solver().iterations() != 0) rig.iterations = static_cast<int>(file.solver().iterations());
   rig.projection_passes = static_cast<int>(file.solver().projection_passes());
@@ -21,6 +38,7 @@ void read_solver(const wire::Rig& file, const TextSource& source, RigConfig& rig
       source.fail(file, "solver.order", "is neither 2 nor 4", "leave it out for 2, or use 4");
     rig.order = static_cast<int>(order);
   }
+  if (file.solver().has_error_limit()) read_error_limit(file, source, rig);
   if (const double eps = file.solver().relative_compliance(); eps != 0.0) {
     if (!(eps > 0.0 && eps < 1e-2))
       source.fail(file, "solver.relative_compliance", "is not between 0 and 0.01", "leave it out, or use 1e-8");

@@ -22,6 +22,7 @@ struct RigConfig {
   double relative_compliance = -1.0;  // negative: automatic
   int projection_passes = 0;          // 0: automatic
   int order = 2;                      // of accuracy: 2 or 4
+  ErrorLimit error_limit;             // of a step of order 4
   std::string address = "127.0.0.1";
   std::uint16_t port = 47001;
   std::string key_path;  // of the link's key, relative paths resolved against the rig file; empty: none

@@ -70,6 +70,13 @@ std::vector<InputPolicy> policies(const CycleSettings& settings, std::size_t cha
 
 }  // namespace
 
+void StepCounter::count(std::uint64_t step, int body) noexcept {
+  add(steps_, 1);
+  if (first_.load(std::memory_order_relaxed) != 0) return;
+  body_.store(body, std::memory_order_relaxed);
+  first_.store(step, std::memory_order_relaxed);
+}
+
 Cycle::Cycle(index3::Stepper& stepper, const CycleSettings& settings, const CyclePorts& ports)
     : stepper_(stepper),
       settings_(settings),
@@ -445,12 +452,15 @@ void Cycle::step() noexcept {
   record_.velocity_residual = report.velocity_residual;
   record_.acceleration_residual = report.acceleration_residual;
   if (failed(report.status)) latch_fault(0);
-  if (report.status == StepStatus::not_converged) count_not_converged();
+  record_.position_error = report.position_error;
+  record_.orientation_error = report.orientation_error;
+  record_.error_body = report.error_body;
+  if (report.status == StepStatus::not_converged) not_converged_.count(snapshot_.step, report.body);
+  if (is_inaccurate()) inaccurate_.count(snapshot_.step, report.error_body);
 }
 
-void Cycle::count_not_converged() noexcept {
-  add(not_converged_steps_, 1);
-  if (first_not_converged_step() == 0) first_not_converged_step_.store(snapshot_.step, std::memory_order_relaxed);
+bool Cycle::is_inaccurate() const noexcept {
+  return !failed(record_.status) && !settings_.error_limit.holds(record_.position_error, record_.orientation_error);
 }
 
 void Cycle::take_step_index() noexcept {
@@ -478,6 +488,7 @@ void Cycle::answer(const InputOrigin& origin, const TickTiming& timing) noexcept
   if (timing.missed_deadlines > 0) snapshot_.flags |= kOverrun;
   if (gap_) snapshot_.flags |= kRecordLost;
   if (record_.status == StepStatus::not_converged) snapshot_.flags |= kNotConverged;
+  if (is_inaccurate()) snapshot_.flags |= kInaccurate;
   if (faulted()) {
     snapshot_.flags |= kFaulted | (record_.flags & kStopFlags);
     ramp_outputs();

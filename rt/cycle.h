@@ -61,6 +61,7 @@ struct CycleSettings {
   std::uint32_t full_state_every = 1000;  // [steps]; 0: only the first one and after a gap
   std::vector<InputPolicy> inputs = {};   // one per input channel, or none
   std::vector<SafeOutput> safe_outputs = {};
+  ErrorLimit error_limit = {};  // of a step; above it the step is flagged and counted
   StartMode start = StartMode::at_once;
   ControlLost control_lost = ControlLost::go_on;
   std::uint32_t soft_start_steps = 0;  // over which inputs go from their safe values to what is sent, after each start
@@ -89,6 +90,26 @@ struct Fault {
   int body = -1;    // where a failed step began, index or -1
   int joint = -1;   // likewise
   int output = -1;  // output channel that was not finite, index or -1
+};
+
+// Steps of a kind, and the first of them.
+struct StepCount {
+  std::uint64_t steps = 0, first = 0;  // first 0: none
+  int body = -1;                       // that the first is about, index or -1
+};
+
+// Counted by the stepping thread, read by any.
+class StepCounter {
+ public:
+  void count(std::uint64_t step, int body) noexcept;
+  StepCount now() const noexcept {
+    return {steps_.load(std::memory_order_relaxed), first_.load(std::memory_order_relaxed),
+            body_.load(std::memory_order_relaxed)};
+  }
+
+ private:
+  std::atomic<std::uint64_t> steps_{0}, first_{0};
+  std::atomic<int> body_{-1};
 };
 
 class Cycle {
@@ -143,11 +164,9 @@ class Cycle {
   std::uint64_t newest_miss_step() const noexcept { return newest_miss_step_.load(std::memory_order_relaxed); }
   // Steps whose inputs were limited to their range or rate.
   std::uint64_t limited_inputs() const noexcept { return limited_inputs_.load(std::memory_order_relaxed); }
-  // Steps that had not converged, and the first of them; 0: none.
-  std::uint64_t not_converged_steps() const noexcept { return not_converged_steps_.load(std::memory_order_relaxed); }
-  std::uint64_t first_not_converged_step() const noexcept {
-    return first_not_converged_step_.load(std::memory_order_relaxed);
-  }
+  // Steps that had not converged, and those whose error is above its limit.
+  StepCount not_converged() const noexcept { return not_converged_.now(); }
+  StepCount inaccurate() const noexcept { return inaccurate_.now(); }
   // From the deadline to the start of the tick; skipped deadlines count, too: see record_with_skipped().
   const Histogram& wake_up_ns() const noexcept { return wake_up_ns_; }
   // From the inputs to the output channels.
@@ -187,7 +206,7 @@ class Cycle {
   void run(const InputOrigin& origin, const TickTiming& timing) noexcept;
   void count(const InputOrigin& origin, const TickTiming& timing) noexcept;
   void step() noexcept;
-  void count_not_converged() noexcept;
+  bool is_inaccurate() const noexcept;
   void take_step_index() noexcept;
   void ramp_outputs() noexcept;
   void answer(const InputOrigin& origin, const TickTiming& timing) noexcept;
@@ -227,7 +246,7 @@ class Cycle {
   std::atomic<std::uint64_t> lost_records_{0};
   std::atomic<std::uint64_t> missed_deadlines_{0}, first_miss_step_{0}, newest_miss_step_{0};
   std::atomic<std::uint64_t> limited_inputs_{0};
-  std::atomic<std::uint64_t> not_converged_steps_{0}, first_not_converged_step_{0};
+  StepCounter not_converged_, inaccurate_;
   Histogram wake_up_ns_;
   Histogram step_ns_;
   Histogram input_age_steps_;

@@ -106,6 +106,7 @@ StepReport Stepper::Impl::step(const Inputs& inputs) noexcept {
   if (extrapolation) {
     report.position_error = extrapolation->error.displacement;
     report.orientation_error = extrapolation->error.rotation;
+    report.error_body = extrapolation->error_body;
   }
   return failed(report.status) ? reject(inputs, report) : commit(inputs, report);
 }

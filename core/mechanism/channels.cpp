@@ -53,7 +53,7 @@ std::vector<Channel> components(const Output& output, const Mechanism& m) {
     case Kind::solver_status:
       return {{".status", "-"}, {".last_increment", "m"}};
     case Kind::step_error:
-      return {{".position", "m"}, {".orientation", "rad"}};
+      return {{".position", "m"}, {".orientation", "rad"}, {".body", "-"}};
     case Kind::singularity_margin:
       return {{"", "-"}};
     case Kind::driver_effort:

@@ -147,7 +147,8 @@ struct Output {
                           // in the first frame's axes
     singularity_margin,   // [-] 0 at a singular pose, of the order of 1 elsewhere
     drag,                 // fx fy fz [N] on the body, world frame; speed [m/s] of the point against the air
-    step_error,           // position [m] orientation [rad], an estimate for the worst body; -1 where the step has none
+    step_error,  // position [m] orientation [rad], estimates for the worst body, and its index; -1 where the step
+                 // has none
   };
   std::string name;
   Kind kind = Kind::energy;

@@ -60,6 +60,17 @@ struct StepReport {
   // far smaller. Order 2 has none: -1.
   double position_error = -1.0;     // [m]
   double orientation_error = -1.0;  // [rad]
+  int error_body = -1;              // the body that errs most, position beside the largest arm, or -1
+};
+
+// What a user asks of the estimated error of a step, of order 4.
+struct ErrorLimit {
+  double position = std::numeric_limits<double>::infinity();     // [m]
+  double orientation = std::numeric_limits<double>::infinity();  // [rad]
+
+  bool holds(double position_error, double orientation_error) const noexcept {
+    return position_error <= position && orientation_error <= orientation;
+  }
 };
 
 // Bits of Snapshot.flags and StepRecord.flags.
@@ -75,6 +86,7 @@ enum Flag : std::uint32_t {
   kReady = 1u << 8,           // before the first step from a start: time stands, the state is repeated
   kHolding = 1u << 9,         // time stands, the last state is repeated
   kControlLost = 1u << 10,    // with kFaulted: the rig in control has left or fallen silent
+  kInaccurate = 1u << 11,     // the estimated error of the step is above what was asked for; the result is used
 };
 
 // What leads from one state of a run to another; rt/lifecycle.h says which does. Recorded as these numbers.
@@ -191,6 +203,9 @@ struct StepRecord {
   double position_residual = 0.0;
   double velocity_residual = 0.0;
   double acceleration_residual = 0.0;
+  double position_error = -1.0;  // likewise, and the two after it
+  double orientation_error = -1.0;
+  std::int32_t error_body = -1;
   Inputs inputs;               // as applied; the channels stand last, so that a queue holds only as many as there are
   Outputs outputs;             // as answered
   ParameterValues parameters;  // of Transition::parameters: those that act from the next step on

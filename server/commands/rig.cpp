@@ -34,7 +34,8 @@ std::string flag_names(std::uint32_t flags) {
                                                          {kMissedTooOften, "deadlines missed too often"},
                                                          {kReady, "ready"},
                                                          {kHolding, "holding"},
-                                                         {kControlLost, "control lost"}};
+                                                         {kControlLost, "control lost"},
+                                                         {kInaccurate, "step error above its limit"}};
   std::string text;
   for (const auto& [bit, name] : names)
     if ((flags & bit) != 0) text += (text.empty() ? "" : ", ") + std::string(name);

@@ -10,7 +10,8 @@ void add_selection(CLI::App* command, RunSelection& selection) {
   command
       ->add_option("--channel", selection.names,
                    "Name of a channel, as `rigstep info` lists them, or of timing: run.wake_up, run.step, "
-                   "run.missed_deadlines, run.input_age, run.status, run.flags. All inputs and outputs if not given")
+                   "run.missed_deadlines, run.input_age, run.status, run.position_error, run.orientation_error, "
+                   "run.flags. All inputs and outputs if not given")
       ->allow_extra_args(false);
   command->add_option("--from", selection.from, "First simulated time [s]")->check(between(0.0, kLongest));
   command->add_option("--to", selection.to, "Last simulated time [s]")->check(between(0.0, kLongest));

@@ -82,15 +82,22 @@ struct Summary {
   double energy_start = 0.0, energy_end = 0.0, energy_lowest = 0.0, energy_highest = 0.0;  // total [J]
   StepReport worst;                                                                        // largest of each number
   std::uint64_t state_hash = 0;                                                            // of the last state
-  std::string recording, failure;
+  std::uint64_t error_step = 0;                                                            // where it errs most
+  std::string error_body, recording, failure;
 
-  void add(const StepReport& report, double energy) {
+  void add(const StepReport& report, double energy, const Mechanism& mechanism) {
     ++steps;
     not_converged += report.status == StepStatus::not_converged;
     worst.last_increment = std::max(worst.last_increment, report.last_increment);
     worst.position_residual = std::max(worst.position_residual, report.position_residual);
     worst.velocity_residual = std::max(worst.velocity_residual, report.velocity_residual);
     worst.acceleration_residual = std::max(worst.acceleration_residual, report.acceleration_residual);
+    if (report.position_error > worst.position_error) {
+      worst.position_error = report.position_error;
+      error_step = steps;
+      error_body = report.error_body >= 0 ? mechanism.bodies()[report.error_body].name : "";
+    }
+    worst.orientation_error = std::max(worst.orientation_error, report.orientation_error);
     energy_end = energy;
     energy_lowest = std::min(energy_lowest, energy);
     energy_highest = std::max(energy_highest, energy);
@@ -99,24 +106,29 @@ struct Summary {
 
 void print(const SimulateOptions& options, const Summary& s) {
   if (options.json) {
-    const nlohmann::json out{{"schema", 1},
-                             {"solver", options.solver},
-                             {"steps", s.steps},
-                             {"dt", options.dt},
-                             {"simulated_s", s.simulated},
-                             {"wall_s", s.wall},
-                             {"energy_start_J", s.energy_start},
-                             {"energy_end_J", s.energy_end},
-                             {"energy_lowest_J", s.energy_lowest},
-                             {"energy_highest_J", s.energy_highest},
-                             {"position_residual", s.worst.position_residual},
-                             {"velocity_residual", s.worst.velocity_residual},
-                             {"acceleration_residual", s.worst.acceleration_residual},
-                             {"last_increment", s.worst.last_increment},
-                             {"not_converged", s.not_converged},
-                             {"state_hash", fmt::format("{:016x}", s.state_hash)},
-                             {"recording", s.recording},
-                             {"failure", s.failure}};
+    const nlohmann::json out{
+        {"schema", 1},
+        {"solver", options.solver},
+        {"steps", s.steps},
+        {"dt", options.dt},
+        {"simulated_s", s.simulated},
+        {"wall_s", s.wall},
+        {"energy_start_J", s.energy_start},
+        {"energy_end_J", s.energy_end},
+        {"energy_lowest_J", s.energy_lowest},
+        {"energy_highest_J", s.energy_highest},
+        {"position_residual", s.worst.position_residual},
+        {"velocity_residual", s.worst.velocity_residual},
+        {"acceleration_residual", s.worst.acceleration_residual},
+        {"last_increment", s.worst.last_increment},
+        {"not_converged", s.not_converged},
+        {"step_error_m", s.error_step == 0 ? nlohmann::json() : nlohmann::json(s.worst.position_error)},
+        {"step_error_rad", s.error_step == 0 ? nlohmann::json() : nlohmann::json(s.worst.orientation_error)},
+        {"step_error_body", s.error_body},
+        {"step_error_step", s.error_step},
+        {"state_hash", fmt::format("{:016x}", s.state_hash)},
+        {"recording", s.recording},
+        {"failure", s.failure}};
     print_json(out);
     return;
   }
@@ -129,6 +141,9 @@ void print(const SimulateOptions& options, const Summary& s) {
              s.worst.position_residual, s.worst.velocity_residual, s.worst.acceleration_residual);
   print_text("last increment   {:.1e} m or rad at most; {} steps not converged\n", s.worst.last_increment,
              s.not_converged);
+  if (s.error_step > 0)
+    print_text("step error       {:.1e} m, {:.1e} rad at most, estimated; the largest at step {} (\"{}\")\n",
+               s.worst.position_error, s.worst.orientation_error, s.error_step, s.error_body);
   if (!s.recording.empty()) print_text("recording        {}\n", s.recording);
   if (!s.failure.empty()) print_text("FAILED           {}\n", s.failure);
 }
@@ -358,7 +373,7 @@ int simulate(SimulateOptions options) {
       summary.failure = describe_failure(stepper, report);
       break;
     }
-    summary.add(report, energy());
+    summary.add(report, energy(), mechanism.mechanism);
     sink.write(stepper, report, inputs, outputs);
     if ((k & 0xff) == 0) progress.at(static_cast<double>(k));
   }

@@ -146,6 +146,7 @@ rt::CycleSettings cycle_settings(const config::RigConfig& rig, const Mechanism& 
           .full_state_every = full_state_every(rig),
           .inputs = config::input_policies(rig, mechanism),
           .safe_outputs = config::safe_outputs(rig, mechanism),
+          .error_limit = rig.error_limit,
           .start = rig.start,
           .control_lost = rig.control_lost,
           .soft_start_steps = rig.soft_start_steps};
@@ -331,7 +332,8 @@ void LiveRun::describe_loop(wire::StatusReport& report) const {
   count("first_miss_step", cycle_.first_miss_step());
   count("newest_miss_step", cycle_.newest_miss_step());
   count("limited_inputs", cycle_.limited_inputs());
-  count("not_converged_steps", cycle_.not_converged_steps());
+  count("not_converged_steps", cycle_.not_converged().steps);
+  count("inaccurate_steps", cycle_.inaccurate().steps);
   count("refused_black_boxes", refused_black_boxes());
   add_distributions([&report] { return report.add_distribution(); });
   parameters_.describe(report);
@@ -521,8 +523,12 @@ LiveSummary LiveRun::stop(const std::string& reason) {
   summary.first_miss_step = cycle_.first_miss_step();
   summary.newest_miss_step = cycle_.newest_miss_step();
   summary.limited_inputs = cycle_.limited_inputs();
-  summary.not_converged_steps = cycle_.not_converged_steps();
-  summary.first_not_converged_step = cycle_.first_not_converged_step();
+  summary.not_converged_steps = cycle_.not_converged().steps;
+  summary.first_not_converged_step = cycle_.not_converged().first;
+  const rt::StepCount inaccurate = cycle_.inaccurate();
+  summary.inaccurate_steps = inaccurate.steps;
+  summary.first_inaccurate_step = inaccurate.first;
+  if (inaccurate.body >= 0) summary.first_inaccurate_body = mechanism_.mechanism.bodies()[inaccurate.body].name;
   summary.lost_records = cycle_.lost_records();
   summary.loop_thread = loop_usage_;
   summary.wake_up_us = distribution(cycle_.wake_up_ns(), 1e-3);
@@ -548,6 +554,8 @@ void LiveRun::stop_recorder(const std::string& reason, LiveSummary& summary) {
   footer.set_limited_inputs(summary.limited_inputs);
   footer.set_not_converged_steps(summary.not_converged_steps);
   footer.set_first_not_converged_step(summary.first_not_converged_step);
+  footer.set_inaccurate_steps(summary.inaccurate_steps);
+  footer.set_first_inaccurate_step(summary.first_inaccurate_step);
   add_distributions([&footer] { return footer.add_distribution(); });
   summary.recording_error = recorder_->stop(footer, kPatience);
   summary.unconfirmed = recorder_->is_unconfirmed();

@@ -34,6 +34,9 @@ nlohmann::json LiveSummary::json() const {
           {"limited_inputs", limited_inputs},
           {"not_converged_steps", not_converged_steps},
           {"first_not_converged_step", first_not_converged_step},
+          {"inaccurate_steps", inaccurate_steps},
+          {"first_inaccurate_step", first_inaccurate_step},
+          {"first_inaccurate_body", first_inaccurate_body},
           {"page_faults", loop_thread.page_faults},
           {"involuntary_switches", loop_thread.involuntary_switches},
           {"lost_records", lost_records},
@@ -80,6 +83,9 @@ std::string LiveSummary::text() const {
   if (not_converged_steps > 0)
     out +=
         fmt::format("{:<22}{} steps, first step {}\n", "not converged", not_converged_steps, first_not_converged_step);
+  if (inaccurate_steps > 0)
+    out += fmt::format("{:<22}{} steps err by more than the limit, first step {} (\"{}\")\n", "error", inaccurate_steps,
+                       first_inaccurate_step, first_inaccurate_body);
   out += fmt::format("{:<22}{} received, {} accepted, {} sent\n", "datagrams", link.received, link.accepted, link.sent);
   if (link.overtaken > 0)
     out +=

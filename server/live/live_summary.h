@@ -24,6 +24,9 @@ struct LiveSummary {
   std::uint64_t limited_inputs = 0;  // steps whose inputs were limited to their range or rate
   std::uint64_t not_converged_steps = 0;
   std::uint64_t first_not_converged_step = 0;  // 0: all converged
+  std::uint64_t inaccurate_steps = 0;          // whose estimated error is above the limit
+  std::uint64_t first_inaccurate_step = 0;     // 0: none
+  std::string first_inaccurate_body;           // that erred most then
   rt::ThreadUsage loop_thread;                 // while it stepped
   std::uint64_t lost_records = 0;
   std::uint64_t recorded_steps = 0;

@@ -45,6 +45,11 @@ void fill(const StepRecord& record, wire::RecordedStep& message) {
   message.set_position_residual(record.position_residual);
   message.set_velocity_residual(record.velocity_residual);
   message.set_acceleration_residual(record.acceleration_residual);
+  message.clear_error_body();
+  if (record.error_body >= 0) message.set_error_body(static_cast<std::uint32_t>(record.error_body));
+  if (record.position_error < 0.0) return;
+  message.set_position_error(record.position_error);
+  message.set_orientation_error(record.orientation_error);
 }
 
 }  // namespace
@@ -80,6 +85,9 @@ StepRecord from_message(const wire::RecordedStep& message) {
   record.position_residual = message.position_residual();
   record.velocity_residual = message.velocity_residual();
   record.acceleration_residual = message.acceleration_residual();
+  if (message.has_position_error()) record.position_error = message.position_error();
+  if (message.has_orientation_error()) record.orientation_error = message.orientation_error();
+  if (message.has_error_body()) record.error_body = static_cast<std::int32_t>(message.error_body());
   return record;
 }
 

@@ -84,7 +84,7 @@ class Replay {
         break;
       if (progress && (report_.steps & 0xfff) == 0) progress(cycle_.answer().step);
     }
-    report_.not_converged = cycle_.not_converged_steps();
+    report_.not_converged = cycle_.not_converged().steps;
     report_.damage = reader_.damage_text();
     if (reader_.footer()) report_.reason = reader_.footer()->reason();
   }

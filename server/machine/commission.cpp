@@ -116,6 +116,7 @@ std::vector<CommissionLimit> commission_limits() {
       {"datagrams that the system dropped", none},
       {"states overtaken", fmt::format("{:g} %", kMostLost)},
       {"steps not converged", none},
+      {"steps above the error limit", "none, where `solver` has an `error_limit`"},
       {"reply, p99.9", "one period"},
       {"records lost", none},
       {"states lost", fmt::format("{:g} %, with the rig in software", kMostLost)},
@@ -142,6 +143,7 @@ std::vector<CommissionRule> commission_rules(const config::RigConfig& rig, doubl
                    static_cast<double>(live.link.queue_overflows + live.link.send_errors), 0.0, ""});
   rules.push_back({"states overtaken", share(live.link.overtaken, periods), kMostLost, "%"});
   rules.push_back({"steps not converged", static_cast<double>(live.not_converged_steps), 0.0, ""});
+  rules.push_back({"steps above the error limit", static_cast<double>(live.inaccurate_steps), 0.0, ""});
   rules.push_back({"reply, p99.9", live.reply_us.p999, period, "us"});
   if (!live.recording.empty()) rules.push_back({"records lost", static_cast<double>(live.lost_records), 0.0, ""});
   if (!seen) return rules;

@@ -345,7 +345,10 @@ rigstep_status rigstep_get_report(rigstep_stepper* stepper, rigstep_report* repo
                            of.position_residual,
                            of.velocity_residual,
                            of.acceleration_residual,
-                           stepper->step_ns()};
+                           stepper->step_ns(),
+                           of.position_error,
+                           of.orientation_error,
+                           of.error_body};
   return hand_over(*stepper, all, report);
 }
 

@@ -158,6 +158,9 @@ typedef struct rigstep_report {
   double velocity_residual;     /* [m/s] or [1/s] */
   double acceleration_residual; /* [m/s^2] or [1/s^2] */
   int64_t step_ns;              /* time that the last step took, outputs included [ns] */
+  double position_error;        /* of order 4: estimate of the error that the step has added [m]; order 2: -1 */
+  double orientation_error;     /* likewise [rad] */
+  int32_t error_body;           /* the body that errs most: index or -1 */
 } rigstep_report;
 
 RIGSTEP_API rigstep_status rigstep_get_report(rigstep_stepper* stepper, rigstep_report* report);

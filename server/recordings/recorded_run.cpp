@@ -27,6 +27,8 @@ constexpr Timing kTiming[] = {
     {"run.missed_deadlines", "1", [](const StepRecord& r) { return static_cast<double>(r.missed_deadlines); }},
     {"run.input_age", "steps", [](const StepRecord& r) { return static_cast<double>(r.input_age_steps); }},
     {"run.status", "1", [](const StepRecord& r) { return static_cast<double>(r.status); }},
+    {"run.position_error", "m", [](const StepRecord& r) { return r.position_error; }},
+    {"run.orientation_error", "rad", [](const StepRecord& r) { return r.orientation_error; }},
     {"run.flags", "1", [](const StepRecord& r) { return static_cast<double>(r.flags); }},
 };
 

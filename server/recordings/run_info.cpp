@@ -139,9 +139,27 @@ class Events {
     info_.steps_without_input += (record.flags & kNoInputYet) != 0;
     info_.steps_with_stale_input += (record.flags & kStaleInput) != 0;
     info_.limited_inputs += (record.flags & kInputLimited) != 0;
+    count_error(record);
     if (record.status != StepStatus::not_converged) return;
     if (info_.not_converged++ == 0) add(record, changes_, "the first step that did not converge");
   }
+
+  void count_error(const StepRecord& record) {
+    const auto name = [&] {
+      const bool known = record.error_body >= 0 && static_cast<std::size_t>(record.error_body) < bodies().size();
+      return known ? bodies()[static_cast<std::size_t>(record.error_body)].name : std::string();
+    };
+    if (record.position_error > info_.largest_error) {
+      info_.largest_error = record.position_error;
+      info_.largest_error_step = record.step;
+      info_.largest_error_body = name();
+    }
+    if ((record.flags & kInaccurate) != 0 && info_.inaccurate++ == 0)
+      add(record, changes_,
+          fmt::format("the first step whose error is above the limit: {:.2e} m, {:.2e} rad, \"{}\" most",
+                      record.position_error, record.orientation_error, name()));
+  }
+  const std::vector<Body>& bodies() const { return mechanism_.bodies(); }
 
   void tell_change(const StepRecord& record, std::uint32_t flag, const char* begins, const char* ends) {
     if ((record.flags & flag) == (flags_ & flag)) return;
@@ -268,6 +286,10 @@ nlohmann::json RunInfo::json() const {
           {"missed_beside_step", json_of(missed_beside_step)},
           {"missed_unplaced", missed_unplaced},
           {"not_converged_steps", not_converged},
+          {"inaccurate_steps", inaccurate},
+          {"largest_step_error_m", largest_error < 0.0 ? nlohmann::json() : nlohmann::json(largest_error)},
+          {"largest_step_error_step", largest_error_step},
+          {"largest_step_error_body", largest_error_body},
           {"limited_input_steps", limited_inputs},
           {"lost_steps", lost_steps},
           {"steps_without_input", steps_without_input},
@@ -318,6 +340,10 @@ std::string RunInfo::text() const {
   out += line("inputs were", fmt::format("absent in {} steps, stale in {}, limited in {}", steps_without_input,
                                          steps_with_stale_input, limited_inputs));
   out += line("converged", fmt::format("all steps but {}", not_converged));
+  if (largest_error >= 0.0)
+    out += line("step error",
+                fmt::format("{:.2e} m at most, estimated, at step {} (\"{}\"); {} steps above the limit", largest_error,
+                            largest_error_step, wire::printable_line(largest_error_body), inaccurate));
   out += line("file", fmt::format("{:.1f} MiB, {} full states, {} steps not recorded",
                                   static_cast<double>(bytes) / (1 << 20), full_states, lost_steps));
   for (const RunEvent& event : events)

@@ -30,7 +30,10 @@ struct RunInfo {
   double dt = 0.0;      // [s]
   std::uint64_t first_step = 0, last_step = 0, steps = 0;
   std::uint64_t missed_deadlines = 0, not_converged = 0, limited_inputs = 0, lost_steps = 0, steps_without_input = 0,
-                steps_with_stale_input = 0;
+                steps_with_stale_input = 0, inaccurate = 0;
+  double largest_error = -1.0;  // position that a step has added to the error, estimated [m]; -1: steps of order 2
+  std::uint64_t largest_error_step = 0;
+  std::string largest_error_body;  // that erred most then
   // Of the missed deadlines: by a wait, where nothing but the machine delays the loop; by the step of the tick before;
   // by the rest of that tick; by a tick that is not recorded.
   Misses missed_waiting, missed_in_step, missed_beside_step;

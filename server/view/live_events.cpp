@@ -34,7 +34,7 @@ void LiveEvents::compare(const wire::StatusReport& before, const wire::StatusRep
   if (now.loop_state() != before.loop_state()) tell(to_text(now.loop_state()));
   if (now.controller().rig_name() != before.controller().rig_name())
     tell(now.controller().rig_name().empty() ? "nobody is in control" : "in control: " + now.controller().rig_name());
-  for (const char* name : {"missed_deadlines", "limited_inputs", "not_converged"})
+  for (const char* name : {"missed_deadlines", "limited_inputs", "not_converged_steps", "inaccurate_steps"})
     if (const std::uint64_t was = count_of(before, name), is = count_of(now, name); is > was)
       count(name, is - was, now.step(), time);
   bool is_set = false;

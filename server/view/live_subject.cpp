@@ -282,6 +282,7 @@ void LiveSubject::take_poses(const RigPoses& poses, const RigState& state) {
   const double time = exact_seconds(poses.sim_time_ns);
   std::uint32_t marks = 0;
   if ((flags_since_ & kNotConverged) != 0) marks |= kMarkNotConverged;
+  if ((flags_since_ & kInaccurate) != 0) marks |= kMarkInaccurate;
   if ((state.flags & kFaulted) != 0) marks |= kMarkFaulted;
   if (shown.singular.margin(all) < kNearSingular) marks |= kMarkNearSingular;
   flags_since_ = 0;

@@ -33,7 +33,12 @@ struct SceneContext {
 };
 
 // What is wrong with an instant: bits.
-enum InstantMark : std::uint32_t { kMarkNotConverged = 1, kMarkNearSingular = 2, kMarkFaulted = 4 };
+enum InstantMark : std::uint32_t {
+  kMarkNotConverged = 1,
+  kMarkNearSingular = 2,
+  kMarkFaulted = 4,
+  kMarkInaccurate = 8
+};
 
 struct MotionInstant {
   double time = 0.0;  // [s]

@@ -79,6 +79,7 @@ class TrackMaker {
     step_.push_back(static_cast<double>(step.recorded.step));
     std::uint32_t marks = 0;
     if (step.recorded.status == StepStatus::not_converged) marks |= kMarkNotConverged;
+    if ((step.recorded.flags & kInaccurate) != 0) marks |= kMarkInaccurate;
     if (failed(step.recorded.status)) marks |= kMarkFaulted;
     if (singular_.margin(poses_of(*step.state)) < kNearSingular) marks |= kMarkNearSingular;
     marks_.push_back(marks);

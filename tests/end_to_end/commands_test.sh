@@ -436,16 +436,22 @@ name: "spin"
 body { name: "A" mass: 1 inertia { xx: 0.01 yy: 0.01 zz: 0.01 } angular_velocity { z: 1000 } }
 joint { name: "a" type: REVOLUTE first: "ground" second: "A" at_start { point {} axis { z: 1 } } }
 END
-printf 'mechanism: "spin.textproto" solver { iterations: 1 } lifecycle { start: AT_ONCE }\n' >spin_rig.textproto
+printf 'mechanism: "spin.textproto" solver { iterations: 1 order: 4 error_limit { orientation: 0.01 deg } }
+  lifecycle { start: AT_ONCE }\n' >spin_rig.textproto
 serve spin_rig.textproto --record spin.mcap --json || failures=$((failures + 1))
 sleep 0.2
-expect 0 "$RIGSTEP" status "127.0.0.1:$port" --json && assert_json out 'd["counters"]["not_converged_steps"] > 0'
+expect 0 "$RIGSTEP" status "127.0.0.1:$port" --json && assert_json out 'd["counters"]["not_converged_steps"] > 0 and d["counters"]["inaccurate_steps"] > 0'
 end_server TERM
 assert_json serve.out 'd["steps"] >= d["not_converged_steps"] > 0 and d["first_not_converged_step"] == 1'
 counted=$(grep -o '"not_converged_steps": [0-9]*' serve.out)
 expect 0 "$RIGSTEP" replay spin.mcap --json && says out "$counted,"
+assert_json serve.out 'd["inaccurate_steps"] > 0 and d["first_inaccurate_step"] == 1 and d["first_inaccurate_body"] == "A"'
+inaccurate=$(grep -o '"inaccurate_steps": [0-9]*' serve.out)
+expect 0 "$RIGSTEP" info spin.mcap --json && says out "$inaccurate," && says out 'error is above the limit: .* \\"A\\" most'
+expect 0 "$RIGSTEP" export spin.mcap --channel run.orientation_error && says out '^0\.001,[0-9.]+'
 expect 0 "$RIGSTEP" replay spin.mcap && says out '^[0-9]+ of the steps had not converged'
-expect 0 "$RIGSTEP" serve spin_rig.textproto --port 0 --duration 0.2 && says out '^not converged +[0-9]+ steps, first step 1$'
+expect 0 "$RIGSTEP" serve spin_rig.textproto --port 0 --duration 0.2 && says out '^not converged +[0-9]+ steps, first step 1$' &&
+  says out '^error +[0-9]+ steps err by more than the limit, first step 1 \("A"\)$'
 
 # the stale rule stops the run: 1 and a reason, however it is stopped; 100 ms, which a loaded machine does not stand still
 sed -E 's/max_age_steps: [0-9]+ rule: HOLD/max_age_steps: 100 rule: FAULT/' rig.textproto >fault_rig.textproto

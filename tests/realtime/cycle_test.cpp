@@ -16,6 +16,7 @@
 #include "core/mechanism/builder.h"
 #include "rt/deadline_loop.h"
 #include "rt/thread_setup.h"
+#include "tests/support/reference.h"
 
 namespace rigstep::rt {
 namespace {
@@ -223,14 +224,44 @@ TEST_CASE("steps that had not converged are flagged and counted, and the first o
   index3::Stepper stepper(free_body(), {.increment_tolerance = -1.0});  // no increment is that small
   Mailbox<InputSample> in;
   Cycle cycle(stepper, {}, {.in = &in});
-  CHECK(cycle.first_not_converged_step() == 0);
+  CHECK(cycle.not_converged().first == 0);
   InputSample push;
   push.inputs.value[0] = 1.0;
   push.inputs.count = 1;
   in.publish(push);
   for (int k = 0; k < 3; ++k) CHECK((cycle.tick({}).flags & kNotConverged) != 0);
-  CHECK(cycle.not_converged_steps() == 3);
-  CHECK(cycle.first_not_converged_step() == 1);
+  CHECK(cycle.not_converged().steps == 3);
+  CHECK(cycle.not_converged().first == 1);
+}
+
+TEST_CASE(
+    "steps whose estimated error is above the limit are flagged, counted and recorded with the body that errs most") {
+  index3::Stepper stepper(test::mechanism("double_pendulum"), {.dt_ns = 10'000'000, .order_of_accuracy = 4});
+  constexpr double kLimit = 5e-7;  // some steps are above it, others are not
+  Cycle cycle(stepper, {.error_limit = {.position = kLimit}}, {});
+  std::uint64_t above = 0, first = 0;
+  int body = -1;
+  for (std::uint64_t k = 1; k <= 200; ++k) {
+    const bool flagged = (cycle.tick({}).flags & kInaccurate) != 0;
+    const StepRecord& record = cycle.record();
+    REQUIRE(record.position_error >= 0.0);
+    REQUIRE(record.error_body >= 0);
+    REQUIRE(flagged == (record.position_error > kLimit));
+    if (flagged && above++ == 0) first = k, body = record.error_body;
+  }
+  CHECK(above > 0);
+  CHECK(above < 200);
+  CHECK(cycle.inaccurate().steps == above);
+  CHECK(cycle.inaccurate().first == first);
+  CHECK(cycle.inaccurate().body == body);
+}
+
+TEST_CASE("a step of order 2 estimates no error, so no limit flags it") {
+  index3::Stepper stepper(free_body(), {});
+  Cycle cycle(stepper, {.error_limit = {.position = 1e-300, .orientation = 1e-300}}, {});
+  CHECK((cycle.tick({}).flags & kInaccurate) == 0);
+  CHECK(cycle.record().position_error == -1.0);
+  CHECK(cycle.inaccurate().steps == 0);
 }
 
 TEST_CASE("values outside range or rate are limited to it, flagged and counted, and recorded as applied") {

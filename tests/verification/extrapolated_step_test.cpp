@@ -220,6 +220,20 @@ TEST_CASE("order 4: the estimate of a step's error is the error of its half step
   }
 }
 
+TEST_CASE("order 4: the body that a step names is the one that errs most") {
+  Description d;
+  for (const bool is_fast : {false, true}) {
+    const std::string name = is_fast ? "fast" : "slow";
+    Body rod = make_body(name, Vec3(0.5, is_fast ? 1.0 : 0.0, 0.0), 1.0);
+    rod.angular_velocity_0 = Vec3(0.0, 0.0, is_fast ? 8.0 : 0.5);
+    rod.velocity_0 = Vec3(0.0, is_fast ? 4.0 : 0.25, 0.0);
+    d.bodies.push_back(rod);
+    d.joints.push_back({name, JointType::revolute, "ground", name, Vec3(0.0, is_fast ? 1.0 : 0.0, 0.0), Vec3::UnitZ()});
+  }
+  index3::Stepper stepper(build(d), of_order_4(10 * kMs));
+  for (int k = 0; k < 20; ++k) CHECK(stepper.step(Inputs{}).error_body == 1);
+}
+
 TEST_CASE("order 4 is refused for stops and ropes, and for steps that cannot be divided in two") {
   CHECK_THROWS_AS(index3::Stepper(mechanism("cart_with_stops"), of_order_4(1 * kMs)), MechanismError);
   CHECK_THROWS_AS(index3::Stepper(mechanism("hoist"), of_order_4(1 * kMs)), MechanismError);

@@ -118,6 +118,7 @@ void Sensors::read(const Plan& plan, const Workspace& w, const State& x, const S
       case Kind::step_error:
         to[0] = report.position_error;
         to[1] = report.orientation_error;
+        to[2] = report.error_body;
         break;
       case Kind::solver_status:
         to[0] = static_cast<double>(report.status);

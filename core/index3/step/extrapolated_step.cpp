@@ -60,6 +60,19 @@ double correct_poses(const StepProblem& step) noexcept {
   return moved;
 }
 
+// The body that half steps and the whole step have moved most differently, or -1.
+int most_different_body(const StepProblem& step, const Workspace& whole_step) noexcept {
+  int body = -1;
+  double most = 0.0;
+  for (int i = 0; i < static_cast<int>(step.plan.mechanism.bodies().size()); ++i) {
+    Vec6 displacement, twist;
+    state_difference(step.plan, i, step.w, whole_step, displacement, twist);
+    const double size = of_largest_arm(step.plan, {displacement.head<3>().norm(), displacement.tail<3>().norm()});
+    if (size > most) most = size, body = i;
+  }
+  return body;
+}
+
 // Quadratic terms and loads at the state that is reached.
 void evaluate_end(const StepProblem& step) noexcept {
   const Plan& plan = step.plan;
@@ -111,6 +124,7 @@ void extrapolated_step(const StepProblem& step, Extrapolation& extrapolation) no
 
   const bool may_be_stiff = plan.has_force_elements;
   if (may_be_stiff) eliminate(extrapolation.filter.find_stiff_part(step, whole_step));
+  extrapolation.error_body = most_different_body(step, whole_step);
   const Increment difference = plan.kernels->extrapolate(w.arrays, whole_step.arrays);
   extrapolation.error = {kExtrapolated * difference.displacement, kExtrapolated * difference.rotation};
   if (may_be_stiff) extrapolation.filter.take_out_stiff_part(step);

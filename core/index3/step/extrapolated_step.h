@@ -21,7 +21,8 @@ struct Extrapolation {
   Plan half_step;        // the plan of half a step
   Workspace whole_step;  // where the whole step is made; its last instant is the committed one
   StiffFilter filter;
-  Increment error{};  // a third of the difference of the last step
+  Increment error{};    // a third of the difference of the last step
+  int error_body = -1;  // whose difference is largest, position beside the largest arm
 };
 
 // step: of the whole step; step.w: a workspace of the plan of half a step, where the next instant is reached. Its last

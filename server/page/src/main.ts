@@ -275,6 +275,7 @@ function showAlarms(motion: Motion): void {
   const alarms = [
     [mark.faulted, "fault"],
     [mark.notConverged, "step not converged"],
+    [mark.inaccurate, "step error above its limit"],
     [mark.nearSingular, "near a singular pose"],
   ] as const;
   const text = alarms.filter(([bit]) => (motion.marks & bit) !== 0).map(([, name]) => name).join(" · ");

@@ -153,7 +153,7 @@ export interface Status {
 }
 
 // Bits of what is wrong with an instant.
-export const mark = { notConverged: 1, nearSingular: 2, faulted: 4 };
+export const mark = { notConverged: 1, nearSingular: 2, faulted: 4, inaccurate: 8 };
 
 // One instant. poses: 7 numbers a body; forces: force and torque on the second body of each joint at its point, then
 // point, force and torque of each of Scene.forces, all in the world; or none.

@@ -430,11 +430,13 @@ async function testNotConverged() {
   const port = 22300 + Math.floor(Math.random() * 90);
   writeFileSync("spin.textproto", `name: "spin" body { name: "A" mass: 1 inertia { xx: 0.01 yy: 0.01 zz: 0.01 } angular_velocity { z: 1000 } }
     joint { name: "a" type: REVOLUTE first: "ground" second: "A" at_start { point {} axis { z: 1 } } }\n`);
-  writeFileSync("spin_rig.textproto", `mechanism: "spin.textproto" link { port: ${port} } solver { iterations: 1 } lifecycle { start: AT_ONCE }
-    realtime { deadline_misses_until_fault { consecutive: 0 per_second: 0 } } view { port: ${port + 100} }\n`);
+  writeFileSync("spin_rig.textproto", `mechanism: "spin.textproto" link { port: ${port} } solver { iterations: 1 order: 4 error_limit { orientation: 0.01 deg } }
+    lifecycle { start: AT_ONCE } realtime { deadline_misses_until_fault { consecutive: 0 per_second: 0 } } view { port: ${port + 100} }\n`);
   const server = await start(["serve", "spin_rig.textproto"], /view: (\S+)/);
   const page = await open(server.found[1]);
-  await page.waitForFunction(() => (window.rigstep.marks() & 1) !== 0 && document.querySelector("#alarms").textContent.includes("not converged"));
+  await page.waitForFunction(() => (window.rigstep.marks() & 9) === 9 &&
+    ["not converged", "step error above its limit"].every((text) => document.querySelector("#alarms").textContent.includes(text)));
+  await page.waitForFunction(() => ["not_converged_steps", "inaccurate_steps"].every((text) => document.querySelector("#side").textContent.includes(text)));
   assert.ok(await page.locator("#alarms").isVisible(), "the mark of a step that has not converged is hidden");
   const first = await numbers(page, "time");
   await page.waitForFunction((t) => window.rigstep.time() > t, first); // while it moves

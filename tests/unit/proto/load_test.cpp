@@ -320,6 +320,15 @@ TEST_CASE("a rig file needs a mechanism and takes its defaults for the rest") {
   CHECK(starts_with(rig_complaint(""), "rig.textproto: mechanism: is missing"));
 }
 
+TEST_CASE("a limit of the step's error is read in its units, and what is left out is unlimited") {
+  const RigConfig rig =
+      parse_rig("mechanism: \"m\" solver { order: 4 error_limit { position: 0.1 mm } }", "rig.textproto");
+  CHECK(rig.error_limit.position == 1e-4);
+  CHECK(rig.error_limit.holds(1e-4, 1e9));
+  CHECK_FALSE(rig.error_limit.holds(1.1e-4, 0.0));
+  CHECK(parse_rig("mechanism: \"m\"", "rig.textproto").error_limit.holds(1e9, 1e9));
+}
+
 TEST_CASE("without a word about it a rig that falls silent is ramped to safe within 0.25 s and faulted after 2 s") {
   const std::string m = "mechanism: \"m\" ";
   for (const auto& [text, ramp, fault] :
@@ -378,6 +387,12 @@ TEST_CASE("settings of a rig that cannot work are told at their line") {
                     "rig.textproto:3: solver.projection_passes: "));
   CHECK(starts_with(rig_complaint(start + "solver {\n\n relative_compliance: 0.5 }"),
                     "rig.textproto:4: solver.relative_compliance: "));
+  CHECK(starts_with(rig_complaint(start + "solver {\n error_limit { position: 1 mm } }"),
+                    "rig.textproto:3: solver.error_limit: needs steps that estimate their error"));
+  CHECK(starts_with(rig_complaint(start + "solver { order: 4\n error_limit {} }"),
+                    "rig.textproto:3: solver.error_limit: limits nothing"));
+  CHECK(starts_with(rig_complaint(start + "solver { order: 4 error_limit {\n orientation: -1 } }"),
+                    "rig.textproto:3: solver.error_limit.orientation: is no limit"));
   CHECK(starts_with(rig_complaint(start + "link { port: 70000 }"), "rig.textproto:2: link.port: "));
   CHECK(starts_with(rig_complaint(start + "link { timeout_steps: 9 }"), "rig.textproto:2: link.timeout_steps: "));
   CHECK(starts_with(rig_complaint(start + "link { timeout_steps: 60001 }"), "rig.textproto:2: link.timeout_steps: "));

@@ -73,6 +73,8 @@ class Flags(enum.IntFlag):
     """Time stands, step and state are repeated."""
     CONTROL_LOST = 1024
     """Faulted since the rig in control has left or fallen silent."""
+    INACCURATE = 2048
+    """The estimated error of the step is above the rig file's limit; its result is used."""
 
 
 def nearest_names(name: str, names: Iterable[str], most: int = 12) -> str:
@@ -151,6 +153,11 @@ class State:
     def not_converged(self) -> bool:
         """The step did not converge within its iterations; its result is used."""
         return bool(self.flags & Flags.NOT_CONVERGED)
+
+    @property
+    def inaccurate(self) -> bool:
+        """The estimated error of the step is above the rig file's limit; its result is used."""
+        return bool(self.flags & Flags.INACCURATE)
 
 
 @dataclass(frozen=True, slots=True)
