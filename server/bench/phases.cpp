@@ -8,6 +8,7 @@
 #include "core/index3/start/initial_state.h"
 #include "core/index3/start/make_plan.h"
 #include "core/index3/step/applied_forces.h"
+#include "core/index3/step/couplings.h"
 #include "core/index3/step/lane_access.h"
 #include "core/index3/step/workspace.h"
 #include "server/machine/timing.h"
@@ -37,7 +38,7 @@ class Phases {
     const index3::State start = initial_state(plan_, w_);
     enter_lanes(plan_, start, w_);
     plan_.kernels->predict(w_.arrays);
-    constrain_general(plan_, w_, true);
+    constrain_couplings(plan_, w_, true);
     tangent_of_forces(plan_, h2(), 0.5 * dt, w_);
   }
 

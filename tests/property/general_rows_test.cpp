@@ -8,6 +8,7 @@
 #include "core/index3/start/initial_state.h"
 #include "core/index3/start/make_plan.h"
 #include "core/index3/step/applied_forces.h"
+#include "core/index3/step/couplings.h"
 #include "core/index3/step/evaluate_state.h"
 #include "core/index3/step/lane_access.h"
 #include "tests/support/force_cases.h"
@@ -39,7 +40,7 @@ test::Description driven_chain(unsigned seed) {
 // rows: of all constraints, one by one; in lanes: what the kernels have written into an array
 void check_rows(const Plan& plan, const std::vector<double>& rows, double factor, const double* in_lanes) {
   for (int constraint = 0; constraint < plan.mechanism.constraints(); ++constraint) {
-    if (!plan.constraints[plan.eliminated_as[constraint]].format.in_lanes()) continue;
+    REQUIRE(plan.constraints[plan.eliminated_as[constraint]].format.in_lanes());
     const int first = plan.first_row[constraint];
     for (int row = first; row < plan.first_row[constraint + 1]; ++row) {
       const double expected = factor * rows[static_cast<std::size_t>(row)];
@@ -60,7 +61,64 @@ std::vector<double> velocities(const Plan& plan, const Workspace& w) {
   return rates;
 }
 
+// The same chain, in which coordinates of all kinds are coupled to each other.
+test::Description coupled_chain(unsigned seed) {
+  test::Description d = test::random_bare_tree(seed, 16);
+  std::vector<std::pair<std::string, Freedom>> all;
+  for (const auto& joint : d.joints)
+    for (const Freedom freedom : freedoms(joint.type)) all.emplace_back(joint.name, freedom);
+  for (std::size_t k = 1; k < all.size() && d.couplings.size() < 20; k += 2)
+    d.couplings.push_back({"couple_" + std::to_string(k),
+                           {all[k - 1].first, all[k - 1].second},
+                           {all[k].first, all[k].second},
+                           0.3 + 0.1 * static_cast<double>(k)});
+  return d;
+}
+
 }  // namespace
+
+TEST_CASE(
+    "lanes evaluate the coordinates of couplings, with gradient, rate and quadratic term, where joints are open") {
+  std::map<int, int> forms;
+  for (unsigned seed = 1; seed <= 20; ++seed) {
+    CAPTURE(seed);
+    const Plan plan = make_plan(test::build(coupled_chain(seed)), {});
+    for (const CoordinateBatch& batch : plan.coordinate_batches) ++forms[batch.format.lines];
+    Workspace w(plan);
+    test::Random random(seed);
+    const State x = test::disturbed(start_pose(plan), random);
+    evaluate_state(plan, x, w);
+    std::vector<double> quadratic(static_cast<std::size_t>(plan.rows()));
+    evaluate_quadratic_terms(plan, w, quadratic);
+    const std::vector<Coordinate> one_by_one = w.coordinate;
+    enter_lanes(plan, x, w);
+    const Kernels& kernels = *plan.kernels;
+    kernels.predict(w.arrays);
+    iterate_from_last(plan, w);
+    kernels.disassemble(w.arrays, {false, Multiplier::kappa, DisassemblySweep::Finish::quadratic_terms});
+    const auto check = [&](const std::vector<double>& rows, double factor, const double* in_lanes) {
+      for (int c = plan.first_coupling(); c < plan.first_driver(); ++c) {
+        const double expected = factor * rows[static_cast<std::size_t>(plan.first_row[c])];
+        CHECK(std::abs(row_value(plan, in_lanes, c, 0) - expected) < 1e-12 * (1.0 + std::abs(expected)));
+      }
+    };
+    measure_gaps_of_couplings(plan, 0.5, w);
+    check(w.Phi, 0.5, w.arrays.Phi);
+    find_quadratic_terms_of_couplings(plan, w);
+    check(quadratic, 1.0, w.arrays.quadratic);
+    measure_velocities_of_couplings(plan, w);
+    check(velocities(plan, w), 1.0, w.arrays.quadratic);
+    for (const Coupling& coupling : plan.mechanism.couplings())
+      for (const int k : {coupling.first, coupling.second}) {
+        const Coordinate found = coupled_coordinate(plan, w, k, x.coordinate[k]);
+        CHECK((found.first - one_by_one[k].first).norm() < 1e-12);
+        CHECK((found.second - one_by_one[k].second).norm() < 1e-12);
+      }
+  }
+  CHECK(forms[1] > 5);
+  for (const int form : {RowFormat::kAngleInFirst, RowFormat::kAngleInSecond, RowFormat::kMiddleAngle})
+    CHECK(forms[form] > 3);
+}
 
 TEST_CASE("lanes evaluate gaps, velocities and quadratic terms of all joints and of drivers") {
   int along_axes = 0, displacements = 0, angles = 0, sliding = 0, screws = 0;
@@ -70,7 +128,6 @@ TEST_CASE("lanes evaluate gaps, velocities and quadratic terms of all joints and
     const Plan plan = make_plan(test::build(driven_chain(seed)), {});
     for (std::size_t c = 0; c < plan.eliminated.size(); ++c) {
       const RowFormat& format = plan.constraints[c].format;
-      if (!format.in_lanes()) continue;
       if (format.is_threaded(format.rows - 1))
         ++screws;
       else if (format.ends_with_coordinate())

@@ -6,6 +6,7 @@
 #include "core/index3/start/initial_state.h"
 #include "core/index3/start/make_plan.h"
 #include "core/index3/step/applied_forces.h"
+#include "core/index3/step/couplings.h"
 #include "core/index3/step/evaluate_state.h"
 #include "core/index3/step/lane_access.h"
 #include "core/offline/dense.h"
@@ -78,6 +79,38 @@ Mat3 turned_inertia(const Body& b, const BodyState& x, const Mat3& A) {
   const Vec3 Jt = J * t;
   return A * ((1.0 - 0.25 * t.squaredNorm()) * J + 0.5 * t.squaredNorm() / t.dot(Jt) * Jt * Jt.transpose()) *
          A.transpose();
+}
+
+// geometric stiffness of a load `weight` along a joint coordinate
+void add_stiffness(const Plan& plan, int k, double weight, const Workspace& w, const CoupledBodies& bodies,
+                   std::array<Mat3, 4>& K) {
+  const JointCoordinate& c = plan.mechanism.coordinates()[k];
+  const Joint& joint = plan.mechanism.joints()[c.joint];
+  Mat3 K_first = Mat3::Zero(), K_second = Mat3::Zero();
+  add_coordinate_stiffness(c.freedom, weight, w.joint[c.joint], K_first, K_second);
+  for (std::size_t side = 0; side < K.size(); ++side) {
+    if (bodies[side] == kGround) continue;
+    if (bodies[side] == joint.first) K[side] += K_first;
+    if (bodies[side] == joint.second) K[side] += K_second;
+  }
+}
+
+// Rotational own-body blocks of d(J' lambda)/d(theta), symmetric part, of the bodies of a constraint.
+void geometric_stiffness(const Plan& plan, int constraint, const double* lambda, const Workspace& w,
+                         std::array<Mat3, 4>& K) {
+  K.fill(Mat3::Zero());
+  const Mechanism& m = plan.mechanism;
+  const CoupledBodies& bodies = plan.bodies_of_constraint[constraint];
+  if (constraint >= plan.first_driver()) {
+    add_stiffness(plan, m.drivers()[constraint - plan.first_driver()].coordinate, lambda[0], w, bodies, K);
+  } else if (constraint >= plan.first_coupling()) {
+    const Coupling& coupling = m.couplings()[constraint - plan.first_coupling()];
+    add_stiffness(plan, coupling.first, lambda[0], w, bodies, K);
+    add_stiffness(plan, coupling.second, coupling.ratio * lambda[0], w, bodies, K);
+  } else {
+    for (const Row& r : rows_of(m.joints()[constraint].type))
+      add_geometric_stiffness(r, *lambda++, w.joint[constraint], K[0], K[1]);
+  }
 }
 
 // M + h2 K of a body, the geometric stiffness only where it leaves a tenth of the inertia, and its force elements
@@ -153,7 +186,7 @@ void factorise(const Plan& plan, const State& x, Workspace& w) {
   AssemblySweep constraints;
   constraints.constrain = constraints.with_stiffness = true;
   plan.kernels->assemble(a, constraints);
-  constrain_general(plan, w, true);
+  constrain_couplings(plan, w, true);
   AssemblySweep tangent;
   tangent.factorise = true;
   tangent.tangent = {

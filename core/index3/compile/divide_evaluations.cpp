@@ -15,26 +15,6 @@ namespace rigstep::index3 {
 
 namespace {
 
-// The joints that a constraint of the mechanism looks at: its own, or those whose coordinates it couples or drives.
-std::vector<int> joints_of_constraint(const Plan& plan, int constraint) {
-  const Mechanism& m = plan.mechanism;
-  const auto joint_of = [&m](int coordinate) { return m.coordinates()[coordinate].joint; };
-  if (constraint < plan.first_coupling()) return {constraint};
-  if (constraint >= plan.first_driver()) return {joint_of(m.drivers()[constraint - plan.first_driver()].coordinate)};
-  const Coupling& coupling = m.couplings()[constraint - plan.first_coupling()];
-  return {joint_of(coupling.first), joint_of(coupling.second)};
-}
-
-// Which constraints iterates do not evaluate in lanes, with the joints that they look at.
-void find_general_constraints(Plan& plan, std::set<int>& joints) {
-  for (std::size_t c = 0; c < plan.eliminated.size(); ++c) {
-    if (plan.constraints[c].format.in_lanes()) continue;
-    plan.general_constraints.push_back(plan.eliminated[c]);
-    const std::vector<int> seen = joints_of_constraint(plan, plan.eliminated[c]);
-    joints.insert(seen.begin(), seen.end());
-  }
-}
-
 // Joints along which something acts.
 void find_measured_joints(Plan& plan) {
   const Mechanism& m = plan.mechanism;
@@ -133,13 +113,12 @@ bool is_evaluated_one_by_one(const Plan& plan, int kind, int index) {
   return is;
 }
 
-// ---- what they and general constraints look at
+// ---- what they look at
 
-// joints: those of general constraints
-void find_pose_dependent(Plan& plan, std::set<int> joints) {
+void find_pose_dependent(Plan& plan) {
   const Mechanism& m = plan.mechanism;
   const auto is_measured = [&plan](int joint) { return joint >= 0 && plan.is_measured[joint]; };
-  std::set<int> bodies, coordinates, all_coordinates;
+  std::set<int> bodies, joints, coordinates, all_coordinates;
   for_each_connectivity(plan, [&](int kind, int index, const Connectivity& connects) {
     if (connects.coordinate >= 0) all_coordinates.insert(connects.coordinate);
     if (!is_evaluated_one_by_one(plan, kind, index)) return;
@@ -163,6 +142,12 @@ void find_pose_dependent(Plan& plan, std::set<int> joints) {
   plan.pose_dependent_joints.assign(joints.begin(), joints.end());
 }
 
+bool is_coupled(const Mechanism& m, int coordinate) {
+  return std::any_of(m.couplings().begin(), m.couplings().end(), [coordinate](const Coupling& coupling) {
+    return coupling.first == coordinate || coupling.second == coordinate;
+  });
+}
+
 // ... and what else a step loads, or needs at its end
 void find_loaded_and_followed(Plan& plan) {
   const Mechanism& m = plan.mechanism;
@@ -176,8 +161,9 @@ void find_loaded_and_followed(Plan& plan) {
   });
   loaded.erase(kGround);
   plan.loaded_bodies.assign(loaded.begin(), loaded.end());
-  for (const JointCoordinate& coordinate : m.coordinates())
-    if (!plan.is_measured[coordinate.joint]) followed.insert(coordinate.joint);
+  for (std::size_t k = 0; k < m.coordinates().size(); ++k)
+    if (!plan.is_measured[m.coordinates()[k].joint] && !is_coupled(m, static_cast<int>(k)))
+      followed.insert(m.coordinates()[k].joint);
   for (const int j : followed) {
     if (joints.insert(j).second) plan.followed_joints.push_back(j);
     for (const int body : {m.joints()[j].first, m.joints()[j].second})
@@ -209,12 +195,10 @@ void find_what_acts_over_step(Plan& plan) {
 }  // namespace
 
 void divide_evaluations(Plan& plan) {
-  std::set<int> joints;
-  find_general_constraints(plan, joints);
   find_measured_joints(plan);
   divide_elements(plan);
   divide_inputs(plan);
-  find_pose_dependent(plan, std::move(joints));
+  find_pose_dependent(plan);
   find_loaded_and_followed(plan);
   find_what_acts_over_step(plan);
 }

@@ -1,4 +1,4 @@
-// What iterates evaluate one by one and what in lanes: of constraints, joint coordinates, force elements and inputs;
+// What iterates evaluate one by one and what in lanes: of joint coordinates, force elements and inputs;
 // and what a step's end needs. Load time.
 //
 // In lanes: what acts along the own coordinates of revolute and prismatic joints (measured joints), and springs and

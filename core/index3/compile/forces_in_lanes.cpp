@@ -115,10 +115,6 @@ void place_laws(Plan& plan) {
   std::copy(tables.begin(), tables.end(), plan.law_tables.data());
 }
 
-Place record_of(const Elimination& e, int body) {
-  return body == kGround ? e.ground.front().of(0) : e.body[body].of(0);
-}
-
 // The followed coordinate of the joint's only freedom; -1: none.
 int followed_along(const Mechanism& m, int joint) {
   const std::vector<JointCoordinate>& all = m.coordinates();

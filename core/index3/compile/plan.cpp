@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "core/index3/compile/coordinates_in_lanes.h"
 #include "core/index3/compile/forces_in_lanes.h"
 #include "core/index3/compile/tuned.h"
 
@@ -15,33 +16,12 @@ bool is_isotropic(const Body& body) { return body.inertia_b == body.inertia_b(0,
 
 // ---- constants in lanes
 
-// The joint of an eliminated constraint whose points and axes lanes hold, and its first axis in the first body.
-struct JointInLanes {
-  Joint joint;
-  Vec3 first_axis_b;
-};
-
-// With the axes that kernels/joint_angle.h takes for a driven angle: of the first body its x and y, or, where the axis
-// is fixed in the second, those whose product is z.
-JointInLanes joint_of_angle(Joint joint, Freedom freedom) {
-  Mat3 &first = joint.in_first.axes_b, &second = joint.in_second.axes_b;
-  const Vec3 first_x = first.col(0), first_y = first.col(1), second_x = second.col(0), second_y = second.col(1);
-  const bool is_of_second_z =
-      freedom == Freedom::first_angle && traits_of(joint.type).angles == JointTraits::Angles::about_two_axes;
-  if (is_of_second_z) second.col(2) = second_y, second.col(1) = second_x;
-  if (angle_form(freedom, joint.type) != AngleForm::in_second) return {joint, first_x};
-  first.col(1) = first_x;
-  if (freedom == Freedom::second_angle) second.col(2) = second_x, second.col(1) = -second_y;
-  return {joint, first_y};
-}
-
+// Of an eliminated constraint; nothing where lanes do not evaluate it.
 JointInLanes joint_in_lanes(const Plan& plan, int c, RowFormat format) {
   if (c >= plan.first_element()) return {};
   if (const int driver = plan.eliminated[c] - plan.first_driver(); driver >= 0) {
-    const JointCoordinate& driven = plan.mechanism.coordinates()[plan.mechanism.drivers()[driver].coordinate];
-    const Joint& joint = plan.mechanism.joints()[driven.joint];
-    if (format.is_angle()) return joint_of_angle(joint, driven.freedom);
-    return {joint, -joint.in_first.axes_b.col(axis_of(driven.freedom))};  // along that axis backwards
+    return joint_of_coordinate(plan.mechanism,
+                               plan.mechanism.coordinates()[plan.mechanism.drivers()[driver].coordinate]);
   }
   if (plan.eliminated[c] >= plan.first_coupling()) return {};
   const Joint& joint = plan.mechanism.joints()[plan.eliminated[c]];
@@ -113,15 +93,18 @@ void write_constants(Plan& plan) {
       const ConstraintBatch& batch = e.constraint_batches[at.batch];
       write_rows(plan, c, at.rows);
       if (!format.in_lanes()) return;
-      double* const to = plan.constraint_constants.data() + kConstraintConstants * batch.position +
-                         (at.rows.base - batch.row_position);
-      write_joint(joint.joint, joint.first_axis_b, batch.width, to);
-      to[(kConstraintConstants - 1) * batch.width] = pitch_of(joint.joint);
+      index3::write_constants(joint, batch.width,
+                              plan.constraint_constants.data() + kConstraintConstants * batch.position +
+                                  (at.rows.base - batch.row_position));
     });
   }
 }
 
 }  // namespace
+
+Place record_of(const Elimination& e, int body) {
+  return body == kGround ? e.ground.front().of(0) : e.body[body].of(0);
+}
 
 void write_vectors(std::initializer_list<Vec3> vectors, int width, double* to) {
   for (const Vec3& v : vectors)
@@ -162,6 +145,7 @@ void Plan::lay_out(Elimination chosen) {
   carried = AlignedDoubles(size(elimination.rows), 0.0);
   write_constants(*this);
   place_forces_in_lanes(*this);
+  place_coupled_coordinates(*this);
 }
 
 }  // namespace rigstep::index3

@@ -110,6 +110,9 @@ struct ElementLanes {
 template <class Kind>
 using IndexAmong = int;
 
+// The record of a body, or of the ground.
+Place record_of(const Elimination& elimination, int body);
+
 // Into a lane, one behind the other; and a joint's points and axes so, as kernels want them.
 void write_vectors(std::initializer_list<Vec3> vectors, int width, double* to);
 void write_joint(const Joint& joint, const Vec3& first_axis_b, int width, double* to);
@@ -144,7 +147,7 @@ struct Plan {
   std::vector<Element> elements;                           // those with rows of their own: first the kinds with several
   std::vector<bool> has_own_tangent;                       // (bodies) has own-body blocks in the force tangent
   double length = 1.0;     // largest arm of a joint on a body; 1 where there is none [m]
-  bool has_loops = false;  // a joint, coupling or driver connects bodies that are connected already, ground included
+  bool has_loops = false;  // constraints may depend on each other: joints close loops, or couplings or drivers do
   Tangents tangents;
 
   std::vector<int> eliminated_as;    // (constraints) as which constraint of the elimination; -1: no rows
@@ -156,8 +159,8 @@ struct Plan {
   const Kernels* kernels = nullptr;
   int lanes = 1;  // of the widest batches of these
 
-  // what every iteration evaluates one by one: bodies and joints with force elements, general constraints, and inputs
-  // whose loads change with the pose, but for what is evaluated in lanes
+  // what every iteration evaluates one by one: bodies and joints with force elements, and inputs whose loads change
+  // with the pose, but for what is evaluated in lanes
   std::vector<int> pose_dependent_bodies;
   std::vector<int> pose_dependent_joints;
   // the pose-dependent bodies, those that are loaded in lanes, and those that inputs load alike in all poses
@@ -174,7 +177,6 @@ struct Plan {
   std::vector<int> inputs_one_by_one;
   std::vector<int> inputs_along_joints;   // measured ones
   std::vector<int> efforts_along_joints;  // elements of kind AppliedEffort, likewise
-  std::vector<int> general_constraints;   // evaluated one by one; their joints are pose-dependent
   // Iterates sum what acts along measured joints in lanes; of the other elements they evaluate those of `in_lanes`
   // there, and apply all one by one.
   ElementKinds::VectorsOf<IndexAmong> in_lanes, applied_one_by_one, evaluated_one_by_one;
@@ -194,6 +196,10 @@ struct Plan {
   std::vector<ElementOfKind> elements_in_laws;  // (lanes of these)
   AlignedDoubles scalar_constants, law_tables;
   std::array<ElementLanes, ElementKinds::kCount> element_lanes;  // (kinds)
+  std::vector<CoordinateBatch> coordinate_batches;               // of the coordinates that couplings hold
+  std::vector<Place> found_coordinate;  // (followed coordinates) what they find of it; base -1: it is not coupled
+  int lanes_of_coordinates = 0;         // of these batches, all together
+  AlignedDoubles coordinate_constants;
 
   template <class Kind>
   const std::vector<ConstantsOf<Kind>>& constants() const {
@@ -221,7 +227,7 @@ struct Plan {
   bool acts_over_step() const { return !bodies_over_step.empty(); }
   // else all loads are those of the step
   bool depends_on_pose() const {
-    return !pose_dependent_bodies.empty() || !scalar_batches.empty() ||
+    return !pose_dependent_bodies.empty() || !scalar_batches.empty() || !coordinate_batches.empty() ||
            std::any_of(element_lanes.begin(), element_lanes.end(),
                        [](const ElementLanes& of_kind) { return !of_kind.batches.empty(); });
   }

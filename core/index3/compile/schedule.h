@@ -93,7 +93,7 @@ struct RowFormat {
   int rows = 0;
   int cosines = 0;  // after the three rows of a common point: rows of moments alone; kAnyRows: rows of any kind
   // Of any kind: rows along axes of the first body, before cosines; or a distance of two points; or a driven angle, by
-  // its form (AngleForm in physics/constraints.h); else kOneByOne.
+  // its form (AngleForm in physics/constraints.h); else kOneByOne, of couplings and force elements.
   int lines = kOneByOne;
   // Whether the last row is that of the joint's own coordinate, the angle of a revolute joint (counted as a cosine) or
   // the displacement of a prismatic one. Driven: it is where a driver holds it. Elastic: what force elements along it
@@ -288,6 +288,26 @@ struct ScalarTables {
   const double* law_numbers;  // kLawNumbers of each lane of each law
   double* found;              // kScalarNumbers of each
   bool at_end;                // with the velocities that the step has reached, not those of the iterate
+};
+
+// Joint coordinates of one format that couplings hold, one in each lane; one too few: the first one again. Of
+// each: what never changes, as of the constraint of a driver; and what is found: value, rate, what the velocities of
+// its bodies add to its acceleration, its acceleration, its gradient (force and torque of the first body, torque of the
+// second with the opposite sign), and twice the geometric stiffness of a unit load on the first and on the second body.
+struct CoordinateBatch {
+  RowFormat format;
+  int width = 1;
+  int position = 0;                             // lanes before it
+  Place first[kMostLanes], second[kMostLanes];  // bodies
+};
+inline constexpr int kCoordinateNumbers = 25;
+inline constexpr int kGradientOfCoordinate = 4, kStiffnessOfCoordinate = 13;  // where these begin
+struct CoordinateTables {
+  const CoordinateBatch* batch;
+  int batches;
+  const double* constants;             // kConstraintConstants of each
+  double* found;                       // kCoordinateNumbers of each
+  bool with_stiffness, with_velocity;  // with all that follows from velocities and accelerations
 };
 
 // Force elements of a kind that acts along more than a scalar, as many as lanes hold; one too few: the first of all

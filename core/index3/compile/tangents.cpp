@@ -102,6 +102,7 @@ Tangents tangents_of(const Mechanism& m, const Settings& settings, bool has_loop
   if (any_slope_changes(m)) return while_near(near, kNearProjections, "the stiffness of a force element changes");
   if (has_loops) return while_near(near, kNearProjections, "closed loops");
   if (!m.drivers().empty()) return while_near(near, kNearProjections, "drivers");
+  if (!m.couplings().empty()) return while_near(near, kNearProjections, "couplings");
   if (std::any_of(m.joints().begin(), m.joints().end(), [&m, dt](const Joint& joint) {
         return is_pivot(joint) && (swing_rate(m, joint.first, joint.in_first) * dt > kQuick ||
                                    swing_rate(m, joint.second, joint.in_second) * dt > kQuick);

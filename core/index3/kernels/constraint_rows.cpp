@@ -74,6 +74,11 @@ RIGSTEP_INLINE void store_gaps(const StepArrays& a, const ConstraintBatch& c, V3
   if constexpr (C == kAngleRow) store(Phi + 5 * W, gap_of_angle(a, c, at));
 }
 
+template <class T, class Bodies>
+RIGSTEP_INLINE GeneralSides<T> sides_of_general(const StepArrays& a, const ConstraintBatch& c, const Bodies& body) {
+  return general_sides<T>(a.constraint_constants + kConstraintConstants * c.position, a.next, body);
+}
+
 // both sides of a point constraint at the iterate
 template <int C, class T, class Bodies>
 RIGSTEP_INLINE PointSides<C, T> point_sides(const StepArrays& a, const ConstraintBatch& c, const Bodies& body) {
@@ -128,7 +133,7 @@ RIGSTEP_INLINE void for_general_rows(const StepArrays& a, const ConstraintBatch&
 template <class T>
 RIGSTEP_INLINE void constrain_general(const StepArrays& a, const ConstraintBatch& c, const AssemblySweep& what) {
   with_sides<T>(a, c, [&](const auto& body, const auto& handle) RIGSTEP_INLINED {
-    const GeneralSides<T> at = general_sides<T>(a, c, body);
+    const GeneralSides<T> at = sides_of_general<T>(a, c, body);
     const auto first = handle(0), second = handle(1);
     const V3<T> zero{T(0.0), T(0.0), T(0.0)};
     Load<T> on_first{zero, zero}, on_second{zero, zero};
@@ -171,7 +176,7 @@ RIGSTEP_INLINE void measure_gaps(const StepArrays& a, const ConstraintBatch& c, 
   constexpr int W = kWidth<T>;
   if constexpr (C == kGeneralRows) {
     GeneralSides<T> at;
-    with_sides<T>(a, c, [&](const auto& body, const auto&) RIGSTEP_INLINED { at = general_sides<T>(a, c, body); });
+    with_sides<T>(a, c, [&](const auto& body, const auto&) RIGSTEP_INLINED { at = sides_of_general<T>(a, c, body); });
     for_general_rows<T>(
         a, c, at, [&](const GeneralRow<T>& row, int, int number) RIGSTEP_INLINED { store(a.Phi + number, row.Phi); });
   } else {
@@ -198,7 +203,7 @@ RIGSTEP_INLINE void measure_general_velocities(const StepArrays& a, const Constr
   GeneralSides<T> at;
   Motion<T> first, second;
   with_sides<T>(a, c, [&](const auto& body, const auto&) RIGSTEP_INLINED {
-    at = general_sides<T>(a, c, body);
+    at = sides_of_general<T>(a, c, body);
     first = motion_from<T>(body(kTwistField, 0)), second = motion_from<T>(body(kTwistField, 1));
   });
   for_general_rows<T>(a, c, at, [&](const GeneralRow<T>& row, int k, int number) RIGSTEP_INLINED {
@@ -229,7 +234,7 @@ RIGSTEP_INLINE void general_quadratic_terms(const StepArrays& a, const Constrain
   GeneralSides<T> at;
   GeneralRates<T> rates;
   with_sides<T>(a, c, [&](const auto& body, const auto&) RIGSTEP_INLINED {
-    at = general_sides<T>(a, c, body);
+    at = sides_of_general<T>(a, c, body);
     rates = general_rates(at, body);
   });
   for_general_rows<T>(a, c, at, [&](const GeneralRow<T>& row, int k, int number) RIGSTEP_INLINED {
@@ -270,7 +275,7 @@ RIGSTEP_INLINE void largest_general_residuals(const StepArrays& a, const Constra
   GeneralSides<T> at;
   Motion<T> v1, v2, a1, a2;
   with_sides<T>(a, c, [&](const auto& body, const auto&) RIGSTEP_INLINED {
-    at = general_sides<T>(a, c, body);
+    at = sides_of_general<T>(a, c, body);
     v1 = motion_from<T>(body(kTwistField, 0)), v2 = motion_from<T>(body(kTwistField, 1));
     a1 = motion_from<T>(body(kMotionField, 0)), a2 = motion_from<T>(body(kMotionField, 1));
   });
@@ -318,7 +323,46 @@ RIGSTEP_INLINE void largest_point_residuals(const StepArrays& a, const Constrain
   });
 }
 
+// ---- coordinates of couplings
+
+template <class T>
+RIGSTEP_LOOP void evaluate_coordinate(const StepArrays& a, const CoordinateTables& all, const CoordinateBatch& batch) {
+  constexpr int W = kWidth<T>;
+  double* const to = all.found + kCoordinateNumbers * batch.position;
+  const auto body = [&](int field, int side) RIGSTEP_INLINED {
+    const Place* const record = side == 0 ? batch.first : batch.second;
+    if constexpr (W == 1)
+      return Beside<T>{a.body + record->base + field * record->stride, record->stride};
+    else
+      return gathered<T>(a.body, [&](int l) {
+        return Place{record[l].base + field * record[l].stride, record[l].stride};
+      });
+  };
+  const GeneralSides<T> at = general_sides<T>(all.constants + kConstraintConstants * batch.position, a.next, body);
+  const GeneralRow<T> row = general_row(batch.format, at, T(0.0), 0);
+  store(to, row.Phi);
+  double* const gradient = to + kGradientOfCoordinate * W;
+  store3(gradient, row.force), store3(gradient + 3 * W, row.torque_first), store3(gradient + 6 * W, row.torque_second);
+  if (all.with_stiffness) {
+    S3<T> K_first{T(0.0), T(0.0), T(0.0), T(0.0), T(0.0), T(0.0)}, K_second = K_first;
+    add_stiffness(batch.format, at, row, 0, T(1.0), K_first, K_second);
+    const InOrder<T> stiffness{to + kStiffnessOfCoordinate * W};
+    put_symmetric(stiffness, 0, K_first), put_symmetric(stiffness, 6, K_second);
+  }
+  if (!all.with_velocity) return;
+  const Motion<T> v1 = motion_from<T>(body(kTwistField, 0)), v2 = motion_from<T>(body(kTwistField, 1));
+  const Motion<T> a1 = motion_from<T>(body(kMotionField, 0)), a2 = motion_from<T>(body(kMotionField, 1));
+  const T quadratic = general_quadratic(batch.format, at, row, general_rates(at, body), 0);
+  store(to + W, times_motions(row, v1, v2)), store(to + 2 * W, quadratic);
+  store(to + 3 * W, times_motions(row, a1, a2) + quadratic);
+}
+
 }  // namespace
+
+void evaluate_coordinates(const StepArrays& a, const CoordinateTables& all) {
+  for (const CoordinateBatch *batch = all.batch, *end = batch + all.batches; batch < end; ++batch)
+    with_width(batch->width, [&]<class T>() RIGSTEP_INLINED { evaluate_coordinate<T>(a, all, *batch); });
+}
 
 void constrain(const StepArrays& a, const Run& run, const AssemblySweep& what) {
   using Rows = AssemblySweep::Rows;

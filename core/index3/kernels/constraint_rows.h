@@ -11,6 +11,9 @@ void constrain(const StepArrays&, const Run&, const AssemblySweep& what);
 // J-dot v + Phi_tt of the velocities that the bodies have reached, the -gamma of (65)
 void quadratic_terms(const StepArrays&, const Run&);
 
+// joint coordinates that couplings hold
+void evaluate_coordinates(const StepArrays&, const CoordinateTables&);
+
 // the largest rows that the motion leaves
 void residuals(const StepArrays&, const Run&, Residuals& largest);
 

@@ -30,14 +30,14 @@ struct GeneralRow {
   V3<T> a, b;
 };
 
+// p: what never changes of it; next: where the pose of a body lies in its record
 template <class T, class Bodies>
-RIGSTEP_INLINE GeneralSides<T> general_sides(const StepArrays& a, const ConstraintBatch& c, const Bodies& body) {
+RIGSTEP_INLINE GeneralSides<T> general_sides(const double* p, int next, const Bodies& body) {
   constexpr int W = kWidth<T>;
-  const double* const p = a.constraint_constants + kConstraintConstants * c.position;
   const M3<T> A_first = nine(body(kRotationField, 0)), A_second = nine(body(kRotationField, 1));
   GeneralSides<T> at;
   at.s_first = A_first * load3<T>(p), at.s_second = A_second * load3<T>(p + 3 * W);
-  at.gap = (three(body(a.next, 0), kR) - three(body(a.next, 1), kR)) + (at.s_first - at.s_second);
+  at.gap = (three(body(next, 0), kR) - three(body(next, 1), kR)) + (at.s_first - at.s_second);
   at.length = load<T>(p + 6 * W), at.pitch = load<T>(p + 18 * W);
   each<2>([&](int k) RIGSTEP_INLINED {
     at.u[k] = A_first * load3<T>(p + (6 + 3 * k) * W), at.h[k] = A_second * load3<T>(p + (12 + 3 * k) * W);

@@ -180,7 +180,8 @@ StepMeasures disassemble(const StepArrays& a, const DisassemblySweep& what) {
 }  // namespace
 
 extern const Kernels kKernels;
-const Kernels kKernels{RIGSTEP_ISA_NAME,  kWidest,        predict,  update_rotations, evaluate_scalars, evaluate_tyres,
-                       evaluate_bushings, evaluate_drags, assemble, disassemble,      pass_midpoint,    extrapolate};
+const Kernels kKernels{RIGSTEP_ISA_NAME, kWidest,           predict,        update_rotations,     evaluate_scalars,
+                       evaluate_tyres,   evaluate_bushings, evaluate_drags, evaluate_coordinates, assemble,
+                       disassemble,      pass_midpoint,     extrapolate};
 
 }  // namespace rigstep::index3::RIGSTEP_ISA

@@ -211,6 +211,8 @@ struct Kernels {
   void (*evaluate_tyres)(const StepArrays&, const ElementTables&);
   void (*evaluate_bushings)(const StepArrays&, const ElementTables&);
   void (*evaluate_drags)(const StepArrays&, const ElementTables&);
+  // constraint_rows.cpp
+  void (*evaluate_coordinates)(const StepArrays&, const CoordinateTables&);
   // constrain (constraint_rows.cpp), fill_leaves, free_motion, then per front eliminate (front_elimination.cpp) and
   // solve_front_up (front_solution.cpp). Says whether all pivots are positive.
   bool (*assemble)(const StepArrays&, const AssemblySweep&);

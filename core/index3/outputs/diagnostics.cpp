@@ -11,6 +11,7 @@
 #include "core/index3/start/initial_state.h"
 #include "core/index3/start/make_plan.h"
 #include "core/index3/step/applied_forces.h"
+#include "core/index3/step/couplings.h"
 #include "core/index3/step/evaluate_state.h"
 #include "core/index3/step/lane_access.h"
 
@@ -67,19 +68,6 @@ struct Ends {
     fill(joint.first, first, a_first, alpha_first);
     fill(joint.second, second, a_second, alpha_second);
   }
-  // of the step that the lanes have just made
-  Ends(const Plan& plan, const Workspace& w, const Joint& joint)
-      : first(placement(w, joint.first)), second(placement(w, joint.second)) {
-    const auto fill = [&](int body, Vec3& a, Vec3& alpha) {
-      if (body == kGround) return;
-      const Vec6 both = motion(plan, w, body);
-      a = both.head<3>();
-      alpha = both.tail<3>();
-    };
-    fill(joint.first, a_first, alpha_first);
-    fill(joint.second, a_second, alpha_second);
-  }
-
   Placement first, second;
   Vec3 a_first = Vec3::Zero(), alpha_first = Vec3::Zero(), a_second = Vec3::Zero(), alpha_second = Vec3::Zero();
 };
@@ -241,19 +229,11 @@ void residuals(const Plan& plan, const State& x, StepReport& report) noexcept {
         plan, c, x.coordinate, x.drive, [&x](const Joint& joint) { return Ends(x, joint); }, report);
 }
 
-void measure_residuals(const Plan& plan, const Workspace& w, const Residuals& found, StepReport& report) noexcept {
+void measure_residuals(const Plan& plan, Workspace& w, const Residuals& found, StepReport& report) noexcept {
   report.position_residual = found.position;
   report.velocity_residual = found.velocity;
   report.acceleration_residual = found.acceleration;
-  const auto ends_of = [&](const Joint& joint) { return Ends(plan, w, joint); };
-  for (const int c : plan.general_constraints) {
-    if (c >= plan.first_coupling()) {
-      add_residuals(plan, c, w.reference, w.drive, ends_of, report);
-    } else {
-      const Joint& joint = plan.mechanism.joints()[c];
-      add_residuals(joint, w.joint[c], ends_of(joint), report);
-    }
-  }
+  measure_residuals_of_couplings(plan, w, report);
 }
 
 ResidualLimits residual_limits(const Plan& plan, const State& start) {

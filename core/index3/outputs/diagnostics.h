@@ -16,7 +16,7 @@ Energy energy(const Plan& plan, const State& x, const Workspace& w) noexcept;
 void residuals(const Plan& plan, const State& x, StepReport& report) noexcept;
 
 // The same of the step that the lanes have just made; found: by its kernels. Called in the loop.
-void measure_residuals(const Plan& plan, const Workspace& w, const Residuals& found, StepReport& report) noexcept;
+void measure_residuals(const Plan& plan, Workspace& w, const Residuals& found, StepReport& report) noexcept;
 
 // Limits for the residuals of the steps from this start on. Load time.
 ResidualLimits residual_limits(const Plan& plan, const State& start);

@@ -4,6 +4,7 @@
 
 #include "core/index3/compile/connectivity.h"
 #include "core/index3/compile/coordinate_rows.h"
+#include "core/index3/compile/coordinates_in_lanes.h"
 #include "core/index3/compile/divide_evaluations.h"
 #include "core/index3/compile/size_limits.h"
 #include "core/index3/compile/tangents.h"
@@ -109,12 +110,36 @@ void require_order(const Plan& plan) {
                          "use 2");
 }
 
-// A joint between two parts that hang together already closes a loop, and so does a coupling, or a driver that is not a
-// row of its joint, which hold what a joint leaves free.
+// Whether couplings, and drivers that are rows of their joints, hold combinations of own coordinates of joints that
+// depend on each other in no pose of a tree, since they do not as equations.
+bool couplings_are_independent(const Plan& plan) {
+  constexpr double kLeastPivot = 1e-6;  // of rows whose largest number is 1; chosen
+  const Mechanism& m = plan.mechanism;
+  const auto rows = static_cast<Eigen::Index>(m.couplings().size() + m.drivers().size());
+  Eigen::MatrixXd equations = Eigen::MatrixXd::Zero(rows, static_cast<Eigen::Index>(m.joints().size()));
+  Eigen::Index row = 0;
+  for (const Coupling& coupling : m.couplings()) {
+    const int first = joint_of_own_coordinate(m, coupling.first), second = joint_of_own_coordinate(m, coupling.second);
+    if (first < 0 || second < 0) return false;
+    equations(row, first) += 1.0, equations(row, second) += coupling.ratio;
+    ++row;
+  }
+  for (const Driver& driver : m.drivers())
+    if (const int joint = joint_of_own_coordinate(m, driver.coordinate); joint >= 0) equations(row++, joint) = 1.0;
+  if (row == 0) return true;
+  for (Eigen::Index k = 0; k < row; ++k) equations.row(k) /= equations.row(k).lpNorm<Eigen::Infinity>();
+  Eigen::FullPivLU<Eigen::MatrixXd> elimination(equations.topRows(row));
+  elimination.setThreshold(kLeastPivot);
+  return elimination.rank() == row;
+}
+
+// A joint between two parts that hang together already closes a loop, and so does a driver that is not a row of its
+// joint, which holds what a joint leaves free, and so do couplings unless they are independent.
 bool closes_loops(const Plan& plan) {
   BodyGroups groups(plan.mechanism.bodies().size());
-  if (!plan.mechanism.couplings().empty()) return true;
+  if (!plan.mechanism.couplings().empty() && !couplings_are_independent(plan)) return true;
   for (int c = 0; c < plan.mechanism.constraints(); ++c) {
+    if (c >= plan.first_coupling() && c < plan.first_driver()) continue;
     const CoupledBodies& pair = plan.bodies_of_constraint[c];
     if (pair[0] == pair[1]) continue;  // a joint without rows
     if (c >= plan.first_driver() && is_row_of_joint(plan, c - plan.first_driver())) continue;
@@ -187,23 +212,13 @@ RowFormat format_of(JointType type, const CoordinateRow& coordinate) {
   return {count + more, RowFormat::kAnyRows, lines_of(rows), last};
 }
 
-// The angle of a screw counts full turns.
-bool follows_displacement(const Mechanism& m, const JointCoordinate& coordinate) {
-  return coordinate.freedom == Freedom::angle &&
-         traits_of(m.joints()[coordinate.joint].type).angle_follows_displacement;
-}
-
 // Of a joint, coupling or driver.
 RowFormat format_of(const Plan& plan, int c) {
   const Mechanism& m = plan.mechanism;
   if (c < plan.first_coupling()) return format_of(m.joints()[c].type, plan.coordinate_rows[c]);
   const int driver = c - plan.first_driver();
   if (driver < 0) return {1, RowFormat::kAnyRows, RowFormat::kOneByOne};
-  const JointCoordinate& driven = m.coordinates()[m.drivers()[driver].coordinate];
-  if (is_length(driven.freedom)) return {1, RowFormat::kAnyRows, 1};
-  if (follows_displacement(m, driven)) return {1, RowFormat::kAnyRows, RowFormat::kOneByOne};
-  const AngleForm form = angle_form(driven.freedom, m.joints()[driven.joint].type);
-  return {1, RowFormat::kAnyRows, RowFormat::kAngleInFirst + static_cast<int>(form)};
+  return format_of_coordinate(m, m.coordinates()[m.drivers()[driver].coordinate]);
 }
 
 // What has rows, as the elimination sees it.

@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "core/index3/physics/inputs.h"
+#include "core/index3/step/couplings.h"
 #include "core/index3/step/forces_in_lanes.h"
 #include "core/mechanism/portable_math.h"
 
@@ -132,8 +133,10 @@ void follow_reached_coordinates(const Plan& plan, const std::vector<double>& las
   const Surroundings at = surroundings(plan, w);
   for (std::size_t k = 0; k < plan.mechanism.coordinates().size(); ++k) {
     const int joint = plan.mechanism.coordinates()[k].joint;
-    w.coordinate[k] = plan.is_measured[joint] ? measured_coordinate(plan, w, joint)
-                                              : follow_coordinate(static_cast<int>(k), last_coordinate[k], at);
+    const int coordinate = static_cast<int>(k);
+    w.coordinate[k] = plan.is_measured[joint]              ? measured_coordinate(plan, w, joint)
+                      : plan.found_coordinate[k].base >= 0 ? coupled_coordinate(plan, w, coordinate, last_coordinate[k])
+                                                           : follow_coordinate(coordinate, last_coordinate[k], at);
   }
 }
 

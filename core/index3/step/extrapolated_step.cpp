@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/index3/step/applied_forces.h"
+#include "core/index3/step/couplings.h"
 #include "core/index3/step/lane_access.h"
 #include "core/index3/step/midpoint.h"
 
@@ -37,10 +38,7 @@ void drive_half_way(const StepProblem& step, const Plan& half_step, const std::v
 
 // Gaps, Jacobians and the factor of the masses at the pose that the lanes show.
 bool factorise_at_end(const StepProblem& step) noexcept {
-  if (step.plan.depends_on_pose()) {
-    gather_poses(step.plan, step.w);
-    constrain_general(step.plan, step.w, false);
-  }
+  constrain_couplings(step.plan, step.w, false);
   return step.plan.kernels->assemble(step.w.arrays,
                                      projection_factor(AssemblySweep::Rows::all, ComplianceOf::projections));
 }
@@ -80,8 +78,9 @@ void evaluate_end(const StepProblem& step) noexcept {
   std::fill_n(a.lambda, a.rows, 0.0);  // all of a joint's load is in kappa
   plan.kernels->disassemble(a, {false, Multiplier::kappa, Finish::quadratic_terms});
   if (plan.depends_on_pose()) {
+    gather_poses(plan, step.w);
     gather_velocities(plan, step.w);
-    add_quadratic_terms(plan, step.w);
+    find_quadratic_terms_of_couplings(plan, step.w);
   }
   evaluate_elements(plan, step.inputs, step.end_time(), step.last.coordinate, step.w);
   load_bodies(plan, step.inputs, step.end_time(), step.w);

@@ -84,51 +84,6 @@ void gather_velocities(const Plan& plan, const std::vector<int>& bodies, Workspa
   }
 }
 
-// What a general constraint does to one of its bodies.
-struct HandleValues {
-  Vec6 load = Vec6::Zero();
-  Mat3 K = Mat3::Zero();
-  Vec6 rows[kMaxRows];
-};
-
-void write_handle(const Workspace& w, Place at, const HandleValues& h, int rows) {
-  scatter(w.arrays.handles, at, 0, h.load);
-  const double K[] = {h.K(0, 0), h.K(1, 1), h.K(2, 2), h.K(1, 0), h.K(2, 0), h.K(2, 1)};
-  for (int k = 0; k < 6; ++k) w.arrays.handles[at.base + (kStiffnessOfHandle + k) * at.stride] = 2.0 * K[k];
-  for (int k = 0; k < rows; ++k) scatter(w.arrays.handles, at, kRowsOfHandle + 6 * k, h.rows[k]);
-}
-
-// value: of row k, into all its places
-void write_row(const Plan& plan, int constraint, int row, double value, double* array) {
-  const int there = plan.first_row_there[constraint] + row;
-  at_all_rows(plan.elimination.constraint_place[plan.eliminated_as[constraint]],
-              [&](Place at) { array[at.base + there * at.stride] = value; });
-}
-
-void constrain_general(const Plan& plan, int c, bool with_stiffness, Gaps gaps, Workspace& w) {
-  evaluate_constraint(plan, c, w);
-  const ConstraintPlace& place = plan.elimination.constraint_place[plan.eliminated_as[c]];
-  const CoupledBodies& bodies = plan.bodies_of_constraint[c];
-  const int first = plan.first_row[c], rows = plan.first_row[c + 1] - first;
-  double lambda[kMaxRows];
-  for (int k = 0; k < rows; ++k) {
-    lambda[k] = row_value(plan, w.arrays.lambda, c, k);
-    if (gaps == Gaps::written) write_row(plan, c, k, w.Phi[first + k], w.arrays.Phi);
-  }
-  std::array<Mat3, kMaxSides> K;
-  if (with_stiffness) geometric_stiffness(plan, c, lambda, w, K);
-  for (int s = 0; s < static_cast<int>(place.handles.size()); ++s) {
-    if (bodies[s] == kGround) continue;
-    HandleValues side;
-    if (with_stiffness) side.K = K[s];
-    for (int k = 0; k < rows; ++k) {
-      side.rows[k] = block(plan, w, first + k, s);
-      side.load += lambda[k] * side.rows[k];
-    }
-    for (const Place& at : place.handles[s]) write_handle(w, at, side, rows);
-  }
-}
-
 // Of the inertia of its body, or of itself where that is more: change that leaves a tangent as good as new. Chosen: an
 // iteration with such a tangent comes nearer by so much.
 constexpr double kSteady = 1e-4;
@@ -154,15 +109,17 @@ bool write_element(const Plan& plan, std::size_t k, double stiffness_factor, dou
   const ConstraintPlace& place = plan.elimination.constraint_place[plan.first_element() + static_cast<int>(k)];
   Change change;
   for (std::size_t s = 0; s < element.bodies.size(); ++s) {
-    HandleValues side;
     if (element.bodies[s] == kGround) continue;
-    std::copy_n(w.element_rows[s].begin(), element.rows, side.rows);
+    const auto& rows = w.element_rows[s];
     const std::array<double, 6>& scale = w.inverse_root[element.bodies[s]];
     for (const Place& at : place.handles[s]) {
-      for (int n = 0; n < 6 * element.rows; ++n)
-        change.replace(w.arrays.handles[at.base + (kRowsOfHandle + n) * at.stride], side.rows[n / 6][n % 6],
-                       scale[n % 6]);
-      write_handle(w, at, side, element.rows);
+      double* const handle = w.arrays.handles + at.base;
+      for (int n = 0; n < kRowsOfHandle; ++n) handle[n * at.stride] = 0.0;  // its load lies on the bodies
+      for (int n = 0; n < 6 * element.rows; ++n) {
+        double& number = handle[(kRowsOfHandle + n) * at.stride];
+        change.replace(number, rows[n / 6][n % 6], scale[n % 6]);
+        number = rows[n / 6][n % 6];
+      }
     }
   }
   return change.is_clear();
@@ -331,6 +288,12 @@ void advance_drivers(const Plan& plan, const Inputs& inputs, double t, Workspace
               prescribed_next(plan.mechanism.drivers()[k], plan.drivers[k], w.drive[k], inputs, t), w);
 }
 
+void write_row(const Plan& plan, int constraint, int row, double value, double* array) noexcept {
+  const int there = plan.first_row_there[constraint] + row;
+  at_all_rows(plan.elimination.constraint_place[plan.eliminated_as[constraint]],
+              [&](Place at) { array[at.base + there * at.stride] = value; });
+}
+
 void set_drive(const Plan& plan, int driver, const Prescribed& motion, Workspace& w) noexcept {
   w.drive[driver] = motion;
   const int constraint = plan.first_driver() + driver;
@@ -338,45 +301,6 @@ void set_drive(const Plan& plan, int driver, const Prescribed& motion, Workspace
   write_row(plan, constraint, 0, -motion.rate, w.arrays.rate);
   write_row(plan, constraint, 0, motion.value - offset, w.arrays.closed_at);
   write_row(plan, constraint, 0, motion.acceleration, w.arrays.closed_acceleration);
-}
-
-void constrain_general(const Plan& plan, Workspace& w, bool with_stiffness, Gaps gaps) noexcept {
-  for (const int c : plan.general_constraints) constrain_general(plan, c, with_stiffness, gaps, w);
-}
-
-void measure_general_gaps(const Plan& plan, double factor, Workspace& w) noexcept {
-  for (const int c : plan.general_constraints) {
-    evaluate_constraint(plan, c, w);
-    for (int row = plan.first_row[c]; row < plan.first_row[c + 1]; ++row)
-      write_row(plan, c, row - plan.first_row[c], factor * w.Phi[row], w.arrays.Phi);
-  }
-}
-
-void measure_general_velocities(const Plan& plan, Workspace& w) noexcept {
-  for (const int c : plan.general_constraints) {
-    evaluate_constraint(plan, c, w);
-    for (int row = plan.first_row[c]; row < plan.first_row[c + 1]; ++row) {
-      double rate = c >= plan.first_driver() ? -w.drive[c - plan.first_driver()].rate : 0.0;  // Phi_t
-      for_each_block(plan, w, row, [&](int body, const Vec6& J) {
-        rate += J.head<3>().dot(w.placement[body].v) + J.tail<3>().dot(w.placement[body].w);
-      });
-      write_row(plan, c, row - plan.first_row[c], rate, w.arrays.quadratic);
-    }
-  }
-}
-
-void add_quadratic_terms(const Plan& plan, Workspace& w) noexcept {
-  for (const int c : plan.general_constraints) {
-    if (c >= plan.first_coupling()) {
-      write_row(plan, c, 0, row_terms(plan, w, c).acceleration, w.arrays.quadratic);
-      continue;
-    }
-    const Joint& joint = plan.mechanism.joints()[c];
-    int row = 0;
-    for (const Row& r : rows_of(joint.type))
-      write_row(plan, c, row++, quadratic(r, w.joint[c], placement(w, joint.first), placement(w, joint.second)),
-                w.arrays.quadratic);
-  }
 }
 
 void load_bodies(const Plan& plan, const Inputs& inputs, double t, Workspace& w) noexcept {

@@ -1,5 +1,5 @@
-// Between lanes and the things of the model: what must be seen one by one (force elements, general constraints,
-// sensors) looks through here. Called in the loop.
+// Between lanes and the things of the model: what must be seen one by one (force elements, sensors) looks through here.
+// Called in the loop.
 #pragma once
 
 #include "core/index3/step/workspace.h"
@@ -48,17 +48,6 @@ void start_drivers(const State& last, Workspace& w) noexcept;
 void set_drive(const Plan& plan, int driver, const Prescribed& motion, Workspace& w) noexcept;
 void advance_drivers(const Plan& plan, const Inputs& inputs, double t, Workspace& w) noexcept;
 
-// Phi, Jacobians, loads J' lambda and, on request, geometric stiffness of the general constraints, (1) (3) (14).
-enum class Gaps { written, kept };
-void constrain_general(const Plan& plan, Workspace& w, bool with_stiffness, Gaps gaps = Gaps::written) noexcept;
-
-// Nothing but Phi times a factor; nothing but J v + Phi_t, in the place of the quadratic terms.
-void measure_general_gaps(const Plan& plan, double factor, Workspace& w) noexcept;
-void measure_general_velocities(const Plan& plan, Workspace& w) noexcept;
-
-// J-dot v + Phi_tt of the general constraints; the others' come with the velocities.
-void add_quadratic_terms(const Plan& plan, Workspace& w) noexcept;
-
 // All loads at time t [s]; after evaluate_elements.
 void load_bodies(const Plan& plan, const Inputs& inputs, double t, Workspace& w) noexcept;
 
@@ -80,6 +69,9 @@ void correct_accelerations(const Plan& plan, Workspace& w) noexcept;
 // all others between two bodies. Says whether any has changed since it was written last, by more than a step can do
 // without.
 bool tangent_of_forces(const Plan& plan, double stiffness_factor, double damping_factor, Workspace& w) noexcept;
+
+// Into one row of a constraint that has rows, wherever an array of rows has it.
+void write_row(const Plan& plan, int constraint, int row, double value, double* rows) noexcept;
 
 // One row of a constraint that has rows, in an array of rows.
 inline double row_value(const Plan& plan, const double* rows, int constraint, int row) noexcept {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/index3/step/applied_forces.h"
+#include "core/index3/step/couplings.h"
 #include "core/index3/step/lane_access.h"
 #include "core/index3/step/newton.h"
 
@@ -24,7 +25,7 @@ void evaluate_middle(const MidpointProblem& step, bool& renew_tangent) noexcept 
   evaluate_elements(plan, step.inputs, step.middle, step.last_coordinate, step.w);
   if (renew_tangent || plan.tangents.with_forces)  // size.dt: half the step
     renew_tangent = tangent_of_forces(plan, size.quarter_dt2, size.dt, step.w) || renew_tangent;
-  constrain_general(plan, step.w, renew_tangent, Gaps::kept);
+  constrain_couplings(plan, step.w, renew_tangent, Gaps::kept);
   apply_loads(step);
 }
 
@@ -59,10 +60,7 @@ bool midpoint_step(const MidpointProblem& step, StepMeasures& measures) noexcept
   if (!plan.depends_on_pose()) apply_loads(step);
   bool eliminated = find_middle(step, measures);
   kernels.pass_midpoint(a, MidpointPass::end_velocities);
-  if (plan.depends_on_pose()) {
-    gather_poses(plan, step.w);
-    constrain_general(plan, step.w, false, Gaps::kept);
-  }
+  constrain_couplings(plan, step.w, false, Gaps::kept);
   eliminated =
       kernels.assemble(a, projection_factor(Rows::without_gaps, ComplianceOf::midpoint_projection)) && eliminated;
   for (int pass = 0; pass < 2; ++pass) {
@@ -77,18 +75,13 @@ bool midpoint_step(const MidpointProblem& step, StepMeasures& measures) noexcept
 
 void measure_gaps(const Plan& plan, Rows gaps, Workspace& w) noexcept {
   plan.kernels->assemble(w.arrays, rows_alone(gaps));
-  if (!plan.depends_on_pose()) return;
-  gather_poses(plan, w);
-  measure_general_gaps(plan, gaps == Rows::half_gaps ? 0.5 : 1.0, w);
+  measure_gaps_of_couplings(plan, gaps == Rows::half_gaps ? 0.5 : 1.0, w);
 }
 
 void measure_velocities(const Plan& plan, Workspace& w) noexcept {
   plan.kernels->disassemble(w.arrays, {false, Multiplier::sigma, DisassemblySweep::Finish::twists});
   plan.kernels->assemble(w.arrays, rows_alone(Rows::velocities));
-  if (!plan.depends_on_pose()) return;
-  gather_poses(plan, w);
-  gather_velocities(plan, w);
-  measure_general_velocities(plan, w);
+  measure_velocities_of_couplings(plan, w);
 }
 
 void correct_velocities(const Plan& plan, Workspace& w) noexcept {

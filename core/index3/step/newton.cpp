@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/index3/step/applied_forces.h"
+#include "core/index3/step/couplings.h"
 #include "core/index3/step/forces_in_lanes.h"
 #include "core/index3/step/lane_access.h"
 
@@ -19,8 +20,8 @@ RightHandSide right_hand_side_of(const Plan& plan, int iteration) {
   return plan.has_loops && iteration == 0 ? RightHandSide::Phi_restarted : RightHandSide::Phi;
 }
 
-// Loads, general constraints and the tangent of force elements at the iterate before iteration k: one by one, by the
-// first thread. After the last iteration only the constraints, which the projections need. renew_tangent: asked for,
+// Loads, couplings and the tangent of force elements at the iterate before iteration k: one by one, by the
+// first thread. After the last iteration only the couplings, which the projections need. renew_tangent: asked for,
 // and in the end, where force elements may ask, too, whether it is so.
 bool evaluate_iterate(const StepProblem& step, PartSweeps& sweeps, int k, bool& renew_tangent) {
   const Plan& plan = step.plan;
@@ -30,7 +31,7 @@ bool evaluate_iterate(const StepProblem& step, PartSweeps& sweeps, int k, bool& 
   const bool is_asked_for = renew_tangent;
   const auto evaluate = [&] {
     gather_poses(plan, w);
-    if (k == plan.settings.iterations) return constrain_general(plan, w, true);
+    if (k == plan.settings.iterations) return constrain_couplings(plan, w, true);
     evaluate_in_lanes(plan, EvaluatedAt::iterate, w);
     evaluate_one_by_one(plan, step.inputs, step.end_time(), step.last.coordinate, w);
     follow_iterate(plan, w);
@@ -39,7 +40,7 @@ bool evaluate_iterate(const StepProblem& step, PartSweeps& sweeps, int k, bool& 
       const bool has_changed = tangent_of_forces(plan, step.quarter_dt2(), 0.5 * plan.dt(), w);  // below (20)
       w.renews_tangent = is_asked_for || has_changed;
     }
-    constrain_general(plan, w, w.renews_tangent);  // (1) (3) (14)
+    constrain_couplings(plan, w, w.renews_tangent);  // (1) (3) (14)
     apply_loads(step);
   };
   if (!sweeps.one_by_one(evaluate)) return false;

@@ -4,7 +4,7 @@
 // projections.h.
 //
 // Every thread makes the top by itself, once it has received what the others pass on; only what must be evaluated one
-// by one (force elements, general constraints) is the first one's. Where a function returns bool, false says that
+// by one (force elements, couplings) is the first one's. Where a function returns bool, false says that
 // somebody was late and that the step is void. Belongs to the threads of a step, one object each, and lives for one
 // step.
 #pragma once

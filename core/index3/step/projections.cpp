@@ -1,5 +1,6 @@
 #include "core/index3/step/projections.h"
 
+#include "core/index3/step/couplings.h"
 #include "core/index3/step/lane_access.h"
 
 namespace rigstep::index3 {
@@ -19,11 +20,10 @@ bool project_velocities(const StepProblem& step, PartSweeps& sweeps, bool renew_
   for (int pass = 1; pass < step.plan.settings.projection_passes; ++pass)
     if (!project_again(sweeps, RightHandSide::rate, Multiplier::sigma)) return false;
   sweeps.disassemble(velocity_update());  // (53) (43)
-  if (step.plan.general_constraints.empty() && !step.plan.acts_over_step()) return true;
-  return sweeps.one_by_one([&] {  // gamma of the general constraints, velocities of what acts over a step
+  if (step.plan.mechanism.couplings().empty() && !step.plan.acts_over_step()) return true;
+  return sweeps.one_by_one([&] {  // gamma of the couplings, velocities of what acts over a step
     if (step.plan.acts_over_step()) gather_over_step(step.plan, step.w);
-    gather_velocities(step.plan, step.w);
-    add_quadratic_terms(step.plan, step.w);
+    find_quadratic_terms_of_couplings(step.plan, step.w);
   });
 }
 

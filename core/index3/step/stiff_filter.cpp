@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/index3/step/applied_forces.h"
+#include "core/index3/step/couplings.h"
 #include "core/index3/step/lane_access.h"
 #include "core/index3/step/midpoint.h"
 
@@ -61,7 +62,7 @@ bool StiffFilter::find_stiff_part(const StepProblem& step, const Workspace& whol
   gather_poses(plan, step.w);
   gather_velocities(plan, step.w);
   for (const int i : plan.pose_dependent_bodies) placement_[i] = step.w.placement[i];
-  constrain_general(plan, step.w, false);
+  constrain_couplings(plan, step.w, false);
   evaluate_elements(plan, step.inputs, step.end_time(), step.last.coordinate, step.w);
   tangent_of_forces(plan, half_dt * half_dt, half_dt, step.w);
   const bool eliminated = kernels.assemble(a, force_factor());

@@ -163,6 +163,7 @@ Workspace::Workspace(const Plan& plan) : arrays{}, exchange(plan.elimination) {
   for (std::size_t i = 0; i < bodies; ++i) follow_body(plan, static_cast<int>(i));
 
   make_room_in_lanes(plan, *this);
+  coordinates_found = AlignedDoubles(static_cast<std::size_t>(kCoordinateNumbers * plan.lanes_of_coordinates), kNaN);
   const std::size_t rows = static_cast<std::size_t>(plan.rows());
   for (const JointCoordinate& followed : plan.mechanism.coordinates()) reference.push_back(followed.offset);
   drive = plan.start_drive;
@@ -222,8 +223,8 @@ std::size_t Workspace::bytes() const noexcept {
   return size(block) + size(compliance) + size(carried) + size(inverse_root) + exchange.bytes() + size(reference) +
          size(drive) + size(placement) + size(joint) + size(J_first) + size(J_second) + size(J_third) + size(J_fourth) +
          size(Phi) + size(Q) + size(held_along_scalars) + size(law_numbers) + size(scalars) + in_lanes +
-         size(along_joint) + size(coordinate) + size(tangent) + of_elements + size(Q_over_step) + size(element_rows) +
-         size(input);
+         size(coordinates_found) + size(along_joint) + size(coordinate) + size(tangent) + of_elements +
+         size(Q_over_step) + size(element_rows) + size(input);
 }
 
 namespace {
@@ -271,23 +272,7 @@ double quadratic_of(const Plan& plan, const Workspace& w, int k) {
   return coordinate_quadratic(c.freedom, w.joint[c.joint], placement(w, joint.first), placement(w, joint.second));
 }
 
-// of a load `weight` along a joint coordinate
-void add_stiffness(const Plan& plan, int k, double weight, const Workspace& w, const CoupledBodies& bodies,
-                   std::array<Mat3, 4>& K) {
-  const JointCoordinate& c = plan.mechanism.coordinates()[k];
-  const Joint& joint = plan.mechanism.joints()[c.joint];
-  Mat3 K_first = Mat3::Zero(), K_second = Mat3::Zero();
-  add_coordinate_stiffness(c.freedom, weight, w.joint[c.joint], K_first, K_second);
-  for (std::size_t side = 0; side < K.size(); ++side) {
-    if (bodies[side] == kGround) continue;
-    if (bodies[side] == joint.first) K[side] += K_first;
-    if (bodies[side] == joint.second) K[side] += K_second;
-  }
-}
-
-}  // namespace
-
-void evaluate_constraint(const Plan& plan, int constraint, Workspace& w) noexcept {
+void evaluate_constraint(const Plan& plan, int constraint, Workspace& w) {
   if (constraint >= plan.first_driver()) return evaluate_driver(plan, constraint - plan.first_driver(), w);
   if (constraint >= plan.first_coupling()) return evaluate_coupling(plan, constraint - plan.first_coupling(), w);
   int row = plan.first_row[constraint];
@@ -300,29 +285,14 @@ void evaluate_constraint(const Plan& plan, int constraint, Workspace& w) noexcep
   }
 }
 
+}  // namespace
+
 void evaluate_constraints(const Plan& plan, Workspace& w) noexcept {
   for (std::size_t j = 0; j < w.joint.size(); ++j) {
     const Joint& joint = plan.mechanism.joints()[j];
     w.joint[j] = place_joint(joint, placement(w, joint.first), placement(w, joint.second));
   }
   for (int c = 0; c < plan.mechanism.constraints(); ++c) evaluate_constraint(plan, c, w);
-}
-
-void geometric_stiffness(const Plan& plan, int constraint, const double* lambda, const Workspace& w,
-                         std::array<Mat3, 4>& K) noexcept {
-  K.fill(Mat3::Zero());
-  const Mechanism& m = plan.mechanism;
-  const CoupledBodies& bodies = plan.bodies_of_constraint[constraint];
-  if (constraint >= plan.first_driver()) {
-    add_stiffness(plan, m.drivers()[constraint - plan.first_driver()].coordinate, lambda[0], w, bodies, K);
-  } else if (constraint >= plan.first_coupling()) {
-    const Coupling& coupling = m.couplings()[constraint - plan.first_coupling()];
-    add_stiffness(plan, coupling.first, lambda[0], w, bodies, K);
-    add_stiffness(plan, coupling.second, coupling.ratio * lambda[0], w, bodies, K);
-  } else {
-    for (const Row& r : rows_of(m.joints()[constraint].type))
-      add_geometric_stiffness(r, *lambda++, w.joint[constraint], K[0], K[1]);
-  }
 }
 
 RowTerms row_terms(const Plan& plan, const Workspace& w, int constraint) noexcept {

@@ -77,6 +77,8 @@ struct Workspace {
   // (kinds) of each lane of plan.element_lanes, what its kernel takes; and what it finds, written by evaluate_in_lanes
   std::array<AlignedDoubles, ElementKinds::kCount> element_numbers, elements_found;
 
+  AlignedDoubles coordinates_found;  // kCoordinateNumbers of each lane of plan.coordinate_batches, by couplings.h
+
   // written by follow_body: (bodies) what makes a row on a body one of unit inertia at most, by direction: 1 / root of
   // its mass, and root of the trace of its inverse inertia, whatever its axes
   std::vector<std::array<double, 6>> inverse_root;
@@ -151,16 +153,9 @@ void for_each_block(const Plan& plan, const Workspace& w, int row, const Visit& 
     if (bodies[k] != kGround) f(bodies[k], block(plan, w, row, k));
 }
 
-// The Jacobians and w.Phi of a joint, coupling or driver, from w.joint, w.placement, w.reference and w.drive, (1) (3).
-void evaluate_constraint(const Plan& plan, int constraint, Workspace& w) noexcept;
-
-// w.joint and the above of all constraints. Load time and diagnostics.
+// w.joint, and the Jacobians and w.Phi of all joints, couplings and drivers, from w.placement, w.reference and w.drive,
+// (1) (3). Load time and diagnostics.
 void evaluate_constraints(const Plan& plan, Workspace& w) noexcept;
-
-// Rotational own-body blocks of d(J' lambda)/d(theta), symmetric part, of the bodies of a constraint; lambda: of its
-// rows. K: per body as in plan.bodies_of_constraint, zero where it adds nothing.
-void geometric_stiffness(const Plan& plan, int constraint, const double* lambda, const Workspace& w,
-                         std::array<Mat3, 4>& K) noexcept;
 
 // What a row adds to J v and to J a besides the bodies' motion: Phi_t, and J-dot v + Phi_tt. Of a coupling or driver.
 struct RowTerms {
