@@ -104,6 +104,39 @@ TEST_CASE("a joint too many for a tree is a loop, through the ground too") {
             .has_loops);
 }
 
+TEST_CASE("couplings close loops only where they, or they and drivers, depend on each other") {
+  const auto couple = [](test::Description& d, int first, int second, double ratio) {
+    const auto angle = [](int joint) {
+      return test::Description::JointFreedom{"joint" + std::to_string(joint), Freedom::angle};
+    };
+    d.couplings.push_back({"gear" + std::to_string(d.couplings.size()), angle(first), angle(second), ratio});
+  };
+  const auto has_loops = [](const test::Description& d) { return make_plan(test::build(d), {}).has_loops; };
+  test::Description d = test::chain(4, JointType::revolute);
+  couple(d, 0, 1, 2.0), couple(d, 1, 2, 3.0);
+  CHECK_FALSE(has_loops(d));
+  test::Description other = d;
+  couple(other, 0, 2, 5.0);  // not what follows from the other two
+  CHECK_FALSE(has_loops(other));
+  test::Description third = d;
+  couple(third, 0, 2, -6.0);  // x0 + 2 x1 and x1 + 3 x2 give x0 - 6 x2
+  CHECK(has_loops(third));
+  const auto drive = [](test::Description& of, int joint) {
+    Driver driver;
+    driver.name = "drive" + std::to_string(joint);
+    driver.function = polynomial({0.0});
+    of.drivers.push_back({driver, {"joint" + std::to_string(joint), Freedom::angle}});
+  };
+  test::Description driven = d;
+  drive(driven, 0);
+  CHECK_FALSE(has_loops(driven));
+  drive(driven, 2);
+  CHECK(has_loops(driven));
+  test::Description spherical = test::chain(2, JointType::universal);  // of angles that are not the only freedom
+  spherical.couplings = {{"gear", {"joint0", Freedom::first_angle}, {"joint1", Freedom::first_angle}, 1.0}};
+  CHECK(has_loops(spherical));
+}
+
 TEST_CASE("one compound per body is merged level by level where levels count") {
   const auto levels = [](int n) {
     return make_plan(test::build(test::chain(n, JointType::revolute)), {.order = MergeOrder::fewest_levels})
