@@ -161,7 +161,7 @@ void Cycle::clear_fault() noexcept {
   snapshot_.outputs = good_outputs_;
   snapshot_.flags &= ~(kFaulted | kStopFlags);
   record_.flags &= ~(kFaulted | kStopFlags);
-  record_.status = snapshot_.status = StepStatus::ok;
+  forget_report();
   Fault fault = this->fault();
   fault.latched = false;
   fault_.store(pack(fault), std::memory_order_release);
@@ -297,6 +297,7 @@ void Cycle::restore(std::span<const double> flat, std::uint64_t step) noexcept {
   step_origin_ = snapshot_.step - step;
   take_step_index();
   rest_inputs();
+  forget_report();
   record_.inputs = guard_.at_rest();
   stepper_.read_outputs(StepReport{}, snapshot_.outputs);
   full_state_due_ = true;
@@ -400,7 +401,7 @@ void Cycle::run(const InputOrigin& origin, const TickTiming& timing) noexcept {
   const bool was_faulted = faulted();
   if (!was_faulted) {
     if (origin.fault) {
-      record_.status = StepStatus::ok;
+      forget_report();
       record_.step_ns = 0;
       latch_fault(origin.flags & kStopFlags);
     } else {
@@ -451,12 +452,20 @@ void Cycle::step() noexcept {
   record_.position_residual = report.position_residual;
   record_.velocity_residual = report.velocity_residual;
   record_.acceleration_residual = report.acceleration_residual;
-  if (failed(report.status)) latch_fault(0);
   record_.position_error = report.position_error;
   record_.orientation_error = report.orientation_error;
   record_.error_body = report.error_body;
-  if (report.status == StepStatus::not_converged) not_converged_.count(snapshot_.step, report.body);
+  if (failed(report.status)) latch_fault(0);
+  if (report.status == StepStatus::not_converged) not_converged_.count(snapshot_.step);
   if (is_inaccurate()) inaccurate_.count(snapshot_.step, report.error_body);
+}
+
+// What the last step said of itself, which is not where the state comes from any more.
+void Cycle::forget_report() noexcept {
+  record_.status = snapshot_.status = StepStatus::ok;
+  record_.position_error = record_.orientation_error = -1.0;
+  record_.error_body = -1;
+  snapshot_.flags &= ~(kNotConverged | kInaccurate);
 }
 
 bool Cycle::is_inaccurate() const noexcept {

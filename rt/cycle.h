@@ -101,7 +101,7 @@ struct StepCount {
 // Counted by the stepping thread, read by any.
 class StepCounter {
  public:
-  void count(std::uint64_t step, int body) noexcept;
+  void count(std::uint64_t step, int body = -1) noexcept;
   StepCount now() const noexcept {
     return {steps_.load(std::memory_order_relaxed), first_.load(std::memory_order_relaxed),
             body_.load(std::memory_order_relaxed)};
@@ -207,6 +207,7 @@ class Cycle {
   void count(const InputOrigin& origin, const TickTiming& timing) noexcept;
   void step() noexcept;
   bool is_inaccurate() const noexcept;
+  void forget_report() noexcept;
   void take_step_index() noexcept;
   void ramp_outputs() noexcept;
   void answer(const InputOrigin& origin, const TickTiming& timing) noexcept;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 
@@ -68,6 +69,7 @@ struct ErrorLimit {
   double position = std::numeric_limits<double>::infinity();     // [m]
   double orientation = std::numeric_limits<double>::infinity();  // [rad]
 
+  bool is_none() const noexcept { return std::isinf(position) && std::isinf(orientation); }
   bool holds(double position_error, double orientation_error) const noexcept {
     return position_error <= position && orientation_error <= orientation;
   }

@@ -46,6 +46,8 @@ void fill(const StepRecord& record, wire::RecordedStep& message) {
   message.set_velocity_residual(record.velocity_residual);
   message.set_acceleration_residual(record.acceleration_residual);
   message.clear_error_body();
+  message.clear_position_error();
+  message.clear_orientation_error();
   if (record.error_body >= 0) message.set_error_body(static_cast<std::uint32_t>(record.error_body));
   if (record.position_error < 0.0) return;
   message.set_position_error(record.position_error);

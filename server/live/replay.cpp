@@ -123,6 +123,7 @@ class Replay {
       report_.fault = fmt::format("after step {}: {}", record.step, why_stopped(mechanism_.mechanism, record));
     if (!record.is_step()) return true;
     ++report_.steps;
+    report_.inaccurate += (record.flags & kInaccurate) != 0;
     return !on_step_ || on_step_({record, &stepper_.state(), &cycle_.answer().outputs, &stepper_});
   }
 
@@ -218,6 +219,7 @@ nlohmann::json ReplayReport::json() const {
           {"mechanism", mechanism},
           {"steps", steps},
           {"not_converged_steps", not_converged},
+          {"inaccurate_steps", inaccurate},
           {"states", states},
           {"not_recorded", not_recorded},
           {"not_compared", not_compared},
@@ -243,6 +245,7 @@ std::string ReplayReport::text() const {
     out += fmt::format("{} steps were not recorded, {} more not compared until the next full state\n", not_recorded,
                        not_compared);
   if (not_converged > 0) out += fmt::format("{} of the steps had not converged\n", not_converged);
+  if (inaccurate > 0) out += fmt::format("{} of the steps erred by more than the limit\n", inaccurate);
   if (!commissioning.is_null()) out += fmt::format("commissioned: {}\n", commission_verdict_text(commissioning));
   if (!fault.empty()) out += fmt::format("the run faulted {}\n", fault);
   if (!damage.empty()) out += fmt::format("damaged at {}; everything before it was replayed\n", damage);

@@ -18,6 +18,7 @@ struct ReplayReport {
   std::string mechanism;
   std::uint64_t steps = 0;             // compared
   std::uint64_t not_converged = 0;     // of the steps compared
+  std::uint64_t inaccurate = 0;        // recorded as above the error limit of the rig file
   std::uint64_t states = 0;            // full states compared
   std::uint64_t not_recorded = 0;      // steps that the recorder lost
   std::uint64_t not_compared = 0;      // recorded steps between such a gap and the next full state

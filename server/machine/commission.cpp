@@ -143,7 +143,8 @@ std::vector<CommissionRule> commission_rules(const config::RigConfig& rig, doubl
                    static_cast<double>(live.link.queue_overflows + live.link.send_errors), 0.0, ""});
   rules.push_back({"states overtaken", share(live.link.overtaken, periods), kMostLost, "%"});
   rules.push_back({"steps not converged", static_cast<double>(live.not_converged_steps), 0.0, ""});
-  rules.push_back({"steps above the error limit", static_cast<double>(live.inaccurate_steps), 0.0, ""});
+  if (!rig.error_limit.is_none())
+    rules.push_back({"steps above the error limit", static_cast<double>(live.inaccurate_steps), 0.0, ""});
   rules.push_back({"reply, p99.9", live.reply_us.p999, period, "us"});
   if (!live.recording.empty()) rules.push_back({"records lost", static_cast<double>(live.lost_records), 0.0, ""});
   if (!seen) return rules;

@@ -93,33 +93,6 @@ TEST_CASE("the quadratic term is the rate of J v along a motion with constant tw
     }
 }
 
-TEST_CASE("the geometric stiffness is the symmetric part of how J' lambda turns with its own body") {
-  const double lambda = 1.7;
-  for (const JointType type : test::kAllJointTypes)
-    for (unsigned seed = 1; seed <= 5; ++seed) {
-      const OpenJoint open(type, seed);
-      for (const Row& row : rows_of(type)) {
-        Mat3 K_first = Mat3::Zero(), K_second = Mat3::Zero(), by_first, by_second;
-        add_geometric_stiffness(row, lambda, place_joint(open.joint, open.first, open.second), K_first, K_second);
-        for (int k = 0; k < 3; ++k) {
-          const auto torque = [&](const Placement& a, const Placement& b, bool on_first) {
-            const RowValue value = evaluate(row, place_joint(open.joint, a, b));
-            return Vec3(lambda * (on_first ? value.J_first : value.J_second).tail<3>());
-          };
-          by_first.col(k) = (torque(moved(open.first, 3 + k, kStep), open.second, true) -
-                             torque(moved(open.first, 3 + k, -kStep), open.second, true)) /
-                            (2.0 * kStep);
-          by_second.col(k) = (torque(open.first, moved(open.second, 3 + k, kStep), false) -
-                              torque(open.first, moved(open.second, 3 + k, -kStep), false)) /
-                             (2.0 * kStep);
-        }
-        CAPTURE(to_string(type));
-        CHECK((K_first - 0.5 * (by_first + by_first.transpose())).norm() < open.error(row));
-        CHECK((K_second - 0.5 * (by_second + by_second.transpose())).norm() < open.error(row));
-      }
-    }
-}
-
 namespace {
 
 struct OpenFreedom {
@@ -166,28 +139,6 @@ TEST_CASE("a coordinate's quadratic term is the rate of its rate along a motion 
     CAPTURE(to_string(f.freedom));
     CHECK(std::abs(coordinate_quadratic(f.freedom, f.at(a, b), a, b) - (rate(kStep) - rate(-kStep)) / (2.0 * kStep)) <
           kError * f.open.growth(f.freedom));
-  }
-}
-
-TEST_CASE("a coordinate's stiffness is the symmetric part of how its gradient turns with each body") {
-  for (const OpenFreedom& f : open_freedoms()) {
-    const Placement &a = f.open.first, &b = f.open.second;
-    Mat3 K_first = Mat3::Zero(), K_second = Mat3::Zero(), by_first, by_second;
-    add_coordinate_stiffness(f.freedom, 1.3, f.at(a, b), K_first, K_second);
-    for (int k = 0; k < 3; ++k) {
-      const auto torque = [&](const Placement& p, const Placement& q, bool on_first) {
-        const Coordinate c = coordinate(f.freedom, f.at(p, q), p, q);
-        return Vec3(1.3 * (on_first ? c.first : c.second).tail<3>());
-      };
-      by_first.col(k) =
-          (torque(moved(a, 3 + k, kStep), b, true) - torque(moved(a, 3 + k, -kStep), b, true)) / (2.0 * kStep);
-      by_second.col(k) =
-          (torque(a, moved(b, 3 + k, kStep), false) - torque(a, moved(b, 3 + k, -kStep), false)) / (2.0 * kStep);
-    }
-    CAPTURE(to_string(f.open.joint.type));
-    CAPTURE(to_string(f.freedom));
-    CHECK((K_first - 0.5 * (by_first + by_first.transpose())).norm() < kError * f.open.growth(f.freedom));
-    CHECK((K_second - 0.5 * (by_second + by_second.transpose())).norm() < kError * f.open.growth(f.freedom));
   }
 }
 

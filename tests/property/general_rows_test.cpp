@@ -75,10 +75,40 @@ test::Description coupled_chain(unsigned seed) {
   return d;
 }
 
+// Symmetric part of how a coordinate's gradient turns with its first or second body, by differences to order 4.
+Mat3 stiffness_by_differences(const Plan& plan, const Workspace& w, int coordinate_index, bool of_first) {
+  const JointCoordinate& of = plan.mechanism.coordinates()[coordinate_index];
+  const Joint& joint = plan.mechanism.joints()[of.joint];
+  Mat3 K;
+  for (int k = 0; k < 3; ++k) {
+    const auto turned = [&](double angle) -> Vec3 {
+      Placement first = placement(w, joint.first), second = placement(w, joint.second);
+      Mat3& A = of_first ? first.A : second.A;
+      A = Eigen::AngleAxisd(angle, Vec3::Unit(k)).toRotationMatrix() * A;
+      const Coordinate x = coordinate(of.freedom, place_joint(joint, first, second), first, second);
+      return (of_first ? x.first : x.second).tail<3>();
+    };
+    const auto slope = [&](double angle) -> Vec3 { return (turned(angle) - turned(-angle)) / (2.0 * angle); };
+    K.col(k) = (4.0 * slope(1e-3) - slope(2e-3)) / 3.0;
+  }
+  return 0.5 * (K + K.transpose());
+}
+
+// ... as lanes have found it.
+Mat3 stiffness_in_lanes(const Plan& plan, const Workspace& w, int coordinate_index, bool of_first) {
+  const Place& at = plan.found_coordinate[coordinate_index];
+  const auto number = [&](int k) {
+    return 0.5 * w.coordinates_found[static_cast<std::size_t>(
+                     at.base + (kStiffnessOfCoordinate + (of_first ? 0 : 6) + k) * at.stride)];
+  };
+  Mat3 K;
+  K << number(0), number(3), number(4), number(3), number(1), number(5), number(4), number(5), number(2);
+  return K;
+}
+
 }  // namespace
 
-TEST_CASE(
-    "lanes evaluate the coordinates of couplings, with gradient, rate and quadratic term, where joints are open") {
+TEST_CASE("lanes evaluate the coordinates of couplings, with all derivatives, where joints are open") {
   std::map<int, int> forms;
   for (unsigned seed = 1; seed <= 20; ++seed) {
     CAPTURE(seed);
@@ -108,8 +138,13 @@ TEST_CASE(
     check(quadratic, 1.0, w.arrays.quadratic);
     measure_velocities_of_couplings(plan, w);
     check(velocities(plan, w), 1.0, w.arrays.quadratic);
+    constrain_couplings(plan, w, true);
     for (const Coupling& coupling : plan.mechanism.couplings())
       for (const int k : {coupling.first, coupling.second}) {
+        for (const bool of_first : {true, false}) {
+          const Mat3 expected = stiffness_by_differences(plan, w, k, of_first);
+          CHECK((stiffness_in_lanes(plan, w, k, of_first) - expected).norm() < 1e-8 * (1.0 + expected.norm()));
+        }
         const Coordinate found = coupled_coordinate(plan, w, k, x.coordinate[k]);
         CHECK((found.first - one_by_one[k].first).norm() < 1e-12);
         CHECK((found.second - one_by_one[k].second).norm() < 1e-12);

@@ -81,56 +81,42 @@ Mat3 turned_inertia(const Body& b, const BodyState& x, const Mat3& A) {
          A.transpose();
 }
 
-// geometric stiffness of a load `weight` along a joint coordinate
-void add_stiffness(const Plan& plan, int k, double weight, const Workspace& w, const CoupledBodies& bodies,
-                   std::array<Mat3, 4>& K) {
-  const JointCoordinate& c = plan.mechanism.coordinates()[k];
-  const Joint& joint = plan.mechanism.joints()[c.joint];
-  Mat3 K_first = Mat3::Zero(), K_second = Mat3::Zero();
-  add_coordinate_stiffness(c.freedom, weight, w.joint[c.joint], K_first, K_second);
-  for (std::size_t side = 0; side < K.size(); ++side) {
-    if (bodies[side] == kGround) continue;
-    if (bodies[side] == joint.first) K[side] += K_first;
-    if (bodies[side] == joint.second) K[side] += K_second;
-  }
+// Of the constraints' loads J' lambda.
+Vec3 torque_on(const Plan& plan, const Workspace& w, const State& x, int body) {
+  Vec3 torque = Vec3::Zero();
+  for (int row = 0; row < plan.rows(); ++row)
+    for_each_block(plan, w, row, [&](int on, const Vec6& J) {
+      if (on == body) torque += x.lambda[static_cast<std::size_t>(row)] * J.tail<3>();
+    });
+  return torque;
 }
 
-// Rotational own-body blocks of d(J' lambda)/d(theta), symmetric part, of the bodies of a constraint.
-void geometric_stiffness(const Plan& plan, int constraint, const double* lambda, const Workspace& w,
-                         std::array<Mat3, 4>& K) {
-  K.fill(Mat3::Zero());
-  const Mechanism& m = plan.mechanism;
-  const CoupledBodies& bodies = plan.bodies_of_constraint[constraint];
-  if (constraint >= plan.first_driver()) {
-    add_stiffness(plan, m.drivers()[constraint - plan.first_driver()].coordinate, lambda[0], w, bodies, K);
-  } else if (constraint >= plan.first_coupling()) {
-    const Coupling& coupling = m.couplings()[constraint - plan.first_coupling()];
-    add_stiffness(plan, coupling.first, lambda[0], w, bodies, K);
-    add_stiffness(plan, coupling.second, coupling.ratio * lambda[0], w, bodies, K);
-  } else {
-    for (const Row& r : rows_of(m.joints()[constraint].type))
-      add_geometric_stiffness(r, *lambda++, w.joint[constraint], K[0], K[1]);
+// What that changes by when the body turns, symmetric part: by differences, to order 4.
+Mat3 geometric_stiffness(const Plan& plan, Workspace& w, const State& x, int body) {
+  const Mat3 A = w.placement[body].A;
+  Mat3 K;
+  for (int k = 0; k < 3; ++k) {
+    const auto turned = [&](double angle) -> Vec3 {
+      w.placement[body].A = Eigen::AngleAxisd(angle, Vec3::Unit(k)).toRotationMatrix() * A;
+      evaluate_constraints(plan, w);
+      return torque_on(plan, w, x, body);
+    };
+    const auto slope = [&](double angle) -> Vec3 { return (turned(angle) - turned(-angle)) / (2.0 * angle); };
+    constexpr double kTurn = 2e-3;
+    K.col(k) = (4.0 * slope(0.5 * kTurn) - slope(kTurn)) / 3.0;
   }
+  w.placement[body].A = A;
+  evaluate_constraints(plan, w);
+  return 0.5 * (K + K.transpose());
 }
 
 // M + h2 K of a body, the geometric stiffness only where it leaves a tenth of the inertia, and its force elements
-Mat6 tangent_mass(const Plan& plan, const Workspace& w, const State& x, int body) {
+Mat6 tangent_mass(const Plan& plan, Workspace& w, const State& x, int body) {
   const Body& b = plan.mechanism.bodies()[body];
   const Mat3 I = w.placement[body].A * b.inertia_b * w.placement[body].A.transpose();
-  Mat3 K = Mat3::Zero();
-  Vec3 torque = Vec3::Zero();
-  for (int c = 0; c < plan.mechanism.constraints(); ++c) {
-    std::array<Mat3, 4> K_c;
-    geometric_stiffness(plan, c, x.lambda.data() + plan.first_row[c], w, K_c);
-    for (std::size_t side = 0; side < 4; ++side)
-      if (plan.bodies_of_constraint[c][side] == body) K += kStiffnessFactor * K_c[side];
-    for (int row = plan.first_row[c]; row < plan.first_row[c + 1]; ++row)
-      for_each_block(plan, w, row, [&](int on, const Vec6& J) {
-        if (on == body) torque += x.lambda[static_cast<std::size_t>(row)] * J.tail<3>();
-      });
-  }
+  const Mat3 turning = geometric_stiffness(plan, w, x, body) + 0.5 * index3::skew(torque_on(plan, w, x, body));
   const offline::Spectrum inertia = offline::spectrum(I);
-  K = weighted(K + 0.5 * kStiffnessFactor * index3::skew(torque), inertia.vectors, inertia.values);
+  const Mat3 K = weighted(kStiffnessFactor * turning, inertia.vectors, inertia.values);
   Mat6 M = Mat6::Zero();
   M.topLeftCorner<3, 3>().diagonal().setConstant(b.mass);
   M.bottomRightCorner<3, 3>() = with_stiffness(turned_inertia(b, x.body[body], w.placement[body].A), K);

@@ -256,6 +256,20 @@ TEST_CASE(
   CHECK(cycle.inaccurate().body == body);
 }
 
+TEST_CASE("what a step said of its error is forgotten with a reset") {
+  index3::Stepper stepper(test::mechanism("double_pendulum"), {.dt_ns = 10'000'000, .order_of_accuracy = 4});
+  Cycle cycle(stepper, {.error_limit = {.position = 1e-12}}, {});
+  for (int k = 0; k < 50; ++k) cycle.tick({});
+  REQUIRE((cycle.tick({}).flags & kInaccurate) != 0);
+  const std::uint64_t counted = cycle.inaccurate().steps;
+  cycle.request({.transition = Transition::hold});
+  CHECK((cycle.tick({}).flags & (kInaccurate | kHolding)) == (kInaccurate | kHolding));  // it is still that state
+  cycle.request({.transition = Transition::reset_to_start, .after = cycle.lifecycle().transitions});
+  CHECK((cycle.tick({}).flags & kInaccurate) == 0);
+  CHECK(cycle.record().position_error == -1.0);
+  CHECK(cycle.inaccurate().steps == counted);
+}
+
 TEST_CASE("a step of order 2 estimates no error, so no limit flags it") {
   index3::Stepper stepper(free_body(), {});
   Cycle cycle(stepper, {.error_limit = {.position = 1e-300, .orientation = 1e-300}}, {});

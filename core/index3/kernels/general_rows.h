@@ -1,5 +1,5 @@
-// Rows of joints that slide, of screws, of axes alone, of a distance, and of drivers of their own, several such
-// constraints side by side: the same as physics/constraints.h has for one joint. Called in the loop.
+// Rows of joints that slide, of screws, of axes alone, of a distance, of drivers of their own, and of the coordinates
+// that couplings hold, several such side by side: the same as physics/constraints.h has for one joint. Called in the loop.
 //
 //   line      n . gap            n an axis fixed in the first body, gap = P_A - P_B
 //   cosine    u_A . h_B          axes fixed in the first and in the second body
@@ -45,7 +45,7 @@ RIGSTEP_INLINE GeneralSides<T> general_sides(const double* p, int next, const Bo
   return at;
 }
 
-// ---- angles that drivers hold
+// ---- angles that drivers or couplings hold
 
 // What an angle is measured from, and what it is the angle of (joint_angle.h).
 template <class T>

@@ -80,24 +80,6 @@ Vec3 direction_rate(Freedom freedom, const JointPlacement& at, const Vec3& w_fir
   return (axis_rate - e_rate * t.h - e * h_rate + 2.0 * e * e_rate * n) / c2;
 }
 
-Mat3 symmetric(const Vec3& a, const Vec3& b) {
-  const Mat3 outer = a * b.transpose();
-  return 0.5 * (outer + outer.transpose());
-}
-
-// symmetric part of how direction_of turns with the second body, minus that with the first
-Mat3 direction_stiffness(Freedom freedom, const JointPlacement& at) {
-  const Turning t = turning(freedom, at);
-  const double e = t.axis.dot(t.h), c2 = 1.0 - e * e;
-  const Vec3 n = direction_of(freedom, at);
-  if (is_middle(freedom, at)) {
-    const double c = std::sqrt(c2);
-    return (e * Mat3::Identity() - symmetric(t.axis, t.h)) / c - e / c * (n * n.transpose());
-  }
-  const Mat3 K = symmetric(t.h - 2.0 * e * n, t.axis.cross(t.h)) / c2;
-  return t.axis_in_first ? K : Mat3(-K);
-}
-
 // acceleration of a body-fixed vector that is due to the angular velocity alone
 Vec3 centripetal(const Vec3& w, const Vec3& s) { return w.cross(w.cross(s)); }
 
@@ -189,48 +171,6 @@ double quadratic(const Row& row, const JointPlacement& at, const Placement& firs
   return 0.0;
 }
 
-void add_geometric_stiffness(const Row& row, double lambda, const JointPlacement& at, Mat3& K_first,
-                             Mat3& K_second) noexcept {
-  // derivative of arm x force, symmetric part: sign (1/2 (arm f' + f arm') - (arm . f) E)
-  const auto add = [lambda](Mat3& K, const Vec3& arm, const Vec3& f, double sign) {
-    const Mat3 outer = arm * f.transpose();
-    K += (sign * lambda) * (0.5 * (outer + outer.transpose()) - arm.dot(f) * Mat3::Identity());
-  };
-  switch (row.form) {
-    case Row::Form::point: {
-      const Vec3 e = Vec3::Unit(row.first_axis);
-      add(K_first, at.s_first, e, 1.0);
-      add(K_second, at.s_second, e, -1.0);
-      return;
-    }
-    case Row::Form::line: {
-      const Vec3 n = at.axes_first.col(row.first_axis);
-      add(K_first, at.s_first - at.gap, n, -1.0);  // here the force turns with the body and the arm does not
-      add(K_second, at.s_second, n, -1.0);
-      return;
-    }
-    case Row::Form::cosine: {
-      const Vec3 u = at.axes_first.col(row.first_axis), h = at.axes_second.col(row.second_axis);
-      add(K_first, u, h, 1.0);
-      add(K_second, u, h, 1.0);
-      return;
-    }
-    case Row::Form::screw:
-      add_coordinate_stiffness(Freedom::displacement, lambda, at, K_first, K_second);
-      add_coordinate_stiffness(Freedom::angle, -at.pitch * lambda, at, K_first, K_second);
-      return;
-    case Row::Form::distance: {
-      const Vec3 u = at.gap / at.length;
-      add(K_first, at.s_first, u, 1.0);
-      add(K_second, at.s_second, u, -1.0);
-      // the direction of the force turns too, as far as the point moves
-      add(K_first, at.s_first, at.s_first, -1.0 / at.length);
-      add(K_second, at.s_second, at.s_second, -1.0 / at.length);
-      return;
-    }
-  }
-}
-
 void coordinate_gradient(Freedom freedom, const JointPlacement& at, Vec6& on_first, Vec6& on_second) noexcept {
   if (is_length(freedom)) {
     const Vec3 axis = at.axes_first.col(axis_of(freedom));
@@ -265,17 +205,6 @@ double coordinate_quadratic(Freedom freedom, const JointPlacement& at, const Pla
     return -quadratic(line_row(axis), at, first, second);
   }
   return direction_rate(freedom, at, first.w, second.w).dot(second.w - first.w);
-}
-
-void add_coordinate_stiffness(Freedom freedom, double weight, const JointPlacement& at, Mat3& K_first,
-                              Mat3& K_second) noexcept {
-  if (is_length(freedom)) {
-    add_geometric_stiffness(line_row(axis_of(freedom)), -weight, at, K_first, K_second);
-    return;
-  }
-  const Mat3 K = weight * direction_stiffness(freedom, at);
-  K_first += K;
-  K_second += K;
 }
 
 double followed(Freedom freedom, const JointPlacement& at, double measured, double last) noexcept {

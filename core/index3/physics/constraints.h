@@ -53,11 +53,6 @@ RowValue evaluate(const Row& row, const JointPlacement& at) noexcept;
 // J-dot v of one row: the acceleration constraint is J a + quadratic = 0, so gamma = -quadratic.
 double quadratic(const Row& row, const JointPlacement& at, const Placement& first, const Placement& second) noexcept;
 
-// Rotational own-body block of d(J' lambda)/d(theta), symmetric part, added to K_first and K_second [N m/rad]:
-// the geometric stiffness of [001] 4.4 in closed form.
-void add_geometric_stiffness(const Row& row, double lambda, const JointPlacement& at, Mat3& K_first,
-                             Mat3& K_second) noexcept;
-
 // A joint coordinate: value (angles in (-pi, pi], that of a screw unwrapped by its displacement), rate, and its
 // gradient with respect to both bodies' delta. Exact also where the joint is open.
 struct Coordinate {
@@ -74,10 +69,6 @@ void coordinate_gradient(Freedom freedom, const JointPlacement& at, Vec6& on_fir
 // Rate of the gradient times the velocities: the coordinate's second derivative is gradient . a + this.
 double coordinate_quadratic(Freedom freedom, const JointPlacement& at, const Placement& first,
                             const Placement& second) noexcept;
-
-// Geometric stiffness as above, of the load `weight` times the coordinate's gradient.
-void add_coordinate_stiffness(Freedom freedom, double weight, const JointPlacement& at, Mat3& K_first,
-                              Mat3& K_second) noexcept;
 
 // The unwrapped value of a coordinate that measures `measured` now and was `last` at the last instant.
 double followed(Freedom freedom, const JointPlacement& at, double measured, double last) noexcept;

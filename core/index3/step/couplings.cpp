@@ -48,10 +48,10 @@ void evaluate(const Plan& plan, bool with_stiffness, bool with_velocity, Workspa
 
 // One coupling and what is found of its coordinates.
 struct EvaluatedCoupling {
-  const Coupling& is;
+  const Coupling& coupling;
   int constraint;
   FoundCoordinate first, second;
-  double sum(double of_first, double of_second) const { return of_first + is.ratio * of_second; }
+  double sum(double of_first, double of_second) const { return of_first + coupling.ratio * of_second; }
 };
 
 // f(coupling) of all, after lanes have evaluated their coordinates
@@ -72,13 +72,13 @@ double value_of(const Plan& plan, const FoundCoordinate& found, int coordinate, 
 }
 
 double gap_of(const Plan& plan, const Workspace& w, const EvaluatedCoupling& c) {
-  return c.sum(value_of(plan, c.first, c.is.first, w.reference[c.is.first]),
-               value_of(plan, c.second, c.is.second, w.reference[c.is.second])) -
+  return c.sum(value_of(plan, c.first, c.coupling.first, w.reference[c.coupling.first]),
+               value_of(plan, c.second, c.coupling.second, w.reference[c.coupling.second])) -
          plan.coupling_constant[c.constraint - plan.first_coupling()];
 }
 
-// What the coupling does to one of its bodies: its Jacobian, and twice the geometric stiffness of a unit multiplier as
-// lanes have it.
+// What the coupling does to one of its bodies: its Jacobian, and the geometric stiffness of a unit multiplier, as a
+// handle has it.
 struct CoupledSide {
   Vec6 J = Vec6::Zero(), K = Vec6::Zero();
 };
@@ -108,8 +108,8 @@ void write_handles(const Plan& plan, const Workspace& w, const EvaluatedCoupling
   const Mechanism& m = plan.mechanism;
   const CoupledBodies& bodies = plan.bodies_of_constraint[c.constraint];
   CoupledSides sides;
-  add(bodies, m.joints()[m.coordinates()[c.is.first].joint], c.first, 1.0, sides);
-  add(bodies, m.joints()[m.coordinates()[c.is.second].joint], c.second, c.is.ratio, sides);
+  add(bodies, m.joints()[m.coordinates()[c.coupling.first].joint], c.first, 1.0, sides);
+  add(bodies, m.joints()[m.coordinates()[c.coupling.second].joint], c.second, c.coupling.ratio, sides);
   const double lambda = row_value(plan, w.arrays.lambda, c.constraint, 0);
   const ConstraintPlace& place = plan.elimination.constraint_place[plan.eliminated_as[c.constraint]];
   for (std::size_t s = 0; s < place.handles.size(); ++s)

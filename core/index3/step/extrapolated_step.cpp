@@ -93,7 +93,8 @@ StepMeasures solve_accelerations(const StepProblem& step) noexcept {
   evaluate_end(step);
   kernels.assemble(a, equations_of_motion());
   Multiplier kind = Multiplier::kappa;
-  for (int pass = 1; pass < step.plan.settings.projection_passes; ++pass, kind = Multiplier::more_kappa) {
+  // all of the load is found here, so that one pass leaves the compliance times that, in trees, too
+  for (int pass = 1; pass < std::max(2, step.plan.settings.projection_passes); ++pass, kind = Multiplier::more_kappa) {
     kernels.disassemble(a, motion_update(kind));
     kernels.assemble(a, further_pass(RightHandSide::quadratic));
   }

@@ -102,7 +102,7 @@ struct Workspace {
   // written by gather_poses, gather_velocities, gather_last_instant, evaluate_state
   std::vector<Placement> placement;  // (bodies) of the current iterate
 
-  // written by gather_poses, constrain_general, evaluate_constraints
+  // written by gather_poses (joint alone), evaluate_constraints
   std::vector<JointPlacement> joint;  // (joints)
   std::vector<Vec6> J_first;          // (rows) Jacobian with respect to the first body   (3)
   std::vector<Vec6> J_second;         // (rows)                      the second body

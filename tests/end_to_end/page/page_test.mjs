@@ -383,10 +383,10 @@ async function testOperating() {
   await page.waitForFunction(() => /refuses/.test(document.querySelector("#banner").textContent));
   await page.waitForTimeout(1500);
   assert.ok(await page.locator("#banner").isVisible(), "a refusal is gone at once");
-  await checkAccessible(page, "the operated view");
   await page.screenshot({ path: "operated.png" });
   await press("Let go");
   await state("faulted");
+  await checkAccessible(page, "the operated view"); // not before: it holds the page up, and a page that stands lets go
   await page.waitForFunction(() => (window.rigstep.marks() & 4) !== 0 && document.querySelector("#alarms").textContent.includes("fault"));
   assert.match(await page.textContent("#banner"), /control/);
   await press("To the start");

@@ -121,6 +121,12 @@ TEST_CASE("couplings close loops only where they, or they and drivers, depend on
   test::Description third = d;
   couple(third, 0, 2, -6.0);  // x0 + 2 x1 and x1 + 3 x2 give x0 - 6 x2
   CHECK(has_loops(third));
+  test::Description rounded = d;
+  couple(rounded, 0, 2, -6.01);  // the same, but for rounding
+  CHECK(has_loops(rounded));
+  test::Description twice = test::chain(3, JointType::revolute);
+  couple(twice, 0, 1, -3.0), couple(twice, 1, 0, -0.3333);
+  CHECK(has_loops(twice));
   const auto drive = [](test::Description& of, int joint) {
     Driver driver;
     driver.name = "drive" + std::to_string(joint);
