@@ -1,5 +1,5 @@
 // Inputs that people set at the page while no rig is in control: in control of the link like any rig, with a thread of
-// its own. It lets go where nobody has asked for anything for two seconds, so that no run is left to a closed browser.
+// its own. It lets go where nobody has asked for anything for four seconds, so that no run is left to a closed browser.
 #pragma once
 
 #include <atomic>

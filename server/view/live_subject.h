@@ -41,7 +41,7 @@ class LiveSubject : public Subject {
   std::string mesh(std::size_t index) override;
   // {"do": "run" | "hold" | "snapshot" | "reset_to_start" | "reset_to_snapshot" | "reset_fault" | "black_box"},
   // {"do": "step", "steps"}, {"do": "set", "name", "value", "ramp"}: a parameter, over so many steps; {"do": "drive",
-  // "who", "inputs"}: all of them, again within two seconds; {"do": "let_go", "who"}: who tells browsers apart.
+  // "who", "inputs"}: all of them, again within four seconds; {"do": "let_go", "who"}: who tells browsers apart.
   nlohmann::json command(const nlohmann::json& request) override;
   bool is_operation(const nlohmann::json&) const override { return true; }
 

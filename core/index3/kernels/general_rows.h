@@ -1,5 +1,6 @@
 // Rows of joints that slide, of screws, of axes alone, of a distance, of drivers of their own, and of the coordinates
-// that couplings hold, several such side by side: the same as physics/constraints.h has for one joint. Called in the loop.
+// that couplings hold, several such side by side: the same as physics/constraints.h has for one joint. Called in the
+// loop.
 //
 //   line      n . gap            n an axis fixed in the first body, gap = P_A - P_B
 //   cosine    u_A . h_B          axes fixed in the first and in the second body

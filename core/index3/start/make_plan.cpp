@@ -148,7 +148,7 @@ bool couplings_are_independent(const Plan& plan) {
   std::map<std::size_t, Equations> equations;  // by group
   for (const Coupling& coupling : m.couplings()) {
     const int first = joint_of_own_coordinate(m, coupling.first), second = joint_of_own_coordinate(m, coupling.second);
-    const double length = std::hypot(1.0, coupling.ratio);
+    const double length = std::sqrt(1.0 + coupling.ratio * coupling.ratio);
     equations[groups.group_of(first)].push_back({{first, 1.0 / length}, {second, coupling.ratio / length}});
   }
   for (const Driver& driver : m.drivers())

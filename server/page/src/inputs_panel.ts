@@ -4,7 +4,7 @@ import { command } from "./api";
 import { button, element, number } from "./elements";
 import type { Input, Scene, Status } from "./model";
 
-const again = 400; // what is set is told anew; the server lets go after two seconds without [ms]
+const again = 400; // what is set is told anew; the server lets go after four seconds without [ms]
 const sendEvery = 100; // at most, while a slider is moved [ms]
 const who = crypto.getRandomValues(new Uint32Array(4)).join("-"); // this page among others
 
