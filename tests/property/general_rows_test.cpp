@@ -37,11 +37,11 @@ test::Description driven_chain(unsigned seed) {
   return d;
 }
 
-// rows: of all constraints, one by one; in lanes: what the kernels have written into an array
-void check_rows(const Plan& plan, const std::vector<double>& rows, double factor, const double* in_lanes) {
-  for (int constraint = 0; constraint < plan.mechanism.constraints(); ++constraint) {
-    if (plan.eliminated_as[constraint] < 0) continue;  // no rows
-    REQUIRE(plan.constraints[plan.eliminated_as[constraint]].format.in_lanes());
+// Constraints from first to end - 1. rows: of all constraints, one by one; in lanes: what has been written into an
+// array
+void check_rows(const Plan& plan, int first_constraint, int end, const std::vector<double>& rows, double factor,
+                const double* in_lanes) {
+  for (int constraint = first_constraint; constraint < end; ++constraint) {
     const int first = plan.first_row[constraint];
     for (int row = first; row < plan.first_row[constraint + 1]; ++row) {
       const double expected = factor * rows[static_cast<std::size_t>(row)];
@@ -76,23 +76,34 @@ test::Description coupled_chain(unsigned seed) {
   return d;
 }
 
-// Symmetric part of how a coordinate's gradient turns with its first or second body, by differences to order 4.
+// A state with open joints and moving bodies, seen one by one and as the iterate in lanes.
+struct OpenState {
+  OpenState(const Plan& plan, unsigned seed) : w(plan), quadratic(static_cast<std::size_t>(plan.rows())) {
+    test::Random random(seed);
+    x = test::disturbed(start_pose(plan), random);
+    evaluate_state(plan, x, w);
+    evaluate_quadratic_terms(plan, w, quadratic);
+    enter_lanes(plan, x, w);
+    for (std::size_t k = 0; k < x.drive.size(); ++k) set_drive(plan, static_cast<int>(k), x.drive[k], w);
+    plan.kernels->predict(w.arrays);
+    iterate_from_last(plan, w);
+  }
+  Workspace w;
+  State x;
+  std::vector<double> quadratic;  // of all constraints, one by one
+};
+
+// How a coordinate's gradient turns with its first or second body.
 Mat3 stiffness_by_differences(const Plan& plan, const Workspace& w, int coordinate_index, bool of_first) {
   const JointCoordinate& of = plan.mechanism.coordinates()[coordinate_index];
   const Joint& joint = plan.mechanism.joints()[of.joint];
-  Mat3 K;
-  for (int k = 0; k < 3; ++k) {
-    const auto turned = [&](double angle) -> Vec3 {
-      Placement first = placement(w, joint.first), second = placement(w, joint.second);
-      Mat3& A = of_first ? first.A : second.A;
-      A = Eigen::AngleAxisd(angle, Vec3::Unit(k)).toRotationMatrix() * A;
-      const Coordinate x = coordinate(of.freedom, place_joint(joint, first, second), first, second);
-      return (of_first ? x.first : x.second).tail<3>();
-    };
-    const auto slope = [&](double angle) -> Vec3 { return (turned(angle) - turned(-angle)) / (2.0 * angle); };
-    K.col(k) = (4.0 * slope(1e-3) - slope(2e-3)) / 3.0;
-  }
-  return 0.5 * (K + K.transpose());
+  Placement first = placement(w, joint.first), second = placement(w, joint.second);
+  Mat3& A = of_first ? first.A : second.A;
+  return test::symmetric_turning(Mat3(A), [&](const Mat3& turned) {
+    A = turned;
+    const Coordinate x = coordinate(of.freedom, place_joint(joint, first, second), first, second);
+    return Vec3((of_first ? x.first : x.second).tail<3>());
+  });
 }
 
 // ... as lanes have found it.
@@ -115,28 +126,17 @@ TEST_CASE("lanes evaluate the coordinates of couplings, with all derivatives, wh
     CAPTURE(seed);
     const Plan plan = make_plan(test::build(coupled_chain(seed)), {});
     for (const CoordinateBatch& batch : plan.coordinate_batches) ++forms[batch.format.lines];
-    Workspace w(plan);
-    test::Random random(seed);
-    const State x = test::disturbed(start_pose(plan), random);
-    evaluate_state(plan, x, w);
-    std::vector<double> quadratic(static_cast<std::size_t>(plan.rows()));
-    evaluate_quadratic_terms(plan, w, quadratic);
+    OpenState open(plan, seed);
+    Workspace& w = open.w;
     const std::vector<Coordinate> one_by_one = w.coordinate;
-    enter_lanes(plan, x, w);
-    const Kernels& kernels = *plan.kernels;
-    kernels.predict(w.arrays);
-    iterate_from_last(plan, w);
-    kernels.disassemble(w.arrays, {false, Multiplier::kappa, DisassemblySweep::Finish::quadratic_terms});
+    plan.kernels->disassemble(w.arrays, {false, Multiplier::kappa, DisassemblySweep::Finish::quadratic_terms});
     const auto check = [&](const std::vector<double>& rows, double factor, const double* in_lanes) {
-      for (int c = plan.first_coupling(); c < plan.first_driver(); ++c) {
-        const double expected = factor * rows[static_cast<std::size_t>(plan.first_row[c])];
-        CHECK(std::abs(row_value(plan, in_lanes, c, 0) - expected) < 1e-12 * (1.0 + std::abs(expected)));
-      }
+      check_rows(plan, plan.first_coupling(), plan.first_driver(), rows, factor, in_lanes);
     };
     measure_gaps_of_couplings(plan, 0.5, w);
     check(w.Phi, 0.5, w.arrays.Phi);
     find_quadratic_terms_of_couplings(plan, w);
-    check(quadratic, 1.0, w.arrays.quadratic);
+    check(open.quadratic, 1.0, w.arrays.quadratic);
     measure_velocities_of_couplings(plan, w);
     check(velocities(plan, w), 1.0, w.arrays.quadratic);
     constrain_couplings(plan, w, true);
@@ -146,7 +146,7 @@ TEST_CASE("lanes evaluate the coordinates of couplings, with all derivatives, wh
           const Mat3 expected = stiffness_by_differences(plan, w, k, of_first);
           CHECK((stiffness_in_lanes(plan, w, k, of_first) - expected).norm() < 1e-8 * (1.0 + expected.norm()));
         }
-        const Coordinate found = coupled_coordinate(plan, w, k, x.coordinate[k]);
+        const Coordinate found = coupled_coordinate(plan, w, k, open.x.coordinate[k]);
         CHECK((found.first - one_by_one[k].first).norm() < 1e-12);
         CHECK((found.second - one_by_one[k].second).norm() < 1e-12);
       }
@@ -164,6 +164,7 @@ TEST_CASE("lanes evaluate gaps, velocities and quadratic terms of all joints and
     const Plan plan = make_plan(test::build(driven_chain(seed)), {});
     for (std::size_t c = 0; c < plan.eliminated.size(); ++c) {
       const RowFormat& format = plan.constraints[c].format;
+      REQUIRE(format.in_lanes());
       if (format.is_threaded(format.rows - 1))
         ++screws;
       else if (format.ends_with_coordinate())
@@ -173,25 +174,20 @@ TEST_CASE("lanes evaluate gaps, velocities and quadratic terms of all joints and
       else if (format.general())
         (plan.eliminated[c] >= plan.first_driver() ? along_axes : sliding) += 1;
     }
-    Workspace w(plan);
-    test::Random random(seed);
-    const State x = test::disturbed(start_pose(plan), random);
-    evaluate_state(plan, x, w);
-    std::vector<double> quadratic(static_cast<std::size_t>(plan.rows()));
-    evaluate_quadratic_terms(plan, w, quadratic);
-    enter_lanes(plan, x, w);
-    for (std::size_t k = 0; k < x.drive.size(); ++k) set_drive(plan, static_cast<int>(k), x.drive[k], w);
+    OpenState open(plan, seed);
+    Workspace& w = open.w;
     const Kernels& kernels = *plan.kernels;
-    kernels.predict(w.arrays);
-    iterate_from_last(plan, w);
+    const auto check = [&](const std::vector<double>& rows, double factor, const double* in_lanes) {
+      check_rows(plan, 0, plan.mechanism.constraints(), rows, factor, in_lanes);
+    };
     kernels.assemble(w.arrays, projection_factor(Rows::all, ComplianceOf::projections));
-    check_rows(plan, w.Phi, 1.0, w.arrays.Phi);
+    check(w.Phi, 1.0, w.arrays.Phi);
     kernels.assemble(w.arrays, rows_alone(Rows::half_gaps));
-    check_rows(plan, w.Phi, 0.5, w.arrays.Phi);
+    check(w.Phi, 0.5, w.arrays.Phi);
     kernels.disassemble(w.arrays, {false, Multiplier::kappa, DisassemblySweep::Finish::quadratic_terms});
-    check_rows(plan, quadratic, 1.0, w.arrays.quadratic);
+    check(open.quadratic, 1.0, w.arrays.quadratic);
     kernels.assemble(w.arrays, rows_alone(Rows::velocities));
-    check_rows(plan, velocities(plan, w), 1.0, w.arrays.quadratic);
+    check(velocities(plan, w), 1.0, w.arrays.quadratic);
   }
   CHECK(along_axes > 5);
   CHECK(displacements > 5);

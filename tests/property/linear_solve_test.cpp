@@ -12,6 +12,7 @@
 #include "core/offline/dense.h"
 #include "tests/support/extended_precision.h"
 #include "tests/support/force_cases.h"
+#include "tests/support/placements.h"
 #include "tests/support/primal_body_cases.h"
 #include "tests/support/reference.h"
 
@@ -91,23 +92,16 @@ Vec3 torque_on(const Plan& plan, const Workspace& w, const State& x, int body) {
   return torque;
 }
 
-// What that changes by when the body turns, symmetric part: by differences, to order 4.
 Mat3 geometric_stiffness(const Plan& plan, Workspace& w, const State& x, int body) {
   const Mat3 A = w.placement[body].A;
-  Mat3 K;
-  for (int k = 0; k < 3; ++k) {
-    const auto turned = [&](double angle) -> Vec3 {
-      w.placement[body].A = Eigen::AngleAxisd(angle, Vec3::Unit(k)).toRotationMatrix() * A;
-      evaluate_constraints(plan, w);
-      return torque_on(plan, w, x, body);
-    };
-    const auto slope = [&](double angle) -> Vec3 { return (turned(angle) - turned(-angle)) / (2.0 * angle); };
-    constexpr double kTurn = 2e-3;
-    K.col(k) = (4.0 * slope(0.5 * kTurn) - slope(kTurn)) / 3.0;
-  }
+  const Mat3 K = test::symmetric_turning(A, [&](const Mat3& turned) {
+    w.placement[body].A = turned;
+    evaluate_constraints(plan, w);
+    return torque_on(plan, w, x, body);
+  });
   w.placement[body].A = A;
   evaluate_constraints(plan, w);
-  return 0.5 * (K + K.transpose());
+  return K;
 }
 
 // M + h2 K of a body, the geometric stiffness only where it leaves a tenth of the inertia, and its force elements

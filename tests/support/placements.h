@@ -29,6 +29,21 @@ inline Placement random_placement(Random& random) {
   return {random.vector(), random.rotation().toRotationMatrix(), random.vector(), random.vector()};
 }
 
+// Symmetric part of how a torque changes when its body turns, by differences to order 4; torque: f(rotation).
+template <class F>
+Mat3 symmetric_turning(const Mat3& A, const F& torque) {
+  Mat3 K;
+  for (int k = 0; k < 3; ++k) {
+    const auto turned = [&](double angle) -> Vec3 {
+      return torque(Mat3(Eigen::AngleAxisd(angle, Vec3::Unit(k)).toRotationMatrix() * A));
+    };
+    const auto slope = [&](double angle) -> Vec3 { return (turned(angle) - turned(-angle)) / (2.0 * angle); };
+    constexpr double kTurn = 2e-3;
+    K.col(k) = (4.0 * slope(0.5 * kTurn) - slope(kTurn)) / 3.0;
+  }
+  return 0.5 * (K + K.transpose());
+}
+
 // Open joints, moving bodies, drivers anywhere.
 inline index3::State disturbed(index3::State x, Random& random) {
   for (index3::BodyState& body : x.body) {

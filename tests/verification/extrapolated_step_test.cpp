@@ -79,6 +79,33 @@ Mechanism oscillator(double stiffness, double damping) {
   return build(d);
 }
 
+// The passes of the singular pose under torques that jump at random between -20 and 20 N m, in runs of 20 s.
+int passes_on_the_branch(std::int64_t dt_ns, int runs) {
+  const Mechanism m = mechanism("four_bar");
+  const double dt = 1e-9 * static_cast<double>(dt_ns);
+  int passes = 0;
+  for (int run = 0; run < runs; ++run) {
+    CAPTURE(run);
+    index3::Stepper stepper(m, of_order_4(dt_ns));
+    std::mt19937 random(static_cast<unsigned>(7 * run + 1));
+    Inputs u;
+    u.count = 1;
+    double next = 0.0, last_x = 0.0;
+    for (int k = 0; dt * k < 20.0; ++k) {
+      if (dt * k >= next) {
+        u.value[0] = 40.0 * static_cast<double>(random()) / 4294967295.0 - 20.0;
+        next += 0.05 + 0.4 * static_cast<double>(random() % 1000) / 1000.0;
+      }
+      REQUIRE_FALSE(failed(stepper.step(u).status));
+      const index3::State& x = stepper.state();
+      REQUIRE((x.body[0].r + Vec3(0.0, 1.0, 0.0) - x.body[2].r).norm() < 1e-3);  // A and C stay parallel
+      passes += x.body[0].r[0] * last_x < 0.0;
+      last_x = x.body[0].r[0];
+    }
+  }
+  return passes;
+}
+
 }  // namespace
 
 TEST_CASE("order 4: the error falls at least fourteenfold with half the step, in chains, trees and closed loops") {
@@ -156,33 +183,6 @@ TEST_CASE("order 4: a car on stiff tyres stands still") {
   index3::Stepper stepper(car, of_order_4(1 * kMs));
   for (int k = 0; k < 500; ++k) REQUIRE(stepper.step(Inputs{}).status == StepStatus::ok);
   for (const index3::BodyState& body : stepper.state().body) CHECK(body.a.norm() < 1e-4);
-}
-
-// The passes of the singular pose under torques that jump at random between -20 and 20 N m, in runs of 20 s.
-int passes_on_the_branch(std::int64_t dt_ns, int runs) {
-  const Mechanism m = mechanism("four_bar");
-  const double dt = 1e-9 * static_cast<double>(dt_ns);
-  int passes = 0;
-  for (int run = 0; run < runs; ++run) {
-    CAPTURE(run);
-    index3::Stepper stepper(m, of_order_4(dt_ns));
-    std::mt19937 random(static_cast<unsigned>(7 * run + 1));
-    Inputs u;
-    u.count = 1;
-    double next = 0.0, last_x = 0.0;
-    for (int k = 0; dt * k < 20.0; ++k) {
-      if (dt * k >= next) {
-        u.value[0] = 40.0 * static_cast<double>(random()) / 4294967295.0 - 20.0;
-        next += 0.05 + 0.4 * static_cast<double>(random() % 1000) / 1000.0;
-      }
-      REQUIRE_FALSE(failed(stepper.step(u).status));
-      const index3::State& x = stepper.state();
-      REQUIRE((x.body[0].r + Vec3(0.0, 1.0, 0.0) - x.body[2].r).norm() < 1e-3);  // A and C stay parallel
-      passes += x.body[0].r[0] * last_x < 0.0;
-      last_x = x.body[0].r[0];
-    }
-  }
-  return passes;
 }
 
 TEST_CASE("order 4: random torques drive the four-bar through its singular pose a thousand times on its branch") {

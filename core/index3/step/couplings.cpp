@@ -12,32 +12,24 @@ namespace {
 
 // What lanes have found of a coordinate (schedule.h).
 struct FoundCoordinate {
-  const double* first;
-  int stride;
-  double operator[](int k) const { return first[k * stride]; }
-  double value() const { return (*this)[0]; }
-  double rate() const { return (*this)[1]; }
-  double quadratic() const { return (*this)[2]; }
-  double acceleration() const { return (*this)[3]; }
-  template <int N>
-  Eigen::Matrix<double, N, 1> numbers(int k) const {
-    Eigen::Matrix<double, N, 1> all;
-    for (int i = 0; i < N; ++i) all[i] = (*this)[k + i];
-    return all;
-  }
-  Vec6 on_first() const { return numbers<6>(kGradientOfCoordinate); }
+  FoundInLane in;
+  double value() const { return in[0]; }
+  double rate() const { return in[1]; }
+  double quadratic() const { return in[2]; }
+  double acceleration() const { return in[3]; }
+  Vec6 on_first() const { return in.six(kGradientOfCoordinate); }
   Vec6 on_second() const {
     Vec6 J;
-    J << -numbers<3>(kGradientOfCoordinate), -numbers<3>(kGradientOfCoordinate + 6);
+    J << -in.three(kGradientOfCoordinate), -in.three(kGradientOfCoordinate + 6);
     return J;
   }
-  Vec6 stiffness_of_first() const { return numbers<6>(kStiffnessOfCoordinate); }
-  Vec6 stiffness_of_second() const { return numbers<6>(kStiffnessOfCoordinate + 6); }
+  Vec6 stiffness_of_first() const { return in.six(kStiffnessOfCoordinate); }
+  Vec6 stiffness_of_second() const { return in.six(kStiffnessOfCoordinate + 6); }
 };
 
 FoundCoordinate found_of(const Plan& plan, const Workspace& w, int coordinate) {
   const Place& at = plan.found_coordinate[coordinate];
-  return {w.coordinates_found.data() + at.base, at.stride};
+  return {{w.coordinates_found.data() + at.base, at.stride}};
 }
 
 void evaluate(const Plan& plan, bool with_stiffness, bool with_velocity, Workspace& w) {

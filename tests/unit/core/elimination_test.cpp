@@ -138,9 +138,9 @@ TEST_CASE("couplings close loops only where they, or they and drivers, depend on
   CHECK_FALSE(has_loops(driven));
   drive(driven, 2);
   CHECK(has_loops(driven));
-  test::Description spherical = test::chain(2, JointType::universal);  // of angles that are not the only freedom
-  spherical.couplings = {{"gear", {"joint0", Freedom::first_angle}, {"joint1", Freedom::first_angle}, 1.0}};
-  CHECK(has_loops(spherical));
+  test::Description universal = test::chain(2, JointType::universal);  // of angles that are not the only freedom
+  universal.couplings = {{"gear", {"joint0", Freedom::first_angle}, {"joint1", Freedom::first_angle}, 1.0}};
+  CHECK(has_loops(universal));
 }
 
 TEST_CASE("one compound per body is merged level by level where levels count") {
