@@ -39,7 +39,7 @@ class Phases {
     enter_lanes(plan_, start, w_);
     plan_.kernels->predict(w_.arrays);
     constrain_couplings(plan_, w_, true);
-    tangent_of_forces(plan_, h2(), 0.5 * dt, w_);
+    tangent_of_forces(plan_, h2(), 0.5 * dt, true, w_);
   }
 
   const index3::Plan& plan() const { return plan_; }

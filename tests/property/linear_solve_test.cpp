@@ -162,7 +162,7 @@ void factorise(const Plan& plan, const State& x, Workspace& w) {
   enter_lanes(plan, x, w);
   plan.kernels->predict(a);  // what is kept of the last instant
   iterate_from_last(plan, w);
-  tangent_of_forces(plan, kStiffnessFactor, kDampingFactor, w);
+  tangent_of_forces(plan, kStiffnessFactor, kDampingFactor, true, w);
   AssemblySweep constraints;
   constraints.constrain = constraints.with_stiffness = true;
   plan.kernels->assemble(a, constraints);

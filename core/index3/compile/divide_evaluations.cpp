@@ -19,7 +19,6 @@ namespace {
 void find_measured_joints(Plan& plan) {
   const Mechanism& m = plan.mechanism;
   plan.is_measured.assign(m.joints().size(), false);
-  if (!plan.evaluates_in_lanes()) return;
   const auto measure = [&plan](int joint) {
     if (joint >= 0) plan.is_measured[joint] = true;
   };
@@ -83,7 +82,7 @@ bool is_read_at_end(const Plan& plan, int kind, int index, const Connectivity& c
 }
 
 void divide_elements(Plan& plan) {
-  if (plan.evaluates_in_lanes()) find_elements_in_lanes(plan);
+  find_elements_in_lanes(plan);
   for_each_connectivity(plan, [&](int kind, int index, const Connectivity& connects) {
     visit_kind(kind, [&]<class Kind>() {
       const auto add_to = [index](auto& lists) { std::get<kind_of<Kind>>(lists).push_back(index); };
@@ -115,31 +114,38 @@ bool is_evaluated_one_by_one(const Plan& plan, int kind, int index) {
 
 // ---- what they look at
 
-void find_pose_dependent(Plan& plan) {
+// What one by one is looked at: of all force elements, inputs and loads, or without those that lanes evaluate.
+struct LookedAt {
+  std::set<int> bodies, joints, coordinates;
+};
+LookedAt looked_at(const Plan& plan, bool also_in_lanes) {
   const Mechanism& m = plan.mechanism;
-  const auto is_measured = [&plan](int joint) { return joint >= 0 && plan.is_measured[joint]; };
-  std::set<int> bodies, joints, coordinates, all_coordinates;
+  LookedAt all;
   for_each_connectivity(plan, [&](int kind, int index, const Connectivity& connects) {
-    if (connects.coordinate >= 0) all_coordinates.insert(connects.coordinate);
-    if (!is_evaluated_one_by_one(plan, kind, index)) return;
-    bodies.insert(connects.bodies.begin(), connects.bodies.end());
-    if (connects.coordinate >= 0) coordinates.insert(connects.coordinate);
+    if (!also_in_lanes && !is_evaluated_one_by_one(plan, kind, index)) return;
+    all.bodies.insert(connects.bodies.begin(), connects.bodies.end());
+    if (connects.coordinate >= 0) all.coordinates.insert(connects.coordinate);
   });
-  plan.followed_one_by_one.assign(coordinates.begin(), coordinates.end());
-  plan.followed_by_forces.assign(all_coordinates.begin(), all_coordinates.end());
-  for (const int coordinate : coordinates) joints.insert(m.coordinates()[coordinate].joint);
+  for (const int coordinate : all.coordinates) all.joints.insert(m.coordinates()[coordinate].joint);
   for (const Input& input : m.inputs()) {
     if (input.kind == Input::Kind::signal || turns_about_ground(m, input)) continue;
     if (input.kind != Input::Kind::joint_effort)
-      bodies.insert(input.body);
-    else if (!is_measured(input.joint))
-      joints.insert(input.joint);
+      all.bodies.insert(input.body);
+    else if (also_in_lanes || !plan.is_measured[input.joint])
+      all.joints.insert(input.joint);
   }
-  for (const AppliedLoad& load : m.loads()) bodies.insert(load.body);
-  for (const int j : joints) bodies.insert({m.joints()[j].first, m.joints()[j].second});
-  bodies.erase(kGround);
-  plan.pose_dependent_bodies.assign(bodies.begin(), bodies.end());
-  plan.pose_dependent_joints.assign(joints.begin(), joints.end());
+  for (const AppliedLoad& load : m.loads()) all.bodies.insert(load.body);
+  for (const int j : all.joints) all.bodies.insert({m.joints()[j].first, m.joints()[j].second});
+  all.bodies.erase(kGround);
+  return all;
+}
+
+void find_pose_dependent(Plan& plan) {
+  const auto list = [](const std::set<int>& of) { return std::vector<int>(of.begin(), of.end()); };
+  const LookedAt one_by_one = looked_at(plan, false), all = looked_at(plan, true);
+  plan.followed_one_by_one = list(one_by_one.coordinates), plan.followed_by_forces = list(all.coordinates);
+  plan.pose_dependent_bodies = list(one_by_one.bodies), plan.pose_dependent_joints = list(one_by_one.joints);
+  plan.bodies_of_forces = list(all.bodies), plan.joints_of_forces = list(all.joints);
 }
 
 bool is_coupled(const Mechanism& m, int coordinate) {

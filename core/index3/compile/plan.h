@@ -163,6 +163,7 @@ struct Plan {
   // with the pose, but for what is evaluated in lanes
   std::vector<int> pose_dependent_bodies;
   std::vector<int> pose_dependent_joints;
+  std::vector<int> bodies_of_forces, joints_of_forces;  // ... with that, too: for what evaluates all one by one
   // the pose-dependent bodies, those that are loaded in lanes, and those that inputs load alike in all poses
   std::vector<int> loaded_bodies;
   // what is evaluated only when a step is made, for its joint coordinates; none of the pose-dependent and measured ones
@@ -170,8 +171,7 @@ struct Plan {
   std::vector<int> followed_joints;
   std::vector<int> followed_one_by_one;  // coordinates along which force elements act that are evaluated one by one
   std::vector<int> followed_by_forces;   // ... along which any do
-  // revolute and prismatic joints along which force elements or inputs act: their coordinates are measured in lanes; in
-  // steps of order 2, else none
+  // revolute and prismatic joints along which force elements or inputs act: their coordinates are measured in lanes
   std::vector<int> measured_joints;
   std::vector<bool> is_measured;  // (joints)
   std::vector<int> inputs_one_by_one;
@@ -217,8 +217,6 @@ struct Plan {
         constraint < first_coupling() && row >= first_row[constraint + 1] - first_row[constraint];
     return is_coordinate ? coordinate_rows[constraint].driver : -1;
   }
-  // Steps of order 4 look at other poses than iterates.
-  bool evaluates_in_lanes() const { return settings.order_of_accuracy == 2; }
   template <class Kind>
   const std::vector<int>& lanes_of() const {
     return std::get<kind_of<Kind>>(in_lanes);

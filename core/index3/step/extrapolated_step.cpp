@@ -78,12 +78,11 @@ void evaluate_end(const StepProblem& step) noexcept {
   std::fill_n(a.lambda, a.rows, 0.0);  // all of a joint's load is in kappa
   plan.kernels->disassemble(a, {false, Multiplier::kappa, Finish::quadratic_terms});
   if (plan.depends_on_pose()) {
-    gather_poses(plan, step.w);
-    gather_velocities(plan, step.w);
+    gather_reached_by_forces(plan, step.w);
     find_quadratic_terms_of_couplings(plan, step.w);
   }
   evaluate_elements(plan, step.inputs, step.end_time(), step.last.coordinate, step.w);
-  load_bodies(plan, step.inputs, step.end_time(), step.w);
+  load_bodies(plan, step.inputs, step.end_time(), ActingAt::instant, step.w);
 }
 
 // (12) (13) and J a = gamma

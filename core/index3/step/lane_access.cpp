@@ -5,8 +5,6 @@
 #include <array>
 #include <cmath>
 
-#include "core/index3/step/applied_forces.h"
-
 namespace rigstep::index3 {
 
 static_assert(kLow == kDoublesPerBody && kStateFields == kLow + 3, "lanes hold a body as the state does");
@@ -103,6 +101,13 @@ class Change {
   bool is_known_ = true;
 };
 
+// ... where nobody asks.
+struct AnyChange {
+  void replace(double, double, double) {}
+  bool is_clear() const { return true; }
+};
+
+template <class Change>
 bool write_element(const Plan& plan, std::size_t k, double stiffness_factor, double damping_factor, Workspace& w) {
   const Element& element = plan.elements[k];
   evaluate_rows(plan, element, stiffness_factor, damping_factor, w);
@@ -126,6 +131,7 @@ bool write_element(const Plan& plan, std::size_t k, double stiffness_factor, dou
 }
 
 // the elastic row of a joint: the elements along it are one spring and damper
+template <class Change>
 bool write_elasticity(const Plan& plan, int joint, double tangent, Workspace& w) {
   const double elasticity = std::sqrt(tangent);
   const RowFormat& format = plan.constraints[plan.eliminated_as[joint]].format;
@@ -142,6 +148,7 @@ bool write_elasticity(const Plan& plan, int joint, double tangent, Workspace& w)
 }
 
 // the own-body blocks of a body
+template <class Change>
 bool write_own_tangent(const Plan& plan, int index, Workspace& w) {
   const std::array<double, 6>& scale = w.inverse_root[index];
   Change change;
@@ -154,6 +161,21 @@ bool write_own_tangent(const Plan& plan, int index, Workspace& w) {
       }
   });
   return change.is_clear();
+}
+
+// says whether any of it has changed
+template <class Change>
+bool write_tangent(const Plan& plan, double stiffness_factor, double damping_factor, Workspace& w) {
+  bool has_changed = false;
+  for (const int j : plan.elastic_joints) {
+    const double tangent = elastic_tangent(plan, j, stiffness_factor, damping_factor, w);
+    has_changed = write_elasticity<Change>(plan, j, tangent, w) || has_changed;
+  }
+  for (std::size_t k = 0; k < plan.elements.size(); ++k)
+    has_changed = write_element<Change>(plan, k, stiffness_factor, damping_factor, w) || has_changed;
+  for (const int i : plan.loaded_bodies)
+    if (plan.has_own_tangent[i]) has_changed = write_own_tangent<Change>(plan, i, w) || has_changed;
+  return has_changed;
 }
 
 // elements and primal bodies are never open and have no multiplier
@@ -243,9 +265,12 @@ void gather_poses(const Plan& plan, Workspace& w) noexcept {
   gather(plan, plan.pose_dependent_bodies, plan.pose_dependent_joints, w);
 }
 
-void place_pose_dependent_joints(const Plan& plan, Workspace& w) noexcept {
-  place_joints(plan, plan.pose_dependent_joints, w);
+void gather_reached_by_forces(const Plan& plan, Workspace& w) noexcept {
+  gather(plan, plan.bodies_of_forces, plan.joints_of_forces, w);
+  gather_velocities(plan, plan.bodies_of_forces, w);
 }
+
+void place_joints_of_forces(const Plan& plan, Workspace& w) noexcept { place_joints(plan, plan.joints_of_forces, w); }
 
 void gather_last_instant(const Plan& plan, Workspace& w) noexcept {
   for (const int i : plan.bodies_over_step) {
@@ -265,10 +290,6 @@ void gather_over_step(const Plan& plan, Workspace& w) noexcept {
 void gather_reached(const Plan& plan, Workspace& w) noexcept {
   gather(plan, plan.followed_bodies, plan.followed_joints, w);
   gather_velocities(plan, plan.followed_bodies, w);
-  gather_velocities(plan, plan.pose_dependent_bodies, w);
-}
-
-void gather_velocities(const Plan& plan, Workspace& w) noexcept {
   gather_velocities(plan, plan.pose_dependent_bodies, w);
 }
 
@@ -303,8 +324,8 @@ void set_drive(const Plan& plan, int driver, const Prescribed& motion, Workspace
   write_row(plan, constraint, 0, motion.acceleration, w.arrays.closed_acceleration);
 }
 
-void load_bodies(const Plan& plan, const Inputs& inputs, double t, Workspace& w) noexcept {
-  apply_forces(plan, inputs, t, ActingAt::step, w);
+void load_bodies(const Plan& plan, const Inputs& inputs, double t, ActingAt acting, Workspace& w) noexcept {
+  apply_forces(plan, inputs, t, acting, w);
   for (const int i : plan.loaded_bodies) write_loads(plan, w, i);
 }
 
@@ -355,18 +376,12 @@ void correct_accelerations(const Plan& plan, Workspace& w) noexcept {
   }
 }
 
-bool tangent_of_forces(const Plan& plan, double stiffness_factor, double damping_factor, Workspace& w) noexcept {
+bool tangent_of_forces(const Plan& plan, double stiffness_factor, double damping_factor, bool is_asked_for,
+                       Workspace& w) noexcept {
   force_tangent(plan, stiffness_factor, damping_factor, w);
-  bool has_changed = false;
-  for (const int j : plan.elastic_joints) {
-    const double tangent = elastic_tangent(plan, j, stiffness_factor, damping_factor, w);
-    has_changed = write_elasticity(plan, j, tangent, w) || has_changed;
-  }
-  for (std::size_t k = 0; k < plan.elements.size(); ++k)
-    has_changed = write_element(plan, k, stiffness_factor, damping_factor, w) || has_changed;
-  for (const int i : plan.loaded_bodies)
-    if (plan.has_own_tangent[i]) has_changed = write_own_tangent(plan, i, w) || has_changed;
-  return has_changed;
+  if (!is_asked_for) return write_tangent<Change>(plan, stiffness_factor, damping_factor, w);
+  write_tangent<AnyChange>(plan, stiffness_factor, damping_factor, w);
+  return true;
 }
 
 Singular what_is_singular(const Plan& plan, const Workspace& w) noexcept {

@@ -2,7 +2,7 @@
 // Called in the loop.
 #pragma once
 
-#include "core/index3/step/workspace.h"
+#include "core/index3/step/applied_forces.h"
 
 namespace rigstep::index3 {
 
@@ -26,8 +26,10 @@ void copy_last_instant(const Plan& plan, const Workspace& from, Workspace& to) n
 // those that the trapezoidal rule gives, (15).
 void gather_poses(const Plan& plan, Workspace& w) noexcept;
 
+// w.placement and w.joint of all that forces act on or look at, with the projected velocities.
+void gather_reached_by_forces(const Plan& plan, Workspace& w) noexcept;
 // w.joint of these joints, from w.placement.
-void place_pose_dependent_joints(const Plan& plan, Workspace& w) noexcept;
+void place_joints_of_forces(const Plan& plan, Workspace& w) noexcept;
 
 // For elements that act over a step, the same of their bodies and joints at the last instant, with its velocities; and
 // of the iterate, with the projected velocities.
@@ -38,9 +40,6 @@ void gather_over_step(const Plan& plan, Workspace& w) noexcept;
 // of all.
 void gather_reached(const Plan& plan, Workspace& w) noexcept;
 
-// The projected velocities of the pose-dependent bodies into w.placement.
-void gather_velocities(const Plan& plan, Workspace& w) noexcept;
-
 // What the drivers prescribe for the end of the step, at time t [s], and from where angles are unwrapped; the others in
 // two steps: from what w.drive holds to the end of the plan's step.
 void evaluate_drivers(const Plan& plan, const State& last, const Inputs& inputs, double t, Workspace& w) noexcept;
@@ -48,8 +47,8 @@ void start_drivers(const State& last, Workspace& w) noexcept;
 void set_drive(const Plan& plan, int driver, const Prescribed& motion, Workspace& w) noexcept;
 void advance_drivers(const Plan& plan, const Inputs& inputs, double t, Workspace& w) noexcept;
 
-// All loads at time t [s]; after evaluate_elements.
-void load_bodies(const Plan& plan, const Inputs& inputs, double t, Workspace& w) noexcept;
+// All loads at time t [s], as apply_forces sums them; after the force elements have been evaluated.
+void load_bodies(const Plan& plan, const Inputs& inputs, double t, ActingAt acting, Workspace& w) noexcept;
 
 // In the lanes alone: what enters the equations of a body until its loads or its weight are entered again.
 void enter_load(const Plan& plan, int body, const Vec6& load, Workspace& w) noexcept;
@@ -66,9 +65,10 @@ void state_difference(const Plan& plan, int body, const Workspace& w, const Work
 void correct_accelerations(const Plan& plan, Workspace& w) noexcept;
 
 // stiffness_factor K + damping_factor C of the force elements: own-body blocks, elastic rows of joints, and the rows of
-// all others between two bodies. Says whether any has changed since it was written last, by more than a step can do
-// without.
-bool tangent_of_forces(const Plan& plan, double stiffness_factor, double damping_factor, Workspace& w) noexcept;
+// all others between two bodies. Says whether there is to be a new tangent: where it is asked for, or where any of this
+// has changed since it was written last, by more than a step can do without.
+bool tangent_of_forces(const Plan& plan, double stiffness_factor, double damping_factor, bool is_asked_for,
+                       Workspace& w) noexcept;
 
 // Into one row of a constraint that has rows, wherever an array of rows has it.
 void write_row(const Plan& plan, int constraint, int row, double value, double* rows) noexcept;

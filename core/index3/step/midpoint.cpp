@@ -4,6 +4,7 @@
 
 #include "core/index3/step/applied_forces.h"
 #include "core/index3/step/couplings.h"
+#include "core/index3/step/forces_in_lanes.h"
 #include "core/index3/step/lane_access.h"
 #include "core/index3/step/newton.h"
 
@@ -13,7 +14,9 @@ namespace {
 
 using Rows = AssemblySweep::Rows;
 
-void apply_loads(const MidpointProblem& step) noexcept { load_bodies(step.plan, step.inputs, step.middle, step.w); }
+void apply_loads(const MidpointProblem& step) noexcept {
+  load_bodies(step.plan, step.inputs, step.middle, ActingAt::step, step.w);
+}
 
 // renew_tangent: asked for, and in the end, where force elements may ask, too, whether it is so
 void evaluate_middle(const MidpointProblem& step, bool& renew_tangent) noexcept {
@@ -22,9 +25,10 @@ void evaluate_middle(const MidpointProblem& step, bool& renew_tangent) noexcept 
   if (!plan.depends_on_pose()) return;
   const StepSize& size = step.w.arrays.step;
   gather_poses(plan, step.w);
-  evaluate_elements(plan, step.inputs, step.middle, step.last_coordinate, step.w);
+  evaluate_in_lanes(plan, EvaluatedAt::iterate, step.w);
+  evaluate_one_by_one(plan, step.inputs, step.middle, step.last_coordinate, step.w);
   if (renew_tangent || plan.tangents.with_forces)  // size.dt: half the step
-    renew_tangent = tangent_of_forces(plan, size.quarter_dt2, size.dt, step.w) || renew_tangent;
+    renew_tangent = tangent_of_forces(plan, size.quarter_dt2, size.dt, renew_tangent, step.w);
   constrain_couplings(plan, step.w, renew_tangent, Gaps::kept);
   apply_loads(step);
 }
@@ -56,6 +60,8 @@ bool midpoint_step(const MidpointProblem& step, StepMeasures& measures) noexcept
   const Kernels& kernels = *plan.kernels;
   const StepArrays& a = step.w.arrays;
   std::fill_n(a.lambda, a.rows, 0.0);
+  take_inputs(plan, step.inputs, step.w);
+  hold_forces_in_lanes(plan, step.inputs, step.middle, step.last_coordinate, step.w);
   kernels.pass_midpoint(a, MidpointPass::predict);
   if (!plan.depends_on_pose()) apply_loads(step);
   bool eliminated = find_middle(step, measures);

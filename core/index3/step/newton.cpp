@@ -11,7 +11,9 @@ namespace rigstep::index3 {
 
 namespace {
 
-void apply_loads(const StepProblem& step) { load_bodies(step.plan, step.inputs, step.end_time(), step.w); }
+void apply_loads(const StepProblem& step) {
+  load_bodies(step.plan, step.inputs, step.end_time(), ActingAt::step, step.w);
+}
 
 // In trees lambda is carried over from step to step. In loops it begins again with each step: at a singular pose some
 // combinations of multipliers move nothing, and rounding errors carried over in them would add up. The first iteration
@@ -35,12 +37,9 @@ bool evaluate_iterate(const StepProblem& step, PartSweeps& sweeps, int k, bool& 
     evaluate_in_lanes(plan, EvaluatedAt::iterate, w);
     evaluate_one_by_one(plan, step.inputs, step.end_time(), step.last.coordinate, w);
     follow_iterate(plan, w);
-    w.renews_tangent = is_asked_for;
-    if (is_asked_for || plan.tangents.with_forces) {
-      const bool has_changed = tangent_of_forces(plan, step.quarter_dt2(), 0.5 * plan.dt(), w);  // below (20)
-      w.renews_tangent = is_asked_for || has_changed;
-    }
-    constrain_couplings(plan, w, w.renews_tangent);  // (1) (3) (14)
+    w.renews_tangent = (is_asked_for || plan.tangents.with_forces) &&
+                       tangent_of_forces(plan, step.quarter_dt2(), 0.5 * plan.dt(), is_asked_for, w);  // below (20)
+    constrain_couplings(plan, w, w.renews_tangent);                                                    // (1) (3) (14)
     apply_loads(step);
   };
   if (!sweeps.one_by_one(evaluate)) return false;

@@ -13,15 +13,16 @@ StiffFilter::StiffFilter(const Plan& plan)
     : w_q_(plan.mechanism.bodies().size(), Vec6::Zero()),
       w_v_(w_q_),
       placement_(plan.mechanism.bodies().size()),
-      Q_(w_q_) {}
+      Q_(w_q_),
+      Q_changed_(w_q_) {}
 
-std::size_t StiffFilter::bytes() const noexcept { return w_q_.size() * (3 * sizeof(Vec6) + sizeof(Placement)); }
+std::size_t StiffFilter::bytes() const noexcept { return w_q_.size() * (4 * sizeof(Vec6) + sizeof(Placement)); }
 
 // Of the state at the end of the half steps, changed by these multiples of w.
 void StiffFilter::evaluate_forces(const StepProblem& step, double displaced_by_w_q, double displaced_by_w_v,
                                   double twisted_by_w_v) noexcept {
   Workspace& w = step.w;
-  for (const int i : step.plan.pose_dependent_bodies) {
+  for (const int i : step.plan.bodies_of_forces) {
     const Vec6 displacement = displaced_by_w_q * w_q_[i] + displaced_by_w_v * w_v_[i];
     const Vec6 twist = twisted_by_w_v * w_v_[i];
     Placement& at = w.placement[i] = placement_[i];
@@ -30,7 +31,7 @@ void StiffFilter::evaluate_forces(const StepProblem& step, double displaced_by_w
     at.v += twist.head<3>();
     at.w += twist.tail<3>();
   }
-  place_pose_dependent_joints(step.plan, w);
+  place_joints_of_forces(step.plan, w);
   evaluate_elements(step.plan, step.inputs, step.end_time(), step.last.coordinate, w);
   apply_forces(step.plan, step.inputs, step.end_time(), ActingAt::instant, w);
 }
@@ -39,12 +40,11 @@ void StiffFilter::evaluate_forces(const StepProblem& step, double displaced_by_w
 void StiffFilter::enter_right_hand_side(const StepProblem& step) noexcept {
   const Plan& plan = step.plan;
   const double half_dt = 0.5 * plan.dt();
-  evaluate_forces(step, 0.0, 0.0, 0.0);
-  for (const int i : plan.loaded_bodies) Q_[i] = 2.0 * step.w.Q[i];
   evaluate_forces(step, 1.0, 0.0, 1.0);
-  for (const int i : plan.loaded_bodies) Q_[i] -= step.w.Q[i];
+  for (const int i : plan.loaded_bodies) Q_changed_[i] = step.w.Q[i];
   evaluate_forces(step, 0.0, half_dt, 0.0);
-  for (const int i : plan.loaded_bodies) enter_load(plan, i, half_dt * (Q_[i] - step.w.Q[i]), step.w);
+  for (const int i : plan.loaded_bodies)
+    enter_load(plan, i, half_dt * (2.0 * Q_[i] - Q_changed_[i] - step.w.Q[i]), step.w);
 }
 
 bool StiffFilter::find_stiff_part(const StepProblem& step, const Workspace& whole_step) noexcept {
@@ -59,12 +59,13 @@ bool StiffFilter::find_stiff_part(const StepProblem& step, const Workspace& whol
     enter_load(plan, i, Vec6::Zero(), step.w);
   }
   kernels.disassemble(a, {false, Multiplier::sigma, DisassemblySweep::Finish::twists});
-  gather_poses(plan, step.w);
-  gather_velocities(plan, step.w);
-  for (const int i : plan.pose_dependent_bodies) placement_[i] = step.w.placement[i];
+  gather_reached_by_forces(plan, step.w);
+  for (const int i : plan.bodies_of_forces) placement_[i] = step.w.placement[i];
   constrain_couplings(plan, step.w, false);
   evaluate_elements(plan, step.inputs, step.end_time(), step.last.coordinate, step.w);
-  tangent_of_forces(plan, half_dt * half_dt, half_dt, step.w);
+  tangent_of_forces(plan, half_dt * half_dt, half_dt, true, step.w);
+  apply_forces(plan, step.inputs, step.end_time(), ActingAt::instant, step.w);
+  for (const int i : plan.loaded_bodies) Q_[i] = step.w.Q[i];
   const bool eliminated = kernels.assemble(a, force_factor());
   std::fill_n(a.quadratic, a.rows, 0.0);
   for (int sweep = 0; sweep < 2; ++sweep) {

@@ -40,7 +40,7 @@ class StiffFilter {
 
   std::vector<Vec6> w_q_, w_v_;       // (bodies) displacement and turn, velocities; world frame
   std::vector<Placement> placement_;  // (bodies) at the end of the half steps
-  std::vector<Vec6> Q_;               // (bodies) loads there
+  std::vector<Vec6> Q_, Q_changed_;   // (bodies) loads there, and with one of the changes
 };
 
 }  // namespace rigstep::index3

@@ -99,7 +99,7 @@ struct Workspace {
   std::vector<double> reference;  // (followed coordinates) at the last instant: angles are unwrapped from there
   std::vector<Prescribed> drive;  // (drivers) prescribed motion at the end of the step
 
-  // written by gather_poses, gather_velocities, gather_last_instant, evaluate_state
+  // written by gather_poses, gather_reached_by_forces, gather_last_instant, evaluate_state
   std::vector<Placement> placement;  // (bodies) of the current iterate
 
   // written by gather_poses (joint alone), evaluate_constraints

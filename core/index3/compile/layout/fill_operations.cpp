@@ -89,6 +89,26 @@ unsigned char form_of(const Layout& layout, const Front& f) {
   return form;
 }
 
+// Makes one block of those that follow each other in the front and in both of its children.
+void join_neighbours(Layout& layout, Front& f) {
+  std::vector<Pending>& pending = layout.tables.pending;
+  std::vector<Pending> joined;
+  for (int k = f.first_pending; k < f.first_pending + f.pendings; ++k) {
+    const Pending& p = pending[k];
+    const auto follows = [&](int side) {
+      const int before = joined.back().in_child[side];
+      return before < 0 ? p.in_child[side] < 0 : p.in_child[side] == before + joined.back().rows;
+    };
+    if (!joined.empty() && follows(0) && follows(1))
+      joined.back().rows += p.rows;
+    else
+      joined.push_back(p);
+  }
+  pending.resize(f.first_pending);
+  pending.insert(pending.end(), joined.begin(), joined.end());
+  f.pendings = static_cast<int>(joined.size());
+}
+
 void fill_child(Layout& layout, const Batch& b, int side, Front& front, Child& child) {
   std::vector<Lane> at;
   ScatteredChild places;
@@ -156,6 +176,7 @@ void fill_front(Layout& layout, int index) {
   if (f.children == Operands::scattered) scratch += packed(f.child[0].rows) + packed(f.child[1].rows);
   layout.tables.scratch_doubles = std::max(layout.tables.scratch_doubles, static_cast<std::size_t>(scratch * f.width));
   f.form = form_of(layout, f);
+  if (f.form == kAnyFront) join_neighbours(layout, f);
   // what a chain link leaves replaces, number by number, what its left child had
   const bool in_place = f.form == kChainLink && f.children == Operands::in_order;
   f.matrix = in_place ? f.child[0].matrix : layout.arena(packed(f.rows) * f.width);
