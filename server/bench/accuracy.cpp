@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdint>
 #include <limits>
+#include <numeric>
 
 #include "core/offline/solver.h"
 #include "server/output/quantile.h"
@@ -38,6 +40,13 @@ ReferenceMotion integrate(VectorXd x, double duration, const Acceleration& f, co
     motion.bodies.push_back(place(x));
   }
   return motion;
+}
+
+std::vector<std::int64_t> ladder_steps_ns() {
+  std::vector<std::int64_t> steps;
+  for (std::int64_t decade = 100'000'000; decade >= 10'000; decade /= 10)
+    for (const int tenths : {100, 80, 60, 50, 40, 30, 25, 20, 15, 12}) steps.push_back(decade * tenths / 10);
+  return steps;
 }
 
 }  // namespace
@@ -131,27 +140,28 @@ ReferenceMotion read_reference_motion(const nlohmann::json& document) {
 std::vector<AccuracyPoint> climb_down(const MakeSolver& make, const ReferenceMotion& reference,
                                       const AccuracyLadder& ladder) {
   using Clock = std::chrono::steady_clock;
-  constexpr double kSteps[] = {5e-1, 2e-1, 1e-1, 5e-2, 2e-2, 1e-2, 5e-3, 2e-3,
-                               1e-3, 5e-4, 2e-4, 1e-4, 5e-5, 2e-5, 1e-5};
   std::vector<AccuracyPoint> points;
-  for (const double dt : kSteps) {
+  const double clock_us = clock_cost_us();
+  for (const std::int64_t dt_ns : ladder_steps_ns()) {
+    const double dt = 1e-9 * static_cast<double>(dt_ns);
     if (dt > 1.01 * ladder.largest_dt) continue;
     if (dt < 0.99 * ladder.smallest_dt) break;
     if (!points.empty() && points.back().us_per_step * 1e-6 * reference.duration() / dt > ladder.longest_run) break;
     const TimedSolver solver = make(dt);
-    const int steps = std::max(1, static_cast<int>(std::lround(reference.interval / dt)));
-    const std::size_t stride = static_cast<std::size_t>(std::max(1L, std::lround(dt / reference.interval)));
+    const std::int64_t interval_ns = std::llround(1e9 * reference.interval), both_ns = std::lcm(dt_ns, interval_ns);
+    const int steps = static_cast<int>(both_ns / dt_ns);
+    const std::size_t stride = static_cast<std::size_t>(both_ns / interval_ns);
     AccuracyPoint point{dt, 0.0, 0.0, 0.0};
-    std::vector<double> us;  // per step, of each interval
+    std::vector<double> us;  // per step, between two instants of both
     for (std::size_t instant = stride - 1; instant < reference.bodies.size(); instant += stride) {
       const std::vector<Vec3>& bodies = reference.bodies[instant];
       const auto begin = Clock::now();
       try {
-        for (int k = 0; k < steps; ++k) solver.step();
+        for (int k = 0; k < steps; ++k, ++point.steps) solver.step();
       } catch (const StepFailed&) {
         point.error = std::numeric_limits<double>::infinity();
       }
-      us.push_back(std::chrono::duration<double, std::micro>(Clock::now() - begin).count() / steps);
+      us.push_back((std::chrono::duration<double, std::micro>(Clock::now() - begin).count() - clock_us) / steps);
       for (std::size_t i = 0; i < bodies.size() && std::isfinite(point.error); ++i) {
         const double distance = (solver.position_0(static_cast<int>(i)) - bodies[i]).norm();
         point.error =
@@ -161,6 +171,7 @@ std::vector<AccuracyPoint> climb_down(const MakeSolver& make, const ReferenceMot
     }
     point.us_per_step = quantile(us, 0.5);  // the median, for other work on the machine shows in some of them
     point.ms_per_second = 1e-3 * point.us_per_step / dt;
+    if (solver.not_converged) point.not_converged = solver.not_converged();
     points.push_back(point);
     if (point.error < ladder.smallest_error) break;
   }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 #include <optional>
 
@@ -21,21 +22,73 @@ namespace {
 
 constexpr double kErrorLevels[] = {1e-2, 1e-3, 1e-4};  // [m]
 
-// The largest step that stays within the tolerance; null if none does.
-const AccuracyPoint* cheapest(const ErrorCost& row, double tolerance) {
-  for (const AccuracyPoint& p : row.points)
-    if (p.error <= tolerance) return &p;
-  return nullptr;
+// Whether a step stays within the tolerance, and not by luck: smaller ones, down to half of it, do so as well.
+bool stays_within(const ErrorCost& row, const AccuracyPoint& point, double tolerance) {
+  return std::all_of(row.points.begin(), row.points.end(), [&](const AccuracyPoint& p) {
+    const bool is_near = p.iterations == point.iterations && p.dt <= point.dt && p.dt >= 0.5 * point.dt;
+    return !is_near || p.error <= tolerance;
+  });
 }
 
-// Of a row whose constraints are springs: which of their time constants stand behind its cells.
-std::string time_constants(const ErrorCost& row) {
-  std::string chosen;
+// Null if nothing stays within the tolerance.
+const AccuracyPoint* cheapest(const ErrorCost& row, double tolerance) {
+  const AccuracyPoint* least = nullptr;
+  for (const AccuracyPoint& p : row.points)
+    if (stays_within(row, p, tolerance) && (least == nullptr || p.ms_per_second < least->ms_per_second)) least = &p;
+  return least;
+}
+
+// What stands behind the cells of a row, where it was searched: of each in turn `text`, where that is not empty.
+template <class Text>
+std::string behind_cells(const ErrorCost& row, const Text& text) {
+  std::string all;
   for (const double tolerance : kErrorLevels)
-    if (const AccuracyPoint* p = cheapest(row, tolerance); p != nullptr && p->time_constant > 0.0)
-      chosen += fmt::format("{}{:g}", chosen.empty() ? "" : ", ", p->time_constant);
+    if (const AccuracyPoint* p = cheapest(row, tolerance))
+      if (const std::string one = text(*p); !one.empty()) all += (all.empty() ? "" : ", ") + one;
+  return all;
+}
+
+// Of a row whose constraints are springs.
+std::string time_constants(const ErrorCost& row) {
+  const std::string chosen = behind_cells(
+      row, [](const AccuracyPoint& p) { return p.time_constant > 0.0 ? fmt::format("{:g}", p.time_constant) : ""; });
   if (chosen.empty()) return chosen;
   return "its loops are closed by springs; each step has the time constant that errs least: " + chosen + " steps";
+}
+
+// Of a row of the stepper.
+std::string iterations(const ErrorCost& row) {
+  const std::string chosen = behind_cells(row, [](const AccuracyPoint& p) {
+    if (p.iterations == 0) return std::string();
+    if (p.not_converged == 0) return std::to_string(p.iterations);
+    return fmt::format("{} ({} of {} steps say not_converged)", p.iterations, p.not_converged, p.steps);
+  });
+  return chosen.empty() ? chosen : "iterations a step, of 1, 2 and 3: " + chosen;
+}
+
+// The stepper with each number of iterations.
+std::vector<AccuracyPoint> points_of_stepper(const Mechanism& mechanism, int order, const ReferenceMotion& reference,
+                                             const AccuracyLadder& ladder) {
+  std::vector<AccuracyPoint> all;
+  for (const int iterations : {3, 2, 1}) {
+    const index3::Settings settings{.iterations = iterations, .order_of_accuracy = order};
+    for (AccuracyPoint p :
+         climb_down([&](double dt) { return timed_stepper(mechanism, dt, settings); }, reference, ladder)) {
+      p.iterations = iterations;
+      all.push_back(p);
+    }
+  }
+  return all;
+}
+
+// ... that no other one beats in both error and time, from the cheapest on.
+std::vector<AccuracyPoint> front(std::vector<AccuracyPoint> points) {
+  std::sort(points.begin(), points.end(),
+            [](const AccuracyPoint& a, const AccuracyPoint& b) { return a.ms_per_second < b.ms_per_second; });
+  std::vector<AccuracyPoint> unbeaten;
+  for (const AccuracyPoint& p : points)
+    if (unbeaten.empty() || p.error < unbeaten.back().error) unbeaten.push_back(p);
+  return unbeaten;
 }
 
 void peer_errors(const BenchRequest& request, const BenchMechanism& which, const ReferenceMotion& reference,
@@ -81,15 +134,15 @@ ErrorCosts measure_error_costs(const BenchRequest& request, const std::atomic<bo
     const ReferenceMotion reference = reference_motion(which, mechanism, request.duration, stop);
     if (stop) break;
     const std::size_t first_row = result.rows.size();
-    const auto add = [&](const char* solver, const MakeSolver& make) {
-      result.rows.push_back(
-          {which.name, solver, product_version(), "", "", which.bodies, climb_down(make, reference, ladder)});
+    const auto add = [&](const char* solver, std::vector<AccuracyPoint> points) {
+      result.rows.push_back({which.name, solver, product_version(), "", "", which.bodies, std::move(points)});
     };
-    add("rigstep", [&](double dt) { return timed_stepper(mechanism, dt, 1); });
-    add("rigstep order 4", [&](double dt) { return timed_stepper(mechanism, dt, 1, 4); });
+    add("rigstep", points_of_stepper(mechanism, 2, reference, ladder));
+    add("rigstep order 4", points_of_stepper(mechanism, 4, reference, ladder));
     try {
-      add("literal", [&](double dt) { return timed_literal(mechanism, dt, false); });
-      add("literal_tuned", [&](double dt) { return timed_literal(mechanism, dt, true); });
+      for (const bool tuned : {false, true})
+        add(tuned ? "literal_tuned" : "literal",
+            climb_down([&](double dt) { return timed_literal(mechanism, dt, tuned); }, reference, ladder));
     } catch (const MechanismError&) {
       // neither a serial chain nor a single loop: nothing to compare with
     }
@@ -116,14 +169,21 @@ nlohmann::json to_json(const ErrorCosts& result, double duration) {
       one["points"].push_back(
           {{"dt_s", p.dt}, {"error_m", p.error}, {"us_per_step", p.us_per_step}, {"ms_per_second", p.ms_per_second}});
       if (p.time_constant > 0.0) one["points"].back()["time_constant_steps"] = p.time_constant;
+      if (p.iterations > 0) {
+        one["points"].back()["iterations"] = p.iterations;
+        one["points"].back()["steps"] = p.steps;
+        one["points"].back()["not_converged"] = p.not_converged;
+      }
     }
     one["reached"] = nlohmann::json::array();
     for (const double tolerance : kErrorLevels)
-      if (const AccuracyPoint* p = cheapest(row, tolerance))
+      if (const AccuracyPoint* p = cheapest(row, tolerance)) {
         one["reached"].push_back({{"tolerance_m", tolerance},
                                   {"dt_s", p->dt},
                                   {"ms", duration * p->ms_per_second},
                                   {"ms_per_second", p->ms_per_second}});
+        if (p->iterations > 0) one["reached"].back()["iterations"] = p->iterations;
+      }
     out["rows"].push_back(one);
   }
   for (const auto& [solver, package] : result.missing)
@@ -135,8 +195,8 @@ nlohmann::json to_json(const ErrorCosts& result, double duration) {
 void print(const ErrorCosts& result, double duration) {
   print_machine(machine_json(0.0));
   print_text(
-      "largest position error of any body over {0:g} s: the step that stays below it, and what it takes to simulate "
-      "the {0:g} s then\n",
+      "largest position error of any body over {0:g} s: the cheapest step that stays below it, as smaller ones do, and "
+      "what it takes to simulate the {0:g} s then\n",
       duration);
   print_text("{:<16} {:>6} {:<16}", "mechanism", "bodies", "solver");
   for (const double tolerance : kErrorLevels) print_text(" {:>26}", fmt::format("{:g} m", tolerance));
@@ -153,7 +213,7 @@ void print(const ErrorCosts& result, double duration) {
       print_text(" {:>26}", p != nullptr ? fmt::format("{:g} ms: {:.2f} ms", 1e3 * p->dt, duration * p->ms_per_second)
                                          : std::string("not reached"));
     }
-    print_text("{}{}\n", notes.mark(row.differs), notes.mark(time_constants(row)));
+    print_text("{}{}{}\n", notes.mark(row.differs), notes.mark(time_constants(row)), notes.mark(iterations(row)));
   }
   notes.print();
   print_missing(result.missing, result.peers_problem);
@@ -161,7 +221,7 @@ void print(const ErrorCosts& result, double duration) {
 
 void write_error_costs(const ErrorCosts& result, double duration, const std::filesystem::path& folder) {
   write_text(folder / "error.json", to_json(result, duration).dump(2) + "\n");
-  std::string csv = "mechanism,bodies,solver,dt_s,error_m,us_per_step,ms_per_second\n";
+  std::string csv = "mechanism,bodies,solver,iterations,dt_s,error_m,us_per_step,ms_per_second\n";
   std::map<std::string, Chart> charts;
   for (const ErrorCost& row : result.rows) {
     Chart& chart = charts[row.mechanism];
@@ -169,11 +229,12 @@ void write_error_costs(const ErrorCosts& result, double duration, const std::fil
     chart.x_label = "largest position error [m]";
     chart.y_label = "wall time per simulated second [ms]";
     ChartLine line{row.solver, {}};
-    for (const AccuracyPoint& p : row.points) {
-      csv += fmt::format("{},{},{},{:g},{:.6g},{:.4f},{:.5f}\n", row.mechanism, row.bodies, row.solver, p.dt, p.error,
-                         p.us_per_step, p.ms_per_second);
+    for (const AccuracyPoint& p : row.points)
+      csv += fmt::format("{},{},{},{},{:g},{:.6g},{:.4f},{:.5f}\n", row.mechanism, row.bodies, row.solver,
+                         p.iterations > 0 ? std::to_string(p.iterations) : "", p.dt, p.error, p.us_per_step,
+                         p.ms_per_second);
+    for (const AccuracyPoint& p : front(row.points))
       if (p.error > 0.0 && p.error < 10.0) line.points.emplace_back(p.error, p.ms_per_second);
-    }
     chart.lines.push_back(line);
   }
   write_text(folder / "error.csv", csv);

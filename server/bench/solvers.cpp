@@ -15,13 +15,8 @@ int most_threads() {
   return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, index3::kMostThreads);
 }
 
-TimedSolver timed_stepper(const Mechanism& mechanism, double dt, int threads, int order, std::size_t* bytes,
-                          const char* instruction_set) {
-  index3::Settings settings;
+TimedSolver timed_stepper(const Mechanism& mechanism, double dt, index3::Settings settings, std::size_t* bytes) {
   settings.dt_ns = std::llround(1e9 * dt);
-  settings.threads = threads;
-  settings.order_of_accuracy = order;
-  settings.instruction_set = instruction_set;
   const auto stepper = std::make_shared<index3::Stepper>(mechanism, settings);
   if (bytes != nullptr) *bytes = stepper->bytes();
   struct Saved {
@@ -33,10 +28,13 @@ TimedSolver timed_stepper(const Mechanism& mechanism, double dt, int threads, in
   TimedSolver solver;
   solver.name = "rigstep";
   const auto residual = std::make_shared<double>(0.0);
+  const auto not_converged = std::make_shared<int>(0);
   solver.gap = [residual] { return *residual; };
-  solver.step = [stepper, residual] {
+  solver.not_converged = [not_converged] { return *not_converged; };
+  solver.step = [stepper, residual, not_converged] {
     const StepReport report = stepper->step(Inputs{});
     *residual = report.position_residual;
+    *not_converged += report.status == StepStatus::not_converged;
     if (failed(report.status))
       throw StepFailed(stepper->mechanism().name() + ": step " + std::to_string(stepper->state().step + 1) + " is " +
                        describe_fault(stepper->mechanism(), report.status, report.body, report.joint));

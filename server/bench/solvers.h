@@ -11,10 +11,10 @@ namespace rigstep::server {
 int most_threads();
 
 // The solver owns a stepper and throws StepFailed for steps that were not made; `bytes`, if given, receives what the
-// stepper holds beside the mechanism itself: both states and every intermediate [byte]. instruction_set: null: the
-// fastest of this processor.
-TimedSolver timed_stepper(const Mechanism& mechanism, double dt, int threads, int order = 2,
-                          std::size_t* bytes = nullptr, const char* instruction_set = nullptr);
+// stepper holds beside the mechanism itself: both states and every intermediate [byte]. dt instead of that of the
+// settings [s].
+TimedSolver timed_stepper(const Mechanism& mechanism, double dt, index3::Settings settings = {},
+                          std::size_t* bytes = nullptr);
 
 // Multiplied out as printed, or tuned (LiteralSettings). Throws MechanismError where the literal form does not apply.
 TimedSolver timed_literal(const Mechanism& mechanism, double dt, bool tuned, std::size_t* bytes = nullptr,

@@ -30,7 +30,7 @@ void time_own_solvers(const BenchRequest& request, const BenchMechanism& which, 
     row.solver = "rigstep";
     row.threads = threads;
     std::size_t bytes = 0;
-    const TimedSolver solver = timed_stepper(mechanism, which.dt, threads, 2, &bytes, set);
+    const TimedSolver solver = timed_stepper(mechanism, which.dt, {.threads = threads, .instruction_set = set}, &bytes);
     {
       const rt::StayOnCores pinned(rt::StayOnCores::Which::only, rt::last_allowed_core());  // its workers have theirs
       row.times = time_steps(solver, protocol);

@@ -23,6 +23,7 @@ struct TimedSolver {
   std::function<void()> restore;             // to what was saved
   std::function<Vec3(int body)> position_0;  // mass centre [m]
   std::function<double()> gap;               // by which its joints stand open now [m]; empty: not known
+  std::function<int()> not_converged;        // steps so far that said so; empty: none does
   std::string differs;                       // how its mechanism differs from the one asked for; empty: nowhere
 };
 

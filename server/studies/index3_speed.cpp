@@ -64,7 +64,7 @@ void measure_times(const StudyRequest& study, const Mechanism& m, const std::vec
       printed[t].push_back(times.median);
       if (t == 0 && (round == 0 || times.lowest < sample.printed_lowest_us))
         sample.printed_lowest_us = times.lowest, sample.printed_bytes = static_cast<double>(bytes);
-      stepper[t].push_back(time_steps(timed_stepper(m, kStepLength, threads[t]), protocol).median);
+      stepper[t].push_back(time_steps(timed_stepper(m, kStepLength, {.threads = threads[t]}), protocol).median);
     }
   for (std::size_t t = 0; t < count; ++t) {
     sample.printed_us.push_back(median_time(printed[t]));

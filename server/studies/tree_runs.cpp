@@ -66,7 +66,7 @@ TreeSample measure(std::size_t structure, int freedoms, int bodies, double budge
   }
   TimingProtocol protocol = quick_protocol();
   protocol.budget = budget_s;
-  sample.stepper_us = time_steps(timed_stepper(m, kStepperDt, 1), protocol).lowest;
+  sample.stepper_us = time_steps(timed_stepper(m, kStepperDt), protocol).lowest;
   return sample;
 }
 
@@ -131,7 +131,7 @@ Pipelayer run_pipelayer(const StudyRequest& study, const std::function<void()>& 
   for (std::size_t k = 0; k < kMethodCount; ++k)
     result.counted[k] = count_operations(kMethods[k].matrix, equations.system()).all();
   TimingProtocol protocol = quick_protocol();
-  result.stepper_us = time_steps(timed_stepper(m, 1e-3, 1), protocol).lowest;
+  result.stepper_us = time_steps(timed_stepper(m, 1e-3), protocol).lowest;
   return result;
 }
 

@@ -150,8 +150,15 @@ struct Simulation {
   }
 };
 
+// A state that is not finite or too large, after which MuJoCo has begun again from the start.
+void refuse_new_start(const mjData& data) {
+  for (const mjtWarning bad : {mjWARN_BADQPOS, mjWARN_BADQVEL, mjWARN_BADQACC})
+    if (data.warning[bad].number > 0) throw server::StepFailed("mujoco: the simulation is unstable");
+}
+
 server::TimedSolver make(const Mechanism& m, double dt, double time_constant, const char* name,
                          const char* integrator) {
+  mju_user_warning = [](const char*) {};  // by default to stdout, where the results go, and to a file of its own
   const ModelFiles files(m, dt, time_constant, integrator);
   char problem[500] = "";
   const auto simulation = std::make_shared<Simulation>();
@@ -167,7 +174,10 @@ server::TimedSolver make(const Mechanism& m, double dt, double time_constant, co
   mj_forward(simulation->model, simulation->data);
   server::TimedSolver solver;
   solver.name = name;
-  solver.step = [simulation] { mj_step(simulation->model, simulation->data); };
+  solver.step = [simulation] {
+    mj_step(simulation->model, simulation->data);
+    refuse_new_start(*simulation->data);
+  };
   solver.save = [simulation] { mj_copyData(simulation->saved, simulation->model, simulation->data); };
   solver.restore = [simulation] { mj_copyData(simulation->data, simulation->model, simulation->saved); };
   solver.differs = files.tree().left_out.empty() ? "" : "without " + files.tree().left_out;
