@@ -42,10 +42,13 @@ ReferenceMotion integrate(VectorXd x, double duration, const Acceleration& f, co
   return motion;
 }
 
+constexpr std::int64_t kComparedNs = 5'000'000;  // time between comparisons, where steps end so
+
 std::vector<std::int64_t> ladder_steps_ns() {
   std::vector<std::int64_t> steps;
   for (std::int64_t decade = 100'000'000; decade >= 10'000; decade /= 10)
     for (const int tenths : {100, 80, 60, 50, 40, 30, 25, 20, 15, 12}) steps.push_back(decade * tenths / 10);
+  steps.push_back(10'000);
   return steps;
 }
 
@@ -141,6 +144,7 @@ std::vector<AccuracyPoint> climb_down(const MakeSolver& make, const ReferenceMot
                                       const AccuracyLadder& ladder) {
   using Clock = std::chrono::steady_clock;
   std::vector<AccuracyPoint> points;
+  double enough_dt = 0.0;  // half of the first step with a small error; 0: none yet
   const double clock_us = clock_cost_us();
   for (const std::int64_t dt_ns : ladder_steps_ns()) {
     const double dt = 1e-9 * static_cast<double>(dt_ns);
@@ -149,8 +153,10 @@ std::vector<AccuracyPoint> climb_down(const MakeSolver& make, const ReferenceMot
     if (!points.empty() && points.back().us_per_step * 1e-6 * reference.duration() / dt > ladder.longest_run) break;
     const TimedSolver solver = make(dt);
     const std::int64_t interval_ns = std::llround(1e9 * reference.interval), both_ns = std::lcm(dt_ns, interval_ns);
-    const int steps = static_cast<int>(both_ns / dt_ns);
-    const std::size_t stride = static_cast<std::size_t>(both_ns / interval_ns);
+    const std::int64_t compared_ns = both_ns * std::max<std::int64_t>(1, (kComparedNs + both_ns / 2) / both_ns);
+    const int steps = static_cast<int>(compared_ns / dt_ns);
+    const std::size_t stride = static_cast<std::size_t>(compared_ns / interval_ns);
+    if (stride > reference.bodies.size()) continue;
     AccuracyPoint point{dt, 0.0, 0.0, 0.0};
     std::vector<double> us;  // per step, between two instants of both
     for (std::size_t instant = stride - 1; instant < reference.bodies.size(); instant += stride) {
@@ -173,7 +179,8 @@ std::vector<AccuracyPoint> climb_down(const MakeSolver& make, const ReferenceMot
     point.ms_per_second = 1e-3 * point.us_per_step / dt;
     if (solver.not_converged) point.not_converged = solver.not_converged();
     points.push_back(point);
-    if (point.error < ladder.smallest_error) break;
+    if (point.error < ladder.smallest_error && enough_dt == 0.0) enough_dt = 0.5 * dt;
+    if (dt < 1.001 * enough_dt) break;
   }
   return points;
 }

@@ -15,7 +15,7 @@ namespace rigstep::server {
 
 // Mass centres of all bodies at regular instants.
 struct ReferenceMotion {
-  double interval = 5e-3;                 // [s]
+  double interval = 1e-3;                 // [s]
   std::vector<std::vector<Vec3>> bodies;  // (instants from `interval` on) (bodies) [m]
   double duration() const { return interval * static_cast<double>(bodies.size()); }
 };
@@ -40,7 +40,7 @@ struct AccuracyPoint {
   double error = 0.0;          // largest distance of a mass centre from the reference [m]; infinite: it blew up
   double us_per_step = 0.0;    // wall time [us]
   double ms_per_second = 0.0;  // wall time per simulated second [ms]
-  double time_constant = 0.0;  // of constraints that are springs, the one that errs least [steps]; 0: there are none
+  double time_constant = 0.0;  // of constraints that are springs [steps]; 0: there are none
   int iterations = 0;          // a step; 0: the solver has none to choose
   int steps = 0;               // made
   int not_converged = 0;       // ... that said so
@@ -48,7 +48,7 @@ struct AccuracyPoint {
 
 struct AccuracyLadder {
   double largest_dt = 0.5;       // begin with the largest step that is no longer [s]
-  double smallest_error = 1e-4;  // go on to smaller steps until this is reached [m]
+  double smallest_error = 1e-4;  // go on to smaller steps until this is reached, and on to half of that step [m]
   double smallest_dt = 1e-5;     // or this [s]
   double longest_run = 20.0;     // or a run that would take longer [s]
 };
@@ -56,7 +56,8 @@ struct AccuracyLadder {
 // A solver at its start, for a step [s].
 using MakeSolver = std::function<TimedSolver(double dt)>;
 
-// From the largest step down, ten steps a decade. Compared wherever a step ends at an instant of the reference.
+// From the largest step down, ten steps a decade, until the error is small and has been so down to half the step.
+// Compared about every 5 ms, or after each longer step.
 std::vector<AccuracyPoint> climb_down(const MakeSolver& make, const ReferenceMotion& reference,
                                       const AccuracyLadder& ladder);
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <optional>
 
@@ -22,28 +23,12 @@ namespace {
 
 constexpr double kErrorLevels[] = {1e-2, 1e-3, 1e-4};  // [m]
 
-// Whether a step stays within the tolerance, and not by luck: smaller ones, down to half of it, do so as well.
-bool stays_within(const ErrorCost& row, const AccuracyPoint& point, double tolerance) {
-  return std::all_of(row.points.begin(), row.points.end(), [&](const AccuracyPoint& p) {
-    const bool is_near = p.iterations == point.iterations && p.dt <= point.dt && p.dt >= 0.5 * point.dt;
-    return !is_near || p.error <= tolerance;
-  });
-}
-
-// Null if nothing stays within the tolerance.
-const AccuracyPoint* cheapest(const ErrorCost& row, double tolerance) {
-  const AccuracyPoint* least = nullptr;
-  for (const AccuracyPoint& p : row.points)
-    if (stays_within(row, p, tolerance) && (least == nullptr || p.ms_per_second < least->ms_per_second)) least = &p;
-  return least;
-}
-
 // What stands behind the cells of a row, where it was searched: of each in turn `text`, where that is not empty.
 template <class Text>
 std::string behind_cells(const ErrorCost& row, const Text& text) {
   std::string all;
   for (const double tolerance : kErrorLevels)
-    if (const AccuracyPoint* p = cheapest(row, tolerance))
+    if (const AccuracyPoint* p = cheapest(row.points, tolerance))
       if (const std::string one = text(*p); !one.empty()) all += (all.empty() ? "" : ", ") + one;
   return all;
 }
@@ -53,7 +38,7 @@ std::string time_constants(const ErrorCost& row) {
   const std::string chosen = behind_cells(
       row, [](const AccuracyPoint& p) { return p.time_constant > 0.0 ? fmt::format("{:g}", p.time_constant) : ""; });
   if (chosen.empty()) return chosen;
-  return "its loops are closed by springs; each step has the time constant that errs least: " + chosen + " steps";
+  return "its loops are closed by springs, with the time constants that suit best: " + chosen + " steps";
 }
 
 // Of a row of the stepper.
@@ -63,7 +48,7 @@ std::string iterations(const ErrorCost& row) {
     if (p.not_converged == 0) return std::to_string(p.iterations);
     return fmt::format("{} ({} of {} steps say not_converged)", p.iterations, p.not_converged, p.steps);
   });
-  return chosen.empty() ? chosen : "iterations a step, of 1, 2 and 3: " + chosen;
+  return chosen.empty() ? chosen : "iterations a step: " + chosen;
 }
 
 // The stepper with each number of iterations.
@@ -119,6 +104,23 @@ void peer_errors(const BenchRequest& request, const BenchMechanism& which, const
 
 }  // namespace
 
+const AccuracyPoint* cheapest(const std::vector<AccuracyPoint>& points, double tolerance) {
+  const auto stays_within = [&](const AccuracyPoint& point) {
+    bool half_is_there = false;
+    for (const AccuracyPoint& p : points) {
+      const bool is_of_series = p.iterations == point.iterations && p.time_constant == point.time_constant;
+      if (!is_of_series || p.dt > point.dt) continue;
+      if (p.dt >= 0.499 * point.dt && !(p.error <= tolerance)) return false;
+      half_is_there = half_is_there || p.dt <= 0.501 * point.dt;
+    }
+    return half_is_there;
+  };
+  const AccuracyPoint* least = nullptr;
+  for (const AccuracyPoint& p : points)
+    if (stays_within(p) && (least == nullptr || p.ms_per_second < least->ms_per_second)) least = &p;
+  return least;
+}
+
 ErrorCosts measure_error_costs(const BenchRequest& request, const std::atomic<bool>& stop,
                                const std::function<void(double)>& progress) {
   AccuracyLadder ladder;
@@ -134,11 +136,18 @@ ErrorCosts measure_error_costs(const BenchRequest& request, const std::atomic<bo
     const ReferenceMotion reference = reference_motion(which, mechanism, request.duration, stop);
     if (stop) break;
     const std::size_t first_row = result.rows.size();
-    const auto add = [&](const char* solver, std::vector<AccuracyPoint> points) {
+    const auto add = [&](const std::string& solver, std::vector<AccuracyPoint> points) {
       result.rows.push_back({which.name, solver, product_version(), "", "", which.bodies, std::move(points)});
     };
-    add("rigstep", points_of_stepper(mechanism, 2, reference, ladder));
-    add("rigstep order 4", points_of_stepper(mechanism, 4, reference, ladder));
+    for (const int order : {2, 4}) {
+      const std::string name = order == 2 ? "rigstep" : "rigstep order 4";
+      const std::vector<AccuracyPoint> all = points_of_stepper(mechanism, order, reference, ladder);
+      std::vector<AccuracyPoint> as_by_default;
+      std::copy_if(all.begin(), all.end(), std::back_inserter(as_by_default),
+                   [](const AccuracyPoint& p) { return p.iterations == index3::Settings{}.iterations; });
+      add(name, as_by_default);
+      add(name + ", fewer iterations", all);
+    }
     try {
       for (const bool tuned : {false, true})
         add(tuned ? "literal_tuned" : "literal",
@@ -177,7 +186,7 @@ nlohmann::json to_json(const ErrorCosts& result, double duration) {
     }
     one["reached"] = nlohmann::json::array();
     for (const double tolerance : kErrorLevels)
-      if (const AccuracyPoint* p = cheapest(row, tolerance)) {
+      if (const AccuracyPoint* p = cheapest(row.points, tolerance)) {
         one["reached"].push_back({{"tolerance_m", tolerance},
                                   {"dt_s", p->dt},
                                   {"ms", duration * p->ms_per_second},
@@ -198,18 +207,18 @@ void print(const ErrorCosts& result, double duration) {
       "largest position error of any body over {0:g} s: the cheapest step that stays below it, as smaller ones do, and "
       "what it takes to simulate the {0:g} s then\n",
       duration);
-  print_text("{:<16} {:>6} {:<16}", "mechanism", "bodies", "solver");
+  print_text("{:<16} {:>6} {:<33}", "mechanism", "bodies", "solver");
   for (const double tolerance : kErrorLevels) print_text(" {:>26}", fmt::format("{:g} m", tolerance));
   print_text("\n");
   Notes notes;
   for (const ErrorCost& row : result.rows) {
-    print_text("{:<16} {:>6} {:<16}", row.mechanism, row.bodies, row.solver);
+    print_text("{:<16} {:>6} {:<33}", row.mechanism, row.bodies, row.solver);
     if (!row.problem.empty()) {
       print_text(" none{}\n", notes.mark(row.problem));
       continue;
     }
     for (const double tolerance : kErrorLevels) {
-      const AccuracyPoint* p = cheapest(row, tolerance);
+      const AccuracyPoint* p = cheapest(row.points, tolerance);
       print_text(" {:>26}", p != nullptr ? fmt::format("{:g} ms: {:.2f} ms", 1e3 * p->dt, duration * p->ms_per_second)
                                          : std::string("not reached"));
     }

@@ -22,6 +22,11 @@ struct ErrorCost {
   std::vector<AccuracyPoint> points;
 };
 
+// The cheapest of the points that stay within the tolerance [m], and not by luck: of their series, that of their
+// iterations and time constant, the smaller steps down to half of theirs do so, too, and one of half or less is there.
+// Null if none does.
+const AccuracyPoint* cheapest(const std::vector<AccuracyPoint>& points, double tolerance);
+
 struct ErrorCosts {
   std::vector<ErrorCost> rows;
   std::map<std::string, std::string> missing;

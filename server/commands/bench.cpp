@@ -295,9 +295,9 @@ Command add_bench(CLI::App& app) {
           "Examples:\n"
           "  rigstep bench error --quick\n"
           "  rigstep bench error --mechanism four_bar --duration 2 --output bench_results\n\n"
-          "A step counts if the smaller ones, down to half of it, stay within the error as well. Rigstep's rows\n"
-          "have the cheapest of 1, 2 and 3 iterations. Engines that close loops by springs get, for each step,\n"
-          "the stiffness that errs least. What has drivers, motors or tyres, which some engines lack, is moved\n"
+          "A step counts if the smaller ones, down to half of it, stay within the error as well. 'rigstep' has 3\n"
+          "iterations; its rows with fewer have the cheapest of 1, 2 and 3. Engines that close loops by springs\n"
+          "have the best of ten stiffnesses. What has drivers, motors or tyres, which some engines lack, is moved\n"
           "on springs instead.\n") +
       kOthersHelp + kExitCodeHelp);
   auto loop_options = std::make_shared<LoopBenchRequest>();

@@ -21,14 +21,9 @@ is_json out && assert_json out '{r["mechanism"] for r in d["rows"]} == {"spheric
 assert_json out '{r.get("differs") for r in d["rows"]} == {None, "drivers: springs instead", "motors, tyres: springs instead"}'
 assert_json out 'all(abs(p["ms"] - 0.5 * p["ms_per_second"]) < 1e-9 * p["ms"] for r in d["rows"] for p in r["reached"])'
 assert_json out 'all(len(r["points"]) > 2 and r["points"][-1]["error_m"] < 0.1 * next(p["error_m"] for p in r["points"] if p["dt_s"] == 0.1)
-  for r in d["rows"] if r["solver"] != "rigstep order 4")'
-assert_json out 'all({p["iterations"] for p in r["points"]} == {1, 2, 3} for r in d["rows"] if r["solver"].startswith("rigstep"))'
-# no step is in the table by luck, and none that is not would be cheaper
-assert_json out 'all(q["error_m"] <= p["tolerance_m"] for r in d["rows"] for p in r["reached"] for q in r["points"]
-  if q.get("iterations") == p.get("iterations") and p["dt_s"] / 2 <= q["dt_s"] <= p["dt_s"])'
-assert_json out 'all(q["ms_per_second"] >= p["ms_per_second"] for r in d["rows"] for p in r["reached"] for q in r["points"]
-  if all(s["error_m"] is not None and s["error_m"] <= p["tolerance_m"] for s in r["points"]
-    if s.get("iterations") == q.get("iterations") and q["dt_s"] / 2 <= s["dt_s"] <= q["dt_s"]))'
+  for r in d["rows"] if not r["solver"].startswith("rigstep order 4"))'
+assert_json out 'all({p["iterations"] for p in r["points"]} == ({1, 2, 3} if "fewer" in r["solver"] else {3})
+  for r in d["rows"] if r["solver"].startswith("rigstep"))'
 assert_json out 'sum(r["points"][-1]["error_m"] < 1e-3 for r in d["rows"] if r["solver"] == "rigstep order 4") == 4'
 # --against: ratios to the printed form of the same run; slower is verdict no, whatever the machine does meanwhile
 scaled() { python3 -c "import json,sys; d=json.load(open('figures/step.json'));

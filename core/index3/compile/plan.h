@@ -163,7 +163,8 @@ struct Plan {
   // with the pose, but for what is evaluated in lanes
   std::vector<int> pose_dependent_bodies;
   std::vector<int> pose_dependent_joints;
-  std::vector<int> bodies_of_forces, joints_of_forces;  // ... with that, too: for what evaluates all one by one
+  // all that force elements, inputs and loads look at: for the end of a step of order 4
+  std::vector<int> bodies_of_forces, joints_of_forces;
   // the pose-dependent bodies, those that are loaded in lanes, and those that inputs load alike in all poses
   std::vector<int> loaded_bodies;
   // what is evaluated only when a step is made, for its joint coordinates; none of the pose-dependent and measured ones

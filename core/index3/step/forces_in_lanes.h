@@ -9,8 +9,8 @@ namespace rigstep::index3 {
 // Their memory, with what never changes. Load time.
 void make_room_in_lanes(const Plan& plan, Workspace& w);
 
-// What a step that ends at time t [s] holds: numbers of the elements as of these inputs, efforts of inputs and those
-// given over time, and from where angles are unwrapped.
+// What a step holds whose forces are those of time t [s], its end or, of order 4, its middle: numbers of the elements
+// as of these inputs, efforts of inputs and those given over time, and from where angles are unwrapped.
 void hold_forces_in_lanes(const Plan& plan, const Inputs& inputs, double t, const std::vector<double>& last_coordinate,
                           Workspace& w) noexcept;
 

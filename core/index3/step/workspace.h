@@ -92,8 +92,8 @@ struct Workspace {
   Exchange exchange;                    // between the parts
   std::vector<PartStatus> part_status;  // (parts)
 
-  // The same quantities one by one: during a step only of the pose-dependent bodies and joints, after evaluate_state of
-  // everything.
+  // The same quantities one by one: during a step only of the pose-dependent bodies and joints, at the end of one of
+  // order 4 of those that forces look at, after evaluate_state of everything.
 
   // written by evaluate_drivers, evaluate_state
   std::vector<double> reference;  // (followed coordinates) at the last instant: angles are unwrapped from there
@@ -102,7 +102,7 @@ struct Workspace {
   // written by gather_poses, gather_reached_by_forces, gather_last_instant, evaluate_state
   std::vector<Placement> placement;  // (bodies) of the current iterate
 
-  // written by gather_poses (joint alone), evaluate_constraints
+  // written by gather_poses, gather_reached_by_forces (joint alone), evaluate_constraints
   std::vector<JointPlacement> joint;  // (joints)
   std::vector<Vec6> J_first;          // (rows) Jacobian with respect to the first body   (3)
   std::vector<Vec6> J_second;         // (rows)                      the second body

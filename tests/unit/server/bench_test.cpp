@@ -1,12 +1,15 @@
 // The references and the protocol of rigstep bench, and what rigstep tune makes of them.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <functional>
+#include <limits>
 
 #include "proto/load_rig.h"
 #include "server/bench/accuracy.h"
+#include "server/bench/error_costs.h"
 #include "server/bench/mechanisms.h"
 #include "server/bench/solvers.h"
 #include "server/machine/timing.h"
@@ -22,27 +25,27 @@ using rigstep::test::vec3;
 
 TEST_CASE("bench: the chain's reference is the recorded one") {
   const ReferenceMotion motion = chain_motion(8, 2.0);
-  REQUIRE(motion.bodies.size() == 400);
+  REQUIRE(motion.bodies.size() == 2000);
   double largest = 0.0;
   const nlohmann::json recorded = reference("chain_n8");
   for (std::size_t k = 1; k <= 20; ++k) {  // every 0.1 s
     const auto& sample = recorded["reference"][k];
     REQUIRE(sample["t"].get<double>() == doctest::Approx(0.1 * static_cast<double>(k)));
-    largest = std::max(largest, (motion.bodies[20 * k - 1][7] - vec3(sample["last_body"]["r"])).norm());
+    largest = std::max(largest, (motion.bodies[100 * k - 1][7] - vec3(sample["last_body"]["r"])).norm());
   }
   CHECK(largest < 1e-9);
 }
 
 TEST_CASE("bench: the four-bar's reference is the recorded one") {
   const ReferenceMotion motion = four_bar_motion(10.0);
-  REQUIRE(motion.bodies.size() == 2000);
+  REQUIRE(motion.bodies.size() == 10000);
   double largest = 0.0;
   const nlohmann::json recorded = reference("four_bar");
   for (std::size_t k = 1; k <= 20; ++k)  // every 0.5 s
     for (std::size_t i = 0; i < 3; ++i) {
       const char* const name[] = {"A", "B", "C"};
       largest = std::max(
-          largest, (motion.bodies[100 * k - 1][i] - vec3(recorded["reference"][k]["bodies"][name[i]]["r"])).norm());
+          largest, (motion.bodies[500 * k - 1][i] - vec3(recorded["reference"][k]["bodies"][name[i]]["r"])).norm());
     }
   CHECK(largest < 1e-9);
 }
@@ -58,10 +61,10 @@ TEST_CASE("bench: what stands on springs instead of drivers, motors and tyres mo
     CHECK(m.tyres().empty());
     CHECK(m.input_channels().empty());
     const ReferenceMotion motion = solved_motion(m, 0.5, false);
-    REQUIRE(motion.bodies.size() == 100);
+    REQUIRE(motion.bodies.size() == 500);
     const TimedSolver stepper = timed_stepper(m, 2e-3, {.order_of_accuracy = 4});
     double largest = 0.0, farthest = 0.0;
-    for (std::size_t instant = 19; instant < motion.bodies.size(); instant += 20) {
+    for (std::size_t instant = 99; instant < motion.bodies.size(); instant += 100) {
       for (int k = 0; k < 50; ++k) stepper.step();
       const std::vector<Vec3>& bodies = motion.bodies[instant];
       for (std::size_t i = 0; i < bodies.size(); ++i) {
@@ -135,10 +138,41 @@ TEST_CASE("bench: errors fall with the step, and the ladder ends where the toler
   ladder.largest_dt = 0.1;
   const std::vector<AccuracyPoint> points = climb_down(
       [](double dt) { return timed_stepper(make_chain(2, JointType::spherical), dt); }, chain_motion(2, 1.0), ladder);
-  REQUIRE(points.size() > 2);
+  REQUIRE(points.size() > 4);
   for (std::size_t k = 1; k < points.size(); ++k) CHECK(points[k].error < points[k - 1].error);
-  CHECK(points.back().error < 1e-3);
-  CHECK(points[points.size() - 2].error >= 1e-3);
+  const auto first = std::find_if(points.begin(), points.end(), [](const AccuracyPoint& p) { return p.error < 1e-3; });
+  REQUIRE(first != points.end());
+  CHECK(points.back().dt <= 0.5 * first->dt);
+  CHECK(points[points.size() - 2].dt > 0.5 * first->dt);
+  CHECK(cheapest(points, 1e-3) == &*first);
+}
+
+TEST_CASE("bench: steps that a run is shorter than are left out") {
+  for (const AccuracyPoint& p :
+       climb_down([](double dt) { return timed_stepper(make_chain(2, JointType::spherical), dt); },
+                  chain_motion(2, 0.25), {.smallest_error = 0.0, .smallest_dt = 1e-2})) {
+    CHECK(p.dt <= 0.25);
+    CHECK(p.steps == static_cast<int>(0.25 / p.dt + 1e-9));
+    CHECK(p.error > 0.0);
+  }
+}
+
+TEST_CASE("bench: no step counts by luck") {
+  const auto point = [](double dt, double error, double ms, int iterations = 0, double time_constant = 0.0) {
+    return AccuracyPoint{dt, error, 0.0, ms, time_constant, iterations};
+  };
+  const double inf = std::numeric_limits<double>::infinity();
+  // 0.1 is near by luck, 0.08 is not; 0.02 has no smaller one behind it
+  std::vector<AccuracyPoint> points{point(0.1, 1e-4, 1.0),  point(0.08, 2e-3, 1.2), point(0.06, 5e-4, 1.6),
+                                    point(0.04, 2e-4, 2.5), point(0.03, 8e-5, 3.0), point(0.02, 2e-5, 5.0)};
+  CHECK(cheapest(points, 1e-3) == &points[2]);
+  CHECK(cheapest(points, 3e-4) == &points[3]);
+  CHECK(cheapest(points, 1e-4) == nullptr);
+  CHECK(cheapest(points, 1e-5) == nullptr);
+  // each series by itself: neither another number of iterations nor another time constant speaks against a step
+  points = {point(0.1, 5e-4, 1.0, 2),  point(0.05, 1e-4, 2.0, 2),     point(0.1, inf, 0.5, 1),
+            point(0.05, 1e-1, 1.0, 1), point(0.1, 1e-4, 0.9, 2, 5.0), point(0.05, inf, 2.0, 2, 5.0)};
+  CHECK(cheapest(points, 1e-3) == &points[0]);
 }
 
 TEST_CASE("bench: a chart names its lines and marks every point") {
