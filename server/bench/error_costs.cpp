@@ -146,7 +146,7 @@ ErrorCosts measure_error_costs(const BenchRequest& request, const std::atomic<bo
       std::copy_if(all.begin(), all.end(), std::back_inserter(as_by_default),
                    [](const AccuracyPoint& p) { return p.iterations == index3::Settings{}.iterations; });
       add(name, as_by_default);
-      add(name + ", fewer iterations", all);
+      add(name + " fewer iterations", all);
     }
     try {
       for (const bool tuned : {false, true})
@@ -207,12 +207,12 @@ void print(const ErrorCosts& result, double duration) {
       "largest position error of any body over {0:g} s: the cheapest step that stays below it, as smaller ones do, and "
       "what it takes to simulate the {0:g} s then\n",
       duration);
-  print_text("{:<16} {:>6} {:<33}", "mechanism", "bodies", "solver");
+  print_text("{:<16} {:>6} {:<32}", "mechanism", "bodies", "solver");
   for (const double tolerance : kErrorLevels) print_text(" {:>26}", fmt::format("{:g} m", tolerance));
   print_text("\n");
   Notes notes;
   for (const ErrorCost& row : result.rows) {
-    print_text("{:<16} {:>6} {:<33}", row.mechanism, row.bodies, row.solver);
+    print_text("{:<16} {:>6} {:<32}", row.mechanism, row.bodies, row.solver);
     if (!row.problem.empty()) {
       print_text(" none{}\n", notes.mark(row.problem));
       continue;
@@ -230,7 +230,7 @@ void print(const ErrorCosts& result, double duration) {
 
 void write_error_costs(const ErrorCosts& result, double duration, const std::filesystem::path& folder) {
   write_text(folder / "error.json", to_json(result, duration).dump(2) + "\n");
-  std::string csv = "mechanism,bodies,solver,iterations,dt_s,error_m,us_per_step,ms_per_second\n";
+  std::string csv = "mechanism,bodies,solver,iterations,time_constant_steps,dt_s,error_m,us_per_step,ms_per_second\n";
   std::map<std::string, Chart> charts;
   for (const ErrorCost& row : result.rows) {
     Chart& chart = charts[row.mechanism];
@@ -239,9 +239,10 @@ void write_error_costs(const ErrorCosts& result, double duration, const std::fil
     chart.y_label = "wall time per simulated second [ms]";
     ChartLine line{row.solver, {}};
     for (const AccuracyPoint& p : row.points)
-      csv += fmt::format("{},{},{},{},{:g},{:.6g},{:.4f},{:.5f}\n", row.mechanism, row.bodies, row.solver,
-                         p.iterations > 0 ? std::to_string(p.iterations) : "", p.dt, p.error, p.us_per_step,
-                         p.ms_per_second);
+      csv += fmt::format("{},{},{},{},{},{:g},{:.6g},{:.4f},{:.5f}\n", row.mechanism, row.bodies, row.solver,
+                         p.iterations > 0 ? std::to_string(p.iterations) : "",
+                         p.time_constant > 0.0 ? fmt::format("{:g}", p.time_constant) : "", p.dt, p.error,
+                         p.us_per_step, p.ms_per_second);
     for (const AccuracyPoint& p : front(row.points))
       if (p.error > 0.0 && p.error < 10.0) line.points.emplace_back(p.error, p.ms_per_second);
     chart.lines.push_back(line);

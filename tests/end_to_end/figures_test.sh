@@ -16,12 +16,13 @@ assert_json out 'all(r["samples"] >= 20 and r["bytes_per_body"] > 100 and r["eff
 grep -q '^spherical_chain,8,rigstep,1,0\.01,' figures/step.csv || fail "step.csv has no line of the chain of 8"
 "$python" -c 'import sys, xml.dom.minidom as x; [x.parse(f) for f in sys.argv[1:]]' figures/*.svg || fail "a figure is not XML"
 expect 0 "$RIGSTEP" bench step --quick --without-peers --mechanism spherical_chain --bodies 3 && says out '^spherical_chain +3 rigstep'
-expect 0 "$RIGSTEP" bench error --quick --json --without-peers --config-dir "$SOURCE/config" --duration 0.5
+expect 0 "$RIGSTEP" bench error --quick --json --without-peers --config-dir "$SOURCE/config" --duration 0.5 --output errors
 is_json out && assert_json out '{r["mechanism"] for r in d["rows"]} == {"spherical_chain", "four_bar", "stewart", "full_car"}'
 assert_json out '{r.get("differs") for r in d["rows"]} == {None, "drivers: springs instead", "motors, tyres: springs instead"}'
 assert_json out 'all(abs(p["ms"] - 0.5 * p["ms_per_second"]) < 1e-9 * p["ms"] for r in d["rows"] for p in r["reached"])'
 assert_json out 'all(len(r["points"]) > 2 and r["points"][-1]["error_m"] < 0.1 * next(p["error_m"] for p in r["points"] if p["dt_s"] == 0.1)
   for r in d["rows"] if not r["solver"].startswith("rigstep order 4"))'
+[ "$(awk -F, '{print NF}' errors/error.csv | sort -u)" = 9 ] || fail "error.csv: lines of different length"
 assert_json out 'all({p["iterations"] for p in r["points"]} == ({1, 2, 3} if "fewer" in r["solver"] else {3})
   for r in d["rows"] if r["solver"].startswith("rigstep"))'
 assert_json out 'sum(r["points"][-1]["error_m"] < 1e-3 for r in d["rows"] if r["solver"] == "rigstep order 4") == 4'
