@@ -175,7 +175,7 @@ struct ChosenSide {
   LaneChoice kept[2];
 };
 
-// A constraint that stays open after a front, as a block of its rows.
+// Constraints that stay open after a front and follow each other in it and in its children, as a block of their rows.
 struct Pending {
   int row = 0;  // first row in the front
   int rows = 0;

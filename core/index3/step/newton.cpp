@@ -37,9 +37,10 @@ bool evaluate_iterate(const StepProblem& step, PartSweeps& sweeps, int k, bool& 
     evaluate_in_lanes(plan, EvaluatedAt::iterate, w);
     evaluate_one_by_one(plan, step.inputs, step.end_time(), step.last.coordinate, w);
     follow_iterate(plan, w);
+    // below (20); (1) (3) (14)
     w.renews_tangent = (is_asked_for || plan.tangents.with_forces) &&
-                       tangent_of_forces(plan, step.quarter_dt2(), 0.5 * plan.dt(), is_asked_for, w);  // below (20)
-    constrain_couplings(plan, w, w.renews_tangent);                                                    // (1) (3) (14)
+                       tangent_of_forces(plan, step.quarter_dt2(), 0.5 * plan.dt(), is_asked_for, w);
+    constrain_couplings(plan, w, w.renews_tangent);
     apply_loads(step);
   };
   if (!sweeps.one_by_one(evaluate)) return false;
