@@ -154,6 +154,19 @@ bool is_coupled(const Mechanism& m, int coordinate) {
   });
 }
 
+// Followed coordinates along which nothing acts: in lanes where there are several of one form.
+void find_measured_at_end(Plan& plan) {
+  const Mechanism& m = plan.mechanism;
+  std::vector<int> lengths, angles;
+  for (int k = 0; k < static_cast<int>(m.coordinates().size()); ++k) {
+    const int joint = joint_of_own_coordinate(m, k);
+    if (joint < 0 || plan.is_measured[joint] || is_coupled(m, k)) continue;
+    (is_length(m.coordinates()[k].freedom) ? lengths : angles).push_back(joint);
+  }
+  for (const std::vector<int>* const joints : {&lengths, &angles})
+    if (joints->size() > 1) plan.measured_at_end.insert(plan.measured_at_end.end(), joints->begin(), joints->end());
+}
+
 // ... and what else a step loads, or needs at its end
 void find_loaded_and_followed(Plan& plan) {
   const Mechanism& m = plan.mechanism;
@@ -170,6 +183,7 @@ void find_loaded_and_followed(Plan& plan) {
   for (std::size_t k = 0; k < m.coordinates().size(); ++k)
     if (!plan.is_measured[m.coordinates()[k].joint] && !is_coupled(m, static_cast<int>(k)))
       followed.insert(m.coordinates()[k].joint);
+  for (const int j : plan.measured_at_end) followed.erase(j);
   for (const int j : followed) {
     if (joints.insert(j).second) plan.followed_joints.push_back(j);
     for (const int body : {m.joints()[j].first, m.joints()[j].second})
@@ -205,6 +219,7 @@ void divide_evaluations(Plan& plan) {
   divide_elements(plan);
   divide_inputs(plan);
   find_pose_dependent(plan);
+  find_measured_at_end(plan);
   find_loaded_and_followed(plan);
   find_what_acts_over_step(plan);
 }

@@ -159,24 +159,32 @@ void write_scalar_constants(const Mechanism& m, const ScalarLane& lane, int widt
   write_joint(joint, joint.in_first.axes_b.col(0), width, to);
 }
 
-// The lanes, one kind of scalar after the other, each from a batch of its own on.
-std::vector<ScalarLane> order_scalars(const Plan& plan) {
-  std::vector<ScalarLane> all, ordered;
-  for (const int j : plan.measured_joints) all.push_back({j, followed_along(plan.mechanism, j), {-1, -1}});
-  for (const int k : plan.lanes_of<Spring>()) all.push_back({-1, -1, {kind_of<Spring>, k}});
-  for (const int k : plan.lanes_of<Stop>())
-    if (!plan.mechanism.all<Stop>()[k].is_along_freedom()) all.push_back({-1, -1, {kind_of<Stop>, k}});
+// One kind of scalar after the other, each from a batch of its own on.
+void add_in_batches(const Plan& plan, const std::vector<ScalarLane>& all, std::vector<ScalarLane>& ordered) {
   using Of = ScalarBatch::Of;
   for (const Of of : {Of::angle, Of::displacement, Of::distance, Of::projection}) {
     for (const ScalarLane& lane : all)
       if (scalar_of(plan.mechanism, lane).of == of) ordered.push_back(lane);
     while (ordered.size() % static_cast<std::size_t>(plan.lanes) != 0) ordered.emplace_back();
   }
-  return ordered;
+}
+
+void order_scalars(Plan& plan) {
+  const auto own = [&plan](int joint) { return ScalarLane{joint, followed_along(plan.mechanism, joint), {-1, -1}}; };
+  std::vector<ScalarLane> all, at_end;
+  for (const int j : plan.measured_joints) all.push_back(own(j));
+  for (const int j : plan.measured_at_end) at_end.push_back(own(j));
+  for (const int k : plan.lanes_of<Spring>()) all.push_back({-1, -1, {kind_of<Spring>, k}});
+  for (const int k : plan.lanes_of<Stop>())
+    if (!plan.mechanism.all<Stop>()[k].is_along_freedom()) all.push_back({-1, -1, {kind_of<Stop>, k}});
+  plan.scalar_lanes.clear();
+  add_in_batches(plan, all, plan.scalar_lanes);
+  plan.scalar_batches_of_iterates = static_cast<int>(plan.scalar_lanes.size()) / plan.lanes;
+  add_in_batches(plan, at_end, plan.scalar_lanes);
 }
 
 void place_scalars(Plan& plan) {
-  plan.scalar_lanes = order_scalars(plan);
+  order_scalars(plan);
   const int lanes = plan.lanes, all = static_cast<int>(plan.scalar_lanes.size());
   plan.scalar_batches.assign(static_cast<std::size_t>(all / lanes), {});
   plan.scalar_constants = AlignedDoubles(static_cast<std::size_t>(kScalarConstants * all), 0.0);

@@ -175,6 +175,8 @@ struct Plan {
   // revolute and prismatic joints along which force elements or inputs act: their coordinates are measured in lanes
   std::vector<int> measured_joints;
   std::vector<bool> is_measured;  // (joints)
+  // other revolute and prismatic joints whose coordinates are followed: measured in lanes at the end of a step
+  std::vector<int> measured_at_end;
   std::vector<int> inputs_one_by_one;
   std::vector<int> inputs_along_joints;   // measured ones
   std::vector<int> efforts_along_joints;  // elements of kind AppliedEffort, likewise
@@ -191,6 +193,7 @@ struct Plan {
   // in lanes (schedule.h); a workspace has its own compliance_in_lanes and carried, which its kernels read
   AlignedDoubles constraint_constants, compliance_in_lanes, multiplier_scale, carried;
   std::vector<ScalarBatch> scalar_batches;
+  int scalar_batches_of_iterates = 0;           // the first of these: the others are measured at the end of a step
   std::vector<ScalarLane> scalar_lanes;         // of these
   std::vector<int> lane_of_joint;               // (joints) among these; -1: not measured
   std::vector<LawBatch> laws;                   // of these batches
@@ -226,7 +229,7 @@ struct Plan {
   bool acts_over_step() const { return !bodies_over_step.empty(); }
   // else all loads are those of the step
   bool depends_on_pose() const {
-    return !pose_dependent_bodies.empty() || !scalar_batches.empty() || !coordinate_batches.empty() ||
+    return !pose_dependent_bodies.empty() || scalar_batches_of_iterates > 0 || !coordinate_batches.empty() ||
            std::any_of(element_lanes.begin(), element_lanes.end(),
                        [](const ElementLanes& of_kind) { return !of_kind.batches.empty(); });
   }

@@ -136,17 +136,22 @@ RIGSTEP_INLINE void solve_front_down(const StepArrays& a, const Front& f, Multip
     if constexpr (N > 0) {
       const double* solution = P + rows * N * W;
       each<N>([&](int k) RIGSTEP_INLINED { Lambda_p[k] = load<T>(solution + k * W); });
-      if constexpr (kIsChainLink) {  // both ends at a time: half as many results wait for each other
-        T right_end[N];
-        each<N>([&](int k) RIGSTEP_INLINED { right_end[k] = T(0.0); });
+      T others[N];  // two rows at a time: half as many results wait for each other
+      each<N>([&](int k) RIGSTEP_INLINED { others[k] = T(0.0); });
+      if constexpr (kIsChainLink) {
         each<N>([&](int i) RIGSTEP_INLINED {
           subtract_row<N>(Lambda_p, P + i * N * W, Lambda_r + i * W);
-          subtract_row<N>(right_end, P + (N + i) * N * W, Lambda_r + (N + i) * W);
+          subtract_row<N>(others, P + (N + i) * N * W, Lambda_r + (N + i) * W);
         });
-        each<N>([&](int k) RIGSTEP_INLINED { Lambda_p[k] = Lambda_p[k] + right_end[k]; });
       } else {
-        for (int i = 0; i < rows; ++i) subtract_row<N>(Lambda_p, P + i * N * W, Lambda_r + i * W);
+        int i = 0;
+        for (; i + 1 < rows; i += 2) {
+          subtract_row<N>(Lambda_p, P + i * N * W, Lambda_r + i * W);
+          subtract_row<N>(others, P + (i + 1) * N * W, Lambda_r + (i + 1) * W);
+        }
+        if (i < rows) subtract_row<N>(Lambda_p, P + i * N * W, Lambda_r + i * W);
       }
+      each<N>([&](int k) RIGSTEP_INLINED { Lambda_p[k] = Lambda_p[k] + others[k]; });
       keep_multipliers<N>(a, f, kind, Lambda_p);
     }
     if constexpr (kIsChainLink) {  // what goes to the right may lie where the left child will have Lambda_p

@@ -173,18 +173,16 @@ bool closes_loops(const Plan& plan) {
   return false;
 }
 
-// In closed loops with bodies that may stay primal drivers are eliminated after these, and so not with their joints
-// (primal_bodies.h). With them the elements that have rows of their own.
-void choose_coordinate_rows(Plan& plan) {
-  for (const bool with_drivers : {true, false}) {
-    plan.coordinate_rows = coordinate_rows_of(plan.mechanism, with_drivers);
-    plan.elastic_joints.clear();
-    for (int j = 0; j < plan.first_coupling(); ++j)
-      if (!plan.coordinate_rows[j].elements.empty()) plan.elastic_joints.push_back(j);
-    plan.elements = elements_of(plan);
-    const std::vector<int> rows = rows_on_bodies(plan);
-    if (!closes_loops(plan) || *std::max_element(rows.begin(), rows.end()) < kLeastRowsOfPrimalBody) return;
-  }
+// What drives a joint along its own coordinate is a row of that joint, or a constraint of its own.
+enum class DriverRows { of_joints, of_their_own };
+
+// With them the elements that have rows of their own.
+void choose_coordinate_rows(Plan& plan, DriverRows drivers) {
+  plan.coordinate_rows = coordinate_rows_of(plan.mechanism, drivers == DriverRows::of_joints);
+  plan.elastic_joints.clear();
+  for (int j = 0; j < plan.first_coupling(); ++j)
+    if (!plan.coordinate_rows[j].elements.empty()) plan.elastic_joints.push_back(j);
+  plan.elements = elements_of(plan);
 }
 
 // Couplings and drivers at the start pose: constants, start of the drives.
@@ -304,12 +302,12 @@ void choose_compliances(Plan& plan) {
   for (int c = 0; c < plan.mechanism.constraints(); ++c) choose_compliance(plan, c);
 }
 
-void describe_mechanism(Plan& plan) {
+void describe_mechanism(Plan& plan, DriverRows drivers) {
   const Mechanism& m = plan.mechanism;
   plan.first_row = number_rows(m);
   plan.bodies_of_constraint = acted_on(m);
   prepare_elements(plan);
-  choose_coordinate_rows(plan);
+  choose_coordinate_rows(plan, drivers);
   plan.has_own_tangent = bodies_with_own_tangent(plan);
   plan.has_loops = closes_loops(plan);
   plan.length = characteristic_length(m);
@@ -326,13 +324,12 @@ Mechanism at_middle(Mechanism mechanism) {
   return mechanism;
 }
 
-}  // namespace
-
-Plan make_plan(const Mechanism& mechanism, const Settings& settings) {
+// In its dual form, in one part.
+Plan dual_plan(const Mechanism& mechanism, const Settings& settings, DriverRows drivers) {
   Plan plan(at_middle(mechanism), settings);
   plan.kernels = &kernels_for_this_processor(settings.instruction_set);
   plan.lanes = plan.kernels->lanes;
-  describe_mechanism(plan);
+  describe_mechanism(plan, drivers);
   require_moderate_bodies(plan);
   require_order(plan);
   plan.tangents = tangents_of(mechanism, settings, plan.has_loops);
@@ -343,7 +340,36 @@ Plan make_plan(const Mechanism& mechanism, const Settings& settings) {
   divide_evaluations(plan);
   require_moderate_joints(plan.constraints, static_cast<int>(mechanism.bodies().size()));
   plan.lay_out(compile(plan.constraints, plan.has_own_tangent, plan.settings.order, plan.lanes));
-  choose_primal_bodies(plan);
+  return plan;
+}
+
+// In closed loops drivers are eliminated after primal bodies, and so not with their joints (primal_bodies.h).
+bool would_wait_for_primal_bodies(const Plan& plan) {
+  const std::vector<int> rows = rows_on_bodies(plan);
+  return plan.has_loops && *std::max_element(rows.begin(), rows.end()) >= kLeastRowsOfPrimalBody &&
+         std::any_of(plan.coordinate_rows.begin(), plan.coordinate_rows.end(),
+                     [](const CoordinateRow& row) { return row.driver >= 0; });
+}
+
+// With the choice of primal bodies.
+Plan plan_in_one_part(const Mechanism& mechanism, const Settings& settings) {
+  Plan plan = dual_plan(mechanism, settings, DriverRows::of_joints);
+  if (!would_wait_for_primal_bodies(plan)) {
+    choose_primal_bodies(plan);
+    return plan;
+  }
+  Plan other = dual_plan(mechanism, settings, DriverRows::of_their_own);
+  choose_primal_bodies(other);
+  if (other.primal_choice.reason == PrimalChoice::Reason::primal) return other;
+  plan.primal_choice = other.primal_choice;
+  plan.primal_choice.dual = plan.elimination.multiply_adds;
+  return plan;
+}
+
+}  // namespace
+
+Plan make_plan(const Mechanism& mechanism, const Settings& settings) {
+  Plan plan = plan_in_one_part(mechanism, settings);
   require_moderate_elimination(plan.elimination, plan.settings.primal_bodies == PrimalBodies::dual);
   if (plan.settings.threads > 1) plan.lay_out(plan.divided(plan.settings.threads));
   std::vector<ParameterValue> declared;

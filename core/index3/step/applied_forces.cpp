@@ -134,7 +134,7 @@ void follow_reached_coordinates(const Plan& plan, const std::vector<double>& las
   for (std::size_t k = 0; k < plan.mechanism.coordinates().size(); ++k) {
     const int joint = plan.mechanism.coordinates()[k].joint;
     const int coordinate = static_cast<int>(k);
-    w.coordinate[k] = plan.is_measured[joint]              ? measured_coordinate(plan, w, joint)
+    w.coordinate[k] = plan.lane_of_joint[joint] >= 0       ? measured_coordinate(plan, w, joint)
                       : plan.found_coordinate[k].base >= 0 ? coupled_coordinate(plan, w, coordinate, last_coordinate[k])
                                                            : follow_coordinate(coordinate, last_coordinate[k], at);
   }

@@ -51,8 +51,9 @@ void read_points(const FoundInLane& found, Evaluated& element) {
 
 void evaluate_scalars(const Plan& plan, bool at_end, Workspace& w) {
   plan.kernels->evaluate_scalars(
-      w.arrays, {plan.scalar_batches.data(), static_cast<int>(plan.scalar_batches.size()), plan.laws.data(),
-                 plan.scalar_constants.data(), plan.law_tables.data(), w.held_along_scalars.data(),
+      w.arrays, {plan.scalar_batches.data(),
+                 at_end ? static_cast<int>(plan.scalar_batches.size()) : plan.scalar_batches_of_iterates,
+                 plan.laws.data(), plan.scalar_constants.data(), plan.law_tables.data(), w.held_along_scalars.data(),
                  w.law_numbers.data(), w.scalars.data(), at_end});
 }
 
@@ -129,8 +130,9 @@ void make_room_in_lanes(const Plan& plan, Workspace& w) {
 void hold_forces_in_lanes(const Plan& plan, const Inputs& inputs, double t, const std::vector<double>& last_coordinate,
                           Workspace& w) noexcept {
   const Mechanism& m = plan.mechanism;
-  for (const int j : plan.measured_joints) {
-    const int k = plan.lane_of_joint[j], coordinate = plan.scalar_lanes[k].coordinate;
+  for (int k = 0; k < static_cast<int>(plan.scalar_lanes.size()); ++k) {
+    if (plan.scalar_lanes[k].joint < 0) continue;
+    const int coordinate = plan.scalar_lanes[k].coordinate;
     const bool is_followed = coordinate >= 0;
     write(std::array{is_followed ? m.coordinates()[coordinate].offset : 0.0,
                      is_followed ? last_coordinate[coordinate] : 0.0, 0.0},

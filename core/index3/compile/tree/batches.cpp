@@ -141,6 +141,7 @@ class Lanes {
     std::map<std::tuple<int, std::string, int, bool>, std::vector<int>> alike;  // by falling size, of one part
     for (int i = 0; i < static_cast<int>(nodes.size()); ++i) {
       alike[{-nodes[i].size, nodes[i].signature, nodes[i].part, nodes[i].is_top}].push_back(i);
+      ++alike_[nodes[i].signature];
       for (const int child : nodes[i].child)
         if (child >= 0) parent_[child] = i;
     }
@@ -169,10 +170,15 @@ class Lanes {
     return {nodes_[n].part, nodes_[n].is_top, nodes_[n].ghost_of >= 0};
   }
 
-  // Left children before right ones, those of left parents first among each: then the children of parents that lie
-  // side by side do so too, lefts and rights.
+  // Children of parents that are alike follow each other, most of them first, and left ones come before right ones,
+  // those of left parents first among each: then the children of parents that lie side by side do so too, lefts and
+  // rights.
   bool is_before(int a, int b) const {
     for (; parent_[a] >= 0 && parent_[b] >= 0 && a != b; a = parent_[a], b = parent_[b]) {
+      const Node &over_a = nodes_[parent_[a]], &over_b = nodes_[parent_[b]];
+      if (over_a.signature != over_b.signature)
+        return std::pair(-alike_.at(over_a.signature), over_a.signature) <
+               std::pair(-alike_.at(over_b.signature), over_b.signature);
       const bool left_a = nodes_[parent_[a]].child[0] == a, left_b = nodes_[parent_[b]].child[0] == b;
       if (left_a != left_b) return left_a;
     }
@@ -199,6 +205,7 @@ class Lanes {
 
   std::vector<Node>& nodes_;
   std::vector<int> parent_;
+  std::map<std::string, int> alike_;  // how many nodes have a signature
   std::vector<Batch> batches_;
 };
 
