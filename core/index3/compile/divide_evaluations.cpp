@@ -154,17 +154,13 @@ bool is_coupled(const Mechanism& m, int coordinate) {
   });
 }
 
-// Followed coordinates along which nothing acts: in lanes where there are several of one form.
+// Joints whose coordinates are followed though nothing acts along them.
 void find_measured_at_end(Plan& plan) {
   const Mechanism& m = plan.mechanism;
-  std::vector<int> lengths, angles;
   for (int k = 0; k < static_cast<int>(m.coordinates().size()); ++k) {
     const int joint = joint_of_own_coordinate(m, k);
-    if (joint < 0 || plan.is_measured[joint] || is_coupled(m, k)) continue;
-    (is_length(m.coordinates()[k].freedom) ? lengths : angles).push_back(joint);
+    if (joint >= 0 && !plan.is_measured[joint] && !is_coupled(m, k)) plan.measured_at_end.push_back(joint);
   }
-  for (const std::vector<int>* const joints : {&lengths, &angles})
-    if (joints->size() > 1) plan.measured_at_end.insert(plan.measured_at_end.end(), joints->begin(), joints->end());
 }
 
 // ... and what else a step loads, or needs at its end

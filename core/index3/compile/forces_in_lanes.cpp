@@ -37,8 +37,8 @@ ElementsAlongScalars elements_along_scalars(const Plan& plan) {
 // Per lane of a batch the element number `rank` along its scalar, -1 where there is none.
 std::vector<int> elements_of_rank(const Plan& plan, const std::vector<std::vector<int>>& along, int first_lane,
                                   std::size_t rank) {
-  std::vector<int> elements(static_cast<std::size_t>(plan.lanes), -1);
-  for (int lane = 0; lane < plan.lanes; ++lane) {
+  std::vector<int> elements(static_cast<std::size_t>(plan.lanes_of_forces), -1);
+  for (int lane = 0; lane < plan.lanes_of_forces; ++lane) {
     const std::vector<int>& here = along[first_lane + lane];
     if (rank < here.size()) elements[lane] = here[rank];
   }
@@ -107,7 +107,8 @@ void place_laws(Plan& plan) {
     batch.first_law = static_cast<int>(plan.laws.size());
     for_each_kind([&]<class Kind>() {
       if constexpr (HasLaw<Kind>)
-        place_laws_of_kind<Kind>(plan, std::get<kind_of<Kind>>(along), static_cast<int>(b) * plan.lanes, tables);
+        place_laws_of_kind<Kind>(plan, std::get<kind_of<Kind>>(along), static_cast<int>(b) * plan.lanes_of_forces,
+                                 tables);
     });
     batch.laws = static_cast<int>(plan.laws.size()) - batch.first_law;
   }
@@ -165,8 +166,24 @@ void add_in_batches(const Plan& plan, const std::vector<ScalarLane>& all, std::v
   for (const Of of : {Of::angle, Of::displacement, Of::distance, Of::projection}) {
     for (const ScalarLane& lane : all)
       if (scalar_of(plan.mechanism, lane).of == of) ordered.push_back(lane);
-    while (ordered.size() % static_cast<std::size_t>(plan.lanes) != 0) ordered.emplace_back();
+    while (ordered.size() % static_cast<std::size_t>(plan.lanes_of_forces) != 0) ordered.emplace_back();
   }
+}
+
+// As few as hold the most of one kind: lanes without an element cost as much as others.
+int lanes_for(const Plan& plan, const std::vector<ScalarLane>& all, const std::vector<ScalarLane>& at_end) {
+  constexpr int kFew = 4;
+  std::ptrdiff_t most = 0;
+  using Of = ScalarBatch::Of;
+  for (const std::vector<ScalarLane>* const lanes : {&all, &at_end})
+    for (const Of of : {Of::angle, Of::displacement, Of::distance, Of::projection})
+      most = std::max(most, std::count_if(lanes->begin(), lanes->end(), [&](const ScalarLane& lane) {
+                        return scalar_of(plan.mechanism, lane).of == of;
+                      }));
+  for_each_kind([&]<class Kind>() {
+    if constexpr (HasLanes<Kind>) most = std::max(most, static_cast<std::ptrdiff_t>(plan.lanes_of<Kind>().size()));
+  });
+  return most <= 1 ? 1 : most <= kFew ? std::min(plan.lanes, kFew) : plan.lanes;
 }
 
 void order_scalars(Plan& plan) {
@@ -177,15 +194,16 @@ void order_scalars(Plan& plan) {
   for (const int k : plan.lanes_of<Spring>()) all.push_back({-1, -1, {kind_of<Spring>, k}});
   for (const int k : plan.lanes_of<Stop>())
     if (!plan.mechanism.all<Stop>()[k].is_along_freedom()) all.push_back({-1, -1, {kind_of<Stop>, k}});
+  plan.lanes_of_forces = lanes_for(plan, all, at_end);
   plan.scalar_lanes.clear();
   add_in_batches(plan, all, plan.scalar_lanes);
-  plan.scalar_batches_of_iterates = static_cast<int>(plan.scalar_lanes.size()) / plan.lanes;
+  plan.scalar_batches_of_iterates = static_cast<int>(plan.scalar_lanes.size()) / plan.lanes_of_forces;
   add_in_batches(plan, at_end, plan.scalar_lanes);
 }
 
 void place_scalars(Plan& plan) {
   order_scalars(plan);
-  const int lanes = plan.lanes, all = static_cast<int>(plan.scalar_lanes.size());
+  const int lanes = plan.lanes_of_forces, all = static_cast<int>(plan.scalar_lanes.size());
   plan.scalar_batches.assign(static_cast<std::size_t>(all / lanes), {});
   plan.scalar_constants = AlignedDoubles(static_cast<std::size_t>(kScalarConstants * all), 0.0);
   plan.lane_of_joint.assign(plan.mechanism.joints().size(), -1);
@@ -205,7 +223,7 @@ void place_scalars(Plan& plan) {
 
 template <class Kind>
 void place_elements(Plan& plan) {
-  const std::size_t lanes = static_cast<std::size_t>(plan.lanes);
+  const std::size_t lanes = static_cast<std::size_t>(plan.lanes_of_forces);
   ElementLanes& placed = plan.element_lanes[kind_of<Kind>];
   placed.element = plan.lanes_of<Kind>();
   while (placed.element.size() % lanes != 0) placed.element.push_back(placed.element.front());

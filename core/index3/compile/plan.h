@@ -157,7 +157,8 @@ struct Plan {
   Elimination elimination;
   PrimalChoice primal_choice;  // which bodies stay primal there, and why
   const Kernels* kernels = nullptr;
-  int lanes = 1;  // of the widest batches of these
+  int lanes = 1;            // of the widest batches of these
+  int lanes_of_forces = 1;  // of batches of scalars and force elements
 
   // what every iteration evaluates one by one: bodies and joints with force elements, and inputs whose loads change
   // with the pose, but for what is evaluated in lanes

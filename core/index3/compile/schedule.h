@@ -279,6 +279,7 @@ inline constexpr int kEffortAlong = 11, kArmsOfPoints = 14;  // where these begi
 
 // All of them, one behind the other.
 struct ScalarTables {
+  int lanes;  // of each batch
   const ScalarBatch* batch;
   int batches;
   const LawBatch* law;
@@ -316,6 +317,7 @@ struct ElementBatch {
   Place first[kMostLanes], second[kMostLanes];  // bodies, the same where there is one
 };
 struct ElementTables {
+  int lanes;  // of each batch
   const ElementBatch* batch;
   int batches;
   const double* numbers;

@@ -3,6 +3,7 @@
 
 #include "core/index3/kernels/body.h"
 #include "core/index3/kernels/operands.h"
+#include "core/index3/kernels/runs.h"
 
 namespace rigstep::index3::RIGSTEP_ISA {
 
@@ -14,25 +15,48 @@ struct BodyAtIterate {
   V3<T> r, v, w;
 };
 
+// Numbers of records one after the other, in as many lanes.
+template <class T, int Count>
+struct FromRecords {
+  alignas(T) double number[Count * kWidth<T>];
+  RIGSTEP_INLINE FromRecords(const StepArrays& a, const Place* record, int field) {
+    if constexpr (kWidth<T> == 1) {
+      const double* from = a.body + record->base + field * record->stride;
+      each<Count>([&](int k) RIGSTEP_INLINED { number[k] = from[k * record->stride]; });
+    } else {
+      gather(gathered<T>(a.body, [&](int l) { return record[l]; }), field, Count, number);
+    }
+  }
+  RIGSTEP_INLINE V3<T> three(int k) const { return load3<T>(number + k * kWidth<T>); }
+  RIGSTEP_INLINE Quaternion<T> quaternion(int k) const { return load_quaternion<T>(number + k * kWidth<T>); }
+};
+
 template <class T>
 RIGSTEP_INLINE BodyAtIterate<T> body_at_iterate(const StepArrays& a, const Place* record, bool at_end) {
-  const auto field = [&](int k) RIGSTEP_INLINED {
-    return gathered<T>(a.body, [&](int l) { return Place{record[l].base + k * record[l].stride, record[l].stride}; });
-  };
-  const auto quaternion = [&](int k) RIGSTEP_INLINED {
-    const Gathered<T> at = field(k);
-    return Quaternion<T>{at(0), three(at, 1)};
-  };
+  static_assert(kTwistField == kRotationField + 9 && kP == kR + 3);
   BodyAtIterate<T> body;
-  body.A = nine(field(kRotationField)), body.r = three(field(a.next + kR), 0);
   if (at_end) {
-    const Gathered<T> twist = field(kTwistField);
-    body.v = three(twist, 0), body.w = three(twist, 3);
+    const FromRecords<T, 15> turned(a, record, kRotationField);
+    body.A = {turned.three(0), turned.three(3), turned.three(6)};
+    body.r = FromRecords<T, 3>(a, record, a.next + kR).three(0);
+    body.v = turned.three(9), body.w = turned.three(12);
     return body;
   }
-  body.v = fma(T(a.step.two_over_dt), three(field(kHistoryField + kBeyond), 0), three(field(a.last + kV), 0));
-  body.w = G_world(quaternion(kHistoryField + kMinus2PdHat), quaternion(a.next + kP));
+  body.A = load33<T>(FromRecords<T, 9>(a, record, kRotationField).number);
+  const FromRecords<T, 7> pose(a, record, a.next + kR);
+  body.r = pose.three(0);
+  body.v = fma(T(a.step.two_over_dt), FromRecords<T, 3>(a, record, kHistoryField + kBeyond).three(0),
+               FromRecords<T, 3>(a, record, a.last + kV).three(0));
+  body.w = G_world(FromRecords<T, 4>(a, record, kHistoryField + kMinus2PdHat).quaternion(0), pose.quaternion(3));
   return body;
+}
+
+// f<T>() with as many lanes as the batches of force elements have: the widest, four, or one.
+template <class F>
+RIGSTEP_INLINE void with_lanes_of_forces(int lanes, F&& f) {
+  if (lanes == 1) return f.template operator()<double>();
+  if (kWidest > 4 && lanes == kWidest) return f.template operator()<Lanes<kWidest>>();
+  f.template operator()<Lanes<4>>();
 }
 
 // f(batch, its numbers, where what it finds goes) of all batches of elements of a kind, whose kernel takes and finds so

@@ -61,8 +61,12 @@ RIGSTEP_LOOP void evaluate_drags(const StepArrays& a, const ElementTables& all) 
       });
 }
 
-void evaluate_bushings(const StepArrays& a, const ElementTables& all) { evaluate_bushings<Lanes<kWidest>>(a, all); }
-void evaluate_drags(const StepArrays& a, const ElementTables& all) { evaluate_drags<Lanes<kWidest>>(a, all); }
+void evaluate_bushings(const StepArrays& a, const ElementTables& all) {
+  with_lanes_of_forces(all.lanes, [&]<class T>() { evaluate_bushings<T>(a, all); });
+}
+void evaluate_drags(const StepArrays& a, const ElementTables& all) {
+  with_lanes_of_forces(all.lanes, [&]<class T>() { evaluate_drags<T>(a, all); });
+}
 
 }  // namespace
 

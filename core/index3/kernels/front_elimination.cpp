@@ -52,8 +52,6 @@ namespace rigstep::index3::RIGSTEP_ISA {
 
 namespace {
 
-RIGSTEP_INLINE int entry(int i, int k) { return i >= k ? packed(i) + k : packed(k) + i; }
-
 // L below the diagonal and 1/d of the pivots on it, kept
 template <int N, class T>
 RIGSTEP_INLINE void keep_pivots(const T* L, const T* inverse_d, double* factor) {
@@ -141,6 +139,41 @@ RIGSTEP_INLINE void negate(T* values, int count) {
   for (int k = 0; k < count; ++k) values[k] = -values[k];
 }
 
+// Entries of a row of a child's matrix one after the other: along the row, or, above the diagonal, down the column that
+// is the same.
+template <class T>
+struct Entries {
+  const double* p = nullptr;
+  int step = 0, growth = 0;
+
+  Entries() = default;
+  template <class Child>
+  RIGSTEP_INLINE Entries(const Child& child, int row, int column) {
+    const bool is_below = column <= row;
+    p = child.p + (is_below ? packed(row) + column : packed(column) + row) * child.stride;
+    step = is_below ? child.stride : (column + 1) * child.stride, growth = is_below ? 0 : child.stride;
+  }
+  RIGSTEP_INLINE T next() {
+    const T value = load<T>(p);
+    p += step, step += growth;
+    return value;
+  }
+};
+
+// Of a row of what is left: so many columns, which the children have that have both.
+template <int N, bool FromLeft, bool FromRight, class T>
+RIGSTEP_INLINE void eliminate_columns(Entries<T> left, Entries<T> right, const T* z_over_d, const double* z,
+                                      int columns, double* S) {
+  constexpr int W = kWidth<T>;
+  for (const double* const end = S + columns * W; S < end; S += W, z += N * W) {
+    T value(0.0);
+    if constexpr (FromLeft) value = left.next();
+    if constexpr (FromRight) value = FromLeft ? value + right.next() : right.next();
+    each<N>([&](int k) RIGSTEP_INLINED { value = fnma(z_over_d[k], load<T>(z + k * W), value); });
+    store(S, value);
+  }
+}
+
 // (36)-(38): Schur complement of one constraint, or of a primal body, whose pivots are negative: L d L' of the negated
 // block has the same L and -d. N = 0 only joins the two compounds.
 template <int N, class T>
@@ -152,22 +185,28 @@ RIGSTEP_INLINE bool eliminate(const StepArrays& a, const Front& f, ComplianceOf 
     double* const factor = a.arena + f.factor;
     double* const P = factor + packed(N) * W;  // after L and 1/d
     double* const S = a.arena + f.matrix;
-    // entry (i, k) of the front's children; rows of theirs are negative where they do not have them
-    const auto sum = [&](int left_i, int left_k, int right_i, int right_k) {
-      T value(0.0);
-      if (left_i >= 0 && left_k >= 0) value = left(entry(left_i, left_k));
-      if (right_i >= 0 && right_k >= 0) value = value + right(entry(right_i, right_k));
-      return value;
+    const bool has_left = f.child[0].present, has_right = f.child[1].present;
+    const int left_pivot = f.child[0].pivot, right_pivot = f.child[1].pivot;
+    // the first columns of the pivots in a row of the children; the row is negative in one that does not have it
+    const auto add_pivots = [&](int in_left, int in_right, int columns, T* to) RIGSTEP_INLINED {
+#pragma GCC unroll 6
+      for (int k = 0; k < columns; ++k) to[k] = T(0.0);
+      if (has_left && in_left >= 0) {
+        Entries<T> entries(left, in_left, left_pivot);
+#pragma GCC unroll 6
+        for (int k = 0; k < columns; ++k) to[k] = entries.next();
+      }
+      if (has_right && in_right >= 0) {
+        Entries<T> entries(right, in_right, right_pivot);
+#pragma GCC unroll 6
+        for (int k = 0; k < columns; ++k) to[k] = to[k] + entries.next();
+      }
     };
-    const int left_pivot = f.child[0].present ? f.child[0].pivot : -1 - N;
-    const int right_pivot = f.child[1].present ? f.child[1].pivot : -1 - N;
     T L[packed(N) + 1], inverse_d[N + 1];
     if constexpr (N > 0) {
       const double* compliance = a.compliance[static_cast<int>(which)] + f.row_position;
       each<N>([&](int i) RIGSTEP_INLINED {
-#pragma GCC unroll 6
-        for (int k = 0; k <= i; ++k)
-          L[packed(i) + k] = sum(left_pivot + i, left_pivot + k, right_pivot + i, right_pivot + k);
+        add_pivots(left_pivot + i, right_pivot + i, i + 1, L + packed(i));
         L[packed(i) + i] = L[packed(i) + i] + load<T>(compliance + i * row_stride<T>(f));
       });
       if (f.is_primal) negate(L, packed(N));
@@ -184,7 +223,7 @@ RIGSTEP_INLINE bool eliminate(const StepArrays& a, const Front& f, ComplianceOf 
         const int in_right = block.in_child[1] < 0 ? -1 : block.in_child[1] + i;
         T z[N + 1], z_over_d[N + 1];
         if constexpr (N > 0) {
-          each<N>([&](int k) RIGSTEP_INLINED { z[k] = sum(in_left, left_pivot + k, in_right, right_pivot + k); });
+          add_pivots(in_left, in_right, N, z);
           reduce_row<N>(L, inverse_d, z, z_over_d, P + row * N * W);
           each<N>([&](int k) RIGSTEP_INLINED { store(z_of_rows + (row * N + k) * W, z[k]); });
         }
@@ -192,15 +231,18 @@ RIGSTEP_INLINE bool eliminate(const StepArrays& a, const Front& f, ComplianceOf 
           const Pending& other = pending[q];
           const bool from_left = in_left >= 0 && other.in_child[0] >= 0;
           const bool from_right = in_right >= 0 && other.in_child[1] >= 0;
-          const int columns = q == b ? i + 1 : other.rows;
-          for (int j = 0; j < columns; ++j) {
-            T value(0.0);
-            if (from_left) value = left(entry(in_left, other.in_child[0] + j));
-            if (from_right) value = value + right(entry(in_right, other.in_child[1] + j));
-            const double* z_j = z_of_rows + (other.row + j) * N * W;
-            each<N>([&](int k) RIGSTEP_INLINED { value = fnma(z_over_d[k], load<T>(z_j + k * W), value); });
-            store(S + (packed(row) + other.row + j) * W, value);
-          }
+          const Entries<T> of_left = from_left ? Entries<T>(left, in_left, other.in_child[0]) : Entries<T>();
+          const Entries<T> of_right = from_right ? Entries<T>(right, in_right, other.in_child[1]) : Entries<T>();
+          const auto eliminate_from = [&]<bool FromLeft, bool FromRight>() RIGSTEP_INLINED {
+            eliminate_columns<N, FromLeft, FromRight>(of_left, of_right, z_over_d, z_of_rows + other.row * N * W,
+                                                      q == b ? i + 1 : other.rows, S + (packed(row) + other.row) * W);
+          };
+          if (from_left)
+            from_right ? eliminate_from.template operator()<true, true>()
+                       : eliminate_from.template operator()<true, false>();
+          else
+            from_right ? eliminate_from.template operator()<false, true>()
+                       : eliminate_from.template operator()<false, false>();
         }
       }
     }

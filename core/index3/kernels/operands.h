@@ -10,6 +10,7 @@ namespace rigstep::index3::RIGSTEP_ISA {
 // In its own lanes.
 template <class T>
 struct InOrder {
+  static constexpr int stride = kWidth<T>;
   double* p;
   RIGSTEP_INLINE T operator()(int k) const { return load<T>(p + k * kWidth<T>); }
   RIGSTEP_INLINE void put(int k, T value) const { store(p + k * kWidth<T>, value); }
@@ -92,7 +93,14 @@ RIGSTEP_INLINE Gathered<T> gathered(double* array, const Get& place_of_lane) {
 // compiled for operands in its own lanes only.
 template <class T>
 RIGSTEP_LOOP void gather(const Gathered<T>& from, int k, int count, double* to) {
-  for (int i = 0; i < count; ++i) store(to + i * kWidth<T>, from(k + i));
+  constexpr int W = kWidth<T>;
+  const double* p[W];
+  each<W>([&](int l) RIGSTEP_INLINED { p[l] = from.p[l] + k * from.stride[l]; });
+  for (int i = 0; i < count; ++i) {
+    typename T::Vector v;
+    each<W>([&](int l) RIGSTEP_INLINED { v[l] = *p[l], p[l] += from.stride[l]; });
+    store(to + i * W, T(v));
+  }
 }
 template <class T>
 RIGSTEP_LOOP void scatter(const double* from, const Gathered<T>& to, int k, int count) {

@@ -145,7 +145,9 @@ RIGSTEP_LOOP void evaluate_batches(const StepArrays& a, const ScalarTables& all)
   }
 }
 
-void evaluate_scalars(const StepArrays& a, const ScalarTables& all) { evaluate_batches<Lanes<kWidest>>(a, all); }
+void evaluate_scalars(const StepArrays& a, const ScalarTables& all) {
+  with_lanes_of_forces(all.lanes, [&]<class T>() { evaluate_batches<T>(a, all); });
+}
 
 }  // namespace
 

@@ -69,7 +69,9 @@ RIGSTEP_LOOP void evaluate_tyres(const StepArrays& a, const ElementTables& all) 
       });
 }
 
-void evaluate_tyres(const StepArrays& a, const ElementTables& all) { evaluate_tyres<Lanes<kWidest>>(a, all); }
+void evaluate_tyres(const StepArrays& a, const ElementTables& all) {
+  with_lanes_of_forces(all.lanes, [&]<class T>() { evaluate_tyres<T>(a, all); });
+}
 
 }  // namespace
 

@@ -12,12 +12,12 @@ namespace {
 
 // Where the numbers of lane k begin, where there are so many in each, and how far they lie apart.
 double* first_of_lane(const Plan& plan, AlignedDoubles& numbers, int each, int k) {
-  const int lane = k % plan.lanes;
+  const int lane = k % plan.lanes_of_forces;
   return numbers.data() + each * (k - lane) + lane;
 }
 FoundInLane found_in_lane(const Plan& plan, const AlignedDoubles& numbers, int each, int k) {
-  const int lane = k % plan.lanes;
-  return {numbers.data() + each * (k - lane) + lane, plan.lanes};
+  const int lane = k % plan.lanes_of_forces;
+  return {numbers.data() + each * (k - lane) + lane, plan.lanes_of_forces};
 }
 FoundInLane found_of_scalar(const Plan& plan, const Workspace& w, int k) {
   return found_in_lane(plan, w.scalars, kScalarNumbers, k);
@@ -29,7 +29,8 @@ void write(const std::array<double, N>& numbers, int stride, double* to) {
 }
 
 void hold_effort(const Plan& plan, int joint, double effort, Workspace& w) {
-  first_of_lane(plan, w.held_along_scalars, kHeldNumbers, plan.lane_of_joint[joint])[2 * plan.lanes] += effort;
+  first_of_lane(plan, w.held_along_scalars, kHeldNumbers, plan.lane_of_joint[joint])[2 * plan.lanes_of_forces] +=
+      effort;
 }
 
 Coordinate coordinate_in(const FoundInLane& found) {
@@ -51,7 +52,7 @@ void read_points(const FoundInLane& found, Evaluated& element) {
 
 void evaluate_scalars(const Plan& plan, bool at_end, Workspace& w) {
   plan.kernels->evaluate_scalars(
-      w.arrays, {plan.scalar_batches.data(),
+      w.arrays, {plan.lanes_of_forces, plan.scalar_batches.data(),
                  at_end ? static_cast<int>(plan.scalar_batches.size()) : plan.scalar_batches_of_iterates,
                  plan.laws.data(), plan.scalar_constants.data(), plan.law_tables.data(), w.held_along_scalars.data(),
                  w.law_numbers.data(), w.scalars.data(), at_end});
@@ -69,7 +70,7 @@ void evaluate_elements(const Plan& plan, bool at_end, Workspace& w) {
   const std::vector<ElementBatch>& batches = plan.element_lanes[kind_of<Kind>].batches;
   if (batches.empty()) return;
   AlignedDoubles& found = w.elements_found[kind_of<Kind>];
-  kernel_of<Kind> (*plan.kernels)(w.arrays, {batches.data(), static_cast<int>(batches.size()),
+  kernel_of<Kind> (*plan.kernels)(w.arrays, {plan.lanes_of_forces, batches.data(), static_cast<int>(batches.size()),
                                              w.element_numbers[kind_of<Kind>].data(), found.data(), at_end});
   const std::vector<int>& elements = plan.lanes_of<Kind>();
   for (std::size_t k = 0; k < elements.size(); ++k)
@@ -92,9 +93,9 @@ void write_element_numbers(const Plan& plan, const double* inputs, Workspace& w)
     const Kind& element = plan.mechanism.all<Kind>()[elements[k]];
     double* const to = first_of_lane(plan, w.element_numbers[kind_of<Kind>], Stepped<Kind>::kLaneNumbers, k);
     if constexpr (kIsRenewed<Kind>)
-      write(lane_numbers(element, inputs), plan.lanes, to);
+      write(lane_numbers(element, inputs), plan.lanes_of_forces, to);
     else
-      write(lane_numbers(element), plan.lanes, to);
+      write(lane_numbers(element), plan.lanes_of_forces, to);
   }
 }
 
@@ -105,7 +106,7 @@ AlignedDoubles idle_law_numbers(const Plan& plan) {
   for (int k = 0; k < static_cast<int>(plan.elements_in_laws.size()); ++k)
     visit_kind(plan.elements_in_laws[k].kind, [&]<class Kind>() {
       if constexpr (HasLaw<Kind>)
-        write(law_numbers(Kind{}, no_inputs.data()), plan.lanes, first_of_lane(plan, all, kLawNumbers, k));
+        write(law_numbers(Kind{}, no_inputs.data()), plan.lanes_of_forces, first_of_lane(plan, all, kLawNumbers, k));
     });
   return all;
 }
@@ -136,7 +137,7 @@ void hold_forces_in_lanes(const Plan& plan, const Inputs& inputs, double t, cons
     const bool is_followed = coordinate >= 0;
     write(std::array{is_followed ? m.coordinates()[coordinate].offset : 0.0,
                      is_followed ? last_coordinate[coordinate] : 0.0, 0.0},
-          plan.lanes, first_of_lane(plan, w.held_along_scalars, kHeldNumbers, k));
+          plan.lanes_of_forces, first_of_lane(plan, w.held_along_scalars, kHeldNumbers, k));
   }
   for (const int k : plan.inputs_along_joints) hold_effort(plan, m.inputs()[k].joint, inputs.value[k], w);
   for (const int k : plan.efforts_along_joints) {
@@ -149,7 +150,7 @@ void hold_forces_in_lanes(const Plan& plan, const Inputs& inputs, double t, cons
     if (element.index < 0) continue;
     visit_kind(element.kind, [&]<class Kind>() {
       if constexpr (HasLaw<Kind>)
-        write(law_numbers(m.all<Kind>()[element.index], inputs.value.data()), plan.lanes,
+        write(law_numbers(m.all<Kind>()[element.index], inputs.value.data()), plan.lanes_of_forces,
               first_of_lane(plan, w.law_numbers, kLawNumbers, k));
     });
   }
