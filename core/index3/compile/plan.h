@@ -84,6 +84,8 @@ struct Tangents {
   double near_projections = -1.0;  // what bodies move without a new one for the projections; below 0: nothing
   const char* why = "";
   double settled = 0.0;  // what another iteration without a new one may move bodies [largest arm, rad]
+  // Whether force elements may ask for one at an iterate that such moves have reached.
+  bool may_follow_forces(const IterateMoves& moves) const noexcept { return with_forces && moves.last > settled; }
   int least() const noexcept { return near < 0.0 ? count : 1; }  // where motion is smooth
   bool renews(int iteration, const IterateMoves& moves) const noexcept {
     return iteration < count && (moves.since_tangent > near || moves.converge_slowly(settled));

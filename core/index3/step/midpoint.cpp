@@ -19,7 +19,7 @@ void apply_loads(const MidpointProblem& step) noexcept {
 }
 
 // renew_tangent: asked for, and in the end, where force elements may ask, too, whether it is so
-void evaluate_middle(const MidpointProblem& step, bool& renew_tangent) noexcept {
+void evaluate_middle(const MidpointProblem& step, const IterateMoves& moves, bool& renew_tangent) noexcept {
   const Plan& plan = step.plan;
   plan.kernels->pass_midpoint(step.w.arrays, MidpointPass::show_middle);
   if (!plan.depends_on_pose()) return;
@@ -27,7 +27,7 @@ void evaluate_middle(const MidpointProblem& step, bool& renew_tangent) noexcept 
   gather_poses(plan, step.w);
   evaluate_in_lanes(plan, EvaluatedAt::iterate, step.w);
   evaluate_one_by_one(plan, step.inputs, step.middle, step.last_coordinate, step.w);
-  if (renew_tangent || plan.tangents.with_forces)  // size.dt: half the step
+  if (renew_tangent || plan.tangents.may_follow_forces(moves))  // size.dt: half the step
     renew_tangent = tangent_of_forces(plan, size.quarter_dt2, size.dt, renew_tangent, step.w);
   constrain_couplings(plan, step.w, renew_tangent, Gaps::kept);
   apply_loads(step);
@@ -42,7 +42,7 @@ bool find_middle(const MidpointProblem& step, StepMeasures& measures) noexcept {
   for (int k = 0; k < plan.settings.iterations; ++k) {
     plan.kernels->pass_midpoint(a, MidpointPass::show_end);
     measure_gaps(plan, Rows::half_gaps, step.w);
-    evaluate_middle(step, renew_tangent);
+    evaluate_middle(step, moves, renew_tangent);
     eliminated = plan.kernels->assemble(a, midpoint_sweep(renew_tangent, a.step.quarter_dt2)) && eliminated;
     increment = plan.kernels->disassemble(a, newton_update(k + 1 == plan.settings.iterations)).increment;
     moves.add(of_largest_arm(plan, increment), renew_tangent);

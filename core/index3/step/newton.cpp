@@ -25,7 +25,8 @@ RightHandSide right_hand_side_of(const Plan& plan, int iteration) {
 // Loads, couplings and the tangent of force elements at the iterate before iteration k: one by one, by the
 // first thread. After the last iteration only the couplings, which the projections need. renew_tangent: asked for,
 // and in the end, where force elements may ask, too, whether it is so.
-bool evaluate_iterate(const StepProblem& step, PartSweeps& sweeps, int k, bool& renew_tangent) {
+bool evaluate_iterate(const StepProblem& step, PartSweeps& sweeps, int k, const IterateMoves& moves,
+                      bool& renew_tangent) {
   const Plan& plan = step.plan;
   Workspace& w = step.w;
   if (!plan.depends_on_pose()) return true;
@@ -38,7 +39,7 @@ bool evaluate_iterate(const StepProblem& step, PartSweeps& sweeps, int k, bool& 
     evaluate_one_by_one(plan, step.inputs, step.end_time(), step.last.coordinate, w);
     follow_iterate(plan, w);
     // below (20); (1) (3) (14)
-    w.renews_tangent = (is_asked_for || plan.tangents.with_forces) &&
+    w.renews_tangent = (is_asked_for || plan.tangents.may_follow_forces(moves)) &&
                        tangent_of_forces(plan, step.quarter_dt2(), 0.5 * plan.dt(), is_asked_for, w);
     constrain_couplings(plan, w, w.renews_tangent);
     apply_loads(step);
@@ -91,8 +92,8 @@ bool newton(const StepProblem& step, PartSweeps& sweeps, bool& serves_projection
   const Plan& plan = step.plan;
   IterateMoves moves;
   bool renew_tangent = true;
-  sweeps.predict();                                                     // 3a, 3b  (15) (16)
-  if (!evaluate_iterate(step, sweeps, 0, renew_tangent)) return false;  // 3c      (1) (3) (8)
+  sweeps.predict();                                                            // 3a, 3b  (15) (16)
+  if (!evaluate_iterate(step, sweeps, 0, moves, renew_tangent)) return false;  // 3c      (1) (3) (8)
   for (int k = 0; k < plan.settings.iterations; ++k) {
     // 3c-3f   constraints (1) (3), kernels/constraint_rows.h;
     //         leaves: tangent (26), free motion (27), kernels/leaf_compliance.h and leaf_motion.h;
@@ -104,7 +105,7 @@ bool newton(const StepProblem& step, PartSweeps& sweeps, bool& serves_projection
     //         kernels/leaf_motion.h
     sweeps.disassemble(newton_update(k + 1 == plan.settings.iterations));
     if (!choose_tangent(plan, sweeps, k + 1, moves, renew_tangent)) return false;
-    if (!evaluate_iterate(step, sweeps, k + 1, renew_tangent)) return false;  // 3c
+    if (!evaluate_iterate(step, sweeps, k + 1, moves, renew_tangent)) return false;  // 3c
   }
   serves_projections = moves.since_tangent <= plan.tangents.near_projections;
   return true;
