@@ -63,7 +63,7 @@ RIGSTEP_INLINE S3<T> invert_inertia(const StepArrays& a, const Leaf& leaf, const
     }
     I = index3::RIGSTEP_ISA::with_stiffness(I, K, T(0.5 * how.geometric));
   }
-  if (leaf.dense < 0) store_symmetric(b.inertia_inverse, inverse(I));
+  if (leaf.dense < 0 || !how.with_force_derivatives) store_symmetric(b.inertia_inverse, inverse(I));
   return I;
 }
 
@@ -72,8 +72,7 @@ template <class T>
 void tangent_mass(const StepArrays& a, const Leaf& leaf, const BodyArrays<T>& b, const S3<T>& I, bool with_tangent,
                   T* A) {
   constexpr int W = kWidth<T>;
-  const bool has_tangent = with_tangent && leaf.dense >= 0;
-  for (int k = 0; k < 21; ++k) A[k] = has_tangent ? load<T>(a.tangent + leaf.dense + k * W) : T(0.0);
+  for (int k = 0; k < 21; ++k) A[k] = with_tangent ? load<T>(a.tangent + leaf.dense + k * W) : T(0.0);
   const T mass = load<T>(b.constants + W);
   for (int k = 0; k < 3; ++k) A[packed(k) + k] = A[packed(k) + k] + mass;
   A[packed(3) + 3] = A[packed(3) + 3] + I.xx, A[packed(4) + 4] = A[packed(4) + 4] + I.yy;
@@ -98,7 +97,7 @@ void invert_mass(const StepArrays& a, const Leaf& leaf, T* A) {
 
 template <class T, class F>
 RIGSTEP_INLINE void with_inverse_mass(const StepArrays& a, const Leaf& leaf, const BodyArrays<T>& b, F&& f) {
-  if (leaf.dense >= 0)
+  if (leaf.dense >= 0 && *a.has_forces != 0.0)
     f(SymmetricProduct<T>{a.mass_inverse + leaf.dense});
   else
     f(InverseMass<T>{load<T>(b.constants), load_symmetric<T>(b.inertia_inverse)});
@@ -196,11 +195,12 @@ void fill_attachment(const StepArrays& a, const Attachment& attachment) {
 template <int C, class T>
 RIGSTEP_INLINE void invert_leaf(const StepArrays& a, const Leaf& leaf, const BodyArrays<T>& b, const Tangent& how) {
   const S3<T> I = invert_inertia<C>(a, leaf, b, how);
-  if (leaf.dense < 0 && !leaf.is_primal) return;
+  const bool is_dense = leaf.dense >= 0 && how.with_force_derivatives;
+  if (!is_dense && !leaf.is_primal) return;
   T M[packed(6)];
-  tangent_mass(a, leaf, b, I, how.with_force_derivatives, M);
+  tangent_mass(a, leaf, b, I, is_dense, M);
   if (leaf.is_primal) fill_primal_body(a, leaf, M);
-  if (leaf.dense >= 0) invert_mass(a, leaf, M);
+  if (is_dense) invert_mass(a, leaf, M);
 }
 
 // (26) projected: the compliance J M^-1 J' of a body between all its joints
@@ -225,6 +225,7 @@ RIGSTEP_INLINE void fill_leaf(const StepArrays& a, const Leaf& leaf, const BodyA
 
 // In two rounds: each is a long chain of results that wait for each other, and processors look ahead only so far.
 void fill_leaves(const StepArrays& a, const Run& run, const Tangent& how) {
+  *a.has_forces = how.with_force_derivatives ? 1.0 : 0.0;
   for_leaves(a, run, [&]<class T, int C>(const Leaf& leaf, const BodyArrays<T>& b) RIGSTEP_INLINED {
     invert_leaf<C>(a, leaf, b, how);
   });

@@ -40,6 +40,8 @@ class Carver {
   std::size_t used_ = 0;
 };
 
+constexpr std::size_t kLineDoubles = 8;  // of a cache line: each part writes to one of its own
+
 std::size_t scratch_of_part(const Elimination& e) {
   return (e.scratch_doubles + 7) / 8 * 8 + (e.parts.size() > 1 ? kPageDoubles : 0);
 }
@@ -53,6 +55,7 @@ std::size_t carve(const Elimination& e, double* block, StepArrays& a) {
   a.next = kStatesField + kStateFields;
   a.tangent = carver.take(e.dense_doubles);
   a.mass_inverse = carver.take(e.dense_doubles);
+  a.has_forces = carver.take(kLineDoubles * e.parts.size());
   a.constraint_fields = carver.take(size(kConstraintFields * e.constraint_positions));
   a.handles = carver.take(e.handle_doubles);
   for (double** each : {&a.Phi, &a.closed_at, &a.closed_acceleration, &a.elasticity, &a.rate, &a.quadratic,
@@ -149,7 +152,8 @@ Workspace::Workspace(const Plan& plan) : arrays{}, exchange(plan.elimination) {
   carve(e, block.data(), arrays);
   parts.assign(e.parts.size(), arrays);
   part_status.resize(parts.size());
-  for (std::size_t p = 0; p < parts.size(); ++p) parts[p].scratch += p * scratch_of_part(e);
+  for (std::size_t p = 0; p < parts.size(); ++p)
+    parts[p].scratch += p * scratch_of_part(e), parts[p].has_forces += p * kLineDoubles;
   borders = tops = parts;
   for (std::size_t p = 0; p < parts.size(); ++p) {
     take_over(e.parts[p], parts[p]);
