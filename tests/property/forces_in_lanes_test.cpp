@@ -2,7 +2,9 @@
 // one force element (core/index3/physics), where joints are open and bodies move.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "core/index3/start/initial_state.h"
 #include "core/index3/start/make_plan.h"
@@ -10,6 +12,7 @@
 #include "core/index3/step/evaluate_state.h"
 #include "core/index3/step/forces_in_lanes.h"
 #include "core/index3/step/lane_access.h"
+#include "core/index3/stepper_access.h"
 #include "tests/support/force_cases.h"
 #include "tests/support/mechanisms.h"
 #include "tests/support/placements.h"
@@ -52,8 +55,8 @@ void add_random_motor(test::Random& random, MechanismBuilder& b, const std::stri
 }
 
 // Between points of bodies or the ground, some of them along a direction.
-void add_random_point_springs(test::Random& random, const test::Description& d, MechanismBuilder& b) {
-  for (int k = 0; k < 7; ++k) {
+void add_random_point_springs(test::Random& random, const test::Description& d, MechanismBuilder& b, int count = 7) {
+  for (int k = 0; k < count; ++k) {
     const bool has_direction = random.below(3) == 0;
     Spring spring = test::random_spring(random, "point_spring" + std::to_string(k),
                                         has_direction ? Spring::Kind::along_direction : Spring::Kind::between_points);
@@ -107,11 +110,11 @@ void add_random_bushings_and_drags(test::Random& random, const test::Description
 }
 
 // Some touch the road, some roll in the air; the last one lies below the road.
-void add_random_tyres(test::Random& random, const test::Description& d, MechanismBuilder& b) {
+void add_random_tyres(test::Random& random, const test::Description& d, MechanismBuilder& b, int count = 6) {
   Input height;
   height.name = "height";
   b.add_signal_input(height);
-  for (int k = 0; k < 6; ++k) {
+  for (int k = 0; k < count; ++k) {
     const Body& wheel = d.bodies[static_cast<std::size_t>(k)];
     Tyre tyre;
     tyre.name = "tyre" + std::to_string(k);
@@ -242,17 +245,22 @@ TEST_CASE("lanes measure coordinates with rates and gradients, and what acts alo
   CHECK(tables > 20);
 }
 
+void check_springs_between_points(const Compared& c, std::size_t count) {
+  CHECK(c.plan.lanes_of<Spring>().size() == count);
+  for (std::size_t k = 0; k < count; ++k) {
+    const EvaluatedSpring &a = c.in_lanes.evaluated<Spring>()[k], &b = c.one_by_one.evaluated<Spring>()[k];
+    check_close(a.x, b.x);
+    check_close(a.effort, b.effort);
+    check_arms(a, b);
+  }
+}
+
 TEST_CASE("lanes evaluate springs between points as one does") {
   for (unsigned seed = 1; seed <= 20; ++seed) {
     CAPTURE(seed);
-    const Compared c = compare(seed, add_random_point_springs);
-    CHECK(c.plan.lanes_of<Spring>().size() == 7);
-    for (std::size_t k = 0; k < 7; ++k) {
-      const EvaluatedSpring &a = c.in_lanes.evaluated<Spring>()[k], &b = c.one_by_one.evaluated<Spring>()[k];
-      check_close(a.x, b.x);
-      check_close(a.effort, b.effort);
-      check_arms(a, b);
-    }
+    const Compared c =
+        compare(seed, [](auto& random, const auto& d, auto& b) { add_random_point_springs(random, d, b); });
+    check_springs_between_points(c, 7);
   }
 }
 
@@ -298,31 +306,103 @@ TEST_CASE("lanes evaluate bushings and drags as one does") {
   }
 }
 
+void check_tyre(const Tyre& tyre, const TyreForces& a, const TyreForces& b) {
+  check_close(a.contact.deflection, b.contact.deflection);
+  check_close(a.normal, b.normal);
+  check_close(a.slip.x, b.slip.x), check_close(a.slip.y, b.slip.y);
+  check_close(a.slip.damping_x, b.slip.damping_x), check_close(a.slip.damping_y, b.slip.damping_y);
+  check_close(a.slip.kappa, b.slip.kappa), check_close(a.slip.tan_alpha, b.slip.tan_alpha);
+  CHECK(a.contact.touches == b.contact.touches);
+  CHECK((tyre_wrench(a) - tyre_wrench(b)).norm() < 1e-6 * (1.0 + tyre_wrench(b).norm()));
+  Mat6 of_lanes = Mat6::Zero(), of_one = Mat6::Zero();
+  add_tyre_tangent(tyre, a, 0.5, 0.1, of_lanes);
+  add_tyre_tangent(tyre, b, 0.5, 0.1, of_one);
+  CHECK((of_lanes - of_one).norm() < 1e-6 * (1.0 + of_one.norm()));
+}
+
 TEST_CASE("lanes evaluate tyres as one does, in the air and lying, too") {
   int touching = 0, in_air = 0, lying = 0;
   for (unsigned seed = 1; seed <= 60; ++seed) {
     CAPTURE(seed);
-    const Compared c = compare(seed, add_random_tyres);
+    const Compared c = compare(seed, [](auto& random, const auto& d, auto& b) { add_random_tyres(random, d, b); });
     CHECK(c.plan.lanes_of<Tyre>().size() == 6);
+    CHECK(c.plan.lanes_of_forces == c.plan.lanes);
     for (std::size_t k = 0; k < 6; ++k) {
-      const TyreForces &a = c.in_lanes.evaluated<Tyre>()[k], &b = c.one_by_one.evaluated<Tyre>()[k];
-      check_close(a.contact.deflection, b.contact.deflection);
-      check_close(a.normal, b.normal);
-      check_close(a.slip.x, b.slip.x), check_close(a.slip.y, b.slip.y);
-      check_close(a.slip.damping_x, b.slip.damping_x), check_close(a.slip.damping_y, b.slip.damping_y);
-      check_close(a.slip.kappa, b.slip.kappa), check_close(a.slip.tan_alpha, b.slip.tan_alpha);
-      CHECK(a.contact.touches == b.contact.touches);
-      CHECK((tyre_wrench(a) - tyre_wrench(b)).norm() < 1e-6 * (1.0 + tyre_wrench(b).norm()));
-      Mat6 of_lanes = Mat6::Zero(), of_one = Mat6::Zero();
-      add_tyre_tangent(c.plan.mechanism.tyres()[k], a, 0.5, 0.1, of_lanes);
-      add_tyre_tangent(c.plan.mechanism.tyres()[k], b, 0.5, 0.1, of_one);
-      CHECK((of_lanes - of_one).norm() < 1e-6 * (1.0 + of_one.norm()));
+      const TyreForces& b = c.one_by_one.evaluated<Tyre>()[k];
+      check_tyre(c.plan.mechanism.tyres()[k], c.in_lanes.evaluated<Tyre>()[k], b);
       b.contact.touches ? ++touching : b.contact.deflection > 0.0 ? ++lying : ++in_air;
     }
   }
   CHECK(touching > 30);
   CHECK(in_air > 30);
   CHECK(lying > 3);
+}
+
+TEST_CASE("up to four elements of a kind lie in four lanes, and one coordinate in one") {
+  for (unsigned seed = 1; seed <= 20; ++seed) {
+    CAPTURE(seed);
+    const Compared few = compare(seed, [](auto& random, const auto& d, auto& b) {
+      add_random_point_springs(random, d, b, 4), add_random_tyres(random, d, b, 3);
+    });
+    CHECK(few.plan.lanes_of_forces == std::min(4, few.plan.lanes));
+    check_springs_between_points(few, 4);
+    for (std::size_t k = 0; k < 3; ++k)
+      check_tyre(few.plan.mechanism.tyres()[k], few.in_lanes.evaluated<Tyre>()[k], few.one_by_one.evaluated<Tyre>()[k]);
+
+    const Compared one = compare(seed, [](auto& random, const auto& d, auto& b) {
+      for (const auto& joint : d.joints) {
+        if (joint.type != JointType::revolute && joint.type != JointType::prismatic) continue;
+        return add_random_spring(random, b, "spring", joint.name, freedoms(joint.type)[0]);
+      }
+    });
+    for (const int j : one.plan.measured_joints) {
+      CHECK(one.plan.lanes_of_forces == 1);
+      const int coordinate = one.plan.scalar_lanes[static_cast<std::size_t>(one.plan.lane_of_joint[j])].coordinate;
+      check_close(measured_coordinate(one.plan, one.in_lanes, j),
+                  one.one_by_one.coordinate[static_cast<std::size_t>(coordinate)]);
+      check_close(one.in_lanes.along_joint[static_cast<std::size_t>(j)],
+                  sum_along(one.plan, one.inputs, j, one.one_by_one));
+    }
+  }
+}
+
+TEST_CASE("coordinates along which nothing acts are measured in lanes at the end of a step, beyond full turns, too") {
+  int measured = 0;
+  double most = 0.0;
+  for (unsigned seed = 1; seed <= 20; ++seed) {
+    CAPTURE(seed);
+    const test::Description d = test::made_consistent(test::random_bare_tree(seed, 16));
+    Stepper s(test::build(d,
+                          [&d](MechanismBuilder& b) {
+                            Output output;
+                            output.kind = Output::Kind::joint_coordinate;
+                            for (const auto& joint : d.joints) {
+                              output.name = joint.name;
+                              for (const Freedom freedom : freedoms(joint.type)) {
+                                b.add_joint_output(output, joint.name, freedom);
+                                break;
+                              }
+                            }
+                          }),
+              test::step_of(5e-3));
+    const Plan& plan = plan_of(s);
+    for (const int j : plan.measured_at_end) CHECK(plan.lane_of_joint[static_cast<std::size_t>(j)] >= 0);
+    measured += static_cast<int>(plan.measured_at_end.size());
+    Workspace v(plan);
+    for (int k = 0; k < 1500; ++k) {
+      const std::vector<double> before = s.state().coordinate;
+      if (failed(s.step(Inputs{}).status)) break;
+      State x = s.state();
+      const std::vector<double> found = std::exchange(x.coordinate, before);
+      evaluate_state(plan, x, v);
+      for (std::size_t i = 0; i < found.size(); ++i) {
+        CHECK(std::abs(found[i] - v.coordinate[i].value) < 1e-11 * (1.0 + std::abs(found[i])));
+        most = std::max(most, std::abs(found[i]));
+      }
+    }
+  }
+  CHECK(measured > 20);
+  CHECK(most > 6.3);
 }
 
 }  // namespace

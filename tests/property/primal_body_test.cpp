@@ -138,6 +138,17 @@ TEST_CASE(
   CHECK(choice(test::mechanism("stewart"), PrimalBodies::primal).eliminated_last == 6);
 }
 
+TEST_CASE("drivers are rows of their joints unless a primal body of their loop would make them wait") {
+  const auto driven_rows = [](PrimalBodies primal_bodies) {
+    const Plan plan = make_plan(test::mechanism("stewart"), with(primal_bodies));
+    return std::count_if(plan.coordinate_rows.begin(), plan.coordinate_rows.end(),
+                         [](const CoordinateRow& row) { return row.driver >= 0; });
+  };
+  CHECK(driven_rows(PrimalBodies::by_cost) == 6);
+  CHECK(driven_rows(PrimalBodies::dual) == 6);
+  CHECK(driven_rows(PrimalBodies::primal) == 0);
+}
+
 TEST_CASE("a constraint that is eliminated too early is found out") {
   const Mechanism m = test::build(test::carousel(12, 2));
   Plan plan = make_plan(m, with(PrimalBodies::primal));
