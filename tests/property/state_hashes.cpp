@@ -200,8 +200,23 @@ int compare(const std::string& path, const std::vector<Case>& all, bool is_quick
   return differing;
 }
 
+// How many steps are ok, not converged and failed: what follows the hashes.
+std::string counts_in(const std::string& line) {
+  std::size_t at = 0;
+  for (int hash = 0; hash < 3 && at != std::string::npos; ++hash) at = line.find(' ', at + 1);
+  return at == std::string::npos ? "" : line.substr(at + 1);
+}
+
+// Tells where steps end otherwise than by the file so far: that may be a change for the worse.
 void write(const std::string& path, const std::vector<Case>& all) {
   const std::vector<std::string> lines = fingerprints(all, false);
+  const std::map<std::string, std::string> so_far =
+      std::filesystem::exists(path) ? read(path) : std::map<std::string, std::string>();
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (const auto line = so_far.find(all[i].name);
+        line != so_far.end() && counts_in(line->second) != counts_in(lines[i]))
+      std::printf("%s: steps ok, not converged, failed: %s, so far %s\n", all[i].name.c_str(),
+                  counts_in(lines[i]).c_str(), counts_in(line->second).c_str());
   std::ofstream file(path);
   for (std::size_t i = 0; i < all.size(); ++i) file << all[i].name << ": " << lines[i] << '\n';
   if (!file.flush()) throw Error(path + ": cannot be written");

@@ -6,6 +6,7 @@
 #include "core/index3/stepper_access.h"
 #include "core/mechanism/portable_math.h"
 #include "tests/support/mechanisms.h"
+#include "tests/support/reference.h"
 
 using namespace rigstep;
 using namespace rigstep::test;
@@ -227,6 +228,21 @@ TEST_CASE("rotors, tops and tumbling bodies keep their energy at half and a fift
     CHECK(c.energy_lost < each.kept * c.largest_kinetic);
     CHECK(c.energy_won < each.kept * c.largest_kinetic);
   }
+}
+
+TEST_CASE("a screw jack that spins up to half a radian a step moves by three iterations as by ten") {
+  const Mechanism jack = mechanism("screw_jack");
+  index3::Stepper three(jack, {.dt_ns = kMs}), ten(jack, {.dt_ns = kMs, .iterations = 10});
+  StepStatus worst = StepStatus::ok;
+  double turned = 0.0;  // in a step [rad]
+  for (int k = 0; k < 1500; ++k) {
+    const double before = three.state().coordinate[0];
+    worst = std::max({worst, three.step(Inputs{}).status, ten.step(Inputs{}).status});
+    turned = std::max(turned, std::abs(three.state().coordinate[0] - before));
+  }
+  CHECK(turned > 0.5);
+  CHECK(worst == StepStatus::ok);
+  CHECK(difference(three, ten, 1.0) < 1e-5);
 }
 
 TEST_CASE("the whip of 256 links costs energy of second order in the step") {

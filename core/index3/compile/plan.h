@@ -84,7 +84,7 @@ struct Tangents {
   double near_projections = -1.0;  // what bodies move without a new one for the projections; below 0: nothing
   const char* why = "";
   double settled = 0.0;  // what another iteration without a new one may move bodies [largest arm, rad]
-  // Whether force elements may ask for one at an iterate that such moves have reached.
+  // Whether force elements may ask for a new tangent: not where the last iteration moved bodies by `settled` or less.
   bool may_follow_forces(const IterateMoves& moves) const noexcept { return with_forces && moves.last > settled; }
   int least() const noexcept { return near < 0.0 ? count : 1; }  // where motion is smooth
   bool renews(int iteration, const IterateMoves& moves) const noexcept {
@@ -96,7 +96,7 @@ struct Tangents {
 // again, with nothing along it.
 struct ScalarLane {
   int joint = -1;                        // whose own coordinate it is
-  int coordinate = -1;                   // ... the followed one, which force elements act along; -1: only inputs do
+  int coordinate = -1;                   // ... the followed one; -1: none
   ElementOfKind between_points{-1, -1};  // the spring or stop between whose points it is
   bool is_used() const { return joint >= 0 || is_between_points(); }
   bool is_between_points() const { return between_points.index >= 0; }
@@ -177,7 +177,7 @@ struct Plan {
   std::vector<int> followed_by_forces;   // ... along which any do
   // revolute and prismatic joints along which force elements or inputs act: their coordinates are measured in lanes
   std::vector<int> measured_joints;
-  std::vector<bool> is_measured;  // (joints)
+  std::vector<bool> is_measured;  // (joints) one of these
   // other revolute and prismatic joints whose coordinates are followed: measured in lanes at the end of a step
   std::vector<int> measured_at_end;
   std::vector<int> inputs_one_by_one;
@@ -198,7 +198,7 @@ struct Plan {
   std::vector<ScalarBatch> scalar_batches;
   int scalar_batches_of_iterates = 0;           // the first of these: the others are measured at the end of a step
   std::vector<ScalarLane> scalar_lanes;         // of these
-  std::vector<int> lane_of_joint;               // (joints) among these; -1: not measured
+  std::vector<int> lane_of_joint;               // (joints) among these; -1: none
   std::vector<LawBatch> laws;                   // of these batches
   std::vector<ElementOfKind> elements_in_laws;  // (lanes of these)
   AlignedDoubles scalar_constants, law_tables;

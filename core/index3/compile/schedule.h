@@ -417,8 +417,7 @@ struct alignas(64) StepArrays {
   double* body;     // records
   double* tangent;  // of bodies with force elements, 6 x 6 lower half, and their inverse tangent mass matrix
   double* mass_inverse;
-  double*
-      has_forces;  // not 0: they are part of the last factor (Tangent); else these bodies have mass and inertia only
+  double* has_forces;  // of each part: not 0 where its last factor has derivatives of forces (Tangent)
   double* constraint_fields;
   double* handles;
   double* Phi;

@@ -354,7 +354,7 @@ bool would_wait_for_primal_bodies(const Plan& plan) {
 // With the choice of primal bodies.
 Plan plan_in_one_part(const Mechanism& mechanism, const Settings& settings) {
   Plan plan = dual_plan(mechanism, settings, DriverRows::of_joints);
-  if (!would_wait_for_primal_bodies(plan)) {
+  if (settings.primal_bodies == PrimalBodies::dual || !would_wait_for_primal_bodies(plan)) {
     choose_primal_bodies(plan);
     return plan;
   }
@@ -362,7 +362,7 @@ Plan plan_in_one_part(const Mechanism& mechanism, const Settings& settings) {
   choose_primal_bodies(other);
   if (other.primal_choice.reason == PrimalChoice::Reason::primal) return other;
   plan.primal_choice = other.primal_choice;
-  plan.primal_choice.dual = plan.elimination.multiply_adds;
+  if (plan.primal_choice.dual > 0) plan.primal_choice.dual = plan.elimination.multiply_adds;
   return plan;
 }
 

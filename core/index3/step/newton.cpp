@@ -49,11 +49,11 @@ bool evaluate_iterate(const StepProblem& step, PartSweeps& sweeps, int k, const 
   return true;
 }
 
-// The tangent is that of the projections where these may use it: what derivatives of inertia forces add is of second
-// order in the angle of half a step, and further iterations make up for it.
+// The first tangent is that of the projections where these may use it: what derivatives of inertia forces add is of
+// second order in the angle of half a step, and further iterations make up for it, which therefore have them.
 AssemblySweep sweep_of_iteration(const StepProblem& step, int k, bool renew_tangent) {
   AssemblySweep sweep = newton_sweep(renew_tangent, right_hand_side_of(step.plan, k), step.quarter_dt2());
-  if (step.plan.tangents.near_projections >= 0.0) sweep.tangent.with_force_derivatives = false;
+  if (k == 0 && step.plan.tangents.near_projections >= 0.0) sweep.tangent.with_force_derivatives = false;
   return sweep;
 }
 
@@ -104,10 +104,11 @@ bool newton(const StepProblem& step, PartSweeps& sweeps, bool& serves_projection
     // 3g, 3h  multipliers from the root to the leaves (35), kernels/front_solution.cpp; displacements (24) (25),
     //         kernels/leaf_motion.h
     sweeps.disassemble(newton_update(k + 1 == plan.settings.iterations));
+    if (renew_tangent) serves_projections = k == 0;
     if (!choose_tangent(plan, sweeps, k + 1, moves, renew_tangent)) return false;
     if (!evaluate_iterate(step, sweeps, k + 1, moves, renew_tangent)) return false;  // 3c
   }
-  serves_projections = moves.since_tangent <= plan.tangents.near_projections;
+  serves_projections = serves_projections && moves.since_tangent <= plan.tangents.near_projections;
   return true;
 }
 

@@ -152,8 +152,10 @@ Workspace::Workspace(const Plan& plan) : arrays{}, exchange(plan.elimination) {
   carve(e, block.data(), arrays);
   parts.assign(e.parts.size(), arrays);
   part_status.resize(parts.size());
-  for (std::size_t p = 0; p < parts.size(); ++p)
-    parts[p].scratch += p * scratch_of_part(e), parts[p].has_forces += p * kLineDoubles;
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    parts[p].scratch += p * scratch_of_part(e);
+    parts[p].has_forces += p * kLineDoubles;
+  }
   borders = tops = parts;
   for (std::size_t p = 0; p < parts.size(); ++p) {
     take_over(e.parts[p], parts[p]);

@@ -170,9 +170,9 @@ class Lanes {
     return {nodes_[n].part, nodes_[n].is_top, nodes_[n].ghost_of >= 0};
   }
 
-  // Children of parents that are alike follow each other, most of them first, and left ones come before right ones,
-  // those of left parents first among each: then the children of parents that lie side by side do so too, lefts and
-  // rights.
+  // Children of parents that are alike follow each other; those with the most parents of a kind come first. Among them
+  // left ones come before right ones, those of left parents first among each. Then the children of parents that lie
+  // side by side do so too, lefts and rights.
   bool is_before(int a, int b) const {
     for (; parent_[a] >= 0 && parent_[b] >= 0 && a != b; a = parent_[a], b = parent_[b]) {
       const Node &over_a = nodes_[parent_[a]], &over_b = nodes_[parent_[b]];
