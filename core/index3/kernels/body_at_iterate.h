@@ -51,10 +51,9 @@ RIGSTEP_INLINE BodyAtIterate<T> body_at_iterate(const StepArrays& a, const Place
   return body;
 }
 
-// f<T>() with as many lanes as the batches of force elements have: the widest, four, or one.
+// f<T>() with as many lanes as the batches of force elements have: the widest or four. One is for a single scalar.
 template <class F>
 RIGSTEP_INLINE void with_lanes_of_forces(int lanes, F&& f) {
-  if (lanes == 1) return f.template operator()<double>();
   if (kWidest > 4 && lanes == kWidest) return f.template operator()<Lanes<kWidest>>();
   f.template operator()<Lanes<4>>();
 }

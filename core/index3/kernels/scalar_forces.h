@@ -146,6 +146,7 @@ RIGSTEP_LOOP void evaluate_batches(const StepArrays& a, const ScalarTables& all)
 }
 
 void evaluate_scalars(const StepArrays& a, const ScalarTables& all) {
+  if (all.lanes == 1) return evaluate_batches<double>(a, all);
   with_lanes_of_forces(all.lanes, [&]<class T>() { evaluate_batches<T>(a, all); });
 }
 
