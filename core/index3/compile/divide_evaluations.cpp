@@ -154,15 +154,6 @@ bool is_coupled(const Mechanism& m, int coordinate) {
   });
 }
 
-// Joints whose coordinates are followed though nothing acts along them.
-void find_measured_at_end(Plan& plan) {
-  const Mechanism& m = plan.mechanism;
-  for (int k = 0; k < static_cast<int>(m.coordinates().size()); ++k) {
-    const int joint = joint_of_own_coordinate(m, k);
-    if (joint >= 0 && !plan.is_measured[joint] && !is_coupled(m, k)) plan.measured_at_end.push_back(joint);
-  }
-}
-
 // ... and what else a step loads, or needs at its end
 void find_loaded_and_followed(Plan& plan) {
   const Mechanism& m = plan.mechanism;
@@ -176,10 +167,14 @@ void find_loaded_and_followed(Plan& plan) {
   });
   loaded.erase(kGround);
   plan.loaded_bodies.assign(loaded.begin(), loaded.end());
-  for (std::size_t k = 0; k < m.coordinates().size(); ++k)
-    if (!plan.is_measured[m.coordinates()[k].joint] && !is_coupled(m, static_cast<int>(k)))
-      followed.insert(m.coordinates()[k].joint);
-  for (const int j : plan.measured_at_end) followed.erase(j);
+  for (int k = 0; k < static_cast<int>(m.coordinates().size()); ++k) {
+    const int joint = m.coordinates()[k].joint;
+    if (plan.is_measured[joint] || is_coupled(m, k)) continue;
+    if (joint_of_own_coordinate(m, k) >= 0)
+      plan.measured_at_end.push_back(joint);
+    else
+      followed.insert(joint);
+  }
   for (const int j : followed) {
     if (joints.insert(j).second) plan.followed_joints.push_back(j);
     for (const int body : {m.joints()[j].first, m.joints()[j].second})
@@ -215,7 +210,6 @@ void divide_evaluations(Plan& plan) {
   divide_elements(plan);
   divide_inputs(plan);
   find_pose_dependent(plan);
-  find_measured_at_end(plan);
   find_loaded_and_followed(plan);
   find_what_acts_over_step(plan);
 }

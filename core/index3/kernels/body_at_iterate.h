@@ -37,7 +37,7 @@ RIGSTEP_INLINE BodyAtIterate<T> body_at_iterate(const StepArrays& a, const Place
   BodyAtIterate<T> body;
   if (at_end) {
     const FromRecords<T, 15> turned(a, record, kRotationField);
-    body.A = {turned.three(0), turned.three(3), turned.three(6)};
+    body.A = load33<T>(turned.number);
     body.r = FromRecords<T, 3>(a, record, a.next + kR).three(0);
     body.v = turned.three(9), body.w = turned.three(12);
     return body;
