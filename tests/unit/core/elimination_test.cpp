@@ -167,6 +167,23 @@ TEST_CASE("equal parts lie side by side: segments of a chain, branches of a tree
   }
 }
 
+TEST_CASE("equal parts are merged alike, so that they lie side by side as far as they are equal") {
+  const auto in_lanes = [](const Elimination& e, int width) {
+    return std::count_if(e.fronts.begin(), e.fronts.end(), [&](const Front& f) { return f.width >= width; });
+  };
+  for (const char* set : test::instruction_sets()) {
+    CAPTURE(kernels_for_this_processor(set).lanes);
+    // seven constraints of each corner, whether its tie rod leads to the rack or to the chassis
+    const Elimination car = make_plan(test::mechanism("full_car"), {.instruction_set = set}).elimination;
+    CHECK(in_lanes(car, 4) == 7);
+    CHECK(car.fronts.size() == 14);
+    const Elimination windows =
+        make_plan(test::build(test::n_four_bar(40, 1.0, 1.0)), {.instruction_set = set}).elimination;
+    CHECK(in_lanes(windows, 4) >= 15);
+    CHECK(windows.levels <= 9);
+  }
+}
+
 TEST_CASE("narrow constraints are evaluated together, chosen from the lanes of their bodies") {
   for (const char* set : test::instruction_sets()) {
     const int lanes = kernels_for_this_processor(set).lanes;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <map>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -15,9 +16,14 @@ namespace rigstep::index3 {
 
 namespace {
 
-// Of the operations of pairwise merging, which lays more side by side than a count of operations tells. Chosen; results
-// depend on it by rounding only (tree_shape_test), and elimination_test holds that nets keep narrow fronts.
+// Chosen; results depend on them by rounding only (tree_shape_test), and elimination_test holds that nets keep narrow
+// fronts. Merging from both ends must need so much less of the operations of pairwise merging, which lays more side by
+// side than a count of operations tells.
 constexpr double kWorthIt = 0.6;
+// Lanes that share an operation by this estimate, however many the processor has: the order decides about the bits.
+constexpr int kNominalLanes = 4;
+// ... and how much less operations in lanes must be to be worth more of them.
+constexpr double kClearlyLess = 0.9;
 
 using Pair = std::tuple<long, int, int, int>;  // cost, depth, compounds: compared in this order
 
@@ -97,12 +103,38 @@ std::vector<Pair> adjacent_pairs(const Compounds& compounds) {
   return pairs.empty() ? costs_of(compounds, neighbours, false) : pairs;
 }
 
-void merge_by_operations(Compounds& compounds) {
+// What is cheapest now, where up to so many merges of one kind share a cost: all of that kind that can lie side by
+// side, none with a compound of another. pairs: not empty.
+std::vector<Pair> cheapest_merges(const Compounds& compounds, std::vector<Pair> pairs, int lanes) {
+  std::sort(pairs.begin(), pairs.end());
+  struct Alike {
+    std::vector<Pair> merges;
+    std::set<int> taken;
+  };
+  std::map<std::vector<int>, Alike> by_kind;
+  for (const Pair& pair : pairs) {
+    const auto& [cost, depth, a, b] = pair;
+    if (cost > lanes * std::get<0>(pairs[0])) break;  // can no longer be the cheapest
+    Alike& alike = by_kind[compounds.kind_of_merge(a, b)];
+    if (alike.taken.contains(a) || alike.taken.contains(b)) continue;
+    alike.taken.insert({a, b});
+    alike.merges.push_back(pair);
+  }
+  const auto shared_cost = [lanes](const auto& kind) {
+    const std::vector<Pair>& merges = kind.second.merges;
+    return std::pair(static_cast<double>(std::get<0>(merges[0])) / std::min(static_cast<int>(merges.size()), lanes),
+                     merges[0]);
+  };
+  return std::min_element(by_kind.begin(), by_kind.end(),
+                          [&](const auto& x, const auto& y) { return shared_cost(x) < shared_cost(y); })
+      ->second.merges;
+}
+
+void merge_by_operations(Compounds& compounds, int lanes) {
   do {
-    for (auto pairs = adjacent_pairs(compounds); !pairs.empty(); pairs = adjacent_pairs(compounds)) {
-      const auto best = *std::min_element(pairs.begin(), pairs.end());
-      compounds.merge(std::get<2>(best), std::get<3>(best));
-    }
+    for (auto pairs = adjacent_pairs(compounds); !pairs.empty(); pairs = adjacent_pairs(compounds))
+      for (const auto& [operations, depth, a, b] : cheapest_merges(compounds, std::move(pairs), lanes))
+        compounds.merge(a, b);
   } while (add_up_around_primal_bodies(compounds));
 }
 
@@ -138,15 +170,19 @@ void merge_from_both_ends(Compounds& compounds, const std::vector<int>& sequence
   compounds.merge(left, sweep(sequence.rbegin(), std::make_reverse_iterator(middle)));
 }
 
-// Pair by pair what is cheapest now; where that leads to large fronts, as in nets, from both ends to the middle.
-// Around primal bodies there is an order to keep.
-void merge_with_few_operations(Compounds& compounds) {
+// What is cheapest now, for lanes where that makes fewer operations in lanes; where it leads to large fronts, as in
+// nets, from both ends to the middle. Around primal bodies there is an order to keep.
+void merge_with_few_operations(Compounds& compounds, int lanes) {
+  const Compounds before = compounds;
+  merge_by_operations(compounds, 1);
+  double least = kWorthIt * compounds.operations();
+  Compounds in_lanes = before;
+  merge_by_operations(in_lanes, lanes);
+  if (in_lanes.operations_in_lanes(lanes) < kClearlyLess * compounds.operations_in_lanes(lanes))
+    compounds.all = std::move(in_lanes.all);
   if (std::any_of(compounds.graph.constraints.begin(), compounds.graph.constraints.end(),
                   [](const Constraint& c) { return c.is_primal; }))
-    return merge_by_operations(compounds);
-  const Compounds before = compounds;
-  merge_by_operations(compounds);
-  double least = kWorthIt * compounds.operations();
+    return;
   for (const std::vector<int>& sequence : sequences(before)) {
     Compounds other = before;
     merge_from_both_ends(other, sequence);
@@ -185,7 +221,7 @@ CompoundTree build_tree(std::vector<Constraint>& constraints, int bodies, MergeO
   if (order == MergeOrder::fewest_levels)
     merge_by_levels(compounds);
   else
-    merge_with_few_operations(compounds);
+    merge_with_few_operations(compounds, order == MergeOrder::in_lanes ? kNominalLanes : 1);
   compounds.close_deferred();
   return {std::move(compounds.all), std::move(graph.order)};
 }

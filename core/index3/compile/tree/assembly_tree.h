@@ -32,6 +32,7 @@ struct Compound {
   std::vector<int> eliminated;          // constraints that this compound closes
   std::vector<OpenConstraint> pending;  // ascending
   int depth = 0;
+  int kind = -1;  // equal for compounds of equal structure
   bool merged = false;
 };
 

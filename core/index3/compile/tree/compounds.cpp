@@ -16,7 +16,28 @@ void Compounds::make_leaf(int body) {
     else
       c.pending.push_back({constraint, missing});
   }
+  std::vector<int> kind;
+  for (const int constraint : graph.held_by[body]) {
+    const Constraint& held = graph.constraints[constraint];
+    kind.insert(kind.end(), {held.format.rows, held.format.cosines, held.format.lines,
+                             static_cast<int>(held.format.coordinate), held.is_primal ? 1 : 0});
+  }
+  add(std::move(c), kind);
+}
+
+void Compounds::add(Compound c, const std::vector<int>& kind) {
+  c.kind = kinds_.emplace(kind, static_cast<int>(kinds_.size())).first->second;
   all.push_back(std::move(c));
+}
+
+std::vector<int> Compounds::kind_of_merge(int a, int b) const {
+  std::vector<int> kind{-1, all[a].kind, all[b].kind};
+  const auto &left = all[a].pending, &right = all[b].pending;
+  for (std::size_t l = 0; l < left.size(); ++l)
+    for (std::size_t r = 0; r < right.size(); ++r)
+      if (left[l].constraint == right[r].constraint)
+        kind.insert(kind.end(), {static_cast<int>(l), static_cast<int>(r), left[l].missing, right[r].missing});
+  return kind;
 }
 
 Compounds::Union Compounds::united(int a, int b) const {
@@ -44,6 +65,7 @@ Compounds::Union Compounds::united(int a, int b) const {
 }
 
 int Compounds::merge(int a, int b) {
+  const std::vector<int> kind = kind_of_merge(a, b);
   Union u = united(a, b);
   Compound c;
   c.left = a;
@@ -52,7 +74,7 @@ int Compounds::merge(int a, int b) {
   c.pending = std::move(u.open);
   c.depth = std::max(all[a].depth, all[b].depth) + 1;
   all[a].merged = all[b].merged = true;
-  all.push_back(std::move(c));
+  add(std::move(c), kind);
   return static_cast<int>(all.size()) - 1;
 }
 
@@ -89,12 +111,22 @@ int Compounds::open_rows(const std::vector<OpenConstraint>& open) const {
   return rows;
 }
 
+double Compounds::operations(const Compound& c) const {
+  const double e = rows_of(graph.constraints, c.eliminated), size = e + open_rows(c.pending);
+  return e * size * size;
+}
+
 double Compounds::operations() const {
   double sum = 0.0;
-  for (const Compound& c : all) {
-    const double e = rows_of(graph.constraints, c.eliminated), size = e + open_rows(c.pending);
-    sum += e * size * size;
-  }
+  for (const Compound& c : all) sum += operations(c);
+  return sum;
+}
+
+double Compounds::operations_in_lanes(int lanes) const {
+  std::map<int, int> count;
+  double sum = 0.0;
+  for (const Compound& c : all)
+    if (count[c.kind]++ % lanes == 0) sum += operations(c);
   return sum;
 }
 

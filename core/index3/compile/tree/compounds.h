@@ -27,10 +27,20 @@ struct Compounds {
   Union united(int a, int b) const;
   std::map<int, std::vector<int>> owners() const;  // compounds where a constraint is pending
   int open_rows(const std::vector<OpenConstraint>& open) const;
-  double operations() const;  // that all eliminations take
+  double operations(const Compound& c) const;  // that the elimination of what it closes takes
+  double operations() const;                   // ... of all
+  // ... where compounds of one kind lie side by side, `lanes` of them
+  double operations_in_lanes(int lanes) const;
+  // Equal for merges of equal structure: the kinds of both compounds, and the places of what is pending in both.
+  std::vector<int> kind_of_merge(int a, int b) const;
 
   const ConstraintGraph& graph;
   std::vector<Compound> all;  // parts before the whole
+
+ private:
+  void add(Compound c, const std::vector<int>& kind);
+
+  std::map<std::vector<int>, int> kinds_;
 };
 
 }  // namespace rigstep::index3
