@@ -201,6 +201,12 @@ void order_scalars(Plan& plan) {
   add_in_batches(plan, at_end, plan.scalar_lanes);
 }
 
+template <class BatchOfBodies>
+void find_how_bodies_lie(std::vector<BatchOfBodies>& batches, int lanes) {
+  for (BatchOfBodies& batch : batches)
+    for (LanePlaces* const bodies : {&batch.first, &batch.second}) bodies->lie = lie_of(*bodies, lanes);
+}
+
 void place_scalars(Plan& plan) {
   order_scalars(plan);
   const int lanes = plan.lanes_of_forces, all = static_cast<int>(plan.scalar_lanes.size());
@@ -213,12 +219,13 @@ void place_scalars(Plan& plan) {
     const Scalar scalar = scalar_of(plan.mechanism, here);
     ScalarBatch& batch = plan.scalar_batches[k / lanes];
     batch.of = scalar.of;
-    batch.first[lane] = record_of(plan.elimination, scalar.first);
-    batch.second[lane] = record_of(plan.elimination, scalar.second);
+    batch.first.of_lane[lane] = record_of(plan.elimination, scalar.first);
+    batch.second.of_lane[lane] = record_of(plan.elimination, scalar.second);
     write_scalar_constants(plan.mechanism, here, lanes,
                            plan.scalar_constants.data() + kScalarConstants * (k - lane) + lane);
     if (plan.scalar_lanes[k].joint >= 0) plan.lane_of_joint[here.joint] = k;
   }
+  find_how_bodies_lie(plan.scalar_batches, lanes);
 }
 
 template <class Kind>
@@ -233,9 +240,10 @@ void place_elements(Plan& plan) {
     const std::vector<int> bodies =
         connectivity(plan.mechanism.all<Kind>()[element], plan.constants<Kind>()[element]).bodies;
     ElementBatch& batch = placed.batches[k / lanes];
-    batch.first[k % lanes] = record_of(plan.elimination, bodies.front());
-    batch.second[k % lanes] = record_of(plan.elimination, bodies.back());
+    batch.first.of_lane[k % lanes] = record_of(plan.elimination, bodies.front());
+    batch.second.of_lane[k % lanes] = record_of(plan.elimination, bodies.back());
   }
+  find_how_bodies_lie(placed.batches, plan.lanes_of_forces);
 }
 
 }  // namespace

@@ -53,6 +53,24 @@ struct Place {
   int stride = 1;
 };
 
+// Where each lane of an operation finds something, and how these places lie, so that it need not look at each: lane
+// after lane, as in one batch; all at one place; or each at its own.
+struct LanePlaces {
+  Place of_lane[kMostLanes];
+  enum class Lie : unsigned char { scattered, beside, one } lie = Lie::scattered;
+};
+// so many lanes; for load time
+inline LanePlaces::Lie lie_of(const LanePlaces& places, int lanes) {
+  const Place& first = places.of_lane[0];
+  bool is_beside = first.base % lanes == 0, is_one = true;  // batches are aligned
+  for (int lane = 0; lane < lanes; ++lane) {
+    const Place& here = places.of_lane[lane];
+    is_beside = is_beside && here.base == first.base + lane && here.stride == first.stride;
+    is_one = is_one && here.base == first.base && here.stride == first.stride;
+  }
+  return is_one ? LanePlaces::Lie::one : is_beside ? LanePlaces::Lie::beside : LanePlaces::Lie::scattered;
+}
+
 struct BodyPlace {
   int position = 0;
   int width = 1;
@@ -156,8 +174,7 @@ struct ScatteredChild {
   Place matrix[kMostLanes], vector[kMostLanes];
 };
 struct ScatteredSide {
-  Place record[kMostLanes];
-  Place handle[kMostLanes];
+  LanePlaces record, handle;
 };
 
 // For each lane, which lane of two batches in a row it takes.
@@ -255,7 +272,7 @@ struct ConstraintBatch {
 // scalar too few: the first one again, with nothing along it.
 struct ScalarBatch {
   enum class Of : unsigned char { angle, displacement, distance, projection } of = Of::angle;
-  Place first[kMostLanes], second[kMostLanes];  // bodies
+  LanePlaces first, second;  // bodies
   int first_law = 0, laws = 0;
 };
 // Force elements of one law along the scalars of a batch, one in each lane. A lane without one: numbers without effect.
@@ -298,8 +315,8 @@ struct ScalarTables {
 struct CoordinateBatch {
   RowFormat format;
   int width = 1;
-  int position = 0;                             // lanes before it
-  Place first[kMostLanes], second[kMostLanes];  // bodies
+  int position = 0;          // lanes before it
+  LanePlaces first, second;  // bodies
 };
 inline constexpr int kCoordinateNumbers = 25;
 inline constexpr int kGradientOfCoordinate = 4, kStiffnessOfCoordinate = 13;  // where these begin
@@ -314,7 +331,7 @@ struct CoordinateTables {
 // Force elements of a kind that acts along more than a scalar, as many as lanes hold; one too few: the first of all
 // again. What they are made of and what is found of each: physics/laws.h.
 struct ElementBatch {
-  Place first[kMostLanes], second[kMostLanes];  // bodies, the same where there is one
+  LanePlaces first, second;  // bodies, the same where there is one
 };
 struct ElementTables {
   int lanes;  // of each batch

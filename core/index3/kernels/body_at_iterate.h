@@ -19,12 +19,13 @@ struct BodyAtIterate {
 template <class T, int Count>
 struct FromRecords {
   alignas(T) double number[Count * kWidth<T>];
-  RIGSTEP_INLINE FromRecords(const StepArrays& a, const Place* record, int field) {
+  RIGSTEP_INLINE FromRecords(const StepArrays& a, const LanePlaces& record, int field) {
     if constexpr (kWidth<T> == 1) {
-      const double* from = a.body + record->base + field * record->stride;
-      each<Count>([&](int k) RIGSTEP_INLINED { number[k] = from[k * record->stride]; });
+      const Place& first = record.of_lane[0];
+      const double* from = a.body + first.base + field * first.stride;
+      each<Count>([&](int k) RIGSTEP_INLINED { number[k] = from[k * first.stride]; });
     } else {
-      gather(gathered<T>(a.body, [&](int l) { return record[l]; }), field, Count, number);
+      gather(gathered<T>(a.body, record, field), 0, Count, number);
     }
   }
   RIGSTEP_INLINE V3<T> three(int k) const { return load3<T>(number + k * kWidth<T>); }
@@ -32,7 +33,7 @@ struct FromRecords {
 };
 
 template <class T>
-RIGSTEP_INLINE BodyAtIterate<T> body_at_iterate(const StepArrays& a, const Place* record, bool at_end) {
+RIGSTEP_INLINE BodyAtIterate<T> body_at_iterate(const StepArrays& a, const LanePlaces& record, bool at_end) {
   static_assert(kTwistField == kRotationField + 9 && kP == kR + 3);
   BodyAtIterate<T> body;
   if (at_end) {

@@ -8,21 +8,23 @@ namespace rigstep::index3::RIGSTEP_ISA {
 
 namespace {
 
+template <class T>
+RIGSTEP_INLINE Gathered<T> lane_after_lane(double* array, const Place& first) {
+  Gathered<T> g;
+  g.lie = LanePlaces::Lie::beside, g.p[0] = array + first.base, g.stride[0] = first.stride;
+  return g;
+}
+
 // The body and the handle of a side that lies scattered; one of a constraint's sides may lie lane after lane.
 template <class T>
 RIGSTEP_LOOP Gathered<T> scattered_field(const StepArrays& a, const Side& side, int field) {
-  return gathered<T>(a.body, [&](int l) {
-    const Place lane_after_lane{side.record.base + l, side.record.stride};
-    const Place& at = side.scattered < 0 ? lane_after_lane : a.scattered_side[side.scattered].record[l];
-    return Place{at.base + field * at.stride, at.stride};
-  });
+  if (side.scattered >= 0) return gathered<T>(a.body, a.scattered_side[side.scattered].record, field);
+  return lane_after_lane<T>(a.body, {side.record.base + field * side.record.stride, side.record.stride});
 }
 template <class T>
 RIGSTEP_LOOP Gathered<T> scattered_handle(const StepArrays& a, const Side& side) {
-  return gathered<T>(a.handles, [&](int l) {
-    return side.scattered < 0 ? Place{side.handle.base + l, side.handle.stride}
-                              : a.scattered_side[side.scattered].handle[l];
-  });
+  if (side.scattered >= 0) return gathered<T>(a.handles, a.scattered_side[side.scattered].handle, 0);
+  return lane_after_lane<T>(a.handles, side.handle);
 }
 
 // f(source of a field of either side's body, of its handle), by the way they lie
@@ -330,13 +332,12 @@ RIGSTEP_LOOP void evaluate_coordinate(const StepArrays& a, const CoordinateTable
   constexpr int W = kWidth<T>;
   double* const to = all.found + kCoordinateNumbers * batch.position;
   const auto body = [&](int field, int side) RIGSTEP_INLINED {
-    const Place* const record = side == 0 ? batch.first : batch.second;
+    const LanePlaces& record = side == 0 ? batch.first : batch.second;
+    const Place& first = record.of_lane[0];
     if constexpr (W == 1)
-      return Beside<T>{a.body + record->base + field * record->stride, record->stride};
+      return Beside<T>{a.body + first.base + field * first.stride, first.stride};
     else
-      return gathered<T>(a.body, [&](int l) {
-        return Place{record[l].base + field * record[l].stride, record[l].stride};
-      });
+      return gathered<T>(a.body, record, field);
   };
   const GeneralSides<T> at = general_sides<T>(all.constants + kConstraintConstants * batch.position, a.next, body);
   const GeneralRow<T> row = general_row(batch.format, at, T(0.0), 0);
