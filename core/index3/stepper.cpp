@@ -50,12 +50,14 @@ struct Stepper::Impl {
   StepReport step(const Inputs& inputs) noexcept;
   bool attempt(const StepProblem& problem, Team* with) noexcept;
   void go_on_alone() noexcept;
-  StepReport commit(const Inputs& inputs, const StepReport& report) noexcept;
+  StepReport commit(const StepReport& report) noexcept;
   StepReport reject(const Inputs& inputs, StepReport report) noexcept;
   void take_back() noexcept;
+  void evaluate_current() noexcept;
   const State& current() noexcept;
   bool allows(const ParameterValue& wanted) const noexcept;
   void tune(std::span<const ParameterValue> values) noexcept;
+  const Workspace& read() noexcept;
   StepProblem problem(const Inputs& inputs) noexcept { return {plan, state, inputs, *workspace}; }
 
   Plan plan;
@@ -71,7 +73,8 @@ struct Stepper::Impl {
   std::vector<Prescribed> previous_drive;   // likewise
   std::unique_ptr<Sensors> sensors;
   std::uint64_t late_workers = 0;
-  bool is_tuned = false;  // parameters have been set since the workspaces were made
+  bool has_read_elements = true;  // else force elements have not been read since the last step, which read() does
+  bool is_tuned = false;          // parameters have been set since the workspaces were made
 };
 
 Stepper::Impl::Impl(const Mechanism& mechanism, const Settings& settings)
@@ -108,7 +111,7 @@ StepReport Stepper::Impl::step(const Inputs& inputs) noexcept {
     report.orientation_error = extrapolation->error.rotation;
     report.error_body = extrapolation->error_body;
   }
-  return failed(report.status) ? reject(inputs, report) : commit(inputs, report);
+  return failed(report.status) ? reject(inputs, report) : commit(report);
 }
 
 // false: a worker was late
@@ -137,16 +140,15 @@ void Stepper::Impl::go_on_alone() noexcept {
   ++late_workers;
 }
 
-StepReport Stepper::Impl::commit(const Inputs& inputs, const StepReport& report) noexcept {
-  const double end_time = problem(inputs).end_time();
+StepReport Stepper::Impl::commit(const StepReport& report) noexcept {
   gather_reached(plan, *workspace);
-  follow_reached_coordinates(plan, state.coordinate, *workspace);
   workspace->advance();
+  follow_reached_coordinates(plan, state.coordinate, *workspace);
   if (extrapolation) {
     extrapolation->whole_step.advance();  // for take_back()
     copy_last_instant(plan, *workspace, extrapolation->whole_step);
   }
-  read_elements(plan, inputs, end_time, *workspace);
+  has_read_elements = false;
   previous_coordinate = state.coordinate;
   previous_drive = state.drive;
   std::ranges::transform(workspace->coordinate, state.coordinate.begin(), &Coordinate::value);
@@ -167,7 +169,7 @@ void Stepper::Impl::take_back() noexcept {
   std::swap(state.drive, previous_drive);
   --state.step;
   state_is_current = false;
-  evaluate_state(plan, current(), *workspace);
+  evaluate_current();
 }
 
 // the state stays; what sensors read belongs to it again, but for the inputs (evaluate_state)
@@ -176,8 +178,19 @@ StepReport Stepper::Impl::reject(const Inputs& inputs, StepReport report) noexce
     copy_last_instant(plan, extrapolation->whole_step, *workspace);
   else
     find_origin(problem(inputs), failed_state, report);
-  evaluate_state(plan, current(), *workspace);
+  evaluate_current();
   return report;
+}
+
+void Stepper::Impl::evaluate_current() noexcept {
+  evaluate_state(plan, current(), *workspace);
+  has_read_elements = true;
+}
+
+// What outputs read of the last step, or of the state that evaluate_state saw.
+const Workspace& Stepper::Impl::read() noexcept {
+  if (!std::exchange(has_read_elements, true)) read_elements(plan, plan.time_of(state.step), *workspace);
+  return *workspace;
 }
 
 const State& Stepper::Impl::current() noexcept {
@@ -194,6 +207,7 @@ bool Stepper::Impl::allows(const ParameterValue& wanted) const noexcept {
 // The spare workspace follows when it is needed: a late worker may be at it now.
 void Stepper::Impl::tune(std::span<const ParameterValue> values) noexcept {
   is_tuned = true;
+  read();  // with the parameters of the last step
   index3::tune(plan, values);
   Workspace* const whole_step = extrapolation ? &extrapolation->whole_step : nullptr;
   if (extrapolation) index3::tune(extrapolation->half_step, values), whole_step->follow_compliance(plan);
@@ -236,11 +250,11 @@ StepReport Stepper::step(const Inputs& inputs, Outputs& outputs) noexcept {
 }
 
 void Stepper::read_outputs(const StepReport& report, Outputs& outputs) const noexcept {
-  impl_->sensors->read(impl_->plan, *impl_->workspace, state(), report, outputs);
+  impl_->sensors->read(impl_->plan, impl_->read(), state(), report, outputs);
 }
 Vec6 Stepper::joint_reaction(int j) const noexcept { return index3::joint_reaction(impl_->plan, state(), j); }
 double Stepper::driver_effort(int driver) const noexcept { return index3::driver_effort(impl_->plan, state(), driver); }
-Energy Stepper::energy() const noexcept { return index3::energy(impl_->plan, state(), *impl_->workspace); }
+Energy Stepper::energy() const noexcept { return index3::energy(impl_->plan, state(), impl_->read()); }
 
 bool Stepper::set_parameters(std::span<const ParameterValue> values) noexcept {
   for (const ParameterValue& each : values)
@@ -259,7 +273,7 @@ const State& Stepper::state() const noexcept { return impl_->current(); }
 void Stepper::restore(std::span<const double> flat, std::uint64_t step_index) noexcept {
   impl_->state.restore(flat, step_index);
   impl_->state_is_current = true;
-  evaluate_state(impl_->plan, impl_->state, *impl_->workspace);
+  impl_->evaluate_current();
   enter_lanes(impl_->plan, impl_->state, *impl_->workspace);
   if (impl_->extrapolation) enter_lanes(impl_->plan, impl_->state, impl_->extrapolation->whole_step);
 }
@@ -282,6 +296,6 @@ std::span<const std::thread::native_handle_type> Stepper::workers() const noexce
 std::uint64_t Stepper::late_workers() const noexcept { return impl_->late_workers; }
 
 const Plan& StepperAccess::plan(const Stepper& stepper) noexcept { return stepper.impl_->plan; }
-const Workspace& StepperAccess::workspace(const Stepper& stepper) noexcept { return *stepper.impl_->workspace; }
+const Workspace& StepperAccess::workspace(const Stepper& stepper) noexcept { return stepper.impl_->read(); }
 
 }  // namespace rigstep::index3

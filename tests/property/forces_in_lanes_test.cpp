@@ -197,7 +197,7 @@ Compared compare(unsigned seed, const AddForces& add_forces) {
   leave_lanes(plan, w, Instant::next, next);
   for (std::size_t i = 0; i < x.body.size(); ++i) next.body[i].v = x.body[i].v, next.body[i].w_b = x.body[i].w_b;
   hold_forces_in_lanes(plan, inputs, kTime, x.coordinate, w);
-  evaluate_in_lanes(plan, EvaluatedAt::iterate, w);
+  evaluate_in_lanes(plan, w);
   evaluate_state(plan, next, v);
   evaluate_elements(plan, inputs, kTime, x.coordinate, v);
   return {std::move(plan), std::move(w), std::move(v), inputs};

@@ -1,9 +1,11 @@
 #include "core/index3/compile/forces_in_lanes.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <tuple>
 #include <type_traits>
+#include <utility>
 
 #include "core/index3/compile/coordinate_rows.h"
 #include "core/index3/physics/joint_traits.h"
@@ -160,12 +162,28 @@ void write_scalar_constants(const Mechanism& m, const ScalarLane& lane, int widt
   write_joint(joint, joint.in_first.axes_b.col(0), width, to);
 }
 
+// By the places of the bodies, so that neighbouring lanes find neighbours.
+template <class T, class Bodies>
+void sort_by_records(const Plan& plan, std::vector<T>& all, const Bodies& bodies_of) {
+  const auto records = [&](const T& each) {
+    const auto [first, second] = bodies_of(each);
+    return std::pair(record_of(plan.elimination, first).base, record_of(plan.elimination, second).base);
+  };
+  std::stable_sort(all.begin(), all.end(), [&](const T& a, const T& b) { return records(a) < records(b); });
+}
+
 // One kind of scalar after the other, each from a batch of its own on.
 void add_in_batches(const Plan& plan, const std::vector<ScalarLane>& all, std::vector<ScalarLane>& ordered) {
   using Of = ScalarBatch::Of;
   for (const Of of : {Of::angle, Of::displacement, Of::distance, Of::projection}) {
-    for (const ScalarLane& lane : all)
-      if (scalar_of(plan.mechanism, lane).of == of) ordered.push_back(lane);
+    std::vector<ScalarLane> alike;
+    std::copy_if(all.begin(), all.end(), std::back_inserter(alike),
+                 [&](const ScalarLane& lane) { return scalar_of(plan.mechanism, lane).of == of; });
+    sort_by_records(plan, alike, [&](const ScalarLane& lane) {
+      const Scalar scalar = scalar_of(plan.mechanism, lane);
+      return std::pair(scalar.first, scalar.second);
+    });
+    ordered.insert(ordered.end(), alike.begin(), alike.end());
     while (ordered.size() % static_cast<std::size_t>(plan.lanes_of_forces) != 0) ordered.emplace_back();
   }
 }
@@ -232,16 +250,19 @@ template <class Kind>
 void place_elements(Plan& plan) {
   const std::size_t lanes = static_cast<std::size_t>(plan.lanes_of_forces);
   ElementLanes& placed = plan.element_lanes[kind_of<Kind>];
+  const auto bodies_of = [&plan](int k) {
+    const std::vector<int> bodies = connectivity(plan.mechanism.all<Kind>()[k], plan.constants<Kind>()[k]).bodies;
+    return std::pair(bodies.front(), bodies.back());
+  };
   placed.element = plan.lanes_of<Kind>();
+  sort_by_records(plan, placed.element, bodies_of);
   while (placed.element.size() % lanes != 0) placed.element.push_back(placed.element.front());
   placed.batches.assign(placed.element.size() / lanes, {});
   for (std::size_t k = 0; k < placed.element.size(); ++k) {
-    const int element = placed.element[k];
-    const std::vector<int> bodies =
-        connectivity(plan.mechanism.all<Kind>()[element], plan.constants<Kind>()[element]).bodies;
+    const auto [first, second] = bodies_of(placed.element[k]);
     ElementBatch& batch = placed.batches[k / lanes];
-    batch.first.of_lane[k % lanes] = record_of(plan.elimination, bodies.front());
-    batch.second.of_lane[k % lanes] = record_of(plan.elimination, bodies.back());
+    batch.first.of_lane[k % lanes] = record_of(plan.elimination, first);
+    batch.second.of_lane[k % lanes] = record_of(plan.elimination, second);
   }
   find_how_bodies_lie(placed.batches, plan.lanes_of_forces);
 }

@@ -305,7 +305,9 @@ struct ScalarTables {
   const double* held;         // kHeldNumbers of each
   const double* law_numbers;  // kLawNumbers of each lane of each law
   double* found;              // kScalarNumbers of each
-  bool at_end;                // with the velocities that the step has reached, not those of the iterate
+  // Which of them: all at the iterate, with its velocities; or at the instant that a step has reached, its begin and
+  // end already exchanged, the own coordinates of joints alone, or all others.
+  enum class Of { iterate, reached_joints, reached_points } of;
 };
 
 // Joint coordinates of one format that couplings hold, one in each lane; one too few: the first one again. Of
@@ -339,7 +341,7 @@ struct ElementTables {
   int batches;
   const double* numbers;
   double* found;
-  bool at_end;  // as of scalars
+  bool is_reached;  // at the instant that a step has reached, as of scalars, not at the iterate
 };
 
 // Constraints, leaves, attachments or fronts of one shape, one behind the other: the order of a way from the leaves to

@@ -7,8 +7,8 @@
 
 namespace rigstep::index3::RIGSTEP_ISA {
 
-// Its pose at the iterate, and the velocities that the trapezoidal rule gives, (15), or, at the end of a step, those
-// that the projection has left.
+// Its pose at the iterate, and the velocities that the trapezoidal rule gives, (15), or, at the instant that a step has
+// reached, those that the projection has left.
 template <class T>
 struct BodyAtIterate {
   M3<T> A;
@@ -33,13 +33,13 @@ struct FromRecords {
 };
 
 template <class T>
-RIGSTEP_INLINE BodyAtIterate<T> body_at_iterate(const StepArrays& a, const LanePlaces& record, bool at_end) {
+RIGSTEP_INLINE BodyAtIterate<T> body_at_iterate(const StepArrays& a, const LanePlaces& record, bool is_reached) {
   static_assert(kTwistField == kRotationField + 9 && kP == kR + 3);
   BodyAtIterate<T> body;
-  if (at_end) {
+  if (is_reached) {
     const FromRecords<T, 15> turned(a, record, kRotationField);
     body.A = load33<T>(turned.number);
-    body.r = FromRecords<T, 3>(a, record, a.next + kR).three(0);
+    body.r = FromRecords<T, 3>(a, record, a.last + kR).three(0);
     body.v = turned.three(9), body.w = turned.three(12);
     return body;
   }

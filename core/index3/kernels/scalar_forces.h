@@ -65,10 +65,10 @@ RIGSTEP_INLINE bool is_of_joint(const ScalarBatch& batch) {
 
 template <class T>
 RIGSTEP_INLINE MeasuredScalar<T> measure(const StepArrays& a, const ScalarBatch& batch, const double* constants,
-                                         bool at_end) {
+                                         bool is_reached) {
   using Of = ScalarBatch::Of;
-  const BodyAtIterate<T> first = body_at_iterate<T>(a, batch.first, at_end);
-  const BodyAtIterate<T> second = body_at_iterate<T>(a, batch.second, at_end);
+  const BodyAtIterate<T> first = body_at_iterate<T>(a, batch.first, is_reached);
+  const BodyAtIterate<T> second = body_at_iterate<T>(a, batch.second, is_reached);
   MeasuredScalar<T> x = is_of_joint(batch) ? own_coordinate(batch.of == Of::angle, constants, first, second)
                                            : distance(batch.of == Of::projection, constants, first, second);
   x.find_rate(first, second);
@@ -129,18 +129,22 @@ RIGSTEP_LOOP void evaluate_batches(const StepArrays& a, const ScalarTables& all)
   constexpr int W = kWidth<T>;
   const double *constants = all.constants, *held = all.held;
   double* to = all.found;
-  for (const ScalarBatch *batch = all.batch, *end = batch + all.batches; batch < end; ++batch) {
-    MeasuredScalar<T> x = measure<T>(a, *batch, constants, all.at_end);
+  const auto evaluate = [&](const ScalarBatch* batch) RIGSTEP_INLINED {
+    MeasuredScalar<T> x = measure<T>(a, *batch, constants, all.of != ScalarTables::Of::iterate);
     x.value = x.value + load<T>(held);
     if (batch->of == ScalarBatch::Of::angle) x.value = unwrapped(x.value, load<T>(held + W));
     EffortAlong<T> sum{load<T>(held + 2 * W), T(0.0), T(0.0)};
-    const int laws = all.at_end && is_of_joint(*batch) ? 0 : batch->laws;  // the end asks for its coordinate alone
+    const int laws = all.of == ScalarTables::Of::reached_joints ? 0 : batch->laws;  // for its coordinate alone
     for (int k = batch->first_law; k < batch->first_law + laws; ++k)
       sum = sum + effort_of(all.law[k], all.tables, all.law_numbers + kLawNumbers * W * k, x.value, x.rate);
     store(to, x.value), store(to + W, x.rate);
     store3(to + 2 * W, x.force), store3(to + 5 * W, x.torque_first), store3(to + 8 * W, x.torque_second);
     store3(to + kEffortAlong * W, V3<T>{sum.effort, sum.stiffness, sum.damping});
     store3(to + kArmsOfPoints * W, x.arm_first), store3(to + (kArmsOfPoints + 3) * W, x.arm_second);
+  };
+  for (const ScalarBatch *batch = all.batch, *end = batch + all.batches; batch < end; ++batch) {
+    if (all.of == ScalarTables::Of::iterate || is_of_joint(*batch) == (all.of == ScalarTables::Of::reached_joints))
+      evaluate(batch);
     constants += kScalarConstants * W, held += kHeldNumbers * W, to += kScalarNumbers * W;
   }
 }

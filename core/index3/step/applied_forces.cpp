@@ -107,8 +107,8 @@ void sum_along_joints(const Plan& plan, Which which, Workspace& w) {
   }
 }
 
-void evaluate_elements(const Plan& plan, Which which, const Inputs& inputs, double t, Workspace& w) {
-  const Surroundings at = surroundings_at(plan.mechanism, w, inputs.value.data(), t);
+void evaluate_elements(const Plan& plan, Which which, const double* inputs, double t, Workspace& w) {
+  const Surroundings at = surroundings_at(plan.mechanism, w, inputs, t);
   for_each_kind([&]<class Kind>() {
     for_each_of<Kind>(plan, which, [&](std::size_t k) {
       w.evaluated<Kind>()[k] = evaluate(plan.mechanism.all<Kind>()[k], plan.constants<Kind>()[k], at);
@@ -129,7 +129,7 @@ void follow_coordinates(const Plan& plan, const std::vector<double>& last_coordi
 }
 
 void follow_reached_coordinates(const Plan& plan, const std::vector<double>& last_coordinate, Workspace& w) noexcept {
-  evaluate_in_lanes(plan, EvaluatedAt::end, w);
+  measure_reached_joints(plan, w);
   const Surroundings at = surroundings(plan, w);
   for (std::size_t k = 0; k < plan.mechanism.coordinates().size(); ++k) {
     const int joint = plan.mechanism.coordinates()[k].joint;
@@ -147,14 +147,14 @@ void take_inputs(const Plan& plan, const Inputs& inputs, Workspace& w) noexcept 
 void evaluate_elements(const Plan& plan, const Inputs& inputs, double t, const std::vector<double>& last_coordinate,
                        Workspace& w) noexcept {
   follow(plan, plan.followed_by_forces, last_coordinate, w);
-  evaluate_elements(plan, Which::all, inputs, t, w);
+  evaluate_elements(plan, Which::all, inputs.value.data(), t, w);
   sum_along_joints(plan, Which::all, w);
 }
 
 void evaluate_one_by_one(const Plan& plan, const Inputs& inputs, double t, const std::vector<double>& last_coordinate,
                          Workspace& w) noexcept {
   follow(plan, plan.followed_one_by_one, last_coordinate, w);
-  evaluate_elements(plan, Which::evaluated_one_by_one, inputs, t, w);
+  evaluate_elements(plan, Which::evaluated_one_by_one, inputs.value.data(), t, w);
   sum_along_joints(plan, Which::evaluated_one_by_one, w);
 }
 
@@ -181,9 +181,10 @@ void apply_forces(const Plan& plan, const Inputs& inputs, double t, ActingAt act
   });
 }
 
-void read_elements(const Plan& plan, const Inputs& inputs, double t, Workspace& w) noexcept {
-  evaluate_elements(plan, Which::evaluated_at_end, inputs, t, w);
-  const Surroundings at = surroundings_at(plan.mechanism, w, inputs.value.data(), t);
+void read_elements(const Plan& plan, double t, Workspace& w) noexcept {
+  evaluate_reached(plan, w);
+  evaluate_elements(plan, Which::evaluated_at_end, w.input.data(), t, w);
+  const Surroundings at = surroundings_at(plan.mechanism, w, w.input.data(), t);
   const Loads unused{w.Q.data()};
   for_each_kind([&]<class Kind>() {
     for_each_of<Kind>(plan, Which::read_at_end, [&](std::size_t k) {

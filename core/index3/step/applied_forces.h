@@ -17,7 +17,7 @@ void take_inputs(const Plan& plan, const Inputs& inputs, Workspace& w) noexcept;
 // and w.joint.
 void follow_coordinates(const Plan& plan, const std::vector<double>& last_coordinate, Workspace& w) noexcept;
 
-// ... of the end of a step, its velocities projected; before the instants change places.
+// ... of the instant that a step has reached, once its begin and end have changed places.
 void follow_reached_coordinates(const Plan& plan, const std::vector<double>& last_coordinate, Workspace& w) noexcept;
 
 // The loads at an instant, or those that stand in Newton's equations of a step: the same but for elements that act over
@@ -37,9 +37,9 @@ void evaluate_one_by_one(const Plan& plan, const Inputs& inputs, double t, const
 // evaluate_in_lanes. Leaves in w.readings what each force element does that is applied one by one.
 void apply_forces(const Plan& plan, const Inputs& inputs, double t, ActingAt acting, Workspace& w) noexcept;
 
-// After follow_reached_coordinates: w.readings of the force elements that outputs or the energy read, at the end of a
-// step, at time t [s]. What it leaves in w.Q is nothing.
-void read_elements(const Plan& plan, const Inputs& inputs, double t, Workspace& w) noexcept;
+// After follow_reached_coordinates: w.readings of the force elements that outputs or the energy read, at that instant,
+// t [s], with the step's inputs. What it leaves in w.Q is nothing.
+void read_elements(const Plan& plan, double t, Workspace& w) noexcept;
 
 // w.starts: what elements that act over a step keep of its begin, from the poses and velocities of the last instant in
 // w.placement and w.joint. Evaluates these elements.

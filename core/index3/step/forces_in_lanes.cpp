@@ -50,12 +50,13 @@ void read_points(const FoundInLane& found, Evaluated& element) {
   element.arm_first = found.three(kArmsOfPoints), element.arm_second = found.three(kArmsOfPoints + 3);
 }
 
-void evaluate_scalars(const Plan& plan, bool at_end, Workspace& w) {
+void evaluate_scalars(const Plan& plan, ScalarTables::Of of, Workspace& w) {
+  const bool is_iterate = of == ScalarTables::Of::iterate;
   plan.kernels->evaluate_scalars(
       w.arrays, {plan.lanes_of_forces, plan.scalar_batches.data(),
-                 at_end ? static_cast<int>(plan.scalar_batches.size()) : plan.scalar_batches_of_iterates,
+                 is_iterate ? plan.scalar_batches_of_iterates : static_cast<int>(plan.scalar_batches.size()),
                  plan.laws.data(), plan.scalar_constants.data(), plan.law_tables.data(), w.held_along_scalars.data(),
-                 w.law_numbers.data(), w.scalars.data(), at_end});
+                 w.law_numbers.data(), w.scalars.data(), of});
 }
 
 template <class Kind>
@@ -66,17 +67,37 @@ auto kernel_of(const Kernels& kernels) {
 }
 
 template <class Kind>
-void evaluate_elements(const Plan& plan, bool at_end, Workspace& w) {
+void evaluate_elements(const Plan& plan, bool is_reached, Workspace& w) {
   const std::vector<ElementBatch>& batches = plan.element_lanes[kind_of<Kind>].batches;
   if (batches.empty()) return;
   AlignedDoubles& found = w.elements_found[kind_of<Kind>];
   kernel_of<Kind> (*plan.kernels)(w.arrays, {plan.lanes_of_forces, batches.data(), static_cast<int>(batches.size()),
-                                             w.element_numbers[kind_of<Kind>].data(), found.data(), at_end});
-  const std::vector<int>& elements = plan.lanes_of<Kind>();
-  for (std::size_t k = 0; k < elements.size(); ++k)
+                                             w.element_numbers[kind_of<Kind>].data(), found.data(), is_reached});
+  const std::vector<int>& elements = plan.element_lanes[kind_of<Kind>].element;
+  for (std::size_t k = 0; k < plan.lanes_of<Kind>().size(); ++k)
     w.evaluated<Kind>()[elements[k]] =
         from_lane(plan.mechanism.all<Kind>()[elements[k]],
                   found_in_lane(plan, found, Stepped<Kind>::kLaneFound, static_cast<int>(k)));
+}
+
+// w.evaluated of all that does not act along measured joints alone
+void evaluate_beside_joints(const Plan& plan, bool is_reached, Workspace& w) {
+  for (int k = 0; k < static_cast<int>(plan.scalar_lanes.size()); ++k) {
+    const FoundInLane found = found_of_scalar(plan, w, k);
+    const ElementOfKind& element = plan.scalar_lanes[k].between_points;
+    if (element.kind == kind_of<Spring>) {
+      EvaluatedSpring& spring = w.evaluated<Spring>()[element.index];
+      read_points(found, spring), spring.effort = effort_in(found);
+    } else if (element.kind == kind_of<Stop>) {
+      read_points(found, w.evaluated<Stop>()[element.index]);
+    }
+  }
+  for (const int k : plan.lanes_of<Stop>())
+    if (const int joint = measured_joint(plan, plan.mechanism.all<Stop>()[k].coordinate); joint >= 0)
+      w.evaluated<Stop>()[k].x = measured_coordinate(plan, w, joint);
+  for_each_kind([&]<class Kind>() {
+    if constexpr (HasLanes<Kind>) evaluate_elements<Kind>(plan, is_reached, w);
+  });
 }
 
 // its numbers are written again for each step
@@ -159,28 +180,20 @@ void hold_forces_in_lanes(const Plan& plan, const Inputs& inputs, double t, cons
   });
 }
 
-void evaluate_in_lanes(const Plan& plan, EvaluatedAt at, Workspace& w) noexcept {
-  const bool at_end = at == EvaluatedAt::end;
-  evaluate_scalars(plan, at_end, w);
-  if (!at_end)
-    for (const int j : plan.measured_joints)
-      w.along_joint[j] = effort_in(found_of_scalar(plan, w, plan.lane_of_joint[j]));
-  for (int k = 0; k < static_cast<int>(plan.scalar_lanes.size()); ++k) {
-    const FoundInLane found = found_of_scalar(plan, w, k);
-    const ElementOfKind& element = plan.scalar_lanes[k].between_points;
-    if (element.kind == kind_of<Spring>) {
-      EvaluatedSpring& spring = w.evaluated<Spring>()[element.index];
-      read_points(found, spring), spring.effort = effort_in(found);
-    } else if (element.kind == kind_of<Stop>) {
-      read_points(found, w.evaluated<Stop>()[element.index]);
-    }
-  }
-  for (const int k : plan.lanes_of<Stop>())
-    if (const int joint = measured_joint(plan, plan.mechanism.all<Stop>()[k].coordinate); joint >= 0)
-      w.evaluated<Stop>()[k].x = measured_coordinate(plan, w, joint);
-  for_each_kind([&]<class Kind>() {
-    if constexpr (HasLanes<Kind>) evaluate_elements<Kind>(plan, at_end, w);
-  });
+void evaluate_in_lanes(const Plan& plan, Workspace& w) noexcept {
+  evaluate_scalars(plan, ScalarTables::Of::iterate, w);
+  for (const int j : plan.measured_joints)
+    w.along_joint[j] = effort_in(found_of_scalar(plan, w, plan.lane_of_joint[j]));
+  evaluate_beside_joints(plan, false, w);
+}
+
+void measure_reached_joints(const Plan& plan, Workspace& w) noexcept {
+  evaluate_scalars(plan, ScalarTables::Of::reached_joints, w);
+}
+
+void evaluate_reached(const Plan& plan, Workspace& w) noexcept {
+  evaluate_scalars(plan, ScalarTables::Of::reached_points, w);
+  evaluate_beside_joints(plan, true, w);
 }
 
 void add_loads_along_joints(const Plan& plan, Workspace& w) noexcept {

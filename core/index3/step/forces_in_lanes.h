@@ -14,10 +14,13 @@ void make_room_in_lanes(const Plan& plan, Workspace& w);
 void hold_forces_in_lanes(const Plan& plan, const Inputs& inputs, double t, const std::vector<double>& last_coordinate,
                           Workspace& w) noexcept;
 
-// At the iterate w.along_joint of measured joints, and w.evaluated of what else is in lanes; or at the end of a step,
-// with the projected velocities, until the instants change places, the latter and the coordinates alone.
-enum class EvaluatedAt { iterate, end };
-void evaluate_in_lanes(const Plan& plan, EvaluatedAt at, Workspace& w) noexcept;
+// At the iterate: w.along_joint of measured joints, and w.evaluated of what else is in lanes.
+void evaluate_in_lanes(const Plan& plan, Workspace& w) noexcept;
+
+// At the instant that a step has reached, once begin and end have changed places: the coordinates of measured joints;
+// and, after these, w.evaluated as above.
+void measure_reached_joints(const Plan& plan, Workspace& w) noexcept;
+void evaluate_reached(const Plan& plan, Workspace& w) noexcept;
 
 // The loads of what acts along measured joints, added to w.Q.
 void add_loads_along_joints(const Plan& plan, Workspace& w) noexcept;

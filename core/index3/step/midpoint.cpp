@@ -25,7 +25,7 @@ void evaluate_middle(const MidpointProblem& step, const IterateMoves& moves, boo
   if (!plan.depends_on_pose()) return;
   const StepSize& size = step.w.arrays.step;
   gather_poses(plan, step.w);
-  evaluate_in_lanes(plan, EvaluatedAt::iterate, step.w);
+  evaluate_in_lanes(plan, step.w);
   evaluate_one_by_one(plan, step.inputs, step.middle, step.last_coordinate, step.w);
   if (renew_tangent || plan.tangents.may_follow_forces(moves))  // size.dt: half the step
     renew_tangent = tangent_of_forces(plan, size.quarter_dt2, size.dt, renew_tangent, step.w);

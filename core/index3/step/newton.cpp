@@ -35,7 +35,7 @@ bool evaluate_iterate(const StepProblem& step, PartSweeps& sweeps, int k, const 
   const auto evaluate = [&] {
     gather_poses(plan, w);
     if (k == plan.settings.iterations) return constrain_couplings(plan, w, true);
-    evaluate_in_lanes(plan, EvaluatedAt::iterate, w);
+    evaluate_in_lanes(plan, w);
     evaluate_one_by_one(plan, step.inputs, step.end_time(), step.last.coordinate, w);
     follow_iterate(plan, w);
     // below (20); (1) (3) (14)

@@ -11,6 +11,7 @@
 
 #include "core/index3/stepper.h"
 #include "core/mechanism/builder.h"
+#include "tests/support/force_cases.h"
 #include "tests/support/mechanisms.h"
 
 namespace rigstep {
@@ -77,6 +78,7 @@ MechanismBuilder described(int links, bool closed = false) {
     output.name = kind == Output::Kind::energy ? "energy" : "gaps", output.kind = kind;
     b.add_output(output);
   }
+  for (const char* const element : {"spring", "motor"}) test::show_element(b, element);
   return b;
 }
 
@@ -253,6 +255,32 @@ TEST_CASE("values that change back give the bits of values that never changed") 
   for (const ParameterValue& each : other_values(m))
     REQUIRE(s.set_parameter(each.index, m.parameters()[static_cast<std::size_t>(each.index)].value));
   CHECK(hashes(s, 30) == hashes(unchanged, 30));
+}
+
+TEST_CASE("what force elements did in a step can be read later, also after a parameter was set") {
+  const Mechanism m = tuned(1);
+  for (const int order : {2, 4}) {
+    Stepper always(m, {.order_of_accuracy = order}), once(m, {.order_of_accuracy = order});
+    // of a spring: with its stiffness now
+    const auto without_energy = [&m](const Outputs& outputs) {
+      std::vector<double> values;
+      for (std::size_t k = 0; k < m.output_channels().size(); ++k)
+        if (!m.output_channels()[k].name.starts_with("energy")) values.push_back(outputs.value[k]);
+      return values;
+    };
+    Outputs want, got;
+    StepReport report;
+    for (std::uint64_t step = 0; step < 20; ++step) {
+      REQUIRE_FALSE(failed(always.step(push(step), want).status));
+      report = once.step(push(step));
+    }
+    SUBCASE("at once") {}
+    SUBCASE("after parameters were set") { REQUIRE(once.set_parameters(other_values(m))); }
+    once.read_outputs(report, got);
+    CHECK(without_energy(got) == without_energy(want));
+    REQUIRE_FALSE(failed(always.step(push(20), want).status));
+    CHECK(without_energy(got) != without_energy(want));
+  }
 }
 
 }  // namespace rigstep
