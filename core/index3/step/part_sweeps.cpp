@@ -44,7 +44,7 @@ void PartSweeps::post(unsigned what) noexcept {
 
 bool PartSweeps::fetch(unsigned what) noexcept {
   if (team_) return w_.exchange.fetch(w_.arrays, part_, what, stamp_, *team_, spins_);
-  w_.exchange.pass(w_.arrays, what);
+  if (is_divided_) w_.exchange.pass(w_.arrays, what);
   return true;
 }
 
