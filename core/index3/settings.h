@@ -10,8 +10,8 @@ namespace rigstep::index3 {
 
 // Order in which compounds are merged; the result is the same up to rounding.
 enum class MergeOrder {
-  in_lanes,           // fewest operations, chains in equal segments, equal parts side by side
-  fewest_operations,  // one part at a time
+  in_lanes,           // fewest operations where equal ones share lanes; chains in equal segments
+  fewest_operations,  // each for itself
   fewest_levels,
 };
 

@@ -74,7 +74,8 @@ class Stepper {
   // the report names the channel. `outputs` changes only where the step is committed.
   StepReport step(const Inputs& inputs, Outputs& outputs) noexcept;
 
-  // Every output channel after a committed step, or at the start. report: of that step.
+  // Every output channel after a committed step, or at the start. report: of that step. What force elements do at its
+  // end is evaluated at the first call that asks for it, here or by energy().
   void read_outputs(const StepReport& report, Outputs& outputs) const noexcept;
   // Load that joint j exerts on its second body as the solver left it, world frame: force [N] and torque about its
   // joint point on the second body [N m]. Where constraints are redundant, outputs give the load of least norm instead.

@@ -13,7 +13,7 @@ class StepperAccess {
 };
 
 inline const Plan& plan_of(const Stepper& stepper) noexcept { return StepperAccess::plan(stepper); }
-// Of the last committed step.
+// Of the last committed step, with what its force elements did; their loads Q are overwritten to find that.
 inline const Workspace& workspace_of(const Stepper& stepper) noexcept { return StepperAccess::workspace(stepper); }
 
 }  // namespace rigstep::index3

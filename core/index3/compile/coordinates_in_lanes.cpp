@@ -56,7 +56,7 @@ void fill(const Plan& plan, const std::vector<int>& coordinates, CoordinateBatch
     batch.second.of_lane[lane] = record_of(plan.elimination, joint.second);
     write_constants(joint_of_coordinate(m, coordinate), batch.width, constants + lane);
   }
-  for (LanePlaces* const bodies : {&batch.first, &batch.second}) bodies->lie = lie_of(*bodies, batch.width);
+  for (LanePlaces* const bodies : {&batch.first, &batch.second}) bodies->pattern = pattern_of(*bodies, batch.width);
 }
 
 }  // namespace

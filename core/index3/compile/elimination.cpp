@@ -63,6 +63,18 @@ double time_of_step(const Elimination& e) {
 
 }  // namespace
 
+LanePlaces::Pattern pattern_of(const LanePlaces& places, int lanes) {
+  const Place& first = places.of_lane[0];
+  bool is_contiguous = first.base % lanes == 0, is_uniform = true;  // batches are aligned
+  for (int lane = 0; lane < lanes; ++lane) {
+    const auto [base, stride] = places.of_lane[lane];
+    is_contiguous = is_contiguous && base == first.base + lane && stride == first.stride;
+    is_uniform = is_uniform && base == first.base && stride == first.stride;
+  }
+  using Pattern = LanePlaces::Pattern;
+  return is_uniform ? Pattern::uniform : is_contiguous ? Pattern::contiguous : Pattern::scattered;
+}
+
 Elimination compile(const std::vector<Constraint>& model, const std::vector<bool>& has_own_tangent, MergeOrder order,
                     int lanes, const std::vector<int>& primal_bodies, int threads) {
   std::vector<Constraint> constraints = model;

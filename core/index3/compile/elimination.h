@@ -54,6 +54,9 @@ struct Part {
   std::vector<ConstraintBatch> constraints;  // eliminated here; those that runs evaluate first
 };
 
+// Of places in so many lanes.
+LanePlaces::Pattern pattern_of(const LanePlaces& places, int lanes);
+
 // Numbers that a part passes on to all others, which keep them as ghosts.
 struct Passed {
   int part = 0;  // whose

@@ -220,9 +220,9 @@ void order_scalars(Plan& plan) {
 }
 
 template <class BatchOfBodies>
-void find_how_bodies_lie(std::vector<BatchOfBodies>& batches, int lanes) {
+void find_patterns(std::vector<BatchOfBodies>& batches, int lanes) {
   for (BatchOfBodies& batch : batches)
-    for (LanePlaces* const bodies : {&batch.first, &batch.second}) bodies->lie = lie_of(*bodies, lanes);
+    for (LanePlaces* const bodies : {&batch.first, &batch.second}) bodies->pattern = pattern_of(*bodies, lanes);
 }
 
 void place_scalars(Plan& plan) {
@@ -243,7 +243,7 @@ void place_scalars(Plan& plan) {
                            plan.scalar_constants.data() + kScalarConstants * (k - lane) + lane);
     if (plan.scalar_lanes[k].joint >= 0) plan.lane_of_joint[here.joint] = k;
   }
-  find_how_bodies_lie(plan.scalar_batches, lanes);
+  find_patterns(plan.scalar_batches, lanes);
 }
 
 template <class Kind>
@@ -264,7 +264,7 @@ void place_elements(Plan& plan) {
     batch.first.of_lane[k % lanes] = record_of(plan.elimination, first);
     batch.second.of_lane[k % lanes] = record_of(plan.elimination, second);
   }
-  find_how_bodies_lie(placed.batches, plan.lanes_of_forces);
+  find_patterns(placed.batches, plan.lanes_of_forces);
 }
 
 }  // namespace

@@ -53,23 +53,12 @@ struct Place {
   int stride = 1;
 };
 
-// Where each lane of an operation finds something, and how these places lie, so that it need not look at each: lane
-// after lane, as in one batch; all at one place; or each at its own.
+// Where each lane of an operation finds something, and the pattern of these places, so that it need not look at each:
+// lane after lane, as in one batch; all at one place; or each at its own.
 struct LanePlaces {
   Place of_lane[kMostLanes];
-  enum class Lie : unsigned char { scattered, beside, one } lie = Lie::scattered;
+  enum class Pattern : unsigned char { scattered, contiguous, uniform } pattern = Pattern::scattered;
 };
-// so many lanes; for load time
-inline LanePlaces::Lie lie_of(const LanePlaces& places, int lanes) {
-  const Place& first = places.of_lane[0];
-  bool is_beside = first.base % lanes == 0, is_one = true;  // batches are aligned
-  for (int lane = 0; lane < lanes; ++lane) {
-    const Place& here = places.of_lane[lane];
-    is_beside = is_beside && here.base == first.base + lane && here.stride == first.stride;
-    is_one = is_one && here.base == first.base && here.stride == first.stride;
-  }
-  return is_one ? LanePlaces::Lie::one : is_beside ? LanePlaces::Lie::beside : LanePlaces::Lie::scattered;
-}
 
 struct BodyPlace {
   int position = 0;
@@ -307,7 +296,7 @@ struct ScalarTables {
   double* found;              // kScalarNumbers of each
   // Which of them: all at the iterate, with its velocities; or at the instant that a step has reached, its begin and
   // end already exchanged, the own coordinates of joints alone, or all others.
-  enum class Of { iterate, reached_joints, reached_points } of;
+  enum class Of { iterate, joints_at_end, points_at_end } of;
 };
 
 // Joint coordinates of one format that couplings hold, one in each lane; one too few: the first one again. Of
@@ -341,7 +330,7 @@ struct ElementTables {
   int batches;
   const double* numbers;
   double* found;
-  bool is_reached;  // at the instant that a step has reached, as of scalars, not at the iterate
+  bool at_end;  // at the instant that a step has reached, as of scalars, not at the iterate
 };
 
 // Constraints, leaves, attachments or fronts of one shape, one behind the other: the order of a way from the leaves to

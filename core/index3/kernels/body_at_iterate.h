@@ -20,23 +20,21 @@ template <class T, int Count>
 struct FromRecords {
   alignas(T) double number[Count * kWidth<T>];
   RIGSTEP_INLINE FromRecords(const StepArrays& a, const LanePlaces& record, int field) {
-    if constexpr (kWidth<T> == 1) {
-      const Place& first = record.of_lane[0];
-      const double* from = a.body + first.base + field * first.stride;
-      each<Count>([&](int k) RIGSTEP_INLINED { number[k] = from[k * first.stride]; });
-    } else {
-      gather(gathered<T>(a.body, record, field), 0, Count, number);
-    }
+    const auto from = numbers_at<T>(a.body, record, field);
+    if constexpr (kWidth<T> == 1)
+      each<Count>([&](int k) RIGSTEP_INLINED { number[k] = from(k); });
+    else
+      gather(from, 0, Count, number);
   }
   RIGSTEP_INLINE V3<T> three(int k) const { return load3<T>(number + k * kWidth<T>); }
   RIGSTEP_INLINE Quaternion<T> quaternion(int k) const { return load_quaternion<T>(number + k * kWidth<T>); }
 };
 
 template <class T>
-RIGSTEP_INLINE BodyAtIterate<T> body_at_iterate(const StepArrays& a, const LanePlaces& record, bool is_reached) {
+RIGSTEP_INLINE BodyAtIterate<T> body_at_iterate(const StepArrays& a, const LanePlaces& record, bool at_end) {
   static_assert(kTwistField == kRotationField + 9 && kP == kR + 3);
   BodyAtIterate<T> body;
-  if (is_reached) {
+  if (at_end) {
     const FromRecords<T, 15> turned(a, record, kRotationField);
     body.A = load33<T>(turned.number);
     body.r = FromRecords<T, 3>(a, record, a.last + kR).three(0);

@@ -25,8 +25,8 @@ RIGSTEP_LOOP void evaluate_bushings(const StepArrays& a, const ElementTables& al
   constexpr int W = kWidth<T>;
   for_elements<T, kBushingNumbers, kBushingFound>(
       all, [&](const ElementBatch& bushing, const double* p, double* to) RIGSTEP_INLINED {
-        const BodyAtIterate<T> first = body_at_iterate<T>(a, bushing.first, all.is_reached);
-        const BodyAtIterate<T> second = body_at_iterate<T>(a, bushing.second, all.is_reached);
+        const BodyAtIterate<T> first = body_at_iterate<T>(a, bushing.first, all.at_end);
+        const BodyAtIterate<T> second = body_at_iterate<T>(a, bushing.second, all.at_end);
         const double* const p_second = p + kSecondFrameOfBushing * W;
         const V3<T> s_first = first.A * load3<T>(p), s_second = second.A * load3<T>(p_second);
         const Axes<T> x = axes_of(first, p + 3 * W), y = axes_of(second, p_second + 3 * W);
@@ -54,7 +54,7 @@ RIGSTEP_LOOP void evaluate_drags(const StepArrays& a, const ElementTables& all) 
   constexpr int W = kWidth<T>;
   for_elements<T, kDragNumbers, kDragFound>(
       all, [&](const ElementBatch& drag, const double* p, double* to) RIGSTEP_INLINED {
-        const BodyAtIterate<T> body = body_at_iterate<T>(a, drag.first, all.is_reached);
+        const BodyAtIterate<T> body = body_at_iterate<T>(a, drag.first, all.at_end);
         const V3<T> arm = body.A * load3<T>(p);
         store3(to, arm);
         store3(to + kVelocityOfDrag * W, add_cross(body.v, body.w, arm) - load3<T>(p + kWindOfDrag * W));

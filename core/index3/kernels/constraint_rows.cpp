@@ -9,22 +9,22 @@ namespace rigstep::index3::RIGSTEP_ISA {
 namespace {
 
 template <class T>
-RIGSTEP_INLINE Gathered<T> lane_after_lane(double* array, const Place& first) {
+RIGSTEP_INLINE Gathered<T> contiguous(double* array, const Place& first) {
   Gathered<T> g;
-  g.lie = LanePlaces::Lie::beside, g.p[0] = array + first.base, g.stride[0] = first.stride;
+  g.pattern = LanePlaces::Pattern::contiguous, g.p[0] = array + first.base, g.stride[0] = first.stride;
   return g;
 }
 
 // The body and the handle of a side that lies scattered; one of a constraint's sides may lie lane after lane.
 template <class T>
 RIGSTEP_LOOP Gathered<T> scattered_field(const StepArrays& a, const Side& side, int field) {
-  if (side.scattered >= 0) return gathered<T>(a.body, a.scattered_side[side.scattered].record, field);
-  return lane_after_lane<T>(a.body, {side.record.base + field * side.record.stride, side.record.stride});
+  if (side.scattered >= 0) return numbers_at<T>(a.body, a.scattered_side[side.scattered].record, field);
+  return contiguous<T>(a.body, {side.record.base + field * side.record.stride, side.record.stride});
 }
 template <class T>
 RIGSTEP_LOOP Gathered<T> scattered_handle(const StepArrays& a, const Side& side) {
-  if (side.scattered >= 0) return gathered<T>(a.handles, a.scattered_side[side.scattered].handle, 0);
-  return lane_after_lane<T>(a.handles, side.handle);
+  if (side.scattered >= 0) return numbers_at<T>(a.handles, a.scattered_side[side.scattered].handle, 0);
+  return contiguous<T>(a.handles, side.handle);
 }
 
 // f(source of a field of either side's body, of its handle), by the way they lie
@@ -332,12 +332,7 @@ RIGSTEP_LOOP void evaluate_coordinate(const StepArrays& a, const CoordinateTable
   constexpr int W = kWidth<T>;
   double* const to = all.found + kCoordinateNumbers * batch.position;
   const auto body = [&](int field, int side) RIGSTEP_INLINED {
-    const LanePlaces& record = side == 0 ? batch.first : batch.second;
-    const Place& first = record.of_lane[0];
-    if constexpr (W == 1)
-      return Beside<T>{a.body + first.base + field * first.stride, first.stride};
-    else
-      return gathered<T>(a.body, record, field);
+    return numbers_at<T>(a.body, side == 0 ? batch.first : batch.second, field);
   };
   const GeneralSides<T> at = general_sides<T>(all.constants + kConstraintConstants * batch.position, a.next, body);
   const GeneralRow<T> row = general_row(batch.format, at, T(0.0), 0);

@@ -25,23 +25,25 @@ struct Beside {
   RIGSTEP_INLINE void put(int k, T value) const { store(p + k * stride, value); }
 };
 
-// Anywhere; where they lie beside each other or at one place, only the first lane has pointer and stride.
+// Anywhere. Where the places are contiguous or uniform, only the first lane has pointer and stride; what is written is
+// never uniform.
 template <class T>
 struct Gathered {
   static constexpr int W = kWidth<T>;
-  LanePlaces::Lie lie = LanePlaces::Lie::scattered;
+  LanePlaces::Pattern pattern = LanePlaces::Pattern::scattered;
   double* p[W];
   int stride[W];
-  RIGSTEP_INLINE Beside<T> beside() const { return {p[0], stride[0]}; }
+  RIGSTEP_INLINE bool is_scattered() const { return pattern == LanePlaces::Pattern::scattered; }
+  RIGSTEP_INLINE Beside<T> contiguous() const { return {p[0], stride[0]}; }
   RIGSTEP_INLINE T operator()(int k) const {
-    if (lie == LanePlaces::Lie::beside) return beside()(k);
-    if (lie == LanePlaces::Lie::one) return T(p[0][k * stride[0]]);
+    if (pattern == LanePlaces::Pattern::contiguous) return contiguous()(k);
+    if (pattern == LanePlaces::Pattern::uniform) return T(p[0][k * stride[0]]);
     typename T::Vector v;
     each<W>([&](int l) RIGSTEP_INLINED { v[l] = p[l][k * stride[l]]; });
     return v;
   }
   RIGSTEP_INLINE void put(int k, T value) const {
-    if (lie == LanePlaces::Lie::beside) return beside().put(k, value);
+    if (!is_scattered()) return contiguous().put(k, value);
     each<W>([&](int l) RIGSTEP_INLINED { p[l][k * stride[l]] = lane(value, l); });
   }
 };
@@ -94,17 +96,21 @@ RIGSTEP_INLINE Gathered<T> gathered(double* array, const Get& place_of_lane) {
   return g;
 }
 
-// Number `field` of what lies at these places, and what follows it.
+// Number `field` of what is at these places, and what follows it.
 template <class T>
-RIGSTEP_INLINE Gathered<T> gathered(double* array, const LanePlaces& places, int field) {
+RIGSTEP_INLINE auto numbers_at(double* array, const LanePlaces& places, int field) {
   const auto place = [&](int l) RIGSTEP_INLINED {
     const Place& at = places.of_lane[l];
     return Place{at.base + field * at.stride, at.stride};
   };
-  if (places.lie == LanePlaces::Lie::scattered) return gathered<T>(array, place);
-  Gathered<T> g;
-  g.lie = places.lie, g.p[0] = array + place(0).base, g.stride[0] = place(0).stride;
-  return g;
+  if constexpr (kWidth<T> == 1) {
+    return Beside<T>{array + place(0).base, place(0).stride};
+  } else {
+    if (places.pattern == LanePlaces::Pattern::scattered) return gathered<T>(array, place);
+    Gathered<T> g;
+    g.pattern = places.pattern, g.p[0] = array + place(0).base, g.stride[0] = place(0).stride;
+    return g;
+  }
 }
 
 // Numbers k ... k + count - 1 into the lanes of `to`, or out of those of `from`. Calls: what works with the numbers is
@@ -112,7 +118,7 @@ RIGSTEP_INLINE Gathered<T> gathered(double* array, const LanePlaces& places, int
 template <class T>
 RIGSTEP_LOOP void gather(const Gathered<T>& from, int k, int count, double* to) {
   constexpr int W = kWidth<T>;
-  if (from.lie != LanePlaces::Lie::scattered) {
+  if (!from.is_scattered()) {
     for (int i = 0; i < count; ++i) store(to + i * W, from(k + i));
     return;
   }
@@ -153,21 +159,21 @@ RIGSTEP_INLINE auto nine(const Source& s) -> M3<decltype(s(0))> {
 // the same of scattered operands
 template <class T>
 RIGSTEP_INLINE V3<T> three(const Gathered<T>& s, int k) {
-  if (s.lie != LanePlaces::Lie::scattered) return {s(k), s(k + 1), s(k + 2)};
+  if (!s.is_scattered()) return {s(k), s(k + 1), s(k + 2)};
   alignas(T) double numbers[3 * kWidth<T>];
   gather(s, k, 3, numbers);
   return three(InOrder<T>{numbers}, 0);
 }
 template <class T>
 RIGSTEP_INLINE M3<T> nine(const Gathered<T>& s) {
-  if (s.lie != LanePlaces::Lie::scattered) return {three(s, 0), three(s, 3), three(s, 6)};
+  if (!s.is_scattered()) return {three(s, 0), three(s, 3), three(s, 6)};
   alignas(T) double numbers[9 * kWidth<T>];
   gather(s, 0, 9, numbers);
   return nine(InOrder<T>{numbers});
 }
 template <class T>
 RIGSTEP_INLINE void put3(const Gathered<T>& s, int k, V3<T> v) {
-  if (s.lie != LanePlaces::Lie::scattered) return put3(s.beside(), k, v);
+  if (!s.is_scattered()) return put3(s.contiguous(), k, v);
   alignas(T) double numbers[3 * kWidth<T>];
   put3(InOrder<T>{numbers}, 0, v);
   scatter(numbers, s, k, 3);

@@ -65,10 +65,10 @@ RIGSTEP_INLINE bool is_of_joint(const ScalarBatch& batch) {
 
 template <class T>
 RIGSTEP_INLINE MeasuredScalar<T> measure(const StepArrays& a, const ScalarBatch& batch, const double* constants,
-                                         bool is_reached) {
+                                         bool at_end) {
   using Of = ScalarBatch::Of;
-  const BodyAtIterate<T> first = body_at_iterate<T>(a, batch.first, is_reached);
-  const BodyAtIterate<T> second = body_at_iterate<T>(a, batch.second, is_reached);
+  const BodyAtIterate<T> first = body_at_iterate<T>(a, batch.first, at_end);
+  const BodyAtIterate<T> second = body_at_iterate<T>(a, batch.second, at_end);
   MeasuredScalar<T> x = is_of_joint(batch) ? own_coordinate(batch.of == Of::angle, constants, first, second)
                                            : distance(batch.of == Of::projection, constants, first, second);
   x.find_rate(first, second);
@@ -134,7 +134,7 @@ RIGSTEP_LOOP void evaluate_batches(const StepArrays& a, const ScalarTables& all)
     x.value = x.value + load<T>(held);
     if (batch->of == ScalarBatch::Of::angle) x.value = unwrapped(x.value, load<T>(held + W));
     EffortAlong<T> sum{load<T>(held + 2 * W), T(0.0), T(0.0)};
-    const int laws = all.of == ScalarTables::Of::reached_joints ? 0 : batch->laws;  // for its coordinate alone
+    const int laws = all.of == ScalarTables::Of::joints_at_end ? 0 : batch->laws;  // for its coordinate alone
     for (int k = batch->first_law; k < batch->first_law + laws; ++k)
       sum = sum + effort_of(all.law[k], all.tables, all.law_numbers + kLawNumbers * W * k, x.value, x.rate);
     store(to, x.value), store(to + W, x.rate);
@@ -143,7 +143,7 @@ RIGSTEP_LOOP void evaluate_batches(const StepArrays& a, const ScalarTables& all)
     store3(to + kArmsOfPoints * W, x.arm_first), store3(to + (kArmsOfPoints + 3) * W, x.arm_second);
   };
   for (const ScalarBatch *batch = all.batch, *end = batch + all.batches; batch < end; ++batch) {
-    if (all.of == ScalarTables::Of::iterate || is_of_joint(*batch) == (all.of == ScalarTables::Of::reached_joints))
+    if (all.of == ScalarTables::Of::iterate || is_of_joint(*batch) == (all.of == ScalarTables::Of::joints_at_end))
       evaluate(batch);
     constants += kScalarConstants * W, held += kHeldNumbers * W, to += kScalarNumbers * W;
   }

@@ -30,7 +30,7 @@ RIGSTEP_LOOP void evaluate_tyres(const StepArrays& a, const ElementTables& all) 
   for_elements<T, kTyreNumbers, kTyreFound>(
       all, [&](const ElementBatch& tyre, const double* p, double* to) RIGSTEP_INLINED {
         const auto number = [&](int k) RIGSTEP_INLINED { return load<T>(p + k * W); };
-        const BodyAtIterate<T> wheel = body_at_iterate<T>(a, tyre.first, all.is_reached);
+        const BodyAtIterate<T> wheel = body_at_iterate<T>(a, tyre.first, all.at_end);
         const V3<T> n = load3<T>(p + kRoadNormalOfTyre * W);
         const V3<T> axis = wheel.A * load3<T>(p), s_centre = wheel.A * load3<T>(p + kCentreOfTyre * W);
         const T zero(0.0), radius = number(kRadiusOfTyre), across = square_root(dot(cross(axis, n), cross(axis, n)));

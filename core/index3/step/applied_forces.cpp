@@ -129,7 +129,7 @@ void follow_coordinates(const Plan& plan, const std::vector<double>& last_coordi
 }
 
 void follow_reached_coordinates(const Plan& plan, const std::vector<double>& last_coordinate, Workspace& w) noexcept {
-  measure_reached_joints(plan, w);
+  measure_joints_at_end(plan, w);
   const Surroundings at = surroundings(plan, w);
   for (std::size_t k = 0; k < plan.mechanism.coordinates().size(); ++k) {
     const int joint = plan.mechanism.coordinates()[k].joint;
@@ -182,7 +182,7 @@ void apply_forces(const Plan& plan, const Inputs& inputs, double t, ActingAt act
 }
 
 void read_elements(const Plan& plan, double t, Workspace& w) noexcept {
-  evaluate_reached(plan, w);
+  evaluate_at_end(plan, w);
   evaluate_elements(plan, Which::evaluated_at_end, w.input.data(), t, w);
   const Surroundings at = surroundings_at(plan.mechanism, w, w.input.data(), t);
   const Loads unused{w.Q.data()};

@@ -67,12 +67,12 @@ auto kernel_of(const Kernels& kernels) {
 }
 
 template <class Kind>
-void evaluate_elements(const Plan& plan, bool is_reached, Workspace& w) {
+void evaluate_elements(const Plan& plan, bool at_end, Workspace& w) {
   const std::vector<ElementBatch>& batches = plan.element_lanes[kind_of<Kind>].batches;
   if (batches.empty()) return;
   AlignedDoubles& found = w.elements_found[kind_of<Kind>];
   kernel_of<Kind> (*plan.kernels)(w.arrays, {plan.lanes_of_forces, batches.data(), static_cast<int>(batches.size()),
-                                             w.element_numbers[kind_of<Kind>].data(), found.data(), is_reached});
+                                             w.element_numbers[kind_of<Kind>].data(), found.data(), at_end});
   const std::vector<int>& elements = plan.element_lanes[kind_of<Kind>].element;
   for (std::size_t k = 0; k < plan.lanes_of<Kind>().size(); ++k)
     w.evaluated<Kind>()[elements[k]] =
@@ -81,7 +81,7 @@ void evaluate_elements(const Plan& plan, bool is_reached, Workspace& w) {
 }
 
 // w.evaluated of all that does not act along measured joints alone
-void evaluate_beside_joints(const Plan& plan, bool is_reached, Workspace& w) {
+void evaluate_elements_in_lanes(const Plan& plan, bool at_end, Workspace& w) {
   for (int k = 0; k < static_cast<int>(plan.scalar_lanes.size()); ++k) {
     const FoundInLane found = found_of_scalar(plan, w, k);
     const ElementOfKind& element = plan.scalar_lanes[k].between_points;
@@ -96,7 +96,7 @@ void evaluate_beside_joints(const Plan& plan, bool is_reached, Workspace& w) {
     if (const int joint = measured_joint(plan, plan.mechanism.all<Stop>()[k].coordinate); joint >= 0)
       w.evaluated<Stop>()[k].x = measured_coordinate(plan, w, joint);
   for_each_kind([&]<class Kind>() {
-    if constexpr (HasLanes<Kind>) evaluate_elements<Kind>(plan, is_reached, w);
+    if constexpr (HasLanes<Kind>) evaluate_elements<Kind>(plan, at_end, w);
   });
 }
 
@@ -184,16 +184,16 @@ void evaluate_in_lanes(const Plan& plan, Workspace& w) noexcept {
   evaluate_scalars(plan, ScalarTables::Of::iterate, w);
   for (const int j : plan.measured_joints)
     w.along_joint[j] = effort_in(found_of_scalar(plan, w, plan.lane_of_joint[j]));
-  evaluate_beside_joints(plan, false, w);
+  evaluate_elements_in_lanes(plan, false, w);
 }
 
-void measure_reached_joints(const Plan& plan, Workspace& w) noexcept {
-  evaluate_scalars(plan, ScalarTables::Of::reached_joints, w);
+void measure_joints_at_end(const Plan& plan, Workspace& w) noexcept {
+  evaluate_scalars(plan, ScalarTables::Of::joints_at_end, w);
 }
 
-void evaluate_reached(const Plan& plan, Workspace& w) noexcept {
-  evaluate_scalars(plan, ScalarTables::Of::reached_points, w);
-  evaluate_beside_joints(plan, true, w);
+void evaluate_at_end(const Plan& plan, Workspace& w) noexcept {
+  evaluate_scalars(plan, ScalarTables::Of::points_at_end, w);
+  evaluate_elements_in_lanes(plan, true, w);
 }
 
 void add_loads_along_joints(const Plan& plan, Workspace& w) noexcept {

@@ -19,8 +19,8 @@ void evaluate_in_lanes(const Plan& plan, Workspace& w) noexcept;
 
 // At the instant that a step has reached, once begin and end have changed places: the coordinates of measured joints;
 // and, after these, w.evaluated as above.
-void measure_reached_joints(const Plan& plan, Workspace& w) noexcept;
-void evaluate_reached(const Plan& plan, Workspace& w) noexcept;
+void measure_joints_at_end(const Plan& plan, Workspace& w) noexcept;
+void evaluate_at_end(const Plan& plan, Workspace& w) noexcept;
 
 // The loads of what acts along measured joints, added to w.Q.
 void add_loads_along_joints(const Plan& plan, Workspace& w) noexcept;

@@ -261,7 +261,7 @@ TEST_CASE("what force elements did in a step can be read later, also after a par
   const Mechanism m = tuned(1);
   for (const int order : {2, 4}) {
     Stepper always(m, {.order_of_accuracy = order}), once(m, {.order_of_accuracy = order});
-    // of a spring: with its stiffness now
+    // The energy of a spring is that of its stiffness when it is read.
     const auto without_energy = [&m](const Outputs& outputs) {
       std::vector<double> values;
       for (std::size_t k = 0; k < m.output_channels().size(); ++k)

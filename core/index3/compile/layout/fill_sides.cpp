@@ -63,7 +63,7 @@ Operands fill_side(Layout& layout, const Batch& b, int s, Side& side) {
   side.copies = static_cast<int>(layout.tables.copies.size()) - side.first_copy;
   if (found == Operands::scattered) {
     side.scattered = static_cast<int>(layout.tables.scattered_sides.size());
-    for (LanePlaces* const each : {&places.record, &places.handle}) each->lie = lie_of(*each, b.width());
+    for (LanePlaces* const each : {&places.record, &places.handle}) each->pattern = pattern_of(*each, b.width());
     layout.tables.scattered_sides.push_back(places);
   }
   return found;

@@ -16,13 +16,16 @@ namespace rigstep::index3 {
 
 namespace {
 
-// Chosen; results depend on them by rounding only (tree_shape_test), and elimination_test holds that nets keep narrow
-// fronts. Merging from both ends must need so much less of the operations of pairwise merging, which lays more side by
-// side than a count of operations tells.
+// Three numbers that are chosen. Results depend on them by rounding only (tree_shape_test), and elimination_test holds
+// that nets keep narrow fronts.
+//
+// Merging from both ends is taken where it needs less than this share of the operations of pairwise merging. That lays
+// more side by side than a count of operations tells.
 constexpr double kWorthIt = 0.6;
-// Lanes that share an operation by this estimate, however many the processor has: the order decides about the bits.
+// So many lanes share an operation in the estimate, however many the processor has: the order decides about the bits.
 constexpr int kNominalLanes = 4;
-// ... and how much less operations in lanes must be to be worth more of them.
+// Merging for lanes is taken where it needs less than this share of the operations in lanes that merging for few
+// operations needs.
 constexpr double kClearlyLess = 0.9;
 
 using Pair = std::tuple<long, int, int, int>;  // cost, depth, compounds: compared in this order
@@ -103,8 +106,8 @@ std::vector<Pair> adjacent_pairs(const Compounds& compounds) {
   return pairs.empty() ? costs_of(compounds, neighbours, false) : pairs;
 }
 
-// What is cheapest now, where up to so many merges of one kind share a cost: all of that kind that can lie side by
-// side, none with a compound of another. pairs: not empty.
+// The cheapest merges now: those of one kind that can lie side by side, none with a compound of another. Up to so many
+// of them share the cost of one. pairs: not empty.
 std::vector<Pair> cheapest_merges(const Compounds& compounds, std::vector<Pair> pairs, int lanes) {
   std::sort(pairs.begin(), pairs.end());
   struct Alike {
@@ -179,7 +182,7 @@ void merge_with_few_operations(Compounds& compounds, int lanes) {
   Compounds in_lanes = before;
   merge_by_operations(in_lanes, lanes);
   if (in_lanes.operations_in_lanes(lanes) < kClearlyLess * compounds.operations_in_lanes(lanes))
-    compounds.all = std::move(in_lanes.all);
+    compounds.take_over(std::move(in_lanes));
   if (std::any_of(compounds.graph.constraints.begin(), compounds.graph.constraints.end(),
                   [](const Constraint& c) { return c.is_primal; }))
     return;
@@ -189,7 +192,7 @@ void merge_with_few_operations(Compounds& compounds, int lanes) {
     const double needed = other.operations();
     if (needed >= least) continue;
     least = needed;
-    compounds.all = std::move(other.all);
+    compounds.take_over(std::move(other));
   }
 }
 

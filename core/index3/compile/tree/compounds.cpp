@@ -8,6 +8,7 @@ namespace rigstep::index3 {
 void Compounds::make_leaf(int body) {
   Compound c;
   c.body = body;
+  std::vector<int> kind;
   for (const int constraint : graph.held_by[body]) {
     const int missing =
         static_cast<int>(graph.distinct_bodies(constraint).size()) - 1 + (graph.deferred[constraint] ? 1 : 0);
@@ -15,12 +16,9 @@ void Compounds::make_leaf(int body) {
       c.eliminated.push_back(constraint);
     else
       c.pending.push_back({constraint, missing});
-  }
-  std::vector<int> kind;
-  for (const int constraint : graph.held_by[body]) {
-    const Constraint& held = graph.constraints[constraint];
-    kind.insert(kind.end(), {held.format.rows, held.format.cosines, held.format.lines,
-                             static_cast<int>(held.format.coordinate), held.is_primal ? 1 : 0});
+    const RowFormat& format = graph.constraints[constraint].format;
+    kind.insert(kind.end(), {missing, format.rows, format.cosines, format.lines, static_cast<int>(format.coordinate),
+                             graph.constraints[constraint].is_primal ? 1 : 0});
   }
   add(std::move(c), kind);
 }
@@ -109,6 +107,11 @@ int Compounds::open_rows(const std::vector<OpenConstraint>& open) const {
   int rows = 0;
   for (const OpenConstraint& each : open) rows += graph.constraints[each.constraint].format.rows;
   return rows;
+}
+
+void Compounds::take_over(Compounds other) {
+  all = std::move(other.all);
+  kinds_ = std::move(other.kinds_);
 }
 
 double Compounds::operations(const Compound& c) const {

@@ -19,6 +19,7 @@ struct Compounds {
   // structure. Returns the compound.
   int close_path_end(int compound);
   void close_deferred();
+  void take_over(Compounds other);  // of the same graph
 
   struct Union {
     std::vector<int> closed;
