@@ -30,7 +30,7 @@
 // A parent's lanes 0 1 2 3 find the children's numbers (Operands)
 //
 //     in_order    in one batch of the same width, in lanes 0 1 2 3
-//     beside      in one wider batch, in neighbouring lanes, say 4 5 6 7 of eight
+//     beside      in one wider batch, in neighbouring lanes, say 4 5 6 7 of eight; constraints also at one body for all
 //     chosen      in two batches of the same width, each in a lane of its own (bodies of constraints only)
 //     scattered   each at a Place of its own
 #pragma once
@@ -163,7 +163,8 @@ struct ScatteredChild {
   Place matrix[kMostLanes], vector[kMostLanes];
 };
 struct ScatteredSide {
-  LanePlaces record, handle;
+  Place record[kMostLanes];
+  Place handle[kMostLanes];
 };
 
 // For each lane, which lane of two batches in a row it takes.
@@ -238,7 +239,8 @@ struct Front {
 
 // One side of a constraint in lanes.
 struct Side {
-  Place record;  // of the body
+  Place record;             // of the body
+  bool is_uniform = false;  // it is the same for all lanes; else neighbours have their own
   Place handle;
   int scattered = -1;              // into the tables of places
   int chosen = -1;                 // into those of choices

@@ -20,11 +20,7 @@ template <class T, int Count>
 struct FromRecords {
   alignas(T) double number[Count * kWidth<T>];
   RIGSTEP_INLINE FromRecords(const StepArrays& a, const LanePlaces& record, int field) {
-    const auto from = numbers_at<T>(a.body, record, field);
-    if constexpr (kWidth<T> == 1)
-      each<Count>([&](int k) RIGSTEP_INLINED { number[k] = from(k); });
-    else
-      gather(from, 0, Count, number);
+    gather<T>(a.body, record, field, Count, number);
   }
   RIGSTEP_INLINE V3<T> three(int k) const { return load3<T>(number + k * kWidth<T>); }
   RIGSTEP_INLINE Quaternion<T> quaternion(int k) const { return load_quaternion<T>(number + k * kWidth<T>); }

@@ -8,23 +8,21 @@ namespace rigstep::index3::RIGSTEP_ISA {
 
 namespace {
 
-template <class T>
-RIGSTEP_INLINE Gathered<T> contiguous(double* array, const Place& first) {
-  Gathered<T> g;
-  g.pattern = LanePlaces::Pattern::contiguous, g.p[0] = array + first.base, g.stride[0] = first.stride;
-  return g;
-}
-
 // The body and the handle of a side that lies scattered; one of a constraint's sides may lie lane after lane.
 template <class T>
 RIGSTEP_LOOP Gathered<T> scattered_field(const StepArrays& a, const Side& side, int field) {
-  if (side.scattered >= 0) return numbers_at<T>(a.body, a.scattered_side[side.scattered].record, field);
-  return contiguous<T>(a.body, {side.record.base + field * side.record.stride, side.record.stride});
+  return gathered<T>(a.body, [&](int l) {
+    const Place lane_after_lane{side.record.base + (side.is_uniform ? 0 : l), side.record.stride};
+    const Place& at = side.scattered < 0 ? lane_after_lane : a.scattered_side[side.scattered].record[l];
+    return Place{at.base + field * at.stride, at.stride};
+  });
 }
 template <class T>
 RIGSTEP_LOOP Gathered<T> scattered_handle(const StepArrays& a, const Side& side) {
-  if (side.scattered >= 0) return numbers_at<T>(a.handles, a.scattered_side[side.scattered].handle, 0);
-  return contiguous<T>(a.handles, side.handle);
+  return gathered<T>(a.handles, [&](int l) {
+    return side.scattered < 0 ? Place{side.handle.base + l, side.handle.stride}
+                              : a.scattered_side[side.scattered].handle[l];
+  });
 }
 
 // f(source of a field of either side's body, of its handle), by the way they lie
@@ -37,7 +35,7 @@ RIGSTEP_INLINE void with_sides(const StepArrays& a, const ConstraintBatch& c, F&
   if (W == 1 || c.sides == Operands::beside)
     return f(
         [&](int field, int side) RIGSTEP_INLINED {
-          return Beside<T>{number(field, side), c.side[side].record.stride};
+          return BesideOrUniform<T>{number(field, side), c.side[side].record.stride, c.side[side].is_uniform};
         },
         [&](int side) RIGSTEP_INLINED {
           return Beside<T>{a.handles + c.side[side].handle.base, c.side[side].handle.stride};
@@ -332,7 +330,13 @@ RIGSTEP_LOOP void evaluate_coordinate(const StepArrays& a, const CoordinateTable
   constexpr int W = kWidth<T>;
   double* const to = all.found + kCoordinateNumbers * batch.position;
   const auto body = [&](int field, int side) RIGSTEP_INLINED {
-    return numbers_at<T>(a.body, side == 0 ? batch.first : batch.second, field);
+    const Place* const record = (side == 0 ? batch.first : batch.second).of_lane;
+    if constexpr (W == 1)
+      return Beside<T>{a.body + record->base + field * record->stride, record->stride};
+    else
+      return gathered<T>(a.body, [&](int l) {
+        return Place{record[l].base + field * record[l].stride, record[l].stride};
+      });
   };
   const GeneralSides<T> at = general_sides<T>(all.constants + kConstraintConstants * batch.position, a.next, body);
   const GeneralRow<T> row = general_row(batch.format, at, T(0.0), 0);

@@ -25,25 +25,27 @@ struct Beside {
   RIGSTEP_INLINE void put(int k, T value) const { store(p + k * stride, value); }
 };
 
-// Anywhere. Where the places are contiguous or uniform, only the first lane has pointer and stride; what is written is
-// never uniform.
+// In neighbouring lanes of a batch, or one number for all lanes.
+template <class T>
+struct BesideOrUniform {
+  const double* p;
+  int stride;
+  bool is_uniform;
+  RIGSTEP_INLINE T operator()(int k) const { return is_uniform ? T(p[k * stride]) : load<T>(p + k * stride); }
+};
+
+// Anywhere.
 template <class T>
 struct Gathered {
   static constexpr int W = kWidth<T>;
-  LanePlaces::Pattern pattern = LanePlaces::Pattern::scattered;
   double* p[W];
   int stride[W];
-  RIGSTEP_INLINE bool is_scattered() const { return pattern == LanePlaces::Pattern::scattered; }
-  RIGSTEP_INLINE Beside<T> contiguous() const { return {p[0], stride[0]}; }
   RIGSTEP_INLINE T operator()(int k) const {
-    if (pattern == LanePlaces::Pattern::contiguous) return contiguous()(k);
-    if (pattern == LanePlaces::Pattern::uniform) return T(p[0][k * stride[0]]);
     typename T::Vector v;
     each<W>([&](int l) RIGSTEP_INLINED { v[l] = p[l][k * stride[l]]; });
     return v;
   }
   RIGSTEP_INLINE void put(int k, T value) const {
-    if (!is_scattered()) return contiguous().put(k, value);
     each<W>([&](int l) RIGSTEP_INLINED { p[l][k * stride[l]] = lane(value, l); });
   }
 };
@@ -96,32 +98,11 @@ RIGSTEP_INLINE Gathered<T> gathered(double* array, const Get& place_of_lane) {
   return g;
 }
 
-// Number `field` of what is at these places, and what follows it.
-template <class T>
-RIGSTEP_INLINE auto numbers_at(double* array, const LanePlaces& places, int field) {
-  const auto place = [&](int l) RIGSTEP_INLINED {
-    const Place& at = places.of_lane[l];
-    return Place{at.base + field * at.stride, at.stride};
-  };
-  if constexpr (kWidth<T> == 1) {
-    return Beside<T>{array + place(0).base, place(0).stride};
-  } else {
-    if (places.pattern == LanePlaces::Pattern::scattered) return gathered<T>(array, place);
-    Gathered<T> g;
-    g.pattern = places.pattern, g.p[0] = array + place(0).base, g.stride[0] = place(0).stride;
-    return g;
-  }
-}
-
 // Numbers k ... k + count - 1 into the lanes of `to`, or out of those of `from`. Calls: what works with the numbers is
 // compiled for operands in its own lanes only.
 template <class T>
 RIGSTEP_LOOP void gather(const Gathered<T>& from, int k, int count, double* to) {
   constexpr int W = kWidth<T>;
-  if (!from.is_scattered()) {
-    for (int i = 0; i < count; ++i) store(to + i * W, from(k + i));
-    return;
-  }
   const double* p[W];
   each<W>([&](int l) RIGSTEP_INLINED { p[l] = from.p[l] + k * from.stride[l]; });
   for (int i = 0; i < count; ++i) {
@@ -129,6 +110,17 @@ RIGSTEP_LOOP void gather(const Gathered<T>& from, int k, int count, double* to) 
     each<W>([&](int l) RIGSTEP_INLINED { v[l] = *p[l], p[l] += from.stride[l]; });
     store(to + i * W, T(v));
   }
+}
+// The same, by the pattern of the places: numbers `field` ... field + count - 1 of what is there.
+template <class T>
+RIGSTEP_LOOP void gather(double* array, const LanePlaces& places, int field, int count, double* to) {
+  const Place& first = places.of_lane[0];
+  if constexpr (kWidth < T >> 1) {
+    if (places.pattern == LanePlaces::Pattern::scattered)
+      return gather(gathered<T>(array, [&](int l) { return places.of_lane[l]; }), field, count, to);
+  }
+  const BesideOrUniform<T> from{array + first.base, first.stride, places.pattern == LanePlaces::Pattern::uniform};
+  for (int k = 0; k < count; ++k) store(to + k * kWidth<T>, from(field + k));
 }
 template <class T>
 RIGSTEP_LOOP void scatter(const double* from, const Gathered<T>& to, int k, int count) {
@@ -159,21 +151,18 @@ RIGSTEP_INLINE auto nine(const Source& s) -> M3<decltype(s(0))> {
 // the same of scattered operands
 template <class T>
 RIGSTEP_INLINE V3<T> three(const Gathered<T>& s, int k) {
-  if (!s.is_scattered()) return {s(k), s(k + 1), s(k + 2)};
   alignas(T) double numbers[3 * kWidth<T>];
   gather(s, k, 3, numbers);
   return three(InOrder<T>{numbers}, 0);
 }
 template <class T>
 RIGSTEP_INLINE M3<T> nine(const Gathered<T>& s) {
-  if (!s.is_scattered()) return {three(s, 0), three(s, 3), three(s, 6)};
   alignas(T) double numbers[9 * kWidth<T>];
   gather(s, 0, 9, numbers);
   return nine(InOrder<T>{numbers});
 }
 template <class T>
 RIGSTEP_INLINE void put3(const Gathered<T>& s, int k, V3<T> v) {
-  if (!s.is_scattered()) return put3(s.contiguous(), k, v);
   alignas(T) double numbers[3 * kWidth<T>];
   put3(InOrder<T>{numbers}, 0, v);
   scatter(numbers, s, k, 3);

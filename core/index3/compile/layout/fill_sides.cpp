@@ -31,8 +31,8 @@ Operands fill_side(Layout& layout, const Batch& b, int s, Side& side) {
       BodyPlace ground = *std::find_if(layout.tables.ground.begin(), layout.tables.ground.end(),
                                        [&](const BodyPlace& each) { return each.width == b.width(); });
       ground.lane = lane;
-      places.record.of_lane[lane] = ground.of(0);
-      places.handle.of_lane[lane] = {unused + lane, b.width()};
+      places.record[lane] = ground.of(0);
+      places.handle[lane] = {unused + lane, b.width()};
       records.push_back({kGround, lane});
       holds.push_back({kGround, lane});
       continue;
@@ -41,21 +41,23 @@ Operands fill_side(Layout& layout, const Batch& b, int s, Side& side) {
                &hold = layout.leaf_node(body, part);  // of a primal body: its attachment
     const bool has_body = leaf.part == part, has_handle = hold.part == part;
     const auto& handles = layout.tables.constraint_place[constraint].handles[s];
-    places.record.of_lane[lane] = (has_body ? layout.place_of(leaf) : layout.ghost_of_body.at({body, part})).of(0);
-    places.handle.of_lane[lane] = has_handle ? handles[0] : Place{unused + lane, b.width()};
+    places.record[lane] = (has_body ? layout.place_of(leaf) : layout.ghost_of_body.at({body, part})).of(0);
+    places.handle[lane] = has_handle ? handles[0] : Place{unused + lane, b.width()};
     records.push_back({has_body ? leaf.batch : Lane::kElsewhere, leaf.lane});
     holds.push_back({has_handle ? hold.batch : Lane::kElsewhere, hold.lane});
     for (std::size_t k = 1; has_handle && k < handles.size() && lane < lanes(b); ++k)
       layout.tables.copies.push_back({handles[0], handles[k]});
   }
-  side.record = places.record.of_lane[0];
-  side.handle = places.handle.of_lane[0];
+  side.record = places.record[0];
+  side.handle = places.handle[0];
   // neighbouring lanes of a leaf may be held by different handles of it
   bool is_one_handle = true;
   for (int lane = 1; lane < lanes(b); ++lane)
-    is_one_handle = is_one_handle && places.handle.of_lane[lane].base == places.handle.of_lane[0].base + lane;
-  const Operands found =
-      is_one_handle ? std::max(operands(layout, b, records), operands(layout, b, holds)) : Operands::scattered;
+    is_one_handle = is_one_handle && places.handle[lane].base == places.handle[0].base + lane;
+  side.is_uniform = b.width() > 1 && std::all_of(places.record, places.record + b.width(),
+                                                 [&](const Place& each) { return each.base == side.record.base; });
+  const Operands of_records = side.is_uniform ? Operands::beside : operands(layout, b, records);
+  const Operands found = is_one_handle ? std::max(of_records, operands(layout, b, holds)) : Operands::scattered;
   if (found == Operands::in_order) {
     layout.tables.copies.resize(static_cast<std::size_t>(side.first_copy));  // its own unused lanes write them
     return found;
@@ -63,7 +65,6 @@ Operands fill_side(Layout& layout, const Batch& b, int s, Side& side) {
   side.copies = static_cast<int>(layout.tables.copies.size()) - side.first_copy;
   if (found == Operands::scattered) {
     side.scattered = static_cast<int>(layout.tables.scattered_sides.size());
-    for (LanePlaces* const each : {&places.record, &places.handle}) each->pattern = pattern_of(*each, b.width());
     layout.tables.scattered_sides.push_back(places);
   }
   return found;
@@ -91,8 +92,8 @@ bool find_lane(const Place& at, int width, int (&base)[2], int& count, Lane& fou
 
 // of the body of a constraint's lane
 Place record_of(const Layout& layout, const Side& side, int lane) {
-  if (side.scattered >= 0) return layout.tables.scattered_sides[side.scattered].record.of_lane[lane];
-  return {side.record.base + lane, side.record.stride};
+  if (side.scattered >= 0) return layout.tables.scattered_sides[side.scattered].record[lane];
+  return {side.record.base + (side.is_uniform ? 0 : lane), side.record.stride};
 }
 
 // false: its lanes lie in more than two batches, or in others than as wide ones
