@@ -11,6 +11,7 @@
 #include "core/index3/start/make_plan.h"
 #include "tests/support/force_cases.h"
 #include "tests/support/primal_body_cases.h"
+#include "tests/support/reference.h"
 
 namespace rigstep::index3 {
 namespace {
