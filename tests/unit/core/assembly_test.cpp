@@ -168,7 +168,7 @@ TEST_CASE("rates of a tree stay what they are when its bodies are placed elsewhe
   builder.add_body(swinging);
   hinge(builder, "shoulder", "ground", "pendulum", Vec3::Zero());
   builder.hold_joint(angle("shoulder", 0.5 * kPi));
-  const Body& b = builder.build().bodies()[0];
+  const Body b = builder.build().bodies()[0];
   CHECK((b.angular_velocity_0 - Vec3(0.0, 1.5, 0.0)).norm() < 1e-12);
   CHECK((b.velocity_0 - Vec3(0.0, 0.0, 0.75)).norm() < 1e-12);
 }

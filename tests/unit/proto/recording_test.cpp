@@ -139,7 +139,7 @@ struct Outcome {
 };
 
 bool same_bits(std::span<const double> a, const std::vector<double>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
+  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
 }
 
 Outcome read_all(const std::string& path) {
