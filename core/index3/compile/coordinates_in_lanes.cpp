@@ -52,11 +52,10 @@ void fill(const Plan& plan, const std::vector<int>& coordinates, CoordinateBatch
     const bool is_used = lane < static_cast<int>(coordinates.size());
     const JointCoordinate& coordinate = m.coordinates()[is_used ? coordinates[lane] : coordinates.front()];
     const Joint& joint = m.joints()[coordinate.joint];
-    batch.first.of_lane[lane] = record_of(plan.elimination, joint.first);
-    batch.second.of_lane[lane] = record_of(plan.elimination, joint.second);
+    batch.first[lane] = record_of(plan.elimination, joint.first);
+    batch.second[lane] = record_of(plan.elimination, joint.second);
     write_constants(joint_of_coordinate(m, coordinate), batch.width, constants + lane);
   }
-  for (LanePlaces* const bodies : {&batch.first, &batch.second}) bodies->pattern = pattern_of(*bodies, batch.width);
 }
 
 }  // namespace

@@ -308,8 +308,8 @@ struct ScalarTables {
 struct CoordinateBatch {
   RowFormat format;
   int width = 1;
-  int position = 0;          // lanes before it
-  LanePlaces first, second;  // bodies
+  int position = 0;                             // lanes before it
+  Place first[kMostLanes], second[kMostLanes];  // bodies
 };
 inline constexpr int kCoordinateNumbers = 25;
 inline constexpr int kGradientOfCoordinate = 4, kStiffnessOfCoordinate = 13;  // where these begin

@@ -330,7 +330,7 @@ RIGSTEP_LOOP void evaluate_coordinate(const StepArrays& a, const CoordinateTable
   constexpr int W = kWidth<T>;
   double* const to = all.found + kCoordinateNumbers * batch.position;
   const auto body = [&](int field, int side) RIGSTEP_INLINED {
-    const Place* const record = (side == 0 ? batch.first : batch.second).of_lane;
+    const Place* const record = side == 0 ? batch.first : batch.second;
     if constexpr (W == 1)
       return Beside<T>{a.body + record->base + field * record->stride, record->stride};
     else

@@ -115,7 +115,7 @@ RIGSTEP_LOOP void gather(const Gathered<T>& from, int k, int count, double* to) 
 template <class T>
 RIGSTEP_LOOP void gather(double* array, const LanePlaces& places, int field, int count, double* to) {
   const Place& first = places.of_lane[0];
-  if constexpr (kWidth < T >> 1) {
+  if constexpr (kWidth<T> != 1) {
     if (places.pattern == LanePlaces::Pattern::scattered)
       return gather(gathered<T>(array, [&](int l) { return places.of_lane[l]; }), field, count, to);
   }
