@@ -63,11 +63,11 @@ double time_of_step(const Elimination& e) {
 
 }  // namespace
 
-LanePlaces::Pattern pattern_of(const LanePlaces& places, int lanes) {
-  const Place& first = places.of_lane[0];
+LanePlaces::Pattern pattern_of(const Place* of_lane, int lanes) {
+  const Place& first = of_lane[0];
   bool is_contiguous = first.base % lanes == 0, is_uniform = true;  // batches are aligned
   for (int lane = 0; lane < lanes; ++lane) {
-    const auto [base, stride] = places.of_lane[lane];
+    const auto [base, stride] = of_lane[lane];
     is_contiguous = is_contiguous && base == first.base + lane && stride == first.stride;
     is_uniform = is_uniform && base == first.base && stride == first.stride;
   }

@@ -54,9 +54,6 @@ struct Part {
   std::vector<ConstraintBatch> constraints;  // eliminated here; those that runs evaluate first
 };
 
-// Of places in so many lanes.
-LanePlaces::Pattern pattern_of(const LanePlaces& places, int lanes);
-
 // Numbers that a part passes on to all others, which keep them as ghosts.
 struct Passed {
   int part = 0;  // whose
@@ -132,6 +129,9 @@ struct Elimination {
   int levels = 0;          // longest chain of operations
   long multiply_adds = 0;  // per factorisation, leaves included
 };
+
+// Of the places of so many lanes.
+LanePlaces::Pattern pattern_of(const Place* of_lane, int lanes);
 
 // has_own_tangent[i]: body i carries force elements, so that its tangent mass matrix couples displacement and rotation.
 // lanes: of the widest batches. primal bodies: bodies that stay primal. threads: among how many the work may be

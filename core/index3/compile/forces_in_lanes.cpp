@@ -222,7 +222,7 @@ void order_scalars(Plan& plan) {
 template <class BatchOfBodies>
 void find_patterns(std::vector<BatchOfBodies>& batches, int lanes) {
   for (BatchOfBodies& batch : batches)
-    for (LanePlaces* const bodies : {&batch.first, &batch.second}) bodies->pattern = pattern_of(*bodies, lanes);
+    for (LanePlaces* const bodies : {&batch.first, &batch.second}) bodies->pattern = pattern_of(bodies->of_lane, lanes);
 }
 
 void place_scalars(Plan& plan) {

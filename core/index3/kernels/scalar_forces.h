@@ -127,25 +127,23 @@ RIGSTEP_INLINE EffortAlong<T> effort_of(const LawBatch& law, const double* table
 template <class T>
 RIGSTEP_LOOP void evaluate_batches(const StepArrays& a, const ScalarTables& all) {
   constexpr int W = kWidth<T>;
-  const double *constants = all.constants, *held = all.held;
-  double* to = all.found;
-  const auto evaluate = [&](const ScalarBatch* batch) RIGSTEP_INLINED {
-    MeasuredScalar<T> x = measure<T>(a, *batch, constants, all.of != ScalarTables::Of::iterate);
+  using Of = ScalarTables::Of;
+  for (int k = 0; k < all.batches; ++k) {
+    const ScalarBatch& batch = all.batch[k];
+    if (all.of != Of::iterate && is_of_joint(batch) != (all.of == Of::joints_at_end)) continue;
+    const double* const held = all.held + kHeldNumbers * W * k;
+    MeasuredScalar<T> x = measure<T>(a, batch, all.constants + kScalarConstants * W * k, all.of != Of::iterate);
     x.value = x.value + load<T>(held);
-    if (batch->of == ScalarBatch::Of::angle) x.value = unwrapped(x.value, load<T>(held + W));
+    if (batch.of == ScalarBatch::Of::angle) x.value = unwrapped(x.value, load<T>(held + W));
     EffortAlong<T> sum{load<T>(held + 2 * W), T(0.0), T(0.0)};
-    const int laws = all.of == ScalarTables::Of::joints_at_end ? 0 : batch->laws;  // for its coordinate alone
-    for (int k = batch->first_law; k < batch->first_law + laws; ++k)
-      sum = sum + effort_of(all.law[k], all.tables, all.law_numbers + kLawNumbers * W * k, x.value, x.rate);
+    const int laws = all.of == Of::joints_at_end ? 0 : batch.laws;  // for its coordinate alone
+    for (int law = batch.first_law; law < batch.first_law + laws; ++law)
+      sum = sum + effort_of(all.law[law], all.tables, all.law_numbers + kLawNumbers * W * law, x.value, x.rate);
+    double* const to = all.found + kScalarNumbers * W * k;
     store(to, x.value), store(to + W, x.rate);
     store3(to + 2 * W, x.force), store3(to + 5 * W, x.torque_first), store3(to + 8 * W, x.torque_second);
     store3(to + kEffortAlong * W, V3<T>{sum.effort, sum.stiffness, sum.damping});
     store3(to + kArmsOfPoints * W, x.arm_first), store3(to + (kArmsOfPoints + 3) * W, x.arm_second);
-  };
-  for (const ScalarBatch *batch = all.batch, *end = batch + all.batches; batch < end; ++batch) {
-    if (all.of == ScalarTables::Of::iterate || is_of_joint(*batch) == (all.of == ScalarTables::Of::joints_at_end))
-      evaluate(batch);
-    constants += kScalarConstants * W, held += kHeldNumbers * W, to += kScalarNumbers * W;
   }
 }
 

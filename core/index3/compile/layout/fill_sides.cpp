@@ -54,8 +54,7 @@ Operands fill_side(Layout& layout, const Batch& b, int s, Side& side) {
   bool is_one_handle = true;
   for (int lane = 1; lane < lanes(b); ++lane)
     is_one_handle = is_one_handle && places.handle[lane].base == places.handle[0].base + lane;
-  side.is_uniform = b.width() > 1 && std::all_of(places.record, places.record + b.width(),
-                                                 [&](const Place& each) { return each.base == side.record.base; });
+  side.is_uniform = b.width() > 1 && pattern_of(places.record, b.width()) == LanePlaces::Pattern::uniform;
   const Operands of_records = side.is_uniform ? Operands::beside : operands(layout, b, records);
   const Operands found = is_one_handle ? std::max(of_records, operands(layout, b, holds)) : Operands::scattered;
   if (found == Operands::in_order) {
