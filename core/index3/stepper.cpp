@@ -272,6 +272,7 @@ const State& Stepper::state() const noexcept { return impl_->current(); }
 
 void Stepper::restore(std::span<const double> flat, std::uint64_t step_index) noexcept {
   impl_->state.restore(flat, step_index);
+  keep_planar(impl_->plan.mechanism, impl_->plan.planar, impl_->state);
   impl_->state_is_current = true;
   impl_->evaluate_current();
   enter_lanes(impl_->plan, impl_->state, *impl_->workspace);

@@ -94,7 +94,8 @@ class Stepper {
   double parameter(int index) const noexcept;  // what acts now
 
   const State& state() const noexcept;
-  // Goes on from a flat state as written by State::flatten; flat.size() must equal state().flat_size().
+  // Goes on from a flat state as written by State::flatten; flat.size() must equal state().flat_size(). Bodies that
+  // never leave a plane (compile/planar_motion.h) are put back into it.
   void restore(std::span<const double> flat, std::uint64_t step_index) noexcept;
 
   const Mechanism& mechanism() const noexcept;

@@ -181,6 +181,9 @@ void print_details(const MechanismReport& r) {
   const index3::Elimination& e = r.plan.elimination;
   print_text("elimination      {} operations, {} levels, largest front {} rows, {} multiply-adds a factorisation\n",
              e.fronts.size(), e.levels, e.largest_front, e.multiply_adds);
+  print_text(
+      "planar           {} of {} bodies never leave a plane; rows left out that could only hold them there: {}\n",
+      r.layout.planar, r.m.bodies().size(), r.layout.left_out);
   print_text("form             {}\n", index3::describe_elimination(r.plan));
   print_text("tangents         {}{} in {} iterations at {:g} ms: {}\n",
              r.plan.tangents.least() == r.plan.tangents.count ? "" : "1 to ", r.plan.tangents.count,

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <functional>
+#include <numeric>
 
 #include "core/index3/outputs/diagnostics.h"
 #include "core/index3/outputs/loop_closure.h"
@@ -103,6 +105,9 @@ LayoutReport::LayoutReport(const index3::Plan& plan) {
     in_lanes += place.width > 1;
     widest = std::max(widest, place.width);
   }
+  const std::vector<int>& normal = plan.planar.normal;
+  planar = static_cast<int>(std::count_if(normal.begin(), normal.end(), [](int axis) { return axis >= 0; }));
+  left_out = std::accumulate(plan.eliminated_rows.begin(), plan.eliminated_rows.end(), plan.rows(), std::minus<>());
 }
 
 MechanismReport::MechanismReport(const config::LoadedMechanism& mechanism, const config::RigConfig* of)
@@ -219,6 +224,8 @@ nlohmann::json to_json(const MechanismReport& r) {
       {"largest_front", e.largest_front},
       {"multiply_adds", e.multiply_adds},
       {"elimination_form", index3::describe_elimination(r.plan)},
+      {"planar_bodies", r.layout.planar},
+      {"rows_left_out", r.layout.left_out},
       {"bodies_in_lanes", r.layout.in_lanes},
       {"lanes", r.layout.widest},
       {"parts_of_1_2_4_threads", r.layout.parts},

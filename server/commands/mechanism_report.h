@@ -20,9 +20,11 @@ struct MeasuredCost {
   double step = 0.0, outputs = 0.0;  // reading every output channel
 };
 
-// What the layout makes of a mechanism: its share in lanes, and how many threads it is worth.
+// What the layout makes of a mechanism: its share in lanes, how many threads it is worth, and what it leaves out.
 struct LayoutReport {
   explicit LayoutReport(const index3::Plan& plan);
+  int planar = 0;          // bodies that never leave a plane
+  int left_out = 0;        // rows that could only hold them there
   int in_lanes = 0;        // bodies that ride beside others
   int widest = 1;          // lanes of their batches
   std::vector<int> parts;  // threads that take part where 1, 2 and 4 are offered

@@ -19,6 +19,7 @@ std::vector<Mechanism> mechanisms() {
   for (unsigned seed = 5; seed <= 8; ++seed) all.push_back(test::build(test::random_loops(seed, 6)));
   all.push_back(test::build(test::four_bar(0.8)));
   all.push_back(test::build(test::ladder(4)));
+  all.push_back(test::build(test::in_space(test::ladder(4))));
   return all;
 }
 

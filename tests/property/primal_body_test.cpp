@@ -179,7 +179,7 @@ TEST_CASE("everything else stays dual") {
   CHECK(choice(test::build(test::chain(40, JointType::revolute))).reason == Reason::no_candidate);
   CHECK(choice(test::build(test::four_bar(0.5))).reason == Reason::no_candidate);
   CHECK(choice(test::build(test::net(8, JointType::spherical)), PrimalBodies::primal).reason == Reason::no_candidate);
-  CHECK(choice(test::build(test::net(8, JointType::revolute))).reason == Reason::not_cheaper);
+  CHECK(choice(test::build(test::in_space(test::net(8, JointType::revolute)))).reason == Reason::not_cheaper);
   CHECK(choice(test::build(test::star(20, 3)), PrimalBodies::dual).reason == Reason::requested);
   Settings settings;
   Stepper s(test::build(test::net(8, JointType::revolute)), settings);

@@ -139,7 +139,11 @@ std::vector<Case> cases() {
   for (int seed = 1; seed <= 30; ++seed)
     add("random_chain", static_cast<unsigned>(seed), random_chain(seed, 8 + 3 * seed));
   for (int legs = 2; legs <= 9; ++legs) add("star", static_cast<unsigned>(legs), star(legs, 3));
-  for (unsigned windows = 1; windows <= 4; ++windows) add("ladder", windows, ladder(static_cast<int>(windows)));
+  for (unsigned windows = 1; windows <= 4; ++windows) {
+    const Description planar = ladder(static_cast<int>(windows));
+    add("planar_ladder", windows, planar);
+    add("ladder", windows, in_space(planar));
+  }
   for (unsigned side = 2; side <= 4; ++side) add("net", side, net(static_cast<int>(side), JointType::spherical));
   all.push_back({"every_force_element", every_force_element(), 2000});
   return all;

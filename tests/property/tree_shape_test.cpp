@@ -42,14 +42,16 @@ TEST_CASE("any order of merging gives the same step") {
     CHECK(difference(test::build(test::random_chain(seed, 10 + seed)), 1) < 1e-10);
   }
   for (const int n : {8, 11, 16, 40, 43, 130, 256})  // segments with and without a rest, and several partitions
-    CHECK(difference(test::build(test::chain(n, JointType::revolute)), 1) < 1e-10);
+    CHECK(difference(test::build(test::in_space(test::chain(n, JointType::revolute))), 1) < 1e-10);
   CHECK(difference(test::build(test::ladder(6)), 1) < 1e-10);
+  CHECK(difference(test::build(test::in_space(test::ladder(6))), 1) < 1e-10);
 }
 
 TEST_CASE("any order of merging gives the same run of 100 steps") {
   CHECK(difference(test::build(test::random_tree(3, 12)), 100) < 1e-10);
   CHECK(difference(test::build(test::random_loops(4, 7)), 100) < 1e-10);
   CHECK(difference(test::build(test::ladder(6)), 100) < 1e-10);
+  CHECK(difference(test::build(test::in_space(test::ladder(6))), 100) < 1e-10);
 }
 
 TEST_CASE("any order of merging gives the same step with couplings over up to four bodies") {

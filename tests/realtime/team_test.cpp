@@ -110,6 +110,7 @@ TEST_CASE("mechanisms of any topology, divided among threads, have the bits of o
       all.push_back(test::build(test::chains_side_by_side(chains, links, type, false)));
   all.push_back(test::build(test::tree(400, 3, JointType::revolute)));
   all.push_back(test::build(test::ladder(60)));
+  all.push_back(test::build(test::in_space(test::ladder(60))));
   all.push_back(test::build(test::net(10, JointType::spherical)));
   for (const int branching : {2, 4, 7}) all.push_back(test::build(test::tree(300, branching, JointType::spherical)));
   all.push_back(test::build(test::star(40, 12)));

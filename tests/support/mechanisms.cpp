@@ -132,6 +132,14 @@ Description tree(int n, int branching, JointType type) {
   return d;
 }
 
+Description in_space(Description d) {
+  Input across;
+  across.name = "across";
+  across.direction = Vec3(1.0, 1.0, 1.0).normalized();
+  d.body_inputs.push_back({across, d.bodies.front().name});
+  return d;
+}
+
 Description ladder(int n) {
   Description d;
   d.name = "ladder";

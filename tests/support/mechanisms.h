@@ -100,6 +100,10 @@ Description chain(int n, JointType type);
 // Body i hangs on body (i - 1) / branching; the first one on the ground.
 Description tree(int n, int branching, JointType type);
 
+// The same with an input that could push its first body out of any plane, so that no rows are idle
+// (core/index3/compile/planar_motion.h).
+Description in_space(Description d);
+
 // A planar ladder of n square loops that hangs on one revolute: three redundant rows a loop.
 Description ladder(int n);
 

@@ -75,7 +75,7 @@ void check(const Run& r, int redundant) {
 }  // namespace
 
 TEST_CASE("a ladder with 32 loops keeps its velocities to 1e-8 until it whips") {
-  for (const std::int64_t dt : {kMs, 10 * kMs}) check(run(ladder(32), dt, 850 * kMs), 96);
+  for (const std::int64_t dt : {kMs, 10 * kMs}) check(run(in_space(ladder(32)), dt, 850 * kMs), 96);
 }
 
 // A load that pushes an ideal loop through its flat pose has a reaction without bound there. Its joints give way, so
@@ -85,7 +85,7 @@ TEST_CASE("ladders whose loops are pushed through their flat poses go on") {
     for (const std::int64_t dt : {kMs, 2 * kMs, 5 * kMs}) {
       CAPTURE(loops);
       CAPTURE(dt);
-      index3::Stepper s(build(ladder(loops)), {.dt_ns = dt});
+      index3::Stepper s(build(loops == 8 ? ladder(loops) : in_space(ladder(loops))), {.dt_ns = dt});
       const auto energy = [&s] { return index3::energy(index3::plan_of(s), s.state(), index3::workspace_of(s)); };
       const double at_start = energy().potential;
       int not_converged = 0;

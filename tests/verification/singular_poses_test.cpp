@@ -46,8 +46,7 @@ struct Passage {
   double position_residual = 0.0, velocity_residual = 0.0;
 };
 
-Passage passage(const Description& d, Pendulum exact, std::int64_t dt_ns, double time) {
-  const Mechanism m = build(d);
+Passage passage(const Mechanism& m, Pendulum exact, std::int64_t dt_ns, double time) {
   index3::Stepper s(m, {.dt_ns = dt_ns});
   const double dt = 1e-9 * static_cast<double>(dt_ns), start = exact.angle;
   Passage p;
@@ -65,6 +64,15 @@ Passage passage(const Description& d, Pendulum exact, std::int64_t dt_ns, double
     }
   }
   return p;
+}
+
+// The worse of two passages: with the rows that hold rods in their plane, three a loop of them redundant, and without.
+Passage passage(const Description& d, const Pendulum& exact, std::int64_t dt_ns, double time) {
+  const Passage planar = passage(build(d), exact, dt_ns, time),
+                spatial = passage(build(in_space(d)), exact, dt_ns, time);
+  return {std::max(planar.worst, spatial.worst), std::max(planar.turn_error, spatial.turn_error),
+          std::max(planar.position_residual, spatial.position_residual),
+          std::max(planar.velocity_residual, spatial.velocity_residual)};
 }
 
 // The rhombus `degrees` before its singular pose at -90 degrees, where it rests (down) or stands on its head (up).
@@ -159,7 +167,7 @@ TEST_CASE("windows of parallelograms in a row all swing as one pendulum, through
 TEST_CASE("IFToMM's N-four-bar converges to its exact solution with at least order two, over ten singular passages") {
   const nlohmann::json ref = reference("a02_n_four_bar");
   for (const int n : {1, 2}) {
-    const Mechanism m = build(n_four_bar(n, 0.5 * kPi, -1.0));
+    const Mechanism m = build(in_space(n_four_bar(n, 0.5 * kPi, -1.0)));
     const auto run = [&](std::int64_t dt) {
       return deviation(m, ref["cases"][static_cast<std::size_t>(n - 1)], dt, 10.0);
     };

@@ -12,6 +12,7 @@
 #include "core/index3/compile/aligned.h"
 #include "core/index3/compile/compliance.h"
 #include "core/index3/compile/elimination.h"
+#include "core/index3/compile/planar_motion.h"
 #include "core/index3/physics/constraints.h"
 #include "core/index3/physics/drivers.h"
 #include "core/index3/physics/elements/list.h"
@@ -148,12 +149,14 @@ struct Plan {
   std::vector<int> elastic_joints;                         // those whose coordinate row is elastic
   std::vector<Element> elements;                           // those with rows of their own: first the kinds with several
   std::vector<bool> has_own_tangent;                       // (bodies) has own-body blocks in the force tangent
+  PlanarMotion planar;
   double length = 1.0;     // largest arm of a joint on a body; 1 where there is none [m]
   bool has_loops = false;  // constraints may depend on each other: joints close loops, or couplings or drivers do
   Tangents tangents;
 
   std::vector<int> eliminated_as;    // (constraints) as which constraint of the elimination; -1: no rows
   std::vector<int> first_row_there;  // (constraints) ... and as which of its rows: of drivers also the row of a joint
+  std::vector<int> eliminated_rows;  // (constraints) how many of its rows, the first ones; the others are idle
   std::vector<int> eliminated;       // the other way round: which constraint; there the elements follow
   std::vector<Constraint> constraints;  // what the elimination is compiled from
   Elimination elimination;

@@ -16,11 +16,11 @@ constexpr double kTornJoint = 1e-2;
 
 // first joint, coupling or driver that the step left open, or -1
 int torn_joint(const Plan& plan, const Workspace& w) {
-  for (int row = 0; row < plan.rows(); ++row) {
-    const int c = plan.constraint_of_row[row];
-    const double Phi = row_value(plan, w.arrays.Phi, c, row - plan.first_row[c]);
-    if (std::abs(Phi) > kTornJoint * (plan.is_length[row] ? plan.length : 1.0)) return c;
-  }
+  for (int c = 0; c < plan.mechanism.constraints(); ++c)
+    for (int k = 0; k < plan.eliminated_rows[c]; ++k) {
+      const double limit = kTornJoint * (plan.is_length[plan.first_row[c] + k] ? plan.length : 1.0);
+      if (std::abs(row_value(plan, w.arrays.Phi, c, k)) > limit) return c;
+    }
   return -1;
 }
 

@@ -289,6 +289,7 @@ State initial_state(const Plan& plan, Workspace& w) {
   place_bodies(x, w);
   start_coordinates(plan, x, w);
   solve_accelerations(plan, x, w);
+  keep_planar(plan.mechanism, plan.planar, x);
   evaluate_state(plan, x, w);
   return x;
 }

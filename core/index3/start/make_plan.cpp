@@ -235,10 +235,21 @@ RowFormat format_of(JointType type, const CoordinateRow& coordinate) {
   return {count + more, RowFormat::kAnyRows, lines_of(rows), last};
 }
 
+constexpr RowFormat kPointAlone{3, 0};
+
+// Whether the rows of a joint behind those of its point are idle, and none of its own coordinate follows.
+bool has_idle_cosines(const Plan& plan, int joint) {
+  const auto idle = plan.planar.is_idle.begin();
+  return is_point_with_cosines(rows_of(plan.mechanism.joints()[joint].type)) && !plan.coordinate_rows[joint].exists() &&
+         std::all_of(idle + plan.first_row[joint] + 3, idle + plan.first_row[joint + 1],
+                     [](bool each) { return each; });
+}
+
 // Of a joint, coupling or driver.
 RowFormat format_of(const Plan& plan, int c) {
   const Mechanism& m = plan.mechanism;
-  if (c < plan.first_coupling()) return format_of(m.joints()[c].type, plan.coordinate_rows[c]);
+  if (c < plan.first_coupling())
+    return has_idle_cosines(plan, c) ? kPointAlone : format_of(m.joints()[c].type, plan.coordinate_rows[c]);
   const int driver = c - plan.first_driver();
   if (driver < 0) return {1, RowFormat::kAnyRows, RowFormat::kOneByOne};
   return format_of_coordinate(m, m.coordinates()[m.drivers()[driver].coordinate]);
@@ -252,6 +263,7 @@ std::vector<Constraint> constraints_of(Plan& plan) {
     plan.eliminated_as.push_back(-1);
     plan.first_row_there.push_back(0);
     const int rows = plan.first_row[c + 1] - plan.first_row[c];
+    plan.eliminated_rows.push_back(rows);
     if (rows == 0) continue;
     if (const int driver = c - plan.first_driver(); driver >= 0 && is_row_of_joint(plan, driver)) {
       const int joint = m.coordinates()[m.drivers()[driver].coordinate].joint;
@@ -264,6 +276,7 @@ std::vector<Constraint> constraints_of(Plan& plan) {
     const CoupledBodies& on = plan.bodies_of_constraint[c];
     const bool is_coupling = c >= plan.first_coupling() && c < plan.first_driver();
     constraints.push_back({format_of(plan, c), {on.begin(), on.begin() + (is_coupling ? 4 : 2)}});
+    plan.eliminated_rows.back() = std::min(rows, constraints.back().format.rows);
   }
   for (const Element& element : plan.elements)
     constraints.push_back({{element.rows, RowFormat::kAnyRows}, element.bodies});
@@ -309,6 +322,7 @@ void describe_mechanism(Plan& plan, DriverRows drivers) {
   prepare_elements(plan);
   choose_coordinate_rows(plan, drivers);
   plan.has_own_tangent = bodies_with_own_tangent(plan);
+  plan.planar = planar_motion(plan);
   plan.has_loops = closes_loops(plan);
   plan.length = characteristic_length(m);
   classify_rows(plan, plan.constraint_of_row, plan.is_length);

@@ -51,11 +51,12 @@ double draw(std::mt19937& random) { return std::ldexp(static_cast<double>(random
 // Any pose near the start, not a consistent one: a start pose is often a special one.
 State perturbed(const Plan& plan, State x) {
   std::mt19937 random(1);
-  for (BodyState& body : x.body) {
-    Vec3 move, turn;
-    for (int k = 0; k < 3; ++k) move[k] = kPerturbation * draw(random), turn[k] = kPerturbation * draw(random);
-    body.r += plan.length * move;
-    body.p = turned(body.p, turn);
+  for (std::size_t i = 0; i < x.body.size(); ++i) {
+    Vec6 move;
+    for (int k = 0; k < 3; ++k) move[k] = kPerturbation * draw(random), move[3 + k] = kPerturbation * draw(random);
+    move = in_plane(plan.planar.normal[i], move);
+    x.body[i].r += plan.length * move.head<3>();
+    x.body[i].p = turned(x.body[i].p, move.tail<3>());
   }
   return x;
 }
@@ -240,6 +241,7 @@ double projection_error(const Plan& plan) {
   std::mt19937 random(2);
   VectorXd twists(static_cast<Index>(6 * plan.mechanism.bodies().size()));
   for (double& each : twists) each = draw(random);
+  twists = in_planes(plan.planar, std::move(twists));
   const State start = start_pose(plan);
   Settings settings = plan.settings;
   settings.primal_bodies = PrimalBodies::dual;

@@ -212,7 +212,7 @@ void enter_lanes(const Plan& plan, const State& x, Workspace& w) noexcept {
   for (std::size_t k = plan.first_element(); k < e.constraints.size(); ++k)
     e.constraints[k].is_padding ? clear_padding(e, k, a) : keep_closed(e, k, a);
   for (int c = 0; c < plan.mechanism.constraints(); ++c) {
-    for (int k = 0, row = plan.first_row[c]; row < plan.first_row[c + 1]; ++k, ++row) {
+    for (int k = 0, row = plan.first_row[c]; k < plan.eliminated_rows[c]; ++k, ++row) {
       write_row(plan, c, k, x.lambda[row], a.last_lambda);
       write_row(plan, c, k, x.kappa[row], a.last_kappa);
     }
@@ -234,8 +234,7 @@ void leave_lanes(const Plan& plan, const Workspace& w, Instant instant, State& x
     x.r_low[i] = gather<3>(a.body, at, kLow);
   }
   for (int c = 0; c < plan.mechanism.constraints(); ++c) {
-    if (plan.eliminated_as[c] < 0) continue;
-    for (int k = 0, row = plan.first_row[c]; row < plan.first_row[c + 1]; ++k, ++row) {
+    for (int k = 0, row = plan.first_row[c]; k < plan.eliminated_rows[c]; ++k, ++row) {
       x.lambda[row] = row_value(plan, lambda, c, k);
       x.kappa[row] = row_value(plan, kappa, c, k);
     }

@@ -100,7 +100,7 @@ TEST_CASE("one free body has nothing to eliminate") {
 TEST_CASE("a joint too many for a tree is a loop, through the ground too") {
   CHECK_FALSE(make_plan(test::build(test::double_pendulum()), {}).has_loops);
   CHECK_FALSE(make_plan(test::build(test::random_bare_tree(4, 30)), {}).has_loops);
-  CHECK(make_plan(test::build(test::four_bar(0.5)), {}).has_loops);
+  CHECK(make_plan(test::build(test::in_space(test::four_bar(0.5))), {}).has_loops);
   CHECK(make_plan(test::build(with_joint(test::double_pendulum(), "B", "ground", JointType::point_on_line)), {})
             .has_loops);
 }
@@ -146,7 +146,8 @@ TEST_CASE("couplings close loops only where they, or they and drivers, depend on
 
 TEST_CASE("one compound per body is merged level by level where levels count") {
   const auto levels = [](int n) {
-    return make_plan(test::build(test::chain(n, JointType::revolute)), {.order = MergeOrder::fewest_levels})
+    return make_plan(test::build(test::in_space(test::chain(n, JointType::revolute))),
+                     {.order = MergeOrder::fewest_levels})
         .elimination.levels;
   };
   CHECK(levels(1) == 2);  // the body and its joint with the ground
@@ -179,7 +180,7 @@ TEST_CASE("equal parts are merged alike, so that they lie side by side as far as
     CHECK(in_lanes(car, 4) == 7);
     CHECK(car.fronts.size() == 14);
     const Elimination windows =
-        make_plan(test::build(test::n_four_bar(40, 1.0, 1.0)), {.instruction_set = set}).elimination;
+        make_plan(test::build(test::in_space(test::n_four_bar(40, 1.0, 1.0))), {.instruction_set = set}).elimination;
     CHECK(in_lanes(windows, 4) >= 15);
     CHECK(windows.levels <= 9);
   }
@@ -189,12 +190,13 @@ TEST_CASE("narrow constraints are evaluated together, chosen from the lanes of t
   for (const char* set : test::instruction_sets()) {
     const int lanes = kernels_for_this_processor(set).lanes;
     CAPTURE(lanes);
-    const Plan loop = make_plan(test::build(test::four_bar(0.4)), {.instruction_set = set});
+    const Plan loop = make_plan(test::build(test::in_space(test::four_bar(0.4))), {.instruction_set = set});
     REQUIRE(loop.elimination.constraint_batches.size() == 1);
     CHECK(loop.elimination.constraint_batches[0].width == 4);
     CHECK(loop.elimination.constraint_batches[0].sides == Operands::chosen);
     for (const JointType type : {JointType::spherical, JointType::revolute}) {
-      const Elimination chain = make_plan(test::build(test::chain(64, type)), {.instruction_set = set}).elimination;
+      const Elimination chain =
+          make_plan(test::build(test::in_space(test::chain(64, type))), {.instruction_set = set}).elimination;
       CHECK(padding(chain) == 1);
       CHECK(std::all_of(chain.constraint_batches.begin(), chain.constraint_batches.end(),
                         [&](const ConstraintBatch& b) { return b.width == lanes; }));
@@ -207,7 +209,8 @@ TEST_CASE("only constraints of one part are evaluated together, not those betwee
   for (const JointType type : {JointType::spherical, JointType::revolute, JointType::fixed, JointType::universal})
     for (int n = 160; n <= 400; n += n / 10 + 1) {
       CAPTURE(n);
-      const Elimination e = make_plan(test::build(test::chain(n, type)), {.threads = kMostThreads}).elimination;
+      const Elimination e =
+          make_plan(test::build(test::in_space(test::chain(n, type))), {.threads = kMostThreads}).elimination;
       REQUIRE(e.parts.size() > 1);
       std::map<int, std::set<std::pair<int, bool>>> parts;  // of a batch: which part evaluates it, and when
       for (const Elimination::Unit& unit : e.units)
@@ -264,8 +267,9 @@ Lines lines_of_part(const Elimination& e, int part) {
 }  // namespace
 
 TEST_CASE("no page belongs to two parts, and every body to one") {
-  const Mechanism all[] = {test::build(test::chain(200, JointType::revolute)), test::build(test::random_tree(2, 250)),
-                           test::build(test::ladder(60)), test::build(test::star(40, 12))};
+  const Mechanism all[] = {test::build(test::in_space(test::chain(200, JointType::revolute))),
+                           test::build(test::random_tree(2, 250)), test::build(test::in_space(test::ladder(60))),
+                           test::build(test::star(40, 12))};
   for (const Mechanism& m : all)
     for (const int threads : {2, 3}) {
       CAPTURE(m.name());
@@ -297,7 +301,8 @@ TEST_CASE("whatever a part takes from its children, it has computed itself or be
         CAPTURE(n);
         CAPTURE(branching);
         CAPTURE(threads);
-        const Plan plan = make_plan(test::build(test::tree(n, branching, JointType::revolute)), {.threads = threads});
+        const Plan plan =
+            make_plan(test::build(test::in_space(test::tree(n, branching, JointType::revolute))), {.threads = threads});
         const Elimination& e = plan.elimination;
         for (int part = 0; part < static_cast<int>(e.parts.size()); ++part) {
           std::set<int> known;  // where right-hand sides begin
@@ -320,7 +325,7 @@ TEST_CASE("whatever a part takes from its children, it has computed itself or be
 }
 
 TEST_CASE("two halves of a chain tell each other of a body and a compound at the cut, each closed at its other end") {
-  const Plan plan = make_plan(test::build(test::chain(256, JointType::revolute)), {.threads = 2});
+  const Plan plan = make_plan(test::build(test::in_space(test::chain(256, JointType::revolute))), {.threads = 2});
   const Elimination& e = plan.elimination;
   REQUIRE(e.parts.size() == 2);
   CHECK(e.passed.compliances.size() == 2);
@@ -339,7 +344,8 @@ TEST_CASE("the operations between the segments of a chain find their operands si
   for (const char* set : test::instruction_sets())
     for (const int n : {8, 16, 32, 128, 256}) {
       CAPTURE(n);
-      const Plan plan = make_plan(test::build(test::chain(n, JointType::revolute)), {.instruction_set = set});
+      const Plan plan =
+          make_plan(test::build(test::in_space(test::chain(n, JointType::revolute))), {.instruction_set = set});
       const Elimination& e = plan.elimination;
       for (const Front& f : e.fronts) {
         CHECK(f.children != Operands::scattered);
