@@ -13,8 +13,8 @@ namespace rigstep::index3 {
 
 namespace {
 
-// From these on Newton's iteration needs a tangent each time. The numbers are chosen. How near three iterations
-// come depends on them; the tests named here, of scales_test, hold that they come near enough.
+// From these on one tangent does not serve all iterations. The numbers are chosen. How near three iterations come
+// depends on them; the tests named here, of scales_test, hold that they come near enough.
 constexpr double kSlender = 1e3;  // ratio of a body's principal moments of inertia: "rods of 1e-9 kg m^2 ..."
 constexpr double kUneven = 1e3;   // ratio of the masses of joined bodies: "a tip of a million times ..."
 constexpr double kEven = 10.0;    // ... up to which kNear holds; above it kNear is divided by the ratio / kEven
@@ -23,6 +23,7 @@ constexpr double kQuick = 0.025;  // step times the rate at which gravity swings
 constexpr double kNear = 1e-5;    // move that leaves a loop's tangent as good as new [largest arm, rad]: below the root
                                   // of its compliance by so much that rows which depend on each other stay so. The
                                   // four-bar at 10 ms comes as near to its solution as with new ones, at 1e-4 not
+constexpr double kNearInTree = 1e-4;  // the same without loops, drivers and couplings, whose rows depend on no others
 constexpr double kNearProjections =
     1e-8;                          // that leaves it as good as new for the projections, which have no third pass
 constexpr double kNearest = 1e-9;  // the same where a light body follows heavy ones, or a parameter may make it light
@@ -86,12 +87,12 @@ Tangents tangents_of(const Mechanism& m, const Settings& settings, bool has_loop
   if (std::any_of(m.bodies().begin(), m.bodies().end(),
                   [dt](const Body& body) { return body.angular_velocity_0.norm() * dt > kFast; }))
     return each("a body turns by more than a quarter of a radian a step at the start");
-  if (settings.dt_ns > kLong) return each("the step is above 10 ms");
+  const bool is_long = settings.dt_ns > kLong;
   const auto while_near = [&](double near, double near_projections, const char* why) {
     return Tangents{settings.iterations,
                     near,
                     any_slope_changes(m),
-                    has_force_elements(m) ? -1.0 : std::min(near, near_projections),
+                    has_force_elements(m) || is_long ? -1.0 : std::min(near, near_projections),
                     why,
                     kSettled * dt};
   };
@@ -107,7 +108,8 @@ Tangents tangents_of(const Mechanism& m, const Settings& settings, bool has_loop
         return is_pivot(joint) && (swing_rate(m, joint.first, joint.in_first) * dt > kQuick ||
                                    swing_rate(m, joint.second, joint.in_second) * dt > kQuick);
       }))
-    return each("gravity swings a body quickly for the step");
+    return while_near(kNearInTree, -1.0, "gravity swings a body quickly for the step");
+  if (is_long) return while_near(kNearInTree, -1.0, "the step is above 10 ms");
   return {1, -1.0, false, -1.0, "the predictor is near enough"};
 }
 
