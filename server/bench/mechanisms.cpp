@@ -1,7 +1,6 @@
 #include "server/bench/mechanisms.h"
 
 #include <algorithm>
-#include <initializer_list>
 #include <numbers>
 
 #include "core/mechanism/builder.h"
@@ -12,8 +11,8 @@ namespace rigstep::server {
 
 namespace {
 
-// axes: of its joints, in turn
-void add_chain(int bodies, JointType type, std::initializer_list<Vec3> axes, MechanismBuilder& builder) {
+// The axes of its joints take turns, so that no chain of hinges is planar.
+void add_chain(int bodies, JointType type, MechanismBuilder& builder) {
   builder.set_gravity({0.0, -9.81, 0.0});
   std::string last = "ground";
   for (int i = 0; i < bodies; ++i) {
@@ -30,7 +29,7 @@ void add_chain(int bodies, JointType type, std::initializer_list<Vec3> axes, Mec
     joint.first = last;
     joint.second = body.name;
     joint.point = point;
-    joint.axis = axes.begin()[static_cast<std::size_t>(i) % axes.size()];
+    joint.axis = i % 2 == 0 ? Vec3::UnitZ() : Vec3::UnitY();
     builder.add_joint(joint);
     last = body.name;
   }
@@ -40,13 +39,13 @@ void add_chain(int bodies, JointType type, std::initializer_list<Vec3> axes, Mec
 
 Mechanism make_chain(int bodies, JointType type) {
   MechanismBuilder builder(type == JointType::spherical ? "spherical_chain" : "revolute_chain");
-  add_chain(bodies, type, {Vec3::UnitZ()}, builder);
+  add_chain(bodies, type, builder);
   return builder.build();
 }
 
 Mechanism make_motor_chain(int bodies) {
   MechanismBuilder builder("motor_chain");
-  add_chain(bodies, JointType::revolute, {Vec3::UnitZ(), Vec3::UnitY()}, builder);
+  add_chain(bodies, JointType::revolute, builder);
   for (int i = 1; i <= bodies; ++i) {
     const std::string number = std::to_string(i);
     Motor motor;

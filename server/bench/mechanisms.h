@@ -15,12 +15,11 @@ struct BenchMechanism {
   double dt = 1e-2;  // step to measure at [s]
 };
 
-// Links of 1 m and 1 kg along x, at rest, hinged by spherical joints or by revolutes about z; inertia 1 kg m^2 about
-// each axis as in the paper's chain.
+// Links of 1 m and 1 kg along x, at rest, hinged by spherical joints or by revolutes about z and y in turn, as an arm
+// has them; inertia 1 kg m^2 about each axis as in the paper's chain.
 Mechanism make_chain(int bodies, JointType type);
 
-// The same with revolutes about z and y in turn, as an arm has them; in each joint a motor that holds it where it
-// starts, and friction.
+// The same with revolutes; in each joint a motor that holds it where it starts, and friction.
 Mechanism make_motor_chain(int bodies);
 
 // Throws config::ConfigError for files that cannot be used and for sizes below one body.

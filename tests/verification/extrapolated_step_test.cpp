@@ -6,6 +6,7 @@
 #include <cmath>
 #include <random>
 
+#include "core/mechanism/portable_math.h"
 #include "tests/support/mechanisms.h"
 #include "tests/support/reference.h"
 

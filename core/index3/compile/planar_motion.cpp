@@ -41,117 +41,144 @@ bool is_idle(int normal, const RowValue& row) {
   return acts_across_plane(normal, row.J_first) && acts_across_plane(normal, row.J_second);
 }
 
-// What leaves the planes normal to one axis, of a mechanism with some values of its parameters.
-class Spatial {
+// Whether parts of a mechanism act in the planes normal to one axis, at the start pose.
+struct ActsInPlane {
+  const Mechanism& m;
+  int normal;
+
+  bool stays(const Vec3& force, const Vec3& torque) const { return stays_in_plane(normal, stacked(force, torque)); }
+
+  // Along the normal: where the plane of a body lies, or a point of the ground.
+  double level(int body, const Vec3& point_b) const {
+    return body == kGround ? point_b[normal] : m.bodies()[body].position_0[normal];
+  }
+  bool has_point(int body, const Vec3& point_b) const { return body == kGround || point_b[normal] == 0.0; }
+  bool has_points(int first, const Vec3& first_point_b, int second, const Vec3& second_point_b) const {
+    return has_point(first, first_point_b) && has_point(second, second_point_b) &&
+           level(first, first_point_b) == level(second, second_point_b);
+  }
+
+  // It lies and moves there, and its weight and inertia forces do not turn it out.
+  bool body(const Body& body) const {
+    const int i = (normal + 1) % 3, k = (normal + 2) % 3;
+    return body.orientation[1 + i] == 0.0 && body.orientation[1 + k] == 0.0 && body.inertia_b(normal, i) == 0.0 &&
+           body.inertia_b(normal, k) == 0.0 && stays(body.velocity_0, body.angular_velocity_0) &&
+           m.gravity_0()[normal] == 0.0;
+  }
+  // Each of its rows acts in the plane, or holds bodies in it.
+  bool joint(const Joint& joint) const {
+    bool separate = true;
+    for_each_row(m, joint, [&](const RowValue& row) {
+      const bool acts = stays_in_plane(normal, row.J_first) && stays_in_plane(normal, row.J_second);
+      separate = separate && (acts || is_idle(normal, row));
+    });
+    return separate && has_points(joint.first, joint.in_first.point_b, joint.second, joint.in_second.point_b);
+  }
+  bool along(const Joint& joint, Freedom freedom) const {
+    const JointPlacement at =
+        place_joint(joint, placement_at_start(m, joint.first), placement_at_start(m, joint.second));
+    Vec6 on_first, on_second;
+    coordinate_gradient(freedom, at, on_first, on_second);
+    return (joint.first == kGround || stays_in_plane(normal, on_first)) &&
+           (joint.second == kGround || stays_in_plane(normal, on_second));
+  }
+  bool input(const Input& input) const {
+    switch (input.kind) {
+      case Input::Kind::body_force:
+        return stays(input.direction, Vec3::Zero()) && has_point(input.body, input.point_b);
+      case Input::Kind::body_torque:
+        return stays(Vec3::Zero(), input.direction);
+      case Input::Kind::joint_effort:
+        return along(m.joints()[input.joint], input.freedom);
+      case Input::Kind::signal:
+        return true;
+    }
+    return false;
+  }
+  // Elements that act along no coordinate.
+  template <class Kind>
+  bool element(const Kind&) const {
+    return false;
+  }
+  bool element(const Spring& spring) const {
+    return (spring.kind == Spring::Kind::between_points || spring.direction_0[normal] == 0.0) &&
+           has_points(spring.first, spring.first_point_b, spring.second, spring.second_point_b);
+  }
+  bool element(const Stop& stop) const {
+    return has_points(stop.first, stop.first_point_b, stop.second, stop.second_point_b);
+  }
+};
+
+// Finds the bodies that stay in planes normal to one axis.
+class PlaneSearch {
  public:
-  Spatial(const Plan& plan, const Mechanism& m, int normal, BodyGroups& groups, std::vector<bool>& leaves)
-      : m_(m), normal_(normal), groups_(groups), leaves_(leaves) {
-    for (int i = 0; i < static_cast<int>(m.bodies().size()); ++i) look_at({i}, starts_in_plane(m.bodies()[i]));
+  PlaneSearch(const Plan& plan, int normal)
+      : plan_(plan),
+        normal_(normal),
+        groups_(plan.mechanism.bodies().size()),
+        leaves_(plan.mechanism.bodies().size()) {}
+
+  // The plan's mechanism with some values of its parameters.
+  void look_at(const Mechanism& m) {
+    const ActsInPlane in_plane{m, normal_};
+    const auto joint_of = [&](int coordinate) -> const Joint& { return m.joints()[m.coordinates()[coordinate].joint]; };
+    const auto along = [&](int coordinate) {
+      return in_plane.along(joint_of(coordinate), m.coordinates()[coordinate].freedom);
+    };
+    for (int i = 0; i < static_cast<int>(m.bodies().size()); ++i) note({i}, in_plane.body(m.bodies()[i]));
     for (const Joint& joint : m.joints())
-      if (!rows_of(joint.type).empty()) look_at({joint.first, joint.second}, holds_in_plane(joint));
+      if (!rows_of(joint.type).empty()) note({joint.first, joint.second}, in_plane.joint(joint));
     for (const Coupling& coupling : m.couplings()) {
       const Joint &first = joint_of(coupling.first), &second = joint_of(coupling.second);
-      look_at({first.first, first.second, second.first, second.second},
-              acts_along(coupling.first) && acts_along(coupling.second));
+      note({first.first, first.second, second.first, second.second}, along(coupling.first) && along(coupling.second));
     }
-    for (const Driver& driver : m.drivers()) look_along(driver.coordinate);
+    for (const Driver& driver : m.drivers()) {
+      const Joint& joint = joint_of(driver.coordinate);
+      note({joint.first, joint.second}, along(driver.coordinate));
+    }
     for (const AppliedLoad& load : m.loads())
-      look_at({load.body}, stays(load.force, load.torque) && is_in_plane(load.body, load.point_b));
-    for (const Input& input : m.inputs()) look_at(input);
+      note({load.body}, in_plane.stays(load.force, load.torque) && in_plane.has_point(load.body, load.point_b));
+    for (const Input& input : m.inputs()) note(bodies_of(m, input), in_plane.input(input));
     for_each_kind([&]<class Kind>() {
       for (std::size_t k = 0; k < m.all<Kind>().size(); ++k) {
         const Kind& element = m.all<Kind>()[k];
-        const Connectivity connects = connectivity(element, plan.constants<Kind>()[k]);
-        look_at(connects.bodies, connects.coordinate >= 0 ? acts_along(connects.coordinate) : acts_in_plane(element));
+        const Connectivity connects = connectivity(element, plan_.constants<Kind>()[k]);
+        note(connects.bodies, connects.coordinate >= 0 ? along(connects.coordinate) : in_plane.element(element));
       }
     });
   }
 
+  // (bodies)
+  std::vector<bool> staying() const {
+    const auto group_of = [&](std::size_t body) { return groups_.group_of(static_cast<int>(body)); };
+    std::vector<bool> group_leaves(leaves_.size() + 1), staying(leaves_.size());
+    for (std::size_t i = 0; i < leaves_.size(); ++i)
+      if (leaves_[i]) group_leaves[group_of(i)] = true;
+    for (std::size_t i = 0; i < leaves_.size(); ++i) staying[i] = !group_leaves[group_of(i)];
+    return staying;
+  }
+
  private:
   // Something that acts on all of these, or between them.
-  void look_at(const std::vector<int>& bodies, bool is_planar) {
+  void note(const std::vector<int>& bodies, bool acts_in_plane) {
     int last = kGround;
     for (const int body : bodies) {
       if (body == kGround) continue;
       if (last != kGround) groups_.join(last, body);
-      if (!is_planar) leaves_[body] = true;
+      if (!acts_in_plane) leaves_[body] = true;
       last = body;
     }
   }
-  void look_along(int coordinate) {
-    look_at({joint_of(coordinate).first, joint_of(coordinate).second}, acts_along(coordinate));
-  }
-  void look_at(const Input& input) {
-    const Vec3 none = Vec3::Zero();
-    switch (input.kind) {
-      case Input::Kind::body_force:
-        return look_at({input.body}, stays(input.direction, none) && is_in_plane(input.body, input.point_b));
-      case Input::Kind::body_torque:
-        return look_at({input.body}, stays(none, input.direction));
-      case Input::Kind::joint_effort:
-        return look_at({m_.joints()[input.joint].first, m_.joints()[input.joint].second},
-                       acts_along(m_.joints()[input.joint], input.freedom));
-      case Input::Kind::signal:
-        return;
-    }
+  static std::vector<int> bodies_of(const Mechanism& m, const Input& input) {
+    if (input.kind == Input::Kind::signal) return {};
+    if (input.kind != Input::Kind::joint_effort) return {input.body};
+    return {m.joints()[input.joint].first, m.joints()[input.joint].second};
   }
 
-  const Joint& joint_of(int coordinate) const { return m_.joints()[m_.coordinates()[coordinate].joint]; }
-  bool stays(const Vec3& force, const Vec3& torque) const { return stays_in_plane(normal_, stacked(force, torque)); }
-
-  // Along the normal: where the plane of a body lies, or a point of the ground.
-  double level(int body, const Vec3& point_b) const {
-    return body == kGround ? point_b[normal_] : m_.bodies()[body].position_0[normal_];
-  }
-  bool is_in_plane(int body, const Vec3& point_b) const { return body == kGround || point_b[normal_] == 0.0; }
-  bool are_in_one_plane(int first, const Vec3& first_point_b, int second, const Vec3& second_point_b) const {
-    return is_in_plane(first, first_point_b) && is_in_plane(second, second_point_b) &&
-           level(first, first_point_b) == level(second, second_point_b);
-  }
-
-  bool starts_in_plane(const Body& body) const {
-    const int i = (normal_ + 1) % 3, k = (normal_ + 2) % 3;
-    return body.orientation[1 + i] == 0.0 && body.orientation[1 + k] == 0.0 && body.inertia_b(normal_, i) == 0.0 &&
-           body.inertia_b(normal_, k) == 0.0 && stays(body.velocity_0, body.angular_velocity_0) &&
-           m_.gravity_0()[normal_] == 0.0;
-  }
-  // Its rows act in the plane or hold bodies in it, none does both.
-  bool holds_in_plane(const Joint& joint) const {
-    bool separate = true;
-    for_each_row(m_, joint, [&](const RowValue& row) {
-      const bool acts = stays_in_plane(normal_, row.J_first) && stays_in_plane(normal_, row.J_second);
-      separate = separate && (acts || is_idle(normal_, row));
-    });
-    return separate && are_in_one_plane(joint.first, joint.in_first.point_b, joint.second, joint.in_second.point_b);
-  }
-  bool acts_along(int coordinate) const {
-    return acts_along(joint_of(coordinate), m_.coordinates()[coordinate].freedom);
-  }
-  bool acts_along(const Joint& joint, Freedom freedom) const {
-    const JointPlacement at =
-        place_joint(joint, placement_at_start(m_, joint.first), placement_at_start(m_, joint.second));
-    Vec6 on_first, on_second;
-    coordinate_gradient(freedom, at, on_first, on_second);
-    return (joint.first == kGround || stays_in_plane(normal_, on_first)) &&
-           (joint.second == kGround || stays_in_plane(normal_, on_second));
-  }
-  // Elements that act along no coordinate.
-  template <class Kind>
-  bool acts_in_plane(const Kind&) const {
-    return false;
-  }
-  bool acts_in_plane(const Spring& spring) const {
-    const bool is_along_plane = spring.kind == Spring::Kind::between_points || spring.direction_0[normal_] == 0.0;
-    return is_along_plane && are_in_one_plane(spring.first, spring.first_point_b, spring.second, spring.second_point_b);
-  }
-  bool acts_in_plane(const Stop& stop) const {
-    return are_in_one_plane(stop.first, stop.first_point_b, stop.second, stop.second_point_b);
-  }
-
-  const Mechanism& m_;
+  const Plan& plan_;
   int normal_;
-  BodyGroups& groups_;
-  std::vector<bool>& leaves_;  // (bodies) something moves it out of the plane
+  BodyGroups groups_;
+  std::vector<bool> leaves_;  // (bodies) something moves it out of the plane
 };
 
 // The mechanism with all tunable parameters at one end of their ranges.
@@ -161,19 +188,6 @@ Mechanism at_end(Mechanism m, bool maximum) {
     if (p.tunable) m.set_parameter(k, maximum ? p.maximum : p.minimum);
   }
   return m;
-}
-
-// (bodies) whether it stays in a plane normal to the axis
-std::vector<bool> stay_in_plane(const Plan& plan, int normal) {
-  const int bodies = static_cast<int>(plan.mechanism.bodies().size());
-  BodyGroups groups(plan.mechanism.bodies().size());
-  std::vector<bool> leaves(plan.mechanism.bodies().size(), false), group_leaves(leaves.size() + 1, false);
-  for (const bool maximum : {false, true}) Spatial(plan, at_end(plan.mechanism, maximum), normal, groups, leaves);
-  for (int i = 0; i < bodies; ++i)
-    if (leaves[i]) group_leaves[groups.group_of(i)] = true;
-  std::vector<bool> stay;
-  for (int i = 0; i < bodies; ++i) stay.push_back(!group_leaves[groups.group_of(i)]);
-  return stay;
 }
 
 void put(double value, double& number) {
@@ -197,9 +211,11 @@ PlanarMotion planar_motion(const Plan& plan) {
   const Mechanism& m = plan.mechanism;
   PlanarMotion planar{std::vector<int>(m.bodies().size(), -1), std::vector<bool>(plan.first_row.back(), false)};
   for (const int normal : {2, 1, 0}) {
-    const std::vector<bool> stay = stay_in_plane(plan, normal);
-    for (std::size_t i = 0; i < stay.size(); ++i)
-      if (stay[i]) planar.normal[i] = normal;
+    PlaneSearch search(plan, normal);
+    for (const bool maximum : {false, true}) search.look_at(at_end(m, maximum));
+    const std::vector<bool> staying = search.staying();
+    for (std::size_t i = 0; i < staying.size(); ++i)
+      if (staying[i]) planar.normal[i] = normal;
   }
   for (std::size_t j = 0; j < m.joints().size(); ++j) {
     const Joint& joint = m.joints()[j];
