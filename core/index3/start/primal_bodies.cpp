@@ -30,6 +30,7 @@ using Eigen::VectorXd;
 constexpr double kClearGain = 0.6;    // of the operations: they do not tell all of the time
 constexpr int kMostRowsOfPart = 600;  // of what the primal bodies hold together: its rows are looked at all together
 constexpr int kMostDenseRows = 600;   // beyond, the comparison is with the dual form
+constexpr int kRefinements = 4;       // of a dense solve, the first one included
 constexpr double kLeastHold =
     1e-3;  // of a row on the bodies between the primal bodies, against that on the primal bodies
 constexpr double kNothing = 1e-7;      // of a row that has length 1
@@ -196,7 +197,19 @@ VectorXd project(const Plan& plan, const State& x, const VectorXd& twists) {
   return result;
 }
 
-// The same by a dense solve with pivots, in extended precision: in double it would be less accurate than the sweep.
+// S x = b, only the lower half of S filled: solved in double, where it would be less accurate than the sweep, and
+// refined with residuals in extended precision, which is slow where the processor does not have it.
+LongVector solve_refined(const LongMatrix& S, const LongVector& b) {
+  const Eigen::LDLT<Eigen::MatrixXd> factor(S.cast<double>());
+  LongVector x = LongVector::Zero(b.size());
+  for (int k = 0; k < kRefinements; ++k) {
+    const LongVector residual = b - S.selfadjointView<Eigen::Lower>() * x;
+    x += factor.solve(residual.cast<double>()).cast<long double>();
+  }
+  return x;
+}
+
+// The same by a dense solve with pivots.
 VectorXd project_dense(const Plan& plan, const State& x, const VectorXd& twists) {
   Workspace w(plan);
   evaluate_state(plan, x, w);
@@ -225,7 +238,7 @@ VectorXd project_dense(const Plan& plan, const State& x, const VectorXd& twists)
         if (other.row <= one.row) S(one.row, other.row) += one.J_M_inverse.dot(other.J);
     }
   }
-  S.ldlt().solveInPlace(lambda);
+  lambda = solve_refined(S, lambda);
   VectorXd result = twists;
   for (std::size_t body = 0; body < blocks.size(); ++body) {
     LongVec6 change = LongVec6::Zero();
