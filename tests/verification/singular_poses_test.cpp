@@ -166,8 +166,10 @@ TEST_CASE("windows of parallelograms in a row all swing as one pendulum, through
 
 TEST_CASE("IFToMM's N-four-bar converges to its exact solution with at least order two, over ten singular passages") {
   const nlohmann::json ref = reference("a02_n_four_bar");
-  for (const int n : {1, 2}) {
-    const Mechanism m = build(in_space(n_four_bar(n, 0.5 * kPi, -1.0)));
+  for (const auto& [n, is_planar] : {std::pair{1, true}, {2, true}, {1, false}, {2, false}}) {
+    CAPTURE(is_planar);
+    const Description d = n_four_bar(n, 0.5 * kPi, -1.0);
+    const Mechanism m = build(is_planar ? d : in_space(d));
     const auto run = [&](std::int64_t dt) {
       return deviation(m, ref["cases"][static_cast<std::size_t>(n - 1)], dt, 10.0);
     };

@@ -1,6 +1,8 @@
 #include "core/index3/compile/planar_motion.h"
 
+#include <Eigen/LU>
 #include <algorithm>
+#include <span>
 
 #include "core/index3/compile/plan.h"
 #include "core/index3/physics/constraints.h"
@@ -19,12 +21,6 @@ bool stays_in_plane(int normal, const Vec6& v) {
 }
 bool acts_across_plane(int normal, const Vec6& v) { return in_plane(normal, v).isZero(0.0); }
 
-Vec6 stacked(const Vec3& force, const Vec3& torque) {
-  Vec6 both;
-  both << force, torque;
-  return both;
-}
-
 // f(Jacobians of the bodies that move) of each row of a joint, at the start pose
 template <class F>
 void for_each_row(const Mechanism& m, const Joint& joint, const F& f) {
@@ -41,12 +37,24 @@ bool is_idle(int normal, const RowValue& row) {
   return acts_across_plane(normal, row.J_first) && acts_across_plane(normal, row.J_second);
 }
 
-// Whether parts of a mechanism act in the planes normal to one axis, at the start pose.
+// Each of these columns lies along the normal or across it.
+bool are_aligned(int normal, const Mat3& axes) {
+  for (int column = 0; column < 3; ++column) {
+    const Vec3 axis = axes.col(column), along = axis[normal] * Vec3::Unit(normal);
+    if (axis[normal] != 0.0 && axis != along) return false;
+  }
+  return true;
+}
+
+// Whether parts of a mechanism act in the planes normal to one axis, at the start pose and so at all poses in the
+// plane.
 struct ActsInPlane {
   const Mechanism& m;
   int normal;
 
-  bool stays(const Vec3& force, const Vec3& torque) const { return stays_in_plane(normal, stacked(force, torque)); }
+  bool stays(const Vec3& force, const Vec3& torque) const {
+    return stays_in_plane(normal, load_at(force, torque, Vec3::Zero()));
+  }
 
   // Along the normal: where the plane of a body lies, or a point of the ground.
   double level(int body, const Vec3& point_b) const {
@@ -56,6 +64,9 @@ struct ActsInPlane {
   bool has_points(int first, const Vec3& first_point_b, int second, const Vec3& second_point_b) const {
     return has_point(first, first_point_b) && has_point(second, second_point_b) &&
            level(first, first_point_b) == level(second, second_point_b);
+  }
+  bool has_axes(const Joint& joint) const {
+    return are_aligned(normal, joint.in_first.axes_b) && are_aligned(normal, joint.in_second.axes_b);
   }
 
   // It lies and moves there, and its weight and inertia forces do not turn it out.
@@ -72,14 +83,31 @@ struct ActsInPlane {
       const bool acts = stays_in_plane(normal, row.J_first) && stays_in_plane(normal, row.J_second);
       separate = separate && (acts || is_idle(normal, row));
     });
-    return separate && has_points(joint.first, joint.in_first.point_b, joint.second, joint.in_second.point_b);
+    const auto needs_axes = [](const Row& row) {
+      return row.form != Row::Form::point && row.form != Row::Form::distance;
+    };
+    const std::span<const Row> rows = rows_of(joint.type);
+    return separate && (has_axes(joint) || std::none_of(rows.begin(), rows.end(), needs_axes)) &&
+           has_points(joint.first, joint.in_first.point_b, joint.second, joint.in_second.point_b);
+  }
+  // One of its bodies does not leave the plane of the other: idle rows hold its displacement along the normal and its
+  // rotations about the axes across it.
+  bool holds(const Joint& joint) const {
+    Mat3 products = Mat3::Zero();
+    for_each_row(m, joint, [&](const RowValue& row) {
+      if (!is_idle(normal, row)) return;
+      const Vec6& J = joint.second == kGround ? row.J_first : row.J_second;
+      const Vec3 held{J[normal], J[3 + (normal + 1) % 3], J[3 + (normal + 2) % 3]};
+      products += held * held.transpose();
+    });
+    return products.fullPivLu().rank() == 3;
   }
   bool along(const Joint& joint, Freedom freedom) const {
     const JointPlacement at =
         place_joint(joint, placement_at_start(m, joint.first), placement_at_start(m, joint.second));
     Vec6 on_first, on_second;
     coordinate_gradient(freedom, at, on_first, on_second);
-    return (joint.first == kGround || stays_in_plane(normal, on_first)) &&
+    return has_axes(joint) && (joint.first == kGround || stays_in_plane(normal, on_first)) &&
            (joint.second == kGround || stays_in_plane(normal, on_second));
   }
   bool input(const Input& input) const {
@@ -109,25 +137,26 @@ struct ActsInPlane {
   }
 };
 
-// Finds the bodies that stay in planes normal to one axis.
+// Finds the bodies that stay in planes normal to one axis: joints hold them there, and nothing that acts on them, or on
+// what they are connected with, acts out of it.
 class PlaneSearch {
  public:
   PlaneSearch(const Plan& plan, int normal)
-      : plan_(plan),
-        normal_(normal),
-        groups_(plan.mechanism.bodies().size()),
-        leaves_(plan.mechanism.bodies().size()) {}
+      : plan_(plan), normal_(normal), connected_(bodies()), held_(bodies()), leaves_(bodies()) {}
 
   // The plan's mechanism with some values of its parameters.
-  void look_at(const Mechanism& m) {
+  void examine(const Mechanism& m) {
     const ActsInPlane in_plane{m, normal_};
     const auto joint_of = [&](int coordinate) -> const Joint& { return m.joints()[m.coordinates()[coordinate].joint]; };
     const auto along = [&](int coordinate) {
       return in_plane.along(joint_of(coordinate), m.coordinates()[coordinate].freedom);
     };
     for (int i = 0; i < static_cast<int>(m.bodies().size()); ++i) note({i}, in_plane.body(m.bodies()[i]));
-    for (const Joint& joint : m.joints())
-      if (!rows_of(joint.type).empty()) note({joint.first, joint.second}, in_plane.joint(joint));
+    for (const Joint& joint : m.joints()) {
+      if (rows_of(joint.type).empty()) continue;
+      note({joint.first, joint.second}, in_plane.joint(joint));
+      if (in_plane.holds(joint)) held_.join(joint.first, joint.second);
+    }
     for (const Coupling& coupling : m.couplings()) {
       const Joint &first = joint_of(coupling.first), &second = joint_of(coupling.second);
       note({first.first, first.second, second.first, second.second}, along(coupling.first) && along(coupling.second));
@@ -150,21 +179,22 @@ class PlaneSearch {
 
   // (bodies)
   std::vector<bool> staying() const {
-    const auto group_of = [&](std::size_t body) { return groups_.group_of(static_cast<int>(body)); };
-    std::vector<bool> group_leaves(leaves_.size() + 1), staying(leaves_.size());
-    for (std::size_t i = 0; i < leaves_.size(); ++i)
-      if (leaves_[i]) group_leaves[group_of(i)] = true;
-    for (std::size_t i = 0; i < leaves_.size(); ++i) staying[i] = !group_leaves[group_of(i)];
+    const int count = static_cast<int>(bodies());
+    std::vector<bool> group_leaves(bodies() + 1), staying(bodies());
+    for (int i = 0; i < count; ++i)
+      if (leaves_[i] || held_.group_of(i) != held_.group_of(kGround)) group_leaves[connected_.group_of(i)] = true;
+    for (int i = 0; i < count; ++i) staying[i] = !group_leaves[connected_.group_of(i)];
     return staying;
   }
 
  private:
+  std::size_t bodies() const { return plan_.mechanism.bodies().size(); }
   // Something that acts on all of these, or between them.
   void note(const std::vector<int>& bodies, bool acts_in_plane) {
     int last = kGround;
     for (const int body : bodies) {
       if (body == kGround) continue;
-      if (last != kGround) groups_.join(last, body);
+      if (last != kGround) connected_.join(last, body);
       if (!acts_in_plane) leaves_[body] = true;
       last = body;
     }
@@ -177,32 +207,35 @@ class PlaneSearch {
 
   const Plan& plan_;
   int normal_;
-  BodyGroups groups_;
-  std::vector<bool> leaves_;  // (bodies) something moves it out of the plane
+  BodyGroups connected_;      // not counting the ground
+  BodyGroups held_;           // with what they stay in one plane with, the ground included
+  std::vector<bool> leaves_;  // (bodies) something acts on it out of the plane
 };
 
-// The mechanism with all tunable parameters at one end of their ranges.
-Mechanism at_end(Mechanism m, bool maximum) {
-  for (int k = 0; k < static_cast<int>(m.parameters().size()); ++k) {
-    const Parameter& p = m.parameters()[k];
-    if (p.tunable) m.set_parameter(k, maximum ? p.maximum : p.minimum);
-  }
-  return m;
+// The mechanism, or, where parameters are tunable, what it is at both ends of their ranges.
+std::vector<Mechanism> at_ends(const Mechanism& m) {
+  const std::vector<Parameter>& all = m.parameters();
+  if (std::none_of(all.begin(), all.end(), [](const Parameter& p) { return p.tunable; })) return {m};
+  std::vector<Mechanism> ends(2, m);
+  for (int k = 0; k < static_cast<int>(all.size()); ++k)
+    if (all[k].tunable) ends[0].set_parameter(k, all[k].minimum), ends[1].set_parameter(k, all[k].maximum);
+  return ends;
 }
 
-void put(double value, double& number) {
-  if (number != value) number = value;  // a zero keeps its sign
+// A zero keeps its sign.
+void set_unless_equal(double value, double& number) {
+  if (number != value) number = value;
 }
 
 void keep_in_plane(int normal, double level, BodyState& body, Vec3& r_low) {
   const int i = (normal + 1) % 3, k = (normal + 2) % 3;
-  put(level, body.r[normal]), put(0.0, r_low[normal]);
+  set_unless_equal(level, body.r[normal]), set_unless_equal(0.0, r_low[normal]);
   if (body.p[1 + i] != 0.0 || body.p[1 + k] != 0.0) {
     body.p[1 + i] = body.p[1 + k] = 0.0;
     body.p.normalize();
   }
-  put(0.0, body.v[normal]), put(0.0, body.a[normal]);
-  for (const int across : {i, k}) put(0.0, body.w_b[across]), put(0.0, body.alpha_b[across]);
+  set_unless_equal(0.0, body.v[normal]), set_unless_equal(0.0, body.a[normal]);
+  for (const int across : {i, k}) set_unless_equal(0.0, body.w_b[across]), set_unless_equal(0.0, body.alpha_b[across]);
 }
 
 }  // namespace
@@ -210,9 +243,10 @@ void keep_in_plane(int normal, double level, BodyState& body, Vec3& r_low) {
 PlanarMotion planar_motion(const Plan& plan) {
   const Mechanism& m = plan.mechanism;
   PlanarMotion planar{std::vector<int>(m.bodies().size(), -1), std::vector<bool>(plan.first_row.back(), false)};
+  const std::vector<Mechanism> ends = at_ends(m);
   for (const int normal : {2, 1, 0}) {
     PlaneSearch search(plan, normal);
-    for (const bool maximum : {false, true}) search.look_at(at_end(m, maximum));
+    for (const Mechanism& end : ends) search.examine(end);
     const std::vector<bool> staying = search.staying();
     for (std::size_t i = 0; i < staying.size(); ++i)
       if (staying[i]) planar.normal[i] = normal;
@@ -244,7 +278,7 @@ void keep_planar(const Mechanism& mechanism, const PlanarMotion& planar, State& 
     if (const int normal = planar.normal[i]; normal >= 0)
       keep_in_plane(normal, mechanism.bodies()[i].position_0[normal], x.body[i], x.r_low[i]);
   for (std::size_t row = 0; row < x.lambda.size(); ++row)
-    if (planar.is_idle[row]) put(0.0, x.lambda[row]), put(0.0, x.kappa[row]);
+    if (planar.is_idle[row]) set_unless_equal(0.0, x.lambda[row]), set_unless_equal(0.0, x.kappa[row]);
 }
 
 }  // namespace rigstep::index3

@@ -1,10 +1,11 @@
 // Bodies that never leave a plane, and constraint rows that have nothing to hold there. Load time, but for
 // keep_planar().
 //
-// Where mass centres, joint points and loads lie exactly in one plane normal to a world axis, and bodies turn about
-// that axis only, a mechanism equals its mirror image: what would move a body out of the plane is a sum of products
-// with zero, in floating point, too. The two cosines of a revolute joint then never open and have no multipliers, and
-// the elimination leaves them out.
+// Where mass centres, joint points and loads lie exactly in one plane normal to a world axis, and axes of joints along
+// that axis or across it, a mechanism equals its mirror image: what would move a body out of the plane is a sum of
+// products with zero, in floating point, too. If joints hold the bodies in the plane as well, no state that satisfies
+// these lies out of it. The cosines of a revolute joint then never open and have no multipliers, and the elimination
+// leaves them out.
 #pragma once
 
 #include <vector>
@@ -23,7 +24,8 @@ struct PlanarMotion {
 
 // Of a plan that has numbered its rows and prepared its force elements. Bodies that joints, couplings, drivers and
 // force elements connect, not counting the ground, are all planar or none is, over the ranges of tunable parameters.
-// What bushings, tyres, drags and ropes act on counts as spatial.
+// Each must be held: by a joint that lets it turn about the normal and slide in the plane alone, to the ground or to a
+// body that is held. What bushings, tyres, drags and ropes act on counts as spatial.
 PlanarMotion planar_motion(const Plan& plan);
 
 // A displacement and rotation, or their rates, without what leaves the plane of the body; normal -1: all of it.
@@ -32,7 +34,7 @@ Vec6 in_plane(int normal, Vec6 motion) noexcept;
 Eigen::VectorXd in_planes(const PlanarMotion& planar, Eigen::VectorXd motions);
 
 // Bodies and multipliers of a state that have left their planes, by rounding where it was made consistent or because it
-// comes from elsewhere, go back. What has not keeps its bits.
+// comes from elsewhere and satisfies no joint, go back. What has not keeps its bits.
 void keep_planar(const Mechanism& mechanism, const PlanarMotion& planar, State& x) noexcept;
 
 }  // namespace rigstep::index3

@@ -100,7 +100,7 @@ TEST_CASE("one free body has nothing to eliminate") {
 TEST_CASE("a joint too many for a tree is a loop, through the ground too") {
   CHECK_FALSE(make_plan(test::build(test::double_pendulum()), {}).has_loops);
   CHECK_FALSE(make_plan(test::build(test::random_bare_tree(4, 30)), {}).has_loops);
-  CHECK(make_plan(test::build(test::in_space(test::four_bar(0.5))), {}).has_loops);
+  CHECK(make_plan(test::build(test::four_bar(0.5)), {}).has_loops);
   CHECK(make_plan(test::build(with_joint(test::double_pendulum(), "B", "ground", JointType::point_on_line)), {})
             .has_loops);
 }

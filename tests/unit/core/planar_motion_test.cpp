@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <functional>
+#include <optional>
 
 #include "core/index3/start/make_plan.h"
 #include "core/index3/stepper_access.h"
@@ -12,6 +14,7 @@
 namespace rigstep::index3 {
 namespace {
 
+using test::Description;
 using Change = std::function<void(test::Description&)>;
 
 // (bodies) of the four-bar after a change of its description
@@ -106,8 +109,90 @@ TEST_CASE("each group of bodies that hang together has its own plane, or none") 
   d.joints.push_back(test::make_joint("x", JointType::revolute, "ground", "upright", {3.0, 0.5, 0.0}, Vec3::UnitX()));
   d.joints.push_back(
       test::make_joint("y", JointType::revolute, "ground", "oblique", {3.0, 0.5, 0.0}, Vec3(0.6, 0.0, 0.8)));
-  d.joints.back().second_axis = Vec3::UnitY();
   CHECK(make_plan(test::build(d), {}).planar.normal == std::vector<int>{2, 2, 2, 0, -1});
+}
+
+namespace {
+
+// (bodies) of body A on a hinge about z, and B joined to it in this way
+std::vector<int> normals_of_pair(const Description::JointAtStart& joint) {
+  Description d;
+  d.bodies = {test::make_body("A", {1.0, 0.0, 0.0}), test::make_body("B", {2.0, 0.0, 0.0})};
+  d.joints = {test::make_joint("hinge", JointType::revolute, "ground", "A", Vec3::Zero()), joint};
+  return make_plan(test::build(d), {}).planar.normal;
+}
+
+Description::JointAtStart between(JointType type, const Vec3& axis, const Vec3& other = Vec3::UnitX()) {
+  Description::JointAtStart joint = test::make_joint("between", type, "A", "B", {1.5, 0.0, 0.0}, axis, other);
+  joint.second_point = {1.5, 1.0, 0.0}, joint.lead = 0.1;
+  return joint;
+}
+
+}  // namespace
+
+TEST_CASE("joints keep bodies in a plane if they hold them there and their axes lie along its normal or across it") {
+  const std::vector<int> planar(2, 2), spatial(2, -1);
+  const Vec3 x = Vec3::UnitX(), y = Vec3::UnitY(), z = Vec3::UnitZ();
+  for (const JointType type : {JointType::revolute, JointType::fixed, JointType::planar})
+    CHECK(normals_of_pair(between(type, z)) == planar);
+  CHECK(normals_of_pair(between(JointType::prismatic, Vec3(0.6, 0.8, 0.0), z)) == planar);
+  for (const JointType type : {JointType::revolute, JointType::prismatic, JointType::planar})
+    CHECK(normals_of_pair(between(type, Vec3(0.6, 0.0, 0.8), y)) == spatial);
+  // these do not hold: a state may well lie out of the plane
+  for (const JointType type : {JointType::spherical, JointType::point_on_point, JointType::distance, JointType::gimbal,
+                               JointType::cylindrical, JointType::screw, JointType::parallel_axes})
+    CHECK(normals_of_pair(between(type, z)) == spatial);
+  CHECK(normals_of_pair(between(JointType::universal, z, x)) == spatial);
+  CHECK(normals_of_pair(between(JointType::universal, Vec3(1.0, 0.0, 1.0), Vec3(1.0, 0.0, -1.0))) == spatial);
+  CHECK(normals_of_pair(between(JointType::floating, z)) == std::vector<int>{2, -1});
+}
+
+TEST_CASE("a hinge whose sides are not parallel to the last bit keeps its rows") {
+  for (const double tilt : {0.0, 1e-9}) {
+    MechanismBuilder builder("pendulum");
+    builder.add_body(test::make_body("A", {1.0, 0.0, 0.0}));
+    builder.add_joint("hinge", JointType::revolute, "ground", "A",
+                      {Vec3::Zero(), Vec3(tilt, 0.0, 1.0).normalized(), Vec3::UnitY()},
+                      {-Vec3::UnitX(), Vec3::UnitZ(), Vec3::UnitY()});
+    CHECK(make_plan(builder.build(), {}).planar.normal == std::vector<int>{tilt == 0.0 ? 2 : -1});
+  }
+}
+
+TEST_CASE("what acts along an oblique angle is not planar, even if that turns about the normal at the start") {
+  const auto with_spring = [](std::optional<Freedom> along) {
+    MechanismBuilder builder("pair");
+    for (const char* name : {"A", "B"}) {
+      const Vec3 axle(name[0] == 'A' ? 0.0 : 3.0, 0.0, 0.0);
+      builder.add_body(test::make_body(name, axle + Vec3::UnitX()));
+      builder.add_joint(test::make_joint(std::string("hinge_") + name, JointType::revolute, "ground", name, axle));
+    }
+    builder.add_joint("measure", JointType::floating, "A", "B", {Vec3::Zero(), Vec3(0.6, 0.0, 0.8), Vec3::UnitY()},
+                      {Vec3::Zero(), Vec3::UnitZ(), Vec3::UnitX()});
+    Spring spring;
+    spring.name = "spring", spring.stiffness = 1.0;
+    if (along) builder.add_joint_spring(spring, "measure", *along);
+    return make_plan(builder.build(), {}).planar.normal;
+  };
+  CHECK(with_spring({}) == std::vector<int>{2, 2});
+  for (const Freedom along : {Freedom::first_angle, Freedom::second_angle, Freedom::third_angle})
+    CHECK(with_spring(along) == std::vector<int>{-1, -1});
+}
+
+TEST_CASE("states out of the plane are restored as they are where no joint holds bodies in it") {
+  Description hanging;  // straight down on a hinge about z: it lies in the plane of x, too
+  hanging.gravity = {0.0, -9.81, 0.0};
+  hanging.bodies = {test::make_body("A", {0.0, -1.0, 0.0})};
+  hanging.joints = {test::make_joint("hinge", JointType::revolute, "ground", "A", Vec3::Zero())};
+  for (const Description& d : {hanging, test::chain(4, JointType::spherical)}) {
+    Stepper s(test::build(d), {});
+    State x = s.state();
+    const Vec3 spin = d.bodies.size() == 1 ? Vec3::UnitZ() : Vec3::UnitY();
+    for (BodyState& body : x.body) body.w_b = spin, body.v = spin.cross(body.r);
+    std::vector<double> flat(x.flat_size());
+    x.flatten(flat);
+    s.restore(flat, 0);
+    CHECK(s.state().hash() == x.hash());
+  }
 }
 
 TEST_CASE("a state from elsewhere goes back into its plane, one that is there keeps its bits") {
