@@ -149,7 +149,7 @@ struct Plan {
   std::vector<int> elastic_joints;                         // those whose coordinate row is elastic
   std::vector<Element> elements;                           // those with rows of their own: first the kinds with several
   std::vector<bool> has_own_tangent;                       // (bodies) has own-body blocks in the force tangent
-  PlanarMotion planar;
+  PlanarMotion planar;     // bodies that never leave a plane, and the rows of joints that this leaves idle
   double length = 1.0;     // largest arm of a joint on a body; 1 where there is none [m]
   bool has_loops = false;  // constraints may depend on each other: joints close loops, or couplings or drivers do
   Tangents tangents;

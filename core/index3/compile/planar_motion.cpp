@@ -232,6 +232,7 @@ void keep_in_plane(int normal, double level, BodyState& body, Vec3& r_low) {
   set_unless_equal(level, body.r[normal]), set_unless_equal(0.0, r_low[normal]);
   if (body.p[1 + i] != 0.0 || body.p[1 + k] != 0.0) {
     body.p[1 + i] = body.p[1 + k] = 0.0;
+    if (body.p.isZero(0.0)) body.p[0] = 1.0;  // upside down
     body.p.normalize();
   }
   set_unless_equal(0.0, body.v[normal]), set_unless_equal(0.0, body.a[normal]);

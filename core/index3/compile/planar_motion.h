@@ -3,9 +3,8 @@
 //
 // Where mass centres, joint points and loads lie exactly in one plane normal to a world axis, and axes of joints along
 // that axis or across it, a mechanism equals its mirror image: what would move a body out of the plane is a sum of
-// products with zero, in floating point, too. If joints hold the bodies in the plane as well, no state that satisfies
-// these lies out of it. The cosines of a revolute joint then never open and have no multipliers, and the elimination
-// leaves them out.
+// products with zero, in floating point, too. If joints hold the bodies in the plane as well, it has no other states.
+// The cosines of a revolute joint then never open and have no multipliers, and the elimination leaves them out.
 #pragma once
 
 #include <vector>
@@ -34,7 +33,7 @@ Vec6 in_plane(int normal, Vec6 motion) noexcept;
 Eigen::VectorXd in_planes(const PlanarMotion& planar, Eigen::VectorXd motions);
 
 // Bodies and multipliers of a state that have left their planes, by rounding where it was made consistent or because it
-// comes from elsewhere and satisfies no joint, go back. What has not keeps its bits.
+// comes from elsewhere and does not satisfy the joints, go back. What has not keeps its bits.
 void keep_planar(const Mechanism& mechanism, const PlanarMotion& planar, State& x) noexcept;
 
 }  // namespace rigstep::index3

@@ -223,6 +223,11 @@ TEST_CASE("a state from elsewhere goes back into its plane, one that is there ke
     CHECK(s.state().lambda[4] == 0.0);
     REQUIRE_FALSE(failed(s.step(Inputs{}).status));
   }
+
+  x.body[2].p = {0.0, 1.0, 0.0, 0.0};  // upside down
+  x.flatten(flat);
+  s.restore(flat, 100);
+  CHECK(s.state().body[2].p == EulerParameters(1.0, 0.0, 0.0, 0.0));
 }
 
 }  // namespace rigstep::index3
