@@ -90,16 +90,6 @@ test::Description linkage() {
   return d;
 }
 
-// ... each body of which could be pushed out of its plane
-test::Description all_in_space(test::Description d) {
-  for (const Body& body : d.bodies) {
-    d.body_inputs.push_back({{}, body.name});
-    d.body_inputs.back().input.name = "across_" + body.name;
-    d.body_inputs.back().input.direction = Vec3(1.0, 1.0, 1.0).normalized();
-  }
-  return d;
-}
-
 void add_more_forces(MechanismBuilder& builder, bool with_stops) {
   JointFriction friction;
   friction.name = "rubbing", friction.coulomb = 0.2, friction.viscous = 0.01;
@@ -171,7 +161,8 @@ TEST_CASE("bodies in a plane never leave it, to the last bit, and move as with a
       const auto forces = [&](MechanismBuilder& builder) { add_more_forces(builder, order == 2); };
       Settings settings{.dt_ns = 2'000'000};
       settings.order_of_accuracy = order, settings.iterations = 6;
-      Stepper planar(test::build(d, forces), settings), spatial(test::build(all_in_space(d), forces), settings);
+      Stepper planar(test::build(d, forces), settings),
+          spatial(test::build(test::in_space(d, d.bodies.size()), forces), settings);
       REQUIRE(planar_bodies(planar) == 9);
       REQUIRE(planar_bodies(spatial) == 0);
       double most = 0.0, of_reactions = 0.0;

@@ -132,11 +132,13 @@ Description tree(int n, int branching, JointType type) {
   return d;
 }
 
-Description in_space(Description d) {
-  Input across;
-  across.name = "across";
-  across.direction = Vec3(1.0, 1.0, 1.0).normalized();
-  d.body_inputs.push_back({across, d.bodies.front().name});
+Description in_space(Description d, std::size_t bodies) {
+  for (std::size_t i = 0; i < bodies; ++i) {
+    Input across;
+    across.name = "across_" + d.bodies[i].name;
+    across.direction = Vec3(1.0, 1.0, 1.0).normalized();
+    d.body_inputs.push_back({across, d.bodies[i].name});
+  }
   return d;
 }
 

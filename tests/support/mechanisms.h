@@ -100,9 +100,9 @@ Description chain(int n, JointType type);
 // Body i hangs on body (i - 1) / branching; the first one on the ground.
 Description tree(int n, int branching, JointType type);
 
-// The same with an input that could push its first body out of any plane, so that no rows are idle
-// (core/index3/compile/planar_motion.h).
-Description in_space(Description d);
+// The same with inputs that could push its first bodies out of any plane, so that no rows of what hangs together with
+// them are idle (core/index3/compile/planar_motion.h).
+Description in_space(Description d, std::size_t bodies = 1);
 
 // A planar ladder of n square loops that hangs on one revolute: three redundant rows a loop.
 Description ladder(int n);

@@ -2,6 +2,7 @@
 
 #include <Eigen/LU>
 #include <algorithm>
+#include <array>
 #include <span>
 
 #include "core/index3/compile/plan.h"
@@ -147,26 +148,21 @@ class PlaneSearch {
   // The plan's mechanism with some values of its parameters.
   void examine(const Mechanism& m) {
     const ActsInPlane in_plane{m, normal_};
-    const auto joint_of = [&](int coordinate) -> const Joint& { return m.joints()[m.coordinates()[coordinate].joint]; };
     const auto along = [&](int coordinate) {
-      return in_plane.along(joint_of(coordinate), m.coordinates()[coordinate].freedom);
+      const JointCoordinate& x = m.coordinates()[coordinate];
+      return in_plane.along(m.joints()[x.joint], x.freedom);
     };
-    for (int i = 0; i < static_cast<int>(m.bodies().size()); ++i) note({i}, in_plane.body(m.bodies()[i]));
+    for (int i = 0; i < static_cast<int>(m.bodies().size()); ++i) note(std::array{i}, in_plane.body(m.bodies()[i]));
+    auto bodies = plan_.bodies_of_constraint.begin();
     for (const Joint& joint : m.joints()) {
-      if (rows_of(joint.type).empty()) continue;
-      note({joint.first, joint.second}, in_plane.joint(joint));
+      note(*bodies++, in_plane.joint(joint));
       if (in_plane.holds(joint)) held_.join(joint.first, joint.second);
     }
-    for (const Coupling& coupling : m.couplings()) {
-      const Joint &first = joint_of(coupling.first), &second = joint_of(coupling.second);
-      note({first.first, first.second, second.first, second.second}, along(coupling.first) && along(coupling.second));
-    }
-    for (const Driver& driver : m.drivers()) {
-      const Joint& joint = joint_of(driver.coordinate);
-      note({joint.first, joint.second}, along(driver.coordinate));
-    }
+    for (const Coupling& coupling : m.couplings()) note(*bodies++, along(coupling.first) && along(coupling.second));
+    for (const Driver& driver : m.drivers()) note(*bodies++, along(driver.coordinate));
     for (const AppliedLoad& load : m.loads())
-      note({load.body}, in_plane.stays(load.force, load.torque) && in_plane.has_point(load.body, load.point_b));
+      note(std::array{load.body},
+           in_plane.stays(load.force, load.torque) && in_plane.has_point(load.body, load.point_b));
     for (const Input& input : m.inputs()) note(bodies_of(m, input), in_plane.input(input));
     for_each_kind([&]<class Kind>() {
       for (std::size_t k = 0; k < m.all<Kind>().size(); ++k) {
@@ -190,7 +186,7 @@ class PlaneSearch {
  private:
   std::size_t bodies() const { return plan_.mechanism.bodies().size(); }
   // Something that acts on all of these, or between them.
-  void note(const std::vector<int>& bodies, bool acts_in_plane) {
+  void note(std::span<const int> bodies, bool acts_in_plane) {
     int last = kGround;
     for (const int body : bodies) {
       if (body == kGround) continue;

@@ -21,10 +21,10 @@ struct PlanarMotion {
   std::vector<bool> is_idle;  // (rows) of joints on such bodies: it could only hold them in their plane
 };
 
-// Of a plan that has numbered its rows and prepared its force elements. Bodies that joints, couplings, drivers and
-// force elements connect, not counting the ground, are all planar or none is, over the ranges of tunable parameters.
-// Each must be held: by a joint that lets it turn about the normal and slide in the plane alone, to the ground or to a
-// body that is held. What bushings, tyres, drags and ropes act on counts as spatial.
+// Of a plan that knows its rows, the bodies of its constraints and its force elements. Bodies that joints, couplings,
+// drivers and force elements connect, not counting the ground, are all planar or none is, over the ranges of tunable
+// parameters. Each must be held: by a joint that lets it turn about the normal and slide in the plane alone, to the
+// ground or to a body that is held. What bushings, tyres, drags and ropes act on counts as spatial.
 PlanarMotion planar_motion(const Plan& plan);
 
 // A displacement and rotation, or their rates, without what leaves the plane of the body; normal -1: all of it.
