@@ -131,7 +131,7 @@ bool Stepper::Impl::attempt(const StepProblem& problem, Team* with) noexcept {
 // A late worker may still write: the step is made once more in memory that it does not know.
 void Stepper::Impl::go_on_alone() noexcept {
   if (is_tuned) {
-    spare->follow_compliance(plan);
+    spare->follow_parameters(plan);
     for (int i = 0; i < static_cast<int>(plan.mechanism.bodies().size()); ++i) spare->follow_body(plan, i);
   }
   enter_lanes(plan, current(), *spare);
@@ -210,8 +210,8 @@ void Stepper::Impl::tune(std::span<const ParameterValue> values) noexcept {
   read();  // with the parameters of the last step
   index3::tune(plan, values);
   Workspace* const whole_step = extrapolation ? &extrapolation->whole_step : nullptr;
-  if (extrapolation) index3::tune(extrapolation->half_step, values), whole_step->follow_compliance(plan);
-  workspace->follow_compliance(plan);
+  if (extrapolation) index3::tune(extrapolation->half_step, values), whole_step->follow_parameters(plan);
+  workspace->follow_parameters(plan);
   const auto follow_body = [this, whole_step](int body) {
     for (Workspace* const each : {workspace.get(), whole_step}) {
       if (each == nullptr) continue;

@@ -9,6 +9,7 @@
 #include "core/index3/start/make_plan.h"
 #include "core/index3/step/applied_forces.h"
 #include "core/index3/step/couplings.h"
+#include "core/index3/step/iterate_forces.h"
 #include "core/index3/step/lane_access.h"
 #include "core/index3/step/workspace.h"
 #include "server/machine/timing.h"
@@ -39,7 +40,7 @@ class Phases {
     enter_lanes(plan_, start, w_);
     plan_.kernels->predict(w_.arrays);
     constrain_couplings(plan_, w_, true);
-    tangent_of_forces(plan_, h2(), 0.5 * dt, true, w_);
+    tangent_of_forces(plan_, {h2(), 0.5 * dt}, w_);
   }
 
   const index3::Plan& plan() const { return plan_; }

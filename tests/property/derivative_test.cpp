@@ -288,7 +288,7 @@ Eigen::Matrix<double, 6, 6> load_derivative(const Plan& plan, const State& x, Wo
       (k < 3 ? at.v : at.w)[k % 3] += step;
     evaluate_constraints(plan, w);
     evaluate_elements(plan, Inputs{}, 0.0, x.coordinate, w);
-    apply_forces(plan, Inputs{}, 0.0, ActingAt::instant, w);
+    apply_forces(plan, Inputs{}, 0.0, w);
     return w.Q[body];
   };
   Eigen::Matrix<double, 6, 6> D;
@@ -302,10 +302,10 @@ void check_spring(const Mechanism& m, bool damping) {
   const State x(m, plan.rows());
   for (const int body : {0, 1}) {
     evaluate_state(plan, x, w);
-    force_tangent(plan, damping ? 0.0 : 1.0, damping ? 1.0 : 0.0, w);
+    force_tangent(plan, {damping ? 0.0 : 1.0, damping ? 1.0 : 0.0}, w);
     Mat6 tangent = plan.has_own_tangent[body] ? w.tangent[body] : Mat6(Mat6::Zero());
     for (const Element& element : plan.elements) {
-      evaluate_rows(plan, element, damping ? 0.0 : 1.0, damping ? 1.0 : 0.0, w);
+      evaluate_rows(plan, element, {damping ? 0.0 : 1.0, damping ? 1.0 : 0.0}, w);
       const Vec6& J = w.element_rows[element.bodies[0] == body ? 0 : 1][0];
       tangent += J * J.transpose();
     }

@@ -42,7 +42,7 @@ void evaluate_and_apply(const Plan& plan, Workspace& w) {
   std::vector<double> reference(w.coordinate.size());
   std::ranges::transform(w.coordinate, reference.begin(), &Coordinate::value);
   evaluate_elements(plan, {}, 0.0, reference, w);
-  apply_forces(plan, {}, 0.0, ActingAt::instant, w);
+  apply_forces(plan, {}, 0.0, w);
 }
 
 double least_eigenvalue(const Mat6& M) { return offline::spectrum(0.5 * (M + M.transpose())).values[0]; }
@@ -133,7 +133,7 @@ TEST_CASE("the element rows carry the whole derivative of an undeflected bushing
   const State x(m, plan.rows());
   evaluate_state(plan, x, w);
   REQUIRE(plan.elements.size() == 1);
-  evaluate_rows(plan, plan.elements[0], 1.0, 2.0 / dt, w);
+  evaluate_rows(plan, plan.elements[0], {1.0, 2.0 / dt}, w);
   const auto first = w.element_rows[0], second = w.element_rows[1];
   Dense6 own = Dense6::Zero(), cross = Dense6::Zero();
   for (int row = 0; row < plan.elements[0].rows; ++row) {
@@ -191,7 +191,7 @@ TEST_CASE("the tangent of a drag at an arm is minus the derivative of the load b
   Workspace w(plan);
   const State x(m, 0);
   evaluate_state(plan, x, w);
-  force_tangent(plan, 0.0, 1.0, w);
+  force_tangent(plan, {0.0, 1.0}, w);
   const Mat6 tangent = w.tangent[0];
   const Dense6 D = derivative(w.placement[0], true, [&](const Placement& p) {
     w.placement[0] = p;
@@ -267,7 +267,7 @@ TEST_CASE("a pulled spring's tangent holds its string stiffness, a pushed one's 
     Workspace w(plan);
     const State x(m, 0);
     evaluate_state(plan, x, w);
-    force_tangent(plan, 1.0, 0.0, w);
+    force_tangent(plan, {1.0, 0.0}, w);
     const Mat6 tangent = w.tangent[0];
     const Dense6 D = derivative(w.placement[0], false, [&](const Placement& p) {
       w.placement[0] = p;

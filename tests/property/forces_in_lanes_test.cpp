@@ -11,6 +11,7 @@
 #include "core/index3/step/applied_forces.h"
 #include "core/index3/step/evaluate_state.h"
 #include "core/index3/step/forces_in_lanes.h"
+#include "core/index3/step/iterate_forces.h"
 #include "core/index3/step/lane_access.h"
 #include "core/index3/stepper_access.h"
 #include "tests/support/force_cases.h"
@@ -177,6 +178,7 @@ struct Compared {
   Plan plan;
   Workspace in_lanes, one_by_one;
   Inputs inputs;
+  std::vector<double> last_coordinate;
 };
 template <class AddForces>
 Compared compare(unsigned seed, const AddForces& add_forces) {
@@ -197,10 +199,11 @@ Compared compare(unsigned seed, const AddForces& add_forces) {
   leave_lanes(plan, w, Instant::next, next);
   for (std::size_t i = 0; i < x.body.size(); ++i) next.body[i].v = x.body[i].v, next.body[i].w_b = x.body[i].w_b;
   hold_forces_in_lanes(plan, inputs, kTime, x.coordinate, w);
-  evaluate_in_lanes(plan, w);
+  evaluate_in_lanes(plan, nullptr, w);
+  read_lanes(plan, w);
   evaluate_state(plan, next, v);
   evaluate_elements(plan, inputs, kTime, x.coordinate, v);
-  return {std::move(plan), std::move(w), std::move(v), inputs};
+  return {std::move(plan), std::move(w), std::move(v), inputs, x.coordinate};
 }
 
 void check_close(double found, double expected) {
@@ -336,6 +339,103 @@ TEST_CASE("lanes evaluate tyres as one does, in the air and lying, too") {
   CHECK(touching > 30);
   CHECK(in_air > 30);
   CHECK(lying > 3);
+}
+
+// Loads and inputs that iterates apply one by one, beside all that lanes find.
+void add_random_loads(test::Random& random, const test::Description& d, MechanismBuilder& b) {
+  for (int k = 0; k < 3; ++k) {
+    const std::string name = std::to_string(k), on = d.bodies[static_cast<std::size_t>(random.below(16))].name;
+    AppliedLoad load;
+    load.name = "load" + name;
+    load.frame = k == 0 ? Frame::world : Frame::body;
+    load.force = random.vector(2.0), load.torque = random.vector(2.0), load.point_b = random.vector(0.3);
+    load.constant = 1.0;
+    b.add_load(load, on);
+    Input input;
+    input.name = "push" + name;
+    input.kind = k == 0 ? Input::Kind::body_torque : Input::Kind::body_force;
+    input.direction = random.direction(), input.point_b = random.vector(0.3);
+    b.add_body_input(input, on);
+  }
+}
+
+void add_all_random_forces(test::Random& random, const test::Description& d, MechanismBuilder& b) {
+  add_random_forces(random, d, b);
+  add_random_point_springs(random, d, b);
+  add_random_bushings_and_drags(random, d, b);
+  add_random_tyres(random, d, b);
+  add_random_loads(random, d, b);
+}
+
+constexpr TangentFactors kFactors{0.5, 0.1};
+
+ForceProblem problem_of(const Compared& c, const TangentFactors& factors) {
+  return {c.plan, c.inputs, kTime, c.last_coordinate, factors};
+}
+
+// f(place) of a body wherever lanes hold it
+template <class F>
+void at_all_places(const Elimination& e, int body, const F& f) {
+  f(e.body[static_cast<std::size_t>(body)]);
+  for (const BodyPlace& copy : e.body_copies[static_cast<std::size_t>(body)]) f(copy);
+}
+
+void check_load(const Workspace& w, const BodyPlace& place, const Vec6& expected) {
+  const Place at = place.of(kLoadField);
+  for (int k = 0; k < 6; ++k)
+    CHECK(std::abs(w.arrays.body[at.base + k * at.stride] - expected[k]) < 1e-6 * (1.0 + expected.norm()));
+}
+void check_own_block(const Compared& c, int body, const BodyPlace& place, const Mat6& expected) {
+  const double* at = c.in_lanes.arrays.tangent + c.plan.elimination.leaf_at(body, place).dense + place.lane;
+  for (int row = 0; row < 6; ++row)
+    for (int column = 0; column <= row; ++column, at += place.width)
+      CHECK(std::abs(*at - expected(row, column)) < 1e-6 * (1.0 + expected.norm()));
+}
+
+TEST_CASE("leaves sum all loads and own-body blocks of their bodies, as one does") {
+  int blocks = 0;
+  for (unsigned seed = 1; seed <= 40; ++seed) {
+    CAPTURE(seed);
+    Compared c = compare(seed, add_all_random_forces);
+    gather_poses(c.plan, c.in_lanes);
+    take_inputs(c.plan, c.inputs, c.in_lanes);
+    REQUIRE(load_iterate(problem_of(c, kFactors), Renewal::always, c.in_lanes));
+    apply_forces(c.plan, c.inputs, kTime, c.one_by_one);
+    force_tangent(c.plan, kFactors, c.one_by_one);
+    CHECK_FALSE(c.plan.loaded_one_by_one.empty());
+    CHECK(c.plan.loaded_bodies.size() > 10);
+    for (const int i : c.plan.loaded_bodies)
+      at_all_places(c.plan.elimination, i, [&](const BodyPlace& place) {
+        check_load(c.in_lanes, place, c.one_by_one.Q[static_cast<std::size_t>(i)]);
+        if (!c.plan.has_own_tangent[static_cast<std::size_t>(i)]) return;
+        check_own_block(c, i, place, c.one_by_one.tangent[static_cast<std::size_t>(i)]);
+        ++blocks;
+      });
+  }
+  CHECK(blocks > 200);
+}
+
+TEST_CASE("the tangent of force elements counts as changed where own-body blocks or rows have") {
+  const auto of_tyres = [](auto& random, const auto& d, auto& b) { add_random_tyres(random, d, b); };
+  const auto of_bushings = [](auto& random, const auto& d, auto& b) { add_random_bushings_and_drags(random, d, b); };
+  const auto check = [](Compared c) {
+    const auto load = [&c](double factor, Renewal renewal) {
+      const TangentFactors factors{factor * kFactors.stiffness, factor * kFactors.damping};
+      return load_iterate(problem_of(c, factors), renewal, c.in_lanes);
+    };
+    CHECK(load(1.0, Renewal::always));
+    CHECK_FALSE(load(1.0, Renewal::where_changed));
+    CHECK_FALSE(load(1.0 + 1e-5, Renewal::where_changed));
+    CHECK_FALSE(load(2.0, Renewal::none));
+    return load(1.0 + 1e-3, Renewal::where_changed);
+  };
+  int on_road = 0;
+  for (unsigned seed = 1; seed <= 10; ++seed) {
+    CAPTURE(seed);
+    on_road += check(compare(seed, of_tyres));  // where no wheel touches it, nothing changes
+    CHECK(check(compare(seed, of_bushings)));
+  }
+  CHECK(on_road > 5);
 }
 
 TEST_CASE("up to four elements of a kind lie in four lanes, and one coordinate in one") {

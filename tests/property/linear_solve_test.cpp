@@ -8,6 +8,7 @@
 #include "core/index3/step/applied_forces.h"
 #include "core/index3/step/couplings.h"
 #include "core/index3/step/evaluate_state.h"
+#include "core/index3/step/iterate_forces.h"
 #include "core/index3/step/lane_access.h"
 #include "core/offline/dense.h"
 #include "tests/support/extended_precision.h"
@@ -127,7 +128,7 @@ Dense dense(const Plan& plan, Workspace& w, const State& x) {
   }
   Index row = plan.rows();
   for (const Element& element : plan.elements) {
-    evaluate_rows(plan, element, kStiffnessFactor, kDampingFactor, w);
+    evaluate_rows(plan, element, {kStiffnessFactor, kDampingFactor}, w);
     for (int k = 0; k < element.rows; ++k, ++row)
       for (std::size_t s = 0; s < element.bodies.size(); ++s)
         if (element.bodies[s] != kGround)
@@ -137,7 +138,7 @@ Dense dense(const Plan& plan, Workspace& w, const State& x) {
     const Joint& joint = plan.mechanism.joints()[j];
     const Placement &first = placement(w, joint.first), &second = placement(w, joint.second);
     const Coordinate x_along = coordinate(rigstep::freedoms(joint.type)[0], w.joint[j], first, second);
-    const double root = std::sqrt(elastic_tangent(plan, j, kStiffnessFactor, kDampingFactor, w));
+    const double root = std::sqrt(elastic_tangent(plan, j, {kStiffnessFactor, kDampingFactor}, w));
     if (joint.first != kGround) d.J.block<1, 6>(row, 6 * joint.first) = root * x_along.first.transpose();
     if (joint.second != kGround) d.J.block<1, 6>(row, 6 * joint.second) = root * x_along.second.transpose();
     ++row;
@@ -162,7 +163,7 @@ void factorise(const Plan& plan, const State& x, Workspace& w) {
   enter_lanes(plan, x, w);
   plan.kernels->predict(a);  // what is kept of the last instant
   iterate_from_last(plan, w);
-  tangent_of_forces(plan, kStiffnessFactor, kDampingFactor, true, w);
+  tangent_of_forces(plan, {kStiffnessFactor, kDampingFactor}, w);
   AssemblySweep constraints;
   constraints.constrain = constraints.with_stiffness = true;
   plan.kernels->assemble(a, constraints);

@@ -50,8 +50,8 @@ std::vector<int> indices_where(const std::vector<Kind>& elements, const Is& is) 
   return found;
 }
 
-// What lanes evaluate and steps apply one by one: where there are several of equal form, since one alone is evaluated
-// sooner by itself; stops also along a joint that is measured anyway.
+// What lanes evaluate beside what acts along measured joints: where there are several of equal form, since one alone is
+// evaluated sooner by itself; stops also along a joint that is measured anyway.
 void find_elements_in_lanes(Plan& plan) {
   const Mechanism& m = plan.mechanism;
   const auto of_points = [](const auto& element) { return is_between_points(element); };
@@ -89,7 +89,7 @@ void divide_elements(Plan& plan) {
       const bool is_along = acts_along_measured_joint(plan, plan.mechanism.all<Kind>()[index]);
       const bool in_lanes = contains(plan.lanes_of<Kind>(), index);
       if (is_along && std::is_same_v<Kind, AppliedEffort>) plan.efforts_along_joints.push_back(index);
-      if (!is_along) add_to(plan.applied_one_by_one);
+      if (!is_along && (!in_lanes || ActsOverStep<Kind>)) add_to(plan.applied_one_by_one);
       if (!is_along && !in_lanes) add_to(plan.evaluated_one_by_one);
       if (!is_read_at_end(plan, kind, index, connects)) return;
       add_to(plan.read_at_end);
@@ -106,9 +106,9 @@ void divide_inputs(Plan& plan) {
   }
 }
 
-bool is_evaluated_one_by_one(const Plan& plan, int kind, int index) {
+bool is_among(const ElementKinds::VectorsOf<IndexAmong>& lists, int kind, int index) {
   bool is = false;
-  visit_kind(kind, [&]<class Kind>() { is = contains(std::get<kind_of<Kind>>(plan.evaluated_one_by_one), index); });
+  visit_kind(kind, [&]<class Kind>() { is = contains(std::get<kind_of<Kind>>(lists), index); });
   return is;
 }
 
@@ -122,7 +122,7 @@ LookedAt looked_at(const Plan& plan, bool also_in_lanes) {
   const Mechanism& m = plan.mechanism;
   LookedAt all;
   for_each_connectivity(plan, [&](int kind, int index, const Connectivity& connects) {
-    if (!also_in_lanes && !is_evaluated_one_by_one(plan, kind, index)) return;
+    if (!also_in_lanes && !is_among(plan.evaluated_one_by_one, kind, index)) return;
     all.bodies.insert(connects.bodies.begin(), connects.bodies.end());
     if (connects.coordinate >= 0) all.coordinates.insert(connects.coordinate);
   });
@@ -152,6 +152,24 @@ bool is_coupled(const Mechanism& m, int coordinate) {
   return std::any_of(m.couplings().begin(), m.couplings().end(), [coordinate](const Coupling& coupling) {
     return coupling.first == coordinate || coupling.second == coordinate;
   });
+}
+
+void find_loaded_one_by_one(Plan& plan) {
+  const Mechanism& m = plan.mechanism;
+  std::set<int> bodies;
+  for_each_connectivity(plan, [&](int kind, int index, const Connectivity& connects) {
+    if (is_among(plan.applied_one_by_one, kind, index)) bodies.insert(connects.bodies.begin(), connects.bodies.end());
+  });
+  for (const int k : plan.inputs_one_by_one) {
+    const Input& input = m.inputs()[k];
+    if (input.kind == Input::Kind::joint_effort)
+      bodies.insert({m.joints()[input.joint].first, m.joints()[input.joint].second});
+    else if (input.kind != Input::Kind::signal)
+      bodies.insert(input.body);
+  }
+  for (const AppliedLoad& load : m.loads()) bodies.insert(load.body);
+  bodies.erase(kGround);
+  plan.loaded_one_by_one.assign(bodies.begin(), bodies.end());
 }
 
 // ... and what else a step loads, or needs at its end
@@ -210,6 +228,7 @@ void divide_evaluations(Plan& plan) {
   divide_elements(plan);
   divide_inputs(plan);
   find_pose_dependent(plan);
+  find_loaded_one_by_one(plan);
   find_loaded_and_followed(plan);
   find_what_acts_over_step(plan);
 }

@@ -156,7 +156,9 @@ Scalar scalar_of(const Mechanism& m, const ScalarLane& lane) {
 void write_scalar_constants(const Mechanism& m, const ScalarLane& lane, int width, double* to) {
   if (lane.is_between_points()) {
     const BetweenPoints at = between_points(m, lane.between_points);
-    return write_vectors({at.first_point_b, at.second_point_b, at.direction_0}, width, to);
+    write_vectors({at.first_point_b, at.second_point_b, at.direction_0}, width, to);
+    to[kIsOnGround * width] = at.scalar.first == kGround || at.scalar.second == kGround ? 1.0 : 0.0;
+    return;
   }
   const Joint& joint = m.joints()[lane.joint];
   write_joint(joint, joint.in_first.axes_b.col(0), width, to);
@@ -230,6 +232,7 @@ void place_scalars(Plan& plan) {
   const int lanes = plan.lanes_of_forces, all = static_cast<int>(plan.scalar_lanes.size());
   plan.scalar_batches.assign(static_cast<std::size_t>(all / lanes), {});
   plan.scalar_constants = AlignedDoubles(static_cast<std::size_t>(kScalarConstants * all), 0.0);
+  plan.scalars_read.clear();
   plan.lane_of_joint.assign(plan.mechanism.joints().size(), -1);
   for (int k = 0; k < all; ++k) {
     const int lane = k % lanes;
@@ -242,6 +245,10 @@ void place_scalars(Plan& plan) {
     write_scalar_constants(plan.mechanism, here, lanes,
                            plan.scalar_constants.data() + kScalarConstants * (k - lane) + lane);
     if (plan.scalar_lanes[k].joint >= 0) plan.lane_of_joint[here.joint] = k;
+    const bool is_on_ground = scalar.first == kGround || scalar.second == kGround;
+    if (const auto [kind, index] = plan.scalar_lanes[k].between_points;
+        index >= 0 && (kind == kind_of<Stop> || !is_on_ground))
+      plan.scalars_read.push_back(k);
   }
   find_patterns(plan.scalar_batches, lanes);
 }
@@ -267,6 +274,26 @@ void place_elements(Plan& plan) {
   find_patterns(placed.batches, plan.lanes_of_forces);
 }
 
+// ... one behind the other: of scalars, of elements of each kind, of what is applied one by one, and a number that adds
+// nothing to any, not even to the sign of zero.
+void place_found(Plan& plan) {
+  FoundPlaces& found = plan.found;
+  found = {};
+  const auto take = [&found](std::size_t numbers) {
+    const int at = found.size;
+    found.size += static_cast<int>((numbers + kMostLanes - 1) / kMostLanes * kMostLanes);
+    return at;
+  };
+  found.scalars = take(kScalarNumbers * plan.scalar_lanes.size());
+  for_each_kind([&]<class Kind>() {
+    if constexpr (HasLanes<Kind>)
+      found.elements[kind_of<Kind>] =
+          take(Stepped<Kind>::kLaneFound * plan.element_lanes[kind_of<Kind>].element.size());
+  });
+  found.one_by_one = take(kActionNumbers * plan.loaded_one_by_one.size());
+  found.nothing = take(1);
+}
+
 }  // namespace
 
 void place_forces_in_lanes(Plan& plan) {
@@ -275,6 +302,7 @@ void place_forces_in_lanes(Plan& plan) {
   for_each_kind([&]<class Kind>() {
     if constexpr (HasLanes<Kind>) place_elements<Kind>(plan);
   });
+  place_found(plan);
 }
 
 }  // namespace rigstep::index3

@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "core/index3/compile/actions_on_leaves.h"
 #include "core/index3/compile/coordinates_in_lanes.h"
 #include "core/index3/compile/forces_in_lanes.h"
 #include "core/index3/compile/tuned.h"
@@ -145,6 +146,7 @@ void Plan::lay_out(Elimination chosen) {
   carried = AlignedDoubles(size(elimination.rows), 0.0);
   write_constants(*this);
   place_forces_in_lanes(*this);
+  place_actions(*this);
   place_coupled_coordinates(*this);
 }
 

@@ -109,6 +109,15 @@ struct ElementLanes {
   std::vector<int> element;  // (lanes of these) among those of the kind
 };
 
+// What lanes find of force elements lies in one array: where each part of it begins.
+struct FoundPlaces {
+  int scalars = 0;                                   // kScalarNumbers of each
+  std::array<int, ElementKinds::kCount> elements{};  // (kinds) Stepped<Kind>::kLaneFound of each
+  int one_by_one = 0;                                // (plan.loaded_one_by_one) actions, kActionNumbers of each
+  int nothing = 0;                                   // a number that adds nothing
+  int size = 0;
+};
+
 // indices into the elements of a kind
 template <class Kind>
 using IndexAmong = int;
@@ -173,6 +182,7 @@ struct Plan {
   std::vector<int> bodies_of_forces, joints_of_forces;
   // the pose-dependent bodies, those that are loaded in lanes, and those that inputs load alike in all poses
   std::vector<int> loaded_bodies;
+  std::vector<int> loaded_one_by_one;  // of these, what iterates load so
   // what is evaluated only when a step is made, for its joint coordinates; none of the pose-dependent and measured ones
   std::vector<int> followed_bodies;
   std::vector<int> followed_joints;
@@ -187,7 +197,7 @@ struct Plan {
   std::vector<int> inputs_along_joints;   // measured ones
   std::vector<int> efforts_along_joints;  // elements of kind AppliedEffort, likewise
   // Iterates sum what acts along measured joints in lanes; of the other elements they evaluate those of `in_lanes`
-  // there, and apply all one by one.
+  // there, and apply them there unless they act over a step.
   ElementKinds::VectorsOf<IndexAmong> in_lanes, applied_one_by_one, evaluated_one_by_one;
   // At the end of a step: those that outputs or the energy read; of these, what is not evaluated in lanes then.
   ElementKinds::VectorsOf<IndexAmong> read_at_end, evaluated_at_end;
@@ -199,14 +209,18 @@ struct Plan {
   // in lanes (schedule.h); a workspace has its own compliance_in_lanes and carried, which its kernels read
   AlignedDoubles constraint_constants, compliance_in_lanes, multiplier_scale, carried;
   std::vector<ScalarBatch> scalar_batches;
-  int scalar_batches_of_iterates = 0;           // the first of these: the others are measured at the end of a step
-  std::vector<ScalarLane> scalar_lanes;         // of these
-  std::vector<int> lane_of_joint;               // (joints) among these; -1: none
-  std::vector<LawBatch> laws;                   // of these batches
+  int scalar_batches_of_iterates = 0;    // the first of these: the others are measured at the end of a step
+  std::vector<ScalarLane> scalar_lanes;  // of these
+  std::vector<int> scalars_read;         // lanes of these that iterates read: of what has rows or acts over a step
+  std::vector<int> lane_of_joint;        // (joints) among these; -1: none
+  std::vector<LawBatch> laws;            // of these batches
   std::vector<ElementOfKind> elements_in_laws;  // (lanes of these)
   AlignedDoubles scalar_constants, law_tables;
   std::array<ElementLanes, ElementKinds::kCount> element_lanes;  // (kinds)
-  std::vector<CoordinateBatch> coordinate_batches;               // of the coordinates that couplings hold
+  FoundPlaces found;
+  std::vector<LoadedLeaf> loaded_leaves;
+  std::vector<Action> actions;                      // of these
+  std::vector<CoordinateBatch> coordinate_batches;  // of the coordinates that couplings hold
   std::vector<Place> found_coordinate;  // (followed coordinates) what they find of it; base -1: it is not coupled
   int lanes_of_coordinates = 0;         // of these batches, all together
   AlignedDoubles coordinate_constants;
@@ -230,6 +244,11 @@ struct Plan {
   template <class Kind>
   const std::vector<int>& lanes_of() const {
     return std::get<kind_of<Kind>>(in_lanes);
+  }
+  // The place of what is found of a scalar or an element in this lane: number 0 of so many of each.
+  Place found_in_lane(int first, int numbers, int k) const {
+    const int lane = k % lanes_of_forces;
+    return {first + numbers * (k - lane) + lane, lanes_of_forces};
   }
   // Some force element does: Newton's equations have other loads than the instant.
   bool acts_over_step() const { return !bodies_over_step.empty(); }

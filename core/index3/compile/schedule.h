@@ -280,10 +280,11 @@ inline constexpr int kTablePiece = 3;
 // Of each scalar: what never changes, of a joint as of a constraint, else both points and the direction; what a
 // step holds, an offset, where angles are unwrapped from, and the effort along it of inputs and of what is given over
 // time; and what is found: value, rate, the force on the second body of a unit effort, its torque on the first body
-// with the opposite sign and on the second one, effort, stiffness and damping of all that acts along it, and, of
-// distances, the arms of both points.
-inline constexpr int kScalarConstants = 18, kHeldNumbers = 3, kScalarNumbers = 20;
-inline constexpr int kEffortAlong = 11, kArmsOfPoints = 14;  // where these begin
+// with the opposite sign and on the second one, effort, stiffness and damping of all that acts along it, of distances
+// the arms of both points, and the actions on both bodies, of joints without their part of the tangent.
+inline constexpr int kScalarConstants = 18, kHeldNumbers = 3, kScalarNumbers = 20 + 2 * kActionNumbers;
+inline constexpr int kIsOnGround = 9;  // of a distance: 1 where one of its bodies is the ground, else 0
+inline constexpr int kEffortAlong = 11, kArmsOfPoints = 14, kActionsOfScalar = 20;  // where these begin
 
 // All of them, one behind the other.
 struct ScalarTables {
@@ -291,11 +292,12 @@ struct ScalarTables {
   const ScalarBatch* batch;
   int batches;
   const LawBatch* law;
-  const double* constants;    // kScalarConstants of each
-  const double* tables;       // of springs
-  const double* held;         // kHeldNumbers of each
-  const double* law_numbers;  // kLawNumbers of each lane of each law
-  double* found;              // kScalarNumbers of each
+  const double* constants;        // kScalarConstants of each
+  const double* tables;           // of springs
+  const double* held;             // kHeldNumbers of each
+  const double* law_numbers;      // kLawNumbers of each lane of each law
+  double* found;                  // kScalarNumbers of each
+  const TangentFactors* tangent;  // of own-body blocks; null: nobody asks for these
   // Which of them: all at the iterate, with its velocities; or at the instant that a step has reached, its begin and
   // end already exchanged, the own coordinates of joints alone, or all others.
   enum class Of { iterate, joints_at_end, points_at_end } of;
@@ -332,8 +334,32 @@ struct ElementTables {
   int batches;
   const double* numbers;
   double* found;
-  bool at_end;  // at the instant that a step has reached, as of scalars, not at the iterate
+  bool at_end;                    // at the instant that a step has reached, as of scalars, not at the iterate
+  const TangentFactors* tangent;  // as of scalars
 };
+
+// Where each lane of a leaf finds an action on its body; a lane without one: numbers that add nothing.
+struct Action {
+  LanePlaces from;
+  bool has_tangent = false;
+};
+// A leaf of bodies that more than their weight acts on.
+struct LoadedLeaf {
+  int leaf = 0;
+  int first_action = 0, actions = 0;
+};
+struct ActionTables {
+  const LoadedLeaf* leaf;
+  int leaves;
+  const Action* action;
+  double* numbers;                                           // what the places of actions lie in
+  double gravity[3];                                         // world frame [m/s^2]
+  enum class OwnBlocks { kept, replaced, compared } blocks;  // of the tangent; compared: replaced, too
+};
+
+// Of the inertia of its body, or of itself where that is more: change that leaves the tangent of force elements as good
+// as new. Chosen: an iteration with such a tangent comes nearer by so much.
+inline constexpr double kSteady = 1e-4;
 
 // Constraints, leaves, attachments or fronts of one shape, one behind the other: the order of a way from the leaves to
 // the root. Constraints stand before the leaves and attachments of their bodies, children before parents.

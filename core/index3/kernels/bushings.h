@@ -2,6 +2,7 @@
 // drag.h have for one. Called in the loop.
 #pragma once
 
+#include "core/index3/kernels/actions.h"
 #include "core/index3/kernels/body_at_iterate.h"
 #include "core/index3/kernels/runs.h"
 
@@ -36,16 +37,34 @@ RIGSTEP_LOOP void evaluate_bushings(const StepArrays& a, const ElementTables& al
         T trace(0.0);
         each<3>([&](int k)
                     RIGSTEP_INLINED { turn = turn + cross(x.of[k], y.of[k]), trace = trace + dot(x.of[k], y.of[k]); });
+        V3<T> turning[3];
+        T deflection[6], rate[6];
         each<3>([&](int k) RIGSTEP_INLINED {
-          V3<T> turning = trace * x.of[k];
-          each<3>([&](int j) RIGSTEP_INLINED { turning = fma(-dot(y.of[j], x.of[k]), x.of[j], turning); });
-          turning = T(0.5) * turning;
-          store(to + k * W, dot(x.of[k], gap)), store(to + (3 + k) * W, T(0.5) * dot(x.of[k], turn));
-          store(to + (kRateOfBushing + k) * W, dot(x.of[k], velocity));
-          store(to + (kRateOfBushing + 3 + k) * W, dot(turning, second.w - first.w));
-          store3(to + (kAxesOfBushing + 3 * k) * W, x.of[k]), store3(to + (kTurningOfBushing + 3 * k) * W, turning);
+          V3<T> twice = trace * x.of[k];
+          each<3>([&](int j) RIGSTEP_INLINED { twice = fma(-dot(y.of[j], x.of[k]), x.of[j], twice); });
+          turning[k] = T(0.5) * twice;
+          deflection[k] = dot(x.of[k], gap), deflection[3 + k] = T(0.5) * dot(x.of[k], turn);
+          rate[k] = dot(x.of[k], velocity), rate[3 + k] = dot(turning[k], second.w - first.w);
+          store3(to + (kAxesOfBushing + 3 * k) * W, x.of[k]), store3(to + (kTurningOfBushing + 3 * k) * W, turning[k]);
+        });
+        each<6>([&](int k) RIGSTEP_INLINED {
+          store(to + k * W, deflection[k]), store(to + (kRateOfBushing + k) * W, rate[k]);
         });
         store3(to + kArmsOfBushing * W, arm), store3(to + (kArmsOfBushing + 3) * W, s_second);
+        // K x + C xd, first frame's axes: opposed on the second body
+        V3<T> force{T(0.0), T(0.0), T(0.0)}, torque = force;
+        each<6>([&](int k) RIGSTEP_INLINED {
+          T opposing(0.0);
+          each<6>([&](int j) RIGSTEP_INLINED {
+            const double* const of_matrices = p + (6 * k + j) * W;
+            opposing = fma(load<T>(of_matrices + kStiffnessOfBushing * W), deflection[j],
+                           fma(load<T>(of_matrices + kDampingOfBushing * W), rate[j], opposing));
+          });
+          k < 3 ? force = fma(opposing, x.of[k % 3], force) : torque = fma(opposing, turning[k % 3], torque);
+        });
+        double* const actions = to + kActionsOfBushing * W;
+        store_load(actions, Load<T>{force, add_cross(torque, arm, force)});
+        store_load(actions + kLoadNumbers * W, Load<T>{-force, -add_cross(torque, s_second, force)});
       });
 }
 
@@ -56,8 +75,17 @@ RIGSTEP_LOOP void evaluate_drags(const StepArrays& a, const ElementTables& all) 
       all, [&](const ElementBatch& drag, const double* p, double* to) RIGSTEP_INLINED {
         const BodyAtIterate<T> body = body_at_iterate<T>(a, drag.first, all.at_end);
         const V3<T> arm = body.A * load3<T>(p);
-        store3(to, arm);
-        store3(to + kVelocityOfDrag * W, add_cross(body.v, body.w, arm) - load3<T>(p + kWindOfDrag * W));
+        const V3<T> u = add_cross(body.v, body.w, arm) - load3<T>(p + kWindOfDrag * W);
+        store3(to, arm), store3(to + kVelocityOfDrag * W, u);
+        const T speed = square_root(dot(u, u)), factor = load<T>(p + kFactorOfDrag * W);
+        const Load<T> along = load_at(u, arm);
+        double* const action = to + kActionOfDrag * W;
+        store_load(action, -(factor * speed) * along);
+        if (all.tangent == nullptr) return;
+        const T damping = T(all.tangent->damping) * factor;
+        OwnBlock<T> block = OwnBlock<T>::of_point(damping * speed, arm);
+        block.add(where_positive(speed, damping / speed, T(0.0)), along);
+        block.store_behind_load(action);
       });
 }
 

@@ -87,6 +87,15 @@ template <class T>
 RIGSTEP_INLINE Load<T> operator+(const Load<T>& a, const Load<T>& b) {
   return {a.force + b.force, a.torque + b.torque};
 }
+template <class T>
+RIGSTEP_INLINE Load<T> operator*(T s, const Load<T>& a) {
+  return {s * a.force, s * a.torque};
+}
+// c + s a
+template <class T>
+RIGSTEP_INLINE Load<T> fma(T s, const Load<T>& a, const Load<T>& c) {
+  return {fma(s, a.force, c.force), fma(s, a.torque, c.torque)};
+}
 
 // Where the numbers of a handle lie in the lanes of its leaf (see Handle); sign: of its Jacobian.
 template <class T, class Source>

@@ -2,6 +2,7 @@
 // here stays in that namespace, so that no function for a newer processor can be called on an older one.
 #include "core/index3/kernels/sweeps.h"
 
+#include "core/index3/kernels/actions.h"
 #include "core/index3/kernels/bushings.h"
 #include "core/index3/kernels/constraint_rows.h"
 #include "core/index3/kernels/fronts.h"
@@ -180,8 +181,8 @@ StepMeasures disassemble(const StepArrays& a, const DisassemblySweep& what) {
 }  // namespace
 
 extern const Kernels kKernels;
-const Kernels kKernels{RIGSTEP_ISA_NAME, kWidest,           predict,        update_rotations,     evaluate_scalars,
-                       evaluate_tyres,   evaluate_bushings, evaluate_drags, evaluate_coordinates, assemble,
-                       disassemble,      pass_midpoint,     extrapolate};
+const Kernels kKernels{RIGSTEP_ISA_NAME, kWidest,           predict,        update_rotations, evaluate_scalars,
+                       evaluate_tyres,   evaluate_bushings, evaluate_drags, sum_actions,      evaluate_coordinates,
+                       assemble,         disassemble,       pass_midpoint,  extrapolate};
 
 }  // namespace rigstep::index3::RIGSTEP_ISA

@@ -3,6 +3,7 @@
 // springs and stops, as physics/elements/element.h has them; and what acts along them. Called in the loop.
 #pragma once
 
+#include "core/index3/kernels/actions.h"
 #include "core/index3/kernels/body_at_iterate.h"
 #include "core/index3/kernels/joint_angle.h"
 #include "core/index3/kernels/runs.h"
@@ -124,6 +125,34 @@ RIGSTEP_INLINE EffortAlong<T> effort_of(const LawBatch& law, const double* table
   return motor_law(MotorNumbers<T>{number(0), number(1), number(2), number(3), number(4), number(5), number(6)}, x, v);
 }
 
+// What resists at a point of a body: an effort along its direction, with what it adds to the tangent, and across it
+// what pulls, like a string.
+template <class T>
+RIGSTEP_INLINE OwnBlock<T> block_of_point(T along, T across, V3<T> arm, const Load<T>& direction) {
+  OwnBlock<T> block = OwnBlock<T>::of_point(across, arm);
+  block.add(along - across, direction);
+  return block;
+}
+
+// effort: of all along the scalar
+template <class T>
+RIGSTEP_INLINE void store_actions(const MeasuredScalar<T>& x, const EffortAlong<T>& effort, const ScalarBatch& batch,
+                                  const double* constants, const TangentFactors* tangent, double* to) {
+  constexpr int W = kWidth<T>;
+  const Load<T> first{-x.force, -x.torque_first}, second{x.force, x.torque_second};
+  double* const on_second = to + kActionNumbers * W;
+  store_load(to, effort.effort * first), store_load(on_second, effort.effort * second);
+  if (tangent == nullptr || is_of_joint(batch)) return;
+  const T stiffness(tangent->stiffness), none(0.0);
+  const T along =
+      load<T>(constants + kIsOnGround * W) * fma(stiffness, effort.stiffness, T(tangent->damping) * effort.damping);
+  T across = none;
+  if (batch.of == ScalarBatch::Of::distance)
+    across = where_positive(-effort.effort, where_positive(x.value, stiffness * -effort.effort / x.value, none), none);
+  block_of_point(along, across, x.arm_first, first).store_behind_load(to);
+  block_of_point(along, across, x.arm_second, second).store_behind_load(on_second);
+}
+
 template <class T>
 RIGSTEP_LOOP void evaluate_batches(const StepArrays& a, const ScalarTables& all) {
   constexpr int W = kWidth<T>;
@@ -132,7 +161,8 @@ RIGSTEP_LOOP void evaluate_batches(const StepArrays& a, const ScalarTables& all)
     const ScalarBatch& batch = all.batch[k];
     if (all.of != Of::iterate && is_of_joint(batch) != (all.of == Of::joints_at_end)) continue;
     const double* const held = all.held + kHeldNumbers * W * k;
-    MeasuredScalar<T> x = measure<T>(a, batch, all.constants + kScalarConstants * W * k, all.of != Of::iterate);
+    const double* const constants = all.constants + kScalarConstants * W * k;
+    MeasuredScalar<T> x = measure<T>(a, batch, constants, all.of != Of::iterate);
     x.value = x.value + load<T>(held);
     if (batch.of == ScalarBatch::Of::angle) x.value = unwrapped(x.value, load<T>(held + W));
     EffortAlong<T> sum{load<T>(held + 2 * W), T(0.0), T(0.0)};
@@ -144,6 +174,7 @@ RIGSTEP_LOOP void evaluate_batches(const StepArrays& a, const ScalarTables& all)
     store3(to + 2 * W, x.force), store3(to + 5 * W, x.torque_first), store3(to + 8 * W, x.torque_second);
     store3(to + kEffortAlong * W, V3<T>{sum.effort, sum.stiffness, sum.damping});
     store3(to + kArmsOfPoints * W, x.arm_first), store3(to + (kArmsOfPoints + 3) * W, x.arm_second);
+    if (all.of == Of::iterate) store_actions(x, sum, batch, constants, all.tangent, to + kActionsOfScalar * W);
   }
 }
 

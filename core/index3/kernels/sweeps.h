@@ -211,6 +211,9 @@ struct Kernels {
   void (*evaluate_tyres)(const StepArrays&, const ElementTables&);
   void (*evaluate_bushings)(const StepArrays&, const ElementTables&);
   void (*evaluate_drags)(const StepArrays&, const ElementTables&);
+  // actions.h: weights and actions into the loads of leaves, and own-body blocks of the tangent, where it is asked for.
+  // Says whether any of these has changed by more than kSteady.
+  bool (*sum_actions)(const StepArrays&, const ActionTables&);
   // constraint_rows.cpp
   void (*evaluate_coordinates)(const StepArrays&, const CoordinateTables&);
   // constrain (constraint_rows.cpp), fill_leaves, free_motion, then per front eliminate (front_elimination.cpp) and

@@ -16,6 +16,12 @@ RIGSTEP_LAW double larger(double a, double b) { return a > b ? a : b; }
 RIGSTEP_LAW double smaller(double a, double b) { return a < b ? a : b; }
 RIGSTEP_LAW double where_positive(double a, double yes, double no) { return a > 0.0 ? yes : no; }
 
+// What a tangent takes of stiffness and of damping.
+struct TangentFactors {
+  double stiffness;
+  double damping;
+};
+
 // Effort and slopes along a scalar x with rate v; slopes are -d effort / dx and dv, clipped to what keeps the tangent
 // positive semidefinite.
 template <class T>
@@ -87,6 +93,10 @@ RIGSTEP_LAW EffortAlong<T> motor_law(const MotorNumbers<T>& motor, T x, T v) {
           choose(slope(forwards), slope(backwards), motor.rate_gain)};
 }
 
+// What something does to a body, its action, world frame: a load, force and torque about the mass centre, and behind it
+// its own-body block of the tangent, the packed lower half by rows.
+inline constexpr int kLoadNumbers = 6, kActionNumbers = kLoadNumbers + 21;
+
 // ---- tyres; physics/elements/tyre.h has the equations
 
 inline constexpr double kFlatWheel = 0.1;     // sine of the angle between axis and normal below which the wheel lies
@@ -97,8 +107,8 @@ inline constexpr double kDampingRamp = 0.01;  // of the radius, over which the d
 inline constexpr int kCentreOfTyre = 3, kRadiusOfTyre = 6, kCurvesOfTyre = 9, kLowSpeedOfTyre = 17;
 inline constexpr int kRoadPointOfTyre = 18, kRoadNormalOfTyre = 21, kRoadHeightOfTyre = 24, kTyreNumbers = 26;
 // What that finds: deflection, normal force; kappa, tan(alpha), the slip forces and their damping; 1 where it touches,
-// else 0; then the wrenches of a unit force in each direction, normal, forward, sideways.
-inline constexpr int kWrenchesOfTyre = 9, kTyreFound = 27;
+// else 0; the wrenches of a unit force in each direction, normal, forward, sideways; and its action on the wheel.
+inline constexpr int kWrenchesOfTyre = 9, kActionOfTyre = 27, kTyreFound = kActionOfTyre + kActionNumbers;
 
 template <class T>
 struct RadialNumbers {
@@ -151,18 +161,19 @@ RIGSTEP_LAW SlipForceOf<T> slip_law(const SlipCurveNumbers<T>& longitudinal, con
 
 // ---- bushings; physics/elements/bushing.h has the equations
 
-// The numbers of a bushing for its kernel: point, x and y of both frames, each in its body. What that finds: deflection
-// and rate; the axes of the first frame, by which all directions below are counted; the arms of the second point about
-// both mass centres, seen from the first body and from the second; and how a rotation of either body changes each
-// component of the turn.
-inline constexpr int kSecondFrameOfBushing = 9, kBushingNumbers = 18;
+// The numbers of a bushing for its kernel: point, x and y of both frames, each in its body; stiffness and damping, row
+// by row. What that finds: deflection and rate; the axes of the first frame, by which all directions below are counted;
+// the arms of the second point about both mass centres, seen from the first body and from the second; how a rotation of
+// either body changes each component of the turn; and its loads on both bodies.
+inline constexpr int kSecondFrameOfBushing = 9, kStiffnessOfBushing = 18, kDampingOfBushing = 54, kBushingNumbers = 90;
 inline constexpr int kRateOfBushing = 6, kAxesOfBushing = 12, kArmsOfBushing = 21, kTurningOfBushing = 27;
-inline constexpr int kBushingFound = 36;
+inline constexpr int kActionsOfBushing = 36, kBushingFound = kActionsOfBushing + 2 * kLoadNumbers;
 
 // ---- drags; physics/elements/drag.h has the equations
 
-// The numbers of a drag for its kernel: point in its body and wind. What that finds: arm of the point, and its velocity
-// against the wind.
-inline constexpr int kWindOfDrag = 3, kDragNumbers = 6, kVelocityOfDrag = 3, kDragFound = 6;
+// The numbers of a drag for its kernel: point in its body, wind, and half the density times the drag area. What that
+// finds: arm of the point, its velocity against the wind, and its action on the body.
+inline constexpr int kWindOfDrag = 3, kFactorOfDrag = 6, kDragNumbers = 7;
+inline constexpr int kVelocityOfDrag = 3, kActionOfDrag = 6, kDragFound = kActionOfDrag + kActionNumbers;
 
 }  // namespace rigstep::index3

@@ -123,7 +123,7 @@ double close_positions(const Plan& plan, State& x, Workspace& w, int iterations)
 void start_coordinates(const Plan& plan, State& x, Workspace& w) {
   follow_coordinates(plan, x.coordinate, w);
   evaluate_elements(plan, Inputs{}, 0.0, x.coordinate, w);
-  apply_forces(plan, Inputs{}, 0.0, ActingAt::instant, w);
+  apply_forces(plan, Inputs{}, 0.0, w);
   std::ranges::transform(w.coordinate, x.coordinate.begin(), &Coordinate::value);
 }
 

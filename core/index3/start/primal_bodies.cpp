@@ -13,6 +13,7 @@
 #include "core/index3/step/applied_forces.h"
 #include "core/index3/step/couplings.h"
 #include "core/index3/step/evaluate_state.h"
+#include "core/index3/step/iterate_forces.h"
 #include "core/index3/step/lane_access.h"
 #include "core/mechanism/body_groups.h"
 
@@ -184,7 +185,7 @@ VectorXd project(const Plan& plan, const State& x, const VectorXd& twists) {
   enter_lanes(plan, x, w);
   iterate_from_last(plan, w);
   constrain_couplings(plan, w, true);
-  tangent_of_forces(plan, 0.0, 0.0, true, w);
+  tangent_of_forces(plan, {0.0, 0.0}, w);
   const int bodies = static_cast<int>(plan.elimination.body.size());
   for (int i = 0; i < bodies; ++i) set_motion(plan, i, twists.segment<6>(6 * i), w);
   AssemblySweep up = further_pass(RightHandSide::quadratic);

@@ -42,6 +42,13 @@ void apply_input(const Mechanism& m, const Input& input, double value, Workspace
                               : load_at(Vec3::Zero(), value * direction, Vec3::Zero());
 }
 
+// but inputs along measured joints
+void apply_loads_and_inputs(const Plan& plan, const Inputs& inputs, double t, Workspace& w) {
+  const Mechanism& m = plan.mechanism;
+  for (const AppliedLoad& load : m.loads()) apply_load(load, t, w);
+  for (const int k : plan.inputs_one_by_one) apply_input(m, m.inputs()[k], inputs.value[k], w);
+}
+
 // f(element, constants, evaluated, start) of every element that acts over a step
 template <class F>
 void for_each_over_step(const Plan& plan, Workspace& w, const F& f) {
@@ -116,6 +123,26 @@ void evaluate_elements(const Plan& plan, Which which, const double* inputs, doub
   });
 }
 
+// w.tangent of these bodies
+void sum_own_blocks(const Plan& plan, Which which, const std::vector<int>& bodies, const TangentFactors& factors,
+                    Workspace& w) {
+  for (const int i : bodies)
+    if (plan.has_own_tangent[i]) w.tangent[i].setZero();
+  const Surroundings at = surroundings(plan, w);
+  const OwnTangents tangents{w.tangent.data()};
+  for_each_kind_summed([&]<class Kind>() {
+    const std::vector<Kind>& elements = plan.mechanism.all<Kind>();
+    for_each_of<Kind>(plan, which, [&](std::size_t k) {
+      if (plan.is_in_coordinate_row(elements[k])) return;
+      const EvaluatedOf<Kind>& evaluated = w.evaluated<Kind>()[k];
+      if constexpr (ActsOverStep<Kind>)
+        add_tangent(elements[k], w.start<Kind>()[k], evaluated, at, factors, tangents);
+      else
+        add_tangent(elements[k], plan.constants<Kind>()[k], evaluated, at, factors, tangents);
+    });
+  });
+}
+
 }  // namespace
 
 Surroundings surroundings(const Plan& plan, const Workspace& w) noexcept {
@@ -158,25 +185,32 @@ void evaluate_one_by_one(const Plan& plan, const Inputs& inputs, double t, const
   sum_along_joints(plan, Which::evaluated_one_by_one, w);
 }
 
-void apply_forces(const Plan& plan, const Inputs& inputs, double t, ActingAt acting, Workspace& w) noexcept {
+void apply_forces(const Plan& plan, const Inputs& inputs, double t, Workspace& w) noexcept {
   const Mechanism& m = plan.mechanism;
   for (const int i : plan.loaded_bodies) w.Q[i] << m.bodies()[i].mass * m.gravity_0(), Vec3::Zero();
-  for (const AppliedLoad& load : m.loads()) apply_load(load, t, w);
-  const Which which = acting == ActingAt::step ? Which::applied_one_by_one : Which::all;
-  for (const int k : plan.inputs_one_by_one) apply_input(m, m.inputs()[k], inputs.value[k], w);
-  if (acting == ActingAt::step)
-    add_loads_along_joints(plan, w);
-  else
-    for (const int k : plan.inputs_along_joints) apply_input(m, m.inputs()[k], inputs.value[k], w);
+  apply_loads_and_inputs(plan, inputs, t, w);
+  for (const int k : plan.inputs_along_joints) apply_input(m, m.inputs()[k], inputs.value[k], w);
   const Surroundings at = surroundings_at(m, w, inputs.value.data(), t);
   const Loads loads{w.Q.data()};
   for_each_kind_summed([&]<class Kind>() {
-    const std::vector<Kind>& elements = m.all<Kind>();
-    for_each_of<Kind>(plan, which, [&](std::size_t k) {
+    for (std::size_t k = 0; k < m.all<Kind>().size(); ++k)
+      w.reading<Kind>()[k] = apply(m.all<Kind>()[k], plan.constants<Kind>()[k], w.evaluated<Kind>()[k], at, loads);
+  });
+}
+
+void apply_one_by_one(const Plan& plan, const Inputs& inputs, double t, Workspace& w) noexcept {
+  const Mechanism& m = plan.mechanism;
+  for (const int i : plan.loaded_one_by_one) w.Q[i].setZero();
+  apply_loads_and_inputs(plan, inputs, t, w);
+  const Surroundings at = surroundings_at(m, w, inputs.value.data(), t);
+  const Loads loads{w.Q.data()};
+  for_each_kind_summed([&]<class Kind>() {
+    for_each_of<Kind>(plan, Which::applied_one_by_one, [&](std::size_t k) {
       const EvaluatedOf<Kind>& evaluated = w.evaluated<Kind>()[k];
       if constexpr (ActsOverStep<Kind>)
-        if (acting == ActingAt::step) return apply_over_step(elements[k], w.start<Kind>()[k], evaluated, at, loads);
-      w.reading<Kind>()[k] = apply(elements[k], plan.constants<Kind>()[k], evaluated, at, loads);
+        apply_over_step(m.all<Kind>()[k], w.start<Kind>()[k], evaluated, at, loads);
+      else
+        apply(m.all<Kind>()[k], plan.constants<Kind>()[k], evaluated, at, loads);
     });
   });
 }
@@ -220,40 +254,26 @@ void replace_loads_over_step(const Plan& plan, Workspace& w) noexcept {
   for (const int i : plan.bodies_over_step) w.Q[i] -= w.Q_over_step[i];
 }
 
-void force_tangent(const Plan& plan, double stiffness_factor, double damping_factor, Workspace& w) noexcept {
-  for (const int i : plan.loaded_bodies)
-    if (plan.has_own_tangent[i]) w.tangent[i].setZero();
-  const Surroundings at = surroundings(plan, w);
-  const TangentFactors factors{stiffness_factor, damping_factor};
-  const OwnTangents tangents{w.tangent.data()};
-  for_each_kind_summed([&]<class Kind>() {
-    const std::vector<Kind>& elements = plan.mechanism.all<Kind>();
-    for_each_of<Kind>(plan, Which::applied_one_by_one, [&](std::size_t k) {
-      if (plan.is_in_coordinate_row(elements[k])) return;
-      const EvaluatedOf<Kind>& evaluated = w.evaluated<Kind>()[k];
-      if constexpr (ActsOverStep<Kind>)
-        add_tangent(elements[k], w.start<Kind>()[k], evaluated, at, factors, tangents);
-      else
-        add_tangent(elements[k], plan.constants<Kind>()[k], evaluated, at, factors, tangents);
-    });
-  });
+void force_tangent(const Plan& plan, const TangentFactors& factors, Workspace& w) noexcept {
+  sum_own_blocks(plan, Which::all, plan.loaded_bodies, factors, w);
 }
 
-double elastic_tangent(const Plan& plan, int joint, double stiffness_factor, double damping_factor,
-                       const Workspace& w) noexcept {
-  double sum = along_scalar(w.along_joint[joint], {stiffness_factor, damping_factor});
+void tangent_one_by_one(const Plan& plan, const TangentFactors& factors, Workspace& w) noexcept {
+  sum_own_blocks(plan, Which::applied_one_by_one, plan.loaded_one_by_one, factors, w);
+}
+
+double elastic_tangent(const Plan& plan, int joint, const TangentFactors& factors, const Workspace& w) noexcept {
+  double sum = along_scalar(w.along_joint[joint], factors);
   if (!plan.acts_over_step()) return sum;
   for (const ElementOfKind& element : plan.coordinate_rows[joint].elements)
     visit_kind(element.kind, [&]<class Kind>() {
-      if constexpr (ActsOverStep<Kind>) sum += stiffness_factor * w.start<Kind>()[element.index].stiffness;
+      if constexpr (ActsOverStep<Kind>) sum += factors.stiffness * w.start<Kind>()[element.index].stiffness;
     });
   return sum;
 }
 
-void evaluate_rows(const Plan& plan, const Element& element, double stiffness_factor, double damping_factor,
-                   Workspace& w) noexcept {
+void evaluate_rows(const Plan& plan, const Element& element, const TangentFactors& factors, Workspace& w) noexcept {
   const Surroundings at = surroundings(plan, w);
-  const TangentFactors factors{stiffness_factor, damping_factor};
   visit_kind(element.kind, [&]<class Kind>() {
     const std::size_t k = static_cast<std::size_t>(element.index);
     const Kind& of_kind = plan.mechanism.all<Kind>()[k];

@@ -20,10 +20,6 @@ void follow_coordinates(const Plan& plan, const std::vector<double>& last_coordi
 // ... of the instant that a step has reached, once its begin and end have changed places.
 void follow_reached_coordinates(const Plan& plan, const std::vector<double>& last_coordinate, Workspace& w) noexcept;
 
-// The loads at an instant, or those that stand in Newton's equations of a step: the same but for elements that act over
-// a step.
-enum class ActingAt { instant, step };
-
 // w.evaluated: of every force element, and what those in elastic rows do together, w.along_joint; from w.placement
 // and w.joint at time t [s], after it has followed the joint coordinates along which they act. Call it before
 // apply_forces, follow_iterate, force_tangent and evaluate_rows whenever poses or velocities have changed.
@@ -33,9 +29,13 @@ void evaluate_elements(const Plan& plan, const Inputs& inputs, double t, const s
 void evaluate_one_by_one(const Plan& plan, const Inputs& inputs, double t, const std::vector<double>& last_coordinate,
                          Workspace& w) noexcept;
 
-// Sums every load at time t [s] on the loaded bodies into w.Q: over a step, those along measured joints as of
-// evaluate_in_lanes. Leaves in w.readings what each force element does that is applied one by one.
-void apply_forces(const Plan& plan, const Inputs& inputs, double t, ActingAt acting, Workspace& w) noexcept;
+// Sums every load at an instant, time t [s], on the loaded bodies into w.Q, and leaves in w.readings what each force
+// element does.
+void apply_forces(const Plan& plan, const Inputs& inputs, double t, Workspace& w) noexcept;
+
+// Of those that stand in Newton's equations of a step, not quite the same where elements act over a step, the sum of
+// what iterates apply one by one, without weights, into w.Q of the bodies that are loaded so.
+void apply_one_by_one(const Plan& plan, const Inputs& inputs, double t, Workspace& w) noexcept;
 
 // After follow_reached_coordinates: w.readings of the force elements that outputs or the energy read, at that instant,
 // t [s], with the step's inputs. What it leaves in w.Q is nothing.
@@ -51,18 +51,18 @@ void follow_iterate(const Plan& plan, Workspace& w) noexcept;
 // w.Q = the loads at this instant, less those over the step, of the elements that act over a step; evaluates these.
 void replace_loads_over_step(const Plan& plan, Workspace& w) noexcept;
 
-// w.tangent = stiffness_factor K + damping_factor C of the elements that act on one body, of those between a body and
+// w.tangent = factors.stiffness K + factors.damping C of the elements that act on one body, of those between a body and
 // the ground, and of pulled springs as strings; own-body blocks, positive semidefinite. The others are in element rows,
-// or in the elastic rows of joints.
-void force_tangent(const Plan& plan, double stiffness_factor, double damping_factor, Workspace& w) noexcept;
+// or in the elastic rows of joints. After the elements that act over a step have followed the iterate.
+void force_tangent(const Plan& plan, const TangentFactors& factors, Workspace& w) noexcept;
+// ... of the elements that iterates apply one by one, on the bodies that they load.
+void tangent_one_by_one(const Plan& plan, const TangentFactors& factors, Workspace& w) noexcept;
 
-// stiffness_factor K + damping_factor C of all that acts along the elastic row of a joint.
-double elastic_tangent(const Plan& plan, int joint, double stiffness_factor, double damping_factor,
-                       const Workspace& w) noexcept;
+// factors.stiffness K + factors.damping C of all that acts along the elastic row of a joint.
+double elastic_tangent(const Plan& plan, int joint, const TangentFactors& factors, const Workspace& w) noexcept;
 
-// w.element_rows: the rows of an element, see ElementRows. damping_factor is 2/dt stiffness_factor.
-void evaluate_rows(const Plan& plan, const Element& element, double stiffness_factor, double damping_factor,
-                   Workspace& w) noexcept;
+// w.element_rows: the rows of an element, see ElementRows. factors.damping is 2/dt factors.stiffness.
+void evaluate_rows(const Plan& plan, const Element& element, const TangentFactors& factors, Workspace& w) noexcept;
 
 // Energy stored in gravity, springs, bushings and tyres [J]; zero height is the world's origin. Of all but springs in
 // joints as of the last readings.

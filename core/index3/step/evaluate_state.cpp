@@ -19,7 +19,7 @@ void evaluate_state(const Plan& plan, const State& x, Workspace& w) noexcept {
   evaluate_pose(plan, x, w);
   follow_coordinates(plan, x.coordinate, w);
   evaluate_elements(plan, Inputs{}, plan.time_of(x.step), x.coordinate, w);
-  apply_forces(plan, Inputs{}, plan.time_of(x.step), ActingAt::instant, w);
+  apply_forces(plan, Inputs{}, plan.time_of(x.step), w);
   take_inputs(plan, Inputs{}, w);
   start_elements(plan, w);
 }

@@ -82,7 +82,7 @@ void evaluate_end(const StepProblem& step) noexcept {
     find_quadratic_terms_of_couplings(plan, step.w);
   }
   evaluate_elements(plan, step.inputs, step.end_time(), step.last.coordinate, step.w);
-  load_bodies(plan, step.inputs, step.end_time(), ActingAt::instant, step.w);
+  load_bodies(plan, step.inputs, step.end_time(), step.w);
 }
 
 // (12) (13) and J a = gamma

@@ -1,5 +1,6 @@
 #include "core/index3/step/forces_in_lanes.h"
 
+#include <algorithm>
 #include <limits>
 #include <type_traits>
 
@@ -10,17 +11,13 @@ namespace rigstep::index3 {
 
 namespace {
 
-// Where the numbers of lane k begin, where there are so many in each, and how far they lie apart.
+// Where the numbers of lane k begin, where there are so many in each.
 double* first_of_lane(const Plan& plan, AlignedDoubles& numbers, int each, int k) {
-  const int lane = k % plan.lanes_of_forces;
-  return numbers.data() + each * (k - lane) + lane;
+  return numbers.data() + plan.found_in_lane(0, each, k).base;
 }
-FoundInLane found_in_lane(const Plan& plan, const AlignedDoubles& numbers, int each, int k) {
-  const int lane = k % plan.lanes_of_forces;
-  return {numbers.data() + each * (k - lane) + lane, plan.lanes_of_forces};
-}
+FoundInLane found_at(const Workspace& w, const Place& place) { return {w.found.data() + place.base, place.stride}; }
 FoundInLane found_of_scalar(const Plan& plan, const Workspace& w, int k) {
-  return found_in_lane(plan, w.scalars, kScalarNumbers, k);
+  return found_at(w, plan.found_in_lane(plan.found.scalars, kScalarNumbers, k));
 }
 
 template <std::size_t N>
@@ -50,13 +47,13 @@ void read_points(const FoundInLane& found, Evaluated& element) {
   element.arm_first = found.three(kArmsOfPoints), element.arm_second = found.three(kArmsOfPoints + 3);
 }
 
-void evaluate_scalars(const Plan& plan, ScalarTables::Of of, Workspace& w) {
+void evaluate_scalars(const Plan& plan, ScalarTables::Of of, const TangentFactors* tangent, Workspace& w) {
   const bool is_iterate = of == ScalarTables::Of::iterate;
   plan.kernels->evaluate_scalars(
       w.arrays, {plan.lanes_of_forces, plan.scalar_batches.data(),
                  is_iterate ? plan.scalar_batches_of_iterates : static_cast<int>(plan.scalar_batches.size()),
                  plan.laws.data(), plan.scalar_constants.data(), plan.law_tables.data(), w.held_along_scalars.data(),
-                 w.law_numbers.data(), w.scalars.data(), of});
+                 w.law_numbers.data(), w.found.data() + plan.found.scalars, tangent, of});
 }
 
 template <class Kind>
@@ -67,38 +64,45 @@ auto kernel_of(const Kernels& kernels) {
 }
 
 template <class Kind>
-void evaluate_elements(const Plan& plan, bool at_end, Workspace& w) {
+void evaluate_elements(const Plan& plan, bool at_end, const TangentFactors* tangent, Workspace& w) {
   const std::vector<ElementBatch>& batches = plan.element_lanes[kind_of<Kind>].batches;
   if (batches.empty()) return;
-  AlignedDoubles& found = w.elements_found[kind_of<Kind>];
   kernel_of<Kind> (*plan.kernels)(w.arrays, {plan.lanes_of_forces, batches.data(), static_cast<int>(batches.size()),
-                                             w.element_numbers[kind_of<Kind>].data(), found.data(), at_end});
-  const std::vector<int>& elements = plan.element_lanes[kind_of<Kind>].element;
-  for (std::size_t k = 0; k < plan.lanes_of<Kind>().size(); ++k)
-    w.evaluated<Kind>()[elements[k]] =
-        from_lane(plan.mechanism.all<Kind>()[elements[k]],
-                  found_in_lane(plan, found, Stepped<Kind>::kLaneFound, static_cast<int>(k)));
+                                             w.element_numbers[kind_of<Kind>].data(),
+                                             w.found.data() + plan.found.elements[kind_of<Kind>], at_end, tangent});
 }
 
-// w.evaluated of all that does not act along measured joints alone
-void evaluate_elements_in_lanes(const Plan& plan, bool at_end, Workspace& w) {
-  for (int k = 0; k < static_cast<int>(plan.scalar_lanes.size()); ++k) {
-    const FoundInLane found = found_of_scalar(plan, w, k);
-    const ElementOfKind& element = plan.scalar_lanes[k].between_points;
-    if (element.kind == kind_of<Spring>) {
-      EvaluatedSpring& spring = w.evaluated<Spring>()[element.index];
-      read_points(found, spring), spring.effort = effort_in(found);
-    } else if (element.kind == kind_of<Stop>) {
-      read_points(found, w.evaluated<Stop>()[element.index]);
-    }
+template <class Kind>
+void read_elements(const Plan& plan, Workspace& w) {
+  const std::vector<int>& elements = plan.element_lanes[kind_of<Kind>].element;
+  for (std::size_t k = 0; k < plan.lanes_of<Kind>().size(); ++k)
+    w.evaluated<Kind>()[elements[k]] = from_lane(
+        plan.mechanism.all<Kind>()[elements[k]],
+        found_at(
+            w, plan.found_in_lane(plan.found.elements[kind_of<Kind>], Stepped<Kind>::kLaneFound, static_cast<int>(k))));
+}
+
+// of one between points
+void read_scalar(const Plan& plan, int lane, Workspace& w) {
+  const FoundInLane found = found_of_scalar(plan, w, lane);
+  const ElementOfKind& element = plan.scalar_lanes[lane].between_points;
+  if (element.kind == kind_of<Spring>) {
+    EvaluatedSpring& spring = w.evaluated<Spring>()[element.index];
+    read_points(found, spring), spring.effort = effort_in(found);
+  } else {
+    read_points(found, w.evaluated<Stop>()[element.index]);
   }
+}
+
+void read_stops_along_joints(const Plan& plan, Workspace& w) {
   for (const int k : plan.lanes_of<Stop>())
     if (const int joint = measured_joint(plan, plan.mechanism.all<Stop>()[k].coordinate); joint >= 0)
       w.evaluated<Stop>()[k].x = measured_coordinate(plan, w, joint);
-  for_each_kind([&]<class Kind>() {
-    if constexpr (HasLanes<Kind>) evaluate_elements<Kind>(plan, at_end, w);
-  });
 }
+
+// What iterates need of it one by one: of elements with rows of their own.
+template <class Kind>
+constexpr bool kHasRows = Stepped<Kind>::kMostRows > 0;
 
 // its numbers are written again for each step
 template <class Kind>
@@ -137,15 +141,22 @@ AlignedDoubles idle_law_numbers(const Plan& plan) {
 void make_room_in_lanes(const Plan& plan, Workspace& w) {
   constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
   w.held_along_scalars = AlignedDoubles(kHeldNumbers * plan.scalar_lanes.size(), 0.0);
-  w.scalars = AlignedDoubles(kScalarNumbers * plan.scalar_lanes.size(), kNaN);
+  w.found = AlignedDoubles(plan.found.size, kNaN);
+  std::fill_n(w.found.data() + plan.found.one_by_one, kActionNumbers * plan.loaded_one_by_one.size(), 0.0);
+  w.found.data()[plan.found.nothing] = -0.0;
   w.law_numbers = idle_law_numbers(plan);
   for_each_kind([&]<class Kind>() {
     if constexpr (HasLanes<Kind>) {
       const std::size_t lanes = plan.element_lanes[kind_of<Kind>].element.size();
       w.element_numbers[kind_of<Kind>] = AlignedDoubles(Stepped<Kind>::kLaneNumbers * lanes, kNaN);
-      w.elements_found[kind_of<Kind>] = AlignedDoubles(Stepped<Kind>::kLaneFound * lanes, kNaN);
-      if constexpr (!kIsRenewed<Kind>) write_element_numbers<Kind>(plan, nullptr, w);
     }
+  });
+  follow_elements_in_lanes(plan, w);
+}
+
+void follow_elements_in_lanes(const Plan& plan, Workspace& w) noexcept {
+  for_each_kind([&]<class Kind>() {
+    if constexpr (HasLanes<Kind> && !kIsRenewed<Kind>) write_element_numbers<Kind>(plan, nullptr, w);
   });
 }
 
@@ -180,30 +191,39 @@ void hold_forces_in_lanes(const Plan& plan, const Inputs& inputs, double t, cons
   });
 }
 
-void evaluate_in_lanes(const Plan& plan, Workspace& w) noexcept {
-  evaluate_scalars(plan, ScalarTables::Of::iterate, w);
+void evaluate_in_lanes(const Plan& plan, const TangentFactors* tangent, Workspace& w) noexcept {
+  evaluate_scalars(plan, ScalarTables::Of::iterate, tangent, w);
   for (const int j : plan.measured_joints)
     w.along_joint[j] = effort_in(found_of_scalar(plan, w, plan.lane_of_joint[j]));
-  evaluate_elements_in_lanes(plan, false, w);
+  for (const int k : plan.scalars_read) read_scalar(plan, k, w);
+  read_stops_along_joints(plan, w);
+  for_each_kind([&]<class Kind>() {
+    if constexpr (HasLanes<Kind>) {
+      evaluate_elements<Kind>(plan, false, tangent, w);
+      if constexpr (kHasRows<Kind>) read_elements<Kind>(plan, w);
+    }
+  });
 }
 
 void measure_joints_at_end(const Plan& plan, Workspace& w) noexcept {
-  evaluate_scalars(plan, ScalarTables::Of::joints_at_end, w);
+  evaluate_scalars(plan, ScalarTables::Of::joints_at_end, nullptr, w);
 }
 
 void evaluate_at_end(const Plan& plan, Workspace& w) noexcept {
-  evaluate_scalars(plan, ScalarTables::Of::points_at_end, w);
-  evaluate_elements_in_lanes(plan, true, w);
+  evaluate_scalars(plan, ScalarTables::Of::points_at_end, nullptr, w);
+  for_each_kind([&]<class Kind>() {
+    if constexpr (HasLanes<Kind>) evaluate_elements<Kind>(plan, true, nullptr, w);
+  });
+  read_lanes(plan, w);
 }
 
-void add_loads_along_joints(const Plan& plan, Workspace& w) noexcept {
-  const Loads loads{w.Q.data()};
-  for (const int j : plan.measured_joints) {
-    const Joint& joint = plan.mechanism.joints()[j];
-    const Coordinate x = measured_coordinate(plan, w, j);
-    loads.add(joint.first, w.along_joint[j].effort * x.first);
-    loads.add(joint.second, w.along_joint[j].effort * x.second);
-  }
+void read_lanes(const Plan& plan, Workspace& w) noexcept {
+  for (int k = 0; k < static_cast<int>(plan.scalar_lanes.size()); ++k)
+    if (plan.scalar_lanes[k].is_between_points()) read_scalar(plan, k, w);
+  read_stops_along_joints(plan, w);
+  for_each_kind([&]<class Kind>() {
+    if constexpr (HasLanes<Kind>) read_elements<Kind>(plan, w);
+  });
 }
 
 Coordinate measured_coordinate(const Plan& plan, const Workspace& w, int joint) noexcept {

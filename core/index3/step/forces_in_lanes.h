@@ -8,22 +8,25 @@ namespace rigstep::index3 {
 
 // Their memory, with what never changes. Load time.
 void make_room_in_lanes(const Plan& plan, Workspace& w);
+// What only parameters change, as of the plan.
+void follow_elements_in_lanes(const Plan& plan, Workspace& w) noexcept;
 
 // What a step holds whose forces are those of time t [s], its end or, of order 4, its middle: numbers of the elements
 // as of these inputs, efforts of inputs and those given over time, and from where angles are unwrapped.
 void hold_forces_in_lanes(const Plan& plan, const Inputs& inputs, double t, const std::vector<double>& last_coordinate,
                           Workspace& w) noexcept;
 
-// At the iterate: w.along_joint of measured joints, and w.evaluated of what else is in lanes.
-void evaluate_in_lanes(const Plan& plan, Workspace& w) noexcept;
+// At the iterate, w.found: of measured joints, and of what else is in lanes; with own-body blocks, where a tangent asks
+// for these. Of it, one by one, w.along_joint of these joints, and w.evaluated of what acts over a step or has rows.
+void evaluate_in_lanes(const Plan& plan, const TangentFactors* tangent, Workspace& w) noexcept;
+// w.evaluated of all that is in lanes, as they have found it last.
+void read_lanes(const Plan& plan, Workspace& w) noexcept;
 
 // At the instant that a step has reached, once begin and end have changed places: the coordinates of measured joints;
-// and, after these, w.evaluated as above.
+// and, after these, w.evaluated of all
+// that is in lanes.
 void measure_joints_at_end(const Plan& plan, Workspace& w) noexcept;
 void evaluate_at_end(const Plan& plan, Workspace& w) noexcept;
-
-// The loads of what acts along measured joints, added to w.Q.
-void add_loads_along_joints(const Plan& plan, Workspace& w) noexcept;
 
 // The coordinate of a measured joint, out of its lane: the followed one, or with any offset where there is none.
 Coordinate measured_coordinate(const Plan& plan, const Workspace& w, int joint) noexcept;

@@ -82,102 +82,6 @@ void gather_velocities(const Plan& plan, const std::vector<int>& bodies, Workspa
   }
 }
 
-// Of the inertia of its body, or of itself where that is more: change that leaves a tangent as good as new. Chosen: an
-// iteration with such a tangent comes nearer by so much.
-constexpr double kSteady = 1e-4;
-
-// Numbers that replace others: whether that changes them.
-class Change {
- public:
-  void replace(double from, double to, double scale) {
-    change_ = std::max(change_, std::abs(to - from) * scale);
-    largest_ = std::max(largest_, std::abs(to) * scale);
-    is_known_ = is_known_ && !std::isnan(from);  // else nothing has been written yet
-  }
-  bool is_clear() const { return !is_known_ || change_ > kSteady * largest_; }
-
- private:
-  double change_ = 0.0, largest_ = 1.0;
-  bool is_known_ = true;
-};
-
-// ... where nobody asks.
-struct AnyChange {
-  void replace(double, double, double) {}
-  bool is_clear() const { return true; }
-};
-
-template <class Change>
-bool write_element(const Plan& plan, std::size_t k, double stiffness_factor, double damping_factor, Workspace& w) {
-  const Element& element = plan.elements[k];
-  evaluate_rows(plan, element, stiffness_factor, damping_factor, w);
-  const ConstraintPlace& place = plan.elimination.constraint_place[plan.first_element() + static_cast<int>(k)];
-  Change change;
-  for (std::size_t s = 0; s < element.bodies.size(); ++s) {
-    if (element.bodies[s] == kGround) continue;
-    const auto& rows = w.element_rows[s];
-    const std::array<double, 6>& scale = w.inverse_root[element.bodies[s]];
-    for (const Place& at : place.handles[s]) {
-      double* const handle = w.arrays.handles + at.base;
-      for (int n = 0; n < kRowsOfHandle; ++n) handle[n * at.stride] = 0.0;  // its load lies on the bodies
-      for (int n = 0; n < 6 * element.rows; ++n) {
-        double& number = handle[(kRowsOfHandle + n) * at.stride];
-        change.replace(number, rows[n / 6][n % 6], scale[n % 6]);
-        number = rows[n / 6][n % 6];
-      }
-    }
-  }
-  return change.is_clear();
-}
-
-// the elastic row of a joint: the elements along it are one spring and damper
-template <class Change>
-bool write_elasticity(const Plan& plan, int joint, double tangent, Workspace& w) {
-  const double elasticity = std::sqrt(tangent);
-  const RowFormat& format = plan.constraints[plan.eliminated_as[joint]].format;
-  const int row = format.rows - 1;
-  Change change;
-  for (const int body : plan.bodies_of_constraint[joint]) {
-    if (body == kGround) continue;
-    const auto& [of_force, y, z, of_torque, b, c] = w.inverse_root[body];  // the same in all directions
-    const double scale = format.general() ? std::max(of_force, plan.length * of_torque) : of_torque;
-    change.replace(row_value(plan, w.arrays.elasticity, joint, row), elasticity, scale);
-  }
-  write_row(plan, joint, row, elasticity, w.arrays.elasticity);
-  return change.is_clear();
-}
-
-// the own-body blocks of a body
-template <class Change>
-bool write_own_tangent(const Plan& plan, int index, Workspace& w) {
-  const std::array<double, 6>& scale = w.inverse_root[index];
-  Change change;
-  at_all_places(plan.elimination, index, [&](const BodyPlace& at) {
-    double* to = w.arrays.tangent + plan.elimination.leaf_at(index, at).dense + at.lane;
-    for (int row = 0; row < 6; ++row)
-      for (int column = 0; column <= row; ++column, to += at.width) {
-        change.replace(*to, w.tangent[index](row, column), scale[row] * scale[column]);
-        *to = w.tangent[index](row, column);
-      }
-  });
-  return change.is_clear();
-}
-
-// says whether any of it has changed
-template <class Change>
-bool write_tangent(const Plan& plan, double stiffness_factor, double damping_factor, Workspace& w) {
-  bool has_changed = false;
-  for (const int j : plan.elastic_joints) {
-    const double tangent = elastic_tangent(plan, j, stiffness_factor, damping_factor, w);
-    has_changed = write_elasticity<Change>(plan, j, tangent, w) || has_changed;
-  }
-  for (std::size_t k = 0; k < plan.elements.size(); ++k)
-    has_changed = write_element<Change>(plan, k, stiffness_factor, damping_factor, w) || has_changed;
-  for (const int i : plan.loaded_bodies)
-    if (plan.has_own_tangent[i]) has_changed = write_own_tangent<Change>(plan, i, w) || has_changed;
-  return has_changed;
-}
-
 // elements and primal bodies are never open and have no multiplier
 void keep_closed(const Elimination& e, std::size_t constraint, StepArrays& a) {
   at_all_rows(e.constraint_place[constraint], [&](Place at) {
@@ -323,9 +227,17 @@ void set_drive(const Plan& plan, int driver, const Prescribed& motion, Workspace
   write_row(plan, constraint, 0, motion.acceleration, w.arrays.closed_acceleration);
 }
 
-void load_bodies(const Plan& plan, const Inputs& inputs, double t, ActingAt acting, Workspace& w) noexcept {
-  apply_forces(plan, inputs, t, acting, w);
+void load_bodies(const Plan& plan, const Inputs& inputs, double t, Workspace& w) noexcept {
+  apply_forces(plan, inputs, t, w);
   for (const int i : plan.loaded_bodies) write_loads(plan, w, i);
+}
+
+void write_own_block(const Plan& plan, int body, const Mat6& block, Workspace& w) noexcept {
+  at_all_places(plan.elimination, body, [&](const BodyPlace& at) {
+    double* to = w.arrays.tangent + plan.elimination.leaf_at(body, at).dense + at.lane;
+    for (int row = 0; row < 6; ++row)
+      for (int column = 0; column <= row; ++column, to += at.width) *to = block(row, column);
+  });
 }
 
 void enter_load(const Plan& plan, int body, const Vec6& load, Workspace& w) noexcept {
@@ -373,14 +285,6 @@ void correct_accelerations(const Plan& plan, Workspace& w) noexcept {
     corrected.tail<3>() += A * (body.inertia_b.inverse() * (A.transpose() * w.Q[i].tail<3>()));
     set_motion(plan, i, corrected, w);
   }
-}
-
-bool tangent_of_forces(const Plan& plan, double stiffness_factor, double damping_factor, bool is_asked_for,
-                       Workspace& w) noexcept {
-  force_tangent(plan, stiffness_factor, damping_factor, w);
-  if (!is_asked_for) return write_tangent<Change>(plan, stiffness_factor, damping_factor, w);
-  write_tangent<AnyChange>(plan, stiffness_factor, damping_factor, w);
-  return true;
 }
 
 Singular what_is_singular(const Plan& plan, const Workspace& w) noexcept {

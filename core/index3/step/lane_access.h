@@ -47,8 +47,11 @@ void start_drivers(const State& last, Workspace& w) noexcept;
 void set_drive(const Plan& plan, int driver, const Prescribed& motion, Workspace& w) noexcept;
 void advance_drivers(const Plan& plan, const Inputs& inputs, double t, Workspace& w) noexcept;
 
-// All loads at time t [s], as apply_forces sums them; after the force elements have been evaluated.
-void load_bodies(const Plan& plan, const Inputs& inputs, double t, ActingAt acting, Workspace& w) noexcept;
+// All loads at an instant, time t [s], as apply_forces sums them; after the force elements have been evaluated.
+void load_bodies(const Plan& plan, const Inputs& inputs, double t, Workspace& w) noexcept;
+
+// The own-body block of a body in the tangent of force elements, of which the lower half counts.
+void write_own_block(const Plan& plan, int body, const Mat6& block, Workspace& w) noexcept;
 
 // In the lanes alone: what enters the equations of a body until its loads or its weight are entered again.
 void enter_load(const Plan& plan, int body, const Vec6& load, Workspace& w) noexcept;
@@ -63,12 +66,6 @@ void state_difference(const Plan& plan, int body, const Workspace& w, const Work
 // Replaces the loads over the step by those of the instant in the accelerations, M^-1 (Q - Q_over_step) on each body
 // alone; the next projection pass restores the joints. For elements that act over a step.
 void correct_accelerations(const Plan& plan, Workspace& w) noexcept;
-
-// stiffness_factor K + damping_factor C of the force elements: own-body blocks, elastic rows of joints, and the rows of
-// all others between two bodies. Says whether there is to be a new tangent: where it is asked for, or where any of this
-// has changed since it was written last, by more than a step can do without.
-bool tangent_of_forces(const Plan& plan, double stiffness_factor, double damping_factor, bool is_asked_for,
-                       Workspace& w) noexcept;
 
 // Into one row of a constraint that has rows, wherever an array of rows has it.
 void write_row(const Plan& plan, int constraint, int row, double value, double* rows) noexcept;

@@ -5,6 +5,7 @@
 #include "core/index3/step/applied_forces.h"
 #include "core/index3/step/couplings.h"
 #include "core/index3/step/forces_in_lanes.h"
+#include "core/index3/step/iterate_forces.h"
 #include "core/index3/step/lane_access.h"
 #include "core/index3/step/newton.h"
 
@@ -14,8 +15,9 @@ namespace {
 
 using Rows = AssemblySweep::Rows;
 
-void apply_loads(const MidpointProblem& step) noexcept {
-  load_bodies(step.plan, step.inputs, step.middle, ActingAt::step, step.w);
+ForceProblem forces_of(const MidpointProblem& step) noexcept {
+  const StepSize& size = step.w.arrays.step;  // size.dt: half the step
+  return {step.plan, step.inputs, step.middle, step.last_coordinate, {size.quarter_dt2, size.dt}};
 }
 
 // renew_tangent: asked for, and in the end, where force elements may ask, too, whether it is so
@@ -23,14 +25,9 @@ void evaluate_middle(const MidpointProblem& step, const IterateMoves& moves, boo
   const Plan& plan = step.plan;
   plan.kernels->pass_midpoint(step.w.arrays, MidpointPass::show_middle);
   if (!plan.depends_on_pose()) return;
-  const StepSize& size = step.w.arrays.step;
   gather_poses(plan, step.w);
-  evaluate_in_lanes(plan, step.w);
-  evaluate_one_by_one(plan, step.inputs, step.middle, step.last_coordinate, step.w);
-  if (renew_tangent || plan.tangents.may_follow_forces(moves))  // size.dt: half the step
-    renew_tangent = tangent_of_forces(plan, size.quarter_dt2, size.dt, renew_tangent, step.w);
+  renew_tangent = load_iterate(forces_of(step), renewal_of(plan, renew_tangent, moves), step.w);
   constrain_couplings(plan, step.w, renew_tangent, Gaps::kept);
-  apply_loads(step);
 }
 
 bool find_middle(const MidpointProblem& step, StepMeasures& measures) noexcept {
@@ -63,7 +60,7 @@ bool midpoint_step(const MidpointProblem& step, StepMeasures& measures) noexcept
   take_inputs(plan, step.inputs, step.w);
   hold_forces_in_lanes(plan, step.inputs, step.middle, step.last_coordinate, step.w);
   kernels.pass_midpoint(a, MidpointPass::predict);
-  if (!plan.depends_on_pose()) apply_loads(step);
+  if (!plan.depends_on_pose()) load_bodies(plan, step.inputs, step.middle, step.w);
   bool eliminated = find_middle(step, measures);
   kernels.pass_midpoint(a, MidpointPass::end_velocities);
   constrain_couplings(plan, step.w, false, Gaps::kept);

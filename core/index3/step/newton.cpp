@@ -5,14 +5,15 @@
 #include "core/index3/step/applied_forces.h"
 #include "core/index3/step/couplings.h"
 #include "core/index3/step/forces_in_lanes.h"
+#include "core/index3/step/iterate_forces.h"
 #include "core/index3/step/lane_access.h"
 
 namespace rigstep::index3 {
 
 namespace {
 
-void apply_loads(const StepProblem& step) {
-  load_bodies(step.plan, step.inputs, step.end_time(), ActingAt::step, step.w);
+ForceProblem forces_of(const StepProblem& step) {
+  return {step.plan, step.inputs, step.end_time(), step.last.coordinate, {step.quarter_dt2(), 0.5 * step.plan.dt()}};
 }
 
 // In trees lambda is carried over from step to step. In loops it begins again with each step: at a singular pose some
@@ -31,18 +32,12 @@ bool evaluate_iterate(const StepProblem& step, PartSweeps& sweeps, int k, const 
   Workspace& w = step.w;
   if (!plan.depends_on_pose()) return true;
   if (!sweeps.fetch_poses()) return false;
-  const bool is_asked_for = renew_tangent;
   const auto evaluate = [&] {
     gather_poses(plan, w);
     if (k == plan.settings.iterations) return constrain_couplings(plan, w, true);
-    evaluate_in_lanes(plan, w);
-    evaluate_one_by_one(plan, step.inputs, step.end_time(), step.last.coordinate, w);
-    follow_iterate(plan, w);
     // below (20); (1) (3) (14)
-    w.renews_tangent = (is_asked_for || plan.tangents.may_follow_forces(moves)) &&
-                       tangent_of_forces(plan, step.quarter_dt2(), 0.5 * plan.dt(), is_asked_for, w);
+    w.renews_tangent = load_iterate(forces_of(step), renewal_of(plan, renew_tangent, moves), w);
     constrain_couplings(plan, w, w.renews_tangent);
-    apply_loads(step);
   };
   if (!sweeps.one_by_one(evaluate)) return false;
   renew_tangent = w.renews_tangent;
@@ -84,7 +79,7 @@ void prepare_step(const StepProblem& step) noexcept {
     gather_last_instant(step.plan, step.w);
     start_elements(step.plan, step.w);
   }
-  if (!step.plan.depends_on_pose()) apply_loads(step);
+  if (!step.plan.depends_on_pose()) load_bodies(step.plan, step.inputs, step.end_time(), step.w);
 }
 
 bool newton(const StepProblem& step, PartSweeps& sweeps, bool& serves_projections,

@@ -4,6 +4,7 @@
 
 #include "core/index3/step/applied_forces.h"
 #include "core/index3/step/couplings.h"
+#include "core/index3/step/iterate_forces.h"
 #include "core/index3/step/lane_access.h"
 #include "core/index3/step/midpoint.h"
 
@@ -33,7 +34,7 @@ void StiffFilter::evaluate_forces(const StepProblem& step, double displaced_by_w
   }
   place_joints_of_forces(step.plan, w);
   evaluate_elements(step.plan, step.inputs, step.end_time(), step.last.coordinate, w);
-  apply_forces(step.plan, step.inputs, step.end_time(), ActingAt::instant, w);
+  apply_forces(step.plan, step.inputs, step.end_time(), w);
 }
 
 // h/2 (K w_q + C w_v) + h^2/4 K w_v
@@ -63,8 +64,8 @@ bool StiffFilter::find_stiff_part(const StepProblem& step, const Workspace& whol
   for (const int i : plan.bodies_of_forces) placement_[i] = step.w.placement[i];
   constrain_couplings(plan, step.w, false);
   evaluate_elements(plan, step.inputs, step.end_time(), step.last.coordinate, step.w);
-  tangent_of_forces(plan, half_dt * half_dt, half_dt, true, step.w);
-  apply_forces(plan, step.inputs, step.end_time(), ActingAt::instant, step.w);
+  tangent_of_forces(plan, {half_dt * half_dt, half_dt}, step.w);
+  apply_forces(plan, step.inputs, step.end_time(), step.w);
   for (const int i : plan.loaded_bodies) Q_[i] = step.w.Q[i];
   const bool eliminated = kernels.assemble(a, force_factor());
   std::fill_n(a.quadratic, a.rows, 0.0);

@@ -122,6 +122,11 @@ void write_constants(const Body& body, const BodyPlace& place, StepArrays& a) {
   for (const Mat3& tangent : symmetrised_torque_tangent(J)) write_symmetric(tangent);
 }
 
+void copy_compliance(const Plan& plan, Workspace& w) {
+  std::copy_n(plan.compliance_in_lanes.data(), w.compliance.size(), w.compliance.data());
+  std::copy_n(plan.carried.data(), w.carried.size(), w.carried.data());
+}
+
 }  // namespace
 
 Workspace::Workspace(const Plan& plan) : arrays{}, exchange(plan.elimination) {
@@ -140,7 +145,7 @@ Workspace::Workspace(const Plan& plan) : arrays{}, exchange(plan.elimination) {
   arrays.constraint_constants = plan.constraint_constants.data();
   compliance = AlignedDoubles(plan.compliance_in_lanes.size(), 0.0);
   carried = AlignedDoubles(plan.carried.size(), 0.0);
-  follow_compliance(plan);
+  copy_compliance(plan, *this);
   arrays.compliance[static_cast<int>(ComplianceOf::iterations)] = compliance.data();
   arrays.compliance[static_cast<int>(ComplianceOf::projections)] = compliance.data() + e.rows;
   arrays.compliance[static_cast<int>(ComplianceOf::midpoint_projection)] = compliance.data() + 2 * e.rows;
@@ -195,9 +200,9 @@ Workspace::Workspace(const Plan& plan) : arrays{}, exchange(plan.elimination) {
   fill(input, plan.mechanism.inputs().size());
 }
 
-void Workspace::follow_compliance(const Plan& plan) noexcept {
-  std::copy_n(plan.compliance_in_lanes.data(), compliance.size(), compliance.data());
-  std::copy_n(plan.carried.data(), carried.size(), carried.data());
+void Workspace::follow_parameters(const Plan& plan) noexcept {
+  copy_compliance(plan, *this);
+  follow_elements_in_lanes(plan, *this);
 }
 
 void Workspace::follow_body(const Plan& plan, int index) noexcept {
@@ -222,13 +227,12 @@ void Workspace::advance() noexcept {
 std::size_t Workspace::bytes() const noexcept {
   const auto size = [](const auto& values) { return values.size() * sizeof(values[0]); };
   std::size_t of_elements = 0, in_lanes = 0;
-  for (std::size_t kind = 0; kind < element_numbers.size(); ++kind)
-    in_lanes += size(element_numbers[kind]) + size(elements_found[kind]);
+  for (const AlignedDoubles& of_kind : element_numbers) in_lanes += size(of_kind);
   for_each_kind(
       [&]<class Kind>() { of_elements += size(reading<Kind>()) + size(evaluated<Kind>()) + size(start<Kind>()); });
   return size(block) + size(compliance) + size(carried) + size(inverse_root) + exchange.bytes() + size(reference) +
          size(drive) + size(placement) + size(joint) + size(J_first) + size(J_second) + size(J_third) + size(J_fourth) +
-         size(Phi) + size(Q) + size(held_along_scalars) + size(law_numbers) + size(scalars) + in_lanes +
+         size(Phi) + size(Q) + size(held_along_scalars) + size(law_numbers) + size(found) + in_lanes +
          size(coordinates_found) + size(along_joint) + size(coordinate) + size(tangent) + of_elements +
          size(Q_over_step) + size(element_rows) + size(input);
 }

@@ -30,8 +30,9 @@ struct Workspace {
   explicit Workspace(const Plan& plan);
   std::size_t bytes() const noexcept;
 
-  // Takes over the compliance of the plan; the mass and inertia of a body, and its weight. Between two steps.
-  void follow_compliance(const Plan& plan) noexcept;
+  // Takes over what parameters have changed in the plan: compliance and force elements; the mass and inertia of a body,
+  // and its weight. Between two steps.
+  void follow_parameters(const Plan& plan) noexcept;
   void follow_body(const Plan& plan, int body) noexcept;
 
   // what the elements of one kind do
@@ -73,9 +74,9 @@ struct Workspace {
   // force elements in lanes; what a step holds is written by hold_forces_in_lanes
   AlignedDoubles held_along_scalars;  // kHeldNumbers of each scalar
   AlignedDoubles law_numbers;         // kLawNumbers of each lane of plan.laws
-  AlignedDoubles scalars;             // kScalarNumbers of each; written by evaluate_in_lanes
-  // (kinds) of each lane of plan.element_lanes, what its kernel takes; and what it finds, written by evaluate_in_lanes
-  std::array<AlignedDoubles, ElementKinds::kCount> element_numbers, elements_found;
+  // (kinds) of each lane of plan.element_lanes, what its kernel takes
+  std::array<AlignedDoubles, ElementKinds::kCount> element_numbers;
+  AlignedDoubles found;  // by plan.found: what kernels find, written by evaluate_in_lanes; and by load_iterate
 
   AlignedDoubles coordinates_found;  // kCoordinateNumbers of each lane of plan.coordinate_batches, by couplings.h
 

@@ -40,7 +40,8 @@ BushingDeflection deflection(const Bushing& bushing, const Placement& first, con
 LaneNumbersOf<Bushing> lane_numbers(const Bushing& bushing) noexcept {
   const JointFrame &first = bushing.in_first, &second = bushing.in_second;
   return LaneNumbers<kBushingNumbers>::of(first.point_b, Vec3(first.axes_b.col(0)), Vec3(first.axes_b.col(1)),
-                                          second.point_b, Vec3(second.axes_b.col(0)), Vec3(second.axes_b.col(1)));
+                                          second.point_b, Vec3(second.axes_b.col(0)), Vec3(second.axes_b.col(1)),
+                                          bushing.stiffness, bushing.damping);
 }
 
 BushingDeflection from_lane(const Bushing&, const FoundInLane& found) noexcept {

@@ -46,6 +46,7 @@ struct Stepped<Bushing> {
   using Evaluated = BushingDeflection;
   static constexpr int kMostRows = 6;
   static constexpr int kLaneNumbers = kBushingNumbers, kLaneFound = kBushingFound;
+  static constexpr std::array kActions{kActionsOfBushing, kActionsOfBushing + kLoadNumbers};
 };
 
 LaneNumbersOf<Bushing> lane_numbers(const Bushing& bushing) noexcept;

@@ -18,7 +18,7 @@ Mat6 drag_damping(const Drag& drag, const DragPoint& at) noexcept {
 }
 
 LaneNumbersOf<Drag> lane_numbers(const Drag& drag, const double*) noexcept {
-  return LaneNumbers<kDragNumbers>::of(drag.point_b, drag.wind_0);
+  return LaneNumbers<kDragNumbers>::of(drag.point_b, drag.wind_0, 0.5 * drag.density * drag.drag_area);
 }
 
 DragPoint from_lane(const Drag&, const FoundInLane& found) noexcept {

@@ -24,6 +24,7 @@ struct Stepped<Drag> {
   using Evaluated = DragPoint;
   static constexpr int kMostRows = 0;
   static constexpr int kLaneNumbers = kDragNumbers, kLaneFound = kDragFound;
+  static constexpr std::array kActions{kActionOfDrag};
 };
 
 LaneNumbersOf<Drag> lane_numbers(const Drag& drag, const double* inputs) noexcept;

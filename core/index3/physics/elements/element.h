@@ -20,9 +20,10 @@
 // so that iterates evaluate it in lanes where they measure its scalar there (effort_of in kernels/scalar_forces.h).
 //
 // A kind that lanes evaluate otherwise names how many numbers its kernel takes and finds, Stepped<Kind>::kLaneNumbers
-// and kLaneFound, and has
+// and kLaneFound, and where among these its actions on its bodies begin, kActions, in the order of its connectivity:
+// with those of own_tangent goes their part of the tangent. It has
 //   lane_numbers    what it takes, in the order of laws.h: of an element and these inputs, for each step; or of an
-//                   element alone, at load time, where no input and no parameter moves any
+//                   element alone, at load time and after parameters, where no input moves any
 //   from_lane       what it has found, as Evaluated
 //
 // A kind that acts over a step as a whole, because its law has a kink that a step may jump over, also names
@@ -87,6 +88,9 @@ class LaneNumbers {
  public:
   void add(double number) noexcept { numbers_[used_++] = number; }
   void add(const Vec3& v) noexcept { add(v[0]), add(v[1]), add(v[2]); }
+  void add(const Mat6& symmetric) noexcept {
+    for (const double number : symmetric.reshaped()) add(number);
+  }
   template <class... More>
   static std::array<double, N> of(const More&... more) noexcept {
     static_assert((sizeof(More) + ...) == N * sizeof(double), "as many numbers as the kernel takes");
@@ -131,12 +135,6 @@ struct Connectivity {
   int rows = 0;                          // between all of `bodies`, two at least
   int coordinate = -1;                   // followed coordinate that it acts along; -1: none
   bool keeps_energy_in_reading = false;  // energy() reads what apply() left
-};
-
-// Factors of stiffness and of damping in the tangent.
-struct TangentFactors {
-  double stiffness;
-  double damping;
 };
 
 // Rows of an element on each of its bodies, in the order of Connectivity::bodies. The tangent of an element between

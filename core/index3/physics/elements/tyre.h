@@ -68,6 +68,7 @@ struct Stepped<Tyre> {
   using Evaluated = TyreForces;
   static constexpr int kMostRows = 0;
   static constexpr int kLaneNumbers = kTyreNumbers, kLaneFound = kTyreFound;
+  static constexpr std::array kActions{kActionOfTyre};
 };
 
 LaneNumbersOf<Tyre> lane_numbers(const Tyre& tyre, const double* inputs) noexcept;
