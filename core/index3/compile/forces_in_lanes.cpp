@@ -190,19 +190,25 @@ void add_in_batches(const Plan& plan, const std::vector<ScalarLane>& all, std::v
   }
 }
 
-// As few as hold the most of one kind: lanes without an element cost as much as others.
-int lanes_for(const Plan& plan, const std::vector<ScalarLane>& all, const std::vector<ScalarLane>& at_end) {
-  constexpr int kFew = 4;
+std::ptrdiff_t most_of_one_kind(const Plan& plan, const std::vector<ScalarLane>& scalars) {
   std::ptrdiff_t most = 0;
   using Of = ScalarBatch::Of;
-  for (const std::vector<ScalarLane>* const lanes : {&all, &at_end})
-    for (const Of of : {Of::angle, Of::displacement, Of::distance, Of::projection})
-      most = std::max(most, std::count_if(lanes->begin(), lanes->end(), [&](const ScalarLane& lane) {
-                        return scalar_of(plan.mechanism, lane).of == of;
-                      }));
+  for (const Of of : {Of::angle, Of::displacement, Of::distance, Of::projection})
+    most = std::max(most, std::count_if(scalars.begin(), scalars.end(), [&](const ScalarLane& lane) {
+                      return scalar_of(plan.mechanism, lane).of == of;
+                    }));
+  return most;
+}
+
+// As few as hold the most of one kind: lanes without an element cost as much as others, and bodies that lie four wide
+// are beside each other only for four lanes. What is measured once a step decides where iterates have nothing.
+int lanes_for(const Plan& plan, const std::vector<ScalarLane>& all, const std::vector<ScalarLane>& at_end) {
+  constexpr int kFew = 4;
+  std::ptrdiff_t most = most_of_one_kind(plan, all);
   for_each_kind([&]<class Kind>() {
     if constexpr (HasLanes<Kind>) most = std::max(most, static_cast<std::ptrdiff_t>(plan.lanes_of<Kind>().size()));
   });
+  if (most == 0) most = most_of_one_kind(plan, at_end);
   return most <= 1 ? 1 : most <= kFew ? std::min(plan.lanes, kFew) : plan.lanes;
 }
 
