@@ -51,11 +51,7 @@ Bushing random_bushing(test::Random& random) {
   Bushing b;
   b.in_first = {random.vector(), random.rotation().toRotationMatrix()};
   b.in_second = {random.vector(), random.rotation().toRotationMatrix()};
-  Dense6 root;
-  for (int i = 0; i < 36; ++i) root(i / 6, i % 6) = random.uniform();
-  b.stiffness = 100.0 * root * root.transpose();
-  for (int i = 0; i < 36; ++i) root(i / 6, i % 6) = random.uniform();
-  b.damping = root * root.transpose();
+  b.stiffness = random.semidefinite(100.0), b.damping = random.semidefinite(1.0);
   return b;
 }
 

@@ -1,5 +1,5 @@
-// What lanes find of force elements (core/index3/kernels/scalar_forces.h, tyres.h) against the same of one joint and
-// one force element (core/index3/physics), where joints are open and bodies move.
+// What lanes find of force elements (core/index3/kernels/scalar_forces.h, tyres.h, bushings.h, actions.h) against the
+// same of one joint and one force element (core/index3/physics), where joints are open and bodies move.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -23,6 +23,7 @@ namespace rigstep::index3 {
 namespace {
 
 constexpr double kTime = 0.3;  // [s]
+constexpr TangentFactors kFactors{0.5, 0.1};
 
 Characteristic random_table(test::Random& random) {
   Characteristic table;
@@ -97,7 +98,7 @@ void add_random_bushings_and_drags(test::Random& random, const test::Description
   for (int k = 0; k < 7; ++k) {
     Bushing bushing;
     bushing.name = "bushing" + std::to_string(k);
-    bushing.stiffness.diagonal().setConstant(1e3);
+    bushing.stiffness = random.semidefinite(1e2), bushing.damping = random.semidefinite(1.0);
     const SideInBody first = side(), second = side();
     b.add_bushing(bushing, k == 0 ? std::string("ground") : d.bodies[static_cast<std::size_t>(k)].name,
                   d.bodies[static_cast<std::size_t>(8 + k)].name, first, second);
@@ -183,7 +184,8 @@ struct Compared {
 template <class AddForces>
 Compared compare(unsigned seed, const AddForces& add_forces) {
   test::Random random(seed);
-  const test::Description d = test::random_bare_tree(seed, 16);
+  test::Description d = test::random_bare_tree(seed, 16);
+  d.gravity = {1.0, -2.0, -9.81};
   const Mechanism m = test::build(d, [&](MechanismBuilder& b) { add_forces(random, d, b); });
   Plan plan = make_plan(m, test::step_of(1e-6));  // bodies hardly turn further in a step
   Workspace w(plan), v(plan);
@@ -199,7 +201,7 @@ Compared compare(unsigned seed, const AddForces& add_forces) {
   leave_lanes(plan, w, Instant::next, next);
   for (std::size_t i = 0; i < x.body.size(); ++i) next.body[i].v = x.body[i].v, next.body[i].w_b = x.body[i].w_b;
   hold_forces_in_lanes(plan, inputs, kTime, x.coordinate, w);
-  evaluate_in_lanes(plan, nullptr, w);
+  evaluate_in_lanes(plan, &kFactors, w);
   read_lanes(plan, w);
   evaluate_state(plan, next, v);
   evaluate_elements(plan, inputs, kTime, x.coordinate, v);
@@ -367,8 +369,6 @@ void add_all_random_forces(test::Random& random, const test::Description& d, Mec
   add_random_loads(random, d, b);
 }
 
-constexpr TangentFactors kFactors{0.5, 0.1};
-
 ForceProblem problem_of(const Compared& c, const TangentFactors& factors) {
   return {c.plan, c.inputs, kTime, c.last_coordinate, factors};
 }
@@ -392,27 +392,49 @@ void check_own_block(const Compared& c, int body, const BodyPlace& place, const 
       CHECK(std::abs(*at - expected(row, column)) < 1e-6 * (1.0 + expected.norm()));
 }
 
-TEST_CASE("leaves sum all loads and own-body blocks of their bodies, as one does") {
+// Loads in Newton's equations of a step from the last instant to this one, which differ from those of an instant where
+// elements act over a step.
+std::vector<Vec6> loads_of_step(const Compared& c, Workspace& w) {
+  w.starts = c.in_lanes.starts;
+  follow_iterate(c.plan, w);
+  apply_forces(c.plan, c.inputs, kTime, w);
+  std::vector<Vec6> loads = w.Q;
+  replace_loads_over_step(c.plan, w);
+  for (const int i : c.plan.bodies_over_step) loads[static_cast<std::size_t>(i)] -= w.Q[static_cast<std::size_t>(i)];
+  return loads;
+}
+
+// Returned: how many blocks it has seen.
+int check_leaves(Compared c) {
+  gather_poses(c.plan, c.in_lanes);
+  take_inputs(c.plan, c.inputs, c.in_lanes), take_inputs(c.plan, c.inputs, c.one_by_one);
+  const std::vector<Vec6> loads = loads_of_step(c, c.one_by_one);
+  force_tangent(c.plan, kFactors, c.one_by_one);
+  REQUIRE(load_iterate(problem_of(c, kFactors), Renewal::always, c.in_lanes));
+  CHECK_FALSE(c.plan.loaded_one_by_one.empty());
+  CHECK(c.plan.loaded_bodies.size() > 10);
   int blocks = 0;
+  for (const int i : c.plan.loaded_bodies)
+    at_all_places(c.plan.elimination, i, [&](const BodyPlace& place) {
+      check_load(c.in_lanes, place, loads[static_cast<std::size_t>(i)]);
+      if (!c.plan.has_own_tangent[static_cast<std::size_t>(i)]) return;
+      check_own_block(c, i, place, c.one_by_one.tangent[static_cast<std::size_t>(i)]);
+      ++blocks;
+    });
+  return blocks;
+}
+
+TEST_CASE("leaves sum all loads and own-body blocks of their bodies, as one does") {
+  int blocks = 0, of_stops = 0;
   for (unsigned seed = 1; seed <= 40; ++seed) {
     CAPTURE(seed);
-    Compared c = compare(seed, add_all_random_forces);
-    gather_poses(c.plan, c.in_lanes);
-    take_inputs(c.plan, c.inputs, c.in_lanes);
-    REQUIRE(load_iterate(problem_of(c, kFactors), Renewal::always, c.in_lanes));
-    apply_forces(c.plan, c.inputs, kTime, c.one_by_one);
-    force_tangent(c.plan, kFactors, c.one_by_one);
-    CHECK_FALSE(c.plan.loaded_one_by_one.empty());
-    CHECK(c.plan.loaded_bodies.size() > 10);
-    for (const int i : c.plan.loaded_bodies)
-      at_all_places(c.plan.elimination, i, [&](const BodyPlace& place) {
-        check_load(c.in_lanes, place, c.one_by_one.Q[static_cast<std::size_t>(i)]);
-        if (!c.plan.has_own_tangent[static_cast<std::size_t>(i)]) return;
-        check_own_block(c, i, place, c.one_by_one.tangent[static_cast<std::size_t>(i)]);
-        ++blocks;
-      });
+    blocks += check_leaves(compare(seed, add_all_random_forces));
+    of_stops += check_leaves(compare(seed, [](auto& random, const auto& d, auto& b) {
+      add_random_stops(random, d, b), add_all_random_forces(random, d, b);
+    }));
   }
   CHECK(blocks > 200);
+  CHECK(of_stops > 200);
 }
 
 TEST_CASE("the tangent of force elements counts as changed where own-body blocks or rows have") {

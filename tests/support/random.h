@@ -42,6 +42,11 @@ class Random {
     }
     return J;
   }
+  Mat6 semidefinite(double size) {
+    Mat6 root;
+    for (Eigen::Index k = 0; k < 36; ++k) root(k / 6, k % 6) = uniform();
+    return size * root * root.transpose();
+  }
   Eigen::VectorXd values(Eigen::Index count) {
     Eigen::VectorXd v(count);
     for (Eigen::Index k = 0; k < count; ++k) v[k] = uniform();

@@ -29,7 +29,7 @@ parameter { name: "arm" of: "hinge.in_second.point.x" minimum: -0.6 maximum: -0.
 )";
 }
 
-// A four-bar on a bushing, so that masses change the compliance of a loop.
+// A four-bar with a ballast on bushings, so that masses change the compliance of a loop.
 inline std::string tuned_loop_text() {
   return R"(
 name: "tuned_four_bar"
@@ -46,6 +46,10 @@ bushing {
   name: "mount" first: "coupler" second: "ballast" at_start { point { x: 0.5 z: 1.1 } }
   stiffness { diagonal: 1e4 diagonal: 1e4 diagonal: 1e4 diagonal: 50 diagonal: 50 diagonal: 0 }
   damping { diagonal: 10 diagonal: 10 diagonal: 10 diagonal: 1 diagonal: 1 diagonal: 0 }
+}
+bushing {
+  name: "other_mount" first: "coupler" second: "ballast" at_start { point { x: 0.4 z: 1.1 } }
+  stiffness { diagonal: 1e3 diagonal: 1e3 diagonal: 1e3 diagonal: 0 diagonal: 0 diagonal: 0 }
 }
 output { name: "pose" body_pose { body: "coupler" } }
 parameter { name: "crank" of: "crank.mass" minimum: 0.1 maximum: 20 }

@@ -238,7 +238,7 @@ void place_scalars(Plan& plan) {
   const int lanes = plan.lanes_of_forces, all = static_cast<int>(plan.scalar_lanes.size());
   plan.scalar_batches.assign(static_cast<std::size_t>(all / lanes), {});
   plan.scalar_constants = AlignedDoubles(static_cast<std::size_t>(kScalarConstants * all), 0.0);
-  plan.scalars_read.clear();
+  plan.stops_in_lanes.clear(), plan.springs_with_rows.clear();
   plan.lane_of_joint.assign(plan.mechanism.joints().size(), -1);
   for (int k = 0; k < all; ++k) {
     const int lane = k % lanes;
@@ -251,10 +251,11 @@ void place_scalars(Plan& plan) {
     write_scalar_constants(plan.mechanism, here, lanes,
                            plan.scalar_constants.data() + kScalarConstants * (k - lane) + lane);
     if (plan.scalar_lanes[k].joint >= 0) plan.lane_of_joint[here.joint] = k;
-    const bool is_on_ground = scalar.first == kGround || scalar.second == kGround;
-    if (const auto [kind, index] = plan.scalar_lanes[k].between_points;
-        index >= 0 && (kind == kind_of<Stop> || !is_on_ground))
-      plan.scalars_read.push_back(k);
+    if (!plan.scalar_lanes[k].is_between_points()) continue;
+    if (plan.scalar_lanes[k].between_points.kind == kind_of<Stop>)
+      plan.stops_in_lanes.push_back(k);
+    else if (scalar.first != kGround && scalar.second != kGround)
+      plan.springs_with_rows.push_back(k);
   }
   find_patterns(plan.scalar_batches, lanes);
 }
@@ -281,7 +282,7 @@ void place_elements(Plan& plan) {
 }
 
 // ... one behind the other: of scalars, of elements of each kind, of what is applied one by one, and a number that adds
-// nothing to any, not even to the sign of zero.
+// nothing.
 void place_found(Plan& plan) {
   FoundPlaces& found = plan.found;
   found = {};

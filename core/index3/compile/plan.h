@@ -182,7 +182,7 @@ struct Plan {
   std::vector<int> bodies_of_forces, joints_of_forces;
   // the pose-dependent bodies, those that are loaded in lanes, and those that inputs load alike in all poses
   std::vector<int> loaded_bodies;
-  std::vector<int> loaded_one_by_one;  // of these, what iterates load so
+  std::vector<int> loaded_one_by_one;  // those of them to which iterates add loads one by one
   // what is evaluated only when a step is made, for its joint coordinates; none of the pose-dependent and measured ones
   std::vector<int> followed_bodies;
   std::vector<int> followed_joints;
@@ -211,10 +211,10 @@ struct Plan {
   std::vector<ScalarBatch> scalar_batches;
   int scalar_batches_of_iterates = 0;    // the first of these: the others are measured at the end of a step
   std::vector<ScalarLane> scalar_lanes;  // of these
-  std::vector<int> scalars_read;         // lanes of these that iterates read: of what has rows or acts over a step
-  std::vector<int> lane_of_joint;        // (joints) among these; -1: none
-  std::vector<LawBatch> laws;            // of these batches
-  std::vector<ElementOfKind> elements_in_laws;  // (lanes of these)
+  std::vector<int> stops_in_lanes, springs_with_rows;  // lanes of those between points that iterates look at one by one
+  std::vector<int> lane_of_joint;                      // (joints) among these; -1: none
+  std::vector<LawBatch> laws;                          // of these batches
+  std::vector<ElementOfKind> elements_in_laws;         // (lanes of these)
   AlignedDoubles scalar_constants, law_tables;
   std::array<ElementLanes, ElementKinds::kCount> element_lanes;  // (kinds)
   FoundPlaces found;

@@ -80,9 +80,10 @@ inline constexpr int kTwistField = kRotationField + 9;     // v, w: world frame
 inline constexpr int kLoadField = kTwistField + 6;         // Q: force, torque: world frame
 inline constexpr int kMotionField = kLoadField + 6;        // displacement | velocity | acceleration, world frame
 inline constexpr int kInertiaInverseField = kMotionField + 6;
-inline constexpr int kConstantsField = kInertiaInverseField + 6;  // 1/m, m, inertia xx yy zz yx zx zy
-inline constexpr int kTorqueTangentField = kConstantsField + 8;   // of a torque about x, y, z, symmetric each
-inline constexpr int kBodyFields = kTorqueTangentField + 18;
+inline constexpr int kConstantsField = kInertiaInverseField + 6;      // 1/m, m, inertia xx yy zz yx zx zy
+inline constexpr int kTorqueTangentField = kConstantsField + 8;       // of a torque about x, y, z, symmetric each
+inline constexpr int kTangentScalesField = kTorqueTangentField + 18;  // Workspace::inverse_root squared: see there
+inline constexpr int kBodyFields = kTangentScalesField + 2;
 static_assert(kBodyFields * 4 * sizeof(double) % 64 == 0, "records in lanes share no cache line");
 
 inline Place BodyPlace::of(int field) const { return {kBodyFields * position + field * width + lane, width}; }
@@ -277,13 +278,14 @@ struct LawBatch {
 };
 inline constexpr int kTablePiece = 3;
 
-// Of each scalar: what never changes, of a joint as of a constraint, else both points and the direction; what a
-// step holds, an offset, where angles are unwrapped from, and the effort along it of inputs and of what is given over
-// time; and what is found: value, rate, the force on the second body of a unit effort, its torque on the first body
-// with the opposite sign and on the second one, effort, stiffness and damping of all that acts along it, of distances
-// the arms of both points, and the actions on both bodies, of joints without their part of the tangent.
+// Of each scalar: what never changes, of a joint as of a constraint, else both points, the direction, and at
+// kIsOnGround 1 where one of the bodies is the ground, else 0; what a step holds, an offset, where angles are unwrapped
+// from, and the effort along it of inputs and of what is given over time; and what is found: value, rate, the force on
+// the second body of a unit effort, its torque on the first body with the opposite sign and on the second one, effort,
+// stiffness and damping of all that acts along it, of distances the arms of both points, and the actions on both
+// bodies, of joints without their part of the tangent.
 inline constexpr int kScalarConstants = 18, kHeldNumbers = 3, kScalarNumbers = 20 + 2 * kActionNumbers;
-inline constexpr int kIsOnGround = 9;  // of a distance: 1 where one of its bodies is the ground, else 0
+inline constexpr int kIsOnGround = 9;
 inline constexpr int kEffortAlong = 11, kArmsOfPoints = 14, kActionsOfScalar = 20;  // where these begin
 
 // All of them, one behind the other.
@@ -297,7 +299,7 @@ struct ScalarTables {
   const double* held;             // kHeldNumbers of each
   const double* law_numbers;      // kLawNumbers of each lane of each law
   double* found;                  // kScalarNumbers of each
-  const TangentFactors* tangent;  // of own-body blocks; null: nobody asks for these
+  const TangentFactors* factors;  // of own-body blocks; null: nobody asks for these
   // Which of them: all at the iterate, with its velocities; or at the instant that a step has reached, its begin and
   // end already exchanged, the own coordinates of joints alone, or all others.
   enum class Of { iterate, joints_at_end, points_at_end } of;
@@ -335,7 +337,7 @@ struct ElementTables {
   const double* numbers;
   double* found;
   bool at_end;                    // at the instant that a step has reached, as of scalars, not at the iterate
-  const TangentFactors* tangent;  // as of scalars
+  const TangentFactors* factors;  // as of scalars
 };
 
 // Where each lane of a leaf finds an action on its body; a lane without one: numbers that add nothing.
@@ -352,13 +354,14 @@ struct ActionTables {
   const LoadedLeaf* leaf;
   int leaves;
   const Action* action;
-  double* numbers;                                           // what the places of actions lie in
-  double gravity[3];                                         // world frame [m/s^2]
-  enum class OwnBlocks { kept, replaced, compared } blocks;  // of the tangent; compared: replaced, too
+  double* numbers;    // Workspace::found, into which the places of actions point; it is only read
+  double gravity[3];  // world frame [m/s^2]
+  // Own-body blocks of the tangent: left as they are; summed; or summed and compared with those before.
+  enum class OwnBlocks { kept, replaced, compared } blocks;
 };
 
-// Of the inertia of its body, or of itself where that is more: change that leaves the tangent of force elements as good
-// as new. Chosen: an iteration with such a tangent comes nearer by so much.
+// A change of the tangent of force elements below this part of its body's inertia, or of the tangent where that is
+// more, needs no new factor. Chosen: an iteration with such a tangent comes nearer by so much.
 inline constexpr double kSteady = 1e-4;
 
 // Constraints, leaves, attachments or fronts of one shape, one behind the other: the order of a way from the leaves to

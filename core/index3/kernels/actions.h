@@ -33,35 +33,23 @@ struct OwnBlock {
   }
   // factor J'J, J = (E, -skew(arm)) the Jacobian of a point
   static RIGSTEP_INLINE OwnBlock of_point(T factor, V3<T> arm) {
-    const T none(0.0), x = factor * arm.x, y = factor * arm.y, z = factor * arm.z;
-    return {{factor,  //
-             none,
-             factor,  //
-             none,
-             none,
-             factor,  //
-             none,
-             -z,
-             y,
-             fma(y, arm.y, z * arm.z),  //
-             z,
-             none,
-             -x,
-             -(x * arm.y),
-             fma(x, arm.x, z * arm.z),  //
-             -y,
-             x,
-             none,
-             -(x * arm.z),
-             -(y * arm.z),
-             fma(x, arm.x, y * arm.y)}};
+    const V3<T> s = factor * arm;
+    OwnBlock block = none();
+    each<3>([&](int k) RIGSTEP_INLINED { block.at(k, k) = factor; });
+    block.at(3, 1) = -s.z, block.at(3, 2) = s.y, block.at(4, 2) = -s.x;
+    block.at(4, 0) = s.z, block.at(5, 0) = -s.y, block.at(5, 1) = s.x;
+    block.at(3, 3) = fma(s.y, arm.y, s.z * arm.z), block.at(4, 4) = fma(s.x, arm.x, s.z * arm.z);
+    block.at(5, 5) = fma(s.x, arm.x, s.y * arm.y);
+    block.at(4, 3) = -(s.x * arm.y), block.at(5, 3) = -(s.x * arm.z), block.at(5, 4) = -(s.y * arm.z);
+    return block;
   }
+  RIGSTEP_INLINE T& at(int row, int column) { return number[packed(row) + column]; }
   // + factor g g'
   RIGSTEP_INLINE void add(T factor, const Load<T>& g) {
     const T x[6] = {g.force.x, g.force.y, g.force.z, g.torque.x, g.torque.y, g.torque.z};
     each<6>([&](int row) RIGSTEP_INLINED {
       const T scaled = factor * x[row];
-      for (int k = 0; k <= row; ++k) number[packed(row) + k] = fma(scaled, x[k], number[packed(row) + k]);
+      for (int k = 0; k <= row; ++k) at(row, k) = fma(scaled, x[k], at(row, k));
     });
   }
   RIGSTEP_INLINE void store_behind_load(double* action) const {
@@ -97,39 +85,25 @@ RIGSTEP_INLINE void sum_loads(const StepArrays& a, const ActionTables& all, cons
   each<kLoadNumbers>([&](int k) RIGSTEP_INLINED { store(record + (kLoadField + k) * W, sum[k]); });
 }
 
-// What makes rows and columns of a body's tangent those of unit inertia at most: 1 / mass for displacements, the trace
-// of its inverse inertia for rotations, whatever its axes, and the root of their product in between.
-template <class T>
-struct InverseInertia {
-  T of_mass, between, of_inertia;
-  RIGSTEP_INLINE explicit InverseInertia(const double* constants) {
-    const S3<T> J = load_symmetric<T>(constants + 2 * kWidth<T>);
-    const T xy = fnma(J.yx, J.yx, J.xx * J.yy), xz = fnma(J.zx, J.zx, J.xx * J.zz), yz = fnma(J.zy, J.zy, J.yy * J.zz);
-    const T determinant = fma(J.xx, yz, fma(J.yx, fnma(J.yx, J.zz, J.zx * J.zy), J.zx * fnma(J.zx, J.yy, J.yx * J.zy)));
-    of_mass = load<T>(constants), of_inertia = ((xy + xz) + yz) / determinant,
-    between = square_root(of_mass * of_inertia);
-  }
-  RIGSTEP_INLINE const T& of(int row, int column) const {
-    return row < 3 ? of_mass : column < 3 ? between : of_inertia;
-  }
-};
-
+// Whether a body's block has changed by more than kSteady; constants: of its record.
 template <class T>
 RIGSTEP_INLINE bool differs(const OwnBlock<T>& now, const double* before, const double* constants) {
-  const InverseInertia<T> scale(constants);
+  constexpr int W = kWidth<T>;
+  const double* const scales = constants + (kTangentScalesField - kConstantsField) * W;
+  const T of_displacements = load<T>(constants), between = load<T>(scales), of_rotations = load<T>(scales + W);
   T change(0.0), largest(1.0);
   each<6>([&](int row) RIGSTEP_INLINED {
     for (int column = 0; column <= row; ++column) {
       const int k = packed(row) + column;
-      const T one = scale.of(row, column);
-      change = larger(magnitude(now.number[k] - load<T>(before + k * kWidth<T>)) * one, change);
-      largest = larger(magnitude(now.number[k]) * one, largest);
+      const T scale = row < 3 ? of_displacements : column < 3 ? between : of_rotations;
+      change = larger(magnitude(now.number[k] - load<T>(before + k * W)) * scale, change);
+      largest = larger(magnitude(now.number[k]) * scale, largest);
     }
   });
   return !all_positive(T(kSteady) * largest - change);
 }
 
-// says whether they have changed, where it is asked for
+// Says whether they have changed, where they are compared.
 template <class T>
 RIGSTEP_INLINE bool sum_tangents(const StepArrays& a, const ActionTables& all, const Leaf& leaf, const Action* action,
                                  const Action* end) {

@@ -51,6 +51,7 @@ RIGSTEP_LOOP void evaluate_bushings(const StepArrays& a, const ElementTables& al
           store(to + k * W, deflection[k]), store(to + (kRateOfBushing + k) * W, rate[k]);
         });
         store3(to + kArmsOfBushing * W, arm), store3(to + (kArmsOfBushing + 3) * W, s_second);
+        if (all.at_end) return;
         // K x + C xd, first frame's axes: opposed on the second body
         V3<T> force{T(0.0), T(0.0), T(0.0)}, torque = force;
         each<6>([&](int k) RIGSTEP_INLINED {
@@ -77,12 +78,13 @@ RIGSTEP_LOOP void evaluate_drags(const StepArrays& a, const ElementTables& all) 
         const V3<T> arm = body.A * load3<T>(p);
         const V3<T> u = add_cross(body.v, body.w, arm) - load3<T>(p + kWindOfDrag * W);
         store3(to, arm), store3(to + kVelocityOfDrag * W, u);
+        if (all.at_end) return;
         const T speed = square_root(dot(u, u)), factor = load<T>(p + kFactorOfDrag * W);
         const Load<T> along = load_at(u, arm);
         double* const action = to + kActionOfDrag * W;
         store_load(action, -(factor * speed) * along);
-        if (all.tangent == nullptr) return;
-        const T damping = T(all.tangent->damping) * factor;
+        if (all.factors == nullptr) return;
+        const T damping = T(all.factors->damping) * factor;
         OwnBlock<T> block = OwnBlock<T>::of_point(damping * speed, arm);
         block.add(where_positive(speed, damping / speed, T(0.0)), along);
         block.store_behind_load(action);

@@ -137,15 +137,15 @@ RIGSTEP_INLINE OwnBlock<T> block_of_point(T along, T across, V3<T> arm, const Lo
 // effort: of all along the scalar
 template <class T>
 RIGSTEP_INLINE void store_actions(const MeasuredScalar<T>& x, const EffortAlong<T>& effort, const ScalarBatch& batch,
-                                  const double* constants, const TangentFactors* tangent, double* to) {
+                                  const double* constants, const TangentFactors* factors, double* to) {
   constexpr int W = kWidth<T>;
   const Load<T> first{-x.force, -x.torque_first}, second{x.force, x.torque_second};
   double* const on_second = to + kActionNumbers * W;
   store_load(to, effort.effort * first), store_load(on_second, effort.effort * second);
-  if (tangent == nullptr || is_of_joint(batch)) return;
-  const T stiffness(tangent->stiffness), none(0.0);
+  if (factors == nullptr || is_of_joint(batch)) return;
+  const T stiffness(factors->stiffness), none(0.0);
   const T along =
-      load<T>(constants + kIsOnGround * W) * fma(stiffness, effort.stiffness, T(tangent->damping) * effort.damping);
+      load<T>(constants + kIsOnGround * W) * fma(stiffness, effort.stiffness, T(factors->damping) * effort.damping);
   T across = none;
   if (batch.of == ScalarBatch::Of::distance)
     across = where_positive(-effort.effort, where_positive(x.value, stiffness * -effort.effort / x.value, none), none);
@@ -174,7 +174,7 @@ RIGSTEP_LOOP void evaluate_batches(const StepArrays& a, const ScalarTables& all)
     store3(to + 2 * W, x.force), store3(to + 5 * W, x.torque_first), store3(to + 8 * W, x.torque_second);
     store3(to + kEffortAlong * W, V3<T>{sum.effort, sum.stiffness, sum.damping});
     store3(to + kArmsOfPoints * W, x.arm_first), store3(to + (kArmsOfPoints + 3) * W, x.arm_second);
-    if (all.of == Of::iterate) store_actions(x, sum, batch, constants, all.tangent, to + kActionsOfScalar * W);
+    if (all.of == Of::iterate) store_actions(x, sum, batch, constants, all.factors, to + kActionsOfScalar * W);
   }
 }
 

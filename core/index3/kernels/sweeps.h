@@ -211,8 +211,8 @@ struct Kernels {
   void (*evaluate_tyres)(const StepArrays&, const ElementTables&);
   void (*evaluate_bushings)(const StepArrays&, const ElementTables&);
   void (*evaluate_drags)(const StepArrays&, const ElementTables&);
-  // actions.h: weights and actions into the loads of leaves, and own-body blocks of the tangent, where it is asked for.
-  // Says whether any of these has changed by more than kSteady.
+  // actions.h: weights and actions into the loads of leaves, and their own-body blocks into the tangent, where it is
+  // asked for. Says whether any block has changed by more than kSteady, where they are compared.
   bool (*sum_actions)(const StepArrays&, const ActionTables&);
   // constraint_rows.cpp
   void (*evaluate_coordinates)(const StepArrays&, const CoordinateTables&);

@@ -57,10 +57,11 @@ RIGSTEP_LOOP void evaluate_tyres(const StepArrays& a, const ElementTables& all) 
     store(to + 8 * W, touching(T(1.0)));
     double* wrench = to + kWrenchesOfTyre * W;
     for (const Load<T>& each : {normal, along, beside}) store_load(wrench, each), wrench += 6 * W;
+    if (all.at_end) return;
     double* const action = to + kActionOfTyre * W;
     store_load(action, fma(f_n, normal, fma(f_x, along, f_y * beside)));
-    if (all.tangent == nullptr) return;
-    const T stiffness(all.tangent->stiffness), damping(all.tangent->damping);
+    if (all.factors == nullptr) return;
+    const T stiffness(all.factors->stiffness), damping(all.factors->damping);
     const T of_spring = fma(stiffness, radial.stiffness, damping * (radial.damping * damping_ramp(radial, deflection)));
     const auto pressed = [&](T x) RIGSTEP_INLINED { return where_positive(f_n, x, zero); };
     OwnBlock<T> block = OwnBlock<T>::none();

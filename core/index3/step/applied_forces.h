@@ -33,8 +33,8 @@ void evaluate_one_by_one(const Plan& plan, const Inputs& inputs, double t, const
 // element does.
 void apply_forces(const Plan& plan, const Inputs& inputs, double t, Workspace& w) noexcept;
 
-// Of those that stand in Newton's equations of a step, not quite the same where elements act over a step, the sum of
-// what iterates apply one by one, without weights, into w.Q of the bodies that are loaded so.
+// Sums into w.Q of plan.loaded_one_by_one what iterates apply one by one, without weights. Elements that act over a
+// step add their loads in Newton's equations, not those of an instant.
 void apply_one_by_one(const Plan& plan, const Inputs& inputs, double t, Workspace& w) noexcept;
 
 // After follow_reached_coordinates: w.readings of the force elements that outputs or the energy read, at that instant,

@@ -11,6 +11,8 @@ namespace rigstep::index3 {
 
 namespace {
 
+constexpr double kAddsNothing = -0.0;  // not even to the sign of a zero
+
 // Where the numbers of lane k begin, where there are so many in each.
 double* first_of_lane(const Plan& plan, AlignedDoubles& numbers, int each, int k) {
   return numbers.data() + plan.found_in_lane(0, each, k).base;
@@ -47,13 +49,13 @@ void read_points(const FoundInLane& found, Evaluated& element) {
   element.arm_first = found.three(kArmsOfPoints), element.arm_second = found.three(kArmsOfPoints + 3);
 }
 
-void evaluate_scalars(const Plan& plan, ScalarTables::Of of, const TangentFactors* tangent, Workspace& w) {
+void evaluate_scalars(const Plan& plan, ScalarTables::Of of, const TangentFactors* factors, Workspace& w) {
   const bool is_iterate = of == ScalarTables::Of::iterate;
   plan.kernels->evaluate_scalars(
       w.arrays, {plan.lanes_of_forces, plan.scalar_batches.data(),
                  is_iterate ? plan.scalar_batches_of_iterates : static_cast<int>(plan.scalar_batches.size()),
                  plan.laws.data(), plan.scalar_constants.data(), plan.law_tables.data(), w.held_along_scalars.data(),
-                 w.law_numbers.data(), w.found.data() + plan.found.scalars, tangent, of});
+                 w.law_numbers.data(), w.found.data() + plan.found.scalars, factors, of});
 }
 
 template <class Kind>
@@ -64,12 +66,12 @@ auto kernel_of(const Kernels& kernels) {
 }
 
 template <class Kind>
-void evaluate_elements(const Plan& plan, bool at_end, const TangentFactors* tangent, Workspace& w) {
+void evaluate_elements(const Plan& plan, bool at_end, const TangentFactors* factors, Workspace& w) {
   const std::vector<ElementBatch>& batches = plan.element_lanes[kind_of<Kind>].batches;
   if (batches.empty()) return;
   kernel_of<Kind> (*plan.kernels)(w.arrays, {plan.lanes_of_forces, batches.data(), static_cast<int>(batches.size()),
                                              w.element_numbers[kind_of<Kind>].data(),
-                                             w.found.data() + plan.found.elements[kind_of<Kind>], at_end, tangent});
+                                             w.found.data() + plan.found.elements[kind_of<Kind>], at_end, factors});
 }
 
 template <class Kind>
@@ -142,8 +144,9 @@ void make_room_in_lanes(const Plan& plan, Workspace& w) {
   constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
   w.held_along_scalars = AlignedDoubles(kHeldNumbers * plan.scalar_lanes.size(), 0.0);
   w.found = AlignedDoubles(plan.found.size, kNaN);
+  // bodies without own-body blocks never write theirs
   std::fill_n(w.found.data() + plan.found.one_by_one, kActionNumbers * plan.loaded_one_by_one.size(), 0.0);
-  w.found.data()[plan.found.nothing] = -0.0;
+  w.found.data()[plan.found.nothing] = kAddsNothing;
   w.law_numbers = idle_law_numbers(plan);
   for_each_kind([&]<class Kind>() {
     if constexpr (HasLanes<Kind>) {
@@ -191,16 +194,19 @@ void hold_forces_in_lanes(const Plan& plan, const Inputs& inputs, double t, cons
   });
 }
 
-void evaluate_in_lanes(const Plan& plan, const TangentFactors* tangent, Workspace& w) noexcept {
-  evaluate_scalars(plan, ScalarTables::Of::iterate, tangent, w);
-  for (const int j : plan.measured_joints)
-    w.along_joint[j] = effort_in(found_of_scalar(plan, w, plan.lane_of_joint[j]));
-  for (const int k : plan.scalars_read) read_scalar(plan, k, w);
+void evaluate_in_lanes(const Plan& plan, const TangentFactors* factors, Workspace& w) noexcept {
+  evaluate_scalars(plan, ScalarTables::Of::iterate, factors, w);
+  for (const int k : plan.stops_in_lanes) read_scalar(plan, k, w);
   read_stops_along_joints(plan, w);
+  if (factors != nullptr) {
+    for (const int j : plan.measured_joints)
+      w.along_joint[j] = effort_in(found_of_scalar(plan, w, plan.lane_of_joint[j]));
+    for (const int k : plan.springs_with_rows) read_scalar(plan, k, w);
+  }
   for_each_kind([&]<class Kind>() {
     if constexpr (HasLanes<Kind>) {
-      evaluate_elements<Kind>(plan, false, tangent, w);
-      if constexpr (kHasRows<Kind>) read_elements<Kind>(plan, w);
+      evaluate_elements<Kind>(plan, false, factors, w);
+      if (kHasRows<Kind> && factors != nullptr) read_elements<Kind>(plan, w);
     }
   });
 }

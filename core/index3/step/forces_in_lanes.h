@@ -8,7 +8,7 @@ namespace rigstep::index3 {
 
 // Their memory, with what never changes. Load time.
 void make_room_in_lanes(const Plan& plan, Workspace& w);
-// What only parameters change, as of the plan.
+// Takes over from the plan the numbers of elements that only parameters change.
 void follow_elements_in_lanes(const Plan& plan, Workspace& w) noexcept;
 
 // What a step holds whose forces are those of time t [s], its end or, of order 4, its middle: numbers of the elements
@@ -16,15 +16,15 @@ void follow_elements_in_lanes(const Plan& plan, Workspace& w) noexcept;
 void hold_forces_in_lanes(const Plan& plan, const Inputs& inputs, double t, const std::vector<double>& last_coordinate,
                           Workspace& w) noexcept;
 
-// At the iterate, w.found: of measured joints, and of what else is in lanes; with own-body blocks, where a tangent asks
-// for these. Of it, one by one, w.along_joint of these joints, and w.evaluated of what acts over a step or has rows.
-void evaluate_in_lanes(const Plan& plan, const TangentFactors* tangent, Workspace& w) noexcept;
-// w.evaluated of all that is in lanes, as they have found it last.
+// At the iterate, finds w.found of all that is in lanes, with own-body blocks by these factors where there are any. Out
+// of the lanes it takes w.evaluated of what acts over a step, and with factors what rows follow from: w.along_joint of
+// measured joints, and w.evaluated of elements with rows of their own.
+void evaluate_in_lanes(const Plan& plan, const TangentFactors* factors, Workspace& w) noexcept;
+// w.evaluated of all that is in lanes, as lanes have found it last.
 void read_lanes(const Plan& plan, Workspace& w) noexcept;
 
 // At the instant that a step has reached, once begin and end have changed places: the coordinates of measured joints;
-// and, after these, w.evaluated of all
-// that is in lanes.
+// and, after these, w.evaluated of all that is in lanes.
 void measure_joints_at_end(const Plan& plan, Workspace& w) noexcept;
 void evaluate_at_end(const Plan& plan, Workspace& w) noexcept;
 

@@ -17,13 +17,11 @@ class Change {
   void replace(double from, double to, double scale) {
     change_ = std::max(change_, std::abs(to - from) * scale);
     largest_ = std::max(largest_, std::abs(to) * scale);
-    is_known_ = is_known_ && !std::isnan(from);  // else nothing has been written yet
   }
-  bool is_clear() const { return !is_known_ || change_ > kSteady * largest_; }
+  bool is_clear() const { return change_ > kSteady * largest_; }
 
  private:
   double change_ = 0.0, largest_ = 1.0;
-  bool is_known_ = true;
 };
 
 // ... where nobody asks.

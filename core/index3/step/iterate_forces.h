@@ -6,7 +6,7 @@
 
 namespace rigstep::index3 {
 
-// Where and when forces act.
+// What the forces at an iterate depend on, and the factors of their tangent.
 struct ForceProblem {
   const Plan& plan;
   const Inputs& inputs;
@@ -15,22 +15,25 @@ struct ForceProblem {
   TangentFactors factors;
 };
 
-// Whether the tangent of force elements is found: no; and replaces that of the lanes; and does so where any of it has
-// changed since it was written last, by more than a step can do without.
+// What becomes of the tangent of force elements.
+//   none           it stays as it is
+//   where_changed  it is found and written; only where any of it has changed by more than kSteady there is to be a new
+//                  factor. Not before it has been written once: each step begins with `always`
+//   always         it is found and written, and there is to be a new factor
 enum class Renewal { none, where_changed, always };
-// ... where a new tangent is asked for or not.
+// What an iteration needs: where no new tangent is asked for, force elements may ask for one.
 inline Renewal renewal_of(const Plan& plan, bool is_asked_for, const IterateMoves& moves) noexcept {
   return is_asked_for                             ? Renewal::always
          : plan.tangents.may_follow_forces(moves) ? Renewal::where_changed
                                                   : Renewal::none;
 }
 
-// The loads of gravity, inputs, applied loads and force elements into the lanes of their bodies, from the poses that
-// gather_poses and hold_forces_in_lanes have left; with the tangent: own-body blocks, elastic rows of joints, and the
-// rows of all others between two bodies. Says whether there is to be a new tangent.
+// Writes the loads of gravity, inputs, applied loads and force elements into the lanes of their bodies, and with the
+// tangent own-body blocks, elastic rows of joints, and the rows of all other elements between two bodies. After
+// gather_poses and hold_forces_in_lanes. Says whether there is to be a new factor.
 bool load_iterate(const ForceProblem& at, Renewal renewal, Workspace& w) noexcept;
 
-// That tangent of what evaluate_elements has found, whatever lanes find.
+// Writes the same tangent from what evaluate_elements has found one by one; lanes take no part.
 void tangent_of_forces(const Plan& plan, const TangentFactors& factors, Workspace& w) noexcept;
 
 }  // namespace rigstep::index3

@@ -2,8 +2,6 @@
 
 #include <Eigen/LU>
 #include <algorithm>
-#include <array>
-#include <cmath>
 
 namespace rigstep::index3 {
 

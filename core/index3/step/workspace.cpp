@@ -120,6 +120,8 @@ void write_constants(const Body& body, const BodyPlace& place, StepArrays& a) {
   };
   write_symmetric(J);
   for (const Mat3& tangent : symmetrised_torque_tangent(J)) write_symmetric(tangent);
+  const double of_rotation = inverse_roots(body)[3];
+  write(of_rotation / std::sqrt(body.mass)), write(of_rotation * of_rotation);
 }
 
 void copy_compliance(const Plan& plan, Workspace& w) {

@@ -76,7 +76,9 @@ struct Workspace {
   AlignedDoubles law_numbers;         // kLawNumbers of each lane of plan.laws
   // (kinds) of each lane of plan.element_lanes, what its kernel takes
   std::array<AlignedDoubles, ElementKinds::kCount> element_numbers;
-  AlignedDoubles found;  // by plan.found: what kernels find, written by evaluate_in_lanes; and by load_iterate
+  // (plan.found) what kernels find, written by evaluate_in_lanes; behind it the actions that are applied one by one, by
+  // load_iterate
+  AlignedDoubles found;
 
   AlignedDoubles coordinates_found;  // kCoordinateNumbers of each lane of plan.coordinate_batches, by couplings.h
 
@@ -113,7 +115,8 @@ struct Workspace {
 
   // written by evaluate_elements, evaluate_one_by_one and evaluate_in_lanes (coordinates by follow_coordinates and
   // follow_reached_coordinates, too, they and evaluations by start_elements and replace_loads_over_step), apply_forces,
-  // force_tangent; coordinates and what read_elements reads of the committed step, all else of its last iterate
+  // force_tangent; coordinates and what read_elements reads of the committed step, all else of its last iterate; by
+  // apply_one_by_one and tangent_one_by_one loads without weights and tangents of what iterates apply so
   std::vector<Coordinate> coordinate;                // (followed coordinates) with unwrapped values [m] or [rad]; at
                                                      // iterates those of measured joints are in lanes only
   std::vector<ScalarEffort> along_joint;             // (joints) what force elements along a coordinate row do together

@@ -61,9 +61,11 @@ MechanismBuilder described(int links, bool closed = false) {
   spring.stiffness = 200.0;
   b.add_spring(spring, "ground", "cart");
   Bushing mount;
-  mount.name = "mount";
   mount.stiffness.diagonal() << 500.0, 500.0, 500.0, 0.0, 0.0, 0.0;
-  b.add_bushing(mount, "cart", "wheel", SideInBody{Vec3(0.0, 0.5, 0.0), Vec3::Zero(), Vec3::Zero()});
+  for (const char* const name : {"mount", "other_mount"}) {  // of several, lanes keep the numbers
+    mount.name = name;
+    b.add_bushing(mount, "cart", "wheel", SideInBody{Vec3(0.0, 0.5, 0.0), Vec3::Zero(), Vec3::Zero()});
+  }
   JointFriction friction;
   friction.name = "rubbing", friction.coulomb = 0.3;
   b.add_friction(friction, "swing", Freedom::angle);

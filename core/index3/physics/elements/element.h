@@ -20,8 +20,9 @@
 // so that iterates evaluate it in lanes where they measure its scalar there (effort_of in kernels/scalar_forces.h).
 //
 // A kind that lanes evaluate otherwise names how many numbers its kernel takes and finds, Stepped<Kind>::kLaneNumbers
-// and kLaneFound, and where among these its actions on its bodies begin, kActions, in the order of its connectivity:
-// with those of own_tangent goes their part of the tangent. It has
+// and kLaneFound, and where among the latter its actions begin, kActions, one for each body of its connectivity: an
+// action on a body of own_tangent holds its block of the tangent, too (kActionNumbers), others the load alone
+// (kLoadNumbers). It has
 //   lane_numbers    what it takes, in the order of laws.h: of an element and these inputs, for each step; or of an
 //                   element alone, at load time and after parameters, where no input moves any
 //   from_lane       what it has found, as Evaluated
