@@ -373,13 +373,6 @@ ForceProblem problem_of(const Compared& c, const TangentFactors& factors) {
   return {c.plan, c.inputs, kTime, c.last_coordinate, factors};
 }
 
-// f(place) of a body wherever lanes hold it
-template <class F>
-void at_all_places(const Elimination& e, int body, const F& f) {
-  f(e.body[static_cast<std::size_t>(body)]);
-  for (const BodyPlace& copy : e.body_copies[static_cast<std::size_t>(body)]) f(copy);
-}
-
 void check_load(const Workspace& w, const BodyPlace& place, const Vec6& expected) {
   const Place at = place.of(kLoadField);
   for (int k = 0; k < 6; ++k)
@@ -415,7 +408,7 @@ int check_leaves(Compared c) {
   CHECK(c.plan.loaded_bodies.size() > 10);
   int blocks = 0;
   for (const int i : c.plan.loaded_bodies)
-    at_all_places(c.plan.elimination, i, [&](const BodyPlace& place) {
+    c.plan.elimination.at_all_places(i, [&](const BodyPlace& place) {
       check_load(c.in_lanes, place, loads[static_cast<std::size_t>(i)]);
       if (!c.plan.has_own_tangent[static_cast<std::size_t>(i)]) return;
       check_own_block(c, i, place, c.one_by_one.tangent[static_cast<std::size_t>(i)]);

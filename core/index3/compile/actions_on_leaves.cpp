@@ -90,15 +90,12 @@ std::vector<Groups> actions_on_bodies(const Plan& plan) {
 std::map<int, std::vector<int>> loaded_bodies_of_leaves(const Plan& plan) {
   const Elimination& e = plan.elimination;
   std::map<int, std::vector<int>> leaves;
-  const auto add_place = [&](int body, const BodyPlace& place) {
-    const auto leaf = static_cast<int>(&e.leaf_at(body, place) - e.leaves.data());
-    const auto [bodies, is_new] = leaves.try_emplace(leaf, static_cast<std::size_t>(place.width), -1);
-    bodies->second[static_cast<std::size_t>(place.lane)] = body;
-  };
-  for (const int body : plan.loaded_bodies) {
-    add_place(body, e.body[body]);
-    for (const BodyPlace& copy : e.body_copies[body]) add_place(body, copy);
-  }
+  for (const int body : plan.loaded_bodies)
+    e.at_all_places(body, [&](const BodyPlace& place) {
+      const auto leaf = static_cast<int>(&e.leaf_at(body, place) - e.leaves.data());
+      const auto [bodies, is_new] = leaves.try_emplace(leaf, static_cast<std::size_t>(place.width), -1);
+      bodies->second[static_cast<std::size_t>(place.lane)] = body;
+    });
   return leaves;
 }
 

@@ -106,9 +106,9 @@ void divide_inputs(Plan& plan) {
   }
 }
 
-bool is_among(const ElementKinds::VectorsOf<IndexAmong>& lists, int kind, int index) {
+bool is_evaluated_one_by_one(const Plan& plan, int kind, int index) {
   bool is = false;
-  visit_kind(kind, [&]<class Kind>() { is = contains(std::get<kind_of<Kind>>(lists), index); });
+  visit_kind(kind, [&]<class Kind>() { is = contains(std::get<kind_of<Kind>>(plan.evaluated_one_by_one), index); });
   return is;
 }
 
@@ -122,7 +122,7 @@ LookedAt looked_at(const Plan& plan, bool also_in_lanes) {
   const Mechanism& m = plan.mechanism;
   LookedAt all;
   for_each_connectivity(plan, [&](int kind, int index, const Connectivity& connects) {
-    if (!also_in_lanes && !is_among(plan.evaluated_one_by_one, kind, index)) return;
+    if (!also_in_lanes && !is_evaluated_one_by_one(plan, kind, index)) return;
     all.bodies.insert(connects.bodies.begin(), connects.bodies.end());
     if (connects.coordinate >= 0) all.coordinates.insert(connects.coordinate);
   });
@@ -154,24 +154,6 @@ bool is_coupled(const Mechanism& m, int coordinate) {
   });
 }
 
-void find_loaded_one_by_one(Plan& plan) {
-  const Mechanism& m = plan.mechanism;
-  std::set<int> bodies;
-  for_each_connectivity(plan, [&](int kind, int index, const Connectivity& connects) {
-    if (is_among(plan.applied_one_by_one, kind, index)) bodies.insert(connects.bodies.begin(), connects.bodies.end());
-  });
-  for (const int k : plan.inputs_one_by_one) {
-    const Input& input = m.inputs()[k];
-    if (input.kind == Input::Kind::joint_effort)
-      bodies.insert({m.joints()[input.joint].first, m.joints()[input.joint].second});
-    else if (input.kind != Input::Kind::signal)
-      bodies.insert(input.body);
-  }
-  for (const AppliedLoad& load : m.loads()) bodies.insert(load.body);
-  bodies.erase(kGround);
-  plan.loaded_one_by_one.assign(bodies.begin(), bodies.end());
-}
-
 // ... and what else a step loads, or needs at its end
 void find_loaded_and_followed(Plan& plan) {
   const Mechanism& m = plan.mechanism;
@@ -179,6 +161,9 @@ void find_loaded_and_followed(Plan& plan) {
   std::set<int> joints(plan.pose_dependent_joints.begin(), plan.pose_dependent_joints.end()), followed;
   for (const Input& input : m.inputs())
     if (turns_about_ground(m, input)) loaded.insert(m.joints()[input.joint].second);
+  std::set<int> one_by_one = loaded;
+  one_by_one.insert(plan.bodies_over_step.begin(), plan.bodies_over_step.end());
+  plan.loaded_one_by_one.assign(one_by_one.begin(), one_by_one.end());
   for (const int j : plan.measured_joints) loaded.insert({m.joints()[j].first, m.joints()[j].second});
   for_each_connectivity(plan, [&](int, int, const Connectivity& connects) {
     loaded.insert(connects.bodies.begin(), connects.bodies.end());
@@ -228,9 +213,8 @@ void divide_evaluations(Plan& plan) {
   divide_elements(plan);
   divide_inputs(plan);
   find_pose_dependent(plan);
-  find_loaded_one_by_one(plan);
-  find_loaded_and_followed(plan);
   find_what_acts_over_step(plan);
+  find_loaded_and_followed(plan);
 }
 
 }  // namespace rigstep::index3

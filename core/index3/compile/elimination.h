@@ -90,6 +90,13 @@ struct Elimination {
   std::vector<int> primal_bodies;                 // bodies
   std::vector<int> body_of_attachment;            // (attachments) body
 
+  // f(place) of a body of the model, wherever lanes hold it
+  template <class F>
+  void at_all_places(int of_body, const F& f) const {
+    f(body[of_body]);
+    for (const BodyPlace& copy : body_copies[of_body]) f(copy);
+  }
+
   // that computes with the record at one of the places of a body
   const Leaf& leaf_at(int of_body, const BodyPlace& place) const {
     const auto has_it = [&](int leaf) { return leaves[leaf].record == kBodyFields * place.position; };

@@ -21,6 +21,23 @@ RIGSTEP_INLINE Axes<T> axes_of(const BodyAtIterate<T>& body, const double* x_and
   return {{x, y, cross(x, y)}};
 }
 
+// K x + C xd, about the second point: the second body takes the opposite
+template <class T>
+RIGSTEP_INLINE Load<T> opposing_load(const double* numbers, const T* deflection, const T* rate, const Axes<T>& axes,
+                                     const V3<T>* turning) {
+  V3<T> force{T(0.0), T(0.0), T(0.0)}, torque = force;
+  each<6>([&](int k) RIGSTEP_INLINED {
+    T opposing(0.0);
+    each<6>([&](int j) RIGSTEP_INLINED {
+      const double* const of_matrices = numbers + (6 * k + j) * kWidth<T>;
+      opposing = fma(load<T>(of_matrices + kStiffnessOfBushing * kWidth<T>), deflection[j],
+                     fma(load<T>(of_matrices + kDampingOfBushing * kWidth<T>), rate[j], opposing));
+    });
+    k < 3 ? force = fma(opposing, axes.of[k % 3], force) : torque = fma(opposing, turning[k % 3], torque);
+  });
+  return {force, torque};
+}
+
 template <class T>
 RIGSTEP_LOOP void evaluate_bushings(const StepArrays& a, const ElementTables& all) {
   constexpr int W = kWidth<T>;
@@ -52,17 +69,8 @@ RIGSTEP_LOOP void evaluate_bushings(const StepArrays& a, const ElementTables& al
         });
         store3(to + kArmsOfBushing * W, arm), store3(to + (kArmsOfBushing + 3) * W, s_second);
         if (all.at_end) return;
-        // K x + C xd, first frame's axes: opposed on the second body
-        V3<T> force{T(0.0), T(0.0), T(0.0)}, torque = force;
-        each<6>([&](int k) RIGSTEP_INLINED {
-          T opposing(0.0);
-          each<6>([&](int j) RIGSTEP_INLINED {
-            const double* const of_matrices = p + (6 * k + j) * W;
-            opposing = fma(load<T>(of_matrices + kStiffnessOfBushing * W), deflection[j],
-                           fma(load<T>(of_matrices + kDampingOfBushing * W), rate[j], opposing));
-          });
-          k < 3 ? force = fma(opposing, x.of[k % 3], force) : torque = fma(opposing, turning[k % 3], torque);
-        });
+        const Load<T> opposing = opposing_load(p, deflection, rate, x, turning);
+        const V3<T> force = opposing.force, torque = opposing.torque;
         double* const actions = to + kActionsOfBushing * W;
         store_load(actions, Load<T>{force, add_cross(torque, arm, force)});
         store_load(actions + kLoadNumbers * W, Load<T>{-force, -add_cross(torque, s_second, force)});

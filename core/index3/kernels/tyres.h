@@ -62,12 +62,11 @@ RIGSTEP_LOOP void evaluate_tyres(const StepArrays& a, const ElementTables& all) 
     store_load(action, fma(f_n, normal, fma(f_x, along, f_y * beside)));
     if (all.factors == nullptr) return;
     const T stiffness(all.factors->stiffness), damping(all.factors->damping);
-    const T of_spring = fma(stiffness, radial.stiffness, damping * (radial.damping * damping_ramp(radial, deflection)));
+    const T of_normal = fma(stiffness, radial.stiffness, damping * (radial.damping * damping_ramp(radial, deflection)));
     const auto pressed = [&](T x) RIGSTEP_INLINED { return where_positive(f_n, x, zero); };
     OwnBlock<T> block = OwnBlock<T>::none();
-    block.add(pressed(of_spring), normal);
-    block.add(pressed(damping * damping_x), along);
-    block.add(pressed(damping * damping_y), beside);
+    block.add(pressed(of_normal), normal);
+    block.add(pressed(damping * damping_x), along), block.add(pressed(damping * damping_y), beside);
     block.store_behind_load(action);
   });
 }

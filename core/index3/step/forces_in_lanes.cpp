@@ -154,7 +154,6 @@ void make_room_in_lanes(const Plan& plan, Workspace& w) {
       w.element_numbers[kind_of<Kind>] = AlignedDoubles(Stepped<Kind>::kLaneNumbers * lanes, kNaN);
     }
   });
-  follow_elements_in_lanes(plan, w);
 }
 
 void follow_elements_in_lanes(const Plan& plan, Workspace& w) noexcept {

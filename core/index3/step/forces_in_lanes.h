@@ -6,7 +6,7 @@
 
 namespace rigstep::index3 {
 
-// Their memory, with what never changes. Load time.
+// Their memory, with what no parameter and no step changes. Load time.
 void make_room_in_lanes(const Plan& plan, Workspace& w);
 // Takes over from the plan the numbers of elements that only parameters change.
 void follow_elements_in_lanes(const Plan& plan, Workspace& w) noexcept;

@@ -21,13 +21,6 @@ void scatter(double* array, Place at, int first, const Values& values) {
   for (int k = 0; k < static_cast<int>(values.size()); ++k) array[at.base + (first + k) * at.stride] = values[k];
 }
 
-// the place of body i and those that repeat it
-template <class F>
-void at_all_places(const Elimination& e, int body, const F& f) {
-  f(e.body[body]);
-  for (const BodyPlace& copy : e.body_copies[body]) f(copy);
-}
-
 template <class F>
 void at_all_rows(const ConstraintPlace& c, const F& f) {
   f(c.rows);
@@ -35,8 +28,8 @@ void at_all_rows(const ConstraintPlace& c, const F& f) {
 }
 
 void write_load(const Plan& plan, int body, const Vec6& load, Workspace& w) {
-  at_all_places(plan.elimination, body,
-                [&](const BodyPlace& at) { scatter(w.arrays.body, at.of(kLoadField), 0, load); });
+  plan.elimination.at_all_places(body,
+                                 [&](const BodyPlace& at) { scatter(w.arrays.body, at.of(kLoadField), 0, load); });
 }
 
 void write_loads(const Plan& plan, Workspace& w, int body) { write_load(plan, body, w.Q[body], w); }
@@ -101,7 +94,7 @@ void enter_lanes(const Plan& plan, const State& x, Workspace& w) noexcept {
   StepArrays& a = w.arrays;
   for (int i = 0; i < static_cast<int>(x.body.size()); ++i) {
     const Eigen::Map<const Eigen::Matrix<double, kDoublesPerBody, 1>> values(x.body[i].r.data());
-    at_all_places(e, i, [&](const BodyPlace& at) {
+    e.at_all_places(i, [&](const BodyPlace& at) {
       scatter(a.body, at.of(a.last), 0, values);
       scatter(a.body, at.of(a.last), kLow, x.r_low[i]);
     });
@@ -146,7 +139,7 @@ void leave_lanes(const Plan& plan, const Workspace& w, Instant instant, State& x
 void iterate_from_last(const Plan& plan, Workspace& w) noexcept {
   StepArrays& a = w.arrays;
   for (int i = 0; i < static_cast<int>(plan.elimination.body.size()); ++i)
-    at_all_places(plan.elimination, i, [&](const BodyPlace& at) {
+    plan.elimination.at_all_places(i, [&](const BodyPlace& at) {
       scatter(a.body, at.of(a.next), 0, gather<kStateFields>(a.body, at.of(a.last)));
     });
   std::copy_n(a.last_lambda, a.rows, a.lambda);
@@ -231,7 +224,7 @@ void load_bodies(const Plan& plan, const Inputs& inputs, double t, Workspace& w)
 }
 
 void write_own_block(const Plan& plan, int body, const Mat6& block, Workspace& w) noexcept {
-  at_all_places(plan.elimination, body, [&](const BodyPlace& at) {
+  plan.elimination.at_all_places(body, [&](const BodyPlace& at) {
     double* to = w.arrays.tangent + plan.elimination.leaf_at(body, at).dense + at.lane;
     for (int row = 0; row < 6; ++row)
       for (int column = 0; column <= row; ++column, to += at.width) *to = block(row, column);
@@ -251,7 +244,7 @@ void change_state(const Plan& plan, int body, const Vec6& displacement, const Ve
   r += displacement.head<3>();
   v += twist.head<3>();
   w_b += rotation_at(w, place).transpose() * twist.tail<3>();
-  at_all_places(plan.elimination, body, [&](const BodyPlace& each) {
+  plan.elimination.at_all_places(body, [&](const BodyPlace& each) {
     const Place at = each.of(w.arrays.next);
     scatter(w.arrays.body, at, kR, r), scatter(w.arrays.body, at, kP, p);
     scatter(w.arrays.body, at, kV, v), scatter(w.arrays.body, at, kOmega, w_b);
@@ -317,8 +310,8 @@ Vec6 motion(const Plan& plan, const Workspace& w, int body) noexcept {
 }
 
 void set_motion(const Plan& plan, int body, const Vec6& motion, Workspace& w) noexcept {
-  at_all_places(plan.elimination, body,
-                [&](const BodyPlace& at) { scatter(w.arrays.body, at.of(kMotionField), 0, motion); });
+  plan.elimination.at_all_places(body,
+                                 [&](const BodyPlace& at) { scatter(w.arrays.body, at.of(kMotionField), 0, motion); });
 }
 
 }  // namespace rigstep::index3

@@ -124,11 +124,6 @@ void write_constants(const Body& body, const BodyPlace& place, StepArrays& a) {
   write(of_rotation / std::sqrt(body.mass)), write(of_rotation * of_rotation);
 }
 
-void copy_compliance(const Plan& plan, Workspace& w) {
-  std::copy_n(plan.compliance_in_lanes.data(), w.compliance.size(), w.compliance.data());
-  std::copy_n(plan.carried.data(), w.carried.size(), w.carried.data());
-}
-
 }  // namespace
 
 Workspace::Workspace(const Plan& plan) : arrays{}, exchange(plan.elimination) {
@@ -147,7 +142,6 @@ Workspace::Workspace(const Plan& plan) : arrays{}, exchange(plan.elimination) {
   arrays.constraint_constants = plan.constraint_constants.data();
   compliance = AlignedDoubles(plan.compliance_in_lanes.size(), 0.0);
   carried = AlignedDoubles(plan.carried.size(), 0.0);
-  copy_compliance(plan, *this);
   arrays.compliance[static_cast<int>(ComplianceOf::iterations)] = compliance.data();
   arrays.compliance[static_cast<int>(ComplianceOf::projections)] = compliance.data() + e.rows;
   arrays.compliance[static_cast<int>(ComplianceOf::midpoint_projection)] = compliance.data() + 2 * e.rows;
@@ -176,6 +170,7 @@ Workspace::Workspace(const Plan& plan) : arrays{}, exchange(plan.elimination) {
   for (std::size_t i = 0; i < bodies; ++i) follow_body(plan, static_cast<int>(i));
 
   make_room_in_lanes(plan, *this);
+  follow_parameters(plan);
   coordinates_found = AlignedDoubles(static_cast<std::size_t>(kCoordinateNumbers * plan.lanes_of_coordinates), kNaN);
   const std::size_t rows = static_cast<std::size_t>(plan.rows());
   for (const JointCoordinate& followed : plan.mechanism.coordinates()) reference.push_back(followed.offset);
@@ -203,14 +198,14 @@ Workspace::Workspace(const Plan& plan) : arrays{}, exchange(plan.elimination) {
 }
 
 void Workspace::follow_parameters(const Plan& plan) noexcept {
-  copy_compliance(plan, *this);
+  std::copy_n(plan.compliance_in_lanes.data(), compliance.size(), compliance.data());
+  std::copy_n(plan.carried.data(), carried.size(), carried.data());
   follow_elements_in_lanes(plan, *this);
 }
 
 void Workspace::follow_body(const Plan& plan, int index) noexcept {
   const Body& body = plan.mechanism.bodies()[index];
-  write_constants(body, plan.elimination.body[index], arrays);
-  for (const BodyPlace& copy : plan.elimination.body_copies[index]) write_constants(body, copy, arrays);
+  plan.elimination.at_all_places(index, [&](const BodyPlace& place) { write_constants(body, place, arrays); });
   Q[index] << body.mass * plan.mechanism.gravity_0(), Vec3::Zero();
   inverse_root[index] = inverse_roots(body);
 }
